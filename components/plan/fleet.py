@@ -1,0 +1,56 @@
+"""The whole: pools as their owner wrote them, and the fleet of one stack."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from components.plan.gke import ClusterPlan, NodePoolPlan, ReservationPlan
+from components.plan.kueue import ChartPlan, ClusterQueuePlan, CohortPlan, FlavorPlan, PriorityPlan
+from components.plan.nodes import Bounds
+from components.plan.teams import TeamPlan
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PoolPlan:
+    """A pool as its owner wrote it, and the node pools it becomes; none where GKE makes them itself.
+
+    `slices` is None unless the pool consists of TPU slices. `nodes` and `accelerators` count the whole pool.
+    """
+
+    name: str
+    machine_type: str
+    topology: str | None
+    slices: Bounds | None
+    hosts_per_slice: int | None
+    nodes: Bounds
+    accelerators: Bounds
+    accelerator: str
+    resource: str
+    capacity: str
+    reservation: str | None
+    made_by: str
+    zones: tuple[str, ...]
+    flavor: str
+    node_pools: tuple[NodePoolPlan, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FleetPlan:
+    """All that one stack describes."""
+
+    stack: str
+    project: str
+    region: str
+    services: tuple[str, ...]
+    cluster: ClusterPlan
+    system_pool: NodePoolPlan | None
+    reservations: tuple[ReservationPlan, ...]
+    pools: tuple[PoolPlan, ...]
+    charts: tuple[ChartPlan, ...]
+    flavors: tuple[FlavorPlan, ...]
+    priorities: tuple[PriorityPlan, ...]
+    cohorts: tuple[CohortPlan, ...]
+    cluster_queues: tuple[ClusterQueuePlan, ...]
+    teams: tuple[TeamPlan, ...]
+    labels: Mapping[str, str]

@@ -1,0 +1,128 @@
+"""What Berth makes for queueing: flavors, quotas, queues, cohorts, priorities, and the controllers themselves."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from components.plan.nodes import Bounds, Toleration
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FlavorPlan:
+    """A Kueue ResourceFlavor, and what stands behind it.
+
+    `resource` is the accelerator's resource name. `capacity` counts accelerators: always there, and at the most.
+    `unit` is the accelerators of one slice (1 where nothing is indivisible). `noun` is what people call the resource
+    (`chips`, `L4`). `promised` is the sum of nominal quota over all cluster queues; `oversubscription` the accepted
+    factor (1 means none).
+    """
+
+    name: str
+    resource: str
+    noun: str
+    node_labels: Mapping[str, str]
+    tolerations: tuple[Toleration, ...]
+    capacity: Bounds
+    unit: int
+    promised: int
+    oversubscription: float
+    oversubscription_reason: str | None
+    pools: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class QuotaPlan:
+    """One resource of one flavor in a cluster queue.
+
+    Accelerators as counts, cpu in milli, memory and ephemeral-storage in bytes. `borrowing_limit` None is unlimited,
+    `lending_limit` None lends everything; both are 0 (and left out of the manifest) where the queue has no cohort.
+    """
+
+    resource: str
+    nominal: int
+    borrowing_limit: int | None
+    lending_limit: int | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FlavorQuotasPlan:
+    """A flavor of a cluster queue with a quota for each covered resource, in the order of `covered_resources`."""
+
+    flavor: str
+    quotas: tuple[QuotaPlan, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PreemptionPlan:
+    """Kueue's preemption policies of a cluster queue, in Kueue's own values."""
+
+    within_cluster_queue: str
+    reclaim_within_cohort: str
+    borrow_within_cohort: str | None
+    max_priority_threshold: int | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LocalQueuePlan:
+    """A LocalQueue: a team's door to a cluster queue."""
+
+    name: str
+    namespace: str
+    cluster_queue: str
+    team: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClusterQueuePlan:
+    """A Kueue ClusterQueue. `teams` are those with a local queue to it; `flavors` are in order of preference.
+
+    `namespaces` None admits from every namespace; otherwise only those named.
+    """
+
+    name: str
+    teams: tuple[str, ...]
+    cohort: str | None
+    queueing_strategy: str
+    namespaces: tuple[str, ...] | None
+    covered_resources: tuple[str, ...]
+    flavors: tuple[FlavorQuotasPlan, ...]
+    preemption: PreemptionPlan
+    when_can_borrow: str | None
+    when_can_preempt: str | None
+    priority: str | None
+    local_queues: tuple[LocalQueuePlan, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PriorityPlan:
+    """One priority, as a PriorityClass for pods and a WorkloadPriorityClass for queueing."""
+
+    name: str
+    value: int
+    default: bool
+    preempts: bool
+    description: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CohortPlan:
+    """A Kueue Cohort. `parent` None is a root."""
+
+    name: str
+    parent: str | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChartPlan:
+    """A controller installed by Helm. `chart` is an OCI address, a mirror's, or a path; `values` are the chart's.
+
+    `timeout` is in seconds: how long Helm waits for the controller to be ready, a first node for it included.
+    """
+
+    name: str
+    chart: str
+    version: str
+    namespace: str
+    values: Mapping[str, object]
+    timeout: int = 900
