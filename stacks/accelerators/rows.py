@@ -1,0 +1,167 @@
+"""What a row of the hardware table says. Every field is a fact of GKE's, none a choice; the table names its sources."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+from components.plan.nodes import Taint
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Machine:
+    """One machine type as a node. Counts are per node; `memory_gb` is GB as Google says it (GiB in Kubernetes).
+
+    `accelerator` is the node-label value, `resource` what a container asks for, `noun` what people say after a count
+    ("v5e chips", "L4"). `accelerators` are chips or GPUs; of a fractional GPU machine, fractions (the noun says so).
+    `status`: legacy is usable but old; unsupported is refused by Berth, `note` says why (0 vCPU or GB means unknown).
+    `explicit_only`: GKE creates it only where it is named. `dws`: queued provisioning and flex-start exist for it.
+
+    TPU: `generation` is a key of `generations()`, None for GPUs and for what is unsupported. `multi_host_placement` is
+    how hosts become one slice (compact_tpu_topology, workload_policy_high_throughput), None where they cannot.
+
+    GPU: `additional_networks` counts the VPC networks that `gpudirect` (none, tcpx, tcpxo, rdma) wants besides the
+    cluster's. `ssd_automatic` local SSDs come by themselves; `ssd_options` are the counts one may choose.
+    `compact_max_nodes` is the most nodes under compact placement (0: there is none), `flex_start_compact` whether
+    flex-start goes with it.
+
+    `boot_disk_types` are those allowed, empty for any. `accelerator_network_profile` is the value GKE accepts ("auto",
+    which excludes additional networks), None where it accepts none.
+    """
+
+    name: str
+    kind: Literal["tpu", "gpu"]
+    accelerator: str
+    resource: str
+    noun: str
+    accelerators: int
+    vcpu: int
+    memory_gb: float
+    generation: str | None = None
+    single_host_topology: str | None = None
+    multi_host_placement: str | None = None
+    boot_disk_types: tuple[str, ...] = ()
+    accelerator_network_profile: str | None = None
+    gpudirect: str = "none"
+    additional_networks: int = 0
+    ssd_automatic: int = 0
+    ssd_options: tuple[int, ...] = ()
+    compact_max_nodes: int = 0
+    flex_start_compact: bool = False
+    dws: bool = True
+    arch: str = "amd64"
+    explicit_only: bool = False
+    status: Literal["current", "legacy", "unsupported"] = "current"
+    note: str = ""
+    min_gke_standard: str | None = None
+    min_gke_autopilot: str | None = None
+
+    @property
+    def multi_host(self) -> bool:
+        """Whether several of these hosts can form one slice."""
+        return self.multi_host_placement is not None
+
+    @property
+    def default_boot_disk(self) -> str:
+        """The boot disk Berth uses: pd-balanced, or what the machine requires (hyperdisk-balanced)."""
+        any_or_balanced = not self.boot_disk_types or "pd-balanced" in self.boot_disk_types
+        return "pd-balanced" if any_or_balanced else self.boot_disk_types[0]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Generation:
+    """One TPU generation. Counts are chips; a slice topology has `dims` dimensions, and its product counts chips.
+
+    `shapes` are listed topologies. With a `cube_edge`, every AxBxC follows whose dimensions are multiples of it,
+    A <= B <= C <= `max_dimension`, and whose product is at most `max_slice_chips`. `pod_chips` is a pod's size where it
+    is more than the largest documented slice; `multislice_max_chips` bounds one job over several slices (None: not
+    documented). `aliases` are other names people use.
+    """
+
+    name: str
+    aliases: tuple[str, ...]
+    dims: int
+    tensorcores_per_chip: int
+    max_slice_chips: int
+    shapes: tuple[str, ...]
+    cube_edge: int | None = None
+    max_dimension: int = 0
+    pod_chips: int | None = None
+    multislice_max_chips: int | None = None
+    sub_slicing_topologies: tuple[str, ...] = ()
+    dynamic_slicing_topology: str | None = None
+    note: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class SliceShape:
+    """A slice on a given machine: chips in all, and hosts (nodes), chips / chips per host."""
+
+    topology: str
+    chips: int
+    hosts: int
+
+    @property
+    def multi_host(self) -> bool:
+        """Whether the slice spans hosts: the pool is then one atomic slice, at 0 or at exactly `hosts` nodes."""
+        return self.hosts > 1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Labels:
+    """Keys of the node labels that GKE sets (`provisioning_request` is a selector of DWS)."""
+
+    tpu_accelerator: str
+    tpu_topology: str
+    accelerator_count: str
+    gpu_accelerator: str
+    gpu_partition: str
+    gpu_sharing_strategy: str
+    gpu_max_shared_clients: str
+    gpu_driver_version: str
+    nodepool: str
+    spot: str
+    flex_start: str
+    queued: str
+    reservation_name: str
+    provisioning_request: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Taints:
+    """The taints GKE puts on nodes by itself: of TPU hosts, of GPU nodes, of queued-provisioning nodes."""
+
+    tpu: Taint
+    gpu: Taint
+    queued: Taint
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Limits:
+    """What GKE and the provider accept beside machines; bounds are inclusive.
+
+    Run times, of queued provisioning and flex-start, in seconds. `sharing_strategies` and `driver_versions` are the
+    provider's words. Shared clients are per GPU, or per MIG partition: allocatable is GPUs x partitions x clients.
+    """
+
+    queued_provisioning_class: str
+    min_run_seconds: int
+    max_run_seconds: int
+    sharing_strategies: tuple[str, ...]
+    min_shared_clients: int
+    max_shared_clients: int
+    driver_versions: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Attachable:
+    """What may be attached to n1 machines.
+
+    `gpus` maps an accelerator to GPUs per node to the most vCPUs of the machine; `hosts` maps a machine type to its
+    vCPUs and GB; `ssd_options` are the local SSD counts one may choose.
+    """
+
+    gpus: Mapping[str, Mapping[int, int]]
+    hosts: Mapping[str, tuple[int, float]]
+    ssd_options: tuple[int, ...]
