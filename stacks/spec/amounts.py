@@ -1,0 +1,119 @@
+"""Amounts as people write them: `8`, `2 slices`, `25%`, `all`, `unlimited`; counts and ranges; cpu and memory."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Annotated, Any
+
+from pydantic import BeforeValidator, Field, PlainValidator, WithJsonSchema
+
+from stacks.spec.base import Model, fault
+
+_SLICES = re.compile(r"([0-9]+) slices?")
+_SHARE = re.compile(r"([0-9]+(?:\.[0-9]+)?)%")
+_CPU = re.compile(r"([0-9]+)(m?)")
+_MEMORY = re.compile(r"([0-9]+)(Ki|Mi|Gi|Ti)?")
+_BINARY = {"": 1, "Ki": 2**10, "Mi": 2**20, "Gi": 2**30, "Ti": 2**40}
+
+
+@dataclass(frozen=True, slots=True)
+class Amount:
+    """How much of a flavor, before it is known what the flavor holds.
+
+    `unit` is 'accelerators', 'slices', 'share' (a fraction of the pool's maximum, `all` being 1) or 'unlimited'.
+    `written` is what the person typed.
+    """
+
+    unit: str
+    value: Fraction
+    written: str
+
+
+NOTHING = Amount("accelerators", Fraction(0), "0")
+
+_WAYS = "write a number of accelerators (8), slices (2 slices), a share (25%) or all"
+
+
+def _amount(value: Any) -> Amount:
+    if isinstance(value, int) and not isinstance(value, bool):
+        if value < 0:
+            raise fault("bad-amount", f"'{value}' is negative; {_WAYS}")
+        return Amount("accelerators", Fraction(value), str(value))
+    if not isinstance(value, str):
+        raise fault("bad-amount", f"'{value}' is not an amount; {_WAYS}")
+    return _worded(value)
+
+
+def _worded(value: str) -> Amount:
+    if value == "all":
+        return Amount("share", Fraction(1), value)
+    if match := _SLICES.fullmatch(value):
+        return Amount("slices", Fraction(int(match[1])), value)
+    if match := _SHARE.fullmatch(value):
+        return _share(value, Fraction(match[1]))
+    if value.isdecimal():
+        raise fault("bad-amount", f"'{value}' is a string; write the number without quotes")
+    raise fault("bad-amount", f"'{value}' is not an amount; {_WAYS}")
+
+
+def _share(value: str, percent: Fraction) -> Amount:
+    if percent > 100:
+        raise fault("bad-amount", f"'{value}' is more than all of it; a share is at most 100%")
+    return Amount("share", percent / 100, value)
+
+
+def _limit(value: Any) -> Amount:
+    return Amount("unlimited", Fraction(0), value) if value == "unlimited" else _amount(value)
+
+
+def _schema(*words: str) -> WithJsonSchema:
+    pattern = r"^([0-9]+ slices?|[0-9]+(\.[0-9]+)?%)$"
+    choices = [{"type": "integer", "minimum": 0}, {"type": "string", "pattern": pattern}, {"enum": list(words)}]
+    return WithJsonSchema({"anyOf": choices, "description": "8, '2 slices', '25%' or " + " or ".join(words)})
+
+
+AmountField = Annotated[Amount, PlainValidator(_amount), _schema("all")]
+LimitField = Annotated[Amount, PlainValidator(_limit), _schema("all", "unlimited")]
+
+
+class Range(Model):
+    """A count that may vary: `{min: 0, max: 24}`, or a number for a fixed one."""
+
+    min: int = Field(default=0, ge=0, le=1_000_000)
+    max: int = Field(ge=0, le=1_000_000)
+
+
+def _range(value: Any) -> Any:
+    return {"min": value, "max": value} if isinstance(value, int) and not isinstance(value, bool) else value
+
+
+Count = Annotated[
+    Range,
+    BeforeValidator(_range, json_schema_input_type=int | Range),
+]
+"""`4`, or `{min: 0, max: 24}`."""
+
+
+def _cpu(value: Any) -> int:
+    match = _CPU.fullmatch(str(value)) if isinstance(value, int | str) and not isinstance(value, bool) else None
+    if not match:
+        raise fault("bad-amount", f"'{value}' is not an amount of cpu; write cores (4) or milli-cores (500m)")
+    return int(match[1]) * (1 if match[2] else 1000)
+
+
+def _memory(value: Any) -> int:
+    match = _MEMORY.fullmatch(value) if isinstance(value, str) else None
+    if not match:
+        raise fault("bad-amount", f"'{value}' is not an amount of memory; write it with its unit, as in 20Gi")
+    return int(match[1]) * _BINARY[match[2] or ""]
+
+
+MilliCpu = Annotated[
+    int, PlainValidator(_cpu), WithJsonSchema({"type": ["integer", "string"], "pattern": _CPU.pattern})
+]
+"""Cores (`4`, `500m`), kept as milli-CPU."""
+
+Bytes = Annotated[int, PlainValidator(_memory), WithJsonSchema({"type": "string", "pattern": _MEMORY.pattern})]
+"""Memory (`20Gi`), kept as bytes."""

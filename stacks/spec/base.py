@@ -1,0 +1,79 @@
+"""What every part of the stack file has in common: strictness, camelCase, and words instead of patterns."""
+
+from __future__ import annotations
+
+import re
+from typing import Annotated, Any, TypeVar
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, GetCoreSchemaHandler, GetJsonSchemaHandler, Strict
+from pydantic.alias_generators import to_camel
+from pydantic_core import PydanticCustomError, core_schema
+
+K = TypeVar("K")
+T = TypeVar("T")
+
+
+class Model(BaseModel):
+    """A part of the stack file: no unknown keys, no coercion, nothing can be changed afterwards."""
+
+    model_config = ConfigDict(
+        frozen=True, strict=True, extra="forbid", alias_generator=to_camel, hide_input_in_errors=True, defer_build=True
+    )
+
+
+def fault(code: str, message: str) -> PydanticCustomError:
+    """An error of ours for a validator to raise; `message` reaches the person as it is, so braces are escaped."""
+    return PydanticCustomError("berth", "{message}", {"code": code, "message": message})
+
+
+def _null_is_empty(value: Any) -> Any:
+    return {} if value is None else value
+
+
+class Text:
+    """Metadata of a string type that must match `pattern` whole; `what` completes the sentence "'x' is not …"."""
+
+    def __init__(self, pattern: str, what: str) -> None:
+        self.pattern, self.what = re.compile(pattern), what
+
+    def check(self, value: str) -> str:
+        """The value itself; raises a fault where it does not match."""
+        if not self.pattern.fullmatch(value):
+            raise fault("bad-value", f"'{value}' is not {self.what}")
+        return value
+
+    def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> core_schema.CoreSchema:
+        return core_schema.no_info_after_validator_function(self.check, handler(source))
+
+    def __get_pydantic_json_schema__(self, core: core_schema.CoreSchema, handler: GetJsonSchemaHandler) -> Any:
+        return {**handler(core), "pattern": f"^(?:{self.pattern.pattern})$"}
+
+
+Section = Annotated[dict[K, T], BeforeValidator(_null_is_empty)]
+"""A mapping from a name to an entry; a key with nothing behind it is an empty one."""
+
+Entry = Annotated[T, BeforeValidator(_null_is_empty)]
+"""An entry all of whose fields have defaults: `research:` alone is enough."""
+
+Sequence = Annotated[tuple[T, ...], Strict(False)]
+"""A YAML list."""
+
+_LABEL = r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?"
+
+DnsLabel = Annotated[str, Text(_LABEL, "a DNS label: lower-case letters, digits and '-', 63 characters at most")]
+DnsName = Annotated[
+    str,
+    Text(
+        rf"(?=.{{1,253}}$){_LABEL}(\.{_LABEL})*",
+        "a Kubernetes name: lower-case letters, digits, '-' and '.', 253 characters at most",
+    ),
+]
+ProjectId = Annotated[
+    str, Text(r"[a-z][a-z0-9-]{4,28}[a-z0-9]", "a project id: 6 to 30 lower-case letters, digits and '-'")
+]
+Region = Annotated[str, Text(r"[a-z]+-[a-z]+[0-9]+", "a region such as us-central1")]
+Zone = Annotated[str, Text(r"[a-z]+-[a-z]+[0-9]+-[a-z]", "a zone such as us-central1-a")]
+GkeVersion = Annotated[
+    str, Text(r"[0-9]+\.[0-9]+(\.[0-9]+(-gke\.[0-9]+)?)?", 'a GKE version such as "1.34" or "1.34.1-gke.1829001"')
+]
+SemVer = Annotated[str, Text(r"[0-9]+\.[0-9]+\.[0-9]+(-[0-9A-Za-z.-]+)?", 'a release such as "0.19.2" (without a v)')]

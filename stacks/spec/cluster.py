@@ -1,0 +1,127 @@
+"""What may be asked of a cluster. Keys are GKE's own terms."""
+
+from __future__ import annotations
+
+from ipaddress import IPv4Network
+from typing import Annotated, Literal
+
+from pydantic import AfterValidator, Field, WithJsonSchema
+
+from stacks.spec.amounts import Count, Range
+from stacks.spec.base import DnsLabel, Entry, GkeVersion, Model, Section, Sequence, Text, Zone, fault
+
+
+def _cidr(value: str) -> str:
+    try:
+        network = IPv4Network(value, strict=False)
+    except ValueError:
+        raise fault("bad-range", f"'{value}' is not an IPv4 range such as 10.40.0.0/22") from None
+    if "/" not in value:
+        raise fault("bad-range", f"'{value}' has no prefix length; write a range such as {value}/28")
+    if str(network) != value:
+        raise fault("bad-range", f"'{value}' has host bits set; the range that holds it is {network}")
+    return value
+
+
+Cidr = Annotated[str, AfterValidator(_cidr), WithJsonSchema({"type": "string", "format": "ipv4-cidr"})]
+Timestamp = Annotated[
+    str, Text(r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}Z", 'a UTC time such as "2026-12-01T00:00:00Z"')
+]
+ClusterName = Annotated[
+    str,
+    Text(
+        r"[a-z]([-a-z0-9]{0,38}[a-z0-9])?",
+        "a cluster name: lower-case letters, digits and '-', a letter first, 40 at most",
+    ),
+]
+
+Recurrence = Annotated[str, Text(r"FREQ=(DAILY|WEEKLY|MONTHLY)(;.+)?", "an RFC 5545 rule such as FREQ=WEEKLY;BYDAY=SA")]
+
+
+class AuthorizedNetworkSpec(Model):
+    """A range that may reach the control plane."""
+
+    name: str
+    cidr_block: Cidr
+
+
+class ControlPlaneSpec(Model):
+    """How the control plane is reached. No `authorizedNetworks` leaves a public endpoint open to every address."""
+
+    public_endpoint: bool = True
+    cidr_block: Cidr = "172.16.0.32/28"
+    authorized_networks: Sequence[AuthorizedNetworkSpec] | None = None
+    gcp_public_cidrs_access: bool = False
+
+
+class NetworkSpec(Model):
+    """The ranges of the fleet's own VPC."""
+
+    node_cidr_block: Cidr = "10.40.0.0/22"
+    pod_cidr_block: Cidr = "10.64.0.0/13"
+    service_cidr_block: Cidr = "10.44.0.0/20"
+    nat: bool = True
+
+
+class AutoProvisioningSpec(Model):
+    """Limits of node auto-provisioning; they count the whole cluster. Cpu in cores, memory in GB."""
+
+    profile: Literal["BALANCED", "OPTIMIZE_UTILIZATION"] = "BALANCED"
+    cpu: Range
+    memory: Range
+    accelerators: Section[str, Count] = Field(default_factory=dict)
+    zones: Sequence[Zone] = ()
+    disk_type: str = "pd-balanced"
+
+
+class SystemPoolSpec(Model):
+    """The ordinary pool that runs the controllers; `nodes` is a total, whatever the zones."""
+
+    machine_type: str = "e2-standard-4"
+    nodes: Count = Range(min=1, max=6)
+    zones: Sequence[Zone] = ()
+    disk_size_gb: int = Field(default=100, ge=10, le=65536)
+
+
+class MaintenanceWindowSpec(Model):
+    """A recurring window in which GKE may upgrade. Times are UTC, `recurrence` an RFC 5545 rule."""
+
+    start: Timestamp
+    end: Timestamp
+    recurrence: Recurrence
+
+
+class MaintenanceExclusionSpec(Model):
+    """A span without upgrades."""
+
+    name: DnsLabel
+    start: Timestamp
+    end: Timestamp
+    scope: Literal["NO_UPGRADES", "NO_MINOR_UPGRADES", "NO_MINOR_OR_NODE_UPGRADES"] = "NO_MINOR_OR_NODE_UPGRADES"
+
+
+class MaintenanceSpec(Model):
+    """When GKE may upgrade and when not."""
+
+    window: MaintenanceWindowSpec | None = None
+    exclusions: Sequence[MaintenanceExclusionSpec] = ()
+
+
+class ClusterSpec(Model):
+    """A GKE cluster. `name` defaults to the stack's; `zones` to GKE's choice."""
+
+    name: ClusterName | None = None
+    mode: Literal["standard", "autopilot"] = "standard"
+    release_channel: Literal["rapid", "regular", "stable", "extended"] = "regular"
+    version: GkeVersion | None = None
+    zones: Sequence[Zone] = ()
+    private_nodes: bool = True
+    control_plane: Entry[ControlPlaneSpec] = ControlPlaneSpec()
+    network: Entry[NetworkSpec] = NetworkSpec()
+    node_auto_provisioning: AutoProvisioningSpec | None = None
+    system_pool: Entry[SystemPoolSpec] | None = None
+    maintenance: MaintenanceSpec | None = None
+    storage_drivers: Sequence[Literal["gcs-fuse", "filestore", "parallelstore"]] = ()
+    image_streaming: bool = True
+    gateway_api: bool = False
+    deletion_protection: bool = True

@@ -1,0 +1,61 @@
+"""The stack file as a whole: one object `berth:fleet`."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from pydantic import Field
+
+from stacks.spec.base import DnsLabel, DnsName, Entry, Model, ProjectId, Region, Section, SemVer, Sequence, Text
+from stacks.spec.cluster import ClusterSpec
+from stacks.spec.pools import FlavorSpec, PoolName, PoolSpec, ReservationSpec
+from stacks.spec.teams import CohortSpec, PrioritySpec, SharedQueueSpec, TeamSpec
+
+CloudLabelKey = Annotated[
+    str, Text(r"[a-z][a-z0-9_-]{0,62}", "a label key: lower-case letters, digits, '-' and '_', a letter first")
+]
+CloudLabelValue = Annotated[
+    str, Text(r"[a-z0-9_-]{0,63}", "a label value: lower-case letters, digits, '-' and '_', 63 at most")
+]
+
+ProjectNumber = Annotated[str, Text(r"[0-9]{6,20}", 'a project number such as "123456789012"')]
+
+
+class ControllerSpec(Model):
+    """A controller installed by Helm, or an `existing` one that somebody else looks after.
+
+    `chart` is an OCI address, a mirror's or a path, for places without the internet.
+    """
+
+    existing: bool = False
+    version: SemVer | None = None
+    chart: str | None = None
+
+
+class KueueSpec(ControllerSpec):
+    """Kueue. A workload whose pods are not ready within `waitForPodsReadyMinutes` is put back into its queue."""
+
+    wait_for_pods_ready_minutes: int = Field(default=60, ge=1, le=1440)
+
+
+class FleetSpec(Model):
+    """All that one stack describes, in the words its owner chose; nothing in it can be derived from the rest."""
+
+    project: ProjectId
+    project_number: ProjectNumber | None = None
+    region: Region
+    labels: Section[CloudLabelKey, CloudLabelValue] = Field(default_factory=dict)
+    protect: bool = True
+    cluster: Entry[ClusterSpec] = ClusterSpec()
+    reservations: Section[DnsLabel, ReservationSpec] = Field(default_factory=dict)
+    pools: Section[PoolName, PoolSpec] = Field(default_factory=dict)
+    flavors: Section[DnsName, Entry[FlavorSpec]] = Field(default_factory=dict)
+    kueue: Entry[KueueSpec] = KueueSpec()
+    jobset: Entry[ControllerSpec] = ControllerSpec()
+    priorities: Section[DnsName, PrioritySpec] = Field(default_factory=dict)
+    cohorts: Section[DnsName, Entry[CohortSpec]] = Field(default_factory=dict)
+    teams: Section[DnsLabel, TeamSpec] = Field(default_factory=dict)
+    team_files: Sequence[str] = ()
+    cluster_queues: Section[DnsName, SharedQueueSpec] = Field(default_factory=dict)
+    allow_replacement: Section[str, str] = Field(default_factory=dict)
+    allow_deletion: Section[str, str] = Field(default_factory=dict)

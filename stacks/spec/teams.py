@@ -1,0 +1,134 @@
+"""What may be asked for queueing: priorities, cohorts, teams, queues. Keys are Kueue's own terms."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from pydantic import BeforeValidator, Field
+
+from stacks.spec.amounts import NOTHING, Amount, AmountField, Bytes, LimitField, MilliCpu
+from stacks.spec.base import DnsLabel, DnsName, Model, Section, Sequence, Text
+
+AccountId = Annotated[
+    str,
+    Text(
+        r"[a-z]([-a-z0-9]{4,28}[a-z0-9])",
+        "a service account id: 6 to 30 lower-case letters, digits and '-', a letter first",
+    ),
+]
+Role = Annotated[
+    str,
+    Text(
+        r"(roles|projects/[^/]+/roles|organizations/[^/]+/roles)/[A-Za-z0-9_.]+",
+        "a role such as roles/storage.objectViewer",
+    ),
+]
+
+QueueName = DnsLabel
+
+
+class PrioritySpec(Model):
+    """A priority, for pods and for queueing. The higher `value` goes first; one may be the `default`."""
+
+    value: int = Field(ge=-1_000_000_000, le=1_000_000_000)
+    default: bool = False
+    preempts: bool = True
+    description: str = ""
+
+
+class CohortSpec(Model):
+    """Queues that may use each other's idle quota."""
+
+
+class PerAcceleratorSpec(Model):
+    """The cpu and memory quota that comes with each accelerator, where it should not follow from the machines."""
+
+    cpu: MilliCpu | None = None
+    memory: Bytes | None = None
+
+
+class QuotaSpec(Model):
+    """A share of one pool or flavor. No `borrow` means none, no `lend` means all of it."""
+
+    pool: str | None = None
+    flavor: str | None = None
+    guaranteed: AmountField = NOTHING
+    borrow: LimitField | None = None
+    lend: AmountField | None = None
+    per_accelerator: PerAcceleratorSpec | None = None
+
+
+class BorrowWithinCohortSpec(Model):
+    """When a queue may push out work in order to borrow."""
+
+    policy: Literal["Never", "LowerPriority"] = "Never"
+    max_priority_threshold: int | None = Field(default=None, ge=-(2**31), le=2**31 - 1)
+
+
+class PreemptionSpec(Model):
+    """Whom a queue's work may push out. By default a queue in a cohort takes back what it is owed."""
+
+    within_cluster_queue: Literal["Never", "LowerPriority", "LowerOrNewerEqualPriority"] = "LowerPriority"
+    reclaim_within_cohort: Literal["Never", "LowerPriority", "Any"] | None = None
+    borrow_within_cohort: BorrowWithinCohortSpec | None = None
+
+
+class FlavorFungibilitySpec(Model):
+    """Whether a job borrows or preempts on a flavor before the next one is tried."""
+
+    when_can_borrow: Literal["MayStopSearch", "TryNextFlavor"] | None = None
+    when_can_preempt: Literal["MayStopSearch", "TryNextFlavor"] | None = None
+
+
+class QueueSpec(Model):
+    """A cluster queue. `flavors` is in order of preference; `name` and `localQueue` give names others depend on."""
+
+    name: DnsName | None = None
+    local_queue: DnsLabel | None = None
+    flavors: Sequence[QuotaSpec] = Field(min_length=1)
+    queueing_strategy: Literal["BestEffortFIFO", "StrictFIFO"] = "BestEffortFIFO"
+    preemption: PreemptionSpec = PreemptionSpec()
+    flavor_fungibility: FlavorFungibilitySpec | None = None
+    priority: str | None = None
+    per_accelerator: PerAcceleratorSpec | None = None
+    namespaces: Literal["all"] | None = None
+
+
+class SharedQueueSpec(QueueSpec):
+    """A cluster queue that serves several teams, through a local queue in the namespace of each."""
+
+    teams: Sequence[str] = Field(min_length=1)
+    cohort: str | None = None
+
+
+class NamespaceSpec(Model):
+    """A team's namespace; an `existing` one is used and left alone."""
+
+    name: DnsLabel | None = None
+    existing: bool = False
+
+
+class IdentitySpec(Model):
+    """Who the team's pods are in Google Cloud: project `roles`, direct or through an impersonated service account."""
+
+    service_account: DnsLabel | None = None
+    impersonate: AccountId | None = None
+    roles: Sequence[Role] = ()
+
+
+def _namespace(value: Any) -> Any:
+    return {"name": value} if isinstance(value, str) else value
+
+
+class TeamSpec(Model):
+    """A team: a namespace, an identity, and queues of its own."""
+
+    namespace: Annotated[NamespaceSpec, BeforeValidator(_namespace, json_schema_input_type=str | NamespaceSpec)] = (
+        NamespaceSpec()
+    )
+    cohort: str | None = None
+    identity: IdentitySpec | None = None
+    queues: Section[QueueName, QueueSpec] = Field(default_factory=dict)
+
+
+__all__ = ["Amount", "CohortSpec", "PrioritySpec", "QueueSpec", "QuotaSpec", "SharedQueueSpec", "TeamSpec"]
