@@ -1,0 +1,215 @@
+"""Flavors: pools of one kind become one ResourceFlavor that selects their nodes and no others.
+
+A kind is what a job can tell apart: accelerator, slice topology, machine type, capacity, and the owner's own labels and
+taints. The labels are GKE's own wherever they suffice.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from fractions import Fraction
+
+from components.plan.kueue import FlavorPlan
+from components.plan.nodes import Bounds, Taint, Toleration
+from stacks import accelerators
+from stacks.planner.draft import Draft
+from stacks.planner.pools import Pool, capacity_taints
+from stacks.problems import Path, quoted
+
+INSTANCE_TYPE = "node.kubernetes.io/instance-type"
+
+
+@dataclass(frozen=True, slots=True)
+class Flavor:
+    """A flavor being planned; its plan lacks only what queues promise."""
+
+    name: str
+    pools: tuple[Pool, ...]
+    node_labels: dict[str, str]
+    tolerations: tuple[Toleration, ...]
+
+    @property
+    def capacity(self) -> Bounds:
+        """Accelerators that are always there, and at the most."""
+        counts = [p.hardware.accelerators for p in self.pools]
+        return Bounds(min=sum(c.min for c in counts), max=sum(c.max for c in counts))
+
+    @property
+    def unit(self) -> int:
+        """Accelerators that cannot be divided."""
+        return max(p.hardware.unit for p in self.pools)
+
+    @property
+    def resource(self) -> str:
+        """The resource name that jobs request."""
+        return self.pools[0].hardware.machine.resource
+
+    @property
+    def noun(self) -> str:
+        """What people call one accelerator."""
+        return self.pools[0].hardware.machine.noun
+
+    def cpu_each(self) -> Fraction:
+        """Milli-CPU that come with one accelerator: the most of any of its machines."""
+        machines = [p.hardware.machine for p in self.pools]
+        return max(Fraction(m.vcpu * 1000, m.accelerators) for m in machines)
+
+    def memory_each(self) -> Fraction:
+        """Bytes of memory that come with one accelerator: the most of any of its machines."""
+        machines = [p.hardware.machine for p in self.pools]
+        return max(Fraction(m.memory_gb) * 2**30 / m.accelerators for m in machines)
+
+
+def flavors(draft: Draft, pools: dict[str, Pool]) -> dict[str, Flavor]:
+    """Every flavor of the fleet, by name."""
+    groups: dict[str, list[Pool]] = {}
+    for kind in _by_kind(pools.values()):
+        for pool in kind:
+            groups.setdefault(pool.spec.flavor or _name(kind), []).append(pool)
+    found = {name: _flavor(name, group) for name, group in sorted(groups.items()) if _agree(draft, name, group)}
+    return _told_apart(draft, found)
+
+
+def _by_kind(pools: Iterable[Pool]) -> list[list[Pool]]:
+    kinds: dict[object, list[Pool]] = {}
+    for pool in pools:
+        labels = tuple(sorted(pool.spec.labels.items()))
+        kind = (pool.spec.machine_type, _common(pool), pool.spec.capacity, labels, pool.taints)
+        kinds.setdefault(kind, []).append(pool)
+    return list(kinds.values())
+
+
+def _name(kind: list[Pool]) -> str:
+    """The flavor's name where none is given: the shortest of its pools' (a later `v5e-b` keeps `v5e`)."""
+    return min((p.name for p in kind if not p.spec.flavor), key=lambda n: (len(n), n))
+
+
+def _common(pool: Pool) -> tuple[str, str | None]:
+    shape = pool.hardware.shape
+    return pool.hardware.machine.accelerator, shape.topology if shape else None
+
+
+def _agree(draft: Draft, name: str, group: list[Pool]) -> bool:
+    first = group[0]
+    for pool in group[1:]:
+        if (_common(pool), pool.spec.capacity) != (_common(first), first.spec.capacity):
+            message = (
+                f"pools {quoted([first.name, pool.name])} cannot form one flavor '{name}': a flavor has one "
+                "accelerator, one topology and one capacity; name another flavor"
+            )
+            draft.problems.fault("mixed-flavor", ("pools", pool.name, "flavor"), message)
+            draft.set_aside.add(("flavors", name))
+            return False
+    return True
+
+
+# --- selection --------------------------------------------------------------------------------------------------------
+
+
+def _flavor(name: str, group: list[Pool]) -> Flavor:
+    first = group[0]
+    labels = _hardware_labels(first) | _capacity_labels(first)
+    shared = set.intersection(*({*p.spec.labels.items()} for p in group))
+    return Flavor(name, tuple(group), {**labels, **dict(sorted(shared))}, _tolerations(group))
+
+
+def _hardware_labels(pool: Pool) -> dict[str, str]:
+    machine, shape = pool.hardware.machine, pool.hardware.shape
+    if shape is None:
+        return {accelerators.labels().gpu_accelerator: machine.accelerator}
+    return {
+        accelerators.labels().tpu_accelerator: machine.accelerator,
+        accelerators.labels().tpu_topology: shape.topology,
+    }
+
+
+def _capacity_labels(pool: Pool) -> dict[str, str]:
+    if pool.spec.capacity.kind == "spot":
+        return {accelerators.labels().spot: "true"}
+    return {accelerators.labels().reservation_name: pool.reservation} if pool.reservation else {}
+
+
+def _tolerations(group: list[Pool]) -> tuple[Toleration, ...]:
+    first = group[0]
+    found = [Toleration(key=first.hardware.machine.resource, operator="Exists", effect="NoSchedule")]
+    for taint in dict.fromkeys(t for pool in group for t in node_taints(pool)):
+        found.append(Toleration(key=taint.key, operator="Equal", value=taint.value, effect=taint.effect))
+    return tuple(found)
+
+
+def node_taints(pool: Pool) -> tuple[Taint, ...]:
+    """The taints of a pool's nodes that a flavor must tolerate, beside the accelerator's own."""
+    spot = pool.made_by_gke and pool.spec.capacity.kind == "spot"
+    arm = pool.hardware.machine.arch == "arm64"
+    return (
+        *(pool.taints or capacity_taints("on-demand")),
+        *((Taint(key=accelerators.labels().spot, value="true", effect="NoSchedule"),) if spot else ()),
+        *((Taint(key="kubernetes.io/arch", value="arm64", effect="NoSchedule"),) if arm else ()),
+    )
+
+
+# --- telling flavors apart --------------------------------------------------------------------------------------------
+
+
+def _told_apart(draft: Draft, found: dict[str, Flavor]) -> dict[str, Flavor]:
+    """Flavors whose pods could land on each other's nodes also select the machine type, or are a fault."""
+    confused = {a.name for a in found.values() for b in found.values() if a is not b and _may_land(a, b)}
+    narrowed = {name: _narrowed(f) if name in confused else f for name, f in found.items()}
+    for a in narrowed.values():
+        for b in narrowed.values():
+            if a.name != b.name and _may_land(a, b):
+                _report(draft, a, b)
+    return narrowed
+
+
+def _narrowed(flavor: Flavor) -> Flavor:
+    types = {p.spec.machine_type for p in flavor.pools}
+    if len(types) > 1:
+        return flavor
+    labels = {**flavor.node_labels, INSTANCE_TYPE: types.pop()}
+    return Flavor(flavor.name, flavor.pools, labels, flavor.tolerations)
+
+
+def _may_land(a: Flavor, b: Flavor) -> bool:
+    """Whether a pod with flavor `a`'s selector and tolerations fits some node of flavor `b`."""
+    tolerated = {(t.key, t.value) for t in a.tolerations}
+    return any(
+        a.node_labels.items() <= _node_labels(p).items() and all((t.key, t.value) in tolerated for t in node_taints(p))
+        for p in b.pools
+    )
+
+
+def _node_labels(pool: Pool) -> dict[str, str]:
+    labels = _hardware_labels(pool) | _capacity_labels(pool) | pool.spec.labels
+    return {**labels, INSTANCE_TYPE: pool.spec.machine_type}
+
+
+def _report(draft: Draft, a: Flavor, b: Flavor) -> None:
+    path: Path = ("pools", a.pools[0].name)
+    message = (
+        f"flavor '{a.name}' also selects the nodes of '{b.name}'; give both pools the same flavor, "
+        f"or '{a.name}' labels and taints of its own"
+    )
+    draft.problems.fault("ambiguous-flavor", path, message)
+
+
+# --- the plan ---------------------------------------------------------------------------------------------------------
+
+
+def flavor_plan(draft: Draft, flavor: Flavor, promised: int) -> FlavorPlan:
+    """The flavor as it will be, once it is known what queues promise."""
+    said = draft.spec.flavors.get(flavor.name)
+    return FlavorPlan(
+        name=flavor.name,
+        resource=flavor.resource,
+        noun=flavor.noun,
+        node_labels=flavor.node_labels,
+        tolerations=flavor.tolerations,
+        capacity=flavor.capacity,
+        unit=flavor.unit,
+        promised=promised,
+        oversubscription=said.oversubscription if said else 1,
+        oversubscription_reason=said.reason if said else None,
+        pools=tuple(p.name for p in flavor.pools),
+    )

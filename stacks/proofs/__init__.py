@@ -1,0 +1,37 @@
+"""Proofs over a plan: what was promised exists, what is allowed can be reached, and what nobody uses is said.
+
+Each proof reads the finished plan and nothing else.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from stacks.planner import Planned
+from stacks.problems import Problem, Problems
+from stacks.proofs import advice, capacity, reach
+from stacks.proofs.ledger import Ledger, ledger_of
+
+Proof = Callable[[Ledger, Problems], None]
+
+ALWAYS: tuple[Proof, ...] = (
+    capacity.promises_are_kept,
+    capacity.auto_provisioning_allows,
+    capacity.addresses_suffice,
+)
+WHEN_COMPLETE: tuple[Proof, ...] = (
+    reach.limits_can_be_reached,
+    reach.queues_can_admit,
+    advice.idle_capacity,
+    advice.sharing,
+    advice.exposure,
+)
+"""Proofs that argue from what is missing: skipped where a part of the stack file was set aside, for that may be it."""
+
+
+def prove(planned: Planned) -> tuple[Problem, ...]:
+    """Every problem of the plan as a whole."""
+    found, ledger = Problems(), ledger_of(planned)
+    for proof in ALWAYS + (WHEN_COMPLETE if planned.complete else ()):
+        proof(ledger, found)
+    return tuple(found.found)

@@ -1,0 +1,75 @@
+"""What to worry about although it is sound: capacity nobody can use, guarantees that come late, open doors."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+from components.plan.nodes import Bounds
+from stacks.planner.ceilings import lendable
+from stacks.problems import Problems, in_words
+from stacks.proofs.ledger import Claim, Ledger
+
+
+def idle_capacity(ledger: Ledger, found: Problems) -> None:
+    """Accelerators that are paid for or allowed, and that no queue can reach."""
+    plan = ledger.plan
+    for flavor in plan.flavors:
+        idle = flavor.capacity.max - flavor.promised
+        if flavor.promised == 0:
+            whole = f"{_span(flavor.capacity)} {flavor.noun}"
+            message = f"no queue is guaranteed any of the {whole} of '{flavor.name}': no job can use them"
+            found.warning("unpromised", ("pools", flavor.pools[0]), message)
+        elif idle > 0:
+            message = (
+                f"{flavor.promised} of {flavor.capacity.max} {flavor.noun} of '{flavor.name}' promised; "
+                f"{idle} that no queue can reach"
+            )
+            found.warning("unpromised", ("pools", flavor.pools[0]), message)
+
+
+def sharing(ledger: Ledger, found: Problems) -> None:
+    """Cohorts with nobody to share with, and guarantees that are lent and never taken back."""
+    plan = ledger.plan
+    members = Counter(q.cohort for q in plan.cluster_queues)
+    for cohort in plan.cohorts:
+        if members[cohort.name] < 2:
+            queues = "one queue" if members[cohort.name] else "no queue"
+            found.warning("lonely-cohort", ("cohorts", cohort.name), f"{queues} in it: there is nobody to share with")
+    for claims in ledger.of_queue.values():
+        _reclaims(ledger, claims, found)
+
+
+def _span(bounds: Bounds) -> str:
+    return str(bounds.max) if bounds.min == bounds.max else f"{bounds.min}–{bounds.max}"
+
+
+def _reclaims(ledger: Ledger, claims: list[Claim], found: Problems) -> None:
+    """A guarantee that is lent and never taken back waits for the borrower to finish."""
+    queue = claims[0].queue
+    if queue.cohort is None or queue.preemption.reclaim_within_cohort != "Never":
+        return
+    lent = [
+        c.flavor for c in claims if lendable(c.quota) and any(o.quota.borrowing_limit != 0 for o in ledger.others(c))
+    ]
+    if lent:
+        message = (
+            f"lends {in_words(lent)} and never reclaims: its guarantee waits until borrowers finish; "
+            "write reclaimWithinCohort: Any, or lend: 0"
+        )
+        found.warning("guarantee-not-reclaimed", (*claims[0].path, "preemption"), message)
+
+
+def exposure(ledger: Ledger, found: Problems) -> None:
+    """A control plane open to everybody; slices that an upgrade may interrupt."""
+    cluster = ledger.plan.cluster
+    control = cluster.control_plane
+    if control.public_endpoint and control.authorized_networks is None:
+        message = "the control plane answers every address; list authorizedNetworks, or write publicEndpoint: false"
+        found.warning("open-control-plane", ("cluster", "controlPlane"), message)
+    long_jobs = [p.name for p in ledger.plan.pools if p.hosts_per_slice and p.hosts_per_slice > 1]
+    if long_jobs and not (cluster.maintenance and cluster.maintenance.exclusions):
+        message = (
+            f"no maintenance exclusion: an upgrade interrupts jobs on the slices of {in_words(long_jobs)}; "
+            "write maintenance.exclusions"
+        )
+        found.warning("no-maintenance-exclusion", ("cluster", "maintenance"), message)

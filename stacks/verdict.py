@@ -1,0 +1,62 @@
+"""The whole head in one step: read, parse, plan, prove. What every verb and the program itself start from."""
+
+from __future__ import annotations
+
+import pathlib
+from dataclasses import dataclass
+
+from components.plan.fleet import FleetPlan
+from stacks.planner import plan_fleet
+from stacks.problems import Problem
+from stacks.proofs import prove
+from stacks.read import Places, StackFile, by_place, read_config, read_stack
+from stacks.spec.parse import parse
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What is to be said of one stack. `plan` is None where not even the frame of the fleet could be understood.
+
+    `problems` are placed and sorted; with a fault among them the plan is of what could be understood, and must not be
+    built. `file` is None where there was no fleet to read.
+    """
+
+    stack: str
+    file: StackFile | None
+    plan: FleetPlan | None
+    problems: tuple[Problem, ...]
+
+    @property
+    def faults(self) -> tuple[Problem, ...]:
+        """What makes the fleet unsound."""
+        return tuple(p for p in self.problems if p.severity == "fault")
+
+    @property
+    def warnings(self) -> tuple[Problem, ...]:
+        """What its owner should look at."""
+        return tuple(p for p in self.problems if p.severity == "warning")
+
+
+def of_stack(stack: str, root: pathlib.Path) -> Verdict:
+    """The verdict on STACK, a stack's name or a path, read from its file."""
+    return _verdict(stack, *read_stack(stack, root))
+
+
+def of_config(stack: str, value: object, root: pathlib.Path) -> Verdict:
+    """The verdict on the fleet that the engine handed over."""
+    return _verdict(stack, *read_config(stack, value, root))
+
+
+def _verdict(stack: str, file: StackFile | None, found: list[Problem]) -> Verdict:
+    if file is None:
+        return Verdict(stack, None, None, tuple(found))
+    parsed = parse(file.fleet)
+    planned = plan_fleet(file.stack, parsed)
+    later = parsed.problems + ((planned.problems + prove(planned)) if planned else ())
+    return Verdict(
+        file.stack, file, planned.plan if planned else None, tuple(by_place([*found, *_placed(later, file.places)]))
+    )
+
+
+def _placed(problems: tuple[Problem, ...], places: Places) -> list[Problem]:
+    return [problem.at(places.of(problem.path)) for problem in problems]
