@@ -1,0 +1,138 @@
+"""The `berth` command. One module a verb; each is imported only when it runs, so `check` never loads Pulumi."""
+
+from __future__ import annotations
+
+import json
+import os
+import pathlib
+import sys
+from collections.abc import Iterable
+from typing import Annotated
+
+import typer
+
+from stacks.cli import paint
+from stacks.problems import Problem
+from stacks.verdict import Verdict, of_stack
+
+SOUND, FAULTS, USAGE = 0, 1, 2
+
+app = typer.Typer(
+    name="berth",
+    help="Accelerator capacity for teams, as code: check, plan and preview a fleet without any credentials.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+Stack = Annotated[str, typer.Argument(help="A stack's name (dev: Pulumi.dev.yaml) or a path to a stack file.")]
+Stacks = Annotated[list[str], typer.Argument(help="Stack names or paths to stack files.")]
+AsJson = Annotated[bool, typer.Option("--json", help="Print JSON instead.")]
+
+
+def main() -> None:
+    """Run the command; a reader that stops reading (`| head`) is no fault."""
+    try:
+        app()
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(SOUND)
+
+
+@app.command("check", epilog="Example: berth check dev stacks/examples/multislice.yaml")
+def _check(stacks: Stacks) -> None:
+    """Validate stack files and prove their promises. Prints every fault and warning, one a line; exits 1 on a fault."""
+    verdicts = [of_stack(stack, root()) for stack in stacks]
+    for verdict in verdicts:
+        for problem in verdict.problems:
+            typer.echo(paint.problem(problem))
+        if not verdict.faults:
+            typer.echo(f"{verdict.stack}: sound{_warned(verdict)}")
+    raise typer.Exit(FAULTS if any(v.faults for v in verdicts) else SOUND)
+
+
+@app.command("plan", epilog="Example: berth plan dev --json | jq .teams")
+def _plan(stack: Stack, as_json: AsJson = False) -> None:
+    """Show what will exist, what teams are guaranteed and can reach, and who can push out whom."""
+    from stacks.cli import plan as verb
+
+    verdict = of_stack(stack, root())
+    typer.echo(_json(verb.as_json(verdict)) if as_json else verb.text(verdict))
+    raise typer.Exit(FAULTS if verdict.faults else SOUND)
+
+
+@app.command("preview", epilog="Example: berth preview dev --inputs | less")
+def _preview(
+    stack: Stack,
+    as_json: AsJson = False,
+    inputs: Annotated[bool, typer.Option("--inputs", help="Show the inputs of every resource too.")] = False,
+) -> None:
+    """Run the real program on an in-process engine and show every resource it would register."""
+    verdict = _sound(stack)
+    from stacks.cli import preview as verb
+
+    with paint.progress("running the program"):
+        found = verb.run(verdict, root())
+    typer.echo(_json(verb.as_json(found)) if as_json else verb.tree(found, inputs))
+
+
+@app.command("render", epilog="Example: berth render dev -o manifests/")
+def _render(
+    stack: Stack,
+    output: Annotated[
+        pathlib.Path | None, typer.Option("-o", "--output", help="A folder for one file an object; stdout otherwise.")
+    ] = None,
+) -> None:
+    """Print every Kubernetes object as YAML, in the order in which it may be applied."""
+    verdict = _sound(stack)
+    from stacks.cli import render as verb
+
+    assert verdict.plan is not None
+    if output is None:
+        verb.write(verdict.plan, sys.stdout)
+        return
+    try:
+        typer.echo(f"{verb.write_folder(verdict.plan, output)} objects in {output}", err=True)
+    except (verb.Occupied, OSError) as error:
+        typer.echo(f"{error}", err=True)
+        raise typer.Exit(FAULTS) from None
+
+
+@app.command("schema", epilog="Example: berth schema > docs/stack.schema.json")
+def _schema() -> None:
+    """Print the JSON Schema of a stack file, for editors."""
+    from stacks.spec.schema import stack_schema
+
+    typer.echo(_json(stack_schema()))
+
+
+def root() -> pathlib.Path:
+    """The project's folder: the nearest one above the current folder with a Pulumi.yaml, else the one Berth lies in."""
+    here = pathlib.Path.cwd()
+    above = next((folder for folder in (here, *here.parents) if (folder / "Pulumi.yaml").is_file()), None)
+    return above or pathlib.Path(__file__).resolve().parents[2]
+
+
+def _sound(stack: str) -> Verdict:
+    """The verdict on a stack that has no fault; otherwise the faults on stderr, and exit 1."""
+    verdict = of_stack(stack, root())
+    if verdict.faults:
+        _complain(verdict.faults)
+        raise typer.Exit(FAULTS)
+    return verdict
+
+
+def _complain(problems: Iterable[Problem]) -> None:
+    for problem in problems:
+        typer.echo(paint.problem(problem), err=True)
+
+
+def _warned(verdict: Verdict) -> str:
+    number = len(verdict.warnings)
+    return f", {number} warning{'s' if number > 1 else ''}" if number else ""
+
+
+def _json(value: object) -> str:
+    return json.dumps(value, indent=2, ensure_ascii=False)

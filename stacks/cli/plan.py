@@ -1,0 +1,250 @@
+"""`berth plan`: what will exist, in the words of people, or as the JSON that docs/plan.md describes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+from components.plan.fleet import FleetPlan, PoolPlan
+from components.plan.kueue import ClusterQueuePlan, FlavorPlan, QuotaPlan
+from components.plan.nodes import Bounds
+from components.plan.teams import TeamPlan
+from stacks.cli.table import bar, table
+from stacks.planner.ceilings import accelerator_quotas
+from stacks.problems import Problem, dotted, in_words
+from stacks.relations import PushOut, push_outs
+from stacks.verdict import Verdict
+
+# --- for machines -----------------------------------------------------------------------------------------------------
+
+
+def as_json(verdict: Verdict) -> dict[str, Any]:
+    """The plan and its problems as docs/plan.md says; without a plan, its lists are empty."""
+    plan = verdict.plan
+    return {
+        "stack": verdict.stack,
+        "clusters": [_cluster(plan)] if plan else [],
+        "pools": [_pool(p) for p in plan.pools] if plan else [],
+        "flavors": [_flavor(f) for f in plan.flavors] if plan else [],
+        "clusterQueues": [_cluster_queue(q) for q in plan.cluster_queues] if plan else [],
+        "teams": [_team(t) for t in plan.teams] if plan else [],
+        "problems": [problem(p) for p in verdict.problems],
+    }
+
+
+def problem(found: Problem) -> dict[str, str]:
+    """One problem; `path` is dotted, `place` is FILE:LINE or empty."""
+    return {
+        "severity": found.severity,
+        "code": found.code,
+        "place": found.place,
+        "path": dotted(found.path),
+        "message": found.message,
+    }
+
+
+def _cluster(plan: FleetPlan) -> dict[str, Any]:
+    cluster = plan.cluster
+    return {
+        "name": cluster.name,
+        "project": cluster.project,
+        "location": cluster.location,
+        "mode": cluster.mode,
+        "releaseChannel": cluster.release_channel.lower(),
+        "version": cluster.version,
+    }
+
+
+def _pool(pool: PoolPlan) -> dict[str, Any]:
+    return {
+        "name": pool.name,
+        "machineType": pool.machine_type,
+        "topology": pool.topology,
+        "slices": _bounds(pool.slices) if pool.slices else None,
+        "hostsPerSlice": pool.hosts_per_slice,
+        "nodes": _bounds(pool.nodes),
+        "accelerators": _bounds(pool.accelerators),
+        "resource": pool.resource,
+        "capacity": pool.capacity,
+        "reservation": pool.reservation,
+        "madeBy": pool.made_by,
+        "zones": list(pool.zones),
+        "flavor": pool.flavor,
+        "nodePools": [n.name for n in pool.node_pools],
+    }
+
+
+def _bounds(bounds: Bounds) -> dict[str, int]:
+    return {"min": bounds.min, "max": bounds.max}
+
+
+def _flavor(flavor: FlavorPlan) -> dict[str, Any]:
+    return {
+        "name": flavor.name,
+        "resource": flavor.resource,
+        "capacity": _bounds(flavor.capacity),
+        "guaranteed": flavor.promised,
+        "unit": flavor.unit,
+        "oversubscription": flavor.oversubscription,
+        "nodeLabels": dict(flavor.node_labels),
+        "pools": list(flavor.pools),
+    }
+
+
+def _cluster_queue(queue: ClusterQueuePlan) -> dict[str, Any]:
+    preemption = queue.preemption
+    return {
+        "name": queue.name,
+        "teams": list(queue.teams),
+        "cohort": queue.cohort,
+        "strategy": queue.queueing_strategy,
+        "priority": queue.priority,
+        "preemption": {
+            "withinClusterQueue": preemption.within_cluster_queue,
+            "reclaimWithinCohort": preemption.reclaim_within_cohort,
+            "borrowWithinCohort": preemption.borrow_within_cohort or "Never",
+        },
+        "quotas": [_quota(entry.flavor, quota) for entry in queue.flavors for quota in entry.quotas],
+    }
+
+
+def _quota(flavor: str, quota: QuotaPlan) -> dict[str, Any]:
+    return {
+        "flavor": flavor,
+        "resource": quota.resource,
+        "nominal": quota.nominal,
+        "borrowingLimit": quota.borrowing_limit,
+        "lendingLimit": quota.lending_limit,
+    }
+
+
+def _team(team: TeamPlan) -> dict[str, Any]:
+    return {
+        "name": team.name,
+        "namespace": team.namespace,
+        "queues": [door.name for door in team.local_queues],
+        "guaranteed": dict(team.guaranteed),
+        "ceiling": dict(team.ceiling),
+    }
+
+
+# --- for people -------------------------------------------------------------------------------------------------------
+
+
+def text(verdict: Verdict) -> str:
+    """The plan as paragraphs: the answer, capacity, pools, teams, who can push out whom, what to worry about."""
+    plan = verdict.plan
+    parts = [_head(plan), _capacity(plan), _pools(plan), _teams(plan), _cohorts(plan), _relations(plan)] if plan else []
+    parts.append(_problems(verdict))
+    return "\n\n".join(part for part in parts if part)
+
+
+def _head(plan: FleetPlan) -> str:
+    counts = [
+        _many(len(plan.pools), "pool"),
+        _many(len(plan.teams), "team"),
+        _many(len(plan.cluster_queues), "cluster queue"),
+    ]
+    cluster = plan.cluster
+    kind = f"{cluster.mode}, {cluster.release_channel.lower()} channel"
+    return f"{plan.stack} · {plan.project} · {plan.region} · cluster {cluster.name} ({kind}), {', '.join(counts)}"
+
+
+def _many(number: int, what: str) -> str:
+    return f"{number} {what}" if number == 1 else f"{number} {what}s"
+
+
+def _span(bounds: Bounds) -> str:
+    return str(bounds.max) if bounds.min == bounds.max else f"{bounds.min}–{bounds.max}"
+
+
+def _capacity(plan: FleetPlan) -> str:
+    claims = _claims(plan)
+    rows = [
+        [
+            f.name,
+            f"{_span(f.capacity)} {f.noun}",
+            str(f.promised),
+            bar(f.promised, f.capacity.max),
+            _borrowable(claims.get(f.name, [])),
+            in_words(list(f.pools)),
+        ]
+        for f in plan.flavors
+    ]
+    return table(["Capacity", "accelerators", "promised", "", "may borrow", "pools"], rows, right=(2, 4))
+
+
+def _claims(plan: FleetPlan) -> Mapping[str, list[QuotaPlan]]:
+    resources = {f.name: f.resource for f in plan.flavors}
+    found: dict[str, list[QuotaPlan]] = {}
+    for queue in plan.cluster_queues:
+        for flavor, quota in accelerator_quotas(queue, resources):
+            found.setdefault(flavor, []).append(quota)
+    return found
+
+
+def _borrowable(quotas: list[QuotaPlan]) -> str:
+    if any(q.borrowing_limit is None for q in quotas):
+        return "unlimited"
+    return str(sum(q.borrowing_limit or 0 for q in quotas) or "–")
+
+
+def _pools(plan: FleetPlan) -> str:
+    nouns = {f.name: f.noun for f in plan.flavors}
+    rows = [
+        [p.name, p.machine_type, _span(p.nodes), f"{_span(p.accelerators)} {nouns[p.flavor]}", _shape(p), _source(p)]
+        for p in plan.pools
+    ]
+    return table(["Pools", "machine", "nodes", "accelerators", "shape", "from"], rows, right=(2,))
+
+
+def _shape(pool: PoolPlan) -> str:
+    if pool.slices is None:
+        return "–"
+    hosts = _many(pool.hosts_per_slice or 1, "host")
+    return f"{_span(pool.slices)} × {pool.topology} ({hosts})"
+
+
+def _source(pool: PoolPlan) -> str:
+    how = f"reservation {pool.reservation}" if pool.reservation else pool.capacity
+    return f"{how}, made by GKE" if pool.made_by == "gke" else how
+
+
+def _teams(plan: FleetPlan) -> str:
+    nouns = {f.name: f.noun for f in plan.flavors}
+    rows = [[t.name, _amounts(t.guaranteed, nouns), _amounts(t.ceiling, nouns)] for t in plan.teams]
+    return table(["Teams", "guaranteed", "ceiling"], rows)
+
+
+def _amounts(amounts: Mapping[str, int], nouns: Mapping[str, str]) -> str:
+    return " · ".join(f"{n} {nouns[f]} on {f}" if nouns[f] != f else f"{n} {f}" for f, n in amounts.items() if n) or "–"
+
+
+def _cohorts(plan: FleetPlan) -> str:
+    members: dict[str, list[str]] = {}
+    for queue in plan.cluster_queues:
+        members.setdefault(queue.cohort or "", []).append(queue.name)
+    rows = [[cohort.name, in_words(members.get(cohort.name, [])) or "–"] for cohort in plan.cohorts]
+    return table(["Cohorts", "queues that share what is idle"], rows)
+
+
+def _relations(plan: FleetPlan) -> str:
+    lines = list(_grouped(push_outs(plan), len(plan.cluster_queues)))
+    return "\n".join(["Who can push out whom", *(lines or ["  nobody ▸ nobody"])])
+
+
+def _grouped(found: Iterable[PushOut], queues: int) -> Iterator[str]:
+    groups: dict[tuple[str, tuple[str, ...]], list[str]] = {}
+    for one in found:
+        groups.setdefault((one.whom, one.flavors), []).append(one.queue)
+    for (whom, flavors), names in groups.items():
+        who = "every queue" if len(names) == queues > 1 else in_words(names)
+        yield f"  {who} ▸ {whom}" + (f", on {in_words(list(flavors))}" if flavors else "")
+
+
+def _problems(verdict: Verdict) -> str:
+    parts: list[str] = []
+    for what, found in (("fault", verdict.faults), ("warning", verdict.warnings)):
+        if found:
+            parts.append("\n".join([_many(len(found), what), *(f"  {p.line()}" for p in found)]))
+    return "\n\n".join(parts) or "No faults, no warnings."

@@ -1,0 +1,32 @@
+"""Plain tables: columns as wide as their widest cell, nothing a copy into a chat would break."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+_BLOCKS = 10
+
+
+def table(head: Sequence[str], rows: Sequence[Sequence[str]], right: Sequence[int] = ()) -> str:
+    """A table whose first head names it and whose rows are indented under it; empty without rows.
+
+    `right` are the columns that hold numbers.
+    """
+    if not rows:
+        return ""
+    lines = [list(head), *([f"  {row[0]}", *row[1:]] for row in rows)]
+    widths = [max(len(line[i]) for line in lines) for i in range(len(head))]
+    return "\n".join(_line(line, widths, right) for line in lines)
+
+
+def _line(cells: Sequence[str], widths: Sequence[int], right: Sequence[int]) -> str:
+    padded = (c.rjust(w) if i in right else c.ljust(w) for i, (c, w) in enumerate(zip(cells, widths, strict=True)))
+    return "   ".join(padded).rstrip()
+
+
+def bar(part: int, whole: int) -> str:
+    """Ten blocks, as many as the tenths of `whole` that `part` reaches; more than all is drawn as all and a `!`."""
+    if whole == 0:
+        return ""
+    filled = min(_BLOCKS, part * _BLOCKS // whole)
+    return "█" * filled + "░" * (_BLOCKS - filled) + ("!" if part > whole else "")
