@@ -122,8 +122,12 @@ class ClusterPlan:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReservationPlan:
-    """A zonal reservation that Berth owns, to be consumed by name only. `gpu_type` None: no guest accelerators."""
+    """A zonal reservation that Berth owns, to be consumed by name only. `gpu_type` None: no guest accelerators.
 
+    `key` names it within the program and never changes; `name` is Google's.
+    """
+
+    key: str
     name: str
     zone: str
     machine_type: str

@@ -121,6 +121,7 @@ def reservations(draft: Draft, known: dict[str, Pool]) -> tuple[ReservationPlan,
         _not_overused(draft, name, known)
         plans.append(
             ReservationPlan(
+                key=name,
                 name=spec.name or f"{draft.stack}-{name}",
                 zone=spec.zone,
                 machine_type=spec.machine_type,

@@ -1,0 +1,11 @@
+"""The Pulumi program: read, plan, build, export. It decides nothing."""
+
+from pathlib import Path
+
+import pulumi
+
+from stacks import fleet, verdict
+
+found = verdict.of_config(pulumi.get_stack(), pulumi.Config("berth").get_object("fleet"), Path(__file__).parent)
+for key, value in fleet.build(verdict.sound(found)).items():
+    pulumi.export(key, value)

@@ -1,0 +1,39 @@
+"""How a Kubernetes client reaches a GKE cluster (pure)."""
+
+from __future__ import annotations
+
+import json
+
+PLUGIN = "gke-gcloud-auth-plugin"
+"""Google's exec plugin: it mints a short-lived token on the caller's machine, so that none is ever stored."""
+
+
+def kubeconfig(*, name: str, endpoint: str, ca_certificate: str) -> str:
+    """A kubeconfig as JSON text (which is YAML), the same for the same cluster, with no credentials in it.
+
+    `endpoint` is a host or address without scheme, `ca_certificate` the cluster's in base64, as GKE gives it.
+    """
+    config = {
+        "apiVersion": "v1",
+        "kind": "Config",
+        "clusters": [
+            {
+                "name": name,
+                "cluster": {"server": f"https://{endpoint}", "certificate-authority-data": ca_certificate},
+            }
+        ],
+        "contexts": [{"name": name, "context": {"cluster": name, "user": name}}],
+        "current-context": name,
+        "users": [{"name": name, "user": {"exec": _exec()}}],
+    }
+    return json.dumps(config, sort_keys=True)
+
+
+def _exec() -> dict[str, str | bool]:
+    return {
+        "apiVersion": "client.authentication.k8s.io/v1beta1",
+        "command": PLUGIN,
+        "installHint": f"Install {PLUGIN}: gcloud components install {PLUGIN}",
+        "interactiveMode": "Never",
+        "provideClusterInfo": True,
+    }

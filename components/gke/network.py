@@ -1,0 +1,76 @@
+"""The fleet's own VPC."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pulumi
+import pulumi_gcp as gcp
+
+from components.plan.gke import NetworkPlan
+
+
+class Network(pulumi.ComponentResource):
+    """A VPC with one subnet for nodes, pods and services, and NAT where the plan has it.
+
+    Owns these and nothing on them: the cluster, its firewall rules and the control plane's range are GKE's. `network`
+    and `subnetwork` are their ids.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        plan: NetworkPlan,
+        *,
+        gcp_provider: gcp.Provider,
+        depends_on: Sequence[pulumi.Resource] = (),
+        opts: pulumi.ResourceOptions | None = None,
+    ) -> None:
+        super().__init__("berth:gke:Network", name, None, opts)
+        vpc = gcp.compute.Network(
+            f"{name}-vpc",
+            name=plan.name,
+            auto_create_subnetworks=False,
+            routing_mode="GLOBAL",
+            opts=pulumi.ResourceOptions(parent=self, provider=gcp_provider, depends_on=[*depends_on]),
+        )
+        self.network: pulumi.Output[str] = vpc.id
+        self.subnetwork: pulumi.Output[str] = self._subnetwork(name, plan, gcp_provider).id
+        if plan.nat:
+            self._nat(name, plan, gcp_provider)
+        self.register_outputs({"network": self.network, "subnetwork": self.subnetwork})
+
+    def _subnetwork(self, name: str, plan: NetworkPlan, provider: gcp.Provider) -> gcp.compute.Subnetwork:
+        ranges = ((plan.pod_range_name, plan.pod_range), (plan.service_range_name, plan.service_range))
+        return gcp.compute.Subnetwork(
+            f"{name}-subnet",
+            name=plan.name,
+            region=plan.region,
+            network=self.network,
+            ip_cidr_range=plan.node_range,
+            private_ip_google_access=True,
+            secondary_ip_ranges=[
+                gcp.compute.SubnetworkSecondaryIpRangeArgs(range_name=range_name, ip_cidr_range=cidr)
+                for range_name, cidr in ranges
+            ],
+            opts=pulumi.ResourceOptions(parent=self, provider=provider),
+        )
+
+    def _nat(self, name: str, plan: NetworkPlan, provider: gcp.Provider) -> None:
+        router = gcp.compute.Router(
+            f"{name}-router",
+            name=plan.name,
+            region=plan.region,
+            network=self.network,
+            opts=pulumi.ResourceOptions(parent=self, provider=provider),
+        )
+        gcp.compute.RouterNat(
+            f"{name}-nat",
+            name=plan.name,
+            region=plan.region,
+            router=router.name,
+            nat_ip_allocate_option="AUTO_ONLY",
+            source_subnetwork_ip_ranges_to_nat="ALL_SUBNETWORKS_ALL_IP_RANGES",
+            log_config=gcp.compute.RouterNatLogConfigArgs(enable=True, filter="ERRORS_ONLY"),
+            opts=pulumi.ResourceOptions(parent=self, provider=provider),
+        )

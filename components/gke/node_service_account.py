@@ -1,0 +1,47 @@
+"""The identity of a fleet's nodes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pulumi
+import pulumi_gcp as gcp
+
+from components.plan.gke import ServiceAccountPlan
+
+
+class NodeServiceAccount(pulumi.ComponentResource):
+    """A Google service account for nodes with its project roles.
+
+    Owns the account and one binding for each role; other bindings of the project are left alone. What pods may do is
+    the teams' identities' matter, never the nodes'.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        plan: ServiceAccountPlan,
+        *,
+        project: str,
+        gcp_provider: gcp.Provider,
+        depends_on: Sequence[pulumi.Resource] = (),
+        opts: pulumi.ResourceOptions | None = None,
+    ) -> None:
+        super().__init__("berth:gke:NodeServiceAccount", name, None, opts)
+        account = gcp.serviceaccount.Account(
+            f"{name}-account",
+            project=project,
+            account_id=plan.account_id,
+            display_name=plan.display_name,
+            opts=pulumi.ResourceOptions(parent=self, provider=gcp_provider, depends_on=[*depends_on]),
+        )
+        for role in sorted(plan.roles):
+            gcp.projects.IAMMember(
+                f"{name}-{role.removeprefix('roles/')}",
+                project=project,
+                role=role,
+                member=account.member,
+                opts=pulumi.ResourceOptions(parent=self, provider=gcp_provider),
+            )
+        self.email: pulumi.Output[str] = account.email
+        self.register_outputs({"email": self.email})

@@ -1,0 +1,64 @@
+"""Capacity that is paid for whether it is used or not."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pulumi
+import pulumi_gcp as gcp
+
+from components.plan.gke import ReservationPlan
+
+
+class Reservation(pulumi.ComponentResource):
+    """A zonal reservation, consumed only by pools that name it.
+
+    Owns the reservation; does not own its pools, which it outlives: they take its name from here, so that they are made
+    after it and deleted before it (Google refuses to delete a reservation in use).
+    """
+
+    def __init__(
+        self,
+        name: str,
+        plan: ReservationPlan,
+        *,
+        gcp_provider: gcp.Provider,
+        depends_on: Sequence[pulumi.Resource] = (),
+        opts: pulumi.ResourceOptions | None = None,
+    ) -> None:
+        super().__init__("berth:gke:Reservation", name, None, opts)
+        reservation = gcp.compute.Reservation(
+            f"{name}-reservation",
+            name=plan.name,
+            zone=plan.zone,
+            specific_reservation_required=True,
+            specific_reservation=_machines(plan),
+            opts=pulumi.ResourceOptions(
+                parent=self,
+                provider=gcp_provider,
+                protect=plan.protect,
+                delete_before_replace=True,  # the name is fixed, and nobody has the machines twice
+                depends_on=[*depends_on],
+            ),
+        )
+        self.reservation_name: pulumi.Output[str] = reservation.name
+        self.register_outputs({"reservationName": self.reservation_name})
+
+
+def _machines(plan: ReservationPlan) -> gcp.compute.ReservationSpecificReservationArgs:
+    properties = gcp.compute.ReservationSpecificReservationInstancePropertiesArgs(
+        machine_type=plan.machine_type, guest_accelerators=_gpus(plan)
+    )
+    return gcp.compute.ReservationSpecificReservationArgs(count=plan.count, instance_properties=properties)
+
+
+def _gpus(
+    plan: ReservationPlan,
+) -> list[gcp.compute.ReservationSpecificReservationInstancePropertiesGuestAcceleratorArgs] | None:
+    if plan.gpu_type is None:
+        return None
+    return [
+        gcp.compute.ReservationSpecificReservationInstancePropertiesGuestAcceleratorArgs(
+            accelerator_type=plan.gpu_type, accelerator_count=plan.gpu_count
+        )
+    ]

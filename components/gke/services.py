@@ -1,0 +1,37 @@
+"""The Google APIs that a fleet needs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import pulumi
+import pulumi_gcp as gcp
+
+
+class Services(pulumi.ComponentResource):
+    """Enables APIs in the project. Owns that they are on; never turns one off: others in the project may use it.
+
+    `enabled` maps each API to its resource, so that whoever needs one waits for that one alone.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        services: Iterable[str],
+        *,
+        project: str,
+        gcp_provider: gcp.Provider,
+        opts: pulumi.ResourceOptions | None = None,
+    ) -> None:
+        super().__init__("berth:gke:Services", name, None, opts)
+        self.enabled = {
+            api: gcp.projects.Service(
+                f"{name}-{api.removesuffix('.googleapis.com')}",
+                project=project,
+                service=api,
+                disable_on_destroy=False,
+                opts=pulumi.ResourceOptions(parent=self, provider=gcp_provider),
+            )
+            for api in sorted(services)
+        }
+        self.register_outputs({"services": list(self.enabled)})

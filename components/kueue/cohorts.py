@@ -1,0 +1,31 @@
+"""Kueue's cohorts. Queues join one by naming it, in any order; so nothing here knows a queue."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pulumi
+
+from components.kubernetes import KubernetesObject, inside
+from components.kueue.manifests import cohort
+from components.plan.kueue import CohortPlan
+
+
+class Cohorts(pulumi.ComponentResource):
+    """Every Cohort of the fleet, children and parents alike: Kueue links them once both are there."""
+
+    def __init__(
+        self,
+        name: str,
+        plan: Sequence[CohortPlan],
+        *,
+        provider: pulumi.ProviderResource,
+        served_by: Sequence[pulumi.Resource] = (),
+        cluster: pulumi.Resource | None = None,
+        opts: pulumi.ResourceOptions | None = None,
+    ) -> None:
+        super().__init__("berth:kueue:Cohorts", name, None, opts)
+        options = inside(self, provider=provider, cluster=cluster, served_by=served_by)
+        for each in plan:
+            KubernetesObject(f"{name}-{each.name}", cohort(each), opts=options)
+        self.register_outputs({"cohorts": [each.name for each in plan]})

@@ -1,0 +1,61 @@
+"""The controllers that serve the queueing APIs: Kueue, JobSet, one Helm release each. Owns nothing that uses them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pulumi
+from pulumi_kubernetes.helm.v3 import Release, ReleaseArgs
+
+from components.kubernetes import inside
+from components.plan.kueue import ChartPlan
+
+
+class Controllers(pulumi.ComponentResource):
+    """Controllers at pinned versions, installed one after the other in the order of the plan.
+
+    One after the other, because Kueue's webhooks may fail closed while its manager starts, and would then refuse the
+    next chart's Deployment. `runs_on` is what their pods need: nodes that are always there, never an accelerator pool.
+    A release counts as made when its Deployment is available, which Kueue's is only once its webhooks listen: so what
+    depends on `releases` may create queues at once. A failed install is taken back, a failed upgrade rolled back.
+
+    Nothing is ever uninstalled: Kueue's CRDs are templates of its chart, so every queue and workload would go with it.
+    A chart that leaves the plan, as when somebody else comes to look after it, runs on and is forgotten; to take it
+    back, `helm uninstall` it or import it. JobSet's CRD lies in its chart's `crds` folder, which Helm never upgrades.
+    """
+
+    releases: dict[str, Release]
+    """By the chart plan's name; what depends on one waits for that controller and its webhooks."""
+
+    def __init__(
+        self,
+        name: str,
+        plan: Sequence[ChartPlan],
+        *,
+        provider: pulumi.ProviderResource,
+        cluster: pulumi.Resource | None = None,
+        runs_on: Sequence[pulumi.Resource] = (),
+        opts: pulumi.ResourceOptions | None = None,
+    ) -> None:
+        super().__init__("berth:kueue:Controllers", name, None, opts)
+        self.releases = {}
+        for chart in plan:
+            before = list(self.releases.values())[-1:] or runs_on
+            options = inside(self, provider=provider, cluster=cluster, served_by=before)
+            options.retain_on_delete = True
+            self.releases[chart.name] = Release(f"{name}-{chart.name}", _arguments(chart), opts=options)
+        self.register_outputs({"versions": {chart.name: chart.version for chart in plan}})
+
+
+def _arguments(chart: ChartPlan) -> ReleaseArgs:
+    return ReleaseArgs(
+        name=chart.name,
+        chart=chart.chart,
+        version=chart.version,
+        namespace=chart.namespace,
+        create_namespace=True,
+        values=chart.values,
+        atomic=True,
+        skip_await=False,
+        timeout=chart.timeout,
+    )

@@ -1,0 +1,37 @@
+"""Priorities, each in its two forms: for the pod scheduler and for Kueue."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pulumi
+
+from components.kubernetes import KubernetesObject, inside
+from components.kueue.manifests import priority_class, workload_priority_class
+from components.plan.kueue import PriorityPlan
+
+
+class Priorities(pulumi.ComponentResource):
+    """A PriorityClass and a WorkloadPriorityClass of the same name and value for every priority.
+
+    Only the second waits for Kueue. A new value replaces the PriorityClass (Kubernetes lets none be changed); pods that
+    run keep the value they were admitted with.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        plan: Sequence[PriorityPlan],
+        *,
+        provider: pulumi.ProviderResource,
+        served_by: Sequence[pulumi.Resource] = (),
+        cluster: pulumi.Resource | None = None,
+        opts: pulumi.ResourceOptions | None = None,
+    ) -> None:
+        super().__init__("berth:kueue:Priorities", name, None, opts)
+        at_once = inside(self, provider=provider, cluster=cluster)
+        with_kueue = inside(self, provider=provider, cluster=cluster, served_by=served_by)
+        for priority in plan:
+            KubernetesObject(f"{name}-pod-{priority.name}", priority_class(priority), opts=at_once)
+            KubernetesObject(f"{name}-workload-{priority.name}", workload_priority_class(priority), opts=with_kueue)
+        self.register_outputs({"priorities": {priority.name: priority.value for priority in plan}})

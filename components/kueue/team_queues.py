@@ -1,0 +1,40 @@
+"""A cluster queue and the teams' doors to it. Does not own the namespaces the doors stand in, nor the flavors."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import pulumi
+
+from components.kubernetes import KubernetesObject, inside
+from components.kueue.manifests import cluster_queue, local_queue
+from components.plan.kueue import ClusterQueuePlan
+
+
+class TeamQueues(pulumi.ComponentResource):
+    """One ClusterQueue with its LocalQueues.
+
+    `namespaces` maps a namespace's name to the Namespace's own output, which makes a local queue wait for it; one that
+    is not in it exists already. The cluster queue waits for Kueue alone: Kueue holds it inactive until its flavors are
+    there. Local queues come after it and go before it.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        plan: ClusterQueuePlan,
+        *,
+        provider: pulumi.ProviderResource,
+        namespaces: Mapping[str, pulumi.Input[str]] | None = None,
+        served_by: Sequence[pulumi.Resource] = (),
+        cluster: pulumi.Resource | None = None,
+        opts: pulumi.ResourceOptions | None = None,
+    ) -> None:
+        super().__init__("berth:kueue:TeamQueues", name, None, opts)
+        options = inside(self, provider=provider, cluster=cluster, served_by=served_by)
+        queue = KubernetesObject(f"{name}-cluster-queue", cluster_queue(plan), opts=options)
+        doors = inside(self, provider=provider, cluster=cluster, served_by=[queue])
+        for door in plan.local_queues:
+            live = {"metadata": {"namespace": (namespaces or {}).get(door.namespace, door.namespace)}}
+            KubernetesObject(f"{name}-{door.namespace}/{door.name}", local_queue(door), live=live, opts=doors)
+        self.register_outputs({"clusterQueue": queue.object_name})

@@ -1,0 +1,26 @@
+"""Everything a fleet keeps inside its cluster, as manifests in the order in which they may be applied."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from components.kueue import manifests as kueue
+from components.plan.fleet import FleetPlan
+from components.tenancy import manifests as tenancy
+
+
+def all_manifests(fleet: FleetPlan) -> Iterator[dict[str, object]]:
+    """One at a time: what others refer to comes first, so `kubectl apply` of the whole stream succeeds at once."""
+    for team in fleet.teams:
+        if team.owns_namespace:
+            yield tenancy.namespace(team)
+    for team in fleet.teams:
+        if team.identity is not None:
+            yield tenancy.service_account(team, team.identity)
+    yield from map(kueue.priority_class, fleet.priorities)
+    yield from map(kueue.workload_priority_class, fleet.priorities)
+    yield from map(kueue.resource_flavor, fleet.flavors)
+    yield from map(kueue.cohort, fleet.cohorts)
+    yield from map(kueue.cluster_queue, fleet.cluster_queues)
+    for queue in fleet.cluster_queues:
+        yield from map(kueue.local_queue, queue.local_queues)

@@ -1,0 +1,102 @@
+"""What things may be called: the limits of Kubernetes, GKE and Google Cloud, and how a name is made to fit them.
+
+Sources: Kubernetes `apimachinery/pkg/util/validation` (labels, DNS names), the GKE API (clusters and node pools: 40
+characters), the Compute API (63, RFC 1035), the IAM API (service account ids: 6 to 30). Every limit counts characters;
+all these names are ASCII. Also the labels by which Berth knows its own objects.
+"""
+
+from __future__ import annotations
+
+import re
+from hashlib import sha256
+from typing import Final
+
+LABEL: Final = 63
+"""A label's value, a label key's name, a DNS label: namespaces, services, Jobs that have pods."""
+SUBDOMAIN: Final = 253
+"""Most Kubernetes names, Kueue's flavors, cohorts and cluster queues among them; a label key's prefix."""
+CLUSTER: Final = 40
+"""A GKE cluster's name."""
+NODE_POOL: Final = 40
+"""A GKE node pool's name."""
+COMPUTE: Final = 63
+"""A Compute Engine resource's name (networks, reservations); a Google Cloud label's key or value."""
+SERVICE_ACCOUNT: Final = 30
+"""A Google service account's id, the part before the @."""
+
+MANAGED_BY: Final = "app.kubernetes.io/managed-by"
+TEAM_LABEL: Final = "berth.dev/team"
+
+_DIGITS: Final = 6
+_DNS_LABEL: Final = r"[a-z0-9](?:[-a-z0-9]*[a-z0-9])?"
+_QUALIFIED: Final = r"[A-Za-z0-9](?:[-A-Za-z0-9_.]*[A-Za-z0-9])?"
+_RFC_1035: Final = r"[a-z](?:[-a-z0-9]*[a-z0-9])?"
+
+
+def shorten(text: str, limit: int) -> str:
+    """The text itself when it fits into `limit` characters, else its head, `-` and 6 hex digits of its SHA-256.
+
+    Stable, and never cut so that it ends in `-`: equal texts give equal names, different ones differ in the digits.
+    ValueError where the limit leaves no room for a head (below 8).
+    """
+    if limit < _DIGITS + 2:
+        raise ValueError(f"a limit of {limit} leaves no room for a name and {_DIGITS} digits")
+    if len(text) <= limit:
+        return text
+    head = text[: limit - _DIGITS - 1].rstrip("-._")
+    return f"{head}-{sha256(text.encode()).hexdigest()[:_DIGITS]}"
+
+
+def is_dns_label(text: str) -> bool:
+    """An RFC 1123 label: namespaces, local queues, the parts of a subdomain."""
+    return len(text) <= LABEL and _is(_DNS_LABEL, text)
+
+
+def is_dns_1035_label(text: str) -> bool:
+    """An RFC 1035 label, which starts with a letter: services, replicated jobs of a JobSet."""
+    return len(text) <= LABEL and _is(_RFC_1035, text)
+
+
+def is_subdomain(text: str) -> bool:
+    """An RFC 1123 subdomain: flavors, cohorts, cluster queues, priority classes, service accounts in Kubernetes."""
+    return len(text) <= SUBDOMAIN and _is(rf"{_DNS_LABEL}(?:\.{_DNS_LABEL})*", text)
+
+
+def is_label_value(text: str) -> bool:
+    """A Kubernetes label's value; it may be empty."""
+    return not text or (len(text) <= LABEL and _is(_QUALIFIED, text))
+
+
+def is_label_key(text: str) -> bool:
+    """A Kubernetes label's key: a name, or a subdomain, `/` and a name."""
+    prefix, slash, name = text.rpartition("/")
+    return bool(name) and is_label_value(name) and (is_subdomain(prefix) if slash else True)
+
+
+def is_gke_name(text: str) -> bool:
+    """A GKE cluster's or node pool's name."""
+    return len(text) <= NODE_POOL and _is(_RFC_1035, text)
+
+
+def is_compute_name(text: str) -> bool:
+    """A Compute Engine resource's name."""
+    return len(text) <= COMPUTE and _is(_RFC_1035, text)
+
+
+def is_service_account_id(text: str) -> bool:
+    """A Google service account's id, 6 to 30 characters."""
+    return 6 <= len(text) <= SERVICE_ACCOUNT and _is(_RFC_1035, text)
+
+
+def is_google_label(text: str) -> bool:
+    """A Google Cloud label's key: lower case, digits, `_` and `-`, starting with a letter."""
+    return len(text) <= COMPUTE and _is(r"[a-z][-a-z0-9_]*", text)
+
+
+def berth_labels(team: str | None = None) -> dict[str, str]:
+    """The labels of an object that Berth keeps, and of the team it belongs to; a new dict each time."""
+    return {MANAGED_BY: "berth"} if team is None else {MANAGED_BY: "berth", TEAM_LABEL: team}
+
+
+def _is(pattern: str, text: str) -> bool:
+    return re.fullmatch(pattern, text) is not None

@@ -1,0 +1,126 @@
+"""What a platform stack is made of: components wired to each other, in the one order in which they can exist."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pulumi
+import pulumi_gcp as gcp
+import pulumi_kubernetes as kubernetes
+
+from components.gke.cluster import Cluster
+from components.gke.network import Network
+from components.gke.node_pool import NodePool
+from components.gke.node_service_account import NodeServiceAccount
+from components.gke.reservation import Reservation
+from components.gke.services import Services
+from components.kueue.cohorts import Cohorts
+from components.kueue.flavors import Flavors
+from components.kueue.install import Controllers
+from components.kueue.priorities import Priorities
+from components.kueue.team_queues import TeamQueues
+from components.plan.fleet import FleetPlan
+from components.plan.gke import NodePoolPlan
+from components.tenancy.team import Team
+
+EXPORT_VERSION = 1
+"""Raised when the shape of the `fleet` output changes in a way that its readers would notice."""
+
+
+def build(plan: FleetPlan) -> dict[str, Any]:
+    """Register everything in the plan, and return what the stack exports."""
+    google = gcp.Provider("google", project=plan.project, region=plan.region)
+    cluster, system_pool = _machines(plan, google)
+    inside = _provider(plan, cluster)
+    _queueing(plan, cluster, google, inside, [system_pool] if system_pool else [cluster.resource])
+    return {
+        "fleet": {"version": EXPORT_VERSION, "cluster": cluster.cluster_name, **_for_teams(plan)},
+        "kubeconfig": pulumi.Output.secret(cluster.kubeconfig),
+    }
+
+
+def _machines(plan: FleetPlan, google: gcp.Provider) -> tuple[Cluster, NodePool | None]:
+    """What stands in Google Cloud; returns the cluster and the pool that its controllers run on, if it has one."""
+    services = Services("services", plan.services, project=plan.project, gcp_provider=google)
+    enabled = list(services.enabled.values())
+    account = NodeServiceAccount(
+        "nodes", plan.cluster.node_service_account, project=plan.project, gcp_provider=google, depends_on=enabled
+    )
+    network = Network("network", plan.cluster.network, gcp_provider=google, depends_on=enabled)
+    cluster = Cluster(
+        "cluster",
+        plan.cluster,
+        network=network.network,
+        subnetwork=network.subnetwork,
+        node_service_account=account.email,
+        gcp_provider=google,
+        depends_on=enabled,
+    )
+    reservations = {r.name: Reservation(r.key, r, gcp_provider=google, depends_on=enabled) for r in plan.reservations}
+
+    def node_pool(each: NodePoolPlan) -> NodePool:
+        return NodePool(
+            each.key,
+            each,
+            cluster=cluster.cluster_name,
+            location=cluster.location,
+            service_account=account.email,
+            gcp_provider=google,
+            reservation=reservations[each.reservation].reservation_name if each.reservation else None,
+        )
+
+    for each in (p for pool in plan.pools for p in pool.node_pools):
+        node_pool(each)
+    return cluster, node_pool(plan.system_pool) if plan.system_pool else None
+
+
+def _provider(plan: FleetPlan, cluster: Cluster) -> kubernetes.Provider:
+    return kubernetes.Provider(
+        "kubernetes",
+        kubeconfig=cluster.kubeconfig,
+        # Else a renewed certificate in the kubeconfig would count as another cluster, and replace every object in it.
+        cluster_identifier=f"{plan.project}/{plan.cluster.location}/{plan.cluster.name}",
+    )
+
+
+def _queueing(
+    plan: FleetPlan,
+    cluster: Cluster,
+    google: gcp.Provider,
+    inside: kubernetes.Provider,
+    runs_on: list[pulumi.Resource],
+) -> None:
+    """What stands inside the cluster. Queues wait for Kueue, and for nothing that a stock-out could hold up."""
+    controllers = Controllers("controllers", plan.charts, provider=inside, cluster=cluster.resource, runs_on=runs_on)
+    kueue = [release for name, release in controllers.releases.items() if name == "kueue"]
+    for kind, plans in ((Priorities, plan.priorities), (Flavors, plan.flavors), (Cohorts, plan.cohorts)):
+        if plans:
+            kind(kind.__name__.lower(), plans, provider=inside, served_by=kueue, cluster=cluster.resource)
+    teams = {
+        team.name: Team(
+            team.name,
+            team,
+            project=plan.project,
+            cluster=cluster.resource,
+            gcp_provider=google,
+            kubernetes_provider=inside,
+        )
+        for team in plan.teams
+    }
+    namespaces = {team.namespace: teams[team.name].namespace for team in plan.teams if team.owns_namespace}
+    for queue in plan.cluster_queues:
+        TeamQueues(
+            queue.name, queue, provider=inside, namespaces=namespaces, served_by=kueue, cluster=cluster.resource
+        )
+
+
+def _for_teams(plan: FleetPlan) -> dict[str, Any]:
+    """What a team's own stack needs to know of the platform, as plain data."""
+    return {
+        "project": plan.project,
+        "region": plan.region,
+        "teams": {
+            team.name: {"namespace": team.namespace, "queues": [door.name for door in team.local_queues]}
+            for team in plan.teams
+        },
+    }

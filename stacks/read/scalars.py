@@ -1,0 +1,69 @@
+"""What an unquoted YAML scalar is, and whether every reader agrees about it.
+
+Three readers meet over a stack file: this one, the engine's (Go, YAML 1.2 in the main) and people with YAML 1.1 in
+their fingers. The engine keeps plain words, decimal integers, true and false, null and fractions; anything else it
+turns into another type, in the program and in the file it rewrites, so it must be quoted.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+from math import isfinite
+
+_WORDS: dict[str, object] = {
+    **dict.fromkeys(("true", "True", "TRUE"), True),
+    **dict.fromkeys(("false", "False", "FALSE"), False),
+    **dict.fromkeys(("null", "Null", "NULL", "~", ""), None),
+}
+_OLD_BOOLEANS = {
+    **dict.fromkeys(("yes", "Yes", "YES", "on", "On", "ON"), "true"),
+    **dict.fromkeys(("no", "No", "NO", "off", "Off", "OFF"), "false"),
+}
+_NUMBER_STARTS = frozenset("0123456789+-.")
+
+_INTEGER = re.compile(r"[-+]?(?:0|[1-9][0-9]{0,18})")
+_FLOAT = re.compile(r"[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?")
+_ODD_NUMBER = re.compile(
+    r"[-+]?(?:0[xX][0-9a-fA-F_]+|0[bB][01_]+|0[oO][0-7_]+"  # hexadecimal, binary, octal
+    r"|[0-9][0-9_]*(?::[0-5]?[0-9])+(?:\.[0-9_]*)?"  # base sixty, as YAML 1.1 reads 12:30
+    r"|\.(?:inf|Inf|INF|nan|NaN|NAN))"
+)
+_TIMESTAMP = re.compile(
+    r"[0-9]{4}-[0-9]{1,2}-[0-9]{1,2}"
+    r"(?:(?:[Tt]|[ \t]+)[0-9]{1,2}:[0-9]{1,2}:[0-9]{1,2}(?:\.[0-9]*)?[ \t]*(?:Z|[-+][0-9]{1,2}(?::?[0-9]{2})?)?)?"
+)
+_INT64 = range(-(2**63), 2**63)
+
+
+@lru_cache(maxsize=4096)  # a fleet repeats its words
+def plain(text: str) -> tuple[object, str]:
+    """The value of an unquoted scalar, and what is wrong with leaving it unquoted ("" where nothing is).
+
+    The value is a str, int, float, bool or None; a scalar that must be quoted keeps its text.
+    """
+    if text in _WORDS:
+        return _WORDS[text], ""
+    if text in _OLD_BOOLEANS:
+        return text, f"'{text}' must be quoted, or written as {_OLD_BOOLEANS[text]}: readers of YAML differ on it"
+    return _number(text) if text[0] in _NUMBER_STARTS else (text, "")
+
+
+def _number(text: str) -> tuple[object, str]:
+    if _INTEGER.fullmatch(text) and (value := int(text)) in _INT64:
+        return value, ""
+    if _TIMESTAMP.fullmatch(text):
+        return text, _retyped(text)
+    if _FLOAT.fullmatch(text) and not text.lstrip("+-").isdigit() and isfinite(value := float(text)):
+        if not value.is_integer():
+            return value, ""
+        # JSON lies between the engine and the program, and there a float without a fraction is an integer.
+        whole = f"{int(value)}" if int(value) in _INT64 else "plain digits"
+        return text, f"{_retyped(text)}; as a number, write {whole}"
+    if _ODD_NUMBER.fullmatch(text) or _FLOAT.fullmatch(text.replace("_", "")):
+        return text, f"{_retyped(text)}; as a number, write plain digits"
+    return text, ""
+
+
+def _retyped(text: str) -> str:
+    return f"'{text}' must be quoted: the engine would change it to another type"
