@@ -15,8 +15,8 @@ from components.gke.node_service_account import NodeServiceAccount
 from components.gke.reservation import Reservation
 from components.gke.services import Services
 from components.kueue.cohorts import Cohorts
+from components.kueue.controllers import Controllers
 from components.kueue.flavors import Flavors
-from components.kueue.install import Controllers
 from components.kueue.priorities import Priorities
 from components.kueue.team_queues import TeamQueues
 from components.plan.fleet import FleetPlan
@@ -93,9 +93,9 @@ def _queueing(
     """What stands inside the cluster. Queues wait for Kueue, and for nothing that a stock-out could hold up."""
     controllers = Controllers("controllers", plan.charts, provider=inside, cluster=cluster.resource, runs_on=runs_on)
     kueue = [release for name, release in controllers.releases.items() if name == "kueue"]
-    for kind, plans in ((Priorities, plan.priorities), (Flavors, plan.flavors), (Cohorts, plan.cohorts)):
-        if plans:
-            kind(kind.__name__.lower(), plans, provider=inside, served_by=kueue, cluster=cluster.resource)
+    Priorities("priorities", plan.priorities, provider=inside, served_by=kueue, cluster=cluster.resource)
+    Flavors("flavors", plan.flavors, provider=inside, served_by=kueue, cluster=cluster.resource)
+    Cohorts("cohorts", plan.cohorts, provider=inside, served_by=kueue, cluster=cluster.resource)
     teams = {
         team.name: Team(
             team.name,
@@ -109,9 +109,7 @@ def _queueing(
     }
     namespaces = {team.namespace: teams[team.name].namespace for team in plan.teams if team.owns_namespace}
     for queue in plan.cluster_queues:
-        TeamQueues(
-            queue.name, queue, provider=inside, namespaces=namespaces, served_by=kueue, cluster=cluster.resource
-        )
+        TeamQueues(queue.name, queue, provider=inside, namespaces=namespaces, served_by=kueue, cluster=cluster.resource)
 
 
 def _for_teams(plan: FleetPlan) -> dict[str, Any]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
 from typing import IO
 
@@ -29,7 +29,7 @@ def problem(found: Problem) -> str:
 
 
 @contextmanager
-def progress(what: str) -> Iterator[None]:
+def progress(what: str) -> Generator[None]:
     """Say on stderr what is going on once it takes longer than a second; nothing where nobody is watching."""
     if not sys.stderr.isatty():
         yield

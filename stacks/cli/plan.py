@@ -15,6 +15,9 @@ from stacks.problems import Problem, dotted, in_words
 from stacks.relations import PushOut, push_outs
 from stacks.verdict import Verdict
 
+_MANY = 8
+"""More names than a person reads in a line."""
+
 # --- for machines -----------------------------------------------------------------------------------------------------
 
 
@@ -211,20 +214,25 @@ def _source(pool: PoolPlan) -> str:
 
 
 def _teams(plan: FleetPlan) -> str:
-    nouns = {f.name: f.noun for f in plan.flavors}
-    rows = [[t.name, _amounts(t.guaranteed, nouns), _amounts(t.ceiling, nouns)] for t in plan.teams]
-    return table(["Teams", "guaranteed", "ceiling"], rows)
+    rows = [row for team in plan.teams for row in _entitlements(team, {f.name: f.noun for f in plan.flavors})]
+    return table(["Teams", "flavor", "guaranteed", "ceiling", ""], rows, right=(2, 3))
 
 
-def _amounts(amounts: Mapping[str, int], nouns: Mapping[str, str]) -> str:
-    return " · ".join(f"{n} {nouns[f]} on {f}" if nouns[f] != f else f"{n} {f}" for f, n in amounts.items() if n) or "–"
+def _entitlements(team: TeamPlan, nouns: Mapping[str, str]) -> Iterator[list[str]]:
+    """A row for each flavor that the team can ever use; the first one names the team."""
+    name = team.name
+    for flavor, most in team.ceiling.items():
+        yield [name, flavor, str(team.guaranteed.get(flavor, 0) or "–"), str(most), nouns[flavor]]
+        name = ""
+    if name:
+        yield [name, "–", "–", "–", "no queues"]
 
 
 def _cohorts(plan: FleetPlan) -> str:
     members: dict[str, list[str]] = {}
     for queue in plan.cluster_queues:
         members.setdefault(queue.cohort or "", []).append(queue.name)
-    rows = [[cohort.name, in_words(members.get(cohort.name, [])) or "–"] for cohort in plan.cohorts]
+    rows = [[cohort.name, _some(members.get(cohort.name, [])) or "–"] for cohort in plan.cohorts]
     return table(["Cohorts", "queues that share what is idle"], rows)
 
 
@@ -238,8 +246,13 @@ def _grouped(found: Iterable[PushOut], queues: int) -> Iterator[str]:
     for one in found:
         groups.setdefault((one.whom, one.flavors), []).append(one.queue)
     for (whom, flavors), names in groups.items():
-        who = "every queue" if len(names) == queues > 1 else in_words(names)
+        who = "every queue" if len(names) == queues > 1 else _some(names)
         yield f"  {who} ▸ {whom}" + (f", on {in_words(list(flavors))}" if flavors else "")
+
+
+def _some(names: list[str]) -> str:
+    """Names in words; of many, the first ones and how many more (the JSON has them all)."""
+    return in_words(names if len(names) <= _MANY else [*names[: _MANY - 1], f"{len(names) - _MANY + 1} more"])
 
 
 def _problems(verdict: Verdict) -> str:

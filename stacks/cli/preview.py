@@ -50,7 +50,7 @@ def tree(preview: Preview, inputs: bool, colour: bool | None = None) -> str:
     """
     paint = _Paint(coloured(sys.stdout) if colour is None else colour)
     parts = [_forest(preview, inputs, paint), _exports(preview), _warnings(preview), _counts(preview.resources, paint)]
-    return "\n\n".join("\n".join(part) for part in parts if part) + "\n"
+    return "\n\n".join("\n".join(part) for part in parts if part)
 
 
 def _forest(preview: Preview, inputs: bool, paint: _Paint) -> list[str]:
@@ -113,9 +113,12 @@ def _options(one: Recorded, name_provider: bool) -> Iterator[str]:
 
 
 def _former(one: Recorded, alias: str) -> str:
-    """An alias by name where only the name differs, else all of it after stack and project."""
-    same_type = alias.rpartition("::")[0] == one.urn.rpartition("::")[0]
-    return _name(alias) if same_type else alias.split("::", 2)[-1]
+    """What differs in an alias: its name, or its own type, or else all of it after stack and project."""
+    (above, name), (was_above, was_name) = one.urn.rsplit("::", 1), alias.rsplit("::", 1)
+    if above == was_above:
+        return was_name
+    own_type_only = name == was_name and above.removesuffix(one.type) == was_above[: len(above) - len(one.type)]
+    return was_above.rsplit("$", 1)[-1] if own_type_only else alias.split("::", 2)[-1]
 
 
 def _name(urn: str) -> str:
@@ -137,15 +140,18 @@ def _details(one: Recorded) -> Iterator[str]:
 
 def _leaves(path: tuple[str | int, ...], value: object) -> Iterator[tuple[str, str]]:
     """Every scalar (or empty collection) in a value, with its path."""
-    items: Iterable[tuple[str | int, object]] = ()
-    if isinstance(value, Mapping):
-        items = cast(Mapping[str | int, object], value).items()
-    elif isinstance(value, list):
-        items = enumerate(cast(list[object], value))
+    items = _items(value)
     if not items and path:
         yield dotted(path), _shown(value)
     for key, item in items:
         yield from _leaves((*path, key), item)
+
+
+def _items(value: object) -> list[tuple[str | int, object]]:
+    """What a collection holds, by key or index; nothing for a scalar."""
+    if isinstance(value, Mapping):
+        return list(cast(Mapping[str | int, object], value).items())
+    return list(enumerate(cast(list[object], value))) if isinstance(value, list) else []
 
 
 def _shown(value: object) -> str:

@@ -3,22 +3,21 @@
 from __future__ import annotations
 
 import pathlib
+import re
 from collections.abc import Iterable, Iterator
-from typing import IO, Any, cast
+from typing import IO, cast
 
+import ryaml
 import yaml
 
 from components.manifests import all_manifests
 from components.plan.fleet import FleetPlan
 
-_Fast = cast("type[yaml.SafeDumper]", getattr(yaml, "CSafeDumper", yaml.SafeDumper))
-
-
-class _Dumper(_Fast):  # type: ignore[misc, valid-type]
-    """Writes equal objects out in full: an anchor in a manifest helps nobody."""
-
-    def ignore_aliases(self, data: Any) -> bool:
-        return True
+_RETYPED = re.compile(
+    r"(?:^|[ -])(?:[yn]|yes|no|on|off|=|<<|[-+]?\.?[0-9][-+0-9_:.eETtZz ]*)(?::.*)?$", re.MULTILINE | re.IGNORECASE
+)
+"""The end of a line that YAML 1.1, which kubectl reads, may take for a boolean, a number or a date though it is text.
+It finds too much rather than too little, plain numbers among it."""
 
 
 class Occupied(Exception):
@@ -27,7 +26,8 @@ class Occupied(Exception):
 
 def write(plan: FleetPlan, stream: IO[str]) -> None:
     """Write every object to `stream`, one YAML document each."""
-    _dump(all_manifests(plan), stream)
+    for manifest in all_manifests(plan):
+        stream.write(document(manifest))
 
 
 def write_folder(plan: FleetPlan, folder: pathlib.Path) -> int:
@@ -44,15 +44,21 @@ def write_folder(plan: FleetPlan, folder: pathlib.Path) -> int:
     count = 0
     for name, manifest in _named(all_manifests(plan)):
         with (folder / name).open("w", encoding="utf-8") as stream:
-            _dump([manifest], stream)
+            stream.write(document(manifest))
         count += 1
     return count
 
 
-def _dump(manifests: Iterable[dict[str, object]], stream: IO[str]) -> None:
-    yaml.dump_all(
-        manifests, stream, Dumper=_Dumper, sort_keys=False, explicit_start=True, default_flow_style=False, width=120
-    )
+def document(manifest: dict[str, object]) -> str:
+    """One YAML document that readers of YAML 1.1 and 1.2 understand alike.
+
+    The fast writer speaks 1.2 and leaves a namespace called `no` unquoted; a document with such a word in it goes
+    through the slow one.
+    """
+    text = ryaml.dumps(manifest)
+    if _RETYPED.search(text):
+        text = yaml.safe_dump(manifest, sort_keys=False, default_flow_style=False, width=120)
+    return f"---\n{text}"
 
 
 def _named(manifests: Iterable[dict[str, object]]) -> Iterator[tuple[str, dict[str, object]]]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from fractions import Fraction
 
 from components.plan.kueue import QuotaPlan
@@ -10,9 +9,11 @@ from stacks.planner.draft import Draft
 from stacks.planner.flavors import Flavor
 from stacks.problems import Path
 from stacks.spec.amounts import Amount
-from stacks.spec.teams import PerAcceleratorSpec
 
 CPU, MEMORY = "cpu", "memory"
+
+Limits = tuple[int, int | None, int | None]
+"""Nominal quota, borrowing limit and lending limit in accelerators; None as in QuotaPlan."""
 
 
 def accelerators(draft: Draft, amount: Amount, flavor: Flavor, maximum: int, path: Path) -> int | None:
@@ -50,21 +51,31 @@ def _remedy(amount: Amount, flavor: Flavor, count: int) -> str:
 
 
 def quotas(
-    flavor: Flavor, resources: tuple[str, ...], each: PerAcceleratorSpec, limits: tuple[int, int | None, int | None]
+    flavor: Flavor, resources: tuple[str, ...], cpu: int | None, memory: int | None, limits: Limits
 ) -> tuple[QuotaPlan, ...]:
-    """One quota per covered resource; `limits` are nominal, borrowing and lending, in accelerators, as in QuotaPlan.
+    """One quota per covered resource, following from `limits` in accelerators.
 
-    A covered resource that is neither cpu, memory nor the flavor's own accelerator has no quota at all on it.
+    `cpu` (milli) and `memory` (bytes) per accelerator override what comes with the machines. A covered resource that is
+    neither of them nor the flavor's own accelerator has no quota on it.
     """
-    rates = {
-        flavor.resource: Fraction(1),
-        CPU: Fraction(each.cpu) if each.cpu is not None else flavor.cpu_each(),
-        MEMORY: Fraction(each.memory) if each.memory is not None else flavor.memory_each(),
+    rates: dict[str, int | Fraction] = {
+        flavor.resource: 1,
+        CPU: flavor.cpu_each if cpu is None else cpu,
+        MEMORY: flavor.memory_each if memory is None else memory,
     }
-    return tuple(_quota(resource, rates.get(resource, Fraction(0)), limits) for resource in resources)
+    return tuple(_quota(resource, rates.get(resource, 0), limits) for resource in resources)
 
 
-def _quota(resource: str, rate: Fraction, limits: tuple[int, int | None, int | None]) -> QuotaPlan:
-    nominal, borrowing, lending = (None if n is None else math.ceil(n * rate) for n in limits)
-    assert nominal is not None
-    return QuotaPlan(resource=resource, nominal=nominal, borrowing_limit=borrowing, lending_limit=lending)
+def _quota(resource: str, rate: int | Fraction, limits: Limits) -> QuotaPlan:
+    nominal, borrowing, lending = limits
+    return QuotaPlan(
+        resource=resource,
+        nominal=_whole(nominal, rate),
+        borrowing_limit=None if borrowing is None else _whole(borrowing, rate),
+        lending_limit=None if lending is None else _whole(lending, rate),
+    )
+
+
+def _whole(count: int, rate: int | Fraction) -> int:
+    """`count` times `rate`, rounded up, in integers: this runs for every quota of every team."""
+    return -(-count * rate.numerator // rate.denominator)

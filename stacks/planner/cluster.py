@@ -22,7 +22,7 @@ from components.plan.nodes import Bounds
 from stacks.planner.draft import Draft
 from stacks.planner.pools import protected
 from stacks.problems import Path, dotted
-from stacks.spec.cluster import AutoProvisioningSpec, SystemPoolSpec
+from stacks.spec.cluster import AutoProvisioningSpec
 
 NODE_ROLES = (
     "roles/artifactregistry.reader",
@@ -97,7 +97,7 @@ def system_pool(draft: Draft) -> NodePoolPlan | None:
     """The ordinary pool that controllers run on; Autopilot has none."""
     if draft.spec.cluster.mode == "autopilot":
         return None
-    spec = draft.spec.cluster.system_pool or SystemPoolSpec()
+    spec = draft.spec.cluster.system_pool
     path: Path = ("cluster", "systemPool")
     _zones(draft, (*path, "zones"), spec.zones)
     zones = tuple(sorted(spec.zones or draft.spec.cluster.zones))
@@ -138,12 +138,8 @@ def _modes(draft: Draft) -> None:
     spec = draft.spec.cluster
     if spec.mode != "autopilot":
         return
-    forbidden = {
-        "systemPool": spec.system_pool,
-        "nodeAutoProvisioning": spec.node_auto_provisioning,
-    }
-    for key, value in forbidden.items():
-        if value is not None:
+    for field, key in (("system_pool", "systemPool"), ("node_auto_provisioning", "nodeAutoProvisioning")):
+        if field in spec.model_fields_set:
             message = f"an Autopilot cluster makes its nodes itself; leave {key} out, or write mode: standard"
             draft.problems.fault("autopilot", ("cluster", key), message)
 

@@ -7,7 +7,7 @@ taints. The labels are GKE's own wherever they suffice.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 
 from components.plan.kueue import FlavorPlan
@@ -28,17 +28,14 @@ class Flavor:
     pools: tuple[Pool, ...]
     node_labels: dict[str, str]
     tolerations: tuple[Toleration, ...]
-
-    @property
-    def capacity(self) -> Bounds:
-        """Accelerators that are always there, and at the most."""
-        counts = [p.hardware.accelerators for p in self.pools]
-        return Bounds(min=sum(c.min for c in counts), max=sum(c.max for c in counts))
-
-    @property
-    def unit(self) -> int:
-        """Accelerators that cannot be divided."""
-        return max(p.hardware.unit for p in self.pools)
+    capacity: Bounds
+    """Accelerators that are always there, and at the most."""
+    unit: int
+    """Accelerators that cannot be divided."""
+    cpu_each: Fraction
+    """Milli-CPU that come with one accelerator: the most of any of its machines."""
+    memory_each: Fraction
+    """Bytes of memory that come with one accelerator: the most of any of its machines."""
 
     @property
     def resource(self) -> str:
@@ -49,16 +46,6 @@ class Flavor:
     def noun(self) -> str:
         """What people call one accelerator."""
         return self.pools[0].hardware.machine.noun
-
-    def cpu_each(self) -> Fraction:
-        """Milli-CPU that come with one accelerator: the most of any of its machines."""
-        machines = [p.hardware.machine for p in self.pools]
-        return max(Fraction(m.vcpu * 1000, m.accelerators) for m in machines)
-
-    def memory_each(self) -> Fraction:
-        """Bytes of memory that come with one accelerator: the most of any of its machines."""
-        machines = [p.hardware.machine for p in self.pools]
-        return max(Fraction(m.memory_gb) * 2**30 / m.accelerators for m in machines)
 
 
 def flavors(draft: Draft, pools: dict[str, Pool]) -> dict[str, Flavor]:
@@ -110,8 +97,19 @@ def _agree(draft: Draft, name: str, group: list[Pool]) -> bool:
 def _flavor(name: str, group: list[Pool]) -> Flavor:
     first = group[0]
     labels = _hardware_labels(first) | _capacity_labels(first)
-    shared = set.intersection(*({*p.spec.labels.items()} for p in group))
-    return Flavor(name, tuple(group), {**labels, **dict(sorted(shared))}, _tolerations(group))
+    shared = [kv for kv in sorted(first.spec.labels.items()) if all(kv in p.spec.labels.items() for p in group)]
+    machines = [p.hardware.machine for p in group]
+    counts = [p.hardware.accelerators for p in group]
+    return Flavor(
+        name=name,
+        pools=tuple(group),
+        node_labels={**labels, **dict(shared)},
+        tolerations=_tolerations(group),
+        capacity=Bounds(min=sum(c.min for c in counts), max=sum(c.max for c in counts)),
+        unit=max(p.hardware.unit for p in group),
+        cpu_each=max(Fraction(m.vcpu * 1000, m.accelerators) for m in machines),
+        memory_each=max(Fraction(m.memory_gb) * 2**30 / m.accelerators for m in machines),
+    )
 
 
 def _hardware_labels(pool: Pool) -> dict[str, str]:
@@ -167,8 +165,7 @@ def _narrowed(flavor: Flavor) -> Flavor:
     types = {p.spec.machine_type for p in flavor.pools}
     if len(types) > 1:
         return flavor
-    labels = {**flavor.node_labels, INSTANCE_TYPE: types.pop()}
-    return Flavor(flavor.name, flavor.pools, labels, flavor.tolerations)
+    return replace(flavor, node_labels={**flavor.node_labels, INSTANCE_TYPE: types.pop()})
 
 
 def _may_land(a: Flavor, b: Flavor) -> bool:

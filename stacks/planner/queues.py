@@ -11,13 +11,13 @@ from components.plan.kueue import (
     LocalQueuePlan,
     PreemptionPlan,
 )
-from stacks.planner.amounts import CPU, MEMORY, accelerators, quotas
+from stacks.planner.amounts import CPU, MEMORY, Limits, accelerators, quotas
 from stacks.planner.draft import Draft
 from stacks.planner.flavors import Flavor
 from stacks.planner.pools import Pool
 from stacks.problems import Path, dotted
 from stacks.spec.amounts import Amount
-from stacks.spec.teams import PerAcceleratorSpec, QueueSpec, QuotaSpec
+from stacks.spec.teams import QueueSpec, QuotaSpec
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,7 +114,7 @@ class Choice:
 
     flavor: Flavor
     spec: QuotaSpec
-    limits: tuple[int, int | None, int | None]
+    limits: Limits
 
 
 def _chosen(draft: Draft, wish: Wish, pools: dict[str, Pool], flavors: dict[str, Flavor]) -> list[Choice]:
@@ -140,13 +140,13 @@ def _choice(
     nominal = accelerators(draft, spec.guaranteed, flavor, maximum, (*path, "guaranteed"))
     if wish.cohort is None:
         _no_limits(draft, spec, path)
-        limits = 0, 0
+        limits: tuple[int | None, int | None] | None = (0, 0)
     else:
         limits = _limits(draft, spec, flavor, maximum, path)
     if nominal is None or limits is None:
         return None
     _lends_what_it_has(draft, nominal, limits[1], flavor, path)
-    return Choice(flavor, spec, (nominal, *limits))
+    return Choice(flavor, spec, (nominal, limits[0], limits[1]))
 
 
 def _target(
@@ -196,12 +196,13 @@ def _lends_what_it_has(draft: Draft, nominal: int, lend: int | None, flavor: Fla
 
 
 def _flavor_quotas(wish: Wish, choice: Choice, resources: tuple[str, ...]) -> FlavorQuotasPlan:
-    own, general = choice.spec.per_accelerator, wish.spec.per_accelerator
-    each = PerAcceleratorSpec.model_construct(
-        cpu=own.cpu if own and own.cpu is not None else general.cpu if general else None,
-        memory=own.memory if own and own.memory is not None else general.memory if general else None,
+    """The entry's own rates come before the queue's, and the machines' come last."""
+    said = [rates for rates in (choice.spec.per_accelerator, wish.spec.per_accelerator) if rates]
+    cpu = next((rates.cpu for rates in said if rates.cpu is not None), None)
+    memory = next((rates.memory for rates in said if rates.memory is not None), None)
+    return FlavorQuotasPlan(
+        flavor=choice.flavor.name, quotas=quotas(choice.flavor, resources, cpu, memory, choice.limits)
     )
-    return FlavorQuotasPlan(flavor=choice.flavor.name, quotas=quotas(choice.flavor, resources, each, choice.limits))
 
 
 # --- rules between fields ---------------------------------------------------------------------------------------------

@@ -65,7 +65,7 @@ def _one_namespace_each(draft: Draft) -> None:
 def _identity(draft: Draft, team: str, spec: TeamSpec) -> IdentityPlan | None:
     if spec.identity is None and spec.namespace.existing:
         return None
-    written = spec.identity or IdentitySpec()
+    written = spec.identity or IdentitySpec.model_construct()
     account = written.service_account or team
     impersonated = _impersonated(draft, team, written.impersonate) if written.impersonate else None
     if written.roles and not impersonated and not draft.spec.project_number:

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Annotated, Any
 
-from pydantic import BeforeValidator, Field, PlainValidator, WithJsonSchema
+from pydantic import BeforeValidator, Field, PlainValidator
 
-from stacks.spec.base import Model, fault
+from stacks.spec.base import JsonSchema, Model, fault
 
 _SLICES = re.compile(r"([0-9]+) slices?")
 _SHARE = re.compile(r"([0-9]+(?:\.[0-9]+)?)%")
@@ -68,10 +68,10 @@ def _limit(value: Any) -> Amount:
     return Amount("unlimited", Fraction(0), value) if value == "unlimited" else _amount(value)
 
 
-def _schema(*words: str) -> WithJsonSchema:
+def _schema(*words: str) -> JsonSchema:
     pattern = r"^([0-9]+ slices?|[0-9]+(\.[0-9]+)?%)$"
     choices = [{"type": "integer", "minimum": 0}, {"type": "string", "pattern": pattern}, {"enum": list(words)}]
-    return WithJsonSchema({"anyOf": choices, "description": "8, '2 slices', '25%' or " + " or ".join(words)})
+    return JsonSchema({"anyOf": choices, "description": "8, '2 slices', '25%' or " + " or ".join(words)})
 
 
 AmountField = Annotated[Amount, PlainValidator(_amount), _schema("all")]
@@ -110,10 +110,8 @@ def _memory(value: Any) -> int:
     return int(match[1]) * _BINARY[match[2] or ""]
 
 
-MilliCpu = Annotated[
-    int, PlainValidator(_cpu), WithJsonSchema({"type": ["integer", "string"], "pattern": _CPU.pattern})
-]
+MilliCpu = Annotated[int, PlainValidator(_cpu), JsonSchema({"type": ["integer", "string"], "pattern": _CPU.pattern})]
 """Cores (`4`, `500m`), kept as milli-CPU."""
 
-Bytes = Annotated[int, PlainValidator(_memory), WithJsonSchema({"type": "string", "pattern": _MEMORY.pattern})]
+Bytes = Annotated[int, PlainValidator(_memory), JsonSchema({"type": "string", "pattern": _MEMORY.pattern})]
 """Memory (`20Gi`), kept as bytes."""

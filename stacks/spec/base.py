@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Annotated, Any, TypeVar
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, GetCoreSchemaHandler, GetJsonSchemaHandler, Strict
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, GetCoreSchemaHandler, GetJsonSchemaHandler, Strict
 from pydantic.alias_generators import to_camel
 from pydantic_core import PydanticCustomError, core_schema
 
@@ -24,6 +24,21 @@ class Model(BaseModel):
 def fault(code: str, message: str) -> PydanticCustomError:
     """An error of ours for a validator to raise; `message` reaches the person as it is, so braces are escaped."""
     return PydanticCustomError("berth", "{message}", {"code": code, "message": message})
+
+
+class JsonSchema:
+    """Metadata that gives a type its JSON Schema. (pydantic's own costs a tenth of a `berth check` to import.)"""
+
+    def __init__(self, schema: dict[str, Any]) -> None:
+        self.schema = schema
+
+    def __get_pydantic_json_schema__(self, core: core_schema.CoreSchema, handler: GetJsonSchemaHandler) -> Any:
+        return dict(self.schema)
+
+
+def default(model: type[T], **values: object) -> T:
+    """A field's default as it would be written; it is validated with the fleet, not while modules load."""
+    return Field(default=values, validate_default=True)
 
 
 def _null_is_empty(value: Any) -> Any:

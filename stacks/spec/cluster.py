@@ -5,10 +5,22 @@ from __future__ import annotations
 from ipaddress import IPv4Network
 from typing import Annotated, Literal
 
-from pydantic import AfterValidator, Field, WithJsonSchema
+from pydantic import AfterValidator, Field
 
 from stacks.spec.amounts import Count, Range
-from stacks.spec.base import DnsLabel, Entry, GkeVersion, Model, Section, Sequence, Text, Zone, fault
+from stacks.spec.base import (
+    DnsLabel,
+    Entry,
+    GkeVersion,
+    JsonSchema,
+    Model,
+    Section,
+    Sequence,
+    Text,
+    Zone,
+    default,
+    fault,
+)
 
 
 def _cidr(value: str) -> str:
@@ -23,7 +35,7 @@ def _cidr(value: str) -> str:
     return value
 
 
-Cidr = Annotated[str, AfterValidator(_cidr), WithJsonSchema({"type": "string", "format": "ipv4-cidr"})]
+Cidr = Annotated[str, AfterValidator(_cidr), JsonSchema({"type": "string", "format": "ipv4-cidr"})]
 Timestamp = Annotated[
     str, Text(r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}Z", 'a UTC time such as "2026-12-01T00:00:00Z"')
 ]
@@ -78,7 +90,7 @@ class SystemPoolSpec(Model):
     """The ordinary pool that runs the controllers; `nodes` is a total, whatever the zones."""
 
     machine_type: str = "e2-standard-4"
-    nodes: Count = Range(min=1, max=6)
+    nodes: Count = default(Range, min=1, max=6)
     zones: Sequence[Zone] = ()
     disk_size_gb: int = Field(default=100, ge=10, le=65536)
 
@@ -116,10 +128,10 @@ class ClusterSpec(Model):
     version: GkeVersion | None = None
     zones: Sequence[Zone] = ()
     private_nodes: bool = True
-    control_plane: Entry[ControlPlaneSpec] = ControlPlaneSpec()
-    network: Entry[NetworkSpec] = NetworkSpec()
+    control_plane: Entry[ControlPlaneSpec] = default(ControlPlaneSpec)
+    network: Entry[NetworkSpec] = default(NetworkSpec)
     node_auto_provisioning: AutoProvisioningSpec | None = None
-    system_pool: Entry[SystemPoolSpec] | None = None
+    system_pool: Entry[SystemPoolSpec] = default(SystemPoolSpec)
     maintenance: MaintenanceSpec | None = None
     storage_drivers: Sequence[Literal["gcs-fuse", "filestore", "parallelstore"]] = ()
     image_streaming: bool = True

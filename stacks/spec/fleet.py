@@ -6,7 +6,19 @@ from typing import Annotated
 
 from pydantic import Field
 
-from stacks.spec.base import DnsLabel, DnsName, Entry, Model, ProjectId, Region, Section, SemVer, Sequence, Text
+from stacks.spec.base import (
+    DnsLabel,
+    DnsName,
+    Entry,
+    Model,
+    ProjectId,
+    Region,
+    Section,
+    SemVer,
+    Sequence,
+    Text,
+    default,
+)
 from stacks.spec.cluster import ClusterSpec
 from stacks.spec.pools import FlavorSpec, PoolName, PoolSpec, ReservationSpec
 from stacks.spec.teams import CohortSpec, PrioritySpec, SharedQueueSpec, TeamSpec
@@ -46,12 +58,12 @@ class FleetSpec(Model):
     region: Region
     labels: Section[CloudLabelKey, CloudLabelValue] = Field(default_factory=dict)
     protect: bool = True
-    cluster: Entry[ClusterSpec] = ClusterSpec()
+    cluster: Entry[ClusterSpec] = default(ClusterSpec)
     reservations: Section[DnsLabel, ReservationSpec] = Field(default_factory=dict)
     pools: Section[PoolName, PoolSpec] = Field(default_factory=dict)
     flavors: Section[DnsName, Entry[FlavorSpec]] = Field(default_factory=dict)
-    kueue: Entry[KueueSpec] = KueueSpec()
-    jobset: Entry[ControllerSpec] = ControllerSpec()
+    kueue: Entry[KueueSpec] = default(KueueSpec)
+    jobset: Entry[ControllerSpec] = default(ControllerSpec)
     priorities: Section[DnsName, PrioritySpec] = Field(default_factory=dict)
     cohorts: Section[DnsName, Entry[CohortSpec]] = Field(default_factory=dict)
     teams: Section[DnsLabel, TeamSpec] = Field(default_factory=dict)

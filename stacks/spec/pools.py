@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, cast
 
-from pydantic import Field, PlainValidator, WithJsonSchema
+from pydantic import Field, PlainValidator
 
 from stacks.problems import near_miss
 from stacks.spec.amounts import Count
-from stacks.spec.base import DnsLabel, DnsName, Model, Section, Sequence, Text, Zone, fault
+from stacks.spec.base import DnsLabel, DnsName, JsonSchema, Model, Section, Sequence, Text, Zone, fault
 
 LabelKey = Annotated[
     str,
@@ -51,20 +51,24 @@ _WAYS = "write on-demand, spot or {reservation: <name>}"
 def _capacity(value: Any) -> Capacity:
     if isinstance(value, str) and value in ("on-demand", "spot"):
         return Capacity(value)
-    if isinstance(value, dict) and list(value) == ["reservation"] and isinstance(value["reservation"], str):
-        return Capacity("reservation", value["reservation"])
+    if isinstance(value, dict):
+        named = cast("dict[str, Any]", value)
+        if list(named) == ["reservation"] and isinstance(named["reservation"], str):
+            return Capacity("reservation", named["reservation"])
     hint = near_miss(value, ("on-demand", "spot")) if isinstance(value, str) else ""
     raise fault("bad-capacity", f"'{_shown(value)}' is no way to get capacity; {_WAYS}{hint}")
 
 
 def _shown(value: Any) -> str:
-    return "{" + ", ".join(f"{k}: {v}" for k, v in value.items()) + "}" if isinstance(value, dict) else str(value)
+    if not isinstance(value, dict):
+        return str(value)
+    return "{" + ", ".join(f"{k}: {v}" for k, v in cast("dict[str, Any]", value).items()) + "}"
 
 
 CapacityField = Annotated[
     Capacity,
     PlainValidator(_capacity),
-    WithJsonSchema(
+    JsonSchema(
         {
             "anyOf": [
                 {"enum": ["on-demand", "spot"]},

@@ -6,8 +6,8 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Field
 
-from stacks.spec.amounts import NOTHING, Amount, AmountField, Bytes, LimitField, MilliCpu
-from stacks.spec.base import DnsLabel, DnsName, Model, Section, Sequence, Text
+from stacks.spec.amounts import NOTHING, AmountField, Bytes, LimitField, MilliCpu
+from stacks.spec.base import DnsLabel, DnsName, Model, Section, Sequence, Text, default
 
 AccountId = Annotated[
     str,
@@ -87,7 +87,7 @@ class QueueSpec(Model):
     local_queue: DnsLabel | None = None
     flavors: Sequence[QuotaSpec] = Field(min_length=1)
     queueing_strategy: Literal["BestEffortFIFO", "StrictFIFO"] = "BestEffortFIFO"
-    preemption: PreemptionSpec = PreemptionSpec()
+    preemption: PreemptionSpec = default(PreemptionSpec)
     flavor_fungibility: FlavorFungibilitySpec | None = None
     priority: str | None = None
     per_accelerator: PerAcceleratorSpec | None = None
@@ -124,11 +124,8 @@ class TeamSpec(Model):
     """A team: a namespace, an identity, and queues of its own."""
 
     namespace: Annotated[NamespaceSpec, BeforeValidator(_namespace, json_schema_input_type=str | NamespaceSpec)] = (
-        NamespaceSpec()
+        default(NamespaceSpec)
     )
     cohort: str | None = None
     identity: IdentitySpec | None = None
     queues: Section[QueueName, QueueSpec] = Field(default_factory=dict)
-
-
-__all__ = ["Amount", "CohortSpec", "PrioritySpec", "QueueSpec", "QuotaSpec", "SharedQueueSpec", "TeamSpec"]

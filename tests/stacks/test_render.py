@@ -1,0 +1,27 @@
+"""What `berth render` writes is read back the same by YAML 1.1 (kubectl) as by 1.2."""
+
+from __future__ import annotations
+
+import pytest
+import yaml
+from hypothesis import given
+from hypothesis import strategies as st
+
+from stacks.cli.render import document
+
+WORDS = st.text(alphabet="0123456789_.eExob-+:~nytTZ #'\"&*!|>%@`{[,?=\n\té", min_size=1, max_size=8)
+RETYPED = st.sampled_from(
+    ["no", "on", "y", "off", "1_000", "012", "0x1f", "1e3", "12:30:45", "2026-12-01", "2026-12-01T00:00:00Z", "=", "<<"]
+)
+
+
+@given(st.one_of(WORDS, RETYPED))
+def test_text_stays_text(word: str) -> None:
+    """A namespace may be called `no`; kubectl must not see a boolean there."""
+    for manifest in ({"key": word}, {"list": [word]}, {word: "value"}, {"deep": {"er": [{word: word}]}}):
+        assert yaml.load(document(manifest), yaml.SafeLoader) == manifest
+
+
+@pytest.mark.parametrize("value", [8, -1, True, None, 1.5, {}, []])
+def test_other_scalars_keep_their_type(value: object) -> None:
+    assert yaml.safe_load(document({"key": value})) == {"key": value}
