@@ -12,31 +12,39 @@ INSTALLED := .venv/.installed
 EXAMPLE := stacks/examples/$(STACK).yaml
 TARGET := $(if $(wildcard Pulumi.$(STACK).yaml),$(STACK),$(or $(wildcard $(EXAMPLE)),$(STACK)))
 
-.PHONY: help preview up test check static format golden bench lock
+# The engine writes into the stack file it is given, so on a machine that has it an example is used as a copy.
+COPY_EXAMPLE = @if command -v pulumi >/dev/null && [ ! -e "Pulumi.$(STACK).yaml" ] && [ -e "$(EXAMPLE)" ]; then \
+  cp "$(EXAMPLE)" "Pulumi.$(STACK).yaml"; echo "copied $(EXAMPLE) to Pulumi.$(STACK).yaml"; fi
+
+.PHONY: help preview up test check static lint types format golden bench lock
 
 help: ## list the targets
 	@grep -E '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | while IFS=$$'\t' read -r name text; do \
 	  printf '  make %-9s %s\n' "$$name" "$$text"; done
 
 preview: $(INSTALLED) ## show what STACK would create; needs no cloud account and no pulumi CLI
+	$(COPY_EXAMPLE)
 	$(BIN)/berth preview $(TARGET)
 
 up: $(INSTALLED) ## check STACK, then deploy it with the real engine: make up STACK=dev
 	@$(if $(filter file,$(origin STACK)),echo "say which stack: make up STACK=dev"; exit 2,true)
 	@command -v pulumi >/dev/null || { echo "make up needs the pulumi CLI on PATH; make preview does not"; exit 2; }
-	@if [ ! -e "Pulumi.$(STACK).yaml" ] && [ -e "$(EXAMPLE)" ]; then \
-	  cp "$(EXAMPLE)" "Pulumi.$(STACK).yaml"; echo "copied $(EXAMPLE) to Pulumi.$(STACK).yaml"; fi
+	$(COPY_EXAMPLE)
 	$(BIN)/berth check $(STACK)
 	pulumi up --stack $(STACK)
 
 test: $(INSTALLED) ## run the tests
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest -q
 
 check: static test ## everything CI checks: format, lint, types, tests
 
-static: $(INSTALLED) ## the part of check that runs nothing: format, lint, types
+static: lint types ## the part of check that runs nothing: format, lint, types
+
+lint: $(INSTALLED)
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
+
+types: $(INSTALLED)
 	$(BIN)/basedpyright --pythonpath $(BIN)/python
 
 format: $(INSTALLED) ## format the code and mend what lint can mend
@@ -44,7 +52,7 @@ format: $(INSTALLED) ## format the code and mend what lint can mend
 	$(BIN)/ruff check --fix .
 
 golden: $(INSTALLED) ## write tests/golden anew; read the difference before you commit it
-	BERTH_GOLDEN=write $(BIN)/python -m pytest -k golden
+	BERTH_GOLDEN=write $(BIN)/python -m pytest -q -k golden
 
 bench: $(INSTALLED) ## time a large fleet
 	$(BIN)/python -m tests.bench
@@ -52,21 +60,22 @@ bench: $(INSTALLED) ## time a large fleet
 lock: ## pin requirements*.txt anew from the ranges in pyproject.toml
 	rm -rf build/lock
 	$(PYTHON) -m venv build/lock
-	build/lock/bin/pip install -q .
+	build/lock/bin/pip install -q --no-compile .
 	build/lock/bin/pip freeze --exclude berth > build/lock/runtime.txt
-	build/lock/bin/pip install -q '.[dev]'
+	build/lock/bin/pip install -q --no-compile '.[dev]'
 	build/lock/bin/pip freeze --all --exclude berth --exclude pip > build/lock/all.txt
 	@{ echo "# What Berth runs on, pinned by 'make lock' from the ranges in pyproject.toml."; \
 	  cat build/lock/runtime.txt; } > requirements.txt
 	@{ echo "# What its developers need besides, pinned by 'make lock'."; echo "-r requirements.txt"; \
 	  grep -vxFf build/lock/runtime.txt build/lock/all.txt; } > requirements-dev.txt
 
-# Made once, and again only when a pin or pyproject.toml changed.
+# Made once, and again only when a pin or pyproject.toml changed. Python compiles what is imported; pip would compile all
+# of pulumi_gcp, which is most of the time an installation takes.
 $(INSTALLED): requirements.txt requirements-dev.txt pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { \
 	  echo "Berth needs Python 3.11 or newer, and $(PYTHON) is $$($(PYTHON) -V 2>&1); name another: make PYTHON=python3.12"; \
 	  exit 2; }
 	$(PYTHON) -m venv .venv
-	$(BIN)/pip install -q -r requirements-dev.txt
+	$(BIN)/pip install -q --no-compile -r requirements-dev.txt
 	$(BIN)/pip install -q --no-deps --no-build-isolation -e .
 	@touch $@

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from components.plan.fleet import FleetPlan
 from stacks.planner import plan_fleet
-from stacks.problems import Problem
+from stacks.problems import Path, Problem
 from stacks.proofs import prove
 from stacks.read import Places, StackFile, by_place, read_config, read_stack
 from stacks.spec.parse import parse
@@ -64,10 +64,10 @@ def _verdict(stack: str, file: StackFile | None, found: list[Problem]) -> Verdic
     parsed = parse(file.fleet)
     planned = plan_fleet(file.stack, parsed)
     later = parsed.problems + ((planned.problems + prove(planned)) if planned else ())
-    return Verdict(
-        file.stack, file, planned.plan if planned else None, tuple(by_place([*found, *_placed(later, file.places)]))
-    )
+    problems = by_place([*found, *_placed(later, file.places, {p.path for p in found if p.path})])
+    return Verdict(file.stack, file, planned.plan if planned else None, tuple(problems))
 
 
-def _placed(problems: tuple[Problem, ...], places: Places) -> list[Problem]:
-    return [problem.at(places.of(problem.path)) for problem in problems]
+def _placed(problems: tuple[Problem, ...], places: Places, told: set[Path]) -> list[Problem]:
+    """The problems with their places, but for those of a value that could not even be read: one fault is enough."""
+    return [problem.at(places.of(problem.path)) for problem in problems if problem.path not in told]

@@ -72,9 +72,14 @@ def _preview(
     """Run the real program on an in-process engine and show every resource it would register."""
     verdict = _sound(stack)
     from stacks.cli import preview as verb
+    from stacks.offline import ProgramError
 
-    with paint.progress("running the program"):
-        found = verb.run(verdict, root())
+    try:
+        with paint.progress("running the program"):
+            found = verb.run(verdict, root())
+    except ProgramError as error:
+        typer.echo(f"{error}", err=True)
+        raise typer.Exit(FAULTS) from None
     typer.echo(_json(verb.as_json(found)) if as_json else verb.tree(found, inputs))
 
 

@@ -30,9 +30,6 @@ _MAX_DEPTH = 64
 # An alias is handy and harmless, but ten of ten of ten are a billion: aliases may add this many values in all.
 _MAX_ALIASED = 10_000
 
-KEY_CODES = frozenset({"bad-yaml", "duplicate-key", "merge-key", "unquoted-key"})
-"""Codes of faults in a mapping's keys; every other fault is one of a value."""
-
 
 @dataclass(frozen=True, slots=True)
 class Document:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import cast
 
 from stacks.problems import Problem, near_miss
-from stacks.read.document import KEY_CODES, Document, parse
+from stacks.read.document import Document, parse
 from stacks.read.places import NO_MARKS, Mark
 
 MOVE_TEAMS = "move teams into files of their own and name them under 'teamFiles'"
@@ -97,8 +97,8 @@ class StackText:
 
 def _concerns_us(fault: Problem) -> bool:
     """Whether a fault lies in the fleet, or in the keys around it; what others keep in their config is their affair."""
-    inside = fault.path[:2] == ("config", _FLEET)
-    return inside or fault.path in {(), ("config",)} or (len(fault.path) <= 2 and fault.code in KEY_CODES)
+    mapping = fault.path[:-1] if fault.code == "duplicate-key" else fault.path
+    return fault.path[:2] == ("config", _FLEET) or mapping in {(), ("config",)}
 
 
 def _inside_fleet(fault: Problem) -> tuple[str | int, ...]:

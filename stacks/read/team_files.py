@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import cast
 
-from stacks.problems import Path, Problem, near_miss, quoted
+from stacks.problems import Path, Problem, near_miss
 from stacks.read.document import Document, parse
 from stacks.read.places import Marks, Places
 from stacks.read.text import read_text
@@ -62,7 +62,7 @@ class TeamFiles:
             self._read_once(name, top, path)
 
     def _instead(self, pattern: str) -> str:
-        if "\0" not in pattern and (self.root / pattern).is_dir():
+        if pattern and os.path.isdir(self.root / pattern):
             return f", which is a folder; did you mean '{os.path.join(pattern, '*.yaml')}'?"
         beside = os.path.join(glob.escape(os.path.dirname(pattern)), "*.y*ml")
         return near_miss(pattern, _files(beside, self.root))
@@ -116,7 +116,7 @@ class TeamFiles:
         first = self.places.of(path) if team in self.own else Places(teams=self.written).of(path)
         second = Places(teams={team: (name, marks)}).of(path)
         also = first or "in the stack file"
-        self._fault("duplicate-team", second, path, f"the team {quoted([team])} is written twice, first at {also}")
+        self._fault("duplicate-team", second, path, f"the team '{team}' is written twice, first at {also}: keep one")
 
     def _fault_here(self, code: str, path: Path, message: str) -> None:
         self._fault(code, self.places.of(path), path, message)
