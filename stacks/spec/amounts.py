@@ -7,14 +7,16 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Annotated, Any
 
-from pydantic import BeforeValidator, Field, PlainValidator
+from pydantic import BeforeValidator, Field, PlainValidator, model_validator
 
-from stacks.spec.base import JsonSchema, Model, fault
+from stacks.problems import shown
+from stacks.spec.base import JsonSchema, Model, fault, mistyped
 
-_SLICES = re.compile(r"([0-9]+) slices?")
-_SHARE = re.compile(r"([0-9]+(?:\.[0-9]+)?)%")
-_CPU = re.compile(r"([0-9]+)(m?)")
-_MEMORY = re.compile(r"([0-9]+)(Ki|Mi|Gi|Ti)?")
+# More digits than any fleet needs are a typing error, and slow to reckon with.
+_SLICES = re.compile(r"([0-9]{1,9}) slices?")
+_SHARE = re.compile(r"([0-9]{1,9}(?:\.[0-9]{1,9})?)%")
+_CPU = re.compile(r"([0-9]{1,9})(m?)")
+_MEMORY = re.compile(r"([0-9]{1,15})(Ki|Mi|Gi|Ti)?")
 _BINARY = {"": 1, "Ki": 2**10, "Mi": 2**20, "Gi": 2**30, "Ti": 2**40}
 
 
@@ -42,8 +44,12 @@ def _amount(value: Any) -> Amount:
             raise fault("bad-amount", f"'{value}' is negative; {_WAYS}")
         return Amount("accelerators", Fraction(value), str(value))
     if not isinstance(value, str):
-        raise fault("bad-amount", f"'{value}' is not an amount; {_WAYS}")
+        raise fault("bad-amount", f"{'is empty' if value is None else _not_an_amount(value)}; {_WAYS}")
     return _worded(value)
+
+
+def _not_an_amount(value: object) -> str:
+    return f"'{shown(value)}' is not an amount"
 
 
 def _worded(value: str) -> Amount:
@@ -53,9 +59,9 @@ def _worded(value: str) -> Amount:
         return Amount("slices", Fraction(int(match[1])), value)
     if match := _SHARE.fullmatch(value):
         return _share(value, Fraction(match[1]))
-    if value.isdecimal():
-        raise fault("bad-amount", f"'{value}' is a string; write the number without quotes")
-    raise fault("bad-amount", f"'{value}' is not an amount; {_WAYS}")
+    if value.isdecimal() and value.isascii():
+        raise fault("bad-amount", f"'{shown(value)}' is text; write the number without quotes")
+    raise fault("bad-amount", f"{_not_an_amount(value)}; {_WAYS}")
 
 
 def _share(value: str, percent: Fraction) -> Amount:
@@ -78,35 +84,59 @@ AmountField = Annotated[Amount, PlainValidator(_amount), _schema("all")]
 LimitField = Annotated[Amount, PlainValidator(_limit), _schema("all", "unlimited")]
 
 
+MOST = 1_000_000
+"""The most of anything that is counted: nodes, slices, machines of a reservation, cores of a cluster."""
+
+
 class Range(Model):
     """A count that may vary: `{min: 0, max: 24}`, or a number for a fixed one."""
 
-    min: int = Field(default=0, ge=0, le=1_000_000)
-    max: int = Field(ge=0, le=1_000_000)
+    min: int = Field(default=0, ge=0, le=MOST)
+    max: int = Field(ge=0, le=MOST)
+
+    @model_validator(mode="after")
+    def _ordered(self) -> Range:
+        if self.min > self.max:
+            raise fault("bad-size", f"min {self.min} is above max {self.max}; write a min of at most {self.max}")
+        return self
 
 
-def _range(value: Any) -> Any:
-    return {"min": value, "max": value} if isinstance(value, int) and not isinstance(value, bool) else value
+def _count(value: Any) -> Any:
+    """A number as a fixed range; its faults are told here, for there is one number and not two."""
+    if isinstance(value, dict | Range):
+        return value
+    if not isinstance(value, int) or isinstance(value, bool):
+        raise mistyped(value, "write a number, or {min: 0, max: 24}")
+    if not 0 <= value <= MOST:
+        raise fault("bad-value", f"'{value}' is too {'large; the most' if value > 0 else 'small; the least'} is "
+                    f"{MOST if value > 0 else 0}")
+    return {"min": value, "max": value}
 
 
-Count = Annotated[
-    Range,
-    BeforeValidator(_range, json_schema_input_type=int | Range),
-]
+def _span(value: Any) -> Any:
+    if not isinstance(value, dict | Range):
+        raise mistyped(value, "write the limits: {min: 0, max: 24}")
+    return value
+
+
+Count = Annotated[Range, BeforeValidator(_count, json_schema_input_type=int | Range)]
 """`4`, or `{min: 0, max: 24}`."""
+
+Span = Annotated[Range, BeforeValidator(_span, json_schema_input_type=Range)]
+"""`{min: 0, max: 24}`: a number alone would leave open which of the two it is."""
 
 
 def _cpu(value: Any) -> int:
     match = _CPU.fullmatch(str(value)) if isinstance(value, int | str) and not isinstance(value, bool) else None
     if not match:
-        raise fault("bad-amount", f"'{value}' is not an amount of cpu; write cores (4) or milli-cores (500m)")
+        raise fault("bad-amount", f"'{shown(value)}' is not an amount of cpu; write cores (4) or milli-cores (500m)")
     return int(match[1]) * (1 if match[2] else 1000)
 
 
 def _memory(value: Any) -> int:
     match = _MEMORY.fullmatch(value) if isinstance(value, str) else None
     if not match:
-        raise fault("bad-amount", f"'{value}' is not an amount of memory; write it with its unit, as in 20Gi")
+        raise fault("bad-amount", f"'{shown(value)}' is not an amount of memory; write it with its unit, as in 20Gi")
     return int(match[1]) * _BINARY[match[2] or ""]
 
 

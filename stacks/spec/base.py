@@ -5,9 +5,20 @@ from __future__ import annotations
 import re
 from typing import Annotated, Any, TypeVar
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, GetCoreSchemaHandler, GetJsonSchemaHandler, Strict
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    GetCoreSchemaHandler,
+    GetJsonSchemaHandler,
+    Strict,
+)
 from pydantic.alias_generators import to_camel
 from pydantic_core import PydanticCustomError, core_schema
+
+from stacks.problems import shown
 
 K = TypeVar("K")
 T = TypeVar("T")
@@ -24,6 +35,21 @@ class Model(BaseModel):
 def fault(code: str, message: str) -> PydanticCustomError:
     """An error of ours for a validator to raise; `message` reaches the person as it is, so braces are escaped."""
     return PydanticCustomError("berth", "{message}", {"code": code, "message": message})
+
+
+def kind(value: object) -> str:
+    """What a value is, in words that a person who writes YAML uses."""
+    kinds: dict[type, str] = {
+        bool: "true or false", int: "a number", float: "a number", str: "text",
+        dict: "a mapping", list: "a list",
+    }  # fmt: skip
+    return kinds.get(type(value), "of another type")
+
+
+def mistyped(value: object, remedy: str) -> PydanticCustomError:
+    """An error of ours for a value of the wrong type; `remedy` says what to write instead."""
+    found = "is empty" if value is None else f"'{shown(value)}' is {kind(value)}"
+    return fault("bad-type", f"{found}; {remedy}")
 
 
 class JsonSchema:
@@ -54,7 +80,7 @@ class Text:
     def check(self, value: str) -> str:
         """The value itself; raises a fault where it does not match."""
         if not self.pattern.fullmatch(value):
-            raise fault("bad-value", f"'{value}' is not {self.what}")
+            raise fault("bad-value", f"'{shown(value)}' is not {self.what}")
         return value
 
     def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> core_schema.CoreSchema:
@@ -73,6 +99,26 @@ Entry = Annotated[T, BeforeValidator(_null_is_empty)]
 Sequence = Annotated[tuple[T, ...], Strict(False)]
 """A YAML list."""
 
+
+def each_once(values: tuple[T, ...]) -> tuple[T, ...]:
+    """The values themselves; raises a fault where one of them is there twice."""
+    seen: set[T] = set()
+    for value in values:
+        if value in seen:
+            raise fault("bad-value", f"'{shown(value)}' is named twice; write it once")
+        seen.add(value)
+    return values
+
+
+def _something(value: str) -> str:
+    if not value.strip():
+        raise fault("bad-value", "is empty; write some text")
+    return value
+
+
+Words = Annotated[str, AfterValidator(_something), JsonSchema({"type": "string", "pattern": r"\S"})]
+"""Text that says something."""
+
 _LABEL = r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?"
 
 DnsLabel = Annotated[str, Text(_LABEL, "a DNS label: lower-case letters, digits and '-', 63 characters at most")]
@@ -86,8 +132,10 @@ DnsName = Annotated[
 ProjectId = Annotated[
     str, Text(r"[a-z][a-z0-9-]{4,28}[a-z0-9]", "a project id: 6 to 30 lower-case letters, digits and '-'")
 ]
+MachineType = Annotated[str, Text(r"[a-z][a-z0-9]*(-[a-z0-9]+)+", "a machine type such as g2-standard-24")]
 Region = Annotated[str, Text(r"[a-z]+-[a-z]+[0-9]+", "a region such as us-central1")]
-Zone = Annotated[str, Text(r"[a-z]+-[a-z]+[0-9]+-[a-z]", "a zone such as us-central1-a")]
+Zone = Annotated[str, Text(r"[a-z]+-[a-z]+[0-9]+-([a-z]|ai[0-9]+[a-z])", "a zone such as us-central1-a")]
+Zones = Annotated[Sequence[Zone], AfterValidator(each_once)]
 GkeVersion = Annotated[
     str, Text(r"[0-9]+\.[0-9]+(\.[0-9]+(-gke\.[0-9]+)?)?", 'a GKE version such as "1.34" or "1.34.1-gke.1829001"')
 ]

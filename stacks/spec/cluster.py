@@ -2,22 +2,26 @@
 
 from __future__ import annotations
 
+from datetime import datetime
 from ipaddress import IPv4Network
 from typing import Annotated, Literal
 
 from pydantic import AfterValidator, Field
 
-from stacks.spec.amounts import Count, Range
+from stacks.problems import shown
+from stacks.spec.amounts import Count, Range, Span
 from stacks.spec.base import (
     DnsLabel,
     Entry,
     GkeVersion,
     JsonSchema,
+    MachineType,
     Model,
     Section,
     Sequence,
     Text,
-    Zone,
+    Words,
+    Zones,
     default,
     fault,
 )
@@ -27,7 +31,7 @@ def _cidr(value: str) -> str:
     try:
         network = IPv4Network(value, strict=False)
     except ValueError:
-        raise fault("bad-range", f"'{value}' is not an IPv4 range such as 10.40.0.0/22") from None
+        raise fault("bad-range", f"'{shown(value)}' is not an IPv4 range such as 10.40.0.0/22") from None
     if "/" not in value:
         raise fault("bad-range", f"'{value}' has no prefix length; write a range such as {value}/28")
     if str(network) != value:
@@ -36,8 +40,20 @@ def _cidr(value: str) -> str:
 
 
 Cidr = Annotated[str, AfterValidator(_cidr), JsonSchema({"type": "string", "format": "ipv4-cidr"})]
+
+
+def _real(value: str) -> str:
+    try:
+        datetime.fromisoformat(value)
+    except ValueError:
+        raise fault("bad-value", f"'{value}' is no day or time that exists; write one that does") from None
+    return value
+
+
 Timestamp = Annotated[
-    str, Text(r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}Z", 'a UTC time such as "2026-12-01T00:00:00Z"')
+    str,
+    Text(r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}Z", 'a UTC time such as "2026-12-01T00:00:00Z"'),
+    AfterValidator(_real),
 ]
 ClusterName = Annotated[
     str,
@@ -53,7 +69,7 @@ Recurrence = Annotated[str, Text(r"FREQ=(DAILY|WEEKLY|MONTHLY)(;.+)?", "an RFC 5
 class AuthorizedNetworkSpec(Model):
     """A range that may reach the control plane."""
 
-    name: str
+    name: Words
     cidr_block: Cidr
 
 
@@ -79,19 +95,19 @@ class AutoProvisioningSpec(Model):
     """Limits of node auto-provisioning; they count the whole cluster. Cpu in cores, memory in GB."""
 
     profile: Literal["BALANCED", "OPTIMIZE_UTILIZATION"] = "BALANCED"
-    cpu: Range
-    memory: Range
+    cpu: Span
+    memory: Span
     accelerators: Section[str, Count] = Field(default_factory=dict)
-    zones: Sequence[Zone] = ()
-    disk_type: str = "pd-balanced"
+    zones: Zones = ()
+    disk_type: Words = "pd-balanced"
 
 
 class SystemPoolSpec(Model):
     """The ordinary pool that runs the controllers; `nodes` is a total, whatever the zones."""
 
-    machine_type: str = "e2-standard-4"
+    machine_type: MachineType = "e2-standard-4"
     nodes: Count = default(Range, min=1, max=6)
-    zones: Sequence[Zone] = ()
+    zones: Zones = ()
     disk_size_gb: int = Field(default=100, ge=10, le=65536)
 
 
@@ -126,7 +142,7 @@ class ClusterSpec(Model):
     mode: Literal["standard", "autopilot"] = "standard"
     release_channel: Literal["rapid", "regular", "stable", "extended"] = "regular"
     version: GkeVersion | None = None
-    zones: Sequence[Zone] = ()
+    zones: Zones = ()
     private_nodes: bool = True
     control_plane: Entry[ControlPlaneSpec] = default(ControlPlaneSpec)
     network: Entry[NetworkSpec] = default(NetworkSpec)

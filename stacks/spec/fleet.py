@@ -17,10 +17,11 @@ from stacks.spec.base import (
     SemVer,
     Sequence,
     Text,
+    Words,
     default,
 )
 from stacks.spec.cluster import ClusterSpec
-from stacks.spec.pools import FlavorSpec, PoolName, PoolSpec, ReservationSpec
+from stacks.spec.pools import FlavorSpec, PoolName, PoolSpec, Reason, ReservationSpec
 from stacks.spec.teams import CohortSpec, PrioritySpec, SharedQueueSpec, TeamSpec
 
 CloudLabelKey = Annotated[
@@ -41,7 +42,7 @@ class ControllerSpec(Model):
 
     existing: bool = False
     version: SemVer | None = None
-    chart: str | None = None
+    chart: Words | None = None
 
 
 class KueueSpec(ControllerSpec):
@@ -69,5 +70,5 @@ class FleetSpec(Model):
     teams: Section[DnsLabel, TeamSpec] = Field(default_factory=dict)
     team_files: Sequence[str] = ()
     cluster_queues: Section[DnsName, SharedQueueSpec] = Field(default_factory=dict)
-    allow_replacement: Section[str, str] = Field(default_factory=dict)
-    allow_deletion: Section[str, str] = Field(default_factory=dict)
+    allow_replacement: Section[str, Reason] = Field(default_factory=dict)
+    allow_deletion: Section[str, Reason] = Field(default_factory=dict)

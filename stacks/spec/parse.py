@@ -1,201 +1,135 @@
 """From values to a spec: may this be asked for? Every fault at once, in our words.
 
-An entry that cannot be understood (one pool, one team …) is reported and set aside, so that the rest of the fleet can
-still be planned and its faults be found in the same run.
+What cannot be understood (one pool, one team, one key of the cluster, a whole section) is reported and set aside, so that
+the rest of the fleet can still be planned and its faults be found in the same run.
 """
 
 from __future__ import annotations
 
-import typing
-from collections.abc import Callable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, cast
 
-from pydantic import BaseModel, ValidationError
+from pydantic import ValidationError
 
-from stacks.problems import Path, Problem, Problems, near_miss
+from stacks.problems import Path, Problem, closest
 from stacks.spec.fleet import FleetSpec
+from stacks.spec.words import keys_at, problem_of
+
+Part = tuple[str, str]
+"""What can be set aside: a section and one of its entries, or `cluster` and one of its keys. In the place of an entry, ""
+is the whole section, and "*" are entries that nobody has read."""
 
 _ENTRIES = ("pools", "reservations", "flavors", "priorities", "cohorts", "teams", "clusterQueues")
 """Sections whose entries can be set aside one by one."""
 
-_EXAMPLES = {
-    "project": "acme-ml-dev",
-    "region": "us-central1",
-    "machineType": "ct5lp-hightpu-4t",
-    "zone": "us-central1-a",
-    "flavors": "[{pool: <name>, guaranteed: 8}]",
-    "max": "24",
-}
+_STAND_INS = {"project": "unknown-project", "region": "us-central1"}
+"""What a fleet cannot be without: with these in place, the rest of it can be looked at."""
+
+_HIDING = ("merge-key", "secret")
+"""The reader's faults that hide what a mapping holds: whatever is then missing in it follows from them."""
 
 
 @dataclass(frozen=True, slots=True)
 class Parsed:
-    """What could be understood. `spec` is None when the fleet as a whole could not be.
+    """What could be understood. `spec` is None when the fleet is no mapping.
 
-    `set_aside` holds `(section, name)` of the entries left out: referring to them is not a second fault.
+    `set_aside` holds the parts left out: what refers to them is not a second fault. Without its `frame` (project and
+    region) the spec is good for finding further faults, and for nothing else.
     """
 
     spec: FleetSpec | None
     problems: tuple[Problem, ...]
-    set_aside: frozenset[tuple[str, str]]
+    set_aside: frozenset[Part]
+
+    @property
+    def frame(self) -> bool:
+        """Whether project and region are the fleet's own."""
+        return not any((key, "") in self.set_aside for key in _STAND_INS)
 
 
-def parse(value: object) -> Parsed:
-    """Parse the value of `berth:fleet`. Raises nothing: what is wrong is in `problems`."""
+def parse(value: object, found: Sequence[Problem] = ()) -> Parsed:
+    """Parse the value of `berth:fleet`. Raises nothing: what is wrong is in `problems`.
+
+    `found` is what the reader found wrong already: it is not said twice, and what it concerns is set aside.
+    """
     if not isinstance(value, dict):
         return Parsed(None, (Problem("fault", "bad-type", (), "berth:fleet must be a mapping"),), frozenset())
     fleet = cast("dict[str, Any]", value)
     try:
-        return Parsed(FleetSpec.model_validate(fleet), (), frozenset())
+        spec, errors = FleetSpec.model_validate(fleet), []
     except ValidationError as error:
-        return _without_the_faulty(fleet, error)
+        spec, errors = None, [cast("Mapping[str, Any]", e) for e in error.errors(include_url=False)]
+    problems = tuple(problem_of(error) for error in _new(errors, found))
+    aside = frozenset(part for problem in (*found, *problems) for part in _parts(problem, fleet))
+    if spec is None or aside:
+        spec = FleetSpec.model_validate(_without(fleet, aside))
+    return Parsed(spec, problems, aside)
 
 
-def _without_the_faulty(fleet: dict[str, Any], error: ValidationError) -> Parsed:
-    errors = [cast("Mapping[str, Any]", e) for e in error.errors(include_url=False)]
-    problems = tuple(_problem(e) for e in errors if not _follows_from_another(e))
-    faulty = frozenset((str(p.path[0]), str(p.path[1])) for p in problems if _in_entry(p.path))
-    if not all(_in_entry(p.path) for p in problems):
-        return Parsed(None, problems, faulty)
-    rest = {
-        section: {k: v for k, v in entries.items() if (section, k) not in faulty} if section in _ENTRIES else entries
-        for section, entries in fleet.items()
+# --- what follows from something else ---------------------------------------------------------------------------------
+
+
+def _new(errors: list[Mapping[str, Any]], found: Iterable[Problem]) -> list[Mapping[str, Any]]:
+    """The errors that do not merely follow from another, or from what the reader found."""
+    told = {problem.path for problem in found}
+    hidden = {problem.path for problem in found if problem.code in _HIDING}
+    misspelt = {_meant(error["loc"]) for error in errors if error["type"] == "extra_forbidden"}
+    return [
+        error
+        for error in errors
+        if error["loc"] not in told
+        and not any(error["loc"][: len(path)] == path for path in hidden)
+        and not (error["type"] == "missing" and error["loc"] in misspelt)
+        and not (error["type"] == "too_short" and error["input"])  # its items are faulty, but they were written
+    ]
+
+
+def _meant(path: Path) -> Path:
+    """The path of the key that a misspelt one seems to stand for; the path itself where there is none."""
+    return (*path[:-1], closest(str(path[-1]), keys_at(path[:-1])) or path[-1])
+
+
+# --- setting aside ----------------------------------------------------------------------------------------------------
+
+
+def _parts(problem: Problem, fleet: Mapping[str, Any]) -> Iterable[Part]:
+    """The parts of the fleet that cannot be understood because of a problem."""
+    if problem.severity != "fault" or problem.code == "unquoted-key":  # such a key is kept, as text
+        return
+    paths = {problem.path, _meant(problem.path)} if problem.code == "unknown-key" and problem.path else {problem.path}
+    for section, name in map(_part, paths):
+        yield section, name
+        if section in ("", "teamFiles"):  # some file is not as it was meant to be, and teams may lie in it
+            yield "teams", "*"
+        if section == "pools":
+            yield from _flavors(name, fleet)
+
+
+def _part(path: Path) -> Part:
+    section, name = (*map(str, path[:2]), "", "")[:2]
+    return section, name if section == "cluster" or section in _ENTRIES else ""
+
+
+def _flavors(pool: str, fleet: Mapping[str, Any]) -> Iterable[Part]:
+    """The flavors that a faulty pool may have been the only one of."""
+    yield "flavors", pool
+    pools = fleet.get("pools")
+    entry = cast("dict[str, Any]", pools).get(pool) if isinstance(pools, dict) else None
+    if isinstance(entry, dict) and isinstance(flavor := cast("dict[str, Any]", entry).get("flavor"), str):
+        yield "flavors", flavor
+
+
+def _without(fleet: Mapping[str, Any], aside: frozenset[Part]) -> dict[str, Any]:
+    """The fleet without what was set aside, and with something in the place of what it cannot be without."""
+    rest = {section: _entries(section, entries, aside) for section, entries in fleet.items()}
+    return {
+        **{key: value for key, value in rest.items() if (key, "") not in aside},
+        **{key: value for key, value in _STAND_INS.items() if (key, "") in aside},
     }
-    return Parsed(FleetSpec.model_validate(rest), problems, faulty)
 
 
-def _follows_from_another(error: Mapping[str, Any]) -> bool:
-    """A list whose every item is faulty counts as too short, though the person did write items."""
-    return error["type"] == "too_short" and bool(error["input"])
-
-
-def _in_entry(path: Path) -> bool:
-    return len(path) >= 2 and path[0] in _ENTRIES
-
-
-def _problem(error: Mapping[str, Any]) -> Problem:
-    path = tuple(step for step in error["loc"] if step != "[key]")
-    found = Problems()
-    if error["type"] == "berth":
-        found.fault(error["ctx"]["code"], path, error["ctx"]["message"])
-    elif error["type"] == "extra_forbidden":
-        found.fault("unknown-key", path, _unknown_key(path))
-    else:
-        code, words = _WORDS.get(error["type"], ("bad-value", _as_it_is))
-        found.fault(code, path, words(error, str(path[-1]) if path else ""))
-    return found.found[0]
-
-
-def _unknown_key(path: Path) -> str:
-    known = _keys_at(path[:-1])
-    hint = near_miss(str(path[-1]), known)
-    return f"'{path[-1]}' is no key here{hint or '; one of ' + ', '.join(known)}"
-
-
-def _keys_at(path: Path) -> list[str]:
-    """The keys that may stand at `path`, found by walking the models' annotations."""
-    kind: Any = FleetSpec
-    for step in path:
-        kind = _step(kind, step)
-    model = _model(kind)
-    return [field.alias or name for name, field in model.model_fields.items()] if model else []
-
-
-def _step(kind: Any, step: str | int) -> Any:
-    if (model := _model(kind)) is not None:
-        for name, field in model.model_fields.items():
-            if step in (field.alias, name):
-                return field.annotation
-    origin, args = typing.get_origin(kind), typing.get_args(kind)
-    if origin is dict:
-        return args[1]
-    if origin is tuple:
-        return args[0]
-    inner = [a for a in args if a is not type(None)] if origin else []
-    return _step(inner[0], step) if inner else None
-
-
-def _model(kind: Any) -> type[BaseModel] | None:
-    if isinstance(kind, type):
-        return kind if issubclass(kind, BaseModel) else None
-    if typing.get_origin(kind) in (dict, tuple):
-        return None
-    return next((m for a in typing.get_args(kind) if (m := _model(a)) is not None), None)
-
-
-# --- words for pydantic's findings ------------------------------------------------------------------------------------
-
-_Words = Callable[[Mapping[str, Any], str], str]
-
-
-def _as_it_is(error: Mapping[str, Any], key: str) -> str:
-    return f"'{_shown(error['input'])}': {error['msg'].lower()}"
-
-
-def _missing(error: Mapping[str, Any], key: str) -> str:
-    return f"is missing; write {key}: {_EXAMPLES.get(key, '…')}"
-
-
-def _string(error: Mapping[str, Any], key: str) -> str:
-    value = error["input"]
-    remedy = f'; quote it: "{value}"' if isinstance(value, int | float) and not isinstance(value, bool) else ""
-    return f"'{_shown(value)}' is {_kind(value)}, but text is wanted{remedy}"
-
-
-def _wanted(what: str) -> _Words:
-    def words(error: Mapping[str, Any], key: str) -> str:
-        return f"'{_shown(error['input'])}' is {_kind(error['input'])}, but {what} is wanted"
-
-    return words
-
-
-def _literal(error: Mapping[str, Any], key: str) -> str:
-    allowed = [w.strip("'") for w in error["ctx"]["expected"].replace(" or ", ", ").split(", ")]
-    hint = near_miss(str(error["input"]), allowed)
-    return f"'{_shown(error['input'])}' is not allowed here; one of {', '.join(allowed)}{hint}"
-
-
-def _bound(words: str, key_of_bound: str) -> _Words:
-    def say(error: Mapping[str, Any], key: str) -> str:
-        return f"'{error['input']}' is too {words} {error['ctx'][key_of_bound]}"
-
-    return say
-
-
-def _too_short(error: Mapping[str, Any], key: str) -> str:
-    return f"is empty; write at least one, such as {_EXAMPLES.get(key, '…')}"
-
-
-def _shown(value: object) -> str:
-    text = "null" if value is None else str(value).lower() if isinstance(value, bool) else str(value)
-    return text if len(text) <= 60 else text[:57] + "..."
-
-
-def _kind(value: object) -> str:
-    kinds: dict[type, str] = {
-        bool: "true or false", int: "a number", float: "a number", str: "text",
-        dict: "a mapping", list: "a list", type(None): "nothing",
-    }  # fmt: skip
-    return kinds.get(type(value), "of another type")
-
-
-_MAPPING = ("bad-type", _wanted("a mapping"))
-_LIST = ("bad-type", _wanted("a list"))
-_WORDS: dict[str, tuple[str, _Words]] = {
-    "missing": ("missing-key", _missing),
-    "string_type": ("bad-type", _string),
-    "int_type": ("bad-type", _wanted("a whole number")),
-    "int_from_float": ("bad-type", _wanted("a whole number")),
-    "float_type": ("bad-type", _wanted("a number")),
-    "bool_type": ("bad-type", _wanted("true or false")),
-    "dict_type": _MAPPING,
-    "model_type": _MAPPING,
-    "model_attributes_type": _MAPPING,
-    "tuple_type": _LIST,
-    "list_type": _LIST,
-    "literal_error": ("bad-value", _literal),
-    "greater_than_equal": ("bad-value", _bound("small; the least is", "ge")),
-    "less_than_equal": ("bad-value", _bound("large; the most is", "le")),
-    "too_short": ("missing-key", _too_short),
-}
+def _entries(section: str, entries: Any, aside: frozenset[Part]) -> Any:
+    if not isinstance(entries, dict) or not (section == "cluster" or section in _ENTRIES):
+        return entries
+    return {k: v for k, v in cast("dict[str, Any]", entries).items() if (section, k) not in aside}

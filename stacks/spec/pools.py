@@ -5,11 +5,22 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Annotated, Any, Literal, cast
 
-from pydantic import Field, PlainValidator
+from pydantic import AfterValidator, Field, PlainValidator
 
-from stacks.problems import near_miss
-from stacks.spec.amounts import Count
-from stacks.spec.base import DnsLabel, DnsName, JsonSchema, Model, Section, Sequence, Text, Zone, fault
+from stacks.problems import near_miss, shown
+from stacks.spec.amounts import MOST, Count
+from stacks.spec.base import (
+    DnsName,
+    JsonSchema,
+    MachineType,
+    Model,
+    Section,
+    Sequence,
+    Text,
+    Zone,
+    Zones,
+    fault,
+)
 
 LabelKey = Annotated[
     str,
@@ -33,6 +44,13 @@ PoolName = Annotated[
     ),
 ]
 
+ReservationName = Annotated[
+    str,
+    Text(
+        r"[a-z]([-a-z0-9]{0,61}[a-z0-9])?",
+        "a reservation's name: lower-case letters, digits and '-', a letter first, 63 at most",
+    ),
+]
 Topology = Annotated[str, Text(r"[1-9][0-9]*(x[1-9][0-9]*){1,2}", "a slice topology such as 2x4 or 4x4x8")]
 
 
@@ -56,13 +74,17 @@ def _capacity(value: Any) -> Capacity:
         if list(named) == ["reservation"] and isinstance(named["reservation"], str):
             return Capacity("reservation", named["reservation"])
     hint = near_miss(value, ("on-demand", "spot")) if isinstance(value, str) else ""
-    raise fault("bad-capacity", f"'{_shown(value)}' is no way to get capacity; {_WAYS}{hint}")
+    raise fault("bad-capacity", f"'{shown(value)}' is no way to get capacity; {_WAYS}{hint}")
 
 
-def _shown(value: Any) -> str:
-    if not isinstance(value, dict):
-        return str(value)
-    return "{" + ", ".join(f"{k}: {v}" for k, v in cast("dict[str, Any]", value).items()) + "}"
+def _reason(value: str) -> str:
+    if not value.strip():
+        raise fault("missing-key", "is empty; write why, for those who read it next")
+    return value
+
+
+Reason = Annotated[str, AfterValidator(_reason), JsonSchema({"type": "string", "pattern": r"\S"})]
+"""Why something is accepted that Berth would otherwise refuse."""
 
 
 CapacityField = Annotated[
@@ -88,17 +110,17 @@ class AcceleratorSpec(Model):
     """GPUs attached to a machine that has none of its own (N1)."""
 
     type: str
-    count: int = Field(ge=1)
+    count: int = Field(ge=1, le=MOST)
 
 
 class ReservationSpec(Model):
     """A zonal reservation that the fleet owns; `count` is in machines."""
 
-    machine_type: str
+    machine_type: MachineType
     accelerator: AcceleratorSpec | None = None
     zone: Zone
-    count: int = Field(ge=1)
-    name: DnsLabel | None = None
+    count: int = Field(ge=1, le=MOST)
+    name: ReservationName | None = None
 
 
 class TaintSpec(Model):
@@ -115,15 +137,15 @@ class PoolSpec(Model):
     `autoProvisioned` pools are made by GKE when jobs ask for them; their maximum is what the fleet counts on.
     """
 
-    machine_type: str
+    machine_type: MachineType
     topology: Topology | None = None
     accept_topology: bool = False
     accelerator: AcceleratorSpec | None = None
     slices: Count | None = None
     nodes: Count | None = None
     zone: Zone | None = None
-    zones: Sequence[Zone] = ()
-    capacity: CapacityField = ON_DEMAND
+    zones: Zones = ()
+    capacity: CapacityField = Field(default=ON_DEMAND, json_schema_extra={"default": "on-demand"})
     auto_provisioned: bool = False
     flavor: DnsName | None = None
     labels: Section[LabelKey, LabelValue] = Field(default_factory=dict)
@@ -135,5 +157,5 @@ class PoolSpec(Model):
 class FlavorSpec(Model):
     """What is said of a flavor beyond its pools: how far it may be promised more than once, and why."""
 
-    oversubscription: float | int = Field(default=1, ge=1, le=100)
-    reason: str | None = None
+    oversubscription: float = Field(default=1, ge=1, le=100)
+    reason: Reason | None = None

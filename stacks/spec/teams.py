@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, cast
 
-from pydantic import BeforeValidator, Field
+from pydantic import AfterValidator, BeforeValidator, Field
 
 from stacks.spec.amounts import NOTHING, AmountField, Bytes, LimitField, MilliCpu
-from stacks.spec.base import DnsLabel, DnsName, Model, Section, Sequence, Text, default
+from stacks.spec.base import DnsLabel, DnsName, Model, Section, Sequence, Text, default, each_once, mistyped
 
 AccountId = Annotated[
     str,
@@ -52,7 +52,7 @@ class QuotaSpec(Model):
 
     pool: str | None = None
     flavor: str | None = None
-    guaranteed: AmountField = NOTHING
+    guaranteed: AmountField = Field(default=NOTHING, json_schema_extra={"default": 0})
     borrow: LimitField | None = None
     lend: AmountField | None = None
     per_accelerator: PerAcceleratorSpec | None = None
@@ -97,7 +97,7 @@ class QueueSpec(Model):
 class SharedQueueSpec(QueueSpec):
     """A cluster queue that serves several teams, through a local queue in the namespace of each."""
 
-    teams: Sequence[str] = Field(min_length=1)
+    teams: Annotated[Sequence[str], AfterValidator(each_once)] = Field(min_length=1)
     cohort: str | None = None
 
 
@@ -117,7 +117,11 @@ class IdentitySpec(Model):
 
 
 def _namespace(value: Any) -> Any:
-    return {"name": value} if isinstance(value, str) else value
+    if isinstance(value, dict | NamespaceSpec):
+        return cast("object", value)
+    if not isinstance(value, str):
+        raise mistyped(value, "write its name, or {name: <name>, existing: true}")
+    return {"name": value}
 
 
 class TeamSpec(Model):

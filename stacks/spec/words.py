@@ -1,0 +1,161 @@
+"""pydantic's findings in our words: the wrong value in quotes, what is allowed, what to do."""
+
+from __future__ import annotations
+
+import typing
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from pydantic import BaseModel
+
+from stacks.problems import Path, Problem, near_miss, shown
+from stacks.spec.base import kind
+from stacks.spec.fleet import FleetSpec
+
+_EXAMPLES = {
+    "cidrBlock": "203.0.113.0/24",
+    "count": "4",
+    "cpu": "{max: 400}",
+    "end": '"2027-01-05T00:00:00Z"',
+    "flavors": "[{pool: <name>, guaranteed: 8}]",
+    "key": "reserved",
+    "machineType": "ct5lp-hightpu-4t",
+    "max": "24",
+    "memory": "{max: 1600}",
+    "priorities.value": "10",
+    "project": "acme-ml-dev",
+    "recurrence": "FREQ=WEEKLY;BYDAY=SA",
+    "region": "us-central1",
+    "start": '"2026-12-01T00:00:00Z"',
+    "teams": "[<team>]",
+    "type": "nvidia-tesla-t4",
+    "value": '"true"',
+    "zone": "us-central1-a",
+}
+"""What one might write under a key, or under a key of one section."""
+
+
+def problem_of(error: Mapping[str, Any]) -> Problem:
+    """One finding of pydantic's as a fault."""
+    path: Path = error["loc"]
+    if path[1:] and path[-1] == "[key]" and error["input"] == path[-2]:  # the key is at fault, not what stands under it
+        path = path[:-1]
+    if error["type"] == "berth":
+        return Problem("fault", error["ctx"]["code"], path, error["ctx"]["message"])
+    code, words = _WORDS.get(error["type"], ("bad-value", _as_it_is))
+    return Problem("fault", code, path, words(error, path))
+
+
+def keys_at(path: Path) -> list[str]:
+    """The keys that may stand at `path`, found by walking the models' annotations."""
+    kind: Any = FleetSpec
+    for step in path:
+        kind = _step(kind, step)
+    model = _model(kind)
+    return [field.alias or name for name, field in model.model_fields.items()] if model else []
+
+
+def _step(kind: Any, step: str | int) -> Any:
+    if (model := _model(kind)) is not None:
+        for name, field in model.model_fields.items():
+            if step in (field.alias, name):
+                return field.annotation
+    origin, args = typing.get_origin(kind), typing.get_args(kind)
+    if origin is dict:
+        return args[1]
+    if origin is tuple:
+        return args[0]
+    inner = [a for a in args if a is not type(None)] if origin else []
+    return _step(inner[0], step) if inner else None
+
+
+def _model(kind: Any) -> type[BaseModel] | None:
+    if isinstance(kind, type):
+        return kind if issubclass(kind, BaseModel) else None
+    if typing.get_origin(kind) in (dict, tuple):
+        return None
+    return next((m for a in typing.get_args(kind) if (m := _model(a)) is not None), None)
+
+
+# --- words ------------------------------------------------------------------------------------------------------------
+
+_Words = Callable[[Mapping[str, Any], Path], str]
+
+
+def _as_it_is(error: Mapping[str, Any], path: Path) -> str:
+    return f"'{shown(error['input'])}': {error['msg'].lower()}"
+
+
+def _unknown_key(error: Mapping[str, Any], path: Path) -> str:
+    known = keys_at(path[:-1])
+    hint = near_miss(str(path[-1]), known) or (f"; one of {', '.join(known)}" if known else "; nothing may stand here")
+    return f"'{shown(path[-1])}' is no key here{hint}"
+
+
+def _missing(error: Mapping[str, Any], path: Path) -> str:
+    return f"is missing; write {path[-1]}: {_example(path)}"
+
+
+def _too_short(error: Mapping[str, Any], path: Path) -> str:
+    return f"is empty; write at least one, such as {_example(path)}"
+
+
+def _example(path: Path) -> str:
+    return _EXAMPLES.get(f"{path[0]}.{path[-1]}") or _EXAMPLES.get(str(path[-1]), "…")
+
+
+def _string(error: Mapping[str, Any], path: Path) -> str:
+    value = error["input"]
+    number = isinstance(value, int | float) and not isinstance(value, bool)
+    return _instead("text")(error, path) + (f'; quote it: "{value}"' if number else "")
+
+
+def _list(error: Mapping[str, Any], path: Path) -> str:
+    value = error["input"]
+    return _instead("a list")(error, path) + (f"; write [{shown(value)}]" if isinstance(value, str) and value else "")
+
+
+def _instead(wanted: str) -> _Words:
+    def words(error: Mapping[str, Any], path: Path) -> str:
+        value = error["input"]
+        found = "is empty" if value is None else f"'{shown(value)}' is {kind(value)}"
+        return f"{found}, but {wanted} is wanted"
+
+    return words
+
+
+def _literal(error: Mapping[str, Any], path: Path) -> str:
+    value = error["input"]
+    allowed = [w.strip("'") for w in error["ctx"]["expected"].replace(" or ", ", ").split(", ")]
+    found = "is empty" if value is None else f"'{shown(value)}' is not allowed here"
+    hint = near_miss(value, allowed) if isinstance(value, str) else ""
+    return f"{found}; {'one of ' if len(allowed) > 1 else 'write '}{', '.join(allowed)}{hint}"
+
+
+def _bound(words: str, key_of_bound: str) -> _Words:
+    def say(error: Mapping[str, Any], path: Path) -> str:
+        return f"'{shown(error['input'])}' is too {words} {error['ctx'][key_of_bound]}"
+
+    return say
+
+
+_MAPPING = ("bad-type", _instead("a mapping"))
+_LIST = ("bad-type", _list)
+_WORDS: dict[str, tuple[str, _Words]] = {
+    "missing": ("missing-key", _missing),
+    "extra_forbidden": ("unknown-key", _unknown_key),
+    "string_type": ("bad-type", _string),
+    "int_type": ("bad-type", _instead("a whole number")),
+    "int_from_float": ("bad-type", _instead("a whole number")),
+    "float_type": ("bad-type", _instead("a number")),
+    "bool_type": ("bad-type", _instead("true or false")),
+    "dict_type": _MAPPING,
+    "model_type": _MAPPING,
+    "model_attributes_type": _MAPPING,
+    "tuple_type": _LIST,
+    "list_type": _LIST,
+    "literal_error": ("bad-value", _literal),
+    "greater_than_equal": ("bad-value", _bound("small; the least is", "ge")),
+    "less_than_equal": ("bad-value", _bound("large; the most is", "le")),
+    "too_short": ("missing-key", _too_short),
+}
