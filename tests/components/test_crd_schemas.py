@@ -1,0 +1,120 @@
+"""Every Kueue object that is rendered is one the API server accepts, as far as the published CRDs can say.
+
+A CRD's schema lets unknown fields pass, because the server drops them in silence; here they are refused, or a misspelt
+field would only show by not working. Out of reach: CEL rules (`x-kubernetes-validations`), such as no limits without a
+cohort, and the checks of Kueue's webhooks. The manifest tests state those that matter.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from hypothesis import given
+from hypothesis import strategies as st
+from jsonschema import Draft202012Validator
+
+from components import manifests
+from components.kueue import manifests as kueue
+from components.plan.kueue import ClusterQueuePlan, CohortPlan
+from tests.components import kueue_plans as plans
+
+CRDS = Path(__file__).parents[2].parent / "shared" / "crds"
+
+pytestmark = pytest.mark.skipif(not CRDS.is_dir(), reason=f"the published CRD schemas are not at {CRDS}")
+
+AMOUNTS = st.integers(0, 10**6)
+QUEUES = st.builds(
+    lambda chips, borrow, lend, cohort, namespaces, whenever: plans.queue(
+        cohort=cohort,
+        namespaces=namespaces,
+        flavors=(plans.quotas("v5e", chips, borrow=borrow, lend=lend),),
+        when_can_borrow=whenever,
+        when_can_preempt=whenever,
+    ),
+    AMOUNTS,
+    st.none() | AMOUNTS,
+    st.none() | AMOUNTS,
+    st.sampled_from([None, "research"]),
+    st.sampled_from([None, (), ("vision",), ("vision", "speech")]),
+    st.sampled_from([None, "MayStopSearch", "TryNextFlavor"]),
+)
+
+
+@cache
+def validator(api_version: str, kind: str) -> Draft202012Validator:
+    """The strict schema of one kind at one version."""
+    group, _, version = api_version.rpartition("/")
+    for path in sorted(CRDS.glob(f"{group}_{kind.lower()}*.yaml")):
+        crd = yaml.safe_load(path.read_text())["spec"]
+        if crd["names"]["kind"] == kind:
+            (served,) = (each for each in crd["versions"] if each["name"] == version and each["served"])
+            return Draft202012Validator(strict(served["schema"]["openAPIV3Schema"]))
+    raise LookupError(f"no CRD of {api_version} {kind} in {CRDS}")
+
+
+def strict(schema: Mapping[str, Any]) -> dict[str, Any]:
+    """The schema with unknown fields refused wherever it lists known ones; `metadata` stays open, as it is in CRDs."""
+    made = {key: _strict_part(key, value) for key, value in schema.items()}
+    if "properties" in made and "additionalProperties" not in made:
+        made["additionalProperties"] = bool(schema.get("x-kubernetes-preserve-unknown-fields"))
+    return made
+
+
+def _strict_part(key: str, value: Any) -> Any:
+    if key == "properties":
+        return {name: strict(each) for name, each in value.items()}
+    if key in {"items", "additionalProperties"} and isinstance(value, dict):
+        return strict(value)
+    return value
+
+
+def faults(manifest: Mapping[str, Any]) -> list[str]:
+    found = validator(str(manifest["apiVersion"]), str(manifest["kind"])).iter_errors(dict(manifest))
+    return [f"{manifest['kind']}{fault.json_path[1:]}: {fault.message}" for fault in found]
+
+
+def kueue_objects() -> Iterator[dict[str, object]]:
+    """All kinds, each in its fullest and its barest form."""
+    for manifest in manifests.all_manifests(plans.fleet()):
+        if str(manifest["apiVersion"]).startswith("kueue.x-k8s.io/"):
+            yield manifest
+    yield kueue.resource_flavor(plans.flavor(labels={}, tolerated=False))
+    yield kueue.cohort(CohortPlan(name="root", parent=None))
+    yield kueue.cluster_queue(plans.queue(cohort=None, preemption=plans.NO_PREEMPTION, namespaces=()))
+
+
+def test_every_rendered_object_fits_its_schema() -> None:
+    assert [fault for manifest in kueue_objects() for fault in faults(manifest)] == []
+
+
+def test_every_rendered_kind_has_a_schema() -> None:
+    kinds = {str(manifest["kind"]) for manifest in kueue_objects()}
+    assert kinds == {"ResourceFlavor", "Cohort", "ClusterQueue", "LocalQueue", "WorkloadPriorityClass"}
+
+
+@given(plan=QUEUES)
+def test_every_cluster_queue_fits_its_schema(plan: ClusterQueuePlan) -> None:
+    assert faults(kueue.cluster_queue(plan)) == []
+
+
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [("cohort", "research"), ("admissionChecks", ["dws"]), ("queueingStrategy", "FIFO"), ("cohortName", "Research")],
+)
+def test_a_field_of_an_older_version_or_a_wrong_value_is_caught(field: str, value: object) -> None:
+    """The schema test must be able to fail: v1beta1's `cohort` is what the server would drop in silence."""
+    manifest = kueue.cluster_queue(plans.queue())
+    spec = manifest["spec"]
+    assert isinstance(spec, dict)
+    assert faults({**manifest, "spec": {**spec, field: value}})
+
+
+def test_a_misspelt_field_deep_inside_is_caught() -> None:
+    manifest = kueue.cluster_queue(plans.queue())
+    manifest["spec"] = {"resourceGroups": [{"coveredResources": ["cpu"], "flavors": [{"name": "a", "resource": []}]}]}
+    assert any("'resource' was unexpected" in fault for fault in faults(manifest))

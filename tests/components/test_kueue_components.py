@@ -1,0 +1,338 @@
+"""The components of queueing register exactly their manifests, wait for what serves them, and go with the cluster."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any, cast
+
+import pulumi
+import pulumi_kubernetes as kubernetes
+import pytest
+import yaml
+
+from components.kubernetes import KubernetesObject, overlaid, token
+from components.kueue import configuration
+from components.kueue import manifests as kueue
+from components.kueue.cohorts import Cohorts
+from components.kueue.controllers import Controllers
+from components.kueue.flavors import Flavors
+from components.kueue.priorities import Priorities
+from components.kueue.team_queues import TeamQueues
+from components.plan.kueue import ChartPlan, CohortPlan
+from components.plan.nodes import Toleration
+from components.tenancy.manifests import namespace
+from tests.components import kueue_plans as plans
+from tests.engine import Recorded, Run, both_modes, broken_rules, run
+
+COHORTS = (CohortPlan(name="research", parent=None), CohortPlan(name="labs", parent="research"))
+CHARTS = (
+    ChartPlan(
+        name="jobset",
+        chart="oci://registry.k8s.io/jobset/charts/jobset",
+        version="0.12.0",
+        namespace="jobset-system",
+        values=configuration.jobset_values(),
+    ),
+    ChartPlan(
+        name="kueue",
+        chart="oci://registry.k8s.io/kueue/charts/kueue",
+        version="0.19.2",
+        namespace="kueue-system",
+        values=configuration.kueue_values(cluster_queues=2, pods_ready_seconds=3600),
+        timeout=600,
+    ),
+)
+
+
+class Room(pulumi.ComponentResource):
+    """Stands for a team's part of the cluster: its namespace."""
+
+    def __init__(self, provider: pulumi.ProviderResource) -> None:
+        super().__init__("berth:tenancy:Team", "room")
+        inside = pulumi.ResourceOptions(parent=self, provider=provider)
+        self.namespace = KubernetesObject("room-namespace", namespace(plans.team()), opts=inside).object_name
+        self.register_outputs({})
+
+
+class Nodes(pulumi.ComponentResource):
+    """Stands for the pool that the controllers run on."""
+
+    def __init__(self, provider: pulumi.ProviderResource) -> None:
+        super().__init__("berth:gke:NodePool", "system")
+        inside = pulumi.ResourceOptions(parent=self, provider=provider)
+        KubernetesObject("system-pool", {"apiVersion": "v1", "kind": "Node", "metadata": {"name": "n"}}, opts=inside)
+        self.register_outputs({})
+
+
+class Cluster(pulumi.ComponentResource):
+    """Stands for the cluster."""
+
+    def __init__(self) -> None:
+        super().__init__("berth:gke:Cluster", "cluster")
+        self.register_outputs({})
+
+
+def queueing() -> None:
+    """Everything of a small fleet, as the composition wires it."""
+    provider = kubernetes.Provider("in-cluster", kubeconfig="{}")
+    cluster = Cluster()
+    controllers = Controllers("controllers", CHARTS, provider=provider, cluster=cluster, runs_on=[Nodes(provider)])
+    served_by = [controllers.releases["kueue"]]
+    Flavors("flavors", (plans.flavor(),), provider=provider, cluster=cluster, served_by=served_by)
+    Cohorts("cohorts", COHORTS, provider=provider, cluster=cluster, served_by=served_by)
+    Priorities("priorities", (plans.priority(),), provider=provider, cluster=cluster, served_by=served_by)
+    TeamQueues(
+        "vision-train",
+        plans.queue(),
+        provider=provider,
+        cluster=cluster,
+        served_by=served_by,
+        namespaces={"vision": Room(provider).namespace},
+    )
+
+
+def by_name(done: Run) -> dict[str, Recorded]:
+    return {each.name: each for each in done.resources}
+
+
+@pytest.fixture(scope="module")
+def made() -> dict[str, Recorded]:
+    return by_name(run(queueing))
+
+
+@both_modes
+def test_queueing_keeps_the_rules_of_all_components(preview: bool) -> None:
+    assert broken_rules(run(queueing, preview=preview)) == []
+
+
+def kubernetes_objects(made: dict[str, Recorded]) -> list[Recorded]:
+    return [each for each in made.values() if each.type.startswith("kubernetes:")]
+
+
+def names(urns: Sequence[str]) -> set[str]:
+    return {urn.rpartition("::")[2] for urn in urns}
+
+
+@pytest.mark.parametrize(
+    ("name", "manifest"),
+    [
+        ("flavors-v5e", kueue.resource_flavor(plans.flavor())),
+        ("cohorts-research", kueue.cohort(COHORTS[0])),
+        ("cohorts-labs", kueue.cohort(COHORTS[1])),
+        ("priorities-pod-high", kueue.priority_class(plans.priority())),
+        ("priorities-workload-high", kueue.workload_priority_class(plans.priority())),
+        ("vision-train-cluster-queue", kueue.cluster_queue(plans.queue())),
+        ("vision-train-vision/train", kueue.local_queue(plans.door("vision", "vision-train"))),
+        ("room-namespace", namespace(plans.team())),
+    ],
+)
+def test_what_is_registered_is_the_manifest(made: dict[str, Recorded], name: str, manifest: dict[str, object]) -> None:
+    """So that `berth render` and a deployment cannot differ."""
+    assert made[name].inputs == manifest
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [
+        ("room-namespace", "kubernetes:core/v1:Namespace"),
+        ("priorities-pod-high", "kubernetes:scheduling.k8s.io/v1:PriorityClass"),
+        ("priorities-workload-high", "kubernetes:kueue.x-k8s.io/v1beta2:WorkloadPriorityClass"),
+    ],
+)
+def test_the_token_is_the_api_version_and_the_kind(made: dict[str, Recorded], name: str, expected: str) -> None:
+    assert made[name].type == expected
+
+
+def test_the_engine_is_told_which_plugin_to_use(made: dict[str, Recorded]) -> None:
+    """The very one of the SDK, or the engine would look for another."""
+    assert {each.version for each in kubernetes_objects(made)} == {made["in-cluster"].version}
+
+
+def test_every_object_goes_with_the_cluster_and_to_its_provider(made: dict[str, Recorded]) -> None:
+    for each in kubernetes_objects(made):
+        assert each.provider is not None
+        assert names([each.provider]) == {"in-cluster"}
+        if each.parent not in {made["room"].urn, made["system"].urn}:
+            assert each.deleted_with == made["cluster"].urn
+
+
+def test_a_components_token_is_its_folder_and_class(made: dict[str, Recorded]) -> None:
+    assert {each.type for each in made.values() if each.type.startswith("berth:kueue:")} == {
+        f"berth:kueue:{kind.__name__}" for kind in (Controllers, Flavors, Cohorts, Priorities, TeamQueues)
+    }
+
+
+def test_kueues_objects_wait_for_kueue_and_nothing_wider(made: dict[str, Recorded]) -> None:
+    """Neither for JobSet nor for any pool: one pool out of stock must not hold back the queues."""
+    for name in ("flavors-v5e", "cohorts-labs", "priorities-workload-high", "vision-train-cluster-queue"):
+        assert names(made[name].dependencies) == {"controllers-kueue"}
+
+
+def test_a_pod_priority_waits_for_nothing(made: dict[str, Recorded]) -> None:
+    assert made["priorities-pod-high"].dependencies == ()
+
+
+@both_modes
+def test_a_local_queue_waits_for_its_namespace_and_its_queue(preview: bool) -> None:
+    door = run(queueing, preview).one("LocalQueue")
+    assert names(door.dependencies) == {"room-namespace", "vision-train-cluster-queue"}
+    assert names(door.property_dependencies["metadata"]) == {"room-namespace"}
+
+
+def test_a_local_queue_in_a_namespace_of_somebody_else_names_it() -> None:
+    def build() -> None:
+        TeamQueues("vision-train", plans.queue(), provider=kubernetes.Provider("in-cluster", kubeconfig="{}"))
+
+    assert cast("dict[str, Any]", run(build).one("LocalQueue").inputs["metadata"])["namespace"] == "vision"
+
+
+def test_doors_of_like_names_in_several_namespaces_stay_apart() -> None:
+    """`a-b` with `c`, `a` with `b-c`: joined by a hyphen both would be the same resource."""
+    doors = tuple(
+        replace(plans.door(room, "vision-train"), name=name) for room, name in (("a-b", "c"), ("a", "b-c"), ("a", "c"))
+    )
+
+    def build() -> None:
+        plan = replace(plans.queue(), local_queues=doors)
+        TeamQueues("queue", plan, provider=kubernetes.Provider("in-cluster", kubeconfig="{}"))
+
+    assert {"queue-a-b/c", "queue-a/b-c", "queue-a/c"} <= set(by_name(run(build)))
+
+
+@pytest.mark.parametrize(
+    ("name", "fields"),
+    [
+        ("vision-train-vision/train", ("spec.clusterQueue",)),
+        ("priorities-pod-high", ("value", "preemptionPolicy")),
+    ],
+)
+def test_what_cannot_be_changed_is_replaced_the_old_one_first(
+    made: dict[str, Recorded], name: str, fields: tuple[str, ...]
+) -> None:
+    """The API server refuses the change, and only at `up`; two objects of one name cannot be, so the old one goes."""
+    assert made[name].replace_on_changes == fields
+    assert made[name].delete_before_replace is True
+
+
+def test_what_can_be_changed_is_never_replaced(made: dict[str, Recorded]) -> None:
+    for name in ("vision-train-cluster-queue", "flavors-v5e", "cohorts-labs", "priorities-workload-high"):
+        assert made[name].replace_on_changes == ()
+        assert made[name].delete_before_replace is None
+
+
+def test_charts_are_installed_one_after_the_other_in_the_order_of_the_plan(made: dict[str, Recorded]) -> None:
+    """Kueue's webhooks, closed while its manager starts, would refuse the next chart's Deployment."""
+    assert names(made["controllers-jobset"].dependencies) == {"system-pool"}
+    assert names(made["controllers-kueue"].dependencies) == {"controllers-jobset"}
+
+
+def test_a_release_is_pinned_waited_for_and_taken_back_if_it_fails(made: dict[str, Recorded]) -> None:
+    inputs = dict(made["controllers-kueue"].inputs)
+    assert inputs.pop("values") == CHARTS[1].values
+    assert inputs == {
+        "name": "kueue",
+        "chart": "oci://registry.k8s.io/kueue/charts/kueue",
+        "version": "0.19.2",
+        "namespace": "kueue-system",
+        "createNamespace": True,
+        "atomic": True,
+        "skipAwait": False,
+        "timeout": 600,
+        "compat": "true",
+    }
+
+
+def test_no_controller_is_ever_uninstalled(made: dict[str, Recorded]) -> None:
+    """Kueue's CRDs are part of its release: with it would go every queue and workload of the cluster."""
+    assert [each.name for each in made.values() if each.retain_on_delete] == ["controllers-jobset", "controllers-kueue"]
+
+
+def test_live_values_lie_over_the_manifest_and_leave_it_as_it_was() -> None:
+    manifest = {"kind": "A", "metadata": {"name": "a", "namespace": "b"}}
+    assert overlaid(manifest, {"metadata": {"namespace": "live"}, "spec": {"c": 1}}) == {
+        "kind": "A",
+        "metadata": {"name": "a", "namespace": "live"},
+        "spec": {"c": 1},
+    }
+    assert manifest == {"kind": "A", "metadata": {"name": "a", "namespace": "b"}}
+
+
+def test_a_group_is_spelt_out_in_the_token_unless_it_is_the_first_one() -> None:
+    assert token({"apiVersion": "batch/v1", "kind": "Job"}) == "kubernetes:batch/v1:Job"
+    assert token({"apiVersion": "v1", "kind": "ServiceAccount"}) == "kubernetes:core/v1:ServiceAccount"
+
+
+def values(*, cluster_queues: int = 4, **changes: Any) -> dict[str, Any]:
+    made = configuration.kueue_values(cluster_queues=cluster_queues, pods_ready_seconds=2700, **changes)
+    return cast("dict[str, Any]", made)
+
+
+def text(**changes: Any) -> str:
+    return cast("str", values(**changes)["managerConfig"]["controllerManagerConfigYaml"])
+
+
+def test_kueues_configuration_is_the_charts_default_and_what_berth_adds() -> None:
+    assert yaml.safe_load(text(frameworks=["jobset.x-k8s.io/jobset", "batch/job"])) == {
+        "apiVersion": "config.kueue.x-k8s.io/v1beta2",
+        "kind": "Configuration",
+        "health": {"healthProbeBindAddress": ":8081"},
+        "metrics": {"bindAddress": ":8443", "enableClusterQueueResources": True},
+        "webhook": {"port": 9443},
+        "leaderElection": {"leaderElect": True, "resourceName": "c1f6bfd2.kueue.x-k8s.io"},
+        "controller": {
+            "groupKindConcurrency": {
+                "Job.batch": 5,
+                "Pod": 5,
+                "Workload.kueue.x-k8s.io": 10,
+                "LocalQueue.kueue.x-k8s.io": 5,
+                "ClusterQueue.kueue.x-k8s.io": 5,
+                "ResourceFlavor.kueue.x-k8s.io": 1,
+            }
+        },
+        "clientConnection": {"qps": 300, "burst": 500},
+        "waitForPodsReady": {"timeout": "2700s"},
+        "manageJobsWithoutQueueName": False,
+        "integrations": {"frameworks": ["batch/job", "jobset.x-k8s.io/jobset"]},
+        "resources": {"excludeResourcePrefixes": ["ephemeral-storage"]},
+    }
+
+
+def test_the_configuration_is_the_same_text_whatever_the_order_of_its_parts() -> None:
+    """A changed text restarts the manager."""
+    assert text(frameworks=["pod", "batch/job"]) == text(frameworks=("batch/job", "pod"))
+    assert text(excluded_resources=["b", "a"]) == text(excluded_resources=["a", "b"])
+
+
+def test_single_pods_are_not_queued_unless_asked_for() -> None:
+    """Their webhook fails closed for every pod of the cluster."""
+    assert not set(configuration.POD_FRAMEWORKS) & set(json.loads(text())["integrations"]["frameworks"])
+
+
+@pytest.mark.parametrize(("queues", "size"), [(0, "512Mi"), (1, "1Gi"), (256, "1Gi"), (257, "2Gi"), (3000, "8Gi")])
+def test_the_manager_grows_with_the_fleet_but_seldom(queues: int, size: str) -> None:
+    """Its size is part of its pod, so a change restarts it."""
+    resources = values(cluster_queues=queues)["controllerManager"]["manager"]["resources"]
+    assert resources["requests"]["memory"] == resources["limits"]["memory"] == size
+
+
+def test_controllers_go_where_the_system_pool_is() -> None:
+    placed: dict[str, Any] = {
+        "node_labels": {"berth.dev/pool": "system"},
+        "tolerations": (Toleration(key="system", operator="Exists", effect="NoSchedule"),),
+    }
+    expected = {
+        "nodeSelector": {"berth.dev/pool": "system"},
+        "tolerations": [{"key": "system", "operator": "Exists", "effect": "NoSchedule"}],
+    }
+    assert configuration.jobset_values(**placed) == {"controller": expected}
+    manager = values(**placed)["controllerManager"]
+    assert {key: manager[key] for key in expected} == expected
+
+
+def test_a_mirror_changes_the_repository_and_leaves_the_tag_to_the_chart() -> None:
+    mirror = "europe-docker.pkg.dev/acme/mirror/kueue"
+    assert values(image=mirror)["controllerManager"]["manager"]["image"] == {"repository": mirror}
+    assert configuration.jobset_values(image=mirror) == {"image": {"repository": mirror}}
+    assert configuration.jobset_values() == {}
