@@ -16,9 +16,16 @@ import pulumi
 IMMUTABLE: Final[Mapping[str, tuple[str, ...]]] = {
     "PriorityClass": ("value", "preemptionPolicy"),
     "LocalQueue": ("spec.clusterQueue",),
+    "AdmissionCheck": ("spec.controllerName",),
+    "Topology": ("spec.levels",),
 }
 """Fields the API server refuses to change (Kubernetes 1.36 `ValidatePriorityClassUpdate`; Kueue 0.19.2 CRD rules),
 of kinds for which the provider does not know it: without this a green preview ends in a failed update."""
+
+IMMUTABLE_WITH: Final[Mapping[tuple[str, str], tuple[str, ...]]] = {
+    ("ResourceFlavor", "topologyName"): ("spec.nodeLabels", "spec.tolerations", "spec.topologyName"),
+}
+"""The same for objects whose `spec` has the field that stands with the kind (Kueue 0.19.2, ResourceFlavor's CRD)."""
 
 
 class KubernetesObject(pulumi.CustomResource):
@@ -27,7 +34,8 @@ class KubernetesObject(pulumi.CustomResource):
     `live` is laid over the manifest where a value must come from another resource: a namespace taken from the
     Namespace's own output, say, which also makes the two wait for each other. The token holds the apiVersion, so a move
     to another version needs an alias. A change of an immutable field replaces the object, the old one first: its name
-    is its own.
+    is its own. Kueue lets no flavor, topology or check go that is still named elsewhere, so a replacement of one waits
+    for that, in vain: such a change wants a new name instead.
     """
 
     metadata: pulumi.Output[Mapping[str, Any]]
@@ -41,8 +49,8 @@ class KubernetesObject(pulumi.CustomResource):
         opts: pulumi.ResourceOptions | None = None,
     ) -> None:
         own = pulumi.ResourceOptions(version=_provider_version())
-        if manifest["kind"] in IMMUTABLE:
-            own.replace_on_changes = list(IMMUTABLE[manifest["kind"]])
+        if fixed := immutable(manifest):
+            own.replace_on_changes = fixed
             own.delete_before_replace = True
         super().__init__(token(manifest), name, overlaid(manifest, live or {}), pulumi.ResourceOptions.merge(own, opts))
 
@@ -69,6 +77,13 @@ def token(manifest: Mapping[str, Any]) -> str:
     """The type token: `kubernetes:kueue.x-k8s.io/v1beta2:Cohort`; the legacy group is spelt `core`."""
     group_version = str(manifest["apiVersion"])
     return f"kubernetes:{group_version if '/' in group_version else f'core/{group_version}'}:{manifest['kind']}"
+
+
+def immutable(manifest: Mapping[str, Any]) -> list[str]:
+    """The fields of an object that cannot be changed, as paths for `replace_on_changes`."""
+    kind, spec = str(manifest["kind"]), manifest.get("spec") or {}
+    given = [fields for (of, field), fields in IMMUTABLE_WITH.items() if of == kind and field in spec]
+    return [*IMMUTABLE.get(kind, ()), *(each for fields in given for each in fields)]
 
 
 def overlaid(manifest: Mapping[str, Any], live: Mapping[str, Any]) -> dict[str, Any]:

@@ -19,7 +19,10 @@ def all_manifests(fleet: FleetPlan) -> Iterator[dict[str, object]]:
             yield tenancy.service_account(team, team.identity)
     yield from map(kueue.priority_class, fleet.priorities)
     yield from map(kueue.workload_priority_class, fleet.priorities)
+    yield from map(kueue.topology, fleet.topologies)
     yield from map(kueue.resource_flavor, fleet.flavors)
+    yield from map(kueue.provisioning_request_config, fleet.provisioning_configs)
+    yield from map(kueue.admission_check, fleet.admission_checks)
     yield from map(kueue.cohort, fleet.cohorts)
     yield from map(kueue.cluster_queue, fleet.cluster_queues)
     for queue in fleet.cluster_queues:

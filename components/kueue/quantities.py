@@ -11,6 +11,7 @@ the decimal rule holds (1,000,000 bytes come back as `1M`).
 
 from __future__ import annotations
 
+from fractions import Fraction
 from typing import Final
 
 MAXIMUM: Final = 2**63 - 1
@@ -42,6 +43,14 @@ def quantity(resource: str, number: int) -> str:
     if resource == "cpu":
         return cpu(number)
     return memory(number) if resource in _BYTES else count(number)
+
+
+def weight(number: float) -> str:
+    """A share as it was written: 2 → `2`, 0.5 → `500m`. ValueError below 0, or finer than 1n (nine decimals)."""
+    nano = Fraction(str(number)) * 10**9
+    if nano.denominator != 1:
+        raise ValueError(f"{number} is no quantity: it has more than nine decimals")
+    return _printed(nano.numerator, 1000, ("n", "u", "m", *_DECIMAL)) if nano else "0"
 
 
 def _printed(number: int, base: int, suffixes: tuple[str, ...]) -> str:

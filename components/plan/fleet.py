@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from components.plan.checks import AdmissionCheckPlan, ProvisioningConfigPlan
+from components.plan.configuration import ConfigurationPlan
 from components.plan.gke import ClusterPlan, NodePoolPlan, ReservationPlan
-from components.plan.kueue import ChartPlan, ClusterQueuePlan, CohortPlan, FlavorPlan, PriorityPlan
+from components.plan.kueue import ChartPlan, ClusterQueuePlan, CohortPlan, FlavorPlan, PriorityPlan, TopologyPlan
 from components.plan.nodes import Bounds
 from components.plan.teams import TeamPlan
 
@@ -37,7 +39,7 @@ class PoolPlan:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FleetPlan:
-    """All that one stack describes."""
+    """All that one stack describes. `kueue` is None where somebody else set Kueue up."""
 
     stack: str
     project: str
@@ -54,3 +56,7 @@ class FleetPlan:
     cluster_queues: tuple[ClusterQueuePlan, ...]
     teams: tuple[TeamPlan, ...]
     labels: Mapping[str, str]
+    topologies: tuple[TopologyPlan, ...] = ()
+    provisioning_configs: tuple[ProvisioningConfigPlan, ...] = ()
+    admission_checks: tuple[AdmissionCheckPlan, ...] = ()
+    kueue: ConfigurationPlan | None = None

@@ -5,7 +5,18 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from components.plan.nodes import Bounds, Toleration
+from components.plan.nodes import Bounds, Taint, Toleration
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TopologyPlan:
+    """A Kueue Topology: node labels that say where a node stands, the widest level first (block, rack, host).
+
+    Its levels cannot be changed, and Kueue keeps it while a flavor names it: other levels want another name.
+    """
+
+    name: str
+    levels: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -15,7 +26,9 @@ class FlavorPlan:
     `resource` is the accelerator's resource name. `capacity` counts accelerators: always there, and at the most.
     `unit` is the accelerators of one slice (1 where nothing is indivisible). `noun` is what people call the resource
     (`chips`, `L4`). `promised` is the sum of nominal quota over all cluster queues; `oversubscription` the accepted
-    factor (1 means none).
+    factor (1 means none). With a `topology` Kueue also places pods by its levels; labels, tolerations and topology can
+    then not be changed any more. `node_taints` say how the nodes are tainted: pods that do not tolerate them themselves
+    never get the flavor, while `tolerations` are given to every pod that does.
     """
 
     name: str
@@ -29,6 +42,8 @@ class FlavorPlan:
     oversubscription: float
     oversubscription_reason: str | None
     pools: tuple[str, ...]
+    topology: str | None = None
+    node_taints: tuple[Taint, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,6 +69,14 @@ class FlavorQuotasPlan:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ResourceGroupPlan:
+    """Resources that come from one flavor together, and the flavors they may come from, in order of preference."""
+
+    covered_resources: tuple[str, ...]
+    flavors: tuple[FlavorQuotasPlan, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class PreemptionPlan:
     """Kueue's preemption policies of a cluster queue, in Kueue's own values."""
 
@@ -64,20 +87,36 @@ class PreemptionPlan:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class QueueCheckPlan:
+    """An AdmissionCheck that a cluster queue's workloads must pass, on the flavors named; none named means on all."""
+
+    name: str
+    on_flavors: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class LocalQueuePlan:
-    """A LocalQueue: a team's door to a cluster queue."""
+    """A LocalQueue: a team's door to a cluster queue.
+
+    `stop_policy` and `fair_share_weight` as in ClusterQueuePlan; the weight counts among the local queues of one
+    cluster queue, and only with admission fair sharing.
+    """
 
     name: str
     namespace: str
     cluster_queue: str
     team: str
+    stop_policy: str | None = None
+    fair_share_weight: float | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClusterQueuePlan:
     """A Kueue ClusterQueue. `teams` are those with a local queue to it; `flavors` are in order of preference.
 
-    `namespaces` None admits from every namespace; otherwise only those named.
+    `namespaces` None admits from every namespace; otherwise only those named. `stop_policy` is Kueue's (None, Hold,
+    HoldAndDrain), `fair_share_weight` the number as written (0.5, 2; at most nine decimals), `preference` that of
+    flavorFungibility, `admission_mode` that of admissionScope; whichever is None is left to Kueue.
     """
 
     name: str
@@ -92,6 +131,11 @@ class ClusterQueuePlan:
     when_can_preempt: str | None
     priority: str | None
     local_queues: tuple[LocalQueuePlan, ...]
+    admission_checks: tuple[QueueCheckPlan, ...] = ()
+    stop_policy: str | None = None
+    fair_share_weight: float | None = None
+    preference: str | None = None
+    admission_mode: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -107,10 +151,15 @@ class PriorityPlan:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CohortPlan:
-    """A Kueue Cohort. `parent` None is a root."""
+    """A Kueue Cohort. `parent` None is a root, which neither lends nor borrows.
+
+    `resource_groups` are quotas of its own, on top of its queues'. `fair_share_weight` as in ClusterQueuePlan.
+    """
 
     name: str
     parent: str | None
+    fair_share_weight: float | None = None
+    resource_groups: tuple[ResourceGroupPlan, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

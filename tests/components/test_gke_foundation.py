@@ -14,7 +14,7 @@ from components.gke.reservation import Reservation
 from components.gke.services import Services
 from components.plan.gke import NetworkPlan, ReservationPlan
 from tests.components.gke_plans import NETWORK, NODES, RESERVATION, google
-from tests.engine import PROJECT, UNKNOWN, Run, both_modes, broken_rules, run
+from tests.engine import PROJECT, Run, both_modes, broken_rules, run
 
 APIS = ("container.googleapis.com", "compute.googleapis.com")
 
@@ -105,8 +105,7 @@ def test_nodes_get_the_roles_of_their_plan_and_no_others(preview: bool) -> None:
         "nodes-logging.logWriter": "roles/logging.logWriter",
         "nodes-monitoring.metricWriter": "roles/monitoring.metricWriter",
     }
-    member = UNKNOWN if preview else f"serviceAccount:{NODES.email}"
-    assert {one.inputs["member"] for one in roles} == {member}
+    assert {one.inputs["member"] for one in roles} == {f"serviceAccount:{NODES.email}"}
 
 
 def test_the_address_of_the_nodes_account_is_what_the_plan_said() -> None:

@@ -12,7 +12,6 @@ from stacks.offline import ProgramError
 from tests.components.gke_plans import google
 from tests.engine import broken_rules, run
 
-
 Child = Callable[[pulumi.ComponentResource, gcp.Provider], object]
 
 

@@ -16,7 +16,7 @@ from components.plan.teams import IdentityPlan, TeamPlan
 from components.tenancy import manifests
 from components.tenancy.team import Team
 from tests.components.gke_plans import google
-from tests.engine import PROJECT, UNKNOWN, Recorded, Run, both_modes, broken_rules, run
+from tests.engine import PROJECT, Recorded, Run, both_modes, broken_rules, run
 
 PRINCIPAL = (
     "principal://iam.googleapis.com/projects/123456789012/locations/global/workloadIdentityPools/"
@@ -145,7 +145,7 @@ def test_roles_go_to_the_google_account_where_there_is_one(preview: bool) -> Non
     done = built(replace(VISION, identity=IMPERSONATING), preview)
     account = done.one("serviceaccount/account:Account")
     grants = done.all("projects/iAMMember:IAMMember")
-    assert {one.inputs["member"] for one in grants} == {UNKNOWN if preview else f"serviceAccount:{ACCOUNT.email}"}
+    assert {one.inputs["member"] for one in grants} == {f"serviceAccount:{ACCOUNT.email}"}
     assert all(account.urn in one.property_dependencies["member"] for one in grants)
 
 

@@ -1,0 +1,42 @@
+"""Admission checks and what they are configured with. Does not own the queues that ask for them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pulumi
+
+from components.kubernetes import KubernetesObject, inside
+from components.kueue.manifests import admission_check, provisioning_request_config
+from components.plan.checks import AdmissionCheckPlan, ProvisioningConfigPlan
+
+
+class AdmissionChecks(pulumi.ComponentResource):
+    """Every AdmissionCheck of the fleet, and every ProvisioningRequestConfig, which come before it and go after it.
+
+    A check without its config is inactive, and with it every queue that names the check; hence the order. Queues
+    themselves need not wait: Kueue holds them inactive until their checks are.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        plan: Sequence[AdmissionCheckPlan],
+        configs: Sequence[ProvisioningConfigPlan],
+        *,
+        provider: pulumi.ProviderResource,
+        served_by: Sequence[pulumi.Resource] = (),
+        cluster: pulumi.Resource | None = None,
+        opts: pulumi.ResourceOptions | None = None,
+    ) -> None:
+        super().__init__("berth:kueue:AdmissionChecks", name, None, opts)
+        options = inside(self, provider=provider, cluster=cluster, served_by=served_by)
+        made = {
+            each.name: KubernetesObject(f"{name}-config-{each.name}", provisioning_request_config(each), opts=options)
+            for each in configs
+        }
+        for check in plan:
+            config = made.get(check.parameters.name) if check.parameters else None
+            after = inside(self, provider=provider, cluster=cluster, served_by=[config] if config else served_by)
+            KubernetesObject(f"{name}-check-{check.name}", admission_check(check), opts=after)
+        self.register_outputs({"admissionChecks": [each.name for each in plan]})

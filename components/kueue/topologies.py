@@ -1,0 +1,31 @@
+"""Kueue's topologies. Does not own the flavors that name them, nor the nodes whose labels they read."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pulumi
+
+from components.kubernetes import KubernetesObject, inside
+from components.kueue.manifests import topology
+from components.plan.kueue import TopologyPlan
+
+
+class Topologies(pulumi.ComponentResource):
+    """Every Topology of the fleet. They wait for Kueue alone: a queue stays inactive until its flavors' are there."""
+
+    def __init__(
+        self,
+        name: str,
+        plan: Sequence[TopologyPlan],
+        *,
+        provider: pulumi.ProviderResource,
+        served_by: Sequence[pulumi.Resource] = (),
+        cluster: pulumi.Resource | None = None,
+        opts: pulumi.ResourceOptions | None = None,
+    ) -> None:
+        super().__init__("berth:kueue:Topologies", name, None, opts)
+        options = inside(self, provider=provider, cluster=cluster, served_by=served_by)
+        for each in plan:
+            KubernetesObject(f"{name}-{each.name}", topology(each), opts=options)
+        self.register_outputs({"topologies": [each.name for each in plan]})

@@ -1,0 +1,94 @@
+"""Who besides Kueue's own quota decides on admission: admission checks and what they are configured with."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Final
+
+KUEUE_GROUP: Final = "kueue.x-k8s.io"
+PROVISIONING: Final = "kueue.x-k8s.io/provisioning-request"
+"""The controller that asks the cluster autoscaler for nodes before a workload starts (Kueue 0.19.2)."""
+PROVISIONING_CONFIG: Final = "ProvisioningRequestConfig"
+MULTIKUEUE: Final = "kueue.x-k8s.io/multikueue"
+"""The controller that sends a workload to another cluster."""
+MULTIKUEUE_CONFIG: Final = "MultiKueueConfig"
+QUEUED_CLASS: Final = "queued-provisioning.gke.io"
+"""GKE's provisioning class of the Dynamic Workload Scheduler: it waits for stock, all or nothing (facts 4.3)."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ParametersPlan:
+    """The object that an admission check is configured with. `kind` and `name` have 63 characters at most."""
+
+    kind: str
+    name: str
+    api_group: str = KUEUE_GROUP
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AdmissionCheckPlan:
+    """A Kueue AdmissionCheck: the controller that gives its consent, and what it is configured with."""
+
+    name: str
+    controller: str = PROVISIONING
+    parameters: ParametersPlan | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RetryPlan:
+    """How often a provisioning request that failed is made anew; the pause doubles from `base_seconds`.
+
+    The defaults are Kueue's. `limit_count` 0 never retries. After the last retry the workload is deactivated.
+    """
+
+    limit_count: int = 3
+    base_seconds: int = 60
+    max_seconds: int = 1800
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SelectorUpdatePlan:
+    """A node label that pods select once they are admitted, with the value that the provisioning class reports."""
+
+    key: str
+    detail: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProvisioningConfigPlan:
+    """A Kueue ProvisioningRequestConfig; by default one for GKE's queued provisioning.
+
+    A workload that requests none of `managed_resources` passes the check at once; none named means all count.
+    `parameters` go to the class as they are. `merge_policy` None sends each pod set by itself, and GKE takes one only.
+    """
+
+    name: str
+    managed_resources: tuple[str, ...]
+    class_name: str = QUEUED_CLASS
+    parameters: Mapping[str, str] = field(default_factory=dict[str, str])
+    retry: RetryPlan = RetryPlan()
+    merge_policy: str | None = None
+    selector_updates: tuple[SelectorUpdatePlan, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MultiKueueConfigPlan:
+    """A MultiKueueConfig: the MultiKueueClusters that workloads may be sent to."""
+
+    name: str
+    clusters: tuple[str, ...]
+    quota_management: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MultiKueueClusterPlan:
+    """A MultiKueueCluster, reached by a kubeconfig (in a Secret of Kueue's namespace, or at a path) or by a profile.
+
+    Exactly one of `kubeconfig` (the Secret's name or the path) and `profile` (a ClusterProfile's name) is set.
+    """
+
+    name: str
+    kubeconfig: str | None = None
+    kubeconfig_in: str = "Secret"
+    profile: str | None = None

@@ -1,0 +1,27 @@
+"""The in-process engine behind `berth preview`: what `pulumi preview` registers, with no CLI, credentials or plugins.
+
+A program runs under Pulumi's own Python SDK, with the language host and the engine replaced by a `Recorder` in the same
+process. What comes out is what the SDK would send to the real engine, URNs and inherited options included. What only a
+provider knows (schema checks, defaults it adds, names it invents) is not here; `tests/e2e/real_preview.py` compares.
+"""
+
+from stacks.offline.answers import Answers, plausible
+from stacks.offline.engine import Preview, run
+from stacks.offline.program import run_program
+from stacks.offline.recorder import Recorder
+from stacks.offline.records import SECRET, UNKNOWN, Marker, Message, ProgramError, Recorded
+
+__all__ = [
+    "SECRET",
+    "UNKNOWN",
+    "Answers",
+    "Marker",
+    "Message",
+    "Preview",
+    "ProgramError",
+    "Recorded",
+    "Recorder",
+    "plausible",
+    "run",
+    "run_program",
+]

@@ -1,0 +1,66 @@
+"""Where in a person's own program something happened: `file:line`, never a line of a library."""
+
+from __future__ import annotations
+
+import functools
+import sysconfig
+import traceback
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Final
+from urllib.parse import unquote, urlsplit
+
+from pulumi.runtime.proto import source_pb2
+
+_HERE: Final = str(Path(__file__).parent)
+_LIBRARIES: Final = tuple({sysconfig.get_paths()[name] for name in ("stdlib", "platstdlib", "purelib", "platlib")})
+
+
+@functools.cache
+def is_installed(file: str) -> bool:
+    """Whether `file` belongs to Python or to an installed package."""
+    return file.startswith(("<", *_LIBRARIES)) or "site-packages" in file
+
+
+@functools.cache
+def is_library(file: str) -> bool:
+    """Whether `file` is installed, or is this engine: nobody's own program."""
+    return is_installed(file) or file.startswith(_HERE)
+
+
+def shown(file: str, line: int, base: str) -> str:
+    """`file:line`, with the file relative to `base` where it lies inside."""
+    return f"{file.removeprefix(base.rstrip('/') + '/')}:{line}"
+
+
+def of_trace(trace: source_pb2.StackTrace, base: str) -> str:
+    """The innermost place of the person's own program in a stack trace that the SDK sent; empty if there is none."""
+    for frame in trace.frames:
+        file = _path(frame.pc.uri)
+        if file and not is_library(file):
+            return shown(file, frame.pc.line, base)
+    return ""
+
+
+@functools.cache
+def _path(uri: str) -> str:
+    return unquote(urlsplit(uri).path)
+
+
+def of_error(error: BaseException, base: str) -> str:
+    """The innermost place of the person's own program that an exception came through; empty if there is none."""
+    for one in _chain(error):
+        if isinstance(one, SyntaxError) and one.filename:
+            return shown(one.filename, one.lineno or 1, base)
+        frames = [f for f in traceback.extract_tb(one.__traceback__) if not is_library(f.filename)]
+        if frames:
+            return shown(frames[-1].filename, frames[-1].lineno or 1, base)
+    return ""
+
+
+def _chain(error: BaseException) -> Iterator[BaseException]:
+    """The error and what it was raised from."""
+    one: BaseException | None = error
+    while one is not None:
+        yield one
+        one = one.__cause__ or (None if one.__suppress_context__ else one.__context__)

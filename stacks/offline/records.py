@@ -1,0 +1,78 @@
+"""What a run leaves behind: resources, messages and markers, as plain values."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Final
+
+STACK_TYPE: Final = "pulumi:pulumi:Stack"
+PROVIDER_TYPE: Final = "pulumi:providers:"
+
+
+class Marker(str):
+    """A string that stands for a value that cannot be shown; a program's own equal string is no `Marker`."""
+
+    __slots__ = ()
+
+
+SECRET: Final = Marker("[secret]")
+UNKNOWN: Final = Marker("[unknown]")
+
+
+class ProgramError(Exception):
+    """A program that failed, in words for its author: one line per fault, each with its place in the program."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Recorded:
+    """One resource as the engine would hold it: what the program sent, and what it inherits from its parent.
+
+    `inputs` have the provider's names (camelCase), sorted; secrets and unknowns in them are `SECRET` and `UNKNOWN`.
+    `parent`, `provider`, `dependencies`, `deleted_with` and `aliases` are URNs; `parent` is None for the stack and for
+    default providers. `delete_before_replace` is None where the provider decides. `outputs` is what `register_outputs`
+    was given, None when it never ran. `read` marks `SomeType.get`. `place` is `file:line` of the call that made it.
+    """
+
+    urn: str
+    type: str
+    name: str
+    parent: str | None
+    custom: bool
+    inputs: Mapping[str, object]
+    protect: bool = False
+    provider: str | None = None
+    providers: Mapping[str, str] = field(default_factory=dict[str, str])
+    dependencies: tuple[str, ...] = ()
+    property_dependencies: Mapping[str, tuple[str, ...]] = field(default_factory=dict[str, tuple[str, ...]])
+    aliases: tuple[str, ...] = ()
+    delete_before_replace: bool | None = None
+    replace_on_changes: tuple[str, ...] = ()
+    ignore_changes: tuple[str, ...] = ()
+    additional_secret_outputs: tuple[str, ...] = ()
+    hide_diffs: tuple[str, ...] = ()
+    retain_on_delete: bool = False
+    deleted_with: str | None = None
+    replace_with: tuple[str, ...] = ()
+    replacement_trigger: object = None
+    custom_timeouts: Mapping[str, str] = field(default_factory=dict[str, str])
+    import_id: str | None = None
+    version: str | None = None
+    plugin_download_url: str | None = None
+    read: bool = False
+    outputs: Mapping[str, object] | None = None
+    place: str = ""
+
+    @property
+    def outputs_registered(self) -> bool:
+        """Whether the resource called `register_outputs`."""
+        return self.outputs is not None
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    """Something said during a run; `severity` is info, warning or error, `urn` is empty unless about a resource."""
+
+    severity: str
+    text: str
+    urn: str = ""

@@ -1,0 +1,162 @@
+"""Compares `berth preview` with `pulumi preview` of the real engine and providers, for every stack file there is.
+
+    python -m tests.e2e.real_preview [STACK_FILE ...]
+
+Needs a `pulumi` CLI on PATH, with the plugins that requirements.txt asks for; no cloud, no cluster, no credentials.
+Each project is copied first and previewed with a backend in a folder of its own: nothing is written into the checkout.
+
+Two comparisons, because they can differ: what the program sent (the engine's own log of requests) and what the engine
+holds (its steps). Aliases and delete-before-replace are in the log only. Inputs that providers add are no difference;
+they are counted by name. On a first deployment the kubeconfig is unknown, and the engine then does not ask the
+Kubernetes provider at all: no chart is fetched, no object is checked, and nothing is added to it.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import yaml
+from google.protobuf.json_format import ParseDict
+from pulumi.runtime.proto import resource_pb2
+
+from stacks.cli.preview import as_json
+from stacks.offline import Preview, Recorder
+from tests.e2e.comparison import Comparison, Real, compared, report
+
+ROOT = Path(__file__).resolve().parents[2]
+_LEFT_OUT = (".git", ".venv", "build", "dist", "__pycache__", ".*_cache", "*.egg-info")
+_ENVIRONMENT = {
+    "PULUMI_CONFIG_PASSPHRASE": "",
+    "PULUMI_SKIP_UPDATE_CHECK": "1",
+    "PULUMI_GCP_SKIP_REGION_VALIDATION": "true",
+    "GOOGLE_OAUTH_ACCESS_TOKEN": "fake",
+    "NO_COLOR": "1",
+}
+
+
+class Failed(Exception):
+    """A preview that did not come about, with what was said."""
+
+
+def stack_files(root: Path = ROOT) -> list[Path]:
+    """Every stack file of the project and every example."""
+    return [*sorted(root.glob("Pulumi.*.yaml")), *sorted(root.glob("stacks/examples/*.yaml"))]
+
+
+def compare(file: Path, root: Path = ROOT) -> Comparison:
+    """Preview one stack with both engines, in a copy of the project, and compare."""
+    started = time.monotonic()
+    with tempfile.TemporaryDirectory(prefix="berth-e2e-") as folder:
+        project, stack = _copied(root, file, Path(folder))
+        ours = {one["urn"]: one for one in _offline(project, stack)["resources"]}
+        result = compared(stack, ours, _real(project, stack))
+    result.seconds = time.monotonic() - started
+    return result
+
+
+def _copied(root: Path, file: Path, folder: Path) -> tuple[Path, str]:
+    """The project in `folder`, with `file` as the stack file of a stack, run by the interpreter that runs this."""
+    project, stack = folder / "project", file.stem.removeprefix("Pulumi.")
+    shutil.copytree(root, project, ignore=shutil.ignore_patterns(*_LEFT_OUT))
+    if file.parent != root:
+        shutil.copy(file, project / f"Pulumi.{stack}.yaml")
+    settings = yaml.safe_load((project / "Pulumi.yaml").read_text())
+    virtual = sys.prefix != sys.base_prefix
+    settings["runtime"] = {
+        "name": "python",
+        "options": {"toolchain": "pip", **({"virtualenv": sys.prefix} if virtual else {})},
+    }
+    (project / "Pulumi.yaml").write_text(yaml.safe_dump(settings))
+    return project, stack
+
+
+def _offline(project: Path, stack: str) -> dict[str, Any]:
+    """`berth preview STACK --json`."""
+    command = [sys.executable, "-c", "from stacks.cli import main; main()", "preview", stack, "--json"]
+    return json.loads(_output(command, project, {}))
+
+
+def _real(project: Path, stack: str) -> Real:
+    """`pulumi preview --json` on a new backend, with the engine's log of requests beside it."""
+    backend, log = project.parent / "backend", project.parent / "requests.json"
+    backend.mkdir()
+    where = {**_ENVIRONMENT, "PULUMI_BACKEND_URL": f"file://{backend}"}
+    _output(["pulumi", "stack", "init", stack, "--non-interactive"], project, where)
+    command = ["pulumi", "preview", "--json", "--non-interactive", "--stack", stack]
+    found = json.loads(_output(command, project, {**where, "PULUMI_DEBUG_GRPC": str(log)}))
+    steps = {step["urn"]: step["newState"] for step in found.get("steps", [])}
+    sent, agree = _replayed(log, _project_name(project), stack)
+    return Real(sent, steps, agree)
+
+
+def _project_name(project: Path) -> str:
+    return yaml.safe_load((project / "Pulumi.yaml").read_text())["name"]
+
+
+def _output(command: list[str], folder: Path, environment: Mapping[str, str]) -> str:
+    """What a command prints; `Failed` with the last of what it said when it fails."""
+    done = subprocess.run(command, cwd=folder, env={**os.environ, **environment}, capture_output=True, text=True)
+    if done.returncode:
+        raise Failed(
+            f"{' '.join(command[:3])} ended with {done.returncode}:\n{_said(done.stdout)}{done.stderr[-4000:]}"
+        )
+    return done.stdout
+
+
+def _said(output: str) -> str:
+    """The errors in a preview's JSON, or the end of anything else."""
+    try:
+        found = json.loads(output)["diagnostics"]
+        return "".join(one["message"] for one in found if one["severity"] == "error")
+    except (ValueError, KeyError, TypeError):
+        return output[-4000:]
+
+
+def _replayed(log: Path, project: str, stack: str) -> tuple[dict[str, dict[str, Any]], bool]:
+    """The requests that the engine logged, played to our recorder, and whether both gave them the same URNs."""
+    recorder, agree = Recorder(project=project, stack=stack), True
+    for entry in _completed(log):
+        if entry["method"].endswith("/RegisterResource"):
+            request = ParseDict(entry["request"], resource_pb2.RegisterResourceRequest(), ignore_unknown_fields=True)
+            agree &= recorder.RegisterResource(request).urn == entry["response"]["urn"]
+        elif entry["method"].endswith("/RegisterResourceOutputs"):
+            outputs = resource_pb2.RegisterResourceOutputsRequest()
+            recorder.RegisterResourceOutputs(ParseDict(entry["request"], outputs, ignore_unknown_fields=True))
+    made = Preview(project=project, stack=stack, resources=tuple(recorder.recorded.values()), exports={}, messages=())
+    resources: Any = as_json(made)["resources"]
+    return {one["urn"]: one for one in resources}, agree
+
+
+def _completed(log: Path) -> Iterator[dict[str, Any]]:
+    """Calls of the engine's resource monitor that were answered, in the order of the answers."""
+    for line in log.read_text().splitlines():
+        entry = json.loads(line)
+        if "/pulumirpc.ResourceMonitor/" in entry["method"] and entry.get("progress") == "response_completed":
+            yield entry
+
+
+def main(arguments: list[str]) -> int:
+    """Compare the stack files named, or all; 0 when there is no difference, 1 when there is, 2 without a `pulumi`."""
+    if shutil.which("pulumi") is None:
+        print("there is no `pulumi` on PATH; https://www.pulumi.com/docs/install")
+        return 2
+    try:
+        results = [compare(Path(name).resolve()) for name in arguments] or [compare(file) for file in stack_files()]
+    except Failed as failed:
+        print(failed)
+        return 1
+    print("\n".join(report(results)))
+    return 1 if any(one.differences for one in results) else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

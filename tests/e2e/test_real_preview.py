@@ -1,0 +1,21 @@
+"""What `berth preview` shows is what the real engine and the real providers preview."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+from tests.e2e.real_preview import compare, stack_files
+
+pytestmark = pytest.mark.skipif(
+    shutil.which("pulumi") is None,
+    reason="no `pulumi` on PATH: install the CLI and its gcp and kubernetes plugins to compare with the real engine",
+)
+
+
+@pytest.mark.parametrize("file", stack_files(), ids=lambda file: file.stem.removeprefix("Pulumi."))
+def test_the_offline_preview_is_what_the_engine_previews(file: Path) -> None:
+    """Same URNs, inputs and options; a preview that needs no credentials is worth having only if it is true."""
+    assert compare(file).differences == []
