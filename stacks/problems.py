@@ -10,11 +10,14 @@ import difflib
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
+from typing import cast
 
 Path = tuple[str | int, ...]
 """Where in the fleet a value stands: keys, and indices of lists."""
 
 _PLAIN_KEY = re.compile(r"[A-Za-z0-9_:/-]+")
+_LONGEST_SHOWN = 80
+"""Characters of a value or key that a message repeats: enough for every name that may be written."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +40,7 @@ class Problem:
     def line(self) -> str:
         """The problem as one line, `place: path: message`, leaving out what is unknown; a warning says so."""
         severity = "warning" if self.severity == "warning" else ""
-        return ": ".join(part for part in (self.place, severity, dotted(self.path), self.message) if part)
+        return _one_line(": ".join(part for part in (self.place, severity, dotted(self.path), self.message) if part))
 
 
 @dataclass(slots=True)
@@ -66,8 +69,32 @@ def dotted(path: Path) -> str:
         if isinstance(step, int):
             text += f"[{step}]"
         else:
-            text += ("." if text else "") + (step if _PLAIN_KEY.fullmatch(step) else f'"{step}"')
+            key = _cut(step)
+            text += ("." if text else "") + (key if _PLAIN_KEY.fullmatch(key) else f'"{key}"')
     return text
+
+
+def shown(value: object) -> str:
+    """A value for a message, on one line and as YAML writes it, cut where it is long."""
+    return _cut(_flow(value))
+
+
+def _flow(value: object) -> str:
+    if isinstance(value, dict):
+        entries = cast("dict[object, object]", value).items()
+        return "{" + ", ".join(f"{key}: {_flow(inner)}" for key, inner in entries) + "}"
+    if isinstance(value, list):
+        return "[" + ", ".join(map(_flow, cast("list[object]", value))) + "]"
+    return "null" if value is None else str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= _LONGEST_SHOWN else text[: _LONGEST_SHOWN - 3] + "..."
+
+
+def _one_line(text: str) -> str:
+    """The text with what would break the line, or move a terminal's cursor, escaped."""
+    return text if text.isprintable() else "".join(c if c.isprintable() else ascii(c)[1:-1] for c in text)
 
 
 def quoted(words: Iterable[object]) -> str:
@@ -82,5 +109,16 @@ def in_words(parts: list[str]) -> str:
 
 def near_miss(word: str, known: Iterable[str]) -> str:
     """` did you mean 'x'?` with the leading semicolon where a known word is close, else an empty string."""
-    close = difflib.get_close_matches(word, list(known), n=1, cutoff=0.6)
-    return f"; did you mean '{close[0]}'?" if close else ""
+    close = closest(word, known)
+    return "" if close is None else f"; did you mean '{close}'?"
+
+
+def closest(word: str, known: Iterable[str]) -> str | None:
+    """The known word that `word` is nearest to, whatever the case of letters; None where none is near."""
+    if len(word) > _LONGEST_SHOWN:
+        return None
+    asked, lowered = word.lower(), {k.lower(): k for k in known}
+    longer = sorted(k for k in lowered if len(asked) > 1 and k.startswith(asked))
+    shorter = sorted((k for k in lowered if len(k) > 1 and asked.startswith(k)), key=len, reverse=True)
+    close = longer or difflib.get_close_matches(asked, lowered, n=1, cutoff=0.6) or shorter
+    return lowered[close[0]] if close else None

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from components.plan.fleet import FleetPlan
 from stacks.planner import plan_fleet
-from stacks.problems import Path, Problem
+from stacks.problems import Problem
 from stacks.proofs import prove
 from stacks.read import Places, StackFile, by_place, read_config, read_stack
 from stacks.spec.parse import parse
@@ -61,13 +61,12 @@ def sound(verdict: Verdict) -> FleetPlan:
 def _verdict(stack: str, file: StackFile | None, found: list[Problem]) -> Verdict:
     if file is None:
         return Verdict(stack, None, None, tuple(found))
-    parsed = parse(file.fleet)
+    parsed = parse(file.fleet, found)
     planned = plan_fleet(file.stack, parsed)
     later = parsed.problems + ((planned.problems + prove(planned)) if planned else ())
-    problems = by_place([*found, *_placed(later, file.places, {p.path for p in found if p.path})])
-    return Verdict(file.stack, file, planned.plan if planned else None, tuple(problems))
+    plan = planned.plan if planned and parsed.frame else None
+    return Verdict(file.stack, file, plan, tuple(by_place([*found, *_placed(later, file.places)])))
 
 
-def _placed(problems: tuple[Problem, ...], places: Places, told: set[Path]) -> list[Problem]:
-    """The problems with their places, but for those of a value that could not even be read: one fault is enough."""
-    return [problem.at(places.of(problem.path)) for problem in problems if problem.path not in told]
+def _placed(problems: tuple[Problem, ...], places: Places) -> list[Problem]:
+    return [problem.at(places.of(problem.path)) for problem in problems]

@@ -70,7 +70,8 @@ def render() -> None:
                 plain = Measured([*DUMP, str(output), "load"], folder)
                 dumped = Measured([*DUMP, str(output), "dump"], folder)
                 alone = dumped.cpu - plain.cpu
-                print(f"{'  PyYAML C dumper, the same objects':<44} {alone:7.2f} s CPU   {found.cpu / alone:.2f} × that")
+                what = "  PyYAML C dumper, the same objects"
+                print(f"{what:<44} {alone:7.2f} s CPU   {found.cpu / alone:.2f} × that")
 
 
 def preview() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import pathlib
@@ -16,6 +17,9 @@ from stacks.problems import Problem
 from stacks.verdict import Verdict, of_stack
 
 SOUND, FAULTS, USAGE = 0, 1, 2
+
+TRACEBACK = "BERTH_TRACEBACK"
+"""Set in the environment, it lets a fault of Berth's own through as Python shows it."""
 
 app = typer.Typer(
     name="berth",
@@ -33,12 +37,32 @@ AsJson = Annotated[bool, typer.Option("--json", help="Print JSON instead.")]
 
 
 def main() -> None:
-    """Run the command; a reader that stops reading (`| head`) is no fault."""
+    """Run the command; a reader that stops reading (`| head`) is no fault, and nobody is shown a traceback unasked."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):  # a terminal that knows no '▸' is shown its number
+            stream.reconfigure(errors="backslashreplace")
+    try:
+        _run()
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+        sys.exit(SOUND)
+    except Exception as error:
+        if TRACEBACK in os.environ:
+            raise
+        said = " ".join(f"{type(error).__name__}: {error}".split())
+        typer.echo(f"berth failed, and the fault is its own: {said}; with {TRACEBACK}=1 it says where", err=True)
+        sys.exit(FAULTS)
+
+
+def _run() -> None:
+    """Run the app. Raises BrokenPipeError where the reader has gone, which typer takes for a failure."""
     try:
         app()
-    except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        sys.exit(SOUND)
+    except SystemExit as ended:
+        if isinstance(ended.__context__, BrokenPipeError):
+            raise ended.__context__ from None
+        sys.stdout.flush()  # here and not when Python ends, where nobody could catch it any more
+        raise
 
 
 @app.command("check", epilog="Example: berth check dev stacks/examples/multislice.yaml")

@@ -7,7 +7,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from components.plan.fleet import FleetPlan
-from stacks.planner import cluster, flavors, pools, priorities, queues, teams
+from stacks.planner import cluster, flavors, pools, priorities, queues, reservations, teams
+from stacks.planner.allowances import allowances
 from stacks.planner.ceilings import accelerator_quotas
 from stacks.planner.draft import Draft
 from stacks.problems import Path, Problem
@@ -18,13 +19,22 @@ from stacks.spec.parse import Parsed
 class Planned:
     """A plan of everything that could be planned, what was found on the way, and where each queue came from.
 
-    `complete` is False where entries had to be left out: what a proof then finds missing may only be set aside.
+    `complete` is False where entries had to be left out: what a proof then finds missing may only be set aside. So is
+    `machines_complete`, for what concerns machines and the cluster alone.
     """
 
     plan: FleetPlan
     problems: tuple[Problem, ...]
     origins: Mapping[tuple[str, str], Path]
     complete: bool
+    machines_complete: bool
+
+
+_MACHINES = {"pools", "reservations", "flavors"}
+_OF_MACHINES = {"", "mode", "zones", "privateNodes", "controlPlane", "network", "systemPool", "nodeAutoProvisioning"}
+"""Sections, and keys of the cluster, that say what machines there are and what room for them."""
+_QUEUES = {"cluster", "cohorts", "teams", "clusterQueues"}
+"""The other sections that proofs argue from."""
 
 
 def plan_fleet(stack: str, parsed: Parsed) -> Planned | None:
@@ -33,10 +43,15 @@ def plan_fleet(stack: str, parsed: Parsed) -> Planned | None:
         return None
     draft = Draft(stack, parsed.spec, set(parsed.set_aside))
     plan = _plan(draft)
-    return Planned(plan, tuple(draft.problems.found), draft.origins, not draft.set_aside)
+    lost = {section for section, _ in draft.set_aside}
+    machines = _MACHINES.isdisjoint(lost) and _OF_MACHINES.isdisjoint(n for s, n in draft.set_aside if s == "cluster")
+    complete = machines and _QUEUES.isdisjoint(lost) and not draft.incomplete
+    return Planned(plan, tuple(draft.problems.found), draft.origins, complete, machines)
 
 
 def _plan(draft: Draft) -> FleetPlan:
+    allowances(draft)
+    held = reservations.reserved_machines(draft)
     known = pools.pools(draft)
     kinds = flavors.flavors(draft, known)
     asked = queues.cluster_queues(draft, known, kinds)
@@ -53,8 +68,8 @@ def _plan(draft: Draft) -> FleetPlan:
         services=cluster.services(draft),
         cluster=cluster.cluster_plan(draft),
         system_pool=cluster.system_pool(draft),
-        reservations=pools.reservations(draft, known),
-        pools=tuple(pools.pool_plan(draft, p, flavor_of[n]) for n, p in known.items() if n in flavor_of),
+        reservations=reservations.reservations(draft, held, pools.demand(known)),
+        pools=pools.pool_plans(draft, known, flavor_of),
         charts=priorities.charts(draft, len(asked)),
         flavors=tuple(flavors.flavor_plan(draft, f, promised[n]) for n, f in kinds.items()),
         priorities=priorities.priorities(draft),

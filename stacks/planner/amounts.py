@@ -21,12 +21,9 @@ def accelerators(draft: Draft, amount: Amount, flavor: Flavor, maximum: int, pat
     count = _count(draft, amount, flavor, maximum, path)
     if count is None:
         return None
-    if count.denominator != 1:
-        message = f"'{amount.written}' of {maximum} {flavor.noun} is {float(count):g}, no whole number"
-        draft.problems.fault("fraction", path, message)
-        return None
-    if int(count) % flavor.unit:
-        draft.problems.fault("not-a-slice-multiple", path, _remedy(amount, flavor, int(count)))
+    if count % flavor.unit:
+        code = "fraction" if count.denominator != 1 else "not-a-slice-multiple"
+        draft.problems.fault(code, path, _remedy(amount, flavor, maximum, count))
         return None
     return int(count)
 
@@ -43,11 +40,16 @@ def _count(draft: Draft, amount: Amount, flavor: Flavor, maximum: int, path: Pat
     return amount.value * flavor.unit
 
 
-def _remedy(amount: Amount, flavor: Flavor, count: int) -> str:
-    below, above = count // flavor.unit, count // flavor.unit + 1
-    said = f"'{amount.written}'" if amount.unit == "accelerators" else f"'{amount.written}' ({count})"
-    ways = f"{below} or {above} slices" if below else f"{above} slice"
-    return f"{said} {flavor.noun} is no whole number of slices of {flavor.unit}; write {ways}"
+def _remedy(amount: Amount, flavor: Flavor, maximum: int, count: Fraction) -> str:
+    """What is wrong with `count` accelerators, and the whole numbers beside it."""
+    below = int(count // flavor.unit)
+    ways = [str(n) for n in (below, below + 1) if n]
+    said = f"'{amount.written}' of {maximum}" if amount.unit == "share" else f"'{amount.written}'"
+    found = f" is {float(count):g}," if amount.unit == "share" else " is"
+    if flavor.unit == 1:
+        return f"{said} {flavor.noun}{found} no whole number; write {' or '.join(ways)}"
+    slices = "slice" if ways == ["1"] else "slices"
+    return f"{said} {flavor.noun}{found} no whole number of slices of {flavor.unit}; write {' or '.join(ways)} {slices}"
 
 
 def quotas(

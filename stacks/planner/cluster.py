@@ -2,27 +2,26 @@
 
 from __future__ import annotations
 
+import re
 from ipaddress import IPv4Network
 from itertools import combinations
 
-from components.names import CLUSTER, SERVICE_ACCOUNT, shorten
+from components.names import CLUSTER, COMPUTE, SERVICE_ACCOUNT, is_gke_name, shorten
 from components.plan.gke import (
     AuthorizedNetwork,
-    AutoProvisioningPlan,
     ClusterPlan,
     ControlPlanePlan,
-    MaintenanceExclusion,
-    MaintenancePlan,
     NetworkPlan,
     NodePoolPlan,
-    ResourceLimit,
     ServiceAccountPlan,
 )
 from components.plan.nodes import Bounds
+from stacks import accelerators
+from stacks.planner.allowances import protected
 from stacks.planner.draft import Draft
-from stacks.planner.pools import protected
-from stacks.problems import Path, dotted
-from stacks.spec.cluster import AutoProvisioningSpec
+from stacks.planner.pools import SYSTEM
+from stacks.planner.upkeep import auto_provisioning, maintenance
+from stacks.problems import Path, dotted, shown
 
 NODE_ROLES = (
     "roles/artifactregistry.reader",
@@ -48,6 +47,8 @@ SERVICES = (
     "monitoring.googleapis.com",
     "serviceusage.googleapis.com",
 )
+_MOST_LABELS = 64 - 2
+"""A Google Cloud resource takes 64 labels, and Berth adds two."""
 _SERVICE_OF_DRIVER = {"filestore": "file.googleapis.com", "parallelstore": "parallelstore.googleapis.com"}
 
 
@@ -60,7 +61,8 @@ def services(draft: Draft) -> tuple[str, ...]:
 def cluster_plan(draft: Draft) -> ClusterPlan:
     """The cluster of the fleet."""
     fleet, spec = draft.spec, draft.spec.cluster
-    name = spec.name or shorten(draft.stack, CLUSTER)
+    name = cluster_name(draft)
+    _named(draft, name)
     _modes(draft)
     _zones(draft, ("cluster", "zones"), spec.zones)
     return ClusterPlan(
@@ -74,9 +76,9 @@ def cluster_plan(draft: Draft) -> ClusterPlan:
         workload_pool=f"{fleet.project}.svc.id.goog",
         network=_network(draft, name),
         control_plane=_control_plane(draft),
-        node_service_account=_node_account(draft, name),
-        auto_provisioning=_auto_provisioning(draft, spec.node_auto_provisioning),
-        maintenance=_maintenance(draft),
+        node_service_account=_node_account(draft),
+        auto_provisioning=auto_provisioning(draft, spec.node_auto_provisioning),
+        maintenance=maintenance(draft),
         storage_drivers=tuple(sorted(set(spec.storage_drivers))),
         image_streaming=spec.image_streaming,
         gateway_api=spec.gateway_api,
@@ -90,7 +92,22 @@ def cluster_plan(draft: Draft) -> ClusterPlan:
 
 def labels(draft: Draft) -> dict[str, str]:
     """Google Cloud labels of everything the fleet owns."""
-    return dict(sorted({**draft.spec.labels, "managed-by": "berth", "fleet": draft.stack.lower()}.items()))
+    fleet = shorten(re.sub("[^a-z0-9_-]", "-", draft.stack.lower()), COMPUTE)
+    return dict(sorted({**draft.spec.labels, "managed-by": "berth", "fleet": fleet}.items()))
+
+
+def _named(draft: Draft, name: str) -> None:
+    """The cluster can have its name, and the fleet its labels."""
+    if not is_gke_name(name) and not draft.lost("cluster", "name"):
+        message = f"the stack's name, '{shown(name)}', is no name for a cluster; write cluster.name"
+        draft.problems.fault("bad-stack-name", ("cluster", "name"), message)
+    for key in sorted(draft.spec.labels):
+        if key in ("managed-by", "fleet") or key.startswith("goog-"):
+            message = f"'{key}' is set by {'Google' if key.startswith('goog-') else 'Berth'}; write another key"
+            draft.problems.fault("reserved-label", ("labels", key), message)
+    if len(draft.spec.labels) > _MOST_LABELS:
+        message = f"{len(draft.spec.labels)} labels, and Google Cloud takes {_MOST_LABELS} beside Berth's own"
+        draft.problems.fault("too-many-labels", ("labels",), message)
 
 
 def system_pool(draft: Draft) -> NodePoolPlan | None:
@@ -102,22 +119,23 @@ def system_pool(draft: Draft) -> NodePoolPlan | None:
     _zones(draft, (*path, "zones"), spec.zones)
     zones = tuple(sorted(spec.zones or draft.spec.cluster.zones))
     fixed = spec.nodes.min == spec.nodes.max
-    if fixed and (not zones or spec.nodes.max % len(zones)):
+    if spec.nodes.max == 0:
+        draft.problems.fault("bad-size", (*path, "nodes"), "'0' leaves the controllers no place; write at least 1")
+    elif fixed and (not zones or spec.nodes.max % len(zones)) and not draft.lost("cluster", "zones"):
         message = (
             f"'{spec.nodes.max}' fixed nodes need zones that divide them, and these are "
-            f"{', '.join(zones) or 'not named'}; write zones, or nodes: {{min: …, max: …}}"
+            f"{', '.join(zones) or 'not named'}; write zones, or nodes: {{min: 1, max: {spec.nodes.max}}}"
         )
         draft.problems.fault("bad-size", (*path, "nodes"), message)
-        zones = zones or (draft.spec.region,)
-    if spec.nodes.max == 0 or spec.nodes.min > spec.nodes.max:
-        message = f"{spec.nodes.min} to {spec.nodes.max} nodes leave the controllers no place; write at least 1"
-        draft.problems.fault("bad-size", (*path, "nodes"), message)
+    if spec.machine_type in accelerators.machines():
+        message = f"'{spec.machine_type}' has accelerators, and controllers need none; write one such as e2-standard-4"
+        draft.problems.fault("bad-value", (*path, "machineType"), message)
     return NodePoolPlan(
-        key="system",
-        name="system",
+        key=SYSTEM,
+        name=SYSTEM,
         machine_type=spec.machine_type,
         zones=zones,
-        nodes_per_zone=spec.nodes.max // len(zones) if fixed else None,
+        nodes_per_zone=spec.nodes.max // max(1, len(zones)) if fixed else None,
         total_nodes=None if fixed else Bounds(min=spec.nodes.min, max=spec.nodes.max),
         location_policy=None if fixed else "BALANCED",
         slice_topology=None,
@@ -146,9 +164,7 @@ def _modes(draft: Draft) -> None:
 
 def _zones(draft: Draft, path: Path, zones: tuple[str, ...]) -> None:
     for index, zone in enumerate(zones):
-        if not zone.startswith(draft.spec.region + "-"):
-            message = f"'{zone}' is outside the region {draft.spec.region}; write one of its zones"
-            draft.problems.fault("bad-zone", (*path, index), message)
+        draft.check_zone((*path, index), zone)
 
 
 # --- network ----------------------------------------------------------------------------------------------------------
@@ -156,7 +172,8 @@ def _zones(draft: Draft, path: Path, zones: tuple[str, ...]) -> None:
 
 def _network(draft: Draft, name: str) -> NetworkPlan:
     spec = draft.spec.cluster.network
-    _disjoint(draft)
+    if not draft.lost("cluster", "network") and not draft.lost("cluster", "controlPlane"):
+        _disjoint(draft)
     return NetworkPlan(
         name=name,
         region=draft.spec.region,
@@ -207,58 +224,21 @@ def _control_plane(draft: Draft) -> ControlPlanePlan:
     )
 
 
-def _node_account(draft: Draft, name: str) -> ServiceAccountPlan:
-    account = shorten(f"{name}-nodes", SERVICE_ACCOUNT)
+def cluster_name(draft: Draft) -> str:
+    """The cluster's name: the one that is written, or the stack's."""
+    return draft.spec.cluster.name or shorten(draft.stack, CLUSTER)
+
+
+def node_account(draft: Draft) -> str:
+    """The id of the nodes' service account."""
+    return shorten(f"{cluster_name(draft)}-nodes", SERVICE_ACCOUNT)
+
+
+def _node_account(draft: Draft) -> ServiceAccountPlan:
+    name, account = cluster_name(draft), node_account(draft)
     return ServiceAccountPlan(
         account_id=account,
         display_name=f"Nodes of cluster {name}",
         email=f"{account}@{draft.spec.project}.iam.gserviceaccount.com",
         roles=NODE_ROLES,
-    )
-
-
-# --- what GKE does by itself ------------------------------------------------------------------------------------------
-
-
-def _auto_provisioning(draft: Draft, spec: AutoProvisioningSpec | None) -> AutoProvisioningPlan | None:
-    if spec is None:
-        return None
-    path: Path = ("cluster", "nodeAutoProvisioning")
-    _zones(draft, (*path, "zones"), spec.zones)
-    written = {"cpu": spec.cpu, "memory": spec.memory, **dict(sorted(spec.accelerators.items()))}
-    for key, limit in written.items():
-        if limit.min > limit.max or limit.max == 0:
-            where = (*path, key) if key in ("cpu", "memory") else (*path, "accelerators", key)
-            draft.problems.fault("bad-size", where, f"{limit.min} to {limit.max} is no range; write min below max")
-    return AutoProvisioningPlan(
-        profile=spec.profile,
-        limits=tuple(_limit(k, limit.min, limit.max, k in spec.accelerators) for k, limit in written.items()),
-        zones=tuple(sorted(spec.zones or draft.spec.cluster.zones)),
-        disk_type=spec.disk_type,
-    )
-
-
-def _limit(resource: str, minimum: int, maximum: int, accelerator: bool) -> ResourceLimit:
-    """A plain number for an accelerator is its limit, and no floor."""
-    return ResourceLimit(
-        resource=resource, minimum=0 if accelerator and minimum == maximum else minimum, maximum=maximum
-    )
-
-
-def _maintenance(draft: Draft) -> MaintenancePlan | None:
-    spec = draft.spec.cluster.maintenance
-    if spec is None:
-        return None
-    for index, exclusion in enumerate(spec.exclusions):
-        if exclusion.start >= exclusion.end:
-            message = f"'{exclusion.end}' is not after the start {exclusion.start}"
-            draft.problems.fault("bad-value", ("cluster", "maintenance", "exclusions", index, "end"), message)
-    window = spec.window
-    return MaintenancePlan(
-        start=window.start if window else None,
-        end=window.end if window else None,
-        recurrence=window.recurrence if window else None,
-        exclusions=tuple(
-            MaintenanceExclusion(name=e.name, start=e.start, end=e.end, scope=e.scope) for e in spec.exclusions
-        ),
     )

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from itertools import permutations
 
 from components.plan.kueue import FlavorPlan
 from components.plan.nodes import Bounds, Taint, Toleration
@@ -18,6 +19,10 @@ from stacks.planner.pools import Pool, capacity_taints
 from stacks.problems import Path, quoted
 
 INSTANCE_TYPE = "node.kubernetes.io/instance-type"
+
+MOST_OF_A_FLAVOR = 8
+"""Node labels, and tolerations, that a ResourceFlavor takes at the most (Kueue 0.19, v1beta2)."""
+_TOO_MANY = f"{{}} with those of the hardware and capacity are more than the {MOST_OF_A_FLAVOR} of a Kueue flavor"
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +60,12 @@ def flavors(draft: Draft, pools: dict[str, Pool]) -> dict[str, Flavor]:
         for pool in kind:
             groups.setdefault(pool.spec.flavor or _name(kind), []).append(pool)
     found = {name: _flavor(name, group) for name, group in sorted(groups.items()) if _agree(draft, name, group)}
-    return _told_apart(draft, found)
+    for name in sorted(draft.spec.flavors):
+        draft.find("flavors", name, found, ("flavors", name))
+    told_apart = _told_apart(draft, found)
+    for flavor in told_apart.values():
+        _fits_kueue(draft, flavor)
+    return told_apart
 
 
 def _by_kind(pools: Iterable[Pool]) -> list[list[Pool]]:
@@ -154,10 +164,9 @@ def _told_apart(draft: Draft, found: dict[str, Flavor]) -> dict[str, Flavor]:
     """Flavors whose pods could land on each other's nodes also select the machine type, or are a fault."""
     confused = {a.name for a in found.values() for b in found.values() if a is not b and _may_land(a, b)}
     narrowed = {name: _narrowed(f) if name in confused else f for name, f in found.items()}
-    for a in narrowed.values():
-        for b in narrowed.values():
-            if a.name != b.name and _may_land(a, b):
-                _report(draft, a, b)
+    for one, other in permutations(narrowed.values(), 2):
+        if _may_land(one, other):
+            _report(draft, one, other)
     return narrowed
 
 
@@ -189,6 +198,16 @@ def _report(draft: Draft, a: Flavor, b: Flavor) -> None:
         f"or '{a.name}' labels and taints of its own"
     )
     draft.problems.fault("ambiguous-flavor", path, message)
+
+
+def _fits_kueue(draft: Draft, flavor: Flavor) -> None:
+    path: Path = ("pools", flavor.pools[0].name)
+    if (beyond := len(flavor.node_labels) - MOST_OF_A_FLAVOR) > 0:
+        message = f"{len(flavor.node_labels)} {_TOO_MANY.format('labels')}; leave {beyond} out"
+        draft.problems.fault("too-many-labels", (*path, "labels"), message)
+    if (beyond := len(flavor.tolerations) - MOST_OF_A_FLAVOR) > 0:
+        message = f"{len(flavor.tolerations)} {_TOO_MANY.format('taints')}; leave {beyond} out"
+        draft.problems.fault("too-many-taints", (*path, "taints"), message)
 
 
 # --- the plan ---------------------------------------------------------------------------------------------------------

@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from components.plan.nodes import Bounds
 from stacks import accelerators
 from stacks.accelerators import Machine, SliceShape
 from stacks.planner.draft import Draft
-from stacks.problems import Path, near_miss
+from stacks.problems import Path, near_miss, shown
 from stacks.spec.amounts import Range
 from stacks.spec.pools import AcceleratorSpec, PoolSpec, ReservationSpec
 
 MOST_SLICES = 1000
 """More slices in one pool than any fleet holds: a typing error, refused before it becomes a thousand node pools."""
+
+_ORDINARY = re.compile(r"[cehmntxz][0-9][a-z]?-")
+"""Google's machine families without accelerators (n2-, e2-, c3d-, …); none of those with some is spelt like this."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,8 +42,21 @@ class Hardware:
         return self.shape.chips if self.shape else 1
 
 
+_Fault = tuple[str, str, str]
+"""Code, key within the entry, message."""
+
+
 class _Refused(Exception):
-    """A pool that cannot exist; carries code, key within the pool and message."""
+    """A pool or reservation that cannot exist; carries its faults."""
+
+    def __init__(self, *faults: _Fault) -> None:
+        super().__init__(faults)
+        self.faults = faults
+
+    def drop(self, draft: Draft, section: str, name: str) -> None:
+        """Report the faults and set the entry aside."""
+        for code, key, message in self.faults:
+            draft.drop(section, name, code, (section, name, key), message)
 
 
 def hardware(draft: Draft, name: str, spec: PoolSpec) -> Hardware | None:
@@ -48,10 +66,17 @@ def hardware(draft: Draft, name: str, spec: PoolSpec) -> Hardware | None:
         machine = machine_of(spec.machine_type, spec.accelerator)
         found = _tpu(draft, path, machine, spec) if machine.kind == "tpu" else _gpu(machine, spec)
     except _Refused as refused:
-        code, key, message = refused.args
-        draft.drop("pools", name, code, (*path, *key), message)
+        refused.drop(draft, "pools", name)
         return None
     return found
+
+
+def accelerator_types() -> frozenset[str]:
+    """Every accelerator, by the value of its node label."""
+    machines = accelerators.machines().values()
+    return frozenset(m.accelerator for m in machines if m.status != "unsupported") | frozenset(
+        accelerators.attachable().gpus
+    )
 
 
 def reservation_machine(draft: Draft, name: str, spec: ReservationSpec) -> Machine | None:
@@ -59,8 +84,7 @@ def reservation_machine(draft: Draft, name: str, spec: ReservationSpec) -> Machi
     try:
         return machine_of(spec.machine_type, spec.accelerator)
     except _Refused as refused:
-        code, key, message = refused.args
-        draft.drop("reservations", name, code, ("reservations", name, *key), message)
+        refused.drop(draft, "reservations", name)
         return None
 
 
@@ -68,35 +92,61 @@ def machine_of(machine_type: str, accelerator: AcceleratorSpec | None) -> Machin
     """The table's row for a machine type, with the GPUs attached to it. Raises _Refused."""
     if accelerator:
         return _attached(machine_type, accelerator)
+    if machine_type in accelerators.attachable().hosts:
+        message = f"is missing: '{machine_type}' has none of its own; write {{type: nvidia-tesla-t4, count: 1}}"
+        raise _Refused(("missing-key", "accelerator", message))
     known = accelerators.machines()
     if machine_type not in known:
-        hint = near_miss(machine_type, known) or "; the table of machines is in docs/hardware.md"
-        raise _Refused("unknown-machine", ("machineType",), f"no accelerator machine type '{machine_type}'{hint}")
+        raise _Refused(("unknown-machine", "machineType", _unknown(machine_type)))
     machine = known[machine_type]
     if machine.status == "unsupported":
-        raise _Refused("unknown-machine", ("machineType",), f"'{machine_type}' is not supported: {machine.note}")
+        message = f"'{machine_type}' is not supported: {machine.note.rstrip('.')}"
+        raise _Refused(("unknown-machine", "machineType", message))
     return machine
 
 
+def _unknown(machine_type: str) -> str:
+    word = shown(machine_type)
+    if _ORDINARY.match(machine_type):
+        return f"'{word}' has no accelerators, and pools are of machines that have; write one such as g2-standard-24"
+    hint = near_miss(machine_type, accelerators.machines()) or "; the table of machines is in docs/hardware.md"
+    return f"no accelerator machine type '{word}'{hint}"
+
+
 def _attached(machine_type: str, accelerator: AcceleratorSpec) -> Machine:
+    if machine_type in accelerators.machines():
+        message = f"'{machine_type}' has accelerators of its own; leave accelerator out"
+        raise _Refused(("bad-accelerator", "accelerator", message))
+    hosts = accelerators.attachable().hosts
+    if machine_type not in hosts:
+        hint = near_miss(machine_type, hosts) or "; write an n1 machine such as n1-standard-4"
+        message = f"'{shown(machine_type)}' takes no attached GPU{hint}"
+        raise _Refused(("bad-accelerator", "machineType", message))
     try:
         return accelerators.attached(machine_type, accelerator.type, accelerator.count)
     except ValueError as error:
-        raise _Refused("bad-accelerator", ("accelerator",), str(error)) from None
+        raise _Refused(("bad-accelerator", "accelerator", str(error))) from None
 
 
 def _tpu(draft: Draft, path: Path, machine: Machine, spec: PoolSpec) -> Hardware:
-    if spec.nodes is not None:
-        raise _Refused("bad-size", ("nodes",), "the nodes of TPU slices are derived; write slices instead of nodes")
-    if spec.topology is None:
-        raise _Refused("missing-key", ("topology",), f"is missing; {_choices(machine)}")
-    if spec.slices is None:
-        raise _Refused("missing-key", ("slices",), "is missing; write how many slices there are, such as slices: 3")
-    if spec.slices.max > MOST_SLICES:
-        raise _Refused("bad-size", ("slices",), f"'{spec.slices.max}' slices are more than {MOST_SLICES}")
+    faults = list(_tpu_faults(machine, spec))
+    if spec.topology is None or spec.slices is None or faults:
+        raise _Refused(*faults)
     shape = _shape(draft, path, machine, spec.topology, spec.accept_topology)
+    if shape.multi_host and spec.slices.max > MOST_SLICES:
+        message = f"'{spec.slices.max}' slices are as many node pools; the most is {MOST_SLICES}"
+        raise _Refused(("bad-size", "slices", message))
     slices = _bounds(spec.slices)
     return Hardware(machine, shape, slices, Bounds(min=slices.min * shape.hosts, max=slices.max * shape.hosts))
+
+
+def _tpu_faults(machine: Machine, spec: PoolSpec) -> Iterator[_Fault]:
+    if spec.topology is None:
+        yield "missing-key", "topology", f"is missing; {_choices(machine)}"
+    if spec.nodes is not None:
+        yield "bad-size", "nodes", "the nodes of TPU slices are derived; write slices instead of nodes"
+    elif spec.slices is None:
+        yield "missing-key", "slices", "is missing; write how many slices there are, such as slices: 3"
 
 
 def _shape(draft: Draft, path: Path, machine: Machine, topology: str, accepted: bool) -> SliceShape:
@@ -105,9 +155,9 @@ def _shape(draft: Draft, path: Path, machine: Machine, topology: str, accepted: 
     wrong = f"'{topology}' is not a {machine.generation} slice of {machine.name}; {_choices(machine)}"
     shape = accelerators.divisible_shape(machine, topology)
     if not shape:
-        raise _Refused("bad-topology", ("topology",), wrong)
+        raise _Refused(("bad-topology", "topology", wrong))
     if not accepted:
-        raise _Refused("bad-topology", ("topology",), f"{wrong}; if GKE offers it, accept it: acceptTopology: true")
+        raise _Refused(("bad-topology", "topology", f"{wrong}; if GKE offers it, accept it: acceptTopology: true"))
     draft.problems.warning(
         "unknown-topology",
         (*path, "topology"),
@@ -119,20 +169,24 @@ def _shape(draft: Draft, path: Path, machine: Machine, topology: str, accepted: 
 
 def _choices(machine: Machine) -> str:
     known = accelerators.topologies(machine)
-    shown = known if len(known) <= 12 else (*known[:11], f"… ({len(known)} in all)")
-    return f"one of {', '.join(shown)}"
+    some = known if len(known) <= 12 else (*known[:11], f"… ({len(known)} in all)")
+    return f"one of {', '.join(some)}"
 
 
 def _gpu(machine: Machine, spec: PoolSpec) -> Hardware:
-    for key, value in (("topology", spec.topology), ("slices", spec.slices)):
-        if value is not None:
-            raise _Refused("bad-size", (key,), f"{machine.name} has GPUs, and {key} is for TPU slices; write nodes")
-    if spec.nodes is None:
-        raise _Refused("missing-key", ("nodes",), "is missing; write a number, or {min: 0, max: 24}")
+    faults = list(_gpu_faults(machine, spec))
+    if spec.nodes is None or faults:
+        raise _Refused(*faults)
     return Hardware(machine, None, None, _bounds(spec.nodes))
 
 
+def _gpu_faults(machine: Machine, spec: PoolSpec) -> Iterator[_Fault]:
+    for key, value in (("topology", spec.topology), ("slices", spec.slices)):
+        if value is not None:
+            yield "bad-size", key, f"'{machine.name}' has GPUs, and TPUs have {key}; leave {key} out, and write nodes"
+    if spec.nodes is None and spec.slices is None:
+        yield "missing-key", "nodes", "is missing; write a number, or {min: 0, max: 24}"
+
+
 def _bounds(written: Range) -> Bounds:
-    if written.min > written.max:
-        raise _Refused("bad-size", ("nodes",), f"min {written.min} is above max {written.max}")
     return Bounds(min=written.min, max=written.max)

@@ -2,21 +2,32 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from components.names import NODE_POOL, shorten
 from components.plan.fleet import PoolPlan
-from components.plan.gke import GpuPlan, NodePoolPlan, ReservationPlan
+from components.plan.gke import GpuPlan, NodePoolPlan
 from components.plan.nodes import Bounds, Taint
+from stacks.planner.allowances import protected
 from stacks.planner.draft import Draft
-from stacks.planner.hardware import Hardware, hardware, reservation_machine
-from stacks.problems import Path
+from stacks.planner.hardware import Hardware, hardware
+from stacks.planner.reservations import reservation_fits, reservation_name
+from stacks.problems import Path, shown
 from stacks.spec.pools import PoolSpec
 
 CAPACITY_TAINT = "berth.dev/capacity"
 """Keeps jobs of other flavors, and jobs outside Kueue, off machines that were bought for a purpose."""
 
 AUTOPILOT = "autopilot"
+
+_TAKEN = ("kubernetes.io", "k8s.io", "google.com", "gke.io", "nvidia.com", "berth.dev")
+"""Domains whose labels and taints say what a node is: flavors go by them, so they must be true."""
+
+_NOT_YET = "which Berth does not make yet; write a topology of one host"
+
+SYSTEM = "system"
+"""Key and name of the node pool that controllers run on."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,21 +59,59 @@ def pools(draft: Draft) -> dict[str, Pool]:
     return {pool.name: pool for pool in found if pool}
 
 
+def demand(known: Mapping[str, Pool]) -> dict[str, dict[str, int]]:
+    """Reservation → pool → the machines that it asks for, at the most."""
+    found: dict[str, dict[str, int]] = {}
+    for pool in known.values():
+        if pool.spec.capacity.reservation is not None:
+            found.setdefault(pool.spec.capacity.reservation, {})[pool.name] = pool.hardware.nodes.max
+    return found
+
+
 def _pool(draft: Draft, name: str, spec: PoolSpec) -> Pool | None:
     machines = hardware(draft, name, spec)
-    if machines is None or not _reservation_fits(draft, name, spec, machines):
+    _marks_are_free(draft, ("pools", name), spec)
+    if machines is None or not reservation_fits(draft, name, spec):
         return None
+    if spec.auto_provisioned and draft.spec.cluster.mode == AUTOPILOT:
+        message = "an Autopilot cluster makes all its nodes itself; leave autoProvisioned out"
+        draft.problems.fault("autopilot", ("pools", name, "autoProvisioned"), message)
     by_gke = spec.auto_provisioned or draft.spec.cluster.mode == AUTOPILOT
-    zones = _zones(draft, name, spec)
+    zones = _zones(draft, spec)
     if not _places_fit(draft, name, spec, machines, zones, by_gke):
         return None
-    return Pool(name, spec, machines, zones, by_gke, _reservation_name(draft, spec))
+    key = spec.capacity.reservation
+    return Pool(name, spec, machines, zones, by_gke, reservation_name(draft, key) if key else None)
+
+
+# --- labels and taints ------------------------------------------------------------------------------------------------
+
+
+def _marks_are_free(draft: Draft, path: Path, spec: PoolSpec) -> None:
+    """The owner's labels and taints are none that something else sets, and no taint is there twice."""
+    for key in sorted(spec.labels):
+        _own_key(draft, (*path, "labels", key), key)
+    seen: set[tuple[str, str]] = set()
+    for index, taint in enumerate(spec.taints):
+        where = (*path, "taints", index)
+        _own_key(draft, where, taint.key)
+        if (taint.key, taint.effect) in seen:
+            message = f"'{shown(taint.key)}' with the effect {taint.effect} is there already; leave one of them out"
+            draft.problems.fault("duplicate-name", where, message)
+        seen.add((taint.key, taint.effect))
+
+
+def _own_key(draft: Draft, path: Path, key: str) -> None:
+    domain = key.rpartition("/")[0]
+    if any(domain == taken or domain.endswith(f".{taken}") for taken in _TAKEN):
+        message = f"'{shown(key)}' is for Kubernetes, GKE or Berth to set; write a key of your own"
+        draft.problems.fault("reserved-label", path, message)
 
 
 # --- zones ------------------------------------------------------------------------------------------------------------
 
 
-def _zones(draft: Draft, name: str, spec: PoolSpec) -> tuple[str, ...]:
+def _zones(draft: Draft, spec: PoolSpec) -> tuple[str, ...]:
     if spec.zone:
         return (spec.zone,)
     if spec.zones:
@@ -77,23 +126,31 @@ def _places_fit(
     path: Path = ("pools", name)
     if spec.zone and spec.zones:
         draft.drop("pools", name, "bad-zone", (*path, "zone"), "write zone or zones, not both")
-    elif stray := [z for z in zones if not z.startswith(draft.spec.region + "-")]:
-        key = "zone" if spec.zone else "zones"
-        message = f"'{stray[0]}' is outside the region {draft.spec.region}; write one of its zones"
-        draft.drop("pools", name, "bad-zone", (*path, key), message)
-    elif not by_gke:
+        return False
+    if spec.zone:
+        draft.check_zone((*path, "zone"), spec.zone)
+    for index, zone in enumerate(spec.zones):
+        draft.check_zone((*path, "zones", index), zone)
+    if not by_gke and not draft.lost("cluster", "mode") and not draft.lost("cluster", "zones"):
         _own_places_fit(draft, path, name, machines, zones)
     return ("pools", name) not in draft.set_aside
 
 
 def _own_places_fit(draft: Draft, path: Path, name: str, machines: Hardware, zones: tuple[str, ...]) -> None:
-    fixed = machines.nodes.min == machines.nodes.max
-    if machines.shape and machines.shape.multi_host and len(zones) != 1:
+    fixed = machines.nodes.min == machines.nodes.max > 0
+    several = machines.shape is not None and machines.shape.multi_host
+    if several and machines.machine.multi_host_placement != "compact_tpu_topology":
+        message = f"'{machines.machine.name}' needs a workload policy for a slice of several hosts, {_NOT_YET}"
+        draft.drop("pools", name, "unsupported", (*path, "topology"), message)
+    elif several and len(zones) != 1:
         named = f"{len(zones)} zones are named" if zones else "none is named"
         message = f"a slice stands in exactly one zone, and {named}; write zone: {draft.spec.region}-…"
         draft.drop("pools", name, "bad-zone", (*path, "zone"), message)
     elif fixed and not zones:
-        message = f"a fixed number of nodes needs to know its zones; write zones: [{draft.spec.region}-…]"
+        message = (
+            f"a fixed number of nodes needs to know its zones; write zones: [{draft.spec.region}-…], "
+            f"or a range: {{max: {machines.slices.max if machines.slices else machines.nodes.max}}}"
+        )
         draft.drop("pools", name, "bad-zone", (*path, "zones"), message)
     elif fixed and machines.nodes.max % len(zones):
         key = "slices" if machines.shape else "nodes"
@@ -104,84 +161,23 @@ def _own_places_fit(draft: Draft, path: Path, name: str, machines: Hardware, zon
         draft.drop("pools", name, "bad-size", (*path, key), message)
 
 
-# --- reservations -----------------------------------------------------------------------------------------------------
-
-
-def reservations(draft: Draft, known: dict[str, Pool]) -> tuple[ReservationPlan, ...]:
-    """The reservations that the fleet owns. Pools may not ask one for more machines than it holds."""
-    plans: list[ReservationPlan] = []
-    for name, spec in sorted(draft.spec.reservations.items()):
-        path: Path = ("reservations", name)
-        machine = reservation_machine(draft, name, spec)
-        if machine is None:
-            continue
-        if not spec.zone.startswith(draft.spec.region + "-"):
-            message = f"'{spec.zone}' is outside the region {draft.spec.region}; write one of its zones"
-            draft.problems.fault("bad-zone", (*path, "zone"), message)
-        _not_overused(draft, name, known)
-        plans.append(
-            ReservationPlan(
-                key=name,
-                name=spec.name or f"{draft.stack}-{name}",
-                zone=spec.zone,
-                machine_type=spec.machine_type,
-                count=spec.count,
-                gpu_type=machine.accelerator if machine.kind == "gpu" else None,
-                gpu_count=machine.accelerators if machine.kind == "gpu" else 0,
-                protect=protected(draft, f"reservations.{name}"),
-            )
-        )
-    return tuple(plans)
-
-
-def _not_overused(draft: Draft, name: str, known: dict[str, Pool]) -> None:
-    users = [p for p in known.values() if p.spec.capacity.reservation == name]
-    asked, held = sum(p.hardware.nodes.max for p in users), draft.spec.reservations[name].count
-    if asked > held:
-        named = ", ".join(f"{p.name} {p.hardware.nodes.max}" for p in users)
-        message = f"'{held}' machines are reserved, but pools ask for {asked} of them ({named})"
-        draft.problems.fault("reservation-overused", ("reservations", name, "count"), message)
-
-
-def _reservation_name(draft: Draft, spec: PoolSpec) -> str | None:
-    key = spec.capacity.reservation
-    if key is None:
-        return None
-    return draft.spec.reservations[key].name or f"{draft.stack}-{key}"
-
-
-def _reservation_fits(draft: Draft, name: str, spec: PoolSpec, machines: Hardware) -> bool:
-    key = spec.capacity.reservation
-    if key is None:
-        return True
-    path: Path = ("pools", name, "capacity", "reservation")
-    reserved = draft.find("reservations", key, draft.spec.reservations, path)
-    if reserved is None:
-        draft.set_aside.add(("pools", name))
-        return False
-    zone = spec.zone or (spec.zones[0] if len(spec.zones) == 1 else None)
-    if reserved.machine_type != spec.machine_type:
-        message = f"reservation '{key}' holds {reserved.machine_type}, and this pool is {spec.machine_type}"
-        draft.drop("pools", name, "reservation-mismatch", path, message)
-    elif reserved.accelerator != spec.accelerator:
-        message = f"reservation '{key}' holds other GPUs than this pool; write the same accelerator on both"
-        draft.drop("pools", name, "reservation-mismatch", path, message)
-    elif spec.zones[1:] or (zone and zone != reserved.zone):
-        message = f"reservation '{key}' is in {reserved.zone}, and this pool is not; leave its zone out"
-        draft.drop("pools", name, "reservation-mismatch", path, message)
-    return ("pools", name) not in draft.set_aside
-
-
-def protected(draft: Draft, key: str) -> bool:
-    """Whether a thing is protected: it is, unless the fleet is not, or an allowance names it."""
-    spec = draft.spec
-    return spec.protect and key not in spec.allow_replacement and key not in spec.allow_deletion
-
-
 # --- node pools -------------------------------------------------------------------------------------------------------
 
 
-def pool_plan(draft: Draft, pool: Pool, flavor: str) -> PoolPlan:
+def pool_plans(draft: Draft, known: dict[str, Pool], flavor_of: dict[str, str]) -> tuple[PoolPlan, ...]:
+    """Every pool that has a flavor. No two node pools may be one to the program (by key) or to GKE (by name)."""
+    plans = tuple(_pool_plan(draft, p, flavor_of[n]) for n, p in known.items() if n in flavor_of)
+    taken = {("key", SYSTEM): "the system pool", ("name", SYSTEM): "the system pool"}
+    for plan in plans:
+        claims = {(kind, text) for n in plan.node_pools for kind, text in (("key", n.key), ("name", n.name))}
+        if first := next((taken[claim] for claim in sorted(claims) if claim in taken), None):
+            message = f"a node pool of '{plan.name}' would have the name of one of {first}; name the pool otherwise"
+            draft.problems.fault("duplicate-name", ("pools", plan.name), message)
+        taken.update(dict.fromkeys(claims, f"pool '{plan.name}'"))
+    return plans
+
+
+def _pool_plan(draft: Draft, pool: Pool, flavor: str) -> PoolPlan:
     """The pool as people read it, with the node pools it becomes."""
     machines = pool.hardware
     return PoolPlan(
@@ -227,7 +223,7 @@ def _node_pool(draft: Draft, pool: Pool, key: str, name: str, nodes: Bounds) -> 
         name=shorten(name, NODE_POOL),
         machine_type=pool.spec.machine_type,
         zones=pool.zones,
-        nodes_per_zone=nodes.max // len(pool.zones) if fixed else None,
+        nodes_per_zone=nodes.max // max(1, len(pool.zones)) if fixed else None,
         total_nodes=None if fixed else nodes,
         location_policy=None if fixed else "ANY",
         slice_topology=shape.topology if shape and shape.multi_host else None,

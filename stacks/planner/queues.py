@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from components.kueue.quantities import MAXIMUM
 from components.plan.kueue import (
     ClusterQueuePlan,
     FlavorQuotasPlan,
@@ -16,7 +17,7 @@ from stacks.planner.draft import Draft
 from stacks.planner.flavors import Flavor
 from stacks.planner.pools import Pool
 from stacks.problems import Path, dotted
-from stacks.spec.amounts import Amount
+from stacks.spec.amounts import NOTHING, Amount
 from stacks.spec.teams import QueueSpec, QuotaSpec
 
 
@@ -35,16 +36,24 @@ class Wish:
 def cluster_queues(draft: Draft, pools: dict[str, Pool], flavors: dict[str, Flavor]) -> tuple[ClusterQueuePlan, ...]:
     """Every cluster queue of the fleet, by name."""
     found: dict[str, ClusterQueuePlan] = {}
-    for wish in _wishes(draft):
+    doors: dict[tuple[str, str], Path] = {}
+    for wish in sorted(_wishes(draft), key=_named):
         queue = _cluster_queue(draft, wish, pools, flavors)
+        _own_doors(draft, wish, doors)
         if queue and queue.name in found:
             first = draft.origins["cluster queue", queue.name]
+            draft.incomplete = True
             _twice(draft, (*wish.path, "name"), f"cluster queue '{queue.name}'", first)
         elif queue:
             found[queue.name] = queue
             draft.origins["cluster queue", queue.name] = wish.path
-    _local_queues_are_unique(draft, found)
     return tuple(found[name] for name in sorted(found))
+
+
+def _named(wish: Wish) -> tuple[bool, bool, Path]:
+    """Teams' queues that are given no name come first: where two have one, it is a name that somebody gave."""
+    given = wish.spec.name is not None or wish.spec.local_queue is not None
+    return given, wish.path[0] != "teams", wish.path
 
 
 def namespace_of(draft: Draft, team: str) -> str:
@@ -54,6 +63,7 @@ def namespace_of(draft: Draft, team: str) -> str:
 
 def _wishes(draft: Draft) -> Iterator[Wish]:
     for team, spec in sorted(draft.spec.teams.items()):
+        _in_cohort(draft, spec.cohort, ("teams", team, "cohort"))
         for queue, wanted in sorted(spec.queues.items()):
             path: Path = ("teams", team, "queues", queue)
             local = wanted.local_queue or queue
@@ -63,7 +73,14 @@ def _wishes(draft: Draft) -> Iterator[Wish]:
         known = {t: t for t in draft.spec.teams}
         teams = [draft.find("teams", t, known, (*path, "teams", i)) for i, t in enumerate(shared.teams)]
         served = tuple(sorted({t for t in teams if t}))
+        draft.incomplete |= len(served) < len(teams)
+        _in_cohort(draft, shared.cohort, (*path, "cohort"))
         yield Wish(path, shared, shared.name or queue, shared.local_queue or queue, served, shared.cohort)
+
+
+def _in_cohort(draft: Draft, cohort: str | None, path: Path) -> None:
+    if cohort is not None:
+        draft.incomplete |= draft.find("cohorts", cohort, draft.spec.cohorts, path) is None
 
 
 def _cluster_queue(
@@ -71,7 +88,8 @@ def _cluster_queue(
 ) -> ClusterQueuePlan | None:
     spec = wish.spec
     chosen = _chosen(draft, wish, pools, flavors)
-    _references(draft, wish)
+    if spec.priority is not None:
+        draft.find("priorities", spec.priority, draft.spec.priorities, (*wish.path, "priority"))
     if not chosen:
         return None
     resources = (CPU, MEMORY, *sorted({c.flavor.resource for c in chosen}))
@@ -83,7 +101,7 @@ def _cluster_queue(
         queueing_strategy=spec.queueing_strategy,
         namespaces=None if spec.namespaces == "all" else tuple(sorted({namespace_of(draft, t) for t in wish.teams})),
         covered_resources=resources,
-        flavors=tuple(_flavor_quotas(wish, c, resources) for c in chosen),
+        flavors=tuple(_flavor_quotas(draft, wish, c, resources) for c in chosen),
         preemption=_preemption(draft, wish),
         when_can_borrow=fungibility.when_can_borrow if fungibility else None,
         when_can_preempt=fungibility.when_can_preempt if fungibility else None,
@@ -97,14 +115,6 @@ def _cluster_queue(
     )
 
 
-def _references(draft: Draft, wish: Wish) -> None:
-    if wish.cohort is not None:
-        owner = wish.path[:2] if wish.path[0] == "teams" else wish.path
-        draft.find("cohorts", wish.cohort, draft.spec.cohorts, (*owner, "cohort"))
-    if wish.spec.priority is not None:
-        draft.find("priorities", wish.spec.priority, draft.spec.priorities, (*wish.path, "priority"))
-
-
 # --- quotas -----------------------------------------------------------------------------------------------------------
 
 
@@ -112,6 +122,7 @@ def _references(draft: Draft, wish: Wish) -> None:
 class Choice:
     """One flavor of a queue with its limits in accelerators: nominal, borrowing and lending (None as in QuotaPlan)."""
 
+    path: Path
     flavor: Flavor
     spec: QuotaSpec
     limits: Limits
@@ -122,6 +133,7 @@ def _chosen(draft: Draft, wish: Wish, pools: dict[str, Pool], flavors: dict[str,
     for index, spec in enumerate(wish.spec.flavors):
         path = (*wish.path, "flavors", index)
         choice = _choice(draft, wish, spec, path, pools, flavors)
+        draft.incomplete |= choice is None
         if choice and choice.flavor.name in found:
             message = f"flavor '{choice.flavor.name}' is in this queue twice; write one entry for it"
             draft.problems.fault("duplicate-flavor", path, message)
@@ -145,8 +157,8 @@ def _choice(
         limits = _limits(draft, spec, flavor, maximum, path)
     if nominal is None or limits is None:
         return None
-    _lends_what_it_has(draft, nominal, limits[1], flavor, path)
-    return Choice(flavor, spec, (nominal, limits[0], limits[1]))
+    _lends_what_it_has(draft, nominal, limits[1], spec, path)
+    return Choice(path, flavor, spec, (nominal, limits[0], limits[1]))
 
 
 def _target(
@@ -168,41 +180,41 @@ def _limits(
     draft: Draft, spec: QuotaSpec, flavor: Flavor, maximum: int, path: Path
 ) -> tuple[int | None, int | None] | None:
     """Borrowing and lending limits in a cohort; None after a fault."""
-    borrow: int | None = 0
-    if spec.borrow is not None and spec.borrow.unit == "unlimited":
-        borrow = None
-    elif spec.borrow is not None:
-        borrow = accelerators(draft, spec.borrow, flavor, maximum, (*path, "borrow"))
-        if borrow is None:
-            return None
-    if spec.lend is None:
-        return borrow, None
-    lend = accelerators(draft, spec.lend, flavor, maximum, (*path, "lend"))
-    return None if lend is None else (borrow, lend)
+    unlimited = spec.borrow is not None and spec.borrow.unit == "unlimited"
+    borrow = None if unlimited else accelerators(draft, spec.borrow or NOTHING, flavor, maximum, (*path, "borrow"))
+    lend = accelerators(draft, spec.lend, flavor, maximum, (*path, "lend")) if spec.lend else None
+    refused = (borrow is None and not unlimited) or (lend is None and spec.lend is not None)
+    return None if refused else (borrow, lend)
 
 
 def _no_limits(draft: Draft, spec: QuotaSpec, path: Path) -> None:
-    limits: dict[str, Amount | None] = {"borrow": spec.borrow, "lend": spec.lend}
-    for key, amount in limits.items():
+    limits: dict[str, tuple[str, Amount | None]] = {"borrow": ("from", spec.borrow), "lend": ("to", spec.lend)}
+    who = "team" if path[0] == "teams" else "queue"
+    for key, (way, amount) in limits.items():
         if amount is not None:
-            message = f"'{amount.written}': there is nobody to {key} with; give the team a cohort, or leave {key} out"
+            message = f"'{amount.written}': there is nobody to {key} {way}; give the {who} a cohort, or leave {key} out"
             draft.problems.fault("limit-without-cohort", (*path, key), message)
+            draft.incomplete = True  # a cohort was meant, and what it would share is not known
 
 
-def _lends_what_it_has(draft: Draft, nominal: int, lend: int | None, flavor: Flavor, path: Path) -> None:
+def _lends_what_it_has(draft: Draft, nominal: int, lend: int | None, spec: QuotaSpec, path: Path) -> None:
     if lend is not None and lend > nominal:
-        message = f"'{lend}' {flavor.noun} are more than the {nominal} guaranteed; lend at most what is guaranteed"
+        said = spec.lend.written if spec.lend else str(lend)
+        counted = "" if said == str(lend) else f" ({lend})"
+        message = f"'{said}'{counted} is more than the {nominal} guaranteed; lend at most what is guaranteed"
         draft.problems.fault("lend-above-guaranteed", (*path, "lend"), message)
 
 
-def _flavor_quotas(wish: Wish, choice: Choice, resources: tuple[str, ...]) -> FlavorQuotasPlan:
+def _flavor_quotas(draft: Draft, wish: Wish, choice: Choice, resources: tuple[str, ...]) -> FlavorQuotasPlan:
     """The entry's own rates come before the queue's, and the machines' come last."""
     said = [rates for rates in (choice.spec.per_accelerator, wish.spec.per_accelerator) if rates]
     cpu = next((rates.cpu for rates in said if rates.cpu is not None), None)
     memory = next((rates.memory for rates in said if rates.memory is not None), None)
-    return FlavorQuotasPlan(
-        flavor=choice.flavor.name, quotas=quotas(choice.flavor, resources, cpu, memory, choice.limits)
-    )
+    found = quotas(choice.flavor, resources, cpu, memory, choice.limits)
+    if beyond := next((q.resource for q in found if max(q.nominal, q.borrowing_limit or 0) > MAXIMUM), None):
+        message = f"comes to more {beyond} than Kubernetes can count ({MAXIMUM}); write smaller amounts"
+        draft.problems.fault("too-large", choice.path, message)
+    return FlavorQuotasPlan(flavor=choice.flavor.name, quotas=found)
 
 
 # --- rules between fields ---------------------------------------------------------------------------------------------
@@ -224,15 +236,13 @@ def _preemption(draft: Draft, wish: Wish) -> PreemptionPlan:
     )
 
 
-def _local_queues_are_unique(draft: Draft, queues: dict[str, ClusterQueuePlan]) -> None:
-    seen: dict[tuple[str, str], str] = {}
-    for queue in queues.values():
-        for door in queue.local_queues:
-            first = seen.setdefault((door.namespace, door.name), queue.name)
-            if first != queue.name:
-                path = (*draft.origins["cluster queue", queue.name], "localQueue")
-                what = f"local queue '{door.name}' in namespace '{door.namespace}'"
-                _twice(draft, path, what, draft.origins["cluster queue", first])
+def _own_doors(draft: Draft, wish: Wish, doors: dict[tuple[str, str], Path]) -> None:
+    """No two local queues of a team have one name; `doors` are those seen so far. (No two teams share a namespace.)"""
+    for team in wish.teams:
+        first = doors.setdefault((team, wish.local_name), wish.path)
+        if first != wish.path:
+            what = f"local queue '{wish.local_name}' in namespace '{namespace_of(draft, team)}'"
+            _twice(draft, (*wish.path, "localQueue"), what, first)
 
 
 def _twice(draft: Draft, path: Path, what: str, first: Path) -> None:

@@ -10,15 +10,20 @@ from components.plan.gke import ServiceAccountPlan
 from components.plan.kueue import ClusterQueuePlan
 from components.plan.teams import IdentityPlan, TeamPlan
 from stacks.planner.ceilings import accelerator_quotas, ceilings, cohort_quotas
+from stacks.planner.cluster import node_account
 from stacks.planner.draft import Draft
 from stacks.planner.queues import namespace_of
 from stacks.problems import Path
 from stacks.spec.teams import IdentitySpec, TeamSpec
 
+_SYSTEM = ("kube-", "gke-managed-", "gmp-")
+"""How the names of GKE's own namespaces begin."""
+
 
 def teams(draft: Draft, queues: tuple[ClusterQueuePlan, ...], resource_of: Mapping[str, str]) -> tuple[TeamPlan, ...]:
     """Every team of the fleet, by name."""
     _one_namespace_each(draft)
+    _one_account_each(draft)
     cohorts = cohort_quotas(queues, resource_of)
     by_team: dict[str, list[ClusterQueuePlan]] = {}
     for queue in queues:
@@ -51,15 +56,31 @@ def _guaranteed(team: str, queues: Iterable[ClusterQueuePlan], resource_of: Mapp
 
 def _one_namespace_each(draft: Draft) -> None:
     seen: dict[str, str] = {}
-    for name in sorted(draft.spec.teams):
+    for name in sorted(draft.spec.teams, key=lambda n: (draft.spec.teams[n].namespace.name is not None, n)):
         namespace = namespace_of(draft, name)
         first = seen.setdefault(namespace, name)
         if first != name:
             message = f"'{namespace}' is already the namespace of team '{first}'; give each team its own"
             draft.problems.fault("duplicate-namespace", ("teams", name, "namespace"), message)
-        if namespace.startswith("kube-") or namespace in ("kueue-system", "jobset-system", "gmp-system"):
+        if namespace.startswith(_SYSTEM) or namespace in ("kueue-system", "jobset-system"):
             message = f"'{namespace}' belongs to the system, where Kueue admits nothing; write another namespace"
             draft.problems.fault("bad-namespace", ("teams", name, "namespace"), message)
+        elif namespace == "default" and not draft.spec.teams[name].namespace.existing:
+            message = "'default' is in every cluster already; write {name: default, existing: true}, or another"
+            draft.problems.fault("bad-namespace", ("teams", name, "namespace"), message)
+
+
+def _one_account_each(draft: Draft) -> None:
+    """No two Google service accounts of the fleet are one; that of the nodes is among them."""
+    taken = {node_account(draft): "the nodes"}
+    for name, spec in sorted(draft.spec.teams.items()):
+        account = spec.identity.impersonate if spec.identity else None
+        if account is not None:
+            first = taken.setdefault(account, f"team '{name}'")
+            if first != f"team '{name}'":
+                path: Path = ("teams", name, "identity", "impersonate")
+                message = f"'{account}' is already the service account of {first}; give each its own"
+                draft.problems.fault("duplicate-name", path, message)
 
 
 def _identity(draft: Draft, team: str, spec: TeamSpec) -> IdentityPlan | None:
@@ -68,7 +89,7 @@ def _identity(draft: Draft, team: str, spec: TeamSpec) -> IdentityPlan | None:
     written = spec.identity or IdentitySpec.model_construct()
     account = written.service_account or team
     impersonated = _impersonated(draft, team, written.impersonate) if written.impersonate else None
-    if written.roles and not impersonated and not draft.spec.project_number:
+    if written.roles and not impersonated and not draft.spec.project_number and not draft.lost("projectNumber", ""):
         path: Path = ("teams", team, "identity", "roles")
         message = (
             "a direct grant names the project by its number; write projectNumber at the top of the fleet, "

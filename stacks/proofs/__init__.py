@@ -14,16 +14,19 @@ from stacks.proofs.ledger import Ledger, ledger_of
 
 Proof = Callable[[Ledger, Problems], None]
 
-ALWAYS: tuple[Proof, ...] = (
+WITH_MACHINES: tuple[Proof, ...] = (
     capacity.promises_are_kept,
     capacity.auto_provisioning_allows,
     capacity.addresses_suffice,
 )
+"""Proofs that argue from the machines that there are: skipped where some of those were set aside."""
+
 WHEN_COMPLETE: tuple[Proof, ...] = (
     reach.limits_can_be_reached,
     reach.queues_can_admit,
     advice.idle_capacity,
     advice.sharing,
+    advice.teams_without_queues,
     advice.exposure,
 )
 """Proofs that argue from what is missing: skipped where a part of the stack file was set aside, for that may be it."""
@@ -32,6 +35,7 @@ WHEN_COMPLETE: tuple[Proof, ...] = (
 def prove(planned: Planned) -> tuple[Problem, ...]:
     """Every problem of the plan as a whole."""
     found, ledger = Problems(), ledger_of(planned)
-    for proof in ALWAYS + (WHEN_COMPLETE if planned.complete else ()):
+    proofs = (WITH_MACHINES if planned.machines_complete else ()) + (WHEN_COMPLETE if planned.complete else ())
+    for proof in proofs:
         proof(ledger, found)
     return tuple(found.found)

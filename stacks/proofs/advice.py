@@ -15,7 +15,7 @@ def idle_capacity(ledger: Ledger, found: Problems) -> None:
     plan = ledger.plan
     for flavor in plan.flavors:
         idle = flavor.capacity.max - flavor.promised
-        if flavor.promised == 0:
+        if flavor.promised == 0 and flavor.capacity.max:
             whole = f"{_span(flavor.capacity)} {flavor.noun}"
             message = f"no queue is guaranteed any of the {whole} of '{flavor.name}': no job can use them"
             found.warning("unpromised", ("pools", flavor.pools[0]), message)
@@ -37,6 +37,14 @@ def sharing(ledger: Ledger, found: Problems) -> None:
             found.warning("lonely-cohort", ("cohorts", cohort.name), f"{queues} in it: there is nobody to share with")
     for claims in ledger.of_queue.values():
         _reclaims(ledger, claims, found)
+
+
+def teams_without_queues(ledger: Ledger, found: Problems) -> None:
+    """Teams that can submit nothing."""
+    for team in ledger.plan.teams:
+        if not team.local_queues:
+            message = "has no queue, so none of its jobs is ever admitted; write queues, or name it in clusterQueues"
+            found.warning("team-without-queue", ("teams", team.name), message)
 
 
 def _span(bounds: Bounds) -> str:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
 from ipaddress import IPv4Network
 
 from components.plan.fleet import FleetPlan
 from components.plan.kueue import FlavorPlan
 from stacks.problems import Path, Problems, in_words
 from stacks.proofs.ledger import Ledger
+
+_MOST_OVERSUBSCRIPTION = 100  # as the spec has it
 
 PODS_PER_NODE_PREFIX = 24
 """GKE gives each node a /24 of the pod range at its default of 110 pods."""
@@ -18,23 +21,19 @@ def promises_are_kept(ledger: Ledger, found: Problems) -> None:
     for flavor in ledger.plan.flavors:
         path: Path = ("flavors", flavor.name)
         held, factor = flavor.capacity.max, flavor.oversubscription
-        if flavor.promised > held * factor:
+        if flavor.promised > held * Fraction(str(factor)):  # as written: in floats, 100 × 4.35 is less than 435
             found.fault("overcommitted", ("pools", flavor.pools[0]), _overcommitted(ledger, flavor))
         elif factor > 1 and flavor.promised <= held:
             message = f"'{factor:g}' is not needed: {flavor.promised} {flavor.noun} promised, {held} held; leave it out"
             found.warning("needless-oversubscription", (*path, "oversubscription"), message)
-        elif factor > 1:
+        elif factor > 1 and flavor.oversubscription_reason:
             message = (
                 f"{flavor.promised} {flavor.noun} promised over {held}, accepted: {flavor.oversubscription_reason}"
             )
             found.warning("oversubscribed", (*path, "oversubscription"), message)
-        if factor > 1 and not flavor.oversubscription_reason:
+        if factor > 1 and flavor.promised > held and not flavor.oversubscription_reason:
             message = "is missing; an oversubscription is accepted with a reason: write reason: <why>"
             found.fault("missing-key", (*path, "reason"), message)
-
-
-def _place(flavor: FlavorPlan) -> Path:
-    return ("pools", flavor.pools[0])
 
 
 def _overcommitted(ledger: Ledger, flavor: FlavorPlan) -> str:
@@ -45,14 +44,18 @@ def _overcommitted(ledger: Ledger, flavor: FlavorPlan) -> str:
     allowed = f", times {flavor.oversubscription:g}" if flavor.oversubscription > 1 else ""
     return (
         f"flavor '{flavor.name}' guarantees {flavor.promised} {flavor.noun}, but {in_words(list(flavor.pools))} "
-        f"{'holds' if len(flavor.pools) == 1 else 'hold'} {held}{allowed} ({', '.join(queues)}); guarantee less, add "
-        f"nodes, or accept it: flavors.{flavor.name}: {{oversubscription: {_factor(flavor)}, reason: <why>}}"
+        f"{'holds' if len(flavor.pools) == 1 else 'hold'} {held}{allowed} ({', '.join(queues)}); guarantee less"
+        f"{_or_more(flavor)}"
     )
 
 
-def _factor(flavor: FlavorPlan) -> str:
+def _or_more(flavor: FlavorPlan) -> str:
+    """The other remedies: more nodes, or an oversubscription as large as may be written."""
     tenths = -(-flavor.promised * 10 // max(1, flavor.capacity.max))
-    return f"{tenths / 10:g}"
+    if not flavor.capacity.max or tenths > 10 * _MOST_OVERSUBSCRIPTION:
+        return " or add nodes"
+    accepted = f"{{oversubscription: {tenths / 10:g}, reason: <why>}}"
+    return f", add nodes, or accept it: flavors.{flavor.name}: {accepted}"
 
 
 def auto_provisioning_allows(ledger: Ledger, found: Problems) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Annotated, Any
+from typing import Annotated, Any, cast
 
 from pydantic import BeforeValidator, Field, PlainValidator, model_validator
 
@@ -104,44 +104,46 @@ class Range(Model):
 def _count(value: Any) -> Any:
     """A number as a fixed range; its faults are told here, for there is one number and not two."""
     if isinstance(value, dict | Range):
-        return value
+        return cast("object", value)
     if not isinstance(value, int) or isinstance(value, bool):
-        raise mistyped(value, "write a number, or {min: 0, max: 24}")
+        raise mistyped(value, "write a whole number, or {min: 0, max: 24}")
     if not 0 <= value <= MOST:
-        raise fault("bad-value", f"'{value}' is too {'large; the most' if value > 0 else 'small; the least'} is "
-                    f"{MOST if value > 0 else 0}")
+        bound = "small; the least is 0" if value < 0 else f"large; the most is {MOST}"
+        raise fault("bad-value", f"'{value}' is too {bound}")
     return {"min": value, "max": value}
 
 
 def _span(value: Any) -> Any:
     if not isinstance(value, dict | Range):
-        raise mistyped(value, "write the limits: {min: 0, max: 24}")
-    return value
+        raise mistyped(value, f"write {{max: {value if isinstance(value, int) and value > 1 else 24}}}")
+    return cast("object", value)
 
 
 Count = Annotated[Range, BeforeValidator(_count, json_schema_input_type=int | Range)]
 """`4`, or `{min: 0, max: 24}`."""
 
 Span = Annotated[Range, BeforeValidator(_span, json_schema_input_type=Range)]
-"""`{min: 0, max: 24}`: a number alone would leave open which of the two it is."""
+"""`{min: 0, max: 24}`: a number alone would leave open whether it is both."""
 
 
 def _cpu(value: Any) -> int:
     match = _CPU.fullmatch(str(value)) if isinstance(value, int | str) and not isinstance(value, bool) else None
-    if not match:
+    if not match or not int(match[1]):
         raise fault("bad-amount", f"'{shown(value)}' is not an amount of cpu; write cores (4) or milli-cores (500m)")
     return int(match[1]) * (1 if match[2] else 1000)
 
 
 def _memory(value: Any) -> int:
     match = _MEMORY.fullmatch(value) if isinstance(value, str) else None
-    if not match:
+    if not match or not int(match[1]):
         raise fault("bad-amount", f"'{shown(value)}' is not an amount of memory; write it with its unit, as in 20Gi")
     return int(match[1]) * _BINARY[match[2] or ""]
 
 
-MilliCpu = Annotated[int, PlainValidator(_cpu), JsonSchema({"type": ["integer", "string"], "pattern": _CPU.pattern})]
+MilliCpu = Annotated[
+    int, PlainValidator(_cpu), JsonSchema({"type": ["integer", "string"], "pattern": f"^(?:{_CPU.pattern})$"})
+]
 """Cores (`4`, `500m`), kept as milli-CPU."""
 
-Bytes = Annotated[int, PlainValidator(_memory), JsonSchema({"type": "string", "pattern": _MEMORY.pattern})]
+Bytes = Annotated[int, PlainValidator(_memory), JsonSchema({"type": "string", "pattern": f"^(?:{_MEMORY.pattern})$"})]
 """Memory (`20Gi`), kept as bytes."""

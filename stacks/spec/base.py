@@ -8,7 +8,6 @@ from typing import Annotated, Any, TypeVar
 from pydantic import (
     AfterValidator,
     BaseModel,
-    BeforeValidator,
     ConfigDict,
     Field,
     GetCoreSchemaHandler,
@@ -90,10 +89,22 @@ class Text:
         return {**handler(core), "pattern": f"^(?:{self.pattern.pattern})$"}
 
 
-Section = Annotated[dict[K, T], BeforeValidator(_null_is_empty)]
+class NullIsEmpty:
+    """Metadata of a mapping that may be left empty: a key with nothing behind it is an empty one."""
+
+    def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> core_schema.CoreSchema:
+        return core_schema.no_info_before_validator_function(_null_is_empty, handler(source))
+
+    def __get_pydantic_json_schema__(self, core: core_schema.CoreSchema, handler: GetJsonSchemaHandler) -> Any:
+        found = handler(core)
+        strict = {"additionalProperties": False} if "patternProperties" in found else {}
+        return {"anyOf": [{**found, **strict}, {"type": "null"}]}
+
+
+Section = Annotated[dict[K, T], NullIsEmpty()]
 """A mapping from a name to an entry; a key with nothing behind it is an empty one."""
 
-Entry = Annotated[T, BeforeValidator(_null_is_empty)]
+Entry = Annotated[T, NullIsEmpty()]
 """An entry all of whose fields have defaults: `research:` alone is enough."""
 
 Sequence = Annotated[tuple[T, ...], Strict(False)]

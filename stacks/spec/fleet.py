@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from pydantic import Field
+from pydantic import Field, model_validator
+from pydantic.alias_generators import to_camel
 
+from stacks.problems import in_words
 from stacks.spec.base import (
     DnsLabel,
     DnsName,
@@ -19,6 +21,7 @@ from stacks.spec.base import (
     Text,
     Words,
     default,
+    fault,
 )
 from stacks.spec.cluster import ClusterSpec
 from stacks.spec.pools import FlavorSpec, PoolName, PoolSpec, Reason, ReservationSpec
@@ -43,6 +46,14 @@ class ControllerSpec(Model):
     existing: bool = False
     version: SemVer | None = None
     chart: Words | None = None
+
+    @model_validator(mode="after")
+    def _not_ours(self) -> ControllerSpec:
+        said = [key for key in type(self).model_fields if key in self.model_fields_set - {"existing"}]
+        if self.existing and said:
+            words = in_words([to_camel(key) for key in said])
+            raise fault("bad-value", f"an existing controller is somebody else's to configure; leave {words} out")
+        return self
 
 
 class KueueSpec(ControllerSpec):

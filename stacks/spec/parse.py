@@ -1,7 +1,7 @@
 """From values to a spec: may this be asked for? Every fault at once, in our words.
 
-What cannot be understood (one pool, one team, one key of the cluster, a whole section) is reported and set aside, so that
-the rest of the fleet can still be planned and its faults be found in the same run.
+What cannot be understood (one pool, one team, one key of the cluster, a whole section) is reported and set aside, so
+that the rest of the fleet can still be planned and its faults be found in the same run.
 """
 
 from __future__ import annotations
@@ -17,11 +17,14 @@ from stacks.spec.fleet import FleetSpec
 from stacks.spec.words import keys_at, problem_of
 
 Part = tuple[str, str]
-"""What can be set aside: a section and one of its entries, or `cluster` and one of its keys. In the place of an entry, ""
-is the whole section, and "*" are entries that nobody has read."""
+"""What can be set aside: a section and one of its entries, or `cluster` and one of its keys. In the place of an entry
+"" is the whole section, and "*" are entries that nobody has read."""
 
-_ENTRIES = ("pools", "reservations", "flavors", "priorities", "cohorts", "teams", "clusterQueues")
-"""Sections whose entries can be set aside one by one."""
+_ENTRIES = frozenset(
+    {"pools", "reservations", "flavors", "priorities", "cohorts", "teams", "clusterQueues", "cluster"}
+    | {"labels", "allowReplacement", "allowDeletion"}
+)
+"""Sections whose entries (of `cluster`: whose keys) can be set aside one by one."""
 
 _STAND_INS = {"project": "unknown-project", "region": "us-central1"}
 """What a fleet cannot be without: with these in place, the rest of it can be looked at."""
@@ -103,21 +106,25 @@ def _parts(problem: Problem, fleet: Mapping[str, Any]) -> Iterable[Part]:
         if section in ("", "teamFiles"):  # some file is not as it was meant to be, and teams may lie in it
             yield "teams", "*"
         if section == "pools":
-            yield from _flavors(name, fleet)
+            yield "flavors", name
+            yield "flavors", _flavor(fleet, problem)
 
 
 def _part(path: Path) -> Part:
     section, name = (*map(str, path[:2]), "", "")[:2]
-    return section, name if section == "cluster" or section in _ENTRIES else ""
+    return section, name if section in _ENTRIES else ""
 
 
-def _flavors(pool: str, fleet: Mapping[str, Any]) -> Iterable[Part]:
-    """The flavors that a faulty pool may have been the only one of."""
-    yield "flavors", pool
-    pools = fleet.get("pools")
-    entry = cast("dict[str, Any]", pools).get(pool) if isinstance(pools, dict) else None
-    if isinstance(entry, dict) and isinstance(flavor := cast("dict[str, Any]", entry).get("flavor"), str):
-        yield "flavors", flavor
+def _flavor(fleet: Mapping[str, Any], problem: Problem) -> str:
+    """The flavor that a faulty pool may have been the only one of, or "*" where that cannot be told."""
+    meant = _meant(problem.path) if problem.code == "unknown-key" else problem.path
+    if problem.code in _HIDING or meant[2:] == ("flavor",):
+        return "*"
+    entry: object = fleet
+    for step in problem.path[:2]:
+        entry = cast("dict[object, object]", entry).get(step) if isinstance(entry, dict) else None
+    flavor = cast("dict[str, object]", entry).get("flavor", "") if isinstance(entry, dict) else "*"
+    return flavor if isinstance(flavor, str) else "*"
 
 
 def _without(fleet: Mapping[str, Any], aside: frozenset[Part]) -> dict[str, Any]:
@@ -129,7 +136,7 @@ def _without(fleet: Mapping[str, Any], aside: frozenset[Part]) -> dict[str, Any]
     }
 
 
-def _entries(section: str, entries: Any, aside: frozenset[Part]) -> Any:
-    if not isinstance(entries, dict) or not (section == "cluster" or section in _ENTRIES):
-        return entries
+def _entries(section: str, entries: object, aside: frozenset[Part]) -> object:
+    if not isinstance(entries, dict) or section not in _ENTRIES:
+        return cast("object", entries)
     return {k: v for k, v in cast("dict[str, Any]", entries).items() if (section, k) not in aside}

@@ -51,7 +51,7 @@ ReservationName = Annotated[
         "a reservation's name: lower-case letters, digits and '-', a letter first, 63 at most",
     ),
 ]
-Topology = Annotated[str, Text(r"[1-9][0-9]*(x[1-9][0-9]*){1,2}", "a slice topology such as 2x4 or 4x4x8")]
+Topology = Annotated[str, Text(r"[1-9][0-9]{0,3}(x[1-9][0-9]{0,3}){1,2}", "a slice topology such as 2x4 or 4x4x8")]
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +74,8 @@ def _capacity(value: Any) -> Capacity:
         if list(named) == ["reservation"] and isinstance(named["reservation"], str):
             return Capacity("reservation", named["reservation"])
     hint = near_miss(value, ("on-demand", "spot")) if isinstance(value, str) else ""
-    raise fault("bad-capacity", f"'{shown(value)}' is no way to get capacity; {_WAYS}{hint}")
+    found = "is empty" if value is None else f"'{shown(cast('object', value))}' is no way to get capacity"
+    raise fault("bad-capacity", f"{found}; {_WAYS}{hint}")
 
 
 def _reason(value: str) -> str:

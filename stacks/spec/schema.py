@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, cast
 
 from stacks.spec.fleet import FleetSpec
 
@@ -25,5 +25,13 @@ def stack_schema() -> dict[str, Any]:
                 "properties": {"berth:fleet": {"$ref": "#/$defs/FleetSpec"}},
             }
         },
-        "$defs": dict(sorted({**definitions, "FleetSpec": fleet}.items())),
+        "$defs": _untitled(dict(sorted({**definitions, "FleetSpec": fleet}.items()))),
     }
+
+
+def _untitled(schema: Any) -> Any:
+    """The schema without pydantic's titles, which only repeat a key in another spelling (`Projectnumber`)."""
+    if isinstance(schema, dict):
+        found = cast("dict[str, Any]", schema)
+        return {key: _untitled(value) for key, value in found.items() if key != "title" or not isinstance(value, str)}
+    return [_untitled(item) for item in cast("list[Any]", schema)] if isinstance(schema, list) else schema

@@ -33,7 +33,7 @@ class PrioritySpec(Model):
     value: int = Field(ge=-1_000_000_000, le=1_000_000_000)
     default: bool = False
     preempts: bool = True
-    description: str = ""
+    description: str = Field(default="", max_length=2048)
 
 
 class CohortSpec(Model):
@@ -85,7 +85,7 @@ class QueueSpec(Model):
 
     name: DnsName | None = None
     local_queue: DnsLabel | None = None
-    flavors: Sequence[QuotaSpec] = Field(min_length=1)
+    flavors: Sequence[QuotaSpec] = Field(min_length=1, max_length=64)
     queueing_strategy: Literal["BestEffortFIFO", "StrictFIFO"] = "BestEffortFIFO"
     preemption: PreemptionSpec = default(PreemptionSpec)
     flavor_fungibility: FlavorFungibilitySpec | None = None

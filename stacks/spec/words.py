@@ -22,6 +22,7 @@ _EXAMPLES = {
     "machineType": "ct5lp-hightpu-4t",
     "max": "24",
     "memory": "{max: 1600}",
+    "name": "<name>",
     "priorities.value": "10",
     "project": "acme-ml-dev",
     "recurrence": "FREQ=WEEKLY;BYDAY=SA",
@@ -100,14 +101,19 @@ def _too_short(error: Mapping[str, Any], path: Path) -> str:
     return f"is empty; write at least one, such as {_example(path)}"
 
 
+def _too_long(error: Mapping[str, Any], path: Path) -> str:
+    what = "characters" if isinstance(error["input"], str) else "entries"
+    return f"has {len(error['input'])} {what}; the most is {error['ctx']['max_length']}"
+
+
 def _example(path: Path) -> str:
     return _EXAMPLES.get(f"{path[0]}.{path[-1]}") or _EXAMPLES.get(str(path[-1]), "…")
 
 
 def _string(error: Mapping[str, Any], path: Path) -> str:
-    value = error["input"]
-    number = isinstance(value, int | float) and not isinstance(value, bool)
-    return _instead("text")(error, path) + (f'; quote it: "{value}"' if number else "")
+    value: object = error["input"]
+    remedies: dict[type, str] = {int: f'; quote it: "{value}"', float: "; quote it as it stands, with every digit"}
+    return _instead("text")(error, path) + remedies.get(type(value), "")
 
 
 def _list(error: Mapping[str, Any], path: Path) -> str:
@@ -134,7 +140,7 @@ def _literal(error: Mapping[str, Any], path: Path) -> str:
 
 def _bound(words: str, key_of_bound: str) -> _Words:
     def say(error: Mapping[str, Any], path: Path) -> str:
-        return f"'{shown(error['input'])}' is too {words} {error['ctx'][key_of_bound]}"
+        return f"'{shown(error['input'])}' is too {words} {int(error['ctx'][key_of_bound])}"
 
     return say
 
@@ -158,4 +164,7 @@ _WORDS: dict[str, tuple[str, _Words]] = {
     "greater_than_equal": ("bad-value", _bound("small; the least is", "ge")),
     "less_than_equal": ("bad-value", _bound("large; the most is", "le")),
     "too_short": ("missing-key", _too_short),
+    "too_long": ("bad-size", _too_long),
+    "string_too_long": ("bad-size", _too_long),
+    "string_unicode": ("bad-value", lambda error, path: "holds half a character; write it anew"),
 }

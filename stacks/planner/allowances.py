@@ -1,0 +1,40 @@
+"""What may be changed or removed although it is protected: only what the stack file allows, and says why."""
+
+from __future__ import annotations
+
+from stacks.planner.draft import Draft
+from stacks.problems import closest, quoted, shown
+
+CLUSTER = "cluster"
+
+
+def protected(draft: Draft, key: str) -> bool:
+    """Whether a thing is protected: it is, unless the fleet is not, or an allowance names it.
+
+    `key` is a pool's name, `reservations.<name>` or `cluster`.
+    """
+    spec = draft.spec
+    return spec.protect and key not in spec.allow_replacement and key not in spec.allow_deletion
+
+
+def allowances(draft: Draft) -> None:
+    """Report the allowances that name nothing: they are typing errors, or were forgotten here."""
+    spec = draft.spec
+    known = [*sorted(spec.pools), *(f"reservations.{name}" for name in sorted(spec.reservations)), CLUSTER]
+    for section, keys in (("allowReplacement", spec.allow_replacement), ("allowDeletion", spec.allow_deletion)):
+        for key in sorted(keys):
+            if key not in known and not _lost(draft, key):
+                message = f"nothing protected is called '{shown(key)}'; {_remedy(key, known)}"
+                draft.problems.fault("unknown-reference", (section, key), message)
+
+
+def _lost(draft: Draft, key: str) -> bool:
+    section, dot, name = key.partition(".")
+    return draft.lost("reservations", name) if section == "reservations" and dot else draft.lost("pools", key)
+
+
+def _remedy(key: str, known: list[str]) -> str:
+    reserved = f"reservations.{key}"
+    if close := reserved if reserved in known else closest(key, known):
+        return f"did you mean {quoted([close])}?"
+    return "write a pool's name, reservations.<name> or cluster"

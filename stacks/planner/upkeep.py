@@ -1,0 +1,72 @@
+"""What GKE does by itself: it makes nodes where jobs ask for them, and it upgrades them."""
+
+from __future__ import annotations
+
+from components.plan.gke import AutoProvisioningPlan, MaintenanceExclusion, MaintenancePlan, ResourceLimit
+from stacks.planner.draft import Draft
+from stacks.planner.hardware import accelerator_types
+from stacks.problems import Path, near_miss, shown
+from stacks.spec.cluster import AutoProvisioningSpec
+
+
+def auto_provisioning(draft: Draft, spec: AutoProvisioningSpec | None) -> AutoProvisioningPlan | None:
+    """Node auto-provisioning, with the limits that count the whole cluster."""
+    if spec is None:
+        return None
+    path: Path = ("cluster", "nodeAutoProvisioning")
+    for index, zone in enumerate(spec.zones):
+        draft.check_zone((*path, "zones", index), zone)
+    part = ("cluster", "nodeAutoProvisioning")
+    written = {"cpu": spec.cpu, "memory": spec.memory, **dict(sorted(spec.accelerators.items()))}
+    for key, limit in written.items():
+        where = (*path, "accelerators", key) if key in spec.accelerators else (*path, key)
+        if limit.max == 0:
+            draft.drop(*part, "bad-size", where, "'0' lets no node be made; write at least 1")
+        elif key in spec.accelerators and key not in accelerator_types():
+            hint = near_miss(key, accelerator_types()) or "; write one as nodes are labelled, such as nvidia-l4"
+            draft.drop(*part, "bad-accelerator", where, f"no accelerator '{shown(key)}'{hint}")
+    return AutoProvisioningPlan(
+        profile=spec.profile,
+        limits=tuple(_limit(k, limit.min, limit.max, k in spec.accelerators) for k, limit in written.items()),
+        zones=tuple(sorted(spec.zones or draft.spec.cluster.zones)),
+        disk_type=spec.disk_type,
+    )
+
+
+def _limit(resource: str, minimum: int, maximum: int, accelerator: bool) -> ResourceLimit:
+    """A plain number for an accelerator is its limit, and no floor."""
+    return ResourceLimit(
+        resource=resource, minimum=0 if accelerator and minimum == maximum else minimum, maximum=maximum
+    )
+
+
+def maintenance(draft: Draft) -> MaintenancePlan | None:
+    """The times at which GKE may upgrade, and those at which it may not."""
+    spec = draft.spec.cluster.maintenance
+    if spec is None:
+        return None
+    path: Path = ("cluster", "maintenance")
+    window = spec.window
+    if window:
+        _ends_after(draft, window.start, window.end, (*path, "window"))
+    names: set[str] = set()
+    for index, exclusion in enumerate(spec.exclusions):
+        _ends_after(draft, exclusion.start, exclusion.end, (*path, "exclusions", index))
+        if exclusion.name in names:
+            message = f"'{exclusion.name}' is the name of another exclusion already; name it otherwise"
+            draft.problems.fault("duplicate-name", (*path, "exclusions", index, "name"), message)
+        names.add(exclusion.name)
+    return MaintenancePlan(
+        start=window.start if window else None,
+        end=window.end if window else None,
+        recurrence=window.recurrence if window else None,
+        exclusions=tuple(
+            MaintenanceExclusion(name=e.name, start=e.start, end=e.end, scope=e.scope) for e in spec.exclusions
+        ),
+    )
+
+
+def _ends_after(draft: Draft, start: str, end: str, path: Path) -> None:
+    if start >= end:
+        message = f"'{end}' is not after the start, {start}; write a later end"
+        draft.problems.fault("bad-value", (*path, "end"), message)

@@ -1,0 +1,151 @@
+"""A small fleet that is sound and gives no cause for a warning, to be changed key by key; and what is said of it.
+
+No file is read: values go straight into parse, plan and prove.
+"""
+
+from __future__ import annotations
+
+import copy
+from typing import Any
+
+from components.plan.fleet import FleetPlan, PoolPlan
+from components.plan.kueue import ClusterQueuePlan, FlavorPlan, QuotaPlan
+from components.plan.teams import TeamPlan
+from stacks.planner import Planned, plan_fleet
+from stacks.problems import Problem, dotted
+from stacks.proofs import prove
+from stacks.spec.parse import parse
+
+ZONE = "us-central1-a"
+GI = 2**30
+GONE: Any = ...
+"""In `changed`: the key is taken out."""
+
+# Two teams share 3 slices of 8 v5e chips and 4 nodes of 2 L4; everything is promised once.
+_FLEET: dict[str, Any] = {
+    "project": "acme-ml-dev",
+    "region": "us-central1",
+    "cluster": {
+        "controlPlane": {"publicEndpoint": False},
+        "maintenance": {
+            "exclusions": [{"name": "freeze", "start": "2026-12-01T00:00:00Z", "end": "2027-01-10T00:00:00Z"}]
+        },
+    },
+    "pools": {
+        "v5e": {"machineType": "ct5lp-hightpu-4t", "topology": "2x4", "slices": 3, "zone": ZONE},
+        "l4": {"machineType": "g2-standard-24", "nodes": 4, "zone": ZONE},
+    },
+    "priorities": {"low": {"value": 10, "default": True, "preempts": False}, "high": {"value": 20}},
+    "cohorts": {"research": {}},
+    "teams": {
+        "vision": {
+            "cohort": "research",
+            "queues": {
+                "train": {"flavors": [{"pool": "v5e", "guaranteed": "1 slice"}]},
+                "urgent": {"flavors": [{"pool": "l4", "guaranteed": 4}]},
+            },
+        },
+        "speech": {
+            "cohort": "research",
+            "queues": {
+                "train": {"flavors": [{"pool": "v5e", "guaranteed": "2 slices"}]},
+                "serve": {"flavors": [{"pool": "l4", "guaranteed": 4}]},
+            },
+        },
+    },
+}
+
+TRAIN = "teams.vision.queues.train"
+URGENT = "teams.vision.queues.urgent"
+
+
+def changed(changes: dict[str, Any] | None = None, /, base: dict[str, Any] | None = None) -> dict[str, Any]:
+    """The small fleet (or `base`) with values put in at dotted paths; `flavors.0` is a list's item, GONE takes out."""
+    fleet = copy.deepcopy(base or _FLEET)
+    for path, value in (changes or {}).items():
+        steps: list[Any] = [int(step) if step.isdecimal() else step for step in path.split(".")]
+        *above, last = steps
+        place: Any = fleet
+        for step in above:
+            place = place[step] if isinstance(place, list) else place.setdefault(step, {})
+        if value is GONE:
+            del place[last]
+        else:
+            place[last] = copy.deepcopy(value)
+    return fleet
+
+
+def of_pools(pools: dict[str, dict[str, Any]], **rest: Any) -> dict[str, Any]:
+    """A fleet of these pools, all of each guaranteed to one team."""
+    queues = {name: {"flavors": [{"pool": name, "guaranteed": "all"}]} for name in pools}
+    return changed({"pools": pools, "teams": {"vision": {"queues": queues}}, "cohorts": GONE, **rest})
+
+
+def planned(fleet: dict[str, Any], stack: str = "test") -> Planned:
+    """What the planner makes of a fleet."""
+    found = plan_fleet(stack, parse(fleet))
+    assert found is not None
+    return found
+
+
+def plan(fleet: dict[str, Any], stack: str = "test") -> FleetPlan:
+    """The plan of a fleet that has no fault."""
+    assert faults(fleet, stack) == []
+    return planned(fleet, stack).plan
+
+
+def problems(fleet: dict[str, Any], stack: str = "test") -> list[Problem]:
+    """Everything that is said of a fleet."""
+    parsed = parse(fleet)
+    found = plan_fleet(stack, parsed)
+    return [*parsed.problems, *((*found.problems, *prove(found)) if found else ())]
+
+
+def faults(fleet: dict[str, Any], stack: str = "test") -> list[str]:
+    """`code path` of every fault."""
+    return [_short(p) for p in problems(fleet, stack) if p.severity == "fault"]
+
+
+def warnings(fleet: dict[str, Any], stack: str = "test") -> list[str]:
+    """`code path` of every warning."""
+    return [_short(p) for p in problems(fleet, stack) if p.severity == "warning"]
+
+
+def message(fleet: dict[str, Any], code: str) -> str:
+    """What the only problem of that code says."""
+    (found,) = [p for p in problems(fleet) if p.code == code]
+    return found.message
+
+
+def _short(problem: Problem) -> str:
+    return f"{problem.code} {dotted(problem.path)}"
+
+
+# --- finding things in a plan -----------------------------------------------------------------------------------------
+
+
+def pool(plan: FleetPlan, name: str) -> PoolPlan:
+    """A pool by name."""
+    return next(p for p in plan.pools if p.name == name)
+
+
+def flavor(plan: FleetPlan, name: str) -> FlavorPlan:
+    """A flavor by name."""
+    return next(f for f in plan.flavors if f.name == name)
+
+
+def queue(plan: FleetPlan, name: str) -> ClusterQueuePlan:
+    """A cluster queue by name."""
+    return next(q for q in plan.cluster_queues if q.name == name)
+
+
+def team(plan: FleetPlan, name: str) -> TeamPlan:
+    """A team by name."""
+    return next(t for t in plan.teams if t.name == name)
+
+
+def quota(plan: FleetPlan, queue_name: str, flavor_name: str, resource: str) -> QuotaPlan:
+    """One quota of a cluster queue."""
+    (entry,) = (e for e in queue(plan, queue_name).flavors if e.flavor == flavor_name)
+    (found,) = (q for q in entry.quotas if q.resource == resource)
+    return found

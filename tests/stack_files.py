@@ -1,0 +1,91 @@
+"""Every stack file of the repository, read, proved and run once; and the goldens it is compared with.
+
+The only place where tests load one: a stack file that is added is tested by all that is marked `every_stack`.
+"""
+
+from __future__ import annotations
+
+import difflib
+import io
+import json
+import os
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from components.plan.fleet import FleetPlan
+from stacks.cli import render
+from stacks.cli.plan import as_json
+from stacks.offline import Preview, run_program
+from stacks.verdict import Verdict, of_stack, sound
+
+ROOT = Path(__file__).parents[1]
+GOLDEN = ROOT / "tests" / "golden"
+FILES = {
+    file.stem.removeprefix("Pulumi."): file
+    for file in sorted([*ROOT.glob("stacks/examples/*.yaml"), *ROOT.glob("Pulumi.*.yaml")])
+}
+"""Stack name to file: the stacks of the project and the examples."""
+
+every_stack = pytest.mark.parametrize("stack", list(FILES))
+
+
+@cache
+def verdict(stack: str) -> Verdict:
+    """What Berth says of a stack, read from its file."""
+    return of_stack(str(FILES[stack]), ROOT)
+
+
+def plan(stack: str) -> FleetPlan:
+    """The plan of a sound stack."""
+    return sound(verdict(stack))
+
+
+def plan_json(stack: str) -> dict[str, Any]:
+    """The plan as `berth plan --json` gives it, through JSON and back."""
+    return json.loads(json.dumps(as_json(verdict(stack))))
+
+
+def fleet(stack: str) -> dict[str, Any]:
+    """What stands under `berth:fleet`, with the teams of its team files; a copy that the caller may change."""
+    file = verdict(stack).file
+    assert file is not None
+    return json.loads(json.dumps(file.fleet))
+
+
+@cache
+def program(stack: str, preview: bool) -> Preview:
+    """The whole program, run on the stack's config as the engine would hand it over."""
+    file = verdict(stack).file
+    assert file is not None
+    config = dict(file.config)
+    return run_program(ROOT, stack, config.pop("berth:fleet"), config, preview=preview)
+
+
+def rendered(stack: str) -> str:
+    """What `berth render` prints."""
+    stream = io.StringIO()
+    render.write(plan(stack), stream)
+    return stream.getvalue()
+
+
+def is_golden(text: str, file: Path) -> None:
+    """The text is what the golden file holds, exactly; with BERTH_GOLDEN=write it becomes that."""
+    shown = file.relative_to(ROOT)
+    if os.environ.get("BERTH_GOLDEN") == "write":
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(text, encoding="utf-8")
+    if not file.is_file():
+        pytest.fail(f"there is no {shown}: write it with `make golden`, read it, and commit it", pytrace=False)
+    was = file.read_text(encoding="utf-8")
+    if was != text:
+        words = f"{shown} is not what comes out now; if it should be, `make golden` and read the difference:"
+        pytest.fail("\n  ".join([words, *_difference(was, text)]), pytrace=False)
+
+
+def _difference(was: str, now: str) -> list[str]:
+    """A few lines of what differs."""
+    found = list(difflib.unified_diff(was.splitlines(), now.splitlines(), n=0, lineterm=""))[2:]
+    return found if len(found) <= 40 else [*found[:40], f"… and {len(found) - 40} lines more"]

@@ -1,0 +1,202 @@
+"""Queues: whose they are, who gets in, by which rules they share; and the priorities and cohorts they refer to."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tests.small_fleets import GONE, TRAIN, changed, faults, message, plan, planned, queue, team
+
+SHARED: dict[str, Any] = {
+    "clusterQueues": {"common": {"teams": ["vision", "speech"], "flavors": [{"pool": "l4", "guaranteed": 8}]}},
+    "teams.vision.queues.urgent": GONE,
+    "teams.speech.queues.serve": GONE,
+}
+"""The L4 of the small fleet behind one queue for both teams."""
+
+NEVER = {"withinClusterQueue": "Never", "reclaimWithinCohort": "Never"}
+
+
+# --- a team's own queue -----------------------------------------------------------------------------------------------
+
+
+def test_a_queue_is_named_after_its_team_and_its_door_after_itself() -> None:
+    """Cluster queues are cluster-scoped, so two teams' `train` need two names; local queues are not."""
+    found = queue(plan(changed()), "vision-train")
+    assert (found.teams, found.cohort, found.namespaces) == (("vision",), "research", ("vision",))
+    assert [(d.name, d.namespace, d.cluster_queue, d.team) for d in found.local_queues] == [
+        ("train", "vision", "vision-train", "vision")
+    ]
+
+
+def test_names_that_others_depend_on_can_be_given() -> None:
+    found = queue(plan(changed({f"{TRAIN}.name": "cq", f"{TRAIN}.localQueue": "lq"})), "cq")
+    assert [d.name for d in found.local_queues] == ["lq"]
+
+
+def test_a_queue_admits_from_its_teams_namespace_unless_it_is_open_to_all() -> None:
+    """None is Kueue's `{}`, every namespace; left out, Kueue would admit nothing."""
+    assert queue(plan(changed({"teams.vision.namespace": "ns"})), "vision-train").namespaces == ("ns",)
+    assert queue(plan(changed({f"{TRAIN}.namespaces": "all"})), "vision-train").namespaces is None
+
+
+def test_queues_come_by_name_and_not_in_the_order_of_the_file() -> None:
+    names = [q.name for q in plan(changed()).cluster_queues]
+    assert names == sorted(names)
+
+
+# --- a shared queue ---------------------------------------------------------------------------------------------------
+
+
+def test_a_shared_queue_has_a_door_in_each_of_its_teams_namespaces() -> None:
+    found = queue(plan(changed(SHARED)), "common")
+    assert (found.teams, found.namespaces, found.cohort) == (("speech", "vision"), ("speech", "vision"), None)
+    assert [(d.name, d.namespace) for d in found.local_queues] == [("common", "speech"), ("common", "vision")]
+
+
+def test_what_is_shared_is_guaranteed_to_nobody_and_within_reach_of_all() -> None:
+    """Adding it to each team's guarantee would promise it twice."""
+    found = plan(changed(SHARED))
+    for name, own in (("vision", 8), ("speech", 16)):
+        assert team(found, name).guaranteed == {"v5e": own}
+        assert team(found, name).ceiling == {"l4": 8, "v5e": own}
+
+
+def test_a_shared_queue_may_be_in_a_cohort_of_its_own() -> None:
+    assert queue(plan(changed({**SHARED, "clusterQueues.common.cohort": "research"})), "common").cohort == "research"
+
+
+# --- references and names ---------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("change", "expected"),
+    [
+        ({"teams.vision.cohort": "reserch"}, "unknown-reference teams.vision.cohort"),
+        ({f"{TRAIN}.priority": "hihg"}, "unknown-reference teams.vision.queues.train.priority"),
+        ({**SHARED, "clusterQueues.common.teams": ["vision", "x"]}, "unknown-reference clusterQueues.common.teams[1]"),
+        ({**SHARED, "clusterQueues.common.teams": ["vision", "vision"]}, "bad-value clusterQueues.common.teams"),
+        ({**SHARED, "clusterQueues.common.cohort": "x"}, "unknown-reference clusterQueues.common.cohort"),
+        ({f"{TRAIN}.name": "vision-urgent"}, "duplicate-name teams.vision.queues.train.name"),
+        ({f"{TRAIN}.name": "speech-serve"}, "duplicate-name teams.vision.queues.train.name"),
+        ({f"{TRAIN}.localQueue": "urgent"}, "duplicate-name teams.vision.queues.train.localQueue"),
+        ({**SHARED, "clusterQueues.common.localQueue": "train"}, "duplicate-name clusterQueues.common.localQueue"),
+    ],
+)
+def test_a_reference_to_nothing_and_a_name_used_twice_are_faults(change: dict[str, Any], expected: str) -> None:
+    assert expected in faults(changed(change))
+
+
+def test_a_name_used_twice_says_where_it_was_used_first() -> None:
+    said = message(changed({f"{TRAIN}.name": "speech-serve"}), "duplicate-name")
+    assert said == "cluster queue 'speech-serve' is already that of teams.speech.queues.serve; name it otherwise"
+
+
+def test_two_teams_may_give_their_queues_the_same_local_name() -> None:
+    assert faults(changed()) == []
+    assert {d.name for q in plan(changed()).cluster_queues for d in q.local_queues} == {"train", "urgent", "serve"}
+
+
+# --- preemption and order ---------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("change", "within", "reclaim"),
+    [
+        ({}, "LowerPriority", "Any"),
+        ({f"{TRAIN}.preemption": NEVER}, "Never", "Never"),
+        ({f"{TRAIN}.preemption": {"reclaimWithinCohort": "LowerPriority"}}, "LowerPriority", "LowerPriority"),
+        ({"teams.vision.cohort": GONE}, "LowerPriority", "Never"),
+    ],
+)
+def test_by_default_a_queue_takes_back_what_it_is_owed(change: dict[str, Any], within: str, reclaim: str) -> None:
+    """A guarantee that has to wait for a borrower is none; without a cohort there is nothing to take back."""
+    found = queue(planned(changed(change)).plan, "vision-train").preemption
+    assert (found.within_cluster_queue, found.reclaim_within_cohort) == (within, reclaim)
+    assert (found.borrow_within_cohort, found.max_priority_threshold) == (None, None)
+
+
+def test_a_queue_may_push_out_work_in_order_to_borrow_if_it_says_so() -> None:
+    rule = {"borrowWithinCohort": {"policy": "LowerPriority", "maxPriorityThreshold": 10}}
+    found = queue(plan(changed({f"{TRAIN}.preemption": rule})), "vision-train").preemption
+    assert (found.borrow_within_cohort, found.max_priority_threshold) == ("LowerPriority", 10)
+
+
+@pytest.mark.parametrize(
+    "change", [{f"{TRAIN}.preemption.reclaimWithinCohort": "Never"}, {"teams.vision.cohort": GONE}]
+)
+def test_who_may_not_reclaim_may_not_push_out_to_borrow(change: dict[str, Any]) -> None:
+    """Kueue's webhook refuses the pair (facts 3.2)."""
+    rule = {f"{TRAIN}.preemption": {"borrowWithinCohort": {"policy": "LowerPriority"}}}
+    assert faults(changed({**rule, **change})) == [f"bad-preemption {TRAIN}.preemption.borrowWithinCohort"]
+
+
+def test_a_queue_has_kueues_own_defaults_for_the_rest() -> None:
+    found = queue(plan(changed()), "vision-train")
+    assert (found.queueing_strategy, found.when_can_borrow, found.when_can_preempt) == ("BestEffortFIFO", None, None)
+
+
+def test_fungibility_and_strategy_are_what_is_written() -> None:
+    written = {"whenCanBorrow": "TryNextFlavor", "whenCanPreempt": "MayStopSearch"}
+    change = {f"{TRAIN}.flavorFungibility": written, f"{TRAIN}.queueingStrategy": "StrictFIFO"}
+    found = queue(plan(changed(change)), "vision-train")
+    assert found.queueing_strategy == "StrictFIFO"
+    assert (found.when_can_borrow, found.when_can_preempt) == ("TryNextFlavor", "MayStopSearch")
+
+
+# --- priorities, cohorts, controllers ---------------------------------------------------------------------------------
+
+
+def test_priorities_come_the_lowest_first() -> None:
+    found = plan(changed({"priorities.middle": {"value": 15}})).priorities
+    assert [(p.name, p.value, p.default, p.preempts) for p in found] == [
+        ("low", 10, True, False), ("middle", 15, False, True), ("high", 20, False, True)
+    ]  # fmt: skip
+
+
+def test_a_cluster_has_one_default_priority() -> None:
+    fleet = changed({"priorities.high.default": True})
+    assert faults(fleet) == ["two-defaults priorities.high.default"]
+    assert message(fleet, "two-defaults").startswith("'low' is the default already")
+
+
+def test_kubernetes_keeps_names_that_start_with_system_for_itself() -> None:
+    assert faults(changed({"priorities.system-low": {"value": 1}})) == ["bad-value priorities.system-low"]
+
+
+def test_cohorts_are_flat_and_each_is_declared() -> None:
+    found = plan(changed({"cohorts.empty": None})).cohorts
+    assert [(c.name, c.parent) for c in found] == [("empty", None), ("research", None)]
+
+
+def test_jobset_is_installed_before_kueue_at_pinned_releases() -> None:
+    """Kueue looks for JobSet's kind when it starts (facts 3.4)."""
+    found = plan(changed()).charts
+    assert [(c.name, c.version, c.namespace) for c in found] == [
+        ("jobset", "0.12.0", "jobset-system"), ("kueue", "0.19.2", "kueue-system")
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("change", "expected"),
+    [
+        ({"kueue": {"existing": True}}, ["jobset 0.12.0"]),
+        ({"kueue": {"existing": True}, "jobset": {"existing": True}}, []),
+        ({"kueue": {"version": "0.20.0"}}, ["jobset 0.12.0", "kueue 0.20.0"]),
+    ],
+)
+def test_a_controller_that_exists_is_left_alone(change: dict[str, Any], expected: list[str]) -> None:
+    assert [f"{c.name} {c.version}" for c in plan(changed(change)).charts] == expected
+
+
+def test_a_chart_may_come_from_a_mirror() -> None:
+    found = {c.name: c.chart for c in plan(changed({"kueue": {"chart": "oci://mirror.local/kueue"}})).charts}
+    assert found == {"kueue": "oci://mirror.local/kueue", "jobset": "oci://registry.k8s.io/jobset/charts/jobset"}
+
+
+def test_pods_have_an_hour_to_be_ready_unless_it_is_said_otherwise() -> None:
+    """Kueue's own 30 minutes are too short for a large slice (systems.md, section 0)."""
+    for change, seconds in ({}, 3600), ({"kueue": {"waitForPodsReadyMinutes": 45}}, 2700):
+        values = str(plan(changed(change)).charts[1].values)
+        assert f'"timeout": "{seconds}s"' in values.replace("\\n", "\n")

@@ -1,0 +1,268 @@
+"""Every stack file as a whole: sound, the same by whatever way it is read, and run as a program twice."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import pytest
+import yaml
+
+from components.kubernetes import token
+from stacks.fleet import build
+from stacks.offline import UNKNOWN, Preview, Recorded
+from stacks.planner import plan_fleet
+from stacks.proofs import prove
+from stacks.spec.parse import parse
+from stacks.verdict import of_config
+from tests.engine import both_modes, run
+from tests.small_fleets import GONE, changed
+from tests.small_fleets import plan as small_plan
+from tests.stack_files import FILES, GOLDEN, ROOT, every_stack, fleet, is_golden, plan, program, rendered, verdict
+
+STACK_TYPE = "pulumi:pulumi:Stack"
+PROVIDER = "pulumi:providers:"
+
+
+def sorted_json(value: Any) -> Any:
+    """The value as the engine hands it over: JSON with sorted keys."""
+    return json.loads(json.dumps(value, sort_keys=True))
+
+
+# --- soundness, and one plan by every way -----------------------------------------------------------------------------
+
+
+def test_there_are_stack_files() -> None:
+    """What is marked `every_stack` would otherwise pass by testing nothing."""
+    assert {"dev", "multislice", "multislice-autopilot", "batch-platform"} <= FILES.keys()
+
+
+@every_stack
+def test_a_stack_file_is_sound(stack: str) -> None:
+    assert [problem.line() for problem in verdict(stack).faults] == []
+
+
+@every_stack
+def test_the_plan_does_not_depend_on_the_order_of_keys(stack: str) -> None:
+    """The engine sorts the keys of the file whenever it writes a config value."""
+    planned = plan_fleet(stack, parse(sorted_json(fleet(stack))))
+    assert planned is not None
+    assert planned.plan == plan(stack)
+    assert {p.line() for p in prove(planned)} == {p.at("").line() for p in verdict(stack).warnings}
+
+
+@every_stack
+def test_the_engine_and_the_command_see_one_fleet(stack: str) -> None:
+    """Config through the engine, team files and all, gives the plan and the problems that the file gives."""
+    file = verdict(stack).file
+    assert file is not None
+    handed_over = of_config(stack, sorted_json(file.config["berth:fleet"]), ROOT)
+    assert handed_over.plan == plan(stack)
+    assert {p.at("").line() for p in handed_over.problems} == {p.at("").line() for p in verdict(stack).problems}
+
+
+@every_stack
+def test_no_default_provider_is_ever_used(stack: str) -> None:
+    """It would deploy into whatever project the person's own credentials happen to point at."""
+    text = yaml.safe_load(FILES[stack].read_text(encoding="utf-8"))
+    assert text["config"]["pulumi:disable-default-providers"] == ["*"]
+
+
+@every_stack
+def test_a_stack_file_points_editors_at_the_schema(stack: str) -> None:
+    first = FILES[stack].read_text(encoding="utf-8").splitlines()[0]
+    schema = FILES[stack].parent / first.removeprefix("# yaml-language-server: $schema=")
+    assert schema.resolve() == ROOT / "docs" / "stack.schema.json"
+
+
+# --- the whole program ------------------------------------------------------------------------------------------------
+
+
+def resources(stack: str, preview: bool) -> list[Recorded]:
+    """What the program registers, but for the stack itself and the providers."""
+    return [r for r in program(stack, preview).resources if r.type != STACK_TYPE and not r.type.startswith(PROVIDER)]
+
+
+@every_stack
+@both_modes
+def test_the_program_runs(stack: str, preview: bool) -> None:
+    """As an update, and as a first preview in which no id is known; nothing is said on the way."""
+    done: Preview = program(stack, preview)
+    assert [m.text for m in done.messages] == []
+    assert len({r.urn for r in done.resources}) == len(done.resources)
+
+
+@every_stack
+@both_modes
+def test_every_component_registered_its_outputs(stack: str, preview: bool) -> None:
+    assert [r.urn for r in resources(stack, preview) if not r.custom and not r.outputs_registered] == []
+
+
+@every_stack
+@both_modes
+def test_every_resource_has_an_explicit_provider_and_a_component_for_a_parent(stack: str, preview: bool) -> None:
+    known = {r.urn: r for r in program(stack, preview).resources}
+    for one in (r for r in resources(stack, preview) if r.custom):
+        assert one.provider is not None
+        assert known[one.provider].name in ("google", "kubernetes")
+        assert not known[one.parent or ""].custom
+        assert known[one.parent or ""].type != STACK_TYPE
+
+
+@every_stack
+def test_a_preview_shows_what_an_update_makes(stack: str) -> None:
+    """Nothing is registered, and no value chosen, only once an id is known: a preview that hides something is a lie."""
+    shown, made = ({r.urn: r.inputs for r in resources(stack, preview)} for preview in (True, False))
+    assert shown.keys() == made.keys()
+    assert [urn for urn in shown if not agree(shown[urn], made[urn])] == []
+
+
+def agree(shown: Any, made: Any) -> bool:
+    """Whether two values are equal wherever the first is known."""
+    if isinstance(shown, Mapping) and isinstance(made, Mapping):
+        return shown.keys() == made.keys() and all(agree(value, made[key]) for key, value in shown.items())
+    if isinstance(shown, list) and isinstance(made, list):
+        return len(shown) == len(made) and all(map(agree, shown, made))
+    return shown is UNKNOWN or shown == made
+
+
+@every_stack
+def test_protected_are_the_cluster_the_reservations_and_the_accelerators(stack: str) -> None:
+    """Exactly these: what was hard to get. Everything else can be made again in minutes."""
+    found = {r.name for r in resources(stack, False) if r.protect}
+    planned = plan(stack)
+    accelerators = {f"{n.key}-pool" for p in planned.pools for n in p.node_pools}
+    assert found == accelerators | {f"{r.key}-reservation" for r in planned.reservations} | {"cluster-cluster"}
+
+
+@every_stack
+def test_node_pools_of_the_program_are_those_of_the_plan(stack: str) -> None:
+    """Counted the second way: nodes and accelerators from what the provider is sent."""
+    planned = plan(stack)
+    sent = {r.inputs["name"]: r.inputs for r in resources(stack, False) if r.type == "gcp:container/nodePool:NodePool"}
+    for pool in planned.pools:
+        if pool.made_by == "berth":
+            nodes = sum(most_nodes(sent[n.name], len(pool.zones)) for n in pool.node_pools)
+            assert nodes == pool.nodes.max
+    ours = {n.name for p in planned.pools for n in p.node_pools} | ({"system"} if planned.system_pool else set())
+    assert sent.keys() == ours
+
+
+def most_nodes(inputs: Any, zones: int) -> int:
+    """The most nodes that a node pool's inputs allow."""
+    scaling = inputs.get("autoscaling")
+    if scaling is None:
+        return inputs["nodeCount"] * zones
+    return scaling.get("totalMaxNodeCount") or scaling["maxNodeCount"] * zones
+
+
+def test_names_that_run_together_are_still_two() -> None:
+    """Queue `research` in namespace `ml-vision` and queue `research-ml` in `vision`: one identity would be a crash."""
+    queues = {
+        name: {"teams": [team], "localQueue": "train", "flavors": [{"pool": "l4", "guaranteed": 4}]}
+        for name, team in (("research", "ml-vision"), ("research-ml", "vision"))
+    }
+    found = small_plan(changed({"teams": {"ml-vision": {}, "vision": {}}, "clusterQueues": queues, "cohorts": GONE}))
+    done = run(lambda: build(found))
+    assert len(done.all("LocalQueue")) == 2
+
+
+# --- one set of manifests ---------------------------------------------------------------------------------------------
+
+
+def identity(manifest: Any) -> tuple[str, str, str]:
+    """Which object a manifest is."""
+    return token(manifest), manifest["metadata"].get("namespace", ""), manifest["metadata"]["name"]
+
+
+@every_stack
+def test_berth_render_prints_what_the_program_registers(stack: str) -> None:
+    """Object by object, value by value: people who apply with kubectl get the same fleet."""
+    printed = {identity(m): m for m in yaml.safe_load_all(rendered(stack))}
+    made = {identity(r.inputs): dict(r.inputs) for r in resources(stack, False) if is_manifest(r)}
+    assert printed.keys() == made.keys()
+    assert [key for key in printed if printed[key] != made[key]] == []
+
+
+def is_manifest(one: Recorded) -> bool:
+    """Whether the resource is a Kubernetes object; a Helm release is none."""
+    return one.type.startswith("kubernetes:") and not one.type.startswith("kubernetes:helm.sh")
+
+
+@every_stack
+def test_every_object_comes_after_what_it_refers_to(stack: str) -> None:
+    """So that `berth render | kubectl apply -f -` succeeds at once."""
+    seen: set[tuple[str, str]] = {("Namespace", "default")}
+    for manifest in yaml.safe_load_all(rendered(stack)):
+        assert [r for r in references(manifest) if r not in seen] == []
+        seen.add((manifest["kind"], manifest["metadata"]["name"]))
+
+
+def references(manifest: Any) -> Iterator[tuple[str, str]]:
+    """The objects a manifest names, by kind and name."""
+    spec = manifest.get("spec", {})
+    if namespace := manifest["metadata"].get("namespace"):
+        yield "Namespace", namespace
+    if queue := spec.get("clusterQueue"):
+        yield "ClusterQueue", queue
+    if cohort := spec.get("cohortName"):
+        yield "Cohort", cohort
+    yield from (("ResourceFlavor", f["name"]) for g in spec.get("resourceGroups", ()) for f in g["flavors"])
+
+
+# --- goldens ----------------------------------------------------------------------------------------------------------
+
+
+@every_stack
+def test_golden_manifests(stack: str) -> None:
+    """What the fleet keeps in its cluster, reviewed like code."""
+    is_golden(rendered(stack), GOLDEN / stack / "manifests.yaml")
+
+
+@every_stack
+def test_golden_tree(stack: str) -> None:
+    """Every identity: a rename shows here, and must come with an alias."""
+    is_golden(tree(stack), GOLDEN / stack / "tree.txt")
+
+
+def tree(stack: str) -> str:
+    """One line a resource: its URN after stack and project, then what an update may do to it."""
+    return "".join(f"{line}\n" for line in sorted(map(line_of, program(stack, True).resources)))
+
+
+def line_of(one: Recorded) -> str:
+    """`berth:gke:NodePool$gcp:container/nodePool:NodePool::v5e-1-pool  protect  provider=google`."""
+    flags = [
+        *(["protect"] if one.protect else []),
+        *(["delete-before-replace"] if one.delete_before_replace else []),
+        *(["retain-on-delete"] if one.retain_on_delete else []),
+        *(f"replace-on={change}" for change in one.replace_on_changes),
+        *(f"ignore={change}" for change in one.ignore_changes),
+        *([f"provider={name(one.provider)}"] if one.provider else []),
+        *([f"deleted-with={name(one.deleted_with)}"] if one.deleted_with else []),
+        *(f"alias={short(alias)}" for alias in one.aliases),
+    ]
+    return "  ".join([short(one.urn), *flags])
+
+
+def short(urn: str) -> str:
+    """A URN without stack and project."""
+    return urn.split("::", 2)[2]
+
+
+def name(urn: str) -> str:
+    """The name at the end of a URN."""
+    return urn.rsplit("::", 1)[1]
+
+
+def test_a_missing_golden_says_how_to_write_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("BERTH_GOLDEN", raising=False)
+    with pytest.raises(pytest.fail.Exception, match=r"there is no tests/golden/nowhere/x\.txt: write it with `make"):
+        is_golden("", GOLDEN / "nowhere" / "x.txt")
+
+
+def test_every_golden_belongs_to_a_stack() -> None:
+    """One that is left over when a stack goes would be read as if it were true."""
+    folders = {folder.name for folder in GOLDEN.iterdir()} if GOLDEN.is_dir() else set[str]()
+    assert folders <= FILES.keys() | {"README.md"}
