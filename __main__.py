@@ -7,5 +7,5 @@ import pulumi
 from stacks import fleet, verdict
 
 found = verdict.of_config(pulumi.get_stack(), pulumi.Config("berth").get_object("fleet"), Path(__file__).parent)
-for key, value in fleet.build(verdict.sound(found)).items():
+for key, value in fleet.build(fleet.sound(found)).items():
     pulumi.export(key, value)

@@ -22,9 +22,19 @@ from components.kueue.team_queues import TeamQueues
 from components.plan.fleet import FleetPlan
 from components.plan.gke import NodePoolPlan
 from components.tenancy.team import Team
+from stacks.verdict import Verdict
 
 EXPORT_VERSION = 1
 """Raised when the shape of the `fleet` output changes in a way that its readers would notice."""
+
+
+def sound(verdict: Verdict) -> FleetPlan:
+    """The plan of a fleet that may be built; its warnings are told. Raises RunError, which the engine prints plainly."""
+    if verdict.faults or verdict.plan is None:
+        raise pulumi.RunError("\n".join([f"stack '{verdict.stack}' is refused:", *(p.line() for p in verdict.faults)]))
+    for problem in verdict.warnings:
+        pulumi.log.warn(problem.line())
+    return verdict.plan
 
 
 def build(plan: FleetPlan) -> dict[str, Any]:

@@ -47,17 +47,6 @@ def of_config(stack: str, value: object, root: pathlib.Path) -> Verdict:
     return _verdict(stack, *read_config(stack, value, root))
 
 
-class Unsound(Exception):
-    """A fleet with faults, which must not be built; says each of them on a line of its own."""
-
-
-def sound(verdict: Verdict) -> FleetPlan:
-    """The plan of a fleet that may be built. Raises Unsound."""
-    if verdict.faults or verdict.plan is None:
-        raise Unsound("\n".join(p.line() for p in verdict.faults))
-    return verdict.plan
-
-
 def _verdict(stack: str, file: StackFile | None, found: list[Problem]) -> Verdict:
     if file is None:
         return Verdict(stack, None, None, tuple(found))
