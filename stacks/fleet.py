@@ -29,7 +29,7 @@ EXPORT_VERSION = 1
 
 
 def sound(verdict: Verdict) -> FleetPlan:
-    """The plan of a fleet that may be built; its warnings are told. Raises RunError, which the engine prints plainly."""
+    """The plan of a fleet that may be built, warnings told. Raises RunError, which the engine prints plainly."""
     if verdict.faults or verdict.plan is None:
         raise pulumi.RunError("\n".join([f"stack '{verdict.stack}' is refused:", *(p.line() for p in verdict.faults)]))
     for problem in verdict.warnings:

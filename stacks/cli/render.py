@@ -55,7 +55,7 @@ def document(manifest: dict[str, object]) -> str:
     The fast writer speaks 1.2 and leaves a namespace called `no` unquoted; a document with such a word in it goes
     through the slow one.
     """
-    text = ryaml.dumps(manifest)
+    text = ryaml.dumps(manifest)  # pyright: ignore[reportPrivateImportUsage]: it is the package's one public face
     if _RETYPED.search(text):
         text = yaml.safe_dump(manifest, sort_keys=False, default_flow_style=False, width=120)
     return f"---\n{text}"

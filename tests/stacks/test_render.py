@@ -18,7 +18,13 @@ RETYPED = st.sampled_from(
 @given(st.one_of(WORDS, RETYPED))
 def test_text_stays_text(word: str) -> None:
     """A namespace may be called `no`; kubectl must not see a boolean there."""
-    for manifest in ({"key": word}, {"list": [word]}, {word: "value"}, {"deep": {"er": [{word: word}]}}):
+    manifests: list[dict[str, object]] = [
+        {"key": word},
+        {"list": [word]},
+        {word: "value"},
+        {"deep": {"er": [{word: word}]}},
+    ]
+    for manifest in manifests:
         assert yaml.load(document(manifest), yaml.SafeLoader) == manifest
 
 
