@@ -31,8 +31,8 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 
-Stack = Annotated[str, typer.Argument(help="A stack's name (dev: Pulumi.dev.yaml) or a path to a stack file.")]
-Stacks = Annotated[list[str], typer.Argument(help="Stack names or paths to stack files.")]
+Stack = Annotated[str, typer.Argument(metavar="STACK", help="A stack's name (dev: Pulumi.dev.yaml) or a path to a stack file.")]
+Stacks = Annotated[list[str], typer.Argument(metavar="STACK", help="Stack names or paths to stack files.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON instead.")]
 
 
@@ -67,7 +67,10 @@ def _run() -> None:
 
 @app.command("check", epilog="Example: berth check dev stacks/examples/multislice.yaml")
 def _check(stacks: Stacks) -> None:
-    """Validate stack files and prove their promises. Prints every fault and warning, one a line; exits 1 on a fault."""
+    """Say whether a fleet is sound.
+
+    Validates stack files and proves their promises; prints every fault and warning, one a line.
+    """
     verdicts = [of_stack(stack, root()) for stack in stacks]
     for verdict in verdicts:
         for problem in verdict.problems:
@@ -79,7 +82,10 @@ def _check(stacks: Stacks) -> None:
 
 @app.command("plan", epilog="Example: berth plan dev --json | jq .teams")
 def _plan(stack: Stack, as_json: AsJson = False) -> None:
-    """Show what will exist, what teams are guaranteed and can reach, and who can push out whom."""
+    """Say what will exist, and for whom.
+
+    Capacity, pools, what each team is guaranteed and can reach, who can push out whom, and what to worry about.
+    """
     from stacks.cli import plan as verb
 
     verdict = of_stack(stack, root())
@@ -93,7 +99,10 @@ def _preview(
     as_json: AsJson = False,
     inputs: Annotated[bool, typer.Option("--inputs", help="Show the inputs of every resource too.")] = False,
 ) -> None:
-    """Run the real program on an in-process engine and show every resource it would register."""
+    """Show what `pulumi up` would make.
+
+    Runs the real program on an in-process engine, without credentials, and shows every resource it registers.
+    """
     verdict = _sound(stack)
     from stacks.cli import preview as verb
     from stacks.offline import ProgramError
@@ -114,7 +123,10 @@ def _render(
         pathlib.Path | None, typer.Option("-o", "--output", help="A folder for one file an object; stdout otherwise.")
     ] = None,
 ) -> None:
-    """Print every Kubernetes object as YAML, in the order in which it may be applied."""
+    """Print the Kubernetes objects.
+
+    Every object as YAML, in the order in which it may be applied.
+    """
     verdict = _sound(stack)
     from stacks.cli import render as verb
 
@@ -131,7 +143,7 @@ def _render(
 
 @app.command("schema", epilog="Example: berth schema > docs/stack.schema.json")
 def _schema() -> None:
-    """Print the JSON Schema of a stack file, for editors."""
+    """Print the stack file's JSON Schema."""
     from stacks.spec.schema import stack_schema
 
     typer.echo(_json(stack_schema()))

@@ -120,7 +120,7 @@ def test_a_fault_in_a_module_is_told_with_its_place_and_no_traceback(tmp_path: P
 
 
 def test_a_fault_is_told_with_its_traceback_to_who_asks_for_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("BERTH_DEBUG", "1")
+    monkeypatch.setenv("BERTH_TRACEBACK", "1")
     told = failure(project(tmp_path, "1 / 0\n")).splitlines()
     assert told[0] == "__main__.py:1: ZeroDivisionError: division by zero"
     assert told[1] == "Traceback (most recent call last):"
