@@ -23,9 +23,12 @@ IMMUTABLE: Final[Mapping[str, tuple[str, ...]]] = {
 of kinds for which the provider does not know it: without this a green preview ends in a failed update."""
 
 IMMUTABLE_WITH: Final[Mapping[tuple[str, str], tuple[str, ...]]] = {
-    ("ResourceFlavor", "topologyName"): ("spec.nodeLabels", "spec.tolerations", "spec.topologyName"),
+    ("ResourceFlavor", "topologyName"): ("spec.nodeLabels", "spec.tolerations"),
 }
-"""The same for objects whose `spec` has the field that stands with the kind (Kueue 0.19.2, ResourceFlavor's CRD)."""
+"""The same for objects whose `spec` has the field that stands with the kind (Kueue 0.19.2, ResourceFlavor's CRD).
+
+The topology itself is not among them: to add one is a plain update, which must not replace a flavor in use.
+"""
 
 
 class KubernetesObject(pulumi.CustomResource):

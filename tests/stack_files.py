@@ -18,8 +18,8 @@ import pytest
 from components.plan.fleet import FleetPlan
 from stacks.cli import render
 from stacks.cli.plan import as_json
-from stacks.offline import Preview, run_program
-from stacks.verdict import Verdict, of_stack, sound
+from stacks.offline import Preview, Recorded, run_program
+from stacks.verdict import Verdict, of_stack
 
 ROOT = Path(__file__).parents[1]
 GOLDEN = ROOT / "tests" / "golden"
@@ -40,7 +40,10 @@ def verdict(stack: str) -> Verdict:
 
 def plan(stack: str) -> FleetPlan:
     """The plan of a sound stack."""
-    return sound(verdict(stack))
+    found = verdict(stack)
+    assert found.plan is not None
+    assert [problem.line() for problem in found.faults] == []
+    return found.plan
 
 
 def plan_json(stack: str) -> dict[str, Any]:
@@ -62,6 +65,11 @@ def program(stack: str, preview: bool) -> Preview:
     assert file is not None
     config = dict(file.config)
     return run_program(ROOT, stack, config.pop("berth:fleet"), config, preview=preview)
+
+
+def resources(stack: str, preview: bool) -> list[Recorded]:
+    """What the program registers, but for the stack itself and the providers."""
+    return [r for r in program(stack, preview).resources if not r.type.startswith("pulumi:")]
 
 
 def rendered(stack: str) -> str:

@@ -36,5 +36,7 @@ class TeamQueues(pulumi.ComponentResource):
         doors = inside(self, provider=provider, cluster=cluster, served_by=[queue])
         for door in plan.local_queues:
             live = {"metadata": {"namespace": (namespaces or {}).get(door.namespace, door.namespace)}}
-            KubernetesObject(f"{name}-{door.namespace}/{door.name}", local_queue(door), live=live, opts=doors)
+            # The word in between keeps `a` in namespace `b-c` apart from `a-b` in `c`.
+            logical = f"{name}-local-queue/{door.namespace}/{door.name}"
+            KubernetesObject(logical, local_queue(door), live=live, opts=doors)
         self.register_outputs({"clusterQueue": queue.object_name})

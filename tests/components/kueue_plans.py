@@ -3,8 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 from typing import cast
 
+from components.plan.checks import (
+    PROVISIONING_CONFIG,
+    AdmissionCheckPlan,
+    ParametersPlan,
+    ProvisioningConfigPlan,
+    SelectorUpdatePlan,
+)
 from components.plan.fleet import FleetPlan
 from components.plan.gke import ClusterPlan, ServiceAccountPlan
 from components.plan.kueue import (
@@ -15,9 +23,12 @@ from components.plan.kueue import (
     LocalQueuePlan,
     PreemptionPlan,
     PriorityPlan,
+    QueueCheckPlan,
     QuotaPlan,
+    ResourceGroupPlan,
+    TopologyPlan,
 )
-from components.plan.nodes import Bounds, Toleration
+from components.plan.nodes import Bounds, Taint, Toleration
 from components.plan.teams import IdentityPlan, TeamPlan
 
 GI = 2**30
@@ -36,6 +47,15 @@ TOLERATIONS = (
     Toleration(key=TPU, operator="Equal", value="present", effect="NoSchedule"),
     Toleration(key="berth.dev/pool", operator="Exists", effect="NoSchedule"),
 )
+TOPOLOGY = TopologyPlan(name="gke", levels=("cloud.google.com/gce-topology-block", "kubernetes.io/hostname"))
+DWS_CONFIG = ProvisioningConfigPlan(
+    name="dws-config",
+    managed_resources=(TPU,),
+    parameters={"maxRunDurationSeconds": "86400"},
+    merge_policy="IdenticalWorkloadSchedulingRequirements",
+    selector_updates=(SelectorUpdatePlan(key="autoscaling.gke.io/provisioning-request", detail="ResizeRequestName"),),
+)
+DWS = AdmissionCheckPlan(name="dws-prov", parameters=ParametersPlan(kind=PROVISIONING_CONFIG, name="dws-config"))
 
 
 def flavor(name: str = "v5e", *, labels: dict[str, str] | None = None, tolerated: bool = True) -> FlavorPlan:
@@ -152,4 +172,40 @@ def fleet(names: Iterable[str] = ("vision", "speech")) -> FleetPlan:
         cluster_queues=tuple(queue(f"{name}-train", teams=(name,), namespaces=(name,)) for name in known),
         teams=tuple(team(name) for name in known),
         labels={},
+    )
+
+
+def full_queue() -> ClusterQueuePlan:
+    """A cluster queue that says everything a cluster queue can say."""
+    return replace(
+        queue(when_can_borrow="TryNextFlavor", when_can_preempt="TryNextFlavor"),
+        preference="PreemptionOverBorrowing",
+        admission_checks=(
+            QueueCheckPlan(name="dws-prov", on_flavors=("v5e-spot", "v5e")),
+            QueueCheckPlan(name="budget"),
+        ),
+        admission_mode="UsageBasedAdmissionFairSharing",
+        stop_policy="HoldAndDrain",
+        fair_share_weight=0.5,
+        local_queues=(replace(door("vision", "vision-train"), stop_policy="Hold", fair_share_weight=3.0),),
+    )
+
+
+def full_cohort() -> CohortPlan:
+    """A cohort with quotas of its own below another."""
+    group = ResourceGroupPlan(covered_resources=COVERED, flavors=(quotas("v5e", 8, borrow=16, lend=24),))
+    return CohortPlan(name="labs", parent="research", fair_share_weight=2.0, resource_groups=(group,))
+
+
+def full_fleet() -> FleetPlan:
+    """The fleet with all that may be left out."""
+    tainted = replace(flavor("v5e-spot"), node_taints=(Taint(key="spot", value="true", effect="NoSchedule"),))
+    return replace(
+        fleet(()),
+        topologies=(TOPOLOGY,),
+        flavors=(replace(flavor(), topology="gke"), tainted),
+        provisioning_configs=(DWS_CONFIG,),
+        admission_checks=(DWS, AdmissionCheckPlan(name="budget", controller="acme.com/budget")),
+        cohorts=(CohortPlan(name="research", parent=None), full_cohort()),
+        cluster_queues=(full_queue(),),
     )

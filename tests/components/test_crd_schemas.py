@@ -2,12 +2,13 @@
 
 A CRD's schema lets unknown fields pass, because the server drops them in silence; here they are refused, or a misspelt
 field would only show by not working. Out of reach: CEL rules (`x-kubernetes-validations`), such as no limits without a
-cohort, and the checks of Kueue's webhooks. The manifest tests state those that matter.
+cohort, and the checks of Kueue's webhooks: those are rules of plans, in `stacks.rules.kueue`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -20,6 +21,7 @@ from jsonschema import Draft202012Validator
 
 from components import manifests
 from components.kueue import manifests as kueue
+from components.plan.checks import MultiKueueClusterPlan, MultiKueueConfigPlan, ProvisioningConfigPlan
 from components.plan.kueue import ClusterQueuePlan, CohortPlan
 from tests.components import kueue_plans as plans
 
@@ -29,12 +31,16 @@ pytestmark = pytest.mark.skipif(not CRDS.is_dir(), reason=f"the published CRD sc
 
 AMOUNTS = st.integers(0, 10**6)
 QUEUES = st.builds(
-    lambda chips, borrow, lend, cohort, namespaces, whenever: plans.queue(
-        cohort=cohort,
-        namespaces=namespaces,
-        flavors=(plans.quotas("v5e", chips, borrow=borrow, lend=lend),),
-        when_can_borrow=whenever,
-        when_can_preempt=whenever,
+    lambda chips, borrow, lend, cohort, namespaces, whenever, stop, share: replace(
+        plans.queue(
+            cohort=cohort,
+            namespaces=namespaces,
+            flavors=(plans.quotas("v5e", chips, borrow=borrow, lend=lend),),
+            when_can_borrow=whenever,
+            when_can_preempt=whenever,
+        ),
+        stop_policy=stop,
+        fair_share_weight=share,
     ),
     AMOUNTS,
     st.none() | AMOUNTS,
@@ -42,6 +48,8 @@ QUEUES = st.builds(
     st.sampled_from([None, "research"]),
     st.sampled_from([None, (), ("vision",), ("vision", "speech")]),
     st.sampled_from([None, "MayStopSearch", "TryNextFlavor"]),
+    st.sampled_from([None, "None", "Hold", "HoldAndDrain"]),
+    st.none() | st.decimals(0, 1000, places=9).map(float),
 )
 
 
@@ -49,7 +57,7 @@ QUEUES = st.builds(
 def validator(api_version: str, kind: str) -> Draft202012Validator:
     """The strict schema of one kind at one version."""
     group, _, version = api_version.rpartition("/")
-    for path in sorted(CRDS.glob(f"{group}_{kind.lower()}*.yaml")):
+    for path in sorted(CRDS.glob(f"{group}_{kind.lower()[:-1]}*.yaml")):  # topolog-y, topolog-ies
         crd = yaml.safe_load(path.read_text())["spec"]
         if crd["names"]["kind"] == kind:
             (served,) = (each for each in crd["versions"] if each["name"] == version and each["served"])
@@ -66,6 +74,8 @@ def strict(schema: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _strict_part(key: str, value: Any) -> Any:
+    if key == "pattern":
+        return str(value).replace("^(?i)", "(?i)^")  # Go takes a flag behind the start, Python before it alone
     if key == "properties":
         return {name: strict(each) for name, each in value.items()}
     if key in {"items", "additionalProperties"} and isinstance(value, dict):
@@ -80,9 +90,14 @@ def faults(manifest: Mapping[str, Any]) -> list[str]:
 
 def kueue_objects() -> Iterator[dict[str, object]]:
     """All kinds, each in its fullest and its barest form."""
-    for manifest in manifests.all_manifests(plans.fleet()):
-        if str(manifest["apiVersion"]).startswith("kueue.x-k8s.io/"):
-            yield manifest
+    for fleet in (plans.fleet(), plans.full_fleet()):
+        for manifest in manifests.all_manifests(fleet):
+            if str(manifest["apiVersion"]).startswith("kueue.x-k8s.io/"):
+                yield manifest
+    yield kueue.provisioning_request_config(ProvisioningConfigPlan(name="all", managed_resources=()))
+    yield kueue.multikueue_config(MultiKueueConfigPlan(name="far", clusters=("a",), quota_management="Manual"))
+    yield kueue.multikueue_cluster(MultiKueueClusterPlan(name="a", kubeconfig="a"))
+    yield kueue.multikueue_cluster(MultiKueueClusterPlan(name="b", profile="b"))
     yield kueue.resource_flavor(plans.flavor(labels={}, tolerated=False))
     yield kueue.cohort(CohortPlan(name="root", parent=None))
     yield kueue.cluster_queue(plans.queue(cohort=None, preemption=plans.NO_PREEMPTION, namespaces=()))
@@ -94,7 +109,18 @@ def test_every_rendered_object_fits_its_schema() -> None:
 
 def test_every_rendered_kind_has_a_schema() -> None:
     kinds = {str(manifest["kind"]) for manifest in kueue_objects()}
-    assert kinds == {"ResourceFlavor", "Cohort", "ClusterQueue", "LocalQueue", "WorkloadPriorityClass"}
+    assert kinds == {
+        "AdmissionCheck",
+        "ClusterQueue",
+        "Cohort",
+        "LocalQueue",
+        "MultiKueueCluster",
+        "MultiKueueConfig",
+        "ProvisioningRequestConfig",
+        "ResourceFlavor",
+        "Topology",
+        "WorkloadPriorityClass",
+    }
 
 
 @given(plan=QUEUES)

@@ -15,11 +15,27 @@ import yaml
 from components.kubernetes import KubernetesObject, overlaid, token
 from components.kueue import configuration
 from components.kueue import manifests as kueue
+from components.kueue.admission_checks import AdmissionChecks
 from components.kueue.cohorts import Cohorts
 from components.kueue.controllers import Controllers
 from components.kueue.flavors import Flavors
 from components.kueue.priorities import Priorities
 from components.kueue.team_queues import TeamQueues
+from components.kueue.topologies import Topologies
+from components.plan.checks import AdmissionCheckPlan
+from components.plan.configuration import (
+    AdmissionFairSharingPlan,
+    ConfigurationPlan,
+    CustomLabelPlan,
+    DeviceMappingPlan,
+    ExpressionPlan,
+    MetricsPlan,
+    MultiKueueSettingsPlan,
+    PodsReadyPlan,
+    RequeuingPlan,
+    SelectorPlan,
+    TransformationPlan,
+)
 from components.plan.kueue import ChartPlan, CohortPlan
 from components.plan.nodes import Toleration
 from components.tenancy.manifests import namespace
@@ -27,6 +43,7 @@ from tests.components import kueue_plans as plans
 from tests.engine import Recorded, Run, both_modes, broken_rules, run
 
 COHORTS = (CohortPlan(name="research", parent=None), CohortPlan(name="labs", parent="research"))
+CHECKS = (plans.DWS, AdmissionCheckPlan(name="budget", controller="acme.com/budget"))
 CHARTS = (
     ChartPlan(
         name="jobset",
@@ -80,7 +97,10 @@ def queueing() -> None:
     cluster = Cluster()
     controllers = Controllers("controllers", CHARTS, provider=provider, cluster=cluster, runs_on=[Nodes(provider)])
     served_by = [controllers.releases["kueue"]]
-    Flavors("flavors", (plans.flavor(),), provider=provider, cluster=cluster, served_by=served_by)
+    placed = replace(plans.flavor("v5e-near"), topology="gke")
+    Flavors("flavors", (plans.flavor(), placed), provider=provider, cluster=cluster, served_by=served_by)
+    Topologies("topologies", (plans.TOPOLOGY,), provider=provider, cluster=cluster, served_by=served_by)
+    AdmissionChecks("checks", CHECKS, (plans.DWS_CONFIG,), provider=provider, cluster=cluster, served_by=served_by)
     Cohorts("cohorts", COHORTS, provider=provider, cluster=cluster, served_by=served_by)
     Priorities("priorities", (plans.priority(),), provider=provider, cluster=cluster, served_by=served_by)
     TeamQueues(
@@ -119,12 +139,16 @@ def names(urns: Sequence[str]) -> set[str]:
     ("name", "manifest"),
     [
         ("flavors-v5e", kueue.resource_flavor(plans.flavor())),
+        ("topologies-gke", kueue.topology(plans.TOPOLOGY)),
+        ("checks-config-dws-config", kueue.provisioning_request_config(plans.DWS_CONFIG)),
+        ("checks-check-dws-prov", kueue.admission_check(plans.DWS)),
+        ("checks-check-budget", kueue.admission_check(CHECKS[1])),
         ("cohorts-research", kueue.cohort(COHORTS[0])),
         ("cohorts-labs", kueue.cohort(COHORTS[1])),
         ("priorities-pod-high", kueue.priority_class(plans.priority())),
         ("priorities-workload-high", kueue.workload_priority_class(plans.priority())),
         ("vision-train-cluster-queue", kueue.cluster_queue(plans.queue())),
-        ("vision-train-vision/train", kueue.local_queue(plans.door("vision", "vision-train"))),
+        ("vision-train-local-queue/vision/train", kueue.local_queue(plans.door("vision", "vision-train"))),
         ("room-namespace", namespace(plans.team())),
     ],
 )
@@ -160,14 +184,28 @@ def test_every_object_goes_with_the_cluster_and_to_its_provider(made: dict[str, 
 
 def test_a_components_token_is_its_folder_and_class(made: dict[str, Recorded]) -> None:
     assert {each.type for each in made.values() if each.type.startswith("berth:kueue:")} == {
-        f"berth:kueue:{kind.__name__}" for kind in (Controllers, Flavors, Cohorts, Priorities, TeamQueues)
+        f"berth:kueue:{kind.__name__}"
+        for kind in (AdmissionChecks, Cohorts, Controllers, Flavors, Priorities, TeamQueues, Topologies)
     }
 
 
 def test_kueues_objects_wait_for_kueue_and_nothing_wider(made: dict[str, Recorded]) -> None:
     """Neither for JobSet nor for any pool: one pool out of stock must not hold back the queues."""
-    for name in ("flavors-v5e", "cohorts-labs", "priorities-workload-high", "vision-train-cluster-queue"):
+    for name in (
+        "flavors-v5e",
+        "topologies-gke",
+        "checks-config-dws-config",
+        "checks-check-budget",
+        "cohorts-labs",
+        "priorities-workload-high",
+        "vision-train-cluster-queue",
+    ):
         assert names(made[name].dependencies) == {"controllers-kueue"}
+
+
+def test_a_check_comes_after_its_config_and_goes_before_it(made: dict[str, Recorded]) -> None:
+    """Without it the check is inactive, and with it every queue that names the check."""
+    assert names(made["checks-check-dws-prov"].dependencies) == {"checks-config-dws-config"}
 
 
 def test_a_pod_priority_waits_for_nothing(made: dict[str, Recorded]) -> None:
@@ -198,14 +236,17 @@ def test_doors_of_like_names_in_several_namespaces_stay_apart() -> None:
         plan = replace(plans.queue(), local_queues=doors)
         TeamQueues("queue", plan, provider=kubernetes.Provider("in-cluster", kubeconfig="{}"))
 
-    assert {"queue-a-b/c", "queue-a/b-c", "queue-a/c"} <= set(by_name(run(build)))
+    assert {f"queue-local-queue/{door}" for door in ("a-b/c", "a/b-c", "a/c")} <= set(by_name(run(build)))
 
 
 @pytest.mark.parametrize(
     ("name", "fields"),
     [
-        ("vision-train-vision/train", ("spec.clusterQueue",)),
+        ("vision-train-local-queue/vision/train", ("spec.clusterQueue",)),
         ("priorities-pod-high", ("value", "preemptionPolicy")),
+        ("checks-check-dws-prov", ("spec.controllerName",)),
+        ("topologies-gke", ("spec.levels",)),
+        ("flavors-v5e-near", ("spec.nodeLabels", "spec.tolerations")),
     ],
 )
 def test_what_cannot_be_changed_is_replaced_the_old_one_first(
@@ -336,3 +377,159 @@ def test_a_mirror_changes_the_repository_and_leaves_the_tag_to_the_chart() -> No
     assert values(image=mirror)["controllerManager"]["manager"]["image"] == {"repository": mirror}
     assert configuration.jobset_values(image=mirror) == {"image": {"repository": mirror}}
     assert configuration.jobset_values() == {}
+
+
+def rendered(plan: ConfigurationPlan) -> dict[str, Any]:
+    """What a plan adds to the configuration, or changes of it."""
+    made, plain = configuration.configuration(plan), configuration.configuration(ConfigurationPlan())
+    return {key: value for key, value in made.items() if plain.get(key) != value}
+
+
+def test_a_configuration_of_which_nothing_is_said_waits_an_hour_for_pods() -> None:
+    """Kueue's own half hour is over before a large slice has pulled its images."""
+    assert configuration.chart_values(ConfigurationPlan(), cluster_queues=4) == configuration.kueue_values(
+        cluster_queues=4, pods_ready_seconds=3600
+    )
+
+
+def test_waiting_for_pods_says_how_long_and_what_then() -> None:
+    again = RequeuingPlan(timestamp="Creation", limit_count=0, base_seconds=30, max_seconds=600)
+    plan = PodsReadyPlan(timeout_seconds=60, recovery_seconds=0, block_admission=True, requeuing=again)
+    assert rendered(ConfigurationPlan(pods_ready=plan)) == {
+        "waitForPodsReady": {
+            "timeout": "60s",
+            "recoveryTimeout": "0s",
+            "blockAdmission": True,
+            "requeuingStrategy": {
+                "timestamp": "Creation",
+                "backoffLimitCount": 0,
+                "backoffBaseSeconds": 30,
+                "backoffMaxSeconds": 600,
+            },
+        }
+    }
+
+
+def test_whose_turn_it_is_is_said_of_cohorts_and_of_local_queues() -> None:
+    plan = ConfigurationPlan(
+        fair_sharing=("LessThanOrEqualToFinalShare", "LessThanInitialShare"),
+        admission_fair_sharing=AdmissionFairSharingPlan(
+            half_life_seconds=0, resource_weights={"memory": 0, "cpu": 0.5}
+        ),
+    )
+    assert rendered(plan) == {
+        "fairSharing": {"preemptionStrategies": ["LessThanOrEqualToFinalShare", "LessThanInitialShare"]},
+        "admissionFairSharing": {
+            "usageHalfLifeTime": "0s",
+            "usageSamplingInterval": "300s",
+            "resourceWeights": {"cpu": 0.5, "memory": 0},
+        },
+    }
+
+
+def test_resources_are_left_out_counted_otherwise_or_both() -> None:
+    plan = ConfigurationPlan(
+        excluded_prefixes=(),
+        quota_check="IgnoreUndeclared",
+        transformations=(
+            TransformationPlan(
+                input="nvidia.com/mig-1g.5gb",
+                outputs={"memory": 5 * 2**30, "acme.com/slices": 1},
+                strategy="Replace",
+                multiply_by="acme.com/hosts",
+            ),
+            TransformationPlan(input="acme.com/ignored", outputs={}, strategy="Replace"),
+        ),
+        device_mappings=(DeviceMappingPlan(name="acme.com/gpu", device_classes=("b", "a")),),
+    )
+    assert rendered(plan)["resources"] == {
+        "quotaCheckStrategy": "IgnoreUndeclared",
+        "transformations": [
+            {
+                "input": "nvidia.com/mig-1g.5gb",
+                "strategy": "Replace",
+                "multiplyBy": "acme.com/hosts",
+                "outputs": {"acme.com/slices": "1", "memory": "5Gi"},
+            },
+            {"input": "acme.com/ignored", "strategy": "Replace"},
+        ],
+        "deviceClassMappings": [{"name": "acme.com/gpu", "deviceClassNames": ["a", "b"]}],
+    }
+
+
+def test_which_jobs_are_kueues_is_said_by_kind_and_by_namespace() -> None:
+    outside = ExpressionPlan(key="kubernetes.io/metadata.name", operator="NotIn", values=("kube-system", "ci"))
+    plan = ConfigurationPlan(
+        frameworks=("batch/job",),
+        external_frameworks=("Foo.v1.acme.com",),
+        label_keys_to_copy=("team", "cost-centre"),
+        manage_jobs_without_queue_name=True,
+        managed_namespaces=SelectorPlan(labels={"a": "b"}, expressions=(outside,)),
+    )
+    assert rendered(plan) == {
+        "manageJobsWithoutQueueName": True,
+        "managedJobsNamespaceSelector": {
+            "matchLabels": {"a": "b"},
+            "matchExpressions": [
+                {"key": "kubernetes.io/metadata.name", "operator": "NotIn", "values": ["ci", "kube-system"]}
+            ],
+        },
+        "integrations": {
+            "frameworks": ["batch/job"],
+            "externalFrameworks": ["Foo.v1.acme.com"],
+            "labelKeysToCopy": ["cost-centre", "team"],
+        },
+    }
+
+
+def test_a_selector_of_everything_is_not_the_same_as_none() -> None:
+    assert rendered(ConfigurationPlan(managed_namespaces=SelectorPlan())) == {"managedJobsNamespaceSelector": {}}
+
+
+def test_what_is_kept_and_shown() -> None:
+    """Whether local queues are measured is always said beside their selector: absent, Kueue reads it as no."""
+    label = CustomLabelPlan(name="team", source_kind="LocalQueue", label_key="berth.dev/team", tracked=("b", "a"))
+    plan = ConfigurationPlan(
+        retain_finished_seconds=0,
+        metrics=MetricsPlan(
+            queue_resources=False, local_queue_selector=SelectorPlan(labels={"a": "b"}), custom_labels=(label,)
+        ),
+        visibility_port=8083,
+        visibility_address="::1",
+        multikueue=MultiKueueSettingsPlan(gc_interval_seconds=0, worker_lost_seconds=900, step_size=5),
+    )
+    assert rendered(plan) == {
+        "objectRetentionPolicies": {"workloads": {"afterFinished": "0s"}},
+        "metrics": {
+            "bindAddress": ":8443",
+            "localQueueMetrics": {"enable": True, "localQueueSelector": {"matchLabels": {"a": "b"}}},
+            "customLabels": [
+                {
+                    "name": "team",
+                    "sourceKind": "LocalQueue",
+                    "sourceLabelKey": "berth.dev/team",
+                    "trackedValues": ["b", "a"],
+                }
+            ],
+        },
+        "visibilityServer": {"bindAddress": "::1", "bindPort": 8083},
+        "multiKueue": {
+            "gcInterval": "0s",
+            "workerLostTimeout": "900s",
+            "incrementalDispatcherConfig": {"stepSize": 5},
+        },
+    }
+
+
+def test_feature_gates_stand_in_the_configuration_and_nowhere_else() -> None:
+    """In the chart's own list they would become an argument, and the manager refuses to have both."""
+    gates = {"PriorityBoost": True, "MultiKueue": False}
+    made = cast("dict[str, Any]", configuration.chart_values(ConfigurationPlan(feature_gates=gates), cluster_queues=1))
+    assert json.loads(made["managerConfig"]["controllerManagerConfigYaml"])["featureGates"] == gates
+    assert "featureGates" not in made["controllerManager"]
+
+
+@pytest.mark.parametrize(("nodes", "size"), [(0, "1Gi"), (400, "1Gi"), (1000, "2Gi"), (10_000, "16Gi")])
+def test_the_manager_grows_with_the_nodes_too(nodes: int, size: str) -> None:
+    made = cast("dict[str, Any]", configuration.chart_values(ConfigurationPlan(), cluster_queues=4, nodes=nodes))
+    assert made["controllerManager"]["manager"]["resources"]["limits"]["memory"] == size

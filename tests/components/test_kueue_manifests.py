@@ -13,7 +13,14 @@ import yaml
 
 from components import manifests, names
 from components.kueue import manifests as kueue
+from components.plan.checks import (
+    AdmissionCheckPlan,
+    MultiKueueClusterPlan,
+    MultiKueueConfigPlan,
+    ProvisioningConfigPlan,
+)
 from components.plan.kueue import CohortPlan
+from components.plan.nodes import Taint, Toleration
 from components.tenancy import manifests as tenancy
 from tests.components import kueue_plans as plans
 
@@ -112,7 +119,9 @@ def test_an_unlimited_borrower_has_no_borrowing_limit() -> None:
 def test_no_quota_is_a_number() -> None:
     """A number comes back as text, and shows as a change for ever."""
     queue = plans.queue(preemption=plans.NO_PREEMPTION)
-    assert not [value for value in scalars(kueue.cluster_queue(queue)) if isinstance(value, int | float)]
+    full = replace(plans.full_queue(), preemption=plans.NO_PREEMPTION)
+    for made in (kueue.cluster_queue(queue), kueue.cluster_queue(full), kueue.cohort(plans.full_cohort())):
+        assert not [value for value in scalars(made) if isinstance(value, int | float)]
 
 
 def test_the_namespace_selector_is_always_there() -> None:
@@ -164,6 +173,37 @@ def test_a_flavor_selects_nodes_and_tolerates_their_taints() -> None:
     }
 
 
+def test_a_flavor_says_how_its_nodes_are_tainted_and_near_to_one_another() -> None:
+    plan = replace(
+        plans.flavor(tolerated=False),
+        topology="gke",
+        node_taints=(
+            Taint(key="spot", value="true", effect="NoSchedule"),
+            Taint(key="a", value="", effect="NoExecute"),
+        ),
+    )
+    assert spec(kueue.resource_flavor(plan)) == {
+        "nodeLabels": {"cloud.google.com/gke-tpu-topology": "2x4"},
+        "nodeTaints": [
+            {"key": "spot", "value": "true", "effect": "NoSchedule"},
+            {"key": "a", "effect": "NoExecute"},
+        ],
+        "topologyName": "gke",
+    }
+
+
+def test_a_toleration_of_any_effect_names_none() -> None:
+    """An empty effect comes back absent."""
+    anything = Toleration(key="", operator="Exists", effect="")
+    assert kueue.toleration(anything) == {"operator": "Exists"}
+
+
+def test_a_topologys_levels_stand_from_the_widest_to_the_host() -> None:
+    assert spec(kueue.topology(plans.TOPOLOGY)) == {
+        "levels": [{"nodeLabel": "cloud.google.com/gce-topology-block"}, {"nodeLabel": "kubernetes.io/hostname"}]
+    }
+
+
 def test_a_flavor_of_any_node_has_an_empty_spec() -> None:
     """Empty maps come back absent, which would show as a change."""
     assert spec(kueue.resource_flavor(plans.flavor(labels={}, tolerated=False))) == {}
@@ -172,6 +212,117 @@ def test_a_flavor_of_any_node_has_an_empty_spec() -> None:
 @pytest.mark.parametrize(("parent", "expected"), [(None, {}), ("research", {"parentName": "research"})])
 def test_a_cohort_names_its_parent_and_a_root_has_none(parent: str | None, expected: dict[str, str]) -> None:
     assert spec(kueue.cohort(CohortPlan(name="labs", parent=parent))) == expected
+
+
+def test_a_cohort_has_quotas_of_its_own_and_a_share() -> None:
+    assert spec(kueue.cohort(plans.full_cohort())) == {
+        "parentName": "research",
+        "resourceGroups": [
+            {
+                "coveredResources": ["cpu", "memory", "google.com/tpu"],
+                "flavors": [
+                    {
+                        "name": "v5e",
+                        "resources": [
+                            {"name": "cpu", "nominalQuota": "12", "borrowingLimit": "24", "lendingLimit": "36"},
+                            {
+                                "name": "memory",
+                                "nominalQuota": "24Gi",
+                                "borrowingLimit": "48Gi",
+                                "lendingLimit": "72Gi",
+                            },
+                            {
+                                "name": "google.com/tpu",
+                                "nominalQuota": "8",
+                                "borrowingLimit": "16",
+                                "lendingLimit": "24",
+                            },
+                        ],
+                    }
+                ],
+            }
+        ],
+        "fairSharing": {"weight": "2"},
+    }
+
+
+def test_a_root_cohort_has_no_limits() -> None:
+    """Kueue refuses them: there is nobody above to borrow from."""
+    root = replace(plans.full_cohort(), parent=None)
+    assert "Limit" not in json.dumps(kueue.cohort(root))
+
+
+def test_a_queue_says_who_else_must_consent_and_whose_turn_it_is() -> None:
+    """Checks in the strategy's list: the list of older versions is dropped in silence, and the check never runs."""
+    made = spec(kueue.cluster_queue(plans.full_queue()))
+    assert made["admissionChecksStrategy"] == {
+        "admissionChecks": [{"name": "dws-prov", "onFlavors": ["v5e", "v5e-spot"]}, {"name": "budget"}]
+    }
+    assert "admissionChecks" not in made
+    assert made["admissionScope"] == {"admissionMode": "UsageBasedAdmissionFairSharing"}
+    assert (made["stopPolicy"], made["fairSharing"]) == ("HoldAndDrain", {"weight": "500m"})
+    assert made["flavorFungibility"]["preference"] == "PreemptionOverBorrowing"
+
+
+def test_what_is_not_said_of_a_queue_is_left_to_kueue() -> None:
+    said = {"queueingStrategy", "namespaceSelector", "preemption", "resourceGroups", "cohortName"}
+    assert set(spec(kueue.cluster_queue(plans.queue()))) == said
+
+
+def test_a_door_can_be_closed_by_itself() -> None:
+    (door,) = plans.full_queue().local_queues
+    assert spec(kueue.local_queue(door)) == {
+        "clusterQueue": "vision-train",
+        "stopPolicy": "Hold",
+        "fairSharing": {"weight": "3"},
+    }
+
+
+def test_queued_capacity_is_asked_for_thrice_and_for_accelerators_alone() -> None:
+    """The defaults of the Dynamic Workload Scheduler: a workload without accelerators passes the check at once."""
+    plan = ProvisioningConfigPlan(name="dws-config", managed_resources=("nvidia.com/gpu",))
+    assert spec(kueue.provisioning_request_config(plan)) == {
+        "provisioningClassName": "queued-provisioning.gke.io",
+        "retryStrategy": {"backoffLimitCount": 3, "backoffBaseSeconds": 60, "backoffMaxSeconds": 1800},
+        "managedResources": ["nvidia.com/gpu"],
+    }
+
+
+def test_a_provisioning_config_says_all_that_it_can() -> None:
+    made = spec(kueue.provisioning_request_config(plans.DWS_CONFIG))
+    assert made["parameters"] == {"maxRunDurationSeconds": "86400"}
+    assert made["podSetMergePolicy"] == "IdenticalWorkloadSchedulingRequirements"
+    assert made["podSetUpdates"] == {
+        "nodeSelector": [
+            {
+                "key": "autoscaling.gke.io/provisioning-request",
+                "valueFromProvisioningClassDetail": "ResizeRequestName",
+            }
+        ]
+    }
+
+
+def test_a_check_names_its_controller_and_its_config() -> None:
+    assert spec(kueue.admission_check(plans.DWS)) == {
+        "controllerName": "kueue.x-k8s.io/provisioning-request",
+        "parameters": {"apiGroup": "kueue.x-k8s.io", "kind": "ProvisioningRequestConfig", "name": "dws-config"},
+    }
+    own = AdmissionCheckPlan(name="budget", controller="acme.com/budget")
+    assert spec(kueue.admission_check(own)) == {"controllerName": "acme.com/budget"}
+
+
+def test_another_cluster_is_reached_by_a_secret_or_a_profile() -> None:
+    assert spec(kueue.multikueue_config(MultiKueueConfigPlan(name="c", clusters=("b", "a")))) == {
+        "clusters": ["b", "a"]
+    }
+    by_secret, by_profile = (
+        MultiKueueClusterPlan(name="c", kubeconfig="far"),
+        MultiKueueClusterPlan(name="c", profile="p"),
+    )
+    assert spec(kueue.multikueue_cluster(by_secret)) == {
+        "clusterSource": {"kubeConfig": {"location": "far", "locationType": "Secret"}}
+    }
+    assert spec(kueue.multikueue_cluster(by_profile)) == {"clusterSource": {"clusterProfileRef": {"name": "p"}}}
 
 
 def test_a_priority_has_one_value_in_both_its_forms() -> None:
@@ -230,6 +381,21 @@ def test_manifests_come_in_the_order_in_which_they_may_be_applied() -> None:
     assert [kinds.count(kind) for kind in dict.fromkeys(kinds)] == [2] * 8
 
 
+def test_what_is_named_comes_before_what_names_it() -> None:
+    kinds = [str(manifest["kind"]) for manifest in manifests.all_manifests(plans.full_fleet())]
+    assert list(dict.fromkeys(kinds)) == [
+        "PriorityClass",
+        "WorkloadPriorityClass",
+        "Topology",
+        "ResourceFlavor",
+        "ProvisioningRequestConfig",
+        "AdmissionCheck",
+        "Cohort",
+        "ClusterQueue",
+        "LocalQueue",
+    ]
+
+
 def test_a_namespace_somebody_else_owns_is_not_rendered() -> None:
     fleet = plans.fleet(())
     teams = (plans.team("vision", owns_namespace=False),)
@@ -239,18 +405,18 @@ def test_a_namespace_somebody_else_owns_is_not_rendered() -> None:
 
 
 def test_every_manifest_says_that_berth_keeps_it() -> None:
-    for manifest in manifests.all_manifests(plans.fleet()):
+    for manifest in (*manifests.all_manifests(plans.fleet()), *manifests.all_manifests(plans.full_fleet())):
         assert metadata(manifest)["labels"]["app.kubernetes.io/managed-by"] == "berth"
 
 
 def test_manifests_share_no_part_so_yaml_needs_no_anchors() -> None:
-    text = yaml.safe_dump_all(manifests.all_manifests(plans.fleet()), sort_keys=False)
-    assert "&id" not in text
+    for fleet in (plans.fleet(), plans.full_fleet()):
+        assert "&id" not in yaml.safe_dump_all(manifests.all_manifests(fleet), sort_keys=False)
 
 
 def test_no_manifest_holds_an_empty_text_or_null() -> None:
     """Both come back absent."""
-    for manifest in manifests.all_manifests(plans.fleet()):
+    for manifest in (*manifests.all_manifests(plans.fleet()), *manifests.all_manifests(plans.full_fleet())):
         assert not [value for value in scalars(manifest) if value is None or value == ""]
 
 

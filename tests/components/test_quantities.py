@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from components.kueue.quantities import MAXIMUM, count, cpu, memory, quantity
+from components.kueue.quantities import MAXIMUM, count, cpu, memory, quantity, weight
 
 DECIMAL = {suffix: 1000**power for power, suffix in enumerate(("", "k", "M", "G", "T", "P", "E"))}
 BINARY = {suffix: 1024**power for power, suffix in enumerate(("", "Ki", "Mi", "Gi", "Ti", "Pi", "Ei"))}
@@ -91,3 +91,16 @@ def test_a_resource_is_printed_in_the_unit_of_the_plan() -> None:
     assert quantity("cpu", 1500) == "1500m"
     assert quantity("memory", 2**30) == quantity("ephemeral-storage", 2**30) == "1Gi"
     assert quantity("google.com/tpu", 1024) == quantity("nvidia.com/gpu", 1024) == "1024"
+
+
+SHARES = {0: "0", 1: "1", 2.0: "2", 0.5: "500m", 1.5: "1500m", 0.25: "250m", 1e-6: "1u", 2e-9: "2n", 1000: "1k"}
+
+
+def test_a_share_is_printed_as_go_prints_it() -> None:
+    assert {share: weight(share) for share in SHARES} == SHARES
+
+
+@pytest.mark.parametrize("share", [-1, -0.5, 1e-10, 0.1234567891])
+def test_a_share_below_zero_or_finer_than_a_billionth_is_refused(share: float) -> None:
+    with pytest.raises(ValueError, match="no quantity"):
+        weight(share)

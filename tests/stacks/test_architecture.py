@@ -30,13 +30,14 @@ PULUMI = {"pulumi", "pulumi_gcp", "pulumi_kubernetes"}
 COMPONENT = PULUMI | PLAN | {"components.kubernetes"}
 HEAD = PLAN | PURE | {"stacks.problems"}
 
+FOLDERS = {module.split(".")[1] for module in FILES if re.match(r"components\.\w+\.", module)} - {"plan"}
+"""The folders of components: all of them are rooms of one kind."""
+
 ROOMS: dict[str, set[str]] = {
     "components.plan": set(),
     "components.names": set(),
     "components.kubernetes": PULUMI,
-    "components.gke": COMPONENT,
-    "components.kueue": COMPONENT,
-    "components.tenancy": COMPONENT,
+    **{f"components.{folder}": COMPONENT for folder in FOLDERS},
     "stacks.problems": set(),
     "stacks.read": {"yaml", "stacks.problems"},
     "stacks.accelerators": {"yaml", "components.plan"},
@@ -51,7 +52,7 @@ ROOMS: dict[str, set[str]] = {
     "stacks.cli": HEAD
     | {"typer", "yaml", "ryaml"}
     | {f"stacks.{room}" for room in ("spec", "planner", "relations", "admission", "verdict", "offline")},
-    "stacks.fleet": COMPONENT | {"components"},
+    "stacks.fleet": COMPONENT | {"components", "stacks.verdict"},
     "__main__": {"pulumi", "stacks.fleet", "stacks.verdict"},
 }
 """What a room may import besides the standard library and itself. The pure renderers have a row of their own below."""

@@ -1,0 +1,69 @@
+"""How the components of a stack are wired: what waits for what, and that no two things are one."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from stacks.fleet import build
+from stacks.offline import Recorded
+from tests.engine import run
+from tests.small_fleets import GONE, changed
+from tests.small_fleets import plan as small_plan
+from tests.stack_files import every_stack, plan, program, resources
+
+
+def name(urn: str) -> str:
+    """The name at the end of a URN."""
+    return urn.rsplit("::", 1)[1]
+
+
+def waits_for(stack: str, one: Recorded) -> set[str]:
+    """The names of all that is made before a resource, however many steps away."""
+    known = {r.urn: r for r in program(stack, True).resources}
+    found: set[str] = set()
+    left = [one.urn]
+    while left:
+        here = known[left.pop()]
+        behind = {*here.dependencies, *(urn for urns in here.property_dependencies.values() for urn in urns)}
+        left += [urn for urn in (*behind, here.provider) if urn and urn not in found]
+        found |= behind | ({here.provider} if here.provider else set())
+    return {name(urn) for urn in found}
+
+
+@every_stack
+def test_a_stock_out_of_accelerators_holds_back_no_queue(stack: str) -> None:
+    """One TPU slice that Google cannot deliver today must not keep every team from its namespace and queue."""
+    scarce = {f"{n.key}-pool" for p in plan(stack).pools for n in p.node_pools}
+    inside = [r for r in resources(stack, True) if r.type.startswith("kubernetes:")]
+    assert [r.name for r in inside if waits_for(stack, r) & scarce] == []
+
+
+@every_stack
+def test_what_kueue_serves_waits_for_kueue_and_doors_wait_for_their_namespace(stack: str) -> None:
+    owned = {team.namespace: f"{team.name}-namespace" for team in plan(stack).teams if team.owns_namespace}
+    for one in (r for r in resources(stack, True) if r.type.startswith("kubernetes:kueue.x-k8s.io")):
+        assert "controllers-kueue" in waits_for(stack, one)
+    for one in (r for r in resources(stack, False) if r.type.endswith(":LocalQueue")):
+        metadata: Any = one.inputs["metadata"]
+        assert {owned[ns] for ns in owned if ns == metadata["namespace"]} <= waits_for(stack, one)
+
+
+@every_stack
+def test_a_reserved_pool_is_made_after_its_reservation(stack: str) -> None:
+    """And so deleted before it: Google refuses to delete a reservation in use."""
+    made = {r.name: f"{r.key}-reservation" for r in plan(stack).reservations}
+    for pool in (p for p in plan(stack).pools if p.reservation in made):
+        for node_pool in pool.node_pools:
+            (one,) = (r for r in resources(stack, True) if r.name == f"{node_pool.key}-pool")
+            assert made[pool.reservation or ""] in waits_for(stack, one)
+
+
+def test_names_that_run_together_are_still_two() -> None:
+    """Queue `research` in namespace `ml-vision` and queue `research-ml` in `vision`: one identity would be a crash."""
+    queues = {
+        name: {"teams": [team], "localQueue": "train", "flavors": [{"pool": "l4", "guaranteed": 4}]}
+        for name, team in (("research", "ml-vision"), ("research-ml", "vision"))
+    }
+    found = small_plan(changed({"teams": {"ml-vision": {}, "vision": {}}, "clusterQueues": queues, "cohorts": GONE}))
+    done = run(lambda: build(found))
+    assert len(done.all("LocalQueue")) == 2
