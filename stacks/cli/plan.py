@@ -63,7 +63,7 @@ def _pool(pool: PoolPlan) -> dict[str, Any]:
         "name": pool.name,
         "machineType": pool.machine_type,
         "topology": pool.topology,
-        "slices": _bounds(pool.slices) if pool.slices else None,
+        "slices": pool.slices.max if pool.slices else None,
         "hostsPerSlice": pool.hosts_per_slice,
         "nodes": _bounds(pool.nodes),
         "accelerators": _bounds(pool.accelerators),

@@ -20,6 +20,9 @@ def protected(draft: Draft, key: str) -> bool:
 def allowances(draft: Draft) -> None:
     """Report the allowances that name nothing: they are typing errors, or were forgotten here."""
     spec = draft.spec
+    if CLUSTER in spec.pools:
+        message = f"'{CLUSTER}' is what allowances call the cluster itself; name the pool otherwise"
+        draft.drop("pools", CLUSTER, "duplicate-name", ("pools", CLUSTER), message)
     known = [*sorted(spec.pools), *(f"reservations.{name}" for name in sorted(spec.reservations)), CLUSTER]
     for section, keys in (("allowReplacement", spec.allow_replacement), ("allowDeletion", spec.allow_deletion)):
         for key in sorted(keys):
