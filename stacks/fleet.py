@@ -14,6 +14,8 @@ from components.gke.node_pool import NodePool
 from components.gke.node_service_account import NodeServiceAccount
 from components.gke.reservation import Reservation
 from components.gke.services import Services
+from components.gke.workload_policy import WorkloadPolicy
+from components.kueue.admission_checks import AdmissionChecks
 from components.kueue.cohorts import Cohorts
 from components.kueue.controllers import Controllers
 from components.kueue.flavors import Flavors
@@ -68,7 +70,12 @@ def _machines(plan: FleetPlan, google: gcp.Provider) -> tuple[Cluster, NodePool 
     )
     reservations = {r.name: Reservation(r.key, r, gcp_provider=google, depends_on=enabled) for r in plan.reservations}
 
+    policies = {
+        p.name: WorkloadPolicy(p.key, p, gcp_provider=google, depends_on=enabled) for p in plan.workload_policies
+    }
+
     def node_pool(each: NodePoolPlan) -> NodePool:
+        policy = policies.get(each.placement.policy or "") if each.placement else None
         return NodePool(
             each.key,
             each,
@@ -76,7 +83,8 @@ def _machines(plan: FleetPlan, google: gcp.Provider) -> tuple[Cluster, NodePool 
             location=cluster.location,
             service_account=account.email,
             gcp_provider=google,
-            reservation=reservations[each.reservation].reservation_name if each.reservation else None,
+            placement_policy=policy.policy_name if policy else None,
+            reservation=reservations[each.reservation].reservation_name if each.reservation in reservations else None,
         )
 
     for each in (p for pool in plan.pools for p in pool.node_pools):
@@ -106,6 +114,15 @@ def _queueing(
     Priorities("priorities", plan.priorities, provider=inside, served_by=kueue, cluster=cluster.resource)
     Flavors("flavors", plan.flavors, provider=inside, served_by=kueue, cluster=cluster.resource)
     Cohorts("cohorts", plan.cohorts, provider=inside, served_by=kueue, cluster=cluster.resource)
+    if plan.admission_checks:
+        AdmissionChecks(
+            "admission-checks",
+            plan.admission_checks,
+            plan.provisioning_configs,
+            provider=inside,
+            served_by=kueue,
+            cluster=cluster.resource,
+        )
     teams = {
         team.name: Team(
             team.name,

@@ -5,19 +5,27 @@ from __future__ import annotations
 import pulumi
 import pulumi_gcp as gcp
 
-from components.plan.gke import AutoProvisioningPlan
+from components.plan.gke import AutoProvisioningPlan, ClusterPlan
+from components.plan.node_settings import UpgradePlan
 
 SCOPE = "https://www.googleapis.com/auth/cloud-platform"
 """The one scope that nodes get: what they may do is decided by the roles of their account."""
 
+_DRAINED_FIRST = UpgradePlan(max_surge=0, max_unavailable=1)
+"""One node at a time, before another is there: a surge node counts against the limits and may find no accelerator."""
+
 
 def standard(
-    plan: AutoProvisioningPlan, service_account: pulumi.Input[str]
-) -> gcp.container.ClusterClusterAutoscalingArgs:
-    """Auto-provisioning of a Standard cluster."""
+    cluster: ClusterPlan, service_account: pulumi.Input[str]
+) -> gcp.container.ClusterClusterAutoscalingArgs | None:
+    """Auto-provisioning of a Standard cluster; None where neither it nor the default compute class is spoken of."""
+    plan = cluster.auto_provisioning
+    if plan is None:
+        return _off(cluster)
     return gcp.container.ClusterClusterAutoscalingArgs(
         enabled=True,
         autoscaling_profile=plan.profile,
+        default_compute_class_enabled=cluster.default_compute_class,
         auto_provisioning_locations=sorted(plan.zones) or None,
         resource_limits=[
             gcp.container.ClusterClusterAutoscalingResourceLimitArgs(
@@ -29,12 +37,22 @@ def standard(
     )
 
 
-def autopilot(service_account: pulumi.Input[str]) -> gcp.container.ClusterClusterAutoscalingArgs:
-    """The identity of Autopilot's nodes; there is no other place to say it, and nothing else may be said."""
+def autopilot(cluster: ClusterPlan, service_account: pulumi.Input[str]) -> gcp.container.ClusterClusterAutoscalingArgs:
+    """The identity of Autopilot's nodes, for which there is no other place; limits and profiles may not be said."""
     return gcp.container.ClusterClusterAutoscalingArgs(
+        default_compute_class_enabled=cluster.default_compute_class,
         auto_provisioning_defaults=gcp.container.ClusterClusterAutoscalingAutoProvisioningDefaultsArgs(
             service_account=service_account, oauth_scopes=[SCOPE]
-        )
+        ),
+    )
+
+
+def _off(cluster: ClusterPlan) -> gcp.container.ClusterClusterAutoscalingArgs | None:
+    """ComputeClasses make node pools without cluster-wide auto-provisioning, the default one among them."""
+    if cluster.default_compute_class is None:
+        return None
+    return gcp.container.ClusterClusterAutoscalingArgs(
+        enabled=False, default_compute_class_enabled=cluster.default_compute_class
     )
 
 
@@ -44,17 +62,20 @@ def _defaults(
     return gcp.container.ClusterClusterAutoscalingAutoProvisioningDefaultsArgs(
         service_account=service_account,
         oauth_scopes=[SCOPE],
-        image_type="COS_CONTAINERD",
+        image_type=plan.image_type,
         disk_type=plan.disk_type,
+        disk_size=plan.disk_size_gb,
         management=gcp.container.ClusterClusterAutoscalingAutoProvisioningDefaultsManagementArgs(
-            auto_repair=True, auto_upgrade=True
+            auto_repair=plan.auto_repair, auto_upgrade=plan.auto_upgrade
         ),
         shielded_instance_config=gcp.container.ClusterClusterAutoscalingAutoProvisioningDefaultsShieldedInstanceConfigArgs(
-            enable_secure_boot=True, enable_integrity_monitoring=True
+            enable_secure_boot=plan.secure_boot, enable_integrity_monitoring=True
         ),
-        upgrade_settings=gcp.container.ClusterClusterAutoscalingAutoProvisioningDefaultsUpgradeSettingsArgs(
-            strategy="SURGE",
-            max_surge=0,  # a surge node counts against the limits and may find no accelerator
-            max_unavailable=1,
-        ),
+        upgrade_settings=_upgrades(plan.upgrade or _DRAINED_FIRST),
+    )
+
+
+def _upgrades(plan: UpgradePlan) -> gcp.container.ClusterClusterAutoscalingAutoProvisioningDefaultsUpgradeSettingsArgs:
+    return gcp.container.ClusterClusterAutoscalingAutoProvisioningDefaultsUpgradeSettingsArgs(
+        strategy=plan.strategy, max_surge=plan.max_surge, max_unavailable=plan.max_unavailable
     )

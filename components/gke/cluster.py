@@ -7,9 +7,10 @@ from collections.abc import Sequence
 import pulumi
 import pulumi_gcp as gcp
 
-from components.gke import auto_provisioning
+from components.gke import addons, auto_provisioning, control_plane, maintenance
 from components.gke.kubeconfig import kubeconfig
-from components.plan.gke import ClusterPlan, ControlPlanePlan, MaintenanceExclusion, MaintenancePlan
+from components.gke.node_system import switch
+from components.plan.gke import ClusterPlan, NodeAutoConfigPlan
 
 _REPORTED_ORDER = (
     *("SYSTEM_COMPONENTS", "APISERVER", "SCHEDULER", "CONTROLLER_MANAGER", "STORAGE", "HPA", "POD", "DAEMONSET"),
@@ -41,7 +42,7 @@ class Cluster(pulumi.ComponentResource):
         super().__init__("berth:gke:Cluster", name, None, opts)
         arguments = _common(plan, network, subnetwork)
         if plan.mode == "autopilot":
-            _autopilot(arguments, node_service_account)
+            _autopilot(arguments, plan, node_service_account)
         else:
             _standard(arguments, plan, node_service_account)
         self.resource = gcp.container.Cluster(
@@ -50,7 +51,7 @@ class Cluster(pulumi.ComponentResource):
         self.cluster_name: pulumi.Output[str] = self.resource.name
         self.location: pulumi.Output[str] = self.resource.location
         self.endpoint: pulumi.Output[str] = self.resource.endpoint
-        self.kubeconfig: pulumi.Output[str] = self._kubeconfig()
+        self.kubeconfig: pulumi.Output[str] = self._kubeconfig(dns=plan.control_plane.dns_endpoint is True)
         self.register_outputs({"clusterName": self.cluster_name, "endpoint": self.endpoint})
 
     def _options(
@@ -67,11 +68,26 @@ class Cluster(pulumi.ComponentResource):
             depends_on=[*depends_on],
         )
 
-    def _kubeconfig(self) -> pulumi.Output[str]:
+    def _kubeconfig(self, dns: bool) -> pulumi.Output[str]:
         # Without a public endpoint GKE's `endpoint` is the private one, so this serves both.
         authority = self.resource.master_auth.apply(lambda auth: auth.cluster_ca_certificate)
+        if dns:  # behind a certificate that every system trusts
+            return pulumi.Output.all(name=self.cluster_name, endpoint=self._dns_endpoint()).apply(
+                lambda known: kubeconfig(**known)
+            )
         return pulumi.Output.all(name=self.cluster_name, endpoint=self.endpoint, ca_certificate=authority).apply(
             lambda known: kubeconfig(**known)
+        )
+
+    def _dns_endpoint(self) -> pulumi.Output[str]:
+        """The DNS name of the control plane, which GKE fills into a block of ours.
+
+        A first preview may give the block back as it was sent, without the name: `endpoint`, which is unknown then,
+        keeps this unknown as well.
+        """
+        dns = self.resource.control_plane_endpoints_config.apply(lambda config: config.dns_endpoint_config)
+        return pulumi.Output.all(dns.apply(lambda known: known and known.endpoint), self.endpoint).apply(
+            lambda known: str(known[0])
         )
 
 
@@ -90,15 +106,22 @@ def _common(plan: ClusterPlan, network: pulumi.Input[str], subnetwork: pulumi.In
             cluster_secondary_range_name=plan.network.pod_range_name,
             services_secondary_range_name=plan.network.service_range_name,
         ),
-        private_cluster_config=_private(plan.control_plane),
-        master_authorized_networks_config=_authorized(plan.control_plane),
-        maintenance_policy=None if plan.maintenance is None else _maintenance(plan.maintenance),
+        private_cluster_config=control_plane.private(plan.control_plane),
+        master_authorized_networks_config=control_plane.authorized(plan.control_plane),
+        control_plane_endpoints_config=control_plane.endpoints(plan.control_plane),
+        maintenance_policy=maintenance.policy(plan.maintenance),
         monitoring_config=_monitoring(plan),
         logging_config=gcp.container.ClusterLoggingConfigArgs(enable_components=list(plan.logging_components)),
         gateway_api_config=gcp.container.ClusterGatewayApiConfigArgs(
             channel="CHANNEL_STANDARD" if plan.gateway_api else "CHANNEL_DISABLED"
         ),
         security_posture_config=gcp.container.ClusterSecurityPostureConfigArgs(mode="BASIC"),
+        fleet=None if plan.fleet_project is None else gcp.container.ClusterFleetArgs(project=plan.fleet_project),
+        enable_multi_networking=plan.multi_networking or None,
+        confidential_nodes=_confidential(plan),
+        cost_management_config=_cost_management(plan),
+        node_pool_auto_config=None if plan.auto_config is None else _auto_config(plan.auto_config),
+        enable_k8s_beta_apis=_beta_apis(plan),
         deletion_protection=plan.deletion_protection,
         resource_labels=dict(sorted(plan.labels.items())),
     )
@@ -110,6 +133,7 @@ def _standard(arguments: gcp.container.ClusterArgs, plan: ClusterPlan, account: 
     arguments.remove_default_node_pool = True
     # Else the first pool would run as the project's default account, which many projects have switched off.
     arguments.node_config = gcp.container.ClusterNodeConfigArgs(
+        machine_type=plan.first_machine_type,
         service_account=account,
         oauth_scopes=[auto_provisioning.SCOPE],
         shielded_instance_config=gcp.container.ClusterNodeConfigShieldedInstanceConfigArgs(
@@ -120,39 +144,17 @@ def _standard(arguments: gcp.container.ClusterArgs, plan: ClusterPlan, account: 
     arguments.workload_identity_config = gcp.container.ClusterWorkloadIdentityConfigArgs(
         workload_pool=plan.workload_pool
     )
-    arguments.addons_config = _addons(plan)
+    arguments.enable_shielded_nodes = None if plan.shielded_nodes else False
+    arguments.addons_config = addons.standard(plan)
     arguments.node_pool_defaults = _node_defaults(plan)
-    if plan.auto_provisioning is not None:
-        arguments.cluster_autoscaling = auto_provisioning.standard(plan.auto_provisioning, account)
+    arguments.cluster_autoscaling = auto_provisioning.standard(plan, account)
 
 
-def _autopilot(arguments: gcp.container.ClusterArgs, account: pulumi.Input[str]) -> None:
-    """Autopilot brings its own data plane, workload identity, drivers and image streaming: none of them may be said."""
+def _autopilot(arguments: gcp.container.ClusterArgs, plan: ClusterPlan, account: pulumi.Input[str]) -> None:
+    """Autopilot brings its own data plane, workload identity, shielded nodes and image streaming: none may be said."""
     arguments.enable_autopilot = True
-    arguments.cluster_autoscaling = auto_provisioning.autopilot(account)
-
-
-def _private(plan: ControlPlanePlan) -> gcp.container.ClusterPrivateClusterConfigArgs | None:
-    if plan.public_endpoint and not plan.private_nodes:
-        return None
-    return gcp.container.ClusterPrivateClusterConfigArgs(
-        enable_private_nodes=plan.private_nodes,
-        enable_private_endpoint=not plan.public_endpoint,
-        master_ipv4_cidr_block=plan.ip_range,
-    )
-
-
-def _authorized(plan: ControlPlanePlan) -> gcp.container.ClusterMasterAuthorizedNetworksConfigArgs | None:
-    """None leaves the endpoint open; a block without networks closes it to all but nodes."""
-    if plan.authorized_networks is None:
-        return None
-    blocks = [
-        gcp.container.ClusterMasterAuthorizedNetworksConfigCidrBlockArgs(cidr_block=n.cidr, display_name=n.name)
-        for n in sorted(plan.authorized_networks, key=lambda n: (n.cidr, n.name))
-    ]
-    return gcp.container.ClusterMasterAuthorizedNetworksConfigArgs(
-        cidr_blocks=blocks, gcp_public_cidrs_access_enabled=plan.google_ranges
-    )
+    arguments.addons_config = addons.autopilot(plan)
+    arguments.cluster_autoscaling = auto_provisioning.autopilot(plan, account)
 
 
 def _monitoring(plan: ClusterPlan) -> gcp.container.ClusterMonitoringConfigArgs:
@@ -162,49 +164,42 @@ def _monitoring(plan: ClusterPlan) -> gcp.container.ClusterMonitoringConfigArgs:
     )
 
 
-def _addons(plan: ClusterPlan) -> gcp.container.ClusterAddonsConfigArgs:
-    """Drivers that are not named are switched off, except the one for persistent disks, which GKE turns on itself."""
-    return gcp.container.ClusterAddonsConfigArgs(
-        gcs_fuse_csi_driver_config=gcp.container.ClusterAddonsConfigGcsFuseCsiDriverConfigArgs(
-            enabled="gcs-fuse" in plan.storage_drivers
-        ),
-        gcp_filestore_csi_driver_config=gcp.container.ClusterAddonsConfigGcpFilestoreCsiDriverConfigArgs(
-            enabled="filestore" in plan.storage_drivers
-        ),
-        parallelstore_csi_driver_config=gcp.container.ClusterAddonsConfigParallelstoreCsiDriverConfigArgs(
-            enabled="parallelstore" in plan.storage_drivers
-        ),
-    )
+def _confidential(plan: ClusterPlan) -> gcp.container.ClusterConfidentialNodesArgs | None:
+    if plan.confidential_nodes is None:
+        return None
+    return gcp.container.ClusterConfidentialNodesArgs(enabled=True, confidential_instance_type=plan.confidential_nodes)
+
+
+def _cost_management(plan: ClusterPlan) -> gcp.container.ClusterCostManagementConfigArgs | None:
+    if plan.cost_management is None:
+        return None
+    return gcp.container.ClusterCostManagementConfigArgs(enabled=plan.cost_management)
+
+
+def _beta_apis(plan: ClusterPlan) -> gcp.container.ClusterEnableK8sBetaApisArgs | None:
+    return gcp.container.ClusterEnableK8sBetaApisArgs(enabled_apis=sorted(plan.beta_apis)) if plan.beta_apis else None
+
+
+def _auto_config(plan: NodeAutoConfigPlan) -> gcp.container.ClusterNodePoolAutoConfigArgs:
+    """Of nodes that GKE makes by itself; what is said of our own pools is said in each."""
+    arguments = gcp.container.ClusterNodePoolAutoConfigArgs()
+    if plan.network_tags:
+        arguments.network_tags = gcp.container.ClusterNodePoolAutoConfigNetworkTagsArgs(tags=sorted(plan.network_tags))
+    if plan.resource_manager_tags:
+        arguments.resource_manager_tags = dict(sorted(plan.resource_manager_tags.items()))
+    if plan.insecure_kubelet_port is not None:
+        arguments.node_kubelet_config = gcp.container.ClusterNodePoolAutoConfigNodeKubeletConfigArgs(
+            insecure_kubelet_readonly_port_enabled=switch(plan.insecure_kubelet_port)
+        )
+    if plan.cgroup_mode is not None:
+        arguments.linux_node_config = gcp.container.ClusterNodePoolAutoConfigLinuxNodeConfigArgs(
+            cgroup_mode=plan.cgroup_mode
+        )
+    return arguments
 
 
 def _node_defaults(plan: ClusterPlan) -> gcp.container.ClusterNodePoolDefaultsArgs:
     streaming = gcp.container.ClusterNodePoolDefaultsNodeConfigDefaultsGcfsConfigArgs(enabled=plan.image_streaming)
     return gcp.container.ClusterNodePoolDefaultsArgs(
         node_config_defaults=gcp.container.ClusterNodePoolDefaultsNodeConfigDefaultsArgs(gcfs_config=streaming)
-    )
-
-
-def _maintenance(plan: MaintenancePlan) -> gcp.container.ClusterMaintenancePolicyArgs:
-    return gcp.container.ClusterMaintenancePolicyArgs(
-        recurring_window=_window(plan),
-        maintenance_exclusions=[_exclusion(e) for e in sorted(plan.exclusions, key=lambda e: e.name)],
-    )
-
-
-def _window(plan: MaintenancePlan) -> gcp.container.ClusterMaintenancePolicyRecurringWindowArgs | None:
-    if plan.start is None or plan.end is None or plan.recurrence is None:
-        return None
-    return gcp.container.ClusterMaintenancePolicyRecurringWindowArgs(
-        start_time=plan.start, end_time=plan.end, recurrence=plan.recurrence
-    )
-
-
-def _exclusion(plan: MaintenanceExclusion) -> gcp.container.ClusterMaintenancePolicyMaintenanceExclusionArgs:
-    return gcp.container.ClusterMaintenancePolicyMaintenanceExclusionArgs(
-        exclusion_name=plan.name,
-        start_time=plan.start,
-        end_time=plan.end,
-        exclusion_options=gcp.container.ClusterMaintenancePolicyMaintenanceExclusionExclusionOptionsArgs(
-            scope=plan.scope
-        ),
     )

@@ -8,19 +8,19 @@ PLUGIN = "gke-gcloud-auth-plugin"
 """Google's exec plugin: it mints a short-lived token on the caller's machine, so that none is ever stored."""
 
 
-def kubeconfig(*, name: str, endpoint: str, ca_certificate: str) -> str:
+def kubeconfig(*, name: str, endpoint: str, ca_certificate: str | None = None) -> str:
     """A kubeconfig as JSON text (which is YAML), the same for the same cluster, with no credentials in it.
 
-    `endpoint` is a host or address without scheme, `ca_certificate` the cluster's in base64, as GKE gives it.
+    `endpoint` is a host or address without scheme, `ca_certificate` the cluster's in base64, as GKE gives it; None
+    trusts who the system trusts, as the DNS endpoint wants it.
     """
+    server = {"server": f"https://{endpoint}"}
+    authority = {} if ca_certificate is None else {"certificate-authority-data": ca_certificate}
     config = {
         "apiVersion": "v1",
         "kind": "Config",
         "clusters": [
-            {
-                "name": name,
-                "cluster": {"server": f"https://{endpoint}", "certificate-authority-data": ca_certificate},
-            }
+            {"name": name, "cluster": server | authority},
         ],
         "contexts": [{"name": name, "context": {"cluster": name, "user": name}}],
         "current-context": name,

@@ -8,27 +8,28 @@ from typing import Final
 import pulumi
 import pulumi_gcp as gcp
 
-from components.gke.auto_provisioning import SCOPE
-from components.plan.gke import GpuPlan, NodePoolPlan
+from components.gke.node_config import node_config
+from components.plan.gke import NodePoolPlan
+from components.plan.node_settings import PlacementPlan, UpgradePlan
 from components.plan.nodes import Bounds
-
-_EFFECTS: Final = {"NoSchedule": "NO_SCHEDULE", "PreferNoSchedule": "PREFER_NO_SCHEDULE", "NoExecute": "NO_EXECUTE"}
-"""Taint effects: Kubernetes' spelling to the Google API's, which is the only one that the provider takes."""
 
 _DEFAULT_ZONES: Final = 3
 """The zones that GKE picks for a regional cluster that names none."""
 
-_ONE_PIECE: Final = ["placementPolicy", "nodeConfig.machineType", "nodeLocations"]
+_ONE_PIECE: Final = ("placementPolicy", "nodeConfig.machineType", "nodeLocations")
 """What a slice cannot change in place. The provider has no update for a topology: it would show the change for ever and
 try to resize the slice, which GKE refuses."""
+
+_SSDS: Final = ("nodeConfig.ephemeralStorageLocalSsdConfig", "nodeConfig.localNvmeSsdBlockConfig")
+"""GKE reports the SSDs of machines that always bring some; the provider would replace the pool to be rid of them."""
 
 
 class NodePool(pulumi.ComponentResource):
     """A node pool that is exactly what its plan says.
 
-    Owns the pool. Does not own its reservation, which outlives it, nor the number of its nodes once it is autoscaled.
-    `reservation` is the live name of a reservation that this program makes too: the pool is then made after it and
-    deleted before it.
+    Owns the pool. Does not own its reservation, which outlives it, its placement policy, its networks, nor the number
+    of its nodes once it is autoscaled. `reservation`, `placement_policy` and `interfaces` (network and subnetwork, in
+    the plan's order) are the live names of what this program makes too: the pool is made after it, and deleted before.
     """
 
     def __init__(
@@ -41,6 +42,8 @@ class NodePool(pulumi.ComponentResource):
         service_account: pulumi.Input[str],
         gcp_provider: gcp.Provider,
         reservation: pulumi.Input[str] | None = None,
+        placement_policy: pulumi.Input[str] | None = None,
+        interfaces: Sequence[tuple[pulumi.Input[str], pulumi.Input[str]]] = (),
         depends_on: Sequence[pulumi.Resource] = (),
         opts: pulumi.ResourceOptions | None = None,
     ) -> None:
@@ -52,11 +55,14 @@ class NodePool(pulumi.ComponentResource):
             location=location,
             node_locations=sorted(plan.zones) or None,
             node_count=plan.nodes_per_zone,
-            initial_node_count=None if plan.total_nodes is None else _at_first(plan.total_nodes, len(plan.zones)),
-            autoscaling=None if plan.total_nodes is None else _autoscaling(plan, plan.total_nodes),
-            placement_policy=_placement(plan),
-            node_config=_node(plan, service_account, reservation),
-            management=gcp.container.NodePoolManagementArgs(auto_repair=True, auto_upgrade=True),
+            initial_node_count=_at_first(plan),
+            autoscaling=_autoscaling(plan),
+            placement_policy=_placement(plan, placement_policy),
+            node_config=node_config(plan, service_account, reservation),
+            network_config=_network(plan, interfaces),
+            max_pods_per_node=plan.max_pods_per_node,
+            queued_provisioning=_queued(plan),
+            management=_management(plan),
             upgrade_settings=_upgrades(plan),
             opts=self._options(plan, gcp_provider, depends_on),
         )
@@ -66,105 +72,141 @@ class NodePool(pulumi.ComponentResource):
     def _options(
         self, plan: NodePoolPlan, provider: gcp.Provider, depends_on: Sequence[pulumi.Resource]
     ) -> pulumi.ResourceOptions:
-        # GKE rewrites the initial count when a pool is resized, and the provider would replace the pool to mend that.
-        autoscaled = plan.total_nodes is not None
         return pulumi.ResourceOptions(
             parent=self,
             provider=provider,
             protect=plan.protect,
             # The name is fixed, and there is no second set of accelerators to build the new pool from.
             delete_before_replace=True,
-            replace_on_changes=None if plan.slice_topology is None else [*_ONE_PIECE],
-            ignore_changes=["initialNodeCount", "nodeCount"] if autoscaled else ["initialNodeCount"],
+            replace_on_changes=_replaced_on(plan) or None,
+            ignore_changes=_ignored(plan),
             custom_timeouts=pulumi.CustomTimeouts(create="30m", update="20m"),
             depends_on=[*depends_on],
         )
 
 
-def _at_first(total: Bounds, zones: int) -> int:
+# --- options ----------------------------------------------------------------------------------------------------------
+
+
+def _replaced_on(plan: NodePoolPlan) -> list[str]:
+    """What the provider shows as an update and then leaves undone, so that it would be shown for ever."""
+    fields = _ONE_PIECE if plan.slice_topology is not None else _ONE_PIECE[:1] if plan.placement is not None else ()
+    return [*fields, *(["nodeConfig.gpudirectStrategy"] if plan.gpudirect_strategy is not None else [])]
+
+
+def _ignored(plan: NodePoolPlan) -> list[str]:
+    """What GKE decides. It rewrites the initial count when a pool is resized, and the provider would replace it."""
+    autoscaled = plan.total_nodes is not None or plan.zone_nodes is not None
+    counts = ["initialNodeCount", "nodeCount"] if autoscaled else ["initialNodeCount"]
+    return [*counts, *(_SSDS if plan.attached_ssds and plan.local_ssd is None else ())]
+
+
+# --- size -------------------------------------------------------------------------------------------------------------
+
+
+def _at_first(plan: NodePoolPlan) -> int | None:
     """Nodes for each zone at creation: enough for the minimum, unless as many in every zone would pass the maximum."""
-    zones = zones or _DEFAULT_ZONES
+    if plan.zone_nodes is not None:
+        return plan.zone_nodes.min
+    if plan.total_nodes is None:
+        return None
+    total, zones = plan.total_nodes, len(plan.zones) or _DEFAULT_ZONES
     enough = -(-total.min // zones)
     return enough if enough * zones <= total.max else total.max // zones
 
 
-def _autoscaling(plan: NodePoolPlan, total: Bounds) -> gcp.container.NodePoolAutoscalingArgs:
-    if plan.slice_topology is not None:
-        # All or nothing. A slice has one zone, so limits for each zone say the same; those for the whole pool do not
-        # reach every kind of TPU pool through this provider.
+def _autoscaling(plan: NodePoolPlan) -> gcp.container.NodePoolAutoscalingArgs | None:
+    # A slice is all or nothing. It has one zone, so limits for each zone say the same; those for the whole pool do not
+    # reach every kind of TPU pool through this provider.
+    per_zone = plan.zone_nodes or (plan.total_nodes if plan.slice_topology is not None else None)
+    if per_zone is not None:
         return gcp.container.NodePoolAutoscalingArgs(
-            min_node_count=total.min, max_node_count=total.max, location_policy=plan.location_policy
+            min_node_count=per_zone.min, max_node_count=per_zone.max, location_policy=plan.location_policy
         )
+    return None if plan.total_nodes is None else _over_all_zones(plan.total_nodes, plan.location_policy)
+
+
+def _over_all_zones(total: Bounds, location_policy: str | None) -> gcp.container.NodePoolAutoscalingArgs:
     return gcp.container.NodePoolAutoscalingArgs(
-        total_min_node_count=total.min, total_max_node_count=total.max, location_policy=plan.location_policy
+        total_min_node_count=total.min, total_max_node_count=total.max, location_policy=location_policy
     )
 
 
-def _placement(plan: NodePoolPlan) -> gcp.container.NodePoolPlacementPolicyArgs | None:
-    if plan.slice_topology is None:
+# --- how nodes are had, placed and kept -------------------------------------------------------------------------------
+
+
+def _queued(plan: NodePoolPlan) -> gcp.container.NodePoolQueuedProvisioningArgs | None:
+    return gcp.container.NodePoolQueuedProvisioningArgs(enabled=True) if plan.queued else None
+
+
+def _placement(
+    plan: NodePoolPlan, policy: pulumi.Input[str] | None
+) -> gcp.container.NodePoolPlacementPolicyArgs | None:
+    placement = plan.placement
+    if placement is None and plan.slice_topology is not None:
+        placement = PlacementPlan(tpu_topology=plan.slice_topology)
+    if placement is None:
         return None
-    return gcp.container.NodePoolPlacementPolicyArgs(type="COMPACT", tpu_topology=plan.slice_topology)
+    return gcp.container.NodePoolPlacementPolicyArgs(
+        type=placement.type,
+        policy_name=placement.policy if policy is None else policy,
+        tpu_topology=placement.tpu_topology,
+    )
 
 
-def _upgrades(plan: NodePoolPlan) -> gcp.container.NodePoolUpgradeSettingsArgs:
+def _management(plan: NodePoolPlan) -> gcp.container.NodePoolManagementArgs:
+    """A repair would take a node out of a job that has all its nodes for a time, so GKE wants none there."""
+    return gcp.container.NodePoolManagementArgs(
+        auto_repair=plan.auto_repair and not plan.short_lived, auto_upgrade=plan.auto_upgrade
+    )
+
+
+def _upgrades(plan: NodePoolPlan) -> gcp.container.NodePoolUpgradeSettingsArgs | None:
+    """Nothing for nodes that live for a time: GKE has a strategy for them that the provider has no word for."""
+    if plan.short_lived and plan.upgrade is None:
+        return None
+    upgrade = plan.upgrade or _one_at_a_time(plan)
+    return gcp.container.NodePoolUpgradeSettingsArgs(
+        strategy=upgrade.strategy, max_surge=upgrade.max_surge, max_unavailable=upgrade.max_unavailable
+    )
+
+
+def _one_at_a_time(plan: NodePoolPlan) -> UpgradePlan:
     """One node at a time. It is drained first where no machine can be had beside it, else replaced before it goes.
 
     No machine can be had beside a slice, whose hosts are wired together (GKE makes all of it anew whatever is said
     here), nor beside a pool that fills its reservation: a surge node would wait for one without end.
     """
     in_place = plan.slice_topology is not None or plan.reservation is not None
-    return gcp.container.NodePoolUpgradeSettingsArgs(
-        strategy="SURGE", max_surge=0 if in_place else 1, max_unavailable=1 if in_place else 0
+    return UpgradePlan(max_surge=0 if in_place else 1, max_unavailable=1 if in_place else 0)
+
+
+# --- network ----------------------------------------------------------------------------------------------------------
+
+
+def _network(
+    plan: NodePoolPlan, live: Sequence[tuple[pulumi.Input[str], pulumi.Input[str]]]
+) -> gcp.container.NodePoolNetworkConfigArgs | None:
+    network = plan.network
+    if network is None:
+        return None
+    named = live or [(each.network, each.subnetwork) for each in network.interfaces]
+    return gcp.container.NodePoolNetworkConfigArgs(
+        enable_private_nodes=network.private_nodes,
+        accelerator_network_profile=network.accelerator_profile,
+        additional_node_network_configs=_interfaces(named) or None,
+        network_performance_config=None if network.egress_tier is None else _egress(network.egress_tier),
     )
 
 
-def _node(
-    plan: NodePoolPlan, service_account: pulumi.Input[str], reservation: pulumi.Input[str] | None
-) -> gcp.container.NodePoolNodeConfigArgs:
-    return gcp.container.NodePoolNodeConfigArgs(
-        machine_type=plan.machine_type,
-        spot=plan.spot,
-        reservation_affinity=_affinity(plan, reservation),
-        guest_accelerators=None if plan.gpu is None else [_gpu(plan.gpu)],
-        labels=dict(sorted(plan.labels.items())),
-        taints=_taints(plan),
-        disk_type=plan.disk_type,
-        disk_size_gb=plan.disk_size_gb,
-        service_account=service_account,
-        oauth_scopes=[SCOPE],
-        gvnic=gcp.container.NodePoolNodeConfigGvnicArgs(enabled=True),
-        gcfs_config=gcp.container.NodePoolNodeConfigGcfsConfigArgs(enabled=plan.image_streaming),
-        workload_metadata_config=gcp.container.NodePoolNodeConfigWorkloadMetadataConfigArgs(mode="GKE_METADATA"),
-        shielded_instance_config=gcp.container.NodePoolNodeConfigShieldedInstanceConfigArgs(
-            enable_secure_boot=plan.secure_boot, enable_integrity_monitoring=True
-        ),
-    )
-
-
-def _affinity(
-    plan: NodePoolPlan, reservation: pulumi.Input[str] | None
-) -> gcp.container.NodePoolNodeConfigReservationAffinityArgs:
-    """By name, or none at all: left out, Google would use up any open reservation that happens to match."""
-    if plan.reservation is None:
-        return gcp.container.NodePoolNodeConfigReservationAffinityArgs(consume_reservation_type="NO_RESERVATION")
-    return gcp.container.NodePoolNodeConfigReservationAffinityArgs(
-        consume_reservation_type="SPECIFIC_RESERVATION",
-        key="compute.googleapis.com/reservation-name",
-        values=[plan.reservation if reservation is None else reservation],
-    )
-
-
-def _gpu(plan: GpuPlan) -> gcp.container.NodePoolNodeConfigGuestAcceleratorArgs:
-    driver = gcp.container.NodePoolNodeConfigGuestAcceleratorGpuDriverInstallationConfigArgs(
-        gpu_driver_version=plan.driver_version
-    )
-    return gcp.container.NodePoolNodeConfigGuestAcceleratorArgs(
-        type=plan.type, count=plan.count, gpu_driver_installation_config=driver
-    )
-
-
-def _taints(plan: NodePoolPlan) -> list[gcp.container.NodePoolNodeConfigTaintArgs]:
+def _interfaces(
+    named: Sequence[tuple[pulumi.Input[str], pulumi.Input[str]]],
+) -> list[gcp.container.NodePoolNetworkConfigAdditionalNodeNetworkConfigArgs]:
     return [
-        gcp.container.NodePoolNodeConfigTaintArgs(key=taint.key, value=taint.value, effect=_EFFECTS[taint.effect])
-        for taint in sorted(plan.taints, key=lambda taint: (taint.key, taint.value, taint.effect))
+        gcp.container.NodePoolNetworkConfigAdditionalNodeNetworkConfigArgs(network=network, subnetwork=subnetwork)
+        for network, subnetwork in named
     ]
+
+
+def _egress(tier: str) -> gcp.container.NodePoolNetworkConfigNetworkPerformanceConfigArgs:
+    return gcp.container.NodePoolNetworkConfigNetworkPerformanceConfigArgs(total_egress_bandwidth_tier=tier)

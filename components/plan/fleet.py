@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from components.plan.capacity import WorkloadPolicyPlan
 from components.plan.checks import AdmissionCheckPlan, ProvisioningConfigPlan
 from components.plan.configuration import ConfigurationPlan
 from components.plan.gke import ClusterPlan, NodePoolPlan, ReservationPlan
@@ -60,3 +61,4 @@ class FleetPlan:
     provisioning_configs: tuple[ProvisioningConfigPlan, ...] = ()
     admission_checks: tuple[AdmissionCheckPlan, ...] = ()
     kueue: ConfigurationPlan | None = None
+    workload_policies: tuple[WorkloadPolicyPlan, ...] = ()

@@ -5,16 +5,30 @@ it is read at the first question, not at import. A new accelerator is a new row 
 """
 
 from stacks.accelerators.attached import NotAttachable, attached
-from stacks.accelerators.rows import Attachable, Generation, Labels, Limits, Machine, SliceShape, Taints
+from stacks.accelerators.rows import (
+    Attachable,
+    Generation,
+    GpuDirect,
+    Labels,
+    Limits,
+    Machine,
+    Offer,
+    Provisioning,
+    SliceShape,
+    Taints,
+    Way,
+)
 from stacks.accelerators.slices import divisible_shape, slice_shape, topologies
 from stacks.accelerators.table import (
     attachable,
     generations,
+    gpudirect,
     labels,
     limits,
     machines,
     mig_partitions,
     noun,
+    provisioning,
     resource,
     taints,
 )
@@ -22,21 +36,27 @@ from stacks.accelerators.table import (
 __all__ = [
     "Attachable",
     "Generation",
+    "GpuDirect",
     "Labels",
     "Limits",
     "Machine",
     "NotAttachable",
+    "Offer",
+    "Provisioning",
     "SliceShape",
     "Taints",
+    "Way",
     "attachable",
     "attached",
     "divisible_shape",
     "generations",
+    "gpudirect",
     "labels",
     "limits",
     "machines",
     "mig_partitions",
     "noun",
+    "provisioning",
     "resource",
     "slice_shape",
     "taints",

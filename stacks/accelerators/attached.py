@@ -35,6 +35,7 @@ def attached(machine_type: str, accelerator: str, count: int) -> Machine:
         vcpu=vcpu,
         memory_gb=memory_gb,
         ssd_options=table.ssd_options,
+        provisioning=table.provisioning,
     )
 
 

@@ -8,6 +8,55 @@ from typing import Literal
 
 from components.plan.nodes import Taint
 
+Offer = Literal["offered", "doubtful", "refused"]
+"""A source shows it · no source shows it, though none refuses it · GKE refuses it."""
+
+Way = Literal["on-demand", "spot", "reservation-any", "reservation-specific", "flex-start", "queued"]
+"""How GKE gets machines; a reservation is taken by its name (specific) or as any that fits."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Provisioning:
+    """How a kind of machine can be had: one row of GKE's provisioning matrix. What a row does not name is refused.
+
+    `compact` are the ways that go with compact placement. `doubts` says why cells are doubtful. `reservations` is how
+    Google reserves such machines: zonal (by machine type), dense (the same, in blocks and sub-blocks), or aggregate
+    (by the chip; cannot be made with `compute.Reservation`). `confidence` is that of `source`, for the certain cells.
+    """
+
+    name: str = "none"
+    on_demand: Offer = "refused"
+    spot: Offer = "refused"
+    reservation_any: Offer = "refused"
+    reservation_specific: Offer = "refused"
+    flex_start: Offer = "refused"
+    queued: Offer = "refused"
+    compact: tuple[str, ...] = ()
+    reservations: Literal["zonal", "dense", "aggregate"] = "zonal"
+    doubts: str = ""
+    source: str = ""
+    confidence: Literal["source", "documentation", "example", "recalled"] = "source"
+
+    def offer(self, way: Way) -> Offer:
+        """Whether the machines can be had this way."""
+        offers: dict[Way, Offer] = {
+            "on-demand": self.on_demand,
+            "spot": self.spot,
+            "reservation-any": self.reservation_any,
+            "reservation-specific": self.reservation_specific,
+            "flex-start": self.flex_start,
+            "queued": self.queued,
+        }
+        return offers[way]
+
+    @property
+    def ways(self) -> tuple[Way, ...]:
+        """The ways that a source shows."""
+        return tuple(way for way in _WAYS if self.offer(way) == "offered")
+
+
+_WAYS: tuple[Way, ...] = ("on-demand", "spot", "reservation-any", "reservation-specific", "flex-start", "queued")
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Machine:
@@ -16,18 +65,20 @@ class Machine:
     `accelerator` is the node-label value, `resource` what a container asks for, `noun` what people say after a count
     ("v5e chips", "L4"). `accelerators` are chips or GPUs; of a fractional GPU machine, fractions (the noun says so).
     `status`: legacy is usable but old; unsupported is refused by Berth, `note` says why (0 vCPU or GB means unknown).
-    `explicit_only`: GKE creates it only where it is named. `dws`: queued provisioning and flex-start exist for it.
+    `explicit_only`: GKE creates it only where it is named. `provisioning` is how it can be had.
 
     TPU: `generation` is a key of `generations()`, None for GPUs and for what is unsupported. `multi_host_placement` is
     how hosts become one slice (compact_tpu_topology, workload_policy_high_throughput), None where they cannot.
+    `flex_start_zones` are the zones that flex-start was listed for in mid-2026, empty where no list is known.
 
     GPU: `additional_networks` counts the VPC networks that `gpudirect` (none, tcpx, tcpxo, rdma) wants besides the
     cluster's. `ssd_automatic` local SSDs come by themselves; `ssd_options` are the counts one may choose.
-    `compact_max_nodes` is the most nodes under compact placement (0: there is none), `flex_start_compact` whether
-    flex-start goes with it.
+    `compact_max_nodes` is the most nodes under compact placement (0: there is none). With a `domain_topology`, nodes
+    form one NVLink domain of `domain_nodes`, placed by a workload policy. A resource is 1/`fraction` of a GPU.
+    `confidential` are the kinds of confidential VM it can be.
 
     `boot_disk_types` are those allowed, empty for any. `accelerator_network_profile` is the value GKE accepts ("auto",
-    which excludes additional networks), None where it accepts none.
+    which excludes additional networks), None where it accepts none; `dranet` is whether Google documents it there.
     """
 
     name: str
@@ -48,8 +99,13 @@ class Machine:
     ssd_automatic: int = 0
     ssd_options: tuple[int, ...] = ()
     compact_max_nodes: int = 0
-    flex_start_compact: bool = False
-    dws: bool = True
+    domain_topology: str | None = None
+    domain_nodes: int = 0
+    fraction: int = 1
+    confidential: tuple[str, ...] = ()
+    dranet: bool = False
+    provisioning: Provisioning = Provisioning()
+    flex_start_zones: tuple[str, ...] = ()
     arch: str = "amd64"
     explicit_only: bool = False
     status: Literal["current", "legacy", "unsupported"] = "current"
@@ -61,6 +117,16 @@ class Machine:
     def multi_host(self) -> bool:
         """Whether several of these hosts can form one slice."""
         return self.multi_host_placement is not None
+
+    @property
+    def dws(self) -> bool:
+        """Whether the Dynamic Workload Scheduler may give it: flex-start or queued provisioning is not refused."""
+        return "refused" not in (self.provisioning.flex_start, self.provisioning.queued)
+
+    @property
+    def flex_start_compact(self) -> bool:
+        """Whether flex-start goes with compact placement."""
+        return "flex-start" in self.provisioning.compact
 
     @property
     def default_boot_disk(self) -> str:
@@ -125,6 +191,11 @@ class Labels:
     flex_start: str
     queued: str
     reservation_name: str
+    reservation_project: str
+    reservation_blocks: str
+    reservation_subblocks: str
+    gpudirect: str
+    dra_driver: str
     provisioning_request: str
 
 
@@ -141,8 +212,10 @@ class Taints:
 class Limits:
     """What GKE and the provider accept beside machines; bounds are inclusive.
 
-    Run times, of queued provisioning and flex-start, in seconds. `sharing_strategies` and `driver_versions` are the
-    provider's words. Shared clients are per GPU, or per MIG partition: allocatable is GPUs x partitions x clients.
+    Run times, of queued provisioning and flex-start, in seconds. `max_request_nodes` is per request and zone,
+    `max_resize_requests` the default quota of requests under way in a project and region. `sharing_strategies` and
+    `driver_versions` are the provider's words. Shared clients are per GPU, or per MIG partition: allocatable is
+    GPUs x partitions x clients.
     """
 
     queued_provisioning_class: str
@@ -152,6 +225,23 @@ class Limits:
     min_shared_clients: int
     max_shared_clients: int
     driver_versions: tuple[str, ...]
+    max_request_nodes: int
+    max_resize_requests: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GpuDirect:
+    """What one kind of GPUDirect wants beside the `additional_networks` of a machine.
+
+    With `rdma`, one of them is a gVNIC network and the rest are subnetworks of one VPC with the zonal RDMA profile;
+    else each lies in a VPC of its own. `mtu` in bytes, None where no source says one. `strategy` is the provider's
+    managed switch, `installer` what brings NCCL's plugin into the cluster.
+    """
+
+    rdma: bool
+    installer: str
+    mtu: int | None = None
+    strategy: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -159,9 +249,10 @@ class Attachable:
     """What may be attached to n1 machines.
 
     `gpus` maps an accelerator to GPUs per node to the most vCPUs of the machine; `hosts` maps a machine type to its
-    vCPUs and GB; `ssd_options` are the local SSD counts one may choose.
+    vCPUs and GB; `ssd_options` are the local SSD counts one may choose, `provisioning` how such nodes can be had.
     """
 
     gpus: Mapping[str, Mapping[int, int]]
     hosts: Mapping[str, tuple[int, float]]
     ssd_options: tuple[int, ...]
+    provisioning: Provisioning

@@ -12,7 +12,7 @@ from typing import Any, cast
 import yaml
 
 from components.plan.nodes import Taint
-from stacks.accelerators.rows import Attachable, Generation, Labels, Limits, Machine, Taints
+from stacks.accelerators.rows import Attachable, Generation, GpuDirect, Labels, Limits, Machine, Provisioning, Taints
 
 _Row = dict[str, Any]
 
@@ -38,7 +38,26 @@ def attachable() -> Attachable:
     series: dict[str, _Row] = table["hosts"]
     sizes = ((name, vcpu, row["gb_per_vcpu"]) for name, row in series.items() for vcpu in row["vcpus"])
     hosts = {f"{name}-{vcpu}": (vcpu, round(vcpu * gb, 2)) for name, vcpu, gb in sizes}
-    return Attachable(gpus=table["gpus"], hosts=MappingProxyType(hosts), ssd_options=table["ssd_options"])
+    return Attachable(
+        gpus=table["gpus"],
+        hosts=MappingProxyType(hosts),
+        ssd_options=table["ssd_options"],
+        provisioning=provisioning()[table["provisioning"]],
+    )
+
+
+@cache
+def provisioning() -> Mapping[str, Provisioning]:
+    """The rows of GKE's provisioning matrix, by name."""
+    rows: dict[str, _Row] = _table()["provisioning"]
+    return MappingProxyType({name: Provisioning(name=name, **_tuples(row)) for name, row in rows.items()})
+
+
+@cache
+def gpudirect() -> Mapping[str, GpuDirect]:
+    """What each kind of GPUDirect wants (tcpx, tcpxo, rdma); a machine without one says none."""
+    rows: dict[str, _Row] = _table()["gpudirect"]
+    return MappingProxyType({name: GpuDirect(**row) for name, row in rows.items()})
 
 
 @cache
@@ -88,6 +107,8 @@ def _family(family: _Row) -> Iterator[Machine]:
 def _machine(name: str, row: _Row) -> Machine:
     fields: _Row = {"noun": noun(row["accelerator"]), "resource": resource(row["kind"]), **_tuples(row)}
     fields["memory_gb"] = float(row["memory_gb"])
+    if "provisioning" in row:
+        fields["provisioning"] = provisioning()[row["provisioning"]]
     return Machine(name=name, **fields)
 
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from components.plan.fleet import FleetPlan
-from stacks.planner import cluster, flavors, pools, priorities, queues, reservations, teams
+from stacks.planner import checks, cluster, flavors, node_pools, pools, priorities, queues, reservations, teams
 from stacks.planner.allowances import allowances
 from stacks.planner.ceilings import accelerator_quotas
 from stacks.planner.draft import Draft
@@ -60,6 +60,7 @@ def _plan(draft: Draft) -> FleetPlan:
     for queue in asked:
         for flavor, quota in accelerator_quotas(queue, resource_of):
             promised[flavor] += quota.nominal
+    admission_checks, provisioning_configs = checks.checks(draft, kinds)
     flavor_of = {p.name: f.name for f in kinds.values() for p in f.pools}
     return FleetPlan(
         stack=draft.stack,
@@ -69,7 +70,7 @@ def _plan(draft: Draft) -> FleetPlan:
         cluster=cluster.cluster_plan(draft),
         system_pool=cluster.system_pool(draft),
         reservations=reservations.reservations(draft, held, pools.demand(known)),
-        pools=pools.pool_plans(draft, known, flavor_of),
+        pools=node_pools.pool_plans(draft, known, flavor_of),
         charts=priorities.charts(draft, len(asked)),
         flavors=tuple(flavors.flavor_plan(draft, f, promised[n]) for n, f in kinds.items()),
         priorities=priorities.priorities(draft),
@@ -77,4 +78,7 @@ def _plan(draft: Draft) -> FleetPlan:
         cluster_queues=asked,
         teams=teams.teams(draft, asked, resource_of),
         labels=cluster.labels(draft),
+        admission_checks=admission_checks,
+        provisioning_configs=provisioning_configs,
+        workload_policies=node_pools.workload_policies(draft, known),
     )

@@ -15,8 +15,11 @@ from components.plan.kueue import FlavorPlan
 from components.plan.nodes import Bounds, Taint, Toleration
 from stacks import accelerators
 from stacks.planner.draft import Draft
-from stacks.planner.pools import Pool, capacity_taints
+from stacks.planner.pools import Pool
 from stacks.problems import Path, quoted
+from stacks.rules.gpu import gpu_labels
+from stacks.rules.settings import capacity_labels
+from stacks.rules.settings import capacity_taints as added_taints
 
 INSTANCE_TYPE = "node.kubernetes.io/instance-type"
 
@@ -106,9 +109,9 @@ def _agree(draft: Draft, name: str, group: list[Pool]) -> bool:
 
 def _flavor(name: str, group: list[Pool]) -> Flavor:
     first = group[0]
-    labels = _hardware_labels(first) | _capacity_labels(first)
+    labels = _hardware_labels(first) | capacity_labels(first.asked)
     shared = [kv for kv in sorted(first.spec.labels.items()) if all(kv in p.spec.labels.items() for p in group)]
-    machines = [p.hardware.machine for p in group]
+    machines = [(p.hardware.machine, p.hardware.per_node) for p in group]
     counts = [p.hardware.accelerators for p in group]
     return Flavor(
         name=name,
@@ -117,25 +120,19 @@ def _flavor(name: str, group: list[Pool]) -> Flavor:
         tolerations=_tolerations(group),
         capacity=Bounds(min=sum(c.min for c in counts), max=sum(c.max for c in counts)),
         unit=max(p.hardware.unit for p in group),
-        cpu_each=max(Fraction(m.vcpu * 1000, m.accelerators) for m in machines),
-        memory_each=max(Fraction(m.memory_gb) * 2**30 / m.accelerators for m in machines),
+        cpu_each=max(Fraction(m.vcpu * 1000, each) for m, each in machines),
+        memory_each=max(Fraction(m.memory_gb) * 2**30 / each for m, each in machines),
     )
 
 
 def _hardware_labels(pool: Pool) -> dict[str, str]:
     machine, shape = pool.hardware.machine, pool.hardware.shape
     if shape is None:
-        return {accelerators.labels().gpu_accelerator: machine.accelerator}
+        return gpu_labels(pool.asked)
     return {
         accelerators.labels().tpu_accelerator: machine.accelerator,
         accelerators.labels().tpu_topology: shape.topology,
     }
-
-
-def _capacity_labels(pool: Pool) -> dict[str, str]:
-    if pool.spec.capacity.kind == "spot":
-        return {accelerators.labels().spot: "true"}
-    return {accelerators.labels().reservation_name: pool.reservation} if pool.reservation else {}
 
 
 def _tolerations(group: list[Pool]) -> tuple[Toleration, ...]:
@@ -151,7 +148,8 @@ def node_taints(pool: Pool) -> tuple[Taint, ...]:
     spot = pool.made_by_gke and pool.spec.capacity.kind == "spot"
     arm = pool.hardware.machine.arch == "arm64"
     return (
-        *(pool.taints or capacity_taints("on-demand")),
+        *pool.taints,
+        *added_taints(pool.asked),
         *((Taint(key=accelerators.labels().spot, value="true", effect="NoSchedule"),) if spot else ()),
         *((Taint(key="kubernetes.io/arch", value="arm64", effect="NoSchedule"),) if arm else ()),
     )
@@ -187,7 +185,7 @@ def _may_land(a: Flavor, b: Flavor) -> bool:
 
 
 def _node_labels(pool: Pool) -> dict[str, str]:
-    labels = _hardware_labels(pool) | _capacity_labels(pool) | pool.spec.labels
+    labels = _hardware_labels(pool) | capacity_labels(pool.asked) | pool.spec.labels
     return {**labels, INSTANCE_TYPE: pool.spec.machine_type}
 
 

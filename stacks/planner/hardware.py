@@ -29,11 +29,13 @@ class Hardware:
     shape: SliceShape | None
     slices: Bounds | None
     nodes: Bounds
+    per_node: int
+    """Chips or GPUs that one node offers: of shared or partitioned GPUs, as many as jobs can ask for."""
 
     @property
     def accelerators(self) -> Bounds:
         """Chips or GPUs of the whole pool."""
-        each = self.machine.accelerators
+        each = self.per_node
         return Bounds(min=self.nodes.min * each, max=self.nodes.max * each)
 
     @property
@@ -137,7 +139,8 @@ def _tpu(draft: Draft, path: Path, machine: Machine, spec: PoolSpec) -> Hardware
         message = f"'{spec.slices.max}' slices are as many node pools; the most is {MOST_SLICES}"
         raise _Refused(("bad-size", "slices", message))
     slices = _bounds(spec.slices)
-    return Hardware(machine, shape, slices, Bounds(min=slices.min * shape.hosts, max=slices.max * shape.hosts))
+    nodes = Bounds(min=slices.min * shape.hosts, max=slices.max * shape.hosts)
+    return Hardware(machine, shape, slices, nodes, machine.accelerators)
 
 
 def _tpu_faults(machine: Machine, spec: PoolSpec) -> Iterator[_Fault]:
@@ -177,7 +180,13 @@ def _gpu(machine: Machine, spec: PoolSpec) -> Hardware:
     faults = list(_gpu_faults(machine, spec))
     if spec.nodes is None or faults:
         raise _Refused(*faults)
-    return Hardware(machine, None, None, _bounds(spec.nodes))
+    return Hardware(machine, None, None, _bounds(spec.nodes), _offered(machine, spec))
+
+
+def _offered(machine: Machine, spec: PoolSpec) -> int:
+    """GPUs × partitions × clients; what is unknown counts as one, for the rules to report."""
+    partitions = accelerators.mig_partitions(machine.accelerator).get(spec.gpu_partition or "", 1)
+    return machine.accelerators * partitions * (spec.gpu_sharing.max_shared_clients if spec.gpu_sharing else 1)
 
 
 def _gpu_faults(machine: Machine, spec: PoolSpec) -> Iterator[_Fault]:

@@ -5,15 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from components.names import NODE_POOL, shorten
-from components.plan.fleet import PoolPlan
-from components.plan.gke import GpuPlan, NodePoolPlan
-from components.plan.nodes import Bounds, Taint
-from stacks.planner.allowances import protected
+from components.plan.nodes import Taint
+from stacks.planner.demands import asked_of, obeys
 from stacks.planner.draft import Draft
 from stacks.planner.hardware import Hardware, hardware
 from stacks.planner.reservations import reservation_fits, reservation_name
 from stacks.problems import Path, shown
+from stacks.rules.asked import Asked
 from stacks.spec.pools import PoolSpec
 
 CAPACITY_TAINT = "berth.dev/capacity"
@@ -23,8 +21,6 @@ AUTOPILOT = "autopilot"
 
 _TAKEN = ("kubernetes.io", "k8s.io", "google.com", "gke.io", "nvidia.com", "berth.dev")
 """Domains whose labels and taints say what a node is: flavors go by them, so they must be true."""
-
-_NOT_YET = "which Berth does not make yet; write a topology of one host"
 
 SYSTEM = "system"
 """Key and name of the node pool that controllers run on."""
@@ -40,6 +36,7 @@ class Pool:
     zones: tuple[str, ...]
     made_by_gke: bool
     reservation: str | None
+    asked: Asked
 
     @property
     def taints(self) -> tuple[Taint, ...]:
@@ -49,8 +46,8 @@ class Pool:
 
 
 def capacity_taints(kind: str) -> tuple[Taint, ...]:
-    """The taint that marks nodes of a special capacity; on-demand nodes are open to all."""
-    return () if kind == "on-demand" else (Taint(key=CAPACITY_TAINT, value=kind, effect="NoSchedule"),)
+    """The taint that marks nodes of a special capacity; on-demand ones are open to all, queued ones GKE marks."""
+    return () if kind in ("on-demand", "queued") else (Taint(key=CAPACITY_TAINT, value=kind, effect="NoSchedule"),)
 
 
 def pools(draft: Draft) -> dict[str, Pool]:
@@ -80,8 +77,12 @@ def _pool(draft: Draft, name: str, spec: PoolSpec) -> Pool | None:
     zones = _zones(draft, spec)
     if not _places_fit(draft, name, spec, machines, zones, by_gke):
         return None
+    asked = asked_of(draft, spec, machines.machine, machines.shape, machines.nodes, zones)
+    told = draft.lost("cluster", "mode") or draft.lost("cluster", "zones")
+    if not told and not obeys(draft, name, asked):
+        return None
     key = spec.capacity.reservation
-    return Pool(name, spec, machines, zones, by_gke, reservation_name(draft, key) if key else None)
+    return Pool(name, spec, machines, zones, by_gke, reservation_name(draft, key) if key else None, asked)
 
 
 # --- labels and taints ------------------------------------------------------------------------------------------------
@@ -139,10 +140,7 @@ def _places_fit(
 def _own_places_fit(draft: Draft, path: Path, name: str, machines: Hardware, zones: tuple[str, ...]) -> None:
     fixed = machines.nodes.min == machines.nodes.max > 0
     several = machines.shape is not None and machines.shape.multi_host
-    if several and machines.machine.multi_host_placement != "compact_tpu_topology":
-        message = f"'{machines.machine.name}' needs a workload policy for a slice of several hosts, {_NOT_YET}"
-        draft.drop("pools", name, "unsupported", (*path, "topology"), message)
-    elif several and len(zones) != 1:
+    if several and len(zones) != 1:
         named = f"{len(zones)} zones are named" if zones else "none is named"
         message = f"a slice stands in exactly one zone, and {named}; write zone: {draft.spec.region}-…"
         draft.drop("pools", name, "bad-zone", (*path, "zone"), message)
@@ -159,91 +157,3 @@ def _own_places_fit(draft: Draft, path: Path, name: str, machines: Hardware, zon
             f"GKE counts per zone: write a multiple of {len(zones)}, or name one zone"
         )
         draft.drop("pools", name, "bad-size", (*path, key), message)
-
-
-# --- node pools -------------------------------------------------------------------------------------------------------
-
-
-def pool_plans(draft: Draft, known: dict[str, Pool], flavor_of: dict[str, str]) -> tuple[PoolPlan, ...]:
-    """Every pool that has a flavor. No two node pools may be one to the program (by key) or to GKE (by name)."""
-    plans = tuple(_pool_plan(draft, p, flavor_of[n]) for n, p in known.items() if n in flavor_of)
-    taken = {("key", SYSTEM): "the system pool", ("name", SYSTEM): "the system pool"}
-    for plan in plans:
-        claims = {(kind, text) for n in plan.node_pools for kind, text in (("key", n.key), ("name", n.name))}
-        if first := next((taken[claim] for claim in sorted(claims) if claim in taken), None):
-            message = f"a node pool of '{plan.name}' would have the name of one of {first}; name the pool otherwise"
-            draft.problems.fault("duplicate-name", ("pools", plan.name), message)
-        taken.update(dict.fromkeys(claims, f"pool '{plan.name}'"))
-    return plans
-
-
-def _pool_plan(draft: Draft, pool: Pool, flavor: str) -> PoolPlan:
-    """The pool as people read it, with the node pools it becomes."""
-    machines = pool.hardware
-    return PoolPlan(
-        name=pool.name,
-        machine_type=pool.spec.machine_type,
-        topology=machines.shape.topology if machines.shape else None,
-        slices=machines.slices,
-        hosts_per_slice=machines.shape.hosts if machines.shape else None,
-        nodes=machines.nodes,
-        accelerators=machines.accelerators,
-        accelerator=machines.machine.accelerator,
-        resource=machines.machine.resource,
-        capacity=pool.spec.capacity.kind,
-        reservation=pool.reservation,
-        made_by="gke" if pool.made_by_gke else "berth",
-        zones=pool.zones,
-        flavor=flavor,
-        node_pools=() if pool.made_by_gke else _node_pools(draft, pool),
-    )
-
-
-def _node_pools(draft: Draft, pool: Pool) -> tuple[NodePoolPlan, ...]:
-    shape, slices = pool.hardware.shape, pool.hardware.slices
-    if shape is None or slices is None or not shape.multi_host:
-        return (_node_pool(draft, pool, pool.name, pool.name, pool.hardware.nodes),)
-    return tuple(
-        _node_pool(
-            draft,
-            pool,
-            f"{pool.name}-{number}",
-            f"{pool.name}-{shape.topology}-{number}",
-            Bounds(min=shape.hosts if number <= slices.min else 0, max=shape.hosts),
-        )
-        for number in range(1, slices.max + 1)
-    )
-
-
-def _node_pool(draft: Draft, pool: Pool, key: str, name: str, nodes: Bounds) -> NodePoolPlan:
-    machine, shape = pool.hardware.machine, pool.hardware.shape
-    fixed = nodes.min == nodes.max
-    return NodePoolPlan(
-        key=key,
-        name=shorten(name, NODE_POOL),
-        machine_type=pool.spec.machine_type,
-        zones=pool.zones,
-        nodes_per_zone=nodes.max // max(1, len(pool.zones)) if fixed else None,
-        total_nodes=None if fixed else nodes,
-        location_policy=None if fixed else "ANY",
-        slice_topology=shape.topology if shape and shape.multi_host else None,
-        gpu=_gpu(pool),
-        spot=pool.spec.capacity.kind == "spot",
-        reservation=pool.reservation,
-        labels=dict(sorted(pool.spec.labels.items())),
-        taints=pool.taints,
-        disk_type=machine.default_boot_disk,
-        disk_size_gb=pool.spec.disk_size_gb,
-        secure_boot=True,
-        image_streaming=draft.spec.cluster.image_streaming,
-        protect=protected(draft, pool.name),
-    )
-
-
-def _gpu(pool: Pool) -> GpuPlan | None:
-    machine = pool.hardware.machine
-    if machine.kind != "gpu":
-        return None
-    return GpuPlan(
-        type=machine.accelerator, count=machine.accelerators, driver_version=pool.spec.driver_version.upper()
-    )

@@ -11,8 +11,10 @@ from components.plan.kueue import (
     FlavorQuotasPlan,
     LocalQueuePlan,
     PreemptionPlan,
+    QueueCheckPlan,
 )
 from stacks.planner.amounts import CPU, MEMORY, Limits, accelerators, quotas
+from stacks.planner.checks import check_of
 from stacks.planner.draft import Draft
 from stacks.planner.flavors import Flavor
 from stacks.planner.pools import Pool
@@ -112,7 +114,19 @@ def _cluster_queue(
             )
             for team in wish.teams
         ),
+        admission_checks=_checks(chosen),
+        stop_policy=spec.stop_policy,
+        fair_share_weight=spec.fair_share_weight,
     )
+
+
+def _checks(chosen: list[Choice]) -> tuple[QueueCheckPlan, ...]:
+    """Each check of a queued flavor, on the flavors that it is the check of."""
+    flavors: dict[str, list[str]] = {}
+    for choice in chosen:
+        if name := check_of(choice.flavor):
+            flavors.setdefault(name, []).append(choice.flavor.name)
+    return tuple(QueueCheckPlan(name=name, on_flavors=tuple(flavors[name])) for name in sorted(flavors))
 
 
 # --- quotas -----------------------------------------------------------------------------------------------------------

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 from components.names import is_compute_name
 from components.plan.gke import ReservationPlan
+from stacks import accelerators
 from stacks.accelerators import Machine
 from stacks.planner.allowances import protected
 from stacks.planner.draft import Draft
@@ -23,6 +24,15 @@ def reserved_machines(draft: Draft) -> dict[str, Machine]:
 def reservation_name(draft: Draft, key: str) -> str:
     """The name that Google knows a reservation by."""
     return draft.spec.reservations[key].name or f"{draft.stack}-{key}"
+
+
+def is_existing(draft: Draft, key: str) -> bool:
+    """Whether somebody else made a reservation; those of TPUs cannot be made through Compute Engine (facts 4.5)."""
+    spec = draft.spec.reservations[key]
+    if spec.existing is not None:
+        return spec.existing
+    machine = accelerators.machines().get(spec.machine_type)
+    return machine is not None and machine.kind == "tpu"
 
 
 def reservation_fits(draft: Draft, pool: str, spec: PoolSpec) -> bool:
@@ -53,10 +63,11 @@ def reservations(
 ) -> tuple[ReservationPlan, ...]:
     """The reservations that the fleet owns; `demand` is reservation → pool → machines that it asks for."""
     _named(draft)
+    _forms(draft)
     for name in machines:
         draft.check_zone(("reservations", name, "zone"), draft.spec.reservations[name].zone)
         _used_up(draft, name, demand.get(name, {}))
-    return tuple(_plan(draft, name, machine) for name, machine in machines.items())
+    return tuple(_plan(draft, name, machine) for name, machine in machines.items() if not is_existing(draft, name))
 
 
 def _plan(draft: Draft, key: str, machine: Machine) -> ReservationPlan:
@@ -71,6 +82,18 @@ def _plan(draft: Draft, key: str, machine: Machine) -> ReservationPlan:
         gpu_count=machine.accelerators if gpus else 0,
         protect=protected(draft, f"reservations.{key}"),
     )
+
+
+def _forms(draft: Draft) -> None:
+    """What says where in somebody else's reservation to look has no meaning in one that is still to be made."""
+    for key, spec in sorted(draft.spec.reservations.items()):
+        for field, written in (("project", spec.project), ("block", spec.block), ("subBlock", spec.sub_block)):
+            if written and not is_existing(draft, key):
+                message = f"'{shown(written)}': the fleet makes this one itself; write existing: true, or leave it out"
+                draft.problems.fault("reservation-form", ("reservations", key, field), message)
+        if is_existing(draft, key) and not spec.name:
+            message = "is missing; write the name by which Google knows the existing reservation"
+            draft.problems.fault("missing-key", ("reservations", key, "name"), message)
 
 
 def _used_up(draft: Draft, name: str, users: Mapping[str, int]) -> None:

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Annotated, Any, Literal, cast
+from typing import Annotated, Literal
 
-from pydantic import AfterValidator, Field, PlainValidator
+from pydantic import AfterValidator, Field
 
-from stacks.problems import near_miss, shown
 from stacks.spec.amounts import MOST, Count
 from stacks.spec.base import (
     DnsName,
     JsonSchema,
     MachineType,
     Model,
+    ProjectId,
     Section,
     Sequence,
     Text,
@@ -21,6 +20,7 @@ from stacks.spec.base import (
     Zones,
     fault,
 )
+from stacks.spec.capacity import ON_DEMAND, CapacityField
 
 LabelKey = Annotated[
     str,
@@ -54,30 +54,6 @@ ReservationName = Annotated[
 Topology = Annotated[str, Text(r"[1-9][0-9]{0,3}(x[1-9][0-9]{0,3}){1,2}", "a slice topology such as 2x4 or 4x4x8")]
 
 
-@dataclass(frozen=True, slots=True)
-class Capacity:
-    """How a pool gets its machines: `kind` is on-demand, spot or reservation (named by `reservation`)."""
-
-    kind: str
-    reservation: str | None = None
-
-
-ON_DEMAND = Capacity("on-demand")
-_WAYS = "write on-demand, spot or {reservation: <name>}"
-
-
-def _capacity(value: Any) -> Capacity:
-    if isinstance(value, str) and value in ("on-demand", "spot"):
-        return Capacity(value)
-    if isinstance(value, dict):
-        named = cast("dict[str, Any]", value)
-        if list(named) == ["reservation"] and isinstance(named["reservation"], str):
-            return Capacity("reservation", named["reservation"])
-    hint = near_miss(value, ("on-demand", "spot")) if isinstance(value, str) else ""
-    found = "is empty" if value is None else f"'{shown(cast('object', value))}' is no way to get capacity"
-    raise fault("bad-capacity", f"{found}; {_WAYS}{hint}")
-
-
 def _reason(value: str) -> str:
     if not value.strip():
         raise fault("missing-key", "is empty; write why, for those who read it next")
@@ -88,25 +64,6 @@ Reason = Annotated[str, AfterValidator(_reason), JsonSchema({"type": "string", "
 """Why something is accepted that Berth would otherwise refuse."""
 
 
-CapacityField = Annotated[
-    Capacity,
-    PlainValidator(_capacity),
-    JsonSchema(
-        {
-            "anyOf": [
-                {"enum": ["on-demand", "spot"]},
-                {
-                    "type": "object",
-                    "properties": {"reservation": {"type": "string"}},
-                    "required": ["reservation"],
-                    "additionalProperties": False,
-                },
-            ]
-        }
-    ),
-]
-
-
 class AcceleratorSpec(Model):
     """GPUs attached to a machine that has none of its own (N1)."""
 
@@ -115,13 +72,35 @@ class AcceleratorSpec(Model):
 
 
 class ReservationSpec(Model):
-    """A zonal reservation that the fleet owns; `count` is in machines."""
+    """A zonal reservation; `count` is in machines.
+
+    The fleet owns it, unless it is `existing`: then it is somebody else's (of another `project`, where it is shared),
+    and is only taken from, whole or by `block` and `subBlock`. Those of TPUs are existing ones unless said otherwise.
+    """
 
     machine_type: MachineType
     accelerator: AcceleratorSpec | None = None
     zone: Zone
     count: int = Field(ge=1, le=MOST)
     name: ReservationName | None = None
+    existing: bool | None = None
+    project: ProjectId | None = None
+    block: ReservationName | None = None
+    sub_block: ReservationName | None = None
+
+
+class GpuSharingSpec(Model):
+    """One GPU, or each partition of it, for several containers."""
+
+    strategy: Literal["time-sharing", "mps"] = "time-sharing"
+    max_shared_clients: int = Field(ge=1, le=1000)
+
+
+class LocalSsdSpec(Model):
+    """Local SSDs of a node: behind its ephemeral storage, or as raw block devices."""
+
+    ephemeral: int = Field(default=0, ge=0, le=64)
+    block: int = Field(default=0, ge=0, le=64)
 
 
 class TaintSpec(Model):
@@ -152,6 +131,10 @@ class PoolSpec(Model):
     labels: Section[LabelKey, LabelValue] = Field(default_factory=dict)
     taints: Sequence[TaintSpec] = ()
     driver_version: Literal["default", "latest"] = "default"
+    compact_placement: bool = False
+    gpu_sharing: GpuSharingSpec | None = None
+    gpu_partition: str | None = None
+    local_ssd: LocalSsdSpec | None = None
     disk_size_gb: int = Field(default=100, ge=10, le=65536)
 
 

@@ -92,6 +92,8 @@ class QueueSpec(Model):
     priority: str | None = None
     per_accelerator: PerAcceleratorSpec | None = None
     namespaces: Literal["all"] | None = None
+    stop_policy: Literal["None", "Hold", "HoldAndDrain"] | None = None
+    fair_share_weight: float | None = Field(default=None, ge=0, le=1_000_000)
 
 
 class SharedQueueSpec(QueueSpec):

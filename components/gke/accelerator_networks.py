@@ -1,0 +1,84 @@
+"""VPCs for GPUDirect, beside the fleet's own."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pulumi
+import pulumi_gcp as gcp
+
+from components.names import COMPUTE, shorten
+from components.plan.accelerator_networks import AcceleratorNetworksPlan, AcceleratorSubnetPlan, AcceleratorVpcPlan
+
+
+class AcceleratorNetworks(pulumi.ComponentResource):
+    """The VPCs and subnets that the nodes of one kind of pool have further interfaces in.
+
+    Owns VPCs, subnets and the firewall rules that let the nodes talk to each other. Does not own the objects by which
+    pods ask for an interface, which stand in the cluster. `interfaces` are names of network and subnet, in the plan's
+    order; `devices` the same by the name of the Network object. Taken from here, they make a pool wait for the subnets,
+    and the subnets outlive it.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        plan: AcceleratorNetworksPlan,
+        *,
+        gcp_provider: gcp.Provider,
+        depends_on: Sequence[pulumi.Resource] = (),
+        opts: pulumi.ResourceOptions | None = None,
+    ) -> None:
+        super().__init__("berth:gke:AcceleratorNetworks", name, None, opts)
+        self.devices: dict[str, tuple[pulumi.Output[str], pulumi.Output[str]]] = {}
+        for vpc in plan.vpcs:
+            network = self._vpc(f"{name}-{vpc.key}", vpc, gcp_provider, depends_on)
+            for subnet in vpc.subnets:
+                made = self._subnet(f"{name}-{subnet.device}", subnet, plan.region, network, gcp_provider)
+                self.devices[subnet.device] = (network.name, made.name)
+        self.interfaces = list(self.devices.values())
+        self.register_outputs({"subnetworks": [subnetwork for _, subnetwork in self.interfaces]})
+
+    def _vpc(
+        self, name: str, plan: AcceleratorVpcPlan, provider: gcp.Provider, depends_on: Sequence[pulumi.Resource]
+    ) -> gcp.compute.Network:
+        vpc = gcp.compute.Network(
+            f"{name}-vpc",
+            name=plan.name,
+            auto_create_subnetworks=False,
+            routing_mode="REGIONAL",
+            mtu=plan.mtu,
+            network_profile=plan.profile,
+            opts=pulumi.ResourceOptions(parent=self, provider=provider, depends_on=[*depends_on]),
+        )
+        if plan.allowed_ranges:
+            self._let_in(name, plan, vpc, provider)
+        return vpc
+
+    def _let_in(self, name: str, plan: AcceleratorVpcPlan, vpc: gcp.compute.Network, provider: gcp.Provider) -> None:
+        gcp.compute.Firewall(
+            f"{name}-internal",
+            name=shorten(f"{plan.name}-internal", COMPUTE),
+            network=vpc.id,
+            direction="INGRESS",
+            source_ranges=sorted(plan.allowed_ranges),
+            allows=[gcp.compute.FirewallAllowArgs(protocol=protocol) for protocol in ("icmp", "tcp", "udp")],
+            opts=pulumi.ResourceOptions(parent=self, provider=provider),
+        )
+
+    def _subnet(
+        self,
+        name: str,
+        plan: AcceleratorSubnetPlan,
+        region: str,
+        vpc: gcp.compute.Network,
+        provider: gcp.Provider,
+    ) -> gcp.compute.Subnetwork:
+        return gcp.compute.Subnetwork(
+            f"{name}-subnet",
+            name=plan.name,
+            region=region,
+            network=vpc.id,
+            ip_cidr_range=plan.ip_range,
+            opts=pulumi.ResourceOptions(parent=self, provider=provider),
+        )

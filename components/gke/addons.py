@@ -1,0 +1,46 @@
+"""Storage drivers of a cluster as arguments of the provider."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Container
+from typing import TypeVar
+
+import pulumi_gcp as gcp
+
+from components.plan.gke import ClusterPlan
+
+_Block = TypeVar("_Block")
+
+DRIVERS = ("gcs-fuse", "filestore", "parallelstore", "lustre")
+"""Storage drivers that are switched here."""
+
+_BROUGHT_BY_AUTOPILOT = ("gcs-fuse", "filestore")
+
+
+def standard(plan: ClusterPlan) -> gcp.container.ClusterAddonsConfigArgs:
+    """Drivers that are not named are switched off: a block that merely goes away would leave its driver on.
+
+    Except the plan's silent ones, and the one for persistent disks, which GKE turns on itself.
+    """
+    return _drivers(plan, [d for d in DRIVERS if d in plan.storage_drivers or d not in plan.silent_drivers])
+
+
+def autopilot(plan: ClusterPlan) -> gcp.container.ClusterAddonsConfigArgs | None:
+    """Only what is asked for and is not there already; None where that is nothing."""
+    asked = [d for d in DRIVERS if d in plan.storage_drivers and d not in _BROUGHT_BY_AUTOPILOT]
+    return _drivers(plan, asked) if asked else None
+
+
+def _drivers(plan: ClusterPlan, said: Container[str]) -> gcp.container.ClusterAddonsConfigArgs:
+    def block(arguments: Callable[..., _Block], driver: str) -> _Block | None:
+        return arguments(enabled=driver in plan.storage_drivers) if driver in said else None
+
+    args = gcp.container
+    return args.ClusterAddonsConfigArgs(
+        gcs_fuse_csi_driver_config=block(args.ClusterAddonsConfigGcsFuseCsiDriverConfigArgs, "gcs-fuse"),
+        gcp_filestore_csi_driver_config=block(args.ClusterAddonsConfigGcpFilestoreCsiDriverConfigArgs, "filestore"),
+        parallelstore_csi_driver_config=block(
+            args.ClusterAddonsConfigParallelstoreCsiDriverConfigArgs, "parallelstore"
+        ),
+        lustre_csi_driver_config=block(args.ClusterAddonsConfigLustreCsiDriverConfigArgs, "lustre"),
+    )

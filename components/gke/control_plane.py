@@ -1,0 +1,51 @@
+"""How a control plane is reached, as arguments of the provider: addresses, who may use them, its DNS name."""
+
+from __future__ import annotations
+
+import pulumi_gcp as gcp
+
+from components.plan.gke import ControlPlanePlan
+
+
+def private(plan: ControlPlanePlan) -> gcp.container.ClusterPrivateClusterConfigArgs | None:
+    """Private nodes and the private address; None where neither is wanted."""
+    if plan.public_endpoint and not plan.private_nodes:
+        return None
+    return gcp.container.ClusterPrivateClusterConfigArgs(
+        enable_private_nodes=plan.private_nodes,
+        enable_private_endpoint=not plan.public_endpoint,
+        master_ipv4_cidr_block=plan.ip_range,
+    )
+
+
+def authorized(plan: ControlPlanePlan) -> gcp.container.ClusterMasterAuthorizedNetworksConfigArgs | None:
+    """None leaves the endpoint open; a block without networks closes it to all but nodes.
+
+    None also where there is no address that networks could reach: the provider does not send the block then, and would
+    show it as a change for ever.
+    """
+    if plan.authorized_networks is None or not plan.ip_endpoint:
+        return None
+    blocks = [
+        gcp.container.ClusterMasterAuthorizedNetworksConfigCidrBlockArgs(cidr_block=n.cidr, display_name=n.name)
+        for n in sorted(plan.authorized_networks, key=lambda n: (n.cidr, n.name))
+    ]
+    return gcp.container.ClusterMasterAuthorizedNetworksConfigArgs(
+        cidr_blocks=blocks, gcp_public_cidrs_access_enabled=plan.google_ranges
+    )
+
+
+def endpoints(plan: ControlPlanePlan) -> gcp.container.ClusterControlPlaneEndpointsConfigArgs | None:
+    """The DNS name, open or closed to callers outside Google, and whether there is an address beside it."""
+    if plan.dns_endpoint is None and plan.ip_endpoint:
+        return None
+    arguments = gcp.container.ClusterControlPlaneEndpointsConfigArgs()
+    if plan.dns_endpoint is not None:
+        arguments.dns_endpoint_config = gcp.container.ClusterControlPlaneEndpointsConfigDnsEndpointConfigArgs(
+            allow_external_traffic=plan.dns_endpoint
+        )
+    if not plan.ip_endpoint:
+        arguments.ip_endpoints_config = gcp.container.ClusterControlPlaneEndpointsConfigIpEndpointsConfigArgs(
+            enabled=False
+        )
+    return arguments

@@ -1,0 +1,120 @@
+"""Capacity that is asked for now and begins later."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+import pulumi
+import pulumi_gcp as gcp
+
+from components.plan.capacity import AggregatePlan, FutureReservationPlan
+
+_ACCELERATOR_TYPE: Final = "aggregateReservation.reservedResources[0].accelerator.acceleratorType"
+"""Google gives this back as a full address, and the provider would replace the request over the spelling. Another kind
+of chip is still noticed, by its `vmFamily`."""
+
+
+class FutureReservation(pulumi.ComponentResource):
+    """A request for machines or chips in a time to come, in DWS's calendar mode or for good.
+
+    Owns the request. Does not own what Google delivers, a reservation by the name of the plan's `reservation_name`:
+    pools take that name from here, so that they are made after the request and go before it. Google makes the delivered
+    reservation when it grants the request; a pool that names it earlier is refused. Google gives a request back only
+    before it is granted; after its lock time it is paid for in any case.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        plan: FutureReservationPlan,
+        *,
+        gcp_provider: gcp.Provider,
+        depends_on: Sequence[pulumi.Resource] = (),
+        opts: pulumi.ResourceOptions | None = None,
+    ) -> None:
+        super().__init__("berth:gke:FutureReservation", name, None, opts)
+        request = gcp.compute.FutureReservation(
+            f"{name}-request",
+            name=plan.name,
+            zone=plan.zone,
+            reservation_name=plan.reservation_name,
+            reservation_mode=plan.mode,
+            time_window=gcp.compute.FutureReservationTimeWindowArgs(start_time=plan.start, end_time=plan.end),
+            specific_reservation_required=True,
+            specific_sku_properties=_machines(plan),
+            aggregate_reservation=None if plan.aggregate is None else _aggregate(plan.aggregate),
+            auto_delete_auto_created_reservations=plan.auto_delete,
+            deployment_type=plan.deployment_type,
+            planning_status=plan.planning_status,
+            share_settings=_shared(plan),
+            opts=pulumi.ResourceOptions(
+                parent=self,
+                provider=gcp_provider,
+                protect=plan.protect,
+                delete_before_replace=True,  # the name is fixed, and nobody is granted the machines twice
+                ignore_changes=None if plan.aggregate is None else [_ACCELERATOR_TYPE],
+                depends_on=[*depends_on],
+            ),
+        )
+        # An input, so known in a preview; as an output it makes who takes it wait for the request.
+        self.reservation_name: pulumi.Output[str] = request.reservation_name.apply(lambda known: known or "")
+        self.register_outputs({"reservationName": self.reservation_name})
+
+
+def _machines(plan: FutureReservationPlan) -> gcp.compute.FutureReservationSpecificSkuPropertiesArgs | None:
+    if plan.machine_type is None:
+        return None
+    properties = gcp.compute.FutureReservationSpecificSkuPropertiesInstancePropertiesArgs(
+        machine_type=plan.machine_type,
+        guest_accelerators=_gpus(plan),
+        local_ssds=_ssds(plan),
+        maintenance_interval=plan.maintenance_interval,
+    )
+    return gcp.compute.FutureReservationSpecificSkuPropertiesArgs(
+        total_count=str(plan.count), instance_properties=properties
+    )
+
+
+def _gpus(
+    plan: FutureReservationPlan,
+) -> list[gcp.compute.FutureReservationSpecificSkuPropertiesInstancePropertiesGuestAcceleratorArgs] | None:
+    if plan.gpu_type is None:
+        return None
+    return [
+        gcp.compute.FutureReservationSpecificSkuPropertiesInstancePropertiesGuestAcceleratorArgs(
+            accelerator_type=plan.gpu_type, accelerator_count=plan.gpu_count
+        )
+    ]
+
+
+def _ssds(
+    plan: FutureReservationPlan,
+) -> list[gcp.compute.FutureReservationSpecificSkuPropertiesInstancePropertiesLocalSsdArgs] | None:
+    return [
+        gcp.compute.FutureReservationSpecificSkuPropertiesInstancePropertiesLocalSsdArgs(
+            disk_size_gb=str(disk.size_gb), interface=disk.interface
+        )
+        for disk in plan.local_ssds
+    ] or None
+
+
+def _aggregate(plan: AggregatePlan) -> gcp.compute.FutureReservationAggregateReservationArgs:
+    accelerator = gcp.compute.FutureReservationAggregateReservationReservedResourceAcceleratorArgs(
+        accelerator_type=plan.accelerator_type, accelerator_count=plan.accelerator_count
+    )
+    return gcp.compute.FutureReservationAggregateReservationArgs(
+        reserved_resources=[
+            gcp.compute.FutureReservationAggregateReservationReservedResourceArgs(accelerator=accelerator)
+        ],
+        vm_family=plan.vm_family,
+        workload_type=plan.workload_type,
+    )
+
+
+def _shared(plan: FutureReservationPlan) -> gcp.compute.FutureReservationShareSettingsArgs | None:
+    if not plan.share_with:
+        return None
+    return gcp.compute.FutureReservationShareSettingsArgs(
+        share_type="SPECIFIC_PROJECTS", projects=sorted(plan.share_with)
+    )

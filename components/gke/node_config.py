@@ -1,0 +1,143 @@
+"""The nodes of a pool as arguments of the provider: machine, accelerators, disks, identity, where they come from."""
+
+from __future__ import annotations
+
+from typing import Final
+
+import pulumi
+import pulumi_gcp as gcp
+
+from components.gke import node_system
+from components.gke.auto_provisioning import SCOPE
+from components.plan.gke import GpuPlan, NodePoolPlan
+from components.plan.node_settings import GpuSharingPlan
+
+QUEUED: Final = "cloud.google.com/gke-queued"
+"""GKE taints nodes of queued provisioning with this key, and leaves the label of the same name to us (facts 4.2)."""
+DRA_DRIVER: Final = "cloud.google.com/gke-networking-dra-driver"
+"""Where this label is, GKE runs its driver for network interfaces as resources (DRANET)."""
+
+_EFFECTS: Final = {"NoSchedule": "NO_SCHEDULE", "PreferNoSchedule": "PREFER_NO_SCHEDULE", "NoExecute": "NO_EXECUTE"}
+"""Taint effects: Kubernetes' spelling to the Google API's, which is the only one that the provider takes."""
+
+
+def node_config(
+    plan: NodePoolPlan, service_account: pulumi.Input[str], reservation: pulumi.Input[str] | None
+) -> gcp.container.NodePoolNodeConfigArgs:
+    """The node config of a pool; `reservation` is the live name of a reservation made by the same program."""
+    arguments = gcp.container.NodePoolNodeConfigArgs(
+        machine_type=plan.machine_type,
+        spot=plan.spot,
+        reservation_affinity=_affinity(plan, reservation),
+        guest_accelerators=None if plan.gpu is None else [_gpu(plan.gpu)],
+        labels=_labels(plan),
+        taints=_taints(plan),
+        disk_type=plan.disk_type,
+        disk_size_gb=plan.disk_size_gb,
+        service_account=service_account,
+        oauth_scopes=[SCOPE],
+        gvnic=gcp.container.NodePoolNodeConfigGvnicArgs(enabled=plan.gvnic),
+        gcfs_config=gcp.container.NodePoolNodeConfigGcfsConfigArgs(enabled=plan.image_streaming),
+        workload_metadata_config=gcp.container.NodePoolNodeConfigWorkloadMetadataConfigArgs(mode="GKE_METADATA"),
+        shielded_instance_config=gcp.container.NodePoolNodeConfigShieldedInstanceConfigArgs(
+            enable_secure_boot=plan.secure_boot, enable_integrity_monitoring=True
+        ),
+    )
+    _lifetime(arguments, plan)
+    _hardware(arguments, plan)
+    _local_ssds(arguments, plan)
+    arguments.kubelet_config = node_system.kubelet(plan.kubelet)
+    arguments.linux_node_config = node_system.linux(plan.linux)
+    return arguments
+
+
+def _affinity(
+    plan: NodePoolPlan, reservation: pulumi.Input[str] | None
+) -> gcp.container.NodePoolNodeConfigReservationAffinityArgs:
+    """Said in every case: left out, Google would use up any open reservation that happens to match."""
+    if plan.reservation is None:
+        return gcp.container.NodePoolNodeConfigReservationAffinityArgs(
+            consume_reservation_type=plan.affinity or "NO_RESERVATION"
+        )
+    return gcp.container.NodePoolNodeConfigReservationAffinityArgs(
+        consume_reservation_type=plan.affinity or "SPECIFIC_RESERVATION",
+        key="compute.googleapis.com/reservation-name",
+        values=[plan.reservation if reservation is None else reservation],
+    )
+
+
+def _gpu(plan: GpuPlan) -> gcp.container.NodePoolNodeConfigGuestAcceleratorArgs:
+    driver = gcp.container.NodePoolNodeConfigGuestAcceleratorGpuDriverInstallationConfigArgs(
+        gpu_driver_version=plan.driver_version
+    )
+    return gcp.container.NodePoolNodeConfigGuestAcceleratorArgs(
+        type=plan.type,
+        count=plan.count,
+        gpu_driver_installation_config=driver,
+        gpu_partition_size=plan.partition_size,
+        gpu_sharing_config=None if plan.sharing is None else _sharing(plan.sharing),
+    )
+
+
+def _sharing(plan: GpuSharingPlan) -> gcp.container.NodePoolNodeConfigGuestAcceleratorGpuSharingConfigArgs:
+    return gcp.container.NodePoolNodeConfigGuestAcceleratorGpuSharingConfigArgs(
+        gpu_sharing_strategy=plan.strategy, max_shared_clients_per_gpu=plan.clients
+    )
+
+
+def _labels(plan: NodePoolPlan) -> dict[str, str]:
+    """The plan's labels, and those that GKE wants from us to see that a node is of a certain kind."""
+    labels = dict(plan.labels)
+    if plan.queued:
+        labels[QUEUED] = "true"
+    if plan.network is not None and plan.network.accelerator_profile is not None:
+        labels[DRA_DRIVER] = "true"
+    return dict(sorted(labels.items()))
+
+
+def _taints(plan: NodePoolPlan) -> list[gcp.container.NodePoolNodeConfigTaintArgs]:
+    return [
+        gcp.container.NodePoolNodeConfigTaintArgs(key=taint.key, value=taint.value, effect=_EFFECTS[taint.effect])
+        for taint in sorted(plan.taints, key=lambda taint: (taint.key, taint.value, taint.effect))
+    ]
+
+
+def _lifetime(arguments: gcp.container.NodePoolNodeConfigArgs, plan: NodePoolPlan) -> None:
+    """How long a node lives, and when its host may be serviced."""
+    if plan.flex_start:
+        arguments.flex_start = True
+    if plan.max_run_seconds is not None:
+        arguments.max_run_duration = f"{plan.max_run_seconds}s"  # the API takes seconds alone, never 7d
+    if plan.maintenance_interval is not None:
+        arguments.host_maintenance_policy = gcp.container.NodePoolNodeConfigHostMaintenancePolicyArgs(
+            maintenance_interval=plan.maintenance_interval
+        )
+
+
+def _hardware(arguments: gcp.container.NodePoolNodeConfigArgs, plan: NodePoolPlan) -> None:
+    """What only some machines have. Nothing is said that the plan does not say."""
+    arguments.image_type = plan.image_type
+    arguments.gpudirect_strategy = plan.gpudirect_strategy
+    if plan.fast_socket:
+        arguments.fast_socket = gcp.container.NodePoolNodeConfigFastSocketArgs(enabled=True)
+    if plan.confidential is not None:
+        arguments.confidential_nodes = gcp.container.NodePoolNodeConfigConfidentialNodesArgs(
+            enabled=True, confidential_instance_type=plan.confidential
+        )
+    if plan.architecture_taint is not None:
+        arguments.taint_config = gcp.container.NodePoolNodeConfigTaintConfigArgs(
+            architecture_taint_behavior=plan.architecture_taint
+        )
+
+
+def _local_ssds(arguments: gcp.container.NodePoolNodeConfigArgs, plan: NodePoolPlan) -> None:
+    if plan.local_ssd is None:
+        return
+    if plan.local_ssd.ephemeral:
+        arguments.ephemeral_storage_local_ssd_config = (
+            gcp.container.NodePoolNodeConfigEphemeralStorageLocalSsdConfigArgs(local_ssd_count=plan.local_ssd.ephemeral)
+        )
+    if plan.local_ssd.block:
+        arguments.local_nvme_ssd_block_config = gcp.container.NodePoolNodeConfigLocalNvmeSsdBlockConfigArgs(
+            local_ssd_count=plan.local_ssd.block
+        )

@@ -1,0 +1,48 @@
+"""How accelerators of several nodes are wired to each other."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pulumi
+import pulumi_gcp as gcp
+
+from components.plan.capacity import WorkloadPolicyPlan
+
+
+class WorkloadPolicy(pulumi.ComponentResource):
+    """A Compute Engine resource policy with a workload policy, which node pools name in their placement.
+
+    Owns the policy; does not own the pools, which share it where their topology is the same. They take its name from
+    here, so that they are made after it and deleted before it (Google refuses to delete a policy in use).
+    """
+
+    def __init__(
+        self,
+        name: str,
+        plan: WorkloadPolicyPlan,
+        *,
+        gcp_provider: gcp.Provider,
+        depends_on: Sequence[pulumi.Resource] = (),
+        opts: pulumi.ResourceOptions | None = None,
+    ) -> None:
+        super().__init__("berth:gke:WorkloadPolicy", name, None, opts)
+        policy = gcp.compute.ResourcePolicy(
+            f"{name}-policy",
+            name=plan.name,
+            region=plan.region,
+            workload_policy=gcp.compute.ResourcePolicyWorkloadPolicyArgs(
+                type=plan.type,
+                accelerator_topology=plan.accelerator_topology,
+                accelerator_topology_mode=plan.topology_mode,
+                max_topology_distance=plan.max_topology_distance,
+            ),
+            opts=pulumi.ResourceOptions(
+                parent=self,
+                provider=gcp_provider,
+                delete_before_replace=True,  # the name is fixed
+                depends_on=[*depends_on],
+            ),
+        )
+        self.policy_name: pulumi.Output[str] = policy.name
+        self.register_outputs({"policyName": self.policy_name})

@@ -1,0 +1,41 @@
+"""What makes GPU nodes ready where GKE does not."""
+
+from __future__ import annotations
+
+from typing import Any, Final, cast
+
+import pulumi
+
+from components.gpu.manifests import installers
+from components.kubernetes import KubernetesObject, inside
+from components.plan.installers import InstallersPlan
+
+_NO_WAIT: Final = {"metadata": {"annotations": {"pulumi.com/skipAwait": "true"}}}
+"""A DaemonSet counts as made at once. Its pods start with nodes that come and go with the jobs, and one node that waits
+for its driver would otherwise hold back everything else."""
+
+
+class Installers(pulumi.ComponentResource):
+    """The DaemonSets that install GPU drivers and NCCL plugins, and inject devices.
+
+    Owns the DaemonSets. Does not own what they install: it stays on a node for as long as the node is there, and their
+    going takes nothing away. Standard clusters only: Autopilot brings drivers itself and admits no such pod.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        plan: InstallersPlan,
+        *,
+        provider: pulumi.ProviderResource,
+        cluster: pulumi.Resource | None = None,
+        opts: pulumi.ResourceOptions | None = None,
+    ) -> None:
+        super().__init__("berth:gpu:Installers", name, None, opts)
+        options = inside(self, provider=provider, cluster=cluster)
+        made: list[str] = []
+        for manifest in installers(plan):
+            called = str(cast("dict[str, Any]", manifest["metadata"])["name"])
+            KubernetesObject(f"{name}-{called}", manifest, live=_NO_WAIT, opts=options)
+            made.append(called)
+        self.register_outputs({"daemonSets": made})

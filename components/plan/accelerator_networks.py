@@ -1,0 +1,55 @@
+"""The networks over which accelerators of different nodes talk to each other (GPUDirect)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+MTU_TCP: Final = 8244
+"""The MTU of the VPCs of GPUDirect-TCPX and TCPXO (Cluster Toolkit v1.95, gke-a3-highgpu and gke-a3-megagpu)."""
+MTU_RDMA: Final = 8896
+"""The MTU of a VPC with an RDMA profile (Cluster Toolkit v1.95, gpu-rdma-vpc)."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AcceleratorSubnetPlan:
+    """A subnet for one interface of every node.
+
+    `ip_range` is a CIDR block without host bits, disjoint from every other range of the fleet. `device` names the
+    Network object by which pods ask for the interface; `device_mode` is NetDevice or RDMA.
+    """
+
+    name: str
+    ip_range: str
+    device: str
+    device_mode: str = "NetDevice"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AcceleratorVpcPlan:
+    """A VPC for accelerators, with one subnet for each interface that it gives a node.
+
+    `key` names it within its set and never changes. `profile` is the path of a zonal RDMA network profile
+    (projects/P/global/networkProfiles/Z-vpc-roce), or None. `allowed_ranges` are those from which everything may come
+    in; none makes no firewall rule, as a VPC with a profile takes none.
+    """
+
+    key: str
+    name: str
+    mtu: int | None = None
+    profile: str | None = None
+    allowed_ranges: tuple[str, ...] = ()
+    subnets: tuple[AcceleratorSubnetPlan, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AcceleratorNetworksPlan:
+    """All VPCs that the nodes of one kind of pool have interfaces in.
+
+    TCPX four VPCs with a subnet each, TCPXO eight; RDMA one for gVNIC and one with the RDMA profile and eight subnets.
+    The order of VPCs and subnets is the order of the interfaces. `key` as everywhere.
+    """
+
+    key: str
+    region: str
+    vpcs: tuple[AcceleratorVpcPlan, ...]

@@ -1,0 +1,89 @@
+"""Machines that are spoken for before there is a pool: what is reserved, now or later, and how it is wired."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReservedSsdPlan:
+    """One local SSD of every reserved machine. Sizes in GB (375, or 3000 where the machine has those)."""
+
+    size_gb: int = 375
+    interface: str = "NVME"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AggregatePlan:
+    """TPU chips reserved as a total, whatever the machines: how v4, v5e and v5p are usually reserved (facts 4.5).
+
+    `accelerator_type` is a partial URL, such as projects/P/zones/Z/acceleratorTypes/ct5lp; `vm_family` Google's enum;
+    `workload_type` is BATCH for slices of several hosts, SERVING for single hosts.
+    """
+
+    accelerator_type: str
+    accelerator_count: int
+    vm_family: str
+    workload_type: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FutureReservationPlan:
+    """A request for machines from `start` until `end` (RFC 3339), which Google grants or declines.
+
+    `mode` is CALENDAR (90 days at the most; what was delivered is deleted at the end) or DEFAULT. Google delivers into
+    a reservation called `reservation_name`, made when the request is granted: pools name that one, and cannot exist
+    before. Exactly one of `machine_type` (with `count` machines) and `aggregate` is set. `auto_delete` ends what was
+    delivered together with the window. `key` names it within the program and never changes; `name` is Google's.
+    """
+
+    key: str
+    name: str
+    zone: str
+    start: str
+    end: str
+    reservation_name: str
+    mode: str = "DEFAULT"
+    machine_type: str | None = None
+    count: int = 0
+    gpu_type: str | None = None
+    gpu_count: int = 0
+    local_ssds: tuple[ReservedSsdPlan, ...] = ()
+    maintenance_interval: str | None = None
+    aggregate: AggregatePlan | None = None
+    deployment_type: str | None = None
+    planning_status: str = "SUBMITTED"
+    auto_delete: bool = True
+    share_with: tuple[str, ...] = ()
+    protect: bool = True
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WorkloadPolicyPlan:
+    """A resource policy that says how accelerators are wired; pools of one topology in one region may share it.
+
+    `accelerator_topology` (with `topology_mode` AUTO_CONNECT or PROVISION_ONLY; None is Google's default) and
+    `max_topology_distance` exclude each other. Nothing of it can be changed: another topology wants another name.
+    """
+
+    key: str
+    name: str
+    region: str
+    type: str = "HIGH_THROUGHPUT"
+    accelerator_topology: str | None = None
+    topology_mode: str | None = None
+    max_topology_distance: str | None = None
+
+
+def reservation_path(
+    name: str, *, project: str | None = None, block: str | None = None, sub_block: str | None = None
+) -> str:
+    """The value of an affinity to one reservation: its name, or as much of its path as is needed (facts 4.5).
+
+    `project` is set where another project shares it. A sub-block lies in a block, so without `block` it is not said.
+    """
+    path = name if project is None else f"projects/{project}/reservations/{name}"
+    if block is None:
+        return path
+    path = f"{path}/reservationBlocks/{block}"
+    return path if sub_block is None else f"{path}/reservationSubBlocks/{sub_block}"

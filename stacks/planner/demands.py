@@ -1,0 +1,89 @@
+"""What a pool asks of Google, held against the rules of capacity before anything is sent."""
+
+from __future__ import annotations
+
+from typing import cast
+
+from components.plan.nodes import Bounds
+from stacks.accelerators import Machine, SliceShape
+from stacks.planner.draft import Draft
+from stacks.planner.reservations import is_existing, reservation_name
+from stacks.problems import Path
+from stacks.rules.asked import Asked, ClusterAsked, Key, Kind, ReservationAsked, Sharing
+from stacks.rules.capacity import notes, violations
+from stacks.spec.pools import PoolSpec
+
+_KEYS: dict[Key, tuple[str, ...]] = {
+    "reservation": ("capacity", "reservation"),
+    "maxRunDuration": ("capacity",),
+    "placement": ("compactPlacement",),
+    "localSsds": ("localSsd",),
+    "sharing": ("gpuSharing",),
+    "partition": ("gpuPartition",),
+}
+"""Where a rule's key stands in a pool, if not under its own name."""
+
+
+def asked_of(
+    draft: Draft,
+    spec: PoolSpec,
+    machine: Machine,
+    shape: SliceShape | None,
+    nodes: Bounds,
+    zones: tuple[str, ...],
+) -> Asked:
+    """A pool in the words of the rules."""
+    ssd = spec.local_ssd
+    sharing = spec.gpu_sharing
+    autopilot = draft.spec.cluster.mode == "autopilot"
+    return Asked(
+        machine=machine,
+        nodes=nodes,
+        capacity=cast("Kind", spec.capacity.kind),
+        reservation=_reservation(draft, spec),
+        max_run_seconds=spec.capacity.max_run_seconds,
+        shape=shape,
+        autoscaled=nodes.min != nodes.max,
+        zones=zones,
+        compact=spec.compact_placement,
+        auto_provisioned=spec.auto_provisioned,
+        local_ssds=ssd.ephemeral or ssd.block if ssd else None,
+        local_ssd_use="block" if ssd and ssd.block else "ephemeral",
+        sharing=Sharing(strategy=_strategy(sharing.strategy), clients=sharing.max_shared_clients) if sharing else None,
+        partition=spec.gpu_partition,
+        driver=spec.driver_version,
+        cluster=ClusterAsked(autopilot=autopilot, dataplane_v2=True, dcgm=not autopilot),
+    )
+
+
+def _strategy(word: str) -> str:
+    return word.upper().replace("-", "_")
+
+
+def _reservation(draft: Draft, spec: PoolSpec) -> ReservationAsked | None:
+    if spec.capacity.kind != "reservation":
+        return None
+    key = spec.capacity.reservation
+    if key is None:
+        return ReservationAsked(form="any")
+    written, name = draft.spec.reservations[key], reservation_name(draft, key)
+    if not is_existing(draft, key):
+        return ReservationAsked(form="own", name=name)
+    return ReservationAsked(
+        form="named", name=name, project=written.project, block=written.block, sub_block=written.sub_block
+    )
+
+
+def obeys(draft: Draft, name: str, asked: Asked) -> bool:
+    """Report what is wrong with a pool, or what the plan should say of it; False where it cannot exist."""
+    sound = True
+    for found in violations(asked):
+        path: Path = ("pools", name, *_KEYS.get(found.key, (found.key,)))
+        if found.severity == "fault":
+            draft.drop("pools", name, found.code, path, found.message)
+            sound = False
+        else:
+            draft.problems.warning(found.code, path, found.message)
+    if asked.capacity == "queued" and sound:
+        draft.problems.warning("resize-requests", ("pools", name, "capacity"), notes(asked)[0])
+    return sound
