@@ -31,7 +31,9 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 
-Stack = Annotated[str, typer.Argument(metavar="STACK", help="A stack's name (dev: Pulumi.dev.yaml) or a path to a stack file.")]
+Stack = Annotated[
+    str, typer.Argument(metavar="STACK", help="A stack's name (dev: Pulumi.dev.yaml) or a path to a stack file.")
+]
 Stacks = Annotated[list[str], typer.Argument(metavar="STACK", help="Stack names or paths to stack files.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON instead.")]
 

@@ -186,7 +186,9 @@ def _told(error: BaseException, home: str) -> list[str]:
         text = error.code if isinstance(error.code, str) else f"the program ended with exit status {error.code}"
     else:
         text = str(error) if isinstance(error, pulumi.RunError) else _placed(error, home)
-    return [text + ("\n" + "".join(traceback.format_exception(error)) if os.environ.get("BERTH_TRACEBACK") == "1" else "")]
+    return [
+        text + ("\n" + "".join(traceback.format_exception(error)) if os.environ.get("BERTH_TRACEBACK") == "1" else "")
+    ]
 
 
 def _placed(error: BaseException, home: str) -> str:
