@@ -14,7 +14,7 @@ from components.manifests import all_manifests
 from components.plan.fleet import FleetPlan
 
 _RETYPED = re.compile(
-    r"(?:^|[ -])(?:[yn]|yes|no|on|off|=|<<|[-+]?\.?[0-9][-+0-9_:.eETtZz ]*)(?::.*)?$", re.MULTILINE | re.IGNORECASE
+    r"(?:^| )(?:[yn]|yes|no|on|off|=|<<|[-+]?\.?[0-9][-+0-9_:.eETtZz ]*)(?::.*)?$", re.MULTILINE | re.IGNORECASE
 )
 """The end of a line that YAML 1.1, which kubectl reads, may take for a boolean, a number or a date though it is text.
 It finds too much rather than too little, plain numbers among it."""

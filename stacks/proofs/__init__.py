@@ -10,6 +10,7 @@ from collections.abc import Callable
 from stacks.planner import Planned
 from stacks.problems import Problem, Problems
 from stacks.proofs import advice, capacity, reach
+from stacks.proofs.kueue import kueue_accepts
 from stacks.proofs.ledger import Ledger, ledger_of
 
 Proof = Callable[[Ledger, Problems], None]
@@ -38,4 +39,6 @@ def prove(planned: Planned) -> tuple[Problem, ...]:
     proofs = (WITH_MACHINES if planned.machines_complete else ()) + (WHEN_COMPLETE if planned.complete else ())
     for proof in proofs:
         proof(ledger, found)
+    if not found.refused() and not any(p.severity == "fault" for p in planned.problems):
+        found.found.extend(kueue_accepts(planned))
     return tuple(found.found)
