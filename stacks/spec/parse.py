@@ -64,7 +64,8 @@ def parse(value: object, found: Sequence[Problem] = ()) -> Parsed:
     except ValidationError as error:
         spec, errors = None, [cast("Mapping[str, Any]", e) for e in error.errors(include_url=False)]
     problems = tuple(problem_of(error) for error in _new(errors, found))
-    aside = frozenset(part for problem in (*found, *problems) for part in _parts(problem, fleet))
+    faulty = (*found, *map(problem_of, errors))  # what is not said twice cannot be understood all the same
+    aside = frozenset(part for problem in faulty for part in _parts(problem, fleet))
     if spec is None or aside:
         spec = FleetSpec.model_validate(_without(fleet, aside))
     return Parsed(spec, problems, aside)

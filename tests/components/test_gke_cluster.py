@@ -13,7 +13,7 @@ from components.gke.cluster import Cluster
 from components.gke.kubeconfig import kubeconfig
 from components.plan.gke import ClusterPlan
 from stacks.offline.answers import CERTIFICATE, ENDPOINT
-from tests.components.gke_plans import CONTROL_PLANE, MAINTENANCE, STANDARD, google
+from tests.components.gke_plans import CONTROL_PLANE, STANDARD, google
 from tests.engine import UNKNOWN, Recorded, Run, both_modes, broken_rules, run
 
 AUTOPILOT = replace(STANDARD, mode="autopilot", auto_provisioning=None, storage_drivers=(), zones=())
@@ -217,9 +217,7 @@ def test_upgrades_happen_in_the_window_and_not_in_exclusions() -> None:
     assert exclusion["exclusionOptions"] == {"scope": "NO_MINOR_OR_NODE_UPGRADES"}
 
 
-def test_no_window_is_no_window() -> None:
-    anytime = replace(MAINTENANCE, start=None, end=None, recurrence=None)
-    assert "recurringWindow" not in inputs(replace(STANDARD, maintenance=anytime))["maintenancePolicy"]
+def test_no_maintenance_is_no_policy() -> None:
     assert "maintenancePolicy" not in inputs(replace(STANDARD, maintenance=None))
 
 

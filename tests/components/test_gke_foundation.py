@@ -68,6 +68,12 @@ def test_the_network_is_of_our_own_making_and_global() -> None:
     assert (asked["autoCreateSubnetworks"], asked["routingMode"]) == (False, "GLOBAL")
 
 
+def test_packets_are_as_large_as_the_plan_says() -> None:
+    """GPUDirect over TCP wants them large on the first interface too; else Google's default stands."""
+    assert "mtu" not in network().one("compute/network:Network").inputs
+    assert network(replace(NETWORK, mtu=8244)).one("compute/network:Network").inputs["mtu"] == 8244
+
+
 def test_nodes_reach_google_without_public_addresses_and_pods_have_their_ranges() -> None:
     asked = network().one("compute/subnetwork:Subnetwork").inputs
     assert asked["privateIpGoogleAccess"] is True

@@ -44,7 +44,7 @@ ROOMS: dict[str, set[str]] = {
     "stacks.spec": {"pydantic", "pydantic_core", "stacks.problems"},
     "stacks.rules": HEAD | {"yaml", "stacks.accelerators"},
     "stacks.planner": HEAD | {"stacks.spec", "stacks.accelerators", "stacks.rules"},
-    "stacks.proofs": HEAD | {"stacks.planner"},
+    "stacks.proofs": HEAD | {"stacks.planner", "stacks.rules"},
     "stacks.relations": HEAD | {"stacks.planner"},
     "stacks.admission": HEAD | {"yaml"},
     "stacks.verdict": HEAD | {"stacks.read", "stacks.spec", "stacks.planner", "stacks.proofs"},
