@@ -181,7 +181,9 @@ def test_nodes_are_slices_times_hosts(stack: str) -> None:
                 chips *= int(side)
             assert pool["nodes"]["max"] == pool["slices"] * pool["hostsPerSlice"]
             assert pool["accelerators"]["max"] == pool["slices"] * chips
-            assert pool["accelerators"]["min"] * pool["nodes"]["max"] == pool["accelerators"]["max"] * pool["nodes"]["min"]
+            assert (
+                pool["accelerators"]["min"] * pool["nodes"]["max"] == pool["accelerators"]["max"] * pool["nodes"]["min"]
+            )
 
 
 @every_stack

@@ -55,7 +55,9 @@ def test_the_plan_does_not_depend_on_the_order_of_keys(stack: str) -> None:
     planned = plan_fleet(stack, parse(sorted_json(fleet(stack))))
     assert planned is not None
     assert planned.plan == plan(stack)
-    assert {p.line() for p in (*planned.problems, *prove(planned))} == {p.at("").line() for p in verdict(stack).warnings}
+    assert {p.line() for p in (*planned.problems, *prove(planned))} == {
+        p.at("").line() for p in verdict(stack).warnings
+    }
 
 
 @every_stack
