@@ -20,8 +20,8 @@ class FutureReservation(pulumi.ComponentResource):
 
     Owns the request. Does not own what Google delivers, a reservation by the name of the plan's `reservation_name`:
     pools take that name from here, so that they are made after the request and go before it. Google makes the delivered
-    reservation when it grants the request; a pool that names it earlier is refused. Google gives a request back only
-    before it is granted; after its lock time it is paid for in any case.
+    reservation when it grants the request; a pool that names it earlier is refused. A request can be taken back until
+    its lock time, and is paid for from then on.
     """
 
     def __init__(

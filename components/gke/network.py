@@ -32,6 +32,7 @@ class Network(pulumi.ComponentResource):
             name=plan.name,
             auto_create_subnetworks=False,
             routing_mode="GLOBAL",
+            mtu=plan.mtu,
             opts=pulumi.ResourceOptions(parent=self, provider=gcp_provider, depends_on=[*depends_on]),
         )
         self.network: pulumi.Output[str] = vpc.id

@@ -75,6 +75,20 @@ class WorkloadPolicyPlan:
     max_topology_distance: str | None = None
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlacementGroupPlan:
+    """A resource policy that puts machines close to each other, for pools that GKE makes (a ComputeClass names it).
+
+    `max_distance` counts hops, from 1, a rack, to 3, a cluster; None is as close as can be had. Nothing of it can be
+    changed: another distance wants another name.
+    """
+
+    key: str
+    name: str
+    region: str
+    max_distance: int | None = None
+
+
 def reservation_path(
     name: str, *, project: str | None = None, block: str | None = None, sub_block: str | None = None
 ) -> str:
