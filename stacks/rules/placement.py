@@ -54,7 +54,7 @@ def placement(asked: Asked, *, policy_only: bool = False) -> Placement:
     if asked.machine.domain_topology:
         policy = WorkloadPolicy(accelerator_topology=asked.machine.domain_topology)
         return Placement(type="COMPACT", policy=policy, one_zone=True, max_nodes=asked.machine.domain_nodes)
-    if asked.compact and asked.machine.kind == "gpu":
+    if asked.compact and asked.machine.compact_max_nodes:
         return Placement(type="COMPACT", one_zone=True, max_nodes=asked.machine.compact_max_nodes)
     return Placement()
 

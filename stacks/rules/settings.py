@@ -75,8 +75,6 @@ def _counts(asked: Asked, nodes: Bounds) -> _Counts:
     zones = max(1, len(asked.zones))
     if asked.dws and asked.shape:
         return _Counts(per_zone=Bounds(min=0, max=nodes.max // zones))
-    if asked.dws:
-        return _Counts(total=Bounds(min=0, max=nodes.max))
     if nodes.min != nodes.max:
         return _Counts(total=nodes)
     return _Counts(fixed=nodes.max // zones)

@@ -178,6 +178,10 @@ def test_the_plan_says_which_quota_a_queued_pool_draws_on() -> None:
         "nodes end after 1 days at the latest",
     )
     assert notes(pool("a2-highgpu-1g")) == ()
+    assert notes(pool("ct6e-standard-4t", "4x4", capacity="flex-start")) == (
+        "draws on the preemptible quota of its accelerators",
+        "nodes end after 7 days at the latest",
+    )
     assert notes(pool("ct6e-standard-4t", "4x4")) == (
         "an upgrade of nodes recreates whole slices; a maintenance exclusion holds it off",
     )

@@ -105,6 +105,8 @@ def test_mps_with_partitions_or_on_autopilot_is_worth_a_warning() -> None:
     assert codes(pool("a2-highgpu-1g", sharing=mps)) == set()
     assert codes(pool("a2-highgpu-1g", sharing=mps, partition="1g.5gb"), "warning") == {"mps-partition"}
     assert codes(pool("a2-highgpu-1g", sharing=mps, cluster=AUTOPILOT), "warning") == {"mps-autopilot"}
+    sliced = Sharing(strategy="TIME_SHARING", clients=2)
+    assert codes(pool("a2-highgpu-1g", sharing=sliced, partition="1g.5gb", cluster=AUTOPILOT)) == set()
 
 
 @pytest.mark.parametrize("changes", [{"sharing": Sharing(strategy="MPS", clients=2)}, {"partition": "1g.5gb"}])
@@ -131,6 +133,7 @@ def test_a_driver_of_one_s_own_leaves_the_managed_gpu_metrics_empty() -> None:
     asked = pool("g2-standard-4", driver="disabled", cluster=replace(READY, dcgm=True))
     assert codes(asked, "warning") == {"driver-dcgm"} == codes(asked)
     assert codes(pool("g2-standard-4", driver="disabled")) == set()
+    assert codes(pool("g2-standard-4", cluster=replace(READY, dcgm=True))) == set()
 
 
 # --- local SSDs -------------------------------------------------------------------------------------------------------

@@ -45,6 +45,7 @@ def test_dranet_is_of_newer_machines_doubtful_on_older_a3_and_refused_elsewhere(
     old = name.startswith(("a3-highgpu-8g", "a3-edge", "a3-mega"))
     found = codes(pool(name, network="dranet")) - {"capacity-doubtful"}
     assert found == (set() if new else {"dranet-doubtful"} if old else {"dranet-not-offered"})
+    assert needs(name, "dranet").mode == ("dranet" if new or old else "none")
 
 
 def test_dranet_wants_dataplane_v2_and_no_network_of_one_s_own() -> None:

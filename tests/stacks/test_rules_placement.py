@@ -134,8 +134,14 @@ def test_a_compact_gpu_pool_has_one_zone_and_the_family_s_bound(name: str) -> No
     assert placement(pool(name)) == Placement()
 
 
+@pytest.mark.parametrize("name", ["n1", "ct6e-standard-8t"])
+def test_what_has_no_compact_placement_gets_none_though_asked(name: str) -> None:
+    assert placement(pool(name, compact=True)) == Placement()
+
+
 @pytest.mark.parametrize("zones", [(), TWO_ZONES])
 def test_a_compact_gpu_pool_stands_in_a_single_zone(zones: tuple[str, ...]) -> None:
+    assert codes(pool("a2-highgpu-8g", compact=True, zones=zones, auto_provisioned=True)) == set()
     assert codes(pool("a2-highgpu-8g", compact=True, zones=zones)) == {"compact-zones"}
     assert codes(pool("a2-highgpu-8g", zones=zones)) == set()
 

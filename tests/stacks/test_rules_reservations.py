@@ -146,6 +146,7 @@ def test_auto_provisioning_combines_no_shared_reservation_with_placement() -> No
     assert codes(taken(shared, "ct6e-standard-4t", auto_provisioned=True)) == set()
     assert codes(taken(shared, auto_provisioned=True)) == set()
     assert codes(taken(shared, compact=True)) == set()
+    assert codes(taken(NAMED, compact=True, auto_provisioned=True)) == set()
 
 
 def test_a_reservation_that_has_not_begun_gives_no_nodes() -> None:

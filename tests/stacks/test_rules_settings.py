@@ -72,6 +72,7 @@ def test_a_fixed_pool_counts_per_zone_and_an_autoscaled_one_in_all() -> None:
     scaled = of("g2-standard-4", nodes=Bounds(min=1, max=6))
     assert (scaled.nodes_per_zone, scaled.total, scaled.location_policy) == (None, Bounds(min=1, max=6), "ANY")
     assert of("g2-standard-4", nodes=Bounds(min=1, max=6), location_policy="BALANCED").location_policy == "BALANCED"
+    assert of("ct6e-standard-4t", "4x4", nodes=Bounds(min=0, max=4)).total == Bounds(min=0, max=4)
 
 
 def test_an_ordinary_pool_is_repaired_unless_its_owner_says_no() -> None:
@@ -83,6 +84,7 @@ def test_upgrades_are_the_owner_s_but_for_domains() -> None:
     mine = Upgrade(max_surge=2)
     assert of("g2-standard-4", upgrade=mine).upgrade == mine
     assert of("g2-standard-4").upgrade is None
+    assert of("g2-standard-4", capacity="flex-start", upgrade=mine).upgrade is None
     domain = of("a4x-highgpu-4g", nodes=Bounds(min=18, max=18))
     assert domain.upgrade == Upgrade(max_surge=0, max_unavailable=18)
 
