@@ -46,12 +46,12 @@ ROOMS: dict[str, set[str]] = {
     "stacks.planner": HEAD | {"stacks.spec", "stacks.accelerators", "stacks.rules"},
     "stacks.proofs": HEAD | {"stacks.planner", "stacks.rules"},
     "stacks.relations": HEAD | {"stacks.planner"},
-    "stacks.admission": HEAD | {"yaml"},
+    "stacks.admission": HEAD | {"yaml", "stacks.read", "stacks.planner"},
     "stacks.verdict": HEAD | {"stacks.read", "stacks.spec", "stacks.planner", "stacks.proofs"},
     "stacks.offline": PULUMI | {"google.protobuf", "yaml"},
     "stacks.cli": HEAD
     | {"typer", "yaml", "ryaml"}
-    | {f"stacks.{room}" for room in ("spec", "planner", "relations", "admission", "verdict", "offline")},
+    | {f"stacks.{room}" for room in ("read", "spec", "planner", "relations", "admission", "verdict", "offline")},
     "stacks.fleet": COMPONENT | {"components", "stacks.verdict"},
     "__main__": {"pulumi", "stacks.fleet", "stacks.verdict"},
 }

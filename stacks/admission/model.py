@@ -1,0 +1,168 @@
+"""What a simulation is about: cluster queues, cohorts, quotas and jobs, as plain frozen values.
+
+Amounts are whole numbers in one unit per resource: accelerators as counts, cpu in milli, memory in bytes for a fleet;
+whatever the file says for recorded cases. The rules that act on these values are Kueue's (v0.19 and the main branch
+that became 0.20), read from its source; fair sharing and topology-aware scheduling are not modelled.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+Cell = tuple[str, str]
+"""Flavor and resource: what a quota is of."""
+
+NEVER = "Never"
+LOWER_PRIORITY = "LowerPriority"
+LOWER_OR_NEWER = "LowerOrNewerEqualPriority"
+ANY = "Any"
+"""Preemption policies: whom a rule lets a job push out."""
+
+STOP_SEARCH = "MayStopSearch"
+TRY_NEXT = "TryNextFlavor"
+BORROW_FIRST = "BorrowingOverPreemption"
+PUSH_FIRST = "PreemptionOverBorrowing"
+"""Fungibility: when the search for a flavor goes on, and what is preferred."""
+
+STRICT_FIFO = "StrictFIFO"
+BEST_EFFORT_FIFO = "BestEffortFIFO"
+
+RUNNING = "None"
+HOLD = "Hold"
+HOLD_AND_DRAIN = "HoldAndDrain"
+"""Stop policies."""
+
+CHECKED = frozenset({"NoSchedule", "NoExecute"})
+"""Effects of taints that keep pods away."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Quota:
+    """Quota of one flavor and resource in a queue or cohort; None as a limit means no limit."""
+
+    nominal: int
+    borrowing_limit: int | None = None
+    lending_limit: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Preemption:
+    """Whom a queue's jobs may push out, in Kueue's own values; `threshold` is `maxPriorityThreshold`."""
+
+    within_queue: str = NEVER
+    reclaim: str = NEVER
+    borrow: str = NEVER
+    threshold: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Fungibility:
+    """When the search for a flavor goes on past one that would do, and what it prefers among those it saw."""
+
+    borrow: str = STOP_SEARCH
+    preempt: str = TRY_NEXT
+    prefer: str = BORROW_FIRST
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Group:
+    """Resources that take one flavor together, and the flavors in order of preference."""
+
+    resources: tuple[str, ...]
+    flavors: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Queue:
+    """A cluster queue. `checks`: the admission checks that a job waits for which uses the cell."""
+
+    name: str
+    cohort: str | None
+    strict: bool
+    groups: tuple[Group, ...]
+    quotas: Mapping[Cell, Quota]
+    preemption: Preemption = Preemption()
+    fungibility: Fungibility = Fungibility()
+    stop: str = RUNNING
+    checks: Mapping[Cell, tuple[str, ...]] = field(default_factory=dict[Cell, tuple[str, ...]])
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cohort:
+    """A cohort: its parent, and quota of its own that belongs to no queue."""
+
+    name: str
+    parent: str | None = None
+    quotas: Mapping[Cell, Quota] = field(default_factory=dict[Cell, Quota])
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Setup:
+    """All queues and cohorts at one time; a cohort that only a queue or another cohort names exists too."""
+
+    queues: tuple[Queue, ...]
+    cohorts: tuple[Cohort, ...] = ()
+    nodes: Mapping[str, Nodes] = field(default_factory=dict[str, "Nodes"])
+
+
+@dataclass(frozen=True, slots=True)
+class Taint:
+    """A taint of a flavor's nodes."""
+
+    key: str
+    value: str
+    effect: str
+
+
+@dataclass(frozen=True, slots=True)
+class Toleration:
+    """A pod's toleration; no key and no effect mean any, `Exists` means any value."""
+
+    key: str | None = None
+    operator: str = "Exists"
+    value: str = ""
+    effect: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Nodes:
+    """The nodes of a flavor, as its ResourceFlavor describes them. `tolerations` are given to pods that get it."""
+
+    labels: Mapping[str, str] = field(default_factory=dict[str, str])
+    taints: tuple[Taint, ...] = ()
+    tolerations: tuple[Toleration, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Expression:
+    """One expression of a node affinity: a label's key, Kubernetes' operator and values."""
+
+    key: str
+    operator: str
+    values: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PodSet:
+    """Pods of one template: how many, what each requests, and which nodes they accept.
+
+    `affinity` are terms of which one must hold. `tolerations` None tolerates everything.
+    """
+
+    name: str
+    count: int
+    requests: Mapping[str, int]
+    selector: Mapping[str, str] = field(default_factory=dict[str, str])
+    affinity: tuple[tuple[Expression, ...], ...] = ()
+    tolerations: tuple[Toleration, ...] | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Job:
+    """What is admitted whole or not at all. `queue` is a cluster queue."""
+
+    name: str
+    queue: str
+    priority: int
+    pod_sets: tuple[PodSet, ...]
