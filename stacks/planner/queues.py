@@ -5,22 +5,19 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from components.kueue.quantities import MAXIMUM
 from components.plan.kueue import (
     ClusterQueuePlan,
-    FlavorQuotasPlan,
     LocalQueuePlan,
     PreemptionPlan,
     QueueCheckPlan,
 )
-from stacks.planner.amounts import CPU, MEMORY, Limits, accelerators, quotas
 from stacks.planner.checks import check_of
 from stacks.planner.draft import Draft
 from stacks.planner.flavors import Flavor
 from stacks.planner.pools import Pool
+from stacks.planner.quotas import Choice, Holder, chosen, flavor_quotas, lends_what_it_has, resources_of
 from stacks.problems import Path, dotted
-from stacks.spec.amounts import NOTHING, Amount
-from stacks.spec.teams import QueueSpec, QuotaSpec
+from stacks.spec.teams import QueueSpec
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,12 +86,15 @@ def _cluster_queue(
     draft: Draft, wish: Wish, pools: dict[str, Pool], flavors: dict[str, Flavor]
 ) -> ClusterQueuePlan | None:
     spec = wish.spec
-    chosen = _chosen(draft, wish, pools, flavors)
+    holder = Holder(wish.path, spec.flavors, spec.per_accelerator, wish.cohort)
+    choices = chosen(draft, holder, pools, flavors)
+    for choice in choices:
+        lends_what_it_has(draft, choice, choice.limits[0])
     if spec.priority is not None:
         draft.find("priorities", spec.priority, draft.spec.priorities, (*wish.path, "priority"))
-    if not chosen:
+    if not choices:
         return None
-    resources = (CPU, MEMORY, *sorted({c.flavor.resource for c in chosen}))
+    resources = resources_of(choices)
     fungibility = spec.flavor_fungibility
     return ClusterQueuePlan(
         name=wish.name,
@@ -103,7 +103,7 @@ def _cluster_queue(
         queueing_strategy=spec.queueing_strategy,
         namespaces=None if spec.namespaces == "all" else tuple(sorted({namespace_of(draft, t) for t in wish.teams})),
         covered_resources=resources,
-        flavors=tuple(_flavor_quotas(draft, wish, c, resources) for c in chosen),
+        flavors=tuple(flavor_quotas(draft, holder, c, resources, c.limits) for c in choices),
         preemption=_preemption(draft, wish),
         when_can_borrow=fungibility.when_can_borrow if fungibility else None,
         when_can_preempt=fungibility.when_can_preempt if fungibility else None,
@@ -114,121 +114,19 @@ def _cluster_queue(
             )
             for team in wish.teams
         ),
-        admission_checks=_checks(chosen),
+        admission_checks=_checks(choices),
         stop_policy=spec.stop_policy,
         fair_share_weight=spec.fair_share_weight,
     )
 
 
-def _checks(chosen: list[Choice]) -> tuple[QueueCheckPlan, ...]:
+def _checks(choices: tuple[Choice, ...]) -> tuple[QueueCheckPlan, ...]:
     """Each check of a queued flavor, on the flavors that it is the check of."""
     flavors: dict[str, list[str]] = {}
-    for choice in chosen:
+    for choice in choices:
         if name := check_of(choice.flavor):
             flavors.setdefault(name, []).append(choice.flavor.name)
     return tuple(QueueCheckPlan(name=name, on_flavors=tuple(flavors[name])) for name in sorted(flavors))
-
-
-# --- quotas -----------------------------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True, slots=True)
-class Choice:
-    """One flavor of a queue with its limits in accelerators: nominal, borrowing and lending (None as in QuotaPlan)."""
-
-    path: Path
-    flavor: Flavor
-    spec: QuotaSpec
-    limits: Limits
-
-
-def _chosen(draft: Draft, wish: Wish, pools: dict[str, Pool], flavors: dict[str, Flavor]) -> list[Choice]:
-    found: dict[str, Choice] = {}
-    for index, spec in enumerate(wish.spec.flavors):
-        path = (*wish.path, "flavors", index)
-        choice = _choice(draft, wish, spec, path, pools, flavors)
-        draft.incomplete |= choice is None
-        if choice and choice.flavor.name in found:
-            message = f"flavor '{choice.flavor.name}' is in this queue twice; write one entry for it"
-            draft.problems.fault("duplicate-flavor", path, message)
-        elif choice:
-            found[choice.flavor.name] = choice
-    return list(found.values())
-
-
-def _choice(
-    draft: Draft, wish: Wish, spec: QuotaSpec, path: Path, pools: dict[str, Pool], flavors: dict[str, Flavor]
-) -> Choice | None:
-    target = _target(draft, spec, path, pools, flavors)
-    if target is None:
-        return None
-    flavor, maximum = target
-    nominal = accelerators(draft, spec.guaranteed, flavor, maximum, (*path, "guaranteed"))
-    if wish.cohort is None:
-        _no_limits(draft, spec, path)
-        limits: tuple[int | None, int | None] | None = (0, 0)
-    else:
-        limits = _limits(draft, spec, flavor, maximum, path)
-    if nominal is None or limits is None:
-        return None
-    _lends_what_it_has(draft, nominal, limits[1], spec, path)
-    return Choice(path, flavor, spec, (nominal, limits[0], limits[1]))
-
-
-def _target(
-    draft: Draft, spec: QuotaSpec, path: Path, pools: dict[str, Pool], flavors: dict[str, Flavor]
-) -> tuple[Flavor, int] | None:
-    """The flavor meant, and the accelerators that a share is of: those of the pool or flavor that is named."""
-    if (spec.pool is None) == (spec.flavor is None):
-        draft.problems.fault("bad-flavor", path, "name either a pool or a flavor; write pool: <name>")
-        return None
-    if spec.flavor is not None:
-        flavor = draft.find("flavors", spec.flavor, flavors, (*path, "flavor"))
-        return (flavor, flavor.capacity.max) if flavor else None
-    pool = draft.find("pools", spec.pool or "", pools, (*path, "pool"))
-    flavor = next((f for f in flavors.values() if pool in f.pools), None) if pool else None
-    return (flavor, pool.hardware.accelerators.max) if pool and flavor else None
-
-
-def _limits(
-    draft: Draft, spec: QuotaSpec, flavor: Flavor, maximum: int, path: Path
-) -> tuple[int | None, int | None] | None:
-    """Borrowing and lending limits in a cohort; None after a fault."""
-    unlimited = spec.borrow is not None and spec.borrow.unit == "unlimited"
-    borrow = None if unlimited else accelerators(draft, spec.borrow or NOTHING, flavor, maximum, (*path, "borrow"))
-    lend = accelerators(draft, spec.lend, flavor, maximum, (*path, "lend")) if spec.lend else None
-    refused = (borrow is None and not unlimited) or (lend is None and spec.lend is not None)
-    return None if refused else (borrow, lend)
-
-
-def _no_limits(draft: Draft, spec: QuotaSpec, path: Path) -> None:
-    limits: dict[str, tuple[str, Amount | None]] = {"borrow": ("from", spec.borrow), "lend": ("to", spec.lend)}
-    who = "team" if path[0] == "teams" else "queue"
-    for key, (way, amount) in limits.items():
-        if amount is not None:
-            message = f"'{amount.written}': there is nobody to {key} {way}; give the {who} a cohort, or leave {key} out"
-            draft.problems.fault("limit-without-cohort", (*path, key), message)
-            draft.incomplete = True  # a cohort was meant, and what it would share is not known
-
-
-def _lends_what_it_has(draft: Draft, nominal: int, lend: int | None, spec: QuotaSpec, path: Path) -> None:
-    if lend is not None and lend > nominal:
-        said = spec.lend.written if spec.lend else str(lend)
-        counted = "" if said == str(lend) else f" ({lend})"
-        message = f"'{said}'{counted} is more than the {nominal} guaranteed; lend at most what is guaranteed"
-        draft.problems.fault("lend-above-guaranteed", (*path, "lend"), message)
-
-
-def _flavor_quotas(draft: Draft, wish: Wish, choice: Choice, resources: tuple[str, ...]) -> FlavorQuotasPlan:
-    """The entry's own rates come before the queue's, and the machines' come last."""
-    said = [rates for rates in (choice.spec.per_accelerator, wish.spec.per_accelerator) if rates]
-    cpu = next((rates.cpu for rates in said if rates.cpu is not None), None)
-    memory = next((rates.memory for rates in said if rates.memory is not None), None)
-    found = quotas(choice.flavor, resources, cpu, memory, choice.limits)
-    if beyond := next((q.resource for q in found if max(q.nominal, q.borrowing_limit or 0) > MAXIMUM), None):
-        message = f"comes to more {beyond} than Kubernetes can count ({MAXIMUM}); write smaller amounts"
-        draft.problems.fault("too-large", choice.path, message)
-    return FlavorQuotasPlan(flavor=choice.flavor.name, quotas=found)
 
 
 # --- rules between fields ---------------------------------------------------------------------------------------------
