@@ -1,9 +1,11 @@
 # Everything a person or CI does with Berth; `make` alone lists it.
-# Variables: STACK (a stack's name, an example's name or a path; default dev), PYTHON (3.11 or newer; default python3).
+# Variables: STACK (a stack's name, an example's name or a path; default dev), PYTHON (3.11 or newer; default python3),
+# CASES (recorded decisions of Kueue; default those that the tests use).
 
 SHELL := bash
 .DEFAULT_GOAL := help
 STACK ?= dev
+CASES ?= tests/stacks/admission/cases.yaml
 PYTHON ?= python3
 BIN := .venv/bin
 INSTALLED := .venv/.installed
@@ -16,7 +18,7 @@ TARGET := $(if $(wildcard Pulumi.$(STACK).yaml),$(STACK),$(or $(wildcard $(EXAMP
 COPY_EXAMPLE = @if command -v pulumi >/dev/null && [ ! -e "Pulumi.$(STACK).yaml" ] && [ -e "$(EXAMPLE)" ]; then \
   cp "$(EXAMPLE)" "Pulumi.$(STACK).yaml"; echo "copied $(EXAMPLE) to Pulumi.$(STACK).yaml"; fi
 
-.PHONY: help preview up test check static lint types format golden bench lock
+.PHONY: help preview up test check static lint types format golden agreement bench lock
 
 help: ## list the targets
 	@grep -E '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | while IFS=$$'\t' read -r name text; do \
@@ -54,8 +56,12 @@ format: $(INSTALLED) ## format the code and mend what lint can mend
 golden: $(INSTALLED) ## write tests/golden anew; read the difference before you commit it
 	BERTH_GOLDEN=write $(BIN)/python -m pytest -q -k golden
 
-bench: $(INSTALLED) ## time a large fleet
+agreement: $(INSTALLED) ## hold berth admit to recorded decisions of Kueue: make agreement CASES=FILE
+	@$(BIN)/berth admit --cases "$(CASES)"
+
+bench: $(INSTALLED) ## time a large fleet, and a busy one
 	$(BIN)/python -m tests.bench
+	$(BIN)/python -m tests.bench_admission
 
 lock: ## pin requirements*.txt anew from the ranges in pyproject.toml
 	rm -rf build/lock

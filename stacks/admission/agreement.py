@@ -1,4 +1,4 @@
-"""How far the model agrees with recorded cases: `python -m stacks.admission.agreement FILE`.
+"""How far the model agrees with recorded cases.
 
 Lists every step in which it does not, job by job, and ends with one line: `agreement: A of B steps, C of D cases`.
 A step is compared whole: the state of every unfinished job, its flavors, how often it was evicted, and why last.
@@ -6,14 +6,11 @@ A step is compared whole: the state of every unfinished job, its flavors, how of
 
 from __future__ import annotations
 
-import argparse
-import pathlib
-import sys
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from stacks.admission.cases import Case, Then, read, replay
+from stacks.admission.cases import Case, Then, replay
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,25 +59,3 @@ def _words(state: dict[str, Any] | None) -> str:
     times = state.get("evicted", 0)
     evicted = f", evicted {times} time{'s' if times > 1 else ''}" if times else ""
     return f"{state['state']}{on}{evicted}" + (f" ({state['reason']})" if "reason" in state else "")
-
-
-def main(arguments: Sequence[str] | None = None) -> int:
-    """Compare files of cases. 0 even where the model disagrees: the count is the answer. 2 for what is no such file."""
-    parser = argparse.ArgumentParser(prog="agreement", description="Compare the admission model with recorded cases.")
-    parser.add_argument("files", nargs="+", type=pathlib.Path)
-    cases: list[Case] = []
-    for file in parser.parse_args(arguments).files:
-        more, problems = read(file)
-        if problems:
-            print("\n".join(problem.line() for problem in problems), file=sys.stderr)
-            return 2
-        cases += more
-    found = list(differences(cases))
-    for difference in found:
-        print("\n".join(difference.lines()))
-    print(summary(cases, found))
-    return 0
-
-
-if __name__ == "__main__":
-    sys.exit(main())

@@ -24,14 +24,13 @@ from stacks.admission.model import (
     Quota,
     Setup,
     Taint,
-    Toleration,
 )
+from stacks.manifests.podset import Toleration
 from stacks.problems import Problem, Problems
 
 Door = tuple[str, str]
 """A local queue: its namespace and name."""
 
-CPU, MEMORY = "cpu", "memory"
 EXCLUDED = ("ephemeral-storage",)
 """Resources that Berth tells Kueue to ignore (prefixes)."""
 

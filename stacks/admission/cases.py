@@ -12,7 +12,6 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, cast
 
 import yaml
-from yaml.events import CollectionEndEvent, CollectionStartEvent
 
 from stacks.admission.model import (
     ANY,
@@ -28,7 +27,6 @@ from stacks.admission.model import (
     Fungibility,
     Group,
     Job,
-    PodSet,
     Preemption,
     Queue,
     Quota,
@@ -36,22 +34,21 @@ from stacks.admission.model import (
 )
 from stacks.admission.simulate import Simulator
 from stacks.admission.state import Work
-from stacks.admission.values import At
+from stacks.manifests.files import load_all
+from stacks.manifests.podset import PodSet
+from stacks.manifests.values import At
 from stacks.problems import Problem, Problems
 
 Case = dict[str, Any]
 Then = dict[str, dict[str, Any]]
 """Job → its state: admitted with a flavor for each resource, or pending; how often evicted, and why last."""
 
-_LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
-_DEEPEST = 64
-
 
 def read(path: pathlib.Path) -> tuple[list[Case], list[Problem]]:
     """The cases of a file, and its faults; with a fault there are no cases."""
     shown = str(path)
     try:
-        value = _load(path.read_text(encoding="utf-8"))
+        (value,) = load_all(path.read_text(encoding="utf-8")) or [None]
     except OSError as error:
         return [], [Problem("fault", "no-file", (), f"cannot be read: {error.strerror}", shown)]
     except (UnicodeDecodeError, yaml.YAMLError, RecursionError) as error:
@@ -61,17 +58,6 @@ def read(path: pathlib.Path) -> tuple[list[Case], list[Problem]]:
     if problems.refused():
         return [], [problem.at(shown) for problem in problems.found]
     return cast("list[Case]", value), []
-
-
-def _load(text: str) -> object:
-    """The value in a YAML text. Deep nesting is refused first: the C parser would take the process down with it."""
-    depth = 0
-    events: Iterator[Any] = iter(_LOADER(text).get_event, None)
-    for event in events:
-        depth += isinstance(event, CollectionStartEvent) - isinstance(event, CollectionEndEvent)
-        if depth > _DEEPEST:
-            raise yaml.YAMLError(f"nested more than {_DEEPEST} deep")
-    return yaml.load(text, Loader=_LOADER)
 
 
 def replay(case: Case) -> list[Then]:

@@ -6,12 +6,14 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from stacks.admission.book import Book
-from stacks.admission.files import Document
-from stacks.admission.model import RUNNING, Job, PodSet
-from stacks.admission.pods import pod_set
-from stacks.admission.quantity import amount
+from stacks.admission.jobs import counted
+from stacks.admission.model import RUNNING, Job
 from stacks.admission.simulate import Simulator
-from stacks.admission.values import At, as_list, as_mapping, deep
+from stacks.manifests.files import Document
+from stacks.manifests.pods import pod_set
+from stacks.manifests.podset import PodSet
+from stacks.manifests.quantity import amount
+from stacks.manifests.values import At, as_list, as_mapping, deep
 from stacks.problems import Problem, Problems
 
 _KINDS = ("Workload", "ClusterQueue")
@@ -123,7 +125,7 @@ def _pods(item: At) -> list[PodSet] | None:
         pods = pod_set(found["template"], name, count) if name and count is not None else None
         if pods is None:
             return None
-        sets.append(pods)
+        sets.append(counted(pods))
     return sets
 
 

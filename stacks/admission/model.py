@@ -10,6 +10,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from stacks.manifests.podset import PodSet, Toleration
+
 Cell = tuple[str, str]
 """Flavor and resource: what a quota is of."""
 
@@ -115,16 +117,6 @@ class Taint:
     effect: str
 
 
-@dataclass(frozen=True, slots=True)
-class Toleration:
-    """A pod's toleration; no key and no effect mean any, `Exists` means any value."""
-
-    key: str | None = None
-    operator: str = "Exists"
-    value: str = ""
-    effect: str | None = None
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Nodes:
     """The nodes of a flavor, as its ResourceFlavor describes them. `tolerations` are given to pods that get it."""
@@ -132,30 +124,6 @@ class Nodes:
     labels: Mapping[str, str] = field(default_factory=dict[str, str])
     taints: tuple[Taint, ...] = ()
     tolerations: tuple[Toleration, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class Expression:
-    """One expression of a node affinity: a label's key, Kubernetes' operator and values."""
-
-    key: str
-    operator: str
-    values: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PodSet:
-    """Pods of one template: how many, what each requests, and which nodes they accept.
-
-    `affinity` are terms of which one must hold. `tolerations` None tolerates everything.
-    """
-
-    name: str
-    count: int
-    requests: Mapping[str, int]
-    selector: Mapping[str, str] = field(default_factory=dict[str, str])
-    affinity: tuple[tuple[Expression, ...], ...] = ()
-    tolerations: tuple[Toleration, ...] | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

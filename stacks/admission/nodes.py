@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from stacks.admission.model import CHECKED, Expression, Nodes, PodSet, Taint, Toleration
+from stacks.admission.model import CHECKED, Nodes, Taint
+from stacks.manifests.podset import Expression, PodSet, Toleration
 
 
 def may_run(pods: PodSet, nodes: Nodes) -> bool:

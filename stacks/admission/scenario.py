@@ -14,15 +14,16 @@ steps:
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 from stacks.admission.book import Book
-from stacks.admission.files import Document
-from stacks.admission.jobs import Arrival, arrivals
-from stacks.admission.model import Job, PodSet
-from stacks.admission.quantity import amount
-from stacks.admission.values import At, as_mapping, deep, shown
+from stacks.admission.jobs import Arrival, arrivals, counted
+from stacks.admission.model import Job
+from stacks.manifests.files import Document
+from stacks.manifests.podset import PodSet
+from stacks.manifests.quantity import amount
+from stacks.manifests.values import At, as_mapping, deep, shown
 from stacks.problems import Problem, Problems, near_miss
 
 SUBMIT, FINISH, HOLD, DRAIN, RESUME, PROVISIONED, CHANGE = KINDS = (
@@ -57,7 +58,7 @@ class Step:
 class Steps:
     """Steps in the making: manifests and scenarios of one run, in the order in which they are given.
 
-    `there` are the unfinished jobs: the name by which they are known → all names that mean them.
+    `there` are the unfinished jobs, each with the name that its owner calls it by.
     """
 
     book: Book
@@ -66,6 +67,18 @@ class Steps:
     steps: list[Step] = field(default_factory=list[Step])
     problems: list[Problem] = field(default_factory=list[Problem])
     there: dict[str, str] = field(default_factory=dict[str, str])
+    _meant: dict[str, set[str]] = field(default_factory=dict[str, set[str]])
+    _queues: dict[str, str | None] = field(default_factory=dict[str, str | None])
+
+    def begin_with(self, jobs: Mapping[str, str]) -> None:
+        """Jobs that are there before the first step, with what they are called."""
+        for name, called in jobs.items():
+            self._is_there(name, called)
+
+    def _is_there(self, name: str, called: str) -> None:
+        self.there[name] = called
+        for each in (name, called):
+            self._meant.setdefault(each, set()).add(name)
 
     def add(self, documents: Iterable[Document]) -> None:
         """The documents' steps."""
@@ -87,7 +100,7 @@ class Steps:
         if name in self.there:
             at.fault("twice", f"job '{name}' is there already; finish it first, or write another name")
             return
-        self.there[name] = arrival.shown
+        self._is_there(name, arrival.shown)
         self.steps.append(Step(SUBMIT, name, f"submit {arrival.shown}", arrival=arrival))
 
     def _scenario(self, at: At) -> None:
@@ -133,17 +146,18 @@ class Steps:
         name = of.text("a job's name")
         if name is None:
             return
-        meant = [key for key, called in self.there.items() if name in (key, called)]
+        meant = sorted(self._meant.get(name, ()))
         if len(meant) != 1:
             known = [*self.there, *self.there.values()]
             message = f"no job '{name}' is there{near_miss(name, known)}"
             if meant:
-                message = f"'{name}' may be any of {', '.join(sorted(meant))}; write one of these"
+                message = f"'{name}' may be any of {', '.join(meant)}; write one of these"
             of.fault("no-job", message)
             return
         self.steps.append(Step(kind, meant[0], f"{kind} {name}"))
         if kind == FINISH:
-            del self.there[meant[0]]
+            for each in (meant[0], self.there.pop(meant[0])):
+                self._meant[each].discard(meant[0])
 
     def _change(self, of: At) -> None:
         name = of.text("a stack file")
@@ -152,7 +166,7 @@ class Steps:
         book, problems = self.open_book(name)
         self._passed_on(of, problems)
         if book is not None:
-            self.book = book
+            self.book, self._queues = book, {}
             self.steps.append(Step(CHANGE, name, f"change to {name}", book=book))
 
     def _passed_on(self, of: At, problems: Iterable[Problem]) -> None:
@@ -164,7 +178,9 @@ class Steps:
                 of.fault(problem.code, problem.message)
 
     def _queue(self, of: At, name: str) -> str | None:
-        queue = self.book.queue_named(name)
+        if name not in self._queues:
+            self._queues[name] = self.book.queue_named(name)
+        queue = self._queues[name]
         if queue is None:
             known = self.book.queue_names()
             there = near_miss(name, known) or f"; there is {', '.join(known[:6])}" if known else ""
@@ -197,8 +213,8 @@ def _described(of: At, book: Book, queue_named: Callable[[At, str], str | None])
     requests = _requests(found["requests"])
     if name is None or queue is None or pods is None or priority is None or requests is None:
         return None
-    sets = (PodSet(name="main", count=pods, requests=requests),)
-    return Arrival(Job(name=name, queue=queue, priority=priority, pod_sets=sets), name)
+    sets = counted(PodSet(name="main", count=pods, requests=requests))
+    return Arrival(Job(name=name, queue=queue, priority=priority, pod_sets=(sets,)), name)
 
 
 def _priority(of: At, book: Book) -> int | None:

@@ -58,53 +58,56 @@ class Simulator:
 
     def submit(self, job: Job) -> list[Move]:
         """A job arrives."""
-        self._begin()
+        tree = self.trees[job.queue]
+        self._begin(tree)
         work = self._arrive(job)
         work.line.join(work)
-        return self._rest(self.trees[job.queue])
+        return self._rest(tree)
 
     def finish(self, name: str) -> list[Move]:
         """A job ends, or is deleted while it waits."""
-        self._begin()
+        tree = self.trees[self.works[name].line.queue.name]
+        self._begin(tree)
         work = self.works.pop(name)
-        tree = self.trees[work.line.queue.name]
         if work.holds():
             self._vacate(work)
         else:
             work.line.leave(work)
-        work.stand = Stand.FINISHED
+        work.stand, work.known = Stand.FINISHED, None
         self._stirred[tree] = None
         return self._rest(tree)
 
     def hold(self, queue: str, drain: bool = False) -> list[Move]:
         """A queue admits nobody any more; drained, those it admitted lose their place too."""
-        self._begin()
+        tree = self.trees[queue]
+        self._begin(tree)
         self._stop(self.lines[queue], HOLD_AND_DRAIN if drain else HOLD)
-        return self._rest(self.trees[queue])
+        return self._rest(tree)
 
     def resume(self, queue: str) -> list[Move]:
         """A queue admits again."""
-        self._begin()
         tree = self.trees[queue]
+        self._begin(tree)
         self._stop(self.lines[queue], RUNNING)
         self._stirred[tree] = None
         return self._rest(tree)
 
     def provision(self, name: str) -> list[Move]:
         """The checks that held a job are met."""
-        self._begin()
         work = self.works[name]
-        if work.stand == Stand.RESERVED and not work.evicted:
+        tree = self.trees[work.line.queue.name]
+        self._begin(tree)
+        if work.stand == Stand.RESERVED:
             work.stand = Stand.ADMITTED
             self.moves.append(Move("admitted", work))
-        return self._rest(self.trees[work.line.queue.name])
+        return self._rest(tree)
 
     def change(self, setup: Setup) -> list[Move]:
         """Queues and quotas become others; nobody loses a place by it, and all that wait are looked at again.
 
         A queue that is gone stays, held, for as long as jobs of it are left; its quota with it while it admitted any.
         """
-        self._begin()
+        self._begin(None)
         self.setup = setup
         stops = {name: line.stop for name, line in self.lines.items() if line.stop != line.queue.stop}
         gone = [line for name, line in self.lines.items() if name not in {q.name for q in setup.queues}]
@@ -125,7 +128,7 @@ class Simulator:
 
     def settle(self) -> list[Move]:
         """Let what was put there come to rest."""
-        self._begin()
+        self._begin(None)
         self._stirred = dict.fromkeys(self.trees.values())
         return self._rest(None)
 
@@ -143,13 +146,17 @@ class Simulator:
 
     # --- coming to rest -----------------------------------------------------------------------------------------------
 
-    def _begin(self) -> None:
-        """A step begins: those pushed out in the last one give back what they held."""
+    def _begin(self, own: Tree | None) -> None:
+        """A step begins, in one tree or in all: those pushed out in the last one give back what they held.
+
+        A tree that found no rest goes on only with a step of its own.
+        """
         self.clock += _STEP
         self.moves = []
         for tree in list(self._leaving):
-            self._release(tree)
-            self._cycles(tree)
+            if self.lagging or own in (None, tree):
+                self._release(tree)
+                self._cycles(tree)
 
     def _rest(self, tree: Tree | None) -> list[Move]:
         if tree is not None:

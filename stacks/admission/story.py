@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import gc
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Generator, Iterable, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -85,8 +87,25 @@ class Story:
     shown: Mapping[str, str]
 
 
+@contextmanager
+def undisturbed() -> Generator[None]:
+    """Keep Python's cycle collector away: it would look through all jobs again and again, and finds next to nothing."""
+    collects = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if collects:
+            gc.enable()
+
+
 def tell(book: Book, steps: Iterable[Step], start: Start | None = None) -> Story:
     """Run the steps, from an empty cluster or from `start`."""
+    with undisturbed():
+        return _told(book, steps, start)
+
+
+def _told(book: Book, steps: Iterable[Step], start: Start | None) -> Story:
     simulator = Simulator(book.setup)
     moments: list[Moment] = []
     shown: dict[str, str] = {}

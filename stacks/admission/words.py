@@ -7,9 +7,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from stacks.admission import why as reasons
 from stacks.admission.lenders import Take
 from stacks.admission.preempt import IN_QUEUE, RECLAIMED, WHILE_BORROWING
-from stacks.admission.quantity import written
 from stacks.admission.story import ADMITTED, RESERVED, RESTLESS, Loss, Moment, Row, Story
 from stacks.admission.why import Short, Why
+from stacks.manifests.quantity import written
 from stacks.problems import in_words
 
 NOT_MODELLED = "Quota only: fair sharing, topology and the placing of pods on nodes are not modelled."

@@ -143,6 +143,47 @@ def _render(
         raise typer.Exit(FAULTS) from None
 
 
+@app.command("admit", epilog="Example: berth admit stacks/scenarios/multislice.yaml")
+def _admit(
+    arguments: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="STACK [NEW] JOBS",
+            help="A stack, or two to compare; then manifests, folders of them and scenarios, in the order of arrival.",
+        ),
+    ] = None,
+    live: Annotated[
+        list[pathlib.Path] | None,
+        typer.Option("--live", help="Begin with what `kubectl get workloads,clusterqueues -A -o json` printed."),
+    ] = None,
+    cases: Annotated[
+        pathlib.Path | None, typer.Option("--cases", help="Answer recorded cases instead, and say how far it agrees.")
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Say who gets in, who waits and why, who is pushed out.
+
+    Runs Kueue's decisions on the queues of a stack, without a cluster; of two stacks it shows only what differs.
+    """
+    from stacks.cli import admit as verb
+
+    if bool(cases) == bool(arguments or live):
+        raise typer.BadParameter("write STACK JOBS..., a scenario that names its stack, or --cases FILE")
+    with paint.progress("simulating"):
+        if cases is not None:
+            answers, words, problems = verb.cases(cases)
+            value: object = answers
+        else:
+            answer = verb.run(arguments or (), live or (), root())
+            value, words, problems = verb.as_json(answer), verb.text(answer), answer.problems
+    faulty = any(problem.severity == "fault" for problem in problems)
+    if not as_json or (cases and faulty):
+        _complain(problems)
+    if as_json or not faulty:
+        typer.echo(_json(value) if as_json else words)
+    raise typer.Exit(FAULTS if faulty else SOUND)
+
+
 @app.command("schema", epilog="Example: berth schema > docs/stack.schema.json")
 def _schema() -> None:
     """Print the stack file's JSON Schema."""

@@ -11,15 +11,15 @@ from stacks.admission.agreement import differences, summary
 from stacks.admission.book import Book, not_modelled, of_plan
 from stacks.admission.cases import Case, answered, read
 from stacks.admission.compare import Difference, compare
-from stacks.admission.files import Document, documents, printed, yaml_files
 from stacks.admission.live import live_of
 from stacks.admission.record import differing, told
 from stacks.admission.scenario import FINISH, PROVISIONED, SUBMIT, Steps, scenario_says
 from stacks.admission.story import ADMITTED, NEVER, RESERVED, Moment, Row, Story, tell
-from stacks.admission.values import as_mapping
 from stacks.admission.words import NOT_MODELLED, Words
 from stacks.cli.plan import problem
 from stacks.cli.table import table
+from stacks.manifests.files import Document, documents, printed, yaml_files
+from stacks.manifests.values import as_mapping
 from stacks.problems import Problem
 from stacks.read.locate import locate, shown
 from stacks.verdict import of_stack
@@ -45,7 +45,7 @@ def run(arguments: Sequence[str], live: Sequence[pathlib.Path], root: pathlib.Pa
     """
     stacks, jobs = _sorted_out(arguments, root)
     given, problems = _given(jobs, root)
-    if not stacks:
+    if not stacks and not _faults(problems):
         stacks, faults = _stacks_of(given, jobs)
         problems += faults
     printouts, faults = _printed(live, root)
@@ -53,6 +53,8 @@ def run(arguments: Sequence[str], live: Sequence[pathlib.Path], root: pathlib.Pa
     runs = [_Run(stack, root, given, printouts) for stack in stacks]
     stories = [one.story() for one in runs] if not _faults(problems) else []
     problems += [each for one in runs for each in one.problems]
+    if not (jobs or live or _faults(problems)):
+        problems.append(Problem("fault", "no-jobs", (), f"nothing happens; write berth admit {arguments[0]} JOBS..."))
     unique = tuple(dict.fromkeys(problems))
     return Answer(() if _faults(unique) else tuple(story for story in stories if story), unique)
 
@@ -76,7 +78,7 @@ class _Run:
             return None
         steps = Steps(book, self._book, self._manifests)
         live, problems = live_of(self.printouts, book)
-        steps.there |= {each.job.name: each.shown for each in live.workloads}
+        steps.begin_with({each.job.name: each.shown for each in live.workloads})
         steps.add(self.given)
         self.problems += [*problems, *steps.problems]
         if _faults(self.problems):
@@ -166,7 +168,9 @@ def _faults(problems: Iterable[Problem]) -> bool:
 
 
 def text(answer: Answer) -> str:
-    """The run as a table, or what differs between two; then the sum of it."""
+    """The run as a table, or what differs between two; then the sum of it. Empty with a fault."""
+    if not answer.stories:
+        return ""
     if len(answer.stories) == 2:
         return _differences(*answer.stories)
     (story,) = answer.stories

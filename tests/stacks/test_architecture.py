@@ -46,12 +46,16 @@ ROOMS: dict[str, set[str]] = {
     "stacks.planner": HEAD | {"stacks.spec", "stacks.accelerators", "stacks.rules"},
     "stacks.proofs": HEAD | {"stacks.planner", "stacks.rules"},
     "stacks.relations": HEAD | {"stacks.planner"},
-    "stacks.admission": HEAD | {"yaml", "stacks.read", "stacks.planner"},
+    "stacks.manifests": HEAD | {"yaml", "stacks.read"},
+    "stacks.admission": HEAD | {"yaml", "stacks.manifests"},
     "stacks.verdict": HEAD | {"stacks.read", "stacks.spec", "stacks.planner", "stacks.proofs"},
     "stacks.offline": PULUMI | {"google.protobuf", "yaml"},
     "stacks.cli": HEAD
     | {"typer", "yaml", "ryaml"}
-    | {f"stacks.{room}" for room in ("read", "spec", "planner", "relations", "admission", "verdict", "offline")},
+    | {
+        f"stacks.{room}"
+        for room in ("read", "spec", "planner", "relations", "manifests", "admission", "verdict", "offline")
+    },
     "stacks.fleet": COMPONENT | {"components", "stacks.verdict"},
     "__main__": {"pulumi", "stacks.fleet", "stacks.verdict"},
 }
@@ -208,7 +212,10 @@ main()
 """
 
 
-@pytest.mark.parametrize("words", ["check dev", "plan dev", "plan dev --json", "render dev", "schema"])
+@pytest.mark.parametrize(
+    "words",
+    ["check dev", "plan dev", "plan dev --json", "render dev", "admit stacks/scenarios/multislice.yaml", "schema"],
+)
 def test_a_pure_verb_never_loads_pulumi(words: str) -> None:
     """It takes seconds to load, and a verb that answers at once is a verb that people use."""
     command = [sys.executable, "-c", WITHOUT_PULUMI, *words.split()]

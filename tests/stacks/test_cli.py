@@ -19,7 +19,8 @@ from stacks.cli import app, paint, render
 from stacks.problems import Problem
 from tests.stack_files import FILES, ROOT, every_stack, plan, rendered, verdict
 
-VERBS = ["check", "plan", "preview", "render", "schema"]
+SCENARIO = "stacks/scenarios/multislice.yaml"
+VERBS = ["check", "plan", "preview", "render", "admit", "schema"]
 MULTISLICE, BATCH = str(FILES["multislice"]), str(FILES["batch-platform"])
 COLOUR = "\x1b["
 
@@ -81,23 +82,24 @@ def test_the_readme_lists_every_verb() -> None:
 
 
 @pytest.mark.parametrize(
-    "words", [["check", "dev"], ["plan", "dev"], ["plan", "dev", "--json"], ["render", "dev"], ["schema"]]
+    "words",
+    [["check", "dev"], ["plan", "dev"], ["plan", "dev", "--json"], ["render", "dev"], ["admit", SCENARIO], ["schema"]],
 )
 def test_a_sound_fleet_is_0(words: list[str]) -> None:
     done = berth(*words)
     assert (done.exit_code, done.stderr) == (0, "")
 
 
-@pytest.mark.parametrize("verb", ["check", "plan", "render", "preview"])
+@pytest.mark.parametrize("verb", ["check", "plan", "render", "preview", "admit"])
 def test_a_fault_is_1(verb: str, tmp_path: Path) -> None:
     file = project(tmp_path, "multislice", "topology: 2x4", "topology: 2x5")
-    done = berth(verb, str(file))
-    said = done.stderr if verb in ("render", "preview") else done.stdout
+    done = berth(verb, str(file), *[SCENARIO] * (verb == "admit"))
+    said = done.stderr if verb in ("render", "preview", "admit") else done.stdout
     assert done.exit_code == 1
     assert "pools.nodepool.topology: '2x5' is not a v5e slice of ct5lp-hightpu-4t; one of 2x2, 2x4, 4x4" in said
 
 
-@pytest.mark.parametrize("words", [["check"], ["plan"], ["sail"], ["plan", "dev", "--yaml"], []])
+@pytest.mark.parametrize("words", [["check"], ["plan"], ["admit"], ["sail"], ["plan", "dev", "--yaml"], []])
 def test_wrong_usage_is_2(words: list[str]) -> None:
     assert berth(*words).exit_code == 2
 
@@ -181,7 +183,9 @@ def test_a_fault_is_red_and_a_warning_yellow(monkeypatch: pytest.MonkeyPatch) ->
     assert lines == ["\x1b[31mwords\x1b[0m", "\x1b[33mwarning: words\x1b[0m"]
 
 
-@pytest.mark.parametrize("words", [["check", "dev"], ["plan", "dev", "--json"], ["render", BATCH], ["schema"]])
+@pytest.mark.parametrize(
+    "words", [["check", "dev"], ["plan", "dev", "--json"], ["render", BATCH], ["admit", SCENARIO], ["schema"]]
+)
 def test_a_reader_that_stops_reading_is_no_fault(words: list[str]) -> None:
     """`berth render dev | head`: no traceback, and a pipeline under `pipefail` goes on."""
     started = process(words)

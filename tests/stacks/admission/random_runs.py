@@ -21,13 +21,13 @@ from stacks.admission.model import (
     Fungibility,
     Group,
     Job,
-    PodSet,
     Preemption,
     Queue,
     Quota,
     Setup,
 )
 from stacks.admission.simulate import Simulator
+from stacks.manifests.podset import PodSet
 
 FLAVORS: tuple[str, ...] = ("reserved", "spot")
 RESOURCES: tuple[str, ...] = ("cpu", "gpu")

@@ -18,13 +18,13 @@ from stacks.admission.model import (
     Group,
     Job,
     Nodes,
-    PodSet,
     Preemption,
     Queue,
     Quota,
     Setup,
 )
 from stacks.admission.simulate import Simulator
+from stacks.manifests.podset import PodSet
 
 GPU = "gpu"
 

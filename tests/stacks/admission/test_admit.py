@@ -63,6 +63,14 @@ def test_a_borrower_is_pushed_out_by_the_owner_and_every_line_says_why(folder: p
     ]
 
 
+def test_the_page_shows_what_is_printed(folder: pathlib.Path) -> None:
+    """docs/admission.md, its first table."""
+    scenario(folder, "slice3 vision/train 3", "slice1 speech/train 1", "slice2 vision/train 2")
+    answer = admit.run(["scenario.yaml"], [], folder)
+    page = (ROOT / "docs" / "admission.md").read_text(encoding="utf-8")
+    assert f"```\n{admit.text(answer).split(chr(10) * 2)[0]}\n```" in page
+
+
 def test_what_can_never_be_admitted_is_told_at_once(folder: pathlib.Path) -> None:
     scenario(folder, "big vision/train 4")
     assert table(folder, "scenario.yaml") == [

@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import pathlib
-import subprocess
-import sys
 
 import pytest
+from typer.testing import CliRunner
 
 from stacks.admission import agreement
 from stacks.admission.cases import Case, answered, read, replay, setup_of
-from stacks.admission.model import Job, PodSet
+from stacks.admission.model import Job
 from stacks.admission.simulate import Simulator
+from stacks.cli import app
+from stacks.manifests.podset import PodSet
 
 FILE = pathlib.Path(__file__).with_name("cases.yaml")
-ROOT = FILE.parents[3]
 
 LATE = {
     "c0067": 3,
@@ -92,8 +92,7 @@ def test_the_answered_file_has_the_form_of_the_file(cases: list[Case]) -> None:
 
 
 def test_the_count_is_the_last_line_and_every_difference_comes_before_it(cases: list[Case]) -> None:
-    command = [sys.executable, "-m", "stacks.admission.agreement", str(FILE)]
-    found = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout.splitlines()
+    found = CliRunner().invoke(app, ["admit", "--cases", str(FILE)]).stdout.splitlines()
     assert found[-1] == "agreement: 2806 of 2823 steps, 345 of 358 cases"
     assert sum(line.endswith("):") for line in found) == 2823 - 2806
     assert found[:3] == [

@@ -62,6 +62,8 @@ def test_what_is_broken_is_told_line_by_line(folder: pathlib.Path, title: str) -
 def test_a_file_or_folder_that_is_not_there_is_named(folder: pathlib.Path) -> None:
     (folder / "empty").mkdir()
     assert complaints(folder, "stack.yaml", "nowhere.yaml") == ["no file 'nowhere.yaml'"]
+    assert complaints(folder, "nowhere.yaml") == ["no file 'nowhere.yaml'"]
+    assert complaints(folder, "stack.yaml") == ["nothing happens; write berth admit stack.yaml JOBS..."]
     assert complaints(folder, "stack.yaml", "empty") == ["empty: no YAML files lie in this folder"]
 
 

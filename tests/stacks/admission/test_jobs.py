@@ -8,10 +8,11 @@ from typing import Any
 import pytest
 
 from stacks.admission.book import Book
-from stacks.admission.files import Document, documents
 from stacks.admission.jobs import Arrival, arrivals
-from stacks.admission.model import Expression, Setup, Toleration
-from stacks.admission.quantity import amount, written
+from stacks.admission.model import Setup
+from stacks.manifests.files import Document, documents
+from stacks.manifests.podset import Expression, Toleration
+from stacks.manifests.quantity import amount, written
 from stacks.problems import Problems
 from tests.stacks.admission.setups import queue
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from dataclasses import replace
 from random import Random
 
@@ -12,6 +13,7 @@ from hypothesis import strategies as st
 from stacks.admission.model import Cell, Cohort, Group, Job, Queue, Quota, Setup
 from stacks.admission.simulate import Simulator
 from stacks.admission.state import Stand
+from stacks.admission.tree import Tree
 from tests.stacks.admission.random_runs import COHORTS, FLAVORS, RESOURCES, Run, play, runs
 
 CELLS = [(flavor, resource) for flavor in FLAVORS for resource in RESOURCES]
@@ -264,3 +266,17 @@ def test_a_run_told_twice_is_the_same(lagging: bool) -> None:
         assert lines() == lines()
 
     twice()
+
+
+@few
+@given(runs(kinds=ALL))
+def test_what_is_remembered_between_cycles_changes_no_answer(run: Run) -> None:
+    """Memory saves work, and must be forgotten in time."""
+    names = {name: name for name in [*FLAVORS, *RESOURCES, *COHORTS, *(q.name for q in run.setup.queues)]}
+    names |= {what.name: what.name for _, what in run.steps if isinstance(what, Job)}
+    first = told(run, names)
+    with pytest.MonkeyPatch.context() as patch:
+        count = itertools.count()
+        patch.setattr(Tree, "remembered", lambda *_: {})
+        patch.setattr(Tree, "version", lambda *_: next(count))
+        assert told(run, names) == first

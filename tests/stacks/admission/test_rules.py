@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from stacks.admission.model import Group, Job, Nodes, PodSet, Queue, Setup, Taint, Toleration
+from stacks.admission.model import Group, Job, Nodes, Queue, Setup, Taint
 from stacks.admission.simulate import Simulator
+from stacks.manifests.podset import PodSet, Toleration
 from tests.stacks.admission.setups import (
     ANY,
     GPU,

@@ -7,7 +7,6 @@ from fractions import Fraction
 from math import ceil
 
 from components.kueue.quantities import quantity
-from stacks.admission.book import CPU
 
 _WRITTEN = re.compile(r"([+-]?)([0-9]+\.?[0-9]*|\.[0-9]+)([numkMGTPE]|[KMGTPE]i|[eE][+-]?[0-9]{1,2})?")
 _DECIMAL = {"n": -9, "u": -6, "m": -3, "": 0, "k": 3, "M": 6, "G": 9, "T": 12, "P": 15, "E": 18}
@@ -25,7 +24,7 @@ def amount(resource: str, written: object) -> int | None:
     if match is None or match[1] == "-":
         return None
     value = Fraction(match[2]) * _factor(match[3] or "")
-    found = ceil(value * 1000 if resource == CPU else value)
+    found = ceil(value * 1000 if resource == "cpu" else value)
     return found if found < 2**63 else None
 
 

@@ -9,15 +9,20 @@ import json
 import pathlib
 import re
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
+from typing import Any
 
-from stacks.admission.values import At
+import yaml
+from yaml.events import CollectionEndEvent, CollectionStartEvent
+
+from stacks.manifests.values import At
 from stacks.problems import Path, Problem, Problems
 from stacks.read.document import parse
 from stacks.read.places import NO_MARKS, Marks
-from stacks.read.text import read_text
+from stacks.read.text import MAX_BYTES, read_text
 
-_SPLIT = "split it into several files"
+_LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+_DEEPEST = 64
 _NEXT_DOCUMENT = re.compile(r"^---(?=\s|$)", re.MULTILINE)
 _KUBECTL_READS = {"unquoted", "unquoted-key", "secret"}
 """Faults of a stack file that are none of a manifest: the engine never sees it."""
@@ -52,8 +57,10 @@ class Document:
 
 
 def documents(path: pathlib.Path, shown: str) -> tuple[list[Document], list[Problem]]:
-    """The documents of a YAML file that are not empty, and its faults."""
-    text = read_text(path, shown, _SPLIT)
+    """The documents of a YAML file that are not empty, and its faults. A large file is read faster, without lines."""
+    if path.is_file() and path.stat().st_size > MAX_BYTES:
+        return _large(path, shown)
+    text = read_text(path, shown, "")
     if isinstance(text, Problem):
         return [], [text]
     found: list[Document] = []
@@ -64,6 +71,25 @@ def documents(path: pathlib.Path, shown: str) -> tuple[list[Document], list[Prob
         if document is not None and document.value is not None:
             found.append(Document(shown, document.value, document.marks))
     return found, problems
+
+
+def _large(path: pathlib.Path, shown: str) -> tuple[list[Document], list[Problem]]:
+    try:
+        values = load_all(path.read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
+        return [], [Problem("fault", "bad-yaml", (), f"is no YAML: {' '.join(str(error).split())}", shown)]
+    return [Document(shown, value) for value in values if value is not None], []
+
+
+def load_all(text: str) -> list[object]:
+    """The documents of a YAML text. Deep nesting is refused first: the C parser would take the process down with it."""
+    depth = 0
+    events: Iterator[Any] = iter(_LOADER(text).get_event, None)
+    for event in events:
+        depth += isinstance(event, CollectionStartEvent) - isinstance(event, CollectionEndEvent)
+        if depth > _DEEPEST:
+            raise yaml.YAMLError(f"nested more than {_DEEPEST} deep")
+    return list(yaml.load_all(text, Loader=_LOADER))
 
 
 def _pieces(text: str) -> Iterator[str]:
@@ -93,8 +119,3 @@ def printed(path: pathlib.Path, shown: str) -> tuple[Document | None, list[Probl
         problem = Problem("fault", "bad-json", (), f"is no JSON: {error}; write it with kubectl get … -o json", shown)
         return None, [problem]
     return Document(shown, value), []
-
-
-def warned(problem: Problem) -> Problem:
-    """A problem as a warning."""
-    return replace(problem, severity="warning")

@@ -8,10 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from stacks.admission.book import excluded
-from stacks.admission.model import Expression, PodSet, Toleration
-from stacks.admission.quantity import amount
-from stacks.admission.values import At, deep, shown
+from stacks.manifests.podset import Expression, PodSet, Toleration
+from stacks.manifests.quantity import amount
+from stacks.manifests.values import At, deep, shown
 
 _OPERATORS = ("In", "NotIn", "Exists", "DoesNotExist", "Gt", "Lt")
 _REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
@@ -61,7 +60,7 @@ def _requests(template: At, spec: dict[str, At]) -> Amounts | None:
     if inits is None or overhead is None or whole is None or None in running or any(r is None for _, r in starting):
         return None
     total = _counted([r for r in running if r is not None], [(s, r) for s, r in starting if r is not None]) | whole
-    return {name: number for name, number in _sum(total, overhead).items() if not excluded(name)}
+    return _sum(total, overhead)
 
 
 def _counted(running: list[Amounts], starting: list[tuple[bool, Amounts]]) -> Amounts:

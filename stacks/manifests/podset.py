@@ -1,0 +1,40 @@
+"""Pods of one template, as plain frozen values: how many, what each requests, which nodes they accept."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+
+@dataclass(frozen=True, slots=True)
+class Toleration:
+    """A pod's toleration; no key and no effect mean any, `Exists` means any value."""
+
+    key: str | None = None
+    operator: str = "Exists"
+    value: str = ""
+    effect: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Expression:
+    """One expression of a node affinity: a label's key, Kubernetes' operator and values."""
+
+    key: str
+    operator: str
+    values: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PodSet:
+    """Pods of one template: how many, what each requests, and which nodes they accept.
+
+    `affinity` are terms of which one must hold. `tolerations` None tolerates everything.
+    """
+
+    name: str
+    count: int
+    requests: Mapping[str, int]
+    selector: Mapping[str, str] = field(default_factory=dict[str, str])
+    affinity: tuple[tuple[Expression, ...], ...] = ()
+    tolerations: tuple[Toleration, ...] | None = None

@@ -1,0 +1,140 @@
+"""Benchmark of the admission model: `make bench`. Prints CPU seconds, memory and milliseconds a job; asserts nothing.
+
+A fleet is cohorts of five queues with one to three flavors and all kinds of preemption rules. Jobs of 48 shapes arrive
+one by one. Either all stay, so that the state is as full as it can be; or each ends after a while, so that the fleet is
+about full and others wait most of the time. Then 300 more are put to the state that is there.
+"""
+
+from __future__ import annotations
+
+import heapq
+import pathlib
+import random
+import resource
+import subprocess
+import sys
+import time
+
+from stacks.admission.model import (
+    ANY,
+    LOWER_OR_NEWER,
+    LOWER_PRIORITY,
+    STOP_SEARCH,
+    TRY_NEXT,
+    Cell,
+    Fungibility,
+    Group,
+    Job,
+    Preemption,
+    Queue,
+    Quota,
+    Setup,
+)
+from stacks.admission.simulate import Simulator
+from stacks.admission.story import undisturbed
+from stacks.manifests.podset import PodSet
+
+ROOT = pathlib.Path(__file__).parents[1]
+SIZES = ((40, 8, 2_000), (200, 40, 10_000), (1_000, 200, 50_000))
+"""Queues, cohorts, jobs."""
+GI = 2**30
+RULES = (
+    Preemption(),
+    Preemption(within_queue=LOWER_PRIORITY),
+    Preemption(within_queue=LOWER_PRIORITY, reclaim=ANY),
+    Preemption(within_queue=LOWER_OR_NEWER, reclaim=LOWER_PRIORITY, borrow=LOWER_PRIORITY, threshold=10),
+)
+ONE_MORE = 300
+"""Jobs that are put to a full state, one after the other."""
+
+
+def fleet(queues: int, cohorts: int, rng: random.Random) -> Setup:
+    """Queues by turns in the cohorts."""
+    return Setup(queues=tuple(_queue(index, index * cohorts // queues, rng) for index in range(queues)))
+
+
+def _queue(index: int, cohort: int, rng: random.Random) -> Queue:
+    flavors = ("reserved", "on-demand", "spot")[: rng.randint(1, 3)]
+    quotas: dict[Cell, Quota] = {}
+    for flavor in flavors:
+        limit = rng.choice((None, 0, 32))
+        quotas[flavor, "nvidia.com/gpu"] = Quota(nominal=rng.choice((16, 32, 64)), borrowing_limit=limit)
+        quotas[flavor, "cpu"] = Quota(nominal=64_000)
+        quotas[flavor, "memory"] = Quota(nominal=1024 * GI)
+    return Queue(
+        name=f"q{index}",
+        cohort=f"c{cohort}",
+        strict=rng.random() < 0.3,
+        groups=(Group(resources=("cpu", "memory", "nvidia.com/gpu"), flavors=flavors),),
+        quotas=quotas,
+        preemption=rng.choice(RULES),
+        fungibility=Fungibility(borrow=rng.choice((STOP_SEARCH, TRY_NEXT))),
+    )
+
+
+def arrival(number: int, queues: int, rng: random.Random) -> Job:
+    """A job of one to four pods of one to eight GPUs."""
+    gpus = rng.choice((1, 2, 4, 8))
+    requests = {"cpu": 1000 * gpus, "memory": 8 * gpus * GI, "nvidia.com/gpu": gpus}
+    pods = PodSet(name="main", count=rng.choice((1, 1, 2, 4)), requests=requests)
+    name, queue = f"j{number}", f"q{rng.randrange(queues)}"
+    return Job(name=name, queue=queue, priority=rng.choice((0, 0, 10, 100)), pod_sets=(pods,))
+
+
+def run(queues: int, cohorts: int, jobs: int, stay: bool) -> str:
+    """One benchmark, as a line of the table; as in `berth admit`, without Python's cycle collector."""
+    with undisturbed():
+        return _run(queues, cohorts, jobs, stay)
+
+
+def _run(queues: int, cohorts: int, jobs: int, stay: bool) -> str:
+    rng = random.Random(1)
+    simulator = Simulator(fleet(queues, cohorts, rng))
+    began, steps, ends = time.process_time(), 0, list[tuple[int, str]]()
+    for number in range(jobs):
+        while ends and ends[0][0] <= number:
+            simulator.finish(heapq.heappop(ends)[1])
+            steps += 1
+        simulator.submit(arrival(number, queues, rng))
+        steps += 1
+        if not stay:
+            heapq.heappush(ends, (number + rng.randint(2 * queues, 8 * queues), f"j{number}"))
+    spent = time.process_time() - began
+    held = sum(work.holds() for work in simulator.works.values())
+    lost = sum(work.evictions for work in simulator.works.values())
+    what = f"{queues:>5,} queues {cohorts:>4} cohorts {jobs:>7,} jobs {'stay' if stay else 'end ':>4}"
+    state = f"{held:>6,} of {len(simulator.works):>6,} hold, {lost:>6,} pushed out"
+    each = f"{1000 * spent / steps:6.2f} ms a step   {_more(simulator, queues, jobs, rng)}"
+    return f"{what} {spent:7.2f} s CPU {_memory():5.0f} MB {each}   {state}"
+
+
+def _more(simulator: Simulator, queues: int, jobs: int, rng: random.Random) -> str:
+    """How long one new job takes on the state that is there."""
+    taken: list[float] = []
+    for number in range(jobs, jobs + ONE_MORE):
+        job = arrival(number, queues, rng)
+        began = time.process_time()
+        simulator.submit(job)
+        taken.append(1000 * (time.process_time() - began))
+    taken.sort()
+    return f"one more: {taken[len(taken) // 2]:.2f} ms, slowest {taken[-1]:.1f} ms"
+
+
+def _memory() -> float:
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+
+
+def main() -> None:
+    """Every size, each in a process of its own; or one of them, when it is named."""
+    if len(sys.argv) > 1:
+        queues, cohorts, jobs = map(int, sys.argv[1:4])
+        print(run(queues, cohorts, jobs, stay=sys.argv[4] == "stay"), flush=True)
+        return
+    for size in SIZES:
+        for mode in ("end", "stay"):
+            command = [sys.executable, "-m", "tests.bench_admission", *map(str, size), mode]
+            subprocess.run(command, cwd=ROOT, check=True)
+
+
+if __name__ == "__main__":
+    main()
