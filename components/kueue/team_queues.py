@@ -32,7 +32,8 @@ class TeamQueues(pulumi.ComponentResource):
     ) -> None:
         super().__init__("berth:kueue:TeamQueues", name, None, opts)
         options = inside(self, provider=provider, cluster=cluster, served_by=served_by)
-        queue = KubernetesObject(f"{name}-cluster-queue", cluster_queue(plan), opts=options)
+        protected = pulumi.ResourceOptions.merge(options, pulumi.ResourceOptions(protect=plan.protect))
+        queue = KubernetesObject(f"{name}-cluster-queue", cluster_queue(plan), opts=protected)
         doors = inside(self, provider=provider, cluster=cluster, served_by=[queue])
         for door in plan.local_queues:
             live = {"metadata": {"namespace": (namespaces or {}).get(door.namespace, door.namespace)}}

@@ -117,6 +117,7 @@ class ClusterQueuePlan:
     `namespaces` None admits from every namespace; otherwise only those named. `stop_policy` is Kueue's (None, Hold,
     HoldAndDrain), `fair_share_weight` the number as written (0.5, 2; at most nine decimals), `preference` that of
     flavorFungibility, `admission_mode` that of admissionScope; whichever is None is left to Kueue.
+    `protect` holds for the cluster queue, not for the local queues in front of it.
     """
 
     name: str
@@ -136,6 +137,7 @@ class ClusterQueuePlan:
     fair_share_weight: float | None = None
     preference: str | None = None
     admission_mode: str | None = None
+    protect: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

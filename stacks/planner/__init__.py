@@ -50,7 +50,7 @@ def plan_fleet(stack: str, parsed: Parsed) -> Planned | None:
 
 
 def _plan(draft: Draft) -> FleetPlan:
-    allowances(draft)
+    allowances(draft, queues.names(draft))
     held = reservations.reserved_machines(draft)
     known = pools.pools(draft)
     kinds = flavors.flavors(draft, known)

@@ -11,6 +11,7 @@ from components.plan.kueue import (
     PreemptionPlan,
     QueueCheckPlan,
 )
+from stacks.planner.allowances import protected
 from stacks.planner.checks import check_of
 from stacks.planner.draft import Draft
 from stacks.planner.flavors import Flavor
@@ -49,6 +50,18 @@ def cluster_queues(draft: Draft, pools: dict[str, Pool], flavors: dict[str, Flav
     return tuple(found[name] for name in sorted(found))
 
 
+def names(draft: Draft) -> list[str]:
+    """Kueue's names of all cluster queues, as they were written."""
+    own = (
+        _own_name(team, key, wanted) for team, spec in draft.spec.teams.items() for key, wanted in spec.queues.items()
+    )
+    return [*own, *(shared.name or key for key, shared in draft.spec.cluster_queues.items())]
+
+
+def _own_name(team: str, key: str, spec: QueueSpec) -> str:
+    return spec.name or f"{team}-{key}"
+
+
 def _named(wish: Wish) -> tuple[bool, bool, Path]:
     """Teams' queues that are given no name come first: where two have one, it is a name that somebody gave."""
     given = wish.spec.name is not None or wish.spec.local_queue is not None
@@ -66,7 +79,7 @@ def _wishes(draft: Draft) -> Iterator[Wish]:
         for queue, wanted in sorted(spec.queues.items()):
             path: Path = ("teams", team, "queues", queue)
             local = wanted.local_queue or queue
-            yield Wish(path, wanted, wanted.name or f"{team}-{queue}", local, (team,), spec.cohort)
+            yield Wish(path, wanted, _own_name(team, queue, wanted), local, (team,), spec.cohort)
     for queue, shared in sorted(draft.spec.cluster_queues.items()):
         path = ("clusterQueues", queue)
         known = {t: t for t in draft.spec.teams}
@@ -117,7 +130,13 @@ def _cluster_queue(
         admission_checks=_checks(choices),
         stop_policy=spec.stop_policy,
         fair_share_weight=spec.fair_share_weight,
+        protect=_holds_a_guarantee(wish, choices) and protected(draft, f"clusterQueues.{wish.name}"),
     )
+
+
+def _holds_a_guarantee(wish: Wish, choices: tuple[Choice, ...]) -> bool:
+    """Whether somebody may be running on what the queue is guaranteed: a drained queue runs nothing."""
+    return wish.spec.stop_policy != "HoldAndDrain" and any(c.limits[0] for c in choices)
 
 
 def _checks(choices: tuple[Choice, ...]) -> tuple[QueueCheckPlan, ...]:

@@ -226,6 +226,17 @@ def test_a_local_queue_in_a_namespace_of_somebody_else_names_it() -> None:
     assert cast("dict[str, Any]", run(build).one("LocalQueue").inputs["metadata"])["namespace"] == "vision"
 
 
+@pytest.mark.parametrize("protect", [True, False])
+def test_a_cluster_queue_is_protected_exactly_when_its_plan_says_so_and_its_doors_never(protect: bool) -> None:
+    def build() -> None:
+        plan = replace(plans.queue(), protect=protect)
+        TeamQueues("vision-train", plan, provider=kubernetes.Provider("in-cluster", kubeconfig="{}"))
+
+    made = run(build)
+    assert made.one("ClusterQueue").protect is protect
+    assert not made.one("LocalQueue").protect
+
+
 def test_doors_of_like_names_in_several_namespaces_stay_apart() -> None:
     """`a-b` with `c`, `a` with `b-c`: joined by a hyphen both would be the same resource."""
     doors = tuple(

@@ -46,6 +46,24 @@ def test_queues_come_by_name_and_not_in_the_order_of_the_file() -> None:
     assert names == sorted(names)
 
 
+@pytest.mark.parametrize(
+    ("changes", "protected"),
+    [
+        ({}, True),
+        ({f"{TRAIN}.flavors.0": {"pool": "v5e", "borrow": "1 slice"}}, False),
+        ({f"{TRAIN}.stopPolicy": "Hold"}, True),
+        ({f"{TRAIN}.stopPolicy": "HoldAndDrain"}, False),
+        ({"allowDeletion": {"clusterQueues.vision-train": "the project is over"}}, False),
+        ({"allowDeletion": {"clusterQueues.speech-train": "the project is over"}}, True),
+        ({"protect": False}, False),
+    ],
+)
+def test_a_queue_is_protected_while_somebody_may_run_on_what_it_guarantees(
+    changes: dict[str, Any], protected: bool
+) -> None:
+    assert queue(plan(changed(changes)), "vision-train").protect is protected
+
+
 # --- a shared queue ---------------------------------------------------------------------------------------------------
 
 
