@@ -15,7 +15,6 @@ from typing import Final
 from components.kueue.manifests import toleration
 from components.kueue.quantities import memory, quantity
 from components.plan.configuration import (
-    JOB_FRAMEWORKS,
     AdmissionFairSharingPlan,
     ConfigurationPlan,
     CustomLabelPlan,
@@ -50,31 +49,6 @@ def manager_memory(cluster_queues: int, nodes: int = 0) -> int:
     return size
 
 
-def kueue_values(
-    *,
-    cluster_queues: int,
-    pods_ready_seconds: int,
-    frameworks: Iterable[str] = JOB_FRAMEWORKS,
-    excluded_resources: Iterable[str] = ("ephemeral-storage",),
-    node_labels: Mapping[str, str] | None = None,
-    tolerations: Iterable[Toleration] = (),
-    image: str | None = None,
-) -> Values:
-    """`chart_values` of a configuration of which little is said.
-
-    `pods_ready_seconds`: how long an admitted workload's pods may take to be ready before it is put back. Kueue ignores
-    requests for `excluded_resources` (prefixes); any other that its queue does not cover keeps a workload waiting.
-    """
-    plan = ConfigurationPlan(
-        pods_ready=PodsReadyPlan(timeout_seconds=pods_ready_seconds),
-        frameworks=tuple(frameworks),
-        excluded_prefixes=tuple(excluded_resources),
-    )
-    return chart_values(
-        plan, cluster_queues=cluster_queues, node_labels=node_labels, tolerations=tolerations, image=image
-    )
-
-
 def chart_values(
     plan: ConfigurationPlan,
     *,
@@ -103,7 +77,7 @@ def jobset_values(
     tolerations: Iterable[Toleration] = (),
     image: str | None = None,
 ) -> Values:
-    """Values of JobSet's chart; its own requests and limits fit large fleets. Parameters as in `kueue_values`."""
+    """Values of JobSet's chart; its own requests and limits fit large fleets. Parameters as in `chart_values`."""
     placement = _placement(node_labels, tolerations)
     return {**({"controller": placement} if placement else {}), **_mirrored(image)}
 

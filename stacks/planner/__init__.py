@@ -7,7 +7,18 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from components.plan.fleet import FleetPlan
-from stacks.planner import checks, cluster, flavors, node_pools, pools, priorities, queues, reservations, teams
+from stacks.planner import (
+    checks,
+    cluster,
+    controllers,
+    flavors,
+    node_pools,
+    pools,
+    priorities,
+    queues,
+    reservations,
+    teams,
+)
 from stacks.planner.allowances import allowances
 from stacks.planner.ceilings import accelerator_quotas
 from stacks.planner.draft import Draft
@@ -61,6 +72,8 @@ def _plan(draft: Draft) -> FleetPlan:
         for flavor, quota in accelerator_quotas(queue, resource_of):
             promised[flavor] += quota.nominal
     admission_checks, provisioning_configs = checks.checks(draft, kinds)
+    kueue = controllers.configuration(draft)
+    nodes = [pool.hardware.nodes.max for pool in known.values()]
     flavor_of = {p.name: f.name for f in kinds.values() for p in f.pools}
     return FleetPlan(
         stack=draft.stack,
@@ -71,7 +84,7 @@ def _plan(draft: Draft) -> FleetPlan:
         system_pool=cluster.system_pool(draft),
         reservations=reservations.reservations(draft, held, pools.demand(known)),
         pools=node_pools.pool_plans(draft, known, flavor_of),
-        charts=priorities.charts(draft, len(asked)),
+        charts=controllers.charts(draft, kueue, len(asked), nodes),
         flavors=tuple(flavors.flavor_plan(draft, f, promised[n]) for n, f in kinds.items()),
         priorities=priorities.priorities(draft),
         cohorts=priorities.cohorts(draft),
@@ -80,5 +93,6 @@ def _plan(draft: Draft) -> FleetPlan:
         labels=cluster.labels(draft),
         admission_checks=admission_checks,
         provisioning_configs=provisioning_configs,
+        kueue=kueue,
         workload_policies=node_pools.workload_policies(draft, known),
     )

@@ -131,6 +131,8 @@ def _cluster_queue(
         stop_policy=spec.stop_policy,
         fair_share_weight=spec.fair_share_weight,
         protect=_holds_a_guarantee(wish, choices) and protected(draft, f"clusterQueues.{wish.name}"),
+        preference=fungibility.preference if fungibility else None,
+        admission_mode=spec.admission_scope.admission_mode if spec.admission_scope else None,
     )
 
 

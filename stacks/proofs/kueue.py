@@ -30,6 +30,8 @@ def _cause(planned: Planned, thing: Thing, pools: Mapping[str, str], doors: Mapp
         return ("pools", pools[name])
     if kind == "local queue":
         return planned.origins.get(("cluster queue", doors[name]), ())
+    if kind == "configuration":
+        return ("kueue",)
     sections = {"cohort": "cohorts", "priority": "priorities"}
     return (sections[kind], name) if kind in sections else planned.origins.get(thing, ())
 

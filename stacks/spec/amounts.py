@@ -147,3 +147,50 @@ MilliCpu = Annotated[
 
 Bytes = Annotated[int, PlainValidator(_memory), JsonSchema({"type": "string", "pattern": f"^(?:{_MEMORY.pattern})$"})]
 """Memory (`20Gi`), kept as bytes."""
+
+_QUANTITY = re.compile(r"(-?[0-9]{1,15})(m|Ki|Mi|Gi|Ti)?")
+
+
+@dataclass(frozen=True, slots=True)
+class Quantity:
+    """An amount of any resource, in whole ones; `written` is what the person typed."""
+
+    value: Fraction
+    written: str
+
+
+def _quantity(value: Any) -> Quantity:
+    match = _QUANTITY.fullmatch(str(value)) if isinstance(value, int | str) and not isinstance(value, bool) else None
+    if not match:
+        raise fault("bad-amount", f"'{shown(value)}' is not an amount of a resource; write one such as 2, 500m or 5Gi")
+    number, suffix = Fraction(match[1]), match[2] or ""
+    return Quantity(number / 1000 if suffix == "m" else number * _BINARY[suffix], str(value))
+
+
+QuantityField = Annotated[
+    Quantity,
+    PlainValidator(_quantity),
+    JsonSchema({"type": ["integer", "string"], "pattern": f"^(?:{_QUANTITY.pattern})$"}),
+]
+"""`2`, `500m` or `5Gi` of any resource."""
+
+
+# --- time -------------------------------------------------------------------------------------------------------------
+
+_DURATION = re.compile(r"([0-9]{1,7})([smhd])")
+_SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
+
+
+def seconds(value: Any) -> int:
+    """A duration such as `45m`, in seconds; raises a fault for anything else."""
+    match = _DURATION.fullmatch(value) if isinstance(value, str) else None
+    if not match:
+        found = "is empty" if value is None else f"'{shown(value)}' is no duration"
+        raise fault("bad-value", f"{found}; write one such as 3600s, 36h or 7d")
+    return int(match[1]) * _SECONDS[match[2]]
+
+
+Seconds = Annotated[
+    int, PlainValidator(seconds), JsonSchema({"type": "string", "pattern": f"^(?:{_DURATION.pattern})$"})
+]
+"""`45m`, kept as seconds."""

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
 from typing import Annotated, Any, cast
 
 from pydantic import PlainValidator
 
 from stacks.problems import near_miss, shown
+from stacks.spec.amounts import seconds
 from stacks.spec.base import JsonSchema, fault
-
-_DURATION = re.compile(r"([1-9][0-9]{0,6})([smhd])")
-_SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,17 +74,10 @@ def _with_options(name: str, options: dict[str, Any]) -> Capacity:
     duration = options.get("maxRunDuration")
     return Capacity(
         kind,
-        max_run_seconds=None if duration is None else _seconds(duration),
+        max_run_seconds=None if duration is None else seconds(duration),
         check=options.get("admissionCheck"),
         config=options.get("provisioningRequestConfig"),
     )
-
-
-def _seconds(value: str) -> int:
-    match = _DURATION.fullmatch(value)
-    if not match:
-        raise fault("bad-value", f"'{shown(value)}' is no duration; write one such as 3600s, 36h or 7d")
-    return int(match[1]) * _SECONDS[match[2]]
 
 
 _TEXT = {"type": "string"}

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from pydantic import Field, model_validator
-from pydantic.alias_generators import to_camel
+from pydantic import Field
 
-from stacks.problems import in_words
 from stacks.spec.base import (
     DnsLabel,
     DnsName,
@@ -16,14 +14,12 @@ from stacks.spec.base import (
     ProjectId,
     Region,
     Section,
-    SemVer,
     Sequence,
     Text,
-    Words,
     default,
-    fault,
 )
 from stacks.spec.cluster import ClusterSpec
+from stacks.spec.controllers import ControllerSpec, KueueSpec
 from stacks.spec.pools import FlavorSpec, PoolName, PoolSpec, Reason, ReservationSpec
 from stacks.spec.teams import CohortSpec, PrioritySpec, SharedQueueSpec, TeamSpec
 
@@ -35,31 +31,6 @@ CloudLabelValue = Annotated[
 ]
 
 ProjectNumber = Annotated[str, Text(r"[0-9]{6,20}", 'a project number such as "123456789012"')]
-
-
-class ControllerSpec(Model):
-    """A controller installed by Helm, or an `existing` one that somebody else looks after.
-
-    `chart` is an OCI address, a mirror's or a path, for places without the internet.
-    """
-
-    existing: bool = False
-    version: SemVer | None = None
-    chart: Words | None = None
-
-    @model_validator(mode="after")
-    def _not_ours(self) -> ControllerSpec:
-        said = [key for key in type(self).model_fields if key in self.model_fields_set - {"existing"}]
-        if self.existing and said:
-            words = in_words([to_camel(key) for key in said])
-            raise fault("bad-value", f"an existing controller is somebody else's to configure; leave {words} out")
-        return self
-
-
-class KueueSpec(ControllerSpec):
-    """Kueue. A workload whose pods are not ready within `waitForPodsReadyMinutes` is put back into its queue."""
-
-    wait_for_pods_ready_minutes: int = Field(default=60, ge=1, le=1440)
 
 
 class FleetSpec(Model):

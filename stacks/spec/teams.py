@@ -74,10 +74,17 @@ class PreemptionSpec(Model):
 
 
 class FlavorFungibilitySpec(Model):
-    """Whether a job borrows or preempts on a flavor before the next one is tried."""
+    """Whether a job borrows or preempts on a flavor before the next one is tried; which it rather does on all."""
 
     when_can_borrow: Literal["MayStopSearch", "TryNextFlavor"] | None = None
     when_can_preempt: Literal["MayStopSearch", "TryNextFlavor"] | None = None
+    preference: Literal["BorrowingOverPreemption", "PreemptionOverBorrowing"] | None = None
+
+
+class AdmissionScopeSpec(Model):
+    """Whether local queues of this cluster queue take turns by what they used."""
+
+    admission_mode: Literal["UsageBasedAdmissionFairSharing", "NoAdmissionFairSharing"]
 
 
 class QueueSpec(Model):
@@ -92,6 +99,7 @@ class QueueSpec(Model):
     priority: str | None = None
     per_accelerator: PerAcceleratorSpec | None = None
     namespaces: Literal["all"] | None = None
+    admission_scope: AdmissionScopeSpec | None = None
     stop_policy: Literal["None", "Hold", "HoldAndDrain"] | None = None
     fair_share_weight: float | None = Field(default=None, ge=0, le=1_000_000)
 

@@ -30,6 +30,7 @@ _EXAMPLES = {
     "start": '"2026-12-01T00:00:00Z"',
     "teams": "[<team>]",
     "type": "nvidia-tesla-t4",
+    "usageHalfLifeTime": "12h",
     "value": '"true"',
     "zone": "us-central1-a",
 }

@@ -57,7 +57,7 @@ CHARTS = (
         chart="oci://registry.k8s.io/kueue/charts/kueue",
         version="0.19.2",
         namespace="kueue-system",
-        values=configuration.kueue_values(cluster_queues=2, pods_ready_seconds=3600),
+        values=configuration.chart_values(ConfigurationPlan(), cluster_queues=2),
         timeout=600,
     ),
 )
@@ -316,17 +316,18 @@ def test_a_group_is_spelt_out_in_the_token_unless_it_is_the_first_one() -> None:
     assert token({"apiVersion": "v1", "kind": "ServiceAccount"}) == "kubernetes:core/v1:ServiceAccount"
 
 
-def values(*, cluster_queues: int = 4, **changes: Any) -> dict[str, Any]:
-    made = configuration.kueue_values(cluster_queues=cluster_queues, pods_ready_seconds=2700, **changes)
+def values(*, cluster_queues: int = 4, **placed: Any) -> dict[str, Any]:
+    made = configuration.chart_values(ConfigurationPlan(), cluster_queues=cluster_queues, **placed)
     return cast("dict[str, Any]", made)
 
 
 def text(**changes: Any) -> str:
-    return cast("str", values(**changes)["managerConfig"]["controllerManagerConfigYaml"])
+    made = configuration.chart_values(ConfigurationPlan(**changes), cluster_queues=4)
+    return cast("dict[str, Any]", made)["managerConfig"]["controllerManagerConfigYaml"]
 
 
 def test_kueues_configuration_is_the_charts_default_and_what_berth_adds() -> None:
-    assert yaml.safe_load(text(frameworks=["jobset.x-k8s.io/jobset", "batch/job"])) == {
+    assert yaml.safe_load(text(frameworks=("jobset.x-k8s.io/jobset", "batch/job"))) == {
         "apiVersion": "config.kueue.x-k8s.io/v1beta2",
         "kind": "Configuration",
         "health": {"healthProbeBindAddress": ":8081"},
@@ -344,7 +345,7 @@ def test_kueues_configuration_is_the_charts_default_and_what_berth_adds() -> Non
             }
         },
         "clientConnection": {"qps": 300, "burst": 500},
-        "waitForPodsReady": {"timeout": "2700s"},
+        "waitForPodsReady": {"timeout": "3600s"},
         "manageJobsWithoutQueueName": False,
         "integrations": {"frameworks": ["batch/job", "jobset.x-k8s.io/jobset"]},
         "resources": {"excludeResourcePrefixes": ["ephemeral-storage"]},
@@ -353,8 +354,8 @@ def test_kueues_configuration_is_the_charts_default_and_what_berth_adds() -> Non
 
 def test_the_configuration_is_the_same_text_whatever_the_order_of_its_parts() -> None:
     """A changed text restarts the manager."""
-    assert text(frameworks=["pod", "batch/job"]) == text(frameworks=("batch/job", "pod"))
-    assert text(excluded_resources=["b", "a"]) == text(excluded_resources=["a", "b"])
+    assert text(frameworks=("pod", "batch/job")) == text(frameworks=("batch/job", "pod"))
+    assert text(excluded_prefixes=("b", "a")) == text(excluded_prefixes=("a", "b"))
 
 
 def test_single_pods_are_not_queued_unless_asked_for() -> None:
@@ -398,9 +399,7 @@ def rendered(plan: ConfigurationPlan) -> dict[str, Any]:
 
 def test_a_configuration_of_which_nothing_is_said_waits_an_hour_for_pods() -> None:
     """Kueue's own half hour is over before a large slice has pulled its images."""
-    assert configuration.chart_values(ConfigurationPlan(), cluster_queues=4) == configuration.kueue_values(
-        cluster_queues=4, pods_ready_seconds=3600
-    )
+    assert json.loads(text())["waitForPodsReady"] == {"timeout": "3600s"}
 
 
 def test_waiting_for_pods_says_how_long_and_what_then() -> None:

@@ -504,7 +504,7 @@ QUEUES = (
         "an admission mode is one of two",
         "bad-admission-mode",
         of_queue(admission_mode="Fair"),
-        QUEUE + "admissionMode: 'Fair' is no value of Kueue's; "
+        QUEUE + "admissionScope.admissionMode: 'Fair' is no value of Kueue's; "
         "write UsageBasedAdmissionFairSharing or NoAdmissionFairSharing",
     ),
     case(
@@ -915,7 +915,7 @@ BETWEEN = (
                 local_queues=(replace(plans.door("vision", "vision-train"), fair_share_weight=2.0),),
             )
         ),
-        "warning: " + QUEUE + "admissionMode: 'UsageBasedAdmissionFairSharing' has no effect: "
+        "warning: " + QUEUE + "admissionScope.admissionMode: 'UsageBasedAdmissionFairSharing' has no effect: "
         "kueue.admissionFairSharing is not set up",
         "warning: " + DOOR + "fairShareWeight: '2' has no effect: kueue.admissionFairSharing is not set up",
     ),

@@ -108,6 +108,11 @@ def is_on(plan: ConfigurationPlan, gate: str) -> bool:
     return plan.feature_gates.get(gate, DEFAULTS.get(gate, False))
 
 
+def derived(plan: ConfigurationPlan) -> dict[str, bool]:
+    """The gates that what is configured needs and that are off by default."""
+    return {gate: True for gate, _, uses in USERS if uses(plan) and not DEFAULTS[gate]}
+
+
 def known(plan: ConfigurationPlan) -> Iterator[Fault]:
     """Kueue does not start with a gate that it does not know."""
     for gate in sorted(plan.feature_gates):

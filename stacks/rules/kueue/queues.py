@@ -84,7 +84,7 @@ def _weight(plan: ClusterQueuePlan) -> Iterator[Fault]:
 
 
 def _mode(plan: ClusterQueuePlan) -> Iterator[Fault]:
-    yield from one_of(("admissionMode",), plan.admission_mode, bounds.ADMISSION_MODES)
+    yield from one_of(("admissionScope", "admissionMode"), plan.admission_mode, bounds.ADMISSION_MODES)
 
 
 # --- admission checks of a queue --------------------------------------------------------------------------------------

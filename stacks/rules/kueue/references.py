@@ -223,7 +223,7 @@ def _usage_counts(fleet: FleetPlan) -> Found:
         return
     for queue in fleet.cluster_queues:
         if queue.admission_mode == bounds.USAGE_BASED:
-            yield _queue(queue), ("admissionMode",), f"'{bounds.USAGE_BASED}' has no effect: {_OFF}"
+            yield _queue(queue), ("admissionScope", "admissionMode"), f"'{bounds.USAGE_BASED}' has no effect: {_OFF}"
         for door in queue.local_queues:
             if door.fair_share_weight is not None:
                 thing = ("local queue", f"{door.namespace}/{door.name}")

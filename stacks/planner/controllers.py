@@ -1,0 +1,175 @@
+"""The controllers that queue: what is installed, and how Kueue itself is set up."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+
+from components.kueue.configuration import chart_values, jobset_values
+from components.kueue.quantities import MAXIMUM
+from components.plan.configuration import (
+    JOB_FRAMEWORKS,
+    AdmissionFairSharingPlan,
+    ConfigurationPlan,
+    CustomLabelPlan,
+    DeviceMappingPlan,
+    ExpressionPlan,
+    MetricsPlan,
+    PodsReadyPlan,
+    RequeuingPlan,
+    SelectorPlan,
+    TransformationPlan,
+)
+from components.plan.kueue import ChartPlan
+from stacks.planner.amounts import CPU
+from stacks.planner.draft import Draft
+from stacks.rules.kueue import gates
+from stacks.spec.controllers import (
+    ControllerSpec,
+    KueueSpec,
+    MetricsSpec,
+    ResourcesSpec,
+    SelectorSpec,
+    TransformationSpec,
+)
+
+KUEUE = ("0.19.2", "oci://registry.k8s.io/kueue/charts/kueue", "kueue-system")
+JOBSET = ("0.12.0", "oci://registry.k8s.io/jobset/charts/jobset", "jobset-system")
+"""Release, chart and namespace."""
+
+
+def charts(
+    draft: Draft, kueue: ConfigurationPlan | None, cluster_queues: int, nodes: Iterable[int]
+) -> tuple[ChartPlan, ...]:
+    """The controllers to install; none for those that exist. JobSet comes first: Kueue looks for its kind.
+
+    Kueue's manager is sized for these `cluster_queues`, and for the `nodes` of all pools at the most.
+    """
+    made = [_chart("jobset", draft.spec.jobset, JOBSET, jobset_values())] if not draft.spec.jobset.existing else []
+    if kueue is not None:
+        values = chart_values(kueue, cluster_queues=cluster_queues, nodes=sum(nodes))
+        made.append(_chart("kueue", draft.spec.kueue, KUEUE, values))
+    return tuple(made)
+
+
+def _chart(name: str, spec: ControllerSpec, released: tuple[str, str, str], values: Mapping[str, object]) -> ChartPlan:
+    version, chart, namespace = released
+    return ChartPlan(
+        name=name,
+        chart=spec.chart or chart,
+        version=spec.version or version,
+        namespace=namespace,
+        values=values,
+    )
+
+
+# --- Kueue's own configuration ----------------------------------------------------------------------------------------
+
+
+def configuration(draft: Draft) -> ConfigurationPlan | None:
+    """How Kueue is set up; None where somebody else did that.
+
+    A feature gate that something here needs is switched on with it, in the release whose gates are known.
+    """
+    spec = draft.spec.kueue
+    if spec.existing:
+        return None
+    sharing, usage = spec.fair_sharing, spec.admission_fair_sharing
+    frameworks = spec.integrations.frameworks
+    kept = spec.object_retention_policies.workloads
+    plan = ConfigurationPlan(
+        namespace=KUEUE[2],
+        pods_ready=_pods_ready(spec),
+        fair_sharing=sharing.preemption_strategies if sharing else None,
+        admission_fair_sharing=AdmissionFairSharingPlan(
+            half_life_seconds=usage.usage_half_life_time,
+            sampling_seconds=usage.usage_sampling_interval,
+            resource_weights=usage.resource_weights,
+        )
+        if usage
+        else None,
+        frameworks=JOB_FRAMEWORKS if frameworks is None else frameworks,
+        external_frameworks=spec.integrations.external_frameworks,
+        label_keys_to_copy=spec.integrations.label_keys_to_copy,
+        manage_jobs_without_queue_name=spec.manage_jobs_without_queue_name,
+        managed_namespaces=_selector(spec.managed_jobs_namespace_selector),
+        excluded_prefixes=_excluded(spec.resources),
+        quota_check=spec.resources.quota_check_strategy,
+        transformations=tuple(_transformation(draft, i, t) for i, t in enumerate(spec.resources.transformations)),
+        device_mappings=tuple(
+            DeviceMappingPlan(name=m.name, device_classes=m.device_class_names)
+            for m in spec.resources.device_class_mappings
+        ),
+        retain_finished_seconds=kept.after_finished,
+        retain_deactivated_seconds=kept.after_deactivated_by_kueue,
+        metrics=_metrics(spec.metrics),
+    )
+    known = (spec.version or KUEUE[0]).startswith(f"{gates.RELEASE}.")
+    return replace(plan, feature_gates={**(gates.derived(plan) if known else {}), **spec.feature_gates})
+
+
+def _pods_ready(spec: KueueSpec) -> PodsReadyPlan:
+    ready = spec.wait_for_pods_ready
+    again = ready.requeuing_strategy
+    timeout = spec.wait_for_pods_ready_minutes * 60 if ready.timeout is None else ready.timeout
+    return PodsReadyPlan(
+        timeout_seconds=timeout,
+        recovery_seconds=ready.recovery_timeout,
+        block_admission=ready.block_admission,
+        requeuing=RequeuingPlan(
+            timestamp=again.timestamp,
+            limit_count=again.backoff_limit_count,
+            base_seconds=again.backoff_base_seconds,
+            max_seconds=again.backoff_max_seconds,
+        ),
+    )
+
+
+def _excluded(spec: ResourcesSpec) -> tuple[str, ...]:
+    """What is left out of account: as written, or else Berth's default, unless a quota check takes its place."""
+    if spec.exclude_resource_prefixes is not None:
+        return spec.exclude_resource_prefixes
+    return () if spec.quota_check_strategy else ConfigurationPlan().excluded_prefixes
+
+
+def _transformation(draft: Draft, index: int, spec: TransformationSpec) -> TransformationPlan:
+    outputs: dict[str, int] = {}
+    for resource, written in spec.outputs.items():
+        amount = written.value * 1000 if resource == CPU else written.value
+        if amount.denominator == 1 and 0 <= amount <= MAXIMUM:
+            outputs[resource] = int(amount)
+        else:
+            path = ("kueue", "resources", "transformations", index, "outputs", resource)
+            message = f"'{written.written}' of {resource} cannot be counted; write a whole number, 0 or more"
+            draft.problems.fault("bad-transformation", path, message)
+    return TransformationPlan(input=spec.input, outputs=outputs, strategy=spec.strategy, multiply_by=spec.multiply_by)
+
+
+def _metrics(spec: MetricsSpec) -> MetricsPlan:
+    local = spec.local_queue_metrics
+    return MetricsPlan(
+        queue_resources=spec.enable_cluster_queue_resources,
+        local_queues=local.enable if local else None,
+        local_queue_selector=_selector(local.local_queue_selector) if local else None,
+        custom_labels=tuple(
+            CustomLabelPlan(
+                name=label.name,
+                source_kind=label.source_kind,
+                label_key=label.source_label_key,
+                annotation_key=label.source_annotation_key,
+                tracked=label.tracked_values,
+            )
+            for label in spec.custom_labels
+        ),
+    )
+
+
+def _selector(spec: SelectorSpec | None) -> SelectorPlan | None:
+    if spec is None:
+        return None
+    return SelectorPlan(
+        labels=spec.match_labels,
+        expressions=tuple(
+            ExpressionPlan(key=e.key, operator=e.operator, values=e.values) for e in spec.match_expressions
+        ),
+    )
