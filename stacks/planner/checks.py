@@ -5,20 +5,24 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from components.names import LABEL, shorten
-from components.plan.checks import PROVISIONING_CONFIG, AdmissionCheckPlan, ParametersPlan, ProvisioningConfigPlan
+from components.plan.checks import (
+    PROVISIONING_CONFIG,
+    AdmissionCheckPlan,
+    ParametersPlan,
+    ProvisioningConfigPlan,
+    RetryPlan,
+)
 from stacks.planner.draft import Draft
 from stacks.planner.flavors import Flavor
-from stacks.problems import shown
+from stacks.problems import Path, shown
 from stacks.rules.settings import settings
-
-ONE_POD_SET = "IdenticalWorkloadSchedulingRequirements"
-"""GKE takes one pod set a request; so jobs whose pods ask for the same, under several names, become one (facts 3.2)."""
+from stacks.spec.capacity import QueuedSpec, RetrySpec
 
 
 def check_of(flavor: Flavor) -> str | None:
     """The admission check of a queued flavor, by the name that was given or the flavor's own; None of any other."""
-    capacity = flavor.pools[0].spec.capacity
-    return capacity.check or shorten(f"dws-{flavor.name}", LABEL) if capacity.kind == "queued" else None
+    queued = flavor.pools[0].spec.capacity.queued
+    return queued and (queued.admission_check or shorten(f"dws-{flavor.name}", LABEL))
 
 
 def checks(
@@ -28,25 +32,38 @@ def checks(
     made: dict[str, AdmissionCheckPlan] = {}
     configs: dict[str, ProvisioningConfigPlan] = {}
     for flavor in flavors.values():
-        name = check_of(flavor)
-        if name is None:
+        queued, name = flavor.pools[0].spec.capacity.queued, check_of(flavor)
+        if queued is None or name is None:
             continue
-        config = _config(flavor, name)
+        path: Path = ("pools", flavor.pools[0].name, "capacity", "queued")
+        config = _config(draft, flavor, queued, queued.provisioning_request_config or name)
         check = AdmissionCheckPlan(name=name, parameters=ParametersPlan(kind=PROVISIONING_CONFIG, name=config.name))
+        draft.origins.setdefault(("admission check", name), path)
+        draft.origins.setdefault(("provisioning config", config.name), path)
         if configs.setdefault(config.name, config) != config or made.setdefault(name, check) != check:
             message = (
-                f"'{shown(name)}' with '{shown(config.name)}' is already the check of other machines, or of another "
-                "duration; write another admissionCheck and provisioningRequestConfig"
+                f"'{shown(name)}' with '{shown(config.name)}' is already the check of other machines, or of other "
+                "options; write another admissionCheck and provisioningRequestConfig"
             )
-            draft.problems.fault("duplicate-name", ("pools", flavor.pools[0].name, "capacity"), message)
+            draft.problems.fault("duplicate-name", path, message)
     return tuple(made[name] for name in sorted(made)), tuple(configs[name] for name in sorted(configs))
 
 
-def _config(flavor: Flavor, check: str) -> ProvisioningConfigPlan:
+def _config(draft: Draft, flavor: Flavor, queued: QueuedSpec, name: str) -> ProvisioningConfigPlan:
     pool = flavor.pools[0]
+    managed, path = queued.managed_resources, ("pools", pool.name, "capacity", "queued", "managedResources")
+    if managed and flavor.resource not in managed:
+        message = f"without '{flavor.resource}', jobs of '{flavor.name}' would start before their machines are there"
+        draft.problems.fault("unmanaged-accelerator", path, f"{message}; name {flavor.resource} too")
+    retry = queued.retry_strategy or RetrySpec()
     return ProvisioningConfigPlan(
-        name=pool.spec.capacity.config or check,
-        managed_resources=(flavor.resource,),
+        name=name,
+        managed_resources=managed or (flavor.resource,),
         parameters=dict(settings(pool.asked, pool.hardware.nodes).request_parameters),
-        merge_policy=ONE_POD_SET,
+        retry=RetryPlan(
+            limit_count=retry.backoff_limit_count,
+            base_seconds=retry.backoff_base_seconds,
+            max_seconds=retry.backoff_max_seconds,
+        ),
+        merge_policy=queued.pod_set_merge_policy,
     )

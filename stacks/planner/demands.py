@@ -2,26 +2,27 @@
 
 from __future__ import annotations
 
-from typing import cast
-
 from components.plan.nodes import Bounds
 from stacks.accelerators import Machine, SliceShape
 from stacks.planner.draft import Draft
 from stacks.planner.reservations import is_existing, reservation_name
 from stacks.problems import Path
-from stacks.rules.asked import Asked, ClusterAsked, Key, Kind, ReservationAsked, Sharing
+from stacks.rules.asked import Asked, ClusterAsked, Key, ReservationAsked, Sharing
 from stacks.rules.capacity import notes, violations
+from stacks.spec.amounts import Fixed
 from stacks.spec.pools import PoolSpec
 
 _KEYS: dict[Key, tuple[str, ...]] = {
     "reservation": ("capacity", "reservation"),
-    "maxRunDuration": ("capacity",),
     "placement": ("compactPlacement",),
     "localSsds": ("localSsd",),
     "sharing": ("gpuSharing",),
     "partition": ("gpuPartition",),
 }
 """Where a rule's key stands in a pool, if not under its own name."""
+
+_OPTIONS: dict[str, str] = {"flex-start": "flexStart", "queued": "queued"}
+"""The key under which a capacity has options."""
 
 
 def asked_of(
@@ -39,11 +40,11 @@ def asked_of(
     return Asked(
         machine=machine,
         nodes=nodes,
-        capacity=cast("Kind", spec.capacity.kind),
+        capacity=spec.capacity.kind,
         reservation=_reservation(draft, spec),
         max_run_seconds=spec.capacity.max_run_seconds,
         shape=shape,
-        autoscaled=nodes.min != nodes.max,
+        autoscaled=not isinstance(spec.slices or spec.nodes, Fixed),
         zones=zones,
         compact=spec.compact_placement,
         auto_provisioned=spec.auto_provisioned,
@@ -74,11 +75,17 @@ def _reservation(draft: Draft, spec: PoolSpec) -> ReservationAsked | None:
     )
 
 
+def _where(asked: Asked, key: Key) -> tuple[str, ...]:
+    if key == "maxRunDuration":
+        return ("capacity", _OPTIONS.get(asked.capacity, ""), key)
+    return _KEYS.get(key, (key,))
+
+
 def obeys(draft: Draft, name: str, asked: Asked) -> bool:
     """Report what is wrong with a pool, or what the plan should say of it; False where it cannot exist."""
     sound = True
     for found in violations(asked):
-        path: Path = ("pools", name, *_KEYS.get(found.key, (found.key,)))
+        path: Path = ("pools", name, *_where(asked, found.key))
         if found.severity == "fault":
             draft.drop("pools", name, found.code, path, found.message)
             sound = False

@@ -139,12 +139,9 @@ def _places_fit(
 
 def _own_places_fit(draft: Draft, path: Path, name: str, machines: Hardware, zones: tuple[str, ...]) -> None:
     fixed = machines.nodes.min == machines.nodes.max > 0
-    several = machines.shape is not None and machines.shape.multi_host
-    if several and len(zones) != 1:
-        named = f"{len(zones)} zones are named" if zones else "none is named"
-        message = f"a slice stands in exactly one zone, and {named}; write zone: {draft.spec.region}-…"
-        draft.drop("pools", name, "bad-zone", (*path, "zone"), message)
-    elif fixed and not zones:
+    if machines.shape and machines.shape.multi_host:
+        return  # a slice stands in one zone: a rule of placement
+    if fixed and not zones:
         message = (
             f"a fixed number of nodes needs to know its zones; write zones: [{draft.spec.region}-…], "
             f"or a range: {{max: {machines.slices.max if machines.slices else machines.nodes.max}}}"

@@ -19,7 +19,7 @@ def kueue_accepts(planned: Planned) -> tuple[Problem, ...]:
     pools = {flavor.name: flavor.pools[0] for flavor in planned.plan.flavors}
     doors = _doors(planned.plan)
     return tuple(
-        Problem(v.severity, v.code, (*_cause(planned, v.thing, pools, doors), *v.hint), v.message)
+        Problem(v.severity, v.code, (*_cause(planned, v.thing, pools, doors), *_key(v.thing, v.hint)), v.message)
         for v in violations(planned.plan, complete=planned.complete)
     )
 
@@ -34,6 +34,17 @@ def _cause(planned: Planned, thing: Thing, pools: Mapping[str, str], doors: Mapp
         return ("kueue",)
     sections = {"cohort": "cohorts", "priority": "priorities"}
     return (sections[kind], name) if kind in sections else planned.origins.get(thing, ())
+
+
+def _key(thing: Thing, hint: Path) -> Path:
+    """Where in the cause, for what the stack file calls otherwise than Kueue."""
+    keys: dict[tuple[str, Path], Path] = {
+        ("admission check", ("name",)): ("admissionCheck",),
+        ("admission check", ("parameters", "name")): ("provisioningRequestConfig",),
+        ("provisioning config", ("name",)): ("provisioningRequestConfig",),
+        ("provisioning config", ("parameters", "maxRunDurationSeconds")): ("maxRunDuration",),
+    }
+    return keys.get((thing[0], hint), hint)
 
 
 def _doors(plan: FleetPlan) -> dict[str, str]:

@@ -101,6 +101,10 @@ class Range(Model):
         return self
 
 
+class Fixed(Range):
+    """A count that was written as a number: it does not follow what jobs ask for."""
+
+
 def _count(value: Any) -> Any:
     """A number as a fixed range; its faults are told here, for there is one number and not two."""
     if isinstance(value, dict | Range):
@@ -110,7 +114,7 @@ def _count(value: Any) -> Any:
     if not 0 <= value <= MOST:
         bound = "small; the least is 0" if value < 0 else f"large; the most is {MOST}"
         raise fault("bad-value", f"'{value}' is too {bound}")
-    return {"min": value, "max": value}
+    return Fixed(min=value, max=value)
 
 
 def _span(value: Any) -> Any:

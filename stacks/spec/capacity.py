@@ -2,115 +2,109 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Annotated, Any, cast
+from typing import Annotated, Any, Literal, cast
 
-from pydantic import PlainValidator
+from pydantic import AfterValidator, BeforeValidator, Field, GetJsonSchemaHandler
+from pydantic_core import core_schema
 
 from stacks.problems import near_miss, shown
-from stacks.spec.amounts import seconds
-from stacks.spec.base import JsonSchema, fault
+from stacks.spec.amounts import Seconds
+from stacks.spec.base import Model, Sequence, Words, each_once, fault
+
+_MOST = 2**31 - 1
 
 
-@dataclass(frozen=True, slots=True)
-class Capacity:
-    """How a pool gets its machines.
+class FlexStartSpec(Model):
+    """Nodes of flex-start, and how long each of them may live."""
 
-    `kind` is on-demand, spot, reservation, flex-start or queued. A `reservation` is one of the fleet's by its key; None
-    with that kind is any that fits. `max_run_seconds` bounds the life of flex-start and queued nodes. `check` and
-    `config` name the objects through which a queued pool is asked for, where somebody depends on them.
+    max_run_duration: Seconds | None = None
+
+
+class RetrySpec(Model):
+    """How often, and after which pauses, a request that failed is made anew. Keys and defaults are Kueue's."""
+
+    backoff_limit_count: int = Field(default=3, ge=0, le=_MOST)
+    backoff_base_seconds: int = Field(default=60, ge=0, le=_MOST)
+    backoff_max_seconds: int = Field(default=1800, ge=0, le=_MOST)
+
+
+class QueuedSpec(Model):
+    """Nodes of queued provisioning, and how Kueue asks for them.
+
+    `admissionCheck` and `provisioningRequestConfig` are names that somebody depends on; the rest is Kueue's own
+    ProvisioningRequestConfig. GKE takes one pod set a request, so those that ask for the same become one unless
+    `podSetMergePolicy` says otherwise; `managedResources` are the accelerators unless others are named too.
     """
 
-    kind: str
+    max_run_duration: Seconds | None = None
+    admission_check: Words | None = None
+    provisioning_request_config: Words | None = None
+    retry_strategy: RetrySpec | None = None
+    pod_set_merge_policy: Literal["IdenticalPodTemplates", "IdenticalWorkloadSchedulingRequirements"] = (
+        "IdenticalWorkloadSchedulingRequirements"
+    )
+    managed_resources: Annotated[Sequence[str], AfterValidator(each_once)] = ()
+
+
+class Capacity(Model):
+    """How a pool gets its machines.
+
+    `kind` follows from what is written: on-demand, spot, reservation, flex-start or queued. A `reservation` is one of
+    the fleet's by its key; None with that kind is any that fits.
+    """
+
+    kind: Literal["on-demand", "spot", "reservation", "flex-start", "queued"]
     reservation: str | None = None
-    max_run_seconds: int | None = None
-    check: str | None = None
-    config: str | None = None
+    flex_start: FlexStartSpec | None = None
+    queued: QueuedSpec | None = None
+
+    @property
+    def max_run_seconds(self) -> int | None:
+        """What bounds the life of flex-start and queued nodes."""
+        bounded = self.flex_start or self.queued
+        return bounded.max_run_duration if bounded else None
+
+    @classmethod
+    def __get_pydantic_json_schema__(cls, core: core_schema.CoreSchema, handler: GetJsonSchemaHandler) -> Any:
+        """Of a mapping: one of its keys; the kind is not for people to write."""
+        reference = handler(core)
+        schema = handler.resolve_ref_schema(reference)
+        schema["properties"] = {key: one["anyOf"][0] for key, one in schema["properties"].items() if "anyOf" in one}
+        schema["required"] = []
+        schema |= {"minProperties": 1, "maxProperties": 1}
+        return reference
 
 
-ON_DEMAND = Capacity("on-demand")
-
-_WORDS = {
-    "on-demand": ON_DEMAND,
-    "spot": Capacity("spot"),
-    "any-reservation": Capacity("reservation"),
-    "flex-start": Capacity("flex-start"),
-    "queued": Capacity("queued"),
+_WORDS: dict[str, dict[str, Any]] = {
+    "on-demand": {"kind": "on-demand"},
+    "spot": {"kind": "spot"},
+    "any-reservation": {"kind": "reservation"},
+    "flex-start": {"kind": "flex-start"},
+    "queued": {"kind": "queued", "queued": {}},
 }
-_OPTIONS = {
-    "flexStart": ("flex-start", ("maxRunDuration",)),
-    "queued": ("queued", ("maxRunDuration", "admissionCheck", "provisioningRequestConfig")),
-}
+_KINDS = {"reservation": "reservation", "flexStart": "flex-start", "queued": "queued"}
+"""The key of a mapping → the kind of capacity that it says."""
 _WAYS = "write on-demand, spot, {reservation: <name>}, any-reservation, flex-start or queued"
 
 
-def _capacity(value: Any) -> Capacity:
+def _capacity(value: Any) -> Any:
     if isinstance(value, str) and value in _WORDS:
         return _WORDS[value]
     if isinstance(value, dict):
-        return _mapping(cast("dict[str, Any]", value))
+        found = cast("dict[str, Any]", value)
+        (key, inside), *more = list(found.items()) or [("", cast("object", None))]
+        if key in _KINDS and not more and isinstance(inside, str if key == "reservation" else dict):
+            return {"kind": _KINDS[key], key: cast("object", inside)}
+        raise fault("bad-capacity", f"'{shown(found)}' is no way to get capacity; {_WAYS}")
     hint = near_miss(value, _WORDS) if isinstance(value, str) else ""
-    found = "is empty" if value is None else f"'{shown(cast('object', value))}' is no way to get capacity"
+    found = "is empty" if value is None else f"'{shown(value)}' is no way to get capacity"
     raise fault("bad-capacity", f"{found}; {_WAYS}{hint}")
 
 
-def _mapping(value: dict[str, Any]) -> Capacity:
-    name, inside = next(iter(value.items())) if len(value) == 1 else ("", None)
-    if name == "reservation" and isinstance(inside, str):
-        return Capacity("reservation", inside)
-    if name in _OPTIONS and isinstance(inside, dict):
-        return _with_options(name, cast("dict[str, Any]", inside))
-    raise fault("bad-capacity", f"'{shown(value)}' is no way to get capacity; {_WAYS}")
-
-
-def _with_options(name: str, options: dict[str, Any]) -> Capacity:
-    kind, known = _OPTIONS[name]
-    for key, given in options.items():
-        if key not in known:
-            hint = near_miss(key, known) or f"; one of {', '.join(known)}"
-            raise fault("unknown-key", f"'{shown(key)}' is no option of {name}{hint}")
-        if not isinstance(given, str):
-            raise fault("bad-type", f"'{shown(given)}' is no {key}; write text, such as maxRunDuration: 24h")
-    duration = options.get("maxRunDuration")
-    return Capacity(
-        kind,
-        max_run_seconds=None if duration is None else seconds(duration),
-        check=options.get("admissionCheck"),
-        config=options.get("provisioningRequestConfig"),
-    )
-
-
-_TEXT = {"type": "string"}
 CapacityField = Annotated[
     Capacity,
-    PlainValidator(_capacity),
-    JsonSchema(
-        {
-            "anyOf": [
-                {"enum": list(_WORDS)},
-                *(
-                    {
-                        "type": "object",
-                        "properties": {name: inside},
-                        "required": [name],
-                        "additionalProperties": False,
-                    }
-                    for name, inside in [
-                        ("reservation", _TEXT),
-                        *(
-                            (
-                                name,
-                                {
-                                    "type": "object",
-                                    "properties": dict.fromkeys(keys, _TEXT),
-                                    "additionalProperties": False,
-                                },
-                            )
-                            for name, (_, keys) in _OPTIONS.items()
-                        ),
-                    ]
-                ),
-            ]
-        }
+    BeforeValidator(
+        _capacity,
+        json_schema_input_type=Literal["on-demand", "spot", "any-reservation", "flex-start", "queued"] | Capacity,
     ),
 ]

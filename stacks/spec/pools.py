@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Annotated, Literal, cast
 
 from pydantic import AfterValidator, Field
 
@@ -20,7 +20,7 @@ from stacks.spec.base import (
     Zones,
     fault,
 )
-from stacks.spec.capacity import ON_DEMAND, CapacityField
+from stacks.spec.capacity import Capacity, CapacityField
 
 LabelKey = Annotated[
     str,
@@ -125,7 +125,7 @@ class PoolSpec(Model):
     nodes: Count | None = None
     zone: Zone | None = None
     zones: Zones = ()
-    capacity: CapacityField = Field(default=ON_DEMAND, json_schema_extra={"default": "on-demand"})
+    capacity: CapacityField = Field(default=cast("Capacity", "on-demand"), validate_default=True)
     auto_provisioned: bool = False
     flavor: DnsName | None = None
     labels: Section[LabelKey, LabelValue] = Field(default_factory=dict)

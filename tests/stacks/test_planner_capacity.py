@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from components.plan.checks import RetryPlan
 from components.plan.fleet import FleetPlan
 from components.plan.gke import NodePoolPlan
 from components.plan.nodes import Bounds
@@ -139,3 +140,33 @@ def test_a_held_queue_is_held() -> None:
         {"machineType": "g2-standard-24", "nodes": {"max": 4}}, {"stopPolicy": "Hold", "fairShareWeight": 2.0}
     )
     assert (plan.cluster_queues[0].stop_policy, plan.cluster_queues[0].fair_share_weight) == ("Hold", 2.0)
+
+
+def test_a_check_is_configured_as_written() -> None:
+    """The retry strategy, pod sets and managed resources are Kueue's own keys, and go there as they are."""
+    queued = {
+        "retryStrategy": {"backoffLimitCount": 5, "backoffBaseSeconds": 120},
+        "podSetMergePolicy": "IdenticalPodTemplates", "managedResources": ["nvidia.com/gpu", "example.com/nic"],
+    }  # fmt: skip
+    plan = planned({"machineType": "g2-standard-24", "nodes": {"max": 10}, "capacity": {"queued": queued}})
+    (config,) = plan.provisioning_configs
+    assert config.retry == RetryPlan(limit_count=5, base_seconds=120, max_seconds=1800)
+    assert config.merge_policy == "IdenticalPodTemplates"
+    assert config.managed_resources == ("nvidia.com/gpu", "example.com/nic")
+
+
+def test_a_range_is_one_even_where_its_ends_meet() -> None:
+    """A range that keeps three nodes has a least, and no fixed count."""
+    pool = {"machineType": "g2-standard-24", "capacity": "queued", "zone": "us-central1-a"}
+    found = {
+        str(nodes): plan_fleet(
+            "dev", parse({"project": "acme-dev", "region": "us-central1", "pools": {"p": {**pool, "nodes": nodes}}})
+        )
+        for nodes in (3, {"min": 3, "max": 3})
+    }
+    said = {
+        nodes: [p.message[:25] for p in each.problems if p.code == "dws-static"]
+        for nodes, each in found.items()
+        if each
+    }
+    assert said == {"3": ["a fixed number of 3 nodes"], "{'min': 3, 'max': 3}": ["'3' nodes at the least ca"]}
