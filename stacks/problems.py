@@ -22,7 +22,8 @@ _LONGEST_SHOWN = 80
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """A fault (`severity` 'fault': the fleet is refused) or a warning ('warning': the fleet is sound, but look here).
+    """A fault (`severity` 'fault': the fleet is refused), a warning ('warning': it is sound, but look here) or a note
+    ('note': what the plan assumes; only `berth plan` tells it).
 
     `code` is a stable word, `place` is `FILE:LINE` or `FILE` or empty, `message` quotes the value and says what to do.
     """
@@ -38,8 +39,8 @@ class Problem:
         return replace(self, place=place)
 
     def line(self) -> str:
-        """The problem as one line, `place: path: message`, leaving out what is unknown; a warning says so."""
-        severity = "warning" if self.severity == "warning" else ""
+        """The problem as one line, `place: path: message`, leaving out what is unknown; what is no fault says so."""
+        severity = "" if self.severity == "fault" else self.severity
         return _one_line(": ".join(part for part in (self.place, severity, dotted(self.path), self.message) if part))
 
 
@@ -56,6 +57,10 @@ class Problems:
     def warning(self, code: str, path: Path, message: str) -> None:
         """Add a warning."""
         self.found.append(Problem("warning", code, path, message))
+
+    def note(self, code: str, path: Path, message: str) -> None:
+        """Add a note."""
+        self.found.append(Problem("note", code, path, message))
 
     def refused(self) -> bool:
         """Whether any fault was found."""

@@ -36,6 +36,11 @@ class Verdict:
         """What its owner should look at."""
         return tuple(p for p in self.problems if p.severity == "warning")
 
+    @property
+    def notes(self) -> tuple[Problem, ...]:
+        """What the plan assumes."""
+        return tuple(p for p in self.problems if p.severity == "note")
+
 
 def of_stack(stack: str, root: pathlib.Path) -> Verdict:
     """The verdict on STACK, a stack's name or a path, read from its file."""

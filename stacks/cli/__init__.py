@@ -75,7 +75,7 @@ def _check(stacks: Stacks) -> None:
     """
     verdicts = [of_stack(stack, root()) for stack in stacks]
     for verdict in verdicts:
-        for problem in verdict.problems:
+        for problem in (p for p in verdict.problems if p.severity != "note"):
             typer.echo(paint.problem(problem))
         if not verdict.faults:
             typer.echo(f"{verdict.stack}: sound{_warned(verdict)}")

@@ -256,8 +256,10 @@ def _some(names: list[str]) -> str:
 
 
 def _problems(verdict: Verdict) -> str:
-    parts: list[str] = []
-    for what, found in (("fault", verdict.faults), ("warning", verdict.warnings)):
-        if found:
-            parts.append("\n".join([_many(len(found), what), *(f"  {p.line()}" for p in found)]))
-    return "\n\n".join(parts) or "No faults, no warnings."
+    troubles = [_listed("fault", verdict.faults), _listed("warning", verdict.warnings)]
+    parts = [part for part in troubles if part] or ["No faults, no warnings."]
+    return "\n\n".join([*parts, *filter(None, [_listed("note", verdict.notes)])])
+
+
+def _listed(what: str, found: tuple[Problem, ...]) -> str:
+    return "\n".join([_many(len(found), what), *(f"  {p.line()}" for p in found)]) if found else ""

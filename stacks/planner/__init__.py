@@ -18,6 +18,7 @@ from stacks.planner import (
     queues,
     reservations,
     teams,
+    versions,
 )
 from stacks.planner.allowances import allowances
 from stacks.planner.ceilings import accelerator_quotas
@@ -74,6 +75,7 @@ def _plan(draft: Draft) -> FleetPlan:
     admission_checks, provisioning_configs = checks.checks(draft, kinds)
     kueue = controllers.configuration(draft)
     nodes = [pool.hardware.nodes.max for pool in known.values()]
+    versions.versions(draft, known)
     flavor_of = {p.name: f.name for f in kinds.values() for p in f.pools}
     return FleetPlan(
         stack=draft.stack,

@@ -75,22 +75,25 @@ def _reservation(draft: Draft, spec: PoolSpec) -> ReservationAsked | None:
     )
 
 
-def _where(asked: Asked, key: Key) -> tuple[str, ...]:
+def place(pool: str, asked: Asked, key: Key) -> Path:
+    """Where what a rule blames in a pool stands in the stack file."""
     if key == "maxRunDuration":
-        return ("capacity", _OPTIONS.get(asked.capacity, ""), key)
-    return _KEYS.get(key, (key,))
+        return ("pools", pool, "capacity", _OPTIONS.get(asked.capacity, ""), key)
+    return ("pools", pool, *_KEYS.get(key, (key,)))
 
 
 def obeys(draft: Draft, name: str, asked: Asked) -> bool:
     """Report what is wrong with a pool, or what the plan should say of it; False where it cannot exist."""
     sound = True
     for found in violations(asked):
-        path: Path = ("pools", name, *_where(asked, found.key))
+        path = place(name, asked, found.key)
         if found.severity == "fault":
             draft.drop("pools", name, found.code, path, found.message)
             sound = False
-        else:
+        elif found.severity == "warning":
             draft.problems.warning(found.code, path, found.message)
+        else:
+            draft.problems.note(found.code, path, found.message)
     if asked.capacity == "queued" and sound:
         draft.problems.warning("resize-requests", ("pools", name, "capacity"), notes(asked)[0])
     return sound

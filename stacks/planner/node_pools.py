@@ -13,6 +13,7 @@ from components.plan.nodes import Bounds
 from stacks.planner.allowances import protected
 from stacks.planner.draft import Draft
 from stacks.planner.pools import SYSTEM, Pool
+from stacks.planner.versions import knows_flex_start
 from stacks.rules.placement import placement
 from stacks.rules.settings import settings
 
@@ -70,7 +71,7 @@ def _node_pools(draft: Draft, pool: Pool) -> tuple[NodePoolPlan, ...]:
 
 def _node_pool(draft: Draft, pool: Pool, key: str, name: str, nodes: Bounds) -> NodePoolPlan:
     machine, shape = pool.hardware.machine, pool.hardware.shape
-    wanted = settings(pool.asked, nodes)
+    wanted = settings(pool.asked, nodes, flex_start_known=knows_flex_start(draft, pool.asked))
     return NodePoolPlan(
         key=key,
         name=shorten(name, NODE_POOL),

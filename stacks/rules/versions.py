@@ -86,11 +86,6 @@ class Lack:
     message: str
     since: str
 
-    @property
-    def code(self) -> str:
-        """The stable word for problems."""
-        return {"fault": "version-too-old", "warning": "version-doubtful", "note": "version-assumed"}[self.severity]
-
 
 @cache
 def features() -> Mapping[str, Feature]:
@@ -123,7 +118,9 @@ def _lack(need: Need, version: str | None, channel: str) -> Iterator[Lack]:
     elif stands == "older":
         doubtful = feature.confidence == "recalled"
         needs = "is recalled to need" if doubtful else "needs"
-        message = f"{feature.says} {needs} GKE {first}, and the cluster has '{version}'; write version: \"{first}\""
+        message = (
+            f"{feature.says} {needs} GKE {first}, and the cluster has '{version}'; write cluster.version: \"{first}\""
+        )
         yield _found(need, "warning" if doubtful else "fault", f"{message} or later", first)
     elif stands == "unknown":
         named = f"release channel '{channel}' names no version" if version is None else f"'{version}' names no patch"
@@ -134,7 +131,7 @@ def _later(need: Need, feature: Feature, version: str) -> Iterator[Lack]:
     later = _first(feature.later, need)
     if later and standing(version, later) == "older":
         message = f"{feature.says} needs GKE {later} by a later source, and the cluster has '{version}'"
-        yield _found(need, "warning", f'{message}; write version: "{later}" or later', later)
+        yield _found(need, "warning", f'{message}; write cluster.version: "{later}" or later', later)
 
 
 def _first(versions: Mapping[str, str], need: Need) -> str | None:

@@ -75,7 +75,7 @@ def test_a_stack_that_is_not_there_is_told_with_what_is(folder: pathlib.Path, st
 SOURCES = ("read", "spec", "planner", "proofs")
 _REPORTING = {
     "fault": 0, "warning": 0, "_fault": 0, "_fault_here": 0, "Problem": 1, "drop": 2, "_Refused": 0,
-    "Rule": 0, "FleetRule": 0,
+    "note": 0, "Rule": 0, "FleetRule": 0,
 }  # fmt: skip
 """What reports a problem, and which of its arguments is the code (with `*`, one less)."""
 _NAMED = {"code", "_WORDS", "_MAPPING", "_LIST"}

@@ -63,7 +63,7 @@ SHAPE = record(
     ),
     teams=listed(record(name=TEXT, namespace=TEXT, queues=listed(TEXT), guaranteed=COUNTS, ceiling=COUNTS)),
     problems=listed(
-        record(severity={"enum": ["fault", "warning"]}, code=TEXT, place=TEXT, path=TEXT, message=TEXT)
+        record(severity={"enum": ["fault", "warning", "note"]}, code=TEXT, place=TEXT, path=TEXT, message=TEXT)
     ),
 )  # fmt: skip
 """The whole shape; more keys than these are as wrong as fewer."""

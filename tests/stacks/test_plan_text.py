@@ -92,8 +92,10 @@ def test_teams_have_the_guarantee_and_the_ceiling_of_the_plan(stack: str) -> Non
 def test_every_problem_is_shown_with_its_place(stack: str) -> None:
     shown = text(verdict(stack))
     problems = plan_json(stack)["problems"]
-    assert [p for p in problems if f"{p['place']}: warning: {p['path']}: {p['message']}" not in shown] == []
-    assert (f"{len(problems)} warning" in shown) == bool(problems)
+    assert [p for p in problems if f"{p['place']}: {p['severity']}: {p['path']}: {p['message']}" not in shown] == []
+    for severity in ("warning", "note"):
+        number = len([p for p in problems if p["severity"] == severity])
+        assert (f"\n{number} {severity}" in shown) == bool(number)
 
 
 @pytest.mark.parametrize(
