@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from components.plan.fleet import FleetPlan
 from components.plan.kueue import ClusterQueuePlan
-from stacks.planner.ceilings import accelerator_quotas, lendable
+from stacks.planner.ceilings import QuotaTree, accelerator_quotas, lendable
 
 _WITHIN = {
     "LowerPriority": "lower-priority work of its own queue",
@@ -28,23 +28,27 @@ class PushOut:
 def push_outs(plan: FleetPlan) -> tuple[PushOut, ...]:
     """Every relation, queue by queue; at most three a queue, so the whole grows with the queues and not their pairs."""
     resources = {f.name: f.resource for f in plan.flavors}
-    borrowers = _borrowers(plan, resources)
-    return tuple(found for queue in plan.cluster_queues for found in _of_queue(queue, resources, borrowers))
+    tree = QuotaTree(plan.cluster_queues, plan.cohorts, resources)
+    borrowers = _borrowers(plan, tree)
+    return tuple(found for queue in plan.cluster_queues for found in _of_queue(queue, resources, tree, borrowers))
 
 
-def _borrowers(plan: FleetPlan, resources: dict[str, str]) -> dict[tuple[str, str], set[str]]:
-    """(cohort, flavor) → the queues that may borrow there."""
-    found: dict[tuple[str, str], set[str]] = {}
+def _borrowers(plan: FleetPlan, tree: QuotaTree) -> dict[tuple[str | None, str], set[str]]:
+    """(root cohort, flavor) → the queues that may borrow there, from their cohort or from above it."""
+    found: dict[tuple[str | None, str], set[str]] = {}
     for queue in plan.cluster_queues:
         if queue.cohort is not None:
-            for flavor, quota in accelerator_quotas(queue, resources):
-                if quota.borrowing_limit != 0:
-                    found.setdefault((queue.cohort, flavor), set()).add(queue.name)
+            for flavor, node in tree.queue(queue.name).items():
+                if node.limit != 0:
+                    found.setdefault((tree.root(queue.cohort), flavor), set()).add(queue.name)
     return found
 
 
 def _of_queue(
-    queue: ClusterQueuePlan, resources: dict[str, str], borrowers: dict[tuple[str, str], set[str]]
+    queue: ClusterQueuePlan,
+    resources: dict[str, str],
+    tree: QuotaTree,
+    borrowers: dict[tuple[str | None, str], set[str]],
 ) -> Iterator[PushOut]:
     rules = queue.preemption
     if rules.within_cluster_queue in _WITHIN:
@@ -52,7 +56,8 @@ def _of_queue(
     if queue.cohort is None:
         return
     quotas = list(accelerator_quotas(queue, resources))
-    owed = tuple(f for f, q in quotas if lendable(q) and borrowers.get((queue.cohort, f), set()) - {queue.name})
+    root = tree.root(queue.cohort)
+    owed = tuple(f for f, q in quotas if lendable(q) and borrowers.get((root, f), set()) - {queue.name})
     if rules.reclaim_within_cohort != "Never" and owed:
         who = "whoever borrows" if rules.reclaim_within_cohort == "Any" else "lower-priority work that borrows"
         yield PushOut(queue.name, "reclaimWithinCohort", f"{who} its guarantee", owed)

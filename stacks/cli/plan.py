@@ -9,14 +9,12 @@ from components.plan.fleet import FleetPlan, PoolPlan
 from components.plan.kueue import ClusterQueuePlan, FlavorPlan, QuotaPlan
 from components.plan.nodes import Bounds
 from components.plan.teams import TeamPlan
-from stacks.cli.table import bar, table
+from stacks.cli import cohorts
+from stacks.cli.table import bar, some, table
 from stacks.planner.ceilings import accelerator_quotas
 from stacks.problems import Problem, dotted, in_words
 from stacks.relations import PushOut, push_outs
 from stacks.verdict import Verdict
-
-_MANY = 8
-"""More names than a person reads in a line."""
 
 # --- for machines -----------------------------------------------------------------------------------------------------
 
@@ -29,6 +27,7 @@ def as_json(verdict: Verdict) -> dict[str, Any]:
         "clusters": [_cluster(plan)] if plan else [],
         "pools": [_pool(p) for p in plan.pools] if plan else [],
         "flavors": [_flavor(f) for f in plan.flavors] if plan else [],
+        "cohorts": cohorts.as_json(plan) if plan else [],
         "clusterQueues": [_cluster_queue(q) for q in plan.cluster_queues] if plan else [],
         "teams": [_team(t) for t in plan.teams] if plan else [],
         "problems": [problem(p) for p in verdict.problems],
@@ -107,17 +106,7 @@ def _cluster_queue(queue: ClusterQueuePlan) -> dict[str, Any]:
             "reclaimWithinCohort": preemption.reclaim_within_cohort,
             "borrowWithinCohort": preemption.borrow_within_cohort or "Never",
         },
-        "quotas": [_quota(entry.flavor, quota) for entry in queue.flavors for quota in entry.quotas],
-    }
-
-
-def _quota(flavor: str, quota: QuotaPlan) -> dict[str, Any]:
-    return {
-        "flavor": flavor,
-        "resource": quota.resource,
-        "nominal": quota.nominal,
-        "borrowingLimit": quota.borrowing_limit,
-        "lendingLimit": quota.lending_limit,
+        "quotas": [cohorts.quota(entry.flavor, quota) for entry in queue.flavors for quota in entry.quotas],
     }
 
 
@@ -137,7 +126,9 @@ def _team(team: TeamPlan) -> dict[str, Any]:
 def text(verdict: Verdict) -> str:
     """The plan as paragraphs: the answer, capacity, pools, teams, who can push out whom, what to worry about."""
     plan = verdict.plan
-    parts = [_head(plan), _capacity(plan), _pools(plan), _teams(plan), _cohorts(plan), _relations(plan)] if plan else []
+    parts = (
+        [_head(plan), _capacity(plan), _pools(plan), _teams(plan), cohorts.text(plan), _relations(plan)] if plan else []
+    )
     parts.append(_problems(verdict))
     return "\n\n".join(part for part in parts if part)
 
@@ -228,14 +219,6 @@ def _entitlements(team: TeamPlan, nouns: Mapping[str, str]) -> Iterator[list[str
         yield [name, "–", "–", "–", "no queues"]
 
 
-def _cohorts(plan: FleetPlan) -> str:
-    members: dict[str, list[str]] = {}
-    for queue in plan.cluster_queues:
-        members.setdefault(queue.cohort or "", []).append(queue.name)
-    rows = [[cohort.name, _some(members.get(cohort.name, [])) or "–"] for cohort in plan.cohorts]
-    return table(["Cohorts", "queues that share what is idle"], rows)
-
-
 def _relations(plan: FleetPlan) -> str:
     lines = list(_grouped(push_outs(plan), len(plan.cluster_queues)))
     return "\n".join(["Who can push out whom", *(lines or ["  nobody ▸ nobody"])])
@@ -246,13 +229,8 @@ def _grouped(found: Iterable[PushOut], queues: int) -> Iterator[str]:
     for one in found:
         groups.setdefault((one.whom, one.flavors), []).append(one.queue)
     for (whom, flavors), names in groups.items():
-        who = "every queue" if len(names) == queues > 1 else _some(names)
+        who = "every queue" if len(names) == queues > 1 else some(names)
         yield f"  {who} ▸ {whom}" + (f", on {in_words(list(flavors))}" if flavors else "")
-
-
-def _some(names: list[str]) -> str:
-    """Names in words; of many, the first ones and how many more (the JSON has them all)."""
-    return in_words(names if len(names) <= _MANY else [*names[: _MANY - 1], f"{len(names) - _MANY + 1} more"])
 
 
 def _problems(verdict: Verdict) -> str:

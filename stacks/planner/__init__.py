@@ -10,6 +10,7 @@ from components.plan.fleet import FleetPlan
 from stacks.planner import (
     checks,
     cluster,
+    cohorts,
     controllers,
     flavors,
     node_pools,
@@ -21,7 +22,7 @@ from stacks.planner import (
     versions,
 )
 from stacks.planner.allowances import allowances
-from stacks.planner.ceilings import accelerator_quotas
+from stacks.planner.ceilings import QuotaTree, accelerator_quotas
 from stacks.planner.draft import Draft
 from stacks.problems import Path, Problem
 from stacks.spec.parse import Parsed
@@ -69,8 +70,9 @@ def _plan(draft: Draft) -> FleetPlan:
     asked = queues.cluster_queues(draft, known, kinds)
     resource_of = {f.name: f.resource for f in kinds.values()}
     promised = Counter[str]()
-    for queue in asked:
-        for flavor, quota in accelerator_quotas(queue, resource_of):
+    shared = cohorts.cohorts(draft, asked, known, kinds)
+    for holder in (*asked, *shared):
+        for flavor, quota in accelerator_quotas(holder, resource_of):
             promised[flavor] += quota.nominal
     admission_checks, provisioning_configs = checks.checks(draft, kinds)
     kueue = controllers.configuration(draft)
@@ -89,9 +91,9 @@ def _plan(draft: Draft) -> FleetPlan:
         charts=controllers.charts(draft, kueue, len(asked), nodes),
         flavors=tuple(flavors.flavor_plan(draft, f, promised[n]) for n, f in kinds.items()),
         priorities=priorities.priorities(draft),
-        cohorts=priorities.cohorts(draft),
+        cohorts=shared,
         cluster_queues=asked,
-        teams=teams.teams(draft, asked, resource_of),
+        teams=teams.teams(draft, asked, QuotaTree(asked, shared, resource_of), resource_of),
         labels=cluster.labels(draft),
         admission_checks=admission_checks,
         provisioning_configs=provisioning_configs,

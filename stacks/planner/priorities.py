@@ -1,8 +1,8 @@
-"""Priorities and cohorts."""
+"""Priorities, the lowest first."""
 
 from __future__ import annotations
 
-from components.plan.kueue import CohortPlan, PriorityPlan
+from components.plan.kueue import PriorityPlan
 from stacks.planner.draft import Draft
 
 
@@ -23,8 +23,3 @@ def priorities(draft: Draft) -> tuple[PriorityPlan, ...]:
         )
         for name, spec in found
     )
-
-
-def cohorts(draft: Draft) -> tuple[CohortPlan, ...]:
-    """Every cohort, flat."""
-    return tuple(CohortPlan(name=name, parent=None) for name in sorted(draft.spec.cohorts))

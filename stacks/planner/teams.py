@@ -9,7 +9,7 @@ from components.names import SERVICE_ACCOUNT, TEAM_LABEL, shorten
 from components.plan.gke import ServiceAccountPlan
 from components.plan.kueue import ClusterQueuePlan
 from components.plan.teams import IdentityPlan, TeamPlan
-from stacks.planner.ceilings import accelerator_quotas, ceilings, cohort_quotas
+from stacks.planner.ceilings import QuotaTree, accelerator_quotas
 from stacks.planner.cluster import node_account
 from stacks.planner.draft import Draft
 from stacks.planner.queues import namespace_of
@@ -20,11 +20,12 @@ _SYSTEM = ("kube-", "gke-managed-", "gmp-")
 """How the names of GKE's own namespaces begin."""
 
 
-def teams(draft: Draft, queues: tuple[ClusterQueuePlan, ...], resource_of: Mapping[str, str]) -> tuple[TeamPlan, ...]:
+def teams(
+    draft: Draft, queues: tuple[ClusterQueuePlan, ...], tree: QuotaTree, resource_of: Mapping[str, str]
+) -> tuple[TeamPlan, ...]:
     """Every team of the fleet, by name."""
     _one_namespace_each(draft)
     _one_account_each(draft)
-    cohorts = cohort_quotas(queues, resource_of)
     by_team: dict[str, list[ClusterQueuePlan]] = {}
     for queue in queues:
         for team in queue.teams:
@@ -37,7 +38,7 @@ def teams(draft: Draft, queues: tuple[ClusterQueuePlan, ...], resource_of: Mappi
             identity=_identity(draft, name, spec),
             local_queues=tuple(d for q in by_team.get(name, ()) for d in q.local_queues if d.team == name),
             guaranteed=_guaranteed(name, by_team.get(name, ()), resource_of),
-            ceiling=ceilings(by_team.get(name, ()), cohorts, resource_of),
+            ceiling=tree.ceilings(by_team.get(name, ())),
             labels={TEAM_LABEL: name},
         )
         for name, spec in sorted(draft.spec.teams.items())

@@ -30,11 +30,13 @@ def idle_capacity(ledger: Ledger, found: Problems) -> None:
 def sharing(ledger: Ledger, found: Problems) -> None:
     """Cohorts with nobody to share with, and guarantees that are lent and never taken back."""
     plan = ledger.plan
-    members = Counter(q.cohort for q in plan.cluster_queues)
+    queues = Counter(q.cohort for q in plan.cluster_queues)
+    cohorts = Counter(c.parent for c in plan.cohorts)
     for cohort in plan.cohorts:
-        if members[cohort.name] < 2:
-            queues = "one queue" if members[cohort.name] else "no queue"
-            found.warning("lonely-cohort", ("cohorts", cohort.name), f"{queues} in it: there is nobody to share with")
+        members = queues[cohort.name] + cohorts[cohort.name]
+        if members < (2 if cohort.parent is None else 1):
+            inside = "no queue" if not members else "one queue" if queues[cohort.name] else "one cohort"
+            found.warning("lonely-cohort", ("cohorts", cohort.name), f"{inside} in it: there is nobody to share with")
     for claims in ledger.of_queue.values():
         _reclaims(ledger, claims, found)
 

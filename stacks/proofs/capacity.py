@@ -37,14 +37,15 @@ def promises_are_kept(ledger: Ledger, found: Problems) -> None:
 
 
 def _overcommitted(ledger: Ledger, flavor: FlavorPlan) -> str:
-    queues = [f"{c.label} {c.quota.nominal}" for c in ledger.of_flavor[flavor.name] if c.quota.nominal]
+    claims = [f"{c.label} {c.quota.nominal}" for c in ledger.of_flavor.get(flavor.name, []) if c.quota.nominal]
+    claims += [f"cohort {name} itself {amount}" for name, amount in ledger.own_of_cohorts(flavor.name)]
     held = (
         f"{flavor.capacity.max} at the most" if flavor.capacity.min < flavor.capacity.max else str(flavor.capacity.max)
     )
     allowed = f", times {flavor.oversubscription:g}" if flavor.oversubscription > 1 else ""
     return (
         f"flavor '{flavor.name}' guarantees {flavor.promised} {flavor.noun}, but {in_words(list(flavor.pools))} "
-        f"{'holds' if len(flavor.pools) == 1 else 'hold'} {held}{allowed} ({', '.join(queues)}); guarantee less"
+        f"{'holds' if len(flavor.pools) == 1 else 'hold'} {held}{allowed} ({', '.join(claims)}); guarantee less"
         f"{_or_more(flavor)}"
     )
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from components.plan.fleet import FleetPlan
 from components.plan.kueue import ClusterQueuePlan, QuotaPlan
 from stacks.planner import Planned
-from stacks.planner.ceilings import accelerator_quotas, lendable
+from stacks.planner.ceilings import Node, QuotaTree, accelerator_quotas
 from stacks.problems import Path
 
 
@@ -29,33 +30,43 @@ class Claim:
 
 @dataclass(frozen=True, slots=True)
 class Ledger:
-    """All claims of a plan, found by queue, by flavor, and by cohort and flavor."""
+    """All claims of a plan, found by queue, by flavor, and by tree (its root cohort) and flavor."""
 
     plan: FleetPlan
+    tree: QuotaTree
     of_queue: dict[str, list[Claim]]
     of_flavor: dict[str, list[Claim]]
-    of_cohort: dict[tuple[str | None, str], list[Claim]]
+    of_tree: dict[tuple[str | None, str], list[Claim]]
 
     def others(self, claim: Claim) -> list[Claim]:
-        """The claims on the same flavor by the rest of the cohort; none outside a cohort."""
+        """The claims on the same flavor by the rest of the cohort and its tree; none outside a cohort."""
         if claim.queue.cohort is None:
             return []
-        return [c for c in self.of_cohort[claim.queue.cohort, claim.flavor] if c is not claim]
+        return [c for c in self.of_tree[self.tree.root(claim.queue.cohort), claim.flavor] if c is not claim]
 
-    def lent_to(self, claim: Claim) -> int:
-        """The accelerators that the rest of the cohort lends."""
-        return sum(lendable(c.quota) for c in self.others(claim))
+    def own_of_cohorts(self, flavor: str) -> Iterator[tuple[str, int]]:
+        """The cohorts with a quota of their own of a flavor, and how much, in accelerators."""
+        resources = {f.name: f.resource for f in self.plan.flavors}
+        for cohort in self.plan.cohorts:
+            amount = dict(accelerator_quotas(cohort, resources)).get(flavor)
+            if amount and amount.nominal:
+                yield cohort.name, amount.nominal
+
+    def node(self, claim: Claim) -> Node:
+        """Where a claim stands in the tree of quotas."""
+        return self.tree.queue(claim.queue.name)[claim.flavor]
 
 
 def ledger_of(planned: Planned) -> Ledger:
     """The ledger of a plan, in one pass over its queues."""
-    ledger = Ledger(planned.plan, {}, {}, {})
     resources = {f.name: f.resource for f in planned.plan.flavors}
+    tree = QuotaTree(planned.plan.cluster_queues, planned.plan.cohorts, resources)
+    ledger = Ledger(planned.plan, tree, {}, {}, {})
     for queue in planned.plan.cluster_queues:
         path = planned.origins["cluster queue", queue.name]
         for index, (flavor, quota) in enumerate(accelerator_quotas(queue, resources)):
             claim = Claim(queue, index, flavor, quota, path)
             ledger.of_queue.setdefault(queue.name, []).append(claim)
             ledger.of_flavor.setdefault(flavor, []).append(claim)
-            ledger.of_cohort.setdefault((queue.cohort, flavor), []).append(claim)
+            ledger.of_tree.setdefault((tree.root(queue.cohort), flavor), []).append(claim)
     return ledger

@@ -36,10 +36,6 @@ class PrioritySpec(Model):
     description: str = Field(default="", max_length=2048)
 
 
-class CohortSpec(Model):
-    """Queues that may use each other's idle quota."""
-
-
 class PerAcceleratorSpec(Model):
     """The cpu and memory quota that comes with each accelerator, where it should not follow from the machines."""
 
@@ -56,6 +52,20 @@ class QuotaSpec(Model):
     borrow: LimitField | None = None
     lend: AmountField | None = None
     per_accelerator: PerAcceleratorSpec | None = None
+
+
+class CohortSpec(Model):
+    """Queues, and cohorts below it, that may use each other's idle quota.
+
+    An entry of `flavors` holds for all below together: what is `guaranteed` to them, how much they may borrow from the
+    `parent`'s other children, and lend. A flavor without an entry passes freely. `fairShareWeight` counts among the
+    children of one parent.
+    """
+
+    parent: DnsName | None = None
+    flavors: Sequence[QuotaSpec] = Field(default=(), max_length=64)
+    per_accelerator: PerAcceleratorSpec | None = None
+    fair_share_weight: float | None = Field(default=None, ge=0, le=1_000_000)
 
 
 class BorrowWithinCohortSpec(Model):

@@ -33,6 +33,7 @@ def listed(items: dict[str, Any]) -> dict[str, Any]:
 
 
 BOUNDS = record(min=INT, max=INT)
+QUOTA = record(flavor=TEXT, resource=TEXT, nominal=INT, borrowingLimit=LIMIT, lendingLimit=LIMIT)
 
 SHAPE = record(
     stack=TEXT,
@@ -54,11 +55,17 @@ SHAPE = record(
             nodeLabels={"type": "object", "additionalProperties": TEXT}, pools=listed(TEXT),
         )
     ),
+    cohorts=listed(
+        record(
+            name=TEXT, parent=TEXT_OR_NULL, fairShareWeight={"type": ["number", "null"]}, guaranteed=COUNTS,
+            ceiling=COUNTS, quotas=listed(QUOTA),
+        )
+    ),
     clusterQueues=listed(
         record(
             name=TEXT, teams=listed(TEXT), cohort=TEXT_OR_NULL, strategy=TEXT, priority=TEXT_OR_NULL,
             preemption=record(withinClusterQueue=TEXT, reclaimWithinCohort=TEXT, borrowWithinCohort=TEXT),
-            quotas=listed(record(flavor=TEXT, resource=TEXT, nominal=INT, borrowingLimit=LIMIT, lendingLimit=LIMIT)),
+            quotas=listed(QUOTA),
         )
     ),
     teams=listed(record(name=TEXT, namespace=TEXT, queues=listed(TEXT), guaranteed=COUNTS, ceiling=COUNTS)),
@@ -127,7 +134,7 @@ def test_the_example_of_the_page_is_what_dev_prints() -> None:
 def test_lists_come_by_name(stack: str) -> None:
     """A diff of two plans shows what changed, and nothing that only moved."""
     found = plan_json(stack)
-    for section in ("pools", "flavors", "clusterQueues", "teams"):
+    for section in ("pools", "flavors", "cohorts", "clusterQueues", "teams"):
         names = [entry["name"] for entry in found[section]]
         assert names == sorted(set(names))
 
@@ -152,13 +159,28 @@ def test_a_flavor_holds_what_its_pools_hold(stack: str) -> None:
 
 
 @every_stack
-def test_a_flavor_has_promised_what_queues_were_guaranteed(stack: str) -> None:
+def test_a_flavor_has_promised_what_queues_and_cohorts_were_guaranteed(stack: str) -> None:
     found = plan_json(stack)
     for flavor in found["flavors"]:
         nominal = [
-            accelerators(q, found).get(flavor["name"], {"nominal": 0})["nominal"] for q in found["clusterQueues"]
+            accelerators(holder, found).get(flavor["name"], {"nominal": 0})["nominal"]
+            for holder in (*found["clusterQueues"], *found["cohorts"])
         ]
         assert flavor["guaranteed"] == sum(nominal) <= flavor["capacity"]["max"] * flavor["oversubscription"]
+
+
+@every_stack
+def test_a_cohort_is_guaranteed_what_it_and_all_below_it_are(stack: str) -> None:
+    found = plan_json(stack)
+    total: dict[str, dict[str, int]] = {cohort["name"]: {} for cohort in found["cohorts"]}
+    parents = {cohort["name"]: cohort["parent"] for cohort in found["cohorts"]}
+    holders = [(q["cohort"], q) for q in found["clusterQueues"]] + [(c["name"], c) for c in found["cohorts"]]
+    for name, holder in holders:
+        while name is not None:
+            for flavor, quota in accelerators(holder, found).items():
+                total[name][flavor] = total[name].get(flavor, 0) + quota["nominal"]
+            name = parents[name]
+    assert {cohort["name"]: cohort["guaranteed"] for cohort in found["cohorts"]} == total
 
 
 @every_stack
