@@ -107,13 +107,17 @@ def documented() -> dict[str, set[str]]:
     return sections
 
 
+ELSEWHERE = {"cohorts[].quotas"}
+"""What another section describes."""
+
+
 def printed(shape: dict[str, Any] = SHAPE, section: str = "The plan as JSON") -> Iterator[tuple[str, set[str]]]:
     """Section name to keys, from the shape; bounds and mappings have no section of their own."""
     yield section, set(shape["properties"])
     for key, inner in shape["properties"].items():
         name = key if section == "The plan as JSON" else f"{section}.{key}"
         item = inner.get("items", inner)
-        if "properties" in item and item is not BOUNDS:
+        if "properties" in item and item is not BOUNDS and name not in ELSEWHERE:
             yield from printed(item, f"{name}[]" if "items" in inner else name)
 
 

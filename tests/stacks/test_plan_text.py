@@ -33,7 +33,7 @@ def span(bounds: dict[str, int]) -> str:
 def own(plan: dict[str, Any], flavor: str) -> list[dict[str, Any]]:
     """The accelerator quotas on a flavor."""
     (resource,) = (f["resource"] for f in plan["flavors"] if f["name"] == flavor)
-    quotas = (q for queue in plan["clusterQueues"] for q in queue["quotas"])
+    quotas = (q for holder in (*plan["clusterQueues"], *plan["cohorts"]) for q in holder["quotas"])
     return [q for q in quotas if q["flavor"] == flavor and q["resource"] == resource]
 
 
@@ -56,7 +56,8 @@ def test_capacity_is_what_pools_hold_and_queues_are_promised(stack: str) -> None
         total = {end: sum(p[end] for p in pools) for end in ("min", "max")}
         assert held.split(" ")[0] == span(total)
         assert int(promised) == sum(q["nominal"] for q in quotas)
-        assert may_borrow == str(sum(q["borrowingLimit"] for q in quotas) or "–")
+        limits = [q["borrowingLimit"] for queue in plan["clusterQueues"] for q in queue["quotas"] if q in quotas]
+        assert may_borrow == ("unlimited" if None in limits else str(sum(limits) or "–"))
 
 
 @every_stack
