@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from components.gke import manifests as gke
+from components.gpu import manifests as gpu
 from components.kueue import manifests as kueue
 from components.plan.fleet import FleetPlan
 from components.tenancy import manifests as tenancy
@@ -11,6 +13,12 @@ from components.tenancy import manifests as tenancy
 
 def all_manifests(fleet: FleetPlan) -> Iterator[dict[str, object]]:
     """One at a time: what others refer to comes first, so `kubectl apply` of the whole stream succeeds at once."""
+    for vpc in (vpc for networks in fleet.accelerator_networks for vpc in networks.vpcs):
+        for subnet in vpc.subnets:
+            yield gke.network_parameters(subnet, vpc.name)
+            yield gke.network(subnet)
+    if fleet.installers is not None:
+        yield from gpu.installers(fleet.installers)
     for team in fleet.teams:
         if team.owns_namespace:
             yield tenancy.namespace(team)

@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import pulumi
 import pulumi_gcp as gcp
 import pulumi_kubernetes as kubernetes
 
+from components.gke.accelerator_networks import AcceleratorNetworks
 from components.gke.cluster import Cluster
+from components.gke.cluster_networks import ClusterNetworks
 from components.gke.network import Network
 from components.gke.node_pool import NodePool
 from components.gke.node_service_account import NodeServiceAccount
 from components.gke.reservation import Reservation
 from components.gke.services import Services
 from components.gke.workload_policy import WorkloadPolicy
+from components.gpu.installers import Installers
 from components.kueue.admission_checks import AdmissionChecks
 from components.kueue.cohorts import Cohorts
 from components.kueue.controllers import Controllers
@@ -42,8 +46,9 @@ def sound(verdict: Verdict) -> FleetPlan:
 def build(plan: FleetPlan) -> dict[str, Any]:
     """Register everything in the plan, and return what the stack exports."""
     google = gcp.Provider("google", project=plan.project, region=plan.region)
-    cluster, system_pool = _machines(plan, google)
+    cluster, system_pool, networks = _machines(plan, google)
     inside = _provider(plan, cluster)
+    _node_upkeep(plan, cluster, inside, networks)
     _queueing(plan, cluster, google, inside, [system_pool] if system_pool else [cluster.resource])
     return {
         "fleet": {"version": EXPORT_VERSION, "cluster": cluster.cluster_name, **_for_teams(plan)},
@@ -51,8 +56,11 @@ def build(plan: FleetPlan) -> dict[str, Any]:
     }
 
 
-def _machines(plan: FleetPlan, google: gcp.Provider) -> tuple[Cluster, NodePool | None]:
-    """What stands in Google Cloud; returns the cluster and the pool that its controllers run on, if it has one."""
+Networks = Mapping[str, AcceleratorNetworks]
+
+
+def _machines(plan: FleetPlan, google: gcp.Provider) -> tuple[Cluster, NodePool | None, Networks]:
+    """What stands in Google Cloud; returns the cluster, the pool of its controllers if it has one, and networks."""
     services = Services("services", plan.services, project=plan.project, gcp_provider=google)
     enabled = list(services.enabled.values())
     account = NodeServiceAccount(
@@ -74,7 +82,12 @@ def _machines(plan: FleetPlan, google: gcp.Provider) -> tuple[Cluster, NodePool 
         p.name: WorkloadPolicy(p.key, p, gcp_provider=google, depends_on=enabled) for p in plan.workload_policies
     }
 
+    networks = {
+        n.key: AcceleratorNetworks(n.key, n, gcp_provider=google, depends_on=enabled) for n in plan.accelerator_networks
+    }
+
     def node_pool(each: NodePoolPlan) -> NodePool:
+        interfaces = networks.get(each.network.accelerator_networks or "") if each.network else None
         policy = policies.get(each.placement.policy or "") if each.placement else None
         return NodePool(
             each.key,
@@ -84,12 +97,13 @@ def _machines(plan: FleetPlan, google: gcp.Provider) -> tuple[Cluster, NodePool 
             service_account=account.email,
             gcp_provider=google,
             placement_policy=policy.policy_name if policy else None,
+            interfaces=interfaces.interfaces if interfaces else (),
             reservation=reservations[each.reservation].reservation_name if each.reservation in reservations else None,
         )
 
     for each in (p for pool in plan.pools for p in pool.node_pools):
         node_pool(each)
-    return cluster, node_pool(plan.system_pool) if plan.system_pool else None
+    return cluster, node_pool(plan.system_pool) if plan.system_pool else None, networks
 
 
 def _provider(plan: FleetPlan, cluster: Cluster) -> kubernetes.Provider:
@@ -99,6 +113,20 @@ def _provider(plan: FleetPlan, cluster: Cluster) -> kubernetes.Provider:
         # Else a renewed certificate in the kubeconfig would count as another cluster, and replace every object in it.
         cluster_identifier=f"{plan.project}/{plan.cluster.location}/{plan.cluster.name}",
     )
+
+
+def _node_upkeep(plan: FleetPlan, cluster: Cluster, inside: kubernetes.Provider, networks: Networks) -> None:
+    """What accelerator nodes need inside the cluster; it is there before the first of them asks."""
+    for each in plan.accelerator_networks:
+        ClusterNetworks(
+            f"{each.key}-objects",
+            each,
+            provider=inside,
+            devices=networks[each.key].devices,
+            cluster=cluster.resource,
+        )
+    if plan.installers is not None:
+        Installers("installers", plan.installers, provider=inside, cluster=cluster.resource)
 
 
 def _queueing(

@@ -97,7 +97,7 @@ def _install_driver(version: str) -> str:
 
 def nccl_installer(plan: NcclInstallerPlan) -> Manifest:
     """The NCCL plugin of a GPUDirect mode, copied to where GPU pods find libraries."""
-    name = _MODES[plan.mode]
+    name = _MODES[plan.mode] if plan.arch == "amd64" else f"{_MODES[plan.mode]}-{plan.arch}"
     mounts = _RDMA_MOUNTS if plan.mode == "RDMA" else _TCP_MOUNTS
     install = _privileged(name, plan.image, mounts)
     install["command"] = ["/bin/sh", "-c", _INSTALL_RDMA if plan.mode == "RDMA" else _install_tcp(plan.mode.lower())]

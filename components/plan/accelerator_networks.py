@@ -3,12 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Final
-
-MTU_TCP: Final = 8244
-"""The MTU of the VPCs of GPUDirect-TCPX and TCPXO (Cluster Toolkit v1.95, gke-a3-highgpu and gke-a3-megagpu)."""
-MTU_RDMA: Final = 8896
-"""The MTU of a VPC with an RDMA profile (Cluster Toolkit v1.95, gpu-rdma-vpc)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

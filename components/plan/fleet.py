@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from components.plan.accelerator_networks import AcceleratorNetworksPlan
 from components.plan.capacity import WorkloadPolicyPlan
 from components.plan.checks import AdmissionCheckPlan, ProvisioningConfigPlan
 from components.plan.configuration import ConfigurationPlan
 from components.plan.gke import ClusterPlan, NodePoolPlan, ReservationPlan
+from components.plan.installers import InstallersPlan
 from components.plan.kueue import ChartPlan, ClusterQueuePlan, CohortPlan, FlavorPlan, PriorityPlan, TopologyPlan
 from components.plan.nodes import Bounds
 from components.plan.teams import TeamPlan
@@ -62,3 +64,13 @@ class FleetPlan:
     admission_checks: tuple[AdmissionCheckPlan, ...] = ()
     kueue: ConfigurationPlan | None = None
     workload_policies: tuple[WorkloadPolicyPlan, ...] = ()
+    accelerator_networks: tuple[AcceleratorNetworksPlan, ...] = ()
+    installers: InstallersPlan | None = None
+
+    def pools_on(self, networks: str) -> tuple[str, ...]:
+        """The pools whose nodes have interfaces in a set of accelerator networks, by its key."""
+        return tuple(
+            pool.name
+            for pool in self.pools
+            if any(n.network is not None and n.network.accelerator_networks == networks for n in pool.node_pools)
+        )

@@ -25,6 +25,7 @@ INJECTOR_IMAGE: Final = (
 TCPX_IMAGE: Final = "us-docker.pkg.dev/gce-ai-infra/gpudirect-tcpx/nccl-plugin-gpudirecttcpx-dev:v3.1.9"
 TCPXO_IMAGE: Final = "us-docker.pkg.dev/gce-ai-infra/gpudirect-tcpxo/nccl-plugin-gpudirecttcpx-dev:v1.0.15"
 RDMA_IMAGE: Final = "us-docker.pkg.dev/gce-ai-infra/gpudirect-gib/nccl-plugin-gib:v1.1.1"
+RDMA_ARM64_IMAGE: Final = "us-docker.pkg.dev/gce-ai-infra/gpudirect-gib/nccl-plugin-gib-arm64:v1.1.1"
 HOST_IMAGE: Final = "ubuntu:24.04"
 """Any image with `nsenter`: TCPXO prepares the node itself before its plugin is installed. Google's file says
 `ubuntu` alone."""
@@ -48,10 +49,12 @@ class DriverInstallerPlan:
 class NcclInstallerPlan:
     """Installs the NCCL plugin of a GPUDirect `mode` (TCPX, TCPXO or RDMA) on nodes with one of these accelerators.
 
-    `accelerators` are values of `cloud.google.com/gke-accelerator`. `host_image` is used by TCPXO alone.
+    `accelerators` are values of `cloud.google.com/gke-accelerator`, all of one `arch` (amd64, or arm64 for RDMA).
+    `host_image` is used by TCPXO alone.
     """
 
     mode: str
+    arch: str = "amd64"
     accelerators: tuple[str, ...]
     image: str
     host_image: str = HOST_IMAGE

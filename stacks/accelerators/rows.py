@@ -234,14 +234,11 @@ class GpuDirect:
     """What one kind of GPUDirect wants beside the `additional_networks` of a machine.
 
     With `rdma`, one of them is a gVNIC network and the rest are subnetworks of one VPC with the zonal RDMA profile;
-    else each lies in a VPC of its own. `mtu` in bytes, None where no source says one. `strategy` is the provider's
-    managed switch, `installer` what brings NCCL's plugin into the cluster.
+    else each lies in a VPC of its own. `mtu` in bytes.
     """
 
     rdma: bool
-    installer: str
-    mtu: int | None = None
-    strategy: str | None = None
+    mtu: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -9,7 +9,7 @@ from components.plan.fleet import FleetPlan, PoolPlan
 from components.plan.kueue import ClusterQueuePlan, FlavorPlan, QuotaPlan
 from components.plan.nodes import Bounds
 from components.plan.teams import TeamPlan
-from stacks.cli import cohorts
+from stacks.cli import cohorts, networks
 from stacks.cli.table import bar, some, table
 from stacks.planner.ceilings import accelerator_quotas
 from stacks.problems import Problem, dotted, in_words
@@ -30,6 +30,7 @@ def as_json(verdict: Verdict) -> dict[str, Any]:
         "cohorts": cohorts.as_json(plan) if plan else [],
         "clusterQueues": [_cluster_queue(q) for q in plan.cluster_queues] if plan else [],
         "teams": [_team(t) for t in plan.teams] if plan else [],
+        "networks": networks.as_json(plan) if plan else [],
         "problems": [problem(p) for p in verdict.problems],
     }
 
@@ -127,7 +128,17 @@ def text(verdict: Verdict) -> str:
     """The plan as paragraphs: the answer, capacity, pools, teams, who can push out whom, what to worry about."""
     plan = verdict.plan
     parts = (
-        [_head(plan), _capacity(plan), _pools(plan), _teams(plan), cohorts.text(plan), _relations(plan)] if plan else []
+        [
+            _head(plan),
+            _capacity(plan),
+            _pools(plan),
+            networks.text(plan),
+            _teams(plan),
+            cohorts.text(plan),
+            _relations(plan),
+        ]
+        if plan
+        else []
     )
     parts.append(_problems(verdict))
     return "\n\n".join(part for part in parts if part)

@@ -13,6 +13,8 @@ from stacks.planner import (
     cohorts,
     controllers,
     flavors,
+    installers,
+    networks,
     node_pools,
     pools,
     priorities,
@@ -67,6 +69,7 @@ def _plan(draft: Draft) -> FleetPlan:
     held = reservations.reserved_machines(draft)
     known = pools.pools(draft)
     kinds = flavors.flavors(draft, known)
+    accelerator_networks = networks.accelerator_networks(draft, known)
     asked = queues.cluster_queues(draft, known, kinds)
     resource_of = {f.name: f.resource for f in kinds.values()}
     promised = Counter[str]()
@@ -84,10 +87,10 @@ def _plan(draft: Draft) -> FleetPlan:
         project=draft.spec.project,
         region=draft.spec.region,
         services=cluster.services(draft),
-        cluster=cluster.cluster_plan(draft),
+        cluster=cluster.cluster_plan(draft, multi_networking=bool(accelerator_networks)),
         system_pool=cluster.system_pool(draft),
         reservations=reservations.reservations(draft, held, pools.demand(known)),
-        pools=node_pools.pool_plans(draft, known, flavor_of),
+        pools=node_pools.pool_plans(draft, known, flavor_of, accelerator_networks),
         charts=controllers.charts(draft, kueue, len(asked), nodes),
         flavors=tuple(flavors.flavor_plan(draft, f, promised[n]) for n, f in kinds.items()),
         priorities=priorities.priorities(draft),
@@ -99,4 +102,6 @@ def _plan(draft: Draft) -> FleetPlan:
         provisioning_configs=provisioning_configs,
         kueue=kueue,
         workload_policies=node_pools.workload_policies(draft, known),
+        accelerator_networks=accelerator_networks,
+        installers=installers.installers(draft, known),
     )

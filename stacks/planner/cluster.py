@@ -58,8 +58,8 @@ def services(draft: Draft) -> tuple[str, ...]:
     return tuple(sorted({*SERVICES, *(_SERVICE_OF_DRIVER[d] for d in drivers if d in _SERVICE_OF_DRIVER)}))
 
 
-def cluster_plan(draft: Draft) -> ClusterPlan:
-    """The cluster of the fleet."""
+def cluster_plan(draft: Draft, *, multi_networking: bool) -> ClusterPlan:
+    """The cluster of the fleet; `multi_networking` is whether a pool wants it."""
     fleet, spec = draft.spec, draft.spec.cluster
     name = cluster_name(draft)
     _named(draft, name)
@@ -82,6 +82,7 @@ def cluster_plan(draft: Draft) -> ClusterPlan:
         storage_drivers=tuple(sorted(set(spec.storage_drivers))),
         image_streaming=spec.image_streaming,
         gateway_api=spec.gateway_api,
+        multi_networking=spec.multi_networking or multi_networking,
         monitoring_components=MONITORING,
         logging_components=LOGGING,
         deletion_protection=spec.deletion_protection,
@@ -183,10 +184,12 @@ def _network(draft: Draft, name: str) -> NetworkPlan:
         pod_range_name="pods",
         service_range_name="services",
         nat=spec.nat,
+        mtu=spec.mtu,
     )
 
 
-def _disjoint(draft: Draft) -> None:
+def cluster_ranges(draft: Draft) -> dict[Path, str]:
+    """The ranges of nodes, pods, services and the control plane, by where they are written."""
     spec = draft.spec.cluster
     network: Path = ("cluster", "network")
     ranges: dict[Path, str] = {
@@ -196,7 +199,11 @@ def _disjoint(draft: Draft) -> None:
     }
     if spec.private_nodes:
         ranges["cluster", "controlPlane", "cidrBlock"] = spec.control_plane.cidr_block
-    for (first, a), (second, b) in combinations(ranges.items(), 2):
+    return ranges
+
+
+def _disjoint(draft: Draft) -> None:
+    for (first, a), (second, b) in combinations(cluster_ranges(draft).items(), 2):
         if IPv4Network(a).overlaps(IPv4Network(b)):
             message = f"'{b}' overlaps {a} of {dotted(first)}; write ranges that share no address"
             draft.problems.fault("overlapping-ranges", second, message)

@@ -15,9 +15,6 @@ from stacks.spec.pools import PoolSpec
 _KEYS: dict[Key, tuple[str, ...]] = {
     "reservation": ("capacity", "reservation"),
     "placement": ("compactPlacement",),
-    "localSsds": ("localSsd",),
-    "sharing": ("gpuSharing",),
-    "partition": ("gpuPartition",),
 }
 """Where a rule's key stands in a pool, if not under its own name."""
 
@@ -52,8 +49,10 @@ def asked_of(
         local_ssd_use="block" if ssd and ssd.block else "ephemeral",
         sharing=Sharing(strategy=_strategy(sharing.strategy), clients=sharing.max_shared_clients) if sharing else None,
         partition=spec.gpu_partition,
-        driver=spec.driver_version,
-        cluster=ClusterAsked(autopilot=autopilot, dataplane_v2=True, dcgm=not autopilot),
+        driver=spec.driver_version if "driver_version" in spec.model_fields_set else None,
+        boot_disk_gb=spec.disk_size_gb if "disk_size_gb" in spec.model_fields_set else None,
+        network=spec.networking or "none",
+        cluster=ClusterAsked(autopilot=autopilot, dataplane_v2=True, multi_networking=True, dcgm=not autopilot),
     )
 
 

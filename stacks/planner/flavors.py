@@ -18,6 +18,7 @@ from stacks.planner.draft import Draft
 from stacks.planner.pools import Pool
 from stacks.problems import Path, quoted
 from stacks.rules.gpu import gpu_labels
+from stacks.rules.networks import network_labels
 from stacks.rules.settings import capacity_labels
 from stacks.rules.settings import capacity_taints as added_taints
 
@@ -75,7 +76,7 @@ def _by_kind(pools: Iterable[Pool]) -> list[list[Pool]]:
     kinds: dict[object, list[Pool]] = {}
     for pool in pools:
         labels = tuple(sorted(pool.spec.labels.items()))
-        kind = (pool.spec.machine_type, _common(pool), pool.spec.capacity, labels, pool.taints)
+        kind = (pool.spec.machine_type, _common(pool), _divided(pool), pool.spec.capacity, labels, pool.taints)
         kinds.setdefault(kind, []).append(pool)
     return list(kinds.values())
 
@@ -90,17 +91,24 @@ def _common(pool: Pool) -> tuple[str, str | None]:
     return pool.hardware.machine.accelerator, shape.topology if shape else None
 
 
+def _divided(pool: Pool) -> tuple[object, ...]:
+    """How GPUs are divided among jobs, and the networks that these find on a node."""
+    return (tuple(_hardware_labels(pool).items()), pool.asked.network)
+
+
 def _agree(draft: Draft, name: str, group: list[Pool]) -> bool:
     first = group[0]
     for pool in group[1:]:
         if (_common(pool), pool.spec.capacity) != (_common(first), first.spec.capacity):
-            message = (
-                f"pools {quoted([first.name, pool.name])} cannot form one flavor '{name}': a flavor has one "
-                "accelerator, one topology and one capacity; name another flavor"
-            )
-            draft.problems.fault("mixed-flavor", ("pools", pool.name, "flavor"), message)
-            draft.set_aside.add(("flavors", name))
-            return False
+            one = "accelerator, one topology and one capacity"
+        elif _divided(pool) != _divided(first):
+            one = "way of sharing and partitioning GPUs, and one networking (of one zone, where that has one)"
+        else:
+            continue
+        message = f"pools {quoted([first.name, pool.name])} cannot form one flavor '{name}': a flavor has one {one}"
+        draft.problems.fault("mixed-flavor", ("pools", pool.name, "flavor"), f"{message}; name another flavor")
+        draft.set_aside.add(("flavors", name))
+        return False
     return True
 
 
@@ -128,8 +136,9 @@ def _flavor(name: str, group: list[Pool]) -> Flavor:
 def _hardware_labels(pool: Pool) -> dict[str, str]:
     machine, shape = pool.hardware.machine, pool.hardware.shape
     if shape is None:
-        return gpu_labels(pool.asked)
+        return gpu_labels(pool.asked) | network_labels(pool.asked)
     return {
+        **network_labels(pool.asked),
         accelerators.labels().tpu_accelerator: machine.accelerator,
         accelerators.labels().tpu_topology: shape.topology,
     }

@@ -5,22 +5,27 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from components.names import COMPUTE, NODE_POOL, shorten
+from components.plan.accelerator_networks import AcceleratorNetworksPlan
 from components.plan.capacity import WorkloadPolicyPlan
 from components.plan.fleet import PoolPlan
 from components.plan.gke import GpuPlan, NodePoolPlan
-from components.plan.node_settings import GpuSharingPlan, LocalSsdPlan, PlacementPlan
+from components.plan.node_settings import GpuSharingPlan, LocalSsdPlan, NodeNetworkPlan, PlacementPlan
 from components.plan.nodes import Bounds
 from stacks.planner.allowances import protected
 from stacks.planner.draft import Draft
+from stacks.planner.networks import node_network
 from stacks.planner.pools import SYSTEM, Pool
 from stacks.planner.versions import knows_flex_start
+from stacks.rules.gpu import DRIVERS
 from stacks.rules.placement import placement
 from stacks.rules.settings import settings
 
 
-def pool_plans(draft: Draft, known: dict[str, Pool], flavor_of: dict[str, str]) -> tuple[PoolPlan, ...]:
+def pool_plans(
+    draft: Draft, known: dict[str, Pool], flavor_of: dict[str, str], networks: tuple[AcceleratorNetworksPlan, ...]
+) -> tuple[PoolPlan, ...]:
     """Every pool that has a flavor. No two node pools may be one to the program (by key) or to GKE (by name)."""
-    plans = tuple(_pool_plan(draft, p, flavor_of[n]) for n, p in known.items() if n in flavor_of)
+    plans = tuple(_pool_plan(draft, p, flavor_of[n], networks) for n, p in known.items() if n in flavor_of)
     taken = {("key", SYSTEM): "the system pool", ("name", SYSTEM): "the system pool"}
     for plan in plans:
         claims = {(kind, text) for n in plan.node_pools for kind, text in (("key", n.key), ("name", n.name))}
@@ -31,7 +36,7 @@ def pool_plans(draft: Draft, known: dict[str, Pool], flavor_of: dict[str, str]) 
     return plans
 
 
-def _pool_plan(draft: Draft, pool: Pool, flavor: str) -> PoolPlan:
+def _pool_plan(draft: Draft, pool: Pool, flavor: str, networks: tuple[AcceleratorNetworksPlan, ...]) -> PoolPlan:
     """The pool as people read it, with the node pools it becomes."""
     machines = pool.hardware
     return PoolPlan(
@@ -49,14 +54,14 @@ def _pool_plan(draft: Draft, pool: Pool, flavor: str) -> PoolPlan:
         made_by="gke" if pool.made_by_gke else "berth",
         zones=pool.zones,
         flavor=flavor,
-        node_pools=() if pool.made_by_gke else _node_pools(draft, pool),
+        node_pools=() if pool.made_by_gke else _node_pools(draft, pool, node_network(draft, pool, networks)),
     )
 
 
-def _node_pools(draft: Draft, pool: Pool) -> tuple[NodePoolPlan, ...]:
+def _node_pools(draft: Draft, pool: Pool, network: NodeNetworkPlan | None) -> tuple[NodePoolPlan, ...]:
     shape, slices = pool.hardware.shape, pool.hardware.slices
     if shape is None or slices is None or not shape.multi_host:
-        return (_node_pool(draft, pool, pool.name, pool.name, pool.hardware.nodes),)
+        return (_node_pool(draft, pool, pool.name, pool.name, pool.hardware.nodes, network),)
     return tuple(
         _node_pool(
             draft,
@@ -64,12 +69,15 @@ def _node_pools(draft: Draft, pool: Pool) -> tuple[NodePoolPlan, ...]:
             f"{pool.name}-{number}",
             f"{pool.name}-{shape.topology}-{number}",
             Bounds(min=shape.hosts if number <= slices.min else 0, max=shape.hosts),
+            network,
         )
         for number in range(1, slices.max + 1)
     )
 
 
-def _node_pool(draft: Draft, pool: Pool, key: str, name: str, nodes: Bounds) -> NodePoolPlan:
+def _node_pool(
+    draft: Draft, pool: Pool, key: str, name: str, nodes: Bounds, network: NodeNetworkPlan | None
+) -> NodePoolPlan:
     machine, shape = pool.hardware.machine, pool.hardware.shape
     wanted = settings(pool.asked, nodes, flex_start_known=knows_flex_start(draft, pool.asked))
     return NodePoolPlan(
@@ -93,6 +101,7 @@ def _node_pool(draft: Draft, pool: Pool, key: str, name: str, nodes: Bounds) -> 
         auto_repair=wanted.auto_repair,
         local_ssd=_local_ssd(pool),
         attached_ssds=machine.ssd_automatic > 0,
+        network=network,
         labels=dict(sorted({**pool.spec.labels, **dict(wanted.labels)}.items())),
         taints=pool.taints,
         disk_type=machine.default_boot_disk,
@@ -111,7 +120,7 @@ def _gpu(pool: Pool) -> GpuPlan | None:
     return GpuPlan(
         type=machine.accelerator,
         count=machine.accelerators,
-        driver_version=pool.spec.driver_version.upper(),
+        driver_version=DRIVERS[pool.spec.driver_version],
         partition_size=pool.asked.partition,
         sharing=GpuSharingPlan(strategy=sharing.strategy, clients=sharing.clients) if sharing else None,
     )

@@ -12,6 +12,7 @@ from stacks.problems import Problem, Problems
 from stacks.proofs import advice, capacity, reach
 from stacks.proofs.kueue import kueue_accepts
 from stacks.proofs.ledger import Ledger, ledger_of
+from stacks.proofs.networks import accelerator_addresses_suffice
 
 Proof = Callable[[Ledger, Problems], None]
 
@@ -19,6 +20,7 @@ WITH_MACHINES: tuple[Proof, ...] = (
     capacity.promises_are_kept,
     capacity.auto_provisioning_allows,
     capacity.addresses_suffice,
+    accelerator_addresses_suffice,
 )
 """Proofs that argue from the machines that there are: skipped where some of those were set aside."""
 

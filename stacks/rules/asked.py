@@ -20,9 +20,9 @@ Severity = Literal["fault", "warning", "note"]
 
 Key = Literal[
     "capacity", "reservation", "maxRunDuration", "machineType", "topology", "nodes", "slices", "zones", "placement",
-    "locationPolicy", "autoRepair", "autoProvisioned", "upgrade", "bootDisk", "localSsds", "sharing", "partition",
-    "driverVersion", "imageType", "confidential", "network", "dynamicSlicing", "maintenanceInterval", "minCpuPlatform",
-    "count", "zone", "window", "name",
+    "locationPolicy", "autoRepair", "autoProvisioned", "upgrade", "bootDisk", "diskSizeGb", "localSsd", "gpuSharing",
+    "gpuPartition", "driverVersion", "imageType", "confidential", "networking", "dynamicSlicing", "maintenanceInterval",
+    "minCpuPlatform", "count", "zone", "window", "name",
 ]  # fmt: skip
 """What of a pool is to blame, in the words of the stack file; of a reservation: count, zone, window, name."""
 
@@ -111,9 +111,9 @@ class Asked:
     life of a node. `compact` asks for GPU nodes close to each other; slices always are. `auto_provisioned`: GKE makes
     the pool when jobs ask (always so on Autopilot), `compute_class` through a ComputeClass that names its machines.
 
-    `local_ssds` are counts per node; `partition` is a MIG size, `driver` is default, latest or disabled. `network` is
-    none, gpudirect (with additional networks) or dranet (the accelerator network profile); `additional_networks` counts
-    those that the owner brings.
+    `local_ssds` are counts per node, `boot_disk_gb` is GB; `partition` is a MIG size, `driver` is default, latest or
+    disabled. `network` is none, gpudirect (additional networks, which Berth makes) or dranet (the accelerator network
+    profile, by which GKE makes them).
     """
 
     machine: Machine
@@ -132,15 +132,15 @@ class Asked:
     auto_provisioned: bool = False
     compute_class: bool = False
     boot_disk: str | None = None
+    boot_disk_gb: int | None = None
     local_ssds: int | None = None
     local_ssd_use: Literal["ephemeral", "block"] = "ephemeral"
     sharing: Sharing | None = None
     partition: str | None = None
-    driver: str = "default"
+    driver: str | None = None
     image_type: str = "COS_CONTAINERD"
     confidential: str | None = None
     network: Literal["none", "gpudirect", "dranet"] = "none"
-    additional_networks: int | None = None
     dynamic_slicing: bool = False
     maintenance_interval: str | None = None
     min_cpu_platform: str | None = None

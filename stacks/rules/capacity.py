@@ -161,9 +161,11 @@ def _unsaid(asked: Asked, maker: str) -> Found:
     settings: tuple[tuple[Key, object], ...] = (
         ("upgrade", asked.upgrade),
         ("locationPolicy", asked.location_policy),
-        ("localSsds", asked.local_ssds),
+        ("localSsd", asked.local_ssds),
         ("bootDisk", asked.boot_disk),
-        ("network", None if asked.network == "none" else asked.network),
+        ("diskSizeGb", asked.boot_disk_gb),
+        ("driverVersion", asked.driver),
+        ("networking", None if asked.network == "none" else asked.network),
         ("dynamicSlicing", asked.dynamic_slicing or None),
     )
     for key, value in settings:

@@ -11,7 +11,7 @@ from stacks import accelerators
 from stacks.rules.asked import Asked, Found, Key, Violation
 
 DRIVERS = {"default": "DEFAULT", "latest": "LATEST", "disabled": "INSTALLATION_DISABLED"}
-"""What an owner writes, to the provider's enum; disabled wants an installer DaemonSet of one's own."""
+"""What an owner writes, to the provider's enum; disabled wants an installer DaemonSet."""
 
 _DRIVER_LABELS = {"default": "default", "latest": "latest", "disabled": "autoinstall-disabled"}
 _STRATEGY_LABELS = {"TIME_SHARING": "time-sharing", "MPS": "mps"}
@@ -53,7 +53,7 @@ def gpu_labels(asked: Asked) -> dict[str, str]:
 
 def driver_label(asked: Asked) -> dict[str, str]:
     """The label that says which driver GKE installs; two flavors rarely differ in it, so it stands apart."""
-    named = _DRIVER_LABELS.get(asked.driver) if asked.machine.kind == "gpu" else None
+    named = _DRIVER_LABELS.get(asked.driver or "default") if asked.machine.kind == "gpu" else None
     return {accelerators.labels().gpu_driver_version: named} if named else {}
 
 
@@ -79,13 +79,13 @@ def _ssds(asked: Asked) -> Found:
     if count is None or count == machine.ssd_automatic or count in machine.ssd_options:
         return
     if machine.ssd_automatic:
-        remedy = f"it comes with {machine.ssd_automatic}: leave localSsds out"
+        remedy = f"it comes with {machine.ssd_automatic}: leave localSsd out"
     elif machine.ssd_options:
         remedy = f"write one of {', '.join(map(str, (0, *machine.ssd_options)))}"
     else:
-        remedy = "it has none: leave localSsds out"
+        remedy = "it has none: leave localSsd out"
     message = f"'{count}' local SSDs do not go with {machine.name}; {remedy}"
-    yield Violation(code="local-ssds", key="localSsds", message=message)
+    yield Violation(code="local-ssds", key="localSsd", message=message)
 
 
 # --- rules ------------------------------------------------------------------------------------------------------------
@@ -100,10 +100,14 @@ def gpu(asked: Asked) -> Found:
         yield from _partition(asked)
         yield from _sharing(asked)
         return
-    of_gpus: tuple[tuple[Key, object], ...] = (("sharing", asked.sharing), ("partition", asked.partition))
+    of_gpus: tuple[tuple[Key, object], ...] = (
+        ("gpuSharing", asked.sharing),
+        ("gpuPartition", asked.partition),
+        ("driverVersion", asked.driver),
+    )
     for key, value in of_gpus:
         if value is not None:
-            message = f"'{asked.machine.name}' has TPUs, and GPUs have {key}; leave {key} out"
+            message = f"'{asked.machine.name}' has TPUs, and {key} is of GPUs; leave {key} out"
             yield Violation(code="gpu-only", key=key, message=message)
 
 
@@ -125,7 +129,7 @@ def _confidential(asked: Asked) -> Found:
 
 
 def _driver(asked: Asked) -> Found:
-    if asked.driver not in DRIVERS:
+    if asked.driver not in (None, *DRIVERS):
         message = f"'{asked.driver}' is no driver; write one of {', '.join(DRIVERS)}"
         yield Violation(code="driver", key="driverVersion", message=message)
     if asked.driver == "latest" and not asked.image_type.upper().startswith("COS"):
@@ -136,7 +140,7 @@ def _driver(asked: Asked) -> Found:
         yield Violation(
             code="driver-dcgm",
             key="driverVersion",
-            message=f"{message}; write default, or leave DCGM out of the cluster's monitoring",
+            message=f"{message}; write default or latest",
             severity="warning",
         )
 
@@ -146,15 +150,15 @@ def _partition(asked: Asked) -> Found:
         return
     sizes = accelerators.mig_partitions(asked.machine.accelerator)
     if not sizes:
-        message = f"'{asked.machine.accelerator}' cannot be partitioned; leave partition out"
-        yield Violation(code="partition", key="partition", message=message)
+        message = f"'{asked.machine.accelerator}' cannot be partitioned; leave gpuPartition out"
+        yield Violation(code="partition", key="gpuPartition", message=message)
     elif asked.partition not in sizes:
         message = f"'{asked.partition}' is no partition of {asked.machine.accelerator}; write one of {', '.join(sizes)}"
-        yield Violation(code="partition", key="partition", message=message)
+        yield Violation(code="partition", key="gpuPartition", message=message)
     elif asked.machine.fraction > 1:
         message = f"no source shows partitions of {asked.machine.name}, which has 1/{asked.machine.fraction} of a GPU"
         message = f"{message}, and '{asked.partition}' is asked for; leave it out"
-        yield Violation(code="partition-fraction", key="partition", message=message, severity="warning")
+        yield Violation(code="partition-fraction", key="gpuPartition", message=message, severity="warning")
 
 
 def _sharing(asked: Asked) -> Found:
@@ -163,11 +167,11 @@ def _sharing(asked: Asked) -> Found:
     limits, sharing = accelerators.limits(), asked.sharing
     if sharing.strategy not in limits.sharing_strategies:
         message = f"'{sharing.strategy}' is no way to share a GPU; write {' or '.join(limits.sharing_strategies)}"
-        yield Violation(code="sharing", key="sharing", message=message)
+        yield Violation(code="sharing", key="gpuSharing", message=message)
     low, high = limits.min_shared_clients, limits.max_shared_clients
     if not low <= sharing.clients <= high:
         message = f"'{sharing.clients}' clients of one GPU are not from {low} to {high}; write a number between them"
-        yield Violation(code="shared-clients", key="sharing", message=message)
+        yield Violation(code="shared-clients", key="gpuSharing", message=message)
     yield from _mps(asked, sharing.strategy)
 
 
@@ -176,7 +180,7 @@ def _mps(asked: Asked, strategy: str) -> Found:
         return
     if asked.partition:
         message = f"'MPS' is not known to go with partitions, and '{asked.partition}' is asked for; write TIME_SHARING"
-        yield Violation(code="mps-partition", key="sharing", message=message, severity="warning")
+        yield Violation(code="mps-partition", key="gpuSharing", message=message, severity="warning")
     if asked.cluster.autopilot:
         message = "'MPS' is documented for Standard clusters, and this one is Autopilot; write TIME_SHARING"
-        yield Violation(code="mps-autopilot", key="sharing", message=message, severity="warning")
+        yield Violation(code="mps-autopilot", key="gpuSharing", message=message, severity="warning")

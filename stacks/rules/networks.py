@@ -7,14 +7,16 @@ from dataclasses import dataclass
 from stacks import accelerators
 from stacks.rules.asked import Asked, Found, Violation
 
+ZONE = "topology.kubernetes.io/zone"
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NetworkNeeds:
     """What a pool's network mode wants. `mode` is none, tcpx, tcpxo, rdma or dranet.
 
     Of the cluster: multi-networking, Dataplane V2. Of the pool: `own_vpcs` additional networks that lie in a VPC each,
-    `rdma_subnetworks` of one VPC with the zonal RDMA profile; gVNIC; or the `profile` instead of all these. In the
-    cluster: Network and GKENetworkParamSet objects, the `installer` as DaemonSet, or ResourceClaimTemplates.
+    `rdma_subnetworks` of one VPC with the zonal RDMA profile, all with this `mtu` (bytes); or the `profile` instead of
+    all these. In the cluster: a Network and a GKENetworkParamSet for each, and NCCL's plugin of the kind `nccl`.
     """
 
     mode: str = "none"
@@ -23,12 +25,8 @@ class NetworkNeeds:
     mtu: int | None = None
     multi_networking: bool = False
     dataplane_v2: bool = False
-    gvnic: bool = False
     profile: str | None = None
-    strategy: str | None = None
-    installer: str | None = None
-    network_objects: bool = False
-    claim_templates: bool = False
+    nccl: str | None = None
 
     @property
     def additional_networks(self) -> int:
@@ -40,9 +38,8 @@ def network_needs(asked: Asked) -> NetworkNeeds:
     """What the pool's network mode wants; nothing where the machine does not have it (`networks` reports that)."""
     machine = asked.machine
     if asked.network == "dranet" and machine.accelerator_network_profile:
-        return NetworkNeeds(
-            mode="dranet", dataplane_v2=True, profile=machine.accelerator_network_profile, claim_templates=True
-        )
+        nccl = machine.gpudirect if machine.dranet and machine.gpudirect != "none" else None
+        return NetworkNeeds(mode="dranet", dataplane_v2=True, profile=machine.accelerator_network_profile, nccl=nccl)
     kind = accelerators.gpudirect().get(machine.gpudirect)
     if asked.network != "gpudirect" or kind is None or not machine.additional_networks:
         return NetworkNeeds()
@@ -53,17 +50,16 @@ def network_needs(asked: Asked) -> NetworkNeeds:
         mtu=kind.mtu,
         multi_networking=True,
         dataplane_v2=True,
-        gvnic=True,
-        strategy=kind.strategy,
-        installer=kind.installer,
-        network_objects=True,
+        nccl=machine.gpudirect,
     )
 
 
 def network_labels(asked: Asked) -> dict[str, str]:
-    """The labels that GKE puts on nodes for the mode. (That of GPUDirect has no value a source shows.)"""
+    """The labels of nodes by which a flavor tells their networks: of DRANET its own, of RDMA the zone of its VPC."""
     needs = network_needs(asked)
-    return {accelerators.labels().dra_driver: "true"} if needs.mode == "dranet" else {}
+    if needs.mode == "dranet":
+        return {accelerators.labels().dra_driver: "true"}
+    return {ZONE: asked.zones[0]} if needs.rdma_subnetworks and asked.zones else {}
 
 
 # --- rules ------------------------------------------------------------------------------------------------------------
@@ -81,43 +77,33 @@ def networks(asked: Asked) -> Found:
         (cluster.multi_networking, needs.multi_networking, "multi-networking"),
     ):
         if needed and not has and not cluster.autopilot:
-            message = f"'{asked.network}' needs {what}, and the cluster has none; switch it on, or leave network out"
-            yield Violation(code="cluster-network", key="network", message=message)
+            message = f"'{asked.network}' needs {what}, and the cluster has none; switch it on, or leave networking out"
+            yield Violation(code="cluster-network", key="networking", message=message)
 
 
 def _dranet(asked: Asked) -> Found:
     machine = asked.machine
     if machine.accelerator_network_profile is None:
         message = f"'dranet' does not exist for {machine.name}; {_otherwise(asked)}"
-        yield Violation(code="dranet-not-offered", key="network", message=message)
+        yield Violation(code="dranet-not-offered", key="networking", message=message)
     elif not machine.dranet:
         message = f"'dranet' is accepted for {machine.name} but documented only for newer machines; {_otherwise(asked)}"
-        yield Violation(code="dranet-doubtful", key="network", message=message, severity="warning")
-    if asked.additional_networks:
-        message = f"'dranet' makes its networks itself, and {asked.additional_networks} additional ones are named"
-        yield Violation(code="dranet-networks", key="network", message=f"{message}; leave them out, or write gpudirect")
+        yield Violation(code="dranet-doubtful", key="networking", message=message, severity="warning")
 
 
 def _gpudirect(asked: Asked) -> Found:
     machine = asked.machine
     if not machine.additional_networks:
-        remedy = "write dranet" if machine.dranet else "leave network out"
+        remedy = "write dranet" if machine.dranet else "leave networking out"
         message = f"'gpudirect' with additional networks does not exist for {machine.name}; {remedy}"
-        yield Violation(code="gpudirect-not-offered", key="network", message=message)
-    elif asked.additional_networks not in (None, machine.additional_networks):
-        message = (
-            f"'{asked.additional_networks}' additional networks are not the {machine.additional_networks} that "
-            f"{machine.gpudirect.upper()} of {machine.name} wants; write {_wanted(asked)}"
-        )
-        yield Violation(code="network-count", key="network", message=message)
+        yield Violation(code="gpudirect-not-offered", key="networking", message=message)
+        return
+    zones = asked.zones
+    if network_needs(asked).rdma_subnetworks and not asked.made_by_gke and len(zones) != 1:
+        named = f"{len(zones)} are named ({', '.join(zones)})" if zones else "none is named"
+        message = f"'gpudirect' of {machine.name} has a network of one zone, and {named}; write a pool for each zone"
+        yield Violation(code="network-zone", key="zones", message=message)
 
 
 def _otherwise(asked: Asked) -> str:
-    return "write gpudirect" if asked.machine.additional_networks else "leave network out"
-
-
-def _wanted(asked: Asked) -> str:
-    needs = network_needs(asked)
-    if not needs.rdma_subnetworks:
-        return f"{needs.own_vpcs} networks, each in a VPC of its own"
-    return f"{needs.own_vpcs} gVNIC network and {needs.rdma_subnetworks} subnetworks of one RDMA VPC"
+    return "write gpudirect" if asked.machine.additional_networks else "leave networking out"

@@ -162,7 +162,7 @@ def mismatches(held: Reserved, asked: Asked) -> Iterator[Violation]:
     fields: tuple[tuple[Key, str, object, object], ...] = (
         ("machineType", "machines of type", held.machine.name, asked.machine.name),
         ("machineType", "accelerators", _attached(held.machine), _attached(asked.machine)),
-        ("localSsds", "local SSDs", _ssds(held.machine, held.local_ssds), _ssds(asked.machine, asked.local_ssds)),
+        ("localSsd", "local SSDs", _ssds(held.machine, held.local_ssds), _ssds(asked.machine, asked.local_ssds)),
         ("minCpuPlatform", "CPU platform", held.min_cpu_platform, asked.min_cpu_platform),
         ("maintenanceInterval", "maintenance interval", held.maintenance_interval, asked.maintenance_interval),
     )

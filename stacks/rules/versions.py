@@ -152,13 +152,13 @@ def needs(asked: Asked) -> tuple[Need, ...]:
         ("tpu-autopilot", "machineType", asked.machine.kind == "tpu"),
         (_auto_provisioned(asked), "autoProvisioned", _auto_provisioned(asked) in features()),
         ("dynamic-slicing", "dynamicSlicing", asked.dynamic_slicing),
-        ("dranet", "network", asked.network == "dranet"),
+        ("dranet", "networking", asked.network == "dranet"),
         ("flex-start", "capacity", asked.capacity == "flex-start"),
         ("queued", "capacity", asked.capacity == "queued"),
         ("queued-auto-provisioned", "autoProvisioned", asked.capacity == "queued" and asked.auto_provisioned),
         ("queued-max-run", "maxRunDuration", asked.capacity == "queued" and asked.max_run_seconds is not None),
         ("autopilot-reservation", "reservation", asked.capacity == "reservation"),
-        ("mps", "sharing", asked.sharing is not None and asked.sharing.strategy == "MPS"),
+        ("mps", "gpuSharing", asked.sharing is not None and asked.sharing.strategy == "MPS"),
     )
     autopilot, kind = asked.cluster.autopilot, asked.machine.kind
     asks = (Need(feature=name, key=key, autopilot=autopilot, kind=kind) for name, key, is_so in wanted if is_so)

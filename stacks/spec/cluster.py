@@ -83,11 +83,13 @@ class ControlPlaneSpec(Model):
 
 
 class NetworkSpec(Model):
-    """The ranges of the fleet's own VPC."""
+    """The ranges of the fleet's VPCs: its own, and those that accelerators talk over."""
 
     node_cidr_block: Cidr = "10.40.0.0/22"
     pod_cidr_block: Cidr = "10.64.0.0/13"
     service_cidr_block: Cidr = "10.44.0.0/20"
+    accelerator_cidr_block: Cidr = "10.96.0.0/11"
+    mtu: int | None = Field(default=None, ge=1300, le=8896)
     nat: bool = True
 
 
@@ -100,6 +102,27 @@ class AutoProvisioningSpec(Model):
     accelerators: Section[str, Count] = Field(default_factory=dict)
     zones: Zones = ()
     disk_type: Words = "pd-balanced"
+
+
+class InstallerImagesSpec(Model):
+    """Images of the DaemonSets that make GPU nodes ready, for mirrors and digests of one's own."""
+
+    driver: Words | None = None
+    partition: Words | None = None
+    device_injector: Words | None = None
+    tcpx: Words | None = None
+    tcpxo: Words | None = None
+    rdma: Words | None = None
+    rdma_arm: Words | None = None
+    host: Words | None = None
+    pause: Words | None = None
+
+
+class GpuInstallersSpec(Model):
+    """What makes GPU nodes ready where GKE does not; `driverVersion` is that of pools that switched GKE's off."""
+
+    driver_version: Words = "default"
+    images: Entry[InstallerImagesSpec] = default(InstallerImagesSpec)
 
 
 class SystemPoolSpec(Model):
@@ -152,4 +175,6 @@ class ClusterSpec(Model):
     storage_drivers: Sequence[Literal["gcs-fuse", "filestore", "parallelstore"]] = ()
     image_streaming: bool = True
     gateway_api: bool = False
+    multi_networking: bool = False
+    gpu_installers: Entry[GpuInstallersSpec] = default(GpuInstallersSpec)
     deletion_protection: bool = True

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Literal, cast
 
-from pydantic import AfterValidator, Field
+from pydantic import AfterValidator, Field, model_validator
 
 from stacks.spec.amounts import MOST, Count
 from stacks.spec.base import (
@@ -102,6 +102,12 @@ class LocalSsdSpec(Model):
     ephemeral: int = Field(default=0, ge=0, le=64)
     block: int = Field(default=0, ge=0, le=64)
 
+    @model_validator(mode="after")
+    def _one_use(self) -> LocalSsdSpec:
+        if self.ephemeral and self.block:
+            raise fault("bad-value", f"'{self.ephemeral}' ephemeral and '{self.block}' block; GKE takes one of them")
+        return self
+
 
 class TaintSpec(Model):
     """A node taint of the owner's own, in Kubernetes' spelling."""
@@ -130,7 +136,8 @@ class PoolSpec(Model):
     flavor: DnsName | None = None
     labels: Section[LabelKey, LabelValue] = Field(default_factory=dict)
     taints: Sequence[TaintSpec] = ()
-    driver_version: Literal["default", "latest"] = "default"
+    driver_version: Literal["default", "latest", "disabled"] = "default"
+    networking: Literal["gpudirect", "dranet"] | None = None
     compact_placement: bool = False
     gpu_sharing: GpuSharingSpec | None = None
     gpu_partition: str | None = None

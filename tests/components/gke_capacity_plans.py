@@ -5,8 +5,6 @@ from __future__ import annotations
 from dataclasses import replace
 
 from components.plan.accelerator_networks import (
-    MTU_RDMA,
-    MTU_TCP,
     AcceleratorNetworksPlan,
     AcceleratorSubnetPlan,
     AcceleratorVpcPlan,
@@ -123,7 +121,7 @@ def tcp_networks(key: str, count: int) -> AcceleratorNetworksPlan:
         AcceleratorVpcPlan(
             key=f"net-{number}",
             name=f"dev-{key}-{number}",
-            mtu=MTU_TCP,
+            mtu=8244,
             allowed_ranges=("192.168.0.0/16",),
             subnets=(
                 AcceleratorSubnetPlan(
@@ -149,7 +147,7 @@ RDMA = AcceleratorNetworksPlan(
         AcceleratorVpcPlan(
             key="rdma",
             name="dev-rdma",
-            mtu=MTU_RDMA,
+            mtu=8896,
             profile=f"projects/{PROJECT}/global/networkProfiles/{ZONE}-vpc-roce",
             subnets=tuple(
                 AcceleratorSubnetPlan(

@@ -253,8 +253,10 @@ def test_a_queued_pool_that_gke_makes_needs_no_bounds_of_its_own() -> None:
     [
         ("upgrade", {"upgrade": Upgrade()}),
         ("locationPolicy", {"location_policy": "BALANCED"}),
-        ("localSsds", {"local_ssds": 1}),
+        ("localSsd", {"local_ssds": 1}),
         ("bootDisk", {"boot_disk": "pd-ssd"}),
+        ("diskSizeGb", {"boot_disk_gb": 200}),
+        ("driverVersion", {"driver": "disabled"}),
     ],
 )
 def test_what_belongs_to_one_pool_cannot_be_said_of_pools_that_gke_makes(key: str, changes: dict[str, Any]) -> None:

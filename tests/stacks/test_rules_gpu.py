@@ -75,10 +75,10 @@ def test_the_driver_s_label_says_what_gke_installs(driver: str) -> None:
 
 def test_a_partition_is_one_of_its_gpu() -> None:
     assert message(pool("a2-ultragpu-1g", partition="1g.5gb")) == (
-        "partition: '1g.5gb' is no partition of nvidia-a100-80gb; write one of 1g.10gb, 2g.20gb, 3g.40gb, 7g.80gb"
+        "gpuPartition: '1g.5gb' is no partition of nvidia-a100-80gb; write one of 1g.10gb, 2g.20gb, 3g.40gb, 7g.80gb"
     )
     assert message(pool("g2-standard-4", partition="1g.5gb")) == (
-        "partition: 'nvidia-l4' cannot be partitioned; leave partition out"
+        "gpuPartition: 'nvidia-l4' cannot be partitioned; leave gpuPartition out"
     )
 
 
@@ -96,7 +96,7 @@ def test_a_gpu_has_2_to_48_clients(clients: int, fine: bool) -> None:
 def test_a_sharing_strategy_is_checked_though_the_provider_would_not() -> None:
     """engine.md: only the API refuses it, at `up`."""
     assert message(pool("g2-standard-4", sharing=Sharing(strategy="time-sharing", clients=2))) == (
-        "sharing: 'time-sharing' is no way to share a GPU; write TIME_SHARING or MPS"
+        "gpuSharing: 'time-sharing' is no way to share a GPU; write TIME_SHARING or MPS"
     )
 
 
@@ -109,8 +109,10 @@ def test_mps_with_partitions_or_on_autopilot_is_worth_a_warning() -> None:
     assert codes(pool("a2-highgpu-1g", sharing=sliced, partition="1g.5gb", cluster=AUTOPILOT)) == set()
 
 
-@pytest.mark.parametrize("changes", [{"sharing": Sharing(strategy="MPS", clients=2)}, {"partition": "1g.5gb"}])
-def test_tpus_are_neither_shared_nor_partitioned(changes: dict[str, Any]) -> None:
+@pytest.mark.parametrize(
+    "changes", [{"sharing": Sharing(strategy="MPS", clients=2)}, {"partition": "1g.5gb"}, {"driver": "latest"}]
+)
+def test_tpus_are_neither_shared_nor_partitioned_and_have_no_driver(changes: dict[str, Any]) -> None:
     assert codes(pool("ct6e-standard-4t", **changes)) == {"gpu-only"}
 
 
@@ -148,8 +150,8 @@ def test_a_machine_takes_the_local_ssds_of_the_table_and_no_other_count(name: st
 
 def test_a_refused_count_of_local_ssds_says_what_there_is() -> None:
     assert message(pool("a2-highgpu-2g", local_ssds=1)).endswith("a2-highgpu-2g; write one of 0, 2, 4, 8")
-    assert message(pool("a2-ultragpu-2g", local_ssds=1)).endswith("it comes with 2: leave localSsds out")
-    assert message(pool("ct6e-standard-4t", local_ssds=1)).endswith("it has none: leave localSsds out")
+    assert message(pool("a2-ultragpu-2g", local_ssds=1)).endswith("it comes with 2: leave localSsd out")
+    assert message(pool("ct6e-standard-4t", local_ssds=1)).endswith("it has none: leave localSsd out")
 
 
 def test_local_ssds_are_ephemeral_or_raw_and_never_both() -> None:

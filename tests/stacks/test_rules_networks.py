@@ -9,7 +9,7 @@ import pytest
 from stacks import accelerators
 from stacks.rules.asked import ClusterAsked
 from stacks.rules.networks import NetworkNeeds, network_labels, network_needs
-from tests.stacks.rules_pools import codes, message, pool
+from tests.stacks.rules_pools import ZONE, codes, message, pool
 
 MACHINES = [m.name for m in accelerators.machines().values() if m.status != "unsupported"]
 
@@ -33,9 +33,8 @@ def test_gpudirect_wants_the_networks_of_its_kind(name: str, mode: str, own_vpcs
     found = needs(name, "gpudirect")
     assert (found.mode, found.own_vpcs, found.rdma_subnetworks) == (mode, own_vpcs, rdma)
     assert found.additional_networks == own_vpcs + rdma
-    assert found.multi_networking and found.dataplane_v2 and found.gvnic and found.network_objects
-    assert found.profile is None
-    assert found.installer
+    assert found.multi_networking and found.dataplane_v2
+    assert (found.profile, found.nccl) == (None, mode)
 
 
 @pytest.mark.parametrize("name", MACHINES)
@@ -50,18 +49,12 @@ def test_dranet_is_of_newer_machines_doubtful_on_older_a3_and_refused_elsewhere(
 
 def test_dranet_wants_dataplane_v2_and_no_network_of_one_s_own() -> None:
     assert needs("a4-highgpu-8g", "dranet") == NetworkNeeds(
-        mode="dranet", dataplane_v2=True, profile="auto", claim_templates=True
+        mode="dranet", dataplane_v2=True, profile="auto", nccl="rdma"
     )
+    assert needs("ct6e-standard-4t", "dranet") == NetworkNeeds(mode="dranet", dataplane_v2=True, profile="auto")
     assert network_labels(pool("a4-highgpu-8g", network="dranet")) == {
         "cloud.google.com/gke-networking-dra-driver": "true"
     }
-
-
-def test_dranet_excludes_additional_networks() -> None:
-    assert message(pool("a3-ultragpu-8g", capacity="spot", network="dranet", additional_networks=9)) == (
-        "network: 'dranet' makes its networks itself, and 9 additional ones are named; "
-        "leave them out, or write gpudirect"
-    )
 
 
 @pytest.mark.parametrize("name", [n for n in MACHINES if not pool(n).machine.additional_networks])
@@ -78,27 +71,33 @@ def test_a4x_is_told_to_use_dranet() -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "count", "wanted"),
-    [
-        ("a3-highgpu-8g", 8, "write 4 networks, each in a VPC of its own"),
-        ("a3-ultragpu-8g", 8, "write 1 gVNIC network and 8 subnetworks of one RDMA VPC"),
-    ],
+    ("zones", "named"), [((), "none is named"), ((ZONE, "us-central1-b"), f"2 are named ({ZONE}, us-central1-b)")]
 )
-def test_too_few_or_too_many_networks_are_counted(name: str, count: int, wanted: str) -> None:
-    right = pool(name).machine.additional_networks
-    assert message(pool(name, capacity="spot", network="gpudirect", additional_networks=count)).endswith(wanted)
-    assert codes(pool(name, capacity="spot", network="gpudirect", additional_networks=right)) == set()
+def test_rdma_stands_in_the_one_zone_of_its_vpc_and_tcp_in_any(zones: tuple[str, ...], named: str) -> None:
+    """A network profile is a zone's; VPCs of TCPX and TCPXO have subnets of the region."""
+    assert message(pool("a3-ultragpu-8g", capacity="spot", network="gpudirect", zones=zones)) == (
+        f"zones: 'gpudirect' of a3-ultragpu-8g has a network of one zone, and {named}; write a pool for each zone"
+    )
+    for name in ("a3-highgpu-8g", "a3-megagpu-8g"):
+        assert codes(pool(name, network="gpudirect", zones=zones)) == set()
+
+
+def test_a_flavor_tells_rdma_by_its_zone() -> None:
+    """Pods name networks of one zone, so they must not land in another."""
+    assert network_labels(pool("a4-highgpu-8g", network="gpudirect")) == {"topology.kubernetes.io/zone": ZONE}
+    assert network_labels(pool("a3-megagpu-8g", network="gpudirect")) == {}
 
 
 def test_every_mode_needs_dataplane_v2_and_gpudirect_multi_networking_too() -> None:
     bare, half = ClusterAsked(), ClusterAsked(dataplane_v2=True)
     gpudirect = pool("a3-megagpu-8g", network="gpudirect", cluster=half)
     assert message(gpudirect) == (
-        "network: 'gpudirect' needs multi-networking, and the cluster has none; switch it on, or leave network out"
+        "networking: 'gpudirect' needs multi-networking, and the cluster has none; switch it on, or leave "
+        "networking out"
     )
     assert codes(pool("ct6e-standard-4t", network="dranet", cluster=half)) == set()
     assert message(pool("ct6e-standard-4t", network="dranet", cluster=bare)) == (
-        "network: 'dranet' needs Dataplane V2, and the cluster has none; switch it on, or leave network out"
+        "networking: 'dranet' needs Dataplane V2, and the cluster has none; switch it on, or leave networking out"
     )
 
 

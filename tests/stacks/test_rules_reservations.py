@@ -172,7 +172,7 @@ def test_a_pool_that_asks_for_what_is_reserved_agrees_with_it() -> None:
 @pytest.mark.parametrize(
     ("changes", "key", "said"),
     [
-        ({"local_ssds": 2}, "localSsds", "has local SSDs '0', and this pool '2'"),
+        ({"local_ssds": 2}, "localSsd", "has local SSDs '0', and this pool '2'"),
         ({"min_cpu_platform": "Intel Ice Lake"}, "minCpuPlatform", "has CPU platform 'None', and this pool 'Intel"),
         ({"maintenance_interval": "PERIODIC"}, "maintenanceInterval", "'None', and this pool 'PERIODIC'"),
         ({"zones": ("us-central1-b",)}, "zones", "stands in us-central1-a, and this pool in 'us-central1-b'"),

@@ -189,13 +189,16 @@ def wanted(*args: object, **changes: object) -> list[tuple[str, str]]:
 
 def test_a_pool_needs_what_it_asks_for() -> None:
     assert wanted("g2-standard-4") == []
-    assert wanted("tpu7x-standard-4t", "2x2x2", network="dranet") == [("tpu7x", "machineType"), ("dranet", "network")]
+    assert wanted("tpu7x-standard-4t", "2x2x2", network="dranet") == [
+        ("tpu7x", "machineType"),
+        ("dranet", "networking"),
+    ]
     assert wanted("a2-highgpu-1g", capacity="flex-start") == [("flex-start", "capacity")]
     assert wanted("ct5p-hightpu-4t", auto_provisioned=True) == [("tpu-auto-provisioning-v5p", "autoProvisioned")]
     assert wanted("a2-highgpu-1g", capacity="queued", auto_provisioned=True, max_run_seconds=600) == [
         ("queued", "capacity"), ("queued-auto-provisioned", "autoProvisioned"), ("queued-max-run", "maxRunDuration"),
     ]  # fmt: skip
-    assert wanted("g2-standard-4", sharing=Sharing(strategy="MPS", clients=2)) == [("mps", "sharing")]
+    assert wanted("g2-standard-4", sharing=Sharing(strategy="MPS", clients=2)) == [("mps", "gpuSharing")]
     assert wanted("tpu7x-standard-4t", "4x4x4", capacity="reservation", dynamic_slicing=True) == [
         ("tpu7x", "machineType"), ("dynamic-slicing", "dynamicSlicing"),
     ]  # fmt: skip

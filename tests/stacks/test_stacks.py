@@ -177,9 +177,16 @@ def identity(manifest: Any) -> tuple[str, str, str]:
 def test_berth_render_prints_what_the_program_registers(stack: str) -> None:
     """Object by object, value by value: people who apply with kubectl get the same fleet."""
     printed = {identity(m): m for m in yaml.safe_load_all(rendered(stack))}
-    made = {identity(r.inputs): dict(r.inputs) for r in resources(stack, False) if is_manifest(r)}
+    made = {identity(r.inputs): applied(r.inputs) for r in resources(stack, False) if is_manifest(r)}
     assert printed.keys() == made.keys()
     assert [key for key in printed if printed[key] != made[key]] == []
+
+
+def applied(inputs: Mapping[str, Any]) -> dict[str, Any]:
+    """The object as it arrives in the cluster: an annotation that tells Pulumi not to wait is for Pulumi alone."""
+    metadata = dict(inputs["metadata"])
+    said = {key: value for key, value in metadata.pop("annotations", {}).items() if not key.startswith("pulumi.com/")}
+    return {**inputs, "metadata": {**metadata, **({"annotations": said} if said else {})}}
 
 
 def is_manifest(one: Recorded) -> bool:
@@ -190,7 +197,7 @@ def is_manifest(one: Recorded) -> bool:
 @every_stack
 def test_every_object_comes_after_what_it_refers_to(stack: str) -> None:
     """So that `berth render | kubectl apply -f -` succeeds at once."""
-    seen: set[tuple[str, str]] = {("Namespace", "default")}
+    seen: set[tuple[str, str]] = {("Namespace", "default"), ("Namespace", "kube-system")}
     for manifest in yaml.safe_load_all(rendered(stack)):
         assert [r for r in references(manifest) if r not in seen] == []
         seen.add((manifest["kind"], manifest["metadata"]["name"]))
