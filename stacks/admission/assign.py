@@ -135,8 +135,7 @@ class Search:
             found.mode = Mode.PREEMPT
         if borrowing > found.borrowing:
             found.borrowing = borrowing
-        if amount:
-            found.usage[stock] = found.usage.get(stock, 0) + amount
+        found.usage[stock] = found.usage.get(stock, 0) + amount
 
     def _group(self, index: int, ask: Ask) -> tuple[_Option | None, int]:
         """The flavor for a group, and how far the search came (-1 when it came to the last flavor)."""

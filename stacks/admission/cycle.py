@@ -32,7 +32,7 @@ class Entry:
     admitted: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Known:
     """What a cycle found for a head, of its queue's flavors at a version, with a search that began at `start`.
 
@@ -103,20 +103,17 @@ class Cycle:
             tried = known.tried
             work.scan = None if tried is None else Scan(tried, self.tree.cycle, work.line.generation)
             return Entry(work, start, known.found, known.victims)
-        entry = self._assign(Entry(work, start, Assignment(Scan([], 0, 0)), []))
-        work.known = Known(version, start, entry.found, entry.victims, work.scan.tried if work.scan else None)
-        return entry
+        found, victims = self._assign(work)
+        work.known = Known(version, start, found, victims, work.scan.tried if work.scan else None)
+        return Entry(work, start, found, victims)
 
-    def _assign(self, entry: Entry, only: list[dict[str, str]] | None = None) -> Entry:
+    def _assign(self, work: Work, only: list[dict[str, str]] | None = None) -> tuple[Assignment, list[Victim]]:
         """Find flavors and victims for a head. With `only`, in the midst of a cycle, where nothing is remembered."""
-        work, oracle = entry.work, self._could_push if only is None else self._could_push_now
+        oracle = self._could_push if only is None else self._could_push_now
         memory = Memory(self.tree.remembered, standpoint(work)) if only is None else None
         found = Search(work, self.tree.cycle, oracle, self.nodes, only, memory).run()
-        entry.found, entry.victims = found, []
-        if found.mode == Mode.PREEMPT:
-            entry.victims = self._victims(work, found, remember=only is None)
         work.scan = found.scan if found.scan.unfinished() else None
-        return entry
+        return found, self._victims(work, found, only is None) if found.mode == Mode.PREEMPT else []
 
     def _victims(self, work: Work, found: Assignment, remember: bool) -> list[Victim]:
         """Whom it would push out; remembered for jobs that take one flavor, which is nearly all."""
@@ -209,7 +206,7 @@ class Cycle:
         for work in gone:
             work.line.vacate(work)
         entry.work.scan = None
-        self._assign(entry, [dict(flavors) for flavors in entry.found.flavors])
+        entry.found, entry.victims = self._assign(entry.work, [dict(flavors) for flavors in entry.found.flavors])
         for work in gone:
             work.line.occupy(work)
         if entry.found.mode == Mode.FIT:

@@ -29,7 +29,7 @@ class Take:
 
 def takes(usage: dict[Stock, int]) -> tuple[Take, ...]:
     """What a job is about to take, before it is counted."""
-    return tuple(_take(stock, amount) for stock, amount in usage.items())
+    return tuple(_take(stock, amount) for stock, amount in usage.items() if amount)
 
 
 def _take(stock: Stock, amount: int) -> Take:

@@ -52,6 +52,12 @@ class Live:
         return {each.job.name: each.shown for each in self.workloads}
 
 
+def is_state(document: Document) -> bool:
+    """Whether a document is what kubectl printed of a cluster: workloads and cluster queues alone."""
+    items = as_list(deep(document.value, "items")) or [document.value]
+    return all(deep(item, "kind") in _KINDS for item in items)
+
+
 def live_of(documents: Iterable[Document], book: Book) -> tuple[Live, list[Problem]]:
     """The state in what kubectl printed, as far as the fleet's queues know of it; the rest is a warning."""
     workloads: list[Standing] = []

@@ -30,14 +30,14 @@ class Victim:
     own_only: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Victims:
     """Those who would be pushed out."""
 
     chosen: tuple[Victim, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Pushing:
     """What pushing others out would do for one stock, and how high the job would then borrow."""
 

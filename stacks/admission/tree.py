@@ -46,7 +46,8 @@ class Tree:
 
     def version(self, line: Line) -> int:
         """A number that is greater once anything of a flavor of the line changed."""
-        return sum(self.changes.get(flavor, 0) for flavor in line.flavors)
+        changes = self.changes
+        return sum([changes.get(flavor, 0) for flavor in line.flavors])
 
     def busy(self) -> bool:
         """Whether anybody is in line."""

@@ -11,7 +11,7 @@ from stacks.admission.agreement import differences, summary
 from stacks.admission.book import Book, not_modelled, of_plan
 from stacks.admission.cases import Case, answered, read
 from stacks.admission.compare import Difference, compare
-from stacks.admission.live import live_of
+from stacks.admission.live import is_state, live_of
 from stacks.admission.record import differing, told
 from stacks.admission.scenario import FINISH, PROVISIONED, SUBMIT, Steps, scenario_says
 from stacks.admission.story import ADMITTED, NEVER, RESERVED, Moment, Row, Story, tell
@@ -41,16 +41,19 @@ class Answer:
 def run(arguments: Sequence[str], live: Sequence[pathlib.Path], root: pathlib.Path) -> Answer:
     """Simulate. `arguments` are one or two stacks, then manifests, folders of them, or scenarios.
 
-    A scenario that names its stack needs none before it. `live` are files that kubectl printed: the beginning.
+    A scenario that names its stack needs none before it. `live` are files that kubectl printed: the beginning. One
+    among the arguments is known by what is in it.
     """
     stacks, jobs = _sorted_out(arguments, root)
     given, problems = _given(jobs, root)
+    states = [document for document in given if is_state(document)]
+    given = [document for document in given if not is_state(document)]
     if not stacks and not _faults(problems):
         stacks, faults = _stacks_of(given, jobs)
         problems += faults
     printouts, faults = _printed(live, root)
     problems += faults
-    runs = [_Run(stack, root, given, printouts) for stack in stacks]
+    runs = [_Run(stack, root, given, [*printouts, *states]) for stack in stacks]
     stories = [one.story() for one in runs] if not _faults(problems) else []
     problems += [each for one in runs for each in one.problems]
     if not (jobs or live or _faults(problems)):
@@ -129,7 +132,8 @@ def _given(names: Iterable[str], root: pathlib.Path) -> tuple[list[Document], li
         if not files:
             problems.append(Problem("fault", "no-file", (), "no YAML files lie in this folder", shown(path, root)))
         for file in files:
-            more, faults = documents(file, shown(file, root))
+            read_as = printed if file.suffix == ".json" else documents
+            more, faults = read_as(file, shown(file, root))
             found += more
             problems += faults
     return found, problems
@@ -153,10 +157,9 @@ def _printed(live: Iterable[pathlib.Path], root: pathlib.Path) -> tuple[list[Doc
     found: list[Document] = []
     problems: list[Problem] = []
     for path in live:
-        document, faults = printed(path, shown(path, root))
+        state, faults = printed(path, shown(path, root))
+        found += state
         problems += faults
-        if document is not None:
-            found.append(document)
     return found, problems
 
 

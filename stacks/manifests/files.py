@@ -107,15 +107,15 @@ def yaml_files(path: pathlib.Path) -> list[pathlib.Path]:
     return sorted(file for file in path.iterdir() if file.suffix in (".yaml", ".yml") and file.is_file())
 
 
-def printed(path: pathlib.Path, shown: str) -> tuple[Document | None, list[Problem]]:
-    """What `kubectl get … -o json` printed into a file."""
+def printed(path: pathlib.Path, shown: str) -> tuple[list[Document], list[Problem]]:
+    """What `kubectl get … -o json` printed into a file: one document."""
     try:
         value = json.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
-        return None, [Problem("fault", "no-file", (), f"no file '{shown}'")]
+        return [], [Problem("fault", "no-file", (), f"no file '{shown}'")]
     except OSError as error:
-        return None, [Problem("fault", "unreadable", (), f"cannot be read: {error.strerror}", shown)]
+        return [], [Problem("fault", "unreadable", (), f"cannot be read: {error.strerror}", shown)]
     except (ValueError, RecursionError) as error:
         problem = Problem("fault", "bad-json", (), f"is no JSON: {error}; write it with kubectl get … -o json", shown)
-        return None, [problem]
-    return Document(shown, value), []
+        return [], [problem]
+    return [Document(shown, value)], []

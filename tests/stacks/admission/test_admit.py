@@ -246,6 +246,15 @@ def test_a_run_may_begin_with_what_a_cluster_holds(folder: pathlib.Path) -> None
     ]
 
 
+def test_what_kubectl_printed_is_known_among_the_arguments(folder: pathlib.Path) -> None:
+    """The same file, as an option or in any place."""
+    scenario(folder, "new vision/train 1")
+    live = printed(folder, workload("in", "vision", 1, 3, reserved=2), workload("old", "vision", 3, 1))
+    rows = table(folder, "scenario.yaml", live=live)
+    assert table(folder, "stack.yaml", "scenario.yaml", str(live[0])) == rows
+    assert table(folder, "stack.yaml", "live.json", "scenario.yaml") == rows
+
+
 def test_what_waits_in_the_cluster_waits_first(folder: pathlib.Path) -> None:
     scenario(folder, "new vision/train 1", "finish: in")
     items = (workload("in", "vision", 1, 3, reserved=2), workload("old", "vision", 3, 1))
