@@ -18,9 +18,12 @@ IMMUTABLE: Final[Mapping[str, tuple[str, ...]]] = {
     "LocalQueue": ("spec.clusterQueue",),
     "AdmissionCheck": ("spec.controllerName",),
     "Topology": ("spec.levels",),
+    "JobSet": ("spec.replicatedJobs", "spec.failurePolicy"),
+    "ProvisioningRequest": ("spec",),
 }
-"""Fields the API server refuses to change (Kubernetes 1.36 `ValidatePriorityClassUpdate`; Kueue 0.19.2 CRD rules),
-of kinds for which the provider does not know it: without this a green preview ends in a failed update."""
+"""Fields the API server refuses to change (Kubernetes 1.36 `ValidatePriorityClassUpdate`; Kueue 0.19.2 CRD rules;
+JobSet 0.12 webhook; the cluster autoscaler's CRD), of kinds for which the provider does not know it: without this a
+green preview ends in a failed update."""
 
 IMMUTABLE_WITH: Final[Mapping[tuple[str, str], tuple[str, ...]]] = {
     ("ResourceFlavor", "topologyName"): ("spec.nodeLabels", "spec.tolerations"),

@@ -4,6 +4,7 @@ Pure: standard library, YAML and the plan's word for a taint. The data is `accel
 it is read at the first question, not at import. A new accelerator is a new row there, and nothing here.
 """
 
+from stacks.accelerators.allocatable import Allocatable, allocatable
 from stacks.accelerators.attached import NotAttachable, attached
 from stacks.accelerators.rows import (
     Attachable,
@@ -34,6 +35,7 @@ from stacks.accelerators.table import (
 )
 
 __all__ = [
+    "Allocatable",
     "Attachable",
     "Generation",
     "GpuDirect",
@@ -46,6 +48,7 @@ __all__ = [
     "SliceShape",
     "Taints",
     "Way",
+    "allocatable",
     "attachable",
     "attached",
     "divisible_shape",

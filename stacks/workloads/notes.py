@@ -1,0 +1,75 @@
+"""What is worth knowing about a workload before it is submitted: why it says what it says, and what Kueue adds."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from components.plan.workloads import JobPlan, JobSetPlan, ProvisioningRequestPlan, PyTorchJobPlan, WorkloadPlan
+from stacks.problems import in_words
+from stacks.workloads.ground import Ground
+
+HERE = "autoscaling.x-k8s.io"
+"""The prefix of the annotations by which pods take the machines of a request."""
+
+
+def notes(ground: Ground, plan: WorkloadPlan) -> Iterator[str]:
+    """One sentence each."""
+    yield _asks(ground, plan)
+    if isinstance(plan, ProvisioningRequestPlan):
+        yield "Kueue has no part in this: the machines count towards no quota. Pods take them by the annotations"
+        yield f"  {HERE}/consume-provisioning-request: {plan.name}"
+        yield f"  {HERE}/provisioning-class-name: {plan.class_name}"
+        yield "  and must start within 10 minutes of Provisioned=True."
+        return
+    yield from _added(ground)
+    if plan.pod.node_selector:
+        yield f"The node selector is this workload's own: it keeps it on {in_words(ground.flavors)}."
+    if isinstance(plan, JobSetPlan):
+        yield from _of_slices(plan)
+    if isinstance(plan, PyTorchJobPlan):
+        yield "Needs Kubeflow's training operator in the cluster (kubeflow.org/v1), which Berth does not install."
+    if plan.submission.priority:
+        yield f"Priority '{plan.submission.priority}' orders the queue by its label, and the pods by their class."
+
+
+def total(plan: WorkloadPlan) -> int:
+    """The pods of a workload."""
+    match plan:
+        case JobSetPlan():
+            return plan.replicas * plan.pods
+        case PyTorchJobPlan():
+            return plan.workers + 1
+        case JobPlan() | ProvisioningRequestPlan():
+            return plan.pods
+
+
+def _asks(ground: Ground, plan: WorkloadPlan) -> str:
+    shape, pods = ground.shape, total(plan)
+    each = plan.pod.resources[shape.flavor.resource]
+    ceiling = sum(ground.team.ceiling.get(flavor, 0) for flavor in ground.flavors)
+    slices = f"{_number(pods // shape.hosts, 'slice')} of {shape.pool.topology}, " if shape.multi_host else ""
+    return (
+        f"{ground.name}: {slices}{_number(pods, 'pod')} of {each}, {pods * each} {shape.flavor.noun} in all "
+        f"(the team can reach {ceiling} there)."
+    )
+
+
+def _added(ground: Ground) -> Iterator[str]:
+    """What Kueue gives the pods, flavor by flavor."""
+    yield "Kueue adds what belongs to the flavor it chooses:"
+    for flavor in dict.fromkeys(each.flavor.name for each in ground.shapes):
+        plan = next(each.flavor for each in ground.shapes if each.flavor.name == flavor)
+        labels = ", ".join(f"{key}={value}" for key, value in plan.node_labels.items()) or "no node selector"
+        tolerated = ", ".join(each.key for each in plan.tolerations)
+        yield f"  {flavor}: {labels}" + (f"; tolerates {tolerated}" if tolerated else "")
+
+
+def _of_slices(plan: JobSetPlan) -> Iterator[str]:
+    if plan.exclusive_topology:
+        yield "Exclusive topology: each slice's pods get a node pool, which is one slice, to themselves."
+    if plan.pod.host_network:
+        yield "Host network: slices talk to each other over the network of their nodes."
+
+
+def _number(number: int, word: str) -> str:
+    return f"{number} {word}{'' if number == 1 else 's'}"
