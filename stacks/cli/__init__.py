@@ -12,7 +12,7 @@ from typing import Annotated
 
 import typer
 
-from stacks.cli import paint
+from stacks.cli import options, paint
 from stacks.problems import Problem
 from stacks.verdict import Verdict, of_stack
 
@@ -182,6 +182,50 @@ def _admit(
     if as_json or not faulty:
         typer.echo(_json(value) if as_json else words)
     raise typer.Exit(FAULTS if faulty else SOUND)
+
+
+@app.command("workload", epilog="Example: berth workload dev vision train --slices 2 --image IMAGE -- python train.py")
+def _workload(
+    stack: Stack,
+    team: options.Team,
+    queue: options.Queue,
+    command: options.Command = None,
+    kind: options.Kind = None,
+    name: options.Name = None,
+    image: options.Image = None,
+    slices: options.Slices = None,
+    pods: options.Pods = None,
+    gpus: options.Gpus = None,
+    cpu: options.Cpu = None,
+    memory: options.Memory = None,
+    priority: options.Priority = None,
+    flavor: options.Flavor = None,
+    max_run_duration: options.MaxRunDuration = None,
+    max_restarts: options.MaxRestarts = 4,
+    restart_strategy: options.RestartStrategy = None,
+    backoff_limit: options.BackoffLimit = None,
+    port: options.Ports = None,
+    service_account: options.ServiceAccount = None,
+    placement_group: options.PlacementGroup = None,
+    as_json: AsJson = False,
+) -> None:
+    """Print a manifest that is ready for a team's queue.
+
+    Slices, pods, chips and names follow from the queue's machines; what Kueue adds is left out, and said.
+    """
+    asked = {key: value for key, value in locals().items() if key not in ("stack", "team", "queue", "as_json")}
+    asked |= {"command": tuple(command or ()), "ports": tuple(asked.pop("port") or ())}
+    verdict = _sound(stack)
+    from stacks.cli import workload as verb
+
+    answer = verb.run(verdict, team, queue, asked)
+    if as_json:
+        typer.echo(_json(verb.as_json(answer)))
+    else:
+        _complain(answer.problems)
+        if not answer.faults:
+            typer.echo(verb.text(answer))
+    raise typer.Exit(FAULTS if answer.faults else SOUND)
 
 
 @app.command("schema", epilog="Example: berth schema > docs/stack.schema.json")

@@ -2,29 +2,95 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import Any
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, cast
 
-from components.plan.fleet import FleetPlan
 from components.workloads.manifests import Manifest, manifests
-from stacks.admission.quantity import amount, written
+from stacks.cli.plan import problem
 from stacks.cli.render import document
-from stacks.problems import Problem, Problems
+from stacks.manifests.quantity import amount
+from stacks.problems import Problem, Problems, near_miss
 from stacks.spec.capacity import seconds
 from stacks.verdict import Verdict
-from stacks.workloads.asked import Asked
-from stacks.workloads.derive import Draft, workload
+from stacks.workloads.asked import KINDS, RESTART_STRATEGIES, Asked
+from stacks.workloads.derive import workload
+
+_EXAMPLES = {"cpu": "4 or 500m", "memory": "16Gi"}
 
 
-def run(verdict: Verdict, team: str, queue: str, asked: Asked) -> Draft:
-    """The workload for a team's queue, by the name that the stack file or the cluster has for it."""
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """The objects and what is to be said about them; none where something is wrong."""
+
+    objects: tuple[Manifest, ...]
+    notes: tuple[str, ...]
+    problems: tuple[Problem, ...]
+
+    @property
+    def faults(self) -> tuple[Problem, ...]:
+        """What keeps the workload from being one."""
+        return tuple(each for each in self.problems if each.severity == "fault")
+
+
+def run(verdict: Verdict, team: str, queue: str, options: Mapping[str, Any]) -> Answer:
+    """The workload for a team's queue, by the name that the stack file or the cluster has for it.
+
+    `options` are the fields of `Asked`, with cpu, memory and the run duration as they were typed.
+    """
     assert verdict.plan is not None
-    return workload(verdict.plan, team, _local(verdict, team, queue), asked)
+    problems = Problems()
+    asked = _asked(options, problems)
+    if asked is None:
+        return Answer((), (), tuple(problems.found))
+    draft = workload(verdict.plan, team, _local(verdict, team, queue), asked)
+    objects = manifests(draft.workload) if draft.workload is not None else []
+    return Answer(tuple(objects), draft.notes, draft.problems)
+
+
+def _asked(options: Mapping[str, Any], problems: Problems) -> Asked | None:
+    given = {key: value for key, value in options.items() if value is not None and value != ()}
+    for resource, example in _EXAMPLES.items():
+        if resource in given:
+            number = amount(resource, given[resource])
+            if not number:
+                _wrong(problems, resource, given[resource], f"is no quantity; write one such as {example}")
+            given[resource] = number
+    if "max_run_duration" in given:
+        written = given.pop("max_run_duration")
+        given["max_run_seconds"] = seconds(written)
+        if given["max_run_seconds"] is None:
+            _wrong(problems, "max-run-duration", written, "is no duration; write one such as 3600s, 36h or 7d")
+    for option, words in (("kind", KINDS), ("restart_strategy", RESTART_STRATEGIES)):
+        if option in given and given[option] not in words:
+            near = near_miss(given[option], words)
+            _wrong(problems, option.replace("_", "-"), given[option], f"is not one of {', '.join(words)}{near}")
+    return None if problems.refused() else Asked(**given)
+
+
+def _wrong(problems: Problems, option: str, value: str, message: str) -> None:
+    problems.fault("bad-value", (f"--{option}",), f"'{value}' {message}")
 
 
 def _local(verdict: Verdict, team: str, queue: str) -> str:
     """The local queue behind a key of the team's `queues`; else the name itself."""
-    found: Any = verdict.file.fleet if verdict.file else None
+    found: object = verdict.file.fleet if verdict.file else None
     for key in ("teams", team, "queues", queue):
-        found = found.get(key) if isinstance(found, dict) else None
-    return str(found.get("localQueue") or queue) if isinstance(found, dict) else queue
+        found = cast("dict[str, object]", found).get(key) if isinstance(found, dict) else None
+    named = cast("dict[str, object]", found).get("localQueue") if isinstance(found, dict) else None
+    return str(named or queue)
+
+
+def text(answer: Answer) -> str:
+    """The objects as YAML, and above them, as comments, what is to be said."""
+    notes = "".join(f"# {note}\n" for note in answer.notes)
+    return (notes + "".join(map(document, answer.objects))).rstrip("\n")
+
+
+def as_json(answer: Answer) -> dict[str, Any]:
+    """The same as data."""
+    return {
+        "objects": list(answer.objects),
+        "notes": list(answer.notes),
+        "problems": [problem(each) for each in answer.problems],
+    }

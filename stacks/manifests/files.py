@@ -44,6 +44,16 @@ class Document:
         """Problems with the line at which their paths stand."""
         return [problem if problem.place else problem.at(self.place(problem.path)) for problem in problems]
 
+    def spot(self, path: Path) -> str:
+        """`FILE:LINE:COLUMN` of the value at a path; where it was not written, the `place` of what is nearest."""
+        marks = self.marks
+        at = (0, 0)
+        for step in path:
+            if (mark := marks.get(step)) is None:
+                return self.place(path)
+            at, marks = mark.value, mark.inside
+        return f"{self.file}:{at[0]}:{at[1]}" if at[0] else self.place(path)
+
     def place(self, path: Path) -> str:
         """`FILE:LINE` of the nearest thing on a path that was written."""
         line, marks = 0, self.marks

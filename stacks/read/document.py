@@ -134,7 +134,7 @@ class _Reader:
             index = len(values)
             value, inside = self.value(event, (*path, index))
             values.append(value)
-            marks[index] = Mark(event.start_mark.line + 1, inside)
+            marks[index] = Mark(event.start_mark.line + 1, inside, _begin(event))
         return values, marks
 
     def mapping(self, start: Any, path: Path) -> tuple[object, Marks]:
@@ -150,14 +150,15 @@ class _Reader:
 
     def entry(self, event: Any, path: Path, values: dict[str, object], marks: dict[str | int, Mark]) -> None:
         key = self.key(event, path)
-        value, inside = self.value(next(self.events), path if key is None else (*path, key))
+        following = next(self.events)
+        value, inside = self.value(following, path if key is None else (*path, key))
         if key is None:
             return
         if key in values:
             message = f"the key '{key}' is written twice, first on line {marks[key].line}: keep one"
             self.fault("duplicate-key", event, (*path, key), message)
             return
-        values[key], marks[key] = value, Mark(event.start_mark.line + 1, inside)
+        values[key], marks[key] = value, Mark(event.start_mark.line + 1, inside, _begin(following))
 
     def key(self, event: Any, path: Path) -> str | None:
         """The key's text; None, after a fault, where it has none."""
@@ -180,6 +181,10 @@ class _Reader:
         if code == "bad-yaml":
             place += f":{event.start_mark.column + 1}"
         self.faults.append(Problem("fault", code, path, message, place))
+
+
+def _begin(event: Any) -> tuple[int, int]:
+    return event.start_mark.line + 1, event.start_mark.column + 1
 
 
 def _is_text(scalar: str) -> bool:

@@ -12,10 +12,14 @@ _PLACE = re.compile(r"(.*?)(?::(\d+))?(?::(\d+))?", re.DOTALL)
 
 
 class Mark(NamedTuple):
-    """The line (from 1) of a key or of an item, and the marks inside its value; a scalar has none."""
+    """The line (from 1) of a key or of an item, and the marks inside its value; a scalar has none.
+
+    `value` is the line and column (from 1) at which the value itself begins.
+    """
 
     line: int
     inside: Marks
+    value: tuple[int, int] = (0, 0)
 
 
 Marks = Mapping[str | int, Mark]

@@ -15,17 +15,17 @@ TRIAL = ("sleep", "60")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Asked:
-    """A workload as it was asked for; None is what was not said.
+    """A workload as it was asked for; None is what was not said. The kind is then a jobset for TPUs, and a job for GPUs.
 
     `slices` counts TPU slices; `pods` and `gpus` (of each pod) are for GPUs. `cpu` is in milli, `memory` in bytes, each
     of one pod. `max_run_seconds` is how long queued machines are kept. `flavor` narrows a queue that has machines of
     several shapes. `placement_group` puts the pods onto nodes near each other that GKE makes for them.
     """
 
-    kind: str
+    kind: str | None = None
     name: str | None = None
-    image: str = TRIAL_IMAGE
-    command: tuple[str, ...] = TRIAL
+    image: str | None = None
+    command: tuple[str, ...] = ()
     slices: int | None = None
     pods: int | None = None
     gpus: int | None = None

@@ -24,7 +24,7 @@ from components.plan.workloads import (
 from stacks import accelerators
 from stacks.problems import Problem, Problems, near_miss, quoted
 from stacks.workloads import names
-from stacks.workloads.asked import Asked
+from stacks.workloads.asked import TRIAL, TRIAL_IMAGE, Asked
 from stacks.workloads.ground import Ground, ground
 from stacks.workloads.notes import notes
 from stacks.workloads.rates import room_of_a_pod
@@ -66,7 +66,7 @@ class _Making:
     def made(self) -> WorkloadPlan | None:
         """The workload, or None after a fault."""
         self._refuse()
-        match self.asked.kind:
+        match self.kind:
             case "jobset":
                 made = self._job_set()
             case "job":
@@ -87,6 +87,11 @@ class _Making:
             case _:
                 made = self._request()
         return made
+
+    @property
+    def kind(self) -> str:
+        """What was asked for, or what goes with the machines."""
+        return self.asked.kind or ("jobset" if self.ground.shape.tpu else "job")
 
     # --- kinds --------------------------------------------------------------------------------------------------------
 
@@ -140,7 +145,8 @@ class _Making:
     def _name(self, longest: int) -> str:
         name = self.asked.name
         if name is None:
-            return shorten(self.ground.door.name, longest)
+            door = self.ground.door.name
+            return shorten(door if is_dns_1035_label(door) else f"job-{door}", longest)
         if not is_dns_1035_label(name):
             message = f"'{name}' is no name for a workload: lower-case letters, digits and '-', a letter first"
             self._fault("bad-name", "--name", message)
@@ -158,10 +164,10 @@ class _Making:
         selector, tolerations = self._nodes()
         identity = self.ground.team.identity
         return PodPlan(
-            image=asked.image,
-            command=asked.command,
+            image=asked.image or TRIAL_IMAGE,
+            command=asked.command or (() if asked.image else TRIAL),
             resources={**room_of_a_pod(self.ground, asked, number), shape.flavor.resource: number},
-            ports=asked.ports or (TPU_PORTS if shape.tpu and asked.kind == "jobset" else ()),
+            ports=asked.ports or (TPU_PORTS if shape.tpu and self.kind == "jobset" else ()),
             node_selector=selector,
             tolerations=tolerations,
             host_network=self._host_network(),
@@ -172,7 +178,7 @@ class _Making:
     def _nodes(self) -> tuple[dict[str, str], tuple[Toleration, ...]]:
         """Selectors and tolerations that Kueue does not add: it adds those of the flavor that it chooses."""
         flavor = self.ground.shape.flavor
-        if self.asked.kind == "provisioning-request":
+        if self.kind == "provisioning-request":
             return dict(flavor.node_labels), flavor.tolerations
         selector = self._narrowing()
         if self.asked.placement_group is not None:
@@ -187,12 +193,9 @@ class _Making:
     def _narrowing(self) -> dict[str, str]:
         """The labels by which the chosen flavors differ from the queue's others, if it has others."""
         labels = self.ground.shape.flavor.node_labels
-        shared = {k: v for k, v in labels.items() if all((k, v) in s.flavor.node_labels.items() for s in self._own())}
+        shared = {k: v for k, v in labels.items() if all((k, v) in s.flavor.node_labels.items() for s in self.ground.shapes)}
         others = [each.flavor.node_labels for each in self.ground.others]
         return {k: v for k, v in shared.items() if any(other.get(k, v) != v for other in others)}
-
-    def _own(self) -> tuple[object, ...]:
-        return self.ground.shapes
 
     def _host_network(self) -> bool:
         """Slices talk to each other over the nodes' own network, where GKE does not wire another into the pods.
@@ -200,7 +203,7 @@ class _Making:
         Autopilot takes no pods on the nodes' network, and does without.
         """
         shape = self.ground.shape
-        several = shape.tpu and self.asked.kind == "jobset" and self._slices() > 1
+        several = shape.tpu and self.kind == "jobset" and self._slices() > 1
         return several and not shape.networked and self.ground.plan.cluster.mode == "standard"
 
     def _slices(self) -> int:
@@ -217,12 +220,12 @@ class _Making:
             self._refuse_for_slices()
         else:
             self._refuse_for_gpus()
-        if asked.kind != "jobset" and asked.restart_strategy is not None:
-            self._fault("wrong-kind", "--restart-strategy", f"a {asked.kind} has none; leave it out")
+        if self.kind != "jobset" and asked.restart_strategy is not None:
+            self._fault("wrong-kind", "--restart-strategy", f"a {self.kind} has none; leave it out")
         if asked.priority is not None:
             self._priority(asked.priority)
         queued = shape.pool.capacity == "queued"
-        if asked.kind == "provisioning-request" and not queued:
+        if self.kind == "provisioning-request" and not queued:
             message = f"flavor '{shape.flavor.name}' is {shape.pool.capacity}; only queued machines are requested so"
             self._fault("wrong-kind", "--kind", message)
         self._run_duration(any(each.pool.capacity == "queued" for each in self.ground.shapes))
@@ -236,13 +239,13 @@ class _Making:
             if value is not None:
                 message = f"'{value}': the machines of {self.ground.name} are {shape.words}; write --slices"
                 self._fault("wrong-shape", option, message)
-        if asked.kind == "pytorchjob":
+        if self.kind == "pytorchjob":
             message = f"a pytorchjob is for GPUs, and {self.ground.name} has {shape.flavor.noun}; write jobset"
             self._fault("wrong-kind", "--kind", message)
-        elif asked.kind == "job" and shape.multi_host:
+        elif self.kind == "job" and shape.multi_host:
             message = f"the {shape.hosts} pods of a Job could land in two slices; a jobset keeps them in one"
             self._fault("wrong-kind", "--kind", message)
-        elif asked.kind == "provisioning-request" and self._slices() > 1:
+        elif self.kind == "provisioning-request" and self._slices() > 1:
             self._fault("wrong-shape", "--slices", f"'{asked.slices}': a request is for one slice; make one for each")
 
     def _refuse_for_gpus(self) -> None:

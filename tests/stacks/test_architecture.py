@@ -48,13 +48,14 @@ ROOMS: dict[str, set[str]] = {
     "stacks.relations": HEAD | {"stacks.planner"},
     "stacks.manifests": HEAD | {"yaml", "stacks.read"},
     "stacks.admission": HEAD | {"yaml", "stacks.manifests"},
+    "stacks.workloads": HEAD | {"stacks.accelerators"},
     "stacks.verdict": HEAD | {"stacks.read", "stacks.spec", "stacks.planner", "stacks.proofs"},
     "stacks.offline": PULUMI | {"google.protobuf", "yaml"},
     "stacks.cli": HEAD
     | {"typer", "yaml", "ryaml"}
     | {
         f"stacks.{room}"
-        for room in ("read", "spec", "planner", "relations", "manifests", "admission", "verdict", "offline")
+        for room in ("read", "spec", "planner", "relations", "manifests", "admission", "workloads", "verdict", "offline")
     },
     "stacks.fleet": COMPONENT | {"components", "stacks.verdict"},
     "__main__": {"pulumi", "stacks.fleet", "stacks.verdict"},
@@ -214,7 +215,7 @@ main()
 
 @pytest.mark.parametrize(
     "words",
-    ["check dev", "plan dev", "plan dev --json", "render dev", "admit stacks/scenarios/multislice.yaml", "schema"],
+    ["check dev", "plan dev", "plan dev --json", "render dev", "workload dev vision train", "admit stacks/scenarios/multislice.yaml", "schema"],
 )
 def test_a_pure_verb_never_loads_pulumi(words: str) -> None:
     """It takes seconds to load, and a verb that answers at once is a verb that people use."""
