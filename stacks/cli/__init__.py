@@ -228,6 +228,26 @@ def _workload(
     raise typer.Exit(FAULTS if answer.faults else SOUND)
 
 
+@app.command("lint", epilog="Example: berth lint dev job.yaml --team vision")
+def _lint(
+    stack: Stack,
+    files: Annotated[list[str], typer.Argument(metavar="FILE", help="Manifests, or folders of them.")],
+    team: Annotated[str | None, typer.Option("--team", help="Whose they are; its namespace is the default.")] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Say whether jobs can ever be admitted.
+
+    Holds manifests against queues, priorities, machines and ceilings of a stack; tells each fault at its place.
+    """
+    verdict = _sound(stack)
+    from stacks.cli import lint as verb
+
+    answer = verb.run(verdict, files, team, root())
+    for line in [_json(verb.as_json(answer))] if as_json else verb.lines(answer):
+        typer.echo(line if isinstance(line, str) else paint.problem(line))
+    raise typer.Exit(FAULTS if answer.refused else SOUND)
+
+
 @app.command("schema", epilog="Example: berth schema > docs/stack.schema.json")
 def _schema() -> None:
     """Print the stack file's JSON Schema."""

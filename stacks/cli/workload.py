@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, cast
 
 from components.workloads.manifests import Manifest, manifests
 from stacks.cli.plan import problem
 from stacks.cli.render import document
+from stacks.lint.fleet import Fleet
+from stacks.lint.report import lint
+from stacks.lint.requests import NO_QUOTA
+from stacks.manifests.files import Document
 from stacks.manifests.quantity import amount
 from stacks.problems import Problem, Problems, near_miss
 from stacks.spec.capacity import seconds
@@ -45,7 +49,15 @@ def run(verdict: Verdict, team: str, queue: str, options: Mapping[str, Any]) -> 
         return Answer((), (), tuple(problems.found))
     draft = workload(verdict.plan, team, _local(verdict, team, queue), asked)
     objects = manifests(draft.workload) if draft.workload is not None else []
-    return Answer(tuple(objects), draft.notes, draft.problems)
+    return _linted(Answer(tuple(objects), draft.notes, draft.problems), Fleet(verdict.plan))
+
+
+def _linted(answer: Answer, fleet: Fleet) -> Answer:
+    """The answer, or what `berth lint` would say against it."""
+    findings = lint([Document("", each) for each in answer.objects], fleet)
+    found = [replace(each, path=()) for finding in findings for each in finding.problems if each.code != NO_QUOTA]
+    refused = any(each.severity == "fault" for each in found)
+    return replace(answer, objects=() if refused else answer.objects, problems=(*answer.problems, *found))
 
 
 def _asked(options: Mapping[str, Any], problems: Problems) -> Asked | None:

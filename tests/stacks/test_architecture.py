@@ -49,13 +49,14 @@ ROOMS: dict[str, set[str]] = {
     "stacks.manifests": HEAD | {"yaml", "stacks.read"},
     "stacks.admission": HEAD | {"yaml", "stacks.manifests"},
     "stacks.workloads": HEAD | {"stacks.accelerators"},
+    "stacks.lint": HEAD | {f"stacks.{room}" for room in ("accelerators", "manifests", "admission", "workloads")},
     "stacks.verdict": HEAD | {"stacks.read", "stacks.spec", "stacks.planner", "stacks.proofs"},
     "stacks.offline": PULUMI | {"google.protobuf", "yaml"},
     "stacks.cli": HEAD
     | {"typer", "yaml", "ryaml"}
     | {
         f"stacks.{room}"
-        for room in ("read", "spec", "planner", "relations", "manifests", "admission", "workloads", "verdict", "offline")
+        for room in ("read", "spec", "planner", "relations", "manifests", "admission", "workloads", "lint", "verdict", "offline")
     },
     "stacks.fleet": COMPONENT | {"components", "stacks.verdict"},
     "__main__": {"pulumi", "stacks.fleet", "stacks.verdict"},

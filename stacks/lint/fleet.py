@@ -1,0 +1,63 @@
+"""A fleet as a manifest meets it: its doors, the machines behind them, and what its Kueue looks after."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+from components.plan.configuration import JOB_FRAMEWORKS
+from components.plan.fleet import FleetPlan
+from components.plan.kueue import ClusterQueuePlan, LocalQueuePlan
+from stacks.admission.book import Book, of_plan
+from stacks.admission.model import RUNNING
+from stacks.admission.simulate import Simulator
+from stacks.manifests.jobs import JobManifest
+from stacks.workloads.shapes import Shape, shapes
+
+KUEUE = "kueue"
+
+
+class Fleet:
+    """What is known of a planned fleet. Jobs are tried on `simulator` one at a time, with every queue admitting."""
+
+    def __init__(self, plan: FleetPlan) -> None:
+        self.plan = plan
+        self.book: Book = of_plan(plan)
+        self.queues = {queue.name: queue for queue in plan.cluster_queues}
+        self.doors = {(door.namespace, door.name): door for q in plan.cluster_queues for door in q.local_queues}
+
+    @cached_property
+    def simulator(self) -> Simulator:
+        """Every queue admits, for whether one is held today says nothing about a job."""
+        setup = self.book.setup
+        return Simulator(replace(setup, queues=tuple(replace(queue, stop=RUNNING) for queue in setup.queues)))
+
+    @cached_property
+    def frameworks(self) -> tuple[str, ...] | None:
+        """The kinds of jobs that Kueue queues; None where somebody else set it up."""
+        if self.plan.kueue is not None:
+            return self.plan.kueue.frameworks
+        return JOB_FRAMEWORKS if any(chart.name == KUEUE for chart in self.plan.charts) else None
+
+    def shapes(self, queue: ClusterQueuePlan) -> list[Shape]:
+        """The machines behind a queue, in its order of preference."""
+        return shapes(self.plan, [entry.flavor for entry in queue.flavors])
+
+
+@dataclass(frozen=True, slots=True)
+class Submitted:
+    """A job at its queue's door."""
+
+    fleet: Fleet
+    job: JobManifest
+    door: LocalQueuePlan
+    queue: ClusterQueuePlan
+
+    @property
+    def place(self) -> str:
+        """`vision/train`."""
+        return f"{self.door.team}/{self.door.name}"
+
+    def warn(self, code: str, path: tuple[str | int, ...], message: str) -> None:
+        """Add a warning about something in the manifest."""
+        self.job.at.problems.warning(code, path, message)

@@ -1,0 +1,242 @@
+"""Whether some machines of the queue can run a job's pods: whole slices, whole hosts, room on a node, labels, taints."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from components.names import is_label_key
+from stacks import accelerators
+from stacks.admission.nodes import may_run
+from stacks.lint.fleet import Submitted
+from stacks.lint.names import replicas_of
+from stacks.manifests.pods import pod_spec
+from stacks.manifests.podset import PodSet
+from stacks.manifests.quantity import written
+from stacks.manifests.values import At, as_list, as_mapping, deep
+from stacks.problems import quoted
+from stacks.workloads.shapes import Shape
+
+EXCLUSIVE = "alpha.jobset.sigs.k8s.io/exclusive-topology"
+_GOOGLES = ("cloud.google.com/", "kubernetes.io/", "topology.kubernetes.io/", "node.kubernetes.io/")
+_NODE_POOL = "cloud.google.com/gke-nodepool"
+_INSTANCE = "node.kubernetes.io/instance-type"
+
+
+@dataclass(frozen=True, slots=True)
+class Pods:
+    """One pod set of a job, with the template it comes from and the child jobs it is spread over."""
+
+    of: Submitted
+    template: At
+    pods: PodSet
+    replicas: int
+
+    @property
+    def each(self) -> int:
+        """The pods of one child job."""
+        return self.pods.count // self.replicas if self.replicas else 0
+
+    def at(self, *keys: str) -> At:
+        """Something in the pod's spec."""
+        found = (pod_spec(self.template) or {}).get(keys[0], self.template.under("spec", {}).under(keys[0], None))
+        for key in keys[1:]:
+            found = found.under(key, as_mapping(found.value).get(key))
+        return found
+
+    def request(self, resource: str) -> At:
+        """Where a resource is asked for."""
+        spec = self.template.under("spec", {})
+        for key in ("containers", "initContainers"):
+            for index, container in enumerate(as_list(deep(self.template.value, "spec", key))):
+                for side in ("requests", "limits"):
+                    amounts = as_mapping(deep(container, "resources", side))
+                    if resource in amounts:
+                        at = spec.under(key, {}).under(index, {}).under("resources", {}).under(side, amounts)
+                        return at.under(resource, amounts[resource])
+        return spec
+
+
+def pods_of(job: Submitted) -> list[Pods]:
+    """Each pod set of a job whose pods were understood."""
+    sets = job.job.pod_sets or ()
+    return [Pods(job, *each) for each in zip(job.job.templates, sets, replicas_of(job.job), strict=True) if each[1].count]
+
+
+def run_somewhere(job: Submitted) -> None:
+    """Report pods that no machines of the queue can run, and warn of machines that Kueue may choose in vain."""
+    found = job.fleet.shapes(job.queue)
+    for pods in pods_of(job):
+        wanted = [resource for resource in _accelerators() if pods.pods.requests.get(resource)]
+        having = [shape for shape in found if shape.flavor.resource in wanted]
+        if not wanted:
+            nouns = quoted(dict.fromkeys(shape.flavor.resource for shape in found))
+            job.warn("no-accelerator", pods.at("containers").path, f"its pods ask for none of {nouns} of {job.place}")
+        elif having:
+            _fit(pods, having)
+
+
+def _accelerators() -> tuple[str, ...]:
+    return accelerators.resource("tpu"), accelerators.resource("gpu")
+
+
+def _fit(pods: Pods, having: list[Shape]) -> None:
+    nodes = pods.of.fleet.book.setup.nodes
+    eligible = [shape for shape in having if may_run(pods.pods, nodes[shape.flavor.name])]
+    if not eligible:
+        _unmatched(pods, having)
+        return
+    for at, message in _elsewhere(pods):
+        at.fault("no-nodes", message)
+    wrong = {index: next(_wrong(pods, shape), None) for index, shape in enumerate(eligible)}
+    faults = [found for found in wrong.values() if found is not None]
+    if len(faults) == len(eligible):
+        at, message = faults[0]
+        at.fault("no-shape", message)
+    elif faults:
+        _in_vain(pods, eligible, [index for index, found in wrong.items() if found is not None], faults[0])
+    else:
+        _slices_kept_together(pods, eligible[0])
+
+
+def _in_vain(pods: Pods, eligible: list[Shape], unfit: list[int], first: tuple[At, str]) -> None:
+    """Kueue looks at quota and labels, not at the size of nodes: it may choose a flavor that fits none."""
+    fitting = {shape.flavor.name for index, shape in enumerate(eligible) if index not in unfit}
+    flavors = sorted({eligible[index].flavor.name for index in unfit} - fitting)
+    if flavors:
+        at, message = first
+        said = f"Kueue may choose {quoted(flavors)}, where they never run: {message}; select the nodes that are meant"
+        pods.of.warn("no-shape", at.path, said)
+
+
+# --- labels and taints ------------------------------------------------------------------------------------------------
+
+
+def _unmatched(pods: Pods, having: list[Shape]) -> None:
+    """Say which selector, expression or taint keeps the pods from every flavor."""
+    place = pods.of.place
+    for key, value in pods.pods.selector.items():
+        known = sorted({shape.flavor.node_labels[key] for shape in having if key in shape.flavor.node_labels})
+        if len(known) and all(shape.flavor.node_labels.get(key, value) != value for shape in having):
+            message = f"no flavor of {place} has nodes with {key}: '{value}'; they have {quoted(known)}"
+            pods.at("nodeSelector", key).fault("no-nodes", message)
+            return
+    taints = [taint for shape in having for taint in shape.flavor.node_taints]
+    flavors = quoted(dict.fromkeys(shape.flavor.name for shape in having))
+    if taints and not pods.pods.affinity and not pods.pods.selector:
+        keys = quoted(dict.fromkeys(taint.key for taint in taints))
+        pods.at("tolerations").fault("no-nodes", f"its pods do not tolerate {keys} of {flavors}; write tolerations")
+        return
+    what = "node affinity" if pods.pods.affinity else "node selector"
+    at = pods.at("affinity" if pods.pods.affinity else "nodeSelector")
+    at.fault("no-nodes", f"its {what} leaves no flavor of {place}: it has {flavors}")
+
+
+def _elsewhere(pods: Pods) -> Iterator[tuple[At, str]]:
+    """Selectors that flavors say nothing of, and that no node of Berth's pools can satisfy."""
+    plan = pods.of.fleet.plan
+    if plan.cluster.mode != "standard" or any(pool.made_by != "berth" for pool in plan.pools):
+        return
+    made = [node_pool for pool in plan.pools for node_pool in pool.node_pools]
+    known = {
+        _NODE_POOL: sorted(each.name for each in made),
+        _INSTANCE: sorted({each.machine_type for each in made}),
+    }
+    for key, value in pods.pods.selector.items():
+        at = pods.at("nodeSelector", key)
+        if key in known and value not in known[key]:
+            yield at, f"no nodes have {key}: '{value}'; there are {quoted(known[key][:6])}"
+        elif is_label_key(key) and not key.startswith(_GOOGLES) and not _labelled(pods, key, value):
+            yield at, f"no pool of {pods.of.place} has nodes with the label {key}: '{value}'"
+
+
+def _labelled(pods: Pods, key: str, value: str) -> bool:
+    shapes = pods.of.fleet.shapes(pods.of.queue)
+    labels = [each.labels for shape in shapes for each in shape.pool.node_pools]
+    return any(each.get(key) == value for each in (*labels, *(shape.flavor.node_labels for shape in shapes)))
+
+
+# --- sizes ------------------------------------------------------------------------------------------------------------
+
+
+def _wrong(pods: Pods, shape: Shape) -> Iterator[tuple[At, str]]:
+    """What keeps the pods from the nodes of a shape; the first is worth telling."""
+    resource, noun = shape.flavor.resource, shape.flavor.noun
+    number = pods.pods.requests[resource]
+    at = pods.request(resource)
+    if number > shape.per_pod:
+        yield at, f"a pod asks for {number} {noun}, and a node of {shape.pool.machine_type} gives {shape.per_pod}"
+    if shape.multi_host and number != shape.per_node:
+        yield at, f"a pod asks for {number} {noun}; of a slice of several hosts it takes all {shape.per_node} of its host"
+    if shape.multi_host and pods.each % shape.hosts:
+        yield _counted(pods), (
+            f"{pods.each} pods are no whole number of {shape.pool.topology} slices, which have {shape.hosts} hosts each"
+        )
+    if shape.multi_host and pods.each > shape.hosts and _exclusive(pods):
+        yield _counted(pods), (
+            f"{pods.each} pods of one child job go onto one node pool, and a {shape.pool.topology} slice has "
+            f"{shape.hosts} hosts; write a child job for each slice (replicas)"
+        )
+    yield from _room(pods, shape)
+
+
+def enough(job: Submitted) -> None:
+    """Report pods that quota lets in and that outnumber the machines: quota may be more than there is."""
+    for pods in pods_of(job):
+        flavors = [shape.flavor for shape in job.fleet.shapes(job.queue) if pods.pods.requests.get(shape.flavor.resource)]
+        most = max(flavors, key=lambda each: each.capacity.max, default=None)
+        total = pods.pods.count * pods.pods.requests.get(most.resource, 0) if most else 0
+        if most and total > most.capacity.max:
+            message = f"asks for {total} {most.noun}, and the machines of {job.place} are never more than {most.capacity.max}"
+            pods.request(most.resource).fault("no-nodes", message)
+
+
+def _room(pods: Pods, shape: Shape) -> Iterator[tuple[At, str]]:
+    if shape.room is None:
+        return
+    for resource, most in (("cpu", shape.room.cpu), ("memory", shape.room.memory)):
+        asked = pods.pods.requests.get(resource, 0)
+        if asked > most:
+            shown = written(resource, most) if resource == "cpu" else f"{most // 2**30}Gi"
+            yield pods.request(resource), (
+                f"a pod asks for {written(resource, asked)} {resource}, and a {shape.pool.machine_type} has {shown} "
+                "for pods, which GKE's own share"
+            )
+
+
+def _counted(pods: Pods) -> At:
+    """Where the number of pods is written."""
+    at = pods.template
+    path, value = at.path[:-1], pods.of.job.at.value
+    for step in path[len(pods.of.job.at.path) :]:
+        value = as_list(value)[step] if isinstance(step, int) else as_mapping(value).get(step)
+    for key in ("completions", "parallelism"):
+        if key in as_mapping(value):
+            return At(as_mapping(value)[key], (*path, key), at.problems)
+    return At(value, path, at.problems)
+
+
+def _exclusive(pods: Pods) -> bool:
+    job = pods.of.job
+    return EXCLUSIVE in job.annotations or any(
+        EXCLUSIVE in as_mapping(deep(each, "template", "metadata", "annotations"))
+        for each in as_list(deep(job.at.value, "spec", "replicatedJobs"))
+    )
+
+
+def _slices_kept_together(pods: Pods, shape: Shape) -> None:
+    """Nothing but an annotation keeps the pods of one slice on one slice's nodes."""
+    several = shape.pool.slices is not None and shape.pool.slices.max > 1
+    if shape.multi_host and several and not _exclusive(pods) and shape.flavor.topology is None:
+        message = (
+            f"nothing keeps the {shape.hosts} pods of a slice on one slice; write a JobSet with the annotation "
+            f"{EXCLUSIVE}: {_NODE_POOL}"
+        )
+        pods.of.warn("split-slice", pods.of.job.metadata.path, message)
+    networked = shape.networked or pods.of.fleet.plan.cluster.mode != "standard"
+    on_host = pods.at("hostNetwork").value is True
+    if shape.tpu and pods.replicas > 1 and not networked and not on_host:
+        message = "slices talk to each other over the network of their nodes; write hostNetwork: true in the pods"
+        pods.of.warn("no-host-network", pods.template.path, message)
+    if on_host and pods.of.fleet.plan.cluster.mode == "autopilot":
+        pods.at("hostNetwork").fault("host-network", "Autopilot refuses pods on the network of their nodes; leave it out")

@@ -1,0 +1,53 @@
+"""Whether the names that are made of a job's name exist: child jobs, pods, services."""
+
+from __future__ import annotations
+
+from components.names import is_dns_1035_label, is_subdomain, shorten
+from stacks.manifests.jobs import JobManifest
+from stacks.manifests.podset import PodSet
+from stacks.manifests.values import as_list, as_mapping, deep
+from stacks.workloads import names
+
+
+def named(job: JobManifest, pod_sets: tuple[PodSet, ...]) -> None:
+    """Report a name that is too long, or none."""
+    at = job.metadata.under("name", job.name)
+    longest = min(_longest(job, pod_sets))
+    if not _is_name(job):
+        at.fault("bad-name", f"'{job.name}' is no name for a {job.kind}: lower-case letters, digits and '-'")
+    elif len(job.name) > longest:
+        message = f"'{job.name}' has {len(job.name)} characters; names made of it fit into 63 with at most {longest}"
+        remedy = f"; '{shorten(job.name, longest)}' would do" if longest >= 8 else ""
+        at.fault("long-name", message + remedy)
+
+
+def _is_name(job: JobManifest) -> bool:
+    """The start of a name is enough here; its length is asked for separately."""
+    if job.kind in ("JobSet", "PyTorchJob"):
+        return is_dns_1035_label(job.name[:60].rstrip("-") if len(job.name) > 60 else job.name)
+    return is_subdomain(job.name)
+
+
+def _longest(job: JobManifest, pod_sets: tuple[PodSet, ...]) -> list[int]:
+    match job.kind:
+        case "JobSet":
+            return [
+                names.job_set(each.name, replicas, each.count // replicas if replicas else 0)
+                for each, replicas in zip(pod_sets, replicas_of(job), strict=True)
+            ]
+        case "PyTorchJob":
+            return [names.pytorch_job(max(each.count for each in pod_sets))]
+        case "Job":
+            indexed = deep(job.at.value, "spec", "completionMode") == "Indexed"
+            return [names.job(pod_sets[0].count if indexed else 1)]
+        case _:
+            return [253]
+
+
+def replicas_of(job: JobManifest) -> list[int]:
+    """The child jobs of each pod set; one where there are no child jobs."""
+    if job.kind != "JobSet":
+        return [1] * len(job.templates)
+    jobs = as_list(deep(job.at.value, "spec", "replicatedJobs"))
+    found = [as_mapping(each).get("replicas", 1) for each in jobs]
+    return [each if isinstance(each, int) else 1 for each in found]

@@ -1,0 +1,146 @@
+"""The answer for each object of a file: what it would take of which queue, or why it can never run."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+
+from components.plan.teams import TeamPlan
+from stacks.lint import doors, dws, machines
+from stacks.lint.fleet import Fleet, Submitted
+from stacks.lint.names import named
+from stacks.lint.quota import admitted
+from stacks.lint.requests import REQUEST, request
+from stacks.manifests.files import Document
+from stacks.manifests.jobs import JobManifest, jobs_in
+from stacks.manifests.values import as_list, as_mapping, deep
+from stacks.problems import Problem, Problems
+
+_UNREAD = "unknown-kind"
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """What is to be said of one object. `place` is where it begins, `queue` is `team/queue` once it found its door.
+
+    `takes` says what it would get (`16 v5e chips of v5e`), empty where it cannot run. `problems` are placed; a path
+    leads into the document.
+    """
+
+    kind: str
+    name: str
+    namespace: str
+    place: str
+    queue: str
+    takes: str
+    problems: tuple[Problem, ...]
+
+    @property
+    def faults(self) -> tuple[Problem, ...]:
+        """What keeps it from ever being admitted and run."""
+        return tuple(each for each in self.problems if each.severity == "fault")
+
+
+def lint(documents: Iterable[Document], fleet: Fleet, team: TeamPlan | None = None) -> Iterator[Finding]:
+    """One finding for each job and each request for machines; what is neither is passed over.
+
+    `team` is whose manifests they are: its namespace is that of objects which name none.
+    """
+    listed = list(documents)
+    for document in listed:
+        for path, value in _objects(document.value):
+            if deep(value, "kind") == REQUEST:
+                problems = Problems()
+                takes = request(document.at(problems), path, listed, fleet)
+                yield _finding(document, path, value, Problems(list(problems.found)), takes=takes)
+        problems = Problems()
+        yield from _jobs(document, problems, fleet, team)
+
+
+def _objects(value: object) -> Iterator[tuple[tuple[str | int, ...], object]]:
+    """The objects of a document with their paths, those of a List one by one."""
+    if deep(value, "kind") != "List":
+        yield (), value
+        return
+    for index, item in enumerate(as_list(deep(value, "items"))):
+        yield ("items", index), item
+
+
+def _jobs(document: Document, problems: Problems, fleet: Fleet, team: TeamPlan | None) -> Iterator[Finding]:
+    for job in jobs_in(document.at(problems)):
+        read = [_told(each) for each in problems.found]
+        problems.found.clear()
+        whose = _of_team(job, team)
+        place, takes = _judged(fleet, whose, team)
+        found = Problems([*read, *problems.found])
+        problems.found.clear()
+        yield _finding(document, job.at.path, job.at.value, found, queue=place, takes=takes, namespace=whose.namespace)
+    for problem in problems.found:
+        path = problem.path[:2] if problem.path[:1] == ("items",) else ()
+        value = deep(document.value) if not path else as_list(deep(document.value, "items"))[int(path[1])]
+        yield _finding(document, path, value, Problems([_told(problem)]))
+
+
+def _of_team(job: JobManifest, team: TeamPlan | None) -> JobManifest:
+    written = "namespace" in as_mapping(job.metadata.value)
+    return job if written or team is None else replace(job, namespace=team.namespace)
+
+
+def _judged(fleet: Fleet, job: JobManifest, team: TeamPlan | None) -> tuple[str, str]:
+    """The queue as people call it, and what the job would take; faults go to its problems."""
+    problems = job.at.problems
+    if team is not None and job.namespace != team.namespace:
+        at = job.metadata.under("namespace", job.namespace)
+        at.fault("other-namespace", f"'{job.namespace}' is not the namespace of team '{team.name}': '{team.namespace}'")
+        return "", ""
+    if not doors.is_queued(fleet, job):
+        return "", ""
+    if job.pod_sets is not None:
+        named(job, job.pod_sets)
+    door = doors.door_of(fleet, job)
+    if door is None:
+        return "", ""
+    submitted = Submitted(fleet, job, door, fleet.queues[door.cluster_queue])
+    doors.held(submitted)
+    doors.priority(submitted)
+    if job.pod_sets is None:
+        return submitted.place, ""
+    before = len([each for each in problems.found if each.severity == "fault"])
+    machines.run_somewhere(submitted)
+    dws.takes(submitted)
+    shaped = len([each for each in problems.found if each.severity == "fault"]) == before
+    takes = admitted(submitted) if shaped else ""
+    if takes:
+        machines.enough(submitted)
+    return submitted.place, takes
+
+
+def _told(problem: Problem) -> Problem:
+    """A fault of the reader's, which counts on the path to be shown; the scenario files it speaks of are not ours."""
+    if problem.code != _UNREAD:
+        return problem
+    kind = problem.message.split("'")[1]
+    return replace(problem, severity="warning", message=f"'{kind}' is not understood here: it may be right or wrong")
+
+
+def _finding(
+    document: Document,
+    path: tuple[str | int, ...],
+    value: object,
+    found: Problems,
+    *,
+    queue: str = "",
+    takes: str = "",
+    namespace: str = "",
+) -> Finding:
+    placed = [each if each.place else each.at(document.spot(each.path)) for each in found.found]
+    faulty = any(each.severity == "fault" for each in placed)
+    return Finding(
+        kind=str(deep(value, "kind") or "object"),
+        name=str(deep(value, "metadata", "name") or deep(value, "metadata", "generateName") or ""),
+        namespace=namespace or str(deep(value, "metadata", "namespace") or "default"),
+        place=document.place(path),
+        queue=queue,
+        takes="" if faulty else takes,
+        problems=tuple(placed),
+    )
