@@ -1,7 +1,7 @@
 """What a team submits, as plain dicts: Jobs, JobSets, PyTorchJobs, ProvisioningRequests.
 
-Field names: batch/v1, JobSet 0.12 (`api/jobset/v1alpha2`), Kubeflow's training operator 1.9 (`pkg/apis/kubeflow.org/v1`)
-and the cluster autoscaler's ProvisioningRequest v1. Everything is suspended when it is made: Kueue resumes it.
+Field names: batch/v1, JobSet 0.12 (`api/jobset/v1alpha2`), Kubeflow's training operator 1.9 (`kubeflow.org/v1`), the
+cluster autoscaler's ProvisioningRequest v1. Everything is suspended when it is made: Kueue resumes it.
 """
 
 from __future__ import annotations

@@ -38,11 +38,10 @@ class Workload(pulumi.ComponentResource):
     ) -> None:
         super().__init__("berth:workloads:Workload", name, None, opts)
         live: dict[str, Any] = {"annotations": _AT_ONCE} | ({} if namespace is None else {"namespace": namespace})
-        before = list(served_by)
+        made: list[KubernetesObject] = []
         for manifest in manifests(plan):
-            options = inside(self, provider=provider, cluster=cluster, served_by=before)
+            options = inside(self, provider=provider, cluster=cluster, served_by=made[-1:] or served_by)
             options.ignore_changes = _KUEUES
             logical = f"{name}-{str(manifest['kind']).lower()}"
-            made = KubernetesObject(logical, manifest, live={"metadata": live}, opts=options)
-            before = [made]
-        self.register_outputs({"workload": made.object_name})
+            made.append(KubernetesObject(logical, manifest, live={"metadata": live}, opts=options))
+        self.register_outputs({"workload": made[-1].object_name})

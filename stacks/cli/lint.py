@@ -11,7 +11,7 @@ from stacks.cli.plan import problem
 from stacks.lint.fleet import Fleet
 from stacks.lint.report import Finding, lint
 from stacks.manifests.files import documents, yaml_files
-from stacks.problems import Problem, Problems, dotted, near_miss, quoted
+from stacks.problems import Problem, dotted, near_miss, quoted
 from stacks.read.locate import shown
 from stacks.verdict import Verdict
 
@@ -42,10 +42,8 @@ def run(verdict: Verdict, files: Sequence[str], team: str | None, root: pathlib.
     fleet = Fleet(verdict.plan)
     teams = {each.name: each for each in verdict.plan.teams}
     if team is not None and team not in teams:
-        problems = Problems()
         there = near_miss(team, teams) or f"; there is {quoted(teams)}"
-        problems.fault("unknown-name", ("--team",), f"no team '{team}'{there}")
-        return Answer((), tuple(problems.found))
+        return Answer((), (Problem("fault", "unknown-name", ("--team",), f"no team '{team}'{there}"),))
     findings: list[Finding] = []
     problems: list[Problem] = []
     for file in _files(files, root, problems):

@@ -15,7 +15,7 @@ from stacks.lint.requests import NO_QUOTA
 from stacks.manifests.files import Document
 from stacks.manifests.quantity import amount
 from stacks.problems import Problem, Problems, near_miss
-from stacks.spec.capacity import seconds
+from stacks.spec.amounts import seconds
 from stacks.verdict import Verdict
 from stacks.workloads.asked import KINDS, RESTART_STRATEGIES, Asked
 from stacks.workloads.derive import workload
@@ -69,10 +69,10 @@ def _asked(options: Mapping[str, Any], problems: Problems) -> Asked | None:
                 _wrong(problems, resource, given[resource], f"is no quantity; write one such as {example}")
             given[resource] = number
     if "max_run_duration" in given:
-        written = given.pop("max_run_duration")
-        given["max_run_seconds"] = seconds(written)
-        if given["max_run_seconds"] is None:
-            _wrong(problems, "max-run-duration", written, "is no duration; write one such as 3600s, 36h or 7d")
+        try:
+            given["max_run_seconds"] = seconds(given.pop("max_run_duration"))
+        except ValueError as error:
+            problems.fault("bad-value", ("--max-run-duration",), str(error))
     for option, words in (("kind", KINDS), ("restart_strategy", RESTART_STRATEGIES)):
         if option in given and given[option] not in words:
             near = near_miss(given[option], words)

@@ -9,8 +9,7 @@ from components.plan.checks import PROVISIONING
 from stacks import accelerators
 from stacks.lint.fleet import Submitted
 from stacks.lint.machines import Pods, pods_of
-from stacks.manifests.values import At, deep
-from stacks.problems import Path
+from stacks.manifests.values import At, as_mapping, deep
 
 PREFIX = "provreq.kueue.x-k8s.io/"
 RUN_DURATION = f"{PREFIX}maxRunDurationSeconds"
@@ -94,10 +93,12 @@ def _alone(pods: Pods) -> None:
     """Things in a pod template that do not go with queued machines."""
     if deep(pods.template.value, "spec", "affinity", "podAntiAffinity"):
         at = pods.at("affinity", "podAntiAffinity")
-        at.fault("dws", "queued machines do not go with podAntiAffinity: each pod has a machine of its own; leave it out")
+        at.fault(
+            "dws", "queued machines do not go with podAntiAffinity: each pod has a machine of its own; leave it out"
+        )
     metadata = pods.template.under("metadata", deep(pods.template.value, "metadata"))
-    annotations = deep(pods.template.value, "metadata", "annotations")
-    for key in annotations if isinstance(annotations, dict) else ():
-        if str(key).endswith(f"/{CONSUME}"):
-            path: Path = (*metadata.path, "annotations", str(key))
-            At("", path, metadata.problems).fault("dws", "Kueue writes this annotation itself; leave it out")
+    annotations = as_mapping(deep(pods.template.value, "metadata", "annotations"))
+    for key in annotations:
+        if key.endswith(f"/{CONSUME}"):
+            at = metadata.under("annotations", annotations).under(key, "")
+            at.fault("dws", "Kueue writes this annotation itself; leave it out")

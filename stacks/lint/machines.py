@@ -1,4 +1,4 @@
-"""Whether some machines of the queue can run a job's pods: whole slices, whole hosts, room on a node, labels, taints."""
+"""Whether some machines of the queue can run a job's pods: slices and hosts, room on a node, labels, taints."""
 
 from __future__ import annotations
 
@@ -60,7 +60,9 @@ class Pods:
 def pods_of(job: Submitted) -> list[Pods]:
     """Each pod set of a job whose pods were understood."""
     sets = job.job.pod_sets or ()
-    return [Pods(job, *each) for each in zip(job.job.templates, sets, replicas_of(job.job), strict=True) if each[1].count]
+    return [
+        Pods(job, *each) for each in zip(job.job.templates, sets, replicas_of(job.job), strict=True) if each[1].count
+    ]
 
 
 def run_somewhere(job: Submitted) -> None:
@@ -161,47 +163,44 @@ def _labelled(pods: Pods, key: str, value: str) -> bool:
 
 def _wrong(pods: Pods, shape: Shape) -> Iterator[tuple[At, str]]:
     """What keeps the pods from the nodes of a shape; the first is worth telling."""
-    resource, noun = shape.flavor.resource, shape.flavor.noun
-    number = pods.pods.requests[resource]
-    at = pods.request(resource)
+    number, noun, topology = pods.pods.requests[shape.flavor.resource], shape.flavor.noun, shape.pool.topology
+    at = pods.request(shape.flavor.resource)
     if number > shape.per_pod:
         yield at, f"a pod asks for {number} {noun}, and a node of {shape.pool.machine_type} gives {shape.per_pod}"
     if shape.multi_host and number != shape.per_node:
-        yield at, f"a pod asks for {number} {noun}; of a slice of several hosts it takes all {shape.per_node} of its host"
+        yield (
+            at,
+            f"a pod asks for {number} {noun}; in a slice of several hosts it takes all {shape.per_node} of its host",
+        )
     if shape.multi_host and pods.each % shape.hosts:
-        yield _counted(pods), (
-            f"{pods.each} pods are no whole number of {shape.pool.topology} slices, which have {shape.hosts} hosts each"
-        )
+        message = f"{pods.each} pods are no whole number of {topology} slices, which have {shape.hosts} hosts each"
+        yield _counted(pods), message
     if shape.multi_host and pods.each > shape.hosts and _exclusive(pods):
-        yield _counted(pods), (
-            f"{pods.each} pods of one child job go onto one node pool, and a {shape.pool.topology} slice has "
-            f"{shape.hosts} hosts; write a child job for each slice (replicas)"
-        )
+        message = f"{pods.each} pods of one child job share a node pool, and a {topology} slice has {shape.hosts} hosts"
+        yield _counted(pods), f"{message}; write a child job for each slice (replicas)"
     yield from _room(pods, shape)
 
 
 def enough(job: Submitted) -> None:
     """Report pods that quota lets in and that outnumber the machines: quota may be more than there is."""
     for pods in pods_of(job):
-        flavors = [shape.flavor for shape in job.fleet.shapes(job.queue) if pods.pods.requests.get(shape.flavor.resource)]
+        requests = pods.pods.requests
+        flavors = [shape.flavor for shape in job.fleet.shapes(job.queue) if requests.get(shape.flavor.resource)]
         most = max(flavors, key=lambda each: each.capacity.max, default=None)
-        total = pods.pods.count * pods.pods.requests.get(most.resource, 0) if most else 0
+        total = pods.pods.count * requests.get(most.resource, 0) if most else 0
         if most and total > most.capacity.max:
-            message = f"asks for {total} {most.noun}, and the machines of {job.place} are never more than {most.capacity.max}"
-            pods.request(most.resource).fault("no-nodes", message)
+            there = f"the machines of {job.place} are never more than {most.capacity.max}"
+            pods.request(most.resource).fault("no-nodes", f"asks for {total} {most.noun}, and {there}")
 
 
 def _room(pods: Pods, shape: Shape) -> Iterator[tuple[At, str]]:
-    if shape.room is None:
-        return
-    for resource, most in (("cpu", shape.room.cpu), ("memory", shape.room.memory)):
+    room = {"cpu": shape.room.cpu, "memory": shape.room.memory} if shape.room else {}
+    for resource, most in room.items():
         asked = pods.pods.requests.get(resource, 0)
         if asked > most:
             shown = written(resource, most) if resource == "cpu" else f"{most // 2**30}Gi"
-            yield pods.request(resource), (
-                f"a pod asks for {written(resource, asked)} {resource}, and a {shape.pool.machine_type} has {shown} "
-                "for pods, which GKE's own share"
-            )
+            kept = f"GKE leaves pods {shown} of each {shape.pool.machine_type}"
+            yield pods.request(resource), f"a pod asks for {written(resource, asked)} {resource}, and {kept}"
 
 
 def _counted(pods: Pods) -> At:
@@ -239,4 +238,6 @@ def _slices_kept_together(pods: Pods, shape: Shape) -> None:
         message = "slices talk to each other over the network of their nodes; write hostNetwork: true in the pods"
         pods.of.warn("no-host-network", pods.template.path, message)
     if on_host and pods.of.fleet.plan.cluster.mode == "autopilot":
-        pods.at("hostNetwork").fault("host-network", "Autopilot refuses pods on the network of their nodes; leave it out")
+        pods.at("hostNetwork").fault(
+            "host-network", "Autopilot refuses pods on the network of their nodes; leave it out"
+        )

@@ -54,7 +54,9 @@ def _tried(job: Submitted, pod_sets: tuple[PodSet, ...]) -> tuple[Work, Why | No
 def _taken(job: Submitted, work: Work) -> str:
     nouns = job.fleet.book.nouns
     parts = [
-        f"{amount} {nouns[stock.cell]} of {stock.cell[0]}" for stock, amount in work.usage.items() if stock.cell in nouns
+        f"{amount} {nouns[stock.cell]} of {stock.cell[0]}"
+        for stock, amount in work.usage.items()
+        if stock.cell in nouns
     ]
     return in_words(parts) or "no accelerators"
 

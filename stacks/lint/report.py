@@ -105,14 +105,17 @@ def _judged(fleet: Fleet, job: JobManifest, team: TeamPlan | None) -> tuple[str,
     doors.priority(submitted)
     if job.pod_sets is None:
         return submitted.place, ""
-    before = len([each for each in problems.found if each.severity == "fault"])
+    before = _faults(problems)
     machines.run_somewhere(submitted)
-    dws.takes(submitted)
-    shaped = len([each for each in problems.found if each.severity == "fault"]) == before
-    takes = admitted(submitted) if shaped else ""
+    takes = admitted(submitted) if _faults(problems) == before else ""
     if takes:
         machines.enough(submitted)
+    dws.takes(submitted)
     return submitted.place, takes
+
+
+def _faults(problems: Problems) -> int:
+    return sum(each.severity == "fault" for each in problems.found)
 
 
 def _told(problem: Problem) -> Problem:

@@ -70,14 +70,16 @@ def _asked(at: At, value: object, documents: Iterable[Document], fleet: Fleet) -
 def _template(name: str, namespace: object, documents: Iterable[Document]) -> object:
     for document in documents:
         value = document.value
-        if deep(value, "kind") == "PodTemplate" and deep(value, "metadata", "name") == name:
-            if deep(value, "metadata", "namespace") == namespace:
-                return deep(value, "template")
+        found = [deep(value, *keys) for keys in (("kind",), ("metadata", "name"), ("metadata", "namespace"))]
+        if found == ["PodTemplate", name, namespace]:
+            return deep(value, "template")
     return None
 
 
 def _machines(at: At, pods: PodSet, fleet: Fleet) -> str:
-    queued = [each for each in shapes(fleet.plan, [f.name for f in fleet.plan.flavors]) if each.pool.capacity == "queued"]
+    queued = [
+        each for each in shapes(fleet.plan, [f.name for f in fleet.plan.flavors]) if each.pool.capacity == "queued"
+    ]
     asking = [each for each in queued if pods.requests.get(each.flavor.resource)]
     if not asking:
         at.fault("no-nodes", "its pods ask for nothing that queued machines of this fleet have")
@@ -85,7 +87,9 @@ def _machines(at: At, pods: PodSet, fleet: Fleet) -> str:
     open_to = [each for each in asking if may_run(pods, _nodes(each))]
     if not open_to:
         flavors = quoted(dict.fromkeys(each.flavor.name for each in asking))
-        at.fault("no-nodes", f"its pods do not select, or do not tolerate, the nodes of {flavors}; Kueue adds nothing here")
+        at.fault(
+            "no-nodes", f"its pods do not select, or do not tolerate, the nodes of {flavors}; Kueue adds nothing here"
+        )
         return ""
     wrong = [_wrong(pods, each) for each in open_to]
     if all(wrong):

@@ -15,7 +15,7 @@ TRIAL = ("sleep", "60")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Asked:
-    """A workload as it was asked for; None is what was not said. The kind is then a jobset for TPUs, and a job for GPUs.
+    """A workload as it was asked for; None is what was not said. The kind is then a jobset for TPUs, a job for GPUs.
 
     `slices` counts TPU slices; `pods` and `gpus` (of each pod) are for GPUs. `cpu` is in milli, `memory` in bytes, each
     of one pod. `max_run_seconds` is how long queued machines are kept. `flavor` narrows a queue that has machines of

@@ -193,7 +193,9 @@ class _Making:
     def _narrowing(self) -> dict[str, str]:
         """The labels by which the chosen flavors differ from the queue's others, if it has others."""
         labels = self.ground.shape.flavor.node_labels
-        shared = {k: v for k, v in labels.items() if all((k, v) in s.flavor.node_labels.items() for s in self.ground.shapes)}
+        shared = {
+            k: v for k, v in labels.items() if all((k, v) in s.flavor.node_labels.items() for s in self.ground.shapes)
+        }
         others = [each.flavor.node_labels for each in self.ground.others]
         return {k: v for k, v in shared.items() if any(other.get(k, v) != v for other in others)}
 

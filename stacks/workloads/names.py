@@ -1,7 +1,7 @@
 """How long a workload's name may be, so that all the names made of it fit into 63 characters.
 
-Sources: JobSet 0.12 `pkg/webhooks/jobset_webhook.go` (child jobs and their pods), Kubernetes `pkg/apis/batch/validation`
-(the host names of Indexed Jobs), Kubeflow's training operator (a service for each pod).
+Sources: JobSet 0.12 `pkg/webhooks/jobset_webhook.go` (child jobs and their pods), Kubernetes
+`pkg/apis/batch/validation` (the host names of Indexed Jobs), Kubeflow's training operator (a service for each pod).
 """
 
 from __future__ import annotations

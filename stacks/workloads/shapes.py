@@ -1,4 +1,4 @@
-"""What the nodes behind a flavor are to somebody who submits a job: accelerators and room of a node, hosts of a slice."""
+"""What the nodes behind a flavor are to a job: accelerators and room of a node, hosts of a slice."""
 
 from __future__ import annotations
 

@@ -56,7 +56,18 @@ ROOMS: dict[str, set[str]] = {
     | {"typer", "yaml", "ryaml"}
     | {
         f"stacks.{room}"
-        for room in ("read", "spec", "planner", "relations", "manifests", "admission", "workloads", "lint", "verdict", "offline")
+        for room in (
+            "read",
+            "spec",
+            "planner",
+            "relations",
+            "manifests",
+            "admission",
+            "workloads",
+            "lint",
+            "verdict",
+            "offline",
+        )
     },
     "stacks.fleet": COMPONENT | {"components", "stacks.verdict"},
     "__main__": {"pulumi", "stacks.fleet", "stacks.verdict"},
@@ -216,7 +227,15 @@ main()
 
 @pytest.mark.parametrize(
     "words",
-    ["check dev", "plan dev", "plan dev --json", "render dev", "workload dev vision train", "admit stacks/scenarios/multislice.yaml", "schema"],
+    [
+        "check dev",
+        "plan dev",
+        "plan dev --json",
+        "render dev",
+        "workload dev vision train",
+        "admit stacks/scenarios/multislice.yaml",
+        "schema",
+    ],
 )
 def test_a_pure_verb_never_loads_pulumi(words: str) -> None:
     """It takes seconds to load, and a verb that answers at once is a verb that people use."""
