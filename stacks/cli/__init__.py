@@ -228,7 +228,7 @@ def _workload(
     raise typer.Exit(FAULTS if answer.faults else SOUND)
 
 
-@app.command("lint", epilog="Example: berth lint dev job.yaml --team vision")
+@app.command("lint", epilog="Example: berth lint dev stacks/jobs/train.yaml --team vision")
 def _lint(
     stack: Stack,
     files: Annotated[list[str], typer.Argument(metavar="FILE", help="Manifests, or folders of them.")],

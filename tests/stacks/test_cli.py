@@ -20,7 +20,8 @@ from stacks.problems import Problem
 from tests.stack_files import FILES, ROOT, every_stack, plan, rendered, verdict
 
 SCENARIO = "stacks/scenarios/multislice.yaml"
-VERBS = ["check", "plan", "preview", "render", "admit", "schema"]
+JOB = "stacks/jobs/train.yaml"
+VERBS = ["check", "plan", "preview", "render", "admit", "workload", "lint", "schema"]
 MULTISLICE, BATCH = str(FILES["multislice"]), str(FILES["batch-platform"])
 COLOUR = "\x1b["
 
@@ -83,18 +84,19 @@ def test_the_readme_lists_every_verb() -> None:
 
 @pytest.mark.parametrize(
     "words",
-    [["check", "dev"], ["plan", "dev"], ["plan", "dev", "--json"], ["render", "dev"], ["admit", SCENARIO], ["schema"]],
+    [["check", "dev"], ["plan", "dev"], ["plan", "dev", "--json"], ["render", "dev"], ["admit", SCENARIO], ["schema"], ["workload", "dev", "vision", "train"], ["lint", "dev", JOB]],
 )
 def test_a_sound_fleet_is_0(words: list[str]) -> None:
     done = berth(*words)
     assert (done.exit_code, done.stderr) == (0, "")
 
 
-@pytest.mark.parametrize("verb", ["check", "plan", "render", "preview", "admit"])
+@pytest.mark.parametrize("verb", ["check", "plan", "render", "preview", "admit", "workload", "lint"])
 def test_a_fault_is_1(verb: str, tmp_path: Path) -> None:
     file = project(tmp_path, "multislice", "topology: 2x4", "topology: 2x5")
-    done = berth(verb, str(file), *[SCENARIO] * (verb == "admit"))
-    said = done.stderr if verb in ("render", "preview", "admit") else done.stdout
+    more = {"admit": [SCENARIO], "workload": ["multislice", "train"], "lint": [JOB]}
+    done = berth(verb, str(file), *more.get(verb, []))
+    said = done.stdout if verb in ("check", "plan") else done.stderr
     assert done.exit_code == 1
     assert "pools.nodepool.topology: '2x5' is not a v5e slice of ct5lp-hightpu-4t; one of 2x2, 2x4, 4x4" in said
 
