@@ -84,7 +84,16 @@ def test_the_readme_lists_every_verb() -> None:
 
 @pytest.mark.parametrize(
     "words",
-    [["check", "dev"], ["plan", "dev"], ["plan", "dev", "--json"], ["render", "dev"], ["admit", SCENARIO], ["schema"], ["workload", "dev", "vision", "train"], ["lint", "dev", JOB]],
+    [
+        ["check", "dev"],
+        ["plan", "dev"],
+        ["plan", "dev", "--json"],
+        ["render", "dev"],
+        ["admit", SCENARIO],
+        ["schema"],
+        ["workload", "dev", "vision", "train"],
+        ["lint", "dev", JOB],
+    ],
 )
 def test_a_sound_fleet_is_0(words: list[str]) -> None:
     done = berth(*words)

@@ -24,7 +24,7 @@ from stacks.admission.state import Stand
 from stacks.cli import lint, workload
 from stacks.manifests.files import documents
 from stacks.manifests.quantity import amount
-from stacks.planner.ceilings import ceilings, cohort_quotas
+from stacks.planner.ceilings import QuotaTree
 from stacks.problems import Problems
 from stacks.workloads.asked import KINDS
 from tests.components import test_crd_schemas as crds
@@ -141,7 +141,7 @@ def queue_plan(stack: str, team: str, queue: str) -> ClusterQueuePlan:
 def reach(stack: str, queue: ClusterQueuePlan) -> dict[str, int]:
     """Flavor → the most accelerators that one queue can use, as the planner counts."""
     resource_of = {flavor.name: flavor.resource for flavor in plan(stack).flavors}
-    return ceilings([queue], cohort_quotas(plan(stack).cluster_queues, resource_of), resource_of)
+    return dict(QuotaTree(plan(stack).cluster_queues, plan(stack).cohorts, resource_of).ceilings([queue]))
 
 
 def of_a_unit(stack: str, flavor: str) -> int:
