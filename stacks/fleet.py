@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import pulumi
@@ -12,6 +12,7 @@ import pulumi_kubernetes as kubernetes
 from components.gke.accelerator_networks import AcceleratorNetworks
 from components.gke.cluster import Cluster
 from components.gke.cluster_networks import ClusterNetworks
+from components.gke.future_reservation import FutureReservation
 from components.gke.network import Network
 from components.gke.node_pool import NodePool
 from components.gke.node_service_account import NodeServiceAccount
@@ -25,6 +26,7 @@ from components.kueue.controllers import Controllers
 from components.kueue.flavors import Flavors
 from components.kueue.priorities import Priorities
 from components.kueue.team_queues import TeamQueues
+from components.kueue.topologies import Topologies
 from components.plan.fleet import FleetPlan
 from components.plan.gke import NodePoolPlan
 from components.tenancy.team import Team
@@ -76,8 +78,7 @@ def _machines(plan: FleetPlan, google: gcp.Provider) -> tuple[Cluster, NodePool 
         gcp_provider=google,
         depends_on=enabled,
     )
-    reservations = {r.name: Reservation(r.key, r, gcp_provider=google, depends_on=enabled) for r in plan.reservations}
-
+    reserved = _reservations(plan, google, enabled)
     policies = {
         p.name: WorkloadPolicy(p.key, p, gcp_provider=google, depends_on=enabled) for p in plan.workload_policies
     }
@@ -98,12 +99,26 @@ def _machines(plan: FleetPlan, google: gcp.Provider) -> tuple[Cluster, NodePool 
             gcp_provider=google,
             placement_policy=policy.policy_name if policy else None,
             interfaces=interfaces.interfaces if interfaces else (),
-            reservation=reservations[each.reservation].reservation_name if each.reservation in reservations else None,
+            reservation=reserved.get((each.reservation, each.zones)),
         )
 
     for each in (p for pool in plan.pools for p in pool.node_pools):
         node_pool(each)
     return cluster, node_pool(plan.system_pool) if plan.system_pool else None, networks
+
+
+def _reservations(
+    plan: FleetPlan, google: gcp.Provider, enabled: Sequence[pulumi.Resource]
+) -> dict[tuple[str | None, tuple[str, ...]], pulumi.Output[str]]:
+    """Reservations of the fleet's own, now and later: by name and zone, the name that pools take."""
+    now = {
+        (r.name, (r.zone,)): Reservation(r.key, r, gcp_provider=google, depends_on=enabled) for r in plan.reservations
+    }
+    later = {
+        (r.reservation_name, (r.zone,)): FutureReservation(r.key, r, gcp_provider=google, depends_on=enabled)
+        for r in plan.future_reservations
+    }
+    return {place: made.reservation_name for place, made in (now | later).items()}
 
 
 def _provider(plan: FleetPlan, cluster: Cluster) -> kubernetes.Provider:
@@ -140,6 +155,8 @@ def _queueing(
     controllers = Controllers("controllers", plan.charts, provider=inside, cluster=cluster.resource, runs_on=runs_on)
     kueue = [release for name, release in controllers.releases.items() if name == "kueue"]
     Priorities("priorities", plan.priorities, provider=inside, served_by=kueue, cluster=cluster.resource)
+    if plan.topologies:
+        Topologies("topologies", plan.topologies, provider=inside, served_by=kueue, cluster=cluster.resource)
     Flavors("flavors", plan.flavors, provider=inside, served_by=kueue, cluster=cluster.resource)
     Cohorts("cohorts", plan.cohorts, provider=inside, served_by=kueue, cluster=cluster.resource)
     if plan.admission_checks:

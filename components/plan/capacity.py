@@ -59,6 +59,30 @@ class FutureReservationPlan:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class HeldPlan:
+    """A reservation as its owner wrote it, whoever made it, and the `pools` that take machines from it.
+
+    `key` is the stack file's name for it, `name` Google's; `project`, `block` and `sub_block` say where in somebody
+    else's it is. `start`, `end` (RFC 3339) and `mode` are of one that begins later; it is there once it is `delivered`.
+    """
+
+    key: str
+    name: str
+    existing: bool
+    project: str | None
+    block: str | None
+    sub_block: str | None
+    machine_type: str
+    zone: str
+    count: int
+    pools: tuple[str, ...]
+    start: str | None = None
+    end: str | None = None
+    mode: str | None = None
+    delivered: bool = True
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class WorkloadPolicyPlan:
     """A resource policy that says how accelerators are wired; pools of one topology in one region may share it.
 

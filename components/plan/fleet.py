@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from components.plan.accelerator_networks import AcceleratorNetworksPlan
-from components.plan.capacity import WorkloadPolicyPlan
+from components.plan.capacity import FutureReservationPlan, HeldPlan, WorkloadPolicyPlan
 from components.plan.checks import AdmissionCheckPlan, ProvisioningConfigPlan
 from components.plan.configuration import ConfigurationPlan
 from components.plan.gke import ClusterPlan, NodePoolPlan, ReservationPlan
@@ -18,7 +18,8 @@ from components.plan.teams import TeamPlan
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PoolPlan:
-    """A pool as its owner wrote it, and the node pools it becomes; none where GKE makes them itself.
+    """A pool as its owner wrote it, and the node pools it becomes; none where GKE makes them itself, or where the
+    reservation that they name is not there yet.
 
     `slices` is None unless the pool consists of TPU slices. `nodes` and `accelerators` count the whole pool.
     """
@@ -42,7 +43,10 @@ class PoolPlan:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FleetPlan:
-    """All that one stack describes. `kueue` is None where somebody else set Kueue up."""
+    """All that one stack describes. `kueue` is None where somebody else set Kueue up.
+
+    `reservations` and `future_reservations` are those to be made; `held` are all, as people read them.
+    """
 
     stack: str
     project: str
@@ -59,6 +63,8 @@ class FleetPlan:
     cluster_queues: tuple[ClusterQueuePlan, ...]
     teams: tuple[TeamPlan, ...]
     labels: Mapping[str, str]
+    held: tuple[HeldPlan, ...] = ()
+    future_reservations: tuple[FutureReservationPlan, ...] = ()
     topologies: tuple[TopologyPlan, ...] = ()
     provisioning_configs: tuple[ProvisioningConfigPlan, ...] = ()
     admission_checks: tuple[AdmissionCheckPlan, ...] = ()

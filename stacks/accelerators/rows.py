@@ -79,6 +79,10 @@ class Machine:
 
     `boot_disk_types` are those allowed, empty for any. `accelerator_network_profile` is the value GKE accepts ("auto",
     which excludes additional networks), None where it accepts none; `dranet` is whether Google documents it there.
+
+    `topology_levels` are the node labels that say where a node stands, the widest first; empty where none do.
+    `aggregate_type` (an acceleratorType) and `aggregate_family` (Compute Engine's VmFamily) say what to ask for where
+    such machines are reserved by the chip.
     """
 
     name: str
@@ -104,6 +108,9 @@ class Machine:
     fraction: int = 1
     confidential: tuple[str, ...] = ()
     dranet: bool = False
+    topology_levels: tuple[str, ...] = ()
+    aggregate_type: str | None = None
+    aggregate_family: str | None = None
     provisioning: Provisioning = Provisioning()
     flex_start_zones: tuple[str, ...] = ()
     arch: str = "amd64"
@@ -176,7 +183,9 @@ class SliceShape:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Labels:
-    """Keys of the node labels that GKE sets (`provisioning_request` is a selector of DWS)."""
+    """Keys of the node labels that GKE sets (`provisioning_request` is a selector of DWS, `placement_group` of pods
+    whose nodes GKE makes close to each other).
+    """
 
     tpu_accelerator: str
     tpu_topology: str
@@ -196,6 +205,7 @@ class Labels:
     reservation_subblocks: str
     gpudirect: str
     dra_driver: str
+    placement_group: str
     provisioning_request: str
 
 

@@ -107,6 +107,8 @@ def _family(family: _Row) -> Iterator[Machine]:
 def _machine(name: str, row: _Row) -> Machine:
     fields: _Row = {"noun": noun(row["accelerator"]), "resource": resource(row["kind"]), **_tuples(row)}
     fields["memory_gb"] = float(row["memory_gb"])
+    if "topology_levels" in row:
+        fields["topology_levels"] = tuple(_table()["topology_levels"][row["topology_levels"]])
     if "provisioning" in row:
         fields["provisioning"] = provisioning()[row["provisioning"]]
     return Machine(name=name, **fields)

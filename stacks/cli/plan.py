@@ -9,7 +9,7 @@ from components.plan.fleet import FleetPlan, PoolPlan
 from components.plan.kueue import ClusterQueuePlan, FlavorPlan, QuotaPlan
 from components.plan.nodes import Bounds
 from components.plan.teams import TeamPlan
-from stacks.cli import cohorts, networks
+from stacks.cli import cohorts, networks, reserved
 from stacks.cli.table import bar, some, table
 from stacks.planner.ceilings import accelerator_quotas
 from stacks.problems import Problem, dotted, in_words
@@ -25,6 +25,7 @@ def as_json(verdict: Verdict) -> dict[str, Any]:
     return {
         "stack": verdict.stack,
         "clusters": [_cluster(plan)] if plan else [],
+        "reservations": [reserved.as_json(each) for each in plan.held] if plan else [],
         "pools": [_pool(p) for p in plan.pools] if plan else [],
         "flavors": [_flavor(f) for f in plan.flavors] if plan else [],
         "cohorts": cohorts.as_json(plan) if plan else [],
@@ -91,6 +92,7 @@ def _flavor(flavor: FlavorPlan) -> dict[str, Any]:
         "oversubscription": flavor.oversubscription,
         "nodeLabels": dict(flavor.node_labels),
         "pools": list(flavor.pools),
+        "topologyName": flavor.topology,
     }
 
 
@@ -127,21 +129,14 @@ def _team(team: TeamPlan) -> dict[str, Any]:
 def text(verdict: Verdict) -> str:
     """The plan as paragraphs: the answer, capacity, pools, teams, who can push out whom, what to worry about."""
     plan = verdict.plan
-    parts = (
-        [
-            _head(plan),
-            _capacity(plan),
-            _pools(plan),
-            networks.text(plan),
-            _teams(plan),
-            cohorts.text(plan),
-            _relations(plan),
-        ]
-        if plan
-        else []
-    )
+    parts = [*_planned(plan)] if plan else []
     parts.append(_problems(verdict))
     return "\n\n".join(part for part in parts if part)
+
+
+def _planned(plan: FleetPlan) -> Iterator[str]:
+    yield from (_head(plan), _capacity(plan), _pools(plan), reserved.text(plan), networks.text(plan))
+    yield from (_teams(plan), cohorts.text(plan), _relations(plan))
 
 
 def _head(plan: FleetPlan) -> str:

@@ -66,8 +66,10 @@ def plan_fleet(stack: str, parsed: Parsed) -> Planned | None:
 
 def _plan(draft: Draft) -> FleetPlan:
     allowances(draft, queues.names(draft))
-    held = reservations.reserved_machines(draft)
+    machines = reservations.reserved_machines(draft)
     known = pools.pools(draft)
+    demands = pools.demands(known)
+    reservations.check(draft, machines, demands)
     kinds = flavors.flavors(draft, known)
     accelerator_networks = networks.accelerator_networks(draft, known)
     asked = queues.cluster_queues(draft, known, kinds)
@@ -89,7 +91,7 @@ def _plan(draft: Draft) -> FleetPlan:
         services=cluster.services(draft),
         cluster=cluster.cluster_plan(draft, multi_networking=bool(accelerator_networks)),
         system_pool=cluster.system_pool(draft),
-        reservations=reservations.reservations(draft, held, pools.demand(known)),
+        reservations=reservations.reservations(draft, machines),
         pools=node_pools.pool_plans(draft, known, flavor_of, accelerator_networks),
         charts=controllers.charts(draft, kueue, len(asked), nodes),
         flavors=tuple(flavors.flavor_plan(draft, f, promised[n]) for n, f in kinds.items()),
@@ -101,6 +103,9 @@ def _plan(draft: Draft) -> FleetPlan:
         admission_checks=admission_checks,
         provisioning_configs=provisioning_configs,
         kueue=kueue,
+        held=reservations.held(draft, machines, demands),
+        future_reservations=reservations.future_reservations(draft, machines, demands),
+        topologies=flavors.topologies(kinds),
         workload_policies=node_pools.workload_policies(draft, known),
         accelerator_networks=accelerator_networks,
         installers=installers.installers(draft, known),

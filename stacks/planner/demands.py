@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from components.plan.nodes import Bounds
 from stacks.accelerators import Machine, SliceShape
 from stacks.planner.draft import Draft
-from stacks.planner.reservations import is_existing, reservation_name
+from stacks.planner.hardware import machine_of
+from stacks.planner.reservations import is_existing, reservation_name, reserved
 from stacks.problems import Path
-from stacks.rules.asked import Asked, ClusterAsked, Key, ReservationAsked, Sharing
+from stacks.rules.asked import Asked, ClusterAsked, Key, ReservationAsked, Sharing, Violation
 from stacks.rules.capacity import notes, violations
+from stacks.rules.reservations import mismatches
 from stacks.spec.amounts import Fixed
 from stacks.spec.pools import PoolSpec
 
@@ -44,6 +48,7 @@ def asked_of(
         autoscaled=not isinstance(spec.slices or spec.nodes, Fixed),
         zones=zones,
         compact=spec.compact_placement,
+        topology_aware=spec.topology_aware,
         auto_provisioned=spec.auto_provisioned,
         local_ssds=ssd.ephemeral or ssd.block if ssd else None,
         local_ssd_use="block" if ssd and ssd.block else "ephemeral",
@@ -65,12 +70,17 @@ def _reservation(draft: Draft, spec: PoolSpec) -> ReservationAsked | None:
         return None
     key = spec.capacity.reservation
     if key is None:
-        return ReservationAsked(form="any")
+        return ReservationAsked(form="any-or-fail" if spec.capacity.then_fail else "any")
     written, name = draft.spec.reservations[key], reservation_name(draft, key)
-    if not is_existing(draft, key):
-        return ReservationAsked(form="own", name=name)
+    existing, future = is_existing(draft, key), written.future
     return ReservationAsked(
-        form="named", name=name, project=written.project, block=written.block, sub_block=written.sub_block
+        form="named" if existing else "own",
+        name=name,
+        project=written.project if existing else None,
+        block=written.block if existing else None,
+        sub_block=written.sub_block if existing else None,
+        begins=future.start[:_DAY] if future else None,
+        ends=future.end[:_DAY] if future else None,
     )
 
 
@@ -81,11 +91,33 @@ def place(pool: str, asked: Asked, key: Key) -> Path:
     return ("pools", pool, *_KEYS.get(key, (key,)))
 
 
+_DAY = len("2026-12-01")
+
+
+def agrees(draft: Draft, name: str, asked: Asked) -> bool:
+    """Whether the reservation that a pool names holds the machines that it asks for; reports where it does not."""
+    key = draft.spec.pools[name].capacity.reservation
+    if key is None:
+        return True
+    written = draft.spec.reservations[key]
+    held = reserved(written, key, machine_of(written.machine_type, written.accelerator))
+    return _sound(draft, name, asked, mismatches(held, asked))
+
+
 def obeys(draft: Draft, name: str, asked: Asked) -> bool:
     """Report what is wrong with a pool, or what the plan should say of it; False where it cannot exist."""
+    sound = _sound(draft, name, asked, violations(asked))
+    if asked.capacity == "queued" and sound:
+        draft.problems.warning("resize-requests", ("pools", name, "capacity"), notes(asked)[0])
+    return sound
+
+
+def _sound(draft: Draft, name: str, asked: Asked, violated: Iterable[Violation]) -> bool:
     sound = True
-    for found in violations(asked):
+    for found in violated:
         path = place(name, asked, found.key)
+        if found.key == "zones" and draft.spec.pools[name].zone:
+            path = (*path[:-1], "zone")
         if found.severity == "fault":
             draft.drop("pools", name, found.code, path, found.message)
             sound = False
@@ -93,6 +125,4 @@ def obeys(draft: Draft, name: str, asked: Asked) -> bool:
             draft.problems.warning(found.code, path, found.message)
         else:
             draft.problems.note(found.code, path, found.message)
-    if asked.capacity == "queued" and sound:
-        draft.problems.warning("resize-requests", ("pools", name, "capacity"), notes(asked)[0])
     return sound

@@ -6,12 +6,13 @@ taints. The labels are GKE's own wherever they suffice.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from itertools import permutations
 
-from components.plan.kueue import FlavorPlan
+from components.names import LABEL, shorten
+from components.plan.kueue import FlavorPlan, TopologyPlan
 from components.plan.nodes import Bounds, Taint, Toleration
 from stacks import accelerators
 from stacks.planner.draft import Draft
@@ -52,6 +53,15 @@ class Flavor:
         return self.pools[0].hardware.machine.resource
 
     @property
+    def topology(self) -> TopologyPlan | None:
+        """The levels by which Kueue places its jobs, where it was asked to; other levels are another topology."""
+        first = self.pools[0]
+        levels = first.hardware.machine.topology_levels
+        if not first.spec.topology_aware:
+            return None
+        return TopologyPlan(name="-".join(level.rpartition("/")[2] for level in levels), levels=levels)
+
+    @property
     def noun(self) -> str:
         """What people call one accelerator."""
         return self.pools[0].hardware.machine.noun
@@ -76,9 +86,16 @@ def _by_kind(pools: Iterable[Pool]) -> list[list[Pool]]:
     kinds: dict[object, list[Pool]] = {}
     for pool in pools:
         labels = tuple(sorted(pool.spec.labels.items()))
-        kind = (pool.spec.machine_type, _common(pool), _divided(pool), pool.spec.capacity, labels, pool.taints)
+        apart = (_common(pool), _divided(pool), _wishes(pool))
+        kind = (pool.spec.machine_type, apart, pool.spec.capacity, labels, pool.taints)
         kinds.setdefault(kind, []).append(pool)
     return list(kinds.values())
+
+
+def _wishes(pool: Pool) -> tuple[object, ...]:
+    """How jobs are placed on the nodes: by topology, and by GKE, where it makes them close to each other."""
+    levels = pool.hardware.machine.topology_levels if pool.spec.topology_aware else None
+    return levels, pool.made_by_gke and pool.spec.compact_placement
 
 
 def _name(kind: list[Pool]) -> str:
@@ -103,6 +120,8 @@ def _agree(draft: Draft, name: str, group: list[Pool]) -> bool:
             one = "accelerator, one topology and one capacity"
         elif _divided(pool) != _divided(first):
             one = "way of sharing and partitioning GPUs, and one networking (of one zone, where that has one)"
+        elif _wishes(pool) != _wishes(first):
+            one = "way of placing its jobs (topologyAware, compactPlacement)"
         else:
             continue
         message = f"pools {quoted([first.name, pool.name])} cannot form one flavor '{name}': a flavor has one {one}"
@@ -117,7 +136,7 @@ def _agree(draft: Draft, name: str, group: list[Pool]) -> bool:
 
 def _flavor(name: str, group: list[Pool]) -> Flavor:
     first = group[0]
-    labels = _hardware_labels(first) | capacity_labels(first.asked)
+    labels = _hardware_labels(first) | capacity_labels(first.asked) | _group_labels(name, first)
     shared = [kv for kv in sorted(first.spec.labels.items()) if all(kv in p.spec.labels.items() for p in group)]
     machines = [(p.hardware.machine, p.hardware.per_node) for p in group]
     counts = [p.hardware.accelerators for p in group]
@@ -131,6 +150,12 @@ def _flavor(name: str, group: list[Pool]) -> Flavor:
         cpu_each=max(Fraction(m.vcpu * 1000, each) for m, each in machines),
         memory_each=max(Fraction(m.memory_gb) * 2**30 / each for m, each in machines),
     )
+
+
+def _group_labels(flavor: str, pool: Pool) -> dict[str, str]:
+    """GKE makes nodes close to each other for pods that select one placement group (GKE docs: compact placement)."""
+    compact = pool.made_by_gke and pool.spec.compact_placement
+    return {accelerators.labels().placement_group: shorten(flavor, LABEL)} if compact else {}
 
 
 def _hardware_labels(pool: Pool) -> dict[str, str]:
@@ -188,7 +213,8 @@ def _may_land(a: Flavor, b: Flavor) -> bool:
     """Whether a pod with flavor `a`'s selector and tolerations fits some node of flavor `b`."""
     tolerated = {(t.key, t.value) for t in a.tolerations}
     return any(
-        a.node_labels.items() <= _node_labels(p).items() and all((t.key, t.value) in tolerated for t in node_taints(p))
+        a.node_labels.items() <= (_node_labels(p) | _group_labels(b.name, p)).items()
+        and all((t.key, t.value) in tolerated for t in node_taints(p))
         for p in b.pools
     )
 
@@ -235,4 +261,11 @@ def flavor_plan(draft: Draft, flavor: Flavor, promised: int) -> FlavorPlan:
         oversubscription=said.oversubscription if said else 1,
         oversubscription_reason=said.reason if said else None,
         pools=tuple(p.name for p in flavor.pools),
+        topology=flavor.topology.name if flavor.topology else None,
     )
+
+
+def topologies(flavors: Mapping[str, Flavor]) -> tuple[TopologyPlan, ...]:
+    """The topologies that flavors name; those of the same levels share one."""
+    found = {flavor.topology.name: flavor.topology for flavor in flavors.values() if flavor.topology}
+    return tuple(found[name] for name in sorted(found))

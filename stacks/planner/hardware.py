@@ -12,7 +12,8 @@ from stacks.accelerators import Machine, SliceShape
 from stacks.planner.draft import Draft
 from stacks.problems import Path, near_miss, shown
 from stacks.spec.amounts import Range
-from stacks.spec.pools import AcceleratorSpec, PoolSpec, ReservationSpec
+from stacks.spec.pools import PoolSpec
+from stacks.spec.reservations import AcceleratorSpec, ReservationSpec
 
 MOST_SLICES = 1000
 """More slices in one pool than any fleet holds: a typing error, refused before it becomes a thousand node pools."""

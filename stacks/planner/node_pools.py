@@ -15,6 +15,7 @@ from stacks.planner.allowances import protected
 from stacks.planner.draft import Draft
 from stacks.planner.networks import node_network
 from stacks.planner.pools import SYSTEM, Pool
+from stacks.planner.reservations import is_there
 from stacks.planner.versions import knows_flex_start
 from stacks.rules.gpu import DRIVERS
 from stacks.rules.placement import placement
@@ -54,8 +55,13 @@ def _pool_plan(draft: Draft, pool: Pool, flavor: str, networks: tuple[Accelerato
         made_by="gke" if pool.made_by_gke else "berth",
         zones=pool.zones,
         flavor=flavor,
-        node_pools=() if pool.made_by_gke else _node_pools(draft, pool, node_network(draft, pool, networks)),
+        node_pools=_node_pools(draft, pool, node_network(draft, pool, networks)) if is_made(draft, pool) else (),
     )
+
+
+def is_made(draft: Draft, pool: Pool) -> bool:
+    """Whether Berth makes the node pools, and can: GKE refuses those of a reservation that is not there yet."""
+    return not pool.made_by_gke and is_there(draft, pool.spec.capacity.reservation)
 
 
 def _node_pools(draft: Draft, pool: Pool, network: NodeNetworkPlan | None) -> tuple[NodePoolPlan, ...]:
@@ -159,5 +165,5 @@ def _policy(draft: Draft, pool: Pool) -> WorkloadPolicyPlan | None:
 
 def workload_policies(draft: Draft, known: Mapping[str, Pool]) -> tuple[WorkloadPolicyPlan, ...]:
     """The policies by which accelerators are wired; pools of one accelerator and topology share one."""
-    found = [_policy(draft, pool) for pool in known.values() if not pool.made_by_gke]
+    found = [_policy(draft, pool) for pool in known.values() if is_made(draft, pool)]
     return tuple({policy.key: policy for policy in found if policy}.values())

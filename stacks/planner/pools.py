@@ -6,10 +6,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from components.plan.nodes import Taint
-from stacks.planner.demands import asked_of, obeys
+from stacks.planner.demands import agrees, asked_of, obeys
 from stacks.planner.draft import Draft
 from stacks.planner.hardware import Hardware, hardware
-from stacks.planner.reservations import reservation_fits, reservation_name
+from stacks.planner.reservations import Demand, reservation_known, reservation_name
 from stacks.problems import Path, shown
 from stacks.rules.asked import Asked
 from stacks.spec.pools import PoolSpec
@@ -56,19 +56,21 @@ def pools(draft: Draft) -> dict[str, Pool]:
     return {pool.name: pool for pool in found if pool}
 
 
-def demand(known: Mapping[str, Pool]) -> dict[str, dict[str, int]]:
-    """Reservation → pool → the machines that it asks for, at the most."""
-    found: dict[str, dict[str, int]] = {}
+def demands(known: Mapping[str, Pool]) -> dict[str, dict[str, Demand]]:
+    """Reservation → pool → what it asks for."""
+    found: dict[str, dict[str, Demand]] = {}
     for pool in known.values():
         if pool.spec.capacity.reservation is not None:
-            found.setdefault(pool.spec.capacity.reservation, {})[pool.name] = pool.hardware.nodes.max
+            wanted = Demand(pool.hardware.nodes.max, pool.asked.multi_host)
+            found.setdefault(pool.spec.capacity.reservation, {})[pool.name] = wanted
     return found
 
 
 def _pool(draft: Draft, name: str, spec: PoolSpec) -> Pool | None:
     machines = hardware(draft, name, spec)
     _marks_are_free(draft, ("pools", name), spec)
-    if machines is None or not reservation_fits(draft, name, spec):
+    key = spec.capacity.reservation
+    if not reservation_known(draft, name, key) or machines is None:
         return None
     if spec.auto_provisioned and draft.spec.cluster.mode == AUTOPILOT:
         message = "an Autopilot cluster makes all its nodes itself; leave autoProvisioned out"
@@ -79,9 +81,8 @@ def _pool(draft: Draft, name: str, spec: PoolSpec) -> Pool | None:
         return None
     asked = asked_of(draft, spec, machines.machine, machines.shape, machines.nodes, zones)
     told = draft.lost("cluster", "mode") or draft.lost("cluster", "zones")
-    if not told and not obeys(draft, name, asked):
+    if not agrees(draft, name, asked) or (not told and not obeys(draft, name, asked)):
         return None
-    key = spec.capacity.reservation
     return Pool(name, spec, machines, zones, by_gke, reservation_name(draft, key) if key else None, asked)
 
 

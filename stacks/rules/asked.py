@@ -19,12 +19,12 @@ Severity = Literal["fault", "warning", "note"]
 """The fleet is refused · it is sound, but look here · it is sound, and the plan says what it assumes."""
 
 Key = Literal[
-    "capacity", "reservation", "maxRunDuration", "machineType", "topology", "nodes", "slices", "zones", "placement",
-    "locationPolicy", "autoRepair", "autoProvisioned", "upgrade", "bootDisk", "diskSizeGb", "localSsd", "gpuSharing",
-    "gpuPartition", "driverVersion", "imageType", "confidential", "networking", "dynamicSlicing", "maintenanceInterval",
-    "minCpuPlatform", "count", "zone", "window", "name",
+    "capacity", "reservation", "maxRunDuration", "machineType", "accelerator", "topology", "nodes", "slices", "zones",
+    "placement", "locationPolicy", "autoRepair", "autoProvisioned", "upgrade", "bootDisk", "diskSizeGb", "localSsd",
+    "gpuSharing", "gpuPartition", "driverVersion", "imageType", "confidential", "networking", "dynamicSlicing",
+    "topologyAware", "count", "end",
 ]  # fmt: skip
-"""What of a pool is to blame, in the words of the stack file; of a reservation: count, zone, window, name."""
+"""What of a pool is to blame, in the words of the stack file; of a reservation: count and end."""
 
 DWS: tuple[Kind, ...] = ("flex-start", "queued")
 """The two ways of the Dynamic Workload Scheduler."""
@@ -59,7 +59,8 @@ class ReservationAsked:
     """The reservation that a pool takes machines from.
 
     `form`: own (made by Berth), named (somebody else's), any (one that fits, else on-demand) or any-or-fail. `project`
-    is set where another project shares it. A `sub_block` lies in a `block`. `active` is False before its first day.
+    is set where another project shares it. A `sub_block` lies in a `block`. `begins` and `ends` are days of one whose
+    machines are there only between them.
     """
 
     form: Literal["own", "named", "any", "any-or-fail"]
@@ -67,7 +68,8 @@ class ReservationAsked:
     project: str | None = None
     block: str | None = None
     sub_block: str | None = None
-    active: bool = True
+    begins: str | None = None
+    ends: str | None = None
 
     @property
     def specific(self) -> bool:
@@ -108,8 +110,9 @@ class Asked:
     """One pool as its owner asks for it. `nodes` counts the whole pool, over all zones and slices.
 
     `shape` is the slice of a TPU pool. `autoscaled` is whether the count follows the jobs. `max_run_seconds` bounds the
-    life of a node. `compact` asks for GPU nodes close to each other; slices always are. `auto_provisioned`: GKE makes
-    the pool when jobs ask (always so on Autopilot), `compute_class` through a ComputeClass that names its machines.
+    life of a node. `compact` asks for GPU nodes close to each other; slices always are. `topology_aware`: Kueue places
+    jobs by where nodes stand. `auto_provisioned`: GKE makes the pool when jobs ask (always so on Autopilot),
+    `compute_class` through a ComputeClass that names its machines.
 
     `local_ssds` are counts per node, `boot_disk_gb` is GB; `partition` is a MIG size, `driver` is default, latest or
     disabled. `network` is none, gpudirect (additional networks, which Berth makes) or dranet (the accelerator network
@@ -126,6 +129,7 @@ class Asked:
     autoscaled: bool = False
     zones: tuple[str, ...] = ()
     compact: bool = False
+    topology_aware: bool = False
     location_policy: str | None = None
     auto_repair: bool | None = None
     upgrade: Upgrade | None = None
@@ -142,8 +146,6 @@ class Asked:
     confidential: str | None = None
     network: Literal["none", "gpudirect", "dranet"] = "none"
     dynamic_slicing: bool = False
-    maintenance_interval: str | None = None
-    min_cpu_platform: str | None = None
     cluster: ClusterAsked = ClusterAsked()
 
     @property

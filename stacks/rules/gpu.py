@@ -8,6 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from stacks import accelerators
+from stacks.accelerators import Machine
 from stacks.rules.asked import Asked, Found, Key, Violation
 
 DRIVERS = {"default": "DEFAULT", "latest": "LATEST", "disabled": "INSTALLATION_DISABLED"}
@@ -74,18 +75,23 @@ def ssd_layout(asked: Asked) -> SsdLayout:
     return SsdLayout(block=count) if asked.local_ssd_use == "block" else SsdLayout(ephemeral=count)
 
 
-def _ssds(asked: Asked) -> Found:
-    machine, count = asked.machine, asked.local_ssds
-    if count is None or count == machine.ssd_automatic or count in machine.ssd_options:
-        return
+def local_ssds(machine: Machine, count: int) -> str | None:
+    """What is wrong with so many local SSDs on a machine; None where it takes them."""
+    if count == machine.ssd_automatic or count in machine.ssd_options:
+        return None
     if machine.ssd_automatic:
         remedy = f"it comes with {machine.ssd_automatic}: leave localSsd out"
     elif machine.ssd_options:
         remedy = f"write one of {', '.join(map(str, (0, *machine.ssd_options)))}"
     else:
         remedy = "it has none: leave localSsd out"
-    message = f"'{count}' local SSDs do not go with {machine.name}; {remedy}"
-    yield Violation(code="local-ssds", key="localSsd", message=message)
+    return f"'{count}' local SSDs do not go with {machine.name}; {remedy}"
+
+
+def _ssds(asked: Asked) -> Found:
+    message = None if asked.local_ssds is None else local_ssds(asked.machine, asked.local_ssds)
+    if message:
+        yield Violation(code="local-ssds", key="localSsd", message=message)
 
 
 # --- rules ------------------------------------------------------------------------------------------------------------

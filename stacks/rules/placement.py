@@ -86,6 +86,21 @@ def placed(asked: Asked) -> Found:
         yield from _compact(asked)
     if asked.dynamic_slicing:
         yield from _dynamic(asked)
+    if asked.topology_aware:
+        yield from _aware(asked)
+
+
+def _aware(asked: Asked) -> Found:
+    """Kueue places jobs on nodes that are there, by labels that say where (Kueue docs: topology-aware scheduling)."""
+    if not asked.machine.topology_levels:
+        message = f"nodes of '{asked.machine.name}' do not say where they stand; leave topologyAware out"
+        yield Violation(code="topology-levels", key="topologyAware", message=message)
+    elif asked.autoscaled and asked.capacity != "queued":
+        message = (
+            f"Kueue counts the nodes that are there, {asked.nodes.min} at the least: no job waits for the other "
+            f"{asked.nodes.max - asked.nodes.min}, so nothing makes them; write a fixed number, or queued capacity"
+        )
+        yield Violation(code="topology-from-zero", key="topologyAware", message=message, severity="warning")
 
 
 def _slices(asked: Asked) -> Found:

@@ -17,9 +17,6 @@ KEY = "compute.googleapis.com/reservation-name"
 MOST_CALENDAR_DAYS = 90
 """The longest window of a calendar reservation (facts 4.1)."""
 
-LONGEST_PREFIX = 20
-"""Characters of a future reservation's name prefix (facts 5.3)."""
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Affinity:
@@ -69,9 +66,6 @@ def reserved(asked: Asked) -> Found:
     """What is wrong between a pool's capacity and its reservation."""
     reservation = asked.reservation
     if reservation is None:
-        if asked.capacity == "reservation":
-            message = "'reservation' capacity says no reservation; write its name, or any"
-            yield Violation(code="reservation-missing", key="reservation", message=message)
         return
     if asked.capacity != "reservation" or asked.spot:
         yield _contradiction(asked, reservation)
@@ -92,18 +86,6 @@ def _contradiction(asked: Asked, reservation: ReservationAsked) -> Violation:
 
 
 def _form(asked: Asked, reservation: ReservationAsked) -> Found:
-    told = _called(reservation)
-    if reservation.specific and not reservation.name:
-        yield _bad(
-            "reservation-missing", f"'{reservation.form}' takes a reservation by its name, and has none; write it"
-        )
-    if not reservation.specific and (reservation.name or reservation.project or reservation.block):
-        yield _bad("reservation-form", f"'{reservation.form}' takes what fits, and {told} is named; write one of them")
-    if reservation.form == "own" and (reservation.project or reservation.block):
-        message = f"{told} is made by Berth, in this project and without blocks; leave project and block out"
-        yield _bad("reservation-form", message)
-    if reservation.sub_block and not reservation.block:
-        yield _bad("reservation-form", f"sub-block '{reservation.sub_block}' lies in a block; write the block too")
     if not reservation.specific and asked.cluster.autopilot:
         yield _bad("autopilot-reservation", "'any' reservation is not taken by Autopilot; write a reservation's name")
 
@@ -114,8 +96,12 @@ def _zones(asked: Asked, reservation: ReservationAsked) -> Found:
         named = f"{len(asked.zones)} are named ({', '.join(asked.zones)})" if asked.zones else "none is named"
         message = f"{_called(reservation)} stands in one zone, and {named}; write the zone it stands in"
         yield Violation(code="reservation-zones", key="zones", message=message)
-    if not reservation.active and asked.nodes.min:
-        message = f"'{asked.nodes.min}' nodes cannot be had before {_called(reservation)} begins; until then write 0"
+    if reservation.begins and asked.nodes.min:
+        hosts = asked.shape.hosts if asked.shape else 1
+        message = (
+            f"'{asked.nodes.min // hosts}' {asked.size} cannot be kept: {_called(reservation)} gives machines from "
+            f"{reservation.begins} to {reservation.ends} alone; write {{min: 0, max: {asked.nodes.max // hosts}}}"
+        )
         yield Violation(code="reservation-not-active", key=asked.size, message=message)
 
 
@@ -124,7 +110,7 @@ def _kind(asked: Asked, reservation: ReservationAsked) -> Found:
     if reservation.block and row.reservations != "dense":
         message = f"no source shows reservations of {machine.name} in blocks, and block '{reservation.block}' is named"
         yield _bad("reservation-block", f"{message}; leave the block out if there is none", severity="warning")
-    if reservation.form == "own" and row.reservations == "aggregate":
+    if reservation.form == "own" and row.reservations == "aggregate" and not reservation.begins:
         message = f"{_called(reservation)} would be made by Berth, but {machine.name} is usually reserved in aggregate,"
         message = f"{message} by Google's sales or a future reservation; name one that exists"
         yield _bad("own-tpu-reservation", message, severity="warning")
@@ -146,34 +132,42 @@ def _called(reservation: ReservationAsked) -> str:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reserved:
-    """What a declared reservation holds; `count` is machines. None: as Google or the machine has it."""
+    """What a declared reservation holds; `count` is machines. `local_ssds` None: as the machine has them."""
 
     name: str
     machine: Machine
     zone: str
     count: int
     local_ssds: int | None = None
-    min_cpu_platform: str | None = None
-    maintenance_interval: str | None = None
 
 
 def mismatches(held: Reserved, asked: Asked) -> Iterator[Violation]:
     """Where a pool and the reservation that it names do not hold the same machines, field by field."""
-    fields: tuple[tuple[Key, str, object, object], ...] = (
-        ("machineType", "machines of type", held.machine.name, asked.machine.name),
-        ("machineType", "accelerators", _attached(held.machine), _attached(asked.machine)),
-        ("localSsd", "local SSDs", _ssds(held.machine, held.local_ssds), _ssds(asked.machine, asked.local_ssds)),
-        ("minCpuPlatform", "CPU platform", held.min_cpu_platform, asked.min_cpu_platform),
-        ("maintenanceInterval", "maintenance interval", held.maintenance_interval, asked.maintenance_interval),
-    )
-    for key, what, there, here in fields:
-        if there != here:
-            message = f"reservation '{held.name}' has {what} '{there}', and this pool '{here}'; write the same on both"
-            yield Violation(code="reservation-mismatch", key=key, message=message)
+    there, here = held.machine, asked.machine
+    if there.name != here.name:
+        yield _differs(held, "machineType", "machines of type", there.name, here.name)
+    else:
+        yield from _differ(held, asked)
     for zone in asked.zones:
         if zone != held.zone:
             message = f"reservation '{held.name}' stands in {held.zone}, and this pool in '{zone}'; write {held.zone}"
             yield Violation(code="reservation-mismatch", key="zones", message=message)
+
+
+def _differ(held: Reserved, asked: Asked) -> Iterator[Violation]:
+    """What may differ between machines of one type."""
+    fields: tuple[tuple[Key, str, str, str], ...] = (
+        ("accelerator", "accelerators", _attached(held.machine), _attached(asked.machine)),
+        ("localSsd", "local SSDs", _ssds(held.machine, held.local_ssds), _ssds(asked.machine, asked.local_ssds)),
+    )
+    for key, what, there, here in fields:
+        if there != here:
+            yield _differs(held, key, what, there, here)
+
+
+def _differs(held: Reserved, key: Key, what: str, there: str, here: str) -> Violation:
+    message = f"reservation '{held.name}' has {what} '{there}', and this pool '{here}'; write the same on both"
+    return Violation(code="reservation-mismatch", key=key, message=message)
 
 
 def overused(held: Reserved, pools: Mapping[str, int]) -> Violation | None:
@@ -190,36 +184,22 @@ def _attached(machine: Machine) -> str:
     return f"{machine.accelerators} {machine.accelerator}"
 
 
-def _ssds(machine: Machine, chosen: int | None) -> int:
-    return machine.ssd_automatic if chosen is None else chosen
+def _ssds(machine: Machine, chosen: int | None) -> str:
+    return str(machine.ssd_automatic if chosen is None else chosen)
 
 
 # --- future and calendar reservations ---------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FutureAsked:
-    """A reservation that begins later: a future one, or one of DWS's calendar. Times carry their zone."""
-
-    name_prefix: str
-    start: datetime
-    end: datetime
-    calendar: bool = False
-
-    def active(self, at: datetime) -> bool:
-        """Whether its machines can be had at this time; before and after, the pool stays at zero."""
-        return self.start <= at < self.end
-
-
-def future(asked: FutureAsked) -> Iterator[Violation]:
-    """What is wrong with the window or the name of a future reservation."""
-    if asked.end <= asked.start:
-        message = f"'{asked.end.isoformat()}' is not after the start, {asked.start.isoformat()}; write a later end"
-        yield Violation(code="reservation-window", key="window", message=message)
-    elif asked.calendar and asked.end - asked.start > timedelta(days=MOST_CALENDAR_DAYS):
-        days = (asked.end - asked.start) / timedelta(days=1)
+def window(start: datetime, end: datetime, *, calendar: bool) -> Iterator[Violation]:
+    """What is wrong with the time of a reservation that begins later, in DWS's calendar or as long as one likes."""
+    if end <= start:
+        message = f"'{end:{_TIME}}' is not after the start, {start:{_TIME}}; write a later end"
+        yield Violation(code="reservation-window", key="end", message=message)
+    elif calendar and end - start > timedelta(days=MOST_CALENDAR_DAYS):
+        days = (end - start) / timedelta(days=1)
         message = f"'{days:g}' days are more than the {MOST_CALENDAR_DAYS} of a calendar reservation; end it earlier"
-        yield Violation(code="reservation-window", key="window", message=message)
-    if len(asked.name_prefix) > LONGEST_PREFIX:
-        message = f"'{asked.name_prefix}' is longer than {LONGEST_PREFIX} characters, a future reservation's prefix"
-        yield Violation(code="reservation-name", key="name", message=f"{message}; write a shorter one")
+        yield Violation(code="reservation-window", key="end", message=message)
+
+
+_TIME = "%Y-%m-%dT%H:%M:%SZ"

@@ -50,11 +50,12 @@ class Capacity(Model):
     """How a pool gets its machines.
 
     `kind` follows from what is written: on-demand, spot, reservation, flex-start or queued. A `reservation` is one of
-    the fleet's by its key; None with that kind is any that fits.
+    the fleet's by its key; None with that kind is any that fits, and then on-demand machines unless `thenFail`.
     """
 
     kind: Literal["on-demand", "spot", "reservation", "flex-start", "queued"]
     reservation: str | None = None
+    then_fail: bool = False
     flex_start: FlexStartSpec | None = None
     queued: QueuedSpec | None = None
 
@@ -79,6 +80,7 @@ _WORDS: dict[str, dict[str, Any]] = {
     "on-demand": {"kind": "on-demand"},
     "spot": {"kind": "spot"},
     "any-reservation": {"kind": "reservation"},
+    "any-reservation-then-fail": {"kind": "reservation", "thenFail": True},
     "flex-start": {"kind": "flex-start"},
     "queued": {"kind": "queued", "queued": {}},
 }
@@ -105,6 +107,9 @@ CapacityField = Annotated[
     Capacity,
     BeforeValidator(
         _capacity,
-        json_schema_input_type=Literal["on-demand", "spot", "any-reservation", "flex-start", "queued"] | Capacity,
+        json_schema_input_type=Literal[
+            "on-demand", "spot", "any-reservation", "any-reservation-then-fail", "flex-start", "queued"
+        ]
+        | Capacity,
     ),
 ]

@@ -20,7 +20,8 @@ from stacks.spec.base import (
 )
 from stacks.spec.cluster import ClusterSpec
 from stacks.spec.controllers import ControllerSpec, KueueSpec
-from stacks.spec.pools import FlavorSpec, PoolName, PoolSpec, Reason, ReservationSpec
+from stacks.spec.pools import FlavorSpec, PoolName, PoolSpec, Reason
+from stacks.spec.reservations import ReservationSpec
 from stacks.spec.teams import CohortSpec, PrioritySpec, SharedQueueSpec, TeamSpec
 
 CloudLabelKey = Annotated[

@@ -1,4 +1,4 @@
-"""What may be asked of reservations and pools."""
+"""What may be asked of pools and flavors."""
 
 from __future__ import annotations
 
@@ -6,13 +6,12 @@ from typing import Annotated, Literal, cast
 
 from pydantic import AfterValidator, Field, model_validator
 
-from stacks.spec.amounts import MOST, Count
+from stacks.spec.amounts import Count
 from stacks.spec.base import (
     DnsName,
     JsonSchema,
     MachineType,
     Model,
-    ProjectId,
     Section,
     Sequence,
     Text,
@@ -21,6 +20,7 @@ from stacks.spec.base import (
     fault,
 )
 from stacks.spec.capacity import Capacity, CapacityField
+from stacks.spec.reservations import AcceleratorSpec
 
 LabelKey = Annotated[
     str,
@@ -44,13 +44,6 @@ PoolName = Annotated[
     ),
 ]
 
-ReservationName = Annotated[
-    str,
-    Text(
-        r"[a-z]([-a-z0-9]{0,61}[a-z0-9])?",
-        "a reservation's name: lower-case letters, digits and '-', a letter first, 63 at most",
-    ),
-]
 Topology = Annotated[str, Text(r"[1-9][0-9]{0,3}(x[1-9][0-9]{0,3}){1,2}", "a slice topology such as 2x4 or 4x4x8")]
 
 
@@ -62,31 +55,6 @@ def _reason(value: str) -> str:
 
 Reason = Annotated[str, AfterValidator(_reason), JsonSchema({"type": "string", "pattern": r"\S"})]
 """Why something is accepted that Berth would otherwise refuse."""
-
-
-class AcceleratorSpec(Model):
-    """GPUs attached to a machine that has none of its own (N1)."""
-
-    type: str
-    count: int = Field(ge=1, le=MOST)
-
-
-class ReservationSpec(Model):
-    """A zonal reservation; `count` is in machines.
-
-    The fleet owns it, unless it is `existing`: then it is somebody else's (of another `project`, where it is shared),
-    and is only taken from, whole or by `block` and `subBlock`. Those of TPUs are existing ones unless said otherwise.
-    """
-
-    machine_type: MachineType
-    accelerator: AcceleratorSpec | None = None
-    zone: Zone
-    count: int = Field(ge=1, le=MOST)
-    name: ReservationName | None = None
-    existing: bool | None = None
-    project: ProjectId | None = None
-    block: ReservationName | None = None
-    sub_block: ReservationName | None = None
 
 
 class GpuSharingSpec(Model):
@@ -139,6 +107,7 @@ class PoolSpec(Model):
     driver_version: Literal["default", "latest", "disabled"] = "default"
     networking: Literal["gpudirect", "dranet"] | None = None
     compact_placement: bool = False
+    topology_aware: bool = False
     gpu_sharing: GpuSharingSpec | None = None
     gpu_partition: str | None = None
     local_ssd: LocalSsdSpec | None = None

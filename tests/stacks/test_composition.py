@@ -52,6 +52,7 @@ def test_what_kueue_serves_waits_for_kueue_and_doors_wait_for_their_namespace(st
 def test_a_reserved_pool_is_made_after_its_reservation(stack: str) -> None:
     """And so deleted before it: Google refuses to delete a reservation in use."""
     made = {r.name: f"{r.key}-reservation" for r in plan(stack).reservations}
+    made |= {r.reservation_name: f"{r.key}-request" for r in plan(stack).future_reservations}
     for pool in (p for p in plan(stack).pools if p.reservation in made):
         for node_pool in pool.node_pools:
             (one,) = (r for r in resources(stack, True) if r.name == f"{node_pool.key}-pool")

@@ -18,6 +18,7 @@ from tests.stack_files import FILES, ROOT, every_stack, plan_json
 PAGE = (ROOT / "docs" / "plan.md").read_text(encoding="utf-8")
 
 TEXT, INT, TEXT_OR_NULL = {"type": "string"}, {"type": "integer"}, {"type": ["string", "null"]}
+BOOL = {"type": "boolean"}
 LIMIT = {"type": ["integer", "null"]}
 COUNTS = {"type": "object", "additionalProperties": INT}
 
@@ -42,6 +43,13 @@ SHAPE = record(
             name=TEXT, project=TEXT, location=TEXT, mode=TEXT, releaseChannel=TEXT, version=TEXT_OR_NULL
         )
     ),
+    reservations=listed(
+        record(
+            name=TEXT, reservation=TEXT, existing=BOOL, project=TEXT_OR_NULL, block=TEXT_OR_NULL,
+            subBlock=TEXT_OR_NULL, machineType=TEXT, zone=TEXT, count=INT, start=TEXT_OR_NULL, end=TEXT_OR_NULL,
+            mode=TEXT_OR_NULL, delivered=BOOL, pools=listed(TEXT),
+        )
+    ),
     pools=listed(
         record(
             name=TEXT, machineType=TEXT, topology=TEXT_OR_NULL, slices={"type": ["integer", "null"]},
@@ -53,6 +61,7 @@ SHAPE = record(
         record(
             name=TEXT, resource=TEXT, capacity=BOUNDS, guaranteed=INT, unit=INT, oversubscription={"type": "number"},
             nodeLabels={"type": "object", "additionalProperties": TEXT}, pools=listed(TEXT),
+            topologyName=TEXT_OR_NULL,
         )
     ),
     cohorts=listed(

@@ -173,9 +173,9 @@ def test_a_reservation_has_the_name_that_google_knows_it_by() -> None:
     ("change", "expected"),
     [
         ({"pools.p.nodes": 5}, "reservation-overused reservations.l4.count"),
-        ({"pools.p.machineType": "g2-standard-48"}, "reservation-mismatch pools.p.capacity.reservation"),
-        ({"pools.p.zone": "us-central1-b"}, "reservation-mismatch pools.p.capacity.reservation"),
-        ({"pools.p.zones": [ZONE, "us-central1-b"]}, "reservation-mismatch pools.p.capacity.reservation"),
+        ({"pools.p.machineType": "g2-standard-48"}, "reservation-mismatch pools.p.machineType"),
+        ({"pools.p.zone": "us-central1-b"}, "reservation-mismatch pools.p.zone"),
+        ({"pools.p.zones": [ZONE, "us-central1-b"]}, "reservation-mismatch pools.p.zones"),
         ({"pools.p.capacity": {"reservation": "l5"}}, "unknown-reference pools.p.capacity.reservation"),
         ({"reservations.l4.zone": "us-east4-a", "pools.p.zone": "us-east4-a"}, "bad-zone pools.p.zone"),
         ({"reservations.l4.machineType": "g2-standard-25"}, "unknown-machine reservations.l4.machineType"),

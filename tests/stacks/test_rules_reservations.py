@@ -11,17 +11,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from components.plan.nodes import Bounds
+from stacks import accelerators
 from stacks.rules.asked import ReservationAsked
 from stacks.rules.reservations import (
     KEY,
     Affinity,
-    FutureAsked,
     Reserved,
     affinity,
-    future,
     mismatches,
     overused,
     reservation_labels,
+    window,
 )
 from tests.stacks.rules_pools import AUTOPILOT, NAMED, ZONE, codes, machine, message, pool
 
@@ -84,37 +84,7 @@ def test_a_specific_reservation_names_the_one_zone_it_stands_in(zones: tuple[str
     assert codes(taken(ReservationAsked(form="any"), "a2-highgpu-1g", zones=zones)) == set()
 
 
-# --- forms that contradict themselves ---------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    ("reservation", "said"),
-    [
-        (
-            replace(NAMED, sub_block="s1"),
-            "reservation: sub-block 's1' lies in a block; write the block too",
-        ),
-        (
-            ReservationAsked(form="any", name="held"),
-            "reservation: 'any' takes what fits, and reservation 'held' is named; write one of them",
-        ),
-        (
-            replace(NAMED, form="own", project="owner"),
-            "reservation: reservation 'held' is made by Berth, in this project and without blocks; "
-            "leave project and block out",
-        ),
-        (
-            ReservationAsked(form="named"),
-            "reservation: 'named' takes a reservation by its name, and has none; write it",
-        ),
-    ],
-)
-def test_a_reservation_says_one_thing(reservation: ReservationAsked, said: str) -> None:
-    assert message(taken(reservation, "a2-highgpu-1g")) == said
-
-
-def test_reservation_capacity_names_a_reservation() -> None:
-    assert codes(replace(taken(NAMED), reservation=None)) == {"reservation-missing"}
+# --- what goes with what ----------------------------------------------------------------------------------------------
 
 
 def test_tpus_come_from_no_reservation_but_a_named_one() -> None:
@@ -149,12 +119,14 @@ def test_auto_provisioning_combines_no_shared_reservation_with_placement() -> No
     assert codes(taken(NAMED, compact=True, auto_provisioned=True)) == set()
 
 
-def test_a_reservation_that_has_not_begun_gives_no_nodes() -> None:
-    later = replace(NAMED, active=False)
-    assert message(taken(later)) == (
-        "nodes: '1' nodes cannot be had before reservation 'held' begins; until then write 0"
+def test_a_reservation_that_begins_later_keeps_no_nodes() -> None:
+    later = replace(NAMED, begins="2026-12-01", ends="2026-12-15")
+    told = "reservation 'held' gives machines from 2026-12-01 to 2026-12-15 alone"
+    assert message(taken(later)) == f"nodes: '1' nodes cannot be kept: {told}; write {{min: 0, max: 1}}"
+    assert message(taken(later, "ct6e-standard-4t", nodes=Bounds(min=2, max=2))) == (
+        f"slices: '2' slices cannot be kept: {told}; write {{min: 0, max: 2}}"
     )
-    assert codes(taken(later, nodes=Bounds(min=0, max=8))) == set()
+    assert codes(taken(later, nodes=Bounds(min=0, max=8), autoscaled=True)) == set()
 
 
 # --- a reservation whose contents are known ---------------------------------------------------------------------------
@@ -173,8 +145,6 @@ def test_a_pool_that_asks_for_what_is_reserved_agrees_with_it() -> None:
     ("changes", "key", "said"),
     [
         ({"local_ssds": 2}, "localSsd", "has local SSDs '0', and this pool '2'"),
-        ({"min_cpu_platform": "Intel Ice Lake"}, "minCpuPlatform", "has CPU platform 'None', and this pool 'Intel"),
-        ({"maintenance_interval": "PERIODIC"}, "maintenanceInterval", "'None', and this pool 'PERIODIC'"),
         ({"zones": ("us-central1-b",)}, "zones", "stands in us-central1-a, and this pool in 'us-central1-b'"),
     ],
 )
@@ -184,13 +154,20 @@ def test_each_field_of_a_reservation_must_match_the_pool(changes: dict[str, Any]
     assert said in found.message
 
 
-def test_another_machine_is_named_with_its_accelerators() -> None:
-    found = list(mismatches(HELD, pool("g2-standard-4")))
-    assert [each.message for each in found] == [
-        "reservation 'held' has machines of type 'g2-standard-24', and this pool 'g2-standard-4'; "
+def test_another_machine_is_said_once_and_not_also_what_follows_from_it() -> None:
+    (found,) = mismatches(HELD, pool("a2-ultragpu-8g"))
+    assert (found.key, found.message) == (
+        "machineType",
+        "reservation 'held' has machines of type 'g2-standard-24', and this pool 'a2-ultragpu-8g'; "
         "write the same on both",
-        "reservation 'held' has accelerators '2 nvidia-l4', and this pool '1 nvidia-l4'; write the same on both",
-    ]
+    )
+
+
+def test_other_gpus_on_the_same_machine_are_another_reservation() -> None:
+    one, two = (accelerators.attached("n1-standard-4", "nvidia-tesla-t4", count) for count in (1, 2))
+    (found,) = mismatches(replace(HELD, machine=one), replace(pool("n1"), machine=two))
+    assert found.key == "accelerator"
+    assert "has accelerators '1 nvidia-tesla-t4', and this pool '2 nvidia-tesla-t4'" in found.message
 
 
 @given(st.dictionaries(st.sampled_from("abcd"), st.integers(0, 5)), st.integers(1, 12))
@@ -216,18 +193,5 @@ START = datetime(2026, 12, 1, tzinfo=UTC)
     ("days", "calendar", "fine"), [(90, True, True), (91, True, False), (91, False, True), (0, False, False)]
 )
 def test_a_calendar_reservation_lasts_90_days_at_the_most(days: int, calendar: bool, fine: bool) -> None:
-    asked = FutureAsked(name_prefix="train", start=START, end=START + timedelta(days=days), calendar=calendar)
-    assert [found.code for found in future(asked)] == ([] if fine else ["reservation-window"])
-
-
-def test_the_prefix_of_a_future_reservation_has_20_characters() -> None:
-    asked = FutureAsked(name_prefix="x" * 21, start=START, end=START + timedelta(days=1))
-    assert [(found.code, found.key) for found in future(asked)] == [("reservation-name", "name")]
-
-
-def test_a_future_reservation_gives_machines_from_its_start_until_its_end() -> None:
-    asked = FutureAsked(name_prefix="x", start=START, end=START + timedelta(days=1))
-    second = timedelta(seconds=1)
-    assert [asked.active(at) for at in (START - second, START, asked.end - second, asked.end)] == [
-        False, True, True, False,
-    ]  # fmt: skip
+    found = list(window(START, START + timedelta(days=days), calendar=calendar))
+    assert [(each.code, each.key) for each in found] == ([] if fine else [("reservation-window", "end")])

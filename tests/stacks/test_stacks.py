@@ -141,7 +141,9 @@ def test_protected_are_the_cluster_the_reservations_and_the_accelerators(stack: 
     found = {r.name for r in resources(stack, False) if r.protect}
     planned = plan(stack)
     accelerators = {f"{n.key}-pool" for p in planned.pools for n in p.node_pools}
-    assert found == accelerators | {f"{r.key}-reservation" for r in planned.reservations} | {"cluster-cluster"}
+    asked_for = {f"{r.key}-request" for r in planned.future_reservations}
+    reserved = asked_for | {f"{r.key}-reservation" for r in planned.reservations}
+    assert found == accelerators | reserved | {"cluster-cluster"}
 
 
 @every_stack
