@@ -49,13 +49,22 @@ SERVICES = (
 )
 _MOST_LABELS = 64 - 2
 """A Google Cloud resource takes 64 labels, and Berth adds two."""
-_SERVICE_OF_DRIVER = {"filestore": "file.googleapis.com", "parallelstore": "parallelstore.googleapis.com"}
+_SERVICE_OF_DRIVER = {
+    "filestore": "file.googleapis.com",
+    "lustre": "lustre.googleapis.com",
+    "parallelstore": "parallelstore.googleapis.com",
+}
+_CONFIDENTIAL = {"SEV": ("n2d", "c2d", "c3d"), "SEV_SNP": ("n2d",), "TDX": ("c3",)}
+"""Kind of confidential VM → the families of machines without accelerators that can be one (Confidential VM docs)."""
 
 
 def services(draft: Draft) -> tuple[str, ...]:
     """The APIs that have to be switched on."""
-    drivers = draft.spec.cluster.storage_drivers
-    return tuple(sorted({*SERVICES, *(_SERVICE_OF_DRIVER[d] for d in drivers if d in _SERVICE_OF_DRIVER)}))
+    cluster = draft.spec.cluster
+    wanted = {_SERVICE_OF_DRIVER[d] for d in cluster.storage_drivers if d in _SERVICE_OF_DRIVER}
+    if cluster.fleet_project is not None:
+        wanted.add("gkehub.googleapis.com")
+    return tuple(sorted({*SERVICES, *wanted}))
 
 
 def cluster_plan(draft: Draft, *, multi_networking: bool) -> ClusterPlan:
@@ -88,6 +97,10 @@ def cluster_plan(draft: Draft, *, multi_networking: bool) -> ClusterPlan:
         deletion_protection=spec.deletion_protection,
         protect=protected(draft, "cluster"),
         labels=labels(draft),
+        fleet_project=spec.fleet_project,
+        confidential_nodes=spec.confidential_nodes,
+        first_machine_type=spec.system_pool.machine_type if spec.confidential_nodes else None,
+        shielded_nodes=spec.shielded_nodes,
     )
 
 
@@ -128,6 +141,7 @@ def system_pool(draft: Draft) -> NodePoolPlan | None:
             f"{', '.join(zones) or 'not named'}; write zones, or nodes: {{min: 1, max: {spec.nodes.max}}}"
         )
         draft.problems.fault("bad-size", (*path, "nodes"), message)
+    _confidential_system_pool(draft)
     if spec.machine_type in accelerators.machines():
         message = f"'{spec.machine_type}' has accelerators, and controllers need none; write one such as e2-standard-4"
         draft.problems.fault("bad-value", (*path, "machineType"), message)
@@ -153,13 +167,30 @@ def system_pool(draft: Draft) -> NodePoolPlan | None:
     )
 
 
+def _confidential_system_pool(draft: Draft) -> None:
+    kind, machine = draft.spec.cluster.confidential_nodes, draft.spec.cluster.system_pool.machine_type
+    if kind is not None and machine.partition("-")[0] not in (able := _CONFIDENTIAL[kind]):
+        message = f"'{machine}' is no machine for {kind} confidential nodes; write one such as {able[0]}-standard-4"
+        draft.problems.fault("confidential", ("cluster", "systemPool", "machineType"), message)
+
+
+_NOT_ON_AUTOPILOT = {
+    "systemPool": ("system_pool", "makes its nodes itself"),
+    "nodeAutoProvisioning": ("node_auto_provisioning", "makes its nodes itself"),
+    "imageStreaming": ("image_streaming", "always streams images"),
+    "shieldedNodes": ("shielded_nodes", "always has shielded nodes"),
+    "confidentialNodes": ("confidential_nodes", "makes nodes confidential by a ComputeClass"),
+}
+"""Keys of the cluster that may not be said of an Autopilot cluster, and what it does instead."""
+
+
 def _modes(draft: Draft) -> None:
     spec = draft.spec.cluster
     if spec.mode != "autopilot":
         return
-    for field, key in (("system_pool", "systemPool"), ("node_auto_provisioning", "nodeAutoProvisioning")):
+    for key, (field, instead) in _NOT_ON_AUTOPILOT.items():
         if field in spec.model_fields_set:
-            message = f"an Autopilot cluster makes its nodes itself; leave {key} out, or write mode: standard"
+            message = f"an Autopilot cluster {instead}; leave {key} out, or write mode: standard"
             draft.problems.fault("autopilot", ("cluster", key), message)
 
 
@@ -228,6 +259,7 @@ def _control_plane(draft: Draft) -> ControlPlanePlan:
         if networks is None
         else tuple(AuthorizedNetwork(name=n.name, cidr=n.cidr_block) for n in networks),
         google_ranges=control.gcp_public_cidrs_access,
+        dns_endpoint=spec.dns_endpoint,
     )
 
 

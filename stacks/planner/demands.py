@@ -10,7 +10,7 @@ from stacks.planner.draft import Draft
 from stacks.planner.hardware import machine_of
 from stacks.planner.reservations import is_existing, reservation_name, reserved
 from stacks.problems import Path
-from stacks.rules.asked import Asked, ClusterAsked, Key, ReservationAsked, Sharing, Violation
+from stacks.rules.asked import Asked, ClusterAsked, Key, ReservationAsked, Sharing, Upgrade, Violation
 from stacks.rules.capacity import notes, violations
 from stacks.rules.reservations import mismatches
 from stacks.spec.amounts import Fixed
@@ -36,7 +36,7 @@ def asked_of(
 ) -> Asked:
     """A pool in the words of the rules."""
     ssd = spec.local_ssd
-    sharing = spec.gpu_sharing
+    sharing, surge = spec.gpu_sharing, spec.surge
     autopilot = draft.spec.cluster.mode == "autopilot"
     return Asked(
         machine=machine,
@@ -57,7 +57,18 @@ def asked_of(
         driver=spec.driver_version if "driver_version" in spec.model_fields_set else None,
         boot_disk_gb=spec.disk_size_gb if "disk_size_gb" in spec.model_fields_set else None,
         network=spec.networking or "none",
-        cluster=ClusterAsked(autopilot=autopilot, dataplane_v2=True, multi_networking=True, dcgm=not autopilot),
+        upgrade=Upgrade(max_surge=surge.max_surge, max_unavailable=surge.max_unavailable) if surge else None,
+        confidential=spec.confidential_nodes,
+        max_pods=spec.max_pods_per_node,
+        secure_boot=spec.secure_boot,
+        node_system=spec.node_system_config is not None,
+        cluster=ClusterAsked(
+            autopilot=autopilot,
+            dataplane_v2=True,
+            multi_networking=True,
+            dcgm=not autopilot,
+            confidential=None if autopilot else draft.spec.cluster.confidential_nodes,
+        ),
     )
 
 

@@ -9,14 +9,22 @@ from components.plan.accelerator_networks import AcceleratorNetworksPlan
 from components.plan.capacity import WorkloadPolicyPlan
 from components.plan.fleet import PoolPlan
 from components.plan.gke import GpuPlan, NodePoolPlan
-from components.plan.node_settings import GpuSharingPlan, LocalSsdPlan, NodeNetworkPlan, PlacementPlan
+from components.plan.node_settings import (
+    GpuSharingPlan,
+    LocalSsdPlan,
+    NodeNetworkPlan,
+    PlacementPlan,
+    UpgradePlan,
+)
 from components.plan.nodes import Bounds
 from stacks.planner.allowances import protected
 from stacks.planner.draft import Draft
 from stacks.planner.networks import node_network
+from stacks.planner.node_settings import kubelet, linux
 from stacks.planner.pools import SYSTEM, Pool
 from stacks.planner.reservations import is_there
 from stacks.planner.versions import knows_flex_start
+from stacks.rules.asked import Upgrade
 from stacks.rules.gpu import DRIVERS
 from stacks.rules.placement import placement
 from stacks.rules.settings import settings
@@ -112,7 +120,12 @@ def _node_pool(
         taints=pool.taints,
         disk_type=machine.default_boot_disk,
         disk_size_gb=pool.spec.disk_size_gb,
-        secure_boot=True,
+        secure_boot=pool.spec.secure_boot is not False,
+        upgrade=_upgrade(wanted.upgrade),
+        confidential=pool.spec.confidential_nodes,
+        max_pods_per_node=pool.spec.max_pods_per_node,
+        kubelet=kubelet(pool.spec.node_system_config),
+        linux=linux(pool.spec.node_system_config),
         image_streaming=draft.spec.cluster.image_streaming,
         protect=protected(draft, pool.name),
     )
@@ -130,6 +143,12 @@ def _gpu(pool: Pool) -> GpuPlan | None:
         partition_size=pool.asked.partition,
         sharing=GpuSharingPlan(strategy=sharing.strategy, clients=sharing.clients) if sharing else None,
     )
+
+
+def _upgrade(wanted: Upgrade | None) -> UpgradePlan | None:
+    if wanted is None:
+        return None
+    return UpgradePlan(strategy=wanted.strategy, max_surge=wanted.max_surge, max_unavailable=wanted.max_unavailable)
 
 
 def _local_ssd(pool: Pool) -> LocalSsdPlan | None:

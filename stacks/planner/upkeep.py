@@ -6,7 +6,7 @@ from components.plan.gke import AutoProvisioningPlan, MaintenanceExclusion, Main
 from stacks.planner.draft import Draft
 from stacks.planner.hardware import accelerator_types
 from stacks.problems import Path, near_miss, shown
-from stacks.spec.cluster import AutoProvisioningSpec
+from stacks.spec.cluster import OPEN, AutoProvisioningSpec
 
 
 def auto_provisioning(draft: Draft, spec: AutoProvisioningSpec | None) -> AutoProvisioningPlan | None:
@@ -50,8 +50,15 @@ def maintenance(draft: Draft) -> MaintenancePlan | None:
     if window:
         _ends_after(draft, window.start, window.end, (*path, "window"))
     names: set[str] = set()
+    if window and spec.daily_start:
+        message = f"'{spec.daily_start}' is a window of its own, and there is a recurring one; leave dailyStart out"
+        draft.problems.fault("bad-value", (*path, "dailyStart"), message)
     for index, exclusion in enumerate(spec.exclusions):
-        _ends_after(draft, exclusion.start, exclusion.end, (*path, "exclusions", index))
+        if exclusion.end != OPEN:
+            _ends_after(draft, exclusion.start, exclusion.end, (*path, "exclusions", index))
+        elif exclusion.scope == "NO_UPGRADES":
+            message = f"'{OPEN}': GKE holds off all upgrades for a limited time alone; write an end, or a smaller scope"
+            draft.problems.fault("bad-value", (*path, "exclusions", index, "end"), message)
         if exclusion.name in names:
             message = f"'{exclusion.name}' is the name of another exclusion already; name it otherwise"
             draft.problems.fault("duplicate-name", (*path, "exclusions", index, "name"), message)
@@ -61,8 +68,10 @@ def maintenance(draft: Draft) -> MaintenancePlan | None:
         end=window.end if window else None,
         recurrence=window.recurrence if window else None,
         exclusions=tuple(
-            MaintenanceExclusion(name=e.name, start=e.start, end=e.end, scope=e.scope) for e in spec.exclusions
+            MaintenanceExclusion(name=e.name, start=e.start, end=None if e.end == OPEN else e.end, scope=e.scope)
+            for e in spec.exclusions
         ),
+        daily_start=spec.daily_start,
     )
 
 

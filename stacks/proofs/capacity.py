@@ -5,15 +5,15 @@ from __future__ import annotations
 from fractions import Fraction
 from ipaddress import IPv4Network
 
-from components.plan.fleet import FleetPlan
+from components.plan.fleet import FleetPlan, PoolPlan
 from components.plan.kueue import FlavorPlan
 from stacks.problems import Path, Problems, in_words
 from stacks.proofs.ledger import Ledger
 
 _MOST_OVERSUBSCRIPTION = 100  # as the spec has it
 
-PODS_PER_NODE_PREFIX = 24
-"""GKE gives each node a /24 of the pod range at its default of 110 pods."""
+_DEFAULT_PODS = 110
+"""Pods that a node may have where nothing is said (GKE docs: flexible Pod CIDR)."""
 
 
 def promises_are_kept(ledger: Ledger, found: Problems) -> None:
@@ -85,19 +85,32 @@ def addresses_suffice(ledger: Ledger, found: Problems) -> None:
     """The subnet and the pod range have room for every node at the maximum of every pool."""
     plan, network = ledger.plan, ledger.plan.cluster.network
     nodes = sum(p.nodes.max for p in plan.pools) + _most(plan)
-    room = {
-        "nodeCidrBlock": (network.node_range, IPv4Network(network.node_range).num_addresses - 4),
-        "podCidrBlock": (
-            network.pod_range,
-            2 ** max(0, PODS_PER_NODE_PREFIX - IPv4Network(network.pod_range).prefixlen),
-        ),
-    }
-    for key, (written, most) in room.items():
-        if IPv4Network(written).prefixlen > PODS_PER_NODE_PREFIX and key == "podCidrBlock":
-            most = 0
-        if nodes > most:
-            message = f"'{written}' has room for {most} nodes, and the pools reach {nodes}; write a larger range"
-            found.fault("range-too-small", ("cluster", "network", key), message)
+    room = IPv4Network(network.node_range).num_addresses - 4
+    if nodes > room:
+        message = f"'{network.node_range}' has room for {room} nodes, and the pools reach {nodes}; write a larger range"
+        found.fault("range-too-small", ("cluster", "network", "nodeCidrBlock"), message)
+    blocks = [(p.nodes.max, pod_block(_pods_per_node(p))) for p in plan.pools] + [(_most(plan), pod_block(None))]
+    wanted, held = sum(count * block for count, block in blocks), IPv4Network(network.pod_range).num_addresses
+    if wanted > held and {block for _, block in blocks} == {pod_block(None)}:
+        most = held // pod_block(None)
+        message = f"'{network.pod_range}' has room for {most} nodes, and the pools reach {nodes}; write a larger range"
+        found.fault("range-too-small", ("cluster", "network", "podCidrBlock"), message)
+    elif wanted > held:
+        message = f"'{network.pod_range}' has {held} addresses, and the nodes take {wanted} for their pods"
+        remedy = "write a larger range, or fewer maxPodsPerNode"
+        found.fault("range-too-small", ("cluster", "network", "podCidrBlock"), f"{message}; {remedy}")
+
+
+def pod_block(pods: int | None) -> int:
+    """The addresses that GKE gives a node for its pods: twice as many as it may have, rounded up to a power of two.
+
+    None is GKE's default of 110 pods.
+    """
+    return 2 ** (2 * (pods or _DEFAULT_PODS) - 1).bit_length()
+
+
+def _pods_per_node(pool: PoolPlan) -> int | None:
+    return next((node_pool.max_pods_per_node for node_pool in pool.node_pools), None)
 
 
 def _most(plan: FleetPlan) -> int:

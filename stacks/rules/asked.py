@@ -20,9 +20,9 @@ Severity = Literal["fault", "warning", "note"]
 
 Key = Literal[
     "capacity", "reservation", "maxRunDuration", "machineType", "accelerator", "topology", "nodes", "slices", "zones",
-    "placement", "locationPolicy", "autoRepair", "autoProvisioned", "upgrade", "bootDisk", "diskSizeGb", "localSsd",
-    "gpuSharing", "gpuPartition", "driverVersion", "imageType", "confidential", "networking", "dynamicSlicing",
-    "topologyAware", "count", "end",
+    "placement", "locationPolicy", "autoRepair", "autoProvisioned", "surge", "bootDisk", "diskSizeGb", "localSsd",
+    "gpuSharing", "gpuPartition", "driverVersion", "imageType", "confidentialNodes", "networking", "dynamicSlicing",
+    "topologyAware", "maxPodsPerNode", "secureBoot", "nodeSystemConfig", "count", "end",
 ]  # fmt: skip
 """What of a pool is to blame, in the words of the stack file; of a reservation: count and end."""
 
@@ -96,13 +96,17 @@ class Upgrade:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClusterAsked:
-    """What the cluster gives to its pools. `dcgm` is GKE's managed package of GPU metrics."""
+    """What the cluster gives to its pools. `dcgm` is GKE's managed package of GPU metrics.
+
+    `confidential` is the kind of confidential VM that every node is to be.
+    """
 
     autopilot: bool = False
     dataplane_v2: bool = False
     multi_networking: bool = False
     slice_controller: bool = False
     dcgm: bool = False
+    confidential: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -116,7 +120,8 @@ class Asked:
 
     `local_ssds` are counts per node, `boot_disk_gb` is GB; `partition` is a MIG size, `driver` is default, latest or
     disabled. `network` is none, gpudirect (additional networks, which Berth makes) or dranet (the accelerator network
-    profile, by which GKE makes them).
+    profile, by which GKE makes them). `max_pods`, `secure_boot` and `node_system` (whether the kubelet or the kernel
+    is configured) are of every node.
     """
 
     machine: Machine
@@ -145,6 +150,9 @@ class Asked:
     image_type: str = "COS_CONTAINERD"
     confidential: str | None = None
     network: Literal["none", "gpudirect", "dranet"] = "none"
+    max_pods: int | None = None
+    secure_boot: bool | None = None
+    node_system: bool = False
     dynamic_slicing: bool = False
     cluster: ClusterAsked = ClusterAsked()
 

@@ -105,8 +105,21 @@ def _managed(asked: Asked) -> Found:
     if asked.upgrade:
         refused = asked.upgrade.strategy != "SURGE"
         message = f"'{asked.upgrade.strategy}' upgrades {'do not go' if refused else 'have no effect'} with"
-        message = f"{message} '{asked.capacity}' capacity, whose nodes GKE lets run out; leave upgrade out"
-        yield Violation(code="dws-upgrade", key="upgrade", message=message, severity="fault" if refused else "warning")
+        message = f"{message} '{asked.capacity}' capacity, whose nodes GKE lets run out; leave surge out"
+        yield Violation(code="dws-upgrade", key="surge", message=message, severity="fault" if refused else "warning")
+
+
+def _surging(asked: Asked) -> Found:
+    """Upgrade settings that GKE passes over, or that wait for a machine that there is not."""
+    if asked.upgrade is None or asked.dws or asked.made_by_gke or asked.machine.domain_topology:
+        return
+    if asked.multi_host:
+        message = "'surge' has no effect on slices of several hosts, each of which GKE makes anew as a whole"
+        yield Violation(code="slice-surge", key="surge", message=f"{message}; leave it out", severity="warning")
+    elif asked.way == "reservation-specific" and asked.upgrade.max_surge:
+        message = f"'{asked.upgrade.max_surge}' surge nodes wait for machines that the reservation has to spare"
+        remedy = "write maxSurge: 0 and maxUnavailable: 1, or reserve more than the pool takes"
+        yield Violation(code="reserved-surge", key="surge", message=f"{message}; {remedy}", severity="warning")
 
 
 def _zoned(asked: Asked) -> Found:
@@ -159,7 +172,7 @@ def _made_by_gke(asked: Asked) -> Found:
 def _unsaid(asked: Asked, maker: str) -> Found:
     remedy = "leave it out" if asked.cluster.autopilot else "leave it out, or make the pool yourself"
     settings: tuple[tuple[Key, object], ...] = (
-        ("upgrade", asked.upgrade),
+        ("surge", asked.upgrade),
         ("locationPolicy", asked.location_policy),
         ("localSsd", asked.local_ssds),
         ("bootDisk", asked.boot_disk),
@@ -167,6 +180,10 @@ def _unsaid(asked: Asked, maker: str) -> Found:
         ("driverVersion", asked.driver),
         ("networking", None if asked.network == "none" else asked.network),
         ("dynamicSlicing", asked.dynamic_slicing or None),
+        ("maxPodsPerNode", asked.max_pods),
+        ("secureBoot", asked.secure_boot),
+        ("confidentialNodes", asked.confidential),
+        ("nodeSystemConfig", asked.node_system or None),
     )
     for key, value in settings:
         if value is not None:
@@ -185,7 +202,7 @@ def _named_only(asked: Asked, maker: str) -> Found:
         yield Violation(code="gke-domain", key="autoProvisioned", message=message, severity="warning")
 
 
-_RULES = (_offered, _sized, _disk, reserved, _dws, _ends, placed, gpu, networks, _made_by_gke)
+_RULES = (_offered, _sized, _disk, reserved, _dws, _surging, _ends, placed, gpu, networks, _made_by_gke)
 
 
 # --- the whole cluster ------------------------------------------------------------------------------------------------

@@ -118,17 +118,20 @@ def gpu(asked: Asked) -> Found:
 
 
 def _confidential(asked: Asked) -> Found:
-    machine = asked.machine
-    if asked.confidential is None or asked.confidential in machine.confidential:
+    machine, kind = asked.machine, asked.confidential or asked.cluster.confidential
+    if asked.confidential and asked.cluster.confidential not in (None, asked.confidential):
+        message = f"'{asked.confidential}' is not the {asked.cluster.confidential} of the whole cluster; leave it out"
+        yield Violation(code="confidential", key="confidentialNodes", message=message)
+    if kind is None or kind in machine.confidential:
         return
-    able = [m.name for m in accelerators.machines().values() if asked.confidential in m.confidential]
+    able = [m.name for m in accelerators.machines().values() if kind in m.confidential]
     others = f"write one such as {able[0]}" if able else "write SEV or TDX"
     remedy = f"it can be {machine.confidential[0]}" if machine.confidential else f"leave it out, or {others}"
     sure = machine.kind == "gpu"
-    message = f"'{asked.confidential}' confidential nodes {'do not go with' if sure else 'are not known of'}"
+    message = f"'{kind}' confidential nodes {'do not go with' if sure else 'are not known of'}"
     yield Violation(
         code="confidential",
-        key="confidential",
+        key="confidentialNodes",
         message=f"{message} {machine.name}; {remedy}",
         severity="fault" if sure else "warning",
     )

@@ -137,9 +137,9 @@ def _domain(asked: Asked) -> Found:
     if upgrade and upgrade != wanted and not asked.made_by_gke:
         message = (
             f"'{_upgrade(upgrade)}' does not go with a {machine.domain_topology} domain of {machine.name}, which is "
-            f"upgraded as a whole; leave upgrade out: it is {_upgrade(wanted)}"
+            f"upgraded as a whole; leave surge out: it is {_upgrade(wanted)}"
         )
-        yield Violation(code="domain-upgrade", key="upgrade", message=message)
+        yield Violation(code="domain-upgrade", key="surge", message=message)
 
 
 def domain_upgrade(asked: Asked) -> Upgrade:
@@ -176,7 +176,7 @@ def _compact_pool(asked: Asked) -> Found:
         yield Violation(code="compact-nodes", key="nodes", message=message)
     if asked.upgrade and asked.upgrade.strategy == "BLUE_GREEN":
         message = "'BLUE_GREEN' upgrades do not go with compact placement; write SURGE, or leave placement out"
-        yield Violation(code="compact-blue-green", key="upgrade", message=message)
+        yield Violation(code="compact-blue-green", key="surge", message=message)
 
 
 def _dynamic(asked: Asked) -> Found:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from typing import Annotated, Any, TypeVar
+from typing import Annotated, Any, Literal, TypeVar
 
 from pydantic import (
     AfterValidator,
@@ -151,3 +151,5 @@ GkeVersion = Annotated[
     str, Text(r"[0-9]+\.[0-9]+(\.[0-9]+(-gke\.[0-9]+)?)?", 'a GKE version such as "1.34" or "1.34.1-gke.1829001"')
 ]
 SemVer = Annotated[str, Text(r"[0-9]+\.[0-9]+\.[0-9]+(-[0-9A-Za-z.-]+)?", 'a release such as "0.19.2" (without a v)')]
+ConfidentialType = Literal["SEV", "SEV_SNP", "TDX"]
+"""How the memory of confidential nodes is kept from their host."""

@@ -11,12 +11,14 @@ from pydantic import AfterValidator, Field
 from stacks.problems import shown
 from stacks.spec.amounts import Count, Range, Span
 from stacks.spec.base import (
+    ConfidentialType,
     DnsLabel,
     Entry,
     GkeVersion,
     JsonSchema,
     MachineType,
     Model,
+    ProjectId,
     Section,
     Sequence,
     Text,
@@ -42,7 +44,13 @@ def _cidr(value: str) -> str:
 Cidr = Annotated[str, AfterValidator(_cidr), JsonSchema({"type": "string", "format": "ipv4-cidr"})]
 
 
+OPEN = "end-of-support"
+"""The end of an exclusion that lasts as long as the cluster's version is supported."""
+
+
 def _real(value: str) -> str:
+    if value == OPEN:
+        return value
     try:
         datetime.fromisoformat(value)
     except ValueError:
@@ -50,11 +58,11 @@ def _real(value: str) -> str:
     return value
 
 
-Timestamp = Annotated[
-    str,
-    Text(r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}Z", 'a UTC time such as "2026-12-01T00:00:00Z"'),
-    AfterValidator(_real),
-]
+_TIME, _SUCH = r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}Z", 'a UTC time such as "2026-12-01T00:00:00Z"'
+
+Timestamp = Annotated[str, Text(_TIME, _SUCH), AfterValidator(_real)]
+ExclusionEnd = Annotated[str, Text(f"{_TIME}|{OPEN}", f"{_SUCH}, or {OPEN}"), AfterValidator(_real)]
+TimeOfDay = Annotated[str, Text(r"([01][0-9]|2[0-3]):[0-5][0-9]", 'a time of day in UTC such as "03:00"')]
 ClusterName = Annotated[
     str,
     Text(
@@ -143,19 +151,20 @@ class MaintenanceWindowSpec(Model):
 
 
 class MaintenanceExclusionSpec(Model):
-    """A span without upgrades."""
+    """A span without upgrades, which may be open: it then lasts as long as the cluster's version is supported."""
 
     name: DnsLabel
     start: Timestamp
-    end: Timestamp
+    end: ExclusionEnd
     scope: Literal["NO_UPGRADES", "NO_MINOR_UPGRADES", "NO_MINOR_OR_NODE_UPGRADES"] = "NO_MINOR_OR_NODE_UPGRADES"
 
 
 class MaintenanceSpec(Model):
-    """When GKE may upgrade and when not."""
+    """When GKE may upgrade and when not. The `window` recurs, or is the four hours from `dailyStart` in UTC."""
 
     window: MaintenanceWindowSpec | None = None
-    exclusions: Sequence[MaintenanceExclusionSpec] = ()
+    daily_start: TimeOfDay | None = None
+    exclusions: Sequence[MaintenanceExclusionSpec] = Field(default=(), max_length=20)
 
 
 class ClusterSpec(Model):
@@ -172,9 +181,13 @@ class ClusterSpec(Model):
     node_auto_provisioning: AutoProvisioningSpec | None = None
     system_pool: Entry[SystemPoolSpec] = default(SystemPoolSpec)
     maintenance: MaintenanceSpec | None = None
-    storage_drivers: Sequence[Literal["gcs-fuse", "filestore", "parallelstore"]] = ()
+    storage_drivers: Sequence[Literal["gcs-fuse", "filestore", "parallelstore", "lustre"]] = ()
     image_streaming: bool = True
     gateway_api: bool = False
     multi_networking: bool = False
     gpu_installers: Entry[GpuInstallersSpec] = default(GpuInstallersSpec)
     deletion_protection: bool = True
+    dns_endpoint: bool | None = None
+    fleet_project: ProjectId | None = None
+    confidential_nodes: ConfidentialType | None = None
+    shielded_nodes: bool = True

@@ -8,6 +8,7 @@ from pydantic import AfterValidator, Field, model_validator
 
 from stacks.spec.amounts import Count
 from stacks.spec.base import (
+    ConfidentialType,
     DnsName,
     JsonSchema,
     MachineType,
@@ -20,6 +21,7 @@ from stacks.spec.base import (
     fault,
 )
 from stacks.spec.capacity import Capacity, CapacityField
+from stacks.spec.node_system import NodeSystemSpec, SurgeSpec
 from stacks.spec.reservations import AcceleratorSpec
 
 LabelKey = Annotated[
@@ -112,6 +114,11 @@ class PoolSpec(Model):
     gpu_partition: str | None = None
     local_ssd: LocalSsdSpec | None = None
     disk_size_gb: int = Field(default=100, ge=10, le=65536)
+    surge: SurgeSpec | None = None
+    max_pods_per_node: int | None = Field(default=None, ge=8, le=256)
+    secure_boot: bool | None = Field(default=None, json_schema_extra={"default": True})
+    confidential_nodes: ConfidentialType | None = None
+    node_system_config: NodeSystemSpec | None = None
 
 
 class FlavorSpec(Model):

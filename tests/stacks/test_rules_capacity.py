@@ -92,8 +92,8 @@ def test_a_dws_pool_has_no_upgrade_settings(capacity: str) -> None:
     """GKE lets such nodes run out; SURGE is accepted without effect (Cluster Toolkit sends it), BLUE_GREEN is not."""
     blue_green = pool("a2-highgpu-1g", capacity=capacity, upgrade=Upgrade(strategy="BLUE_GREEN"))
     assert message(blue_green) == (
-        f"upgrade: 'BLUE_GREEN' upgrades do not go with '{capacity}' capacity, whose nodes GKE lets run out; "
-        "leave upgrade out"
+        f"surge: 'BLUE_GREEN' upgrades do not go with '{capacity}' capacity, whose nodes GKE lets run out; "
+        "leave surge out"
     )
     assert codes(pool("a2-highgpu-1g", capacity=capacity, upgrade=Upgrade()), "warning") == {"dws-upgrade"}
 
@@ -251,7 +251,7 @@ def test_a_queued_pool_that_gke_makes_needs_no_bounds_of_its_own() -> None:
 @pytest.mark.parametrize(
     ("key", "changes"),
     [
-        ("upgrade", {"upgrade": Upgrade()}),
+        ("surge", {"upgrade": Upgrade()}),
         ("locationPolicy", {"location_policy": "BALANCED"}),
         ("localSsd", {"local_ssds": 1}),
         ("bootDisk", {"boot_disk": "pd-ssd"}),

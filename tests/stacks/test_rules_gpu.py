@@ -175,7 +175,7 @@ def test_gpus_are_confidential_on_two_machines(name: str) -> None:
 
 def test_a_refused_confidential_kind_says_where_it_exists() -> None:
     assert message(pool("g4-standard-48", confidential="TDX")) == (
-        "confidential: 'TDX' confidential nodes do not go with g4-standard-48; it can be SEV"
+        "confidentialNodes: 'TDX' confidential nodes do not go with g4-standard-48; it can be SEV"
     )
     assert message(pool("g2-standard-4", confidential="TDX")).endswith(
         "leave it out, or write one such as a3-highgpu-1g"

@@ -149,7 +149,7 @@ def test_a_compact_gpu_pool_stands_in_a_single_zone(zones: tuple[str, ...]) -> N
 def test_a_compact_gpu_pool_is_not_upgraded_blue_green() -> None:
     asked = pool("a2-highgpu-8g", compact=True, upgrade=Upgrade(strategy="BLUE_GREEN"))
     assert message(asked) == (
-        "upgrade: 'BLUE_GREEN' upgrades do not go with compact placement; write SURGE, or leave placement out"
+        "surge: 'BLUE_GREEN' upgrades do not go with compact placement; write SURGE, or leave placement out"
     )
     assert codes(pool("a2-highgpu-8g", compact=True, upgrade=Upgrade())) == set()
 
@@ -194,8 +194,8 @@ def test_an_nvlink_domain_is_upgraded_as_a_whole_without_spare_nodes() -> None:
     asked = pool("a4x-highgpu-4g", capacity="reservation", nodes=Bounds(min=18, max=18))
     assert domain_upgrade(asked) == Upgrade(max_surge=0, max_unavailable=18)
     assert message(pool("a4x-highgpu-4g", capacity="reservation", upgrade=Upgrade(max_surge=1))) == (
-        "upgrade: 'SURGE maxSurge 1' does not go with a 1x72 domain of a4x-highgpu-4g, which is upgraded as a whole; "
-        "leave upgrade out: it is SURGE maxSurge 0 maxUnavailable 1"
+        "surge: 'SURGE maxSurge 1' does not go with a 1x72 domain of a4x-highgpu-4g, which is upgraded as a whole; "
+        "leave surge out: it is SURGE maxSurge 0 maxUnavailable 1"
     )
     right = pool("a4x-highgpu-4g", capacity="reservation", upgrade=Upgrade(max_surge=0, max_unavailable=1))
     assert codes(right) == set()
