@@ -65,7 +65,9 @@ _OPTIONAL: dict[str, st.SearchStrategy[Any]] = {
     "driver": st.sampled_from(["default", "latest", "disabled", "x"]),
     "confidential": st.sampled_from([None, "SEV", "TDX"]),
     "network": st.sampled_from(["none", "gpudirect", "dranet"]),
-    "additional_networks": st.none() | st.integers(0, 10),
+    "max_pods": st.none() | st.integers(8, 256),
+    "secure_boot": maybe,
+    "node_system": st.booleans(),
     "dynamic_slicing": st.booleans(),
     "cluster": clusters,
 }  # fmt: skip
