@@ -226,10 +226,9 @@ def _node_labels(pool: Pool) -> dict[str, str]:
 
 def _report(draft: Draft, a: Flavor, b: Flavor) -> None:
     path: Path = ("pools", a.pools[0].name)
-    message = (
-        f"flavor '{a.name}' also selects the nodes of '{b.name}'; give both pools the same flavor, "
-        f"or '{a.name}' labels and taints of its own"
-    )
+    alike = a.pools[0].asked.network == b.pools[0].asked.network
+    remedy = f"give both pools the same flavor, or '{a.name}'" if alike else f"give '{a.name}'"
+    message = f"flavor '{a.name}' also selects the nodes of '{b.name}'; {remedy} labels and taints of its own"
     draft.problems.fault("ambiguous-flavor", path, message)
 
 

@@ -144,7 +144,7 @@ def _driver(asked: Asked) -> Found:
     if asked.driver == "latest" and not asked.image_type.upper().startswith("COS"):
         message = f"'latest' driver goes with Container-Optimized OS, and imageType is '{asked.image_type}'"
         yield Violation(code="driver-image", key="driverVersion", message=f"{message}; write default")
-    if asked.driver == "disabled" and asked.cluster.dcgm:
+    if asked.driver == "disabled" and asked.cluster.dcgm and not asked.made_by_gke:
         message = "'disabled' driver leaves GKE's DCGM metrics without GPUs, since they need GKE's driver"
         yield Violation(
             code="driver-dcgm",
@@ -188,8 +188,8 @@ def _mps(asked: Asked, strategy: str) -> Found:
     if strategy != "MPS":
         return
     if asked.partition:
-        message = f"'MPS' is not known to go with partitions, and '{asked.partition}' is asked for; write TIME_SHARING"
+        message = f"'MPS' is not known to go with partitions, and '{asked.partition}' is asked for; write time-sharing"
         yield Violation(code="mps-partition", key="gpuSharing", message=message, severity="warning")
     if asked.cluster.autopilot:
-        message = "'MPS' is documented for Standard clusters, and this one is Autopilot; write TIME_SHARING"
+        message = "'MPS' is documented for Standard clusters, and this one is Autopilot; write time-sharing"
         yield Violation(code="mps-autopilot", key="gpuSharing", message=message, severity="warning")

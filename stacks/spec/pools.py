@@ -75,7 +75,7 @@ class LocalSsdSpec(Model):
     @model_validator(mode="after")
     def _one_use(self) -> LocalSsdSpec:
         if self.ephemeral and self.block:
-            raise fault("bad-value", f"'{self.ephemeral}' ephemeral and '{self.block}' block; GKE takes one of them")
+            raise fault("bad-value", f"'{self.ephemeral}' ephemeral and '{self.block}' block; write one of them")
         return self
 
 
