@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from components.names import is_label_key
@@ -14,7 +14,7 @@ from stacks.manifests.pods import pod_spec
 from stacks.manifests.podset import PodSet
 from stacks.manifests.quantity import written
 from stacks.manifests.values import At, as_list, as_mapping, deep
-from stacks.problems import quoted
+from stacks.problems import in_words, quoted
 from stacks.workloads.shapes import Shape
 
 EXCLUSIVE = "alpha.jobset.sigs.k8s.io/exclusive-topology"
@@ -66,14 +66,15 @@ def pods_of(job: Submitted) -> list[Pods]:
 
 
 def run_somewhere(job: Submitted) -> None:
-    """Report pods that no machines of the queue can run, and warn of machines that Kueue may choose in vain."""
+    """Report pods that no machines of the queue can run."""
     found = job.fleet.shapes(job.queue)
     for pods in pods_of(job):
         wanted = [resource for resource in _accelerators() if pods.pods.requests.get(resource)]
         having = [shape for shape in found if shape.flavor.resource in wanted]
         if not wanted:
-            nouns = quoted(dict.fromkeys(shape.flavor.resource for shape in found))
-            job.warn("no-accelerator", pods.at("containers").path, f"its pods ask for none of {nouns} of {job.place}")
+            resources = in_words(list(dict.fromkeys(shape.flavor.resource for shape in found)))
+            message = f"its pods ask for no accelerator, and {job.place} is for {resources}"
+            job.warn("no-accelerator", pods.at("containers").path, message)
         elif having:
             _fit(pods, having)
 
@@ -90,25 +91,34 @@ def _fit(pods: Pods, having: list[Shape]) -> None:
         return
     for at, message in _elsewhere(pods):
         at.fault("no-nodes", message)
-    wrong = {index: next(_wrong(pods, shape), None) for index, shape in enumerate(eligible)}
-    faults = [found for found in wrong.values() if found is not None]
-    if len(faults) == len(eligible):
-        at, message = faults[0]
-        at.fault("no-shape", message)
-    elif faults:
-        _in_vain(pods, eligible, [index for index, found in wrong.items() if found is not None], faults[0])
-    else:
-        _slices_kept_together(pods, eligible[0])
+    fitting = [shape for shape in eligible if next(_wrong(pods, shape), None) is None]
+    if fitting:
+        _slices_kept_together(pods, fitting[0])
+        return
+    at, message = next(_wrong(pods, eligible[0]))
+    at.fault("no-shape", message)
 
 
-def _in_vain(pods: Pods, eligible: list[Shape], unfit: list[int], first: tuple[At, str]) -> None:
-    """Kueue looks at quota and labels, not at the size of nodes: it may choose a flavor that fits none."""
-    fitting = {shape.flavor.name for index, shape in enumerate(eligible) if index not in unfit}
-    flavors = sorted({eligible[index].flavor.name for index in unfit} - fitting)
-    if flavors:
-        at, message = first
-        said = f"Kueue may choose {quoted(flavors)}, where they never run: {message}; select the nodes that are meant"
-        pods.of.warn("no-shape", at.path, said)
+def run_where_admitted(job: Submitted, chosen: Mapping[str, str]) -> None:
+    """Report machines that Kueue chooses in vain: it looks at quota and labels, and not at the size of nodes.
+
+    `chosen` is the flavor that each pod set gets in an empty fleet; of others, which it may get later, warn.
+    """
+    nodes = job.fleet.book.setup.nodes
+    for pods in pods_of(job):
+        wrong: dict[str, tuple[At, str] | None] = {}
+        for shape in job.fleet.shapes(job.queue):
+            if pods.pods.requests.get(shape.flavor.resource) and may_run(pods.pods, nodes[shape.flavor.name]):
+                name = shape.flavor.name
+                wrong[name] = next(_wrong(pods, shape), None) if wrong.get(name, ()) is not None else None
+        for flavor, found in wrong.items():
+            if found is not None:
+                at, message = found
+                said = f"where they never run: {message}; select the nodes that are meant"
+                if chosen.get(pods.pods.name) == flavor:
+                    at.fault("no-shape", f"Kueue gives its pods '{flavor}', {said}")
+                else:
+                    job.warn("no-shape", at.path, f"Kueue may give its pods '{flavor}', {said}")
 
 
 # --- labels and taints ------------------------------------------------------------------------------------------------

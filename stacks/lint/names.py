@@ -8,13 +8,17 @@ from stacks.manifests.podset import PodSet
 from stacks.manifests.values import as_list, as_mapping, deep
 from stacks.workloads import names
 
+_SERVICES = ("JobSet", "PyTorchJob")
+"""Kinds whose names become those of services."""
+
 
 def named(job: JobManifest, pod_sets: tuple[PodSet, ...]) -> None:
     """Report a name that is too long, or none."""
     at = job.metadata.under("name", job.name)
     longest = min(_longest(job, pod_sets))
     if not _is_name(job):
-        at.fault("bad-name", f"'{job.name}' is no name for a {job.kind}: lower-case letters, digits and '-'")
+        first = ", a letter first" if job.kind in _SERVICES else ""
+        at.fault("bad-name", f"'{job.name}' is no name for a {job.kind}: lower-case letters, digits and '-'{first}")
     elif len(job.name) > longest:
         message = f"'{job.name}' has {len(job.name)} characters; names made of it fit into 63 with at most {longest}"
         remedy = f"; '{shorten(job.name, longest)}' would do" if longest >= 8 else ""
@@ -23,7 +27,7 @@ def named(job: JobManifest, pod_sets: tuple[PodSet, ...]) -> None:
 
 def _is_name(job: JobManifest) -> bool:
     """The start of a name is enough here; its length is asked for separately."""
-    if job.kind in ("JobSet", "PyTorchJob"):
+    if job.kind in _SERVICES:
         return is_dns_1035_label(job.name[:60].rstrip("-") if len(job.name) > 60 else job.name)
     return is_subdomain(job.name)
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 
 from stacks.admission import why as reasons
 from stacks.admission.jobs import counted
@@ -18,8 +19,16 @@ from stacks.problems import in_words
 from stacks.workloads.shapes import Shape
 
 
-def admitted(job: Submitted) -> str:
-    """What the job takes in an empty fleet: `8 chips of v5e`; empty after a fault."""
+@dataclass(frozen=True, slots=True)
+class Taken:
+    """What a job takes in an empty fleet: in words (`8 v5e chips of v5e`), and the flavor of each pod set."""
+
+    words: str
+    flavors: Mapping[str, str]
+
+
+def admitted(job: Submitted) -> Taken | None:
+    """What the job takes in an empty fleet; None after a fault."""
     work, reason = _tried(job, _pod_sets(job.job))
     if reason is None:
         return _taken(job, work)
@@ -32,7 +41,7 @@ def admitted(job: Submitted) -> str:
             at.fault("not-covered", f"asks for {resource}, of which {job.place} has no quota: it has {has}")
         case _:
             _too_large(job, pods, reason)
-    return ""
+    return None
 
 
 def _pod_sets(job: JobManifest) -> tuple[PodSet, ...]:
@@ -51,14 +60,20 @@ def _tried(job: Submitted, pod_sets: tuple[PodSet, ...]) -> tuple[Work, Why | No
     return found, reason
 
 
-def _taken(job: Submitted, work: Work) -> str:
+def _taken(job: Submitted, work: Work) -> Taken:
     nouns = job.fleet.book.nouns
     parts = [
         f"{amount} {nouns[stock.cell]} of {stock.cell[0]}"
         for stock, amount in work.usage.items()
         if stock.cell in nouns
     ]
-    return in_words(parts) or "no accelerators"
+    chosen = {
+        pods.name: flavor
+        for pods, flavors in zip(work.job.pod_sets, work.flavors, strict=True)
+        for resource, flavor in flavors.items()
+        if (flavor, resource) in nouns
+    }
+    return Taken(in_words(parts) or "no accelerators", chosen)
 
 
 def _too_large(job: Submitted, pods: list[Pods], reason: Why) -> None:

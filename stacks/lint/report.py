@@ -107,11 +107,12 @@ def _judged(fleet: Fleet, job: JobManifest, team: TeamPlan | None) -> tuple[str,
         return submitted.place, ""
     before = _faults(problems)
     machines.run_somewhere(submitted)
-    takes = admitted(submitted) if _faults(problems) == before else ""
-    if takes:
+    taken = admitted(submitted) if _faults(problems) == before else None
+    if taken is not None:
         machines.enough(submitted)
+        machines.run_where_admitted(submitted, taken.flavors)
     dws.takes(submitted)
-    return submitted.place, takes
+    return submitted.place, taken.words if taken is not None else ""
 
 
 def _faults(problems: Problems) -> int:
