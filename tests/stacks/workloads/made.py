@@ -15,9 +15,9 @@ def answer(stack: str, team: str, queue: str, **options: Any) -> Answer:
 
 
 def objects(stack: str, team: str, queue: str, **options: Any) -> list[dict[str, Any]]:
-    """The objects of a workload that nothing is said against."""
+    """The objects of a workload that nothing is said against, but that its queue is held today."""
     found = answer(stack, team, queue, **options)
-    assert [problem.line() for problem in found.problems] == []
+    assert [problem.line() for problem in found.problems if problem.code != "held"] == []
     return [dict(each) for each in found.objects]
 
 
