@@ -9,6 +9,7 @@ from components.gpu import manifests as gpu
 from components.kueue import manifests as kueue
 from components.plan.fleet import FleetPlan
 from components.tenancy import manifests as tenancy
+from components.tenancy import roles
 
 
 def all_manifests(fleet: FleetPlan) -> Iterator[dict[str, object]]:
@@ -20,11 +21,12 @@ def all_manifests(fleet: FleetPlan) -> Iterator[dict[str, object]]:
     if fleet.installers is not None:
         yield from gpu.installers(fleet.installers)
     for team in fleet.teams:
-        if team.owns_namespace:
-            yield tenancy.namespace(team)
+        yield from (tenancy.namespace(team, place) for place in team.namespaces if place.owned)
+    if fleet.access is not None:
+        yield from (manifest for _, manifest in roles.access(fleet.access))
     for team in fleet.teams:
-        if team.identity is not None:
-            yield tenancy.service_account(team, team.identity)
+        for place in team.namespaces:
+            yield from (manifest for _, manifest in tenancy.inside(team, place))
     yield from map(kueue.priority_class, fleet.priorities)
     yield from map(kueue.workload_priority_class, fleet.priorities)
     yield from map(kueue.topology, fleet.topologies)

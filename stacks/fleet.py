@@ -29,10 +29,11 @@ from components.kueue.team_queues import TeamQueues
 from components.kueue.topologies import Topologies
 from components.plan.fleet import FleetPlan
 from components.plan.gke import NodePoolPlan
+from components.tenancy.access import Access
 from components.tenancy.team import Team
 from stacks.verdict import Verdict
 
-EXPORT_VERSION = 1
+EXPORT_VERSION = 2
 """Raised when the shape of the `fleet` output changes in a way that its readers would notice."""
 
 
@@ -168,6 +169,15 @@ def _queueing(
             served_by=kueue,
             cluster=cluster.resource,
         )
+    if plan.access is not None:
+        Access(
+            "access",
+            plan.access,
+            project=plan.project,
+            cluster=cluster.resource,
+            gcp_provider=google,
+            kubernetes_provider=inside,
+        )
     teams = {
         team.name: Team(
             team.name,
@@ -179,7 +189,7 @@ def _queueing(
         )
         for team in plan.teams
     }
-    namespaces = {team.namespace: teams[team.name].namespace for team in plan.teams if team.owns_namespace}
+    namespaces = {name: live for team in teams.values() for name, live in team.namespaces.items()}
     for queue in plan.cluster_queues:
         TeamQueues(queue.name, queue, provider=inside, namespaces=namespaces, served_by=kueue, cluster=cluster.resource)
 
@@ -190,7 +200,11 @@ def _for_teams(plan: FleetPlan) -> dict[str, Any]:
         "project": plan.project,
         "region": plan.region,
         "teams": {
-            team.name: {"namespace": team.namespace, "queues": [door.name for door in team.local_queues]}
+            team.name: {
+                "namespaces": [place.name for place in team.namespaces],
+                "serviceAccount": team.identity.service_account if team.identity else None,
+                "queues": sorted({door.name for door in team.local_queues}),
+            }
             for team in plan.teams
         },
     }

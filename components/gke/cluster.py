@@ -120,6 +120,8 @@ def _common(plan: ClusterPlan, network: pulumi.Input[str], subnetwork: pulumi.In
         enable_multi_networking=plan.multi_networking or None,
         confidential_nodes=_confidential(plan),
         cost_management_config=_cost_management(plan),
+        authenticator_groups_config=_groups(plan),
+        secret_manager_config=_secret_manager(plan),
         node_pool_auto_config=None if plan.auto_config is None else _auto_config(plan.auto_config),
         enable_k8s_beta_apis=_beta_apis(plan),
         deletion_protection=plan.deletion_protection,
@@ -174,6 +176,17 @@ def _cost_management(plan: ClusterPlan) -> gcp.container.ClusterCostManagementCo
     if plan.cost_management is None:
         return None
     return gcp.container.ClusterCostManagementConfigArgs(enabled=plan.cost_management)
+
+
+def _groups(plan: ClusterPlan) -> gcp.container.ClusterAuthenticatorGroupsConfigArgs | None:
+    """Without it Kubernetes never learns which groups a person is in."""
+    if plan.security_group is None:
+        return None
+    return gcp.container.ClusterAuthenticatorGroupsConfigArgs(security_group=plan.security_group)
+
+
+def _secret_manager(plan: ClusterPlan) -> gcp.container.ClusterSecretManagerConfigArgs | None:
+    return gcp.container.ClusterSecretManagerConfigArgs(enabled=True) if plan.secret_manager else None
 
 
 def _beta_apis(plan: ClusterPlan) -> gcp.container.ClusterEnableK8sBetaApisArgs | None:

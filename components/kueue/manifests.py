@@ -7,7 +7,7 @@ dict that shares nothing with the plan or with another manifest. Field names: Ku
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Final
 
 from components.kueue.quantities import quantity, weight
@@ -85,13 +85,13 @@ def cluster_queue(plan: ClusterQueuePlan) -> Manifest:
     if fungibility := _fungibility(plan):
         spec["flavorFungibility"] = fungibility
     team = plan.teams[0] if len(plan.teams) == 1 else None
-    return _object(KUEUE, "ClusterQueue", plan.name, team=team) | {"spec": spec | _admission(plan)}
+    return _object(KUEUE, "ClusterQueue", plan.name, team=team, labels=plan.labels) | {"spec": spec | _admission(plan)}
 
 
 def local_queue(plan: LocalQueuePlan) -> Manifest:
     """A team's door to a cluster queue."""
     spec = {"clusterQueue": plan.cluster_queue} | _given(stopPolicy=plan.stop_policy)
-    manifest = _object(KUEUE, "LocalQueue", plan.name, namespace=plan.namespace, team=plan.team)
+    manifest = _object(KUEUE, "LocalQueue", plan.name, namespace=plan.namespace, team=plan.team, labels=plan.labels)
     return manifest | {"spec": spec | _fair_sharing(plan.fair_share_weight)}
 
 
@@ -161,9 +161,15 @@ def toleration(plan: Toleration) -> dict[str, str]:
 
 
 def _object(
-    api_version: str, kind: str, name: str, *, namespace: str | None = None, team: str | None = None
+    api_version: str,
+    kind: str,
+    name: str,
+    *,
+    namespace: str | None = None,
+    team: str | None = None,
+    labels: Mapping[str, str] | None = None,
 ) -> Manifest:
-    metadata: Manifest = {"name": name, "labels": berth_labels(team)}
+    metadata: Manifest = {"name": name, "labels": {**(labels or {}), **berth_labels(team)}}
     if namespace is not None:
         metadata["namespace"] = namespace
     return {"apiVersion": api_version, "kind": kind, "metadata": metadata}

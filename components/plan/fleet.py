@@ -13,7 +13,7 @@ from components.plan.gke import ClusterPlan, NodePoolPlan, ReservationPlan
 from components.plan.installers import InstallersPlan
 from components.plan.kueue import ChartPlan, ClusterQueuePlan, CohortPlan, FlavorPlan, PriorityPlan, TopologyPlan
 from components.plan.nodes import Bounds
-from components.plan.teams import TeamPlan
+from components.plan.teams import AccessPlan, TeamPlan
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,7 +43,7 @@ class PoolPlan:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FleetPlan:
-    """All that one stack describes. `kueue` is None where somebody else set Kueue up.
+    """All that one stack describes. `kueue` is None where somebody else set it up, `access` where no group is.
 
     `reservations` and `future_reservations` are those to be made; `held` are all, as people read them.
     """
@@ -72,6 +72,7 @@ class FleetPlan:
     workload_policies: tuple[WorkloadPolicyPlan, ...] = ()
     accelerator_networks: tuple[AcceleratorNetworksPlan, ...] = ()
     installers: InstallersPlan | None = None
+    access: AccessPlan | None = None
 
     def pools_on(self, networks: str) -> tuple[str, ...]:
         """The pools whose nodes have interfaces in a set of accelerator networks, by its key."""

@@ -146,7 +146,9 @@ class ClusterPlan:
     What is None below is not said, and what GKE has it stays. `silent_drivers` are storage drivers that are not
     mentioned while they are off; all others are then switched off. `confidential_nodes` (SEV, SEV_SNP, TDX) holds for
     every node, so that the pool that GKE makes at first needs a `first_machine_type` that can do it. `fleet_project`
-    hosts the fleet that the cluster is a member of. `beta_apis` cannot be taken back.
+    hosts the fleet that the cluster is a member of. `beta_apis` cannot be taken back. `security_group` holds the groups
+    that rights in the cluster are given to (gke-security-groups@<domain>); `secret_manager` is the add-on that mounts
+    secrets.
     """
 
     name: str
@@ -180,6 +182,8 @@ class ClusterPlan:
     default_compute_class: bool | None = None
     auto_config: NodeAutoConfigPlan | None = None
     beta_apis: tuple[str, ...] = ()
+    security_group: str | None = None
+    secret_manager: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from components.plan.nodes import Bounds, Taint, Toleration
 
@@ -99,7 +99,7 @@ class LocalQueuePlan:
     """A LocalQueue: a team's door to a cluster queue.
 
     `stop_policy` and `fair_share_weight` as in ClusterQueuePlan; the weight counts among the local queues of one
-    cluster queue, and only with admission fair sharing.
+    cluster queue, and only with admission fair sharing. `labels` are the team's own.
     """
 
     name: str
@@ -108,6 +108,7 @@ class LocalQueuePlan:
     team: str
     stop_policy: str | None = None
     fair_share_weight: float | None = None
+    labels: Mapping[str, str] = field(default_factory=dict[str, str])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -117,7 +118,8 @@ class ClusterQueuePlan:
     `namespaces` None admits from every namespace; otherwise only those named. `stop_policy` is Kueue's (None, Hold,
     HoldAndDrain), `fair_share_weight` the number as written (0.5, 2; at most nine decimals), `preference` that of
     flavorFungibility, `admission_mode` that of admissionScope; whichever is None is left to Kueue.
-    `protect` holds for the cluster queue, not for the local queues in front of it.
+    `protect` holds for the cluster queue, not for the local queues in front of it. `labels` are those of the team whose
+    alone it is.
     """
 
     name: str
@@ -138,6 +140,7 @@ class ClusterQueuePlan:
     preference: str | None = None
     admission_mode: str | None = None
     protect: bool = False
+    labels: Mapping[str, str] = field(default_factory=dict[str, str])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,34 +1,94 @@
-"""A team's namespace and service account as plain dicts; who may do what in them is not here."""
+"""What a team keeps in each of its namespaces, as plain dicts: the namespace itself, its account, its secrets.
+
+Who may do what is in `roles`, how far pods are shut in is in `isolation`.
+"""
 
 from __future__ import annotations
 
+import json
+from collections.abc import Iterator
 from typing import Final
 
 from components.names import berth_labels
 from components.plan.gke import ServiceAccountPlan
-from components.plan.teams import IdentityPlan, TeamPlan
+from components.plan.teams import SECRETS, IdentityPlan, NamespacePlan, SecretPlan, TeamPlan
+from components.tenancy import isolation, roles
 
 Manifest = dict[str, object]
 
 GOOGLE_ACCOUNT: Final = "iam.gke.io/gcp-service-account"
 """The annotation by which a Kubernetes service account names the Google one it may impersonate."""
 
-
-def namespace(team: TeamPlan) -> Manifest:
-    """The team's namespace, with the labels of the team."""
-    return {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": team.namespace, "labels": _labels(team)}}
+_POD_SECURITY: Final = "pod-security.kubernetes.io"
 
 
-def service_account(team: TeamPlan, identity: IdentityPlan) -> Manifest:
-    """Who the team's pods are; annotated where it impersonates a Google service account."""
-    metadata: Manifest = {"name": identity.service_account, "namespace": team.namespace, "labels": _labels(team)}
+def namespace(team: TeamPlan, place: NamespacePlan) -> Manifest:
+    """A namespace of the team, with its labels and the levels of Pod Security Admission."""
+    shut = team.isolation
+    levels = {f"{_POD_SECURITY}/enforce": shut.pod_security, f"{_POD_SECURITY}/warn": shut.pod_security_warning}
+    labels = labels_of(team) | levels
+    return {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": place.name, "labels": labels}}
+
+
+def inside(team: TeamPlan, place: NamespacePlan) -> Iterator[tuple[str, Manifest]]:
+    """Role and manifest of all that the team has in one namespace, but for its local queues.
+
+    Into a namespace that is not its own go only its account, its secrets and the rights of its people.
+    """
+    labels = labels_of(team)
+    if place.owned:
+        yield "quota", isolation.resource_quota(team.isolation, place.name, labels)
+        yield "limits", isolation.limit_range(team.isolation, place.name, labels)
+        if team.isolation.egress is not None:
+            names = [each.name for each in team.namespaces]
+            yield "network-policy", isolation.network_policy(team.isolation, place.name, names, labels)
+    if team.identity is not None:
+        yield "service-account", service_account(team, place, team.identity)
+        if team.identity.secrets:
+            yield "secrets", secrets(team, place, team.identity)
+    if team.groups:
+        yield "submitters", roles.submitters(team.groups, place.name, labels)
+
+
+def service_account(team: TeamPlan, place: NamespacePlan, identity: IdentityPlan) -> Manifest:
+    """Who the team's pods are; annotated where it impersonates a Google service account.
+
+    Pods get no token for the Kubernetes API: Google's comes from the metadata server, which needs none.
+    """
+    metadata = _metadata(team, place, identity.service_account)
     if identity.impersonates is not None:
         metadata["annotations"] = _impersonation(identity.impersonates)
-    return {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": metadata}
+    return {
+        "apiVersion": "v1",
+        "kind": "ServiceAccount",
+        "metadata": metadata,
+        "automountServiceAccountToken": False,
+    }
 
 
-def _labels(team: TeamPlan) -> dict[str, str]:
+def secrets(team: TeamPlan, place: NamespacePlan, identity: IdentityPlan) -> Manifest:
+    """Which secrets of Secret Manager a volume of the team holds, for GKE's Secret Manager add-on (provider `gke`)."""
+    listed = [{"resourceName": _version(each), "path": each.file} for each in identity.secrets]
+    return {
+        "apiVersion": "secrets-store.csi.x-k8s.io/v1",
+        "kind": "SecretProviderClass",
+        "metadata": _metadata(team, place, SECRETS),
+        # A text that the provider reads as YAML, which JSON is.
+        "spec": {"provider": "gke", "parameters": {"secrets": json.dumps(listed, indent=2) + "\n"}},
+    }
+
+
+def labels_of(team: TeamPlan) -> dict[str, str]:
+    """The labels of everything that is the team's; a new dict each time."""
     return {**team.labels, **berth_labels(team.name)}
+
+
+def _version(secret: SecretPlan) -> str:
+    return f"projects/{secret.project}/secrets/{secret.secret}/versions/{secret.version}"
+
+
+def _metadata(team: TeamPlan, place: NamespacePlan, name: str) -> Manifest:
+    return {"name": name, "namespace": place.name, "labels": labels_of(team)}
 
 
 def _impersonation(account: ServiceAccountPlan) -> dict[str, str]:

@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import pulumi
 import pulumi_gcp as gcp
 import pulumi_kubernetes as kubernetes
 
 from components.kubernetes import KubernetesObject, inside
 from components.plan.gke import ServiceAccountPlan
-from components.plan.teams import IdentityPlan, TeamPlan
+from components.plan.teams import IdentityPlan, NamespacePlan, TeamPlan
 from components.tenancy import manifests
 
 
 class Team(pulumi.ComponentResource):
-    """A team's namespace, its Kubernetes account and what that account may do in the project.
+    """A team's namespaces with all that shuts them in, its Kubernetes accounts, and what those may do in the project.
 
-    Owns the namespace only where the plan says so, and the identity. Does not own the team's local queues (Kueue's side
-    makes them; they take `namespace` from here and so come after it), nor other bindings of the project.
+    Owns a namespace only where the plan says so, its people's rights in it, and the identity. Does not own the team's
+    local queues (Kueue's side makes them; they take their namespace from `namespaces` and so come after it), its
+    buckets and secrets, nor other bindings of any of these. `namespaces` are those it owns, by name.
     """
 
     def __init__(
@@ -33,22 +36,50 @@ class Team(pulumi.ComponentResource):
         super().__init__("berth:tenancy:Team", name, None, opts)
         self._cluster, self._google = cluster, gcp_provider
         here = inside(self, provider=kubernetes_provider, cluster=cluster)
-        self.namespace: pulumi.Output[str] = _namespace(name, plan, here)
+        self.namespaces: Mapping[str, pulumi.Output[str]] = {
+            place.name: self._namespace(name, plan, place, here) for place in plan.namespaces if place.owned
+        }
+        for place in plan.namespaces:
+            live = {"metadata": {"namespace": self.namespaces.get(place.name, place.name)}}
+            for role, manifest in manifests.inside(plan, place):
+                KubernetesObject(_logical(name, role, plan, place), manifest, live=live, opts=here)
         if plan.identity is not None:
-            live = {"metadata": {"namespace": self.namespace}}
-            account = manifests.service_account(plan, plan.identity)
-            KubernetesObject(f"{name}-service-account", account, live=live, opts=here)
-            self._roles(name, plan.identity, project)
-        self.register_outputs({"namespace": self.namespace})
+            self._grants(name, plan, plan.identity, project)
+        self.register_outputs({"namespaces": self.namespaces})
 
-    def _roles(self, name: str, plan: IdentityPlan, project: str) -> None:
-        """Project roles, to the Google account in between or to the pods themselves."""
-        member: pulumi.Input[str] | None = plan.member
-        if plan.impersonates is not None:
-            member = self._google_account(name, plan.impersonates, plan.member, project)
-        for role in sorted(plan.roles):
+    def _namespace(
+        self, name: str, plan: TeamPlan, place: NamespacePlan, here: pulumi.ResourceOptions
+    ) -> pulumi.Output[str]:
+        manifest = manifests.namespace(plan, place)
+        return KubernetesObject(_logical(name, "namespace", plan, place), manifest, opts=here).object_name
+
+    def _grants(self, name: str, plan: TeamPlan, identity: IdentityPlan, project: str) -> None:
+        """Rights on the project, on buckets and on secrets: to the Google account in between, or to the pods."""
+        members: list[tuple[str, pulumi.Input[str]]] = [
+            (_suffix(plan, place), member) for place, member in zip(plan.namespaces, identity.members, strict=False)
+        ]
+        if identity.impersonates is not None:
+            members = [("", self._google_account(name, identity.impersonates, members, project))]
+        for suffix, member in members:
+            self._roles(name, suffix, identity, member, project)
+            for bucket, role in sorted(identity.buckets.items()):
+                gcp.storage.BucketIAMMember(
+                    f"{name}-bucket/{bucket}{suffix}", bucket=bucket, role=role, member=member, opts=self._in_project()
+                )
+            for owner, secret in sorted({(each.project, each.secret) for each in identity.secrets}):
+                gcp.secretmanager.SecretIamMember(
+                    f"{name}-secret/{owner}/{secret}{suffix}",
+                    project=owner,
+                    secret_id=secret,
+                    role="roles/secretmanager.secretAccessor",
+                    member=member,
+                    opts=self._in_project(),
+                )
+
+    def _roles(self, name: str, suffix: str, identity: IdentityPlan, member: pulumi.Input[str], project: str) -> None:
+        for role in sorted(identity.roles):
             gcp.projects.IAMMember(
-                f"{name}-{role.removeprefix('roles/')}",
+                f"{name}-{role.removeprefix('roles/')}{suffix}",
                 project=project,
                 role=role,
                 member=member,
@@ -56,7 +87,11 @@ class Team(pulumi.ComponentResource):
             )
 
     def _google_account(
-        self, name: str, plan: ServiceAccountPlan, member: str | None, project: str
+        self,
+        name: str,
+        plan: ServiceAccountPlan,
+        members: list[tuple[str, pulumi.Input[str]]],
+        project: str,
     ) -> pulumi.Output[str]:
         account = gcp.serviceaccount.Account(
             f"{name}-account",
@@ -65,13 +100,14 @@ class Team(pulumi.ComponentResource):
             display_name=plan.display_name,
             opts=self._in_project(),
         )
-        gcp.serviceaccount.IAMMember(
-            f"{name}-workload-identity",
-            service_account_id=account.name,
-            role="roles/iam.workloadIdentityUser",
-            member=member,
-            opts=self._in_project(),
-        )
+        for suffix, member in members:
+            gcp.serviceaccount.IAMMember(
+                f"{name}-workload-identity{suffix}",
+                service_account_id=account.name,
+                role="roles/iam.workloadIdentityUser",
+                member=member,
+                opts=self._in_project(),
+            )
         return account.member
 
     def _in_project(self) -> pulumi.ResourceOptions:
@@ -79,7 +115,10 @@ class Team(pulumi.ComponentResource):
         return pulumi.ResourceOptions(parent=self, provider=self._google, depends_on=[self._cluster])
 
 
-def _namespace(name: str, plan: TeamPlan, here: pulumi.ResourceOptions) -> pulumi.Output[str]:
-    if not plan.owns_namespace:
-        return pulumi.Output.from_input(plan.namespace)
-    return KubernetesObject(f"{name}-namespace", manifests.namespace(plan), opts=here).object_name
+def _logical(name: str, role: str, plan: TeamPlan, place: NamespacePlan) -> str:
+    return f"{name}-{role}{_suffix(plan, place)}"
+
+
+def _suffix(plan: TeamPlan, place: NamespacePlan) -> str:
+    """Nothing for the first namespace, so that a second one renames nothing."""
+    return "" if place.name == plan.namespace else f"/{place.name}"

@@ -116,8 +116,9 @@ def _cluster_queue(queue: ClusterQueuePlan) -> dict[str, Any]:
 def _team(team: TeamPlan) -> dict[str, Any]:
     return {
         "name": team.name,
-        "namespace": team.namespace,
-        "queues": [door.name for door in team.local_queues],
+        "state": team.state,
+        "namespaces": [place.name for place in team.namespaces],
+        "queues": sorted({door.name for door in team.local_queues}),
         "guaranteed": dict(team.guaranteed),
         "ceiling": dict(team.ceiling),
     }

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from components.plan.fleet import FleetPlan
 from stacks.planner import (
+    access,
     checks,
     cluster,
     cohorts,
@@ -98,7 +99,7 @@ def _plan(draft: Draft) -> FleetPlan:
         priorities=priorities.priorities(draft),
         cohorts=shared,
         cluster_queues=asked,
-        teams=teams.teams(draft, asked, QuotaTree(asked, shared, resource_of), resource_of),
+        teams=teams.teams(draft, asked, QuotaTree(asked, shared, resource_of), kinds),
         labels=cluster.labels(draft),
         admission_checks=admission_checks,
         provisioning_configs=provisioning_configs,
@@ -109,4 +110,5 @@ def _plan(draft: Draft) -> FleetPlan:
         workload_policies=node_pools.workload_policies(draft, known),
         accelerator_networks=accelerator_networks,
         installers=installers.installers(draft, known),
+        access=access.access(draft, kueue),
     )

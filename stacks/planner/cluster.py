@@ -17,6 +17,7 @@ from components.plan.gke import (
 )
 from components.plan.nodes import Bounds
 from stacks import accelerators
+from stacks.planner.access import security_group
 from stacks.planner.allowances import protected
 from stacks.planner.draft import Draft
 from stacks.planner.pools import SYSTEM
@@ -64,6 +65,8 @@ def services(draft: Draft) -> tuple[str, ...]:
     wanted = {_SERVICE_OF_DRIVER[d] for d in cluster.storage_drivers if d in _SERVICE_OF_DRIVER}
     if cluster.fleet_project is not None:
         wanted.add("gkehub.googleapis.com")
+    if _secrets(draft):
+        wanted.add("secretmanager.googleapis.com")
     return tuple(sorted({*SERVICES, *wanted}))
 
 
@@ -101,7 +104,15 @@ def cluster_plan(draft: Draft, *, multi_networking: bool) -> ClusterPlan:
         confidential_nodes=spec.confidential_nodes,
         first_machine_type=spec.system_pool.machine_type if spec.confidential_nodes else None,
         shielded_nodes=spec.shielded_nodes,
+        cost_management=True,
+        security_group=security_group(draft),
+        secret_manager=_secrets(draft),
     )
+
+
+def _secrets(draft: Draft) -> bool:
+    """Whether pods of any team are to mount secrets."""
+    return any(team.identity is not None and team.identity.secrets for team in draft.spec.teams.values())
 
 
 def labels(draft: Draft) -> dict[str, str]:

@@ -22,6 +22,7 @@ from components.plan.configuration import (
 )
 from components.plan.kueue import ChartPlan
 from stacks.planner.amounts import CPU
+from stacks.planner.doors import managed_namespaces
 from stacks.planner.draft import Draft
 from stacks.rules.kueue import gates
 from stacks.spec.controllers import (
@@ -77,6 +78,9 @@ def configuration(draft: Draft) -> ConfigurationPlan | None:
     sharing, usage = spec.fair_sharing, spec.admission_fair_sharing
     frameworks = spec.integrations.frameworks
     kept = spec.object_retention_policies.workloads
+    teams, all_jobs = managed_namespaces(draft), spec.manage_jobs_without_queue_name
+    if all_jobs is None:  # where any namespace may have queued jobs, GKE's own jobs would be held too
+        all_jobs = teams is not None
     plan = ConfigurationPlan(
         namespace=KUEUE[2],
         pods_ready=_pods_ready(spec),
@@ -91,8 +95,8 @@ def configuration(draft: Draft) -> ConfigurationPlan | None:
         frameworks=JOB_FRAMEWORKS if frameworks is None else frameworks,
         external_frameworks=spec.integrations.external_frameworks,
         label_keys_to_copy=spec.integrations.label_keys_to_copy,
-        manage_jobs_without_queue_name=spec.manage_jobs_without_queue_name,
-        managed_namespaces=_selector(spec.managed_jobs_namespace_selector),
+        manage_jobs_without_queue_name=all_jobs,
+        managed_namespaces=_selector(spec.managed_jobs_namespace_selector) or (teams if all_jobs else None),
         excluded_prefixes=_excluded(spec.resources),
         quota_check=spec.resources.quota_check_strategy,
         transformations=tuple(_transformation(draft, i, t) for i, t in enumerate(spec.resources.transformations)),

@@ -75,4 +75,5 @@ _ONE = {
     "priorities": "priority",
     "cohorts": "cohort",
     "teams": "team",
+    "queues": "queue",
 }

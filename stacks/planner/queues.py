@@ -5,14 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from components.plan.kueue import (
-    ClusterQueuePlan,
-    LocalQueuePlan,
-    PreemptionPlan,
-    QueueCheckPlan,
-)
+from components.plan.kueue import ClusterQueuePlan, PreemptionPlan, QueueCheckPlan
 from stacks.planner.allowances import protected
 from stacks.planner.checks import check_of
+from stacks.planner.doors import Doors, local_queues, namespaces_of, stop_policy
 from stacks.planner.draft import Draft
 from stacks.planner.flavors import Flavor
 from stacks.planner.pools import Pool
@@ -36,10 +32,10 @@ class Wish:
 def cluster_queues(draft: Draft, pools: dict[str, Pool], flavors: dict[str, Flavor]) -> tuple[ClusterQueuePlan, ...]:
     """Every cluster queue of the fleet, by name."""
     found: dict[str, ClusterQueuePlan] = {}
-    doors: dict[tuple[str, str], Path] = {}
+    doors = Doors()
     for wish in sorted(_wishes(draft), key=_named):
         queue = _cluster_queue(draft, wish, pools, flavors)
-        _own_doors(draft, wish, doors)
+        doors.add(draft, wish.path, wish.local_name, wish.teams)
         if queue and queue.name in found:
             first = draft.origins["cluster queue", queue.name]
             draft.incomplete = True
@@ -66,11 +62,6 @@ def _named(wish: Wish) -> tuple[bool, bool, Path]:
     """Teams' queues that are given no name come first: where two have one, it is a name that somebody gave."""
     given = wish.spec.name is not None or wish.spec.local_queue is not None
     return given, wish.path[0] != "teams", wish.path
-
-
-def namespace_of(draft: Draft, team: str) -> str:
-    """The namespace of a team: the one it names, or its own name."""
-    return draft.spec.teams[team].namespace.name or team
 
 
 def _wishes(draft: Draft) -> Iterator[Wish]:
@@ -109,36 +100,42 @@ def _cluster_queue(
         return None
     resources = resources_of(choices)
     fungibility = spec.flavor_fungibility
+    stopped = stop_policy(draft, wish.path, spec, wish.teams)
     return ClusterQueuePlan(
         name=wish.name,
         teams=wish.teams,
         cohort=wish.cohort,
         queueing_strategy=spec.queueing_strategy,
-        namespaces=None if spec.namespaces == "all" else tuple(sorted({namespace_of(draft, t) for t in wish.teams})),
+        namespaces=None if spec.namespaces == "all" else _namespaces(draft, wish),
         covered_resources=resources,
         flavors=tuple(flavor_quotas(draft, holder, c, resources, c.limits) for c in choices),
         preemption=_preemption(draft, wish),
         when_can_borrow=fungibility.when_can_borrow if fungibility else None,
         when_can_preempt=fungibility.when_can_preempt if fungibility else None,
         priority=spec.priority,
-        local_queues=tuple(
-            LocalQueuePlan(
-                name=wish.local_name, namespace=namespace_of(draft, team), cluster_queue=wish.name, team=team
-            )
-            for team in wish.teams
-        ),
+        local_queues=tuple(local_queues(draft, wish.path, wish.name, wish.local_name, wish.teams)),
         admission_checks=_checks(choices),
-        stop_policy=spec.stop_policy,
+        stop_policy=stopped,
         fair_share_weight=spec.fair_share_weight,
-        protect=_holds_a_guarantee(wish, choices) and protected(draft, f"clusterQueues.{wish.name}"),
+        protect=_holds_a_guarantee(stopped, choices) and protected(draft, f"clusterQueues.{wish.name}"),
+        labels=_labels(draft, wish),
         preference=fungibility.preference if fungibility else None,
         admission_mode=spec.admission_scope.admission_mode if spec.admission_scope else None,
     )
 
 
-def _holds_a_guarantee(wish: Wish, choices: tuple[Choice, ...]) -> bool:
+def _namespaces(draft: Draft, wish: Wish) -> tuple[str, ...]:
+    return tuple(sorted({place.name for team in wish.teams for place in namespaces_of(draft, team)}))
+
+
+def _labels(draft: Draft, wish: Wish) -> dict[str, str]:
+    """Those of the team, where the queue is its alone."""
+    return dict(sorted(draft.spec.teams[wish.teams[0]].labels.items())) if wish.path[0] == "teams" else {}
+
+
+def _holds_a_guarantee(stopped: str | None, choices: tuple[Choice, ...]) -> bool:
     """Whether somebody may be running on what the queue is guaranteed: a drained queue runs nothing."""
-    return wish.spec.stop_policy != "HoldAndDrain" and any(c.limits[0] for c in choices)
+    return stopped != "HoldAndDrain" and any(c.limits[0] for c in choices)
 
 
 def _checks(choices: tuple[Choice, ...]) -> tuple[QueueCheckPlan, ...]:
@@ -167,15 +164,6 @@ def _preemption(draft: Draft, wish: Wish) -> PreemptionPlan:
         borrow_within_cohort=borrow.policy if borrow else None,
         max_priority_threshold=borrow.max_priority_threshold if borrow else None,
     )
-
-
-def _own_doors(draft: Draft, wish: Wish, doors: dict[tuple[str, str], Path]) -> None:
-    """No two local queues of a team have one name; `doors` are those seen so far. (No two teams share a namespace.)"""
-    for team in wish.teams:
-        first = doors.setdefault((team, wish.local_name), wish.path)
-        if first != wish.path:
-            what = f"local queue '{wish.local_name}' in namespace '{namespace_of(draft, team)}'"
-            _twice(draft, (*wish.path, "localQueue"), what, first)
 
 
 def _twice(draft: Draft, path: Path, what: str, first: Path) -> None:

@@ -1,47 +1,59 @@
-"""Teams: namespaces, identities, and what they are guaranteed."""
+"""Teams: their namespaces and labels, and what they are guaranteed."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
 
-from components.names import SERVICE_ACCOUNT, TEAM_LABEL, shorten
-from components.plan.gke import ServiceAccountPlan
+from components.names import TEAM_LABEL
 from components.plan.kueue import ClusterQueuePlan
-from components.plan.teams import IdentityPlan, TeamPlan
+from components.plan.teams import TeamPlan
 from stacks.planner.ceilings import QuotaTree, accelerator_quotas
-from stacks.planner.cluster import node_account
+from stacks.planner.doors import default_queues, namespaces_of
 from stacks.planner.draft import Draft
-from stacks.planner.queues import namespace_of
+from stacks.planner.flavors import Flavor
+from stacks.planner.identities import identity, one_account_each
+from stacks.planner.isolation import isolation
 from stacks.problems import Path
-from stacks.spec.teams import IdentitySpec, TeamSpec
 
 _SYSTEM = ("kube-", "gke-managed-", "gmp-")
 """How the names of GKE's own namespaces begin."""
+_OF_BERTH = ("managed-by", "fleet", "team")
+"""Labels that say what Berth says anyway."""
 
 
 def teams(
-    draft: Draft, queues: tuple[ClusterQueuePlan, ...], tree: QuotaTree, resource_of: Mapping[str, str]
+    draft: Draft, queues: tuple[ClusterQueuePlan, ...], tree: QuotaTree, kinds: Mapping[str, Flavor]
 ) -> tuple[TeamPlan, ...]:
     """Every team of the fleet, by name."""
-    _one_namespace_each(draft)
-    _one_account_each(draft)
+    _namespaces(draft)
+    one_account_each(draft)
+    default_queues(draft)
     by_team: dict[str, list[ClusterQueuePlan]] = {}
     for queue in queues:
         for team in queue.teams:
             by_team.setdefault(team, []).append(queue)
     return tuple(
-        TeamPlan(
-            name=name,
-            namespace=namespace_of(draft, name),
-            owns_namespace=not spec.namespace.existing,
-            identity=_identity(draft, name, spec),
-            local_queues=tuple(d for q in by_team.get(name, ()) for d in q.local_queues if d.team == name),
-            guaranteed=_guaranteed(name, by_team.get(name, ()), resource_of),
-            ceiling=tree.ceilings(by_team.get(name, ())),
-            labels={TEAM_LABEL: name},
-        )
-        for name, spec in sorted(draft.spec.teams.items())
+        _team(draft, name, by_team.get(name, []), tree.ceilings(by_team.get(name, ())), kinds)
+        for name in sorted(draft.spec.teams)
+    )
+
+
+def _team(
+    draft: Draft, name: str, queues: list[ClusterQueuePlan], ceiling: dict[str, int], kinds: Mapping[str, Flavor]
+) -> TeamPlan:
+    spec = draft.spec.teams[name]
+    return TeamPlan(
+        name=name,
+        state=spec.state,
+        namespaces=namespaces_of(draft, name),
+        isolation=isolation(draft, name, queues, ceiling, kinds),
+        identity=identity(draft, name),
+        groups=tuple(sorted(spec.groups)),
+        local_queues=tuple(d for q in queues for d in q.local_queues if d.team == name),
+        guaranteed=_guaranteed(name, queues, {flavor.name: flavor.resource for flavor in kinds.values()}),
+        ceiling=ceiling,
+        labels={**_labels(draft, name), TEAM_LABEL: name},
     )
 
 
@@ -55,73 +67,42 @@ def _guaranteed(team: str, queues: Iterable[ClusterQueuePlan], resource_of: Mapp
     return dict(sorted(total.items()))
 
 
-def _one_namespace_each(draft: Draft) -> None:
+def _labels(draft: Draft, team: str) -> dict[str, str]:
+    labels = draft.spec.teams[team].labels
+    for key in sorted(set(labels) & set(_OF_BERTH)):
+        message = f"'{key}' is set by Berth; write another key"
+        draft.problems.fault("reserved-label", ("teams", team, "labels", key), message)
+    return dict(sorted(labels.items()))
+
+
+def _namespaces(draft: Draft) -> None:
+    """Every namespace is one team's, once, and none of the system's."""
     seen: dict[str, str] = {}
-    for name in sorted(draft.spec.teams, key=lambda n: (draft.spec.teams[n].namespace.name is not None, n)):
-        namespace = namespace_of(draft, name)
-        first = seen.setdefault(namespace, name)
-        if first != name:
-            message = f"'{namespace}' is already the namespace of team '{first}'; give each team its own"
-            draft.problems.fault("duplicate-namespace", ("teams", name, "namespace"), message)
-        if namespace.startswith(_SYSTEM) or namespace in ("kueue-system", "jobset-system"):
-            message = f"'{namespace}' belongs to the system, where Kueue admits nothing; write another namespace"
-            draft.problems.fault("bad-namespace", ("teams", name, "namespace"), message)
-        elif namespace == "default" and not draft.spec.teams[name].namespace.existing:
-            message = "'default' is in every cluster already; write {name: default, existing: true}, or another"
-            draft.problems.fault("bad-namespace", ("teams", name, "namespace"), message)
+    for name in sorted(draft.spec.teams, key=lambda n: (bool(_written(draft, n)), n)):
+        spec = draft.spec.teams[name]
+        if spec.namespaces and "namespace" in spec.model_fields_set:
+            message = "write namespace or namespaces, not both"
+            draft.problems.fault("contradiction", ("teams", name, "namespaces"), message)
+        for index, place in enumerate(namespaces_of(draft, name)):
+            path: Path = ("teams", name, *(("namespaces", index) if spec.namespaces else ("namespace",)))
+            _namespace(draft, path, place.name, seen.setdefault(place.name, f"{name}/{index}"), f"{name}/{index}")
+            if place.name == "default" and place.owned:
+                message = "'default' is in every cluster already; write {name: default, existing: true}, or another"
+                draft.problems.fault("bad-namespace", path, message)
 
 
-def _one_account_each(draft: Draft) -> None:
-    """No two Google service accounts of the fleet are one; that of the nodes is among them."""
-    taken = {node_account(draft): "the nodes"}
-    for name, spec in sorted(draft.spec.teams.items()):
-        account = spec.identity.impersonate if spec.identity else None
-        if account is not None:
-            first = taken.setdefault(account, f"team '{name}'")
-            if first != f"team '{name}'":
-                path: Path = ("teams", name, "identity", "impersonate")
-                message = f"'{account}' is already the service account of {first}; give each its own"
-                draft.problems.fault("duplicate-name", path, message)
+def _namespace(draft: Draft, path: Path, namespace: str, first: str, this: str) -> None:
+    if first != this:
+        owner = first.partition("/")[0]
+        again = "is in this list already; leave it out"
+        other = f"is already the namespace of team '{owner}'; give each team its own"
+        message = f"'{namespace}' {again if owner == path[1] else other}"
+        draft.problems.fault("duplicate-namespace", path, message)
+    if namespace.startswith(_SYSTEM) or namespace in ("kueue-system", "jobset-system"):
+        message = f"'{namespace}' belongs to the system, where Kueue admits nothing; write another namespace"
+        draft.problems.fault("bad-namespace", path, message)
 
 
-def _identity(draft: Draft, team: str, spec: TeamSpec) -> IdentityPlan | None:
-    if spec.identity is None and spec.namespace.existing:
-        return None
-    written = spec.identity or IdentitySpec.model_construct()
-    account = written.service_account or team
-    impersonated = _impersonated(draft, team, written.impersonate) if written.impersonate else None
-    if written.roles and not impersonated and not draft.spec.project_number and not draft.lost("projectNumber", ""):
-        path: Path = ("teams", team, "identity", "roles")
-        message = (
-            "a direct grant names the project by its number; write projectNumber at the top of the fleet, "
-            "or identity.impersonate: <service account id>"
-        )
-        draft.problems.fault("missing-project-number", path, message)
-        return None
-    return IdentityPlan(
-        service_account=account,
-        member=_member(draft, namespace_of(draft, team), account, bool(impersonated)),
-        impersonates=impersonated,
-        roles=tuple(sorted(set(written.roles))),
-    )
-
-
-def _impersonated(draft: Draft, team: str, account_id: str) -> ServiceAccountPlan:
-    account = shorten(account_id, SERVICE_ACCOUNT)
-    return ServiceAccountPlan(
-        account_id=account,
-        display_name=f"Workloads of team {team}",
-        email=f"{account}@{draft.spec.project}.iam.gserviceaccount.com",
-        roles=(),
-    )
-
-
-def _member(draft: Draft, namespace: str, account: str, impersonates: bool) -> str | None:
-    """The team's pods as an IAM member: as Workload Identity names them, or as a direct principal."""
-    pool = f"{draft.spec.project}.svc.id.goog"
-    if impersonates:
-        return f"serviceAccount:{pool}[{namespace}/{account}]"
-    if draft.spec.project_number is None:
-        return None
-    where = f"projects/{draft.spec.project_number}/locations/global/workloadIdentityPools/{pool}"
-    return f"principal://iam.googleapis.com/{where}/subject/ns/{namespace}/sa/{account}"
+def _written(draft: Draft, team: str) -> bool:
+    spec = draft.spec.teams[team]
+    return bool(spec.namespaces) or spec.namespace.name is not None

@@ -181,7 +181,7 @@ class KueueSpec(ControllerSpec):
     admission_fair_sharing: AdmissionFairSharingSpec | None = None
     resources: Entry[ResourcesSpec] = default(ResourcesSpec)
     integrations: Entry[IntegrationsSpec] = default(IntegrationsSpec)
-    manage_jobs_without_queue_name: bool = False
+    manage_jobs_without_queue_name: bool | None = None
     managed_jobs_namespace_selector: SelectorSpec | None = None
     object_retention_policies: Entry[RetentionSpec] = default(RetentionSpec)
     metrics: Entry[MetricsSpec] = default(MetricsSpec)

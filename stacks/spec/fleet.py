@@ -23,6 +23,7 @@ from stacks.spec.controllers import ControllerSpec, KueueSpec
 from stacks.spec.pools import FlavorSpec, PoolName, PoolSpec, Reason
 from stacks.spec.reservations import ReservationSpec
 from stacks.spec.teams import CohortSpec, PrioritySpec, SharedQueueSpec, TeamSpec
+from stacks.spec.tenancy import PlatformSpec
 
 CloudLabelKey = Annotated[
     str, Text(r"[a-z][a-z0-9_-]{0,62}", "a label key: lower-case letters, digits, '-' and '_', a letter first")
@@ -52,6 +53,7 @@ class FleetSpec(Model):
     cohorts: Section[DnsName, Entry[CohortSpec]] = Field(default_factory=dict)
     teams: Section[DnsLabel, TeamSpec] = Field(default_factory=dict)
     team_files: Sequence[str] = ()
+    platform: Entry[PlatformSpec] = default(PlatformSpec)
     cluster_queues: Section[DnsName, SharedQueueSpec] = Field(default_factory=dict)
     allow_replacement: Section[str, Reason] = Field(default_factory=dict)
     allow_deletion: Section[str, Reason] = Field(default_factory=dict)

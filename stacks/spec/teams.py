@@ -2,27 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal, cast
+from typing import Annotated, Literal
 
-from pydantic import AfterValidator, BeforeValidator, Field
+from pydantic import AfterValidator, Field
 
 from stacks.spec.amounts import NOTHING, AmountField, Bytes, LimitField, MilliCpu
-from stacks.spec.base import DnsLabel, DnsName, Model, Section, Sequence, Text, default, each_once, mistyped
-
-AccountId = Annotated[
-    str,
-    Text(
-        r"[a-z]([-a-z0-9]{4,28}[a-z0-9])",
-        "a service account id: 6 to 30 lower-case letters, digits and '-', a letter first",
-    ),
-]
-Role = Annotated[
-    str,
-    Text(
-        r"(roles|projects/[^/]+/roles|organizations/[^/]+/roles)/[A-Za-z0-9_.]+",
-        "a role such as roles/storage.objectViewer",
-    ),
-]
+from stacks.spec.base import DnsLabel, DnsName, Model, Section, Sequence, default, each_once
+from stacks.spec.tenancy import TenancySpec
 
 QueueName = DnsLabel
 
@@ -121,35 +107,8 @@ class SharedQueueSpec(QueueSpec):
     cohort: str | None = None
 
 
-class NamespaceSpec(Model):
-    """A team's namespace; an `existing` one is used and left alone."""
+class TeamSpec(TenancySpec):
+    """A team: its namespaces, its people, its pods' identity, and queues of its own."""
 
-    name: DnsLabel | None = None
-    existing: bool = False
-
-
-class IdentitySpec(Model):
-    """Who the team's pods are in Google Cloud: project `roles`, direct or through an impersonated service account."""
-
-    service_account: DnsLabel | None = None
-    impersonate: AccountId | None = None
-    roles: Sequence[Role] = ()
-
-
-def _namespace(value: Any) -> Any:
-    if isinstance(value, dict | NamespaceSpec):
-        return cast("object", value)
-    if not isinstance(value, str):
-        raise mistyped(value, "write its name, or {name: <name>, existing: true}")
-    return {"name": value}
-
-
-class TeamSpec(Model):
-    """A team: a namespace, an identity, and queues of its own."""
-
-    namespace: Annotated[NamespaceSpec, BeforeValidator(_namespace, json_schema_input_type=str | NamespaceSpec)] = (
-        default(NamespaceSpec)
-    )
     cohort: str | None = None
-    identity: IdentitySpec | None = None
     queues: Section[QueueName, QueueSpec] = Field(default_factory=dict)

@@ -29,7 +29,7 @@ from components.plan.kueue import (
     TopologyPlan,
 )
 from components.plan.nodes import Bounds, Taint, Toleration
-from components.plan.teams import IdentityPlan, TeamPlan
+from components.plan.teams import EgressPlan, IdentityPlan, IsolationPlan, NamespacePlan, SecretPlan, TeamPlan
 
 GI = 2**30
 TPU = "google.com/tpu"
@@ -125,20 +125,35 @@ def queue(
     )
 
 
+ISOLATION = IsolationPlan(
+    pod_security="baseline",
+    pod_security_warning="restricted",
+    egress=(EgressPlan(cidr="0.0.0.0/0", ports=(443,), besides=("10.0.0.0/8",)),),
+    service_range="10.44.0.0/20",
+    accelerators={"google.com/tpu": 16, "nvidia.com/gpu": 0},
+    requests_cpu=100,
+    requests_memory=128 * 2**20,
+)
+
+
 def team(name: str = "vision", *, owns_namespace: bool = True, impersonates: bool = True) -> TeamPlan:
     """A team whose pods are somebody."""
     email = f"wi-{name}@acme-ml-dev.iam.gserviceaccount.com"
     account = ServiceAccountPlan(account_id=f"wi-{name}", display_name=name, email=email, roles=())
     return TeamPlan(
         name=name,
-        namespace=name,
-        owns_namespace=owns_namespace,
+        state="active",
+        namespaces=(NamespacePlan(name=name, owned=owns_namespace),),
+        isolation=ISOLATION,
         identity=IdentityPlan(
             service_account=f"{name}-pods",
-            member=f"serviceAccount:{email}",
+            members=(f"serviceAccount:{email}",),
             impersonates=account if impersonates else None,
             roles=("roles/storage.objectViewer",),
+            buckets={"acme-data": "roles/storage.objectUser"},
+            secrets=(SecretPlan(file="token", project="acme-ml-dev", secret="hf", version="latest"),),
         ),
+        groups=(f"{name}@acme.example",),
         local_queues=(door(name, f"{name}-train"),),
         guaranteed={"v5e": 8},
         ceiling={"v5e": 16},

@@ -69,7 +69,9 @@ class Room(pulumi.ComponentResource):
     def __init__(self, provider: pulumi.ProviderResource) -> None:
         super().__init__("berth:tenancy:Team", "room")
         inside = pulumi.ResourceOptions(parent=self, provider=provider)
-        self.namespace = KubernetesObject("room-namespace", namespace(plans.team()), opts=inside).object_name
+        self.namespace = KubernetesObject(
+            "room-namespace", namespace(plans.team(), plans.team().namespaces[0]), opts=inside
+        ).object_name
         self.register_outputs({})
 
 
@@ -149,7 +151,7 @@ def names(urns: Sequence[str]) -> set[str]:
         ("priorities-workload-high", kueue.workload_priority_class(plans.priority())),
         ("vision-train-cluster-queue", kueue.cluster_queue(plans.queue())),
         ("vision-train-local-queue/vision/train", kueue.local_queue(plans.door("vision", "vision-train"))),
-        ("room-namespace", namespace(plans.team())),
+        ("room-namespace", namespace(plans.team(), plans.team().namespaces[0])),
     ],
 )
 def test_what_is_registered_is_the_manifest(made: dict[str, Recorded], name: str, manifest: dict[str, object]) -> None:

@@ -21,7 +21,6 @@ from components.plan.checks import (
 )
 from components.plan.kueue import CohortPlan
 from components.plan.nodes import Taint, Toleration
-from components.tenancy import manifests as tenancy
 from tests.components import kueue_plans as plans
 
 
@@ -343,34 +342,16 @@ def test_whether_pods_are_pushed_out_is_the_priority_classs_to_say(preempts: boo
     assert kueue.priority_class(plans.priority(preempts=preempts))["preemptionPolicy"] == policy
 
 
-def test_a_teams_objects_carry_the_teams_labels() -> None:
-    team = plans.team()
-    assert team.identity is not None
-    labels = {"app.kubernetes.io/managed-by": "berth", "berth.dev/team": "vision", "cost-centre": "a1"}
-    assert metadata(tenancy.namespace(team)) == {"name": "vision", "labels": labels}
-    assert metadata(tenancy.service_account(team, team.identity))["labels"] == labels
-
-
-def test_a_service_account_names_the_google_account_with_its_project() -> None:
-    """The source system's annotation lacked the project, and all four identities were broken by it."""
-    team = plans.team()
-    assert team.identity is not None
-    assert metadata(tenancy.service_account(team, team.identity))["annotations"] == {
-        "iam.gke.io/gcp-service-account": "wi-vision@acme-ml-dev.iam.gserviceaccount.com"
-    }
-
-
-def test_a_service_account_that_impersonates_nobody_is_not_annotated() -> None:
-    team = plans.team(impersonates=False)
-    assert team.identity is not None
-    assert "annotations" not in metadata(tenancy.service_account(team, team.identity))
-
-
 def test_manifests_come_in_the_order_in_which_they_may_be_applied() -> None:
     kinds = [str(manifest["kind"]) for manifest in manifests.all_manifests(plans.fleet())]
     assert list(dict.fromkeys(kinds)) == [
         "Namespace",
+        "ResourceQuota",
+        "LimitRange",
+        "NetworkPolicy",
         "ServiceAccount",
+        "SecretProviderClass",
+        "RoleBinding",
         "PriorityClass",
         "WorkloadPriorityClass",
         "ResourceFlavor",
@@ -378,7 +359,7 @@ def test_manifests_come_in_the_order_in_which_they_may_be_applied() -> None:
         "ClusterQueue",
         "LocalQueue",
     ]
-    assert [kinds.count(kind) for kind in dict.fromkeys(kinds)] == [2] * 8
+    assert [kinds.count(kind) for kind in dict.fromkeys(kinds)] == [2] * 13
 
 
 def test_what_is_named_comes_before_what_names_it() -> None:
@@ -423,5 +404,5 @@ def test_no_manifest_holds_an_empty_text_or_null() -> None:
 def test_a_thousand_teams_are_rendered_in_a_moment() -> None:
     fleet = plans.fleet(f"team-{number}" for number in range(1000))
     start = perf_counter()
-    assert sum(1 for _ in manifests.all_manifests(fleet)) == 4008
+    assert sum(1 for _ in manifests.all_manifests(fleet)) == 9008
     assert perf_counter() - start < 2

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any, cast
 
@@ -12,10 +14,12 @@ import pytest
 
 from components.names import berth_labels
 from components.plan.gke import ServiceAccountPlan
-from components.plan.teams import IdentityPlan, TeamPlan
-from components.tenancy import manifests
+from components.plan.teams import AccessPlan, IdentityPlan, NamespacePlan, SecretPlan, TeamPlan
+from components.tenancy import manifests, roles
+from components.tenancy.access import Access
 from components.tenancy.team import Team
 from tests.components.gke_plans import google
+from tests.components.kueue_plans import ISOLATION
 from tests.engine import PROJECT, Recorded, Run, both_modes, broken_rules, run
 
 PRINCIPAL = (
@@ -24,30 +28,56 @@ PRINCIPAL = (
 )
 DIRECT = IdentityPlan(
     service_account="vision",
-    member=PRINCIPAL,
+    members=(PRINCIPAL,),
     impersonates=None,
     roles=("roles/storage.objectViewer", "roles/logging.logWriter"),
+    buckets={"acme-data": "roles/storage.objectUser"},
+    secrets=(
+        SecretPlan(file="token", project=PROJECT, secret="hf", version="latest"),
+        SecretPlan(file="old", project=PROJECT, secret="hf", version="3"),
+        SecretPlan(file="key", project="acme-shared", secret="hf", version="latest"),
+    ),
 )
 ACCOUNT = ServiceAccountPlan(
     account_id="wi-vision", display_name="Vision", email=f"wi-vision@{PROJECT}.iam.gserviceaccount.com", roles=()
 )
-IMPERSONATING = replace(DIRECT, member=f"serviceAccount:{PROJECT}.svc.id.goog[vision/vision]", impersonates=ACCOUNT)
+IMPERSONATING = replace(DIRECT, members=(f"serviceAccount:{PROJECT}.svc.id.goog[vision/vision]",), impersonates=ACCOUNT)
+HOME = NamespacePlan(name="vision", owned=True)
 VISION = TeamPlan(
     name="vision",
-    namespace="vision",
-    owns_namespace=True,
+    state="active",
+    namespaces=(HOME,),
+    isolation=ISOLATION,
     identity=DIRECT,
+    groups=("vision@acme.example",),
     local_queues=(),
     guaranteed={},
     ceiling={},
     labels={"team": "vision", "fleet": "dev"},
 )
+FOREIGN = replace(VISION, namespaces=(NamespacePlan(name="default", owned=False),))
+TWO = replace(
+    VISION,
+    namespaces=(HOME, NamespacePlan(name="vision-dev", owned=True)),
+    identity=replace(DIRECT, members=(PRINCIPAL, PRINCIPAL.replace("/ns/vision/", "/ns/vision-dev/"))),
+)
+KINDS = {
+    "kubernetes:core/v1:LimitRange",
+    "kubernetes:core/v1:Namespace",
+    "kubernetes:core/v1:ResourceQuota",
+    "kubernetes:core/v1:ServiceAccount",
+    "kubernetes:networking.k8s.io/v1:NetworkPolicy",
+    "kubernetes:rbac.authorization.k8s.io/v1:RoleBinding",
+    "kubernetes:secrets-store.csi.x-k8s.io/v1:SecretProviderClass",
+}
 ALL_PLANS = [
     VISION,
     replace(VISION, identity=IMPERSONATING),
     replace(VISION, identity=None),
-    replace(VISION, owns_namespace=False, namespace="default"),
-    replace(VISION, identity=replace(DIRECT, member=None, roles=())),
+    FOREIGN,
+    replace(VISION, identity=replace(DIRECT, members=(), roles=(), buckets={}, secrets=())),
+    TWO,
+    replace(VISION, isolation=replace(ISOLATION, egress=None), groups=()),
 ]
 
 
@@ -80,42 +110,66 @@ class Home(pulumi.ComponentResource):
         self.register_outputs({})
 
 
+def metadata_of(one: Recorded) -> dict[str, Any]:
+    return cast("dict[str, Any]", one.inputs["metadata"])
+
+
+def texts(manifests: Iterable[object]) -> list[str]:
+    """Manifests in an order and a spelling that do not matter."""
+    return sorted(json.dumps(each, sort_keys=True) for each in manifests)
+
+
 def object_of(done: Run, kind: str) -> tuple[Recorded, dict[str, Any]]:
     one = done.one(f"core/v1:{kind}")
-    return one, cast(dict[str, Any], one.inputs["metadata"])
+    return one, metadata_of(one)
 
 
 @both_modes
 @pytest.mark.parametrize(
-    "plan", ALL_PLANS, ids=["direct", "impersonating", "without identity", "foreign namespace", "no roles"]
+    "plan",
+    ALL_PLANS,
+    ids=["direct", "impersonating", "no identity", "foreign", "no roles", "two namespaces", "open and nobody's"],
 )
 def test_a_team_keeps_the_rules_of_every_component(plan: TeamPlan, preview: bool) -> None:
     done = built(plan, preview)
     assert broken_rules(done) == []
-    assert done.one("berth:tenancy:Team").outputs == {"namespace": plan.namespace}
+    assert done.one("berth:tenancy:Team").outputs == {
+        "namespaces": {place.name: place.name for place in plan.namespaces if place.owned}
+    }
 
 
 def test_a_namespace_carries_the_teams_labels_and_none_of_the_servers() -> None:
     """The API server sets `kubernetes.io/metadata.name` itself; setting it too would make two owners of one field."""
     _, metadata = object_of(built(VISION), "Namespace")
     assert metadata["name"] == "vision"
-    assert metadata["labels"] == {"fleet": "dev", "team": "vision", **berth_labels("vision")}
+    levels = {"enforce": "baseline", "warn": "restricted"}
+    security = {f"pod-security.kubernetes.io/{mode}": level for mode, level in levels.items()}
+    assert metadata["labels"] == {"fleet": "dev", "team": "vision", **berth_labels("vision"), **security}
 
 
 def test_a_namespace_of_others_is_used_and_not_made() -> None:
-    done = built(replace(VISION, owns_namespace=False, namespace="default"))
+    done = built(FOREIGN)
     _, metadata = object_of(done, "ServiceAccount")
-    assert done.all("core/v1:Namespace") == []
+    kinds = {one.type for one in done.resources if one.type.startswith("kubernetes:")}
+    assert kinds == {kind for kind in KINDS if kind.endswith(("ServiceAccount", "RoleBinding", "SecretProviderClass"))}
     assert metadata["namespace"] == "default"
 
 
 @both_modes
-def test_the_account_comes_after_its_namespace(preview: bool) -> None:
-    done = built(VISION, preview)
-    namespace, _ = object_of(done, "Namespace")
-    account, metadata = object_of(done, "ServiceAccount")
-    assert namespace.urn in account.property_dependencies["metadata"]
-    assert metadata["namespace"] == "vision"
+def test_what_stands_in_a_namespace_comes_after_it(preview: bool) -> None:
+    done = built(TWO, preview)
+    homes = {metadata_of(one)["name"]: one.urn for one in done.all("core/v1:Namespace")}
+    inside = [one for one in done.resources if one.type in KINDS - {"kubernetes:core/v1:Namespace"}]
+    assert len(inside) == 2 * 6
+    for one in inside:
+        assert homes[metadata_of(one)["namespace"]] in one.property_dependencies["metadata"]
+
+
+def test_a_second_namespace_renames_nothing() -> None:
+    """Or adding one would replace the first with all that runs in it."""
+    before, after = ({one.urn for one in built(plan).resources} for plan in (VISION, TWO))
+    assert before <= after
+    assert all(urn.endswith("/vision-dev") for urn in after - before)
 
 
 def test_the_annotation_names_the_whole_address_of_the_google_account() -> None:
@@ -145,8 +199,30 @@ def test_roles_go_to_the_google_account_where_there_is_one(preview: bool) -> Non
     done = built(replace(VISION, identity=IMPERSONATING), preview)
     account = done.one("serviceaccount/account:Account")
     grants = done.all("projects/iAMMember:IAMMember")
+    grants += done.all("storage/bucketIAMMember:BucketIAMMember") + done.all("SecretIamMember")
+    assert len(grants) == 2 + 1 + 2
     assert {one.inputs["member"] for one in grants} == {f"serviceAccount:{ACCOUNT.email}"}
     assert all(account.urn in one.property_dependencies["member"] for one in grants)
+
+
+def test_buckets_and_secrets_are_granted_one_by_one_and_never_project_wide() -> None:
+    """A secret that is mounted twice is granted once; one of another project is granted there."""
+    done = built(VISION)
+    (bucket,) = done.all("storage/bucketIAMMember:BucketIAMMember")
+    assert bucket.inputs == {"bucket": "acme-data", "role": "roles/storage.objectUser", "member": PRINCIPAL}
+    granted = [(one.inputs["project"], one.inputs["secretId"]) for one in done.all("SecretIamMember")]
+    assert sorted(granted) == [(PROJECT, "hf"), ("acme-shared", "hf")]
+    assert {one.inputs["role"] for one in done.all("SecretIamMember")} == {"roles/secretmanager.secretAccessor"}
+    assert {one.inputs["member"] for one in done.all("SecretIamMember")} == {PRINCIPAL}
+
+
+def test_each_namespaces_account_is_granted_what_the_team_may() -> None:
+    """To IAM they are two: the subject names the namespace."""
+    done = built(TWO)
+    for kind in ("projects/iAMMember:IAMMember", "storage/bucketIAMMember:BucketIAMMember", "SecretIamMember"):
+        members = [one.inputs["member"] for one in done.all(kind)]
+        assert set(members) == set(TWO.identity.members if TWO.identity else ())
+        assert len(members) % 2 == 0
 
 
 def test_only_the_teams_own_pods_may_act_as_its_google_account() -> None:
@@ -169,19 +245,61 @@ def test_what_lives_in_the_cluster_goes_with_it() -> None:
     done = built(replace(VISION, identity=IMPERSONATING))
     cluster = done.one("container/cluster:Cluster").urn
     inside = {one.type for one in done.resources if one.deleted_with == cluster}
-    assert inside == {"kubernetes:core/v1:Namespace", "kubernetes:core/v1:ServiceAccount"}
+    assert inside == KINDS
 
 
 @both_modes
 def test_what_is_made_is_what_is_rendered(preview: bool) -> None:
     """`berth render` and the engine must not differ: people compare the one with what they see of the other."""
-    plan = replace(VISION, identity=IMPERSONATING)
+    plan = replace(TWO, identity=replace(IMPERSONATING, members=IMPERSONATING.members * 2))
     done = built(plan, preview)
-    assert done.one("core/v1:Namespace").inputs == manifests.namespace(plan)
-    assert done.one("core/v1:ServiceAccount").inputs == manifests.service_account(plan, IMPERSONATING)
+    made = [one.inputs for one in done.resources if one.type in KINDS]
+    rendered = [manifests.namespace(plan, place) for place in plan.namespaces]
+    rendered += [manifest for place in plan.namespaces for _, manifest in manifests.inside(plan, place)]
+    assert texts(made) == texts(rendered)
 
 
-def test_a_team_without_identity_is_a_namespace() -> None:
-    done = built(replace(VISION, identity=None))
-    inside = [one.type for one in done.resources if "berth:tenancy:Team$" in one.urn]
-    assert inside == ["kubernetes:core/v1:Namespace"]
+def test_a_team_without_identity_and_people_is_a_namespace_and_its_walls() -> None:
+    done = built(replace(VISION, identity=None, groups=()))
+    inside = [one.type.rpartition(":")[2] for one in done.resources if "berth:tenancy:Team$" in one.urn]
+    assert sorted(inside) == ["LimitRange", "Namespace", "NetworkPolicy", "ResourceQuota"]
+
+
+# --- people -----------------------------------------------------------------------------------------------------------
+
+ACCESS = AccessPlan(owners=("platform@acme.example",), teams=("vision@acme.example",), job_kinds={"batch": ("jobs",)})
+
+
+def granted(plan: AccessPlan, preview: bool = False) -> Run:
+    def build() -> None:
+        provider = google()
+        Access(
+            "access",
+            plan,
+            project=PROJECT,
+            cluster=Home(provider).cluster,
+            gcp_provider=provider,
+            kubernetes_provider=kubernetes.Provider("cluster", kubeconfig="{}"),
+        )
+
+    return run(build, preview)
+
+
+@both_modes
+@pytest.mark.parametrize("plan", [ACCESS, replace(ACCESS, owners=()), replace(ACCESS, teams=())])
+def test_access_keeps_the_rules_of_every_component_and_is_what_is_rendered(plan: AccessPlan, preview: bool) -> None:
+    done = granted(plan, preview)
+    assert broken_rules(done) == []
+    made = [one.inputs for one in done.resources if one.type.startswith("kubernetes:")]
+    assert texts(made) == texts(manifest for _, manifest in roles.access(plan))
+    cluster = done.one("container/cluster:Cluster").urn
+    assert all(one.deleted_with == cluster for one in done.resources if one.type.startswith("kubernetes:"))
+
+
+def test_everybody_finds_the_cluster_once_and_gets_nothing_else_of_the_project() -> None:
+    done = granted(replace(ACCESS, owners=("vision@acme.example", "platform@acme.example")))
+    grants = done.all("projects/iAMMember:IAMMember")
+    assert [(one.inputs["role"], one.inputs["member"]) for one in grants] == [
+        ("roles/container.clusterViewer", "group:platform@acme.example"),
+        ("roles/container.clusterViewer", "group:vision@acme.example"),
+    ]

@@ -148,7 +148,7 @@ WHOLE: dict[str, tuple[bytes, list[str]]] = {
             "'-'",
             f"""Pulumi.bad.yaml:6: "{"k" * 77}...": '{"k" * 77}...' is no key here; one of project, projectNumber, """
             "region, labels, protect, cluster, reservations, pools, flavors, kueue, jobset, priorities, cohorts, "
-            "teams, teamFiles, clusterQueues, allowReplacement, allowDeletion",
+            "teams, teamFiles, platform, clusterQueues, allowReplacement, allowDeletion",
         ],
     ),
     "more labels than Google Cloud takes": (

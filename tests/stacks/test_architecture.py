@@ -21,7 +21,7 @@ FILES = {
 }
 """Module name to file."""
 
-_RENDERERS = re.compile(r"components\.(kueue\.(quantities|configuration)|(\w+\.)?manifests)")
+_RENDERERS = re.compile(r"components\.(kueue\.(quantities|configuration)|tenancy\.(isolation|roles)|(\w+\.)?manifests)")
 PURE = {module for module in FILES if _RENDERERS.fullmatch(module)}
 """Renderers: plan in, plain dicts out."""
 

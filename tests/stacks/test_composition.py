@@ -40,7 +40,7 @@ def test_a_stock_out_of_accelerators_holds_back_no_queue(stack: str) -> None:
 
 @every_stack
 def test_what_kueue_serves_waits_for_kueue_and_doors_wait_for_their_namespace(stack: str) -> None:
-    owned = {team.namespace: f"{team.name}-namespace" for team in plan(stack).teams if team.owns_namespace}
+    owned = {team.namespace: f"{team.name}-namespace" for team in plan(stack).teams if team.namespaces[0].owned}
     for one in (r for r in resources(stack, True) if r.type.startswith("kubernetes:kueue.x-k8s.io")):
         assert "controllers-kueue" in waits_for(stack, one)
     for one in (r for r in resources(stack, False) if r.type.endswith(":LocalQueue")):

@@ -82,7 +82,11 @@ SHAPE = record(
             set=TEXT, network=TEXT, subnetwork=TEXT, ipRange=TEXT, device=TEXT, deviceMode=TEXT, pools=listed(TEXT),
         )
     ),
-    teams=listed(record(name=TEXT, namespace=TEXT, queues=listed(TEXT), guaranteed=COUNTS, ceiling=COUNTS)),
+    teams=listed(
+        record(
+            name=TEXT, state=TEXT, namespaces=listed(TEXT), queues=listed(TEXT), guaranteed=COUNTS, ceiling=COUNTS
+        )
+    ),
     problems=listed(
         record(severity={"enum": ["fault", "warning", "note"]}, code=TEXT, place=TEXT, path=TEXT, message=TEXT)
     ),

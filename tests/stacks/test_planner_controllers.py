@@ -45,7 +45,7 @@ ALL: dict[str, Any] = {
         "externalFrameworks": ["Workflow.v1alpha1.argoproj.io"],
         "labelKeysToCopy": ["team"],
     },
-    "manageJobsWithoutQueueName": True,
+    "manageJobsWithoutQueueName": False,
     "managedJobsNamespaceSelector": {
         "matchLabels": {"queued": "true"},
         "matchExpressions": [
@@ -127,7 +127,7 @@ def test_every_word_reaches_kueues_configuration() -> None:
             "externalFrameworks": ["Workflow.v1alpha1.argoproj.io"],
             "labelKeysToCopy": ["team"],
         },
-        "manageJobsWithoutQueueName": True,
+        "manageJobsWithoutQueueName": False,
         "managedJobsNamespaceSelector": ALL["managedJobsNamespaceSelector"],
         "objectRetentionPolicies": {"workloads": {"afterFinished": "604800s", "afterDeactivatedByKueue": "0s"}},
         "metrics": {

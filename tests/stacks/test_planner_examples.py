@@ -172,7 +172,7 @@ def test_each_team_has_the_identity_that_the_document_meant(name: str) -> None:
     assert found.identity.impersonates is not None
     assert found.identity.service_account == f"{name}-ksa"
     assert found.identity.impersonates.email == f"wi-{name}@my-project.iam.gserviceaccount.com"
-    assert found.identity.member == f"serviceAccount:my-project.svc.id.goog[{name}/{name}-ksa]"
+    assert found.identity.members == (f"serviceAccount:my-project.svc.id.goog[{name}/{name}-ksa]",)
     assert "roles/storage.admin" not in found.identity.roles
 
 

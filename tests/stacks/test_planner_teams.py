@@ -29,7 +29,7 @@ IDENTITY = "teams.vision.identity"
 def test_a_team_has_one_namespace_its_own_name_unless_it_says_otherwise(written: Any, name: str, owned: bool) -> None:
     change = {} if written is GONE else {"teams.vision.namespace": written}
     found = team(plan(changed(change)), "vision")
-    assert (found.namespace, found.owns_namespace) == (name, owned)
+    assert [(n.name, n.owned) for n in found.namespaces] == [(name, owned)]
     assert {door.namespace for door in found.local_queues} == {name}
 
 
@@ -67,9 +67,9 @@ def test_roles_are_granted_to_the_pods_themselves_by_the_projects_number() -> No
     fleet = changed({"projectNumber": NUMBER, IDENTITY: {"roles": [ROLE, ROLE, "roles/logging.logWriter"]}})
     found = team(plan(fleet), "vision").identity
     assert found is not None
-    assert found.member == (
+    assert found.members == (
         f"principal://iam.googleapis.com/projects/{NUMBER}/locations/global/workloadIdentityPools/"
-        "acme-ml-dev.svc.id.goog/subject/ns/vision/sa/vision"
+        "acme-ml-dev.svc.id.goog/subject/ns/vision/sa/vision",
     )
     assert (found.roles, found.impersonates) == (("roles/logging.logWriter", ROLE), None)
 
@@ -87,7 +87,7 @@ def test_roles_are_granted_to_the_google_account_that_pods_impersonate() -> None
     assert found is not None
     assert found.impersonates is not None
     assert found.impersonates.email == "wi-vision@acme-ml-dev.iam.gserviceaccount.com"
-    assert (found.member, found.roles) == ("serviceAccount:acme-ml-dev.svc.id.goog[eyes/vision]", (ROLE,))
+    assert (found.members, found.roles) == (("serviceAccount:acme-ml-dev.svc.id.goog[eyes/vision]",), (ROLE,))
 
 
 # --- what a team has --------------------------------------------------------------------------------------------------

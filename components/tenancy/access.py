@@ -1,0 +1,45 @@
+"""What people may do in the cluster as a whole."""
+
+from __future__ import annotations
+
+import pulumi
+import pulumi_gcp as gcp
+import pulumi_kubernetes as kubernetes
+
+from components.kubernetes import KubernetesObject, inside
+from components.plan.teams import AccessPlan
+from components.tenancy import roles
+
+
+class Access(pulumi.ComponentResource):
+    """The roles that all teams share, who has them cluster-wide, and everybody's way to the cluster.
+
+    Owns the cluster roles and their cluster-wide bindings, and one binding of the project for each group. What a team
+    may do in its own namespaces is bound there.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        plan: AccessPlan,
+        *,
+        project: str,
+        cluster: pulumi.Resource,
+        gcp_provider: gcp.Provider,
+        kubernetes_provider: kubernetes.Provider,
+        opts: pulumi.ResourceOptions | None = None,
+    ) -> None:
+        super().__init__("berth:tenancy:Access", name, None, opts)
+        here = inside(self, provider=kubernetes_provider, cluster=cluster)
+        for role, manifest in roles.access(plan):
+            KubernetesObject(f"{name}-{role}", manifest, opts=here)
+        for group in sorted({*plan.owners, *plan.teams}):
+            # Who may not see the cluster cannot ask for its address; it gives no right to anything inside.
+            gcp.projects.IAMMember(
+                f"{name}-cluster-viewer/{group}",
+                project=project,
+                role="roles/container.clusterViewer",
+                member=f"group:{group}",
+                opts=pulumi.ResourceOptions(parent=self, provider=gcp_provider),
+            )
+        self.register_outputs({"groups": sorted({*plan.owners, *plan.teams})})
