@@ -34,7 +34,8 @@ class AcceleratorNetworks(pulumi.ComponentResource):
         for vpc in plan.vpcs:
             network = self._vpc(f"{name}-{vpc.key}", vpc, gcp_provider, depends_on)
             for subnet in vpc.subnets:
-                made = self._subnet(f"{name}-{subnet.device}", subnet, plan.region, network, gcp_provider)
+                own = subnet.device.removeprefix(f"{name}-")  # devices are mostly named after their set
+                made = self._subnet(f"{name}-{own}", subnet, plan.region, network, gcp_provider)
                 self.devices[subnet.device] = (network.name, made.name)
         self.interfaces = list(self.devices.values())
         self.register_outputs({"subnetworks": [subnetwork for _, subnetwork in self.interfaces]})

@@ -187,6 +187,8 @@ def _confidential_system_pool(draft: Draft) -> None:
 
 _NOT_ON_AUTOPILOT = {
     "systemPool": ("system_pool", "makes its nodes itself"),
+    "multiNetworking": ("multi_networking", "makes its nodes itself"),
+    "gpuInstallers": ("gpu_installers", "brings drivers itself"),
     "nodeAutoProvisioning": ("node_auto_provisioning", "makes its nodes itself"),
     "imageStreaming": ("image_streaming", "always streams images"),
     "shieldedNodes": ("shielded_nodes", "always has shielded nodes"),

@@ -71,6 +71,9 @@ ClusterName = Annotated[
     ),
 ]
 
+DriverVersion = Annotated[
+    str, Text(r"default|latest|[0-9]{3,4}(\.[0-9]{1,4}){1,2}", 'a driver: default, latest or one such as "580.65.06"')
+]
 Recurrence = Annotated[str, Text(r"FREQ=(DAILY|WEEKLY|MONTHLY)(;.+)?", "an RFC 5545 rule such as FREQ=WEEKLY;BYDAY=SA")]
 
 
@@ -129,7 +132,7 @@ class InstallerImagesSpec(Model):
 class GpuInstallersSpec(Model):
     """What makes GPU nodes ready where GKE does not; `driverVersion` is that of pools that switched GKE's off."""
 
-    driver_version: Words = "default"
+    driver_version: DriverVersion = "default"
     images: Entry[InstallerImagesSpec] = default(InstallerImagesSpec)
 
 

@@ -75,6 +75,18 @@ def test_pools_have_the_nodes_and_accelerators_of_the_plan(stack: str) -> None:
             assert f" × {pool['topology']} ({pool['hostsPerSlice']} host" in shape
 
 
+def test_networks_have_the_interfaces_and_ranges_of_the_plan() -> None:
+    """A row for each VPC, from its first interface to its last; other fleets have no such table."""
+    networks = plan_json("gpu-rdma")["networks"]
+    for key, vpc, interfaces, ranges, pools in paragraph("gpu-rdma", "Networks"):
+        mine = [n for n in networks if (n["set"], n["network"]) == (key, vpc)]
+        assert interfaces.split(" – ") == sorted({mine[0]["device"], mine[-1]["device"]})
+        assert ranges.split(" – ") == list(dict.fromkeys((mine[0]["ipRange"], mine[-1]["ipRange"])))
+        assert all(pool in pools for n in mine for pool in n["pools"])
+    assert len(networks) == 9
+    assert "Networks" not in text(verdict("dev"))
+
+
 @every_stack
 def test_teams_have_the_guarantee_and_the_ceiling_of_the_plan(stack: str) -> None:
     teams = {t["name"]: t for t in plan_json(stack)["teams"]}
