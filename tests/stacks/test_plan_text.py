@@ -84,7 +84,7 @@ def test_networks_have_the_interfaces_and_ranges_of_the_plan() -> None:
         assert ranges.split(" – ") == list(dict.fromkeys((mine[0]["ipRange"], mine[-1]["ipRange"])))
         assert all(pool in pools for n in mine for pool in n["pools"])
     assert len(networks) == 9
-    assert "Networks" not in text(verdict("dev"))
+    assert "\nNetworks" not in text(verdict("dev"))
 
 
 @every_stack
