@@ -30,7 +30,7 @@ class PodPlan:
 
     `resources` are requests and limits alike: accelerators as counts, cpu in milli, memory in bytes. `node_selector`
     and `tolerations` are only those that nobody adds later. `restart_policy` None is left to the job's controller,
-    `service_account` None to the namespace. Without a `command` the image's own runs.
+    `service_account` None to the namespace. Without a `command` the image's own runs. `annotations` are the pod's.
     """
 
     image: str
@@ -42,6 +42,7 @@ class PodPlan:
     host_network: bool = False
     restart_policy: str | None = None
     service_account: str | None = None
+    annotations: Mapping[str, str] = field(default_factory=dict[str, str])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -165,7 +165,10 @@ def _template(
     spec = {**_given("subdomain", subdomain), **_pod_spec(pod, submission.priority, container)}
     if not restarts:
         spec.pop("restartPolicy", None)
-    return {"metadata": {"labels": {TEAM_LABEL: submission.team}}, "spec": spec}
+    metadata: Manifest = {"labels": {TEAM_LABEL: submission.team}}
+    if pod.annotations:
+        metadata["annotations"] = dict(pod.annotations)
+    return {"metadata": metadata, "spec": spec}
 
 
 def _pod_spec(plan: PodPlan, priority: str | None, container: str) -> Manifest:

@@ -15,6 +15,7 @@ from stacks.manifests.podset import PodSet
 from stacks.manifests.quantity import written
 from stacks.manifests.values import At, as_list, as_mapping, deep
 from stacks.problems import in_words, quoted
+from stacks.workloads.placement import SLICE, SLICE_SIZE
 from stacks.workloads.shapes import Shape
 
 EXCLUSIVE = "alpha.jobset.sigs.k8s.io/exclusive-topology"
@@ -233,14 +234,21 @@ def _exclusive(pods: Pods) -> bool:
     )
 
 
+def _kept_together(pods: Pods, shape: Shape) -> bool:
+    """Whether an annotation says so: JobSet's, or Kueue's where Kueue places the pods."""
+    if shape.flavor.topology is None:
+        return _exclusive(pods)
+    return SLICE in as_mapping(deep(pods.template.value, "metadata", "annotations"))
+
+
 def _slices_kept_together(pods: Pods, shape: Shape) -> None:
     """Nothing but an annotation keeps the pods of one slice on one slice's nodes."""
     several = shape.pool.slices is not None and shape.pool.slices.max > 1
-    if shape.multi_host and several and not _exclusive(pods) and shape.flavor.topology is None:
-        message = (
-            f"nothing keeps the {shape.hosts} pods of a slice on one slice; write a JobSet with the annotation "
-            f"{EXCLUSIVE}: {_NODE_POOL}"
-        )
+    if shape.multi_host and several and not _kept_together(pods, shape):
+        remedy = f"a JobSet with the annotation {EXCLUSIVE}: {_NODE_POOL}"
+        if shape.flavor.topology is not None:
+            remedy = f"the annotations {SLICE}: {_NODE_POOL} and {SLICE_SIZE}: '{shape.hosts}' on its pods"
+        message = f"nothing keeps the {shape.hosts} pods of a slice on one slice; write {remedy}"
         pods.of.warn("split-slice", pods.of.job.metadata.path, message)
     networked = shape.networked or pods.of.fleet.plan.cluster.mode != "standard"
     on_host = pods.at("hostNetwork").value is True

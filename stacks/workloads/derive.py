@@ -27,6 +27,7 @@ from stacks.workloads import names
 from stacks.workloads.asked import TRIAL, TRIAL_IMAGE, Asked
 from stacks.workloads.ground import Ground, ground
 from stacks.workloads.notes import notes
+from stacks.workloads.placement import placement
 from stacks.workloads.rates import room_of_a_pod
 
 RUN_DURATION = "provreq.kueue.x-k8s.io/maxRunDurationSeconds"
@@ -173,7 +174,12 @@ class _Making:
             host_network=self._host_network(),
             restart_policy=restart_policy,
             service_account=asked.service_account or (identity.service_account if identity else None),
+            annotations=placement(self.ground, self._together()) if self.kind != "provisioning-request" else {},
         )
+
+    def _together(self) -> int:
+        """The pods that belong near each other: those of a slice, or all."""
+        return self.ground.shape.hosts if self.ground.shape.tpu else self._pods()
 
     def _nodes(self) -> tuple[dict[str, str], tuple[Toleration, ...]]:
         """Selectors and tolerations that Kueue does not add: it adds those of the flavor that it chooses."""
