@@ -168,7 +168,10 @@ def _job_set(spec: At) -> list[PodSet] | None:
     for job in _listed(spec, "replicatedJobs"):
         found = job.keys(("name", "template"), ("replicas", "groupName", "dependsOn"))
         inner = found["template"].entries("a job template") if found else None
-        if found is None or inner is None or "spec" not in inner:
+        if found is None or inner is None:
+            return None
+        if "spec" not in inner:
+            found["template"].fault("missing-key", "'spec' is missing; write it")
             return None
         replicas = found["replicas"].whole("a whole number of replicas from 0", 0) if "replicas" in found else 1
         name = found["name"].text("a name")

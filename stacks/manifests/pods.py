@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 from stacks.manifests.podset import Expression, PodSet, Toleration
 from stacks.manifests.quantity import amount
-from stacks.manifests.values import At, deep, shown
+from stacks.manifests.values import At, as_mapping, deep, shown
 
 _OPERATORS = ("In", "NotIn", "Exists", "DoesNotExist", "Gt", "Lt")
 _REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
@@ -21,6 +21,8 @@ Amounts = dict[str, int]
 def pod_set(template: At, name: str, count: int) -> PodSet | None:
     """The pods of a template; None after a fault."""
     spec = pod_spec(template)
+    if spec is None and isinstance(template.value, dict) and "spec" not in as_mapping(template.value):
+        template.fault("missing-key", "'spec' is missing; write it")
     requests = _requests(template, spec) if spec is not None else None
     if spec is None or requests is None:
         return None
