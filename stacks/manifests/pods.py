@@ -21,7 +21,7 @@ Amounts = dict[str, int]
 def pod_set(template: At, name: str, count: int) -> PodSet | None:
     """The pods of a template; None after a fault."""
     spec = pod_spec(template)
-    if spec is None and isinstance(template.value, dict) and "spec" not in as_mapping(template.value):
+    if spec is None and "spec" not in as_mapping(template.value) and isinstance(template.value, dict):
         template.fault("missing-key", "'spec' is missing; write it")
     requests = _requests(template, spec) if spec is not None else None
     if spec is None or requests is None:

@@ -1,4 +1,4 @@
-"""Every value of the sound manifests replaced by every kind of wrong one: an answer each time, and never a traceback."""
+"""Every value of the sound manifests replaced by every kind of wrong one: an answer each time, never a traceback."""
 
 from __future__ import annotations
 

@@ -215,10 +215,10 @@ def test_the_job_sets_of_the_low_priority_queue() -> None:
     assert pod(found)["containers"][0]["ports"] == [{"containerPort": 3389}]
 
 
-@pytest.mark.parametrize(("flavor", "gpus"), [("l4", 2), ("a100-any", 4)])
+@pytest.mark.parametrize(("flavor", "gpus"), [("h100", 8), ("b200", 8)])
 def test_one_pod_with_all_gpus_of_a_node(flavor: str, gpus: int) -> None:
     """In a queue of two kinds of machines, the kind that is meant is selected: Kueue alone would choose by quota."""
-    found = one("reservations", "research", "small", name="finetune", flavor=flavor, backoff_limit=10)
+    found = one("reservations", "research", "large", name="finetune", flavor=flavor, backoff_limit=10)
     assert requests(found) == {"nvidia.com/gpu": str(gpus)}
-    accelerator = {"l4": "nvidia-l4", "a100-any": "nvidia-tesla-a100"}[flavor]
+    accelerator = {"h100": "nvidia-h100-80gb", "b200": "nvidia-b200"}[flavor]
     assert pod(found)["nodeSelector"]["cloud.google.com/gke-accelerator"] == accelerator
