@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from components.gke import manifests as gke
 from components.gpu import manifests as gpu
 from components.kueue import manifests as kueue
+from components.monitoring import manifests as monitoring
 from components.plan.fleet import FleetPlan
 from components.tenancy import manifests as tenancy
 from components.tenancy import roles
@@ -37,3 +38,5 @@ def all_manifests(fleet: FleetPlan) -> Iterator[dict[str, object]]:
     yield from map(kueue.cluster_queue, fleet.cluster_queues)
     for queue in fleet.cluster_queues:
         yield from map(kueue.local_queue, queue.local_queues)
+    if fleet.monitoring is not None:
+        yield from monitoring.all_of(fleet.monitoring, fleet.stack)

@@ -27,8 +27,11 @@ from components.kueue.flavors import Flavors
 from components.kueue.priorities import Priorities
 from components.kueue.team_queues import TeamQueues
 from components.kueue.topologies import Topologies
+from components.monitoring.collection import Collection
+from components.monitoring.views import Views
 from components.plan.fleet import FleetPlan
 from components.plan.gke import NodePoolPlan
+from components.plan.monitoring import MonitoringPlan
 from components.tenancy.access import Access
 from components.tenancy.team import Team
 from stacks.verdict import Verdict
@@ -52,7 +55,10 @@ def build(plan: FleetPlan) -> dict[str, Any]:
     cluster, system_pool, networks = _machines(plan, google)
     inside = _provider(plan, cluster)
     _node_upkeep(plan, cluster, inside, networks)
-    _queueing(plan, cluster, google, inside, [system_pool] if system_pool else [cluster.resource])
+    runs_on: list[pulumi.Resource] = [system_pool] if system_pool else [cluster.resource]
+    kueue = _queueing(plan, cluster, google, inside, runs_on)
+    if plan.monitoring is not None:
+        _watching(plan, plan.monitoring, cluster, google, inside, runs_on, kueue)
     return {
         "fleet": {"version": EXPORT_VERSION, "cluster": cluster.cluster_name, **_for_teams(plan)},
         "kubeconfig": pulumi.Output.secret(cluster.kubeconfig),
@@ -151,10 +157,13 @@ def _queueing(
     google: gcp.Provider,
     inside: kubernetes.Provider,
     runs_on: list[pulumi.Resource],
-) -> None:
-    """What stands inside the cluster. Queues wait for Kueue, and for nothing that a stock-out could hold up."""
+) -> list[pulumi.Resource]:
+    """What stands inside the cluster; returns what serves Kueue's kinds.
+
+    Queues wait for Kueue, and for nothing that a stock-out could hold up.
+    """
     controllers = Controllers("controllers", plan.charts, provider=inside, cluster=cluster.resource, runs_on=runs_on)
-    kueue = [release for name, release in controllers.releases.items() if name == "kueue"]
+    kueue: list[pulumi.Resource] = [release for name, release in controllers.releases.items() if name == "kueue"]
     Priorities("priorities", plan.priorities, provider=inside, served_by=kueue, cluster=cluster.resource)
     if plan.topologies:
         Topologies("topologies", plan.topologies, provider=inside, served_by=kueue, cluster=cluster.resource)
@@ -192,6 +201,34 @@ def _queueing(
     namespaces = {name: live for team in teams.values() for name, live in team.namespaces.items()}
     for queue in plan.cluster_queues:
         TeamQueues(queue.name, queue, provider=inside, namespaces=namespaces, served_by=kueue, cluster=cluster.resource)
+    return kueue
+
+
+def _watching(
+    plan: FleetPlan,
+    watched: MonitoringPlan,
+    cluster: Cluster,
+    google: gcp.Provider,
+    inside: kubernetes.Provider,
+    runs_on: list[pulumi.Resource],
+    kueue: list[pulumi.Resource],
+) -> None:
+    """What collects and shows metrics: Cloud Monitoring, or what stands in the cluster instead."""
+    served_by = kueue
+    if watched.charts:
+        own = Controllers("monitoring", watched.charts, provider=inside, cluster=cluster.resource, runs_on=runs_on)
+        served_by = [*kueue, *own.releases.values()]
+    else:
+        Views(
+            "views",
+            watched,
+            stack=plan.stack,
+            project=plan.project,
+            labels=plan.labels,
+            gcp_provider=google,
+            depends_on=[cluster.resource],
+        )
+    Collection("collection", watched, stack=plan.stack, provider=inside, cluster=cluster.resource, served_by=served_by)
 
 
 def _for_teams(plan: FleetPlan) -> dict[str, Any]:

@@ -12,6 +12,7 @@ from components.plan.configuration import ConfigurationPlan
 from components.plan.gke import ClusterPlan, NodePoolPlan, ReservationPlan
 from components.plan.installers import InstallersPlan
 from components.plan.kueue import ChartPlan, ClusterQueuePlan, CohortPlan, FlavorPlan, PriorityPlan, TopologyPlan
+from components.plan.monitoring import MonitoringPlan
 from components.plan.nodes import Bounds
 from components.plan.teams import AccessPlan, TeamPlan
 
@@ -73,6 +74,7 @@ class FleetPlan:
     accelerator_networks: tuple[AcceleratorNetworksPlan, ...] = ()
     installers: InstallersPlan | None = None
     access: AccessPlan | None = None
+    monitoring: MonitoringPlan | None = None
 
     def pools_on(self, networks: str) -> tuple[str, ...]:
         """The pools whose nodes have interfaces in a set of accelerator networks, by its key."""

@@ -15,6 +15,7 @@ from stacks.planner import (
     controllers,
     flavors,
     installers,
+    monitoring,
     networks,
     node_pools,
     pools,
@@ -85,6 +86,9 @@ def _plan(draft: Draft) -> FleetPlan:
     nodes = [pool.hardware.nodes.max for pool in known.values()]
     versions.versions(draft, known)
     flavor_of = {p.name: f.name for f in kinds.values() for p in f.pools}
+    made = node_pools.pool_plans(draft, known, flavor_of, accelerator_networks)
+    flavor_plans = tuple(flavors.flavor_plan(draft, f, promised[n]) for n, f in kinds.items())
+    entitled = teams.teams(draft, asked, QuotaTree(asked, shared, resource_of), kinds)
     return FleetPlan(
         stack=draft.stack,
         project=draft.spec.project,
@@ -93,13 +97,13 @@ def _plan(draft: Draft) -> FleetPlan:
         cluster=cluster.cluster_plan(draft, multi_networking=bool(accelerator_networks)),
         system_pool=cluster.system_pool(draft),
         reservations=reservations.reservations(draft, machines),
-        pools=node_pools.pool_plans(draft, known, flavor_of, accelerator_networks),
+        pools=made,
         charts=controllers.charts(draft, kueue, len(asked), nodes),
-        flavors=tuple(flavors.flavor_plan(draft, f, promised[n]) for n, f in kinds.items()),
+        flavors=flavor_plans,
         priorities=priorities.priorities(draft),
         cohorts=shared,
         cluster_queues=asked,
-        teams=teams.teams(draft, asked, QuotaTree(asked, shared, resource_of), kinds),
+        teams=entitled,
         labels=cluster.labels(draft),
         admission_checks=admission_checks,
         provisioning_configs=provisioning_configs,
@@ -111,4 +115,5 @@ def _plan(draft: Draft) -> FleetPlan:
         accelerator_networks=accelerator_networks,
         installers=installers.installers(draft, known),
         access=access.access(draft, kueue),
+        monitoring=monitoring.monitoring(draft, made, flavor_plans, asked, entitled),
     )

@@ -20,6 +20,7 @@ from stacks.spec.base import (
 )
 from stacks.spec.cluster import ClusterSpec
 from stacks.spec.controllers import ControllerSpec, KueueSpec
+from stacks.spec.monitoring import MonitoringSpec
 from stacks.spec.pools import FlavorSpec, PoolName, PoolSpec, Reason
 from stacks.spec.reservations import ReservationSpec
 from stacks.spec.teams import CohortSpec, PrioritySpec, SharedQueueSpec, TeamSpec
@@ -49,6 +50,7 @@ class FleetSpec(Model):
     flavors: Section[DnsName, Entry[FlavorSpec]] = Field(default_factory=dict)
     kueue: Entry[KueueSpec] = default(KueueSpec)
     jobset: Entry[ControllerSpec] = default(ControllerSpec)
+    monitoring: Entry[MonitoringSpec] = default(MonitoringSpec)
     priorities: Section[DnsName, PrioritySpec] = Field(default_factory=dict)
     cohorts: Section[DnsName, Entry[CohortSpec]] = Field(default_factory=dict)
     teams: Section[DnsLabel, TeamSpec] = Field(default_factory=dict)

@@ -21,7 +21,10 @@ FILES = {
 }
 """Module name to file."""
 
-_RENDERERS = re.compile(r"components\.(kueue\.(quantities|configuration)|tenancy\.(isolation|roles)|(\w+\.)?manifests)")
+_RENDERERS = re.compile(
+    r"components\.(kueue\.(quantities|configuration)|monitoring\.(cloud|grafana)|tenancy\.(isolation|roles)"
+    r"|(\w+\.)?manifests)"
+)
 PURE = {module for module in FILES if _RENDERERS.fullmatch(module)}
 """Renderers: plan in, plain dicts out."""
 
@@ -43,7 +46,8 @@ ROOMS: dict[str, set[str]] = {
     "stacks.accelerators": {"yaml", "components.plan"},
     "stacks.spec": {"pydantic", "pydantic_core", "stacks.problems"},
     "stacks.rules": HEAD | {"yaml", "stacks.accelerators"},
-    "stacks.planner": HEAD | {"stacks.spec", "stacks.accelerators", "stacks.rules"},
+    "stacks.planner": HEAD | {"stacks.spec", "stacks.accelerators", "stacks.rules", "stacks.monitoring"},
+    "stacks.monitoring": HEAD | {"yaml"},
     "stacks.proofs": HEAD | {"stacks.planner", "stacks.rules"},
     "stacks.relations": HEAD | {"stacks.planner"},
     "stacks.manifests": HEAD | {"yaml", "stacks.read"},

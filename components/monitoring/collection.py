@@ -1,0 +1,47 @@
+"""How the metrics of what runs in a cluster are collected, and for a Prometheus of its own where they are shown."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pulumi
+
+from components.kubernetes import KubernetesObject, inside
+from components.monitoring.manifests import all_of
+from components.plan.monitoring import MonitoringPlan
+
+
+class Collection(pulumi.ComponentResource):
+    """Targets, the rights to read them, and in a cluster's own Prometheus the alerts and dashboards.
+
+    `served_by` is what serves the kinds: Kueue's release for its namespace and role, the operator's for its monitors.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        plan: MonitoringPlan,
+        *,
+        stack: str,
+        provider: pulumi.ProviderResource,
+        cluster: pulumi.Resource | None = None,
+        served_by: Sequence[pulumi.Resource] = (),
+        opts: pulumi.ResourceOptions | None = None,
+    ) -> None:
+        super().__init__("berth:monitoring:Collection", name, None, opts)
+        made: list[str] = []
+        for manifest in all_of(plan, stack):
+            options = inside(self, provider=provider, cluster=cluster, served_by=served_by)
+            if manifest["kind"] == "Secret":
+                # Kubernetes fills it, and the provider reads it back: the token is never plain in the state.
+                options.additional_secret_outputs = ["data", "stringData"]
+            key = _key(manifest)
+            KubernetesObject(f"{name}-{key}", manifest, opts=options)
+            made.append(key)
+        self.register_outputs({"objects": made})
+
+
+def _key(manifest: dict[str, object]) -> str:
+    metadata = manifest["metadata"]
+    assert isinstance(metadata, dict)
+    return f"{str(manifest['kind']).lower()}-{metadata['name']}"
