@@ -8,6 +8,7 @@ about full and others wait most of the time. Then 300 more are put to the state 
 from __future__ import annotations
 
 import heapq
+import json
 import pathlib
 import random
 import resource
@@ -81,13 +82,13 @@ def arrival(number: int, queues: int, rng: random.Random) -> Job:
     return Job(name=name, queue=queue, priority=rng.choice((0, 0, 10, 100)), pod_sets=(pods,))
 
 
-def run(queues: int, cohorts: int, jobs: int, stay: bool) -> str:
-    """One benchmark, as a line of the table; as in `berth admit`, without Python's cycle collector."""
+def run(queues: int, cohorts: int, jobs: int, stay: bool) -> tuple[str, float]:
+    """One benchmark: a line of the table, and ms a step; as in `berth admit`, without Python's cycle collector."""
     with undisturbed():
         return _run(queues, cohorts, jobs, stay)
 
 
-def _run(queues: int, cohorts: int, jobs: int, stay: bool) -> str:
+def _run(queues: int, cohorts: int, jobs: int, stay: bool) -> tuple[str, float]:
     rng = random.Random(1)
     simulator = Simulator(fleet(queues, cohorts, rng))
     began, steps, ends = time.process_time(), 0, list[tuple[int, str]]()
@@ -104,8 +105,9 @@ def _run(queues: int, cohorts: int, jobs: int, stay: bool) -> str:
     lost = sum(work.evictions for work in simulator.works.values())
     what = f"{queues:>5,} queues {cohorts:>4} cohorts {jobs:>7,} jobs {'stay' if stay else 'end ':>4}"
     state = f"{held:>6,} of {len(simulator.works):>6,} hold, {lost:>6,} pushed out"
-    each = f"{1000 * spent / steps:6.2f} ms a step   {_more(simulator, queues, jobs, rng)}"
-    return f"{what} {spent:7.2f} s CPU {_memory():5.0f} MB {each}   {state}"
+    each = 1000 * spent / steps
+    more = _more(simulator, queues, jobs, rng)
+    return f"{what} {spent:7.2f} s CPU {_memory():5.0f} MB   {more}   {state}   {each:5.2f} ms a step", each
 
 
 def _more(simulator: Simulator, queues: int, jobs: int, rng: random.Random) -> str:
@@ -125,15 +127,19 @@ def _memory() -> float:
 
 
 def main() -> None:
-    """Every size, each in a process of its own; or one of them, when it is named."""
+    """Every size, each in a process of its own, with its growth; or one of them, when it is named."""
     if len(sys.argv) > 1:
         queues, cohorts, jobs = map(int, sys.argv[1:4])
-        print(run(queues, cohorts, jobs, stay=sys.argv[4] == "stay"), flush=True)
+        print(json.dumps(run(queues, cohorts, jobs, stay=sys.argv[4] == "stay")))
         return
-    for size in SIZES:
-        for mode in ("end", "stay"):
+    for mode in ("end", "stay"):
+        before = 0.0
+        for size in SIZES:
             command = [sys.executable, "-m", "tests.bench_admission", *map(str, size), mode]
-            subprocess.run(command, cwd=ROOT, check=True)
+            done = subprocess.run(command, cwd=ROOT, check=True, capture_output=True, text=True)
+            line, each = json.loads(done.stdout)
+            print(line + (f" ({each / before:.2f} × the line above)" if before else ""), flush=True)
+            before = each
 
 
 if __name__ == "__main__":

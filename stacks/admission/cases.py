@@ -16,9 +16,11 @@ import yaml
 from stacks.admission.model import (
     ANY,
     BEST_EFFORT_FIFO,
+    BORROW_FIRST,
     LOWER_OR_NEWER,
     LOWER_PRIORITY,
     NEVER,
+    PUSH_FIRST,
     STOP_SEARCH,
     STRICT_FIFO,
     TRY_NEXT,
@@ -100,7 +102,9 @@ def _queue(said: Mapping[str, Any]) -> Queue:
         quotas=_quotas(said["quotas"]),
         preemption=_preemption(said.get("preemption", {})),
         fungibility=Fungibility(
-            borrow=fungibility.get("whenCanBorrow", STOP_SEARCH), preempt=fungibility.get("whenCanPreempt", TRY_NEXT)
+            borrow=fungibility.get("whenCanBorrow", STOP_SEARCH),
+            preempt=fungibility.get("whenCanPreempt", TRY_NEXT),
+            prefer=fungibility.get("preference", BORROW_FIRST),
         ),
     )
 
@@ -175,8 +179,9 @@ def _check_queue(queue: At) -> str | None:
     if "strategy" in found:
         found["strategy"].one_of((STRICT_FIFO, BEST_EFFORT_FIFO))
     if "flavorFungibility" in found:
-        for rule in (found["flavorFungibility"].keys((), ("whenCanBorrow", "whenCanPreempt")) or {}).values():
-            rule.one_of((STOP_SEARCH, TRY_NEXT))
+        keys = ("whenCanBorrow", "whenCanPreempt", "preference")
+        for key, rule in (found["flavorFungibility"].keys((), keys) or {}).items():
+            rule.one_of((BORROW_FIRST, PUSH_FIRST) if key == "preference" else (STOP_SEARCH, TRY_NEXT))
     if "preemption" in found:
         _check_preemption(found["preemption"])
     return found["name"].text("a cluster queue's name")
