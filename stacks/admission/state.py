@@ -197,9 +197,9 @@ class Line:
         return None
 
     def set_aside(self, work: Work, hopeless: bool) -> None:
-        """Let a job wait until something changes; if it is hopeless, all of its shape with it."""
+        """Let a job of a BestEffortFIFO queue wait until something changes; if it is hopeless, all of its shape too."""
         alike = {work.order: work}
-        if hopeless and not self.queue.strict:
+        if hopeless:
             self.hopeless.add(work.shape)
             alike = self._by_shape.get(work.shape, alike)
         for each in list(alike.values()):
@@ -254,9 +254,7 @@ class Line:
         refund(work.usage)
 
     def pushable(self, work: Work, rule: str) -> Iterator[Work]:
-        """Those who hold quota and whom `rule` lets a job push out."""
-        if rule == NEVER:
-            return
+        """Those who hold quota and whom `rule`, which is not Never, lets a job push out."""
         for priority, rank in self._ranks.items():
             if priority < work.priority or rule == ANY:
                 yield from rank.values()

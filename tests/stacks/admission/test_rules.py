@@ -60,6 +60,15 @@ def test_who_keeps_to_its_own_quota_goes_before_who_borrows() -> None:
     assert standing(sim) == {"borrower": "-", "owner": "f"}
 
 
+@pytest.mark.parametrize("names", [("a", "b"), ("b", "a")])
+def test_of_two_queues_heads_the_one_that_came_first_goes_first(names: tuple[str, str]) -> None:
+    first, second = names
+    sim = simulator(queue("p", 0, "all"), queue("q", 0, "all"), queue("r", 4, "all"))
+    submitted(sim, job("now", "r", 4), job(first, "q", 4), job(second, "p", 4))
+    sim.finish("now")
+    assert standing(sim) == {first: "f", second: "-"}
+
+
 # --- flavors ----------------------------------------------------------------------------------------------------------
 
 TWO = {"reserved": quota(2), "spot": quota(4)}
