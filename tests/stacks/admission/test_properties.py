@@ -19,7 +19,7 @@ from tests.stacks.admission.random_runs import COHORTS, FLAVORS, RESOURCES, Run,
 CELLS = [(flavor, resource) for flavor in FLAVORS for resource in RESOURCES]
 ALL = ("submit", "finish", "hold", "drain", "resume")
 
-few = settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+few = settings(max_examples=80, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 
 
 # --- limits, worked out here a second time ----------------------------------------------------------------------------
