@@ -15,7 +15,7 @@ class ReservedSsdPlan:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AggregatePlan:
-    """TPU chips reserved as a total, whatever the machines: how v4, v5e and v5p are usually reserved (facts 4.5).
+    """TPU chips reserved as a total, whatever the machines: how v4, v5e and v5p are usually reserved.
 
     `accelerator_type` is a partial URL, such as projects/P/zones/Z/acceleratorTypes/ct5lp; `vm_family` Google's enum;
     `workload_type` is BATCH for slices of several hosts, SERVING for single hosts.
@@ -99,24 +99,10 @@ class WorkloadPolicyPlan:
     max_topology_distance: str | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PlacementGroupPlan:
-    """A resource policy that puts machines close to each other, for pools that GKE makes (a ComputeClass names it).
-
-    `max_distance` counts hops, from 1, a rack, to 3, a cluster; None is as close as can be had. Nothing of it can be
-    changed: another distance wants another name.
-    """
-
-    key: str
-    name: str
-    region: str
-    max_distance: int | None = None
-
-
 def reservation_path(
     name: str, *, project: str | None = None, block: str | None = None, sub_block: str | None = None
 ) -> str:
-    """The value of an affinity to one reservation: its name, or as much of its path as is needed (facts 4.5).
+    """The value of an affinity to one reservation: its name, or as much of its path as is needed.
 
     `project` is set where another project shares it. A sub-block lies in a block, so without `block` it is not said.
     """

@@ -75,6 +75,7 @@ def configuration(draft: Draft) -> ConfigurationPlan | None:
     spec = draft.spec.kueue
     if spec.existing:
         return None
+    draft.origins["configuration", "kueue"] = ("kueue",)
     sharing, usage = spec.fair_sharing, spec.admission_fair_sharing
     frameworks = spec.integrations.frameworks
     kept = spec.object_retention_policies.workloads

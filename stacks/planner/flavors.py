@@ -247,6 +247,10 @@ def _fits_kueue(draft: Draft, flavor: Flavor) -> None:
 
 def flavor_plan(draft: Draft, flavor: Flavor, promised: int) -> FlavorPlan:
     """The flavor as it will be, once it is known what queues promise."""
+    path: Path = ("pools", flavor.pools[0].name)
+    draft.origins["flavor", flavor.name] = path
+    if flavor.topology:
+        draft.origins["topology", flavor.topology.name] = (*path, "topologyAware")
     said = draft.spec.flavors.get(flavor.name)
     return FlavorPlan(
         name=flavor.name,

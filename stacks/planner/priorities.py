@@ -14,6 +14,7 @@ def priorities(draft: Draft) -> tuple[PriorityPlan, ...]:
         message = f"'{defaults[0]}' is the default already, and a cluster has one; leave default out here"
         draft.problems.fault("two-defaults", ("priorities", name, "default"), message)
     for name, _ in found:
+        draft.origins["priority", name] = ("priorities", name)
         if name.startswith("system-"):
             message = f"'{name}': Kubernetes keeps names that start with system- for itself; write another"
             draft.problems.fault("bad-value", ("priorities", name), message)

@@ -43,6 +43,7 @@ def cluster_queues(draft: Draft, pools: dict[str, Pool], flavors: dict[str, Flav
         elif queue:
             found[queue.name] = queue
             draft.origins["cluster queue", queue.name] = wish.path
+            draft.origins |= {("local queue", f"{d.namespace}/{d.name}"): wish.path for d in queue.local_queues}
     return tuple(found[name] for name in sorted(found))
 
 

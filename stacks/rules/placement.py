@@ -1,6 +1,6 @@
 """Where the nodes of a pool stand to each other: what placement GKE is asked for, and when it cannot be had.
 
-Facts 1.2, 1.4 and 2.2, from GKE's autoscaler and Cluster Toolkit's blueprints.
+From GKE's autoscaler and Cluster Toolkit's blueprints.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ def placement(asked: Asked, *, policy_only: bool = False) -> Placement:
     """The placement of each node pool of this pool.
 
     A slice behind a workload policy (TPU7x) is sent as Google's Terraform blueprint does: type COMPACT, the policy's
-    name and the topology (facts 1.4, form c). `policy_only` leaves the topology out, as xpk does.
+    name and the topology. `policy_only` leaves the topology out, as xpk does.
     """
     if asked.multi_host:
         return _slice(asked, policy_only)
@@ -122,7 +122,7 @@ def _slices(asked: Asked) -> Found:
 
 
 def _domain(asked: Asked) -> Found:
-    """Facts 2.2: an NVLink domain is upgraded as a whole, without spare nodes."""
+    """An NVLink domain is upgraded as a whole, without spare nodes."""
     machine, upgrade = asked.machine, asked.upgrade
     if not asked.made_by_gke and len(asked.zones) != 1:
         message = f"the nodes of a {machine.domain_topology} domain stand in one zone, {_named(asked)}; write one zone"
@@ -163,7 +163,7 @@ def _compact(asked: Asked) -> Found:
 
 
 def _compact_pool(asked: Asked) -> Found:
-    """Facts 2.2: one zone, no blue-green upgrades, no more nodes than the family's limit."""
+    """One zone, no blue-green upgrades, no more nodes than the family's limit."""
     most = asked.machine.compact_max_nodes
     if not asked.made_by_gke and len(asked.zones) != 1:
         message = f"'compact' placement needs exactly one zone, {_named(asked)}; write one zone, or leave placement out"
@@ -180,7 +180,7 @@ def _compact_pool(asked: Asked) -> Found:
 
 
 def _dynamic(asked: Asked) -> Found:
-    """Facts 1.4: dynamic slicing of TPU7x, from base cubes of a reservation taken by name."""
+    """Dynamic slicing of TPU7x, from base cubes of a reservation taken by name."""
     generation = accelerators.generations().get(asked.machine.generation or "")
     base = generation.dynamic_slicing_topology if generation else None
     if base is None:

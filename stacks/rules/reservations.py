@@ -1,4 +1,7 @@
-"""Reservations: every form in which a pool takes machines from one, and what must agree between the two (facts 4.5)."""
+"""Reservations: every form in which a pool takes machines from one, and what must agree between the two.
+
+From GKE's documentation and its autoscaler.
+"""
 
 from __future__ import annotations
 
@@ -7,6 +10,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Literal
 
+from components.plan.capacity import reservation_path
 from stacks import accelerators
 from stacks.accelerators import Machine
 from stacks.rules.asked import Asked, Found, Key, ReservationAsked, Violation
@@ -15,7 +19,7 @@ KEY = "compute.googleapis.com/reservation-name"
 """The key of the affinity to a reservation by its name."""
 
 MOST_CALENDAR_DAYS = 90
-"""The longest window of a calendar reservation (facts 4.1)."""
+"""The longest window of a calendar reservation (Compute Engine docs: future reservations in calendar mode)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,14 +38,9 @@ def affinity(asked: Asked) -> Affinity:
     if not asked.reservation.specific:
         fail = asked.reservation.form == "any-or-fail"
         return Affinity(type="ANY_RESERVATION_THEN_FAIL" if fail else "ANY_RESERVATION")
-    return Affinity(type="SPECIFIC_RESERVATION", key=KEY, value=_address(asked.reservation))
-
-
-def _address(reservation: ReservationAsked) -> str:
-    project = f"projects/{reservation.project}/reservations/" if reservation.project else ""
-    block = f"/reservationBlocks/{reservation.block}" if reservation.block else ""
-    sub_block = f"/reservationSubBlocks/{reservation.sub_block}" if reservation.sub_block else ""
-    return f"{project}{reservation.name}{block}{sub_block}"
+    named = asked.reservation
+    path = reservation_path(named.name or "", project=named.project, block=named.block, sub_block=named.sub_block)
+    return Affinity(type="SPECIFIC_RESERVATION", key=KEY, value=path)
 
 
 def reservation_labels(asked: Asked) -> dict[str, str]:
@@ -91,7 +90,7 @@ def _form(asked: Asked, reservation: ReservationAsked) -> Found:
 
 
 def _zones(asked: Asked, reservation: ReservationAsked) -> Found:
-    """A reservation by its name stands in one zone, which is said (checklist 4)."""
+    """A reservation by its name stands in one zone, which is said."""
     if reservation.specific and not asked.made_by_gke and len(asked.zones) != 1:
         named = f"{len(asked.zones)} are named ({', '.join(asked.zones)})" if asked.zones else "none is named"
         message = f"{_called(reservation)} stands in one zone, and {named}; write the zone it stands in"

@@ -71,7 +71,7 @@ class _Counts:
 
 
 def _counts(asked: Asked, nodes: Bounds) -> _Counts:
-    """TPU pools of DWS are bounded per zone: the provider's total form breaks flex-start of TPUs (facts 4.2)."""
+    """TPU pools of DWS are bounded per zone: the provider's total form breaks flex-start of TPUs."""
     zones = max(1, len(asked.zones))
     if asked.dws and asked.shape:
         return _Counts(per_zone=Bounds(min=0, max=nodes.max // zones))
@@ -81,7 +81,7 @@ def _counts(asked: Asked, nodes: Bounds) -> _Counts:
 
 
 def _parameters(asked: Asked) -> tuple[tuple[str, str], ...]:
-    """Parameters of the ProvisioningRequestConfig (facts 4.3); values are text."""
+    """Parameters of the ProvisioningRequestConfig (GKE docs: queued provisioning); values are text."""
     if asked.capacity != "queued":
         return ()
     seconds = () if asked.max_run_seconds is None else (("maxRunDurationSeconds", str(asked.max_run_seconds)),)

@@ -12,7 +12,6 @@ from components.plan.accelerator_networks import (
 from components.plan.capacity import (
     AggregatePlan,
     FutureReservationPlan,
-    PlacementGroupPlan,
     ReservedSsdPlan,
     WorkloadPolicyPlan,
     reservation_path,
@@ -112,7 +111,6 @@ POOLS = {key: replace(plan, key=key, name=key) for key, plan in _POOLS.items()}
 POLICY = WorkloadPolicyPlan(
     key="tpu7x-2x2x2", name="dev-tpu7x-2x2x2", region="us-central1", accelerator_topology="2x2x2"
 )
-GROUP = PlacementGroupPlan(key="close", name="dev-close", region="us-central1", max_distance=2)
 
 
 def tcp_networks(key: str, count: int) -> AcceleratorNetworksPlan:

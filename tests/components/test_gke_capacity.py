@@ -10,10 +10,9 @@ import pulumi
 import pytest
 
 from components.gke.node_pool import NodePool
-from components.gke.placement_group import PlacementGroup
 from components.gke.workload_policy import WorkloadPolicy
 from components.plan.capacity import reservation_path
-from tests.components.gke_capacity_plans import GROUP, POLICY, POOLS
+from tests.components.gke_capacity_plans import POLICY, POOLS
 from tests.components.gke_plans import google
 from tests.engine import Recorded, Run, both_modes, broken_rules, run
 
@@ -209,16 +208,6 @@ def test_a_workload_policy_says_how_chips_are_wired() -> None:
     one = done.one("compute/resourcePolicy:ResourcePolicy")
     assert one.inputs["workloadPolicy"] == {"type": "HIGH_THROUGHPUT", "acceleratorTopology": "2x2x2"}
     assert (one.inputs["region"], one.delete_before_replace) == ("us-central1", True)
-
-
-@both_modes
-def test_pools_that_google_makes_are_close_by_a_policy_of_their_own(preview: bool) -> None:
-    """For ComputeClasses, which name one; GKE makes none for pools that it makes itself."""
-    done = run(lambda: PlacementGroup(GROUP.key, GROUP, gcp_provider=google()), preview)
-    one = done.one("compute/resourcePolicy:ResourcePolicy")
-    assert broken_rules(done) == []
-    assert one.inputs["groupPlacementPolicy"] == {"collocation": "COLLOCATED", "maxDistance": 2}
-    assert done.one("berth:gke:PlacementGroup").outputs == {"policyName": "dev-close"}
 
 
 # --- how nodes are kept -----------------------------------------------------------------------------------------------

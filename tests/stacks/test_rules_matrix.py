@@ -10,6 +10,7 @@ import re
 from functools import cache
 from itertools import product
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -17,6 +18,7 @@ from components.plan.nodes import Bounds
 from stacks import accelerators
 from stacks.rules.asked import Asked, ReservationAsked
 from stacks.rules.capacity import violations
+from tests.small_fleets import changed, of_pools, planned
 from tests.stacks.rules_pools import NAMED, pool
 
 FACTS = Path(__file__).parents[2].parent / "shared" / "facts" / "facts.md"
@@ -119,6 +121,47 @@ def combinations() -> list[tuple[str, str, bool]]:
 def test_a_machine_is_accepted_or_rejected_as_the_matrix_has_it(name: str, way: str, compact: bool) -> None:
     """Issue 4: for each machine × capacity × placement, accept or reject as facts 2.2 has it; unsure is a warning."""
     assert verdict(asked(name, way, compact)) == expected(name, way, compact)
+
+
+# --- the same through the stack file ----------------------------------------------------------------------------------
+
+WORDS: dict[str, Any] = {
+    "any reservation": "any-reservation",
+    "specific reservation": {"reservation": "held"},
+    "queued provisioning": "queued",
+}
+"""How an owner writes a column of the matrix, where not by its name."""
+
+
+def fleet(name: str, way: str, compact: bool) -> dict[str, Any]:
+    """A stack file with the pool of `asked`, in the words of its owner."""
+    wanted = asked(name, way, compact)
+    machine, zone = wanted.machine, wanted.zones[0]
+    hardware: dict[str, Any] = {"machineType": machine.name}
+    if name == "n1":
+        hardware["accelerator"] = {"type": machine.accelerator, "count": machine.accelerators}
+    if compact and machine.kind == "gpu":
+        hardware["compactPlacement"] = True
+    count: Any = {"max": 1} if wanted.dws else 1
+    size = {"topology": wanted.shape.topology, "slices": count} if wanted.shape else {"nodes": count}
+    spec = {**hardware, **size, "zone": zone, "capacity": WORDS.get(way, way)}
+    held = {k: v for k, v in hardware.items() if k != "compactPlacement"} | {"zone": zone, "count": wanted.nodes.max}
+    reservations = {"held": {**held, "existing": True, "name": "held"}} if way == "specific reservation" else {}
+    return changed({"region": zone.rpartition("-")[0]}, of_pools({"p": spec}, reservations=reservations))
+
+
+@pytest.mark.parametrize("name", MACHINES)
+def test_a_stack_file_is_accepted_or_rejected_as_the_matrix_has_it(name: str) -> None:
+    """The words of an owner lead to the cell that they mean; nothing is lost on the way from the file to the rules."""
+    for machine, way, compact in (each for each in combinations() if each[0] == name):
+        found = [p for p in planned(fleet(machine, way, compact)).problems if p.path[:2] == ("pools", "p")]
+        severities = {p.severity for p in found if p.code not in BESIDE}
+        said = "reject" if "fault" in severities else "warn" if "warning" in severities else "accept"
+        assert said == expected(machine, way, compact), (way, compact, [p.line() for p in found])
+
+
+BESIDE = {"resize-requests"}
+"""What is said of a capacity that can be had."""
 
 
 def test_the_frozen_matrix_is_the_facts_own() -> None:
