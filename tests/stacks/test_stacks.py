@@ -56,7 +56,7 @@ def test_the_plan_does_not_depend_on_the_order_of_keys(stack: str) -> None:
     assert planned is not None
     assert planned.plan == plan(stack)
     assert {p.line() for p in (*planned.problems, *prove(planned))} == {
-        p.at("").line() for p in verdict(stack).warnings
+        p.at("").line() for p in verdict(stack).problems
     }
 
 
@@ -136,14 +136,15 @@ def agree(shown: Any, made: Any) -> bool:
 
 
 @every_stack
-def test_protected_are_the_cluster_the_reservations_and_the_accelerators(stack: str) -> None:
-    """Exactly these: what was hard to get. Everything else can be made again in minutes."""
+def test_protected_are_the_cluster_reservations_accelerators_and_guarantees(stack: str) -> None:
+    """Exactly these: what was hard to get, and what was promised. Everything else can be made again in minutes."""
     found = {r.name for r in resources(stack, False) if r.protect}
     planned = plan(stack)
     accelerators = {f"{n.key}-pool" for p in planned.pools for n in p.node_pools}
     asked_for = {f"{r.key}-request" for r in planned.future_reservations}
     reserved = asked_for | {f"{r.key}-reservation" for r in planned.reservations}
-    assert found == accelerators | reserved | {"cluster-cluster"}
+    promised = {f"{q.name}-cluster-queue" for q in planned.cluster_queues if q.protect}
+    assert found == accelerators | reserved | promised | {"cluster-cluster"}
 
 
 @every_stack
