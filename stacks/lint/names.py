@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
-from components.names import is_dns_1035_label, is_subdomain, shorten
+from components.names import LABEL, is_dns_1035_label, is_subdomain, shorten
 from stacks.manifests.jobs import JobManifest
 from stacks.manifests.podset import PodSet
 from stacks.manifests.values import as_list, as_mapping, deep
 from stacks.workloads import names
 
+_RANDOM = 5
+"""Letters that Kubernetes adds to a `generateName`."""
 _SERVICES = ("JobSet", "PyTorchJob")
 """Kinds whose names become those of services."""
 
 
 def named(job: JobManifest, pod_sets: tuple[PodSet, ...]) -> None:
     """Report a name that is too long, or none."""
-    at = job.metadata.under("name", job.name)
-    longest = min(_longest(job, pod_sets))
-    if not _is_name(job):
+    made_up = "name" not in as_mapping(job.metadata.value)
+    at = job.metadata.under("generateName" if made_up else "name", job.name)
+    longest = min(_longest(job, pod_sets)) - (_RANDOM if made_up else 0)
+    if not _is_name(job, made_up):
         first = ", a letter first" if job.kind in _SERVICES else ""
         at.fault("bad-name", f"'{job.name}' is no name for a {job.kind}: lower-case letters, digits and '-'{first}")
     elif len(job.name) > longest:
@@ -25,11 +28,12 @@ def named(job: JobManifest, pod_sets: tuple[PodSet, ...]) -> None:
         at.fault("long-name", message + remedy)
 
 
-def _is_name(job: JobManifest) -> bool:
-    """The start of a name is enough here; its length is asked for separately."""
+def _is_name(job: JobManifest, made_up: bool) -> bool:
+    """Whether the letters are right, with one that Kubernetes adds to a made-up name; length is another matter."""
+    name = f"{job.name}x" if made_up else job.name
     if job.kind in _SERVICES:
-        return is_dns_1035_label(job.name[:60].rstrip("-") if len(job.name) > 60 else job.name)
-    return is_subdomain(job.name)
+        return is_dns_1035_label(name if len(name) <= LABEL else f"{name[: LABEL - 1]}x")
+    return is_subdomain(name)
 
 
 def _longest(job: JobManifest, pod_sets: tuple[PodSet, ...]) -> list[int]:

@@ -137,6 +137,15 @@ def test_a_job_may_leave_its_queue_out_where_one_is_called_default(folder: pathl
     assert lint("job.yaml", exit_code=0) == ["job.yaml:2: Job/gpus: vision/default can admit it, 4 L4 of l4"]
 
 
+@pytest.mark.parametrize("base", ["job", "jobset", "pytorchjob"])
+def test_kubernetes_may_make_up_the_name(folder: pathlib.Path, base: str) -> None:
+    """As most published samples have it: `generateName` ends in a dash, and five letters follow."""
+    name = {"job": "gpus", "jobset": "slices", "pytorchjob": "gang"}[base]
+    text = BASES[base].replace(f"  name: {name}\n", f"  generateName: {name}-\n", 1)
+    (folder / f"{base}.yaml").write_text(text, encoding="utf-8")
+    assert lint(f"{base}.yaml", exit_code=0) == [line.replace(f"/{name}:", f"/{name}-:") for line in SOUND[base]]
+
+
 # --- as data ----------------------------------------------------------------------------------------------------------
 
 
