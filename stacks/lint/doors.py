@@ -8,9 +8,7 @@ from stacks.manifests.jobs import PRIORITY_CLASS, QUEUE_NAME, JobManifest
 from stacks.manifests.pods import pod_spec
 from stacks.manifests.values import as_mapping, deep
 from stacks.problems import near_miss, quoted
-
-DEFAULT = "default"
-"""The name of the local queue that takes jobs which name none."""
+from stacks.workloads.ground import DEFAULT
 
 _FRAMEWORKS = {
     "Job": "batch/job",
@@ -19,7 +17,6 @@ _FRAMEWORKS = {
     "Pod": "pod",
 }
 _STOPPED = ("Hold", "HoldAndDrain")
-_AT_ONCE = "the job would start at once, outside every quota"
 _MANY = 6
 
 
@@ -38,17 +35,18 @@ def door_of(fleet: Fleet, job: JobManifest) -> LocalQueuePlan | None:
 
 def _without_queue(fleet: Fleet, job: JobManifest) -> None:
     """Say where the queue was named instead, if anywhere."""
+    so = fleet.without_queue(job.namespace)
     if QUEUE_NAME in job.annotations:
         at = job.metadata.under("annotations", job.annotations).under(QUEUE_NAME, "")
-        at.fault("no-queue", f"the queue is named in an annotation; Kueue reads the label {QUEUE_NAME}: {_AT_ONCE}")
+        at.fault("no-queue", f"the queue is named in an annotation; Kueue reads the label {QUEUE_NAME}: {so}")
         return
     for template in job.templates:
         labels = as_mapping(deep(template.value, "metadata", "labels"))
         if QUEUE_NAME in labels:
             at = template.under("metadata", {}).under("labels", labels).under(QUEUE_NAME, "")
-            at.fault("no-queue", f"the queue is named on the pods; Kueue reads the label of the {job.kind}: {_AT_ONCE}")
+            at.fault("no-queue", f"the queue is named on the pods; Kueue reads the label of the {job.kind}: {so}")
             return
-    message = f"names no queue: {_AT_ONCE}; write the label {QUEUE_NAME}{_there(fleet, job.namespace)}"
+    message = f"names no queue: {so}; write the label {QUEUE_NAME}{_there(fleet, job.namespace)}"
     job.metadata.fault("no-queue", message)
 
 
@@ -77,7 +75,8 @@ def is_queued(fleet: Fleet, job: JobManifest) -> bool:
     if fleet.frameworks is None or framework in fleet.frameworks:
         return True
     remedy = "write a Job" if job.kind == "Pod" else f"add {framework} to its integrations"
-    job.at.fault("not-queued", f"Kueue of this fleet does not look after a {job.kind}: {_AT_ONCE}; {remedy}")
+    outside = "it would start at once, outside every quota"
+    job.at.fault("not-queued", f"Kueue of this fleet does not look after a {job.kind}: {outside}; {remedy}")
     return False
 
 

@@ -39,6 +39,14 @@ class Fleet:
             return self.plan.kueue.frameworks
         return JOB_FRAMEWORKS if any(chart.name == KUEUE for chart in self.plan.charts) else None
 
+    def without_queue(self, namespace: str) -> str:
+        """What becomes of a job that names no queue: Kueue may hold all jobs of the teams' namespaces."""
+        kueue = self.plan.kueue
+        teams = {each.name for team in self.plan.teams for each in team.namespaces}
+        if kueue is not None and kueue.manage_jobs_without_queue_name and namespace in teams:
+            return "Kueue would hold the job for ever"
+        return "the job would start at once, outside every quota"
+
     def shapes(self, queue: ClusterQueuePlan) -> list[Shape]:
         """The machines behind a queue, in its order of preference."""
         return shapes(self.plan, [entry.flavor for entry in queue.flavors])

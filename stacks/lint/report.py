@@ -11,10 +11,11 @@ from stacks.lint.fleet import Fleet, Submitted
 from stacks.lint.names import named
 from stacks.lint.quota import admitted
 from stacks.lint.requests import REQUEST, request
+from stacks.lint.security import shut_in
 from stacks.manifests.files import Document
 from stacks.manifests.jobs import JobManifest, jobs_in
 from stacks.manifests.values import as_list, as_mapping, deep
-from stacks.problems import Problem, Problems
+from stacks.problems import Problem, Problems, in_words
 
 _UNREAD = "unknown-kind"
 
@@ -89,9 +90,9 @@ def _of_team(job: JobManifest, team: TeamPlan | None) -> JobManifest:
 def _judged(fleet: Fleet, job: JobManifest, team: TeamPlan | None) -> tuple[str, str]:
     """The queue as people call it, and what the job would take; faults go to its problems."""
     problems = job.at.problems
-    if team is not None and job.namespace != team.namespace:
+    if team is not None and job.namespace not in (own := [each.name for each in team.namespaces]):
         at = job.metadata.under("namespace", job.namespace)
-        at.fault("other-namespace", f"'{job.namespace}' is not the namespace of team '{team.name}': '{team.namespace}'")
+        at.fault("other-namespace", f"'{job.namespace}' is no namespace of team '{team.name}'; write {in_words(own)}")
         return "", ""
     if not doors.is_queued(fleet, job):
         return "", ""
@@ -102,6 +103,7 @@ def _judged(fleet: Fleet, job: JobManifest, team: TeamPlan | None) -> tuple[str,
         return "", ""
     submitted = Submitted(fleet, job, door, fleet.queues[door.cluster_queue])
     doors.held(submitted)
+    shut_in(submitted)
     doors.priority(submitted)
     if job.pod_sets is None:
         return submitted.place, ""

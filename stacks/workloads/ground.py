@@ -11,6 +11,9 @@ from components.plan.teams import TeamPlan
 from stacks.problems import Problems, near_miss, quoted
 from stacks.workloads.shapes import Shape, shapes
 
+DEFAULT = "default"
+"""The local queue that takes jobs which name none."""
+
 
 @dataclass(frozen=True, slots=True)
 class Ground:
@@ -49,7 +52,7 @@ def ground(plan: FleetPlan, team: str, queue: str, flavor: str | None, problems:
     if team not in teams:
         _unknown(problems, "TEAM", f"no team '{team}'", team, teams)
         return None
-    doors = {name: door for door in teams[team].local_queues for name in (door.cluster_queue, door.name)}
+    doors = {name: door for door in _doors(teams[team]) for name in (door.cluster_queue, door.name)}
     if queue not in doors:
         _unknown(problems, "QUEUE", f"team '{team}' has no queue '{queue}'", queue, doors)
         return None
@@ -60,6 +63,11 @@ def ground(plan: FleetPlan, team: str, queue: str, flavor: str | None, problems:
         return None
     others = tuple(each for each in found if each not in chosen)
     return Ground(plan, teams[team], doors[queue], behind, tuple(chosen), others)
+
+
+def _doors(team: TeamPlan) -> list[LocalQueuePlan]:
+    """A team's doors, the one to take last where several lead to one queue: in its first namespace, under its name."""
+    return sorted(team.local_queues, key=lambda each: (each.namespace == team.namespace, each.name != DEFAULT))
 
 
 def _chosen(found: list[Shape], flavor: str | None, problems: Problems) -> list[Shape]:

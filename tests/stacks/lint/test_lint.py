@@ -111,7 +111,7 @@ def test_the_team_says_where_a_manifest_belongs_that_names_no_namespace(folder: 
     (folder / "job.yaml").write_text(BASES["job"].replace("  namespace: vision\n", ""), encoding="utf-8")
     assert lint("job.yaml", "--team", "vision", exit_code=0) == SOUND["job"]
     assert lint("jobset.yaml", "--team", "speech", exit_code=1) == [
-        "jobset.yaml:5:14: JobSet/slices: 'vision' is not the namespace of team 'speech': 'speech'"
+        "jobset.yaml:5:14: JobSet/slices: 'vision' is no namespace of team 'speech'; write speech"
     ]
     assert lint("job.yaml", "--team", "visoin", exit_code=1) == ["--team: no team 'visoin'; did you mean 'vision'?"]
 
