@@ -30,7 +30,7 @@ from components.kueue.topologies import Topologies
 from components.monitoring.collection import Collection
 from components.monitoring.views import Views
 from components.plan.fleet import FleetPlan
-from components.plan.gke import NodePoolPlan
+from components.plan.gke import ExistingNetworkPlan, NetworkPlan, NodePoolPlan
 from components.plan.monitoring import MonitoringPlan
 from components.tenancy.access import Access
 from components.tenancy.team import Team
@@ -75,12 +75,12 @@ def _machines(plan: FleetPlan, google: gcp.Provider) -> tuple[Cluster, NodePool 
     account = NodeServiceAccount(
         "nodes", plan.cluster.node_service_account, project=plan.project, gcp_provider=google, depends_on=enabled
     )
-    network = Network("network", plan.cluster.network, gcp_provider=google, depends_on=enabled)
+    network, subnetwork = _network(plan.cluster.network, google, enabled)
     cluster = Cluster(
         "cluster",
         plan.cluster,
-        network=network.network,
-        subnetwork=network.subnetwork,
+        network=network,
+        subnetwork=subnetwork,
         node_service_account=account.email,
         gcp_provider=google,
         depends_on=enabled,
@@ -112,6 +112,16 @@ def _machines(plan: FleetPlan, google: gcp.Provider) -> tuple[Cluster, NodePool 
     for each in (p for pool in plan.pools for p in pool.node_pools):
         node_pool(each)
     return cluster, node_pool(plan.system_pool) if plan.system_pool else None, networks
+
+
+def _network(
+    plan: NetworkPlan | ExistingNetworkPlan, google: gcp.Provider, enabled: Sequence[pulumi.Resource]
+) -> tuple[pulumi.Input[str], pulumi.Input[str]]:
+    """Network and subnet: the fleet's own, or those that are there."""
+    if isinstance(plan, ExistingNetworkPlan):
+        return plan.network, plan.subnetwork
+    own = Network("network", plan, gcp_provider=google, depends_on=enabled)
+    return own.network, own.subnetwork
 
 
 def _reservations(

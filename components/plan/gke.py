@@ -38,6 +38,19 @@ class NetworkPlan:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ExistingNetworkPlan:
+    """A VPC that somebody else made and looks after, as paths: projects/P/global/networks/N and the like.
+
+    The secondary ranges are those of `subnetwork`.
+    """
+
+    network: str
+    subnetwork: str
+    pod_range_name: str
+    service_range_name: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class AuthorizedNetwork:
     """A CIDR block that may reach the control plane, with the name people know it by."""
 
@@ -159,7 +172,7 @@ class ClusterPlan:
     release_channel: str
     version: str | None
     workload_pool: str
-    network: NetworkPlan
+    network: NetworkPlan | ExistingNetworkPlan
     control_plane: ControlPlanePlan
     node_service_account: ServiceAccountPlan
     auto_provisioning: AutoProvisioningPlan | None

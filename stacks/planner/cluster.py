@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import re
-from ipaddress import IPv4Network
-from itertools import combinations
 
 from components.names import CLUSTER, COMPUTE, SERVICE_ACCOUNT, is_gke_name, shorten
 from components.plan.gke import (
     AuthorizedNetwork,
     ClusterPlan,
     ControlPlanePlan,
-    NetworkPlan,
     NodePoolPlan,
     ServiceAccountPlan,
 )
@@ -22,7 +19,8 @@ from stacks.planner.allowances import protected
 from stacks.planner.draft import Draft
 from stacks.planner.pools import SYSTEM
 from stacks.planner.upkeep import auto_provisioning, maintenance
-from stacks.problems import Path, dotted, shown
+from stacks.planner.vpc import vpc
+from stacks.problems import Path, shown
 
 NODE_ROLES = (
     "roles/artifactregistry.reader",
@@ -86,7 +84,7 @@ def cluster_plan(draft: Draft, *, multi_networking: bool) -> ClusterPlan:
         release_channel=spec.release_channel.upper(),
         version=spec.version,
         workload_pool=f"{fleet.project}.svc.id.goog",
-        network=_network(draft, name),
+        network=vpc(draft, name),
         control_plane=_control_plane(draft),
         node_service_account=_node_account(draft),
         auto_provisioning=auto_provisioning(draft, spec.node_auto_provisioning),
@@ -212,45 +210,7 @@ def _zones(draft: Draft, path: Path, zones: tuple[str, ...]) -> None:
         draft.check_zone((*path, index), zone)
 
 
-# --- network ----------------------------------------------------------------------------------------------------------
-
-
-def _network(draft: Draft, name: str) -> NetworkPlan:
-    spec = draft.spec.cluster.network
-    if not draft.lost("cluster", "network") and not draft.lost("cluster", "controlPlane"):
-        _disjoint(draft)
-    return NetworkPlan(
-        name=name,
-        region=draft.spec.region,
-        node_range=spec.node_cidr_block,
-        pod_range=spec.pod_cidr_block,
-        service_range=spec.service_cidr_block,
-        pod_range_name="pods",
-        service_range_name="services",
-        nat=spec.nat,
-        mtu=spec.mtu,
-    )
-
-
-def cluster_ranges(draft: Draft) -> dict[Path, str]:
-    """The ranges of nodes, pods, services and the control plane, by where they are written."""
-    spec = draft.spec.cluster
-    network: Path = ("cluster", "network")
-    ranges: dict[Path, str] = {
-        (*network, "nodeCidrBlock"): spec.network.node_cidr_block,
-        (*network, "podCidrBlock"): spec.network.pod_cidr_block,
-        (*network, "serviceCidrBlock"): spec.network.service_cidr_block,
-    }
-    if spec.private_nodes:
-        ranges["cluster", "controlPlane", "cidrBlock"] = spec.control_plane.cidr_block
-    return ranges
-
-
-def _disjoint(draft: Draft) -> None:
-    for (first, a), (second, b) in combinations(cluster_ranges(draft).items(), 2):
-        if IPv4Network(a).overlaps(IPv4Network(b)):
-            message = f"'{b}' overlaps {a} of {dotted(first)}; write ranges that share no address"
-            draft.problems.fault("overlapping-ranges", second, message)
+# --- control plane and nodes ----------------------------------------------------------------------------------------
 
 
 def _control_plane(draft: Draft) -> ControlPlanePlan:

@@ -12,9 +12,10 @@ from itertools import islice
 
 from components.plan.accelerator_networks import AcceleratorNetworksPlan, AcceleratorSubnetPlan, AcceleratorVpcPlan
 from components.plan.node_settings import NodeInterfacePlan, NodeNetworkPlan
-from stacks.planner.cluster import cluster_name, cluster_ranges
+from stacks.planner.cluster import cluster_name
 from stacks.planner.draft import Draft
 from stacks.planner.pools import Pool
+from stacks.planner.vpc import cluster_ranges
 from stacks.problems import Path, dotted
 from stacks.rules.networks import NetworkNeeds, network_needs
 

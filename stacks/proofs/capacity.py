@@ -6,6 +6,7 @@ from fractions import Fraction
 from ipaddress import IPv4Network
 
 from components.plan.fleet import FleetPlan, PoolPlan
+from components.plan.gke import ExistingNetworkPlan
 from components.plan.kueue import FlavorPlan
 from stacks.problems import Path, Problems, in_words
 from stacks.proofs.ledger import Ledger
@@ -84,6 +85,8 @@ def auto_provisioning_allows(ledger: Ledger, found: Problems) -> None:
 def addresses_suffice(ledger: Ledger, found: Problems) -> None:
     """The subnet and the pod range have room for every node at the maximum of every pool."""
     plan, network = ledger.plan, ledger.plan.cluster.network
+    if isinstance(network, ExistingNetworkPlan):  # its ranges are not known
+        return
     nodes = sum(p.nodes.max for p in plan.pools) + _most(plan)
     room = IPv4Network(network.node_range).num_addresses - 4
     if nodes > room:

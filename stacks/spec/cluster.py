@@ -74,6 +74,14 @@ ClusterName = Annotated[
 DriverVersion = Annotated[
     str, Text(r"default|latest|[0-9]{3,4}(\.[0-9]{1,4}){1,2}", 'a driver: default, latest or one such as "580.65.06"')
 ]
+ComputeName = Annotated[
+    str,
+    Text(
+        r"[a-z]([-a-z0-9]{0,61}[a-z0-9])?",
+        "a name of Compute Engine: lower-case letters, digits and '-', a letter first, 63 at most",
+    ),
+]
+
 Recurrence = Annotated[str, Text(r"FREQ=(DAILY|WEEKLY|MONTHLY)(;.+)?", "an RFC 5545 rule such as FREQ=WEEKLY;BYDAY=SA")]
 
 
@@ -94,8 +102,17 @@ class ControlPlaneSpec(Model):
 
 
 class NetworkSpec(Model):
-    """The ranges of the fleet's VPCs: its own, and those that accelerators talk over."""
+    """The VPC of the cluster, and the ranges of those that accelerators talk over.
 
+    An `existing` VPC (of another `project`, where it is shared) is taken as it is, with a subnet of the fleet's region
+    and two secondary ranges of that; without one the fleet makes its own.
+    """
+
+    existing: ComputeName | None = None
+    project: ProjectId | None = None
+    subnetwork: ComputeName | None = None
+    pod_range_name: ComputeName | None = None
+    service_range_name: ComputeName | None = None
     node_cidr_block: Cidr = "10.40.0.0/22"
     pod_cidr_block: Cidr = "10.64.0.0/13"
     service_cidr_block: Cidr = "10.44.0.0/20"

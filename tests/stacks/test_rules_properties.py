@@ -27,7 +27,6 @@ reservations = st.builds(
     project=st.none() | words,
     block=st.none() | words,
     sub_block=st.none() | words,
-    active=st.booleans(),
 )
 clusters = st.builds(ClusterAsked, autopilot=st.booleans(), dataplane_v2=st.booleans(),
                      multi_networking=st.booleans(), slice_controller=st.booleans(), dcgm=st.booleans())  # fmt: skip
