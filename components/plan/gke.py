@@ -39,10 +39,7 @@ class NetworkPlan:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExistingNetworkPlan:
-    """A VPC that somebody else made and looks after, as paths: projects/P/global/networks/N and the like.
-
-    The secondary ranges are those of `subnetwork`.
-    """
+    """A VPC that somebody else made, as paths (projects/P/global/networks/N); both ranges are of its `subnetwork`."""
 
     network: str
     subnetwork: str
