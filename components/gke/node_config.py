@@ -13,7 +13,7 @@ from components.plan.gke import GpuPlan, NodePoolPlan
 from components.plan.node_settings import GpuSharingPlan
 
 QUEUED: Final = "cloud.google.com/gke-queued"
-"""GKE taints nodes of queued provisioning with this key, and leaves the label of the same name to us (facts 4.2)."""
+"""GKE taints nodes of queued provisioning with this key, and leaves the label of that name to us (GKE docs: DWS)."""
 DRA_DRIVER: Final = "cloud.google.com/gke-networking-dra-driver"
 """Where this label is, GKE runs its driver for network interfaces as resources (DRANET)."""
 

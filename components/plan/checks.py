@@ -14,7 +14,7 @@ MULTIKUEUE: Final = "kueue.x-k8s.io/multikueue"
 """The controller that sends a workload to another cluster."""
 MULTIKUEUE_CONFIG: Final = "MultiKueueConfig"
 QUEUED_CLASS: Final = "queued-provisioning.gke.io"
-"""GKE's provisioning class of the Dynamic Workload Scheduler: it waits for stock, all or nothing (facts 4.3)."""
+"""GKE's provisioning class of the Dynamic Workload Scheduler: it waits for stock, all or nothing (GKE docs: DWS)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -26,7 +26,7 @@ JOB_FRAMEWORKS: Final = (
 
 PODS_READY_SECONDS: Final = 3600
 """An hour from admission until all pods are ready: a large slice or queued capacity needs 45 to 60 minutes, and Kueue's
-own 30 would put the workload back while its images are still being pulled (facts 3.5)."""
+own 30 would put the workload back while its images are still being pulled (Kueue docs: Configuration)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

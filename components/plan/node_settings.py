@@ -27,9 +27,8 @@ class PlacementPlan:
     """How the nodes of a pool stand to each other.
 
     `policy` names a resource policy of the pool's project and region: the workload policy of a TPU7x slice or of an
-    NVLink domain. Google's Terraform blueprint sends a TPU7x slice as COMPACT with policy and topology together
-    (facts 1.4, form c); `tpu_topology` None with a policy is what xpk sends, `type` TYPE_UNSPECIFIED what GKE's own
-    autoscaler does.
+    NVLink domain. Google's Terraform blueprint sends a TPU7x slice as COMPACT with policy and topology together;
+    `tpu_topology` None with a policy is what xpk sends, `type` TYPE_UNSPECIFIED what GKE's own autoscaler does.
     """
 
     type: str = "COMPACT"

@@ -30,7 +30,7 @@ NODE_ROLES = (
     "roles/monitoring.viewer",
     "roles/stackdriver.resourceMetadata.writer",
 )
-"""What nodes need to pull images, log and report; nothing else (facts 5.3, systems E.2)."""
+"""What nodes need to pull images, log and report; nothing else (GKE docs: cluster hardening)."""
 
 MONITORING = ("SYSTEM_COMPONENTS", "DCGM", "JOBSET", "CADVISOR", "KUBELET", "POD", "STORAGE")
 LOGGING = ("SYSTEM_COMPONENTS", "WORKLOADS")

@@ -58,7 +58,7 @@ def _disk(asked: Asked) -> Found:
 
 
 def _dws(asked: Asked) -> Found:
-    """The rows of facts 4.2, those of placement and of reservations excepted."""
+    """The rules of flex-start and queued provisioning (GKE docs: DWS), but for placement and reservations."""
     if not asked.dws:
         return
     yield from _from_zero(asked)
@@ -86,7 +86,7 @@ def _from_zero(asked: Asked) -> Found:
 
 
 def _request(asked: Asked) -> Found:
-    """One request for nodes has a bound, and a slice is one request (facts 4.2)."""
+    """One request for nodes has a bound, and a slice is one request (GKE docs: DWS)."""
     most = accelerators.limits().max_request_nodes
     if asked.capacity != "queued" or max(asked.nodes.max, asked.shape.hosts if asked.shape else 0) <= most:
         return
@@ -123,7 +123,7 @@ def _surging(asked: Asked) -> Found:
 
 
 def _zoned(asked: Asked) -> Found:
-    """TPU pools have bounds per zone (facts 4.2), so their maximum is spread evenly; flex-start knows few zones."""
+    """TPU pools have bounds per zone (GKE docs: DWS), so their maximum is spread evenly; flex-start knows few zones."""
     zones, listed = asked.zones, asked.machine.flex_start_zones
     if asked.shape and not asked.multi_host and zones and asked.nodes.max % len(zones):
         message = f"'{asked.nodes.max}' slices cannot be spread evenly over {len(zones)} zones, and TPU pools of"
@@ -209,13 +209,13 @@ _RULES = (_offered, _sized, _disk, reserved, _dws, _surging, _ends, placed, gpu,
 
 
 def without_ordinary_pool(pools: Iterable[Asked], *, system_pool: bool) -> bool:
-    """Whether a Standard cluster has short-lived pools alone: system pods cannot run on them (facts 4.2)."""
+    """Whether a Standard cluster has short-lived pools alone: system pods cannot run on them (GKE docs: DWS)."""
     own = [pool for pool in pools if not pool.made_by_gke]
     return not system_pool and bool(own) and all(pool.dws for pool in own)
 
 
 def made_pools_are_repaired(pools: Iterable[Asked]) -> bool:
-    """Whether auto-provisioning may repair its nodes: its one setting holds for all, and DWS wants none (facts 4.2)."""
+    """Whether auto-provisioning may repair its nodes: one setting holds for all, and DWS wants none (GKE docs: DWS)."""
     return not any(pool.auto_provisioned and pool.dws for pool in pools)
 
 

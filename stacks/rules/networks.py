@@ -1,4 +1,4 @@
-"""Networks of accelerators: what GPUDirect and the accelerator network profile (DRANET) want (facts 1.5 and 2.4)."""
+"""Networks of accelerators: what GPUDirect and the accelerator network profile (DRANET) want (GKE docs)."""
 
 from __future__ import annotations
 

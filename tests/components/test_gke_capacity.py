@@ -93,7 +93,7 @@ def test_nothing_is_said_of_upgrades_of_dws(key: str) -> None:
 
 @pytest.mark.parametrize(("key", "most"), [("queued-slice", 4), ("flex-slice", 4), ("flex-hosts", 3)])
 def test_tpu_pools_of_dws_are_bounded_in_their_zone(key: str, most: int) -> None:
-    """Bounds over all zones do not reach TPU pools of flex-start through this provider (facts 4.2)."""
+    """Bounds over all zones do not reach TPU pools of flex-start through this provider (GKE docs: DWS)."""
     assert asked(key)["autoscaling"] == {"minNodeCount": 0, "maxNodeCount": most, "locationPolicy": "ANY"}
 
 
@@ -171,7 +171,7 @@ def test_a_tpu7x_slice_names_policy_and_topology_as_googles_blueprint_does() -> 
 
 
 def test_placement_may_be_the_policy_alone() -> None:
-    """What xpk and GKE's autoscaler send, should Google ever refuse the blueprint's form (facts 1.4)."""
+    """What xpk and GKE's autoscaler send, should Google ever refuse the blueprint's form (GKE docs: TPU placement)."""
     assert asked("tpu7x-policy-alone")["placementPolicy"] == {"type": "TYPE_UNSPECIFIED", "policyName": "p"}
 
 

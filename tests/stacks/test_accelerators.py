@@ -50,7 +50,7 @@ def shape(name: str, topology: str) -> hw.SliceShape:
     ],
 )
 def test_a_machine_has_this_many_slice_topologies(name: str, count: int) -> None:
-    """The 3D counts are xpk's own enumeration (facts 1.3): a rule that drifts from it changes a count."""
+    """The 3D counts are xpk's own enumeration (GKE docs: TPUs): a rule that drifts from it changes a count."""
     assert len(hw.topologies(machine(name))) == count
 
 
@@ -106,7 +106,7 @@ def test_an_8t_machine_is_never_multi_host(name: str) -> None:
 
 @pytest.mark.parametrize("family", ["ct5lp-hightpu", "ct6e-standard"])
 def test_2x4_is_one_host_on_8t_and_two_on_4t(family: str) -> None:
-    """The topology alone does not say the hosts, so the machine type must be explicit (facts 1.2, rule 6)."""
+    """The topology alone does not say the hosts, so the machine type must be explicit (GKE docs: TPUs)."""
     assert shape(f"{family}-8t", "2x4") == hw.SliceShape("2x4", 8, 1)
     assert shape(f"{family}-4t", "2x4") == hw.SliceShape("2x4", 8, 2)
 

@@ -79,7 +79,7 @@ def test_flex_start_machines_live_as_long_as_is_written() -> None:
 
 
 def test_flex_start_slices_are_bounded_in_their_zone() -> None:
-    """The provider's bounds for the whole pool break flex-start of TPUs (facts 4.2)."""
+    """The provider's bounds for the whole pool break flex-start of TPUs (GKE docs: DWS)."""
     plan = planned({
         "machineType": "ct6e-standard-4t", "topology": "4x4", "slices": {"max": 2}, "zone": "us-central1-a",
         "capacity": "flex-start",
@@ -129,7 +129,7 @@ def test_an_existing_reservation_is_taken_from_and_not_made() -> None:
 
 
 def test_tpu_reservations_are_taken_for_existing_ones() -> None:
-    """They are bought as totals, which Compute Engine's reservations cannot say (facts 4.5)."""
+    """They are bought as totals, which Compute Engine's reservations cannot say (GKE docs: consuming reservations)."""
     reservation = {"machineType": "ct5p-hightpu-4t", "zone": "us-central1-a", "count": 2, "name": "bought"}
     pool = {"machineType": "ct5p-hightpu-4t", "topology": "2x2x2", "slices": 1, "capacity": {"reservation": "r"}}
     assert planned(pool, reservations={"r": reservation}).reservations == ()

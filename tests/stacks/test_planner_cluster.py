@@ -58,7 +58,7 @@ def test_everything_is_labelled_with_its_fleet() -> None:
 
 
 def test_nodes_have_an_account_of_their_own_with_what_they_need_and_no_more() -> None:
-    """Pulling images, logging, reporting (facts 5.3): never the project's default account, never editor."""
+    """Pulling images, logging, reporting: never the project's default account, never editor."""
     found = cluster().node_service_account
     assert found.email == "test-nodes@acme-ml-dev.iam.gserviceaccount.com"
     assert {role.split("/")[1].split(".")[0] for role in found.roles} == {

@@ -139,7 +139,7 @@ GKE_TAINTS = {
 
 
 def node_labels(pool: PoolPlan) -> dict[str, str]:
-    """The labels of a pool's nodes: GKE's own (facts 1.3, 2.1) and those of the node pool."""
+    """The labels of a pool's nodes: GKE's own (GKE docs: TPUs, GPU machine types) and those of the node pool."""
     kind = "tpu" if pool.topology else "gpu"
     own = {"tpu": "cloud.google.com/gke-tpu-accelerator", "gpu": "cloud.google.com/gke-accelerator"}[kind]
     found = {own: pool.accelerator, INSTANCE_TYPE: pool.machine_type, **pool.node_pools[0].labels}

@@ -103,9 +103,7 @@ def test_a_fleet_with_networks_or_drivers_keeps_the_rules_of_every_component(
 
 @both_modes
 @pytest.mark.parametrize(("fleet", "kind", "count"), [(HIGH, "tcpx", 4), (MEGA, "tcpxo", 8)], ids=["tcpx", "tcpxo"])
-def test_checklist_6_tcpx_is_4_networks_and_tcpxo_8(
-    fleet: dict[str, Any], kind: str, count: int, preview: bool
-) -> None:
+def test_tcpx_is_4_networks_and_tcpxo_8(fleet: dict[str, Any], kind: str, count: int, preview: bool) -> None:
     """Each a VPC of its own; the pool waits for all of them, and pods find them by their names."""
     done = made(fleet, preview)
     (pool,) = (p for p in done.all("container/nodePool:NodePool") if p.name != "system-pool")
@@ -120,7 +118,7 @@ def test_checklist_6_tcpx_is_4_networks_and_tcpxo_8(
     assert daemon_sets == {f"nccl-{kind}-installer", "device-injector"}
 
 
-def test_checklist_6_rdma_is_one_gvnic_network_and_eight_of_the_zone_s_profile() -> None:
+def test_rdma_is_one_gvnic_network_and_eight_of_the_zone_s_profile() -> None:
     """A set for each zone; a flavor selects the zone, because pods name networks of one."""
     found = plan(RDMA)
     for networks, zone in zip(found.accelerator_networks, ("us-central1-a", "us-central1-b"), strict=True):
@@ -133,7 +131,7 @@ def test_checklist_6_rdma_is_one_gvnic_network_and_eight_of_the_zone_s_profile()
 
 
 @both_modes
-def test_checklist_6_dranet_excludes_additional_networks(preview: bool) -> None:
+def test_dranet_excludes_additional_networks(preview: bool) -> None:
     """GKE makes the networks: no VPC, no object, no multi-networking; GPUs and TPUs alike."""
     done = made(DRANET, preview)
     for name in ("b200", "v6e-1"):
@@ -259,14 +257,14 @@ def fleet_of(name: str, **more: Any) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("machine", CURRENT, ids=lambda m: m.name)
-def test_checklist_7_the_boot_disk_is_of_the_family(machine: accelerators.Machine) -> None:
+def test_the_boot_disk_is_of_the_family(machine: accelerators.Machine) -> None:
     """Second way: what each family is known to need, by the beginning of its name."""
     newer = machine.name.startswith(("a3-ultragpu", "a4", "g4"))
     assert only(fleet_of(machine.name)).disk_type == ("hyperdisk-balanced" if newer else "pd-balanced")
 
 
 @pytest.mark.parametrize("name", ["ct5lp-hightpu-4t", "ct5p-hightpu-4t", "ct6e-standard-4t", "tpu7x-standard-4t"])
-def test_checklist_7_the_boot_disk_of_a_tpu_is_of_its_generation(name: str) -> None:
+def test_the_boot_disk_of_a_tpu_is_of_its_generation(name: str) -> None:
     topology = accelerators.machines()[name].single_host_topology
     pool = {"machineType": name, "topology": topology, "slices": 1, "zone": ZONE}
     newer = name.startswith(("ct6e", "tpu7x"))
@@ -295,7 +293,7 @@ def test_local_ssds_that_can_be_chosen_are_what_google_is_asked_for(machine: acc
 
 
 @pytest.mark.parametrize("machine", CURRENT, ids=lambda m: m.name)
-def test_checklist_5_compact_gpus_stand_in_one_zone_without_blue_green_up_to_their_family_s_most(
+def test_compact_gpus_stand_in_one_zone_without_blue_green_up_to_their_family_s_most(
     machine: accelerators.Machine,
 ) -> None:
     if not machine.compact_max_nodes:
@@ -312,7 +310,7 @@ def test_checklist_5_compact_gpus_stand_in_one_zone_without_blue_green_up_to_the
 
 @pytest.mark.parametrize("machine", [m for m in CURRENT if m.dws], ids=lambda m: m.name)
 @pytest.mark.parametrize("capacity", ["flex-start", "queued"])
-def test_checklist_3_gpus_of_dws_scale_from_zero_in_any_zone_unrepaired_and_unreserved(
+def test_gpus_of_dws_scale_from_zero_in_any_zone_unrepaired_and_unreserved(
     machine: accelerators.Machine, capacity: str
 ) -> None:
     more: dict[str, Any] = {"networking": "gpudirect"} if machine.additional_networks else {}
@@ -325,16 +323,14 @@ def test_checklist_3_gpus_of_dws_scale_from_zero_in_any_zone_unrepaired_and_unre
 
 @pytest.mark.parametrize("name", ["a3-edgegpu-8g", "a3-edgegpu-8g-nolssd"])
 @pytest.mark.parametrize("capacity", ["flex-start", "queued"])
-def test_checklist_3_the_edge_machine_has_no_dws(name: str, capacity: str) -> None:
+def test_the_edge_machine_has_no_dws(name: str, capacity: str) -> None:
     fleet = of_pools({"p": gpus(name, capacity=capacity) | {"nodes": {"max": 4}}})
     assert "capacity-not-offered pools.p.capacity" in faults(fleet)
 
 
 @pytest.mark.parametrize("machine", CURRENT, ids=lambda m: m.name)
 @pytest.mark.parametrize("capacity", ["flex-start", "queued"])
-def test_checklist_5_compact_gpus_of_dws_are_a3_ultra_and_a4_alone(
-    machine: accelerators.Machine, capacity: str
-) -> None:
+def test_compact_gpus_of_dws_are_a3_ultra_and_a4_alone(machine: accelerators.Machine, capacity: str) -> None:
     """And of these with flex-start alone: GPU queued provisioning with COMPACT is rejected."""
     if not (machine.dws and machine.compact_max_nodes):
         return

@@ -145,7 +145,7 @@ def test_a_queue_may_push_out_work_in_order_to_borrow_if_it_says_so() -> None:
     "change", [{f"{TRAIN}.preemption.reclaimWithinCohort": "Never"}, {"teams.vision.cohort": GONE}]
 )
 def test_who_may_not_reclaim_may_not_push_out_to_borrow(change: dict[str, Any]) -> None:
-    """Kueue's webhook refuses the pair (facts 3.2)."""
+    """Kueue's webhook refuses the pair (Kueue 0.19 webhooks)."""
     rule = {f"{TRAIN}.preemption": {"borrowWithinCohort": {"policy": "LowerPriority"}}}
     assert faults(changed({**rule, **change})) == [f"bad-preemption {TRAIN}.preemption.borrowWithinCohort"]
 
@@ -189,7 +189,7 @@ def test_cohorts_are_flat_and_each_is_declared() -> None:
 
 
 def test_jobset_is_installed_before_kueue_at_pinned_releases() -> None:
-    """Kueue looks for JobSet's kind when it starts (facts 3.4)."""
+    """Kueue looks for JobSet's kind when it starts (Kueue docs: installation)."""
     found = plan(changed()).charts
     assert [(c.name, c.version, c.namespace) for c in found] == [
         ("jobset", "0.12.0", "jobset-system"), ("kueue", "0.19.2", "kueue-system")

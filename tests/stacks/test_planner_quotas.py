@@ -55,7 +55,7 @@ def test_an_amount_is_a_number_of_accelerators(written: Any, pool: str, expected
 def test_an_amount_that_no_job_could_use_is_a_fault_with_its_remedy(
     written: Any, pool: str, code: str, says: str
 ) -> None:
-    """Slices are atomic: what is left over of one looks free and is not (facts 3.7)."""
+    """Slices are atomic: what is left over of one looks free and is not (Kueue docs: resource flavors)."""
     fleet = changed({f"{TRAIN}.flavors": [{"pool": pool, "guaranteed": written}]})
     assert (faults(fleet), message(fleet, code)) == ([f"{code} {TRAIN}.flavors[0].guaranteed"], says)
 
@@ -169,7 +169,7 @@ def test_outside_a_cohort_there_is_nobody_to_borrow_from_or_lend_to(key: str) ->
 
 
 def test_a_queue_lends_no_more_than_it_is_guaranteed() -> None:
-    """Kueue's webhook refuses it (facts 3.2)."""
+    """Kueue's webhook refuses it (Kueue 0.19 webhooks)."""
     fleet = changed({f"{FIRST}.lend": "2 slices"})
     assert faults(fleet) == [f"lend-above-guaranteed {TRAIN}.flavors[0].lend"]
 

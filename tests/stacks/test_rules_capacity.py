@@ -1,4 +1,4 @@
-"""Flex-start, queued provisioning, spot, disks, and pools that GKE makes: facts 4.2 and 4.4, checklist 3, 4 and 7."""
+"""Flex-start, queued provisioning, spot, disks, and pools that GKE makes: GKE docs: DWS, node auto-provisioning."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ DWS = pytest.mark.parametrize("capacity", ["flex-start", "queued"])
 FIXED = Bounds(min=4, max=4)
 
 
-# --- checklist 3: DWS -------------------------------------------------------------------------------------------------
+# --- DWS -------------------------------------------------------------------------------------------------
 
 
 @DWS
@@ -187,7 +187,7 @@ def test_the_plan_says_which_quota_a_queued_pool_draws_on() -> None:
     )
 
 
-# --- checklist 4: spot ------------------------------------------------------------------------------------------------
+# --- spot ------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("form", ["own", "named", "any", "any-or-fail"])
@@ -202,7 +202,7 @@ def test_on_demand_beside_a_reservation_is_a_contradiction() -> None:
     assert codes(pool("a2-highgpu-1g", reservation=ReservationAsked(form="any"))) == {"on-demand-reservation"}
 
 
-# --- checklist 7: disks -----------------------------------------------------------------------------------------------
+# --- disks -----------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""Devices of a node: sharing, partitions, drivers, local SSDs, confidential nodes (facts 2.1 and 2.3)."""
+"""Devices of a node: sharing, partitions, drivers, local SSDs, confidential nodes."""
 
 from __future__ import annotations
 
@@ -155,7 +155,7 @@ def test_a_refused_count_of_local_ssds_says_what_there_is() -> None:
 
 
 def test_local_ssds_are_ephemeral_or_raw_and_never_both() -> None:
-    """The provider takes only one of the two counts above 0 (facts 5.1)."""
+    """The provider takes only one of the two counts above 0 (Google provider: NodePool)."""
     assert ssd_layout(pool("a3-ultragpu-8g")) == SsdLayout(ephemeral=32)
     assert ssd_layout(pool("a3-ultragpu-8g-nolssd")) == SsdLayout()
     assert ssd_layout(pool("a2-highgpu-2g", local_ssds=4, local_ssd_use="block")) == SsdLayout(block=4)

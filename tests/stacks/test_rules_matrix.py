@@ -119,7 +119,7 @@ def combinations() -> list[tuple[str, str, bool]]:
 
 @pytest.mark.parametrize(("name", "way", "compact"), combinations())
 def test_a_machine_is_accepted_or_rejected_as_the_matrix_has_it(name: str, way: str, compact: bool) -> None:
-    """Issue 4: for each machine × capacity × placement, accept or reject as facts 2.2 has it; unsure is a warning."""
+    """For each machine × capacity × placement, accepted or refused as published; what is unsure is a warning."""
     assert verdict(asked(name, way, compact)) == expected(name, way, compact)
 
 

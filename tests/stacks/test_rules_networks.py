@@ -1,4 +1,4 @@
-"""Networks of accelerators: facts 1.5 and 2.4, checklist 6."""
+"""Networks of accelerators: GKE docs: TPUs, GPUDirect."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Placement: facts 1.2, 1.4 and 2.2, checklist 1 and 5. The matrix of machines and capacities has a file of its own."""
+"""Placement of slices and of compact pools. The matrix of machines and capacities has a file of its own."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ GPUS = [m.name for m in accelerators.machines().values() if m.kind == "gpu"]
 TPUS = [m.name for m in accelerators.machines().values() if m.kind == "tpu" and m.status != "unsupported"]
 TWO_ZONES = (ZONE, "us-central1-b")
 
-# --- checklist 1: TPU slices ------------------------------------------------------------------------------------------
+# --- TPU slices ------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("name", TPUS)
@@ -35,7 +35,7 @@ def test_a_slice_of_several_hosts_is_compact_with_its_topology(name: str) -> Non
 
 @pytest.mark.parametrize("name", ["tpu7x-standard-4t", "tpu7x-ultranet-4t"])
 def test_a_tpu7x_slice_of_several_hosts_has_a_workload_policy_of_its_topology(name: str) -> None:
-    """Sent as Google's Terraform blueprint does (facts 1.4, form c): type, policy's name and topology together."""
+    """Sent as Google's Terraform blueprint does: type, policy's name and topology together."""
     found = placement(pool(name, "2x2x2"))
     assert found == Placement(
         type="COMPACT",
@@ -123,7 +123,7 @@ def test_dynamic_slicing_needs_the_cluster_s_slice_controller() -> None:
     assert "slice controller, which is off" in message(asked)
 
 
-# --- checklist 5: compact GPU pools -----------------------------------------------------------------------------------
+# --- compact GPU pools -----------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("name", [n for n in GPUS if pool(n).machine.compact_max_nodes])

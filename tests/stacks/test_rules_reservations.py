@@ -1,4 +1,4 @@
-"""Reservations of every form: facts 4.1 and 4.5, checklist 4."""
+"""Reservations of every form: GKE docs: DWS, consuming reservations."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def taken(reservation: ReservationAsked, name: str = "a4-highgpu-8g", **changes:
     return pool(name, capacity="reservation", reservation=reservation, **changes)
 
 
-# --- checklist 4: every form has one affinity -------------------------------------------------------------------------
+# --- every form has one affinity -------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -88,7 +88,7 @@ def test_a_specific_reservation_names_the_one_zone_it_stands_in(zones: tuple[str
 
 
 def test_tpus_come_from_no_reservation_but_a_named_one() -> None:
-    """ANY is unsupported for TPUs (facts 2.2, 4.5)."""
+    """ANY is unsupported for TPUs (GKE docs: consumption options, consuming reservations)."""
     for name in ("ct4p-hightpu-4t", "ct5lp-hightpu-4t", "ct6e-standard-4t", "tpu7x-standard-4t"):
         assert codes(taken(ReservationAsked(form="any"), name)) == {"capacity-not-offered"}
         assert codes(taken(NAMED, name)) == set()

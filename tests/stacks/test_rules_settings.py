@@ -1,4 +1,4 @@
-"""What follows from a capacity: settings, labels and taints (facts 4.2, 4.3, 5.1)."""
+"""What follows from a capacity: settings, labels and taints (GKE docs: DWS, Google provider: NodePool)."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """The numbers and words that Kueue 0.19.2 allows; a test reads those that its CRDs state from the CRDs themselves.
 
-Sources: facts 3.2 and 3.5, and with them the v1beta2 CRDs, `pkg/webhooks`, `pkg/config/validation.go` and
+Sources: the v1beta2 CRDs, `pkg/webhooks`, `pkg/config/validation.go` and
 `pkg/controller/jobs` of Kueue 0.19.2.
 """
 
@@ -65,9 +65,9 @@ SELECTOR_UPDATES: Final = 8
 SELECTOR_KEY: Final = 317
 SELECTOR_DETAIL: Final = 32768
 RUN_SECONDS: Final = (600, 604800)
-"""How long GKE's queued provisioning keeps nodes: ten minutes to seven days (facts 4.2, 4.3)."""
+"""How long GKE's queued provisioning keeps nodes: ten minutes to seven days (GKE docs: DWS)."""
 QUEUED_PARAMETERS: Final = ("maxRunDurationSeconds", "capacitySearchStrategy", "tpu-topology")
-"""What GKE's queued provisioning takes (facts 4.3)."""
+"""What GKE's queued provisioning takes (GKE docs: DWS)."""
 MULTIKUEUE_CLUSTERS: Final = 20
 MULTIKUEUE_NAME: Final = 256
 QUOTA_MANAGEMENT: Final = ("Manual", "Automated")

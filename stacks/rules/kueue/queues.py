@@ -210,7 +210,7 @@ COHORTS: tuple[Rule[CohortPlan], ...] = (
     Rule("bad-name", "Kubernetes: names of custom resources", _cohort_name),
     Rule("bad-parent-reference", "CRD Cohort: parentName pattern", _parent),
     Rule("bad-weight", "webhook validateFairSharing", _cohort_weight),
-    Rule("weight-of-root", "docs: fair sharing of cohorts (facts 3.2)", _root_weight, "warning"),
+    Rule("weight-of-root", "Kueue docs: fair sharing of cohorts", _root_weight, "warning"),
 )
 
 
