@@ -9,29 +9,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from functools import cache
 from importlib.metadata import version
-from typing import Any, Final, cast
+from typing import Any, cast
 
 import pulumi
 
-IMMUTABLE: Final[Mapping[str, tuple[str, ...]]] = {
-    "PriorityClass": ("value", "preemptionPolicy"),
-    "LocalQueue": ("spec.clusterQueue",),
-    "AdmissionCheck": ("spec.controllerName",),
-    "Topology": ("spec.levels",),
-    "JobSet": ("spec.replicatedJobs", "spec.failurePolicy"),
-    "ProvisioningRequest": ("spec",),
-}
-"""Fields the API server refuses to change (Kubernetes 1.36 `ValidatePriorityClassUpdate`; Kueue 0.19.2 CRD rules;
-JobSet 0.12 webhook; the cluster autoscaler's CRD), of kinds for which the provider does not know it: without this a
-green preview ends in a failed update."""
-
-IMMUTABLE_WITH: Final[Mapping[tuple[str, str], tuple[str, ...]]] = {
-    ("ResourceFlavor", "topologyName"): ("spec.nodeLabels", "spec.tolerations"),
-}
-"""The same for objects whose `spec` has the field that stands with the kind (Kueue 0.19.2, ResourceFlavor's CRD).
-
-The topology itself is not among them: to add one is a plain update, which must not replace a flavor in use.
-"""
+from components.immutable import immutable
 
 
 class KubernetesObject(pulumi.CustomResource):
@@ -83,13 +65,6 @@ def token(manifest: Mapping[str, Any]) -> str:
     """The type token: `kubernetes:kueue.x-k8s.io/v1beta2:Cohort`; the legacy group is spelt `core`."""
     group_version = str(manifest["apiVersion"])
     return f"kubernetes:{group_version if '/' in group_version else f'core/{group_version}'}:{manifest['kind']}"
-
-
-def immutable(manifest: Mapping[str, Any]) -> list[str]:
-    """The fields of an object that cannot be changed, as paths for `replace_on_changes`."""
-    kind, spec = str(manifest["kind"]), manifest.get("spec") or {}
-    given = [fields for (of, field), fields in IMMUTABLE_WITH.items() if of == kind and field in spec]
-    return [*IMMUTABLE.get(kind, ()), *(each for fields in given for each in fields)]
 
 
 def overlaid(manifest: Mapping[str, Any], live: Mapping[str, Any]) -> dict[str, Any]:

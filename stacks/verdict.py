@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pathlib
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from components.plan.fleet import FleetPlan
 from stacks.planner import plan_fleet
@@ -42,9 +42,10 @@ class Verdict:
         return tuple(p for p in self.problems if p.severity == "note")
 
 
-def of_stack(stack: str, root: pathlib.Path) -> Verdict:
-    """The verdict on STACK, a stack's name or a path, read from its file."""
-    return _verdict(stack, *read_stack(stack, root))
+def of_stack(stack: str, root: pathlib.Path, called: str | None = None) -> Verdict:
+    """The verdict on STACK, a stack's name or a path, read from its file; planned as the stack `called`, if given."""
+    file, found = read_stack(stack, root)
+    return _verdict(called or stack, replace(file, stack=called) if file and called else file, found)
 
 
 def of_config(stack: str, value: object, root: pathlib.Path) -> Verdict:

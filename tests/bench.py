@@ -84,8 +84,22 @@ def preview() -> None:
     row("berth preview dev", found, f"{found.cpu / bare.cpu:.2f} × that")
 
 
+def diff() -> None:
+    """A thousand teams compared with themselves after every pool and one team in ten has changed."""
+    with tempfile.TemporaryDirectory() as name:
+        folder = pathlib.Path(name) / "project"
+        file = fleets.write(folder, 1000)
+        changed = file.read_text().replace('"slices": 1000', '"slices": 1100').replace('"max": 4000', '"max": 4400')
+        queues = {f"late-{n}": {"flavors": [{"pool": "v5e", "guaranteed": "1 slice"}]} for n in range(100)}
+        fleet = json.loads(changed)
+        fleet["config"]["berth:fleet"]["teams"] = {"late": {"cohort": "cohort-0", "queues": queues}}
+        (folder / "Pulumi.after.yaml").write_text(json.dumps(fleet))
+        row("berth diff, 1000 teams", Measured([*BERTH, "diff", "bench", "after"], folder, folder / "diff.txt"))
+
+
 if __name__ == "__main__":
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     check()
     render()
     preview()
+    diff()

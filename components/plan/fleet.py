@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from components.plan.accelerator_networks import AcceleratorNetworksPlan
 from components.plan.capacity import FutureReservationPlan, HeldPlan, WorkloadPolicyPlan
@@ -43,6 +43,19 @@ class PoolPlan:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class AllowancesPlan:
+    """What may be lost. `protect` False: all of it; else what is named, with the reason that was given.
+
+    Keys are a pool's name, `reservations.<name>`, `clusterQueues.<Kueue's name>` or `cluster`. The `protect` of each
+    plan follows from this.
+    """
+
+    protect: bool = True
+    replacement: Mapping[str, str] = field(default_factory=dict[str, str])
+    deletion: Mapping[str, str] = field(default_factory=dict[str, str])
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class FleetPlan:
     """All that one stack describes. `kueue` is None where somebody else set it up, `access` where no group is.
 
@@ -75,6 +88,7 @@ class FleetPlan:
     installers: InstallersPlan | None = None
     access: AccessPlan | None = None
     monitoring: MonitoringPlan | None = None
+    allowances: AllowancesPlan = AllowancesPlan()
 
     def pools_on(self, networks: str) -> tuple[str, ...]:
         """The pools whose nodes have interfaces in a set of accelerator networks, by its key."""

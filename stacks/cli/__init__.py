@@ -3,20 +3,16 @@
 from __future__ import annotations
 
 import io
-import json
 import os
 import pathlib
 import sys
-from collections.abc import Iterable
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
 
-from stacks.cli import options, paint
-from stacks.problems import Problem
+from stacks.cli import changing, options, paint
+from stacks.cli.ground import FAULTS, SOUND, AsJson, Stack, as_json_text, complain, root, sound
 from stacks.verdict import Verdict, of_stack
-
-SOUND, FAULTS, USAGE = 0, 1, 2
 
 TRACEBACK = "BERTH_TRACEBACK"
 """Set in the environment, it lets a fault of Berth's own through as Python shows it."""
@@ -31,11 +27,7 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 
-Stack = Annotated[
-    str, typer.Argument(metavar="STACK", help="A stack's name (dev: Pulumi.dev.yaml) or a path to a stack file.")
-]
 Stacks = Annotated[list[str], typer.Argument(metavar="STACK", help="Stack names or paths to stack files.")]
-AsJson = Annotated[bool, typer.Option("--json", help="Print JSON instead.")]
 
 
 def main() -> None:
@@ -68,13 +60,24 @@ def _run() -> None:
 
 
 @app.command("check", epilog="Example: berth check dev stacks/examples/multislice.yaml")
-def _check(stacks: Stacks) -> None:
+def _check(
+    stacks: Stacks,
+    form: Annotated[
+        Literal["text", "json", "github"], typer.Option("--format", help="github: annotations of a pull request.")
+    ] = "text",
+) -> None:
     """Say whether a fleet is sound.
 
     Validates stack files and proves their promises; prints every fault and warning, one a line.
     """
     verdicts = [of_stack(stack, root()) for stack in stacks]
-    for verdict in verdicts:
+    if form != "text":
+        from stacks.cli import check as verb
+
+        told = [as_json_text(verb.as_json(verdicts))] if form == "json" else verb.as_annotations(verdicts)
+        for line in told:
+            typer.echo(line)
+    for verdict in verdicts if form == "text" else ():
         for problem in (p for p in verdict.problems if p.severity != "note"):
             typer.echo(paint.problem(problem))
         if not verdict.faults:
@@ -91,7 +94,7 @@ def _plan(stack: Stack, as_json: AsJson = False) -> None:
     from stacks.cli import plan as verb
 
     verdict = of_stack(stack, root())
-    typer.echo(_json(verb.as_json(verdict)) if as_json else verb.text(verdict))
+    typer.echo(as_json_text(verb.as_json(verdict)) if as_json else verb.text(verdict))
     raise typer.Exit(FAULTS if verdict.faults else SOUND)
 
 
@@ -105,7 +108,7 @@ def _preview(
 
     Runs the real program on an in-process engine, without credentials, and shows every resource it registers.
     """
-    verdict = _sound(stack)
+    verdict = sound(stack)
     from stacks.cli import preview as verb
     from stacks.offline import ProgramError
 
@@ -115,7 +118,7 @@ def _preview(
     except ProgramError as error:
         typer.echo(f"{error}", err=True)
         raise typer.Exit(FAULTS) from None
-    typer.echo(_json(verb.as_json(found)) if as_json else verb.tree(found, inputs))
+    typer.echo(as_json_text(verb.as_json(found)) if as_json else verb.tree(found, inputs))
 
 
 @app.command("render", epilog="Example: berth render dev -o manifests/")
@@ -129,7 +132,7 @@ def _render(
 
     Every object as YAML, in the order in which it may be applied.
     """
-    verdict = _sound(stack)
+    verdict = sound(stack)
     from stacks.cli import render as verb
 
     assert verdict.plan is not None
@@ -178,9 +181,9 @@ def _admit(
             value, words, problems = verb.as_json(answer), verb.text(answer), answer.problems
     faulty = any(problem.severity == "fault" for problem in problems)
     if not as_json or (cases and faulty):
-        _complain(problems)
+        complain(problems)
     if as_json or not faulty:
-        typer.echo(_json(value) if as_json else words)
+        typer.echo(as_json_text(value) if as_json else words)
     raise typer.Exit(FAULTS if faulty else SOUND)
 
 
@@ -215,14 +218,14 @@ def _workload(
     """
     asked = {key: value for key, value in locals().items() if key not in ("stack", "team", "queue", "as_json")}
     asked |= {"command": tuple(command or ()), "ports": tuple(asked.pop("port") or ())}
-    verdict = _sound(stack)
+    verdict = sound(stack)
     from stacks.cli import workload as verb
 
     answer = verb.run(verdict, team, queue, asked)
     if as_json:
-        typer.echo(_json(verb.as_json(answer)))
+        typer.echo(as_json_text(verb.as_json(answer)))
     else:
-        _complain(answer.problems)
+        complain(answer.problems)
         if not answer.faults:
             typer.echo(verb.text(answer))
     raise typer.Exit(FAULTS if answer.faults else SOUND)
@@ -239,11 +242,11 @@ def _lint(
 
     Holds manifests against queues, priorities, machines and ceilings of a stack; tells each fault at its place.
     """
-    verdict = _sound(stack)
+    verdict = sound(stack)
     from stacks.cli import lint as verb
 
     answer = verb.run(verdict, files, team, root())
-    for line in [_json(verb.as_json(answer))] if as_json else verb.lines(answer):
+    for line in [as_json_text(verb.as_json(answer))] if as_json else verb.lines(answer):
         typer.echo(line if isinstance(line, str) else paint.problem(line))
     raise typer.Exit(FAULTS if answer.refused else SOUND)
 
@@ -253,28 +256,7 @@ def _schema() -> None:
     """Print the stack file's JSON Schema."""
     from stacks.spec.schema import stack_schema
 
-    typer.echo(_json(stack_schema()))
-
-
-def root() -> pathlib.Path:
-    """The project's folder: the nearest one above the current folder with a Pulumi.yaml, else the one Berth lies in."""
-    here = pathlib.Path.cwd()
-    above = next((folder for folder in (here, *here.parents) if (folder / "Pulumi.yaml").is_file()), None)
-    return above or pathlib.Path(__file__).resolve().parents[2]
-
-
-def _sound(stack: str) -> Verdict:
-    """The verdict on a stack that has no fault; otherwise the faults on stderr, and exit 1."""
-    verdict = of_stack(stack, root())
-    if verdict.faults:
-        _complain(verdict.faults)
-        raise typer.Exit(FAULTS)
-    return verdict
-
-
-def _complain(problems: Iterable[Problem]) -> None:
-    for problem in problems:
-        typer.echo(paint.problem(problem), err=True)
+    typer.echo(as_json_text(stack_schema()))
 
 
 def _warned(verdict: Verdict) -> str:
@@ -282,5 +264,4 @@ def _warned(verdict: Verdict) -> str:
     return f", {number} warning{'s' if number > 1 else ''}" if number else ""
 
 
-def _json(value: object) -> str:
-    return json.dumps(value, indent=2, ensure_ascii=False)
+changing.add_to(app)

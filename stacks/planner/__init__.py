@@ -67,7 +67,7 @@ def plan_fleet(stack: str, parsed: Parsed) -> Planned | None:
 
 
 def _plan(draft: Draft) -> FleetPlan:
-    allowances(draft, queues.names(draft))
+    allowed = allowances(draft, queues.names(draft))
     machines = reservations.reserved_machines(draft)
     known = pools.pools(draft)
     demands = pools.demands(known)
@@ -116,4 +116,5 @@ def _plan(draft: Draft) -> FleetPlan:
         installers=installers.installers(draft, known),
         access=access.access(draft, kueue),
         monitoring=monitoring.monitoring(draft, made, flavor_plans, asked, entitled),
+        allowances=allowed,
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from components.plan.fleet import AllowancesPlan
 from stacks.planner.draft import Draft
 from stacks.problems import closest, quoted, shown
 
@@ -17,8 +18,8 @@ def protected(draft: Draft, key: str) -> bool:
     return spec.protect and key not in spec.allow_replacement and key not in spec.allow_deletion
 
 
-def allowances(draft: Draft, queues: list[str]) -> None:
-    """Report the allowances that name nothing: they are typing errors, or were forgotten here.
+def allowances(draft: Draft, queues: list[str]) -> AllowancesPlan:
+    """What may be lost. Report the allowances that name nothing: they are typing errors, or were forgotten here.
 
     `queues` are Kueue's names of all cluster queues, as they were written.
     """
@@ -37,6 +38,7 @@ def allowances(draft: Draft, queues: list[str]) -> None:
             if key not in known and not _lost(draft, key):
                 message = f"nothing protected is called '{shown(key)}'; {_remedy(key, known)}"
                 draft.problems.fault("unknown-reference", (section, key), message)
+    return AllowancesPlan(protect=spec.protect, replacement=spec.allow_replacement, deletion=spec.allow_deletion)
 
 
 def _lost(draft: Draft, key: str) -> bool:

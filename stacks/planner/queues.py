@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from components.plan.kueue import ClusterQueuePlan, PreemptionPlan, QueueCheckPlan
-from stacks.planner.allowances import protected
+from stacks.planner.allowances import CLUSTER, protected
 from stacks.planner.checks import check_of
 from stacks.planner.doors import Doors, local_queues, namespaces_of, stop_policy
 from stacks.planner.draft import Draft
@@ -118,7 +118,7 @@ def _cluster_queue(
         admission_checks=_checks(choices),
         stop_policy=stopped,
         fair_share_weight=spec.fair_share_weight,
-        protect=_holds_a_guarantee(stopped, choices) and protected(draft, f"clusterQueues.{wish.name}"),
+        protect=_holds_a_guarantee(stopped, choices) and _protected(draft, wish.name),
         labels=_labels(draft, wish),
         preference=fungibility.preference if fungibility else None,
         admission_mode=spec.admission_scope.admission_mode if spec.admission_scope else None,
@@ -132,6 +132,11 @@ def _namespaces(draft: Draft, wish: Wish) -> tuple[str, ...]:
 def _labels(draft: Draft, wish: Wish) -> dict[str, str]:
     """Those of the team, where the queue is its alone."""
     return dict(sorted(draft.spec.teams[wish.teams[0]].labels.items())) if wish.path[0] == "teams" else {}
+
+
+def _protected(draft: Draft, name: str) -> bool:
+    """Who allows the cluster to go allows what is kept inside it to go."""
+    return protected(draft, f"clusterQueues.{name}") and protected(draft, CLUSTER)
 
 
 def _holds_a_guarantee(stopped: str | None, choices: tuple[Choice, ...]) -> bool:

@@ -41,6 +41,11 @@ class Places:
         self._stack = (file, fleet or Mark(0, NO_MARKS))
         self._teams = {name: (team_file, Mark(0, marks)) for name, (team_file, marks) in (teams or {}).items()}
 
+    @property
+    def files(self) -> tuple[str, ...]:
+        """Every file that something was written in, by name; the stack file first."""
+        return tuple(dict.fromkeys(file for file, _ in (self._stack, *self._teams.values()) if file))
+
     def of(self, path: Path) -> str:
         """`FILE:LINE` of the key (in a list: of the item) at `path`, or of its nearest ancestor that was written.
 

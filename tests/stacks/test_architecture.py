@@ -22,11 +22,11 @@ FILES = {
 """Module name to file."""
 
 _RENDERERS = re.compile(
-    r"components\.(kueue\.(quantities|configuration)|monitoring\.(cloud|grafana)|tenancy\.(isolation|roles)"
+    r"components\.(immutable|kueue\.(quantities|configuration)|monitoring\.(cloud|grafana)|tenancy\.(isolation|roles)"
     r"|(\w+\.)?manifests)"
 )
 PURE = {module for module in FILES if _RENDERERS.fullmatch(module)}
-"""Renderers: plan in, plain dicts out."""
+"""Renderers, plan in, plain dicts out, and what they all may know of Kubernetes."""
 
 PLAN = {"components.plan", "components.names"}
 PULUMI = {"pulumi", "pulumi_gcp", "pulumi_kubernetes"}
@@ -39,7 +39,7 @@ FOLDERS = {module.split(".")[1] for module in FILES if re.match(r"components\.\w
 ROOMS: dict[str, set[str]] = {
     "components.plan": set(),
     "components.names": set(),
-    "components.kubernetes": PULUMI,
+    "components.kubernetes": PULUMI | {"components.immutable"},
     **{f"components.{folder}": COMPONENT for folder in FOLDERS},
     "stacks.problems": set(),
     "stacks.read": {"yaml", "stacks.problems"},
@@ -50,10 +50,13 @@ ROOMS: dict[str, set[str]] = {
     "stacks.monitoring": HEAD | {"yaml"},
     "stacks.proofs": HEAD | {"stacks.planner", "stacks.rules"},
     "stacks.relations": HEAD | {"stacks.planner"},
+    "stacks.changes": HEAD | {"yaml", "stacks.planner", "stacks.relations"},
     "stacks.manifests": HEAD | {"yaml", "stacks.read"},
     "stacks.admission": HEAD | {"yaml", "stacks.manifests"},
     "stacks.workloads": HEAD | {"stacks.accelerators"},
     "stacks.lint": HEAD | {f"stacks.{room}" for room in ("accelerators", "manifests", "admission", "workloads")},
+    "stacks.revisions": set(),
+    "stacks.rotation": HEAD | {"yaml", "stacks.verdict"},
     "stacks.verdict": HEAD | {"stacks.read", "stacks.spec", "stacks.planner", "stacks.proofs"},
     "stacks.offline": PULUMI | {"google.protobuf", "yaml"},
     "stacks.cli": HEAD
@@ -69,6 +72,9 @@ ROOMS: dict[str, set[str]] = {
             "admission",
             "workloads",
             "lint",
+            "changes",
+            "revisions",
+            "rotation",
             "verdict",
             "offline",
         )

@@ -55,6 +55,7 @@ def test_queues_come_by_name_and_not_in_the_order_of_the_file() -> None:
         ({f"{TRAIN}.stopPolicy": "HoldAndDrain"}, False),
         ({"allowDeletion": {"clusterQueues.vision-train": "the project is over"}}, False),
         ({"allowDeletion": {"clusterQueues.speech-train": "the project is over"}}, True),
+        ({"allowReplacement": {"cluster": "moves"}}, False),
         ({"protect": False}, False),
     ],
 )

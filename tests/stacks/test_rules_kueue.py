@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 import yaml
 
-from components.kubernetes import IMMUTABLE, IMMUTABLE_WITH
+from components.immutable import IMMUTABLE, IMMUTABLE_WITH
 from components.plan.checks import MultiKueueClusterPlan, MultiKueueConfigPlan, RetryPlan
 from components.plan.configuration import ConfigurationPlan
 from components.plan.fleet import FleetPlan

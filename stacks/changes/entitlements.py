@@ -1,0 +1,212 @@
+"""What a change gives and takes: guarantees, ceilings, totals of cohorts and flavors, who can push out whom."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+from components.plan.fleet import FleetPlan
+from components.plan.kueue import FlavorPlan
+from components.plan.teams import TeamPlan
+from stacks.planner.ceilings import accelerator_quotas
+from stacks.relations import PushOut, push_outs
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """A count before and after."""
+
+    before: int
+    after: int
+
+    @property
+    def gain(self) -> int:
+        """How much more it is; negative is a loss."""
+        return self.after - self.before
+
+
+@dataclass(frozen=True, slots=True)
+class Entitlement:
+    """What one team has of one flavor, in accelerators called `noun`; 0 where the flavor was not or is no more."""
+
+    team: str
+    flavor: str
+    noun: str
+    guaranteed: Step
+    ceiling: Step
+
+
+@dataclass(frozen=True, slots=True)
+class TeamChange:
+    """A team that is `added`, `removed`, `held`, `drained` or `resumed`.
+
+    `renamed` names the team that has the same queues under another key: the one goes, and the other comes.
+    """
+
+    team: str
+    what: str
+    renamed: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class CohortTotal:
+    """What the queues of one cohort are guaranteed of a flavor, together."""
+
+    cohort: str
+    flavor: str
+    noun: str
+    guaranteed: Step
+
+
+@dataclass(frozen=True, slots=True)
+class FlavorTotal:
+    """A flavor's `capacity` at the most, what is promised of it, and the accepted oversubscription (1 means none)."""
+
+    flavor: str
+    noun: str
+    capacity: Step
+    promised: Step
+    oversubscription: tuple[float, float]
+
+
+@dataclass(frozen=True, slots=True)
+class Entitlements:
+    """Everything of it that changes, sorted by name; `new_relations` and `lifted_relations` as `stacks.relations`."""
+
+    teams: tuple[TeamChange, ...]
+    entitlements: tuple[Entitlement, ...]
+    cohorts: tuple[CohortTotal, ...]
+    flavors: tuple[FlavorTotal, ...]
+    new_relations: tuple[PushOut, ...]
+    lifted_relations: tuple[PushOut, ...]
+
+
+def compare_entitlements(old: FleetPlan, new: FleetPlan) -> Entitlements:
+    """What changes for whom between two plans of one fleet.
+
+    A flavor whose machines become others is two: the old accelerators go, and the new ones come.
+    """
+    relations = push_outs(old), push_outs(new)
+    return Entitlements(
+        teams=tuple(_teams(old, new)),
+        entitlements=tuple(_entitlements(old, new)),
+        cohorts=tuple(_cohorts(old, new)),
+        flavors=tuple(_flavors(old, new)),
+        new_relations=_only(relations[1], relations[0]),
+        lifted_relations=_only(relations[0], relations[1]),
+    )
+
+
+def _only(these: tuple[PushOut, ...], others: tuple[PushOut, ...]) -> tuple[PushOut, ...]:
+    known = set(others)
+    return tuple(each for each in these if each not in known)
+
+
+# --- teams ------------------------------------------------------------------------------------------------------------
+
+
+def _teams(old: FleetPlan, new: FleetPlan) -> Iterator[TeamChange]:
+    before, after = _states(old), _states(new)
+    twins = _twins(old, new)
+    for team in sorted(before.keys() | after.keys()):
+        if team not in before:
+            yield TeamChange(team, "added", twins.get(team))
+        elif team not in after:
+            yield TeamChange(team, "removed", twins.get(team))
+        elif before[team] != after[team]:
+            yield TeamChange(team, "resumed" if after[team] == "active" else after[team])
+
+
+def _states(plan: FleetPlan) -> dict[str, str]:
+    """Team → active, held or drained: its own word, or that of all its queues (held where one of them is no more)."""
+    stops: dict[str, set[str]] = {}
+    for queue in plan.cluster_queues:
+        if len(queue.teams) == 1:
+            stops.setdefault(queue.teams[0], set()).add(queue.stop_policy or "None")
+    return {team.name: _state(team.state, stops.get(team.name, set())) for team in plan.teams}
+
+
+def _state(said: str, stops: set[str]) -> str:
+    if said != "active" or not stops or "None" in stops:
+        return said
+    return "held" if "Hold" in stops else "drained"
+
+
+def _twins(old: FleetPlan, new: FleetPlan) -> dict[str, str]:
+    """Teams that went and came with equal rights on every flavor, and doors of equal names; both ways."""
+    names = {team.name for team in old.teams}, {team.name for team in new.teams}
+    gone = [team for team in old.teams if team.name not in names[1]]
+    found: dict[str, str] = {}
+    for team in (team for team in new.teams if team.name not in names[0] and team.ceiling):
+        twin = next((each for each in gone if each.name not in found and _rights(each) == _rights(team)), None)
+        if twin is not None:
+            found |= {team.name: twin.name, twin.name: team.name}
+    return found
+
+
+def _rights(team: TeamPlan) -> object:
+    return team.guaranteed, team.ceiling, [door.name for door in team.local_queues]
+
+
+_Key = tuple[str, str, str]
+"""A team or a cohort, a flavor, and the noun of its accelerators."""
+
+
+def _entitlements(old: FleetPlan, new: FleetPlan) -> Iterator[Entitlement]:
+    before, after = _held(old), _held(new)
+    nothing = (0, 0)
+    for key in sorted(before.keys() | after.keys()):
+        one, other = before.get(key, nothing), after.get(key, nothing)
+        if one != other:
+            yield Entitlement(*key, Step(one[0], other[0]), Step(one[1], other[1]))
+
+
+def _held(plan: FleetPlan) -> dict[_Key, tuple[int, int]]:
+    """Each team's guarantee and ceiling of each flavor that it can use."""
+    nouns = {f.name: f.noun for f in plan.flavors}
+    return {
+        (team.name, flavor, nouns[flavor]): (team.guaranteed.get(flavor, 0), most)
+        for team in plan.teams
+        for flavor, most in team.ceiling.items()
+    }
+
+
+# --- totals -----------------------------------------------------------------------------------------------------------
+
+
+def _cohorts(old: FleetPlan, new: FleetPlan) -> Iterator[CohortTotal]:
+    before, after = _totals(old), _totals(new)
+    for key in sorted(before.keys() | after.keys()):
+        step = Step(before.get(key, 0), after.get(key, 0))
+        if step.gain:
+            yield CohortTotal(*key, step)
+
+
+def _totals(plan: FleetPlan) -> dict[_Key, int]:
+    resources = {f.name: f.resource for f in plan.flavors}
+    nouns = {f.name: f.noun for f in plan.flavors}
+    found: dict[_Key, int] = {}
+    for queue in plan.cluster_queues:
+        for flavor, quota in accelerator_quotas(queue, resources) if queue.cohort else ():
+            key = (queue.cohort or "", flavor, nouns[flavor])
+            found[key] = found.get(key, 0) + quota.nominal
+    return found
+
+
+def _flavors(old: FleetPlan, new: FleetPlan) -> Iterator[FlavorTotal]:
+    before, after = _by_noun(old.flavors), _by_noun(new.flavors)
+    for key in sorted(before.keys() | after.keys()):
+        one, other = before.get(key), after.get(key)
+        found = FlavorTotal(
+            *key,
+            Step(one.capacity.max if one else 0, other.capacity.max if other else 0),
+            Step(one.promised if one else 0, other.promised if other else 0),
+            (one.oversubscription if one else 1, other.oversubscription if other else 1),
+        )
+        less, more = found.oversubscription
+        if found.capacity.gain or found.promised.gain or less != more:
+            yield found
+
+
+def _by_noun(flavors: Iterable[FlavorPlan]) -> dict[tuple[str, str], FlavorPlan]:
+    return {(flavor.name, flavor.noun): flavor for flavor in flavors}

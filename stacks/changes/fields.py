@@ -1,0 +1,82 @@
+"""What differs between two values, leaf by leaf, with the path of each."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, cast
+
+
+@dataclass(frozen=True, slots=True)
+class FieldChange:
+    """One leaf that differs; `before` or `after` is None where it is not said.
+
+    In `path`, fields are joined by dots, and an entry of a list stands in brackets, by its name where it has one.
+    """
+
+    path: str
+    before: object
+    after: object
+
+
+def differences(before: object, after: object, path: str = "") -> Iterator[FieldChange]:
+    """Every leaf that differs, in the order of the fields; mappings and plans are gone into, and so are lists of them.
+
+    Entries of a list are matched by their name; where they have none, and the lists differ in length, the list is one
+    leaf. An order that changed is a difference of its own, at the list's path.
+    """
+    if before == after:
+        return
+    if _is_plan(before) and type(before) is type(after):
+        for field in dataclasses.fields(cast("Any", before)):
+            yield from differences(getattr(before, field.name), getattr(after, field.name), _join(path, field.name))
+    elif isinstance(before, Mapping) and isinstance(after, Mapping):
+        yield from _of_mappings(cast("Mapping[str, object]", before), cast("Mapping[str, object]", after), path)
+    elif isinstance(before, (list, tuple)) and isinstance(after, (list, tuple)):
+        yield from _of_lists(cast("Sequence[object]", before), cast("Sequence[object]", after), path)
+    else:
+        yield FieldChange(path, cast("object", before), after)
+
+
+def _of_mappings(before: Mapping[str, object], after: Mapping[str, object], path: str) -> Iterator[FieldChange]:
+    for key in [*before, *(key for key in after if key not in before)]:
+        yield from differences(before.get(key), after.get(key), _join(path, key))
+
+
+def _of_lists(before: Sequence[object], after: Sequence[object], path: str) -> Iterator[FieldChange]:
+    old, new = _named(before), _named(after)
+    if old is not None and new is not None:
+        for name in [*old, *(name for name in new if name not in old)]:
+            yield from differences(old.get(name), new.get(name), f"{path}[{name}]")
+        if [name for name in old if name in new] != [name for name in new if name in old]:
+            yield FieldChange(path, list(old), list(new))
+    elif len(before) == len(after) and all(map(_has_parts, [*before, *after])):
+        for index, (one, other) in enumerate(zip(before, after, strict=True)):
+            yield from differences(one, other, f"{path}[{index}]")
+    else:
+        yield FieldChange(path, list(before), list(after))
+
+
+def _named(entries: Sequence[object]) -> dict[str, object] | None:
+    """The entries by their names; None where they have none, or not each its own."""
+    found: dict[str, object] = {}
+    for entry in entries:
+        name = cast("Mapping[str, object]", entry).get("name") if isinstance(entry, Mapping) else None
+        if not isinstance(name, str) or name in found:
+            return None
+        found[name] = entry
+    return found
+
+
+def _has_parts(value: object) -> bool:
+    return isinstance(value, Mapping) or _is_plan(value)
+
+
+def _is_plan(value: object) -> bool:
+    return dataclasses.is_dataclass(value) and not isinstance(value, type)
+
+
+def _join(path: str, key: str) -> str:
+    step = key if "." not in key and "/" not in key else f"[{key}]"
+    return f"{path}.{step}" if path and not step.startswith("[") else path + step

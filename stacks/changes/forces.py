@@ -1,0 +1,63 @@
+"""What a changed field of a plan does to the resource made of it: the table forces.yaml, one row a field."""
+
+from __future__ import annotations
+
+import pathlib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+from ipaddress import ip_network
+from typing import Any, cast
+
+import yaml
+
+from stacks.changes.fields import FieldChange
+
+UPDATE, RECREATE, REPLACE = "update", "recreate", "replace"
+"""In place; in place with every node made anew, one after the other; deleted and made anew. Sorted by weight."""
+WEIGHT = {UPDATE: 0, RECREATE: 1, REPLACE: 2}
+
+_TABLE = pathlib.Path(__file__).with_name("forces.yaml")
+
+
+@dataclass(frozen=True, slots=True)
+class Force:
+    """A row: the resource's input as the provider spells it, and what a change `does`.
+
+    `slice` holds instead for a slice of several hosts, `wider` where the new range contains the old one.
+    """
+
+    input: str
+    does: str
+    slice: str | None = None
+    wider: str | None = None
+
+
+@cache
+def forces() -> Mapping[str, Mapping[str, Force]]:
+    """Name of a plan class → path of a field → its row."""
+    loader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+    table = yaml.load(_TABLE.read_text(encoding="utf-8"), loader)  # a safe loader, the faster one
+    return {kind: {path: Force(**row) for path, row in each["fields"].items()} for kind, each in table.items()}
+
+
+def force(kind: str, change: FieldChange, *, in_slice: bool = False) -> Force:
+    """The row of a field of the plan class `kind`: its own, or that of the field it lies in.
+
+    `does` is already the one that holds for this change. A field that the table lacks (a test finds it) is taken for
+    one that replaces: better a guard too many.
+    """
+    rows, path = forces()[kind], change.path
+    while path not in rows and "." in path:
+        path = path.rpartition(".")[0]
+    row = rows.get(path) or rows.get(path.partition("[")[0]) or Force(path, REPLACE)
+    if in_slice and row.slice:
+        return Force(row.input, row.slice)
+    if row.wider and _wider(change):
+        return Force(row.input, row.wider)
+    return row
+
+
+def _wider(change: FieldChange) -> bool:
+    before, after = ip_network(cast("str", change.before)), ip_network(cast("str", change.after))
+    return before.version == after.version and before.subnet_of(cast("Any", after))

@@ -1,0 +1,161 @@
+"""What `pulumi preview --json` of the real engine is about to lose, in the words of the guard.
+
+As seen in previews of Pulumi 3.27: a step for each resource with `op`, `urn`, `oldState` and `newState`; a replacement
+is one step `replace`, or `create-replacement` and `delete-replaced`. What is protected is refused while the preview
+runs: then the step may be missing, and an error among the `diagnostics` names the resource.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import Any, cast
+
+from components.plan.fleet import FleetPlan
+from stacks.changes.forces import REPLACE as FORCES
+from stacks.changes.guard import DELETE, DRAINED, REPLACE, Loss, allowed
+from stacks.changes.things import CLUSTER, RESERVATION, FieldEffect
+from stacks.planner.pools import SYSTEM
+
+_OPS = {
+    "replace": REPLACE,
+    "create-replacement": REPLACE,
+    "delete-replaced": REPLACE,
+    "delete": DELETE,
+}
+_REFUSED = re.compile(
+    r'unable to replace resource "(?P<urn>[^"]+)"(?: as part of replacing "(?P<below>[^"]+)")?'
+    r'|resource "(?P<deleted>[^"]+)" cannot be deleted'
+)
+_FOLLOWS = ("preview failed", "update failed")
+"""What the engine says after its errors, of all of them."""
+_BASIC = ("cpu", "memory", "pods", "ephemeral-storage")
+WAS_FREE = "it was not protected when it was last deployed"
+
+
+class NoPreview(Exception):
+    """What was read is no preview, in one line."""
+
+
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """Every loss of a preview, allowed or not, and the errors that have nothing to do with protection."""
+
+    losses: tuple[Loss, ...]
+    errors: tuple[str, ...]
+
+    @property
+    def guarded(self) -> tuple[Loss, ...]:
+        """What would be lost and may not be."""
+        return tuple(loss for loss in self.losses if loss.allowed is None)
+
+
+def judge(preview: object, plan: FleetPlan) -> Judged:
+    """What a preview (its JSON, read) of the fleet of `plan` would lose. Raises NoPreview."""
+    if not isinstance(preview, Mapping) or ("steps" not in preview and "diagnostics" not in preview):
+        raise NoPreview("this is not what `pulumi preview --json` prints: an object with steps is wanted")
+    found = cast("Mapping[str, Any]", preview)
+    diagnostics: list[dict[str, Any]] = found.get("diagnostics") or []
+    messages = [str(d.get("message", "")) for d in diagnostics if d.get("severity") == "error"]
+    refused = {urn: (action, first) for message in messages for urn, action, first in _refusals(message)}
+    steps = [step for step in found.get("steps") or () if step.get("op") in _OPS]
+    known = {str(step["urn"]) for step in steps}
+    losses = [
+        *(_loss(str(s["urn"]), _OPS[s["op"]], s, plan, refused) for s in steps),
+        *(_loss(urn, action, {}, plan, refused) for urn, (action, _) in refused.items() if urn not in known),
+    ]
+    errors = tuple(m.strip() for m in messages if not any(_refusals(m)) and not _follows(m))
+    return Judged(tuple(_joined(loss for loss in losses if loss is not None)), errors)
+
+
+def _refusals(message: str) -> Iterator[tuple[str, str, bool]]:
+    """URN, action, and whether it was protected before: as what is deleted, or is made of something replaced."""
+    for found in _REFUSED.finditer(message):
+        yield (found["urn"], REPLACE, found["below"] is not None) if found["urn"] else (found["deleted"], DELETE, True)
+
+
+def _follows(message: str) -> bool:
+    return message.strip().removeprefix("error: ") in _FOLLOWS
+
+
+def _loss(
+    urn: str, action: str, step: Mapping[str, Any], plan: FleetPlan, refused: Mapping[str, tuple[str, bool]]
+) -> Loss | None:
+    """None where it is nothing dear."""
+    type_token, name = urn.rpartition("::")[0].rpartition("::")[2].rpartition("$")[2], urn.rpartition("::")[2]
+    old: Mapping[str, Any] = step.get("oldState") or {}
+    inputs: Mapping[str, Any] = old.get("inputs") or {}
+    found = _dear(type_token, name, inputs, plan)
+    if found is None:
+        return None
+    first = refused[urn][1] if urn in refused else action == DELETE
+    loss = replace(found, action=action, first=first, because=tuple(_because(step)))
+    if urn in refused:
+        return loss
+    if action == REPLACE:
+        inside = allowed(REPLACE, CLUSTER, plan.allowances) if loss.kind == "queue" else None
+        return replace(loss, allowed=allowed(REPLACE, loss.key, plan.allowances) or inside)
+    if inputs.get("spec", {}).get("stopPolicy") == "HoldAndDrain":
+        return replace(loss, allowed=DRAINED)
+    return replace(loss, allowed=None if old.get("protect") else WAS_FREE)
+
+
+def _dear(type_token: str, name: str, inputs: Mapping[str, Any], plan: FleetPlan) -> Loss | None:
+    if type_token == "gcp:container/nodePool:NodePool":
+        key = name.removesuffix("-pool")
+        pool = _pool_of(key, inputs, plan)
+        kept = any(each.name == pool for each in plan.pools)
+        return None if key == SYSTEM else Loss("pool", pool, pool, "", parts=(key,), whole=not kept)
+    if type_token == "gcp:container/cluster:Cluster":
+        return Loss(CLUSTER, CLUSTER, CLUSTER, "")
+    if type_token == "gcp:compute/reservation:Reservation":
+        key = name.removesuffix("-reservation")
+        return Loss(RESERVATION, key, f"reservations.{key}", "")
+    if type_token.endswith(":ClusterQueue"):
+        return _queue(name.removesuffix("-cluster-queue"), inputs)
+    return None
+
+
+def _pool_of(key: str, inputs: Mapping[str, Any], plan: FleetPlan) -> str:
+    """The pool of a node pool; of one that the plan has no more, by its key, which counts the slices of a pool."""
+    for pool in plan.pools:
+        if any(each.key == key for each in pool.node_pools):
+            return pool.name
+    counted = re.fullmatch(r"(.+)-\d+", key)
+    placement: dict[str, Any] = inputs.get("placementPolicy") or {}
+    in_slices = bool(placement.get("tpuTopology"))
+    return counted[1] if counted and (in_slices or any(p.name == counted[1] for p in plan.pools)) else key
+
+
+def _queue(name: str, inputs: Mapping[str, Any]) -> Loss | None:
+    """A queue with the flavors that it guarantees something of; without its inputs it was refused, so it does."""
+    groups: Iterable[Mapping[str, Any]] = inputs.get("spec", {}).get("resourceGroups") or ()
+    held = tuple(
+        str(flavor["name"])
+        for group in groups
+        for flavor in group.get("flavors") or ()
+        if any(r["name"] not in _BASIC and str(r.get("nominalQuota", "0")) != "0" for r in flavor["resources"])
+    )
+    return Loss("queue", name, f"clusterQueues.{name}", "", flavors=held) if held or not inputs else None
+
+
+def _because(step: Mapping[str, Any]) -> Iterator[FieldEffect]:
+    for reason in step.get("replaceReasons") or ():
+        yield FieldEffect(str(reason), str(reason), None, None, FORCES)
+
+
+def _joined(losses: Iterable[Loss]) -> list[Loss]:
+    """One loss for each thing: the slices of a pool go together, and a replacement may be several steps."""
+    found: dict[tuple[str, str], Loss] = {}
+    for loss in losses:
+        first = found.setdefault((loss.key, loss.action), loss)
+        found[loss.key, loss.action] = replace(
+            first,
+            because=tuple({f.path: f for f in (*first.because, *loss.because)}.values()),
+            parts=tuple(dict.fromkeys((*first.parts, *loss.parts))),
+            flavors=tuple(dict.fromkeys((*first.flavors, *loss.flavors))),
+            first=first.first or loss.first,
+            allowed=first.allowed and loss.allowed,
+        )
+    return [found[key] for key in sorted(found)]

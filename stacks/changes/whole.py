@@ -1,0 +1,58 @@
+"""All that a change of a stack file means, as plain data: what the command prints and what a report draws."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from components.plan.fleet import FleetPlan
+from stacks.changes.entitlements import Entitlements, compare_entitlements
+from stacks.changes.guard import IdleAllowance, Loss, idle, losses
+from stacks.changes.objects import ObjectChange, compare_objects
+from stacks.changes.pools import PoolChange, compare_pools
+from stacks.changes.things import NODE_POOL, ThingChange, compare_things
+
+
+@dataclass(frozen=True, slots=True)
+class Changes:
+    """What changes between two plans of one fleet, in order of importance; equal plans have none.
+
+    `things` is everything in Google Cloud but the accelerator pools, which `pools` has as their owner wrote them, and
+    the controllers. `losses` are those of machines, cluster, reservations and guarantees; `idle` are allowances without
+    a use.
+    """
+
+    stack: str
+    entitlements: Entitlements
+    pools: tuple[PoolChange, ...]
+    things: tuple[ThingChange, ...]
+    objects: tuple[ObjectChange, ...]
+    losses: tuple[Loss, ...]
+    idle: tuple[IdleAllowance, ...]
+
+    @property
+    def guarded(self) -> tuple[Loss, ...]:
+        """What would be lost and may not be."""
+        return tuple(loss for loss in self.losses if loss.allowed is None)
+
+    @property
+    def empty(self) -> bool:
+        """Whether nothing changes at all."""
+        changes = self.entitlements
+        some = (changes.teams, changes.entitlements, changes.cohorts, changes.flavors)
+        relations = (changes.new_relations, changes.lifted_relations)
+        return not any((*some, *relations, self.pools, self.things, self.objects))
+
+
+def compare(old: FleetPlan, new: FleetPlan) -> Changes:
+    """What changes from one plan of a fleet to another. Both must be of fleets without a fault."""
+    changed = compare_things(old, new)
+    lost = losses(old, new, changed)
+    return Changes(
+        stack=new.stack,
+        entitlements=compare_entitlements(old, new),
+        pools=compare_pools(old, new, changed),
+        things=tuple(change for change in changed if change.kind != NODE_POOL),
+        objects=compare_objects(old, new),
+        losses=lost,
+        idle=idle(old.allowances, new.allowances, lost),
+    )

@@ -1,0 +1,250 @@
+"""The words in which changes are told: the same for `berth diff`, the guard and the real engine's preview."""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, cast
+
+from components.plan.nodes import Bounds
+from stacks.changes.entitlements import Entitlement, Step, TeamChange
+from stacks.changes.fields import FieldChange
+from stacks.changes.guard import DELETE, SECTION, IdleAllowance, Loss
+from stacks.changes.objects import ObjectChange
+from stacks.changes.pools import PoolChange
+from stacks.changes.things import (
+    CLUSTER,
+    CREATED,
+    DELETED,
+    FUTURE_RESERVATION,
+    REPLACED,
+    RESERVATION,
+    UPDATED,
+    FieldEffect,
+    ThingChange,
+)
+from stacks.changes.whole import Changes
+from stacks.problems import in_words
+
+_NAMED = 3
+"""Teams that a headline names; of more it gives the number."""
+_SHOWN = 120
+"""Characters of a value that are shown."""
+_MANY = 8
+"""More names than a person reads in a line."""
+_SIGNS = {CREATED: "+", UPDATED: "~", REPLACED: "±", DELETED: "-"}
+_DEAR = (CLUSTER, RESERVATION, FUTURE_RESERVATION)
+_LOUD = {REPLACED: "REPLACED", DELETED: "DELETED"}
+
+
+def headline(changes: Changes) -> str:
+    """The change in one line: who loses, who gains, what is replaced or deleted, what is guarded."""
+    told = changes.entitlements
+    parts = [*_comings(told.teams), *_shifts(told.entitlements), *_reach(told.entitlements), *_upheavals(changes)]
+    if changes.guarded:
+        parts.append(f"{len(changes.guarded)} guarded")
+    if not parts:
+        parts.append("nothing changes" if changes.empty else "no team gains or loses, and nothing is replaced")
+    return f"{changes.stack}: {'; '.join(parts)}"
+
+
+def _comings(teams: Sequence[TeamChange]) -> Iterable[str]:
+    for what in dict.fromkeys(change.what for change in teams):
+        names = [change.team for change in teams if change.what == what]
+        who = f"{len(names)} teams are" if len(names) > _NAMED else f"{in_words(names)} {'are' if names[1:] else 'is'}"
+        yield f"{who} {what}"
+
+
+def _reach(entitlements: Sequence[Entitlement]) -> Iterable[str]:
+    """Teams whose guarantees stay and whose ceilings move."""
+    moved = {e.team for e in entitlements if e.guaranteed.gain}
+    for word, sign in (("less", -1), ("more", 1)):
+        names = list(dict.fromkeys(e.team for e in entitlements if e.ceiling.gain * sign > 0 and e.team not in moved))
+        if names:
+            who = f"{len(names)} teams" if len(names) > _NAMED else in_words(names)
+            yield f"{who} can reach {word}"
+
+
+def _shifts(entitlements: Sequence[Entitlement]) -> Iterable[str]:
+    for word, found in (
+        ("loses", [e for e in entitlements if e.guaranteed.gain < 0]),
+        ("gains", [e for e in entitlements if e.guaranteed.gain > 0]),
+    ):
+        teams = list(dict.fromkeys(e.team for e in found))
+        if len(teams) > _NAMED:
+            yield f"{len(teams)} teams {word.removesuffix('s')} guarantees"
+        else:
+            yield from (f"{team} {word} {_sum(e for e in found if e.team == team)}" for team in teams)
+
+
+def _sum(found: Iterable[Entitlement]) -> str:
+    """`8 of its 16 guaranteed v5e chips`, for every flavor."""
+    return in_words([_part(e) for e in found])
+
+
+def _part(change: Entitlement) -> str:
+    gain, had = change.guaranteed.gain, change.guaranteed.before
+    counted = f"all {had}" if gain == -had else f"{-gain} of {had}" if gain < 0 else str(gain)
+    flavor = "" if change.flavor in change.noun else f" ({change.flavor})"
+    return f"{counted} guaranteed {change.noun}{flavor}"
+
+
+def _upheavals(changes: Changes) -> Iterable[str]:
+    for pool in changes.pools:
+        if pool.what in _LOUD:
+            yield f"pool {pool.pool} is {_LOUD[pool.what]}"
+    for thing in changes.things:
+        if thing.what in _LOUD and thing.kind in _DEAR:
+            yield f"{thing.kind} {'' if thing.kind == thing.key else f'{thing.key} '}is {_LOUD[thing.what]}"
+
+
+# --- numbers and values -----------------------------------------------------------------------------------------------
+
+
+def step(counts: Step) -> str:
+    """`16 → 8`, or the one number."""
+    return f"{counts.before} → {counts.after}" if counts.gain else str(counts.after)
+
+
+def span(bounds: Bounds) -> str:
+    """`4`, or `0–24`."""
+    return str(bounds.max) if bounds.min == bounds.max else f"{bounds.min}–{bounds.max}"
+
+
+def spans(bounds: tuple[Bounds, Bounds]) -> str:
+    """A range before and after."""
+    return span(bounds[1]) if bounds[0] == bounds[1] else f"{span(bounds[0])} → {span(bounds[1])}"
+
+
+def value(what: object) -> str:
+    """A value on one line, cut where it is long; `–` for none."""
+    text = _value(what)
+    return text if len(text) <= _SHOWN else text[: _SHOWN - 1] + "…"
+
+
+def _value(what: object) -> str:
+    if what is None or what in ((), [], {}, ""):
+        return "–"
+    if isinstance(what, Bounds):
+        return span(what)
+    if isinstance(what, bool):
+        return str(what).lower()
+    if dataclasses.is_dataclass(what):
+        named = {f.name: getattr(what, f.name) for f in dataclasses.fields(cast("Any", what))}
+        return _value({camel(name): inner for name, inner in named.items() if inner not in (None, (), {})})
+    if isinstance(what, Mapping):
+        entries = cast("Mapping[str, object]", what).items()
+        return "{" + ", ".join(f"{key}: {_value(inner)}" for key, inner in entries) + "}"
+    if isinstance(what, (list, tuple)):
+        return "[" + ", ".join(map(_value, cast("Sequence[object]", what))) + "]"
+    return " ".join(str(what).split())
+
+
+def field(change: FieldChange) -> str:
+    """A field of a Kubernetes object that changes; of a whole entry, only that it comes or goes."""
+    if change.before is None and _is_entry(change.after):
+        return f"{change.path} is added"
+    if change.after is None and _is_entry(change.before):
+        return f"{change.path} is taken out"
+    return f"{change.path}: {value(change.before)} → {value(change.after)}"
+
+
+def _is_entry(what: object) -> bool:
+    return isinstance(what, Mapping)
+
+
+def camel(path: str) -> str:
+    """`machine_type` as the stack file spells it."""
+    return re.sub(r"_([a-z0-9])", lambda found: found.group(1).upper(), path)
+
+
+def effect(field: FieldEffect) -> str:
+    """A field that changes, `machineType g2-standard-24 → g2-standard-48`."""
+    if not field.input:
+        return f"{field.path} is replaced"
+    return f"{camel(field.path)} {value(field.before)} → {value(field.after)}"
+
+
+def reason(field: FieldEffect) -> str:
+    """The same, with the input by which the provider knows it."""
+    return effect(field) + ("" if field.input in ("", camel(field.path)) else f" ({field.input})")
+
+
+# --- what is lost -----------------------------------------------------------------------------------------------------
+
+_DONE = {"replace": "replaced", "delete": "deleted"}
+
+
+def loss(found: Loss) -> str:
+    """What would be lost and why: `pool v5e would be replaced: topology changes`."""
+    name = found.kind if found.name == found.kind else f"{found.kind} {found.name}"
+    which = in_words(list(found.parts))
+    if found.kind == "queue":
+        return f"{name} would be {_DONE[found.action]}, with what it guarantees of {in_words(list(found.flavors))}"
+    why = in_words([f"{camel(f.path)} changes" if f.input else f"{f.path} is replaced" for f in found.because])
+    because = f", because {why}" if why else ""
+    if found.kind == "pool" and found.action == DELETE and not found.whole:
+        return f"{name} would lose its node pool{'s' if len(found.parts) > 1 else ''} {which}{because}"
+    also = f" (node pools {which})" if len(found.parts) > 1 else ""
+    return f"{name} would be {_DONE[found.action]}{also}{because}"
+
+
+def remedy(found: Loss) -> str:
+    """What to do about a loss that is guarded."""
+    section = SECTION[found.action]
+    allowance = f'{section}: {{{found.key}: "<why>"}}'
+    if found.first:
+        drain = ", or drains it (stopPolicy: HoldAndDrain)" if found.kind == "queue" and found.action == DELETE else ""
+        return f"to allow it, first deploy a change that adds {allowance}{drain}; then this one"
+    return f"to allow it, add {allowance}"
+
+
+def idle(found: IdleAllowance) -> str:
+    """An allowance without a use."""
+    return f"{found.section}.{found.key} allows what this change does not do, and leaves it unprotected: take it out"
+
+
+def pool(found: PoolChange) -> str:
+    """What becomes of a pool and how much of it is hit: `REPLACED: 6 nodes with 24 v5e chips go, on-demand`."""
+    what = _LOUD.get(found.what, found.what)
+    if found.what == "added":
+        return f"{what}: {span(found.nodes[1])} nodes with {span(found.accelerators[1])} {found.noun}, {source(found)}"
+    parts = [what]
+    if found.nodes[0] != found.nodes[1] and found.what != DELETED:
+        parts.append(f"{spans(found.nodes)} nodes, {spans(found.accelerators)} {found.noun}")
+    if found.hit_nodes:
+        how = "are made anew one after the other" if found.what == "recreated" else "go"
+        parts.append(f"{found.hit_nodes} nodes with {found.hit_accelerators} {found.noun} {how} ({source(found)})")
+    return ": ".join([parts[0], "; ".join(parts[1:])]) if parts[1:] else what
+
+
+def source(found: PoolChange) -> str:
+    """Where the machines come from."""
+    return f"reservation {found.reservation}" if found.reservation else found.capacity
+
+
+def thing(found: ThingChange) -> str:
+    """What becomes of something else in Google Cloud: `reservation l4 is REPLACED`."""
+    name = found.kind if found.kind == found.key else f"{found.kind} {found.key}"
+    left = " (it is left on)" if found.what == DELETED and found.kind == "service" else ""
+    nodes = ": its nodes are made anew one after the other" if found.what == "recreated" else ""
+    what = "changed" if found.what in ("updated", "recreated") else found.what
+    return f"{name} is {what.upper() if found.kind in _DEAR and what in _LOUD else what}{left}{nodes}"
+
+
+def object_(found: ObjectChange) -> str:
+    """What becomes of a Kubernetes object: `~ ClusterQueue vision-train`."""
+    place = f"{found.namespace}/" if found.namespace else ""
+    why = f" (REPLACED, because {in_words(list(found.because))} cannot change)" if found.because else ""
+    return f"{_SIGNS[found.what]} {found.kind} {place}{found.name}{why}"
+
+
+def some(names: list[str]) -> str:
+    """Names in words; of many, the first ones and how many more."""
+    return in_words(names if len(names) <= _MANY else [*names[: _MANY - 1], f"{len(names) - _MANY + 1} more"])
+
+
+def many(number: int, what: str) -> str:
+    """`1 node`, `2 nodes`."""
+    return f"{number} {what}" if number == 1 else f"{number} {what}s"

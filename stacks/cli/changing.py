@@ -1,0 +1,132 @@
+"""The verbs on changes."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+import typer
+
+from stacks.cli import paint
+from stacks.cli.compared import Named, named, since, verdict
+from stacks.cli.ground import FAULTS, GUARDED, SOUND, AsJson, Stack, as_json_text, complain, root, sound
+from stacks.revisions import NoRevision
+from stacks.verdict import Verdict
+
+Format = Literal["text", "markdown", "json"]
+
+
+def add_to(app: typer.Typer) -> None:
+    """Make these verbs commands of the app."""
+    app.command("diff", epilog="Example: berth diff dev --since main --format markdown")(_diff)
+    app.command("guard", epilog="Example: pulumi preview --json --stack dev | berth guard dev -")(_guard)
+    app.command("rotate", epilog="Example: berth rotate dev v5e --set topology=4x4")(_rotate)
+
+
+def _diff(
+    old: Annotated[
+        str, typer.Argument(metavar="OLD", help="A stack's name, a file, or either at a revision: main:dev.")
+    ],
+    new: Annotated[str | None, typer.Argument(metavar="NEW", help="The same, for what it becomes.")] = None,
+    revision: Annotated[
+        str | None, typer.Option("--since", metavar="REV", help="Compare OLD with itself, where this branch left REV.")
+    ] = None,
+    form: Annotated[Format, typer.Option("--format", help="For a terminal, a comment or a program.")] = "text",
+) -> None:
+    """Say what a change means, for whom.
+
+    Who gains and loses, which machines are replaced or deleted and why, which objects change. Exits 3 when something
+    would be lost that the stack file does not allow.
+    """
+    if (new is None) == (revision is None):
+        raise typer.BadParameter("write OLD NEW, or STACK --since REV")
+    try:
+        before = named(old) if revision is None else since(old, revision, root())
+        _told(before, named(new or old), form)
+    except NoRevision as error:
+        typer.echo(f"{error}", err=True)
+        raise typer.Exit(FAULTS) from None
+
+
+def _told(before: Named, after: Named, form: Format) -> None:
+    from stacks.changes.whole import compare
+    from stacks.cli import diff, diff_markdown
+
+    found = _both(before, after)
+    old, new = (each.plan for each in found)
+    assert old is not None
+    assert new is not None
+    changes = compare(old, new)
+    if form == "json":
+        typer.echo(as_json_text(diff.as_json(changes, before.shown, after.shown)))
+    else:
+        typer.echo(diff.text(changes) if form == "text" else diff_markdown.markdown(changes), nl=form == "text")
+    raise typer.Exit(GUARDED if changes.guarded else SOUND)
+
+
+def _both(before: Named, after: Named) -> tuple[Verdict, Verdict]:
+    """The verdicts on both sides, as of one stack; where one has a fault, all are told, and exit 1."""
+    with paint.progress("planning both"):
+        new = verdict(after, root())
+        old = verdict(before, root(), called=new.stack)
+    faults = (*old.faults, *(fault for fault in new.faults if fault not in old.faults))
+    if faults:
+        complain(faults)
+        raise typer.Exit(FAULTS)
+    return old, new
+
+
+def _guard(
+    stack: Stack,
+    preview: Annotated[typer.FileText, typer.Argument(metavar="PREVIEW", help="What the engine printed; - is stdin.")],
+    as_json: AsJson = False,
+) -> None:
+    """Judge what the engine is about to do.
+
+    Reads `pulumi preview --json` and exits 3 when something would be lost that the stack file does not allow, in the
+    words of `berth diff`; 1 when the preview failed for another reason.
+    """
+    found = sound(stack)
+    from stacks.changes.preview import NoPreview, judge
+    from stacks.cli import guard as verb
+
+    assert found.plan is not None
+    try:
+        judged = judge(verb.read(preview.read()), found.plan)
+    except NoPreview as error:
+        typer.echo(f"{error}", err=True)
+        raise typer.Exit(FAULTS) from None
+    told = [as_json_text(verb.as_json(judged, found.stack))] if as_json else verb.lines(judged, found.stack)
+    for line in told:
+        typer.echo(line)
+    raise typer.Exit(GUARDED if judged.guarded else FAULTS if judged.errors else SOUND)
+
+
+def _rotate(
+    stack: Stack,
+    pool: Annotated[str, typer.Argument(metavar="POOL", help="A pool of the stack file.")],
+    settings: Annotated[
+        list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="What the new pool is to have instead.")
+    ] = None,
+    in_place: Annotated[
+        bool, typer.Option("--in-place", help="Drain the queues and replace it, though both could stand side by side.")
+    ] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Print the steps that replace a pool.
+
+    Edits of the stack file as diffs, one pull request each: the new pool beside the old one, or, where no machines can
+    be had twice, queues drained first. Each step's stack file is checked; exits 1 when one would be refused.
+    """
+    found = sound(stack)
+    from stacks.cli import rotate as verb
+    from stacks.rotation.sheet import NotEdited
+
+    try:
+        steps = verb.steps(found, pool, settings or (), in_place, root())
+    except NotEdited as error:
+        typer.echo(f"{error}", err=True)
+        raise typer.Exit(FAULTS) from None
+    told = [as_json_text(verb.as_json(steps, found.stack, pool))] if as_json else verb.lines(steps, found.stack, pool)
+    for line in told:
+        typer.echo(line)
+    raise typer.Exit(FAULTS if any(step.faults for step in steps) else SOUND)

@@ -1,0 +1,145 @@
+"""`berth diff`: what a change of a stack file means, for a terminal or as JSON."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterator, Mapping
+from typing import Any, cast
+
+from stacks.changes import words
+from stacks.changes.entitlements import Entitlements
+from stacks.changes.things import ThingChange
+from stacks.changes.whole import Changes
+from stacks.cli.table import table
+from stacks.problems import in_words
+from stacks.relations import PushOut
+
+VERSION = 1
+"""Of the JSON; raised when a key changes its meaning or goes."""
+
+# --- for machines -----------------------------------------------------------------------------------------------------
+
+
+def as_json(changes: Changes, old: str, new: str) -> dict[str, Any]:
+    """The changes as docs/diff.md says; `old` and `new` are what was compared."""
+    told = cast("dict[str, Any]", plain(changes))
+    compared = {"version": VERSION, "old": old, "new": new, "headline": words.headline(changes)}
+    return {**compared, **told, "guarded": plain(changes.guarded)}
+
+
+def plain(value: object) -> object:
+    """Dataclasses as mappings with camelCase keys; a range as `{min, max}`, a step as `{before, after}`."""
+    if dataclasses.is_dataclass(value):
+        named = {f.name: getattr(value, f.name) for f in dataclasses.fields(cast("Any", value))}
+        return {words.camel(name): plain(inner) for name, inner in named.items()}
+    if isinstance(value, Mapping):
+        return {key: plain(inner) for key, inner in cast("Mapping[str, object]", value).items()}
+    if isinstance(value, (list, tuple)):
+        return [plain(inner) for inner in cast("list[object]", value)]
+    return value
+
+
+# --- for people -------------------------------------------------------------------------------------------------------
+
+
+def text(changes: Changes) -> str:
+    """The changes as paragraphs: the answer, entitlements, capacity, what is guarded, objects."""
+    told = changes.entitlements
+    parts = [
+        words.headline(changes),
+        *entitlements(told),
+        _block("Capacity", capacity(changes)),
+        _block("Guarded: this is not done unless it is allowed", guarded(changes)),
+        _block("Allowed", allowed(changes)),
+        _block("Allowances", (words.idle(each) for each in changes.idle)),
+        _block(f"Kubernetes objects ({len(changes.objects)})", objects(changes)),
+    ]
+    return "\n\n".join(part for part in parts if part)
+
+
+def _block(head: str, lines: Iterator[str]) -> str:
+    found = [f"  {line}" for line in lines]
+    return "\n".join([head, *found]) if found else ""
+
+
+def entitlements(told: Entitlements) -> Iterator[str]:
+    """Paragraphs on teams, cohorts, flavors and relations; empty ones among them."""
+    yield _block("Teams", team_lines(told))
+    rows = [[e.team, e.flavor, words.step(e.guaranteed), words.step(e.ceiling), e.noun] for e in told.entitlements]
+    yield table(["Entitlements", "flavor", "guaranteed", "ceiling", ""], rows, right=(2, 3))
+    rows = [[c.cohort, c.flavor, words.step(c.guaranteed), c.noun] for c in told.cohorts]
+    yield table(["Cohorts", "flavor", "guaranteed", ""], rows, right=(2,))
+    rows = [
+        [f.flavor, words.step(f.capacity), words.step(f.promised), oversubscription(f.oversubscription), f.noun]
+        for f in told.flavors
+    ]
+    yield table(["Flavors", "capacity", "promised", "oversubscription", ""], rows, right=(1, 2, 3))
+    yield _block("Who can push out whom", relations(told))
+
+
+def oversubscription(factors: tuple[float, float]) -> str:
+    """The accepted factor before and after."""
+    before, after = (f"{factor:g}" for factor in factors)
+    return after if before == after else f"{before} → {after}"
+
+
+def team_lines(told: Entitlements) -> Iterator[str]:
+    """Teams added, held, drained, resumed and removed, a line each."""
+    for change in told.teams:
+        same = f" (the same team as {change.renamed}, under another key)" if change.renamed else ""
+        yield f"{change.team} is {change.what}{same}"
+
+
+def relations(told: Entitlements) -> Iterator[str]:
+    """New relations with a +, lifted ones with a -; queues that have the same one share a line."""
+    for sign, found in (("+", told.new_relations), ("-", told.lifted_relations)):
+        groups: dict[tuple[str, tuple[str, ...]], list[PushOut]] = {}
+        for one in found:
+            groups.setdefault((one.whom, one.flavors), []).append(one)
+        for (whom, flavors), same in groups.items():
+            on = f", on {in_words(list(flavors))}" if flavors else ""
+            yield f"{sign} {words.some([one.queue for one in same])} ▸ {whom}{on}"
+
+
+def capacity(changes: Changes) -> Iterator[str]:
+    """Every pool with its reasons and those behind it, then everything else in Google Cloud."""
+    for pool in changes.pools:
+        same = f" (the same pool as {pool.renamed}, under another key)" if pool.renamed else ""
+        yield f"pool {pool.pool} {words.pool(pool)}{same}"
+        for field in pool.because:
+            yield f"    because {words.reason(field)}"
+        for field in pool.fields:
+            if field not in pool.because:
+                yield f"    {words.effect(field)}"
+        if pool.queues and pool.hit_nodes:
+            yield f"    behind it: {words.some(list(pool.queues))}"
+    for thing in changes.things:
+        yield from _thing(thing)
+
+
+def _thing(thing: ThingChange) -> Iterator[str]:
+    yield words.thing(thing)
+    for field in thing.fields:
+        yield f"    {'because ' + words.reason(field) if field in thing.because else words.effect(field)}"
+
+
+def guarded(changes: Changes) -> Iterator[str]:
+    """What would be lost and may not be, and what to do."""
+    for loss in changes.guarded:
+        yield words.loss(loss)
+        yield f"    {words.remedy(loss)}"
+
+
+def allowed(changes: Changes) -> Iterator[str]:
+    """What is lost and may be."""
+    for loss in changes.losses:
+        if loss.allowed is not None:
+            yield f"{words.loss(loss)}: {loss.allowed}"
+
+
+def objects(changes: Changes) -> Iterator[str]:
+    """Every object with the fields that change."""
+    for each in changes.objects:
+        yield words.object_(each)
+        for field in each.fields:
+            yield f"    {words.field(field)}"

@@ -1,0 +1,258 @@
+"""What holds for every change, and the figures and judgements of a change worked out a second way."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from functools import cache
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any, cast
+
+import pytest
+import yaml
+
+from components.gke import node_pool
+from components.plan import accelerator_networks, capacity, gke, kueue, monitoring, teams
+from stacks.changes.entitlements import Step
+from stacks.changes.fields import differences
+from stacks.changes.forces import WEIGHT, force, forces
+from stacks.changes.things import DELETED, REPLACED, compare_things
+from stacks.changes.whole import compare
+from stacks.cli.plan import as_json
+from stacks.offline import Recorded, run_program
+from stacks.verdict import of_stack
+from tests.stack_files import ROOT, every_stack
+from tests.stack_files import plan as plan_of
+from tests.stacks.changes.edited import BASE, EDITS, changes, edited, plan, write
+
+every_edit = pytest.mark.parametrize("edit", EDITS)
+
+# --- of every change --------------------------------------------------------------------------------------------------
+
+
+@every_stack
+def test_a_fleet_compared_with_itself_changes_nothing(stack: str) -> None:
+    found = compare(plan_of(stack), plan_of(stack))
+    assert found.empty
+    assert not found.losses
+
+
+def test_a_team_that_moves_to_another_file_is_no_change() -> None:
+    assert changes("team-file-moved").empty
+
+
+def _swapped(step: Step) -> Step:
+    return Step(step.after, step.before)
+
+
+@every_edit
+def test_the_way_back_takes_what_the_way_there_gave(edit: str) -> None:
+    """Mirrored: the same lines with before and after exchanged, and new relations where there were lifted ones."""
+    there, back = changes(edit), compare(plan(edit), plan())
+    one, other = there.entitlements, back.entitlements
+    for each in ("entitlements", "cohorts", "flavors"):
+        mirrored = [
+            dataclasses.replace(
+                entry,
+                **{
+                    field.name: _swapped(value) if isinstance(value, Step) else tuple(reversed(value))
+                    for field in dataclasses.fields(entry)
+                    if isinstance(value := getattr(entry, field.name), (Step, tuple))
+                },
+            )
+            for entry in getattr(one, each)
+        ]
+        assert mirrored == list(getattr(other, each))
+    assert (one.new_relations, one.lifted_relations) == (other.lifted_relations, other.new_relations)
+    sizes = {pool.pool: pool.accelerators for pool in there.pools if pool.accelerators[0] != pool.accelerators[1]}
+    back_sizes = {pool.pool: pool.accelerators for pool in back.pools if pool.accelerators[0] != pool.accelerators[1]}
+    assert sizes == {name: (after, before) for name, (before, after) in back_sizes.items()}
+    assert {(o.kind, o.namespace, o.name) for o in there.objects} == {
+        (o.kind, o.namespace, o.name) for o in back.objects
+    }
+
+
+def test_every_edit_but_the_moved_file_changes_something() -> None:
+    assert [edit for edit in EDITS if changes(edit).empty] == ["team-file-moved"]
+
+
+# --- figures, a second way --------------------------------------------------------------------------------------------
+
+
+@cache
+def _queues(edit: str | None) -> list[dict[str, Any]]:
+    """The cluster queues of `berth plan --json`."""
+    with TemporaryDirectory() as folder:
+        write(Path(folder), edited(edit) if edit else BASE)
+        return as_json(of_stack("dev", Path(folder)))["clusterQueues"]
+
+
+def _nominal(edit: str | None, by: str) -> Counter[tuple[str, str]]:
+    """Accelerators guaranteed by team or cohort and flavor, summed from the queues."""
+    found: Counter[tuple[str, str]] = Counter()
+    for queue in _queues(edit):
+        owner = queue["cohort"] if by == "cohort" else queue["teams"][0] if len(queue["teams"]) == 1 else None
+        for quota in queue["quotas"]:
+            if owner and quota["resource"] not in ("cpu", "memory"):
+                found[owner, quota["flavor"]] += quota["nominal"]
+    return found
+
+
+@every_edit
+def test_what_teams_and_cohorts_gain_is_the_difference_of_their_queues(edit: str) -> None:
+    told = changes(edit).entitlements
+    for by, lines in (("team", told.entitlements), ("cohort", told.cohorts)):
+        before, after = _nominal(None, by), _nominal(edit, by)
+        gains = {key: after[key] - before[key] for key in before | after if after[key] != before[key]}
+        said = {(getattr(line, by), line.flavor): line.guaranteed.gain for line in lines if line.guaranteed.gain}
+        assert said == gains, by
+
+
+@every_edit
+def test_what_is_hit_of_a_pool_is_what_its_node_pools_hold(edit: str) -> None:
+    gone = {c.key for c in compare_things(plan(), plan(edit)) if c.what in (REPLACED, DELETED, "recreated") and c.pool}
+    for pool in changes(edit).pools:
+        before = next((p for p in plan().pools if p.name == pool.pool), None)
+        nodes = sum(_nodes(n) for n in before.node_pools if n.key in gone) if before else 0
+        assert pool.hit_nodes == nodes
+        per_node = before.accelerators.max // before.nodes.max if before else 0
+        assert pool.hit_accelerators == nodes * per_node
+
+
+def _nodes(node_pool: gke.NodePoolPlan) -> int:
+    zones = len(node_pool.zones) or 3
+    if node_pool.nodes_per_zone is not None:
+        return node_pool.nodes_per_zone * zones
+    bounds = node_pool.total_nodes or node_pool.zone_nodes
+    assert bounds is not None
+    return bounds.max
+
+
+# --- what forces a replacement ----------------------------------------------------------------------------------------
+
+PLANS = (
+    gke.NodePoolPlan,
+    gke.ClusterPlan,
+    gke.ReservationPlan,
+    gke.NetworkPlan,
+    gke.ServiceAccountPlan,
+    capacity.WorkloadPolicyPlan,
+    capacity.FutureReservationPlan,
+    accelerator_networks.AcceleratorNetworksPlan,
+    kueue.ChartPlan,
+    teams.IdentityPlan,
+    teams.AccessPlan,
+    monitoring.AlertPlan,
+)
+
+
+@pytest.mark.parametrize("kind", PLANS, ids=lambda kind: kind.__name__)
+def test_every_field_of_a_plan_has_a_row_and_every_row_a_field(kind: type) -> None:
+    """A field without a row could replace a pool in silence: a new field wants a row in forces.yaml."""
+    fields = {field.name for field in dataclasses.fields(kind)}
+    rows = forces()[kind.__name__]
+    assert fields - rows.keys() == set()
+    assert {path.split(".")[0] for path in rows} - fields == set()
+    assert {row.does for row in rows.values()} <= WEIGHT.keys()
+
+
+def test_the_table_has_no_other_plans() -> None:
+    assert forces().keys() == {kind.__name__ for kind in PLANS}
+
+
+def _provider() -> Mapping[str, list[str]]:
+    return yaml.safe_load((Path(__file__).parent / "provider_replaces.yaml").read_text(encoding="utf-8"))
+
+
+def _within(path: str, fields: list[str]) -> bool:
+    """Whether the provider marks an input, or a block that it lies in; `nodeConfig` is marked as a whole only."""
+    return any(path == each or (path.startswith(f"{each}.") and each != "nodeConfig") for each in fields)
+
+
+@pytest.mark.parametrize("kind", PLANS[:7])
+def test_what_the_table_says_is_what_the_provider_marks(kind: type) -> None:
+    """But for keys, which are names in the program, and for what is described in words or replaced by the component."""
+    table = yaml.safe_load((ROOT / "stacks" / "changes" / "forces.yaml").read_text(encoding="utf-8"))[kind.__name__]
+    marked = [*_provider()[table["resource"]], "name"]
+    ours = {"placementPolicy", "nodeConfig.gpudirectStrategy"}
+    said = {
+        path: row["does"] == "replace"
+        for path, row in table["fields"].items()
+        if path != "key" and "wider" not in row and " " not in row["input"] and row["input"] not in UNMARKED
+    }
+    expected = {path: _within(table["fields"][path]["input"], [*marked, *ours]) for path in said}
+    assert said == expected
+
+
+UNMARKED = {"placementPolicy.tpuTopology"}
+"""Inputs whose block is what the component has replaced."""
+
+
+def test_what_a_slice_is_replaced_on_is_what_its_component_says() -> None:
+    """One truth: `replace_on_changes` of the component, and the rows for slices."""
+    rows = forces()["NodePoolPlan"]
+    replaced = {row.input for row in rows.values() if row.slice == "replace"}
+    assert replaced | {"placementPolicy"} == set(node_pool._ONE_PIECE)
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "does"),
+    [("10.40.0.0/22", "10.40.0.0/21", "update"), ("10.40.0.0/22", "10.40.0.0/23", "replace")],
+)
+def test_a_range_grows_in_place_and_shrinks_by_replacement(before: str, after: str, does: str) -> None:
+    (change,) = differences({"node_range": before}, {"node_range": after})
+    assert force("NetworkPlan", change).does == does
+
+
+# --- judged from the resources themselves -----------------------------------------------------------------------------
+
+MACHINES = (
+    "topology-changed",
+    "machine-changed",
+    "capacity-model-changed",
+    "slice-moved",
+    "reservation-moved",
+    "cluster-renamed",
+)
+
+
+@cache
+def _resources(edit: str | None) -> dict[str, Recorded]:
+    """What the real program registers in Google Cloud, by name."""
+    with TemporaryDirectory() as folder:
+        write(Path(folder), edited(edit) if edit else BASE)
+        file = of_stack("dev", Path(folder)).file
+        assert file is not None
+        config = {key: value for key, value in file.config.items() if key != "berth:fleet"}
+        fleet = {key: value for key, value in cast("dict[str, object]", file.fleet).items() if key != "teamFiles"}
+        found = run_program(ROOT, "dev", fleet, config, preview=False)
+    return {each.name: each for each in found.resources if each.type.startswith("gcp:")}
+
+
+@pytest.mark.parametrize("edit", MACHINES)
+def test_what_is_replaced_follows_from_the_inputs_of_the_resources(edit: str) -> None:
+    """The plan's fields against the provider's marks on what the program really registers.
+
+    That the engine does not know a name yet is in no input, so what is replaced with another thing need not show.
+    """
+    before, after = _resources(None), _resources(edit)
+    forced = {name for name in before.keys() & after.keys() if any(_forcing(before[name], after[name]))}
+    kinds = {"node pool": "{}-pool", "system pool": "{}-pool", "cluster": "{}-cluster", "reservation": "{}-reservation"}
+    found = compare_things(plan(), plan(edit))
+    replaced = {kinds[c.kind].format(c.key): c for c in found if c.kind in kinds and c.what == REPLACED}
+    by_itself = {name for name, change in replaced.items() if any(field.input for field in change.because)}
+    seen = {name for name in forced if name.endswith(("-pool", "-cluster", "-reservation"))}
+    assert by_itself <= seen <= replaced.keys()
+    gone = {kinds[c.kind].format(c.key) for c in found if c.kind in kinds and c.what == DELETED}
+    assert before.keys() - after.keys() == gone
+
+
+def _forcing(before: Recorded, after: Recorded) -> Iterator[str]:
+    marked = _provider()[before.type]
+    for change in differences(before.inputs, after.inputs):
+        path = change.path.replace("[0]", "")
+        ignored = any(_within(path, [each]) for each in after.ignore_changes)
+        if not ignored and (_within(path, marked) or _within(path, list(after.replace_on_changes))):
+            yield path

@@ -1,0 +1,29 @@
+"""What `berth diff` says of each edit, in all three formats, against goldens that are read like code."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from stacks.cli import diff, diff_markdown
+from tests.stack_files import is_golden
+from tests.stacks.changes.edited import EDITS, HERE, changes
+
+every_edit = pytest.mark.parametrize("edit", EDITS)
+
+
+@every_edit
+def test_golden_of_an_edit_in_a_terminal(edit: str) -> None:
+    is_golden(diff.text(changes(edit)) + "\n", HERE / "golden" / f"{edit}.txt")
+
+
+@every_edit
+def test_golden_of_an_edit_as_a_comment(edit: str) -> None:
+    is_golden(diff_markdown.markdown(changes(edit)), HERE / "golden" / f"{edit}.md")
+
+
+@every_edit
+def test_golden_of_an_edit_as_json(edit: str) -> None:
+    found = json.dumps(diff.as_json(changes(edit), "old", "new"), indent=1, ensure_ascii=False)
+    is_golden(found + "\n", HERE / "golden" / f"{edit}.json")
