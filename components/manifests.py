@@ -28,6 +28,7 @@ def all_manifests(fleet: FleetPlan) -> Iterator[dict[str, object]]:
     for team in fleet.teams:
         for place in team.namespaces:
             yield from (manifest for _, manifest in tenancy.inside(team, place))
+    yield from map(gke.compute_class, fleet.compute_classes)
     yield from map(kueue.priority_class, fleet.priorities)
     yield from map(kueue.workload_priority_class, fleet.priorities)
     yield from map(kueue.topology, fleet.topologies)

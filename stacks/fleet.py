@@ -12,6 +12,7 @@ import pulumi_kubernetes as kubernetes
 from components.gke.accelerator_networks import AcceleratorNetworks
 from components.gke.cluster import Cluster
 from components.gke.cluster_networks import ClusterNetworks
+from components.gke.compute_classes import ComputeClasses
 from components.gke.future_reservation import FutureReservation
 from components.gke.network import Network
 from components.gke.node_pool import NodePool
@@ -179,6 +180,8 @@ def _queueing(
         Topologies("topologies", plan.topologies, provider=inside, served_by=kueue, cluster=cluster.resource)
     Flavors("flavors", plan.flavors, provider=inside, served_by=kueue, cluster=cluster.resource)
     Cohorts("cohorts", plan.cohorts, provider=inside, served_by=kueue, cluster=cluster.resource)
+    if plan.compute_classes:
+        ComputeClasses("compute-classes", plan.compute_classes, provider=inside, cluster=cluster.resource)
     if plan.admission_checks:
         AdmissionChecks(
             "admission-checks",

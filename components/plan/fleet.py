@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from components.plan.accelerator_networks import AcceleratorNetworksPlan
 from components.plan.capacity import FutureReservationPlan, HeldPlan, WorkloadPolicyPlan
 from components.plan.checks import AdmissionCheckPlan, ProvisioningConfigPlan
+from components.plan.compute_classes import ComputeClassPlan
 from components.plan.configuration import ConfigurationPlan
 from components.plan.gke import ClusterPlan, NodePoolPlan, ReservationPlan
 from components.plan.installers import InstallersPlan
@@ -22,7 +23,8 @@ class PoolPlan:
     """A pool as its owner wrote it, and the node pools it becomes; none where GKE makes them itself, or where the
     reservation that they name is not there yet.
 
-    `slices` is None unless the pool consists of TPU slices. `nodes` and `accelerators` count the whole pool.
+    `slices` is None unless the pool consists of TPU slices. `nodes` and `accelerators` count the whole pool, `vcpu`
+    (cores) and `memory_gb` one node. A `compute_class` decides how GKE gets the nodes; `capacity` then says so.
     """
 
     name: str
@@ -34,7 +36,10 @@ class PoolPlan:
     accelerators: Bounds
     accelerator: str
     resource: str
+    vcpu: int
+    memory_gb: float
     capacity: str
+    compute_class: str | None
     reservation: str | None
     made_by: str
     zones: tuple[str, ...]
@@ -81,6 +86,7 @@ class FleetPlan:
     future_reservations: tuple[FutureReservationPlan, ...] = ()
     topologies: tuple[TopologyPlan, ...] = ()
     provisioning_configs: tuple[ProvisioningConfigPlan, ...] = ()
+    compute_classes: tuple[ComputeClassPlan, ...] = ()
     admission_checks: tuple[AdmissionCheckPlan, ...] = ()
     kueue: ConfigurationPlan | None = None
     workload_policies: tuple[WorkloadPolicyPlan, ...] = ()

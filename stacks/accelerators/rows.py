@@ -184,7 +184,7 @@ class SliceShape:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Labels:
     """Keys of the node labels that GKE sets (`provisioning_request` is a selector of DWS, `placement_group` of pods
-    whose nodes GKE makes close to each other).
+    whose nodes GKE makes close to each other). A compute class and a placement group are also taints, by the same keys.
     """
 
     tpu_accelerator: str
@@ -207,6 +207,7 @@ class Labels:
     dra_driver: str
     placement_group: str
     provisioning_request: str
+    compute_class: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -9,7 +9,7 @@ from components.plan.fleet import FleetPlan, PoolPlan
 from components.plan.kueue import ClusterQueuePlan, FlavorPlan, QuotaPlan
 from components.plan.nodes import Bounds
 from components.plan.teams import TeamPlan
-from stacks.cli import cohorts, networks, reserved
+from stacks.cli import cohorts, compute_classes, networks, reserved
 from stacks.cli.table import bar, some, table
 from stacks.planner.ceilings import accelerator_quotas
 from stacks.problems import Problem, dotted, in_words
@@ -29,6 +29,7 @@ def as_json(verdict: Verdict) -> dict[str, Any]:
         "pools": [_pool(p) for p in plan.pools] if plan else [],
         "flavors": [_flavor(f) for f in plan.flavors] if plan else [],
         "cohorts": cohorts.as_json(plan) if plan else [],
+        "computeClasses": [compute_classes.as_json(c) for c in plan.compute_classes] if plan else [],
         "clusterQueues": [_cluster_queue(q) for q in plan.cluster_queues] if plan else [],
         "teams": [_team(t) for t in plan.teams] if plan else [],
         "networks": networks.as_json(plan) if plan else [],
@@ -70,6 +71,7 @@ def _pool(pool: PoolPlan) -> dict[str, Any]:
         "accelerators": _bounds(pool.accelerators),
         "resource": pool.resource,
         "capacity": pool.capacity,
+        "computeClass": pool.compute_class,
         "reservation": pool.reservation,
         "madeBy": pool.made_by,
         "zones": list(pool.zones),
@@ -136,8 +138,8 @@ def text(verdict: Verdict) -> str:
 
 
 def _planned(plan: FleetPlan) -> Iterator[str]:
-    yield from (_head(plan), _capacity(plan), _pools(plan), reserved.text(plan), networks.text(plan))
-    yield from (_teams(plan), cohorts.text(plan), _relations(plan))
+    yield from (_head(plan), _capacity(plan), _pools(plan), compute_classes.text(plan), reserved.text(plan))
+    yield from (networks.text(plan), _teams(plan), cohorts.text(plan), _relations(plan))
 
 
 def _head(plan: FleetPlan) -> str:
@@ -208,6 +210,7 @@ def _shape(pool: PoolPlan) -> str:
 
 def _source(pool: PoolPlan) -> str:
     how = f"reservation {pool.reservation}" if pool.reservation else pool.capacity
+    how = f"class {pool.compute_class}" if pool.compute_class else how
     return f"{how}, made by GKE" if pool.made_by == "gke" else how
 
 

@@ -12,6 +12,7 @@ from stacks.planner import (
     checks,
     cluster,
     cohorts,
+    compute_classes,
     controllers,
     flavors,
     installers,
@@ -47,7 +48,7 @@ class Planned:
     machines_complete: bool
 
 
-_MACHINES = {"pools", "reservations", "flavors"}
+_MACHINES = {"pools", "reservations", "computeClasses", "flavors"}
 _OF_MACHINES = {"", "mode", "zones", "privateNodes", "controlPlane", "network", "systemPool", "nodeAutoProvisioning"}
 """Sections, and keys of the cluster, that say what machines there are and what room for them."""
 _QUEUES = {"cluster", "cohorts", "teams", "clusterQueues"}
@@ -69,7 +70,8 @@ def plan_fleet(stack: str, parsed: Parsed) -> Planned | None:
 def _plan(draft: Draft) -> FleetPlan:
     allowed = allowances(draft, queues.names(draft))
     machines = reservations.reserved_machines(draft)
-    known = pools.pools(draft)
+    ladders = compute_classes.ladders(draft)
+    known = pools.pools(draft, ladders)
     demands = pools.demands(known)
     reservations.check(draft, machines, demands)
     kinds = flavors.flavors(draft, known)
@@ -89,12 +91,17 @@ def _plan(draft: Draft) -> FleetPlan:
     made = node_pools.pool_plans(draft, known, flavor_of, accelerator_networks)
     flavor_plans = tuple(flavors.flavor_plan(draft, f, promised[n]) for n, f in kinds.items())
     entitled = teams.teams(draft, asked, QuotaTree(asked, shared, resource_of), kinds)
+    home = cluster.cluster_plan(
+        draft,
+        {name: pool.asked for name, pool in known.items()},
+        multi_networking=bool(accelerator_networks),
+    )
     return FleetPlan(
         stack=draft.stack,
         project=draft.spec.project,
         region=draft.spec.region,
         services=cluster.services(draft),
-        cluster=cluster.cluster_plan(draft, multi_networking=bool(accelerator_networks)),
+        cluster=home,
         system_pool=cluster.system_pool(draft),
         reservations=reservations.reservations(draft, machines),
         pools=made,
@@ -107,6 +114,9 @@ def _plan(draft: Draft) -> FleetPlan:
         labels=cluster.labels(draft),
         admission_checks=admission_checks,
         provisioning_configs=provisioning_configs,
+        compute_classes=tuple(
+            compute_classes.class_plan(draft, each, home.node_service_account.email) for each in ladders.values()
+        ),
         kueue=kueue,
         held=reservations.held(draft, machines, demands),
         future_reservations=reservations.future_reservations(draft, machines, demands),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 
 from components.names import CLUSTER, COMPUTE, SERVICE_ACCOUNT, is_gke_name, shorten
 from components.plan.gke import (
@@ -21,6 +22,7 @@ from stacks.planner.pools import SYSTEM
 from stacks.planner.upkeep import auto_provisioning, maintenance
 from stacks.planner.vpc import vpc
 from stacks.problems import Path, shown
+from stacks.rules.asked import Asked
 
 NODE_ROLES = (
     "roles/artifactregistry.reader",
@@ -68,8 +70,8 @@ def services(draft: Draft) -> tuple[str, ...]:
     return tuple(sorted({*SERVICES, *wanted}))
 
 
-def cluster_plan(draft: Draft, *, multi_networking: bool) -> ClusterPlan:
-    """The cluster of the fleet; `multi_networking` is whether a pool wants it."""
+def cluster_plan(draft: Draft, pools: Mapping[str, Asked], *, multi_networking: bool) -> ClusterPlan:
+    """The cluster of the fleet, and of these pools; `multi_networking` is whether one of them wants it."""
     fleet, spec = draft.spec, draft.spec.cluster
     name = cluster_name(draft)
     _named(draft, name)
@@ -87,7 +89,7 @@ def cluster_plan(draft: Draft, *, multi_networking: bool) -> ClusterPlan:
         network=vpc(draft, name),
         control_plane=_control_plane(draft),
         node_service_account=_node_account(draft),
-        auto_provisioning=auto_provisioning(draft, spec.node_auto_provisioning),
+        auto_provisioning=auto_provisioning(draft, spec.node_auto_provisioning, pools),
         maintenance=maintenance(draft),
         storage_drivers=tuple(sorted(set(spec.storage_drivers))),
         image_streaming=spec.image_streaming,
@@ -247,10 +249,10 @@ def node_account(draft: Draft) -> str:
 
 
 def _node_account(draft: Draft) -> ServiceAccountPlan:
-    name, account = cluster_name(draft), node_account(draft)
+    account = node_account(draft)
     return ServiceAccountPlan(
         account_id=account,
-        display_name=f"Nodes of cluster {name}",
+        display_name=f"Nodes of cluster {cluster_name(draft)}",
         email=f"{account}@{draft.spec.project}.iam.gserviceaccount.com",
         roles=NODE_ROLES,
     )

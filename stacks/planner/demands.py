@@ -14,6 +14,8 @@ from stacks.rules.asked import Asked, ClusterAsked, Key, ReservationAsked, Shari
 from stacks.rules.capacity import notes, violations
 from stacks.rules.reservations import mismatches
 from stacks.spec.amounts import Fixed
+from stacks.spec.capacity import Capacity
+from stacks.spec.parse import Part
 from stacks.spec.pools import PoolSpec
 
 _KEYS: dict[Key, tuple[str, ...]] = {
@@ -37,19 +39,19 @@ def asked_of(
     """A pool in the words of the rules."""
     ssd = spec.local_ssd
     sharing, surge = spec.gpu_sharing, spec.surge
-    autopilot = draft.spec.cluster.mode == "autopilot"
     return Asked(
         machine=machine,
         nodes=nodes,
         capacity=spec.capacity.kind,
-        reservation=_reservation(draft, spec),
+        reservation=reservation_asked(draft, spec.capacity),
         max_run_seconds=spec.capacity.max_run_seconds,
         shape=shape,
         autoscaled=not isinstance(spec.slices or spec.nodes, Fixed),
         zones=zones,
         compact=spec.compact_placement,
         topology_aware=spec.topology_aware,
-        auto_provisioned=spec.auto_provisioned,
+        auto_provisioned=spec.auto_provisioned or spec.compute_class is not None,
+        compute_class=spec.compute_class is not None,
         local_ssds=ssd.ephemeral or ssd.block if ssd else None,
         local_ssd_use="block" if ssd and ssd.block else "ephemeral",
         sharing=Sharing(strategy=_strategy(sharing.strategy), clients=sharing.max_shared_clients) if sharing else None,
@@ -62,13 +64,19 @@ def asked_of(
         max_pods=spec.max_pods_per_node,
         secure_boot=spec.secure_boot,
         node_system=spec.node_system_config is not None,
-        cluster=ClusterAsked(
-            autopilot=autopilot,
-            dataplane_v2=True,
-            multi_networking=True,
-            dcgm=not autopilot,
-            confidential=None if autopilot else draft.spec.cluster.confidential_nodes,
-        ),
+        cluster=cluster_asked(draft),
+    )
+
+
+def cluster_asked(draft: Draft) -> ClusterAsked:
+    """The cluster in the words of the rules."""
+    autopilot = draft.spec.cluster.mode == "autopilot"
+    return ClusterAsked(
+        autopilot=autopilot,
+        dataplane_v2=True,
+        multi_networking=True,
+        dcgm=not autopilot,
+        confidential=None if autopilot else draft.spec.cluster.confidential_nodes,
     )
 
 
@@ -76,12 +84,13 @@ def _strategy(word: str) -> str:
     return word.upper().replace("-", "_")
 
 
-def _reservation(draft: Draft, spec: PoolSpec) -> ReservationAsked | None:
-    if spec.capacity.kind != "reservation":
+def reservation_asked(draft: Draft, capacity: Capacity) -> ReservationAsked | None:
+    """The reservation that a capacity takes machines from, in the words of the rules."""
+    if capacity.kind != "reservation":
         return None
-    key = spec.capacity.reservation
+    key = capacity.reservation
     if key is None:
-        return ReservationAsked(form="any-or-fail" if spec.capacity.then_fail else "any")
+        return ReservationAsked(form="any-or-fail" if capacity.then_fail else "any")
     written, name = draft.spec.reservations[key], reservation_name(draft, key)
     existing, future = is_existing(draft, key), written.future
     return ReservationAsked(
@@ -95,11 +104,11 @@ def _reservation(draft: Draft, spec: PoolSpec) -> ReservationAsked | None:
     )
 
 
-def place(pool: str, asked: Asked, key: Key) -> Path:
-    """Where what a rule blames in a pool stands in the stack file."""
+def where(asked: Asked, key: Key) -> Path:
+    """Where in a pool, or in a priority of a compute class, stands what a rule blames."""
     if key == "maxRunDuration":
-        return ("pools", pool, "capacity", _OPTIONS.get(asked.capacity, ""), key)
-    return ("pools", pool, *_KEYS.get(key, (key,)))
+        return ("capacity", _OPTIONS.get(asked.capacity, ""), key)
+    return _KEYS.get(key, (key,))
 
 
 _DAY = len("2026-12-01")
@@ -112,28 +121,29 @@ def agrees(draft: Draft, name: str, asked: Asked) -> bool:
         return True
     written = draft.spec.reservations[key]
     held = reserved(written, key, machine_of(written.machine_type, written.accelerator))
-    return _sound(draft, name, asked, mismatches(held, asked))
+    return sound(draft, ("pools", name), ("pools", name), asked, mismatches(held, asked))
 
 
 def obeys(draft: Draft, name: str, asked: Asked) -> bool:
     """Report what is wrong with a pool, or what the plan should say of it; False where it cannot exist."""
-    sound = _sound(draft, name, asked, violations(asked))
-    if asked.capacity == "queued" and sound:
+    fine = sound(draft, ("pools", name), ("pools", name), asked, violations(asked))
+    if asked.capacity == "queued" and fine:
         draft.problems.warning("resize-requests", ("pools", name, "capacity"), notes(asked)[0])
-    return sound
+    return fine
 
 
-def _sound(draft: Draft, name: str, asked: Asked, violated: Iterable[Violation]) -> bool:
-    sound = True
+def sound(draft: Draft, part: Part, above: Path, asked: Asked, violated: Iterable[Violation]) -> bool:
+    """Report what is violated by what stands at `above`; False, with `part` set aside, where there is a fault."""
+    fine = True
     for found in violated:
-        path = place(name, asked, found.key)
-        if found.key == "zones" and draft.spec.pools[name].zone:
-            path = (*path[:-1], "zone")
+        path: Path = (*above, *where(asked, found.key))
+        if found.key == "zones" and part[0] == "pools" and draft.spec.pools[part[1]].zone:
+            path = (*above, "zone")
         if found.severity == "fault":
-            draft.drop("pools", name, found.code, path, found.message)
-            sound = False
+            draft.drop(*part, found.code, path, found.message)
+            fine = False
         elif found.severity == "warning":
             draft.problems.warning(found.code, path, found.message)
         else:
             draft.problems.note(found.code, path, found.message)
-    return sound
+    return fine

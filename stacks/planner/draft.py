@@ -72,6 +72,7 @@ _ONE = {
     "pools": "pool",
     "flavors": "flavor",
     "reservations": "reservation",
+    "computeClasses": "compute class",
     "priorities": "priority",
     "cohorts": "cohort",
     "teams": "team",

@@ -87,7 +87,7 @@ def _by_kind(pools: Iterable[Pool]) -> list[list[Pool]]:
     for pool in pools:
         labels = tuple(sorted(pool.spec.labels.items()))
         apart = (_common(pool), _divided(pool), _wishes(pool))
-        kind = (pool.spec.machine_type, apart, pool.spec.capacity, labels, pool.taints)
+        kind = (pool.spec.machine_type, apart, labels, pool.taints)
         kinds.setdefault(kind, []).append(pool)
     return list(kinds.values())
 
@@ -103,9 +103,11 @@ def _name(kind: list[Pool]) -> str:
     return min((p.name for p in kind if not p.spec.flavor), key=lambda n: (len(n), n))
 
 
-def _common(pool: Pool) -> tuple[str, str | None]:
+def _common(pool: Pool) -> tuple[object, ...]:
+    """What the pools of one flavor have in common; a compute class is a capacity too."""
     shape = pool.hardware.shape
-    return pool.hardware.machine.accelerator, shape.topology if shape else None
+    topology = shape.topology if shape else None
+    return pool.hardware.machine.accelerator, topology, pool.spec.capacity, pool.spec.compute_class
 
 
 def _divided(pool: Pool) -> tuple[object, ...]:
@@ -116,7 +118,7 @@ def _divided(pool: Pool) -> tuple[object, ...]:
 def _agree(draft: Draft, name: str, group: list[Pool]) -> bool:
     first = group[0]
     for pool in group[1:]:
-        if (_common(pool), pool.spec.capacity) != (_common(first), first.spec.capacity):
+        if _common(pool) != _common(first):
             one = "accelerator, one topology and one capacity"
         elif _divided(pool) != _divided(first):
             one = "way of sharing and partitioning GPUs, and one networking (of one zone, where that has one)"
@@ -136,7 +138,8 @@ def _agree(draft: Draft, name: str, group: list[Pool]) -> bool:
 
 def _flavor(name: str, group: list[Pool]) -> Flavor:
     first = group[0]
-    labels = _hardware_labels(first) | capacity_labels(first.asked) | _group_labels(name, first)
+    labels = _hardware_labels(first) | capacity_labels(first.asked) | _class_labels(first)
+    labels |= _group_labels(name, first)
     shared = [kv for kv in sorted(first.spec.labels.items()) if all(kv in p.spec.labels.items() for p in group)]
     machines = [(p.hardware.machine, p.hardware.per_node) for p in group]
     counts = [p.hardware.accelerators for p in group]
@@ -156,6 +159,10 @@ def _group_labels(flavor: str, pool: Pool) -> dict[str, str]:
     """GKE makes nodes close to each other for pods that select one placement group (GKE docs: compact placement)."""
     compact = pool.made_by_gke and pool.spec.compact_placement
     return {accelerators.labels().placement_group: shorten(flavor, LABEL)} if compact else {}
+
+
+def _class_labels(pool: Pool) -> dict[str, str]:
+    return {accelerators.labels().compute_class: pool.ladder.name} if pool.ladder else {}
 
 
 def _hardware_labels(pool: Pool) -> dict[str, str]:
@@ -179,14 +186,22 @@ def _tolerations(group: list[Pool]) -> tuple[Toleration, ...]:
 
 def node_taints(pool: Pool) -> tuple[Taint, ...]:
     """The taints of a pool's nodes that a flavor must tolerate, beside the accelerator's own."""
-    spot = pool.made_by_gke and pool.spec.capacity.kind == "spot"
+    spot = pool.made_by_gke and (pool.spec.capacity.kind == "spot" or (pool.ladder is not None and pool.ladder.spot))
     arm = pool.hardware.machine.arch == "arm64"
     return (
         *pool.taints,
         *added_taints(pool.asked),
+        *(Taint(key=key, value=value, effect="NoSchedule") for key, value in _separating(pool).items()),
         *((Taint(key=accelerators.labels().spot, value="true", effect="NoSchedule"),) if spot else ()),
         *((Taint(key="kubernetes.io/arch", value="arm64", effect="NoSchedule"),) if arm else ()),
     )
+
+
+def _separating(pool: Pool) -> Mapping[str, str]:
+    """Labels that GKE also taints the nodes with that it makes: a pod that selects one of its owner's and does not
+    tolerate the like gets no nodes (GKE docs: workload separation).
+    """
+    return {**_class_labels(pool), **pool.spec.labels} if pool.made_by_gke else {}
 
 
 # --- telling flavors apart --------------------------------------------------------------------------------------------
@@ -220,7 +235,7 @@ def _may_land(a: Flavor, b: Flavor) -> bool:
 
 
 def _node_labels(pool: Pool) -> dict[str, str]:
-    labels = _hardware_labels(pool) | capacity_labels(pool.asked) | pool.spec.labels
+    labels = _hardware_labels(pool) | capacity_labels(pool.asked) | _class_labels(pool) | pool.spec.labels
     return {**labels, INSTANCE_TYPE: pool.spec.machine_type}
 
 

@@ -12,6 +12,7 @@ from stacks.accelerators import Machine, SliceShape
 from stacks.planner.draft import Draft
 from stacks.problems import Path, near_miss, shown
 from stacks.spec.amounts import Range
+from stacks.spec.compute_classes import ClassPrioritySpec
 from stacks.spec.pools import PoolSpec
 from stacks.spec.reservations import AcceleratorSpec, ReservationSpec
 
@@ -72,6 +73,24 @@ def hardware(draft: Draft, name: str, spec: PoolSpec) -> Hardware | None:
         refused.drop(draft, "pools", name)
         return None
     return found
+
+
+def machine_and_shape(
+    draft: Draft, part: tuple[str, str], path: Path, spec: ClassPrioritySpec
+) -> tuple[Machine, SliceShape | None] | None:
+    """The machine of one priority of a compute class, `part` being the class, and its slice; None after a fault."""
+    try:
+        machine = machine_of(spec.machine_type, spec.accelerator)
+        if machine.kind == "gpu" and spec.topology:
+            message = f"'{machine.name}' has GPUs, and TPUs have topology; leave topology out"
+            raise _Refused(("bad-size", "topology", message))
+        if machine.kind == "tpu" and not spec.topology:
+            raise _Refused(("missing-key", "topology", f"is missing; {_choices(machine)}"))
+        return machine, _shape(draft, path, machine, spec.topology, accepted=False) if spec.topology else None
+    except _Refused as refused:
+        for code, key, message in refused.faults:
+            draft.drop(*part, code, (*path, key), message)
+        return None
 
 
 def accelerator_types() -> frozenset[str]:

@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from components.plan.nodes import Taint
+from stacks.accelerators import Machine, SliceShape
+from stacks.planner.compute_classes import Ladder
 from stacks.planner.demands import agrees, asked_of, obeys
 from stacks.planner.draft import Draft
 from stacks.planner.hardware import Hardware, hardware
@@ -37,6 +39,7 @@ class Pool:
     made_by_gke: bool
     reservation: str | None
     asked: Asked
+    ladder: Ladder | None
 
     @property
     def taints(self) -> tuple[Taint, ...]:
@@ -50,32 +53,42 @@ def capacity_taints(kind: str) -> tuple[Taint, ...]:
     return () if kind in ("on-demand", "queued") else (Taint(key=CAPACITY_TAINT, value=kind, effect="NoSchedule"),)
 
 
-def pools(draft: Draft) -> dict[str, Pool]:
+def pools(draft: Draft, ladders: Mapping[str, Ladder]) -> dict[str, Pool]:
     """Every pool of the spec that can exist, by name."""
-    found = (_pool(draft, name, spec) for name, spec in sorted(draft.spec.pools.items()))
+    found = (_pool(draft, name, spec, ladders) for name, spec in sorted(draft.spec.pools.items()))
     return {pool.name: pool for pool in found if pool}
 
 
 def demands(known: Mapping[str, Pool]) -> dict[str, dict[str, Demand]]:
-    """Reservation → pool → what it asks for."""
+    """Reservation → pool → what it asks for; a compute class takes what the others leave of it."""
     found: dict[str, dict[str, Demand]] = {}
     for pool in known.values():
         if pool.spec.capacity.reservation is not None:
             wanted = Demand(pool.hardware.nodes.max, pool.asked.multi_host)
             found.setdefault(pool.spec.capacity.reservation, {})[pool.name] = wanted
+    for pool in known.values():
+        for way in pool.ladder.ways if pool.ladder else ():
+            if way.reservation is not None:
+                users = found.setdefault(way.reservation, {})
+                left = way.held - sum(user.nodes for user in users.values())
+                users[pool.name] = Demand(max(0, min(pool.hardware.nodes.max, left)), pool.asked.multi_host)
     return found
 
 
-def _pool(draft: Draft, name: str, spec: PoolSpec) -> Pool | None:
+def _pool(draft: Draft, name: str, spec: PoolSpec, ladders: Mapping[str, Ladder]) -> Pool | None:
     machines = hardware(draft, name, spec)
     _marks_are_free(draft, ("pools", name), spec)
     key = spec.capacity.reservation
     if not reservation_known(draft, name, key) or machines is None:
         return None
+    if spec.compute_class is not None:
+        return _of_class(draft, name, spec, machines, ladders)
     if spec.auto_provisioned and draft.spec.cluster.mode == AUTOPILOT:
         message = "an Autopilot cluster makes all its nodes itself; leave autoProvisioned out"
         draft.problems.fault("autopilot", ("pools", name, "autoProvisioned"), message)
     by_gke = spec.auto_provisioned or draft.spec.cluster.mode == AUTOPILOT
+    if by_gke:
+        _taints_follow_labels(draft, ("pools", name), spec)
     zones = _zones(draft, spec)
     if not _places_fit(draft, name, spec, machines, zones, by_gke):
         return None
@@ -83,7 +96,46 @@ def _pool(draft: Draft, name: str, spec: PoolSpec) -> Pool | None:
     told = draft.lost("cluster", "mode") or draft.lost("cluster", "zones")
     if not agrees(draft, name, asked) or (not told and not obeys(draft, name, asked)):
         return None
-    return Pool(name, spec, machines, zones, by_gke, reservation_name(draft, key) if key else None, asked)
+    return Pool(name, spec, machines, zones, by_gke, reservation_name(draft, key) if key else None, asked, None)
+
+
+# --- pools of a compute class -----------------------------------------------------------------------------------------
+
+_OF_POOL = ("machine_type", "topology", "accept_topology", "accelerator", "slices", "nodes", "flavor", "compute_class")
+"""What is said of a pool of a compute class; of everything else, its class speaks."""
+
+
+def _of_class(
+    draft: Draft, name: str, spec: PoolSpec, machines: Hardware, ladders: Mapping[str, Ladder]
+) -> Pool | None:
+    path: Path = ("pools", name)
+    ladder = draft.find("computeClasses", spec.compute_class or "", ladders, (*path, "computeClass"))
+    if ladder is None:
+        draft.leave_out(*path)
+        return None
+    for field in sorted(spec.model_fields_set.difference(_OF_POOL)):
+        key = type(spec).model_fields[field].alias or field
+        message = f"'{ladder.name}', a compute class, says how these nodes are got; leave {key} out"
+        draft.drop(*path, "class-decides", (*path, key), message)
+    for number, way in enumerate(ladder.ways, 1):
+        if (way.asked.machine.accelerator, way.asked.shape) != (machines.machine.accelerator, machines.shape):
+            given, counted = _wares(way.asked.machine, way.asked.shape), _wares(machines.machine, machines.shape)
+            message = (
+                f"priority {number} of '{ladder.name}' gives {given}, and this pool counts {counted}; write the same, "
+                "for a quota counts one kind"
+            )
+            draft.drop(*path, "class-mismatch", (*path, "computeClass"), message)
+    asked = asked_of(draft, spec, machines.machine, machines.shape, machines.nodes, ())
+    if asked.autoscaled and asked.nodes.min:
+        message = f"'{asked.nodes.min}' nodes at the least cannot be kept by a compute class; write min: 0"
+        draft.drop(*path, "gke-minimum", (*path, asked.size), message)
+    if path in draft.set_aside:
+        return None
+    return Pool(name, spec, machines, (), True, None, asked, ladder)
+
+
+def _wares(machine: Machine, shape: SliceShape | None) -> str:
+    return f"{machine.accelerator} {shape.topology}" if shape else machine.accelerator
 
 
 # --- labels and taints ------------------------------------------------------------------------------------------------
@@ -101,6 +153,17 @@ def _marks_are_free(draft: Draft, path: Path, spec: PoolSpec) -> None:
             message = f"'{shown(taint.key)}' with the effect {taint.effect} is there already; leave one of them out"
             draft.problems.fault("duplicate-name", where, message)
         seen.add((taint.key, taint.effect))
+
+
+def _taints_follow_labels(draft: Draft, path: Path, spec: PoolSpec) -> None:
+    """Nodes that GKE makes are tainted by the labels that jobs select, and in no other way (workload separation)."""
+    for index, taint in enumerate(spec.taints):
+        if spec.labels.get(taint.key) != taint.value:
+            message = (
+                f"'{shown(taint.key)}' would be on no node, for GKE taints what it makes by its labels alone; "
+                f"write labels: {{{taint.key}: {taint.value or '<value>'}}} instead"
+            )
+            draft.problems.fault("gke-taint", (*path, "taints", index), message)
 
 
 def _own_key(draft: Draft, path: Path, key: str) -> None:

@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from components.plan.gke import AutoProvisioningPlan, MaintenanceExclusion, MaintenancePlan, ResourceLimit
 from stacks.planner.draft import Draft
 from stacks.planner.hardware import accelerator_types
-from stacks.problems import Path, near_miss, shown
+from stacks.problems import Path, near_miss, quoted, shown
+from stacks.rules.asked import Asked
+from stacks.rules.capacity import made_pools_are_repaired
 from stacks.spec.cluster import OPEN, AutoProvisioningSpec
 
 
-def auto_provisioning(draft: Draft, spec: AutoProvisioningSpec | None) -> AutoProvisioningPlan | None:
-    """Node auto-provisioning, with the limits that count the whole cluster."""
+def auto_provisioning(
+    draft: Draft, spec: AutoProvisioningSpec | None, pools: Mapping[str, Asked]
+) -> AutoProvisioningPlan | None:
+    """Node auto-provisioning, with the limits that count the whole cluster; `pools` are those of the fleet."""
     if spec is None:
         return None
     path: Path = ("cluster", "nodeAutoProvisioning")
@@ -30,7 +36,20 @@ def auto_provisioning(draft: Draft, spec: AutoProvisioningSpec | None) -> AutoPr
         limits=tuple(_limit(k, limit.min, limit.max, k in spec.accelerators) for k, limit in written.items()),
         zones=tuple(sorted(spec.zones or draft.spec.cluster.zones)),
         disk_type=spec.disk_type,
+        disk_size_gb=spec.disk_size_gb,
+        auto_repair=_repaired(draft, spec.auto_repair, pools),
+        secure_boot=spec.secure_boot,
     )
+
+
+def _repaired(draft: Draft, wanted: bool | None, pools: Mapping[str, Asked]) -> bool:
+    """One setting holds for all nodes that are made: where some of them must not be repaired, none is."""
+    may = made_pools_are_repaired(pools.values())
+    if wanted and not may:
+        named = quoted(name for name, pool in pools.items() if pool.auto_provisioned and pool.dws)
+        message = f"'true' would break up jobs on the short-lived nodes of {named}; leave autoRepair out"
+        draft.problems.fault("dws-auto-repair", ("cluster", "nodeAutoProvisioning", "autoRepair"), message)
+    return may if wanted is None else wanted
 
 
 def _limit(resource: str, minimum: int, maximum: int, accelerator: bool) -> ResourceLimit:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from stacks.planner.demands import place
+from stacks.planner.demands import where
 from stacks.planner.draft import Draft
 from stacks.planner.pools import Pool
 from stacks.problems import Path
@@ -20,7 +20,7 @@ def versions(draft: Draft, known: Mapping[str, Pool]) -> None:
     cluster, assumed = draft.spec.cluster, list[Lack]()
     for name, pool in known.items():
         for lack in lacking(needs(pool.asked), cluster.version, cluster.release_channel):
-            path = place(name, pool.asked, lack.key)
+            path: Path = ("pools", name, *where(pool.asked, lack.key))
             if lack.severity == "fault":
                 draft.problems.fault("version-too-old", path, lack.message)
             elif lack.severity == "warning":
@@ -30,8 +30,8 @@ def versions(draft: Draft, known: Mapping[str, Pool]) -> None:
     if assumed:
         # The newest version that is assumed has whatever an older one has.
         newest = max(assumed, key=lambda lack: parse(lack.since))
-        path: Path = ("cluster", "version" if cluster.version else "releaseChannel")
-        draft.problems.note("version-assumed", path, newest.message)
+        key = "version" if cluster.version else "releaseChannel"
+        draft.problems.note("version-assumed", ("cluster", key), newest.message)
 
 
 def knows_flex_start(draft: Draft, asked: Asked) -> bool:

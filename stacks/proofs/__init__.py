@@ -19,6 +19,7 @@ Proof = Callable[[Ledger, Problems], None]
 WITH_MACHINES: tuple[Proof, ...] = (
     capacity.promises_are_kept,
     capacity.auto_provisioning_allows,
+    capacity.auto_provisioning_has_room,
     capacity.addresses_suffice,
     accelerator_addresses_suffice,
 )

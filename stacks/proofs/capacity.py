@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from fractions import Fraction
 from ipaddress import IPv4Network
+from math import ceil
 
 from components.plan.fleet import FleetPlan, PoolPlan
 from components.plan.gke import ExistingNetworkPlan
@@ -67,10 +68,11 @@ def auto_provisioning_allows(ledger: Ledger, found: Problems) -> None:
     provisioning = plan.cluster.auto_provisioning
     limits = {limit.resource: limit.maximum for limit in provisioning.limits} if provisioning else {}
     for pool in auto:
-        path: Path = ("pools", pool.name, "autoProvisioned")
-        if provisioning is None:
+        path: Path = ("pools", pool.name, "computeClass" if pool.compute_class else "autoProvisioned")
+        if provisioning is None and pool.compute_class is None:
             message = "nothing makes these nodes: write cluster.nodeAutoProvisioning with its limits"
             found.fault("no-auto-provisioning", path, message)
+        if provisioning is None:
             continue
         limit = limits.get(pool.accelerator, 0)
         asked = sum(p.accelerators.max for p in plan.pools if p.accelerator == pool.accelerator)
@@ -80,6 +82,38 @@ def auto_provisioning_allows(ledger: Ledger, found: Problems) -> None:
                 f"write cluster.nodeAutoProvisioning.accelerators.{pool.accelerator}: {asked} or more"
             )
             found.fault("auto-provisioning-limit", path, message)
+
+
+def auto_provisioning_has_room(ledger: Ledger, found: Problems) -> None:
+    """What always stands and what is guaranteed fits under the limits of cpu and memory, as machines bring them.
+
+    Beside the system pool, of whose machine nothing is known here.
+    """
+    plan = ledger.plan
+    provisioning = plan.cluster.auto_provisioning
+    if provisioning is None or plan.cluster.mode != "standard":
+        return
+    limits = {limit.resource: limit.maximum for limit in provisioning.limits}
+    for resource, unit in (("cpu", "cores"), ("memory", "GB")):
+        asked = sum(_brought(plan, flavor, resource) for flavor in plan.flavors)
+        if asked > limits[resource]:
+            message = (
+                f"'{limits[resource]}' {unit} at the most, and the nodes of what is guaranteed have {asked}, beside "
+                f"the system pool; write max: {asked} or more"
+            )
+            found.fault("auto-provisioning-limit", ("cluster", "nodeAutoProvisioning", resource), message)
+
+
+def _brought(plan: FleetPlan, flavor: FlavorPlan, resource: str) -> int:
+    """Cores or GB of the nodes behind what a flavor promises; of several machines, those that bring the most."""
+    pools = [pool for pool in plan.pools if pool.flavor == flavor.name and pool.accelerators.max]
+    count = max(flavor.capacity.min, min(flavor.promised, flavor.capacity.max))
+    rates = [Fraction(_of_node(pool, resource)) * pool.nodes.max / pool.accelerators.max for pool in pools]
+    return ceil(count * max(rates, default=Fraction(0)))
+
+
+def _of_node(pool: PoolPlan, resource: str) -> float:
+    return pool.vcpu if resource == "cpu" else pool.memory_gb
 
 
 def addresses_suffice(ledger: Ledger, found: Problems) -> None:

@@ -208,12 +208,6 @@ _RULES = (_offered, _sized, _disk, reserved, _dws, _surging, _ends, placed, gpu,
 # --- the whole cluster ------------------------------------------------------------------------------------------------
 
 
-def without_ordinary_pool(pools: Iterable[Asked], *, system_pool: bool) -> bool:
-    """Whether a Standard cluster has short-lived pools alone: system pods cannot run on them (GKE docs: DWS)."""
-    own = [pool for pool in pools if not pool.made_by_gke]
-    return not system_pool and bool(own) and all(pool.dws for pool in own)
-
-
 def made_pools_are_repaired(pools: Iterable[Asked]) -> bool:
     """Whether auto-provisioning may repair its nodes: one setting holds for all, and DWS wants none (GKE docs: DWS)."""
     return not any(pool.auto_provisioned and pool.dws for pool in pools)

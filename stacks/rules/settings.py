@@ -97,8 +97,13 @@ def _upgrade(asked: Asked) -> Upgrade | None:
 
 
 def capacity_labels(asked: Asked) -> dict[str, str]:
-    """The node labels by which a flavor tells this capacity from another; none of on-demand."""
+    """The node labels by which a flavor tells this capacity from another; none of on-demand.
+
+    Queued nodes have theirs from Berth; those that GKE makes by itself carry the taint alone (GKE's autoscaler).
+    """
     keys = accelerators.labels()
+    if asked.capacity == "queued" and asked.made_by_gke:
+        return {}
     marks = {"spot": keys.spot, "flex-start": keys.flex_start, "queued": keys.queued}
     key = marks.get(asked.capacity)
     return {key: "true"} if key else reservation_labels(asked)

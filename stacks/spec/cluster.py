@@ -122,7 +122,10 @@ class NetworkSpec(Model):
 
 
 class AutoProvisioningSpec(Model):
-    """Limits of node auto-provisioning; they count the whole cluster. Cpu in cores, memory in GB."""
+    """Limits of node auto-provisioning, which count the whole cluster, and what the nodes that it makes are like.
+
+    Cpu in cores, memory in GB. `autoRepair` is on, unless some of the nodes are of queued provisioning or flex-start.
+    """
 
     profile: Literal["BALANCED", "OPTIMIZE_UTILIZATION"] = "BALANCED"
     cpu: Span
@@ -130,6 +133,9 @@ class AutoProvisioningSpec(Model):
     accelerators: Section[str, Count] = Field(default_factory=dict)
     zones: Zones = ()
     disk_type: Words = "pd-balanced"
+    disk_size_gb: int | None = Field(default=None, ge=10, le=65536)
+    auto_repair: bool | None = None
+    secure_boot: bool = True
 
 
 class InstallerImagesSpec(Model):

@@ -19,6 +19,7 @@ from stacks.spec.base import (
     default,
 )
 from stacks.spec.cluster import ClusterSpec
+from stacks.spec.compute_classes import ClassName, ComputeClassSpec
 from stacks.spec.controllers import ControllerSpec, KueueSpec
 from stacks.spec.monitoring import MonitoringSpec
 from stacks.spec.pools import FlavorSpec, PoolName, PoolSpec, Reason
@@ -47,6 +48,7 @@ class FleetSpec(Model):
     cluster: Entry[ClusterSpec] = default(ClusterSpec)
     reservations: Section[DnsLabel, ReservationSpec] = Field(default_factory=dict)
     pools: Section[PoolName, PoolSpec] = Field(default_factory=dict)
+    compute_classes: Section[ClassName, ComputeClassSpec] = Field(default_factory=dict)
     flavors: Section[DnsName, Entry[FlavorSpec]] = Field(default_factory=dict)
     kueue: Entry[KueueSpec] = default(KueueSpec)
     jobset: Entry[ControllerSpec] = default(ControllerSpec)

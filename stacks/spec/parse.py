@@ -21,7 +21,7 @@ Part = tuple[str, str]
 "" is the whole section, and "*" are entries that nobody has read."""
 
 _ENTRIES = frozenset(
-    {"pools", "reservations", "flavors", "priorities", "cohorts", "teams", "clusterQueues", "cluster"}
+    {"pools", "reservations", "flavors", "priorities", "cohorts", "teams", "clusterQueues", "cluster", "computeClasses"}
     | {"labels", "allowReplacement", "allowDeletion"}
 )
 """Sections whose entries (of `cluster`: whose keys) can be set aside one by one."""

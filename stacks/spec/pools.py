@@ -90,7 +90,8 @@ class TaintSpec(Model):
 class PoolSpec(Model):
     """Machines of one kind: TPU slices (`topology` and `slices`) or GPU nodes (`nodes`, a total over all zones).
 
-    `autoProvisioned` pools are made by GKE when jobs ask for them; their maximum is what the fleet counts on.
+    `autoProvisioned` pools, and those of a `computeClass`, are made by GKE when jobs ask for them; their maximum is
+    what the fleet counts on.
     """
 
     machine_type: MachineType
@@ -103,6 +104,7 @@ class PoolSpec(Model):
     zones: Zones = ()
     capacity: CapacityField = Field(default=cast("Capacity", "on-demand"), validate_default=True)
     auto_provisioned: bool = False
+    compute_class: str | None = None
     flavor: DnsName | None = None
     labels: Section[LabelKey, LabelValue] = Field(default_factory=dict)
     taints: Sequence[TaintSpec] = ()

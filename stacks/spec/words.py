@@ -14,6 +14,7 @@ from stacks.spec.fleet import FleetSpec
 
 _EXAMPLES = {
     "cidrBlock": "203.0.113.0/24",
+    "computeClasses.priorities": "[{machineType: g2-standard-24, capacity: spot}]",
     "count": "4",
     "cpu": "{max: 400}",
     "end": '"2027-01-05T00:00:00Z"',

@@ -51,9 +51,10 @@ def test_labels_taints_and_resources_are_those_of_the_facts(facts: Facts) -> Non
 
 
 _TEXT_ONLY = {
-    "reservation_project", "reservation_blocks", "reservation_subblocks", "gpudirect", "dra_driver", "placement_group",
+    "reservation_project", "reservation_blocks", "reservation_subblocks", "gpudirect", "dra_driver", "compute_class",
+    "placement_group",
 }  # fmt: skip
-"""Labels that only the text of the facts has (1.5, 2.4, 4.5), and that of GKE's page on compact placement."""
+"""Labels that only the text of the facts has (1.5, 2.4, 4.4, 4.5), and those of GKE's autoscaler."""
 
 
 def test_generations_are_those_of_the_facts(facts: Facts) -> None:

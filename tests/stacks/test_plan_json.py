@@ -54,7 +54,8 @@ SHAPE = record(
         record(
             name=TEXT, machineType=TEXT, topology=TEXT_OR_NULL, slices={"type": ["integer", "null"]},
             hostsPerSlice=LIMIT, nodes=BOUNDS, accelerators=BOUNDS, resource=TEXT, capacity=TEXT,
-            reservation=TEXT_OR_NULL, madeBy=TEXT, zones=listed(TEXT), flavor=TEXT, nodePools=listed(TEXT),
+            computeClass=TEXT_OR_NULL, reservation=TEXT_OR_NULL, madeBy=TEXT, zones=listed(TEXT), flavor=TEXT,
+            nodePools=listed(TEXT),
         )
     ),
     flavors=listed(
@@ -68,6 +69,12 @@ SHAPE = record(
         record(
             name=TEXT, parent=TEXT_OR_NULL, fairShareWeight={"type": ["number", "null"]}, guaranteed=COUNTS,
             ceiling=COUNTS, quotas=listed(QUOTA),
+        )
+    ),
+    computeClasses=listed(
+        record(
+            name=TEXT, whenUnsatisfiable=TEXT,
+            priorities=listed(record(accelerator=TEXT, capacity=TEXT, zones=listed(TEXT))),
         )
     ),
     clusterQueues=listed(

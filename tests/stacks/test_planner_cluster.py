@@ -16,7 +16,7 @@ from components.plan.nodes import Bounds
 from tests.small_fleets import GONE, changed, faults, plan, planned
 
 ZONES = ["us-central1-c", "us-central1-a", "us-central1-b"]
-LIMITS = {"cpu": {"max": 100}, "memory": {"min": 16, "max": 400}, "accelerators": {"nvidia-l4": 8}}
+LIMITS = {"cpu": {"max": 1000}, "memory": {"min": 16, "max": 4000}, "accelerators": {"nvidia-l4": 8}}
 AUTOPILOT: dict[str, Any] = {"cluster.mode": "autopilot"}
 
 
@@ -158,8 +158,8 @@ def test_limits_count_cores_gigabytes_and_accelerators() -> None:
     found = cluster({"cluster.nodeAutoProvisioning": LIMITS, "cluster.zones": ZONES}).auto_provisioning
     assert found is not None
     assert found.limits == (
-        ResourceLimit(resource="cpu", minimum=0, maximum=100),
-        ResourceLimit(resource="memory", minimum=16, maximum=400),
+        ResourceLimit(resource="cpu", minimum=0, maximum=1000),
+        ResourceLimit(resource="memory", minimum=16, maximum=4000),
         ResourceLimit(resource="nvidia-l4", minimum=0, maximum=8),
     )
     assert found.zones == tuple(sorted(ZONES))

@@ -9,7 +9,7 @@ import pytest
 from components.plan.kueue import ClusterQueuePlan
 from components.plan.nodes import Bounds, Taint
 from components.plan.teams import TeamPlan
-from tests.small_fleets import GI, flavor, pool, queue, team
+from tests.small_fleets import GI, flavor, pool, queue, quota, team
 from tests.stack_files import fleet, plan
 
 GPU, TPU = "nvidia.com/gpu", "google.com/tpu"
@@ -68,10 +68,25 @@ def test_the_twelve_queues_have_the_printed_rules(name: str, kind: str) -> None:
     assert {q.lending_limit for entry in found.flavors for q in entry.quotas} == {None}
 
 
-def test_there_are_twelve_queues_in_two_cohorts() -> None:
+def test_there_are_twelve_queues_in_two_cohorts_and_one_for_dws() -> None:
     batch = plan(BATCH)
-    assert sorted(q.name for q in batch.cluster_queues) == sorted(f"cq-{name}-{kind}" for name, kind in QUEUES)
+    queues = [f"cq-{name}-{kind}" for name, kind in QUEUES]
+    assert sorted(q.name for q in batch.cluster_queues) == sorted([*queues, "dws-cluster-queue"])
     assert [c.name for c in batch.cohorts] == ["team-a-b", "team-c-d"]
+
+
+def test_one_queue_for_queued_machines_is_shared_by_two_teams() -> None:
+    """20 GPUs, with a door in the namespace of each team, behind the check through which Kueue asks for machines."""
+    batch = plan(BATCH)
+    shared = queue(batch, "dws-cluster-queue")
+    assert (shared.teams, shared.cohort, shared.namespaces) == (("team-a", "team-b"), None, None)
+    assert (shared.queueing_strategy, shared.preemption.within_cluster_queue) == ("BestEffortFIFO", "Never")
+    assert [(d.name, d.namespace) for d in shared.local_queues] == [
+        ("dws-local-queue", "team-a"), ("dws-local-queue", "team-b"),
+    ]  # fmt: skip
+    assert quota(batch, "dws-cluster-queue", "dws-flavor", GPU).nominal == 20
+    assert [(c.name, c.on_flavors) for c in shared.admission_checks] == [("dws-prov", ("dws-flavor",))]
+    assert [(c.name, c.managed_resources) for c in batch.provisioning_configs] == [("dws-config", (GPU,))]
 
 
 @pytest.mark.parametrize(

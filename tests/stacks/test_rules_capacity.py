@@ -9,7 +9,7 @@ import pytest
 from components.plan.nodes import Bounds
 from stacks import accelerators
 from stacks.rules.asked import ReservationAsked, Upgrade
-from stacks.rules.capacity import made_pools_are_repaired, notes, violations, without_ordinary_pool
+from stacks.rules.capacity import made_pools_are_repaired, notes, violations
 from tests.stacks.rules_pools import AUTOPILOT, ZONE, codes, message, pool
 
 DWS = pytest.mark.parametrize("capacity", ["flex-start", "queued"])
@@ -153,15 +153,6 @@ def test_a_run_time_is_from_ten_minutes_to_seven_days(capacity: str, seconds: in
 def test_a_run_time_of_other_capacity_is_worth_a_warning() -> None:
     asked = pool("a2-highgpu-1g", max_run_seconds=3600)
     assert codes(asked, "warning") == {"max-run-unknown"} == codes(asked)
-
-
-def test_a_cluster_of_short_lived_pools_alone_has_no_place_for_system_pods() -> None:
-    flex, plain = pool("a2-highgpu-1g", capacity="flex-start"), pool("a2-highgpu-1g")
-    by_gke = pool("a2-highgpu-1g", capacity="queued", auto_provisioned=True)
-    assert without_ordinary_pool([flex, by_gke], system_pool=False)
-    assert not without_ordinary_pool([flex], system_pool=True)
-    assert not without_ordinary_pool([flex, plain], system_pool=False)
-    assert not without_ordinary_pool([by_gke], system_pool=False)
 
 
 def test_auto_provisioning_repairs_no_nodes_where_one_of_its_pools_is_of_dws() -> None:
