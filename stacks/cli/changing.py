@@ -18,7 +18,7 @@ Format = Literal["text", "markdown", "json"]
 def add_to(app: typer.Typer) -> None:
     """Make these verbs commands of the app."""
     app.command("diff", epilog="Example: berth diff dev --since main --format markdown")(_diff)
-    app.command("guard", epilog="Example: pulumi preview --json --stack dev | berth guard dev -")(_guard)
+    app.command("guard", epilog="Example: berth guard dev preview.json")(_guard)
     app.command("rotate", epilog="Example: berth rotate dev v5e --set topology=4x4")(_rotate)
 
 
