@@ -1,4 +1,4 @@
-"""docs/for-platform-owners.md: its edits are written into the stack `dev` one after the other, its commands run on that."""
+"""docs/for-platform-owners.md: its edits are written into the stack `dev` in turn, and its commands run on that."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import pathlib
 import re
 import shlex
 import shutil
+import subprocess
 from typing import Any
 
 import pytest
@@ -23,11 +24,14 @@ LINES = [line for language, block in BLOCKS if not language for line in block.sp
 
 @pytest.fixture
 def project(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> pathlib.Path:
-    """A copy of the project's stack files, in which the commands run."""
+    """A copy of the project's stack files, committed, in which the commands run."""
     for name in ("__main__.py", "Pulumi.yaml", "Pulumi.dev.yaml"):
         shutil.copy(ROOT / name, tmp_path / name)
     for name in ("teams", "examples", "scenarios"):
         shutil.copytree(ROOT / "stacks" / name, tmp_path / "stacks" / name)
+    who = ["-c", "user.name=owner", "-c", "user.email=owner@example.com"]
+    for words in (["init", "-q"], ["add", "."], [*who, "commit", "-q", "-m", "as it is"]):
+        subprocess.run(["git", *words], cwd=tmp_path, check=True)
     monkeypatch.chdir(tmp_path)
     return tmp_path
 
@@ -49,6 +53,7 @@ def test_every_edit_of_the_page_is_sound_and_every_command_answers(project: path
             answers[command] = done.stdout
     assert "stopPolicy: HoldAndDrain" in answers["berth render dev"]
     assert "bought-h100" in answers["berth plan dev"]
+    assert "robotics" in answers["berth diff dev --since HEAD"]
 
 
 def test_what_the_page_says_of_its_edits_is_so(project: pathlib.Path) -> None:
