@@ -10,7 +10,7 @@ from typing import Annotated, Literal
 
 import typer
 
-from stacks.cli import changing, options, paint
+from stacks.cli import changing, costs, options, paint
 from stacks.cli.ground import FAULTS, SOUND, AsJson, Stack, as_json_text, complain, root, sound
 from stacks.verdict import Verdict, of_stack
 
@@ -86,15 +86,16 @@ def _check(
 
 
 @app.command("plan", epilog="Example: berth plan dev --json | jq .teams")
-def _plan(stack: Stack, as_json: AsJson = False) -> None:
+def _plan(stack: Stack, as_json: AsJson = False, prices: costs.PricesFile = None) -> None:
     """Say what will exist, and for whom.
 
     Capacity, pools, what each team is guaranteed and can reach, who can push out whom, and what to worry about.
     """
     from stacks.cli import plan as verb
 
+    table = costs.prices(prices)
     verdict = of_stack(stack, root())
-    typer.echo(as_json_text(verb.as_json(verdict)) if as_json else verb.text(verdict))
+    typer.echo(as_json_text(verb.as_json(verdict, table)) if as_json else verb.text(verdict, table))
     raise typer.Exit(FAULTS if verdict.faults else SOUND)
 
 

@@ -9,8 +9,10 @@ from components.plan.fleet import FleetPlan, PoolPlan
 from components.plan.kueue import ClusterQueuePlan, FlavorPlan, QuotaPlan
 from components.plan.nodes import Bounds
 from components.plan.teams import TeamPlan
-from stacks.cli import cohorts, compute_classes, networks, reserved
+from stacks.cli import cohorts, compute_classes, costs, networks, reserved
 from stacks.cli.table import bar, some, table
+from stacks.cost.fleet import cost
+from stacks.cost.prices import Prices
 from stacks.planner.ceilings import accelerator_quotas
 from stacks.problems import Problem, dotted, in_words
 from stacks.relations import PushOut, push_outs
@@ -19,9 +21,10 @@ from stacks.verdict import Verdict
 # --- for machines -----------------------------------------------------------------------------------------------------
 
 
-def as_json(verdict: Verdict) -> dict[str, Any]:
-    """The plan and its problems as docs/plan.md says; without a plan, its lists are empty."""
+def as_json(verdict: Verdict, prices: Prices | None = None) -> dict[str, Any]:
+    """The plan and its problems as docs/plan.md says; without a plan, its lists are empty. With prices, its cost."""
     plan = verdict.plan
+    priced = {"cost": costs.as_json(cost(plan, prices))} if plan and prices else {}
     return {
         "stack": verdict.stack,
         "clusters": [_cluster(plan)] if plan else [],
@@ -33,6 +36,7 @@ def as_json(verdict: Verdict) -> dict[str, Any]:
         "clusterQueues": [_cluster_queue(q) for q in plan.cluster_queues] if plan else [],
         "teams": [_team(t) for t in plan.teams] if plan else [],
         "networks": networks.as_json(plan) if plan else [],
+        **priced,
         "problems": [problem(p) for p in verdict.problems],
     }
 
@@ -129,10 +133,12 @@ def _team(team: TeamPlan) -> dict[str, Any]:
 # --- for people -------------------------------------------------------------------------------------------------------
 
 
-def text(verdict: Verdict) -> str:
+def text(verdict: Verdict, prices: Prices | None = None) -> str:
     """The plan as paragraphs: the answer, capacity, pools, teams, who can push out whom, what to worry about."""
     plan = verdict.plan
     parts = [*_planned(plan)] if plan else []
+    if plan and prices:
+        parts.append(costs.text(cost(plan, prices)))
     parts.append(_problems(verdict))
     return "\n\n".join(part for part in parts if part)
 

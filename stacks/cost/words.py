@@ -1,0 +1,40 @@
+"""The words and figures in which costs are told, the same everywhere."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from decimal import Decimal
+from fractions import Fraction
+
+from stacks.cost.fleet import RESERVATION, Cost, MachinesCost, Sum
+from stacks.problems import in_words
+
+
+def money(amount: Fraction | None) -> str:
+    """`1,234.50`, rounded to the second decimal; `–` for what is not known."""
+    return "–" if amount is None else f"{Decimal(amount.numerator) / Decimal(amount.denominator):,.2f}"
+
+
+def scope(cost: Cost) -> str:
+    """What the figures hold, and what they do not."""
+    return f"Prices by {cost.prices.file}: machines only, without disks, networks, licences and fees."
+
+
+def name(machines: MachinesCost) -> str:
+    """What people call the machines."""
+    return f"{machines.name}, used by no pool" if machines.kind == RESERVATION else machines.name
+
+
+def without(found: Sum) -> str:
+    """What a sum leaves out: `without l4-spot`; empty where it is whole."""
+    return f"without {in_words(list(found.unpriced))}" if found.unpriced else ""
+
+
+def gaps(cost: Cost) -> Iterator[str]:
+    """Machines without a price, a line for each kind of them."""
+    names: dict[tuple[str, str, str], list[str]] = {}
+    for each in cost.unpriced:
+        names.setdefault((each.machine_type, each.capacity, each.hint), []).append(name(each))
+    for (machine_type, capacity, hint), found in names.items():
+        file = cost.prices.file
+        yield f"{file} has no price for {machine_type} {capacity} ({in_words(found)}): not counted{hint}"
