@@ -77,7 +77,7 @@ def number(amount: Fraction | None) -> float | None:
 def text(cost: Cost) -> str:
     """The cost as a table of machines, one of teams, and what has no price."""
     rows = [
-        [words.name(m), m.machine_type, m.capacity, *map(words.money, (m.price, m.committed, m.ceiling)), ""]
+        [m.label, m.machine_type, m.capacity, *map(words.money, (m.price, m.committed, m.ceiling)), ""]
         for m in cost.machines
     ]
     total = cost.fleet

@@ -11,10 +11,12 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from components.plan.capacity import HeldPlan
+from components.plan.compute_classes import ClassPriorityPlan
 from components.plan.fleet import FleetPlan, PoolPlan
 from components.plan.gke import NodePoolPlan
 from components.plan.nodes import Bounds
 from components.plan.teams import TeamPlan
+from stacks import accelerators
 from stacks.cost.prices import Prices
 
 POOL, RESERVATION, SYSTEM = "pool", "reservation", "system pool"
@@ -24,8 +26,8 @@ POOL, RESERVATION, SYSTEM = "pool", "reservation", "system pool"
 class MachinesCost:
     """Machines of one kind: an accelerator `pool`, what no pool takes of a `reservation`, or the `system pool`.
 
-    `nodes` are always there, and at the most. `price` is of one machine in an hour; None where the table has none, and
-    `hint` then says which it may have been.
+    `nodes` are always there, and at the most. `price` is of one machine in an hour; of a compute class, that of its
+    dearest way. It is None where the table lacks one, and `missing` are then the machine types and ways without any.
     """
 
     kind: str
@@ -34,7 +36,12 @@ class MachinesCost:
     capacity: str
     nodes: Bounds
     price: Fraction | None
-    hint: str = ""
+    missing: tuple[tuple[str, str], ...] = ()
+
+    @property
+    def label(self) -> str:
+        """What people call the machines; a pool and a reservation may have one name."""
+        return f"rest of reservation {self.name}" if self.kind == RESERVATION else self.name
 
     @property
     def committed(self) -> Fraction | None:
@@ -49,7 +56,7 @@ class MachinesCost:
 
 @dataclass(frozen=True, slots=True)
 class Sum:
-    """Two sums, and the names of the parts that have no price and are in neither.
+    """Two sums, and what has no price and is in neither: labels of machines, names of flavors.
 
     Of a fleet: what is `committed` to, and its ceiling. Of a team: what is committed to it, its guarantees; and the
     most that it can reach.
@@ -79,7 +86,7 @@ class Cost:
         return Sum(
             sum((m.committed or Fraction() for m in priced), Fraction()),
             sum((m.ceiling or Fraction() for m in priced), Fraction()),
-            tuple(m.name for m in self.machines if m.price is None),
+            tuple(m.label for m in self.machines if m.price is None),
         )
 
     @property
@@ -90,29 +97,53 @@ class Cost:
 
 def cost(plan: FleetPlan, prices: Prices) -> Cost:
     """An hour of a fleet."""
-    each = _of_accelerators(plan, prices)
-    return Cost(prices, tuple(_machines(plan, prices)), {team.name: _team(team, each) for team in plan.teams})
+    machines = tuple(_machines(plan, prices))
+    each = _of_accelerators(plan, machines)
+    return Cost(prices, machines, {team.name: _team(team, each) for team in plan.teams})
 
 
 # --- machines ---------------------------------------------------------------------------------------------------------
 
 
 def _machines(plan: FleetPlan, prices: Prices) -> Iterator[MachinesCost]:
-    def priced(kind: str, name: str, machine: str, capacity: str, nodes: Bounds) -> MachinesCost:
-        price = prices.of(machine, capacity)
-        return MachinesCost(
-            kind, name, machine, capacity, nodes, price, "" if price is not None else prices.hint(machine)
-        )
-
     for pool in plan.pools:
-        yield priced(POOL, pool.name, pool.machine_type, pool.capacity, pool.nodes)
+        yield _priced(POOL, pool.name, pool.machine_type, pool.capacity, pool.nodes, _ways(pool, plan), prices)
     for held in plan.held:
         idle = _idle(held, plan.pools)
         if idle.max or idle.min:
-            yield priced(RESERVATION, held.key, held.machine_type, "reservation", idle)
+            yield _priced(RESERVATION, held.key, held.machine_type, "reservation", idle, None, prices)
     if plan.system_pool is not None:
         pool = plan.system_pool
-        yield priced(SYSTEM, pool.name, pool.machine_type, "spot" if pool.spot else "on-demand", _nodes(pool))
+        had = "spot" if pool.spot else "on-demand"
+        yield _priced(SYSTEM, pool.name, pool.machine_type, had, _nodes(pool), None, prices)
+
+
+_Way = tuple[str, str, Fraction]
+"""A machine type, how it is had, and the machines of it that stand for one of the pool's own."""
+
+
+def _priced(
+    kind: str, name: str, machine_type: str, capacity: str, nodes: Bounds, ways: list[_Way] | None, prices: Prices
+) -> MachinesCost:
+    asked = [(machine_type, capacity, Fraction(1))] if ways is None else ways
+    found = {(machine, had): prices.of(machine, had) for machine, had, _ in asked}
+    missing = tuple(key for key, price in found.items() if price is None)
+    dearest = None if missing else max((found[machine, had] or Fraction()) * share for machine, had, share in asked)
+    return MachinesCost(kind, name, machine_type, capacity, nodes, dearest, missing)
+
+
+def _ways(pool: PoolPlan, plan: FleetPlan) -> list[_Way] | None:
+    """The ways of a pool's compute class; None where it has none, and its own capacity says how."""
+    ladder = next((each for each in plan.compute_classes if each.name == pool.compute_class), None)
+    return None if ladder is None else [_way(pool, priority) for priority in ladder.priorities]
+
+
+def _way(pool: PoolPlan, priority: ClassPriorityPlan) -> _Way:
+    reserved = priority.reservations or priority.affinity == "AnyBestEffort"
+    other = "spot" if priority.spot else "flex-start" if priority.flex_start else "on-demand"
+    own = accelerators.machines()[pool.machine_type].accelerators
+    share = Fraction(own, priority.gpu.count) if priority.gpu else Fraction(1)
+    return priority.machine_type or pool.machine_type, "reservation" if reserved else other, share
 
 
 def _idle(held: HeldPlan, pools: Iterable[PoolPlan]) -> Bounds:
@@ -137,19 +168,15 @@ def _nodes(pool: NodePoolPlan) -> Bounds:
 # --- teams ------------------------------------------------------------------------------------------------------------
 
 
-def _of_accelerators(plan: FleetPlan, prices: Prices) -> dict[str, Fraction | None]:
+def _of_accelerators(plan: FleetPlan, machines: Iterable[MachinesCost]) -> dict[str, Fraction | None]:
     """Flavor → one accelerator for an hour; None where one of its machines has no price. Empty pools cost nothing."""
+    price = {each.name: each.price for each in machines if each.kind == POOL}
     found: dict[str, Fraction | None] = {}
     for flavor in plan.flavors:
-        shares = [_share(p, prices) for p in plan.pools if p.name in flavor.pools and p.accelerators.max]
-        known = [share for share in shares if share is not None]
-        found[flavor.name] = max(known, default=Fraction()) if len(known) == len(shares) else None
+        pools = [pool for pool in plan.pools if pool.name in flavor.pools and pool.accelerators.max]
+        known = [p * pool.nodes.max / pool.accelerators.max for pool in pools if (p := price[pool.name]) is not None]
+        found[flavor.name] = max(known, default=Fraction()) if len(known) == len(pools) else None
     return found
-
-
-def _share(pool: PoolPlan, prices: Prices) -> Fraction | None:
-    price = prices.of(pool.machine_type, pool.capacity)
-    return None if price is None else price * pool.nodes.max / pool.accelerators.max
 
 
 def _team(team: TeamPlan, each: Mapping[str, Fraction | None]) -> Sum:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from decimal import Decimal
 from fractions import Fraction
 
-from stacks.cost.fleet import RESERVATION, Cost, MachinesCost, Sum
+from stacks.cost.fleet import Cost, Sum
 from stacks.problems import in_words
 
 
@@ -20,21 +20,17 @@ def scope(cost: Cost) -> str:
     return f"Prices by {cost.prices.file}: machines only, without disks, networks, licences and fees."
 
 
-def name(machines: MachinesCost) -> str:
-    """What people call the machines."""
-    return f"{machines.name}, used by no pool" if machines.kind == RESERVATION else machines.name
-
-
 def without(found: Sum) -> str:
     """What a sum leaves out: `without l4-spot`; empty where it is whole."""
     return f"without {in_words(list(found.unpriced))}" if found.unpriced else ""
 
 
 def gaps(cost: Cost) -> Iterator[str]:
-    """Machines without a price, a line for each kind of them."""
-    names: dict[tuple[str, str, str], list[str]] = {}
+    """Prices that are missing, a line each, with what is not counted therefore."""
+    names: dict[tuple[str, str], list[str]] = {}
     for each in cost.unpriced:
-        names.setdefault((each.machine_type, each.capacity, each.hint), []).append(name(each))
-    for (machine_type, capacity, hint), found in names.items():
-        file = cost.prices.file
-        yield f"{file} has no price for {machine_type} {capacity} ({in_words(found)}): not counted{hint}"
+        for key in each.missing:
+            names.setdefault(key, []).append(each.label)
+    for (machine_type, capacity), found in names.items():
+        hint = cost.prices.hint(machine_type)
+        yield f"{cost.prices.file} has no price for {machine_type} {capacity}: {in_words(found)} not counted{hint}"

@@ -56,6 +56,20 @@ def almost(amount: Decimal) -> Any:
     return pytest.approx(float(amount), abs=1e-6)
 
 
+def ways(pool: dict[str, Any], read: dict[str, Any]) -> list[tuple[str, str]]:
+    """How a pool's machines may be had, as the plan's JSON says: one way, or those of its compute class."""
+    if pool["capacity"] != "compute-class":
+        return [(pool["machineType"], pool["capacity"])]
+    (ladder,) = (each for each in read["computeClasses"] if each["name"] == pool["computeClass"])
+    had = [way["capacity"].split()[0].replace("any-reservation", "reservation") for way in ladder["priorities"]]
+    return [(pool["machineType"], each) for each in had]
+
+
+def dearest(pool: dict[str, Any], read: dict[str, Any], prices: dict[tuple[str, str], str]) -> Decimal:
+    """The price of one machine of a pool."""
+    return max(Decimal(prices[way]) for way in ways(pool, read))
+
+
 # --- figures ----------------------------------------------------------------------------------------------------------
 
 
@@ -64,8 +78,9 @@ def test_pools_cost_their_nodes_and_the_fleet_is_the_sum_of_its_machines(stack: 
     prices = list_of(stack)
     found = as_printed(stack, prices)
     by_name = {m["name"]: m for m in found["machines"] if m["kind"] == "pool"}
-    for pool in plan_json(stack)["pools"]:
-        price = Decimal(prices[pool["machineType"], pool["capacity"]])
+    read = plan_json(stack)
+    for pool in read["pools"]:
+        price = dearest(pool, read, prices)
         assert by_name.pop(pool["name"]) == {
             "kind": "pool",
             "name": pool["name"],
@@ -89,7 +104,7 @@ def test_teams_cost_what_their_accelerators_cost_one_by_one(stack: str) -> None:
     of_flavor: dict[str, Decimal] = {}
     for pool in read["pools"]:
         accelerators = pool["accelerators"]["max"] // pool["nodes"]["max"]
-        one = Decimal(prices[pool["machineType"], pool["capacity"]]) / accelerators
+        one = dearest(pool, read, prices) / accelerators
         of_flavor[pool["flavor"]] = max(of_flavor.get(pool["flavor"], one), one)
     found = {team["name"]: team for team in as_printed(stack, prices)["teams"]}
     for team in read["teams"]:
@@ -126,7 +141,7 @@ def test_what_no_pool_takes_of_a_reservation_has_a_row_of_its_own(tmp_path: Path
     assert found is not None
     (rest,) = (m for m in cost(found, table(list_of("dev"))).machines if m.kind == "reservation")
     assert (rest.nodes, rest.capacity) == (Bounds(min=2, max=2), "reservation")
-    assert words.name(rest) == f"{rest.name}, used by no pool"
+    assert rest.label == f"rest of reservation {rest.name}"
 
 
 def test_the_system_pool_costs_its_nodes_in_all_zones() -> None:
@@ -148,11 +163,12 @@ def test_what_has_no_price_is_named_wherever_it_is_missing(stack: str) -> None:
     """Each machine in turn: it is in `unpriced`, so are the flavors of its pools for those who use them."""
     prices, read = list_of(stack), plan_json(stack)
     for pool in read["pools"]:
-        key = pool["machineType"], pool["capacity"]
+        key = ways(pool, read)[-1]
         found = as_printed(stack, {k: price for k, price in prices.items() if k != key})
-        gone = [m for m in found["machines"] if (m["machineType"], m["capacity"]) == key]
-        assert pool["name"] in found["fleet"]["unpriced"]
-        assert [(m["price"], m["committed"], m["ceiling"]) for m in gone] == [(None, None, None)] * len(gone)
+        hit = {each["name"] for each in read["pools"] if key in ways(each, read)}
+        gone = [m for m in found["machines"] if m["kind"] == "pool" and m["name"] in hit]
+        assert {m["name"] for m in gone} == hit <= set(found["fleet"]["unpriced"])
+        assert {m[key] for m in gone for key in ("price", "committed", "ceiling")} == {None}
         for team in found["teams"]:
             (own,) = (t for t in read["teams"] if t["name"] == team["name"])
             assert (pool["flavor"] in team["unpriced"]) == bool(own["ceiling"].get(pool["flavor"]))
@@ -167,13 +183,13 @@ def test_a_price_of_nothing_is_a_price() -> None:
 def test_a_missing_price_is_told_with_what_may_have_been_meant() -> None:
     found = cost(plan("dev"), table({("g2-standart-24", "spot"): "1"}))
     assert list(words.gaps(found)) == [
-        "prices.yaml has no price for g2-standard-24 on-demand (l4-on-demand): not counted; "
+        "prices.yaml has no price for g2-standard-24 on-demand: l4-on-demand not counted; "
         "did you mean 'g2-standart-24'?",
-        "prices.yaml has no price for g2-standard-24 reservation (l4-reserved): not counted; "
+        "prices.yaml has no price for g2-standard-24 reservation: l4-reserved not counted; "
         "did you mean 'g2-standart-24'?",
-        "prices.yaml has no price for g2-standard-24 spot (l4-spot): not counted; did you mean 'g2-standart-24'?",
-        "prices.yaml has no price for ct5lp-hightpu-4t on-demand (v5e): not counted",
-        "prices.yaml has no price for e2-standard-4 on-demand (system): not counted; did you mean 'g2-standart-24'?",
+        "prices.yaml has no price for g2-standard-24 spot: l4-spot not counted; did you mean 'g2-standart-24'?",
+        "prices.yaml has no price for ct5lp-hightpu-4t on-demand: v5e not counted",
+        "prices.yaml has no price for e2-standard-4 on-demand: system not counted; did you mean 'g2-standart-24'?",
     ]
 
 
@@ -201,7 +217,7 @@ Teams, USD an hour   guaranteed   ceiling
   vision                  20.80     48.00
 
 Prices by FILE: machines only, without disks, networks, licences and fees.
-FILE has no price for e2-standard-4 on-demand (system): not counted
+FILE has no price for e2-standard-4 on-demand: system not counted
 """
 
 
@@ -235,7 +251,7 @@ def test_money_is_rounded_when_it_is_printed(amount: Fraction | None, text: str)
 
 
 def test_a_sum_knows_what_it_lacks() -> None:
-    machine = MachinesCost("pool", "a", "m-1", "spot", Bounds(min=1, max=2), None)
+    machine = MachinesCost("pool", "a", "m-1", "spot", Bounds(min=1, max=2), None, (("m-1", "spot"),))
     other = MachinesCost("pool", "b", "m-1", "spot", Bounds(min=1, max=2), Fraction(3, 2))
     found = Cost(Prices("f", "USD", {}), (machine, other), {})
     assert found.fleet == Sum(Fraction(3, 2), Fraction(3), ("a",))
@@ -279,3 +295,13 @@ def test_amounts_are_numbers_in_json(stack: str) -> None:
     amount = {"type": "number"}
     shape = {"properties": {"machines": {"items": {"properties": dict.fromkeys(("price", "committed"), amount)}}}}
     assert list(Draft202012Validator(shape).iter_errors(as_printed(stack, list_of(stack)))) == []
+
+
+def test_a_compute_class_costs_its_dearest_way_and_lacks_a_price_when_any_of_them_does() -> None:
+    of_class = {("a3-highgpu-8g", "reservation"): "40", ("a3-highgpu-8g", "spot"): "30"}
+    lacking = cost(plan("dws-autoprovisioned"), table(of_class))
+    (row,) = (m for m in lacking.machines if m.name == "h100" and m.kind == "pool")
+    assert (row.price, row.missing) == (None, (("a3-highgpu-8g", "flex-start"),))
+    whole = cost(plan("dws-autoprovisioned"), table({**of_class, ("a3-highgpu-8g", "flex-start"): "50"}))
+    (row,) = (m for m in whole.machines if m.name == "h100" and m.kind == "pool")
+    assert (row.price, row.missing) == (Fraction(50), ())
