@@ -82,8 +82,8 @@ class TeamPlan:
 
     `state` is `active`, `held` (nothing more is admitted) or `drained` (nothing runs). `groups` are addresses of Google
     groups. `guaranteed` sums the nominal quota of the queues that are this team's alone; `ceiling` is the most that all
-    its queues could use at once, borrowing included. Both map flavor name to accelerators. `labels` are on everything
-    that is the team's.
+    its queues could use at once of the machines there are, borrowing included. Both map flavor name to accelerators.
+    `labels` are on everything that is the team's.
     """
 
     name: str

@@ -52,7 +52,7 @@ def _team(
         groups=tuple(sorted(spec.groups)),
         local_queues=tuple(d for q in queues for d in q.local_queues if d.team == name),
         guaranteed=_guaranteed(name, queues, {flavor.name: flavor.resource for flavor in kinds.values()}),
-        ceiling=ceiling,
+        ceiling={flavor: min(most, kinds[flavor].capacity.max) for flavor, most in ceiling.items()},
         labels={**_labels(draft, name), TEAM_LABEL: name},
     )
 

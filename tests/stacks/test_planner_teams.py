@@ -117,3 +117,14 @@ def test_a_ceiling_is_the_guarantee_and_what_the_cohort_lends_within_the_limit()
 def test_teams_come_by_name_with_their_own_label() -> None:
     found = plan(changed()).teams
     assert [(t.name, t.labels["berth.dev/team"]) for t in found] == [("speech", "speech"), ("vision", "vision")]
+
+
+def test_a_ceiling_is_never_more_than_the_machines_there_are() -> None:
+    """Where promises are accepted twice, Kueue would allow more than ever runs; the figure people read is what runs."""
+    fleet = changed({
+        "pools.l4.nodes": 2,
+        "flavors": {"l4": {"oversubscription": 2, "reason": "nights"}},
+        "teams.vision.queues.urgent.flavors.0.borrow": 4,
+    })  # fmt: skip
+    found = plan(fleet)
+    assert team(found, "vision").ceiling["l4"] == 4 == 2 * 2
