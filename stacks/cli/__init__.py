@@ -10,7 +10,7 @@ from typing import Annotated, Literal
 
 import typer
 
-from stacks.cli import changing, costs, options, paint
+from stacks.cli import changing, costs, options, paint, reporting
 from stacks.cli.ground import FAULTS, SOUND, AsJson, Stack, as_json_text, complain, root, sound
 from stacks.verdict import Verdict, of_stack
 
@@ -266,3 +266,4 @@ def _warned(verdict: Verdict) -> str:
 
 
 changing.add_to(app)
+reporting.add_to(app)

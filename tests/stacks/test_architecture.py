@@ -51,6 +51,9 @@ ROOMS: dict[str, set[str]] = {
     "stacks.proofs": HEAD | {"stacks.planner", "stacks.rules"},
     "stacks.relations": HEAD | {"stacks.planner"},
     "stacks.changes": HEAD | {"yaml", "stacks.planner", "stacks.relations"},
+    "stacks.report": HEAD
+    | {"jinja2", "markupsafe"}
+    | {f"stacks.{room}" for room in ("planner", "relations", "cost", "changes", "verdict")},
     "stacks.manifests": HEAD | {"yaml", "stacks.read"},
     "stacks.admission": HEAD | {"yaml", "stacks.manifests"},
     "stacks.cost": HEAD | {"stacks.accelerators", "stacks.manifests"},
@@ -75,6 +78,7 @@ ROOMS: dict[str, set[str]] = {
             "lint",
             "changes",
             "cost",
+            "report",
             "revisions",
             "rotation",
             "verdict",
@@ -244,6 +248,8 @@ main()
         "plan dev",
         "plan dev --json",
         "render dev",
+        "graph dev",
+        "graph dev --format svg",
         "workload dev vision train",
         "admit stacks/scenarios/multislice.yaml",
         "schema",

@@ -21,7 +21,20 @@ from tests.stack_files import FILES, ROOT, every_stack, plan, rendered, verdict
 
 SCENARIO = "stacks/scenarios/multislice.yaml"
 JOB = "stacks/jobs/train.yaml"
-VERBS = ["check", "plan", "preview", "render", "admit", "workload", "lint", "diff", "guard", "rotate", "schema"]
+VERBS = [
+    "check",
+    "plan",
+    "preview",
+    "render",
+    "admit",
+    "workload",
+    "lint",
+    "diff",
+    "guard",
+    "rotate",
+    "graph",
+    "schema",
+]
 MULTISLICE, BATCH = str(FILES["multislice"]), str(FILES["batch-platform"])
 COLOUR = "\x1b["
 

@@ -1,0 +1,1 @@
+"""A fleet to look at: one page that asks nobody for anything, and its quota tree as a picture."""

@@ -1,0 +1,78 @@
+"""The quota tree as boxes: cohorts below cohorts, cluster queues as leaves, with what each can use at the most."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from components.plan.fleet import FleetPlan
+from components.plan.kueue import ClusterQueuePlan, CohortPlan
+from stacks.planner.ceilings import Node, QuotaTree
+
+COHORT, QUEUE = "cohort", "queue"
+
+
+@dataclass(frozen=True, slots=True)
+class Share:
+    """Of one flavor, in accelerators called `noun`: what is guaranteed here and below, and the most that is reached."""
+
+    flavor: str
+    guaranteed: int
+    ceiling: int
+    noun: str
+
+    @property
+    def text(self) -> str:
+        """`v5e: 8 guaranteed, at most 24 v5e chips`."""
+        return f"{self.flavor}: {self.guaranteed} guaranteed, at most {self.ceiling} {self.noun}"
+
+
+@dataclass(frozen=True, slots=True)
+class Box:
+    """A cohort or a queue. `parent` is the place of its parent's box in the list, which comes before it."""
+
+    kind: str
+    name: str
+    shares: tuple[Share, ...]
+    parent: int | None
+    depth: int
+
+    @property
+    def lines(self) -> tuple[str, ...]:
+        """What stands in the box: its name, then a line for each flavor."""
+        return (self.name, *(share.text for share in self.shares))
+
+
+def boxes(plan: FleetPlan) -> tuple[Box, ...]:
+    """Every cohort right before all that is below it, each with its cohorts first; last the queues without a cohort.
+
+    A cohort whose parent is not there, which only a faulty plan has, is left out with all below it.
+    """
+    tree = QuotaTree(plan.cluster_queues, plan.cohorts, {f.name: f.resource for f in plan.flavors})
+    nouns = {f.name: f.noun for f in plan.flavors}
+    below: dict[str | None, list[CohortPlan | ClusterQueuePlan]] = {}
+    for cohort in plan.cohorts:
+        below.setdefault(cohort.parent, []).append(cohort)
+    for queue in plan.cluster_queues:
+        below.setdefault(queue.cohort, []).append(queue)
+    found: list[Box] = []
+    waiting = _pushed(below.get(None, []), None)
+    while waiting:
+        each, parent = waiting.pop()
+        depth = 0 if parent is None else found[parent].depth + 1
+        if isinstance(each, CohortPlan):
+            waiting += _pushed(below.get(each.name, []), len(found))
+            found.append(Box(COHORT, each.name, _shares(tree.cohort(each.name), nouns), parent, depth))
+        else:
+            found.append(Box(QUEUE, each.name, _shares(tree.queue(each.name), nouns), parent, depth))
+    return tuple(found)
+
+
+def _pushed(
+    children: Sequence[CohortPlan | ClusterQueuePlan], parent: int | None
+) -> list[tuple[CohortPlan | ClusterQueuePlan, int | None]]:
+    return [(child, parent) for child in reversed(children)]
+
+
+def _shares(nodes: Mapping[str, Node], nouns: Mapping[str, str]) -> tuple[Share, ...]:
+    return tuple(Share(f, node.promised, node.ceiling, nouns.get(f, "")) for f, node in sorted(nodes.items()))
