@@ -1,10 +1,13 @@
 # Everything a person or CI does with Berth; `make` alone lists it.
 # Variables: STACK (a stack's name, an example's name or a path; default dev), PYTHON (3.11 or newer; default python3),
-# CASES (recorded decisions of Kueue; default those that the tests use).
+# CASES (recorded decisions of Kueue; default those that the tests use), SINCE (a revision; default main), STACKS (several,
+# default STACK), RUN (id of a workflow run).
 
 SHELL := bash
 .DEFAULT_GOAL := help
 STACK ?= dev
+STACKS ?= $(STACK)
+SINCE ?= main
 CASES ?= tests/stacks/admission/cases.yaml
 PYTHON ?= python3
 BIN := .venv/bin
@@ -18,22 +21,48 @@ TARGET := $(if $(wildcard Pulumi.$(STACK).yaml),$(STACK),$(or $(wildcard $(EXAMP
 COPY_EXAMPLE = @if command -v pulumi >/dev/null && [ ! -e "Pulumi.$(STACK).yaml" ] && [ -e "$(EXAMPLE)" ]; then \
   cp "$(EXAMPLE)" "Pulumi.$(STACK).yaml"; echo "copied $(EXAMPLE) to Pulumi.$(STACK).yaml"; fi
 
-.PHONY: help preview up test check static lint types format golden agreement bench lock
+# What touches a real stack is told which, and needs the engine.
+NAMED = @$(if $(filter file,$(origin STACK)),echo "say which stack: make $@ STACK=dev"; exit 2,true)
+ENGINE = @command -v pulumi >/dev/null || { echo "make $@ needs the pulumi CLI on PATH; make preview does not"; exit 2; }
+
+.PHONY: help preview up diff-comment post-comment preview-guarded deploy drift test check static lint types format golden agreement bench lock
 
 help: ## list the targets
-	@grep -E '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | while IFS=$$'\t' read -r name text; do \
-	  printf '  make %-9s %s\n' "$$name" "$$text"; done
+	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | while IFS=$$'\t' read -r name text; do \
+	  printf '  make %-15s %s\n' "$$name" "$$text"; done
 
 preview: $(INSTALLED) ## show what STACK would create; needs no cloud account and no pulumi CLI
 	$(COPY_EXAMPLE)
 	$(BIN)/berth preview $(TARGET)
 
 up: $(INSTALLED) ## check STACK, then deploy it with the real engine: make up STACK=dev
-	@$(if $(filter file,$(origin STACK)),echo "say which stack: make up STACK=dev"; exit 2,true)
-	@command -v pulumi >/dev/null || { echo "make up needs the pulumi CLI on PATH; make preview does not"; exit 2; }
+	$(NAMED)
+	$(ENGINE)
 	$(COPY_EXAMPLE)
 	$(BIN)/berth check $(STACK)
 	pulumi up --stack $(STACK)
+
+diff-comment: export BERTH := $(BIN)/berth
+diff-comment: export STACKS := $(STACKS)
+diff-comment: export SINCE := $(SINCE)
+diff-comment: $(INSTALLED) ## say what STACKS change since SINCE, as Markdown in build/comment.md
+	@scripts/diff-comment
+
+post-comment: ## post what the workflow run RUN said of its pull request, as a comment on it
+	@$(PYTHON) scripts/comment.py "$${RUN:?say which run: make post-comment RUN=ID}"
+
+preview-guarded: $(INSTALLED) ## ask the engine what it would do with STACK, and hold it to the guard
+	$(NAMED)
+	$(ENGINE)
+	@BERTH=$(BIN)/berth STACK="$(STACK)" scripts/preview-guarded
+
+deploy: preview-guarded ## deploy STACK if the guard lets it, and ask nobody
+	pulumi up --yes --skip-preview --stack "$(STACK)"
+
+drift: $(INSTALLED) ## fail if what stands is not what STACK says
+	$(NAMED)
+	$(ENGINE)
+	pulumi preview --refresh --expect-no-changes --diff --stack "$(STACK)"
 
 test: $(INSTALLED) ## run the tests
 	$(BIN)/python -m pytest -q

@@ -1,0 +1,153 @@
+"""scripts/comment.py: text of strangers becomes one comment of the right pull request, and does nothing else."""
+
+from __future__ import annotations
+
+import importlib.util
+import io
+import json
+import pathlib
+import sys
+import zipfile
+from typing import Any
+from unittest.mock import patch
+
+import pytest
+
+from tests.stack_files import ROOT
+
+_SPEC = importlib.util.spec_from_file_location("comment", ROOT / "scripts" / "comment.py")
+assert _SPEC is not None
+assert _SPEC.loader is not None
+comment = importlib.util.module_from_spec(_SPEC)
+_SPEC.loader.exec_module(comment)
+
+RUN = {"head_sha": "abc", "head_branch": "a&b", "head_repository": {"owner": {"login": "fork"}}}
+PULLS = [{"number": 6, "head": {"sha": "old"}}, {"number": 7, "head": {"sha": "abc"}}]
+STRANGER = {"id": 1, "user": {"type": "User"}, "body": f"{comment.MARK} mine"}
+OURS = {"id": 2, "user": {"type": "Bot"}, "body": f"{comment.MARK}\nas it was"}
+
+
+def archive(**files: str) -> bytes:
+    kept = io.BytesIO()
+    with zipfile.ZipFile(kept, "w", zipfile.ZIP_DEFLATED) as written:
+        for name, text in files.items():
+            written.writestr(name.replace("_", "."), text)
+    return kept.getvalue()
+
+
+class GitHub:
+    """Answers by path; keeps what it is sent."""
+
+    def __init__(self, **answers: Any) -> None:
+        self.answers: dict[str, Any] = {
+            "repos/o/r/actions/runs/9": RUN,
+            "repos/o/r/pulls?state=open&head=fork%3Aa%26b": PULLS,
+            "repos/o/r/actions/runs/9/artifacts?name=berth-diff": {"artifacts": [{"id": 3, "size_in_bytes": 100}]},
+            "repos/o/r/actions/artifacts/3/zip": archive(comment_md="## Stack dev\n"),
+            "repos/o/r/issues/7/comments?per_page=100": [[STRANGER]],
+            **answers,
+        }
+        self.sent: list[tuple[str, tuple[str, ...], str]] = []
+
+    def __call__(self, path: str, *options: str, sent: bytes | None = None) -> bytes:
+        if sent is not None:
+            self.sent.append((path, options, json.loads(sent)["body"]))
+            return b"{}"
+        found = self.answers[path]
+        return found if isinstance(found, bytes) else json.dumps(found).encode()
+
+
+def posted(monkeypatch: pytest.MonkeyPatch, **answers: Any) -> list[tuple[str, tuple[str, ...], str]]:
+    github = GitHub(**answers)
+    monkeypatch.setenv("GITHUB_REPOSITORY", "o/r")
+    with patch.object(comment, "_gh", github):
+        comment.main("9")
+    return github.sent
+
+
+def test_the_first_comment_is_posted_on_the_pull_request_of_the_commit(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A comment of a stranger with the mark in it is left alone."""
+    sent = posted(monkeypatch)
+    assert sent == [
+        ("repos/o/r/issues/7/comments", ("--method", "POST", "--input", "-"), comment.HEAD + "## Stack dev\n")
+    ]
+
+
+def test_the_next_one_is_written_over_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    comments = [[STRANGER], [OURS]]
+    ((path, options, _),) = posted(monkeypatch, **{"repos/o/r/issues/7/comments?per_page=100": comments})
+    assert (path, options[1]) == ("repos/o/r/issues/comments/2", "PATCH")
+
+
+@pytest.mark.parametrize(
+    ("answers", "said"),
+    [
+        ({"repos/o/r/actions/runs/9": {**RUN, "head_sha": "older"}}, "not of the newest commit"),
+        ({"repos/o/r/actions/runs/9": {**RUN, "head_repository": None}}, "not of the newest commit"),
+        ({"repos/o/r/actions/runs/9/artifacts?name=berth-diff": {"artifacts": []}}, "no artifact berth-diff"),
+    ],
+)
+def test_nothing_is_posted_where_nothing_belongs(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], answers: dict[str, Any], said: str
+) -> None:
+    assert posted(monkeypatch, **answers) == []
+    assert said in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("answers", "said"),
+    [
+        (
+            {"repos/o/r/actions/runs/9/artifacts?name=berth-diff": {"artifacts": [{"id": 3, "size_in_bytes": 10**7}]}},
+            "the artifact of run 9 has 10000000 bytes, more than 1000000",
+        ),
+        ({"repos/o/r/actions/artifacts/3/zip": archive(other_md="x")}, "no comment.md that can be read: KeyError"),
+        ({"repos/o/r/actions/artifacts/3/zip": b"PK"}, "no comment.md that can be read: BadZipFile"),
+    ],
+)
+def test_an_artifact_that_is_no_comment_is_refused(
+    monkeypatch: pytest.MonkeyPatch, answers: dict[str, Any], said: str
+) -> None:
+    with pytest.raises(SystemExit, match=said):
+        posted(monkeypatch, **answers)
+
+
+def test_an_archive_that_unpacks_to_much_is_read_no_further_than_a_comment_goes(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    bomb = archive(comment_md="<details>\n" + "a line\n" * 10_000_000)
+    assert len(bomb) < comment.LARGEST_ARCHIVE
+    ((_, _, body),) = posted(monkeypatch, **{"repos/o/r/actions/artifacts/3/zip": bomb})
+    assert comment.LONGEST < len(body) < 65_536
+    assert body.endswith("a line\n\n</details>\n\nCut here: it is longer than a comment may be. "
+                         "The artifact of the run has all of it.")  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("written", "shown"),
+    [
+        ("<img src=x>", "<~img src=x>"),
+        ("<!-- berth-diff -->", "<~!-- berth-diff -->"),
+        ("<details><summary>more</summary>", "<details><summary>more</summary>"),
+        ("<details open>", "<~details open>"),
+        ("![x](http://a.example)", "![x]~(http:~//a.example)"),
+        ("[x]: HTTPS://a.example", "[x]~: HTTPS:~//a.example"),
+        ("www.a.example", "www~.a.example"),
+        ("@acme/owners", "@~acme/owners"),
+        ("a\x1b[31m\u202eb\r\n", "a[31mb\n"),
+        ("| team | **8** |\n### x `y`", "| team | **8** |\n### x `y`"),
+    ],
+)
+def test_text_is_to_be_read_and_nothing_else(written: str, shown: str) -> None:
+    """`~` stands for a space without width."""
+    assert comment.harmless(written).replace("\u200b", "~") == shown
+
+
+def test_gh_is_asked_and_its_refusal_ends_the_script(monkeypatch: pytest.MonkeyPatch, tmp_path: pathlib.Path) -> None:
+    tool = tmp_path / "gh"
+    tool.write_text(f"#!{sys.executable}\nimport sys\nsys.exit(sys.argv[1:] != ['api', 'fine'])\n", encoding="utf-8")
+    tool.chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    assert comment._gh("fine") == b""
+    with pytest.raises(SystemExit, match="GitHub did not answer missing"):
+        comment._gh("missing")

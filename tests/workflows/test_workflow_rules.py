@@ -1,0 +1,132 @@
+""".github: what keeps the workflows safe for whoever adopts them, read from their YAML."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+from typing import Any
+
+import pytest
+import yaml
+
+from tests.stack_files import ROOT
+
+WORKFLOWS = sorted((ROOT / ".github" / "workflows").glob("*.yml"))
+ACTION = ROOT / ".github" / "actions" / "engine" / "action.yml"
+READ = {path.name: yaml.safe_load(path.read_text(encoding="utf-8")) for path in WORKFLOWS}
+JOBS: dict[str, dict[str, Any]] = {
+    f"{name}: {key}": job for name, workflow in READ.items() for key, job in workflow["jobs"].items()
+}
+STEPS: list[dict[str, Any]] = [
+    *(step for job in JOBS.values() for step in job["steps"]),
+    *yaml.safe_load(ACTION.read_text(encoding="utf-8"))["runs"]["steps"],
+]
+TARGETS = set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(encoding="utf-8"), re.MULTILINE))
+
+
+def triggers(workflow: dict[Any, Any]) -> dict[str, Any]:
+    """What starts it; YAML 1.1 reads the key `on` as true."""
+    return workflow[True]
+
+
+def test_there_are_workflows() -> None:
+    assert set(READ) == {"change.yml", "comment.yml", "deploy.yml", "drift.yml"}
+
+
+@pytest.mark.parametrize("path", [*WORKFLOWS, ACTION], ids=lambda path: path.name)
+def test_every_action_is_pinned_to_a_commit_and_says_which_version_that_is(path: Any) -> None:
+    used = [line for line in path.read_text(encoding="utf-8").splitlines() if re.search(r"\buses:", line)]
+    pinned = re.compile(r"\s*- uses: ([\w-]+/[\w-]+@[0-9a-f]{40} # v\d+\.\d+\.\d+|\./\.github/actions/engine)")
+    assert [line for line in used if not pinned.fullmatch(line)] == []
+
+
+def test_one_action_has_one_version_everywhere() -> None:
+    used = {step["uses"] for step in STEPS if "@" in step.get("uses", "")}
+    assert len({each.partition("@")[0] for each in used}) == len(used)
+
+
+def test_a_run_is_one_make_target_with_nothing_written_into_it() -> None:
+    """Values reach it through the environment: what a person chose never becomes a part of a script."""
+    runs = [step["run"] for step in STEPS if "run" in step]
+    assert runs
+    assert [run for run in runs if run.removeprefix("make ") not in TARGETS] == []
+
+
+@pytest.mark.parametrize("name", READ)
+def test_rights_are_given_job_by_job(name: str) -> None:
+    assert READ[name]["permissions"] == {}
+    for job in READ[name]["jobs"].values():
+        assert job["permissions"]
+
+
+def test_rights_are_the_least() -> None:
+    """Nobody writes contents; who may comment has no identity, and who has one waits for an environment."""
+    for job in JOBS.values():
+        written = {right for right, level in job["permissions"].items() if level != "read"}
+        assert written in (set(), {"pull-requests"}, {"id-token"})
+        assert ("id-token" in written) == ("environment" in job)
+        assert job["permissions"]["contents"] == "read"
+
+
+@pytest.mark.parametrize("name", JOBS)
+def test_a_job_does_nothing_until_it_was_set_up_and_ends_some_time(name: str) -> None:
+    condition = " ".join(JOBS[name]["if"].split())
+    assert condition.startswith("vars.BERTH_STACKS != ''")
+    assert ("vars.BERTH_WORKLOAD_IDENTITY_PROVIDER != ''" in condition) == ("environment" in JOBS[name])
+    assert "||" not in condition
+    assert JOBS[name]["timeout-minutes"] <= 180
+
+
+@pytest.mark.parametrize("name", JOBS)
+def test_runs_that_would_meet_each_other_are_kept_apart(name: str) -> None:
+    file, _, _ = name.partition(":")
+    group = JOBS[name].get("concurrency") or READ[file]["concurrency"]
+    assert group["group"].startswith("berth-")
+    assert not group.get("cancel-in-progress", False) or "environment" not in JOBS[name]
+
+
+def test_no_checkout_leaves_a_token_behind_or_takes_another_commit_than_the_event() -> None:
+    checkouts = [step["with"] for step in STEPS if step.get("uses", "").startswith("actions/checkout@")]
+    assert len(checkouts) == len(JOBS)
+    for given in checkouts:
+        assert given["persist-credentials"] is False
+        assert "ref" not in given
+        assert "repository" not in given
+
+
+def test_code_of_a_fork_runs_without_credentials() -> None:
+    """Also a branch's own runs with an identity only in an environment, where somebody may have to let it in."""
+    assert list(triggers(READ["change.yml"])) == ["pull_request"]
+    diff, preview = (READ["change.yml"]["jobs"][key] for key in ("diff", "preview"))
+    assert diff["permissions"] == {"contents": "read"}
+    assert "secrets." not in str(diff)
+    assert "github.event.pull_request.head.repo.full_name == github.repository" in preview["if"]
+
+
+def test_the_comment_is_made_by_the_default_branch_after_the_change() -> None:
+    assert triggers(READ["comment.yml"]) == {"workflow_run": {"workflows": ["Change"], "types": ["completed"]}}
+    assert READ["change.yml"]["name"] == "Change"
+    job = READ["comment.yml"]["jobs"]["comment"]
+    assert "github.event.workflow_run.event == 'pull_request'" in job["if"]
+    assert [step.get("run") for step in job["steps"]] == [None, "make post-comment"]
+
+
+def test_stacks_are_deployed_one_after_the_other_until_one_fails() -> None:
+    job = READ["deploy.yml"]["jobs"]["up"]
+    assert (job["strategy"]["max-parallel"], job["strategy"]["fail-fast"]) == (1, True)
+    assert job["environment"] == "${{ matrix.stack }}"
+    assert triggers(READ["deploy.yml"]) == {"push": {"branches": ["main"]}}
+
+
+def test_the_engine_of_the_workflows_is_the_one_that_berth_runs_on() -> None:
+    (installed,) = (step["with"] for step in STEPS if step.get("uses", "").startswith("pulumi/actions@"))
+    assert f"pulumi=={installed['pulumi-version']}\n" in (ROOT / "requirements.txt").read_text(encoding="utf-8")
+
+
+def test_actionlint_finds_nothing() -> None:
+    tool = shutil.which("actionlint")
+    if tool is None:
+        pytest.skip("actionlint is not on PATH")
+    done = subprocess.run([tool, "-shellcheck=", *WORKFLOWS], cwd=ROOT, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout) == (0, "")
