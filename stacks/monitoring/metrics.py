@@ -41,9 +41,10 @@ class Metric:
     needs: str | None
 
 
+@cache
 def rows(table: str) -> Any:
-    """A table beside this file."""
-    return yaml.safe_load((_TABLES / f"{table}.yaml").read_text(encoding="utf-8"))
+    """A table beside this file, read once."""
+    return yaml.load((_TABLES / f"{table}.yaml").read_text(encoding="utf-8"), yaml.CSafeLoader)
 
 
 @cache
