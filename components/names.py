@@ -28,9 +28,12 @@ MANAGED_BY: Final = "app.kubernetes.io/managed-by"
 TEAM_LABEL: Final = "berth.dev/team"
 
 _DIGITS: Final = 6
-_DNS_LABEL: Final = r"[a-z0-9](?:[-a-z0-9]*[a-z0-9])?"
-_QUALIFIED: Final = r"[A-Za-z0-9](?:[-A-Za-z0-9_.]*[A-Za-z0-9])?"
-_RFC_1035: Final = r"[a-z](?:[-a-z0-9]*[a-z0-9])?"
+_PART: Final = r"[a-z0-9](?:[-a-z0-9]*[a-z0-9])?"
+_DNS_LABEL: Final = re.compile(_PART)
+_SUBDOMAIN: Final = re.compile(rf"{_PART}(?:\.{_PART})*")
+_QUALIFIED: Final = re.compile(r"[A-Za-z0-9](?:[-A-Za-z0-9_.]*[A-Za-z0-9])?")
+_RFC_1035: Final = re.compile(r"[a-z](?:[-a-z0-9]*[a-z0-9])?")
+_GOOGLE_LABEL: Final = re.compile(r"[a-z][-a-z0-9_]*")
 
 
 def shorten(text: str, limit: int) -> str:
@@ -59,7 +62,7 @@ def is_dns_1035_label(text: str) -> bool:
 
 def is_subdomain(text: str) -> bool:
     """An RFC 1123 subdomain: flavors, cohorts, cluster queues, priority classes, service accounts in Kubernetes."""
-    return len(text) <= SUBDOMAIN and _is(rf"{_DNS_LABEL}(?:\.{_DNS_LABEL})*", text)
+    return len(text) <= SUBDOMAIN and _is(_SUBDOMAIN, text)
 
 
 def is_label_value(text: str) -> bool:
@@ -90,7 +93,7 @@ def is_service_account_id(text: str) -> bool:
 
 def is_google_label(text: str) -> bool:
     """A Google Cloud label's key: lower case, digits, `_` and `-`, starting with a letter."""
-    return len(text) <= COMPUTE and _is(r"[a-z][-a-z0-9_]*", text)
+    return len(text) <= COMPUTE and _is(_GOOGLE_LABEL, text)
 
 
 def berth_labels(team: str | None = None) -> dict[str, str]:
@@ -98,5 +101,5 @@ def berth_labels(team: str | None = None) -> dict[str, str]:
     return {MANAGED_BY: "berth"} if team is None else {MANAGED_BY: "berth", TEAM_LABEL: team}
 
 
-def _is(pattern: str, text: str) -> bool:
-    return re.fullmatch(pattern, text) is not None
+def _is(pattern: re.Pattern[str], text: str) -> bool:
+    return pattern.fullmatch(text) is not None

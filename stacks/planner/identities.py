@@ -11,6 +11,7 @@ from stacks.planner.draft import Draft
 from stacks.problems import Path
 from stacks.spec.tenancy import IdentitySpec
 
+_UNSAID = IdentitySpec.model_construct()
 _EVERYTHING = "may change nearly everything in the project; name what the pods need"
 _BUCKETS = "may write to every bucket of the project; write identity.buckets"
 _SECRETS = "may read every secret of the project; write identity.secrets"
@@ -32,7 +33,7 @@ def identity(draft: Draft, team: str) -> IdentityPlan | None:
     places = namespaces_of(draft, team)
     if spec.identity is None and not any(place.owned for place in places):
         return None
-    written = spec.identity or IdentitySpec.model_construct()
+    written = spec.identity or _UNSAID
     account = written.service_account or team
     impersonated = _impersonated(draft, team, written.impersonate) if written.impersonate else None
     _narrow(draft, team, written)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
+from functools import cache
 from ipaddress import IPv4Network
 
 from components.plan.kueue import ClusterQueuePlan
@@ -96,12 +97,13 @@ def _https(draft: Draft, spec: NetworkPolicySpec) -> tuple[EgressPlan, ...]:
     """Google's APIs with everything else that is public, or by their private addresses alone."""
     if not spec.internet:
         return tuple(EgressPlan(cidr=each, ports=_HTTPS) for each in _PRIVATE_GOOGLE)
-    return (EgressPlan(cidr="0.0.0.0/0", ports=_HTTPS, besides=(*_PRIVATE, *_own_ranges(draft))),)
-
-
-def _own_ranges(draft: Draft) -> tuple[str, ...]:
-    """The cluster's own addresses, where they are not private ones anyway."""
     network = draft.spec.cluster.network
-    ranges = {network.node_cidr_block, network.pod_cidr_block, network.service_cidr_block}
+    own = frozenset((network.node_cidr_block, network.pod_cidr_block, network.service_cidr_block))
+    return (EgressPlan(cidr="0.0.0.0/0", ports=_HTTPS, besides=(*_PRIVATE, *_public(own))),)
+
+
+@cache
+def _public(ranges: frozenset[str]) -> tuple[str, ...]:
+    """Those ranges that are not private ones anyway; every team asks for those of the one cluster."""
     private = [IPv4Network(each) for each in _PRIVATE]
     return tuple(sorted(r for r in ranges if not any(IPv4Network(r).subnet_of(each) for each in private)))

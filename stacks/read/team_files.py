@@ -11,6 +11,7 @@ import os
 import pathlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import cast
 
 from stacks.problems import Path, Problem, near_miss
@@ -81,7 +82,7 @@ class TeamFiles:
         if isinstance(text, Problem):
             self.faults.append(text)
             return
-        document, faults = parse(text, name)
+        document, faults = _parsed(text, name)
         self.faults += faults
         if document is not None:
             for team, value in self._teams_of(document, name).items():
@@ -123,6 +124,12 @@ class TeamFiles:
 
     def _fault(self, code: str, place: str, path: Path, message: str) -> None:
         self.faults.append(Problem("fault", code, path, message, place))
+
+
+@lru_cache(maxsize=20_000)
+def _parsed(text: str, name: str) -> tuple[Document | None, list[Problem]]:
+    """`parse`, once for two fleets of which most team files are the same (`berth diff`)."""
+    return parse(text, name)
 
 
 def _files(pattern: str, root: pathlib.Path) -> list[str]:
