@@ -11,7 +11,7 @@ _NOT_MADE = "Berth makes no such object"
 _REASONS: dict[str, str] = {
     _ONE_WORD: "dws-reservation dws-spot max-run-unknown",
     _NO_KEY: """
-        bad-visibility boot-disk compact-blue-green driver-image dws-auto-repair dws-location-policy dynamic-slicing
+        bad-visibility boot-disk compact-blue-green driver-image dws-location-policy dynamic-slicing
     """,
     _DERIVED: """
         cluster-network unmanaged-resource
