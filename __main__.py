@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pulumi
 
-from stacks import fleet, verdict
+from stacks import program, verdict
 
 found = verdict.of_config(pulumi.get_stack(), pulumi.Config("berth").get_object("fleet"), Path(__file__).parent)
-for key, value in fleet.build(fleet.sound(found)).items():
+for key, value in program.build(found).items():
     pulumi.export(key, value)

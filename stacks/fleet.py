@@ -35,19 +35,9 @@ from components.plan.gke import ExistingNetworkPlan, NetworkPlan, NodePoolPlan
 from components.plan.monitoring import MonitoringPlan
 from components.tenancy.access import Access
 from components.tenancy.team import Team
-from stacks.verdict import Verdict
 
 EXPORT_VERSION = 2
 """Raised when the shape of the `fleet` output changes in a way that its readers would notice."""
-
-
-def sound(verdict: Verdict) -> FleetPlan:
-    """The plan of a fleet that may be built, warnings told. Raises RunError, which the engine prints plainly."""
-    if verdict.faults or verdict.plan is None:
-        raise pulumi.RunError("\n".join([f"stack '{verdict.stack}' is refused:", *(p.line() for p in verdict.faults)]))
-    for problem in verdict.warnings:
-        pulumi.log.warn(problem.line())
-    return verdict.plan
 
 
 def build(plan: FleetPlan) -> dict[str, Any]:

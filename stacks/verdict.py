@@ -5,17 +5,20 @@ from __future__ import annotations
 import pathlib
 from dataclasses import dataclass, replace
 
+from components.plan.ack import AckFleetPlan
 from components.plan.fleet import FleetPlan
 from stacks.planner import plan_fleet
+from stacks.planner.ack import plan_ack
 from stacks.problems import Problem
-from stacks.proofs import prove
+from stacks.proofs import prove, prove_ack
 from stacks.read import Places, StackFile, by_place, read_config, read_stack
 from stacks.spec.parse import parse
 
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """What is to be said of one stack. `plan` is None where not even the frame of the fleet could be understood.
+    """What is to be said of one stack. A fleet on Alibaba Cloud has its plan in `ack`, any other in `plan`; both are
+    None where not even the frame of the fleet could be understood.
 
     `problems` are placed and sorted; with a fault among them the plan is of what could be understood, and must not be
     built. `file` is None where there was no fleet to read.
@@ -25,6 +28,7 @@ class Verdict:
     file: StackFile | None
     plan: FleetPlan | None
     problems: tuple[Problem, ...]
+    ack: AckFleetPlan | None = None
 
     @property
     def faults(self) -> tuple[Problem, ...]:
@@ -53,10 +57,23 @@ def of_config(stack: str, value: object, root: pathlib.Path) -> Verdict:
     return _verdict(stack, *read_config(stack, value, root))
 
 
+def on_kueue(verdict: Verdict) -> Verdict:
+    """The verdict of a verb that knows nothing but GKE and Kueue: a fleet of another backend is a fault."""
+    if verdict.ack is None:
+        return verdict
+    message = "this verb knows fleets with Kueue alone; of one on ACK there are check, plan, render and preview"
+    problem = Problem("fault", "wrong-backend", ("ack",), message)
+    return replace(verdict, problems=(*verdict.problems, problem), ack=None)
+
+
 def _verdict(stack: str, file: StackFile | None, found: list[Problem]) -> Verdict:
     if file is None:
         return Verdict(stack, None, None, tuple(found))
     parsed = parse(file.fleet, found)
+    if (on_ack := plan_ack(file.stack, parsed)) is not None:
+        later = parsed.problems + on_ack.problems + prove_ack(on_ack)
+        problems = tuple(by_place([*found, *_placed(later, file.places)]))
+        return Verdict(file.stack, file, None, problems, on_ack.plan if parsed.frame else None)
     planned = plan_fleet(file.stack, parsed)
     later = parsed.problems + ((planned.problems + prove(planned)) if planned else ())
     plan = planned.plan if planned and parsed.frame else None

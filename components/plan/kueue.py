@@ -118,6 +118,7 @@ class ClusterQueuePlan:
     `namespaces` None admits from every namespace; otherwise only those named. `stop_policy` is Kueue's (None, Hold,
     HoldAndDrain), `fair_share_weight` the number as written (0.5, 2; at most nine decimals), `preference` that of
     flavorFungibility, `admission_mode` that of admissionScope; whichever is None is left to Kueue.
+    `max_jobs` bounds the jobs that run at once, which only ACK can.
     `protect` holds for the cluster queue, not for the local queues in front of it. `labels` are those of the team whose
     alone it is.
     """
@@ -139,6 +140,7 @@ class ClusterQueuePlan:
     fair_share_weight: float | None = None
     preference: str | None = None
     admission_mode: str | None = None
+    max_jobs: int | None = None
     protect: bool = False
     labels: Mapping[str, str] = field(default_factory=dict[str, str])
 

@@ -97,11 +97,18 @@ def _plan(stack: Stack, as_json: AsJson = False, prices: costs.PricesFile = None
 
     Capacity, pools, what each team is guaranteed and can reach, who can push out whom, and what to worry about.
     """
-    from stacks.cli import plan as verb
-
     table = costs.prices(prices)
     verdict = of_stack(stack, root())
-    typer.echo(as_json_text(verb.as_json(verdict, table)) if as_json else verb.text(verdict, table))
+    if verdict.ack is not None:
+        from stacks.cli import ack_plan
+
+        if table is not None:
+            raise typer.BadParameter("a price table is of Google Cloud's machines, and this fleet has none of them")
+        typer.echo(as_json_text(ack_plan.as_json(verdict)) if as_json else ack_plan.text(verdict))
+    else:
+        from stacks.cli import plan as verb
+
+        typer.echo(as_json_text(verb.as_json(verdict, table)) if as_json else verb.text(verdict, table))
     raise typer.Exit(FAULTS if verdict.faults else SOUND)
 
 
@@ -115,7 +122,7 @@ def _preview(
 
     Runs the real program on an in-process engine, without credentials, and shows every resource it registers.
     """
-    verdict = sound(stack)
+    verdict = sound(stack, any_backend=True)
     from stacks.cli import preview as verb
     from stacks.offline import ProgramError
 
@@ -139,15 +146,16 @@ def _render(
 
     Every object as YAML, in the order in which it may be applied.
     """
-    verdict = sound(stack)
+    verdict = sound(stack, any_backend=True)
     from stacks.cli import render as verb
 
-    assert verdict.plan is not None
+    plan = verdict.plan or verdict.ack
+    assert plan is not None
     if output is None:
-        verb.write(verdict.plan, sys.stdout)
+        verb.write(plan, sys.stdout)
         return
     try:
-        typer.echo(f"{verb.write_folder(verdict.plan, output)} objects in {output}", err=True)
+        typer.echo(f"{verb.write_folder(plan, output)} objects in {output}", err=True)
     except (verb.Occupied, OSError) as error:
         typer.echo(f"{error}", err=True)
         raise typer.Exit(FAULTS) from None

@@ -22,7 +22,7 @@ from stacks.manifests.files import Document, documents, printed, yaml_files
 from stacks.manifests.values import as_mapping
 from stacks.problems import Problem
 from stacks.read.locate import locate, shown
-from stacks.verdict import of_stack
+from stacks.verdict import of_stack, on_kueue
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +89,7 @@ class _Run:
         return tell(book, steps.steps, live if self.printouts else None)
 
     def _book(self, stack: str) -> tuple[Book | None, list[Problem]]:
-        verdict = of_stack(stack, self.root)
+        verdict = on_kueue(of_stack(stack, self.root))
         if verdict.faults or verdict.plan is None:
             return None, list(verdict.faults)
         return of_plan(verdict.plan), not_modelled(verdict.plan)

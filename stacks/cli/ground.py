@@ -11,7 +11,7 @@ import typer
 
 from stacks.cli import paint
 from stacks.problems import Problem
-from stacks.verdict import Verdict, of_stack
+from stacks.verdict import Verdict, of_stack, on_kueue
 
 SOUND, FAULTS, USAGE, GUARDED = 0, 1, 2, 3
 
@@ -28,9 +28,13 @@ def root() -> pathlib.Path:
     return above or pathlib.Path(__file__).resolve().parents[2]
 
 
-def sound(stack: str) -> Verdict:
-    """The verdict on a stack that has no fault; otherwise the faults on stderr, and exit 1."""
+def sound(stack: str, *, any_backend: bool = False) -> Verdict:
+    """The verdict on a stack that has no fault; otherwise the faults on stderr, and exit 1.
+
+    A fleet without Kueue is a fault of its own, unless the verb knows `any_backend`.
+    """
     verdict = of_stack(stack, root())
+    verdict = verdict if any_backend else on_kueue(verdict)
     if verdict.faults:
         complain(verdict.faults)
         raise typer.Exit(FAULTS)

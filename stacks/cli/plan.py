@@ -139,7 +139,7 @@ def text(verdict: Verdict, prices: Prices | None = None) -> str:
     parts = [*_planned(plan)] if plan else []
     if plan and prices:
         parts.append(costs.text(cost(plan, prices)))
-    parts.append(_problems(verdict))
+    parts.append(problems_told(verdict))
     return "\n\n".join(part for part in parts if part)
 
 
@@ -249,7 +249,8 @@ def _grouped(found: Iterable[PushOut], queues: int) -> Iterator[str]:
         yield f"  {who} ▸ {whom}" + (f", on {in_words(list(flavors))}" if flavors else "")
 
 
-def _problems(verdict: Verdict) -> str:
+def problems_told(verdict: Verdict) -> str:
+    """Every fault, warning and note, as a paragraph each."""
     troubles = [_listed("fault", verdict.faults), _listed("warning", verdict.warnings)]
     parts = [part for part in troubles if part] or ["No faults, no warnings."]
     return "\n\n".join([*parts, *filter(None, [_listed("note", verdict.notes)])])

@@ -10,7 +10,9 @@ from typing import IO, cast
 import ryaml
 import yaml
 
+from components.ack import manifests as ack
 from components.manifests import all_manifests
+from components.plan.ack import AckFleetPlan
 from components.plan.fleet import FleetPlan
 
 _RETYPED = re.compile(
@@ -24,13 +26,13 @@ class Occupied(Exception):
     """The output folder holds something that is not a rendered object; nothing was written."""
 
 
-def write(plan: FleetPlan, stream: IO[str]) -> None:
+def write(plan: FleetPlan | AckFleetPlan, stream: IO[str]) -> None:
     """Write every object to `stream`, one YAML document each."""
-    for manifest in all_manifests(plan):
+    for manifest in _objects(plan):
         stream.write(document(manifest))
 
 
-def write_folder(plan: FleetPlan, folder: pathlib.Path) -> int:
+def write_folder(plan: FleetPlan | AckFleetPlan, folder: pathlib.Path) -> int:
     """Write one file an object, numbered in apply order, and say how many. Files of an earlier render are replaced.
 
     Raises Occupied where the folder holds anything else.
@@ -42,7 +44,7 @@ def write_folder(plan: FleetPlan, folder: pathlib.Path) -> int:
     for file in old:
         file.unlink()
     count = 0
-    for name, manifest in _named(all_manifests(plan)):
+    for name, manifest in _named(_objects(plan)):
         with (folder / name).open("w", encoding="utf-8") as stream:
             stream.write(document(manifest))
         count += 1
@@ -59,6 +61,10 @@ def document(manifest: dict[str, object]) -> str:
     if _RETYPED.search(text):
         text = yaml.safe_dump(manifest, sort_keys=False, default_flow_style=False, width=120)
     return f"---\n{text}"
+
+
+def _objects(plan: FleetPlan | AckFleetPlan) -> Iterable[dict[str, object]]:
+    return ack.all_manifests(plan) if isinstance(plan, AckFleetPlan) else all_manifests(plan)
 
 
 def _named(manifests: Iterable[dict[str, object]]) -> Iterator[tuple[str, dict[str, object]]]:

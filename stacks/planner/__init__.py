@@ -16,6 +16,7 @@ from stacks.planner import (
     controllers,
     flavors,
     installers,
+    losses,
     monitoring,
     networks,
     node_pools,
@@ -77,6 +78,7 @@ def _plan(draft: Draft) -> FleetPlan:
     kinds = flavors.flavors(draft, known)
     accelerator_networks = networks.accelerator_networks(draft, known)
     asked = queues.cluster_queues(draft, known, kinds)
+    losses.settle(draft, "kueue", losses.on_kueue(draft.spec), draft.spec.accept_loss)
     resource_of = {f.name: f.resource for f in kinds.values()}
     promised = Counter[str]()
     shared = cohorts.cohorts(draft, asked, known, kinds)

@@ -121,6 +121,7 @@ def _cluster_queue(
         protect=_holds_a_guarantee(stopped, choices) and _protected(draft, wish.name),
         labels=_labels(draft, wish),
         preference=fungibility.preference if fungibility else None,
+        max_jobs=spec.max_jobs,
         admission_mode=spec.admission_scope.admission_mode if spec.admission_scope else None,
     )
 

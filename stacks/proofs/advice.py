@@ -7,10 +7,10 @@ from collections import Counter
 from components.plan.nodes import Bounds
 from stacks.planner.ceilings import lendable
 from stacks.problems import Problems, in_words
-from stacks.proofs.ledger import Claim, Ledger
+from stacks.proofs.ledger import Accounts, Claim, Ledger, Promises
 
 
-def idle_capacity(ledger: Ledger, found: Problems) -> None:
+def idle_capacity(ledger: Accounts[Promises], found: Problems) -> None:
     """Accelerators that are paid for or allowed, and that no queue can reach."""
     plan = ledger.plan
     for flavor in plan.flavors:
@@ -27,7 +27,7 @@ def idle_capacity(ledger: Ledger, found: Problems) -> None:
             found.warning("unpromised", ("pools", flavor.pools[0]), message)
 
 
-def sharing(ledger: Ledger, found: Problems) -> None:
+def sharing(ledger: Accounts[Promises], found: Problems) -> None:
     """Cohorts with nobody to share with, and guarantees that are lent and never taken back."""
     plan = ledger.plan
     queues = Counter(q.cohort for q in plan.cluster_queues)
@@ -41,7 +41,7 @@ def sharing(ledger: Ledger, found: Problems) -> None:
         _reclaims(ledger, claims, found)
 
 
-def teams_without_queues(ledger: Ledger, found: Problems) -> None:
+def teams_without_queues(ledger: Accounts[Promises], found: Problems) -> None:
     """Teams that can submit nothing."""
     for team in ledger.plan.teams:
         if not team.local_queues:
@@ -53,7 +53,7 @@ def _span(bounds: Bounds) -> str:
     return str(bounds.max) if bounds.min == bounds.max else f"{bounds.min}–{bounds.max}"
 
 
-def _reclaims(ledger: Ledger, claims: list[Claim], found: Problems) -> None:
+def _reclaims(ledger: Accounts[Promises], claims: list[Claim], found: Problems) -> None:
     """A guarantee that is lent and never taken back waits for the borrower to finish."""
     queue = claims[0].queue
     if queue.cohort is None or queue.preemption.reclaim_within_cohort != "Never":

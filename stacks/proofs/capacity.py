@@ -10,7 +10,7 @@ from components.plan.fleet import FleetPlan, PoolPlan
 from components.plan.gke import ExistingNetworkPlan
 from components.plan.kueue import FlavorPlan
 from stacks.problems import Path, Problems, in_words
-from stacks.proofs.ledger import Ledger
+from stacks.proofs.ledger import Accounts, Ledger, Promises
 
 _MOST_OVERSUBSCRIPTION = 100  # as the spec has it
 
@@ -18,7 +18,7 @@ _DEFAULT_PODS = 110
 """Pods that a node may have where nothing is said (GKE docs: flexible Pod CIDR)."""
 
 
-def promises_are_kept(ledger: Ledger, found: Problems) -> None:
+def promises_are_kept(ledger: Accounts[Promises], found: Problems) -> None:
     """Σ nominal over all queues is at most what the flavor's pools can hold, times an accepted factor."""
     for flavor in ledger.plan.flavors:
         path: Path = ("flavors", flavor.name)
@@ -38,7 +38,7 @@ def promises_are_kept(ledger: Ledger, found: Problems) -> None:
             found.fault("missing-key", (*path, "reason"), message)
 
 
-def _overcommitted(ledger: Ledger, flavor: FlavorPlan) -> str:
+def _overcommitted(ledger: Accounts[Promises], flavor: FlavorPlan) -> str:
     claims = [f"{c.label} {c.quota.nominal}" for c in ledger.of_flavor.get(flavor.name, []) if c.quota.nominal]
     claims += [f"cohort {name} itself {amount}" for name, amount in ledger.own_of_cohorts(flavor.name)]
     held = (

@@ -2,14 +2,34 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from typing import Generic, Protocol, TypeVar
 
 from components.plan.fleet import FleetPlan
-from components.plan.kueue import ClusterQueuePlan, QuotaPlan
-from stacks.planner import Planned
+from components.plan.kueue import ClusterQueuePlan, CohortPlan, FlavorPlan, QuotaPlan
+from components.plan.teams import TeamPlan
 from stacks.planner.ceilings import Node, QuotaTree, accelerator_quotas
 from stacks.problems import Path
+
+
+class Promises(Protocol):
+    """What a fleet of any backend promises to whom, and what it holds."""
+
+    @property
+    def flavors(self) -> tuple[FlavorPlan, ...]: ...  # noqa: D102
+
+    @property
+    def cohorts(self) -> tuple[CohortPlan, ...]: ...  # noqa: D102
+
+    @property
+    def cluster_queues(self) -> tuple[ClusterQueuePlan, ...]: ...  # noqa: D102
+
+    @property
+    def teams(self) -> tuple[TeamPlan, ...]: ...  # noqa: D102
+
+
+P = TypeVar("P", bound=Promises, covariant=True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,10 +49,10 @@ class Claim:
 
 
 @dataclass(frozen=True, slots=True)
-class Ledger:
+class Accounts(Generic[P]):
     """All claims of a plan, found by queue, by flavor, and by tree (its root cohort) and flavor."""
 
-    plan: FleetPlan
+    plan: P
     tree: QuotaTree
     of_queue: dict[str, list[Claim]]
     of_flavor: dict[str, list[Claim]]
@@ -57,13 +77,17 @@ class Ledger:
         return self.tree.queue(claim.queue.name)[claim.flavor]
 
 
-def ledger_of(planned: Planned) -> Ledger:
-    """The ledger of a plan, in one pass over its queues."""
-    resources = {f.name: f.resource for f in planned.plan.flavors}
-    tree = QuotaTree(planned.plan.cluster_queues, planned.plan.cohorts, resources)
-    ledger = Ledger(planned.plan, tree, {}, {}, {})
-    for queue in planned.plan.cluster_queues:
-        path = planned.origins["cluster queue", queue.name]
+Ledger = Accounts[FleetPlan]
+"""The accounts of a fleet on Google Cloud."""
+
+
+def ledger_of(plan: P, origins: Mapping[tuple[str, str], Path]) -> Accounts[P]:
+    """The accounts of a plan, in one pass over its queues; `origins` as in `Planned`."""
+    resources = {f.name: f.resource for f in plan.flavors}
+    tree = QuotaTree(plan.cluster_queues, plan.cohorts, resources)
+    ledger = Accounts(plan, tree, {}, {}, {})
+    for queue in plan.cluster_queues:
+        path = origins["cluster queue", queue.name]
         for index, (flavor, quota) in enumerate(accelerator_quotas(queue, resources)):
             claim = Claim(queue, index, flavor, quota, path)
             ledger.of_queue.setdefault(queue.name, []).append(claim)

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from stacks.planner.ceilings import Node
 from stacks.problems import Path, Problems
-from stacks.proofs.ledger import Ledger
+from stacks.proofs.ledger import Accounts, Promises
 
 
-def limits_can_be_reached(ledger: Ledger, found: Problems) -> None:
+def limits_can_be_reached(ledger: Accounts[Promises], found: Problems) -> None:
     """No borrowing limit is above what the rest of the tree lends, and no cohort's lending limit above what it has."""
     for claim in (c for claims in ledger.of_queue.values() for c in claims):
         path = (*claim.path, "flavors", claim.index, "borrow")
@@ -27,7 +27,7 @@ def _reachable(path: Path, whence: str, flavor: str, node: Node, found: Problems
         found.fault("unreachable-limit", path, message)
 
 
-def queues_can_admit(ledger: Ledger, found: Problems) -> None:
+def queues_can_admit(ledger: Accounts[Promises], found: Problems) -> None:
     """Every queue has some flavor with nodes, and something guaranteed or to be borrowed.
 
     What is guaranteed without nodes to it is seen to elsewhere.

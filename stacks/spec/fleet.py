@@ -21,6 +21,7 @@ from stacks.spec.base import (
 from stacks.spec.cluster import ClusterSpec
 from stacks.spec.compute_classes import ClassName, ComputeClassSpec
 from stacks.spec.controllers import ControllerSpec, KueueSpec
+from stacks.spec.losses import AcceptLoss
 from stacks.spec.monitoring import MonitoringSpec
 from stacks.spec.pools import FlavorSpec, PoolName, PoolSpec, Reason
 from stacks.spec.reservations import ReservationSpec
@@ -59,5 +60,6 @@ class FleetSpec(Model):
     team_files: Sequence[str] = ()
     platform: Entry[PlatformSpec] = default(PlatformSpec)
     cluster_queues: Section[DnsName, SharedQueueSpec] = Field(default_factory=dict)
+    accept_loss: AcceptLoss = ()
     allow_replacement: Section[str, Reason] = Field(default_factory=dict)
     allow_deletion: Section[str, Reason] = Field(default_factory=dict)

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, cast
+from typing import Any, TypeVar, cast
 
-from pydantic import ValidationError
+from pydantic import BaseModel, ValidationError
 
 from stacks.problems import Path, Problem, closest
+from stacks.spec.ack import AckFleetSpec
 from stacks.spec.fleet import FleetSpec
 from stacks.spec.words import keys_at, problem_of
 
@@ -26,8 +27,19 @@ _ENTRIES = frozenset(
 )
 """Sections whose entries (of `cluster`: whose keys) can be set aside one by one."""
 
-_STAND_INS = {"project": "unknown-project", "region": "us-central1"}
+_STAND_INS: Mapping[type[BaseModel], Mapping[str, object]] = {
+    FleetSpec: {"project": "unknown-project", "region": "us-central1"},
+    AckFleetSpec: {
+        "ack": {
+            "region": "cn-hangzhou",
+            "network": {"vpc": "vpc-unknown", "vswitches": ["vsw-unknown"]},
+            "clusters": {"unknown": {"existing": "c00000000"}},
+        }
+    },
+}
 """What a fleet cannot be without: with these in place, the rest of it can be looked at."""
+
+S = TypeVar("S", bound=BaseModel)
 
 _HIDING = ("merge-key", "secret")
 """The reader's faults that hide what a mapping holds: whatever is then missing in it follows from them."""
@@ -35,20 +47,21 @@ _HIDING = ("merge-key", "secret")
 
 @dataclass(frozen=True, slots=True)
 class Parsed:
-    """What could be understood. `spec` is None when the fleet is no mapping.
+    """What could be understood: `spec`, or `ack` of a fleet on Alibaba Cloud; neither when the fleet is no mapping.
 
     `set_aside` holds the parts left out: what refers to them is not a second fault. Without its `frame` (project and
-    region) the spec is good for finding further faults, and for nothing else.
+    region, or `ack`) the spec is good for finding further faults, and for nothing else.
     """
 
     spec: FleetSpec | None
     problems: tuple[Problem, ...]
     set_aside: frozenset[Part]
+    ack: AckFleetSpec | None = None
 
     @property
     def frame(self) -> bool:
-        """Whether project and region are the fleet's own."""
-        return not any((key, "") in self.set_aside for key in _STAND_INS)
+        """Whether project and region, or `ack`, are the fleet's own."""
+        return not any((key, "") in self.set_aside for keys in _STAND_INS.values() for key in keys)
 
 
 def parse(value: object, found: Sequence[Problem] = ()) -> Parsed:
@@ -59,26 +72,36 @@ def parse(value: object, found: Sequence[Problem] = ()) -> Parsed:
     if not isinstance(value, dict):
         return Parsed(None, (Problem("fault", "bad-type", (), "berth:fleet must be a mapping"),), frozenset())
     fleet = cast("dict[str, Any]", value)
+    if "ack" in fleet:
+        ack, problems, aside = _parsed(AckFleetSpec, fleet, found)
+        return Parsed(None, problems, aside, ack)
+    return Parsed(*_parsed(FleetSpec, fleet, found))
+
+
+def _parsed(
+    model: type[S], fleet: dict[str, Any], found: Sequence[Problem]
+) -> tuple[S, tuple[Problem, ...], frozenset[Part]]:
     try:
-        spec, errors = FleetSpec.model_validate(fleet), []
+        spec, errors = model.model_validate(fleet), []
     except ValidationError as error:
         spec, errors = None, [cast("Mapping[str, Any]", e) for e in error.errors(include_url=False)]
-    problems = tuple(problem_of(error) for error in _new(errors, found))
-    faulty = (*found, *map(problem_of, errors))  # what is not said twice cannot be understood all the same
-    aside = frozenset(part for problem in faulty for part in _parts(problem, fleet))
+    problems = tuple(problem_of(error, model) for error in _new(model, errors, found))
+    # What is not said twice cannot be understood all the same.
+    faulty = (*found, *(problem_of(error, model) for error in errors))
+    aside = frozenset(part for problem in faulty for part in _parts(model, problem, fleet))
     if spec is None or aside:
-        spec = FleetSpec.model_validate(_without(fleet, aside))
-    return Parsed(spec, problems, aside)
+        spec = model.model_validate(_without(model, fleet, aside))
+    return spec, problems, aside
 
 
 # --- what follows from something else ---------------------------------------------------------------------------------
 
 
-def _new(errors: list[Mapping[str, Any]], found: Iterable[Problem]) -> list[Mapping[str, Any]]:
+def _new(model: type[BaseModel], errors: list[Mapping[str, Any]], found: Iterable[Problem]) -> list[Mapping[str, Any]]:
     """The errors that do not merely follow from another, or from what the reader found."""
     told = {problem.path for problem in found}
     hidden = {problem.path for problem in found if problem.code in _HIDING}
-    misspelt = {_meant(error["loc"]) for error in errors if error["type"] == "extra_forbidden"}
+    misspelt = {_meant(model, error["loc"]) for error in errors if error["type"] == "extra_forbidden"}
     return [
         error
         for error in errors
@@ -89,26 +112,30 @@ def _new(errors: list[Mapping[str, Any]], found: Iterable[Problem]) -> list[Mapp
     ]
 
 
-def _meant(path: Path) -> Path:
+def _meant(model: type[BaseModel], path: Path) -> Path:
     """The path of the key that a misspelt one seems to stand for; the path itself where there is none."""
-    return (*path[:-1], closest(str(path[-1]), keys_at(path[:-1])) or path[-1])
+    return (*path[:-1], closest(str(path[-1]), keys_at(path[:-1], model)) or path[-1])
 
 
 # --- setting aside ----------------------------------------------------------------------------------------------------
 
 
-def _parts(problem: Problem, fleet: Mapping[str, Any]) -> Iterable[Part]:
+def _parts(model: type[BaseModel], problem: Problem, fleet: Mapping[str, Any]) -> Iterable[Part]:
     """The parts of the fleet that cannot be understood because of a problem."""
     if problem.severity != "fault" or problem.code == "unquoted-key":  # such a key is kept, as text
         return
-    paths = {problem.path, _meant(problem.path)} if problem.code == "unknown-key" and problem.path else {problem.path}
+    misspelt = problem.code == "unknown-key" and problem.path
+    paths = {problem.path, _meant(model, problem.path)} if misspelt else {problem.path}
     for section, name in map(_part, paths):
         yield section, name
         if section in ("", "teamFiles"):  # some file is not as it was meant to be, and teams may lie in it
             yield "teams", "*"
+        if section == "ack":
+            yield "pools", "*"
+            yield "flavors", "*"
         if section == "pools":
             yield "flavors", name
-            yield "flavors", _flavor(fleet, problem)
+            yield "flavors", _flavor(model, fleet, problem)
 
 
 def _part(path: Path) -> Part:
@@ -116,9 +143,9 @@ def _part(path: Path) -> Part:
     return section, name if section in _ENTRIES else ""
 
 
-def _flavor(fleet: Mapping[str, Any], problem: Problem) -> str:
+def _flavor(model: type[BaseModel], fleet: Mapping[str, Any], problem: Problem) -> str:
     """The flavor that a faulty pool may have been the only one of, or "*" where that cannot be told."""
-    meant = _meant(problem.path) if problem.code == "unknown-key" else problem.path
+    meant = _meant(model, problem.path) if problem.code == "unknown-key" else problem.path
     if problem.code in _HIDING or meant[2:] == ("flavor",):
         return "*"
     entry: object = fleet
@@ -128,12 +155,12 @@ def _flavor(fleet: Mapping[str, Any], problem: Problem) -> str:
     return flavor if isinstance(flavor, str) else "*"
 
 
-def _without(fleet: Mapping[str, Any], aside: frozenset[Part]) -> dict[str, Any]:
+def _without(model: type[BaseModel], fleet: Mapping[str, Any], aside: frozenset[Part]) -> dict[str, Any]:
     """The fleet without what was set aside, and with something in the place of what it cannot be without."""
     rest = {section: _entries(section, entries, aside) for section, entries in fleet.items()}
     return {
         **{key: value for key, value in rest.items() if (key, "") not in aside},
-        **{key: value for key, value in _STAND_INS.items() if (key, "") in aside},
+        **{key: value for key, value in _STAND_INS[model].items() if (key, "") in aside},
     }
 
 

@@ -4,15 +4,24 @@ from __future__ import annotations
 
 from typing import Any, cast
 
+from stacks.spec.ack import AckFleetSpec
 from stacks.spec.fleet import FleetSpec
 
 _DIALECT = "https://json-schema.org/draft/2020-12/schema"
+_FLEET = {
+    "if": {"type": "object", "required": ["ack"]},
+    "then": {"$ref": "#/$defs/AckFleetSpec"},
+    "else": {"$ref": "#/$defs/FleetSpec"},
+}
+"""A fleet with the section `ack` stands on Alibaba Cloud, any other on Google Cloud."""
 
 
 def stack_schema() -> dict[str, Any]:
     """The schema of Pulumi.<stack>.yaml: Pulumi's own keys are let through, `berth:fleet` is described in full."""
-    fleet = FleetSpec.model_json_schema(by_alias=True, ref_template="#/$defs/{model}")
-    definitions = fleet.pop("$defs")
+    definitions: dict[str, Any] = {}
+    for model in (FleetSpec, AckFleetSpec):
+        schema = model.model_json_schema(by_alias=True, ref_template="#/$defs/{model}")
+        definitions |= schema.pop("$defs") | {model.__name__: schema}
     return {
         "$schema": _DIALECT,
         "title": "A Berth stack file",
@@ -22,10 +31,10 @@ def stack_schema() -> dict[str, Any]:
             "config": {
                 "type": "object",
                 "required": ["berth:fleet"],
-                "properties": {"berth:fleet": {"$ref": "#/$defs/FleetSpec"}},
+                "properties": {"berth:fleet": _FLEET},
             }
         },
-        "$defs": _untitled(dict(sorted({**definitions, "FleetSpec": fleet}.items()))),
+        "$defs": _untitled(dict(sorted(definitions.items()))),
     }
 
 

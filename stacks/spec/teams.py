@@ -93,6 +93,7 @@ class QueueSpec(Model):
     preemption: PreemptionSpec = default(PreemptionSpec)
     flavor_fungibility: FlavorFungibilitySpec | None = None
     priority: str | None = None
+    max_jobs: int | None = Field(default=None, ge=1, le=1_000_000_000)
     per_accelerator: PerAcceleratorSpec | None = None
     namespaces: Literal["all"] | None = None
     admission_scope: AdmissionScopeSpec | None = None

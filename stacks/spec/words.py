@@ -13,6 +13,17 @@ from stacks.spec.base import kind
 from stacks.spec.fleet import FleetSpec
 
 _EXAMPLES = {
+    "ack.clusters": "{<name>: {podCidrBlock: 10.64.0.0/16, nodePools: {…}}}",
+    "ack.cpu": "128",
+    "ack.gpu": "A100",
+    "ack.gpus": "8",
+    "ack.instanceType": "ecs.gn7e-c16g1.32xlarge",
+    "ack.memory": "1000Gi",
+    "ack.network": "{vpc: vpc-bp1x9, vswitches: [vsw-bp1x9]}",
+    "ack.nodes": "2",
+    "ack.region": "cn-hangzhou",
+    "ack.vpc": "vpc-bp1x9",
+    "ack.vswitches": "[vsw-bp1x9]",
     "cidrBlock": "203.0.113.0/24",
     "computeClasses.priorities": "[{machineType: g2-standard-24, capacity: spot}]",
     "count": "4",
@@ -40,20 +51,22 @@ _EXAMPLES = {
 """What one might write under a key, or under a key of one section."""
 
 
-def problem_of(error: Mapping[str, Any]) -> Problem:
-    """One finding of pydantic's as a fault."""
+def problem_of(error: Mapping[str, Any], root: type[BaseModel] = FleetSpec) -> Problem:
+    """One finding of pydantic's as a fault; `root` is the model of the whole fleet."""
     path: Path = error["loc"]
     if path[1:] and path[-1] == "[key]" and error["input"] == path[-2]:  # the key is at fault, not what stands under it
         path = path[:-1]
     if error["type"] == "berth":
         return Problem("fault", error["ctx"]["code"], path, error["ctx"]["message"])
+    if error["type"] == "extra_forbidden":
+        return Problem("fault", "unknown-key", path, _unknown_key(error, path, root))
     code, words = _WORDS.get(error["type"], ("bad-value", _as_it_is))
     return Problem("fault", code, path, words(error, path))
 
 
-def keys_at(path: Path) -> list[str]:
-    """The keys that may stand at `path`, found by walking the models' annotations."""
-    kind: Any = FleetSpec
+def keys_at(path: Path, root: type[BaseModel] = FleetSpec) -> list[str]:
+    """The keys that may stand at `path`, found by walking the models' annotations from `root`."""
+    kind: Any = root
     for step in path:
         kind = _step(kind, step)
     model = _model(kind)
@@ -91,8 +104,8 @@ def _as_it_is(error: Mapping[str, Any], path: Path) -> str:
     return f"'{shown(error['input'])}': {error['msg'].lower()}"
 
 
-def _unknown_key(error: Mapping[str, Any], path: Path) -> str:
-    known = keys_at(path[:-1])
+def _unknown_key(error: Mapping[str, Any], path: Path, root: type[BaseModel]) -> str:
+    known = keys_at(path[:-1], root)
     hint = near_miss(str(path[-1]), known) or (f"; one of {', '.join(known)}" if known else "; nothing may stand here")
     return f"'{shown(path[-1])}' is no key here{hint}"
 
@@ -153,7 +166,6 @@ _MAPPING = ("bad-type", _instead("a mapping"))
 _LIST = ("bad-type", _list)
 _WORDS: dict[str, tuple[str, _Words]] = {
     "missing": ("missing-key", _missing),
-    "extra_forbidden": ("unknown-key", _unknown_key),
     "string_type": ("bad-type", _string),
     "int_type": ("bad-type", _instead("a whole number")),
     "int_from_float": ("bad-type", _instead("a whole number")),

@@ -13,6 +13,8 @@ from dataclasses import dataclass
 
 HERE = pathlib.Path(__file__).parent / "bad_input"
 FILES = {"Pulumi.bad.yaml": HERE / "base.yaml", "teams/speech.yaml": HERE / "teams" / "speech.yaml"}
+ON_ACK = {"Pulumi.bad.yaml": HERE / "ack.yaml"}
+"""The fleet that the cases of `ack.txt` break."""
 
 
 @dataclass(frozen=True)
@@ -22,9 +24,10 @@ class Case:
     claim: str
     edits: tuple[tuple[str, str], ...]
     lines: tuple[str, ...]
+    on_ack: bool = False
 
 
-def parsed(table: str) -> Iterator[Case]:
+def parsed(table: str, on_ack: bool = False) -> Iterator[Case]:
     """The cases of one table."""
     for block in re.split(r"(?m)^== ", table)[1:]:
         claim, *body = block.rstrip().split("\n")
@@ -35,19 +38,19 @@ def parsed(table: str) -> Iterator[Case]:
             if line[:1] in ("-", "+"):
                 edits[-1]["-+".index(line[0])].append(line[2:])
         lines = tuple(line[2:] for line in body if line.startswith("!"))
-        yield Case(claim, tuple(("\n".join(old), "\n".join(new)) for old, new in edits), lines)
+        yield Case(claim, tuple(("\n".join(old), "\n".join(new)) for old, new in edits), lines, on_ack)
 
 
 EDITS = {
     f"{table.stem}: {case.claim}": case
     for table in sorted(HERE.glob("*.txt"))
-    for case in parsed(table.read_text(encoding="utf-8"))
+    for case in parsed(table.read_text(encoding="utf-8"), table.stem == "ack")
 }
 
 
 def edited(case: Case) -> dict[str, str]:
     """The files of the fleet, by name, with the edits made."""
-    texts = {name: file.read_text(encoding="utf-8") for name, file in FILES.items()}
+    texts = {name: file.read_text(encoding="utf-8") for name, file in (ON_ACK if case.on_ack else FILES).items()}
     for old, new in case.edits:
         assert sum(text.count(old) for text in texts.values()) == 1, f"not found once: {old}"
         texts = {name: text.replace(old, new) for name, text in texts.items()}
@@ -148,8 +151,8 @@ WHOLE: dict[str, tuple[bytes, list[str]]] = {
             "'-'",
             f"""Pulumi.bad.yaml:6: "{"k" * 77}...": '{"k" * 77}...' is no key here; one of project, projectNumber, """
             "region, labels, protect, cluster, reservations, pools, computeClasses, flavors, kueue, jobset, "
-            "monitoring, priorities, cohorts, teams, teamFiles, platform, clusterQueues, allowReplacement, "
-            "allowDeletion",
+            "monitoring, priorities, cohorts, teams, teamFiles, platform, clusterQueues, acceptLoss, "
+            "allowReplacement, allowDeletion",
         ],
     ),
     "more labels than Google Cloud takes": (

@@ -30,6 +30,8 @@ PURE = {module for module in FILES if _RENDERERS.fullmatch(module)}
 
 PLAN = {"components.plan", "components.names"}
 PULUMI = {"pulumi", "pulumi_gcp", "pulumi_kubernetes"}
+ALIBABA = {"pulumi", "pulumi_alicloud", "pulumi_kubernetes"}
+"""No Google: a fleet on Alibaba Cloud is built without its provider."""
 COMPONENT = PULUMI | PLAN | {"components.kubernetes"}
 HEAD = PLAN | PURE | {"stacks.problems"}
 
@@ -41,6 +43,7 @@ ROOMS: dict[str, set[str]] = {
     "components.names": set(),
     "components.kubernetes": PULUMI | {"components.immutable"},
     **{f"components.{folder}": COMPONENT for folder in FOLDERS},
+    "components.ack": ALIBABA | PLAN | PURE | {"components.kubernetes"},
     "stacks.problems": set(),
     "stacks.read": {"yaml", "stacks.problems"},
     "stacks.accelerators": {"yaml", "components.plan"},
@@ -85,8 +88,10 @@ ROOMS: dict[str, set[str]] = {
             "offline",
         )
     },
-    "stacks.fleet": COMPONENT | {"components", "stacks.verdict"},
-    "__main__": {"pulumi", "stacks.fleet", "stacks.verdict"},
+    "stacks.fleet": COMPONENT | {"components"},
+    "stacks.ack_fleet": ALIBABA | PLAN | {"components.ack"},
+    "stacks.program": {"pulumi", "components.plan", "stacks.fleet", "stacks.ack_fleet", "stacks.verdict"},
+    "__main__": {"pulumi", "stacks.program", "stacks.verdict"},
 }
 """What a room may import besides the standard library and itself. The pure renderers have a row of their own below."""
 
@@ -146,13 +151,21 @@ def test_no_modules_import_each_other_in_a_circle() -> None:
 
 def test_only_the_composition_and_the_offline_engine_know_pulumi_among_stacks() -> None:
     knowing = {m for m in FILES if m.startswith("stacks.") and any(i.split(".")[0] in PULUMI for i in imports(m))}
-    assert {room_of(module) for module in knowing} == {"stacks.fleet", "stacks.offline"}
+    assert {room_of(module) for module in knowing} == {
+        "stacks.fleet",
+        "stacks.ack_fleet",
+        "stacks.program",
+        "stacks.offline",
+    }
 
 
 def test_only_the_composition_knows_components_that_make_resources() -> None:
     """The rest of the head knows the plan, names and pure renderers: nothing that could make anything."""
     hands = {m for m in FILES if m.startswith("components.") and m not in PURE and room_of(m) not in PLAN}
-    assert {m for m in FILES if m.startswith("stacks") and hands & set(imports(m))} == {"stacks.fleet"}
+    assert {m for m in FILES if m.startswith("stacks") and hands & set(imports(m))} == {
+        "stacks.fleet",
+        "stacks.ack_fleet",
+    }
 
 
 def test_package_files_under_components_are_empty_of_imports() -> None:

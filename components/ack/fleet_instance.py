@@ -1,0 +1,51 @@
+"""The ACK One fleet instance: the API server that teams submit to, and the clusters behind it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import pulumi
+import pulumi_alicloud as alicloud
+
+from components.plan.ack import AckOnePlan
+
+
+class FleetInstance(pulumi.ComponentResource):
+    """A fleet instance, or the id of one that is there, and the membership of each of its clusters.
+
+    Owns the instance, unless it exists, and the memberships; not the members. `members` are live cluster ids by name.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        plan: AckOnePlan,
+        *,
+        members: Mapping[str, pulumi.Input[str]],
+        provider: alicloud.Provider,
+        opts: pulumi.ResourceOptions | None = None,
+    ) -> None:
+        super().__init__("berth:ack:FleetInstance", name, None, opts)
+        self.fleet_id: pulumi.Output[str] = pulumi.Output.from_input(plan.existing or "")
+        self.joined: list[pulumi.Resource] = []
+        if plan.existing is None:
+            network = alicloud.ackone.ClusterNetworkArgs(vpc_id=plan.vpc, vswitches=[*plan.vswitches])
+            instance = alicloud.ackone.Cluster(
+                f"{name}-instance",
+                cluster_name=plan.name,
+                network=network,
+                argocd_enabled=False,
+                opts=pulumi.ResourceOptions(
+                    parent=self, provider=provider, protect=plan.protect, delete_before_replace=True
+                ),
+            )
+            self.fleet_id = instance.id
+        for member, cluster_id in sorted(members.items()):
+            joined = alicloud.ackone.MembershipAttachment(
+                f"{name}-{member}",
+                cluster_id=self.fleet_id,
+                sub_cluster_id=cluster_id,
+                opts=pulumi.ResourceOptions(parent=self, provider=provider, delete_before_replace=True),
+            )
+            self.joined.append(joined)
+        self.register_outputs({"fleetId": self.fleet_id})

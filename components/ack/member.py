@@ -1,0 +1,92 @@
+"""Member clusters of an ACK One fleet."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+import pulumi
+import pulumi_alicloud as alicloud
+
+from components.plan.ack import AckNodePoolPlan, MemberPlan
+
+_IMAGE: Final = "AliyunLinux3"
+_DISK: Final = "cloud_essd"
+_SPOT: Final = "SpotAsPriceGo"
+"""Spot instances at the market's price, however high."""
+
+
+class Member(pulumi.ComponentResource):
+    """An ACK Pro cluster with its GPU node pools, or the id of one that is there.
+
+    Owns the cluster and its node pools; of an existing one it owns nothing, node pools neither. Does not own the VPC,
+    the vSwitches, nor the number of nodes of a pool that scales.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        plan: MemberPlan,
+        *,
+        tags: Mapping[str, str],
+        provider: alicloud.Provider,
+        opts: pulumi.ResourceOptions | None = None,
+    ) -> None:
+        super().__init__("berth:ack:Member", name, None, opts)
+        self.cluster_id: pulumi.Output[str] = pulumi.Output.from_input(plan.existing or "")
+        if plan.existing is None:
+            cluster = alicloud.cs.ManagedKubernetes(
+                f"{name}-cluster",
+                name=plan.name,
+                cluster_spec=plan.cluster_spec,
+                version=plan.version,
+                vswitch_ids=[*plan.vswitches],
+                pod_vswitch_ids=[*plan.pod_vswitches] or None,
+                pod_cidr=plan.pod_range,
+                service_cidr=plan.service_range,
+                deletion_protection=plan.protect,
+                # The address of the API server is for the fleet alone, which reaches it inside the VPC.
+                slb_internet_enabled=False,
+                tags=tags,
+                opts=pulumi.ResourceOptions(
+                    parent=self,
+                    provider=provider,
+                    protect=plan.protect,
+                    delete_before_replace=True,  # the name is fixed
+                    custom_timeouts=pulumi.CustomTimeouts(create="60m"),
+                ),
+            )
+            self.cluster_id = cluster.id
+            for pool in plan.node_pools:
+                _node_pool(self, pool, cluster, tags, provider)
+        self.register_outputs({"clusterId": self.cluster_id})
+
+
+def _node_pool(
+    parent: Member,
+    plan: AckNodePoolPlan,
+    cluster: alicloud.cs.ManagedKubernetes,
+    tags: Mapping[str, str],
+    provider: alicloud.Provider,
+) -> None:
+    fixed = plan.nodes.min == plan.nodes.max
+    scaling = alicloud.cs.NodePoolScalingConfigArgs(
+        enable=True, min_size=plan.nodes.min, max_size=plan.nodes.max, type="spot" if plan.spot else "gpu"
+    )
+    alicloud.cs.NodePool(
+        plan.key,
+        node_pool_name=plan.name,
+        cluster_id=cluster.id,
+        vswitch_ids=[*plan.vswitches],
+        instance_types=[plan.instance_type],
+        desired_size=str(plan.nodes.max) if fixed else None,
+        scaling_config=None if fixed else scaling,
+        spot_strategy=_SPOT if plan.spot else None,
+        labels=[alicloud.cs.NodePoolLabelArgs(key=k, value=v) for k, v in plan.labels.items()] or None,
+        taints=[alicloud.cs.NodePoolTaintArgs(key=t.key, value=t.value, effect=t.effect) for t in plan.taints] or None,
+        image_type=_IMAGE,
+        system_disk_category=_DISK,
+        system_disk_size=plan.disk_size_gb,
+        tags=tags,
+        opts=pulumi.ResourceOptions(parent=parent, provider=provider, protect=plan.protect, delete_before_replace=True),
+    )

@@ -1,0 +1,61 @@
+"""What each backend can express of a stack file: the table behind docs/backends.md, and behind acceptLoss."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any, Literal, cast
+
+import yaml
+
+Backend = Literal["kueue", "ack"]
+
+NAMES: Mapping[str, str] = {"kueue": "Kueue", "ack": "ACK"}
+"""What people call the backends."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Concept:
+    """One row: how Kueue on GKE and an ACK One fleet say the same; `–` where one has nothing like it.
+
+    `loss` is the word for what is lost on `lost_on`, and `because` says how, as a clause. What is `refused` on
+    `refused_on` cannot be accepted.
+    """
+
+    concept: str
+    kueue: str
+    ack: str
+    loss: str | None = None
+    lost_on: Backend | None = None
+    because: str = ""
+    refused: str | None = None
+    refused_on: Backend | None = None
+
+
+@cache
+def concepts() -> tuple[Concept, ...]:
+    """Every row, in the order of the table."""
+    rows = yaml.safe_load(Path(__file__).with_suffix(".yaml").read_text(encoding="utf-8"))
+    return tuple(Concept(**row) for row in cast("list[dict[str, Any]]", rows))
+
+
+@cache
+def losses() -> Mapping[str, Concept]:
+    """Loss → the row that it is in."""
+    return {row.loss: row for row in concepts() if row.loss is not None}
+
+
+def table() -> Iterator[str]:
+    """The table as lines of Markdown."""
+    yield "| concept | Kueue on GKE | ACK One fleet | where it cannot be said |"
+    yield "| --- | --- | --- | --- |"
+    for row in concepts():
+        yield f"| {row.concept} | {row.kueue} | {row.ack} | {_otherwise(row)} |"
+
+
+def _otherwise(row: Concept) -> str:
+    if row.loss is not None and row.lost_on is not None:
+        return f"{NAMES[row.lost_on]}: `{row.loss}`"
+    return f"{NAMES[row.refused_on]} refuses {row.refused}" if row.refused_on else ""
