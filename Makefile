@@ -65,7 +65,7 @@ drift: $(INSTALLED) ## fail if what stands is not what STACK says
 	pulumi preview --refresh --expect-no-changes --diff --stack "$(STACK)"
 
 test: $(INSTALLED) ## run the tests
-	$(BIN)/python -m pytest -q
+	$(BIN)/python -m pytest -q -n auto --dist worksteal
 
 check: static test ## everything CI checks: format, lint, types, tests
 
