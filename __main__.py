@@ -6,6 +6,8 @@ import pulumi
 
 from stacks import program, verdict
 
-found = verdict.of_config(pulumi.get_stack(), pulumi.Config("berth").get_object("fleet"), Path(__file__).parent)
+config = pulumi.Config("berth")
+fleet, team = config.get_object("fleet"), config.get_object("team")
+found = verdict.of_config(pulumi.get_stack(), fleet, Path(__file__).parent, team)
 for key, value in program.build(found).items():
     pulumi.export(key, value)

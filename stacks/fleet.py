@@ -30,14 +30,13 @@ from components.kueue.team_queues import TeamQueues
 from components.kueue.topologies import Topologies
 from components.monitoring.collection import Collection
 from components.monitoring.views import Views
+from components.plan.deployments import cluster_identifier
 from components.plan.fleet import FleetPlan
 from components.plan.gke import ExistingNetworkPlan, NetworkPlan, NodePoolPlan
 from components.plan.monitoring import MonitoringPlan
 from components.tenancy.access import Access
 from components.tenancy.team import Team
-
-EXPORT_VERSION = 2
-"""Raised when the shape of the `fleet` output changes in a way that its readers would notice."""
+from stacks import exports
 
 
 def build(plan: FleetPlan) -> dict[str, Any]:
@@ -51,7 +50,7 @@ def build(plan: FleetPlan) -> dict[str, Any]:
     if plan.monitoring is not None:
         _watching(plan, plan.monitoring, cluster, google, inside, runs_on, kueue)
     return {
-        "fleet": {"version": EXPORT_VERSION, "cluster": cluster.cluster_name, **_for_teams(plan)},
+        "fleet": exports.of_platform(plan, cluster.cluster_name),
         "kubeconfig": pulumi.Output.secret(cluster.kubeconfig),
     }
 
@@ -134,7 +133,7 @@ def _provider(plan: FleetPlan, cluster: Cluster) -> kubernetes.Provider:
         "kubernetes",
         kubeconfig=cluster.kubeconfig,
         # Else a renewed certificate in the kubeconfig would count as another cluster, and replace every object in it.
-        cluster_identifier=f"{plan.project}/{plan.cluster.location}/{plan.cluster.name}",
+        cluster_identifier=cluster_identifier(plan.cluster),
     )
 
 
@@ -202,8 +201,8 @@ def _queueing(
         for team in plan.teams
     }
     namespaces = {name: live for team in teams.values() for name, live in team.namespaces.items()}
-    for queue in plan.cluster_queues:
-        TeamQueues(queue.name, queue, provider=inside, namespaces=namespaces, served_by=kueue, cluster=cluster.resource)
+    queues = plan.cluster_queues
+    TeamQueues("queues", queues, provider=inside, namespaces=namespaces, served_by=kueue, cluster=cluster.resource)
     return kueue
 
 
@@ -232,19 +231,3 @@ def _watching(
             depends_on=[cluster.resource],
         )
     Collection("collection", watched, stack=plan.stack, provider=inside, cluster=cluster.resource, served_by=served_by)
-
-
-def _for_teams(plan: FleetPlan) -> dict[str, Any]:
-    """What a team's own stack needs to know of the platform, as plain data."""
-    return {
-        "project": plan.project,
-        "region": plan.region,
-        "teams": {
-            team.name: {
-                "namespaces": [place.name for place in team.namespaces],
-                "serviceAccount": team.identity.service_account if team.identity else None,
-                "queues": sorted({door.name for door in team.local_queues}),
-            }
-            for team in plan.teams
-        },
-    }

@@ -7,17 +7,22 @@ from typing import Any
 import pulumi
 
 from components.plan.ack import AckFleetPlan
+from components.plan.deployments import TeamStackPlan
 from components.plan.fleet import FleetPlan
 from stacks.verdict import Verdict
 
 
 def build(verdict: Verdict) -> dict[str, Any]:
-    """Register a sound fleet, and return what the stack exports. Raises RunError, which the engine prints plainly."""
+    """Register a sound stack, and return what it exports. Raises RunError, which the engine prints plainly."""
     plan = sound(verdict)
     if isinstance(plan, FleetPlan):
         from stacks import fleet
 
         return fleet.build(plan)
+    if isinstance(plan, TeamStackPlan):
+        from stacks import team
+
+        return team.build(plan)
     try:
         from stacks import ack_fleet
     except ModuleNotFoundError as missing:
@@ -27,9 +32,9 @@ def build(verdict: Verdict) -> dict[str, Any]:
     return ack_fleet.build(plan)
 
 
-def sound(verdict: Verdict) -> FleetPlan | AckFleetPlan:
-    """The plan of a fleet that may be built, warnings told. Raises RunError."""
-    plan = verdict.plan or verdict.ack
+def sound(verdict: Verdict) -> FleetPlan | AckFleetPlan | TeamStackPlan:
+    """The plan of a stack that may be built, warnings told. Raises RunError."""
+    plan = verdict.plan or verdict.ack or verdict.team
     if verdict.faults or plan is None:
         raise pulumi.RunError("\n".join([f"stack '{verdict.stack}' is refused:", *(p.line() for p in verdict.faults)]))
     for problem in verdict.warnings:

@@ -4,15 +4,20 @@ from __future__ import annotations
 
 import pathlib
 from dataclasses import dataclass, replace
+from typing import cast
 
 from components.plan.ack import AckFleetPlan
+from components.plan.deployments import TeamStackPlan
 from components.plan.fleet import FleetPlan
 from stacks.planner import plan_fleet
 from stacks.planner.ack import plan_ack
 from stacks.problems import Problem
 from stacks.proofs import prove, prove_ack
-from stacks.read import Places, StackFile, by_place, read_config, read_stack
+from stacks.read import Places, StackFile, by_place, locate, read_config, read_stack
 from stacks.spec.parse import parse
+
+TEAM = "berth:team"
+"""The key of a team's own stack."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,7 +26,8 @@ class Verdict:
     None where not even the frame of the fleet could be understood.
 
     `problems` are placed and sorted; with a fault among them the plan is of what could be understood, and must not be
-    built. `file` is None where there was no fleet to read.
+    built. `file` is None where there was no fleet to read. A team's own stack has a plan in `team`, and in `platform`
+    what is to be said of the stack it refers to; its `plan` is None.
     """
 
     stack: str
@@ -29,6 +35,13 @@ class Verdict:
     plan: FleetPlan | None
     problems: tuple[Problem, ...]
     ack: AckFleetPlan | None = None
+    team: TeamStackPlan | None = None
+    platform: Verdict | None = None
+
+    @property
+    def of_team(self) -> bool:
+        """Whether this is a team's own stack."""
+        return self.file is not None and self.file.kind == TEAM
 
     @property
     def faults(self) -> tuple[Problem, ...]:
@@ -49,16 +62,22 @@ class Verdict:
 def of_stack(stack: str, root: pathlib.Path, called: str | None = None) -> Verdict:
     """The verdict on STACK, a stack's name or a path, read from its file; planned as the stack `called`, if given."""
     file, found = read_stack(stack, root)
-    return _verdict(called or stack, replace(file, stack=called) if file and called else file, found)
+    return _verdict(called or stack, replace(file, stack=called) if file and called else file, found, root)
 
 
-def of_config(stack: str, value: object, root: pathlib.Path) -> Verdict:
-    """The verdict on the fleet that the engine handed over."""
-    return _verdict(stack, *read_config(stack, value, root))
+def of_config(stack: str, value: object, root: pathlib.Path, team: object = None) -> Verdict:
+    """The verdict on the fleet that the engine handed over, or on a `team`'s own stack, where there is one."""
+    if team is not None and value is None:
+        return _verdict(stack, *read_config(stack, team, root, TEAM), root)
+    return _verdict(stack, *read_config(stack, value, root), root)
 
 
 def on_kueue(verdict: Verdict) -> Verdict:
-    """The verdict of a verb that knows nothing but GKE and Kueue: a fleet of another backend is a fault."""
+    """The verdict of a verb that knows nothing but fleets on GKE with Kueue: any other stack is a fault."""
+    if verdict.of_team:
+        message = "this is a team's own stack, and the verb is about fleets: name its platform"
+        problem = Problem("fault", "wrong-kind", (), message)
+        return replace(verdict, problems=(*verdict.problems, problem), team=None)
     if verdict.ack is None:
         return verdict
     message = "this verb knows fleets with Kueue alone; of one on ACK there are check, plan, render and preview"
@@ -66,9 +85,11 @@ def on_kueue(verdict: Verdict) -> Verdict:
     return replace(verdict, problems=(*verdict.problems, problem), ack=None)
 
 
-def _verdict(stack: str, file: StackFile | None, found: list[Problem]) -> Verdict:
+def _verdict(stack: str, file: StackFile | None, found: list[Problem], root: pathlib.Path) -> Verdict:
     if file is None:
         return Verdict(stack, None, None, tuple(found))
+    if file.kind == TEAM:
+        return _of_team(file, found, root)
     parsed = parse(file.fleet, found)
     if (on_ack := plan_ack(file.stack, parsed)) is not None:
         later = parsed.problems + on_ack.problems + prove_ack(on_ack)
@@ -78,6 +99,40 @@ def _verdict(stack: str, file: StackFile | None, found: list[Problem]) -> Verdic
     later = parsed.problems + ((planned.problems + prove(planned)) if planned else ())
     plan = planned.plan if planned and parsed.frame else None
     return Verdict(file.stack, file, plan, tuple(by_place([*found, *_placed(later, file.places)])))
+
+
+def _of_team(file: StackFile, found: list[Problem], root: pathlib.Path) -> Verdict:
+    """The verdict on a team's own stack, with its platform's plan in the place of what that exports."""
+    from stacks.deployments import plan_team  # no fleet's verdict needs what it imports
+    from stacks.spec.team_stack import parse_team
+
+    spec, later, faulty = parse_team(cast("dict[str, object]", file.fleet))
+    plan = platform = None
+    if spec is not None:
+        name = locate(spec.platform, root).stack
+        platform = of_stack(spec.platform, root) if name != file.stack else None
+        if platform is None:
+            message = f"'{spec.platform}' is this stack itself; write the stack of the platform"
+            later.append(Problem("fault", "no-platform", ("platform",), message))
+        elif platform.plan is None or platform.file is None or platform.faults:
+            later.append(_unsound(spec.platform, platform))
+        else:
+            plan, more = plan_team(file.stack, name, spec, faulty, platform.plan, platform.file.fleet)
+            later += more
+    problems = by_place([*found, *_placed(tuple(later), file.places)])
+    return Verdict(file.stack, file, None, tuple(problems), team=plan, platform=platform)
+
+
+def _unsound(name: str, platform: Verdict) -> Problem:
+    if platform.ack is not None:
+        message = f"'{name}' is a fleet on Alibaba Cloud, whose teams have no stacks of their own yet"
+    elif platform.of_team:
+        message = f"'{name}' is a team's own stack; write the stack of the platform"
+    elif platform.file is None and len(platform.faults) == 1 and not platform.faults[0].place:
+        message = platform.faults[0].message
+    else:
+        message = f"the platform '{name}' is refused; `berth check {name}` says why"
+    return Problem("fault", "no-platform", ("platform",), message)
 
 
 def _placed(problems: tuple[Problem, ...], places: Places) -> list[Problem]:

@@ -24,6 +24,8 @@ with warnings.catch_warnings():
 PROJECT = "acme-ml-dev"
 STACK_TYPE = "pulumi:pulumi:Stack"
 PROVIDER_TYPE = "pulumi:providers:"
+QUEUES_TYPE = "berth:kueue:TeamQueues"
+"""The component whose children are named after what they are part of, a queue, and not after it."""
 
 both_modes = pytest.mark.parametrize("preview", [False, True], ids=["update", "preview"])
 """As an update, and as a first preview, in which ids and computed outputs are unknown."""
@@ -73,7 +75,8 @@ def _breaches(one: Recorded, by_urn: Mapping[str, Recorded]) -> Iterator[str]:
     parent = by_urn[one.parent or ""]
     if parent.custom or parent.type == STACK_TYPE:
         yield "has a parent that is no component"
-    if not one.name.startswith(f"{parent.name}-") or one.name.removeprefix(f"{parent.name}-").isdigit():
+    named_here = parent.type == QUEUES_TYPE or one.name.startswith(f"{parent.name}-")
+    if not named_here or one.name.removeprefix(f"{parent.name}-").isdigit():
         yield f"its name is not '{parent.name}' with a role or a stable key"
     if one.provider is None or by_urn[one.provider].name.startswith("default"):
         yield "has no explicit provider"

@@ -24,22 +24,26 @@ from stacks.verdict import Verdict, of_stack
 
 ROOT = Path(__file__).parents[1]
 GOLDEN = ROOT / "tests" / "golden"
-_ALL = {
+ALL = {
     file.stem.removeprefix("Pulumi."): file
     for file in sorted([*ROOT.glob("stacks/examples/*.yaml"), *ROOT.glob("Pulumi.*.yaml")])
 }
-ON_ACK = {name: file for name, file in _ALL.items() if re.search(r"^    ack:", file.read_text(encoding="utf-8"), re.M)}
-"""Stack name to file: the stacks and examples on Alibaba Cloud."""
-FILES = {name: file for name, file in _ALL.items() if name not in ON_ACK}
-"""Stack name to file: all other stacks of the project and examples."""
+"""Stack name to file: the stacks of the project and the examples."""
+ON_ACK = {name: file for name, file in ALL.items() if re.search(r"^    ack:", file.read_text(encoding="utf-8"), re.M)}
+"""Those of fleets on Alibaba Cloud."""
+TEAMS = {name: file for name, file in ALL.items() if "  berth:team:" in file.read_text(encoding="utf-8")}
+"""Those of teams."""
+FILES = {name: file for name, file in ALL.items() if name not in ON_ACK | TEAMS}
+"""All others: of fleets on GKE."""
 
+every_team_stack = pytest.mark.parametrize("stack", list(TEAMS))
 every_stack = pytest.mark.parametrize("stack", list(FILES))
 
 
 @cache
 def verdict(stack: str) -> Verdict:
     """What Berth says of a stack, read from its file."""
-    return of_stack(str(FILES[stack]), ROOT)
+    return of_stack(str(ALL[stack]), ROOT)
 
 
 def plan(stack: str) -> FleetPlan:

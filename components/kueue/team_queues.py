@@ -1,4 +1,4 @@
-"""A cluster queue and the teams' doors to it. Does not own the namespaces the doors stand in, nor the flavors."""
+"""Cluster queues and the teams' doors to them. Does not own the namespaces the doors stand in, nor the flavors."""
 
 from __future__ import annotations
 
@@ -12,17 +12,18 @@ from components.plan.kueue import ClusterQueuePlan
 
 
 class TeamQueues(pulumi.ComponentResource):
-    """One ClusterQueue with its LocalQueues.
+    """Every ClusterQueue of the fleet with its LocalQueues, each named after its queue.
 
-    `namespaces` maps a namespace's name to the Namespace's own output, which makes a local queue wait for it; one that
-    is not in it exists already. The cluster queue waits for Kueue alone: Kueue holds it inactive until its flavors are
-    there. Local queues come after it and go before it.
+    One component holds them all: a component is a resource too, and one for each queue would be a third of what queues
+    cost. `namespaces` maps a namespace's name to the Namespace's own output, which makes a local queue wait for it; one
+    that is not in it exists already. A cluster queue waits for Kueue alone: Kueue holds it inactive until its flavors
+    are there. Local queues come after it and go before it.
     """
 
     def __init__(
         self,
         name: str,
-        plan: ClusterQueuePlan,
+        plan: Sequence[ClusterQueuePlan],
         *,
         provider: pulumi.ProviderResource,
         namespaces: Mapping[str, pulumi.Input[str]] | None = None,
@@ -32,12 +33,13 @@ class TeamQueues(pulumi.ComponentResource):
     ) -> None:
         super().__init__("berth:kueue:TeamQueues", name, None, opts)
         options = inside(self, provider=provider, cluster=cluster, served_by=served_by)
-        protected = pulumi.ResourceOptions.merge(options, pulumi.ResourceOptions(protect=plan.protect))
-        queue = KubernetesObject(f"{name}-cluster-queue", cluster_queue(plan), opts=protected)
-        doors = inside(self, provider=provider, cluster=cluster, served_by=[queue])
-        for door in plan.local_queues:
-            live = {"metadata": {"namespace": (namespaces or {}).get(door.namespace, door.namespace)}}
-            # The word in between keeps `a` in namespace `b-c` apart from `a-b` in `c`.
-            logical = f"{name}-local-queue/{door.namespace}/{door.name}"
-            KubernetesObject(logical, local_queue(door), live=live, opts=doors)
-        self.register_outputs({"clusterQueue": queue.object_name})
+        for each in plan:
+            protected = pulumi.ResourceOptions.merge(options, pulumi.ResourceOptions(protect=each.protect))
+            queue = KubernetesObject(f"{each.name}-cluster-queue", cluster_queue(each), opts=protected)
+            doors = inside(self, provider=provider, cluster=cluster, served_by=[queue])
+            for door in each.local_queues:
+                live = {"metadata": {"namespace": (namespaces or {}).get(door.namespace, door.namespace)}}
+                # The word in between keeps `a` in namespace `b-c` apart from `a-b` in `c`.
+                logical = f"{each.name}-local-queue/{door.namespace}/{door.name}"
+                KubernetesObject(logical, local_queue(door), live=live, opts=doors)
+        self.register_outputs({"clusterQueues": [each.name for each in plan]})

@@ -31,6 +31,7 @@ class PodPlan:
     `resources` are requests and limits alike: accelerators as counts, cpu in milli, memory in bytes. `node_selector`
     and `tolerations` are only those that nobody adds later. `restart_policy` None is left to the job's controller,
     `service_account` None to the namespace. Without a `command` the image's own runs. `annotations` are the pod's.
+    `configs` are ConfigMaps and `secrets` SecretProviderClasses of the namespace, which the pod sees as folders.
     """
 
     image: str
@@ -43,6 +44,8 @@ class PodPlan:
     restart_policy: str | None = None
     service_account: str | None = None
     annotations: Mapping[str, str] = field(default_factory=dict[str, str])
+    configs: tuple[str, ...] = ()
+    secrets: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -6,7 +6,7 @@ Who may do what is in `roles`, how far pods are shut in is in `isolation`.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Final
 
 from components.names import berth_labels
@@ -67,12 +67,17 @@ def service_account(team: TeamPlan, place: NamespacePlan, identity: IdentityPlan
 
 
 def secrets(team: TeamPlan, place: NamespacePlan, identity: IdentityPlan) -> Manifest:
-    """Which secrets of Secret Manager a volume of the team holds, for GKE's Secret Manager add-on (provider `gke`)."""
-    listed = [{"resourceName": _version(each), "path": each.file} for each in identity.secrets]
+    """Which secrets of Secret Manager a volume of the team holds."""
+    return secret_provider_class(_metadata(team, place, SECRETS), identity.secrets)
+
+
+def secret_provider_class(metadata: Manifest, secrets: Sequence[SecretPlan]) -> Manifest:
+    """Secrets of Secret Manager as files of a volume, for GKE's Secret Manager add-on (provider `gke`)."""
+    listed = [{"resourceName": _version(each), "path": each.file} for each in secrets]
     return {
         "apiVersion": "secrets-store.csi.x-k8s.io/v1",
         "kind": "SecretProviderClass",
-        "metadata": _metadata(team, place, SECRETS),
+        "metadata": metadata,
         # A text that the provider reads as YAML, which JSON is.
         "spec": {"provider": "gke", "parameters": {"secrets": json.dumps(listed, indent=2) + "\n"}},
     }

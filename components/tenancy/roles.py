@@ -53,7 +53,8 @@ def _submitter(job_kinds: Mapping[str, Sequence[str]]) -> list[Manifest]:
         _rule("", ["events", "limitranges", "pods/log", "resourcequotas", "serviceaccounts"], _READ),
         _rule("", ["pods/attach", "pods/exec", "pods/portforward"], ["create", "get"]),
         _rule("networking.k8s.io", ["networkpolicies"], _READ),
-        _rule("secrets-store.csi.x-k8s.io", ["secretproviderclasses"], _READ),
+        # It names secrets; which of them a pod can read is for IAM to say.
+        _rule("secrets-store.csi.x-k8s.io", ["secretproviderclasses"], _WRITE),
     ]
 
 

@@ -1,4 +1,4 @@
-"""What a team submits, as plain dicts: Jobs, JobSets, PyTorchJobs, ProvisioningRequests.
+"""What a team submits, as plain dicts: Jobs, JobSets, PyTorchJobs, ProvisioningRequests, and the files they read.
 
 Field names: batch/v1, JobSet 0.12 (`api/jobset/v1alpha2`), Kubeflow's training operator 1.9 (`kubeflow.org/v1`), the
 cluster autoscaler's ProvisioningRequest v1. Everything is suspended when it is made: Kueue resumes it.
@@ -6,11 +6,13 @@ cluster autoscaler's ProvisioningRequest v1. Everything is suspended when it is 
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Final
 
 from components.kueue.manifests import toleration
 from components.kueue.quantities import quantity
-from components.names import TEAM_LABEL
+from components.names import LABEL, TEAM_LABEL, shorten
+from components.plan.deployments import ConfigPlan, SecretsPlan, TeamStackPlan
 from components.plan.workloads import (
     JobPlan,
     JobSetPlan,
@@ -20,6 +22,7 @@ from components.plan.workloads import (
     SubmissionPlan,
     WorkloadPlan,
 )
+from components.tenancy import manifests as tenancy
 
 Manifest = dict[str, object]
 
@@ -30,6 +33,9 @@ PROVISIONING_REQUEST: Final = "autoscaling.x-k8s.io/v1"
 
 QUEUE_NAME: Final = "kueue.x-k8s.io/queue-name"
 PRIORITY_CLASS: Final = "kueue.x-k8s.io/priority-class"
+CONFIG_FOLDER: Final = "/etc/config"
+SECRETS_FOLDER: Final = "/var/secrets"
+"""Where pods find the files of a ConfigMap, and of secrets, in a folder of its name."""
 EXCLUSIVE_TOPOLOGY: Final = "alpha.jobset.sigs.k8s.io/exclusive-topology"
 
 _MAIN: Final = "main"
@@ -46,6 +52,32 @@ def manifests(plan: WorkloadPlan) -> list[Manifest]:
     if isinstance(plan, PyTorchJobPlan):
         return [pytorch_job(plan)]
     return [pod_template(plan), provisioning_request(plan)]
+
+
+def deployed(plan: TeamStackPlan) -> Iterator[Manifest]:
+    """Everything of a team's stack, in the order in which it may be applied: what pods read comes first."""
+    for each in plan.configs:
+        yield config_map(each, plan)
+    for each in plan.secrets:
+        yield secret_provider_class(each, plan)
+    for workload in plan.workloads.values():
+        yield from manifests(workload)
+
+
+def config_map(config: ConfigPlan, plan: TeamStackPlan) -> Manifest:
+    """Files that pods of the team read."""
+    return {
+        "apiVersion": "v1",
+        "kind": "ConfigMap",
+        "metadata": {"name": config.name, "namespace": plan.namespace, "labels": dict(plan.labels)},
+        "data": dict(sorted(config.files.items())),
+    }
+
+
+def secret_provider_class(secrets: SecretsPlan, plan: TeamStackPlan) -> Manifest:
+    """Which secrets of Secret Manager a volume of that name holds."""
+    metadata: Manifest = {"name": secrets.name, "namespace": plan.namespace, "labels": dict(plan.labels)}
+    return tenancy.secret_provider_class(metadata, secrets.secrets)
 
 
 def job(plan: JobPlan) -> Manifest:
@@ -183,12 +215,37 @@ def _pod_spec(plan: PodPlan, priority: str | None, container: str) -> Manifest:
         spec["nodeSelector"] = dict(plan.node_selector)
     if plan.tolerations:
         spec["tolerations"] = [toleration(each) for each in plan.tolerations]
-    return spec | {"containers": [_container(plan, container)]}
+    volumes = {"volumes": list(_volumes(plan).values())} if _volumes(plan) else {}
+    return spec | {"containers": [_container(plan, container)]} | volumes
+
+
+def _volumes(plan: PodPlan) -> dict[str, Manifest]:
+    """Mount path to volume, of the ConfigMaps and the secrets that the pod sees as folders."""
+    configs: dict[str, Manifest] = {
+        f"{CONFIG_FOLDER}/{name}": {"name": shorten(f"config-{name}", LABEL), "configMap": {"name": name}}
+        for name in plan.configs
+    }
+    secrets: dict[str, Manifest] = {
+        f"{SECRETS_FOLDER}/{name}": {
+            "name": shorten(f"secrets-{name}", LABEL),
+            "csi": {
+                "driver": "secrets-store-gke.csi.k8s.io",
+                "readOnly": True,
+                "volumeAttributes": {"secretProviderClass": name},
+            },
+        }
+        for name in plan.secrets
+    }
+    return {**configs, **secrets}
 
 
 def _container(plan: PodPlan, name: str) -> Manifest:
     amounts = {resource: quantity(resource, number) for resource, number in plan.resources.items()}
     container: Manifest = {"name": name, "image": plan.image}
+    if volumes := _volumes(plan):
+        container["volumeMounts"] = [
+            {"name": volume["name"], "mountPath": path, "readOnly": True} for path, volume in volumes.items()
+        ]
     if plan.command:
         container["command"] = list(plan.command)
     if plan.ports:

@@ -105,6 +105,12 @@ def _plan(stack: Stack, as_json: AsJson = False, prices: costs.PricesFile = None
         if table is not None:
             raise typer.BadParameter("a price table is of Google Cloud's machines, and this fleet has none of them")
         typer.echo(as_json_text(ack_plan.as_json(verdict)) if as_json else ack_plan.text(verdict))
+    elif verdict.of_team:
+        from stacks.cli import deployed
+
+        if table is not None:
+            raise typer.BadParameter("a team's own stack has no machines that would cost anything")
+        typer.echo(as_json_text(deployed.as_json(verdict)) if as_json else deployed.text(verdict))
     else:
         from stacks.cli import plan as verb
 
@@ -122,7 +128,7 @@ def _preview(
 
     Runs the real program on an in-process engine, without credentials, and shows every resource it registers.
     """
-    verdict = sound(stack, any_backend=True)
+    verdict = sound(stack, any_kind=True)
     from stacks.cli import preview as verb
     from stacks.offline import ProgramError
 
@@ -146,10 +152,10 @@ def _render(
 
     Every object as YAML, in the order in which it may be applied.
     """
-    verdict = sound(stack, any_backend=True)
+    verdict = sound(stack, any_kind=True)
     from stacks.cli import render as verb
 
-    plan = verdict.plan or verdict.ack
+    plan = verdict.plan or verdict.ack or verdict.team
     assert plan is not None
     if output is None:
         verb.write(plan, sys.stdout)

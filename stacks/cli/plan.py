@@ -145,7 +145,7 @@ def text(verdict: Verdict, prices: Prices | None = None) -> str:
 
 def _planned(plan: FleetPlan) -> Iterator[str]:
     yield from (_head(plan), _capacity(plan), _pools(plan), compute_classes.text(plan), reserved.text(plan))
-    yield from (networks.text(plan), _teams(plan), cohorts.text(plan), _relations(plan))
+    yield from (networks.text(plan), teams_text(plan), cohorts.text(plan), _relations(plan))
 
 
 def _head(plan: FleetPlan) -> str:
@@ -220,8 +220,10 @@ def _source(pool: PoolPlan) -> str:
     return f"{how}, made by GKE" if pool.made_by == "gke" else how
 
 
-def _teams(plan: FleetPlan) -> str:
-    rows = [row for team in plan.teams for row in _entitlements(team, {f.name: f.noun for f in plan.flavors})]
+def teams_text(plan: FleetPlan, only: str | None = None) -> str:
+    """What each team (or the one named) is guaranteed, and can reach at most."""
+    teams = [team for team in plan.teams if only in (None, team.name)]
+    rows = [row for team in teams for row in _entitlements(team, {f.name: f.noun for f in plan.flavors})]
     return table(["Teams", "flavor", "guaranteed", "ceiling", ""], rows, right=(2, 3))
 
 

@@ -10,8 +10,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import cast
 
+from stacks import exports
 from stacks.cli.paint import coloured
-from stacks.offline import Marker, Preview, Recorded, run_program
+from stacks.offline import Marker, Preview, Recorded, References, project_name, run_program
 from stacks.problems import dotted
 from stacks.verdict import Verdict
 
@@ -39,7 +40,18 @@ def run(verdict: Verdict, root: Path) -> Preview:
     """Run the real program with the config of a sound stack. Raises `ProgramError` with what to tell its author."""
     assert verdict.file is not None
     config = dict(verdict.file.config)
-    return run_program(root, verdict.file.stack, config.pop("berth:fleet"), config)
+    kind = verdict.file.kind
+    return run_program(
+        root, verdict.file.stack, config.pop(kind), config, kind=kind, references=_references(verdict, root)
+    )
+
+
+def _references(verdict: Verdict, root: Path) -> References:
+    """What a team's platform would export: its own plan stands in for it, deployed or not."""
+    if verdict.team is None or verdict.platform is None or verdict.platform.plan is None:
+        return {}
+    name = f"organization/{project_name(root)}/{verdict.team.platform}"
+    return {name: (exports.stand_in(verdict.platform.plan), {exports.KUBECONFIG})}
 
 
 def tree(preview: Preview, inputs: bool, colour: bool | None = None) -> str:

@@ -13,7 +13,9 @@ import yaml
 from components.ack import manifests as ack
 from components.manifests import all_manifests
 from components.plan.ack import AckFleetPlan
+from components.plan.deployments import TeamStackPlan
 from components.plan.fleet import FleetPlan
+from components.workloads.manifests import deployed
 
 _RETYPED = re.compile(
     r"(?:^| )(?:[yn]|yes|no|on|off|=|<<|[-+]?\.?[0-9][-+0-9_:.eETtZz ]*)(?::.*)?$", re.MULTILINE | re.IGNORECASE
@@ -26,13 +28,13 @@ class Occupied(Exception):
     """The output folder holds something that is not a rendered object; nothing was written."""
 
 
-def write(plan: FleetPlan | AckFleetPlan, stream: IO[str]) -> None:
+def write(plan: FleetPlan | AckFleetPlan | TeamStackPlan, stream: IO[str]) -> None:
     """Write every object to `stream`, one YAML document each."""
     for manifest in _objects(plan):
         stream.write(document(manifest))
 
 
-def write_folder(plan: FleetPlan | AckFleetPlan, folder: pathlib.Path) -> int:
+def write_folder(plan: FleetPlan | AckFleetPlan | TeamStackPlan, folder: pathlib.Path) -> int:
     """Write one file an object, numbered in apply order, and say how many. Files of an earlier render are replaced.
 
     Raises Occupied where the folder holds anything else.
@@ -63,7 +65,9 @@ def document(manifest: dict[str, object]) -> str:
     return f"---\n{text}"
 
 
-def _objects(plan: FleetPlan | AckFleetPlan) -> Iterable[dict[str, object]]:
+def _objects(plan: FleetPlan | AckFleetPlan | TeamStackPlan) -> Iterable[dict[str, object]]:
+    if isinstance(plan, TeamStackPlan):
+        return deployed(plan)
     return ack.all_manifests(plan) if isinstance(plan, AckFleetPlan) else all_manifests(plan)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any, cast
+from typing import Any
 
 from components.workloads.manifests import Manifest, manifests
 from stacks.cli.plan import problem
@@ -19,6 +19,7 @@ from stacks.spec.amounts import seconds
 from stacks.verdict import Verdict
 from stacks.workloads.asked import KINDS, RESTART_STRATEGIES, Asked
 from stacks.workloads.derive import workload
+from stacks.workloads.names import local_queue
 
 _EXAMPLES = {"cpu": "4 or 500m", "memory": "16Gi"}
 
@@ -47,7 +48,7 @@ def run(verdict: Verdict, team: str, queue: str, options: Mapping[str, Any]) -> 
     asked = _asked(options, problems)
     if asked is None:
         return Answer((), (), tuple(problems.found))
-    draft = workload(verdict.plan, team, _local(verdict, team, queue), asked)
+    draft = workload(verdict.plan, team, local_queue(verdict.file and verdict.file.fleet, team, queue), asked)
     objects = manifests(draft.workload) if draft.workload is not None else []
     return _linted(Answer(tuple(objects), draft.notes, draft.problems), Fleet(verdict.plan))
 
@@ -82,15 +83,6 @@ def _asked(options: Mapping[str, Any], problems: Problems) -> Asked | None:
 
 def _wrong(problems: Problems, option: str, value: str, message: str) -> None:
     problems.fault("bad-value", (f"--{option}",), f"'{value}' {message}")
-
-
-def _local(verdict: Verdict, team: str, queue: str) -> str:
-    """The local queue behind a key of the team's `queues`; else the name itself."""
-    found: object = verdict.file.fleet if verdict.file else None
-    for key in ("teams", team, "queues", queue):
-        found = cast("dict[str, object]", found).get(key) if isinstance(found, dict) else None
-    named = cast("dict[str, object]", found).get("localQueue") if isinstance(found, dict) else None
-    return str(named or queue)
 
 
 def text(answer: Answer) -> str:

@@ -7,9 +7,9 @@ provider knows (schema checks, defaults it adds, names it invents) is not here; 
 
 from stacks.offline.answers import Answers, plausible
 from stacks.offline.engine import Preview, run
-from stacks.offline.program import run_program
+from stacks.offline.program import project_name, run_program
 from stacks.offline.recorder import Recorder
-from stacks.offline.records import SECRET, UNKNOWN, Marker, Message, ProgramError, Recorded
+from stacks.offline.records import SECRET, UNKNOWN, Marker, Message, ProgramError, Recorded, References
 
 __all__ = [
     "SECRET",
@@ -21,7 +21,9 @@ __all__ = [
     "ProgramError",
     "Recorded",
     "Recorder",
+    "References",
     "plausible",
+    "project_name",
     "run",
     "run_program",
 ]

@@ -27,7 +27,7 @@ from pulumi.runtime.stack import run_in_stack
 from stacks.offline import places
 from stacks.offline.answers import Answers, plausible
 from stacks.offline.recorder import Invoke, Recorder
-from stacks.offline.records import STACK_TYPE, Message, ProgramError, Recorded
+from stacks.offline.records import STACK_TYPE, Message, ProgramError, Recorded, References
 
 _SEVERITIES = {engine_pb2.INFO: "info", engine_pb2.WARNING: "warning", engine_pb2.ERROR: "error"}
 
@@ -53,17 +53,26 @@ def run(
     secrets: Collection[str] = (),
     answers: Answers = plausible,
     invoke: Invoke | None = None,
+    references: References | None = None,
     base: Path | None = None,
 ) -> Preview:
     """Run `build` as a Pulumi program and return what it registers; `ProgramError` when it fails.
 
     `config` has the engine's encoding: every value is a string, objects are JSON. `secrets` names its secret keys.
     With `preview`, ids and computed outputs are unknown, as on a first deployment; otherwise `answers` supplies them.
-    `invoke` answers provider functions. Places in errors are relative to `base` (the current folder).
+    `invoke` answers provider functions, `references` are the outputs of other stacks, by name.
+    Places in errors are relative to `base` (the current folder).
     """
     home = str((base or Path.cwd()).absolute())
     recorder = Recorder(
-        project=project, stack=stack, config=config, preview=preview, answers=answers, invoke=invoke, base=home
+        project=project,
+        stack=stack,
+        config=config,
+        preview=preview,
+        answers=answers,
+        invoke=invoke,
+        references=references,
+        base=home,
     )
 
     def in_a_context_of_its_own() -> None:

@@ -18,7 +18,7 @@ import yaml
 from stacks.offline import places
 from stacks.offline.answers import Answers, plausible
 from stacks.offline.engine import Preview, run
-from stacks.offline.records import SECRET, ProgramError
+from stacks.offline.records import SECRET, ProgramError, References
 
 
 def run_program(
@@ -30,8 +30,12 @@ def run_program(
     preview: bool = True,
     secrets: Collection[str] = (),
     answers: Answers = plausible,
+    kind: str = "berth:fleet",
+    references: References | None = None,
 ) -> Preview:
     """Run `root/__main__.py` with `berth:fleet` set to `fleet`, and return what it registers, or raise `ProgramError`.
+
+    `kind` is another key to set instead; `references` are the outputs of stacks that the program refers to.
 
     `config` holds the stack file's other keys (`gcp:project`, `pulumi:disable-default-providers`, ...), as in the file;
     what is encrypted there stays a secret whose value nobody here knows.
@@ -39,7 +43,7 @@ def run_program(
     home = root.absolute()
     project = project_name(home)
     given = {key if ":" in key else f"{project}:{key}": value for key, value in (config or {}).items()}
-    encoded = {key: encoded_value(value) for key, value in {**given, "berth:fleet": fleet}.items()}
+    encoded = {key: encoded_value(value) for key, value in {**given, kind: fleet}.items()}
     with _as_host(home):
         return run(
             lambda: runpy.run_path(str(home / "__main__.py"), run_name="__main__") and None,
@@ -49,6 +53,7 @@ def run_program(
             preview=preview,
             secrets=[*secrets, *(key for key, value in given.items() if _encrypted(value))],
             answers=answers,
+            references=references,
             base=home,
         )
 

@@ -17,7 +17,15 @@ from pulumi.runtime.proto import alias_pb2, resource_pb2
 
 from stacks.offline import places, values
 from stacks.offline.answers import Answers, planned, plausible
-from stacks.offline.records import PROVIDER_TYPE, STACK_TYPE, Message, ProgramError, Recorded
+from stacks.offline.records import (
+    PROVIDER_TYPE,
+    REFERENCE_TYPE,
+    STACK_TYPE,
+    Message,
+    ProgramError,
+    Recorded,
+    References,
+)
 
 Invoke = Callable[[str, Mapping[str, object]], Mapping[str, object]]
 """Answers a provider's function: token and arguments to results."""
@@ -51,6 +59,7 @@ class Recorder(MockMonitor):
         preview: bool = True,
         answers: Answers = plausible,
         invoke: Invoke | None = None,
+        references: References | None = None,
         base: str = "",
     ) -> None:
         """`base` is the folder that places are shown relative to."""
@@ -62,6 +71,7 @@ class Recorder(MockMonitor):
         self._config = dict(config or {})
         self._denied = frozenset(_denied(self._config.get("pulumi:disable-default-providers", "")))
         self._preview, self._answers, self._invoke, self._base = preview, answers, invoke, base
+        self._references = references or {}
         self._unconfigured: set[str | None] = set()
         self._states: dict[str, tuple[str, struct_pb2.Struct]] = {}
 
@@ -80,7 +90,10 @@ class Recorder(MockMonitor):
     def ReadResource(self, request: resource_pb2.ReadResourceRequest) -> resource_pb2.ReadResourceResponse:
         """Record a resource that exists already; what the cloud knows of it stays unknown in a preview."""
         one = self._add(self._read(request))
-        _, state = self._answer(one, request.properties)
+        if one.type == REFERENCE_TYPE:
+            state = self._referred(one)
+        else:
+            _, state = self._answer(one, request.properties)
         return resource_pb2.ReadResourceResponse(urn=one.urn, properties=state)
 
     def RegisterResourceOutputs(self, request: resource_pb2.RegisterResourceOutputsRequest) -> empty_pb2.Empty:
@@ -107,6 +120,19 @@ class Recorder(MockMonitor):
         response = resource_pb2.ResourceInvokeResponse()
         getattr(response, "return").CopyFrom(results)  # its name is a Python keyword
         return response
+
+    def _referred(self, one: Recorded) -> struct_pb2.Struct:
+        """What another stack exports, which the engine knows in a preview too (`readStackReference`)."""
+        state = struct_pb2.Struct()
+        found = self._references.get(one.import_id or "")
+        if found is None:
+            self._fault(one, f"unknown stack '{one.import_id}'")
+        outputs, secret = found or ({}, ())
+        values.fill(state, {"name": one.import_id, "outputs": dict(outputs), "secretOutputNames": sorted(secret)})
+        for name in secret:
+            wrapped: Any = {values.SIGNATURE: values.SECRET_SIGNATURE, "value": outputs[name]}
+            state.fields["outputs"].struct_value.update({name: wrapped})
+        return state
 
     def _add(self, one: Recorded) -> Recorded:
         """Keep the resource under its URN; a second one of the same URN is a fault."""

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
 STACK_TYPE: Final = "pulumi:pulumi:Stack"
 PROVIDER_TYPE: Final = "pulumi:providers:"
+REFERENCE_TYPE: Final = "pulumi:pulumi:StackReference"
+
+References = Mapping[str, tuple[Mapping[str, object], Collection[str]]]
+"""The outputs of other stacks by full name (`organization/project/stack`), and the names of those that are secret."""
 
 
 class Marker(str):

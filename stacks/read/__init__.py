@@ -4,7 +4,8 @@ Nothing here judges what a fleet means. What is refused is what two readers woul
 retypes unquoted dates and odd numbers, sorts keys, flattens merge keys and drops tags when it rewrites the file.
 """
 
+from stacks.read.locate import locate
 from stacks.read.places import Places, by_place
 from stacks.read.stack import StackFile, read_config, read_stack
 
-__all__ = ["Places", "StackFile", "by_place", "read_config", "read_stack"]
+__all__ = ["Places", "StackFile", "by_place", "locate", "read_config", "read_stack"]

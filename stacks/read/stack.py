@@ -10,7 +10,7 @@ from typing import cast
 from stacks.problems import Problem
 from stacks.read.locate import locate, missing
 from stacks.read.places import Places, by_place
-from stacks.read.stack_text import MOVE_TEAMS, WRITE_FLEET, StackText
+from stacks.read.stack_text import KINDS, MOVE_TEAMS, WRITE_FLEET, StackText
 from stacks.read.team_files import TeamFiles
 from stacks.read.text import read_text
 
@@ -21,6 +21,7 @@ class StackFile:
 
     `file` is None where the values came from the engine and no file is known to say the same. `config` holds every
     config key of that file as it is written, the fleet without its team files among them; it is empty without a file.
+    `kind` is the key that the values stand under: `berth:fleet`, or `berth:team` in a team's own stack.
     """
 
     stack: str
@@ -28,6 +29,7 @@ class StackFile:
     fleet: object
     places: Places
     config: Mapping[str, object]
+    kind: str = KINDS[0]
 
 
 def read_stack(stack: str, root: pathlib.Path) -> tuple[StackFile | None, list[Problem]]:
@@ -46,8 +48,12 @@ def read_stack(stack: str, root: pathlib.Path) -> tuple[StackFile | None, list[P
     return _with_team_files(located.stack, located.file, found.fleet, root, found)
 
 
-def read_config(stack: str, value: object, root: pathlib.Path) -> tuple[StackFile | None, list[Problem]]:
+def read_config(
+    stack: str, value: object, root: pathlib.Path, kind: str = KINDS[0]
+) -> tuple[StackFile | None, list[Problem]]:
     """The fleet the engine handed over (`pulumi.Config("berth").get_object("fleet")`), its team files and its faults.
+
+    `kind` is the key of the value.
 
     Places come from `root/Pulumi.<stack>.yaml`, and only if that file is without fault and says exactly `value`: with
     `-c`, an environment or another `--config-file` it does not, and then a path alone is the truth.
@@ -59,14 +65,17 @@ def read_config(stack: str, value: object, root: pathlib.Path) -> tuple[StackFil
     file = root / f"Pulumi.{stack}.yaml"
     text = read_text(file, file.name, MOVE_TEAMS)
     found = StackText() if isinstance(text, Problem) else StackText.read(text, file.name)
-    if found.faults or not _same(fleet, found.fleet):
-        return _with_team_files(stack, None, fleet, root, StackText())
+    if found.faults or found.kind != kind or not _same(fleet, found.fleet):
+        return _with_team_files(stack, None, fleet, root, StackText(kind=kind))
     return _with_team_files(stack, file, fleet, root, found)
 
 
 def _with_team_files(
     stack: str, file: pathlib.Path | None, fleet: dict[str, object], root: pathlib.Path, found: StackText
 ) -> tuple[StackFile, list[Problem]]:
+    if found.kind != KINDS[0]:
+        places = Places(found.shown, found.mark)
+        return StackFile(stack, file, fleet, places, found.config, found.kind), by_place(found.faults)
     teams = fleet.get("teams")
     own = cast("dict[str, object]", teams) if isinstance(teams, dict) else {}
     files = TeamFiles(root, own, Places(found.shown, found.mark))

@@ -11,9 +11,13 @@ from stacks.read.document import Document, parse
 from stacks.read.places import NO_MARKS, Mark
 
 MOVE_TEAMS = "move teams into files of their own and name them under 'teamFiles'"
+WRITE_TEAM = "write under it the team's platform, the team and its workloads"
 WRITE_FLEET = "write 'config:', under it 'berth:fleet:', and under that the fleet's project, region, pools and teams"
 
 _FLEET = "berth:fleet"
+_TEAM = "berth:team"
+KINDS = (_FLEET, _TEAM)
+_OURS = tuple((kind,) for kind in KINDS)
 _TOP_KEYS = ("config", "encryptedkey", "encryptionsalt", "environment", "secretsprovider")
 _NOWHERE = Mark(0, NO_MARKS)
 # The engine hands all config to the program in one environment variable, and Linux takes at most so many bytes in one.
@@ -25,11 +29,13 @@ _MAX_CONFIG = 120_000
 class StackText:
     """The fleet (None where there is none to go on with), the mark of its key, and the faults of the file `shown`.
 
-    `config` holds all config keys of the file, as written: the engine's, the providers' and our own.
+    In a team's own stack, which `kind` tells by the key, `fleet` is what stands under `berth:team`. `config` holds all
+    config keys of the file, as written: the engine's, the providers' and our own.
     """
 
     shown: str = ""
     fleet: dict[str, object] | None = None
+    kind: str = _FLEET
     config: dict[str, object] = field(default_factory=dict[str, object])
     mark: Mark = _NOWHERE
     faults: list[Problem] = field(default_factory=list[Problem])
@@ -67,21 +73,27 @@ class StackText:
         for key in strays:
             message = f"'{key}' is no key that Berth reads{_did_you_mean_fleet(key)}"
             self._fault("unknown-key", mark.inside[key].line, message)
-        if _FLEET in config:
-            self.mark = mark.inside[_FLEET]
-            self._read_fleet(config[_FLEET])
+        if all(kind in config for kind in KINDS):
+            message = (
+                f"'{_TEAM}' stands beside '{_FLEET}': a stack is a platform's or a team's; move one into its own file"
+            )
+            self._fault("two-kinds", mark.inside[_TEAM].line, message)
+        elif _FLEET in config or _TEAM in config:
+            self.kind = _FLEET if _FLEET in config else _TEAM
+            self.mark = mark.inside[self.kind]
+            self._read_fleet(config[self.kind], WRITE_FLEET if self.kind == _FLEET else WRITE_TEAM)
             self._measure(config)
         elif not any(map(_did_you_mean_fleet, strays)):
             self._fault("no-fleet", mark.line, f"there is no fleet here: {WRITE_FLEET}")
 
-    def _read_fleet(self, fleet: object) -> None:
+    def _read_fleet(self, fleet: object, remedy: str) -> None:
         if isinstance(fleet, dict):
             self.fleet = None if _is_secret(cast("object", fleet)) else cast("dict[str, object]", fleet)
         elif fleet is None:
-            self._fault("no-fleet", self.mark.line, f"'{_FLEET}' is empty: {WRITE_FLEET}")
+            self._fault("no-fleet", self.mark.line, f"'{self.kind}' is empty: {remedy}")
         else:
             what = "a list" if isinstance(fleet, list) else f"'{fleet}'"
-            self._fault("no-fleet", self.mark.line, f"'{_FLEET}' is {what}, not a mapping: {WRITE_FLEET}")
+            self._fault("no-fleet", self.mark.line, f"'{self.kind}' is {what}, not a mapping: {remedy}")
 
     def _measure(self, config: dict[str, object]) -> None:
         size = _size_as_handed_over(config)
@@ -98,17 +110,17 @@ class StackText:
 def _concerns_us(fault: Problem) -> bool:
     """Whether a fault lies in the fleet, or in the keys around it; what others keep in their config is their affair."""
     mapping = fault.path[:-1] if fault.code == "duplicate-key" else fault.path
-    return fault.path[:2] == ("config", _FLEET) or mapping in {(), ("config",)}
+    return (fault.path[:1] == ("config",) and fault.path[1:2] in _OURS) or mapping in {(), ("config",)}
 
 
 def _inside_fleet(fault: Problem) -> tuple[str | int, ...]:
-    return fault.path[2:] if fault.path[:2] == ("config", _FLEET) else ()
+    return fault.path[2:] if fault.path[:1] == ("config",) and fault.path[1:2] in _OURS else ()
 
 
 def _is_stray(key: str, value: object) -> bool:
     """A key of berth's namespace (or of none) that is neither the fleet nor a secret the fleet names."""
     namespace, colon, _ = key.partition(":")
-    return key != _FLEET and (namespace == "berth" or not colon) and not _is_secret(value)
+    return key not in KINDS and (namespace == "berth" or not colon) and not _is_secret(value)
 
 
 def _is_secret(value: object) -> bool:
@@ -116,7 +128,11 @@ def _is_secret(value: object) -> bool:
 
 
 def _did_you_mean_fleet(key: str) -> str:
-    return near_miss(key.removeprefix("berth:"), ["fleet"]).replace("fleet", _FLEET)
+    return (
+        near_miss(key.removeprefix("berth:"), ["fleet", "team"])
+        .replace("'fleet'", f"'{_FLEET}'")
+        .replace("'team'", f"'{_TEAM}'")
+    )
 
 
 def _mapping(value: object) -> dict[str, object]:

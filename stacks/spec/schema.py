@@ -6,6 +6,7 @@ from typing import Any, cast
 
 from stacks.spec.ack import AckFleetSpec
 from stacks.spec.fleet import FleetSpec
+from stacks.spec.team_stack import TeamStackSpec
 
 _DIALECT = "https://json-schema.org/draft/2020-12/schema"
 _FLEET = {
@@ -17,9 +18,9 @@ _FLEET = {
 
 
 def stack_schema() -> dict[str, Any]:
-    """The schema of Pulumi.<stack>.yaml: Pulumi's own keys are let through, `berth:fleet` is described in full."""
+    """The schema of Pulumi.<stack>.yaml: Pulumi's own keys are let through, those of Berth are described in full."""
     definitions: dict[str, Any] = {}
-    for model in (FleetSpec, AckFleetSpec):
+    for model in (FleetSpec, AckFleetSpec, TeamStackSpec):
         schema = model.model_json_schema(by_alias=True, ref_template="#/$defs/{model}")
         definitions |= schema.pop("$defs") | {model.__name__: schema}
     return {
@@ -30,8 +31,8 @@ def stack_schema() -> dict[str, Any]:
         "properties": {
             "config": {
                 "type": "object",
-                "required": ["berth:fleet"],
-                "properties": {"berth:fleet": _FLEET},
+                "oneOf": [{"required": ["berth:fleet"]}, {"required": ["berth:team"]}],
+                "properties": {"berth:fleet": _FLEET, "berth:team": {"$ref": "#/$defs/TeamStackSpec"}},
             }
         },
         "$defs": _untitled(dict(sorted(definitions.items()))),

@@ -99,7 +99,8 @@ def _namespace(value: Any) -> Any:
 NamespaceField = Annotated[NamespaceSpec, BeforeValidator(_namespace, json_schema_input_type=str | NamespaceSpec)]
 
 
-def _no_token(value: str) -> str:
+def no_token(value: str) -> str:
+    """The text itself; raises a fault where it begins as the tokens of a well-known issuer do."""
     if _TOKENS.fullmatch(value):
         message = f"'{value[:4]}…' looks like a token itself; store it in Secret Manager and write the secret's name"
         raise fault("secret-by-value", message)
@@ -108,7 +109,7 @@ def _no_token(value: str) -> str:
 
 SecretId = Annotated[
     str,
-    AfterValidator(_no_token),
+    AfterValidator(no_token),
     Text(r"[A-Za-z0-9_-]{1,255}", "a secret's name in Secret Manager: letters, digits, '-' and '_'"),
 ]
 

@@ -1,4 +1,4 @@
-"""How long a workload's name may be, so that all the names made of it fit into 63 characters.
+"""Names around a workload: of its queue, and how long its own may be, so that all made of it fit into 63 characters.
 
 Sources: JobSet 0.12 `pkg/webhooks/jobset_webhook.go` (child jobs and their pods), Kubernetes
 `pkg/apis/batch/validation` (the host names of Indexed Jobs), Kubeflow's training operator (a service for each pod).
@@ -6,7 +6,19 @@ Sources: JobSet 0.12 `pkg/webhooks/jobset_webhook.go` (child jobs and their pods
 
 from __future__ import annotations
 
+from typing import cast
+
 from components.names import LABEL
+
+
+def local_queue(fleet: object, team: str, queue: str) -> str:
+    """The local queue behind a key of the team's `queues` in a `berth:fleet`, as plain values; else the name itself."""
+    found = fleet
+    for key in ("teams", team, "queues", queue):
+        found = cast("dict[str, object]", found).get(key) if isinstance(found, dict) else None
+    named = cast("dict[str, object]", found).get("localQueue") if isinstance(found, dict) else None
+    return str(named or queue)
+
 
 _RANDOM = len("-xxxxx")
 

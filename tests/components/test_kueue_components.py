@@ -106,8 +106,8 @@ def queueing() -> None:
     Cohorts("cohorts", COHORTS, provider=provider, cluster=cluster, served_by=served_by)
     Priorities("priorities", (plans.priority(),), provider=provider, cluster=cluster, served_by=served_by)
     TeamQueues(
-        "vision-train",
-        plans.queue(),
+        "queues",
+        (plans.queue(),),
         provider=provider,
         cluster=cluster,
         served_by=served_by,
@@ -223,7 +223,7 @@ def test_a_local_queue_waits_for_its_namespace_and_its_queue(preview: bool) -> N
 
 def test_a_local_queue_in_a_namespace_of_somebody_else_names_it() -> None:
     def build() -> None:
-        TeamQueues("vision-train", plans.queue(), provider=kubernetes.Provider("in-cluster", kubeconfig="{}"))
+        TeamQueues("queues", (plans.queue(),), provider=kubernetes.Provider("in-cluster", kubeconfig="{}"))
 
     assert cast("dict[str, Any]", run(build).one("LocalQueue").inputs["metadata"])["namespace"] == "vision"
 
@@ -232,7 +232,7 @@ def test_a_local_queue_in_a_namespace_of_somebody_else_names_it() -> None:
 def test_a_cluster_queue_is_protected_exactly_when_its_plan_says_so_and_its_doors_never(protect: bool) -> None:
     def build() -> None:
         plan = replace(plans.queue(), protect=protect)
-        TeamQueues("vision-train", plan, provider=kubernetes.Provider("in-cluster", kubeconfig="{}"))
+        TeamQueues("queues", (plan,), provider=kubernetes.Provider("in-cluster", kubeconfig="{}"))
 
     made = run(build)
     assert made.one("ClusterQueue").protect is protect
@@ -247,9 +247,9 @@ def test_doors_of_like_names_in_several_namespaces_stay_apart() -> None:
 
     def build() -> None:
         plan = replace(plans.queue(), local_queues=doors)
-        TeamQueues("queue", plan, provider=kubernetes.Provider("in-cluster", kubeconfig="{}"))
+        TeamQueues("queues", (plan,), provider=kubernetes.Provider("in-cluster", kubeconfig="{}"))
 
-    assert {f"queue-local-queue/{door}" for door in ("a-b/c", "a/b-c", "a/c")} <= set(by_name(run(build)))
+    assert {f"vision-train-local-queue/{door}" for door in ("a-b/c", "a/b-c", "a/c")} <= set(by_name(run(build)))
 
 
 @pytest.mark.parametrize(

@@ -92,6 +92,17 @@ WHOLE: dict[str, tuple[bytes, list[str]]] = {
         b"config:\n  berth:fleet: [acme]\n",
         [f"Pulumi.bad.yaml:2: 'berth:fleet' is a list, not a mapping: {_WRITE}"],
     ),
+    "a platform's and a team's stack in one": (
+        FLEET.encode() + b"  berth:team: {platform: dev, team: vision}\n",
+        [
+            "Pulumi.bad.yaml:6: 'berth:team' stands beside 'berth:fleet': a stack is a platform's or a team's; move "
+            "one into its own file"
+        ],
+    ),
+    "a team's stack of nothing": (
+        b"config:\n  berth:team:\n",
+        ["Pulumi.bad.yaml:2: 'berth:team' is empty: write under it the team's platform, the team and its workloads"],
+    ),
     "an empty fleet": (
         b"config:\n  berth:fleet: {}\n",
         [

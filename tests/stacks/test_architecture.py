@@ -64,7 +64,11 @@ ROOMS: dict[str, set[str]] = {
     "stacks.lint": HEAD | {f"stacks.{room}" for room in ("accelerators", "manifests", "admission", "workloads")},
     "stacks.revisions": set(),
     "stacks.rotation": HEAD | {"yaml", "stacks.verdict"},
-    "stacks.verdict": HEAD | {"stacks.read", "stacks.spec", "stacks.planner", "stacks.proofs"},
+    "stacks.deployments": HEAD
+    | {"pydantic"}
+    | {f"stacks.{room}" for room in ("spec", "workloads", "lint", "manifests")},
+    "stacks.exports": HEAD,
+    "stacks.verdict": HEAD | {f"stacks.{room}" for room in ("read", "spec", "planner", "proofs", "deployments")},
     "stacks.offline": PULUMI | {"google.protobuf", "yaml"},
     "stacks.cli": HEAD
     | {"typer", "yaml", "ryaml"}
@@ -86,11 +90,14 @@ ROOMS: dict[str, set[str]] = {
             "rotation",
             "verdict",
             "offline",
+            "exports",
         )
     },
-    "stacks.fleet": COMPONENT | {"components"},
+    "stacks.fleet": COMPONENT | {"components", "stacks.exports"},
+    "stacks.team": COMPONENT | {"components", "stacks.exports"},
     "stacks.ack_fleet": ALIBABA | PLAN | {"components.ack"},
-    "stacks.program": {"pulumi", "components.plan", "stacks.fleet", "stacks.ack_fleet", "stacks.verdict"},
+    "stacks.program": {"pulumi", "components.plan", "stacks.verdict"}
+    | {"stacks.fleet", "stacks.ack_fleet", "stacks.team"},
     "__main__": {"pulumi", "stacks.program", "stacks.verdict"},
 }
 """What a room may import besides the standard library and itself. The pure renderers have a row of their own below."""
@@ -154,6 +161,7 @@ def test_only_the_composition_and_the_offline_engine_know_pulumi_among_stacks() 
     assert {room_of(module) for module in knowing} == {
         "stacks.fleet",
         "stacks.ack_fleet",
+        "stacks.team",
         "stacks.program",
         "stacks.offline",
     }
@@ -165,6 +173,7 @@ def test_only_the_composition_knows_components_that_make_resources() -> None:
     assert {m for m in FILES if m.startswith("stacks") and hands & set(imports(m))} == {
         "stacks.fleet",
         "stacks.ack_fleet",
+        "stacks.team",
     }
 
 

@@ -24,14 +24,11 @@ from stacks.cli import app
 from stacks.cli import plan as plan_verb
 from stacks.cli import render as render_verb
 from stacks.verdict import Verdict, of_config, of_stack
+from tests.stack_files import FILES
 from tests.stacks import bad_input_cases as cases
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-SOUND = {
-    **{file.name: file for file in sorted(ROOT.glob("Pulumi.*.yaml"))},
-    **{file.name: file for file in sorted((ROOT / "stacks" / "examples").glob("*.yaml"))},
-    "base.yaml": cases.HERE / "base.yaml",
-}
+SOUND = {**{file.name: file for file in FILES.values()}, "base.yaml": cases.HERE / "base.yaml"}
 TEXTS = {name: file.read_text(encoding="utf-8") for name, file in SOUND.items()}
 FLEETS: dict[str, Any] = {name: yaml.safe_load(text)["config"]["berth:fleet"] for name, text in TEXTS.items()}
 

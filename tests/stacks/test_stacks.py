@@ -17,9 +17,9 @@ from stacks.spec.parse import parse
 from stacks.verdict import of_config
 from tests.engine import both_modes
 from tests.stack_files import (
+    ALL,
     FILES,
     GOLDEN,
-    ON_ACK,
     ROOT,
     every_stack,
     fleet,
@@ -285,4 +285,4 @@ def test_a_missing_golden_says_how_to_write_it(monkeypatch: pytest.MonkeyPatch) 
 def test_every_golden_belongs_to_a_stack() -> None:
     """One that is left over when a stack goes would be read as if it were true."""
     folders = {folder.name for folder in GOLDEN.iterdir()} if GOLDEN.is_dir() else set[str]()
-    assert folders <= FILES.keys() | ON_ACK.keys() | {"README.md"}
+    assert folders <= ALL.keys() | {"README.md"}

@@ -1,0 +1,39 @@
+"""What the pods of a team read: ConfigMaps, and secrets by reference. Does not own the secrets, nor rights to them."""
+
+from __future__ import annotations
+
+import pulumi
+
+from components.kubernetes import KubernetesObject, inside
+from components.plan.deployments import TeamStackPlan
+from components.workloads.manifests import config_map, secret_provider_class
+
+
+class Files(pulumi.ComponentResource):
+    """The ConfigMaps and SecretProviderClasses of a team's stack; workloads come after all `objects`."""
+
+    def __init__(
+        self,
+        name: str,
+        plan: TeamStackPlan,
+        *,
+        provider: pulumi.ProviderResource,
+        namespace: pulumi.Input[str],
+        opts: pulumi.ResourceOptions | None = None,
+    ) -> None:
+        super().__init__("berth:workloads:Files", name, None, opts)
+        options = inside(self, provider=provider, cluster=None)
+        live = {"metadata": {"namespace": namespace}}
+        self.objects: list[pulumi.Resource] = [
+            *(
+                KubernetesObject(f"{name}-config-{each.name}", config_map(each, plan), live=live, opts=options)
+                for each in plan.configs
+            ),
+            *(
+                KubernetesObject(
+                    f"{name}-secrets-{each.name}", secret_provider_class(each, plan), live=live, opts=options
+                )
+                for each in plan.secrets
+            ),
+        ]
+        self.register_outputs({"configs": [each.name for each in plan.configs]})

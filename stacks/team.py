@@ -1,0 +1,37 @@
+"""What a team's own stack is made of: its files and its workloads, on a cluster that its platform's stack made."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pulumi
+import pulumi_kubernetes as kubernetes
+
+from components.plan.deployments import TeamStackPlan
+from components.workloads.files import Files
+from components.workloads.workload import Workload
+from stacks import exports
+
+
+def build(plan: TeamStackPlan) -> dict[str, Any]:
+    """Register everything in the plan, and return what the stack exports."""
+    stack = f"{pulumi.get_organization()}/{pulumi.get_project()}/{plan.platform}"
+    platform = pulumi.StackReference("platform", stack)
+    inside = kubernetes.Provider(
+        "kubernetes",
+        kubeconfig=platform.require_output(exports.KUBECONFIG),
+        cluster_identifier=plan.cluster_identifier,
+        # Else the provider takes a ConfigMap for something that cannot change, and replaces it.
+        enable_config_map_mutable=True,
+    )
+
+    def agreed(live: object) -> str:
+        if wrong := exports.disagreement(live, plan):
+            raise pulumi.RunError(wrong)
+        return plan.namespace
+
+    namespace = platform.get_output(exports.FLEET).apply(agreed)
+    files = Files("files", plan, provider=inside, namespace=namespace)
+    for key, workload in plan.workloads.items():
+        Workload(key, workload, provider=inside, namespace=namespace, served_by=files.objects)
+    return {"team": {"name": plan.team, "namespace": namespace, "workloads": sorted(plan.workloads)}}
