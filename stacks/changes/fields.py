@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, cast
@@ -21,7 +22,8 @@ class FieldChange:
 
 
 def differences(before: object, after: object, path: str = "") -> Iterator[FieldChange]:
-    """Every leaf that differs, in the order of the fields; mappings and plans are gone into, and so are lists of them.
+    """Every leaf that differs, in the order of the fields; plans and mappings are gone into, and so are lists of them
+    and JSON objects in texts.
 
     Entries of a list are matched by their name; where they have none, and the lists differ in length, the list is one
     leaf. An order that changed is a difference of its own, at the list's path.
@@ -33,10 +35,20 @@ def differences(before: object, after: object, path: str = "") -> Iterator[Field
             yield from differences(getattr(before, field.name), getattr(after, field.name), _join(path, field.name))
     elif isinstance(before, Mapping) and isinstance(after, Mapping):
         yield from _of_mappings(cast("Mapping[str, object]", before), cast("Mapping[str, object]", after), path)
+    elif isinstance(before, str) and isinstance(after, str) and (said := _documents(before, after)):
+        yield from differences(*said, path)
     elif isinstance(before, (list, tuple)) and isinstance(after, (list, tuple)):
         yield from _of_lists(cast("Sequence[object]", before), cast("Sequence[object]", after), path)
     else:
         yield FieldChange(path, cast("object", before), after)
+
+
+def _documents(before: str, after: str) -> tuple[object, object] | None:
+    """What two JSON objects say, such as the configuration in a chart's values; None where one is none."""
+    try:
+        return (json.loads(before), json.loads(after)) if before[:1] == after[:1] == "{" else None
+    except ValueError:
+        return None
 
 
 def _of_mappings(before: Mapping[str, object], after: Mapping[str, object], path: str) -> Iterator[FieldChange]:

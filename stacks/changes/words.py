@@ -31,6 +31,8 @@ _NAMED = 3
 """Teams that a headline names; of more it gives the number."""
 _SHOWN = 120
 """Characters of a value that are shown."""
+_LEAD = 32
+"""Characters that long values have in common and that are shown before they part."""
 _MANY = 8
 """More names than a person reads in a line."""
 _SIGNS = {CREATED: "+", UPDATED: "~", REPLACED: "±", DELETED: "-"}
@@ -119,7 +121,19 @@ def spans(bounds: tuple[Bounds, Bounds]) -> str:
 
 def value(what: object) -> str:
     """A value on one line, cut where it is long; `–` for none."""
-    text = _value(what)
+    return _cut(_value(what))
+
+
+def became(before: object, after: object) -> str:
+    """`4 → 8`; of long values, from shortly before the place where they part."""
+    one, other = _value(before), _value(after)
+    parted = next((at for at, (a, b) in enumerate(zip(one, other, strict=False)) if a != b), 0)
+    if max(len(one), len(other)) > _SHOWN and parted > _LEAD:
+        one, other = f"…{one[parted - _LEAD :]}", f"…{other[parted - _LEAD :]}"
+    return f"{_cut(one)} → {_cut(other)}"
+
+
+def _cut(text: str) -> str:
     return text if len(text) <= _SHOWN else text[: _SHOWN - 1] + "…"
 
 
@@ -147,7 +161,7 @@ def field(change: FieldChange) -> str:
         return f"{change.path} is added"
     if change.after is None and _is_entry(change.before):
         return f"{change.path} is taken out"
-    return f"{change.path}: {value(change.before)} → {value(change.after)}"
+    return f"{change.path}: {became(change.before, change.after)}"
 
 
 def _is_entry(what: object) -> bool:
@@ -163,7 +177,7 @@ def effect(field: FieldEffect) -> str:
     """A field that changes, `machineType g2-standard-24 → g2-standard-48`."""
     if not field.input:
         return f"{field.path} is replaced"
-    return f"{camel(field.path)} {value(field.before)} → {value(field.after)}"
+    return f"{camel(field.path)} {became(field.before, field.after)}"
 
 
 def reason(field: FieldEffect) -> str:

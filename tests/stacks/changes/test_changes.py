@@ -15,6 +15,7 @@ import yaml
 
 from components.gke import node_pool
 from components.plan import accelerator_networks, capacity, gke, kueue, monitoring, teams
+from components.plan.fleet import FleetPlan
 from stacks.changes.entitlements import Step
 from stacks.changes.fields import differences
 from stacks.changes.forces import WEIGHT, force, forces
@@ -23,7 +24,7 @@ from stacks.changes.whole import compare
 from stacks.cli.plan import as_json
 from stacks.offline import Recorded, run_program
 from stacks.verdict import of_stack
-from tests.stack_files import ROOT, every_stack
+from tests.stack_files import FILES, ROOT, every_stack
 from tests.stack_files import plan as plan_of
 from tests.stacks.changes.edited import BASE, EDITS, changes, edited, plan, write
 
@@ -76,6 +77,33 @@ def test_the_way_back_takes_what_the_way_there_gave(edit: str) -> None:
 
 def test_every_edit_but_the_moved_file_changes_something() -> None:
     assert [edit for edit in EDITS if changes(edit).empty] == ["team-file-moved"]
+
+
+BY_EDIT = {
+    "project": "project-and-region-moved",
+    "region": "project-and-region-moved",
+    "labels": "labels-given",
+    "cluster": "cluster-renamed",
+    "flavors": "oversubscribed",
+    "held": "reservation-grown",
+    "kueue": "fair-sharing-begun",
+    "workload_policies": "slices-of-another-wiring-added",
+    "allowances": "allowance-without-a-use",
+}
+"""Parts of a fleet that others refer to or repeat, so that none can go alone, and an edit that changes each."""
+
+
+@pytest.mark.parametrize("part", [field.name for field in dataclasses.fields(FleetPlan) if field.name != "stack"])
+def test_every_part_of_a_fleet_is_known_to_the_comparison(part: str) -> None:
+    """A new field of the plan that is not would change in silence. (Both sides are planned as one stack.)"""
+    if edit := BY_EDIT.get(part):
+        assert getattr(plan(), part) != getattr(plan(edit), part)
+        assert not changes(edit).empty
+        return
+    fleets = [fleet for fleet in map(plan_of, FILES) if getattr(fleet, part)]
+    nothing = {part: () if isinstance(getattr(plan(), part), tuple) else None}
+    assert fleets, "no example has it: name an edit that changes it"
+    assert not any(compare(fleet, dataclasses.replace(fleet, **nothing)).empty for fleet in fleets)
 
 
 # --- figures, a second way --------------------------------------------------------------------------------------------
@@ -220,7 +248,7 @@ MACHINES = (
 
 @cache
 def _resources(edit: str | None) -> dict[str, Recorded]:
-    """What the real program registers in Google Cloud, by name."""
+    """What the real program registers of the kinds whose marks are known, by name."""
     with TemporaryDirectory() as folder:
         write(Path(folder), edited(edit) if edit else BASE)
         file = of_stack("dev", Path(folder)).file
@@ -228,7 +256,7 @@ def _resources(edit: str | None) -> dict[str, Recorded]:
         config = {key: value for key, value in file.config.items() if key != "berth:fleet"}
         fleet = {key: value for key, value in cast("dict[str, object]", file.fleet).items() if key != "teamFiles"}
         found = run_program(ROOT, "dev", fleet, config, preview=False)
-    return {each.name: each for each in found.resources if each.type.startswith("gcp:")}
+    return {each.name: each for each in found.resources if each.type in _provider()}
 
 
 @pytest.mark.parametrize("edit", MACHINES)
