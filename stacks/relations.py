@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 
 from components.plan.fleet import FleetPlan
 from components.plan.kueue import ClusterQueuePlan
 from stacks.planner.ceilings import QuotaTree, accelerator_quotas, lendable
+from stacks.problems import in_words
+from stacks.wording import some
 
 _WITHIN = {
     "LowerPriority": "lower-priority work of its own queue",
@@ -25,12 +27,52 @@ class PushOut:
     flavors: tuple[str, ...] = ()
 
 
+@dataclass(frozen=True, slots=True)
+class Pair:
+    """`queue` may push out work of `other`, itself included, by Kueue's rule `rule`, on `flavors` (empty: on any)."""
+
+    queue: str
+    other: str
+    rule: str
+    flavors: tuple[str, ...] = ()
+
+
 def push_outs(plan: FleetPlan) -> tuple[PushOut, ...]:
     """Every relation, queue by queue; at most three a queue, so the whole grows with the queues and not their pairs."""
     resources = {f.name: f.resource for f in plan.flavors}
     tree = QuotaTree(plan.cluster_queues, plan.cohorts, resources)
     borrowers = _borrowers(plan, tree)
     return tuple(found for queue in plan.cluster_queues for found in _of_queue(queue, resources, tree, borrowers))
+
+
+def pairs(plan: FleetPlan, among: Collection[str]) -> Iterator[Pair]:
+    """The relations between the queues `among`, one by one: as many as these times themselves, at the most.
+
+    Pushed out of another queue is only who borrows there.
+    """
+    resources = {f.name: f.resource for f in plan.flavors}
+    tree = QuotaTree(plan.cluster_queues, plan.cohorts, resources)
+    borrowers = _borrowers(plan, tree)
+    for queue in (queue for queue in plan.cluster_queues if queue.name in among):
+        for found in _of_queue(queue, resources, tree, borrowers):
+            if found.rule == "withinClusterQueue":
+                yield Pair(queue.name, queue.name, found.rule)
+                continue
+            others: dict[str, list[str]] = {}
+            for flavor in found.flavors:
+                for other in borrowers.get((tree.root(queue.cohort), flavor), set()) & set(among) - {queue.name}:
+                    others.setdefault(other, []).append(flavor)
+            yield from (Pair(queue.name, other, found.rule, tuple(others[other])) for other in sorted(others))
+
+
+def sentences(found: Iterable[PushOut], queues: int) -> Iterator[str]:
+    """Relations in words, those alike in one: `a and b ▸ whoever borrows its guarantee, on v5e`; of `queues` in all."""
+    groups: dict[tuple[str, tuple[str, ...]], list[str]] = {}
+    for one in found:
+        groups.setdefault((one.whom, one.flavors), []).append(one.queue)
+    for (whom, flavors), names in groups.items():
+        who = "every queue" if len(names) == queues > 1 else some(names)
+        yield f"{who} ▸ {whom}" + (f", on {in_words(list(flavors))}" if flavors else "")
 
 
 def _borrowers(plan: FleetPlan, tree: QuotaTree) -> dict[tuple[str | None, str], set[str]]:

@@ -26,6 +26,7 @@ from stacks.changes.things import (
 )
 from stacks.changes.whole import Changes
 from stacks.problems import in_words
+from stacks.wording import span
 
 _NAMED = 3
 """Teams that a headline names; of more it gives the number."""
@@ -33,8 +34,6 @@ _SHOWN = 120
 """Characters of a value that are shown."""
 _LEAD = 32
 """Characters that long values have in common and that are shown before they part."""
-_MANY = 8
-"""More names than a person reads in a line."""
 _SIGNS = {CREATED: "+", UPDATED: "~", REPLACED: "±", DELETED: "-"}
 _DEAR = (CLUSTER, RESERVATION, FUTURE_RESERVATION)
 _LOUD = {REPLACED: "REPLACED", DELETED: "DELETED"}
@@ -107,11 +106,6 @@ def _upheavals(changes: Changes) -> Iterable[str]:
 def step(counts: Step) -> str:
     """`16 → 8`, or the one number."""
     return f"{counts.before} → {counts.after}" if counts.gain else str(counts.after)
-
-
-def span(bounds: Bounds) -> str:
-    """`4`, or `0–24`."""
-    return str(bounds.max) if bounds.min == bounds.max else f"{bounds.min}–{bounds.max}"
 
 
 def spans(bounds: tuple[Bounds, Bounds]) -> str:
@@ -252,13 +246,3 @@ def object_(found: ObjectChange) -> str:
     place = f"{found.namespace}/" if found.namespace else ""
     why = f" (REPLACED, because {in_words(list(found.because))} cannot change)" if found.because else ""
     return f"{_SIGNS[found.what]} {found.kind} {place}{found.name}{why}"
-
-
-def some(names: list[str]) -> str:
-    """Names in words; of many, the first ones and how many more."""
-    return in_words(names if len(names) <= _MANY else [*names[: _MANY - 1], f"{len(names) - _MANY + 1} more"])
-
-
-def many(number: int, what: str) -> str:
-    """`1 node`, `2 nodes`."""
-    return f"{number} {what}" if number == 1 else f"{number} {what}s"

@@ -6,9 +6,10 @@ from collections.abc import Iterator
 from typing import Any
 
 from components.plan.fleet import FleetPlan
-from components.plan.kueue import CohortPlan, QuotaPlan
-from stacks.cli.table import some, table
+from components.plan.kueue import CohortPlan, FlavorPlan, QuotaPlan
+from stacks.cli.table import table
 from stacks.planner.ceilings import QuotaTree
+from stacks.wording import some
 
 
 def quota_tree(plan: FleetPlan) -> QuotaTree:
@@ -18,14 +19,14 @@ def quota_tree(plan: FleetPlan) -> QuotaTree:
 
 def as_json(plan: FleetPlan) -> list[dict[str, Any]]:
     """Every cohort as docs/plan.md says, by name."""
-    tree = quota_tree(plan)
+    tree, most = quota_tree(plan), {f.name: f.capacity.max for f in plan.flavors}
     return [
         {
             "name": cohort.name,
             "parent": cohort.parent,
             "fairShareWeight": cohort.fair_share_weight,
             "guaranteed": {flavor: node.promised for flavor, node in sorted(tree.cohort(cohort.name).items())},
-            "ceiling": {flavor: node.ceiling for flavor, node in sorted(tree.cohort(cohort.name).items())},
+            "ceiling": {f: min(node.ceiling, most[f]) for f, node in sorted(tree.cohort(cohort.name).items())},
             "quotas": [
                 quota(entry.flavor, each)
                 for group in cohort.resource_groups
@@ -56,8 +57,8 @@ def text(plan: FleetPlan) -> str:
     if not any(cohort.parent or cohort.resource_groups for cohort in plan.cohorts):
         rows = [[cohort.name, some(queues.get(cohort.name, [])) or "–"] for cohort in plan.cohorts]
         return table(["Cohorts", "queues that share what is idle"], rows)
-    tree, nouns = quota_tree(plan), {f.name: f.noun for f in plan.flavors}
-    rows = [row for depth, cohort in _in_order(plan) for row in _rows(cohort, depth, queues, tree, nouns)]
+    tree, flavors = quota_tree(plan), {f.name: f for f in plan.flavors}
+    rows = [row for depth, cohort in _in_order(plan) for row in _rows(cohort, depth, queues, tree, flavors)]
     return table(["Quota tree", "flavor", "guaranteed", "ceiling", "", "queues"], rows, right=(2, 3))
 
 
@@ -74,12 +75,14 @@ def _in_order(plan: FleetPlan) -> Iterator[tuple[int, CohortPlan]]:
 
 
 def _rows(
-    cohort: CohortPlan, depth: int, queues: dict[str | None, list[str]], tree: QuotaTree, nouns: dict[str, str]
+    cohort: CohortPlan, depth: int, queues: dict[str | None, list[str]], tree: QuotaTree, flavors: dict[str, FlavorPlan]
 ) -> Iterator[list[str]]:
     """A row for each flavor; the first one names the cohort and its queues."""
     name, members = "  " * depth + cohort.name, some(queues.get(cohort.name, []))
     for flavor, node in sorted(tree.cohort(cohort.name).items()):
-        yield [name, flavor, str(node.promised or "–"), str(node.ceiling), nouns[flavor], members]
+        of = flavors[flavor]
+        most = min(node.ceiling, of.capacity.max)  # as a team's: what runs, where more is promised than there is
+        yield [name, flavor, str(node.promised or "–"), str(most), of.noun, members]
         name, members = "", ""
     if name:
         yield [name, "–", "–", "–", "no queues", members]

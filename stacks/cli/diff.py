@@ -13,6 +13,7 @@ from stacks.changes.whole import Changes
 from stacks.cli.table import table
 from stacks.problems import in_words
 from stacks.relations import PushOut
+from stacks.wording import some
 
 VERSION = 1
 """Of the JSON; raised when a key changes its meaning or goes."""
@@ -98,7 +99,7 @@ def relations(told: Entitlements) -> Iterator[str]:
             groups.setdefault((one.whom, one.flavors), []).append(one)
         for (whom, flavors), same in groups.items():
             on = f", on {in_words(list(flavors))}" if flavors else ""
-            yield f"{sign} {words.some([one.queue for one in same])} ▸ {whom}{on}"
+            yield f"{sign} {some([one.queue for one in same])} ▸ {whom}{on}"
 
 
 def capacity(changes: Changes) -> Iterator[str]:
@@ -112,7 +113,7 @@ def capacity(changes: Changes) -> Iterator[str]:
             if field not in pool.because:
                 yield f"    {words.effect(field)}"
         if pool.queues and pool.hit_nodes:
-            yield f"    behind it: {words.some(list(pool.queues))}"
+            yield f"    behind it: {some(list(pool.queues))}"
     for thing in changes.things:
         yield from _thing(thing)
 

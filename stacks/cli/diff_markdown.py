@@ -13,6 +13,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from stacks.changes import words
 from stacks.changes.whole import Changes
 from stacks.cli import diff
+from stacks.wording import many
 
 _LONG = 12
 """Lines or rows above which a part is folded."""
@@ -66,7 +67,7 @@ def markdown(changes: Changes) -> str:
         _bullets("Allowed", diff.allowed(changes)),
         _bullets("Allowances", (words.idle(each) for each in changes.idle)),
         _folded(
-            f"{words.many(len(changes.objects), 'Kubernetes object')} created, changed or deleted",
+            f"{many(len(changes.objects), 'Kubernetes object')} created, changed or deleted",
             diff.objects(changes),
         ),
     ]

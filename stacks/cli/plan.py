@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from components.plan.fleet import FleetPlan, PoolPlan
@@ -10,13 +10,14 @@ from components.plan.kueue import ClusterQueuePlan, FlavorPlan, QuotaPlan
 from components.plan.nodes import Bounds
 from components.plan.teams import TeamPlan
 from stacks.cli import cohorts, compute_classes, costs, networks, reserved
-from stacks.cli.table import bar, some, table
+from stacks.cli.table import bar, table
 from stacks.cost.fleet import cost
 from stacks.cost.prices import Prices
 from stacks.planner.ceilings import accelerator_quotas
 from stacks.problems import Problem, dotted, in_words
-from stacks.relations import PushOut, push_outs
+from stacks.relations import push_outs, sentences
 from stacks.verdict import Verdict
+from stacks.wording import many, shape, source, span
 
 # --- for machines -----------------------------------------------------------------------------------------------------
 
@@ -150,21 +151,13 @@ def _planned(plan: FleetPlan) -> Iterator[str]:
 
 def _head(plan: FleetPlan) -> str:
     counts = [
-        _many(len(plan.pools), "pool"),
-        _many(len(plan.teams), "team"),
-        _many(len(plan.cluster_queues), "cluster queue"),
+        many(len(plan.pools), "pool"),
+        many(len(plan.teams), "team"),
+        many(len(plan.cluster_queues), "cluster queue"),
     ]
     cluster = plan.cluster
     kind = f"{cluster.mode}, {cluster.release_channel.lower()} channel"
     return f"{plan.stack} · {plan.project} · {plan.region} · cluster {cluster.name} ({kind}), {', '.join(counts)}"
-
-
-def _many(number: int, what: str) -> str:
-    return f"{number} {what}" if number == 1 else f"{number} {what}s"
-
-
-def _span(bounds: Bounds) -> str:
-    return str(bounds.max) if bounds.min == bounds.max else f"{bounds.min}–{bounds.max}"
 
 
 def _capacity(plan: FleetPlan) -> str:
@@ -172,7 +165,7 @@ def _capacity(plan: FleetPlan) -> str:
     rows = [
         [
             f.name,
-            f"{_span(f.capacity)} {f.noun}",
+            f"{span(f.capacity)} {f.noun}",
             str(f.promised),
             bar(f.promised, f.capacity.max),
             _borrowable(claims.get(f.name, [])),
@@ -201,23 +194,10 @@ def _borrowable(quotas: list[QuotaPlan]) -> str:
 def _pools(plan: FleetPlan) -> str:
     nouns = {f.name: f.noun for f in plan.flavors}
     rows = [
-        [p.name, p.machine_type, _span(p.nodes), f"{_span(p.accelerators)} {nouns[p.flavor]}", _shape(p), _source(p)]
+        [p.name, p.machine_type, span(p.nodes), f"{span(p.accelerators)} {nouns[p.flavor]}", shape(p), source(p)]
         for p in plan.pools
     ]
     return table(["Pools", "machine", "nodes", "accelerators", "shape", "from"], rows, right=(2,))
-
-
-def _shape(pool: PoolPlan) -> str:
-    if pool.slices is None:
-        return "–"
-    hosts = _many(pool.hosts_per_slice or 1, "host")
-    return f"{_span(pool.slices)} × {pool.topology} ({hosts})"
-
-
-def _source(pool: PoolPlan) -> str:
-    how = f"reservation {pool.reservation}" if pool.reservation else pool.capacity
-    how = f"class {pool.compute_class}" if pool.compute_class else how
-    return f"{how}, made by GKE" if pool.made_by == "gke" else how
 
 
 def teams_text(plan: FleetPlan, only: str | None = None) -> str:
@@ -238,17 +218,8 @@ def _entitlements(team: TeamPlan, nouns: Mapping[str, str]) -> Iterator[list[str
 
 
 def _relations(plan: FleetPlan) -> str:
-    lines = list(_grouped(push_outs(plan), len(plan.cluster_queues)))
+    lines = [f"  {line}" for line in sentences(push_outs(plan), len(plan.cluster_queues))]
     return "\n".join(["Who can push out whom", *(lines or ["  nobody ▸ nobody"])])
-
-
-def _grouped(found: Iterable[PushOut], queues: int) -> Iterator[str]:
-    groups: dict[tuple[str, tuple[str, ...]], list[str]] = {}
-    for one in found:
-        groups.setdefault((one.whom, one.flavors), []).append(one.queue)
-    for (whom, flavors), names in groups.items():
-        who = "every queue" if len(names) == queues > 1 else some(names)
-        yield f"  {who} ▸ {whom}" + (f", on {in_words(list(flavors))}" if flavors else "")
 
 
 def problems_told(verdict: Verdict) -> str:
@@ -259,4 +230,4 @@ def problems_told(verdict: Verdict) -> str:
 
 
 def _listed(what: str, found: tuple[Problem, ...]) -> str:
-    return "\n".join([_many(len(found), what), *(f"  {p.line()}" for p in found)]) if found else ""
+    return "\n".join([many(len(found), what), *(f"  {p.line()}" for p in found)]) if found else ""

@@ -3,18 +3,71 @@
 from __future__ import annotations
 
 import pathlib
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from stacks.cli.ground import FAULTS, Stack, sound
+from stacks.cli import compared, costs
+from stacks.cli.ground import FAULTS, SOUND, Stack, complain, root, sound
+from stacks.revisions import NoRevision
+from stacks.verdict import Verdict, of_stack, on_kueue
+
+if TYPE_CHECKING:
+    from stacks.report.view import Changed
 
 Output = Annotated[pathlib.Path | None, typer.Option("-o", "--output", help="A file to write; stdout otherwise.")]
 
 
 def add_to(app: typer.Typer) -> None:
     """Make these verbs commands of the app."""
+    app.command("report", epilog="Example: berth report dev --since HEAD -o report.html")(_report)
     app.command("graph", epilog="Example: berth graph stacks/examples/quota-tree.yaml --format svg > tree.svg")(_graph)
+
+
+def _report(
+    stack: Stack,
+    revision: Annotated[
+        str | None, typer.Option("--since", metavar="REV", help="Show what changed where this branch left REV.")
+    ] = None,
+    prices: costs.PricesFile = None,
+    output: Output = None,
+) -> None:
+    """Write the fleet as one HTML page.
+
+    Capacity and guarantees as bars, the quota tree, who can preempt whom, pools, cost, changes, every warning. The page
+    needs no other file and no network. A faulty stack has one too, and exits 1.
+    """
+    table = costs.prices(prices)
+    verdict = of_stack(stack, root())
+    if verdict.ack is not None or verdict.of_team:
+        complain(on_kueue(verdict).faults)
+        raise typer.Exit(FAULTS)
+    from stacks.cost.fleet import cost
+    from stacks.report.page import page
+
+    changed = None if revision is None or verdict.faults else _changed(stack, verdict, revision)
+    priced = cost(verdict.plan, table) if verdict.plan and table else None
+    _written(page(verdict, priced, changed), output)
+    raise typer.Exit(FAULTS if verdict.faults else SOUND)
+
+
+def _changed(stack: str, new: Verdict, revision: str) -> Changed:
+    """What changed since a revision, or why that is not known; exit 1 where git knows no such revision."""
+    from stacks.changes.whole import compare
+    from stacks.cli.diff_report import changed
+    from stacks.report.view import Changed, Part
+
+    try:
+        old = compared.verdict(compared.since(stack, revision, root()), root(), called=new.stack)
+    except NoRevision as error:
+        typer.echo(f"{error}", err=True)
+        raise typer.Exit(FAULTS) from None
+    if old.faults or old.plan is None or new.plan is None:
+        lines = [problem.line() for problem in old.faults]
+        return Changed(
+            revision, "What changed cannot be told: the stack had faults then.", [Part("Faults", lines=lines)]
+        )
+    return changed(compare(old.plan, new.plan), revision)
 
 
 def _graph(

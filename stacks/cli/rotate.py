@@ -6,11 +6,11 @@ import pathlib
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from stacks.changes import words
 from stacks.read.locate import shown
 from stacks.rotation.sheet import NotEdited, Sheet
 from stacks.rotation.steps import IN_PLACE, Step, rotate, way
 from stacks.verdict import Verdict
+from stacks.wording import many
 
 VERSION = 1
 """Of the JSON; raised when a key changes its meaning or goes."""
@@ -47,7 +47,7 @@ def as_json(found: Sequence[Step], stack: str, pool: str) -> dict[str, Any]:
 
 def lines(found: Sequence[Step], stack: str, pool: str) -> Iterator[str]:
     """Every step with its diff, ready for `git apply`, and what its stack file would be refused for."""
-    yield f"{stack}: {words.many(len(found), 'step')} to replace {pool}, one pull request each"
+    yield f"{stack}: {many(len(found), 'step')} to replace {pool}, one pull request each"
     for number, step in enumerate(found, 1):
         yield f"\n# {number}. {step.title}"
         yield step.difference.rstrip("\n")

@@ -4,11 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from stacks.problems import in_words
-
 _BLOCKS = 10
-_MANY = 8
-"""More names than a person reads in a line."""
 
 
 def table(head: Sequence[str], rows: Sequence[Sequence[str]], right: Sequence[int] = ()) -> str:
@@ -26,11 +22,6 @@ def table(head: Sequence[str], rows: Sequence[Sequence[str]], right: Sequence[in
 def _line(cells: Sequence[str], widths: Sequence[int], right: Sequence[int]) -> str:
     padded = (c.rjust(w) if i in right else c.ljust(w) for i, (c, w) in enumerate(zip(cells, widths, strict=True)))
     return "   ".join(padded).rstrip()
-
-
-def some(names: list[str]) -> str:
-    """Names in words; of many, the first ones and how many more (the JSON has them all)."""
-    return in_words(names if len(names) <= _MANY else [*names[: _MANY - 1], f"{len(names) - _MANY + 1} more"])
 
 
 def bar(part: int, whole: int) -> str:

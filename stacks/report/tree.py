@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from components.plan.fleet import FleetPlan
-from components.plan.kueue import ClusterQueuePlan, CohortPlan
+from components.plan.kueue import ClusterQueuePlan, CohortPlan, FlavorPlan
 from stacks.planner.ceilings import Node, QuotaTree
 
 COHORT, QUEUE = "cohort", "queue"
@@ -14,7 +14,10 @@ COHORT, QUEUE = "cohort", "queue"
 
 @dataclass(frozen=True, slots=True)
 class Share:
-    """Of one flavor, in accelerators called `noun`: what is guaranteed here and below, and the most that is reached."""
+    """Of one flavor, in accelerators called `noun`: what is guaranteed here and below, and the most in reach.
+
+    That is never more than the machines there are.
+    """
 
     flavor: str
     guaranteed: int
@@ -49,7 +52,7 @@ def boxes(plan: FleetPlan) -> tuple[Box, ...]:
     A cohort whose parent is not there, which only a faulty plan has, is left out with all below it.
     """
     tree = QuotaTree(plan.cluster_queues, plan.cohorts, {f.name: f.resource for f in plan.flavors})
-    nouns = {f.name: f.noun for f in plan.flavors}
+    flavors = {f.name: f for f in plan.flavors}
     below: dict[str | None, list[CohortPlan | ClusterQueuePlan]] = {}
     for cohort in plan.cohorts:
         below.setdefault(cohort.parent, []).append(cohort)
@@ -62,9 +65,9 @@ def boxes(plan: FleetPlan) -> tuple[Box, ...]:
         depth = 0 if parent is None else found[parent].depth + 1
         if isinstance(each, CohortPlan):
             waiting += _pushed(below.get(each.name, []), len(found))
-            found.append(Box(COHORT, each.name, _shares(tree.cohort(each.name), nouns), parent, depth))
+            found.append(Box(COHORT, each.name, _shares(tree.cohort(each.name), flavors), parent, depth))
         else:
-            found.append(Box(QUEUE, each.name, _shares(tree.queue(each.name), nouns), parent, depth))
+            found.append(Box(QUEUE, each.name, _shares(tree.queue(each.name), flavors), parent, depth))
     return tuple(found)
 
 
@@ -74,5 +77,8 @@ def _pushed(
     return [(child, parent) for child in reversed(children)]
 
 
-def _shares(nodes: Mapping[str, Node], nouns: Mapping[str, str]) -> tuple[Share, ...]:
-    return tuple(Share(f, node.promised, node.ceiling, nouns.get(f, "")) for f, node in sorted(nodes.items()))
+def _shares(nodes: Mapping[str, Node], flavors: Mapping[str, FlavorPlan]) -> tuple[Share, ...]:
+    return tuple(
+        Share(name, node.promised, min(node.ceiling, flavors[name].capacity.max), flavors[name].noun)
+        for name, node in sorted(nodes.items())
+    )

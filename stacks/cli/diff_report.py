@@ -1,0 +1,38 @@
+"""The changes of `berth diff` as parts of the report's page."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from stacks.changes import words
+from stacks.changes.whole import Changes
+from stacks.cli import diff
+from stacks.report.view import Changed, Part
+from stacks.wording import many
+
+
+def changed(changes: Changes, since: str) -> Changed:
+    """What changed since a revision, in the order of `berth diff`; empty parts are left out."""
+    return Changed(since, words.headline(changes), [part for part in _parts(changes) if not part.empty])
+
+
+def _parts(changes: Changes) -> Iterator[Part]:
+    told = changes.entitlements
+    yield Part("Guarded: this is not done unless it is allowed", lines=list(diff.guarded(changes)))
+    yield Part("Teams that come, go or are held", lines=list(diff.team_lines(told)))
+    rows = [[e.team, e.flavor, words.step(e.guaranteed), words.step(e.ceiling), e.noun] for e in told.entitlements]
+    yield Part("Who gains and who loses", ("team", "flavor", "guaranteed", "ceiling", "of"), rows, (2, 3))
+    rows = [[c.cohort, c.flavor, words.step(c.guaranteed), c.noun] for c in told.cohorts]
+    yield Part("Totals of cohorts", ("cohort", "flavor", "guaranteed", "of"), rows, (2,))
+    head = ("flavor", "capacity", "promised", "oversubscription", "of")
+    rows = [
+        [f.flavor, words.step(f.capacity), words.step(f.promised), diff.oversubscription(f.oversubscription), f.noun]
+        for f in told.flavors
+    ]
+    yield Part("Flavors", head, rows, (1, 2, 3))
+    yield Part("Preemption that is new or lifted", lines=list(diff.relations(told)))
+    yield Part("Machines and everything else in Google Cloud", lines=list(diff.capacity(changes)))
+    yield Part("Allowed", lines=list(diff.allowed(changes)))
+    yield Part("Allowances without a use", lines=[words.idle(each) for each in changes.idle])
+    count = many(len(changes.objects), "Kubernetes object")
+    yield Part(f"{count} created, changed or deleted", lines=list(diff.objects(changes)), folded=True)

@@ -1,0 +1,44 @@
+"""What the page shows, as plain values: figures are computed before, and the template only lays them out."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """A table (`head` and `rows`; `right` are the columns of numbers) or a list of `lines`, under a `caption`.
+
+    A line that begins with four spaces belongs to the one above it. What is `folded` opens on a click.
+    """
+
+    caption: str
+    head: Sequence[str] = ()
+    rows: Sequence[Sequence[str]] = ()
+    right: Sequence[int] = ()
+    lines: Sequence[str] = ()
+    folded: bool = False
+
+    @property
+    def empty(self) -> bool:
+        """Whether there is nothing to show."""
+        return not self.rows and not self.lines
+
+
+@dataclass(frozen=True, slots=True)
+class Changed:
+    """What became of the fleet `since` a revision: in one line, and in parts."""
+
+    since: str
+    headline: str
+    parts: Sequence[Part]
+
+
+@dataclass(frozen=True, slots=True)
+class Figure:
+    """One number of the fleet at a glance, what it counts and a word on it."""
+
+    number: str
+    what: str
+    more: str = ""
