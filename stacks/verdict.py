@@ -80,7 +80,9 @@ def on_kueue(verdict: Verdict) -> Verdict:
         return replace(verdict, problems=(*verdict.problems, problem), team=None)
     if verdict.ack is None:
         return verdict
-    message = "this verb knows fleets with Kueue alone; of one on ACK there are check, plan, render and preview"
+    message = (
+        "this verb knows fleets with Kueue alone; of one on ACK there are check, plan, render, preview and workload"
+    )
     problem = Problem("fault", "wrong-backend", ("ack",), message)
     return replace(verdict, problems=(*verdict.problems, problem), ack=None)
 

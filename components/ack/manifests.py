@@ -12,10 +12,12 @@ from typing import Final, cast
 
 from components.kueue.manifests import priority_class
 from components.kueue.quantities import quantity
-from components.names import berth_labels
+from components.names import TEAM_LABEL, berth_labels
 from components.plan.ack import AckFleetPlan, PropagationPlan, QuotaNodePlan
 from components.plan.teams import NamespacePlan, TeamPlan
+from components.plan.workloads import PyTorchJobPlan
 from components.tenancy.manifests import labels_of
+from components.workloads.manifests import PYTORCH_JOB, pytorch_job
 
 Manifest = dict[str, object]
 
@@ -31,7 +33,7 @@ LEND_LIMIT: Final = "alibabacloud.com/lendlimit"
 SHARED_POLICY: Final = "berth"
 """The policy that brings to every member what is of no namespace: namespaces and priorities."""
 
-TRAINING_JOB: Final = ("kubeflow.org/v1", "PyTorchJob")
+TRAINING_JOB: Final = (PYTORCH_JOB, "PyTorchJob")
 """API version and kind of the jobs that are propagated."""
 
 
@@ -107,6 +109,15 @@ def propagation(plan: PropagationPlan) -> Manifest:
     }
     metadata = {"name": plan.name, "namespace": plan.namespace, "labels": berth_labels()}
     return {"apiVersion": POLICY, "kind": "PropagationPolicy", "metadata": metadata, "spec": spec}
+
+
+def training_job(plan: PyTorchJobPlan) -> Manifest:
+    """A PyTorchJob as the fleet takes it: a policy holds it and its namespace says the queue, so it says neither."""
+    manifest = pytorch_job(plan)
+    metadata, spec = (dict(cast("Manifest", manifest[key])) for key in ("metadata", "spec"))
+    metadata["labels"] = {TEAM_LABEL: plan.submission.team}
+    spec["runPolicy"] = {k: v for k, v in cast("Manifest", spec["runPolicy"]).items() if k != "suspend"}
+    return {**manifest, "metadata": metadata, "spec": spec}
 
 
 def shared_propagation(manifests: list[Manifest]) -> Manifest:

@@ -28,13 +28,15 @@ def root() -> pathlib.Path:
     return above or pathlib.Path(__file__).resolve().parents[2]
 
 
-def sound(stack: str, *, any_kind: bool = False) -> Verdict:
+def sound(stack: str, *, any_kind: bool = False, on_ack: bool = False) -> Verdict:
     """The verdict on a stack that has no fault; otherwise the faults on stderr, and exit 1.
 
-    A fleet without Kueue is a fault of its own, and so is a team's own stack, unless the verb knows `any_kind`.
+    A fleet without Kueue is a fault of its own, and so is a team's own stack, unless the verb knows
+    `any_kind`, or fleets `on_ack` too.
     """
     verdict = of_stack(stack, root())
-    verdict = verdict if any_kind else on_kueue(verdict)
+    known = any_kind or (on_ack and verdict.ack is not None)
+    verdict = verdict if known else on_kueue(verdict)
     if verdict.faults:
         complain(verdict.faults)
         raise typer.Exit(FAULTS)

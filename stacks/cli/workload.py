@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
+from components.ack.manifests import training_job
 from components.workloads.manifests import Manifest, manifests
 from stacks.cli.plan import problem
 from stacks.cli.render import document
@@ -20,6 +21,7 @@ from stacks.verdict import Verdict
 from stacks.workloads.asked import KINDS, RESTART_STRATEGIES, Asked
 from stacks.workloads.derive import workload
 from stacks.workloads.names import local_queue
+from stacks.workloads.on_ack import on_ack
 
 _EXAMPLES = {"cpu": "4 or 500m", "memory": "16Gi"}
 
@@ -43,11 +45,14 @@ def run(verdict: Verdict, team: str, queue: str, options: Mapping[str, Any]) -> 
 
     `options` are the fields of `Asked`, with cpu, memory and the run duration as they were typed.
     """
-    assert verdict.plan is not None
     problems = Problems()
     asked = _asked(options, problems)
     if asked is None:
         return Answer((), (), tuple(problems.found))
+    if verdict.ack is not None:
+        found = on_ack(verdict.ack, team, queue, asked)
+        return Answer((training_job(found.job),) if found.job else (), found.notes, found.problems)
+    assert verdict.plan is not None
     draft = workload(verdict.plan, team, local_queue(verdict.file and verdict.file.fleet, team, queue), asked)
     objects = manifests(draft.workload) if draft.workload is not None else []
     return _linted(Answer(tuple(objects), draft.notes, draft.problems), Fleet(verdict.plan))
