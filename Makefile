@@ -1,7 +1,7 @@
 # Everything a person or CI does with Berth; `make` alone lists it.
 # Variables: STACK (a stack's name, an example's name or a path; default dev), PYTHON (3.11 or newer; default python3),
 # CASES (recorded decisions of Kueue; default those that the tests use), SINCE (a revision; default main), STACKS (several,
-# default STACK), RUN (id of a workflow run).
+# default STACK), RUN (id of a workflow run), WAIT (how long queues may take to run empty; default 30m).
 
 SHELL := bash
 .DEFAULT_GOAL := help
@@ -25,7 +25,7 @@ COPY_EXAMPLE = @if command -v pulumi >/dev/null && [ ! -e "Pulumi.$(STACK).yaml"
 NAMED = @$(if $(filter file,$(origin STACK)),echo "say which stack: make $@ STACK=dev"; exit 2,true)
 ENGINE = @command -v pulumi >/dev/null || { echo "make $@ needs the pulumi CLI on PATH; make preview does not"; exit 2; }
 
-.PHONY: help preview up diff-comment post-comment preview-guarded deploy drift test check static lint types format golden agreement bench lock
+.PHONY: help preview up diff-comment post-comment preview-guarded deploy down drift test check static lint types format golden agreement bench lock
 
 help: ## list the targets
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | while IFS=$$'\t' read -r name text; do \
@@ -58,6 +58,11 @@ preview-guarded: $(INSTALLED) ## ask the engine what it would do with STACK, and
 
 deploy: preview-guarded ## deploy STACK if the guard lets it, and ask nobody
 	pulumi up --yes --skip-preview --stack "$(STACK)"
+
+down: $(INSTALLED) ## drain every queue of STACK, wait, then destroy it; UNINSTALL="kueue jobset" takes the controllers too
+	$(NAMED)
+	$(ENGINE)
+	@BERTH=$(BIN)/berth STACK="$(STACK)" scripts/down
 
 drift: $(INSTALLED) ## fail if what stands is not what STACK says
 	$(NAMED)

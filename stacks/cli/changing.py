@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pathlib
 from typing import Annotated, Literal
 
 import typer
@@ -20,6 +21,7 @@ def add_to(app: typer.Typer) -> None:
     app.command("diff", epilog="Example: berth diff dev --since main --format markdown")(_diff)
     app.command("guard", epilog="Example: berth guard dev preview.json")(_guard)
     app.command("rotate", epilog="Example: berth rotate dev v5e --set topology=4x4")(_rotate)
+    app.command("drain", epilog="Example: berth drain dev -o build/drained/Pulumi.dev.yaml")(_drain)
 
 
 def _diff(
@@ -130,3 +132,32 @@ def _rotate(
     for line in told:
         typer.echo(line)
     raise typer.Exit(FAULTS if any(step.faults for step in steps) else SOUND)
+
+
+def _drain(
+    stack: Stack,
+    output: Annotated[
+        pathlib.Path | None, typer.Option("-o", "--output", help="The file to write; stdout otherwise.")
+    ] = None,
+) -> None:
+    """Print the stack file with every queue drained.
+
+    What `make down` deploys before it destroys a stack. Exits 3 when something is protected that would have to go.
+    """
+    from stacks.cli import drain as verb
+
+    found = sound(stack)
+    written = verb.text(found)
+    after = verb.verdict(written, found.stack)
+    if after.faults or after.plan is None:
+        complain(after.faults)
+        raise typer.Exit(FAULTS)
+    if output is None:
+        typer.echo(written, nl=False)
+    else:
+        output.parent.mkdir(parents=True, exist_ok=True)
+        output.write_text(written, encoding="utf-8")
+    refused = list(verb.refusal(after.plan))
+    for line in refused:
+        typer.echo(line, err=True)
+    raise typer.Exit(GUARDED if refused else SOUND)

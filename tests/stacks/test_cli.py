@@ -33,6 +33,7 @@ VERBS = [
     "guard",
     "rotate",
     "report",
+    "drain",
     "graph",
     "schema",
 ]

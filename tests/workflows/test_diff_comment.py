@@ -2,54 +2,13 @@
 
 from __future__ import annotations
 
-import os
 import pathlib
 import shutil
-import subprocess
-import sys
 
 import pytest
 
 from tests.stack_files import ROOT
-
-
-@pytest.fixture
-def project(tmp_path: pathlib.Path) -> pathlib.Path:
-    """A repository with the stack `dev`, and `berth` in its bin."""
-    for name in ("Makefile", "Pulumi.yaml", "Pulumi.dev.yaml"):
-        shutil.copy(ROOT / name, tmp_path / name)
-    shutil.copytree(ROOT / "scripts", tmp_path / "scripts")
-    shutil.copytree(ROOT / "stacks" / "teams", tmp_path / "stacks" / "teams")
-    script(
-        tmp_path / "bin" / "berth",
-        f'PYTHONPATH={ROOT} exec {sys.executable} -c "from stacks.cli import main; main()" "$@"',
-    )
-    for words in (["init", "-q", "-b", "main"], ["add", "."], ["commit", "-q", "-m", "as it is"]):
-        subprocess.run(["git", "-c", "user.name=a", "-c", "user.email=a@example.com", *words], cwd=tmp_path, check=True)
-    return tmp_path
-
-
-def script(path: pathlib.Path, text: str) -> None:
-    path.parent.mkdir(exist_ok=True)
-    path.write_text(f"#!/bin/bash\n{text}\n", encoding="utf-8")
-    path.chmod(0o755)
-
-
-def make(project: pathlib.Path, *words: str, **variables: str) -> subprocess.CompletedProcess[str]:
-    """Run a target, with the installation taken for done and the project's own bin first on PATH."""
-    path = f"{project / 'bin'}{os.pathsep}{os.environ['PATH']}"
-    env = {key: value for key, value in os.environ.items() if not key.startswith("GITHUB_")}
-    command = ["make", "-o", ".venv/.installed", f"BIN={project / 'bin'}", *words]
-    return subprocess.run(
-        command, cwd=project, env={**env, "PATH": path, **variables}, capture_output=True, text=True, check=False
-    )
-
-
-def edit(project: pathlib.Path, old: str, new: str) -> None:
-    file = project / "Pulumi.dev.yaml"
-    text = file.read_text(encoding="utf-8")
-    assert old in text
-    file.write_text(text.replace(old, new), encoding="utf-8")
+from tests.targets import edit, make, script
 
 
 def test_a_change_is_told_stack_by_stack(project: pathlib.Path) -> None:

@@ -1,0 +1,30 @@
+"""Targets of the Makefile, run in a repository of their own as a workflow runs them."""
+
+from __future__ import annotations
+
+import os
+import pathlib
+import subprocess
+
+
+def script(path: pathlib.Path, text: str) -> None:
+    path.parent.mkdir(exist_ok=True)
+    path.write_text(f"#!/bin/bash\n{text}\n", encoding="utf-8")
+    path.chmod(0o755)
+
+
+def make(project: pathlib.Path, *words: str, **variables: str) -> subprocess.CompletedProcess[str]:
+    """Run a target, with the installation taken for done and the project's own bin first on PATH."""
+    path = f"{project / 'bin'}{os.pathsep}{os.environ['PATH']}"
+    env = {key: value for key, value in os.environ.items() if not key.startswith("GITHUB_")}
+    command = ["make", "-o", ".venv/.installed", f"BIN={project / 'bin'}", *words]
+    return subprocess.run(
+        command, cwd=project, env={**env, "PATH": path, **variables}, capture_output=True, text=True, check=False
+    )
+
+
+def edit(project: pathlib.Path, old: str, new: str) -> None:
+    file = project / "Pulumi.dev.yaml"
+    text = file.read_text(encoding="utf-8")
+    assert old in text
+    file.write_text(text.replace(old, new), encoding="utf-8")

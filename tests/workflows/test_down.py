@@ -1,0 +1,68 @@
+"""`make down`: what is asked of the engine and of the cluster, and in which order."""
+
+from __future__ import annotations
+
+import pathlib
+
+import pytest
+
+from tests.targets import edit, make, script
+
+QUEUES = "language-batch language-train speech-serve speech-train vision-train vision-urgent"
+FILE = "build/drained/Pulumi.dev.yaml"
+
+
+@pytest.fixture
+def tools(project: pathlib.Path) -> pathlib.Path:
+    """Tools that write down what they are asked; the stack has a kubeconfig."""
+    for name in ("pulumi", "kubectl", "helm"):
+        words = '"${@//\\/tmp\\/tmp.*/KUBECONFIG}"'
+        script(project / "bin" / name, f'echo {name} {words} >> asked; [ "$1" != stack ] || echo "{{}}"')
+    edit(project, "    project: acme-ml-dev\n", "    project: acme-ml-dev\n    protect: false\n")
+    return project
+
+
+def asked(project: pathlib.Path) -> list[str]:
+    return (project / "asked").read_text(encoding="utf-8").splitlines()
+
+
+def test_queues_run_empty_before_anything_is_destroyed(tools: pathlib.Path) -> None:
+    done = make(tools, "down", STACK="dev")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert asked(tools) == [
+        "pulumi stack output kubeconfig --show-secrets --stack dev",
+        f"pulumi up --stack dev --config-file {FILE}",
+        "kubectl --kubeconfig KUBECONFIG wait --for=jsonpath={.status.reservingWorkloads}=0 --timeout 30m clusterqueue "
+        + QUEUES,
+        f"pulumi destroy --stack dev --config-file {FILE}",
+    ]
+    assert "state: drained" in (tools / FILE).read_text(encoding="utf-8")
+
+
+def test_controllers_go_last_and_only_when_asked(tools: pathlib.Path) -> None:
+    make(tools, "down", STACK="dev", UNINSTALL="kueue jobset", WAIT="5s")
+    assert "--timeout 5s" in asked(tools)[2]
+    assert asked(tools)[4:] == [
+        "helm uninstall kueue --namespace kueue-system --kubeconfig KUBECONFIG",
+        "helm uninstall jobset --namespace jobset-system --kubeconfig KUBECONFIG",
+    ]
+
+
+def test_a_queue_that_does_not_run_empty_stops_it(tools: pathlib.Path) -> None:
+    script(tools / "bin" / "kubectl", "exit 1")
+    assert make(tools, "down", STACK="dev").returncode != 0
+    assert asked(tools)[-1].startswith("pulumi up")
+
+
+def test_a_stack_that_has_no_cluster_is_not_made_first(tools: pathlib.Path) -> None:
+    script(tools / "bin" / "pulumi", 'echo pulumi "$@" >> asked; [ "$1" != stack ]')
+    assert make(tools, "down", STACK="dev").returncode == 0
+    assert [line.split()[1] for line in asked(tools)] == ["stack", "destroy"]
+
+
+def test_a_protected_stack_is_left_alone(tools: pathlib.Path) -> None:
+    edit(tools, "    protect: false\n", "")
+    done = make(tools, "down", STACK="dev")
+    assert "write allowDeletion: {cluster: <why>, reservations.l4: <why>," in done.stderr
+    assert "Error 3" in done.stderr
+    assert not (tools / "asked").exists()
