@@ -71,12 +71,20 @@ def _check(
     form: Annotated[
         Literal["text", "json", "github"], typer.Option("--format", help="github: annotations of a pull request.")
     ] = "text",
+    policies: Annotated[
+        list[pathlib.Path] | None,
+        typer.Option("--policy", metavar="FILE", help="Rules of your own, over the plan; may be said several times."),
+    ] = None,
 ) -> None:
     """Say whether a fleet is sound.
 
     Validates stack files and proves their promises; prints every fault and warning, one a line.
     """
     verdicts = [of_stack(stack, root()) for stack in stacks]
+    if policies:
+        from stacks.policy import judge
+
+        verdicts = [judge(verdict, policies) for verdict in verdicts]
     if form != "text":
         from stacks.cli import check as verb
 

@@ -70,6 +70,7 @@ ROOMS: dict[str, set[str]] = {
     | {f"stacks.{room}" for room in ("spec", "workloads", "lint", "manifests")},
     "stacks.exports": HEAD,
     "stacks.verdict": HEAD | {f"stacks.{room}" for room in ("read", "spec", "planner", "proofs", "deployments")},
+    "stacks.policy": HEAD | {"stacks.verdict"},
     "stacks.offline": PULUMI | {"google.protobuf", "yaml"},
     "stacks.cli": HEAD
     | {"typer", "yaml", "ryaml"}

@@ -1,0 +1,15 @@
+"""A cluster is deleted neither by the engine nor by hand."""
+
+from collections.abc import Iterator
+
+from components.plan.fleet import FleetPlan
+from stacks.policy import fault
+from stacks.problems import Problem
+
+
+def deletion_protection(plan: FleetPlan) -> Iterator[Problem]:
+    """GKE's own protection is on, and Pulumi's."""
+    if not plan.cluster.deletion_protection:
+        yield fault(("cluster", "deletionProtection"), "the cluster can be deleted; leave it out")
+    if not plan.cluster.protect:
+        yield fault(("protect",), "the engine may delete the cluster; leave protect and allowDeletion out")

@@ -1,0 +1,19 @@
+"""In production the control plane has no public address."""
+
+from collections.abc import Iterator
+
+from components.plan.fleet import FleetPlan
+from stacks.policy import fault, warning
+from stacks.problems import Problem
+
+
+def no_public_endpoint(plan: FleetPlan) -> Iterator[Problem]:
+    """A stack whose name begins with prod has none; another one that is open to everybody is warned."""
+    control_plane = plan.cluster.control_plane
+    if not control_plane.public_endpoint:
+        return
+    where = ("cluster", "controlPlane", "publicEndpoint")
+    if plan.stack.startswith("prod"):
+        yield fault(where, "a production cluster has no public endpoint; write false")
+    elif control_plane.authorized_networks is None:
+        yield warning(where, "anybody may knock; list authorizedNetworks, or write false")

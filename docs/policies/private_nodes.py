@@ -1,0 +1,13 @@
+"""Nodes have no public addresses."""
+
+from collections.abc import Iterator
+
+from components.plan.fleet import FleetPlan
+from stacks.policy import fault
+from stacks.problems import Problem
+
+
+def private_nodes(plan: FleetPlan) -> Iterator[Problem]:
+    """GKE gives the nodes addresses of the VPC alone."""
+    if not plan.cluster.control_plane.private_nodes:
+        yield fault(("cluster", "privateNodes"), "'false' gives nodes public addresses; leave it out")
