@@ -17,7 +17,7 @@ from typing import cast
 
 from components.plan.fleet import FleetPlan
 from stacks.problems import Path, Problem
-from stacks.verdict import Verdict
+from stacks.verdict import Verdict, on_kueue
 
 Rule = Callable[[FleetPlan], Iterable[Problem]]
 
@@ -57,8 +57,10 @@ def rules(file: pathlib.Path) -> tuple[dict[str, Rule], list[Problem]]:
 def judge(verdict: Verdict, files: Iterable[pathlib.Path]) -> Verdict:
     """The verdict with what the rules of the files find besides, each at its place in the stack file.
 
-    A fleet that is refused anyway is not judged further: rules may count on a plan that is simply true.
+    A fleet that is refused anyway is not judged further: rules may count on a plan that is simply true. One on ACK is
+    refused, for it has another plan than rules know.
     """
+    verdict = on_kueue(verdict)
     if verdict.faults or verdict.plan is None or verdict.file is None:
         return verdict
     found: list[Problem] = []

@@ -15,7 +15,7 @@ from typer.testing import CliRunner
 
 from stacks.cli import app
 from stacks.policy import judge
-from tests.stack_files import ROOT, every_stack, plan, resources, verdict
+from tests.stack_files import ON_ACK, ROOT, every_stack, plan, resources, verdict
 
 SHIPPED = sorted((ROOT / "docs" / "policies").glob("*.py"))
 PACK = ROOT / "docs" / "policy-pack" / "__main__.py"
@@ -134,6 +134,12 @@ def test_a_policy_that_cannot_be_asked_is_a_fault_in_it(
 
 def test_a_fleet_that_is_refused_anyway_is_not_judged(tmp_path: pathlib.Path) -> None:
     assert checked(tmp_path, GOOD.replace("g2-standard-24", "g2-standard-25"), tmp_path / "none.py")["problems"] == []
+
+
+def test_a_fleet_that_rules_know_nothing_of_is_refused() -> None:
+    done = CliRunner().invoke(app, ["check", str(ON_ACK["ack-fleet"]), "--policy", str(SHIPPED[0])])
+    assert done.exit_code == 1
+    assert "this verb knows fleets with Kueue alone" in done.stdout
 
 
 def test_a_rule_that_finds_nothing_may_return_nothing(tmp_path: pathlib.Path) -> None:
