@@ -99,7 +99,8 @@ def test_what_passes_has_one_way_of_counting_and_a_reservation_or_none(asked: As
         return
     made = settings_of(asked, asked.nodes)
     assert [made.nodes_per_zone, made.per_zone, made.total].count(None) == 2
-    assert (made.affinity.type == "NO_RESERVATION") == (asked.capacity != "reservation")
+    taken = asked.capacity == "reservation" and asked.reservation is not None
+    assert (made.affinity.type == "NO_RESERVATION") != taken
     assert made.spot + made.flex_start <= 1
     assert not (asked.dws and (made.auto_repair or made.upgrade or made.nodes_per_zone is not None))
     assert placement(asked).max_nodes is None or placement(asked).one_zone

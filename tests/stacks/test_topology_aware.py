@@ -81,7 +81,7 @@ def test_everything_that_kueue_may_refuse_says_where_it_was_written(stack: str) 
 
 def test_compact_pools_that_gke_makes_are_one_placement_group_a_flavor() -> None:
     """GKE puts nodes near each other for pods that select one group; Berth's own pools say COMPACT instead."""
-    limits = {"cpu": {"max": 100}, "memory": {"max": 999}, "accelerators": {"nvidia-tesla-a100": 24}}
+    limits = {"cpu": {"max": 2000}, "memory": {"max": 20000}, "accelerators": {"nvidia-tesla-a100": 24}}
     near = {"machineType": "a2-highgpu-1g", "nodes": {"max": 8}, "autoProvisioned": True, "compactPlacement": True}
     pools = {"near": near, "far": {**near, "machineType": "a2-highgpu-2g", "compactPlacement": False}}
     plan = small_plan(changed({"cluster.nodeAutoProvisioning": limits}, of_pools(pools)))
