@@ -7,9 +7,10 @@ from typing import Annotated, Literal
 
 import typer
 
-from stacks.cli import paint
+from stacks.cli import costs, paint
 from stacks.cli.compared import Named, named, since, verdict
 from stacks.cli.ground import FAULTS, GUARDED, SOUND, AsJson, Stack, as_json_text, complain, root, sound
+from stacks.cost.prices import Prices
 from stacks.revisions import NoRevision
 from stacks.verdict import Verdict
 
@@ -33,6 +34,7 @@ def _diff(
         str | None, typer.Option("--since", metavar="REV", help="Compare OLD with itself, where this branch left REV.")
     ] = None,
     form: Annotated[Format, typer.Option("--format", help="For a terminal, a comment or a program.")] = "text",
+    prices: costs.PricesFile = None,
 ) -> None:
     """Say what a change means, for whom.
 
@@ -41,27 +43,33 @@ def _diff(
     """
     if (new is None) == (revision is None):
         raise typer.BadParameter("write OLD NEW, or STACK --since REV")
+    table = costs.prices(prices)
     try:
         before = named(old) if revision is None else since(old, revision, root())
-        _told(before, named(new or old), form)
+        _told(before, named(new or old), form, table)
     except NoRevision as error:
         typer.echo(f"{error}", err=True)
         raise typer.Exit(FAULTS) from None
 
 
-def _told(before: Named, after: Named, form: Format) -> None:
+def _told(before: Named, after: Named, form: Format, prices: Prices | None) -> None:
     from stacks.changes.whole import compare
-    from stacks.cli import diff, diff_markdown
+    from stacks.cli import cost_changes, diff, diff_markdown
+    from stacks.cost.fleet import cost
 
     found = _both(before, after)
     old, new = (each.plan for each in found)
     assert old is not None
     assert new is not None
     changes = compare(old, new)
+    both = (cost(old, prices), cost(new, prices)) if prices else None
     if form == "json":
-        typer.echo(as_json_text(diff.as_json(changes, before.shown, after.shown)))
+        priced = {"cost": cost_changes.as_json(*both)} if both else {}
+        typer.echo(as_json_text({**diff.as_json(changes, before.shown, after.shown), **priced}))
+    elif form == "text":
+        typer.echo(diff.text(changes) + (f"\n\n{cost_changes.text(*both)}" if both else ""))
     else:
-        typer.echo(diff.text(changes) if form == "text" else diff_markdown.markdown(changes), nl=form == "text")
+        typer.echo(diff_markdown.markdown(changes) + (f"\n{cost_changes.markdown(*both)}" if both else ""), nl=False)
     raise typer.Exit(GUARDED if changes.guarded else SOUND)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from stacks.changes import words
 from stacks.changes.whole import Changes
@@ -11,9 +11,10 @@ from stacks.report.view import Changed, Part
 from stacks.wording import many
 
 
-def changed(changes: Changes, since: str) -> Changed:
-    """What changed since a revision, in the order of `berth diff`; empty parts are left out."""
-    return Changed(since, words.headline(changes), [part for part in _parts(changes) if not part.empty])
+def changed(changes: Changes, since: str, more: Iterable[Part] = ()) -> Changed:
+    """What changed since a revision, in the order of `berth diff`, and `more`; empty parts are left out."""
+    found = [*_parts(changes), *more]
+    return Changed(since, words.headline(changes), [part for part in found if not part.empty])
 
 
 def _parts(changes: Changes) -> Iterator[Part]:

@@ -9,6 +9,7 @@ import typer
 
 from stacks.cli import compared, costs
 from stacks.cli.ground import FAULTS, SOUND, Stack, complain, root, sound
+from stacks.cost.prices import Prices
 from stacks.revisions import NoRevision
 from stacks.verdict import Verdict, of_stack, on_kueue
 
@@ -45,16 +46,18 @@ def _report(
     from stacks.cost.fleet import cost
     from stacks.report.page import page
 
-    changed = None if revision is None or verdict.faults else _changed(stack, verdict, revision)
+    changed = None if revision is None or verdict.faults else _changed(stack, verdict, revision, table)
     priced = cost(verdict.plan, table) if verdict.plan and table else None
     _written(page(verdict, priced, changed), output)
     raise typer.Exit(FAULTS if verdict.faults else SOUND)
 
 
-def _changed(stack: str, new: Verdict, revision: str) -> Changed:
+def _changed(stack: str, new: Verdict, revision: str, prices: Prices | None) -> Changed:
     """What changed since a revision, or why that is not known; exit 1 where git knows no such revision."""
     from stacks.changes.whole import compare
+    from stacks.cli import cost_changes
     from stacks.cli.diff_report import changed
+    from stacks.cost.fleet import cost
     from stacks.report.view import Changed, Part
 
     try:
@@ -67,7 +70,8 @@ def _changed(stack: str, new: Verdict, revision: str) -> Changed:
         return Changed(
             revision, "What changed cannot be told: the stack had faults then.", [Part("Faults", lines=lines)]
         )
-    return changed(compare(old.plan, new.plan), revision)
+    priced = cost_changes.parts(cost(old.plan, prices), cost(new.plan, prices)) if prices else ()
+    return changed(compare(old.plan, new.plan), revision, priced)
 
 
 def _graph(

@@ -12,6 +12,7 @@ import pathlib
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from difflib import get_close_matches
 from fractions import Fraction
 
 from stacks import accelerators
@@ -25,6 +26,9 @@ CAPACITY_MODELS = ("on-demand", "spot", "reservation", "flex-start", "queued")
 _CURRENCY = re.compile(r"[A-Z]{3}")
 _MACHINE_TYPE = re.compile(r"[a-z][a-z0-9]*(-[a-z0-9]+)+")
 _PRICE = re.compile(r"[0-9]{1,6}(\.[0-9]{1,6})?")
+
+_ALMOST = 0.9
+"""How alike two machine types are when one is taken for a slip of the other: g2-standart-24, not e2-standard-4."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,9 +47,14 @@ class Prices:
         return self.hourly.get((machine_type, capacity))
 
     def hint(self, machine_type: str) -> str:
-        """`; did you mean '…'?` where the table has a machine type instead that Berth does not know, or nothing."""
+        """`; did you mean '…'?` where the table has a type that Berth does not know and that is almost the same.
+
+        Many types differ by a letter, and most of those are no slip.
+        """
         written = {machine for machine, _ in self.hourly}
-        return near_miss(machine_type, sorted(written - accelerators.machines().keys() - {machine_type}))
+        odd = sorted(written - accelerators.machines().keys())
+        close = [] if machine_type in written else get_close_matches(machine_type, odd, 1, _ALMOST)
+        return f"; did you mean '{close[0]}'?" if close else ""
 
 
 def read_prices(file: pathlib.Path) -> tuple[Prices | None, tuple[Problem, ...]]:
