@@ -23,6 +23,7 @@ def add_to(app: typer.Typer) -> None:
     app.command("guard", epilog="Example: berth guard dev preview.json")(_guard)
     app.command("rotate", epilog="Example: berth rotate dev v5e --set topology=4x4")(_rotate)
     app.command("drain", epilog="Example: berth drain dev -o build/drained/Pulumi.dev.yaml")(_drain)
+    app.command("split", epilog="Example: berth split dev --most 500")(_split)
 
 
 def _diff(
@@ -169,3 +170,19 @@ def _drain(
     for line in refused:
         typer.echo(line, err=True)
     raise typer.Exit(GUARDED if refused else SOUND)
+
+
+def _split(
+    stack: Stack,
+    most: Annotated[int, typer.Option("--most", min=1, help="Resources a stack may have.")] = 2000,
+    as_json: AsJson = False,
+) -> None:
+    """Propose stacks for a large fleet.
+
+    Counts the resources of teams, cohorts and queues, and groups them so that whatever shares quota stays together.
+    """
+    found = sound(stack)
+    from stacks.cli import split as verb
+
+    assert found.plan is not None
+    typer.echo(as_json_text(verb.as_json(found.plan, most)) if as_json else verb.text(found.plan, most))

@@ -69,6 +69,7 @@ ROOMS: dict[str, set[str]] = {
     | {"pydantic"}
     | {f"stacks.{room}" for room in ("spec", "workloads", "lint", "manifests")},
     "stacks.exports": HEAD,
+    "stacks.split": HEAD,
     "stacks.verdict": HEAD | {f"stacks.{room}" for room in ("read", "spec", "planner", "proofs", "deployments")},
     "stacks.policy": HEAD | {"stacks.verdict"},
     "stacks.offline": PULUMI | {"google.protobuf", "yaml"},
@@ -95,6 +96,7 @@ ROOMS: dict[str, set[str]] = {
             "verdict",
             "offline",
             "exports",
+            "split",
         )
     },
     "stacks.fleet": COMPONENT | {"components", "stacks.exports"},
