@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from components.gke import manifests as gke
 from components.gpu import manifests as gpu
+from components.kueue import access
 from components.kueue import manifests as kueue
 from components.monitoring import manifests as monitoring
 from components.plan.fleet import FleetPlan
@@ -29,15 +30,25 @@ def all_manifests(fleet: FleetPlan) -> Iterator[dict[str, object]]:
         for place in team.namespaces:
             yield from (manifest for _, manifest in tenancy.inside(team, place))
     yield from map(gke.compute_class, fleet.compute_classes)
+    if (let_in := fleet.manager_access) is not None:
+        yield from (manifest for _, manifest in access.inside(let_in))
+        yield access.token(let_in)
+    yield from _queueing(fleet)
+    if fleet.monitoring is not None:
+        yield from monitoring.all_of(fleet.monitoring, fleet.stack)
+
+
+def _queueing(fleet: FleetPlan) -> Iterator[dict[str, object]]:
+    """What Kueue admits by, and the priorities of pods."""
     yield from map(kueue.priority_class, fleet.priorities)
     yield from map(kueue.workload_priority_class, fleet.priorities)
     yield from map(kueue.topology, fleet.topologies)
     yield from map(kueue.resource_flavor, fleet.flavors)
     yield from map(kueue.provisioning_request_config, fleet.provisioning_configs)
+    yield from map(kueue.multikueue_cluster, fleet.multikueue_clusters)
+    yield from map(kueue.multikueue_config, fleet.multikueue_configs)
     yield from map(kueue.admission_check, fleet.admission_checks)
     yield from map(kueue.cohort, fleet.cohorts)
     yield from map(kueue.cluster_queue, fleet.cluster_queues)
     for queue in fleet.cluster_queues:
         yield from map(kueue.local_queue, queue.local_queues)
-    if fleet.monitoring is not None:
-        yield from monitoring.all_of(fleet.monitoring, fleet.stack)

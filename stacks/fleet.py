@@ -2,25 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import pulumi
-import pulumi_gcp as gcp
-import pulumi_kubernetes as kubernetes
 
-from components.gke.accelerator_networks import AcceleratorNetworks
-from components.gke.cluster import Cluster
-from components.gke.cluster_networks import ClusterNetworks
 from components.gke.compute_classes import ComputeClasses
-from components.gke.future_reservation import FutureReservation
-from components.gke.network import Network
-from components.gke.node_pool import NodePool
-from components.gke.node_service_account import NodeServiceAccount
-from components.gke.reservation import Reservation
-from components.gke.services import Services
-from components.gke.workload_policy import WorkloadPolicy
-from components.gpu.installers import Installers
 from components.kueue.admission_checks import AdmissionChecks
 from components.kueue.cohorts import Cohorts
 from components.kueue.controllers import Controllers
@@ -28,206 +15,150 @@ from components.kueue.flavors import Flavors
 from components.kueue.priorities import Priorities
 from components.kueue.team_queues import TeamQueues
 from components.kueue.topologies import Topologies
+from components.kueue.worker_access import WorkerAccess
+from components.kueue.workers import Workers
 from components.monitoring.collection import Collection
 from components.monitoring.views import Views
-from components.plan.deployments import cluster_identifier
+from components.plan.checks import WorkerAccessPlan
 from components.plan.fleet import FleetPlan
-from components.plan.gke import ExistingNetworkPlan, NetworkPlan, NodePoolPlan
 from components.plan.monitoring import MonitoringPlan
 from components.tenancy.access import Access
 from components.tenancy.team import Team
 from stacks import exports
+from stacks.clusters import Enabled, Standing, existing, made
 
 
 def build(plan: FleetPlan) -> dict[str, Any]:
     """Register everything in the plan, and return what the stack exports."""
-    google = gcp.Provider("google", project=plan.project, region=plan.region)
-    cluster, system_pool, networks = _machines(plan, google)
-    inside = _provider(plan, cluster)
-    _node_upkeep(plan, cluster, inside, networks)
-    runs_on: list[pulumi.Resource] = [system_pool] if system_pool else [cluster.resource]
-    kueue = _queueing(plan, cluster, google, inside, runs_on)
+    enabled: Enabled = {}
+    here, cluster = made(plan, "", enabled)
+    kueue = _controllers(here)
+    configs = _workers(here, kueue, enabled) if plan.workers else []
+    _queueing(here, kueue, configs)
     if plan.monitoring is not None:
-        _watching(plan, plan.monitoring, cluster, google, inside, runs_on, kueue)
+        _watching(here, plan.monitoring, kueue)
     return {
         "fleet": exports.of_platform(plan, cluster.cluster_name),
         "kubeconfig": pulumi.Output.secret(cluster.kubeconfig),
     }
 
 
-Networks = Mapping[str, AcceleratorNetworks]
+# --- workers ----------------------------------------------------------------------------------------------------------
 
 
-def _machines(plan: FleetPlan, google: gcp.Provider) -> tuple[Cluster, NodePool | None, Networks]:
-    """What stands in Google Cloud; returns the cluster, the pool of its controllers if it has one, and networks."""
-    services = Services("services", plan.services, project=plan.project, gcp_provider=google)
-    enabled = list(services.enabled.values())
-    account = NodeServiceAccount(
-        "nodes", plan.cluster.node_service_account, project=plan.project, gcp_provider=google, depends_on=enabled
+def _workers(manager: Standing, kueue: Sequence[pulumi.Resource], enabled: Enabled) -> list[pulumi.Resource]:
+    """Every worker with all that stands in it, and what names them on the manager; returns what checks name."""
+    kubeconfigs: dict[str, tuple[WorkerAccessPlan, pulumi.Output[str]]] = {}
+    for worker in manager.plan.workers:
+        prefix = f"{worker.name}/"
+        there = made(worker.plan, prefix, enabled)[0] if worker.made_here else existing(worker, prefix)
+        serving = _controllers(there)
+        if (access := worker.plan.manager_access) is not None:
+            made_there = WorkerAccess(
+                f"{prefix}manager-access",
+                worker.name,
+                access,
+                server=there.server,
+                provider=there.inside,
+                served_by=serving,
+                cluster=there.resource,
+            )
+            kubeconfigs[worker.name] = (access, made_there.kubeconfig)
+        _queueing(there, serving)
+        if worker.plan.monitoring is not None:
+            _watching(there, worker.plan.monitoring, serving)
+    return Workers(
+        "workers",
+        manager.plan.multikueue_clusters,
+        manager.plan.multikueue_configs,
+        kubeconfigs,
+        provider=manager.inside,
+        served_by=kueue,
+        cluster=manager.resource,
+    ).configs
+
+
+# --- inside a cluster -------------------------------------------------------------------------------------------------
+
+
+def _controllers(of: Standing) -> list[pulumi.Resource]:
+    """Controllers; returns what serves Kueue's kinds."""
+    controllers = Controllers(
+        f"{of.prefix}controllers", of.plan.charts, provider=of.inside, cluster=of.resource, runs_on=of.runs_on
     )
-    network, subnetwork = _network(plan.cluster.network, google, enabled)
-    cluster = Cluster(
-        "cluster",
-        plan.cluster,
-        network=network,
-        subnetwork=subnetwork,
-        node_service_account=account.email,
-        gcp_provider=google,
-        depends_on=enabled,
-    )
-    reserved = _reservations(plan, google, enabled)
-    policies = {
-        p.name: WorkloadPolicy(p.key, p, gcp_provider=google, depends_on=enabled) for p in plan.workload_policies
-    }
-
-    networks = {
-        n.key: AcceleratorNetworks(n.key, n, gcp_provider=google, depends_on=enabled) for n in plan.accelerator_networks
-    }
-
-    def node_pool(each: NodePoolPlan) -> NodePool:
-        interfaces = networks.get(each.network.accelerator_networks or "") if each.network else None
-        policy = policies.get(each.placement.policy or "") if each.placement else None
-        return NodePool(
-            each.key,
-            each,
-            cluster=cluster.cluster_name,
-            location=cluster.location,
-            service_account=account.email,
-            gcp_provider=google,
-            placement_policy=policy.policy_name if policy else None,
-            interfaces=interfaces.interfaces if interfaces else (),
-            reservation=reserved.get((each.reservation, each.zones)),
-        )
-
-    for each in (p for pool in plan.pools for p in pool.node_pools):
-        node_pool(each)
-    return cluster, node_pool(plan.system_pool) if plan.system_pool else None, networks
+    return [release for name, release in controllers.releases.items() if name == "kueue"]
 
 
-def _network(
-    plan: NetworkPlan | ExistingNetworkPlan, google: gcp.Provider, enabled: Sequence[pulumi.Resource]
-) -> tuple[pulumi.Input[str], pulumi.Input[str]]:
-    """Network and subnet: the fleet's own, or those that are there."""
-    if isinstance(plan, ExistingNetworkPlan):
-        return plan.network, plan.subnetwork
-    own = Network("network", plan, gcp_provider=google, depends_on=enabled)
-    return own.network, own.subnetwork
+def _queueing(of: Standing, kueue: list[pulumi.Resource], configs: Sequence[pulumi.Resource] = ()) -> None:
+    """Queues and teams. Queues wait for Kueue, and for nothing that a stock-out could hold up.
 
-
-def _reservations(
-    plan: FleetPlan, google: gcp.Provider, enabled: Sequence[pulumi.Resource]
-) -> dict[tuple[str | None, tuple[str, ...]], pulumi.Output[str]]:
-    """Reservations of the fleet's own, now and later: by name and zone, the name that pools take."""
-    now = {
-        (r.name, (r.zone,)): Reservation(r.key, r, gcp_provider=google, depends_on=enabled) for r in plan.reservations
-    }
-    later = {
-        (r.reservation_name, (r.zone,)): FutureReservation(r.key, r, gcp_provider=google, depends_on=enabled)
-        for r in plan.future_reservations
-    }
-    return {place: made.reservation_name for place, made in (now | later).items()}
-
-
-def _provider(plan: FleetPlan, cluster: Cluster) -> kubernetes.Provider:
-    return kubernetes.Provider(
-        "kubernetes",
-        kubeconfig=cluster.kubeconfig,
-        # Else a renewed certificate in the kubeconfig would count as another cluster, and replace every object in it.
-        cluster_identifier=cluster_identifier(plan.cluster),
-    )
-
-
-def _node_upkeep(plan: FleetPlan, cluster: Cluster, inside: kubernetes.Provider, networks: Networks) -> None:
-    """What accelerator nodes need inside the cluster; it is there before the first of them asks."""
-    for each in plan.accelerator_networks:
-        ClusterNetworks(
-            f"{each.key}-objects",
-            each,
-            provider=inside,
-            devices=networks[each.key].devices,
-            cluster=cluster.resource,
-        )
-    if plan.installers is not None:
-        Installers("installers", plan.installers, provider=inside, cluster=cluster.resource)
-
-
-def _queueing(
-    plan: FleetPlan,
-    cluster: Cluster,
-    google: gcp.Provider,
-    inside: kubernetes.Provider,
-    runs_on: list[pulumi.Resource],
-) -> list[pulumi.Resource]:
-    """What stands inside the cluster; returns what serves Kueue's kinds.
-
-    Queues wait for Kueue, and for nothing that a stock-out could hold up.
+    `configs` are the MultiKueueConfigs that a manager's checks name.
     """
-    controllers = Controllers("controllers", plan.charts, provider=inside, cluster=cluster.resource, runs_on=runs_on)
-    kueue: list[pulumi.Resource] = [release for name, release in controllers.releases.items() if name == "kueue"]
-    Priorities("priorities", plan.priorities, provider=inside, served_by=kueue, cluster=cluster.resource)
+    plan, prefix, inside, cluster = of.plan, of.prefix, of.inside, of.resource
+    Priorities(f"{prefix}priorities", plan.priorities, provider=inside, served_by=kueue, cluster=cluster)
     if plan.topologies:
-        Topologies("topologies", plan.topologies, provider=inside, served_by=kueue, cluster=cluster.resource)
-    Flavors("flavors", plan.flavors, provider=inside, served_by=kueue, cluster=cluster.resource)
-    Cohorts("cohorts", plan.cohorts, provider=inside, served_by=kueue, cluster=cluster.resource)
+        Topologies(f"{prefix}topologies", plan.topologies, provider=inside, served_by=kueue, cluster=cluster)
+    Flavors(f"{prefix}flavors", plan.flavors, provider=inside, served_by=kueue, cluster=cluster)
+    Cohorts(f"{prefix}cohorts", plan.cohorts, provider=inside, served_by=kueue, cluster=cluster)
     if plan.compute_classes:
-        ComputeClasses("compute-classes", plan.compute_classes, provider=inside, cluster=cluster.resource)
+        ComputeClasses(f"{prefix}compute-classes", plan.compute_classes, provider=inside, cluster=cluster)
     if plan.admission_checks:
         AdmissionChecks(
-            "admission-checks",
+            f"{prefix}admission-checks",
             plan.admission_checks,
             plan.provisioning_configs,
             provider=inside,
             served_by=kueue,
-            cluster=cluster.resource,
+            workers=configs,
+            cluster=cluster,
         )
     if plan.access is not None:
         Access(
-            "access",
+            f"{prefix}access",
             plan.access,
             project=plan.project,
-            cluster=cluster.resource,
-            gcp_provider=google,
+            cluster=cluster,
+            gcp_provider=of.google,
             kubernetes_provider=inside,
         )
     teams = {
         team.name: Team(
-            team.name,
+            f"{prefix}{team.name}",
             team,
             project=plan.project,
-            cluster=cluster.resource,
-            gcp_provider=google,
+            cluster=cluster,
+            gcp_provider=of.google,
             kubernetes_provider=inside,
         )
         for team in plan.teams
     }
     namespaces = {name: live for team in teams.values() for name, live in team.namespaces.items()}
-    queues = plan.cluster_queues
-    TeamQueues("queues", queues, provider=inside, namespaces=namespaces, served_by=kueue, cluster=cluster.resource)
-    return kueue
+    TeamQueues(
+        f"{prefix}queues",
+        plan.cluster_queues,
+        prefix=prefix,
+        provider=inside,
+        namespaces=namespaces,
+        served_by=kueue,
+        cluster=cluster,
+    )
 
 
-def _watching(
-    plan: FleetPlan,
-    watched: MonitoringPlan,
-    cluster: Cluster,
-    google: gcp.Provider,
-    inside: kubernetes.Provider,
-    runs_on: list[pulumi.Resource],
-    kueue: list[pulumi.Resource],
-) -> None:
+def _watching(of: Standing, watched: MonitoringPlan, kueue: list[pulumi.Resource]) -> None:
     """What collects and shows metrics: Cloud Monitoring, or what stands in the cluster instead."""
+    plan, prefix, inside, cluster = of.plan, of.prefix, of.inside, of.resource
     served_by = kueue
     if watched.charts:
-        own = Controllers("monitoring", watched.charts, provider=inside, cluster=cluster.resource, runs_on=runs_on)
+        own = Controllers(f"{prefix}monitoring", watched.charts, provider=inside, cluster=cluster, runs_on=of.runs_on)
         served_by = [*kueue, *own.releases.values()]
     else:
         Views(
-            "views",
+            f"{prefix}views",
             watched,
             stack=plan.stack,
             project=plan.project,
             labels=plan.labels,
-            gcp_provider=google,
-            depends_on=[cluster.resource],
+            gcp_provider=of.google,
+            depends_on=[cluster] if cluster else [],
         )
-    Collection("collection", watched, stack=plan.stack, provider=inside, cluster=cluster.resource, served_by=served_by)
+    Collection(f"{prefix}collection", watched, stack=plan.stack, provider=inside, cluster=cluster, served_by=served_by)

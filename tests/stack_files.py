@@ -10,6 +10,7 @@ import io
 import json
 import os
 import re
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -78,6 +79,21 @@ def program(stack: str, preview: bool) -> Preview:
 def resources(stack: str, preview: bool) -> list[Recorded]:
     """What the program registers, but for the stack itself and the providers."""
     return [r for r in program(stack, preview).resources if not r.type.startswith("pulumi:")]
+
+
+def clusters(stack: str) -> list[tuple[str, FleetPlan]]:
+    """Each cluster's plan after the prefix of its resources' names: the fleet's own or manager's ("", without the pools
+    that are its workers'), then workers' (`east/`).
+    """
+    whole = plan(stack)
+    here = replace(whole, pools=whole.own_pools)
+    return [("", here), *((f"{worker.name}/", worker.plan) for worker in whole.workers)]
+
+
+def inside_of(found: list[Recorded], prefix: str, stack: str) -> list[Recorded]:
+    """Those of some resources that are a cluster's, by its prefix."""
+    others = tuple(each for each, _ in clusters(stack) if each)
+    return [r for r in found if (r.name.startswith(prefix) if prefix else not r.name.startswith(others or ("//",)))]
 
 
 def rendered(stack: str) -> str:

@@ -15,7 +15,8 @@ class AdmissionChecks(pulumi.ComponentResource):
     """Every AdmissionCheck of the fleet, and every ProvisioningRequestConfig, which come before it and go after it.
 
     A check without its config is inactive, and with it every queue that names the check; hence the order. Queues
-    themselves need not wait: Kueue holds them inactive until their checks are.
+    themselves need not wait: Kueue holds them inactive until their checks are. `workers` are the MultiKueueConfigs that
+    checks name, which are made elsewhere.
     """
 
     def __init__(
@@ -26,6 +27,7 @@ class AdmissionChecks(pulumi.ComponentResource):
         *,
         provider: pulumi.ProviderResource,
         served_by: Sequence[pulumi.Resource] = (),
+        workers: Sequence[pulumi.Resource] = (),
         cluster: pulumi.Resource | None = None,
         opts: pulumi.ResourceOptions | None = None,
     ) -> None:
@@ -37,6 +39,8 @@ class AdmissionChecks(pulumi.ComponentResource):
         }
         for check in plan:
             config = made.get(check.parameters.name) if check.parameters else None
-            after = inside(self, provider=provider, cluster=cluster, served_by=[config] if config else served_by)
+            after = inside(
+                self, provider=provider, cluster=cluster, served_by=[config] if config else [*served_by, *workers]
+            )
             KubernetesObject(f"{name}-check-{check.name}", admission_check(check), opts=after)
         self.register_outputs({"admissionChecks": [each.name for each in plan]})

@@ -15,6 +15,7 @@ from typing import Final
 from components.kueue.manifests import toleration
 from components.kueue.quantities import memory, quantity
 from components.plan.configuration import (
+    AccessProviderPlan,
     AdmissionFairSharingPlan,
     ConfigurationPlan,
     CustomLabelPlan,
@@ -32,6 +33,7 @@ POD_FRAMEWORKS: Final = ("pod", "deployment", "statefulset", "leaderworkerset.x-
 """Single pods and serving, on in the chart's default and off here: each makes a webhook fail closed, so that while
 Kueue is away no pod or Deployment can be made anywhere but in kube-system and Kueue's own namespace."""
 
+_CREDENTIALS: Final = "client.authentication.k8s.io/v1"
 _MI: Final = 2**20
 _SMALLEST: Final = 512 * _MI
 
@@ -203,13 +205,20 @@ def _multikueue(plan: MultiKueueSettingsPlan | None) -> Values | None:
     if plan is None:
         return None
     step = None if plan.step_size is None else {"stepSize": plan.step_size}
+    providers = [_provider(each) for each in plan.access_providers]
     return _given(
         gcInterval=_seconds(plan.gc_interval_seconds),
         origin=plan.origin,
         workerLostTimeout=_seconds(plan.worker_lost_seconds),
         dispatcherName=plan.dispatcher,
         incrementalDispatcherConfig=step,
+        clusterProfile={"accessProviders": providers} if providers else None,
     )
+
+
+def _provider(plan: AccessProviderPlan) -> Values:
+    command = _given(apiVersion=_CREDENTIALS, command=plan.command, args=list(plan.args) or None)
+    return {"name": plan.name, "execConfig": {**command, "interactiveMode": "Never"}}
 
 
 def _selector(plan: SelectorPlan | None) -> Values | None:

@@ -12,7 +12,7 @@ from components.plan.kueue import ClusterQueuePlan
 
 
 class TeamQueues(pulumi.ComponentResource):
-    """Every ClusterQueue of the fleet with its LocalQueues, each named after its queue.
+    """Every ClusterQueue of a cluster with its LocalQueues, each named after its queue, with a worker's `prefix`.
 
     One component holds them all: a component is a resource too, and one for each queue would be a third of what queues
     cost. `namespaces` maps a namespace's name to the Namespace's own output, which makes a local queue wait for it; one
@@ -25,6 +25,7 @@ class TeamQueues(pulumi.ComponentResource):
         name: str,
         plan: Sequence[ClusterQueuePlan],
         *,
+        prefix: str = "",
         provider: pulumi.ProviderResource,
         namespaces: Mapping[str, pulumi.Input[str]] | None = None,
         served_by: Sequence[pulumi.Resource] = (),
@@ -35,11 +36,11 @@ class TeamQueues(pulumi.ComponentResource):
         options = inside(self, provider=provider, cluster=cluster, served_by=served_by)
         for each in plan:
             protected = pulumi.ResourceOptions.merge(options, pulumi.ResourceOptions(protect=each.protect))
-            queue = KubernetesObject(f"{each.name}-cluster-queue", cluster_queue(each), opts=protected)
+            queue = KubernetesObject(f"{prefix}{each.name}-cluster-queue", cluster_queue(each), opts=protected)
             doors = inside(self, provider=provider, cluster=cluster, served_by=[queue])
             for door in each.local_queues:
                 live = {"metadata": {"namespace": (namespaces or {}).get(door.namespace, door.namespace)}}
                 # The word in between keeps `a` in namespace `b-c` apart from `a-b` in `c`.
-                logical = f"{each.name}-local-queue/{door.namespace}/{door.name}"
+                logical = f"{prefix}{each.name}-local-queue/{door.namespace}/{door.name}"
                 KubernetesObject(logical, local_queue(door), live=live, opts=doors)
         self.register_outputs({"clusterQueues": [each.name for each in plan]})

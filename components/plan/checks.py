@@ -92,3 +92,17 @@ class MultiKueueClusterPlan:
     kubeconfig: str | None = None
     kubeconfig_in: str = "Secret"
     profile: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WorkerAccessPlan:
+    """What lets a manager's Kueue into a worker: an account there, and a kubeconfig with its token on the manager.
+
+    `account`, its role and its token stand in the worker's `namespace`; `job_kinds` are the resources that it may make
+    there, by API group (`batch` → `jobs`). `secret` is the Secret on the manager, of the key `kubeconfig`.
+    """
+
+    account: str
+    namespace: str
+    secret: str
+    job_kinds: Mapping[str, tuple[str, ...]]

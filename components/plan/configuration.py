@@ -134,6 +134,15 @@ class MetricsPlan:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class AccessProviderPlan:
+    """A program in Kueue's container that gets credentials for clusters known by a ClusterProfile."""
+
+    name: str
+    command: str
+    args: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class MultiKueueSettingsPlan:
     """How workloads are sent to other clusters; `step_size` is for the incremental dispatcher alone."""
 
@@ -142,6 +151,7 @@ class MultiKueueSettingsPlan:
     worker_lost_seconds: int | None = None
     dispatcher: str | None = None
     step_size: int | None = None
+    access_providers: tuple[AccessProviderPlan, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

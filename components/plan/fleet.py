@@ -7,7 +7,13 @@ from dataclasses import dataclass, field
 
 from components.plan.accelerator_networks import AcceleratorNetworksPlan
 from components.plan.capacity import FutureReservationPlan, HeldPlan, WorkloadPolicyPlan
-from components.plan.checks import AdmissionCheckPlan, ProvisioningConfigPlan
+from components.plan.checks import (
+    AdmissionCheckPlan,
+    MultiKueueClusterPlan,
+    MultiKueueConfigPlan,
+    ProvisioningConfigPlan,
+    WorkerAccessPlan,
+)
 from components.plan.compute_classes import ComputeClassPlan
 from components.plan.configuration import ConfigurationPlan
 from components.plan.gke import ClusterPlan, NodePoolPlan, ReservationPlan
@@ -24,7 +30,8 @@ class PoolPlan:
     reservation that they name is not there yet.
 
     `slices` is None unless the pool consists of TPU slices. `nodes` and `accelerators` count the whole pool, `vcpu`
-    (cores) and `memory_gb` one node. A `compute_class` decides how GKE gets the nodes; `capacity` then says so.
+    (cores) and `memory_gb` one node. A `compute_class` decides how GKE gets the nodes; `capacity` then says so. A
+    manager lists its workers' pools too, as `worker/pool`, with the `worker` that they are of.
     """
 
     name: str
@@ -45,6 +52,7 @@ class PoolPlan:
     zones: tuple[str, ...]
     flavor: str
     node_pools: tuple[NodePoolPlan, ...]
+    worker: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -95,6 +103,15 @@ class FleetPlan:
     access: AccessPlan | None = None
     monitoring: MonitoringPlan | None = None
     allowances: AllowancesPlan = AllowancesPlan()
+    workers: tuple[WorkerPlan, ...] = ()
+    multikueue_configs: tuple[MultiKueueConfigPlan, ...] = ()
+    multikueue_clusters: tuple[MultiKueueClusterPlan, ...] = ()
+    manager_access: WorkerAccessPlan | None = None
+
+    @property
+    def own_pools(self) -> tuple[PoolPlan, ...]:
+        """The pools of this cluster, and none of a worker's."""
+        return tuple(pool for pool in self.pools if pool.worker is None)
 
     def pools_on(self, networks: str) -> tuple[str, ...]:
         """The pools whose nodes have interfaces in a set of accelerator networks, by its key."""
@@ -103,3 +120,23 @@ class FleetPlan:
             for pool in self.pools
             if any(n.network is not None and n.network.accelerator_networks == networks for n in pool.node_pools)
         )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WorkerPlan:
+    """A cluster that runs jobs of a manager's queues (MultiKueue): what stands in it, and how it is reached.
+
+    The cluster and its machines are made here, unless it is that of another `stack` (its output `kubeconfig`) or one
+    whose kubeconfig is the secret config value `berth:<kubeconfig>`: `plan` then says what it holds, and only what
+    stands inside is made.
+    """
+
+    name: str
+    plan: FleetPlan
+    stack: str | None = None
+    kubeconfig: str | None = None
+
+    @property
+    def made_here(self) -> bool:
+        """Whether the cluster is this stack's."""
+        return self.stack is None and self.kubeconfig is None

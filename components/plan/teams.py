@@ -38,6 +38,7 @@ class IdentityPlan:
     `service_account` is the Kubernetes account, one in each namespace; `members` are those as IAM names them, in the
     order of the namespaces, none where nothing is granted. `roles` (of the project), `buckets` (bucket → role) and
     `secrets` (to read) are given to the Google account that they impersonate, or without one to each of them directly.
+    `granted` is False where another cluster of the same project sees to that: pods of one name are one to IAM.
     """
 
     service_account: str
@@ -46,6 +47,7 @@ class IdentityPlan:
     roles: tuple[str, ...]
     buckets: Mapping[str, str]
     secrets: tuple[SecretPlan, ...]
+    granted: bool = True
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -107,9 +109,11 @@ class TeamPlan:
 class AccessPlan:
     """What people may do in the cluster. `owners` and `teams` are addresses of Google groups.
 
-    `job_kinds` are the resources that teams submit, by API group (`batch` → `jobs`).
+    `job_kinds` are the resources that teams submit, by API group (`batch` → `jobs`). `in_project` is False where
+    another cluster of the same project lets them see clusters.
     """
 
     owners: tuple[str, ...]
     teams: tuple[str, ...]
     job_kinds: Mapping[str, tuple[str, ...]]
+    in_project: bool = True

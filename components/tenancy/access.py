@@ -24,7 +24,7 @@ class Access(pulumi.ComponentResource):
         plan: AccessPlan,
         *,
         project: str,
-        cluster: pulumi.Resource,
+        cluster: pulumi.Resource | None,
         gcp_provider: gcp.Provider,
         kubernetes_provider: kubernetes.Provider,
         opts: pulumi.ResourceOptions | None = None,
@@ -33,7 +33,7 @@ class Access(pulumi.ComponentResource):
         here = inside(self, provider=kubernetes_provider, cluster=cluster)
         for role, manifest in roles.access(plan):
             KubernetesObject(f"{name}-{role}", manifest, opts=here)
-        for group in sorted({*plan.owners, *plan.teams}):
+        for group in sorted({*plan.owners, *plan.teams}) if plan.in_project else ():
             # Who may not see the cluster cannot ask for its address; it gives no right to anything inside.
             gcp.projects.IAMMember(
                 f"{name}-cluster-viewer/{group}",

@@ -28,7 +28,7 @@ class Team(pulumi.ComponentResource):
         plan: TeamPlan,
         *,
         project: str,
-        cluster: pulumi.Resource,
+        cluster: pulumi.Resource | None,
         gcp_provider: gcp.Provider,
         kubernetes_provider: kubernetes.Provider,
         opts: pulumi.ResourceOptions | None = None,
@@ -43,7 +43,7 @@ class Team(pulumi.ComponentResource):
             live = {"metadata": {"namespace": self.namespaces.get(place.name, place.name)}}
             for role, manifest in manifests.inside(plan, place):
                 KubernetesObject(_logical(name, role, plan, place), manifest, live=live, opts=here)
-        if plan.identity is not None:
+        if plan.identity is not None and plan.identity.granted:
             self._grants(name, plan, plan.identity, project)
         self.register_outputs({"namespaces": self.namespaces})
 
@@ -112,7 +112,9 @@ class Team(pulumi.ComponentResource):
 
     def _in_project(self) -> pulumi.ResourceOptions:
         """After the cluster: a project's first one makes the workload pool, and no member of it can be named before."""
-        return pulumi.ResourceOptions(parent=self, provider=self._google, depends_on=[self._cluster])
+        return pulumi.ResourceOptions(
+            parent=self, provider=self._google, depends_on=[self._cluster] if self._cluster else None
+        )
 
 
 def _logical(name: str, role: str, plan: TeamPlan, place: NamespacePlan) -> str:

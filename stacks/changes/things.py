@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from components.plan.fleet import FleetPlan
 from components.plan.gke import NetworkPlan, NodePoolPlan
@@ -85,7 +85,7 @@ def things(plan: FleetPlan) -> Iterator[Thing]:
     }
     for kind, plans in keyed.items():
         yield from (Thing(kind, each.key, each) for each in plans)
-    for pool in plan.pools:
+    for pool in plan.own_pools:
         yield from (Thing(NODE_POOL, each.key, each, pool.name) for each in pool.node_pools)
     yield from (Thing(CONTROLLER, chart.name, chart) for chart in plan.charts)
     if (watched := plan.monitoring) is not None:
@@ -95,6 +95,10 @@ def things(plan: FleetPlan) -> Iterator[Thing]:
             yield from (Thing("alert", each.key, each) for each in watched.alerts)
     yield from (Thing("access", "access", each) for each in (plan.access,) if each)
     yield from (Thing("team identity", team.name, team.identity) for team in plan.teams if team.identity)
+    for worker in plan.workers:
+        for thing in things(worker.plan) if worker.made_here else ():
+            pool = f"{worker.name}/{thing.pool}" if thing.pool is not None else None
+            yield replace(thing, key=f"{worker.name}/{thing.key}", pool=pool)
 
 
 def compare_things(old: FleetPlan, new: FleetPlan) -> tuple[ThingChange, ...]:
@@ -114,7 +118,11 @@ def compare_things(old: FleetPlan, new: FleetPlan) -> tuple[ThingChange, ...]:
 
 
 def needs(thing: Thing, plan: FleetPlan) -> Iterator[Identity]:
-    """The things whose names its own inputs are made of."""
+    """The things whose names its own inputs are made of; those of a worker's are that worker's."""
+    name, slash, key = thing.key.partition("/")
+    if slash and (there := next((worker.plan for worker in plan.workers if worker.name == name), None)) is not None:
+        yield from ((kind, f"{name}/{below}") for kind, below in needs(replace(thing, key=key), there))
+        return
     if thing.kind == CLUSTER:
         yield "network", "network"
     if isinstance(thing.plan, NodePoolPlan):

@@ -9,7 +9,7 @@ from components.plan.fleet import FleetPlan, PoolPlan
 from components.plan.kueue import ClusterQueuePlan, FlavorPlan, QuotaPlan
 from components.plan.nodes import Bounds
 from components.plan.teams import TeamPlan
-from stacks.cli import cohorts, compute_classes, costs, networks, reserved
+from stacks.cli import cohorts, compute_classes, costs, networks, reserved, workers
 from stacks.cli.table import bar, table
 from stacks.cost.fleet import cost
 from stacks.cost.prices import Prices
@@ -26,17 +26,19 @@ def as_json(verdict: Verdict, prices: Prices | None = None) -> dict[str, Any]:
     """The plan and its problems as docs/plan.md says; without a plan, its lists are empty. With prices, its cost."""
     plan = verdict.plan
     priced = {"cost": costs.as_json(cost(plan, prices))} if plan and prices else {}
+    clusters = [plan, *(worker.plan for worker in plan.workers if worker.made_here)] if plan else []
     return {
         "stack": verdict.stack,
-        "clusters": [_cluster(plan)] if plan else [],
+        "clusters": [_cluster(p) for p in clusters],
         "reservations": [reserved.as_json(each) for each in plan.held] if plan else [],
         "pools": [_pool(p) for p in plan.pools] if plan else [],
         "flavors": [_flavor(f) for f in plan.flavors] if plan else [],
         "cohorts": cohorts.as_json(plan) if plan else [],
-        "computeClasses": [compute_classes.as_json(c) for c in plan.compute_classes] if plan else [],
+        "computeClasses": [compute_classes.as_json(c) for p in clusters for c in p.compute_classes],
         "clusterQueues": [_cluster_queue(q) for q in plan.cluster_queues] if plan else [],
         "teams": [_team(t) for t in plan.teams] if plan else [],
-        "networks": networks.as_json(plan) if plan else [],
+        "networks": [each for p in clusters for each in networks.as_json(p)],
+        "workers": workers.as_json(plan) if plan else [],
         **priced,
         "problems": [problem(p) for p in verdict.problems],
     }
@@ -146,11 +148,12 @@ def text(verdict: Verdict, prices: Prices | None = None) -> str:
 
 def _planned(plan: FleetPlan) -> Iterator[str]:
     yield from (_head(plan), _capacity(plan), _pools(plan), compute_classes.text(plan), reserved.text(plan))
-    yield from (networks.text(plan), teams_text(plan), cohorts.text(plan), _relations(plan))
+    yield from (workers.text(plan), networks.text(plan), teams_text(plan), cohorts.text(plan), _relations(plan))
 
 
 def _head(plan: FleetPlan) -> str:
     counts = [
+        *([many(len(plan.workers), "worker")] if plan.workers else []),
         many(len(plan.pools), "pool"),
         many(len(plan.teams), "team"),
         many(len(plan.cluster_queues), "cluster queue"),

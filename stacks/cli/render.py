@@ -24,21 +24,48 @@ _RETYPED = re.compile(
 It finds too much rather than too little, plain numbers among it."""
 
 
+MANAGER, WORKER = "manager", "worker-"
+"""How the folders of a manager's and its workers' objects are called."""
+
+
 class Occupied(Exception):
     """The output folder holds something that is not a rendered object; nothing was written."""
 
 
 def write(plan: FleetPlan | AckFleetPlan | TeamStackPlan, stream: IO[str]) -> None:
-    """Write every object to `stream`, one YAML document each."""
-    for manifest in _objects(plan):
-        stream.write(document(manifest))
+    """Write every object to `stream`, one YAML document each; with workers, a comment before each cluster's."""
+    clusters = _clusters(plan)
+    for name, cluster in clusters:
+        if len(clusters) > 1:
+            stream.write(f"# cluster: {name}\n")
+        for manifest in _objects(cluster):
+            stream.write(document(manifest))
 
 
 def write_folder(plan: FleetPlan | AckFleetPlan | TeamStackPlan, folder: pathlib.Path) -> int:
-    """Write one file an object, numbered in apply order, and say how many. Files of an earlier render are replaced.
+    """Write one file an object, numbered in apply order, and say how many; with workers, a folder for each cluster.
 
-    Raises Occupied where the folder holds anything else.
+    Files of an earlier render are replaced. Raises Occupied where a folder holds anything else.
     """
+    clusters = _clusters(plan)
+    if len(clusters) == 1:
+        return _one_folder(plan, folder)
+    names = {name for name, _ in clusters}
+    if strangers := sorted(f.name for f in folder.iterdir() if f.name not in names) if folder.is_dir() else []:
+        raise Occupied(f"{folder} holds {strangers[0]}, which was not rendered; name an empty or a new folder")
+    return sum(_one_folder(cluster, folder / name) for name, cluster in clusters)
+
+
+def _clusters(
+    plan: FleetPlan | AckFleetPlan | TeamStackPlan,
+) -> list[tuple[str, FleetPlan | AckFleetPlan | TeamStackPlan]]:
+    """Each cluster by the name of its folder: the manager, then workers."""
+    workers = plan.workers if isinstance(plan, FleetPlan) else ()
+    return [(MANAGER, plan), *((f"{WORKER}{worker.name}", worker.plan) for worker in workers)]
+
+
+def _one_folder(plan: FleetPlan | AckFleetPlan | TeamStackPlan, folder: pathlib.Path) -> int:
+    """Write the objects of one cluster, and say how many."""
     old = list(folder.iterdir()) if folder.is_dir() else []
     if strangers := [f.name for f in old if not _is_ours(f.name)]:
         raise Occupied(f"{folder} holds {strangers[0]}, which was not rendered; name an empty or a new folder")

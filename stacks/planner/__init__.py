@@ -2,34 +2,14 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
-from components.plan.fleet import FleetPlan
-from stacks.planner import (
-    access,
-    checks,
-    cluster,
-    cohorts,
-    compute_classes,
-    controllers,
-    flavors,
-    installers,
-    losses,
-    monitoring,
-    networks,
-    node_pools,
-    pools,
-    priorities,
-    queues,
-    reservations,
-    teams,
-    versions,
-)
+from components.plan.fleet import FleetPlan, WorkerPlan
+from stacks.planner import checks, cohorts, losses, queues, workers
 from stacks.planner.allowances import allowances
-from stacks.planner.ceilings import QuotaTree, accelerator_quotas
 from stacks.planner.draft import Draft
+from stacks.planner.one_cluster import cluster_fleet, machines
 from stacks.problems import Path, Problem
 from stacks.spec.parse import Parsed
 
@@ -39,7 +19,8 @@ class Planned:
     """A plan of everything that could be planned, what was found on the way, and where each queue came from.
 
     `complete` is False where entries had to be left out: what a proof then finds missing may only be set aside. So is
-    `machines_complete`, for what concerns machines and the cluster alone.
+    `machines_complete`, for what concerns machines and the cluster alone. `workers` are the same of each worker, by
+    name; their paths are the fleet's. `made_here` is False of a worker whose machines somebody else made.
     """
 
     plan: FleetPlan
@@ -47,6 +28,8 @@ class Planned:
     origins: Mapping[tuple[str, str], Path]
     complete: bool
     machines_complete: bool
+    workers: Mapping[str, Planned] = field(default_factory=dict[str, "Planned"])
+    made_here: bool = True
 
 
 _MACHINES = {"pools", "reservations", "computeClasses", "flavors"}
@@ -61,72 +44,22 @@ def plan_fleet(stack: str, parsed: Parsed) -> Planned | None:
     if parsed.spec is None:
         return None
     draft = Draft(stack, parsed.spec, set(parsed.set_aside))
-    plan = _plan(draft)
+    plan, there = _plan(draft)
     lost = {section for section, _ in draft.set_aside}
     machines = _MACHINES.isdisjoint(lost) and _OF_MACHINES.isdisjoint(n for s, n in draft.set_aside if s == "cluster")
     complete = machines and _QUEUES.isdisjoint(lost) and not draft.incomplete
-    return Planned(plan, tuple(draft.problems.found), draft.origins, complete, machines)
+    inside = {w.name: Planned(w.plan, (), origins, complete, machines, made_here=w.made_here) for w, origins in there}
+    return Planned(plan, tuple(draft.problems.found), draft.origins, complete, machines, inside)
 
 
-def _plan(draft: Draft) -> FleetPlan:
+def _plan(draft: Draft) -> tuple[FleetPlan, list[tuple[WorkerPlan, Mapping[tuple[str, str], Path]]]]:
+    """The fleet, and each worker with where its things come from."""
     allowed = allowances(draft, queues.names(draft))
-    machines = reservations.reserved_machines(draft)
-    ladders = compute_classes.ladders(draft)
-    known = pools.pools(draft, ladders)
-    demands = pools.demands(known)
-    reservations.check(draft, machines, demands)
-    kinds = flavors.flavors(draft, known)
-    accelerator_networks = networks.accelerator_networks(draft, known)
-    asked = queues.cluster_queues(draft, known, kinds)
     losses.settle(draft, "kueue", losses.on_kueue(draft.spec), draft.spec.accept_loss)
-    resource_of = {f.name: f.resource for f in kinds.values()}
-    promised = Counter[str]()
-    shared = cohorts.cohorts(draft, asked, known, kinds)
-    for holder in (*asked, *shared):
-        for flavor, quota in accelerator_quotas(holder, resource_of):
-            promised[flavor] += quota.nominal
-    admission_checks, provisioning_configs = checks.checks(draft, kinds)
-    kueue = controllers.configuration(draft)
-    nodes = [pool.hardware.nodes.max for pool in known.values()]
-    versions.versions(draft, known)
-    flavor_of = {p.name: f.name for f in kinds.values() for p in f.pools}
-    made = node_pools.pool_plans(draft, known, flavor_of, accelerator_networks)
-    flavor_plans = tuple(flavors.flavor_plan(draft, f, promised[n]) for n, f in kinds.items())
-    entitled = teams.teams(draft, asked, QuotaTree(asked, shared, resource_of), kinds)
-    home = cluster.cluster_plan(
-        draft,
-        {name: pool.asked for name, pool in known.items()},
-        multi_networking=bool(accelerator_networks),
-    )
-    return FleetPlan(
-        stack=draft.stack,
-        project=draft.spec.project,
-        region=draft.spec.region,
-        services=cluster.services(draft),
-        cluster=home,
-        system_pool=cluster.system_pool(draft),
-        reservations=reservations.reservations(draft, machines),
-        pools=made,
-        charts=controllers.charts(draft, kueue, len(asked), nodes),
-        flavors=flavor_plans,
-        priorities=priorities.priorities(draft),
-        cohorts=shared,
-        cluster_queues=asked,
-        teams=entitled,
-        labels=cluster.labels(draft),
-        admission_checks=admission_checks,
-        provisioning_configs=provisioning_configs,
-        compute_classes=tuple(
-            compute_classes.class_plan(draft, each, home.node_service_account.email) for each in ladders.values()
-        ),
-        kueue=kueue,
-        held=reservations.held(draft, machines, demands),
-        future_reservations=reservations.future_reservations(draft, machines, demands),
-        topologies=flavors.topologies(kinds),
-        workload_policies=node_pools.workload_policies(draft, known),
-        accelerator_networks=accelerator_networks,
-        installers=installers.installers(draft, known),
-        access=access.access(draft, kueue),
-        monitoring=monitoring.monitoring(draft, made, flavor_plans, asked, entitled),
-        allowances=allowed,
-    )
+    here = machines(draft)
+    if draft.spec.workers:
+        return workers.managed(draft, here, allowed)
+    asked = queues.cluster_queues(draft, here.pools, here.flavors)
+    shared = cohorts.cohorts(draft, asked, here.pools, here.flavors)
+    plan = cluster_fleet(draft, here, here.flavors, asked, shared, checks.checks(draft, here.flavors), allowed)
+    return plan, []

@@ -18,7 +18,7 @@ def access(draft: Draft, kueue: ConfigurationPlan | None) -> AccessPlan | None:
     if not owners and not teams:
         return None
     frameworks = kueue.frameworks if kueue else JOB_FRAMEWORKS
-    return AccessPlan(owners=tuple(sorted(owners)), teams=tuple(sorted(teams)), job_kinds=_job_kinds(frameworks))
+    return AccessPlan(owners=tuple(sorted(owners)), teams=tuple(sorted(teams)), job_kinds=job_kinds(frameworks))
 
 
 def security_group(draft: Draft) -> str | None:
@@ -47,7 +47,7 @@ def _written(draft: Draft) -> list[tuple[Path, tuple[str, ...]]]:
     ]
 
 
-def _job_kinds(frameworks: tuple[str, ...]) -> dict[str, tuple[str, ...]]:
+def job_kinds(frameworks: tuple[str, ...]) -> dict[str, tuple[str, ...]]:
     """Kueue's names of frameworks (`batch/job`) as API group to resources."""
     found: dict[str, list[str]] = {}
     for framework in sorted(frameworks):

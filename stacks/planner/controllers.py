@@ -9,12 +9,14 @@ from components.kueue.configuration import chart_values, jobset_values
 from components.kueue.quantities import MAXIMUM
 from components.plan.configuration import (
     JOB_FRAMEWORKS,
+    AccessProviderPlan,
     AdmissionFairSharingPlan,
     ConfigurationPlan,
     CustomLabelPlan,
     DeviceMappingPlan,
     ExpressionPlan,
     MetricsPlan,
+    MultiKueueSettingsPlan,
     PodsReadyPlan,
     RequeuingPlan,
     SelectorPlan,
@@ -33,6 +35,7 @@ from stacks.spec.controllers import (
     SelectorSpec,
     TransformationSpec,
 )
+from stacks.spec.multikueue import MultiKueueSpec
 
 KUEUE = ("0.19.2", "oci://registry.k8s.io/kueue/charts/kueue", "kueue-system")
 JOBSET = ("0.12.0", "oci://registry.k8s.io/jobset/charts/jobset", "jobset-system")
@@ -108,6 +111,7 @@ def configuration(draft: Draft) -> ConfigurationPlan | None:
         retain_finished_seconds=kept.after_finished,
         retain_deactivated_seconds=kept.after_deactivated_by_kueue,
         metrics=_metrics(spec.metrics),
+        multikueue=_multikueue(draft, spec.multi_kueue),
     )
     known = (spec.version or KUEUE[0]).startswith(f"{gates.RELEASE}.")
     return replace(plan, feature_gates={**(gates.derived(plan) if known else {}), **spec.feature_gates})
@@ -165,6 +169,27 @@ def _metrics(spec: MetricsSpec) -> MetricsPlan:
                 tracked=label.tracked_values,
             )
             for label in spec.custom_labels
+        ),
+    )
+
+
+def _multikueue(draft: Draft, spec: MultiKueueSpec | None) -> MultiKueueSettingsPlan | None:
+    """How jobs are sent to workers; None leaves it to Kueue."""
+    if spec is None:
+        return None
+    if not draft.spec.workers and all(section != "workers" for section, _ in draft.set_aside):
+        message = "there are no workers to send jobs to; leave it out, or write workers"
+        draft.problems.fault("no-workers", ("kueue", "multiKueue"), message)
+    step, profiles = spec.incremental_dispatcher_config, spec.cluster_profile
+    return MultiKueueSettingsPlan(
+        gc_interval_seconds=spec.gc_interval,
+        origin=spec.origin,
+        worker_lost_seconds=spec.worker_lost_timeout,
+        dispatcher=spec.dispatcher_name,
+        step_size=step.step_size if step else None,
+        access_providers=tuple(
+            AccessProviderPlan(name=each.name, command=each.command, args=each.args)
+            for each in (profiles.access_providers if profiles else ())
         ),
     )
 

@@ -74,7 +74,7 @@ def flavors(draft: Draft, pools: dict[str, Pool]) -> dict[str, Flavor]:
         for pool in kind:
             groups.setdefault(pool.spec.flavor or _name(kind), []).append(pool)
     found = {name: _flavor(name, group) for name, group in sorted(groups.items()) if _agree(draft, name, group)}
-    for name in sorted(draft.spec.flavors):
+    for name in () if draft.spec.workers else sorted(draft.spec.flavors):  # a manager's are its workers'
         draft.find("flavors", name, found, ("flavors", name))
     told_apart = _told_apart(draft, found)
     for flavor in told_apart.values():

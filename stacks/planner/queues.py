@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from components.plan.kueue import ClusterQueuePlan, PreemptionPlan, QueueCheckPlan
@@ -115,7 +115,7 @@ def _cluster_queue(
         when_can_preempt=fungibility.when_can_preempt if fungibility else None,
         priority=spec.priority,
         local_queues=tuple(local_queues(draft, wish.path, wish.name, wish.local_name, wish.teams)),
-        admission_checks=_checks(choices),
+        admission_checks=checks_of(choice.flavor for choice in choices),
         stop_policy=stopped,
         fair_share_weight=spec.fair_share_weight,
         protect=_holds_a_guarantee(stopped, choices) and _protected(draft, wish.name),
@@ -145,12 +145,12 @@ def _holds_a_guarantee(stopped: str | None, choices: tuple[Choice, ...]) -> bool
     return stopped != "HoldAndDrain" and any(c.limits[0] for c in choices)
 
 
-def _checks(choices: tuple[Choice, ...]) -> tuple[QueueCheckPlan, ...]:
+def checks_of(kinds: Iterable[Flavor]) -> tuple[QueueCheckPlan, ...]:
     """Each check of a queued flavor, on the flavors that it is the check of."""
     flavors: dict[str, list[str]] = {}
-    for choice in choices:
-        if name := check_of(choice.flavor):
-            flavors.setdefault(name, []).append(choice.flavor.name)
+    for kind in kinds:
+        if name := check_of(kind):
+            flavors.setdefault(name, []).append(kind.name)
     return tuple(QueueCheckPlan(name=name, on_flavors=tuple(flavors[name])) for name in sorted(flavors))
 
 

@@ -6,6 +6,7 @@ Each proof reads the finished plan and nothing else.
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 from stacks.planner import Planned
 from stacks.planner.ack import AckPlanned
@@ -14,6 +15,7 @@ from stacks.proofs import advice, capacity, reach
 from stacks.proofs.kueue import kueue_accepts
 from stacks.proofs.ledger import Accounts, Ledger, Promises, ledger_of
 from stacks.proofs.networks import accelerator_addresses_suffice
+from stacks.proofs.workers import in_worker, one_job_runs_on_one_worker
 
 Proof = Callable[[Ledger, Problems], None]
 
@@ -25,6 +27,14 @@ WITH_MACHINES: tuple[Proof, ...] = (
     accelerator_addresses_suffice,
 )
 """Proofs that argue from the machines that there are: skipped where some of those were set aside."""
+
+ON_WORKERS: tuple[Proof, ...] = (
+    capacity.auto_provisioning_allows,
+    capacity.addresses_suffice,
+    accelerator_addresses_suffice,
+    advice.exposure,
+)
+"""Proofs that argue from the machines of one cluster: they hold for every worker that is made here, by itself."""
 
 WHEN_COMPLETE: tuple[Proof, ...] = (
     reach.limits_can_be_reached,
@@ -38,14 +48,25 @@ WHEN_COMPLETE: tuple[Proof, ...] = (
 
 
 def prove(planned: Planned) -> tuple[Problem, ...]:
-    """Every problem of the plan as a whole."""
-    found, ledger = Problems(), ledger_of(planned.plan, planned.origins)
+    """Every problem of the plan as a whole, and of each worker's."""
+    here = replace(planned, plan=replace(planned.plan, pools=planned.plan.own_pools))
+    found, ledger = Problems(), ledger_of(here.plan, here.origins)
     proofs = (WITH_MACHINES if planned.machines_complete else ()) + (WHEN_COMPLETE if planned.complete else ())
     for proof in proofs:
         proof(ledger, found)
+    there = {name: ledger_of(worker.plan, worker.origins) for name, worker in planned.workers.items()}
+    for name, on_worker in there.items():
+        inside = Problems()
+        for proof in ON_WORKERS if planned.machines_complete and planned.workers[name].made_here else ():
+            proof(on_worker, inside)
+        found.found.extend(replace(problem, path=("workers", name, *problem.path)) for problem in inside.found)
+    if planned.complete:
+        one_job_runs_on_one_worker(ledger, there, found)
     if not found.refused() and not any(p.severity == "fault" for p in planned.problems):
-        found.found.extend(kueue_accepts(planned))
-    return tuple(found.found)
+        found.found.extend(kueue_accepts(here))
+        for worker in planned.workers.values():
+            found.found.extend(p for p in kueue_accepts(worker) if p not in found.found)
+    return tuple(replace(problem, path=in_worker(problem.path)) for problem in found.found)
 
 
 ON_ACK: tuple[Callable[[Accounts[Promises], Problems], None], ...] = (

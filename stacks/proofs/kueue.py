@@ -22,6 +22,7 @@ def kueue_accepts(planned: Planned) -> tuple[Problem, ...]:
 def _key(thing: Thing, hint: Path) -> Path:
     """Where in the cause, for what the stack file calls otherwise than Kueue."""
     keys: dict[tuple[str, Path], Path] = {
+        ("multikueue config", ("clusters",)): (),
         ("flavor", ("topology",)): ("topologyAware",),
         ("admission check", ("name",)): ("admissionCheck",),
         ("admission check", ("parameters", "name")): ("provisioningRequestConfig",),

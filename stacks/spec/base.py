@@ -143,6 +143,7 @@ DnsName = Annotated[
 ProjectId = Annotated[
     str, Text(r"[a-z][a-z0-9-]{4,28}[a-z0-9]", "a project id: 6 to 30 lower-case letters, digits and '-'")
 ]
+ProjectNumber = Annotated[str, Text(r"[0-9]{6,20}", 'a project number such as "123456789012"')]
 MachineType = Annotated[str, Text(r"[a-z][a-z0-9]*(-[a-z0-9]+)+", "a machine type such as g2-standard-24")]
 Region = Annotated[str, Text(r"[a-z]+-[a-z]+[0-9]+", "a region such as us-central1")]
 Zone = Annotated[str, Text(r"[a-z]+-[a-z]+[0-9]+-([a-z]|ai[0-9]+[a-z])", "a zone such as us-central1-a")]

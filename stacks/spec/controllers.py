@@ -10,6 +10,7 @@ from pydantic.alias_generators import to_camel
 from stacks.problems import in_words
 from stacks.spec.amounts import QuantityField, Seconds
 from stacks.spec.base import Entry, Model, Section, SemVer, Sequence, Words, default, fault
+from stacks.spec.multikueue import MultiKueueSpec
 from stacks.spec.pools import LabelKey, LabelValue
 
 ResourceName = LabelKey
@@ -185,6 +186,7 @@ class KueueSpec(ControllerSpec):
     managed_jobs_namespace_selector: SelectorSpec | None = None
     object_retention_policies: Entry[RetentionSpec] = default(RetentionSpec)
     metrics: Entry[MetricsSpec] = default(MetricsSpec)
+    multi_kueue: MultiKueueSpec | None = None
     feature_gates: Section[str, bool] = Field(default_factory=dict)
 
     @model_validator(mode="after")

@@ -12,6 +12,7 @@ from stacks.spec.base import (
     Entry,
     Model,
     ProjectId,
+    ProjectNumber,
     Region,
     Section,
     Sequence,
@@ -27,6 +28,7 @@ from stacks.spec.pools import FlavorSpec, PoolName, PoolSpec, Reason
 from stacks.spec.reservations import ReservationSpec
 from stacks.spec.teams import CohortSpec, PrioritySpec, SharedQueueSpec, TeamSpec
 from stacks.spec.tenancy import PlatformSpec
+from stacks.spec.workers import WorkerName, WorkerSpec
 
 CloudLabelKey = Annotated[
     str, Text(r"[a-z][a-z0-9_-]{0,62}", "a label key: lower-case letters, digits, '-' and '_', a letter first")
@@ -34,8 +36,6 @@ CloudLabelKey = Annotated[
 CloudLabelValue = Annotated[
     str, Text(r"[a-z0-9_-]{0,63}", "a label value: lower-case letters, digits, '-' and '_', 63 at most")
 ]
-
-ProjectNumber = Annotated[str, Text(r"[0-9]{6,20}", 'a project number such as "123456789012"')]
 
 
 class FleetSpec(Model):
@@ -50,6 +50,7 @@ class FleetSpec(Model):
     reservations: Section[DnsLabel, ReservationSpec] = Field(default_factory=dict)
     pools: Section[PoolName, PoolSpec] = Field(default_factory=dict)
     compute_classes: Section[ClassName, ComputeClassSpec] = Field(default_factory=dict)
+    workers: Section[WorkerName, WorkerSpec] = Field(default_factory=dict, max_length=20)
     flavors: Section[DnsName, Entry[FlavorSpec]] = Field(default_factory=dict)
     kueue: Entry[KueueSpec] = default(KueueSpec)
     jobset: Entry[ControllerSpec] = default(ControllerSpec)

@@ -22,8 +22,8 @@ Part = tuple[str, str]
 "" is the whole section, and "*" are entries that nobody has read."""
 
 _ENTRIES = frozenset(
-    {"pools", "reservations", "flavors", "priorities", "cohorts", "teams", "clusterQueues", "cluster", "computeClasses"}
-    | {"labels", "allowReplacement", "allowDeletion"}
+    {"pools", "reservations", "flavors", "priorities", "cohorts", "teams", "clusterQueues", "cluster"}
+    | {"computeClasses", "workers", "labels", "allowReplacement", "allowDeletion"}
 )
 """Sections whose entries (of `cluster`: whose keys) can be set aside one by one."""
 
@@ -130,7 +130,7 @@ def _parts(model: type[BaseModel], problem: Problem, fleet: Mapping[str, Any]) -
         yield section, name
         if section in ("", "teamFiles"):  # some file is not as it was meant to be, and teams may lie in it
             yield "teams", "*"
-        if section == "ack":
+        if section in ("ack", "workers"):  # its pools, and whatever only they make a flavor of
             yield "pools", "*"
             yield "flavors", "*"
         if section == "pools":

@@ -12,22 +12,30 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 HERE = pathlib.Path(__file__).parent / "bad_input"
-FILES = {"Pulumi.bad.yaml": HERE / "base.yaml", "teams/speech.yaml": HERE / "teams" / "speech.yaml"}
-ON_ACK = {"Pulumi.bad.yaml": HERE / "ack.yaml"}
-"""The fleet that the cases of `ack.txt` break."""
+BASE = "base.yaml"
+FILES = {"Pulumi.bad.yaml": HERE / BASE, "teams/speech.yaml": HERE / "teams" / "speech.yaml"}
 
 
 @dataclass(frozen=True)
 class Case:
-    """A claim, edits as (old, new) of which each old is found once in the fleet's files, and the lines expected."""
+    """A claim, edits as (old, new) of which each old is found once in the fleet's files, and the lines expected.
+
+    The fleet is that of `base.yaml`, or of the table's own `<table>.yaml`.
+    """
 
     claim: str
     edits: tuple[tuple[str, str], ...]
     lines: tuple[str, ...]
-    on_ack: bool = False
+    base: str = BASE
 
 
-def parsed(table: str, on_ack: bool = False) -> Iterator[Case]:
+def base_of(table: pathlib.Path) -> str:
+    """The file of the fleet that a table's cases break."""
+    own = f"{table.stem}.yaml"
+    return own if (HERE / own).is_file() else BASE
+
+
+def parsed(table: str, base: str = BASE) -> Iterator[Case]:
     """The cases of one table."""
     for block in re.split(r"(?m)^== ", table)[1:]:
         claim, *body = block.rstrip().split("\n")
@@ -38,19 +46,20 @@ def parsed(table: str, on_ack: bool = False) -> Iterator[Case]:
             if line[:1] in ("-", "+"):
                 edits[-1]["-+".index(line[0])].append(line[2:])
         lines = tuple(line[2:] for line in body if line.startswith("!"))
-        yield Case(claim, tuple(("\n".join(old), "\n".join(new)) for old, new in edits), lines, on_ack)
+        yield Case(claim, tuple(("\n".join(old), "\n".join(new)) for old, new in edits), lines, base)
 
 
 EDITS = {
     f"{table.stem}: {case.claim}": case
     for table in sorted(HERE.glob("*.txt"))
-    for case in parsed(table.read_text(encoding="utf-8"), table.stem == "ack")
+    for case in parsed(table.read_text(encoding="utf-8"), base_of(table))
 }
 
 
 def edited(case: Case) -> dict[str, str]:
     """The files of the fleet, by name, with the edits made."""
-    texts = {name: file.read_text(encoding="utf-8") for name, file in (ON_ACK if case.on_ack else FILES).items()}
+    files = FILES if case.base == BASE else {"Pulumi.bad.yaml": HERE / case.base}
+    texts = {name: file.read_text(encoding="utf-8") for name, file in files.items()}
     for old, new in case.edits:
         assert sum(text.count(old) for text in texts.values()) == 1, f"not found once: {old}"
         texts = {name: text.replace(old, new) for name, text in texts.items()}
@@ -161,7 +170,7 @@ WHOLE: dict[str, tuple[bytes, list[str]]] = {
             f"Pulumi.bad.yaml:3: project: '{'a' * 77}...' is not a project id: 6 to 30 lower-case letters, digits and "
             "'-'",
             f"""Pulumi.bad.yaml:6: "{"k" * 77}...": '{"k" * 77}...' is no key here; one of project, projectNumber, """
-            "region, labels, protect, cluster, reservations, pools, computeClasses, flavors, kueue, jobset, "
+            "region, labels, protect, cluster, reservations, pools, computeClasses, workers, flavors, kueue, jobset, "
             "monitoring, priorities, cohorts, teams, teamFiles, platform, clusterQueues, acceptLoss, "
             "allowReplacement, allowDeletion",
         ],

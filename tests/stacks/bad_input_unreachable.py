@@ -22,9 +22,11 @@ _REASONS: dict[str, str] = {
         gates-in-two-places group-empty hostname-not-lowest level-twice queue-not-found queued-without-check
         quota-order reservation-zones resource-twice slice-size toleration-value-with-exists topology-not-found
         topology-without-labels unknown-class-parameter wrong-config-kind undeclared-resource
+        bad-cluster-source bad-cluster-source-words multikueue-and-provisioning multikueue-on-flavors
+        two-multikueue-checks
     """,
     _EARLIER: """
-        bad-retention driver group-too-large sharing too-many-in-all too-many-pairs
+        bad-clusters bad-retention driver group-too-large sharing too-many-in-all too-many-pairs
         bad-admission-mode bad-cohort-reference bad-flavor-name bad-fungibility bad-merge-policy bad-node-label
         bad-parent-reference bad-priority bad-quota-check bad-run-duration bad-stop-policy bad-strategy bad-threshold
         borrow-without-reclaim cohort-cycle cohort-flavor-not-found description-too-long flavor-not-found
@@ -32,8 +34,7 @@ _REASONS: dict[str, str] = {
         unsupported-machine
     """,
     _NOT_MADE: """
-        bad-cluster-source bad-cluster-source-words bad-clusters bad-multikueue bad-node-taint bad-quota-management
-        multikueue-and-provisioning multikueue-on-flavors node-taint-twice too-many-node-taints two-multikueue-checks
+        bad-node-taint bad-quota-management node-taint-twice too-many-node-taints
     """,
 }
 

@@ -258,8 +258,9 @@ SETTINGS = (
         "multiKueue.gcInterval: '-1' seconds is no time; write 0 or more",
         "multiKueue.workerLostTimeout: '-1' seconds is no time; write 0 or more",
         "multiKueue.origin: 'a b' is no label value: 63 letters, digits, '-', '_', '.'",
-        "multiKueue.stepSize: '0' is for the dispatcher kueue.x-k8s.io/multikueue-dispatcher-incremental alone",
-        "multiKueue.stepSize: '0' is no number of clusters; write 1 to 2147483647",
+        "multiKueue.incrementalDispatcherConfig.stepSize: '0' is for the "
+        "dispatcher kueue.x-k8s.io/multikueue-dispatcher-incremental alone",
+        "multiKueue.incrementalDispatcherConfig.stepSize: '0' is no number of clusters; write 1 to 2147483647",
     ),
 )
 

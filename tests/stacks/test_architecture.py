@@ -22,7 +22,7 @@ FILES = {
 """Module name to file."""
 
 _RENDERERS = re.compile(
-    r"components\.(immutable|kueue\.(quantities|configuration)|monitoring\.(cloud|grafana)|tenancy\.(isolation|roles)"
+    r"components\.(immutable|kueue\.(access|quantities|configuration)|monitoring\.(cloud|grafana)|tenancy\.(isolation|roles)"
     r"|(\w+\.)?manifests)"
 )
 PURE = {module for module in FILES if _RENDERERS.fullmatch(module)}
@@ -99,7 +99,8 @@ ROOMS: dict[str, set[str]] = {
             "split",
         )
     },
-    "stacks.fleet": COMPONENT | {"components", "stacks.exports"},
+    "stacks.clusters": COMPONENT | {"components", "yaml"},
+    "stacks.fleet": COMPONENT | {"components", "stacks.clusters", "stacks.exports"},
     "stacks.team": COMPONENT | {"components", "stacks.exports"},
     "stacks.ack_fleet": ALIBABA | PLAN | {"components.ack"},
     "stacks.program": {"pulumi", "components.plan", "stacks.verdict"}
@@ -165,6 +166,7 @@ def test_no_modules_import_each_other_in_a_circle() -> None:
 def test_only_the_composition_and_the_offline_engine_know_pulumi_among_stacks() -> None:
     knowing = {m for m in FILES if m.startswith("stacks.") and any(i.split(".")[0] in PULUMI for i in imports(m))}
     assert {room_of(module) for module in knowing} == {
+        "stacks.clusters",
         "stacks.fleet",
         "stacks.ack_fleet",
         "stacks.team",
@@ -177,6 +179,7 @@ def test_only_the_composition_knows_components_that_make_resources() -> None:
     """The rest of the head knows the plan, names and pure renderers: nothing that could make anything."""
     hands = {m for m in FILES if m.startswith("components.") and m not in PURE and room_of(m) not in PLAN}
     assert {m for m in FILES if m.startswith("stacks") and hands & set(imports(m))} == {
+        "stacks.clusters",
         "stacks.fleet",
         "stacks.ack_fleet",
         "stacks.team",

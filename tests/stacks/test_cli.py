@@ -241,7 +241,7 @@ def test_it_can_be_run_from_any_folder_below_the_project(monkeypatch: pytest.Mon
 @every_stack
 def test_a_folder_gets_one_file_an_object_in_the_order_of_the_stream(stack: str, tmp_path: Path) -> None:
     count = render.write_folder(plan(stack), tmp_path / "out")
-    files = sorted((tmp_path / "out").iterdir())
+    files = sorted(file for file in (tmp_path / "out").rglob("*") if file.is_file())
     printed = list(yaml.safe_load_all(rendered(stack)))
     assert count == len(files) == len(printed)
     assert [yaml.safe_load(file.read_text(encoding="utf-8")) for file in files] == printed

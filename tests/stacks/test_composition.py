@@ -9,7 +9,7 @@ from stacks.offline import Recorded
 from tests.engine import run
 from tests.small_fleets import GONE, changed
 from tests.small_fleets import plan as small_plan
-from tests.stack_files import every_stack, plan, program, resources
+from tests.stack_files import clusters, every_stack, inside_of, plan, program, resources
 
 
 def name(urn: str) -> str:
@@ -40,12 +40,14 @@ def test_a_stock_out_of_accelerators_holds_back_no_queue(stack: str) -> None:
 
 @every_stack
 def test_what_kueue_serves_waits_for_kueue_and_doors_wait_for_their_namespace(stack: str) -> None:
-    owned = {team.namespace: f"{team.name}-namespace" for team in plan(stack).teams if team.namespaces[0].owned}
-    for one in (r for r in resources(stack, True) if r.type.startswith("kubernetes:kueue.x-k8s.io")):
-        assert "controllers-kueue" in waits_for(stack, one)
-    for one in (r for r in resources(stack, False) if r.type.endswith(":LocalQueue")):
-        metadata: Any = one.inputs["metadata"]
-        assert {owned[ns] for ns in owned if ns == metadata["namespace"]} <= waits_for(stack, one)
+    for prefix, found in clusters(stack):
+        owned = {t.namespace: f"{prefix}{t.name}-namespace" for t in found.teams if t.namespaces[0].owned}
+        shown, made = (inside_of(resources(stack, preview), prefix, stack) for preview in (True, False))
+        for one in (r for r in shown if r.type.startswith("kubernetes:kueue.x-k8s.io")):
+            assert f"{prefix}controllers-kueue" in waits_for(stack, one)
+        for one in (r for r in made if r.type.endswith(":LocalQueue")):
+            metadata: Any = one.inputs["metadata"]
+            assert {owned[ns] for ns in owned if ns == metadata["namespace"]} <= waits_for(stack, one)
 
 
 @every_stack

@@ -18,7 +18,7 @@ from components.plan.monitoring import MonitoringPlan
 from stacks.monitoring.metrics import IN_CLUSTER, MANAGED, available, metric_of, metrics, query, rows
 from stacks.monitoring.views import MANY_TEAMS
 from tests.small_fleets import changed, of_pools, planned, problems
-from tests.stack_files import ROOT, every_stack, verdict
+from tests.stack_files import ROOT, clusters, every_stack, verdict
 
 FUNCTIONS = {
     "sum", "max", "min", "avg", "count", "absent", "rate", "increase", "delta", "histogram_quantile", "topk",
@@ -141,15 +141,14 @@ def test_the_dashboards_and_alerts_of_a_fleet_name_only_metrics_of_the_table(sta
 
 @every_stack
 def test_a_fleet_is_shown_what_concerns_it(stack: str) -> None:
-    plan = verdict(stack).plan
-    assert plan is not None
-    kinds = {pool.resource for pool in plan.pools}
-    keys = {board.key for board in watched(plan).dashboards}
-    assert ("gpus" in keys) == ("nvidia.com/gpu" in kinds)
-    assert ("tpus" in keys) == ("google.com/tpu" in kinds)
-    assert {"queues", "capacity"} <= keys
-    alerts = {alert.key for alert in watched(plan).alerts}
-    assert ("slice-unavailable" in alerts) == any((pool.hosts_per_slice or 1) > 1 for pool in plan.pools)
+    for _, plan in clusters(stack):
+        kinds = {pool.resource for pool in plan.pools}
+        keys = {board.key for board in watched(plan).dashboards}
+        assert ("gpus" in keys) == ("nvidia.com/gpu" in kinds)
+        assert ("tpus" in keys) == ("google.com/tpu" in kinds)
+        assert {"queues", "capacity"} <= keys
+        alerts = {alert.key for alert in watched(plan).alerts}
+        assert ("slice-unavailable" in alerts) == any((pool.hosts_per_slice or 1) > 1 for pool in plan.pools)
 
 
 @every_stack

@@ -94,6 +94,13 @@ SHAPE = record(
             name=TEXT, state=TEXT, namespaces=listed(TEXT), queues=listed(TEXT), guaranteed=COUNTS, ceiling=COUNTS
         )
     ),
+    workers=listed(
+        record(
+            name=TEXT, cluster=TEXT_OR_NULL, stack=TEXT_OR_NULL, kubeconfig=TEXT_OR_NULL,
+            flavors=listed(record(name=TEXT, capacity=BOUNDS, guaranteed=INT, largestJob=INT)),
+            clusterQueues=listed(record(name=TEXT, quotas=listed(QUOTA))),
+        )
+    ),
     problems=listed(
         record(severity={"enum": ["fault", "warning", "note"]}, code=TEXT, place=TEXT, path=TEXT, message=TEXT)
     ),
@@ -132,7 +139,7 @@ def documented() -> dict[str, set[str]]:
     return sections
 
 
-ELSEWHERE = {"cohorts[].quotas"}
+ELSEWHERE = {"cohorts[].quotas", "workers[].clusterQueues[].quotas"}
 """What another section describes."""
 
 

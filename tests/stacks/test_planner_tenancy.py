@@ -13,7 +13,7 @@ from components.plan.fleet import FleetPlan
 from stacks.accelerators import machines
 from stacks.offline import Recorded
 from tests.small_fleets import GONE, TRAIN, URGENT, changed, faults, message, plan, planned, queue, team, warnings
-from tests.stack_files import every_stack, resources
+from tests.stack_files import clusters, every_stack, inside_of, resources
 from tests.stack_files import plan as stack_plan
 
 STATE = "teams.vision.state"
@@ -246,10 +246,14 @@ def test_the_add_on_and_the_api_for_secrets_are_on_where_a_team_has_some() -> No
 def test_each_team_owns_what_is_its_own_and_labels_carry_it(stack: str) -> None:
     """Every object in a team's namespace, and every queue that is its alone, has its labels and lies under a component
     of its own; nothing under one team's component names another team."""
-    found = stack_plan(stack)
+    for prefix, found in clusters(stack):
+        _each_team_owns_its_own(found, inside_of(objects(stack), prefix, stack), prefix)
+
+
+def _each_team_owns_its_own(found: FleetPlan, there: list[Recorded], prefix: str) -> None:
     home = {place.name: each for each in found.teams for place in each.namespaces}
     queues = {q.name: q for q in found.cluster_queues}
-    for one in objects(stack):
+    for one in there:
         metadata = metadata_of(one)
         parent = (one.parent or "").rpartition("::")[2]
         owner = home.get(metadata.get("namespace", "")) or (
@@ -262,7 +266,7 @@ def test_each_team_owns_what_is_its_own_and_labels_carry_it(stack: str) -> None:
         elif owner.name not in metadata["labels"].get(TEAM_LABEL, ""):
             pytest.fail(f"{one.urn} is {owner.name}'s and does not say so")
         elif "Team$" in one.urn:
-            assert parent == owner.name
+            assert parent == f"{prefix}{owner.name}"
             assert owner.labels.items() <= metadata["labels"].items()
 
 
@@ -278,11 +282,11 @@ def metadata_of(one: Recorded) -> dict[str, Any]:
 
 @every_stack
 def test_every_namespace_that_berth_makes_has_its_walls(stack: str) -> None:
-    found = stack_plan(stack)
     kinds = {"LimitRange", "NetworkPolicy", "ResourceQuota", "ServiceAccount"}
-    for each in found.teams:
+    for prefix, each in ((prefix, one) for prefix, found in clusters(stack) for one in found.teams):
+        there = inside_of(objects(stack), prefix, stack)
         for place in (p for p in each.namespaces if p.owned):
-            inside = [r for r in objects(stack) if metadata_of(r).get("namespace") == place.name]
+            inside = [r for r in there if metadata_of(r).get("namespace") == place.name]
             made = {r.type.rpartition(":")[2] for r in inside}
             assert kinds <= made
             assert "LocalQueue" in made or not each.local_queues

@@ -63,6 +63,10 @@ def _objects(fleet: FleetPlan) -> Iterator[Violation]:
         yield from broken(checks.PROVISIONING_CONFIGS, ("provisioning config", config.name), config)
     for check in fleet.admission_checks:
         yield from broken(checks.ADMISSION_CHECKS, ("admission check", check.name), check)
+    for config in fleet.multikueue_configs:
+        yield from broken(checks.MULTIKUEUE_CONFIGS, ("multikueue config", config.name), config)
+    for member in fleet.multikueue_clusters:
+        yield from broken(checks.MULTIKUEUE_MEMBERS, ("multikueue cluster", member.name), member)
     for cohort in fleet.cohorts:
         yield from broken(queues.COHORTS, ("cohort", cohort.name), cohort)
         yield from broken(quotas.RULES, ("cohort", cohort.name), quotas.of_cohort(cohort))

@@ -259,9 +259,10 @@ def _multikueue(plan: ConfigurationPlan) -> Iterator[Fault]:
     if given.origin is not None and not is_label_value(given.origin):
         yield ("multiKueue", "origin"), f"'{shown(given.origin)}' is no label value: 63 letters, digits, '-', '_', '.'"
     if given.step_size is not None:
+        step: Path = ("multiKueue", "incrementalDispatcherConfig", "stepSize")
         if given.dispatcher != bounds.INCREMENTAL:
-            yield ("multiKueue", "stepSize"), f"'{given.step_size}' is for the dispatcher {bounds.INCREMENTAL} alone"
-        yield from within(("multiKueue", "stepSize"), given.step_size, 1, bounds.INT32, "number of clusters")
+            yield step, f"'{given.step_size}' is for the dispatcher {bounds.INCREMENTAL} alone"
+        yield from within(step, given.step_size, 1, bounds.INT32, "number of clusters")
 
 
 RULES: tuple[Rule[ConfigurationPlan], ...] = (

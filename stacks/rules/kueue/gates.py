@@ -99,6 +99,11 @@ USERS: Final[tuple[tuple[str, str, Callable[[ConfigurationPlan], bool]], ...]] =
     (_DRA, "resources.deviceClassMappings", lambda plan: bool(plan.device_mappings)),
     ("VisibilityOnDemand", "visibilityServer", lambda plan: plan.visibility_port is not None),
     ("MultiKueue", "multiKueue", lambda plan: plan.multikueue is not None),
+    (
+        "MultiKueueClusterProfile",
+        "multiKueue.clusterProfile",
+        lambda plan: plan.multikueue is not None and bool(plan.multikueue.access_providers),
+    ),
 )
 """What has no effect, or keeps Kueue from starting, while its gate is off."""
 

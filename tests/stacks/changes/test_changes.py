@@ -100,7 +100,9 @@ def test_every_part_of_a_fleet_is_known_to_the_comparison(part: str) -> None:
         assert getattr(plan(), part) != getattr(plan(edit), part)
         assert not changes(edit).empty
         return
-    fleets = [fleet for fleet in map(plan_of, FILES) if getattr(fleet, part)]
+    whole = list(map(plan_of, FILES))
+    every = [*whole, *(worker.plan for fleet in whole for worker in fleet.workers)]
+    fleets = [fleet for fleet in every if getattr(fleet, part)]
     nothing = {part: () if isinstance(getattr(plan(), part), tuple) else None}
     assert fleets, "no example has it: name an edit that changes it"
     assert not any(compare(fleet, dataclasses.replace(fleet, **nothing)).empty for fleet in fleets)

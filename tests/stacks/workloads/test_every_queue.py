@@ -148,8 +148,9 @@ def reach(stack: str, queue: ClusterQueuePlan) -> dict[str, int]:
 
 def of_a_unit(stack: str, flavor: str) -> int:
     """Chips of a slice, or GPUs of a node: from what the stack file says of the pool, and the table."""
-    (named,) = [pool for pool in plan(stack).pools if pool.flavor == flavor]
-    written = fleet(stack)["pools"][named.name]
+    named = next(pool for pool in plan(stack).pools if pool.flavor == flavor)
+    worker, _, pool = named.name.rpartition("/")
+    written = (fleet(stack)["workers"][worker] if worker else fleet(stack))["pools"][pool]
     if "topology" in written:
         return math.prod(int(side) for side in written["topology"].split("x"))
     return accelerators.machines()[written["machineType"]].accelerators

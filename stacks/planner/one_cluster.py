@@ -1,0 +1,123 @@
+"""One cluster of a fleet: its machines, and all that is planned for it once its queues are known."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from components.plan.accelerator_networks import AcceleratorNetworksPlan
+from components.plan.checks import AdmissionCheckPlan, ProvisioningConfigPlan
+from components.plan.fleet import AllowancesPlan, FleetPlan, PoolPlan
+from components.plan.kueue import ClusterQueuePlan, CohortPlan
+from stacks.accelerators import Machine
+from stacks.planner import (
+    access,
+    cluster,
+    compute_classes,
+    controllers,
+    flavors,
+    installers,
+    monitoring,
+    networks,
+    node_pools,
+    pools,
+    priorities,
+    reservations,
+    teams,
+    versions,
+)
+from stacks.planner.ceilings import QuotaTree, accelerator_quotas
+from stacks.planner.compute_classes import Ladder
+from stacks.planner.draft import Draft
+from stacks.planner.flavors import Flavor
+from stacks.planner.pools import Pool
+
+
+@dataclass(frozen=True, slots=True)
+class Machines:
+    """What a cluster has: reservations, compute classes, the pools that take from both, flavors and networks."""
+
+    reserved: dict[str, Machine]
+    ladders: dict[str, Ladder]
+    demands: reservations.Demands
+    pools: dict[str, Pool]
+    flavors: dict[str, Flavor]
+    networks: tuple[AcceleratorNetworksPlan, ...]
+
+
+def machines(draft: Draft) -> Machines:
+    """The machines that a draft asks for; faults are the draft's."""
+    reserved = reservations.reserved_machines(draft)
+    ladders = compute_classes.ladders(draft)
+    known = pools.pools(draft, ladders)
+    demands = pools.demands(known)
+    reservations.check(draft, reserved, demands)
+    kinds = flavors.flavors(draft, known)
+    return Machines(reserved, ladders, demands, known, kinds, networks.accelerator_networks(draft, known))
+
+
+def pool_plans(draft: Draft, here: Machines) -> tuple[PoolPlan, ...]:
+    """The pools of a cluster, as they will be."""
+    flavor_of = {pool.name: flavor.name for flavor in here.flavors.values() for pool in flavor.pools}
+    return node_pools.pool_plans(draft, here.pools, flavor_of, here.networks)
+
+
+def cluster_fleet(
+    draft: Draft,
+    here: Machines,
+    kinds: Mapping[str, Flavor],
+    asked: tuple[ClusterQueuePlan, ...],
+    shared: tuple[CohortPlan, ...],
+    checks: tuple[tuple[AdmissionCheckPlan, ...], tuple[ProvisioningConfigPlan, ...]],
+    allowed: AllowancesPlan,
+) -> FleetPlan:
+    """All of one cluster. `kinds` are the flavors of its queues, `checks` those that its queues name."""
+    resource_of = {f.name: f.resource for f in kinds.values()}
+    promised = Counter[str]()
+    for holder in (*asked, *shared):
+        for flavor, quota in accelerator_quotas(holder, resource_of):
+            promised[flavor] += quota.nominal
+    kueue = controllers.configuration(draft)
+    nodes = [pool.hardware.nodes.max for pool in here.pools.values()]
+    versions.versions(draft, here.pools)
+    made = pool_plans(draft, here)
+    flavor_plans = tuple(flavors.flavor_plan(draft, f, promised[n]) for n, f in kinds.items())
+    entitled = teams.teams(draft, asked, QuotaTree(asked, shared, resource_of), kinds)
+    home = cluster.cluster_plan(
+        draft,
+        {name: pool.asked for name, pool in here.pools.items()},
+        multi_networking=bool(here.networks),
+    )
+    return FleetPlan(
+        stack=draft.stack,
+        project=draft.spec.project,
+        region=draft.spec.region,
+        services=cluster.services(draft),
+        cluster=home,
+        system_pool=cluster.system_pool(draft),
+        reservations=reservations.reservations(draft, here.reserved),
+        pools=made,
+        charts=controllers.charts(draft, kueue, len(asked), nodes),
+        flavors=flavor_plans,
+        priorities=priorities.priorities(draft),
+        cohorts=shared,
+        cluster_queues=asked,
+        teams=entitled,
+        labels=cluster.labels(draft),
+        admission_checks=checks[0],
+        provisioning_configs=checks[1],
+        compute_classes=tuple(
+            compute_classes.class_plan(draft, each, home.node_service_account.email) for each in here.ladders.values()
+        ),
+        kueue=kueue,
+        held=reservations.held(draft, here.reserved, here.demands),
+        future_reservations=reservations.future_reservations(draft, here.reserved, here.demands),
+        topologies=flavors.topologies(kinds),
+        workload_policies=node_pools.workload_policies(draft, here.pools),
+        accelerator_networks=here.networks,
+        installers=installers.installers(draft, here.pools),
+        access=access.access(draft, kueue),
+        monitoring=monitoring.monitoring(draft, made, flavor_plans, asked, entitled),
+        allowances=allowed,
+    )

@@ -1,0 +1,177 @@
+"""Quotas of a manager become shares of its workers: whole slices or nodes, by capacity, and none beyond what is held.
+
+A worker has its part of each guarantee, and of what is lent. How much may be borrowed is the same everywhere: the
+manager keeps to it over all workers, and a job that borrows runs on one of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from math import gcd
+
+from components.plan.kueue import ClusterQueuePlan, CohortPlan, FlavorQuotasPlan, QuotaPlan, ResourceGroupPlan
+from stacks.planner.amounts import CPU, MEMORY
+from stacks.planner.ceilings import accelerator_quotas
+
+
+@dataclass(frozen=True, slots=True)
+class Held:
+    """What workers hold of one flavor: accelerators of each, how often they may be promised, and in what pieces.
+
+    `unit` is what cannot be divided (a slice), `node` the accelerators of one node, by which it is divided if it can.
+    """
+
+    resource: str
+    capacity: tuple[int, ...]
+    oversubscription: float
+    unit: int
+    node: int
+
+    def piece(self, amount: int) -> int:
+        """The accelerators in which an amount is divided."""
+        return self.node if self.unit == 1 and amount % self.node == 0 else self.unit
+
+
+Holder = ClusterQueuePlan | CohortPlan
+Share = tuple[int, int | None]
+"""Nominal quota and lending limit on one worker, in accelerators; no limit is None."""
+Shares = Mapping[tuple[str, str, str], tuple[Share, ...]]
+"""Kind (`queue` or `cohort`), name and flavor to the share of each worker, in the order of the workers."""
+
+
+def split(amount: int, weights: Sequence[int], piece: int, room: list[int]) -> list[int]:
+    """`amount` in parts by `weights`, each a multiple of `piece`, as is the amount; `room` shrinks by what is given.
+
+    Largest remainder: each gets what is due rounded down, and what is left goes piece by piece to whom most is due
+    still among those with room, then to whoever has most room, then to the first. So nobody gets more than there is
+    room for, where there is room for all.
+    """
+    parts = due(amount, weights, piece)
+    for index, part in enumerate(parts):
+        room[index] -= part
+    hand_out(amount, weights, piece, room, parts)
+    return parts
+
+
+def due(amount: int, weights: Sequence[int], piece: int) -> list[int]:
+    """What is due to each, rounded down to whole pieces."""
+    whole = sum(weights)
+    return [amount * weight // whole // piece * piece if whole else 0 for weight in weights]
+
+
+def hand_out(amount: int, weights: Sequence[int], piece: int, room: list[int], parts: list[int]) -> None:
+    """Hand out what `parts` lack of `amount`."""
+    whole = sum(weights)
+    for _ in range((amount - sum(parts)) // piece if whole else 0):
+
+        def claim(index: int) -> tuple[bool, int, int, int]:
+            return room[index] >= piece, amount * weights[index] - parts[index] * whole, room[index], -index
+
+        best = max((i for i, weight in enumerate(weights) if weight), key=claim)
+        parts[best] += piece
+        room[best] -= piece
+
+
+def shares(holders: Sequence[Holder], held: Mapping[str, Held]) -> Shares:
+    """The share of every worker in every quota of accelerators.
+
+    First everybody gets what is due rounded down, so that nobody's whole pieces depend on who else there is.
+    """
+    resources = {flavor: of.resource for flavor, of in held.items()}
+    claims: dict[str, list[tuple[tuple[str, str, str], QuotaPlan]]] = {}
+    for holder in holders:
+        kind = "queue" if isinstance(holder, ClusterQueuePlan) else "cohort"
+        for flavor, quota in accelerator_quotas(holder, resources):
+            claims.setdefault(flavor, []).append(((kind, holder.name, flavor), quota))
+    found: dict[tuple[str, str, str], tuple[Share, ...]] = {}
+    for flavor, wanted in claims.items():
+        of = held[flavor]
+        room = [int(capacity * of.oversubscription) for capacity in of.capacity]
+        parts = [due(quota.nominal, of.capacity, of.piece(quota.nominal)) for _, quota in wanted]
+        for part in parts:
+            room = [left - taken for left, taken in zip(room, part, strict=True)]
+        for (key, quota), part in zip(wanted, parts, strict=True):
+            hand_out(quota.nominal, of.capacity, of.piece(quota.nominal), room, part)
+            found[key] = tuple(zip(part, _lent(key[0], quota, of, part), strict=True))
+    return found
+
+
+def _lent(kind: str, quota: QuotaPlan, of: Held, parts: list[int]) -> Sequence[int | None]:
+    """What each part lends of itself; a cohort's limit is on all below it, so it goes by what the workers hold."""
+    if quota.lending_limit is None:
+        return [None] * len(parts)
+    if kind == "queue":  # in pieces of the parts, so that none lends more than it has
+        return split(quota.lending_limit, parts, of.piece(gcd(quota.lending_limit, quota.nominal)), list(parts))
+    return split(quota.lending_limit, of.capacity, of.piece(quota.lending_limit), list(of.capacity))
+
+
+# --- on one worker ----------------------------------------------------------------------------------------------------
+
+
+def queue_on(queue: ClusterQueuePlan, worker: int, found: Shares, held: Mapping[str, Held]) -> ClusterQueuePlan | None:
+    """The queue as the worker has it; None where it could never admit anything."""
+    entries = tuple(_entries("queue", queue.name, queue.flavors, worker, found, held))
+    if not any(quota.nominal or quota.borrowing_limit != 0 for entry in entries for quota in entry.quotas):
+        return None
+    covered = _covered(queue.covered_resources, entries, held)
+    guaranteed = any(quota.nominal for entry in entries for quota in entry.quotas)
+    return replace(
+        queue,
+        covered_resources=covered,
+        flavors=tuple(_only(entry, covered) for entry in entries),
+        admission_checks=(),
+        protect=queue.protect and guaranteed,
+    )
+
+
+def cohort_on(cohort: CohortPlan, worker: int, found: Shares, held: Mapping[str, Held]) -> CohortPlan:
+    """The cohort as the worker has it."""
+    groups: list[ResourceGroupPlan] = []
+    for group in cohort.resource_groups:
+        if entries := tuple(_entries("cohort", cohort.name, group.flavors, worker, found, held)):
+            covered = _covered(group.covered_resources, entries, held)
+            flavors = tuple(_only(entry, covered) for entry in entries)
+            groups.append(ResourceGroupPlan(covered_resources=covered, flavors=flavors))
+    return replace(cohort, resource_groups=tuple(groups))
+
+
+def _entries(
+    kind: str,
+    name: str,
+    flavors: Sequence[FlavorQuotasPlan],
+    worker: int,
+    found: Shares,
+    held: Mapping[str, Held],
+) -> Iterator[FlavorQuotasPlan]:
+    """The entries of flavors that the worker holds, with its share."""
+    for entry in flavors:
+        if entry.flavor in held and held[entry.flavor].capacity[worker]:
+            whole = next(q for q in entry.quotas if q.resource == held[entry.flavor].resource)
+            share = found[kind, name, entry.flavor][worker]
+            yield replace(entry, quotas=tuple(_quota(kind, quota, whole, share) for quota in entry.quotas))
+
+
+def _quota(kind: str, quota: QuotaPlan, whole: QuotaPlan, share: Share) -> QuotaPlan:
+    """The share of a resource that comes with accelerators: `whole` is the accelerators' quota."""
+    nominal = _part(quota.nominal, share[0], whole.nominal)
+    lent = None if quota.lending_limit is None else _part(quota.lending_limit, share[1] or 0, whole.lending_limit or 0)
+    if lent is not None and kind == "queue":
+        lent = min(lent, nominal)  # both are rounded up, and Kueue takes no queue that lends more than it has
+    return replace(quota, nominal=nominal, lending_limit=lent)
+
+
+def _part(amount: int, share: int, whole: int) -> int:
+    """As much of an amount as `share` is of `whole`, rounded up as every quota is."""
+    return -(-amount * share // whole) if whole else 0
+
+
+def _covered(
+    covered: tuple[str, ...], entries: Sequence[FlavorQuotasPlan], held: Mapping[str, Held]
+) -> tuple[str, ...]:
+    wanted = {CPU, MEMORY, *(held[entry.flavor].resource for entry in entries)}
+    return tuple(resource for resource in covered if resource in wanted)
+
+
+def _only(entry: FlavorQuotasPlan, covered: tuple[str, ...]) -> FlavorQuotasPlan:
+    return replace(entry, quotas=tuple(quota for quota in entry.quotas if quota.resource in covered))

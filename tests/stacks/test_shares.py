@@ -1,0 +1,150 @@
+"""Shares of workers: whole, by capacity, none beyond what is held; counted again from the definition."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from components.plan.kueue import ClusterQueuePlan
+from stacks.planner import plan_fleet
+from stacks.planner.ceilings import accelerator_quotas
+from stacks.planner.shares import split
+from stacks.proofs import prove
+from stacks.spec.parse import parse
+from tests.stack_files import plan
+
+few = settings(deadline=None, max_examples=60)
+
+
+@given(
+    st.lists(st.integers(0, 40), min_size=1, max_size=6).filter(any),
+    st.integers(0, 40),
+    st.sampled_from([1, 4, 8]),
+)
+def test_parts_are_whole_and_within_one_piece_of_what_is_due(weights: list[int], amount: int, piece: int) -> None:
+    """With room for all: nobody is more than one piece away from the exact proportion, and nothing is lost."""
+    whole = sum(weights)
+    parts = split(amount * piece, weights, piece, [10**9] * len(weights))
+    assert sum(parts) == amount * piece
+    for part, weight in zip(parts, weights, strict=True):
+        assert part % piece == 0
+        assert abs(part * whole - amount * piece * weight) < piece * whole
+        assert weight or not part
+
+
+@given(st.lists(st.integers(0, 12), min_size=1, max_size=5).filter(any), st.data())
+def test_nobody_is_given_more_than_there_is_room_for(capacity: list[int], data: Any) -> None:
+    """One after the other, whoever asks: as long as all together ask for no more than there is."""
+    left, room = sum(capacity), list(capacity)
+    while left:
+        amount = data.draw(st.integers(1, left))
+        parts = split(amount, capacity, 1, room) if all(r >= 0 for r in room) else [0]
+        assert sum(parts) == amount
+        left -= amount
+    assert sum(room) == 0
+
+
+@st.composite
+def fleets(draw: st.DrawFn) -> dict[str, Any]:
+    """A manager with up to four workers of GPUs and TPU slices, and teams that are guaranteed no more than there is."""
+    nodes = draw(st.lists(st.integers(0, 6), min_size=1, max_size=4).filter(any))
+    slices = draw(st.lists(st.integers(0, 5), min_size=len(nodes), max_size=len(nodes)))
+    workers = {
+        f"w{number}": {
+            "cluster": {"controlPlane": {"authorizedNetworks": []}},
+            "pools": {
+                "h100": {"machineType": "a3-highgpu-8g", "nodes": {"max": n}},
+                "v5e": {"machineType": "ct5lp-hightpu-4t", "topology": "4x4", "slices": {"max": s}},
+            },
+        }
+        for number, (n, s) in enumerate(zip(nodes, slices, strict=True))
+    }
+    for number in range(len(nodes)):
+        workers[f"w{number}"]["pools"]["v5e"]["zone"] = "us-central1-a"
+    teams: dict[str, Any] = {}
+    gpus, chips = 8 * sum(nodes), sum(slices)
+    for number in range(draw(st.integers(1, 6))):
+        mine, slice_count = draw(st.integers(0, gpus)), draw(st.integers(0, chips))
+        gpus, chips = gpus - mine, chips - slice_count
+        lend = draw(st.none() | st.integers(0, mine))
+        entry = {"pool": "h100", "guaranteed": mine, "borrow": "unlimited"} | ({} if lend is None else {"lend": lend})
+        tpus = {"pool": "v5e", "guaranteed": f"{slice_count} slices", "borrow": "unlimited"}
+        teams[f"t{number}"] = {"cohort": "all", "queues": {"q": {"flavors": [entry, tpus]}}}
+    return {
+        "project": "acme-ml-dev",
+        "region": "us-central1",
+        "workers": workers,
+        "cohorts": {"all": {}},
+        "teams": teams,
+    }
+
+
+@few
+@given(fleets())
+def test_shares_of_random_fleets_add_up_and_fit(fleet: dict[str, Any]) -> None:
+    """Σ over workers is the manager's; on no worker more than it holds; slices are whole; Kueue refuses none of it."""
+    planned = plan_fleet("random", parse(fleet))
+    assert planned is not None
+    faults = [p for p in (*planned.problems, *prove(planned)) if p.severity == "fault"]
+    assert [p.line() for p in faults if p.code not in ("empty-queue", "no-nodes")] == []
+    resource_of = {f.name: f.resource for f in planned.plan.flavors}
+    for queue in planned.plan.cluster_queues:
+        there = [q for worker in planned.plan.workers for q in worker.plan.cluster_queues if q.name == queue.name]
+        for resource in queue.covered_resources:
+            for entry in queue.flavors:
+                nominal = next(q.nominal for q in entry.quotas if q.resource == resource)
+                assert sum(_of(q, entry.flavor, resource, "nominal") for q in there) == nominal
+        for flavor, quota in accelerator_quotas(queue, resource_of):
+            lent = [_of(q, flavor, resource_of[flavor], "lending_limit") for q in there]
+            assert quota.lending_limit is None or sum(lent) == quota.lending_limit
+    for worker in planned.plan.workers:
+        for flavor in worker.plan.flavors:
+            assert flavor.promised <= flavor.capacity.max
+            assert flavor.promised % flavor.unit == 0
+
+
+def _of(queue: ClusterQueuePlan, flavor: str, resource: str, what: str) -> int:
+    found = (getattr(q, what) for e in queue.flavors if e.flavor == flavor for q in e.quotas if q.resource == resource)
+    return next(found, 0) or 0
+
+
+# --- the example ------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("worker", "queue", "nominal"),
+    [
+        ("central", "vision-train", {"h100": 32}),  # 48 of 96 GPUs, of which 64 are here and 32 there
+        ("east", "vision-train", {"h100": 16}),
+        (
+            "central",
+            "language-train",
+            {"h100": 24, "v5e": 32},
+        ),  # 26⅔ of 40: three nodes, and the rest where more is due
+        ("east", "language-train", {"h100": 16}),
+        ("central", "speech-tune", {"v5e": 32, "h100": 8}),
+    ],
+)
+def test_shares_of_the_example(worker: str, queue: str, nominal: dict[str, int]) -> None:
+    (there,) = [w.plan for w in plan("multikueue").workers if w.name == worker]
+    (found,) = [q for q in there.cluster_queues if q.name == queue]
+    resource_of = {flavor.name: flavor.resource for flavor in there.flavors}
+    assert {flavor: quota.nominal for flavor, quota in accelerator_quotas(found, resource_of)} == nominal
+
+
+def test_a_queue_is_sent_to_those_workers_alone_that_can_run_its_jobs() -> None:
+    """speech's single node is in one place, and what it borrows none: the other worker could never admit its jobs."""
+    found = plan("multikueue")
+    clusters = {config.name: config.clusters for config in found.multikueue_configs}
+    sent = {q.name: [clusters[check.name] for check in q.admission_checks] for q in found.cluster_queues}
+    assert sent == {
+        "language-train": [("central", "east")],
+        "speech-tune": [("central",)],
+        "vision-train": [("central", "east")],
+    }
+    there = {w.name: {q.name for q in w.plan.cluster_queues} for w in found.workers}
+    assert sent.keys() == set().union(*there.values())
+    assert all({w for w in there if queue in there[w]} == set(workers[0]) for queue, workers in sent.items())
