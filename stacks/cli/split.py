@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from components.plan.fleet import FleetPlan
-from stacks.cli.table import some, table
+from stacks.cli.table import table
 from stacks.split import Part, groups, propose
+from stacks.wording import some
 
 VERSION = 1
 """Of the JSON; raised when a key changes its meaning or goes."""
