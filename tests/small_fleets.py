@@ -9,6 +9,7 @@ import copy
 from typing import Any
 
 from components.plan.fleet import FleetPlan, PoolPlan
+from components.plan.gke import ClusterPlan, NetworkPlan
 from components.plan.kueue import ClusterQueuePlan, FlavorPlan, QuotaPlan
 from components.plan.teams import TeamPlan
 from stacks.planner import Planned, plan_fleet
@@ -86,6 +87,12 @@ def planned(fleet: dict[str, Any], stack: str = "test") -> Planned:
     found = plan_fleet(stack, parse(fleet))
     assert found is not None
     return found
+
+
+def own_network(cluster: ClusterPlan) -> NetworkPlan:
+    """The network of a cluster that stands in the fleet's own."""
+    assert isinstance(cluster.network, NetworkPlan)
+    return cluster.network
 
 
 def plan(fleet: dict[str, Any], stack: str = "test") -> FleetPlan:

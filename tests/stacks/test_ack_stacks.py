@@ -8,7 +8,7 @@ import re
 import subprocess
 import sys
 from functools import cache
-from typing import Any
+from typing import Any, cast
 
 import pytest
 import yaml
@@ -142,7 +142,8 @@ def test_clusters_fleet_and_node_pools_are_protected_and_hold_what_is_promised(s
     assert file is not None
     ack: Any = file.fleet["ack"]
     types = ack["instanceTypes"]
-    gpus = sum(most_nodes(r.inputs) * types[r.inputs["instanceTypes"][0]]["gpus"] for r in sent)
+    sizes = [(most_nodes(r.inputs), cast("list[str]", r.inputs["instanceTypes"])[0]) for r in sent]
+    gpus = sum(nodes * types[kind]["gpus"] for nodes, kind in sizes)
     assert gpus == sum(flavor.capacity.max for flavor in plan(stack).flavors)
     leaves = [node for _, node in plan(stack).quotas.walk() if not node.children]
     assert sum(leaf.minimum["nvidia.com/gpu"] for leaf in leaves) <= gpus

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from components.names import is_gke_name, is_google_label, is_service_account_id
 from components.plan.gke import AuthorizedNetwork, ClusterPlan, NodePoolPlan, ResourceLimit
 from components.plan.nodes import Bounds
-from tests.small_fleets import GONE, changed, faults, plan, planned
+from tests.small_fleets import GONE, changed, faults, own_network, plan, planned
 
 ZONES = ["us-central1-c", "us-central1-a", "us-central1-b"]
 LIMITS = {"cpu": {"max": 1000}, "memory": {"min": 16, "max": 4000}, "accelerators": {"nvidia-l4": 8}}
@@ -36,7 +36,7 @@ def system_pool(change: dict[str, Any]) -> NodePoolPlan:
 
 
 def test_a_cluster_is_named_after_its_stack_unless_it_is_given_a_name() -> None:
-    assert (cluster().name, cluster().network.name) == ("test", "test")
+    assert (cluster().name, own_network(cluster()).name) == ("test", "test")
     assert cluster({"cluster.name": "gke-research"}).name == "gke-research"
 
 
@@ -74,9 +74,9 @@ def test_the_ranges_of_a_new_fleet_share_no_address() -> None:
     """The control plane's too: Google peers it into the same network."""
     found = cluster()
     ranges = [
-        found.network.node_range,
-        found.network.pod_range,
-        found.network.service_range,
+        own_network(found).node_range,
+        own_network(found).pod_range,
+        own_network(found).service_range,
         found.control_plane.ip_range,
     ]
     assert not [pair for pair in combinations(map(IPv4Network, filter(None, ranges)), 2) if pair[0].overlaps(pair[1])]
@@ -120,8 +120,8 @@ def test_authorized_networks_are_none_or_a_list_and_an_empty_list_is_not_none() 
 
 
 def test_nat_can_be_left_out() -> None:
-    assert cluster().network.nat
-    assert not cluster({"cluster.network.nat": False}).network.nat
+    assert own_network(cluster()).nat
+    assert not own_network(cluster({"cluster.network.nat": False})).nat
 
 
 # --- where controllers run --------------------------------------------------------------------------------------------

@@ -20,7 +20,7 @@ from components.plan.nodes import Bounds
 from stacks import accelerators
 from stacks.fleet import build
 from tests.engine import Run, both_modes, broken_rules, run
-from tests.small_fleets import GONE, ZONE, changed, faults, of_pools, plan, warnings
+from tests.small_fleets import GONE, ZONE, changed, faults, of_pools, own_network, plan, warnings
 
 HELD = {"existing": True, "name": "held", "zone": ZONE}
 
@@ -177,7 +177,7 @@ EVERY_SET = of_pools(
 
 def test_ranges_of_accelerators_overlap_neither_each_other_nor_the_cluster_s() -> None:
     found = plan(EVERY_SET)
-    network, control = found.cluster.network, found.cluster.control_plane
+    network, control = own_network(found.cluster), found.cluster.control_plane
     cluster = [network.node_range, network.pod_range, network.service_range, control.ip_range or ""]
     ranges = [s.ip_range for n in found.accelerator_networks for v in n.vpcs for s in v.subnets]
     assert len(ranges) == 4 + 8 + 4 * 9
@@ -204,8 +204,8 @@ def test_the_range_of_accelerators_can_be_moved_and_a_fleet_without_any_does_not
 
 
 def test_packets_of_the_fleet_s_own_network_are_as_large_as_its_owner_says() -> None:
-    assert plan(MEGA).cluster.network.mtu is None
-    assert plan(changed({"cluster.network.mtu": 8244}, base=MEGA)).cluster.network.mtu == 8244
+    assert own_network(plan(MEGA).cluster).mtu is None
+    assert own_network(plan(changed({"cluster.network.mtu": 8244}, base=MEGA)).cluster).mtu == 8244
 
 
 def test_multi_networking_stays_on_when_its_owner_says_so() -> None:

@@ -124,8 +124,8 @@ def test_the_first_version_is_that_of_the_accelerator_or_of_the_mode(need: Need,
 
 
 def test_a_version_before_the_feature_is_a_fault_that_names_both() -> None:
-    (found,) = lacking([Need(feature="dranet", key="network")], "1.33.5-gke.1000")
-    assert (found.severity, found.key) == ("fault", "network")
+    (found,) = lacking([Need(feature="dranet", key="networking")], "1.33.5-gke.1000")
+    assert (found.severity, found.key) == ("fault", "networking")
     assert found.message == (
         "the accelerator network profile (DRANET) needs GKE 1.34.1-gke.1829001, and the cluster has "
         "'1.33.5-gke.1000'; write cluster.version: \"1.34.1-gke.1829001\" or later"
