@@ -140,7 +140,7 @@ def test_clusters_fleet_and_node_pools_are_protected_and_hold_what_is_promised(s
     assert protected == {"ManagedKubernetes", "NodePool", "Cluster"}
     file = verdict(stack).file
     assert file is not None
-    ack: Any = file.fleet["ack"]
+    ack: Any = cast("Any", file.fleet)["ack"]
     types = ack["instanceTypes"]
     sizes = [(most_nodes(r.inputs), cast("list[str]", r.inputs["instanceTypes"])[0]) for r in sent]
     gpus = sum(nodes * types[kind]["gpus"] for nodes, kind in sizes)
