@@ -47,7 +47,9 @@ def split(amount: int, weights: Sequence[int], piece: int, room: list[int]) -> l
     still among those with room, then to whoever has most room, then to the first. So nobody gets more than there is
     room for, where there is room for all.
     """
-    parts = due(amount, weights, piece)
+    parts = [
+        min(part, max(0, left) // piece * piece) for part, left in zip(due(amount, weights, piece), room, strict=True)
+    ]
     for index, part in enumerate(parts):
         room[index] -= part
     hand_out(amount, weights, piece, room, parts)
@@ -60,17 +62,23 @@ def due(amount: int, weights: Sequence[int], piece: int) -> list[int]:
     return [amount * weight // whole // piece * piece if whole else 0 for weight in weights]
 
 
-def hand_out(amount: int, weights: Sequence[int], piece: int, room: list[int], parts: list[int]) -> None:
-    """Hand out what `parts` lack of `amount`."""
-    whole = sum(weights)
-    for _ in range((amount - sum(parts)) // piece if whole else 0):
+def hand_out(
+    amount: int, weights: Sequence[int], piece: int, room: list[int], parts: list[int], unit: int | None = None
+) -> None:
+    """Hand out what `parts` lack of `amount`: piece by piece, and by `unit` where nobody has room for a whole piece."""
+    whole, missing = sum(weights), amount - sum(parts)
+    some = [index for index, weight in enumerate(weights) if weight]
+    while some and missing > 0:
+        if all(room[index] < piece for index in some):
+            piece = unit or piece
 
-        def claim(index: int) -> tuple[bool, int, int, int]:
-            return room[index] >= piece, amount * weights[index] - parts[index] * whole, room[index], -index
+        def claim(index: int, size: int = piece) -> tuple[bool, int, int, int]:
+            return room[index] >= size, amount * weights[index] - parts[index] * whole, room[index], -index
 
-        best = max((i for i, weight in enumerate(weights) if weight), key=claim)
+        best = max(some, key=claim)
         parts[best] += piece
         room[best] -= piece
+        missing -= piece
 
 
 def shares(holders: Sequence[Holder], held: Mapping[str, Held]) -> Shares:
@@ -91,8 +99,9 @@ def shares(holders: Sequence[Holder], held: Mapping[str, Held]) -> Shares:
         parts = [due(quota.nominal, of.capacity, of.piece(quota.nominal)) for _, quota in wanted]
         for part in parts:
             room = [left - taken for left, taken in zip(room, part, strict=True)]
-        for (key, quota), part in zip(wanted, parts, strict=True):
-            hand_out(quota.nominal, of.capacity, of.piece(quota.nominal), room, part)
+        largest_first = sorted(zip(wanted, parts, strict=True), key=lambda each: -of.piece(each[0][1].nominal))
+        for (key, quota), part in largest_first:
+            hand_out(quota.nominal, of.capacity, of.piece(quota.nominal), room, part, of.unit)
             found[key] = tuple(zip(part, _lent(key[0], quota, of, part), strict=True))
     return found
 

@@ -23,6 +23,7 @@ SCENARIO = "stacks/scenarios/multislice.yaml"
 JOB = "stacks/jobs/train.yaml"
 VERBS = [
     "check",
+    "split",
     "plan",
     "preview",
     "render",

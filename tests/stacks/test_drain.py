@@ -33,7 +33,9 @@ def test_every_queue_is_drained_and_nothing_else_changes(stack: str, tmp_path: p
     assert [replace(team, state="active", local_queues=()) for team in after.teams] == [
         replace(team, state="active", local_queues=()) for team in before.teams
     ]
-    empty = {"cluster_queues": (), "teams": ()}
+    for worker in after.workers:
+        assert {queue.stop_policy for queue in worker.plan.cluster_queues} == {"HoldAndDrain"}
+    empty = {"cluster_queues": (), "teams": (), "workers": ()}
     assert replace(after, **empty) == replace(before, **empty)
 
 

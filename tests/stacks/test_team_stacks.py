@@ -230,7 +230,7 @@ def test_the_platform_exports_exactly_what_teams_need() -> None:
     assert found["teams"]["team-a"] == {
         "namespaces": ["team-a"],
         "serviceAccount": "team-a-ksa",
-        "queues": ["lq-team-a-compact", "lq-team-a-hp", "lq-team-a-lp"],
+        "queues": ["dws-local-queue", "lq-team-a-compact", "lq-team-a-hp", "lq-team-a-lp"],
     }
 
 
@@ -259,5 +259,5 @@ def test_a_right_that_no_group_has_is_told(folder: pathlib.Path) -> None:
 
 def test_the_queues_of_a_team_stack_are_the_teams_own() -> None:
     found = team_plan("team-a")
-    assert found.queues == ("lq-team-a-compact", "lq-team-a-hp", "lq-team-a-lp")
+    assert found.queues == ("dws-local-queue", "lq-team-a-compact", "lq-team-a-hp", "lq-team-a-lp")
     assert replace(found, team="team-b") != found
