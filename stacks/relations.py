@@ -40,7 +40,7 @@ class Pair:
 def push_outs(plan: FleetPlan) -> tuple[PushOut, ...]:
     """Every relation, queue by queue; at most three a queue, so the whole grows with the queues and not their pairs."""
     resources = {f.name: f.resource for f in plan.flavors}
-    tree = QuotaTree(plan.cluster_queues, plan.cohorts, resources)
+    tree = QuotaTree.of(plan)
     borrowers = _borrowers(plan, tree)
     return tuple(found for queue in plan.cluster_queues for found in _of_queue(queue, resources, tree, borrowers))
 
@@ -51,7 +51,7 @@ def pairs(plan: FleetPlan, among: Collection[str]) -> Iterator[Pair]:
     Pushed out of another queue is only who borrows there.
     """
     resources = {f.name: f.resource for f in plan.flavors}
-    tree = QuotaTree(plan.cluster_queues, plan.cohorts, resources)
+    tree = QuotaTree.of(plan)
     borrowers = _borrowers(plan, tree)
     for queue in (queue for queue in plan.cluster_queues if queue.name in among):
         for found in _of_queue(queue, resources, tree, borrowers):

@@ -9,10 +9,12 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import pulumi_gcp as gcp
 import pytest
 
+from components.kubernetes import token
 from stacks.offline import UNKNOWN, Recorded
 from stacks.offline import run as run_offline
 
@@ -30,7 +32,7 @@ QUEUES_TYPE = "berth:kueue:TeamQueues"
 both_modes = pytest.mark.parametrize("preview", [False, True], ids=["update", "preview"])
 """As an update, and as a first preview, in which ids and computed outputs are unknown."""
 
-__all__ = ["PROJECT", "UNKNOWN", "Recorded", "Run", "both_modes", "broken_rules", "run"]
+__all__ = ["PROJECT", "UNKNOWN", "Recorded", "Run", "agree", "both_modes", "broken_rules", "identity", "run"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +51,20 @@ class Run:
         found = [one for one in self.all(kind) if name in ("", one.name)]
         assert len(found) == 1, f"{len(found)} of {kind} {name}: {[one.urn for one in self.resources]}"
         return found[0]
+
+
+def agree(shown: Any, made: Any) -> bool:
+    """Whether two values are equal wherever the first is known."""
+    if isinstance(shown, Mapping) and isinstance(made, Mapping):
+        return shown.keys() == made.keys() and all(agree(value, made[key]) for key, value in shown.items())
+    if isinstance(shown, list) and isinstance(made, list):
+        return len(shown) == len(made) and all(map(agree, shown, made))
+    return shown is UNKNOWN or shown == made
+
+
+def identity(manifest: Any) -> tuple[str, str, str]:
+    """Which object a manifest is."""
+    return token(manifest), manifest["metadata"].get("namespace", ""), manifest["metadata"]["name"]
 
 
 def run(build: Callable[[], object], preview: bool = False) -> Run:

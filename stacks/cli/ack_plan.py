@@ -14,6 +14,7 @@ from stacks.cli.plan import problem, problems_told
 from stacks.cli.table import bar, table
 from stacks.problems import in_words
 from stacks.verdict import Verdict
+from stacks.wording import many, span
 
 # --- for machines -----------------------------------------------------------------------------------------------------
 
@@ -110,24 +111,16 @@ def _head(plan: AckFleetPlan) -> str:
     joined = f", {in_words(there)} there already" if there else ""
     return (
         f"{plan.stack} · Alibaba Cloud · {plan.region} · ACK One fleet {plan.fleet.name} ({made}), "
-        f"{_many(len(plan.members), 'member')}{joined}, {_many(len(plan.teams), 'team')}, "
-        f"{_many(len(plan.cluster_queues), 'queue')}"
+        f"{many(len(plan.members), 'member')}{joined}, {many(len(plan.teams), 'team')}, "
+        f"{many(len(plan.cluster_queues), 'queue')}"
     )
-
-
-def _many(number: int, what: str) -> str:
-    return f"{number} {what}" if number == 1 else f"{number} {what}s"
-
-
-def _span(bounds: Bounds) -> str:
-    return str(bounds.max) if bounds.min == bounds.max else f"{bounds.min}–{bounds.max}"
 
 
 def _capacity(plan: AckFleetPlan) -> str:
     rows = [
         [
             f.name,
-            f"{_span(f.capacity)} {f.noun}",
+            f"{span(f.capacity)} {f.noun}",
             str(f.promised),
             bar(f.promised, f.capacity.max),
             _per_member(plan, f),
@@ -152,8 +145,8 @@ def _pools(plan: AckFleetPlan) -> str:
         [
             f"{member.name}/{pool.name}",
             pool.instance_type,
-            _span(pool.nodes),
-            f"{_span(pool.accelerators)} {pool.gpu}",
+            span(pool.nodes),
+            f"{span(pool.accelerators)} {pool.gpu}",
             "there already" if member.existing else "spot" if pool.spot else "on-demand",
         ]
         for member in plan.members

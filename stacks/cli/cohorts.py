@@ -12,14 +12,9 @@ from stacks.planner.ceilings import QuotaTree
 from stacks.wording import some
 
 
-def quota_tree(plan: FleetPlan) -> QuotaTree:
-    """The tree of a plan's quotas."""
-    return QuotaTree(plan.cluster_queues, plan.cohorts, {f.name: f.resource for f in plan.flavors})
-
-
 def as_json(plan: FleetPlan) -> list[dict[str, Any]]:
     """Every cohort as docs/plan.md says, by name."""
-    tree, most = quota_tree(plan), {f.name: f.capacity.max for f in plan.flavors}
+    tree, most = QuotaTree.of(plan), {f.name: f.capacity.max for f in plan.flavors}
     return [
         {
             "name": cohort.name,
@@ -57,7 +52,7 @@ def text(plan: FleetPlan) -> str:
     if not any(cohort.parent or cohort.resource_groups for cohort in plan.cohorts):
         rows = [[cohort.name, some(queues.get(cohort.name, [])) or "–"] for cohort in plan.cohorts]
         return table(["Cohorts", "queues that share what is idle"], rows)
-    tree, flavors = quota_tree(plan), {f.name: f for f in plan.flavors}
+    tree, flavors = QuotaTree.of(plan), {f.name: f for f in plan.flavors}
     rows = [row for depth, cohort in _in_order(plan) for row in _rows(cohort, depth, queues, tree, flavors)]
     return table(["Quota tree", "flavor", "guaranteed", "ceiling", "", "queues"], rows, right=(2, 3))
 

@@ -61,7 +61,7 @@ def _rows(worker: WorkerPlan) -> Iterator[list[str]]:
 
 def _most(plan: FleetPlan) -> dict[str, int]:
     """Flavor → the most that one job of any queue can have of it in this cluster."""
-    tree = QuotaTree(plan.cluster_queues, plan.cohorts, {flavor.name: flavor.resource for flavor in plan.flavors})
+    tree = QuotaTree.of(plan)
     held = {flavor.name: flavor.capacity.max for flavor in plan.flavors}
     found: dict[str, int] = {}
     for queue in plan.cluster_queues:

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
+from components.plan.fleet import FleetPlan
 from components.plan.kueue import ClusterQueuePlan, CohortPlan, FlavorQuotasPlan, QuotaPlan
 
 
@@ -92,6 +93,11 @@ class QuotaTree:
                 self._of_queue.setdefault(queue.name, {})[flavor] = node
                 lending.append((node, quota.lending_limit))
         _reckon(lending)
+
+    @classmethod
+    def of(cls, plan: FleetPlan) -> QuotaTree:
+        """The tree of a finished plan."""
+        return cls(plan.cluster_queues, plan.cohorts, {flavor.name: flavor.resource for flavor in plan.flavors})
 
     def _grown(self, cohort: str | None, flavor: str, lending: list[tuple[Node, int | None]]) -> Node | None:
         """The node of a cohort, with those above it; one without an entry of its own lets everything pass."""

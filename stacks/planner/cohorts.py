@@ -10,6 +10,7 @@ from stacks.planner.ceilings import accelerator_quotas
 from stacks.planner.draft import Draft
 from stacks.planner.flavors import Flavor
 from stacks.planner.pools import Pool
+from stacks.planner.queues import called
 from stacks.planner.quotas import Choice, Holder, chosen, flavor_quotas, lends_what_it_has, resources_of
 from stacks.problems import Path, in_words
 
@@ -26,8 +27,9 @@ def cohorts(
     below: dict[str, Shares] = {name: {} for name in parents}
     for queue in queues:
         if queue.cohort in below:
+            who = called(draft.origins["cluster queue", queue.name], queue.name)
             for flavor, quota in accelerator_quotas(queue, resources):
-                below[queue.cohort].setdefault(flavor, {})[_called(draft, queue)] = quota.nominal
+                below[queue.cohort].setdefault(flavor, {})[who] = quota.nominal
     found: dict[str, CohortPlan] = {}
     for name in _leaves_first(parents):
         found[name], total = _cohort(draft, name, parents[name], below[name], pools, flavors)
@@ -35,12 +37,6 @@ def cohorts(
             for flavor, amount in total.items():
                 below[parent].setdefault(flavor, {})[name] = amount
     return tuple(found[name] for name in sorted(found))
-
-
-def _called(draft: Draft, queue: ClusterQueuePlan) -> str:
-    """How people call a queue: `team/queue`, or its own name where it is shared."""
-    path = draft.origins["cluster queue", queue.name]
-    return f"{path[1]}/{path[3]}" if path[0] == "teams" else queue.name
 
 
 def _cohort(

@@ -59,6 +59,11 @@ def _own_name(team: str, key: str, spec: QueueSpec) -> str:
     return spec.name or f"{team}-{key}"
 
 
+def called(path: Path, name: str) -> str:
+    """How people call a queue by where it is written: `team/queue`, or its own `name` where it is shared."""
+    return f"{path[1]}/{path[3]}" if path[0] == "teams" else name
+
+
 def _named(wish: Wish) -> tuple[bool, bool, Path]:
     """Teams' queues that are given no name come first: where two have one, it is a name that somebody gave."""
     given = wish.spec.name is not None or wish.spec.local_queue is not None

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections import Counter
 
-from components.plan.nodes import Bounds
 from stacks.planner.ceilings import lendable
 from stacks.problems import Problems, in_words
 from stacks.proofs.ledger import Accounts, Claim, Ledger, Promises
+from stacks.wording import span
 
 
 def idle_capacity(ledger: Accounts[Promises], found: Problems) -> None:
@@ -16,7 +16,7 @@ def idle_capacity(ledger: Accounts[Promises], found: Problems) -> None:
     for flavor in plan.flavors:
         idle = flavor.capacity.max - flavor.promised
         if flavor.promised == 0 and flavor.capacity.max:
-            whole = f"{_span(flavor.capacity)} {flavor.noun}"
+            whole = f"{span(flavor.capacity)} {flavor.noun}"
             message = f"no queue is guaranteed any of the {whole} of '{flavor.name}': no job can use them"
             found.warning("unpromised", ("pools", flavor.pools[0]), message)
         elif idle > 0:
@@ -47,10 +47,6 @@ def teams_without_queues(ledger: Accounts[Promises], found: Problems) -> None:
         if not team.local_queues:
             message = "has no queue, so none of its jobs is ever admitted; write queues, or name it in clusterQueues"
             found.warning("team-without-queue", ("teams", team.name), message)
-
-
-def _span(bounds: Bounds) -> str:
-    return str(bounds.max) if bounds.min == bounds.max else f"{bounds.min}–{bounds.max}"
 
 
 def _reclaims(ledger: Accounts[Promises], claims: list[Claim], found: Problems) -> None:

@@ -10,6 +10,7 @@ from components.plan.fleet import FleetPlan
 from components.plan.kueue import ClusterQueuePlan, CohortPlan, FlavorPlan, QuotaPlan
 from components.plan.teams import TeamPlan
 from stacks.planner.ceilings import Node, QuotaTree, accelerator_quotas
+from stacks.planner.queues import called
 from stacks.problems import Path
 
 
@@ -45,7 +46,7 @@ class Claim:
     @property
     def label(self) -> str:
         """How people call the queue: `team/queue`, or its own name where it is shared."""
-        return f"{self.path[1]}/{self.path[3]}" if self.path[0] == "teams" else self.queue.name
+        return called(self.path, self.queue.name)
 
 
 @dataclass(frozen=True, slots=True)

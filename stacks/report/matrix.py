@@ -42,7 +42,7 @@ class Matrix:
 
 def matrices(plan: FleetPlan) -> tuple[Matrix, ...]:
     """One for each tree, by the name of its root. Queues outside a cohort push out nobody else, and have none."""
-    tree = QuotaTree(plan.cluster_queues, plan.cohorts, {f.name: f.resource for f in plan.flavors})
+    tree = QuotaTree.of(plan)
     trees: dict[str, list[str]] = {}
     for queue in plan.cluster_queues:
         if (root := tree.root(queue.cohort)) is not None:

@@ -51,7 +51,7 @@ def boxes(plan: FleetPlan) -> tuple[Box, ...]:
 
     A cohort whose parent is not there, which only a faulty plan has, is left out with all below it.
     """
-    tree = QuotaTree(plan.cluster_queues, plan.cohorts, {f.name: f.resource for f in plan.flavors})
+    tree = QuotaTree.of(plan)
     flavors = {f.name: f for f in plan.flavors}
     below: dict[str | None, list[CohortPlan | ClusterQueuePlan]] = {}
     for cohort in plan.cohorts:

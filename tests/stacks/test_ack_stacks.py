@@ -14,16 +14,15 @@ import pytest
 import yaml
 from jsonschema import Draft202012Validator
 
-from components.kubernetes import token
 from components.plan.ack import AckFleetPlan
 from stacks.cli import ack_plan, render
-from stacks.offline import UNKNOWN, Preview, Recorded, run_program
+from stacks.offline import Preview, Recorded, run_program
 from stacks.planner.ack import plan_ack
 from stacks.proofs import prove_ack
 from stacks.spec.parse import parse
 from stacks.spec.schema import stack_schema
 from stacks.verdict import Verdict, of_config, of_stack
-from tests.engine import both_modes
+from tests.engine import agree, both_modes, identity
 from tests.stack_files import GOLDEN, ON_ACK, ROOT, is_golden
 
 every_stack = pytest.mark.parametrize("stack", list(ON_ACK))
@@ -111,25 +110,11 @@ def test_a_preview_shows_what_an_update_makes(stack: str) -> None:
     assert [urn for urn in shown if not agree(shown[urn], made[urn])] == []
 
 
-def agree(shown: Any, made: Any) -> bool:
-    """Whether two values are equal wherever the first is known."""
-    if isinstance(shown, dict) and isinstance(made, dict):
-        return shown.keys() == made.keys() and all(agree(value, made[key]) for key, value in shown.items())
-    if isinstance(shown, list) and isinstance(made, list):
-        return len(shown) == len(made) and all(map(agree, shown, made))
-    return shown is UNKNOWN or shown == made
-
-
 @every_stack
 def test_berth_render_prints_what_the_program_registers(stack: str) -> None:
     printed = {identity(m): m for m in yaml.safe_load_all(rendered(stack))}
     made = {identity(r.inputs): r.inputs for r in resources(stack, False) if r.type.startswith("kubernetes:")}
     assert printed == made
-
-
-def identity(manifest: Any) -> tuple[str, str, str]:
-    """Which object a manifest is."""
-    return token(manifest), manifest["metadata"].get("namespace", ""), manifest["metadata"]["name"]
 
 
 @every_stack

@@ -51,7 +51,7 @@ ROOMS: dict[str, set[str]] = {
     "stacks.rules": HEAD | {"yaml", "stacks.accelerators"},
     "stacks.planner": HEAD | {"stacks.spec", "stacks.accelerators", "stacks.rules", "stacks.monitoring"},
     "stacks.monitoring": HEAD | {"yaml"},
-    "stacks.proofs": HEAD | {"stacks.planner", "stacks.rules"},
+    "stacks.proofs": HEAD | {"stacks.planner", "stacks.rules", "stacks.wording"},
     "stacks.wording": HEAD,
     "stacks.relations": HEAD | {"stacks.planner", "stacks.wording"},
     "stacks.changes": HEAD | {"yaml", "stacks.planner", "stacks.relations", "stacks.wording"},

@@ -11,15 +11,14 @@ from typing import Any
 import pytest
 import yaml
 
-from components.kubernetes import token
 from components.plan.fleet import FleetPlan
 from stacks.cli import render
-from stacks.offline import UNKNOWN, Preview, Recorded
+from stacks.offline import Preview, Recorded
 from stacks.planner import plan_fleet
 from stacks.proofs import prove
 from stacks.spec.parse import parse
 from stacks.verdict import of_config
-from tests.engine import both_modes
+from tests.engine import agree, both_modes, identity
 from tests.stack_files import (
     ALL,
     FILES,
@@ -133,15 +132,6 @@ def test_a_preview_shows_what_an_update_makes(stack: str) -> None:
     assert [urn for urn in shown if not agree(shown[urn], made[urn])] == []
 
 
-def agree(shown: Any, made: Any) -> bool:
-    """Whether two values are equal wherever the first is known."""
-    if isinstance(shown, Mapping) and isinstance(made, Mapping):
-        return shown.keys() == made.keys() and all(agree(value, made[key]) for key, value in shown.items())
-    if isinstance(shown, list) and isinstance(made, list):
-        return len(shown) == len(made) and all(map(agree, shown, made))
-    return shown is UNKNOWN or shown == made
-
-
 @every_stack
 def test_protected_are_the_cluster_reservations_accelerators_and_guarantees(stack: str) -> None:
     """Exactly these: what was hard to get, and what was promised. Everything else can be made again in minutes."""
@@ -190,11 +180,6 @@ def most_nodes(inputs: Any, zones: int) -> int:
 
 
 # --- one set of manifests ---------------------------------------------------------------------------------------------
-
-
-def identity(manifest: Any) -> tuple[str, str, str]:
-    """Which object a manifest is."""
-    return token(manifest), manifest["metadata"].get("namespace", ""), manifest["metadata"]["name"]
 
 
 @every_stack
