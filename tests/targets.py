@@ -14,9 +14,12 @@ def script(path: pathlib.Path, text: str) -> None:
 
 
 def make(project: pathlib.Path, *words: str, **variables: str) -> subprocess.CompletedProcess[str]:
-    """Run a target, with the installation taken for done and the project's own bin first on PATH."""
+    """Run a target, with the installation taken for done and the project's own bin first on PATH.
+
+    It starts as at a prompt: nothing of a `make` or a workflow that runs these tests reaches it.
+    """
     path = f"{project / 'bin'}{os.pathsep}{os.environ['PATH']}"
-    env = {key: value for key, value in os.environ.items() if not key.startswith("GITHUB_")}
+    env = {key: value for key, value in os.environ.items() if not key.startswith(("GITHUB_", "MAKE", "MFLAGS"))}
     command = ["make", "-o", ".venv/.installed", f"BIN={project / 'bin'}", *words]
     return subprocess.run(
         command, cwd=project, env={**env, "PATH": path, **variables}, capture_output=True, text=True, check=False
