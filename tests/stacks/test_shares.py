@@ -143,6 +143,7 @@ def test_a_queue_is_sent_to_those_workers_alone_that_can_run_its_jobs() -> None:
     assert sent == {
         "language-train": [("central", "east")],
         "speech-tune": [("central",)],
+        "trainers-train": [("central", "east")],
         "vision-train": [("central", "east")],
     }
     there = {w.name: {q.name for q in w.plan.cluster_queues} for w in found.workers}
