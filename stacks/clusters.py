@@ -25,8 +25,9 @@ from components.gke.services import Services
 from components.gke.workload_policy import WorkloadPolicy
 from components.gpu.installers import Installers
 from components.plan.deployments import cluster_identifier
+from components.plan.existing import ExistingClusterPlan
 from components.plan.fleet import FleetPlan, WorkerPlan
-from components.plan.gke import ExistingNetworkPlan, NetworkPlan, NodePoolPlan
+from components.plan.gke import ClusterPlan, ExistingNetworkPlan, NetworkPlan, NodePoolPlan
 
 Enabled = dict[str, list[pulumi.Resource]]
 """Project → the APIs that were switched on in it so far."""
@@ -38,32 +39,64 @@ class Standing:
     """A cluster that stands: what talks to it, what its controllers run on, where it is reached.
 
     `prefix` begins the names of everything that is a worker's; the manager, and a fleet of one cluster, has none.
-    `resource` is None where somebody else made the cluster.
+    `kubeconfig` is one, or the path of one; None leaves it to the client. `resource` is None where somebody else made
+    the cluster; `google` serves its `project`, and neither is there where the cluster is none of Google Cloud's.
     """
 
     plan: FleetPlan
     prefix: str
-    google: gcp.Provider
+    name: pulumi.Input[str]
     inside: kubernetes.Provider
-    resource: pulumi.Resource | None
-    runs_on: list[pulumi.Resource]
+    kubeconfig: pulumi.Input[str] | None
     server: pulumi.Output[str]
+    project: str | None = None
+    google: gcp.Provider | None = None
+    resource: pulumi.Resource | None = None
+    runs_on: Sequence[pulumi.Resource] = ()
 
 
-def made(plan: FleetPlan, prefix: str, enabled: Enabled) -> tuple[Standing, Cluster]:
+def standing(plan: FleetPlan, enabled: Enabled, prefix: str = "") -> Standing:
+    """The cluster of a plan: made, or only reached."""
+    cluster = plan.cluster
+    return _found(plan, cluster) if isinstance(cluster, ExistingClusterPlan) else _made(plan, cluster, prefix, enabled)
+
+
+def _found(plan: FleetPlan, wanted: ExistingClusterPlan) -> Standing:
+    """A cluster that is there. State learns what the client needs to find it and no more, or else a secret."""
+    secret = pulumi.Config("berth").require_secret(wanted.secret) if wanted.secret is not None else None
+    kubeconfig = wanted.kubeconfig if secret is None else secret
+    inside = kubernetes.Provider(
+        "kubernetes", kubeconfig=kubeconfig, context=wanted.context, cluster_identifier=cluster_identifier(wanted)
+    )
+    nowhere = pulumi.Output.from_input("")  # only the server of a worker is ever told, to its manager
+    return Standing(plan, "", wanted.name, inside, kubeconfig, nowhere)
+
+
+def _made(plan: FleetPlan, wanted: ClusterPlan, prefix: str, enabled: Enabled) -> Standing:
     """A cluster with its machines, and what accelerator nodes need inside."""
     google = gcp.Provider(f"{prefix}google", project=plan.project, region=plan.region)
-    cluster, system_pool, networks = _machines(plan, prefix, google, enabled)
+    cluster, system_pool, networks = _machines(plan, wanted, prefix, google, enabled)
     inside = kubernetes.Provider(
         f"{prefix}kubernetes",
         kubeconfig=cluster.kubeconfig,
         # Else a renewed certificate in the kubeconfig would count as another cluster, and replace every object in it.
-        cluster_identifier=cluster_identifier(plan.cluster),
+        cluster_identifier=cluster_identifier(wanted),
     )
     _node_upkeep(plan, prefix, cluster, inside, networks)
     runs_on: list[pulumi.Resource] = [system_pool] if system_pool else [cluster.resource]
     server = pulumi.Output.concat("https://", cluster.endpoint)
-    return Standing(plan, prefix, google, inside, cluster.resource, runs_on, server), cluster
+    return Standing(
+        plan,
+        prefix,
+        cluster.cluster_name,
+        inside,
+        cluster.kubeconfig,
+        server,
+        project=wanted.project,
+        google=google,
+        resource=cluster.resource,
+        runs_on=runs_on,
+    )
 
 
 def existing(worker: WorkerPlan, prefix: str) -> Standing:
@@ -77,7 +110,7 @@ def existing(worker: WorkerPlan, prefix: str) -> Standing:
         f"{prefix}kubernetes", kubeconfig=known, cluster_identifier=worker.stack or f"berth:{worker.kubeconfig}"
     )
     google = gcp.Provider(f"{prefix}google", project=plan.project, region=plan.region)
-    return Standing(plan, prefix, google, inside, None, [], known.apply(_server))
+    return Standing(plan, prefix, worker.name, inside, known, known.apply(_server), project=plan.project, google=google)
 
 
 def _server(kubeconfig: str) -> str:
@@ -103,23 +136,23 @@ def _network(
 
 
 def _machines(
-    plan: FleetPlan, prefix: str, google: gcp.Provider, switched_on: Enabled
+    plan: FleetPlan, wanted: ClusterPlan, prefix: str, google: gcp.Provider, switched_on: Enabled
 ) -> tuple[Cluster, NodePool | None, Networks]:
     """What stands in Google Cloud; returns the cluster, the pool of its controllers if it has one, and networks."""
-    services = Services(f"{prefix}services", plan.services, project=plan.project, gcp_provider=google)
-    enabled = switched_on.setdefault(plan.project, [])
+    services = Services(f"{prefix}services", plan.services, project=wanted.project, gcp_provider=google)
+    enabled = switched_on.setdefault(wanted.project, [])
     enabled += services.enabled.values()
     account = NodeServiceAccount(
         f"{prefix}nodes",
-        plan.cluster.node_service_account,
-        project=plan.project,
+        wanted.node_service_account,
+        project=wanted.project,
         gcp_provider=google,
         depends_on=enabled,
     )
-    network, subnetwork = _network(plan.cluster.network, prefix, google, enabled)
+    network, subnetwork = _network(wanted.network, prefix, google, enabled)
     cluster = Cluster(
         f"{prefix}cluster",
-        plan.cluster,
+        wanted,
         network=network,
         subnetwork=subnetwork,
         node_service_account=account.email,

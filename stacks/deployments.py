@@ -10,6 +10,7 @@ from typing import Any, Final, cast
 from pydantic.alias_generators import to_camel
 
 from components.plan.deployments import ConfigPlan, PermissionPlan, SecretsPlan, TeamStackPlan, cluster_identifier
+from components.plan.existing import ExistingClusterPlan
 from components.plan.fleet import FleetPlan
 from components.plan.teams import SECRETS, SecretPlan, TeamPlan
 from components.plan.workloads import WorkloadPlan
@@ -54,7 +55,8 @@ def plan_team(
         stack=stack,
         platform=platform,
         cluster_identifier=cluster_identifier(fleet.cluster),
-        project=fleet.project,
+        context=fleet.cluster.context if isinstance(fleet.cluster, ExistingClusterPlan) else None,
+        project=fleet.project or "",
         team=team.name,
         namespace=team.namespace,
         groups=team.groups,
@@ -100,13 +102,13 @@ class _Making:
         return tuple(found)
 
     def _secret(self, file: str, spec: SecretSpec) -> SecretPlan:
-        project = spec.project or self.fleet.project
+        project = spec.project or self.fleet.project or ""
         return SecretPlan(file=file, project=project, secret=spec.secret, version=spec.version)
 
     def _granted(self, path: Path, spec: SecretSpec, granted: set[tuple[str, str]]) -> None:
-        if (spec.project or self.fleet.project, spec.secret) in granted:
+        if (spec.project or self.fleet.project or "", spec.secret) in granted:
             return
-        project = spec.project or self.fleet.project
+        project = spec.project or self.fleet.project or ""
         known = [secret for owner, secret in sorted(granted) if owner == project]
         where = f" of project '{spec.project}'" if spec.project else ""
         remedy = f"; have the platform add it to teams.{self.team.name}.identity.secrets"

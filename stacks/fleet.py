@@ -25,21 +25,21 @@ from components.plan.monitoring import MonitoringPlan
 from components.tenancy.access import Access
 from components.tenancy.team import Team
 from stacks import exports
-from stacks.clusters import Enabled, Standing, existing, made
+from stacks.clusters import Enabled, Standing, existing, standing
 
 
 def build(plan: FleetPlan) -> dict[str, Any]:
     """Register everything in the plan, and return what the stack exports."""
     enabled: Enabled = {}
-    here, cluster = made(plan, "", enabled)
+    here = standing(plan, enabled)
     kueue = _controllers(here)
     configs = _workers(here, kueue, enabled) if plan.workers else []
     _queueing(here, kueue, configs)
     if plan.monitoring is not None:
         _watching(here, plan.monitoring, kueue)
     return {
-        "fleet": exports.of_platform(plan, cluster.cluster_name),
-        "kubeconfig": pulumi.Output.secret(cluster.kubeconfig),
+        "fleet": exports.of_platform(plan, here.name),
+        "kubeconfig": pulumi.Output.secret(here.kubeconfig),
     }
 
 
@@ -51,7 +51,7 @@ def _workers(manager: Standing, kueue: Sequence[pulumi.Resource], enabled: Enabl
     kubeconfigs: dict[str, tuple[WorkerAccessPlan, pulumi.Output[str]]] = {}
     for worker in manager.plan.workers:
         prefix = f"{worker.name}/"
-        there = made(worker.plan, prefix, enabled)[0] if worker.made_here else existing(worker, prefix)
+        there = standing(worker.plan, enabled, prefix) if worker.made_here else existing(worker, prefix)
         serving = _controllers(there)
         if (access := worker.plan.manager_access) is not None:
             made_there = WorkerAccess(
@@ -116,7 +116,7 @@ def _queueing(of: Standing, kueue: list[pulumi.Resource], configs: Sequence[pulu
         Access(
             f"{prefix}access",
             plan.access,
-            project=plan.project,
+            project=of.project,
             cluster=cluster,
             gcp_provider=of.google,
             kubernetes_provider=inside,
@@ -125,7 +125,7 @@ def _queueing(of: Standing, kueue: list[pulumi.Resource], configs: Sequence[pulu
         team.name: Team(
             f"{prefix}{team.name}",
             team,
-            project=plan.project,
+            project=of.project,
             cluster=cluster,
             gcp_provider=of.google,
             kubernetes_provider=inside,
@@ -151,12 +151,12 @@ def _watching(of: Standing, watched: MonitoringPlan, kueue: list[pulumi.Resource
     if watched.charts:
         own = Controllers(f"{prefix}monitoring", watched.charts, provider=inside, cluster=cluster, runs_on=of.runs_on)
         served_by = [*kueue, *own.releases.values()]
-    else:
+    elif of.google is not None and of.project is not None:
         Views(
             f"{prefix}views",
             watched,
             stack=plan.stack,
-            project=plan.project,
+            project=of.project,
             labels=plan.labels,
             gcp_provider=of.google,
             depends_on=[cluster] if cluster else [],

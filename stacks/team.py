@@ -19,7 +19,9 @@ def build(plan: TeamStackPlan) -> dict[str, Any]:
     platform = pulumi.StackReference("platform", stack)
     inside = kubernetes.Provider(
         "kubernetes",
-        kubeconfig=platform.require_output(exports.KUBECONFIG),
+        # Of an existing cluster the platform may export none: the client finds its own, and the context in it.
+        kubeconfig=(platform.get_output if plan.context else platform.require_output)(exports.KUBECONFIG),
+        context=plan.context,
         cluster_identifier=plan.cluster_identifier,
         # Else the provider takes a ConfigMap for something that cannot change, and replaces it.
         enable_config_map_mutable=True,

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from components.plan.fleet import PoolPlan
+from components.plan.fleet import FleetPlan, PoolPlan
+from components.plan.gke import ClusterPlan
 from components.plan.nodes import Bounds
 from stacks.problems import in_words
 
@@ -36,4 +37,15 @@ def source(pool: PoolPlan) -> str:
     """Where a pool's machines come from: `reservation r1`, `spot`, `class c1, made by GKE`."""
     how = f"reservation {pool.reservation}" if pool.reservation else pool.capacity
     how = f"class {pool.compute_class}" if pool.compute_class else how
-    return f"{how}, made by GKE" if pool.made_by == "gke" else how
+    return f"{how}{_MADE[pool.made_by]}"
+
+
+_MADE = {"berth": "", "gke": ", made by GKE", "others": ", there already"}
+
+
+def whereabouts(plan: FleetPlan) -> str:
+    """`acme-ml-dev · us-central1 · cluster dev (standard, rapid channel)`; of an existing cluster what is known."""
+    cluster = plan.cluster
+    channel = [f"{cluster.release_channel.lower()} channel"] if isinstance(cluster, ClusterPlan) else []
+    named = f"cluster {cluster.name} ({', '.join([cluster.mode, *channel])})"
+    return " · ".join(filter(None, [plan.project, plan.region, named]))

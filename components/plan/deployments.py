@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from components.plan.existing import ExistingClusterPlan
 from components.plan.gke import ClusterPlan
 from components.plan.teams import SecretPlan
 from components.plan.workloads import WorkloadPlan
@@ -43,7 +44,8 @@ class PermissionPlan:
 class TeamStackPlan:
     """All that one team stack describes, and what it takes its platform to be.
 
-    `platform` is the name of the platform's stack, and `cluster_identifier` what tells its cluster from others;
+    `platform` is the name of the platform's stack, and `cluster_identifier` what tells its cluster from others, of an
+    existing one with the `context` in the kubeconfig;
     `labels` are on everything, and everything stands in `namespace`. `queues` are the team's own, by the names of their
     local queues. Keys of `workloads` are those of the stack file.
     """
@@ -51,6 +53,7 @@ class TeamStackPlan:
     stack: str
     platform: str
     cluster_identifier: str
+    context: str | None
     project: str
     team: str
     namespace: str
@@ -63,6 +66,8 @@ class TeamStackPlan:
     permissions: tuple[PermissionPlan, ...]
 
 
-def cluster_identifier(plan: ClusterPlan) -> str:
+def cluster_identifier(plan: ClusterPlan | ExistingClusterPlan) -> str:
     """What tells a cluster from all others, whatever its address and its certificate."""
+    if isinstance(plan, ExistingClusterPlan):
+        return plan.name
     return f"{plan.project}/{plan.location}/{plan.name}"

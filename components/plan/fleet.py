@@ -16,6 +16,7 @@ from components.plan.checks import (
 )
 from components.plan.compute_classes import ComputeClassPlan
 from components.plan.configuration import ConfigurationPlan
+from components.plan.existing import ExistingClusterPlan
 from components.plan.gke import ClusterPlan, NodePoolPlan, ReservationPlan
 from components.plan.installers import InstallersPlan
 from components.plan.kueue import ChartPlan, ClusterQueuePlan, CohortPlan, FlavorPlan, PriorityPlan, TopologyPlan
@@ -29,6 +30,7 @@ class PoolPlan:
     """A pool as its owner wrote it, and the node pools it becomes; none where GKE makes them itself, or where the
     reservation that they name is not there yet.
 
+    `made_by` is berth, gke, or others: the nodes of an existing cluster are described, and found by their labels.
     `slices` is None unless the pool consists of TPU slices. `nodes` and `accelerators` count the whole pool, `vcpu`
     (cores) and `memory_gb` one node. A `compute_class` decides how GKE gets the nodes; `capacity` then says so. A
     manager lists its workers' pools too, as `worker/pool`, with the `worker` that they are of.
@@ -72,14 +74,16 @@ class AllowancesPlan:
 class FleetPlan:
     """All that one stack describes. `kueue` is None where somebody else set it up, `access` where no group is.
 
+    `project` and `region` may be None where the cluster is an existing one, of which there is no Google Cloud to see.
+
     `reservations` and `future_reservations` are those to be made; `held` are all, as people read them.
     """
 
     stack: str
-    project: str
-    region: str
+    project: str | None
+    region: str | None
     services: tuple[str, ...]
-    cluster: ClusterPlan
+    cluster: ClusterPlan | ExistingClusterPlan
     system_pool: NodePoolPlan | None
     reservations: tuple[ReservationPlan, ...]
     pools: tuple[PoolPlan, ...]

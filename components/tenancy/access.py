@@ -15,7 +15,7 @@ class Access(pulumi.ComponentResource):
     """The roles that all teams share, who has them cluster-wide, and everybody's way to the cluster.
 
     Owns the cluster roles and their cluster-wide bindings, and one binding of the project for each group. What a team
-    may do in its own namespaces is bound there.
+    may do in its own namespaces is bound there. Without a project the cluster is none of Google's to be found.
     """
 
     def __init__(
@@ -23,9 +23,9 @@ class Access(pulumi.ComponentResource):
         name: str,
         plan: AccessPlan,
         *,
-        project: str,
+        project: str | None,
         cluster: pulumi.Resource | None,
-        gcp_provider: gcp.Provider,
+        gcp_provider: gcp.Provider | None,
         kubernetes_provider: kubernetes.Provider,
         opts: pulumi.ResourceOptions | None = None,
     ) -> None:
@@ -33,7 +33,7 @@ class Access(pulumi.ComponentResource):
         here = inside(self, provider=kubernetes_provider, cluster=cluster)
         for role, manifest in roles.access(plan):
             KubernetesObject(f"{name}-{role}", manifest, opts=here)
-        for group in sorted({*plan.owners, *plan.teams}) if plan.in_project else ():
+        for group in sorted({*plan.owners, *plan.teams}) if plan.in_project and project is not None else ():
             # Who may not see the cluster cannot ask for its address; it gives no right to anything inside.
             gcp.projects.IAMMember(
                 f"{name}-cluster-viewer/{group}",

@@ -19,7 +19,8 @@ class Team(pulumi.ComponentResource):
 
     Owns a namespace only where the plan says so, its people's rights in it, and the identity. Does not own the team's
     local queues (Kueue's side makes them; they take their namespace from `namespaces` and so come after it), its
-    buckets and secrets, nor other bindings of any of these. `namespaces` are those it owns, by name.
+    buckets and secrets, nor other bindings of any of these. `namespaces` are those it owns, by name. Without a project
+    the team is nobody in Google Cloud; without a cluster to go with, its objects go one by one.
     """
 
     def __init__(
@@ -27,9 +28,9 @@ class Team(pulumi.ComponentResource):
         name: str,
         plan: TeamPlan,
         *,
-        project: str,
+        project: str | None,
         cluster: pulumi.Resource | None,
-        gcp_provider: gcp.Provider,
+        gcp_provider: gcp.Provider | None,
         kubernetes_provider: kubernetes.Provider,
         opts: pulumi.ResourceOptions | None = None,
     ) -> None:
@@ -43,7 +44,7 @@ class Team(pulumi.ComponentResource):
             live = {"metadata": {"namespace": self.namespaces.get(place.name, place.name)}}
             for role, manifest in manifests.inside(plan, place):
                 KubernetesObject(_logical(name, role, plan, place), manifest, live=live, opts=here)
-        if plan.identity is not None and plan.identity.granted:
+        if plan.identity is not None and plan.identity.granted and project is not None:
             self._grants(name, plan, plan.identity, project)
         self.register_outputs({"namespaces": self.namespaces})
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 
 from components.plan.fleet import FleetPlan
-from components.plan.gke import NetworkPlan, NodePoolPlan
+from components.plan.gke import ClusterPlan, NetworkPlan, NodePoolPlan
 from stacks.changes.fields import FieldChange, differences
 from stacks.changes.forces import RECREATE, REPLACE, WEIGHT, force
 
@@ -71,10 +71,11 @@ class ThingChange:
 
 def things(plan: FleetPlan) -> Iterator[Thing]:
     """Every thing of a fleet, the cluster first; (kind, key) is its identity in the program."""
-    yield Thing(CLUSTER, "cluster", plan.cluster)
-    if isinstance(plan.cluster.network, NetworkPlan):
-        yield Thing("network", "network", plan.cluster.network)
-    yield Thing("node identity", "nodes", plan.cluster.node_service_account)
+    if isinstance(plan.cluster, ClusterPlan):  # an existing one is nobody's to change here
+        yield Thing(CLUSTER, "cluster", plan.cluster)
+        if isinstance(plan.cluster.network, NetworkPlan):
+            yield Thing("network", "network", plan.cluster.network)
+        yield Thing("node identity", "nodes", plan.cluster.node_service_account)
     yield from (Thing("service", service, service) for service in plan.services)
     keyed = {
         RESERVATION: plan.reservations,

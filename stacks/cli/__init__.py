@@ -155,6 +155,7 @@ def _render(
     output: Annotated[
         pathlib.Path | None, typer.Option("-o", "--output", help="A folder for one file an object; stdout otherwise.")
     ] = None,
+    nodes: Annotated[bool, typer.Option("--nodes", help="Print nodes as KWOK simulates them instead.")] = False,
 ) -> None:
     """Print the Kubernetes objects.
 
@@ -165,11 +166,13 @@ def _render(
 
     plan = verdict.plan or verdict.ack or verdict.team
     assert plan is not None
+    if nodes and verdict.plan is None:
+        raise typer.BadParameter("nodes are printed of a fleet on GKE or of an existing cluster")
     if output is None:
-        verb.write(plan, sys.stdout)
+        verb.write(plan, sys.stdout, nodes=nodes)
         return
     try:
-        typer.echo(f"{verb.write_folder(plan, output)} objects in {output}", err=True)
+        typer.echo(f"{verb.write_folder(plan, output, nodes=nodes)} objects in {output}", err=True)
     except (verb.Occupied, OSError) as error:
         typer.echo(f"{error}", err=True)
         raise typer.Exit(FAULTS) from None

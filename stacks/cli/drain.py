@@ -10,6 +10,7 @@ from typing import Any, cast
 import yaml
 
 from components.plan.fleet import FleetPlan
+from components.plan.gke import ClusterPlan
 from stacks.verdict import Verdict, of_stack
 
 FLEET = "berth:fleet"
@@ -58,7 +59,7 @@ def _section(entries: Entries, key: str) -> Mapping[str, Entries]:
 
 def protected(plan: FleetPlan) -> Iterator[str]:
     """What the engine would refuse to destroy, by the key that allows it."""
-    if plan.cluster.protect:
+    if isinstance(plan.cluster, ClusterPlan) and plan.cluster.protect:
         yield "cluster"
     yield from (f"reservations.{each.key}" for each in (*plan.reservations, *plan.future_reservations) if each.protect)
     yield from (pool.name for pool in plan.pools if any(nodes.protect for nodes in pool.node_pools))
@@ -71,6 +72,6 @@ def refusal(plan: FleetPlan) -> Iterator[str]:
         allowances = ", ".join(f"{name}: <why>" for name in names)
         yield f"{plan.stack}: protected, and not to be destroyed: {', '.join(names)}"
         yield f"    write allowDeletion: {{{allowances}}}, or protect: false"
-    if plan.cluster.deletion_protection:
+    if isinstance(plan.cluster, ClusterPlan) and plan.cluster.deletion_protection:
         yield f"{plan.stack}: GKE does not delete the cluster '{plan.cluster.name}' either"
         yield "    write cluster.deletionProtection: false"

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from components.plan.fleet import FleetPlan, PoolPlan
+from components.plan.gke import ClusterPlan
 from components.plan.kueue import ClusterQueuePlan, FlavorPlan, QuotaPlan
 from components.plan.nodes import Bounds
 from components.plan.teams import TeamPlan
@@ -17,7 +18,7 @@ from stacks.planner.ceilings import accelerator_quotas
 from stacks.problems import Problem, dotted, in_words
 from stacks.relations import push_outs, sentences
 from stacks.verdict import Verdict
-from stacks.wording import many, shape, source, span
+from stacks.wording import many, shape, source, span, whereabouts
 
 # --- for machines -----------------------------------------------------------------------------------------------------
 
@@ -57,13 +58,14 @@ def problem(found: Problem) -> dict[str, str]:
 
 def _cluster(plan: FleetPlan) -> dict[str, Any]:
     cluster = plan.cluster
+    made = cluster if isinstance(cluster, ClusterPlan) else None
     return {
         "name": cluster.name,
-        "project": cluster.project,
-        "location": cluster.location,
+        "project": plan.project,
+        "location": plan.region,
         "mode": cluster.mode,
-        "releaseChannel": cluster.release_channel.lower(),
-        "version": cluster.version,
+        "releaseChannel": made.release_channel.lower() if made else None,
+        "version": made.version if made else None,
     }
 
 
@@ -158,9 +160,7 @@ def _head(plan: FleetPlan) -> str:
         many(len(plan.teams), "team"),
         many(len(plan.cluster_queues), "cluster queue"),
     ]
-    cluster = plan.cluster
-    kind = f"{cluster.mode}, {cluster.release_channel.lower()} channel"
-    return f"{plan.stack} · {plan.project} · {plan.region} · cluster {cluster.name} ({kind}), {', '.join(counts)}"
+    return f"{plan.stack} · {whereabouts(plan)}, {', '.join(counts)}"
 
 
 def _capacity(plan: FleetPlan) -> str:

@@ -16,6 +16,7 @@ from components.plan.ack import AckFleetPlan
 from components.plan.deployments import TeamStackPlan
 from components.plan.fleet import FleetPlan
 from components.workloads.manifests import deployed
+from stacks.cli.nodes import nodes as simulated
 
 _RETYPED = re.compile(
     r"(?:^| )(?:[yn]|yes|no|on|off|=|<<|[-+]?\.?[0-9][-+0-9_:.eETtZz ]*)(?::.*)?$", re.MULTILINE | re.IGNORECASE
@@ -32,28 +33,31 @@ class Occupied(Exception):
     """The output folder holds something that is not a rendered object; nothing was written."""
 
 
-def write(plan: FleetPlan | AckFleetPlan | TeamStackPlan, stream: IO[str]) -> None:
-    """Write every object to `stream`, one YAML document each; with workers, a comment before each cluster's."""
+def write(plan: FleetPlan | AckFleetPlan | TeamStackPlan, stream: IO[str], *, nodes: bool = False) -> None:
+    """Write every object to `stream`, one YAML document each; with workers, a comment before each cluster's.
+
+    With `nodes` these are the simulated nodes of a fleet instead.
+    """
     clusters = _clusters(plan)
     for name, cluster in clusters:
         if len(clusters) > 1:
             stream.write(f"# cluster: {name}\n")
-        for manifest in _objects(cluster):
+        for manifest in _objects(cluster, nodes):
             stream.write(document(manifest))
 
 
-def write_folder(plan: FleetPlan | AckFleetPlan | TeamStackPlan, folder: pathlib.Path) -> int:
+def write_folder(plan: FleetPlan | AckFleetPlan | TeamStackPlan, folder: pathlib.Path, *, nodes: bool = False) -> int:
     """Write one file an object, numbered in apply order, and say how many; with workers, a folder for each cluster.
 
     Files of an earlier render are replaced. Raises Occupied where a folder holds anything else.
     """
     clusters = _clusters(plan)
     if len(clusters) == 1:
-        return _one_folder(plan, folder)
+        return _one_folder(plan, folder, nodes)
     names = {name for name, _ in clusters}
     if strangers := sorted(f.name for f in folder.iterdir() if f.name not in names) if folder.is_dir() else []:
         raise Occupied(f"{folder} holds {strangers[0]}, which was not rendered; name an empty or a new folder")
-    return sum(_one_folder(cluster, folder / name) for name, cluster in clusters)
+    return sum(_one_folder(cluster, folder / name, nodes) for name, cluster in clusters)
 
 
 def _clusters(
@@ -64,7 +68,7 @@ def _clusters(
     return [(MANAGER, plan), *((f"{WORKER}{worker.name}", worker.plan) for worker in workers)]
 
 
-def _one_folder(plan: FleetPlan | AckFleetPlan | TeamStackPlan, folder: pathlib.Path) -> int:
+def _one_folder(plan: FleetPlan | AckFleetPlan | TeamStackPlan, folder: pathlib.Path, nodes: bool) -> int:
     """Write the objects of one cluster, and say how many."""
     old = list(folder.iterdir()) if folder.is_dir() else []
     if strangers := [f.name for f in old if not _is_ours(f.name)]:
@@ -73,7 +77,7 @@ def _one_folder(plan: FleetPlan | AckFleetPlan | TeamStackPlan, folder: pathlib.
     for file in old:
         file.unlink()
     count = 0
-    for name, manifest in _named(_objects(plan)):
+    for name, manifest in _named(_objects(plan, nodes)):
         with (folder / name).open("w", encoding="utf-8") as stream:
             stream.write(document(manifest))
         count += 1
@@ -92,7 +96,9 @@ def document(manifest: dict[str, object]) -> str:
     return f"---\n{text}"
 
 
-def _objects(plan: FleetPlan | AckFleetPlan | TeamStackPlan) -> Iterable[dict[str, object]]:
+def _objects(plan: FleetPlan | AckFleetPlan | TeamStackPlan, nodes: bool) -> Iterable[dict[str, object]]:
+    if nodes and isinstance(plan, FleetPlan):
+        return simulated(plan)
     if isinstance(plan, TeamStackPlan):
         return deployed(plan)
     return ack.all_manifests(plan) if isinstance(plan, AckFleetPlan) else all_manifests(plan)

@@ -250,7 +250,7 @@ def _slices_kept_together(pods: Pods, shape: Shape) -> None:
             remedy = f"the annotations {SLICE}: {_NODE_POOL} and {SLICE_SIZE}: '{shape.hosts}' on its pods"
         message = f"nothing keeps the {shape.hosts} pods of a slice on one slice; write {remedy}"
         pods.of.warn("split-slice", pods.of.job.metadata.path, message)
-    networked = shape.networked or pods.of.fleet.plan.cluster.mode != "standard"
+    networked = shape.networked or pods.of.fleet.plan.cluster.mode == "autopilot"
     on_host = pods.at("hostNetwork").value is True
     if shape.tpu and pods.replicas > 1 and not networked and not on_host:
         message = "slices talk to each other over the network of their nodes; write hostNetwork: true in the pods"

@@ -13,7 +13,7 @@ from stacks.accelerators import Machine
 from stacks.planner.draft import Draft
 from stacks.planner.flavors import Flavor
 from stacks.planner.hardware import Hardware
-from stacks.planner.pools import Pool
+from stacks.planner.pools import BERTH, Pool
 from stacks.problems import Path, near_miss, quoted, shown
 from stacks.rules.asked import Asked
 from stacks.spec.ack import AckFleetSpec, AckNodePoolSpec, InstanceTypeSpec, MemberSpec
@@ -188,7 +188,7 @@ def _pool(spec: AckFleetSpec, name: str, group: list[AckNodePoolPlan]) -> Pool:
         spec=written,
         hardware=hardware,
         zones=(),
-        made_by_gke=False,
+        made_by=BERTH,
         reservation=None,
         asked=Asked(machine=machine, nodes=nodes),
         ladder=None,

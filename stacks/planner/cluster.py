@@ -72,7 +72,7 @@ def services(draft: Draft) -> tuple[str, ...]:
 
 def cluster_plan(draft: Draft, pools: Mapping[str, Asked], *, multi_networking: bool) -> ClusterPlan:
     """The cluster of the fleet, and of these pools; `multi_networking` is whether one of them wants it."""
-    fleet, spec = draft.spec, draft.spec.cluster
+    spec = draft.spec.cluster
     name = cluster_name(draft)
     _named(draft, name)
     _modes(draft)
@@ -80,12 +80,12 @@ def cluster_plan(draft: Draft, pools: Mapping[str, Asked], *, multi_networking: 
     return ClusterPlan(
         name=name,
         mode=spec.mode,
-        project=fleet.project,
-        location=fleet.region,
+        project=draft.project,
+        location=draft.region,
         zones=tuple(sorted(spec.zones)),
         release_channel=spec.release_channel.upper(),
         version=spec.version,
-        workload_pool=f"{fleet.project}.svc.id.goog",
+        workload_pool=f"{draft.project}.svc.id.goog",
         network=vpc(draft, name),
         control_plane=_control_plane(draft),
         node_service_account=_node_account(draft),
@@ -248,11 +248,16 @@ def node_account(draft: Draft) -> str:
     return shorten(f"{cluster_name(draft)}-nodes", SERVICE_ACCOUNT)
 
 
+def node_email(draft: Draft) -> str:
+    """The address of the nodes' service account."""
+    return f"{node_account(draft)}@{draft.project}.iam.gserviceaccount.com"
+
+
 def _node_account(draft: Draft) -> ServiceAccountPlan:
     account = node_account(draft)
     return ServiceAccountPlan(
         account_id=account,
         display_name=f"Nodes of cluster {cluster_name(draft)}",
-        email=f"{account}@{draft.spec.project}.iam.gserviceaccount.com",
+        email=node_email(draft),
         roles=NODE_ROLES,
     )

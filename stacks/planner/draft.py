@@ -41,10 +41,25 @@ class Draft:
         """Whether an entry (of `cluster`: a key) may be missing only because it was set aside."""
         return any((section, part) in self.set_aside for part in (name, "", "*"))
 
+    @property
+    def existing(self) -> bool:
+        """Whether somebody else made the cluster."""
+        return self.spec.cluster.existing is not None or ("cluster", "existing") in self.set_aside
+
+    @property
+    def project(self) -> str:
+        """The project that things are made in; empty where nothing is."""
+        return self.spec.project or ""
+
+    @property
+    def region(self) -> str:
+        """The region that things are made in; empty where nothing is."""
+        return self.spec.region or ""
+
     def check_zone(self, path: Path, zone: str) -> None:
         """Report a zone outside the fleet's region."""
-        if not zone.startswith(f"{self.spec.region}-") and not self.lost("region", ""):
-            message = f"'{zone}' is outside the region {self.spec.region}; write one of its zones"
+        if self.region and not zone.startswith(f"{self.region}-") and not self.lost("region", ""):
+            message = f"'{zone}' is outside the region {self.region}; write one of its zones"
             self.problems.fault("bad-zone", path, message)
 
     def drop(self, section: str, name: str, code: str, path: Path, message: str) -> None:

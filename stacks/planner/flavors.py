@@ -112,7 +112,7 @@ def _common(pool: Pool) -> tuple[object, ...]:
 
 def _divided(pool: Pool) -> tuple[object, ...]:
     """How GPUs are divided among jobs, and the networks that these find on a node."""
-    return (tuple(_hardware_labels(pool).items()), pool.asked.network)
+    return (tuple(_hardware_labels(pool).items()), pool.asked.network, tuple(sorted(pool.spec.node_labels.items())))
 
 
 def _agree(draft: Draft, name: str, group: list[Pool]) -> bool:
@@ -138,8 +138,7 @@ def _agree(draft: Draft, name: str, group: list[Pool]) -> bool:
 
 def _flavor(name: str, group: list[Pool]) -> Flavor:
     first = group[0]
-    labels = _hardware_labels(first) | capacity_labels(first.asked) | _class_labels(first)
-    labels |= _group_labels(name, first)
+    labels = _known_by(first) | _group_labels(name, first)
     shared = [kv for kv in sorted(first.spec.labels.items()) if all(kv in p.spec.labels.items() for p in group)]
     machines = [(p.hardware.machine, p.hardware.per_node) for p in group]
     counts = [p.hardware.accelerators for p in group]
@@ -163,6 +162,11 @@ def _group_labels(flavor: str, pool: Pool) -> dict[str, str]:
 
 def _class_labels(pool: Pool) -> dict[str, str]:
     return {accelerators.labels().compute_class: pool.ladder.name} if pool.ladder else {}
+
+
+def _known_by(pool: Pool) -> dict[str, str]:
+    """What GKE labels the nodes with, or those who made them otherwise."""
+    return dict(pool.spec.node_labels) or _hardware_labels(pool) | capacity_labels(pool.asked) | _class_labels(pool)
 
 
 def _hardware_labels(pool: Pool) -> dict[str, str]:
@@ -219,7 +223,7 @@ def _told_apart(draft: Draft, found: dict[str, Flavor]) -> dict[str, Flavor]:
 
 def _narrowed(flavor: Flavor) -> Flavor:
     types = {p.spec.machine_type for p in flavor.pools}
-    if len(types) > 1:
+    if len(types) > 1 or any(p.spec.node_labels for p in flavor.pools):
         return flavor
     return replace(flavor, node_labels={**flavor.node_labels, INSTANCE_TYPE: types.pop()})
 
@@ -235,8 +239,8 @@ def _may_land(a: Flavor, b: Flavor) -> bool:
 
 
 def _node_labels(pool: Pool) -> dict[str, str]:
-    labels = _hardware_labels(pool) | capacity_labels(pool.asked) | _class_labels(pool) | pool.spec.labels
-    return {**labels, INSTANCE_TYPE: pool.spec.machine_type}
+    labels = _known_by(pool) | pool.spec.labels
+    return labels if pool.spec.node_labels else {**labels, INSTANCE_TYPE: pool.spec.machine_type}
 
 
 def _report(draft: Draft, a: Flavor, b: Flavor) -> None:

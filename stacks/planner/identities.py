@@ -27,6 +27,10 @@ _BROAD = {
 """Roles that reach further than one team where they are given for the whole project, and what to write instead."""
 
 
+GRANTS = ("roles", "buckets", "secrets")
+"""Keys of an identity that give rights in Google Cloud."""
+
+
 def identity(draft: Draft, team: str) -> IdentityPlan | None:
     """The identity of a team's pods; none in a namespace of others, unless the team asks for one."""
     spec = draft.spec.teams[team]
@@ -62,7 +66,7 @@ def one_account_each(draft: Draft) -> None:
 
 def _secrets(draft: Draft, spec: IdentitySpec) -> tuple[SecretPlan, ...]:
     return tuple(
-        SecretPlan(file=file, project=each.project or draft.spec.project, secret=each.secret, version=each.version)
+        SecretPlan(file=file, project=each.project or draft.project, secret=each.secret, version=each.version)
         for file, each in sorted(spec.secrets.items())
     )
 
@@ -76,12 +80,12 @@ def _narrow(draft: Draft, team: str, spec: IdentitySpec) -> None:
 
 def _members(draft: Draft, team: str, spec: IdentitySpec, account: str) -> tuple[str, ...]:
     """The team's pods as IAM members: as Workload Identity names them, or as direct principals."""
-    pool = f"{draft.spec.project}.svc.id.goog"
+    pool = f"{draft.project}.svc.id.goog"
     names = [place.name for place in namespaces_of(draft, team)]
     if spec.impersonate:
         return tuple(f"serviceAccount:{pool}[{name}/{account}]" for name in names)
-    granted = next((key for key in ("roles", "buckets", "secrets") if getattr(spec, key)), None)
-    if granted is None:
+    granted = next((key for key in GRANTS if getattr(spec, key)), None)
+    if granted is None or draft.existing:
         return ()
     if draft.spec.project_number is None:
         if not draft.lost("projectNumber", ""):
@@ -100,6 +104,6 @@ def _impersonated(draft: Draft, team: str, account_id: str) -> ServiceAccountPla
     return ServiceAccountPlan(
         account_id=account,
         display_name=f"Workloads of team {team}",
-        email=f"{account}@{draft.spec.project}.iam.gserviceaccount.com",
+        email=f"{account}@{draft.project}.iam.gserviceaccount.com",
         roles=(),
     )

@@ -34,7 +34,7 @@ def isolation(
         pod_security=level,
         pod_security_warning=_LEVELS[min(_LEVELS.index(level) + 1, len(_LEVELS) - 1)],
         egress=_egress(draft, team, spec.network_policy),
-        service_range=draft.spec.cluster.network.service_cidr_block,
+        service_range=_ranges(draft)[0],
         accelerators=_most(ceiling, kinds),
         requests_cpu=spec.default_requests.cpu,
         requests_memory=spec.default_requests.memory,
@@ -97,8 +97,7 @@ def _https(draft: Draft, spec: NetworkPolicySpec) -> tuple[EgressPlan, ...]:
     """Google's APIs with everything else that is public, or by their private addresses alone."""
     if not spec.internet:
         return tuple(EgressPlan(cidr=each, ports=_HTTPS) for each in _PRIVATE_GOOGLE)
-    network = draft.spec.cluster.network
-    own = frozenset((network.node_cidr_block, network.pod_cidr_block, network.service_cidr_block))
+    own = frozenset(_ranges(draft))
     return (EgressPlan(cidr="0.0.0.0/0", ports=_HTTPS, besides=(*_PRIVATE, *_public(own))),)
 
 
@@ -107,3 +106,11 @@ def _public(ranges: frozenset[str]) -> tuple[str, ...]:
     """Those ranges that are not private ones anyway; every team asks for those of the one cluster."""
     private = [IPv4Network(each) for each in _PRIVATE]
     return tuple(sorted(r for r in ranges if not any(IPv4Network(r).subnet_of(each) for each in private)))
+
+
+def _ranges(draft: Draft) -> tuple[str, ...]:
+    """The cluster's ranges as far as they are known, that of its services first."""
+    network, existing = draft.spec.cluster.network, draft.spec.cluster.existing
+    if existing is not None:
+        return (existing.service_cidr_block,)
+    return network.service_cidr_block, network.node_cidr_block, network.pod_cidr_block

@@ -29,21 +29,20 @@ def monitoring(
     teams: Sequence[TeamPlan],
 ) -> MonitoringPlan | None:
     """What is watched of the fleet; None where nothing is."""
-    spec = draft.spec.monitoring
+    spec, backend = draft.spec.monitoring, _backend(draft)
     thresholds = _thresholds(draft)
-    _backend(draft)
-    if spec.backend == "none":
+    if backend == "none":
         return None
-    own = spec.backend == IN_CLUSTER
+    own = backend == IN_CLUSTER
     features = _features(pools, queues)
     watched = Watched(
         cluster=cluster_name(draft),
-        backend=spec.backend,
+        backend=backend,
         features=features,
         settings=frozenset({"queueResources"} if draft.spec.kueue.metrics.enable_cluster_queue_resources else ()),
     )
     return MonitoringPlan(
-        backend=spec.backend,
+        backend=backend,
         dashboards=dashboards(watched, flavors, queues, teams) if spec.dashboards else (),
         alerts=alerts(watched, thresholds) if spec.alerts is not None else (),
         channels=tuple(sorted(set(spec.notification_channels))),
@@ -77,17 +76,18 @@ def _thresholds(draft: Draft) -> dict[str, Threshold]:
     return found
 
 
-def _backend(draft: Draft) -> None:
-    """What is written fits the backend."""
+def _backend(draft: Draft) -> str:
+    """The backend, which what is written has to fit; an existing cluster has none unless it is written."""
     spec = draft.spec.monitoring
-    if spec.notification_channels and spec.backend != MANAGED:
-        message = (
-            f"channels are Cloud Monitoring's, and the backend is {spec.backend}; leave them out, or write managed"
-        )
+    backend = "none" if draft.existing and "backend" not in spec.model_fields_set else spec.backend
+    if spec.notification_channels and backend != MANAGED:
+        remedy = "leave them out" if draft.existing else "leave them out, or write managed"
+        message = f"channels are Cloud Monitoring's, and the backend is {backend}; {remedy}"
         draft.problems.fault("wrong-backend", ("monitoring", "notificationChannels"), message)
-    if spec.backend != IN_CLUSTER and (spec.prometheus.version or spec.prometheus.chart):
-        message = f"the backend is {spec.backend}, which installs no Prometheus; leave it out, or write in-cluster"
+    if backend != IN_CLUSTER and (spec.prometheus.version or spec.prometheus.chart):
+        message = f"the backend is {backend}, which installs no Prometheus; leave it out, or write in-cluster"
         draft.problems.fault("wrong-backend", ("monitoring", "prometheus"), message)
+    return backend
 
 
 def _chart(draft: Draft) -> ChartPlan:

@@ -69,7 +69,7 @@ def _set(draft: Draft, key: str, pool: Pool, base: IPv4Network) -> AcceleratorNe
     needs = network_needs(pool.asked)
     ranges = _ranges(base, key)
     vpcs = _rdma(draft, pool, needs, ranges) if needs.rdma_subnetworks else _tcp(draft, needs, ranges)
-    return AcceleratorNetworksPlan(key=key, region=draft.spec.region, vpcs=tuple(vpcs))
+    return AcceleratorNetworksPlan(key=key, region=draft.region, vpcs=tuple(vpcs))
 
 
 def _ranges(base: IPv4Network, key: str) -> Iterator[str]:
@@ -113,7 +113,7 @@ def _rdma(draft: Draft, pool: Pool, needs: NetworkNeeds, ranges: Iterator[str]) 
         key="rdma",
         name=name,
         mtu=needs.mtu,
-        profile=f"projects/{draft.spec.project}/global/networkProfiles/{zone}-vpc-roce",
+        profile=f"projects/{draft.project}/global/networkProfiles/{zone}-vpc-roce",
         subnets=tuple(
             AcceleratorSubnetPlan(
                 name=f"{name}-{number}", ip_range=ip_range, device=f"{rdma}-{number}", device_mode="RDMA"

@@ -21,7 +21,7 @@ from stacks.planner.allowances import protected
 from stacks.planner.draft import Draft
 from stacks.planner.networks import node_network
 from stacks.planner.node_settings import kubelet, linux
-from stacks.planner.pools import SYSTEM, Pool
+from stacks.planner.pools import BERTH, SYSTEM, Pool
 from stacks.planner.reservations import is_there
 from stacks.planner.versions import knows_flex_start
 from stacks.rules.asked import Upgrade
@@ -63,7 +63,7 @@ def _pool_plan(draft: Draft, pool: Pool, flavor: str, networks: tuple[Accelerato
         capacity="compute-class" if pool.ladder else pool.spec.capacity.kind,
         compute_class=pool.ladder.name if pool.ladder else None,
         reservation=pool.reservation,
-        made_by="gke" if pool.made_by_gke else "berth",
+        made_by=pool.made_by,
         zones=pool.zones,
         flavor=flavor,
         node_pools=_node_pools(draft, pool, node_network(draft, pool, networks)) if is_made(draft, pool) else (),
@@ -72,7 +72,7 @@ def _pool_plan(draft: Draft, pool: Pool, flavor: str, networks: tuple[Accelerato
 
 def is_made(draft: Draft, pool: Pool) -> bool:
     """Whether Berth makes the node pools, and can: GKE refuses those of a reservation that is not there yet."""
-    return not pool.made_by_gke and is_there(draft, pool.spec.capacity.reservation)
+    return pool.made_by == BERTH and is_there(draft, pool.spec.capacity.reservation)
 
 
 def _node_pools(draft: Draft, pool: Pool, network: NodeNetworkPlan | None) -> tuple[NodePoolPlan, ...]:
@@ -179,7 +179,7 @@ def _policy(draft: Draft, pool: Pool) -> WorkloadPolicyPlan | None:
     return WorkloadPolicyPlan(
         key=key,
         name=shorten(f"{draft.stack}-{key}", COMPUTE),
-        region=draft.spec.region,
+        region=draft.region,
         accelerator_topology=wanted.accelerator_topology,
         topology_mode=wanted.topology_mode,
     )

@@ -16,6 +16,7 @@ from stacks.planner import (
     cluster,
     compute_classes,
     controllers,
+    existing,
     flavors,
     installers,
     monitoring,
@@ -84,7 +85,8 @@ def cluster_fleet(
     made = pool_plans(draft, here)
     flavor_plans = tuple(flavors.flavor_plan(draft, f, promised[n]) for n, f in kinds.items())
     entitled = teams.teams(draft, asked, QuotaTree(asked, shared, resource_of), kinds)
-    home = cluster.cluster_plan(
+    there = existing.cluster_plan(draft)
+    home = there or cluster.cluster_plan(
         draft,
         {name: pool.asked for name, pool in here.pools.items()},
         multi_networking=bool(here.networks),
@@ -93,9 +95,9 @@ def cluster_fleet(
         stack=draft.stack,
         project=draft.spec.project,
         region=draft.spec.region,
-        services=cluster.services(draft),
+        services=() if there else cluster.services(draft),
         cluster=home,
-        system_pool=cluster.system_pool(draft),
+        system_pool=None if there else cluster.system_pool(draft),
         reservations=reservations.reservations(draft, here.reserved),
         pools=made,
         charts=controllers.charts(draft, kueue, len(asked), nodes),
@@ -108,7 +110,7 @@ def cluster_fleet(
         admission_checks=checks[0],
         provisioning_configs=checks[1],
         compute_classes=tuple(
-            compute_classes.class_plan(draft, each, home.node_service_account.email) for each in here.ladders.values()
+            compute_classes.class_plan(draft, each, cluster.node_email(draft)) for each in here.ladders.values()
         ),
         kueue=kueue,
         held=reservations.held(draft, here.reserved, here.demands),

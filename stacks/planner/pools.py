@@ -20,6 +20,8 @@ CAPACITY_TAINT = "berth.dev/capacity"
 """Keeps jobs of other flavors, and jobs outside Kueue, off machines that were bought for a purpose."""
 
 AUTOPILOT = "autopilot"
+BERTH, GKE, OTHERS = "berth", "gke", "others"
+"""Who makes the nodes of a pool."""
 
 _TAKEN = ("kubernetes.io", "k8s.io", "google.com", "gke.io", "nvidia.com", "berth.dev")
 """Domains whose labels and taints say what a node is: flavors go by them, so they must be true."""
@@ -36,7 +38,7 @@ class Pool:
     spec: PoolSpec
     hardware: Hardware
     zones: tuple[str, ...]
-    made_by_gke: bool
+    made_by: str
     reservation: str | None
     asked: Asked
     ladder: Ladder | None
@@ -45,7 +47,12 @@ class Pool:
     def taints(self) -> tuple[Taint, ...]:
         """The taints that its nodes carry beside those of GKE."""
         own = tuple(Taint(key=t.key, value=t.value, effect=t.effect) for t in self.spec.taints)
-        return own if self.made_by_gke else own + capacity_taints(self.spec.capacity.kind)
+        return own + capacity_taints(self.spec.capacity.kind) if self.made_by == BERTH else own
+
+    @property
+    def made_by_gke(self) -> bool:
+        """Whether GKE makes the nodes by itself, when jobs ask for them."""
+        return self.made_by == GKE
 
 
 def capacity_taints(kind: str) -> tuple[Taint, ...]:
@@ -87,16 +94,17 @@ def _pool(draft: Draft, name: str, spec: PoolSpec, ladders: Mapping[str, Ladder]
         message = "an Autopilot cluster makes all its nodes itself; leave autoProvisioned out"
         draft.problems.fault("autopilot", ("pools", name, "autoProvisioned"), message)
     by_gke = spec.auto_provisioned or draft.spec.cluster.mode == AUTOPILOT
-    if by_gke:
+    made_by = OTHERS if draft.existing else GKE if by_gke else BERTH
+    if made_by == GKE:
         _taints_follow_labels(draft, ("pools", name), spec)
     zones = _zones(draft, spec)
-    if not _places_fit(draft, name, spec, machines, zones, by_gke):
+    if not _places_fit(draft, name, spec, machines, zones, made_by):
         return None
     asked = asked_of(draft, spec, machines.machine, machines.shape, machines.nodes, zones)
     told = draft.lost("cluster", "mode") or draft.lost("cluster", "zones")
     if not agrees(draft, name, asked) or (not told and not obeys(draft, name, asked)):
         return None
-    return Pool(name, spec, machines, zones, by_gke, reservation_name(draft, key) if key else None, asked, None)
+    return Pool(name, spec, machines, zones, made_by, reservation_name(draft, key) if key else None, asked, None)
 
 
 # --- pools of a compute class -----------------------------------------------------------------------------------------
@@ -131,7 +139,7 @@ def _of_class(
         draft.drop(*path, "gke-minimum", (*path, asked.size), message)
     if path in draft.set_aside:
         return None
-    return Pool(name, spec, machines, (), True, None, asked, ladder)
+    return Pool(name, spec, machines, (), GKE, None, asked, ladder)
 
 
 def _wares(machine: Machine, shape: SliceShape | None) -> str:
@@ -186,7 +194,7 @@ def _zones(draft: Draft, spec: PoolSpec) -> tuple[str, ...]:
 
 
 def _places_fit(
-    draft: Draft, name: str, spec: PoolSpec, machines: Hardware, zones: tuple[str, ...], by_gke: bool
+    draft: Draft, name: str, spec: PoolSpec, machines: Hardware, zones: tuple[str, ...], made_by: str
 ) -> bool:
     path: Path = ("pools", name)
     if spec.zone and spec.zones:
@@ -196,7 +204,7 @@ def _places_fit(
         draft.check_zone((*path, "zone"), spec.zone)
     for index, zone in enumerate(spec.zones):
         draft.check_zone((*path, "zones", index), zone)
-    if not by_gke and not draft.lost("cluster", "mode") and not draft.lost("cluster", "zones"):
+    if made_by == BERTH and not draft.lost("cluster", "mode") and not draft.lost("cluster", "zones"):
         _own_places_fit(draft, path, name, machines, zones)
     return ("pools", name) not in draft.set_aside
 
@@ -207,7 +215,7 @@ def _own_places_fit(draft: Draft, path: Path, name: str, machines: Hardware, zon
         return  # a slice stands in one zone: a rule of placement
     if fixed and not zones:
         message = (
-            f"a fixed number of nodes needs to know its zones; write zones: [{draft.spec.region}-…], "
+            f"a fixed number of nodes needs to know its zones; write zones: [{draft.region}-…], "
             f"or a range: {{max: {machines.slices.max if machines.slices else machines.nodes.max}}}"
         )
         draft.drop("pools", name, "bad-zone", (*path, "zones"), message)

@@ -181,7 +181,7 @@ def _aggregate(
         return None
     batch = not users or any(user.multi_host for user in users.values())
     return AggregatePlan(
-        accelerator_type=f"projects/{draft.spec.project}/zones/{spec.zone}/acceleratorTypes/{machine.aggregate_type}",
+        accelerator_type=f"projects/{draft.project}/zones/{spec.zone}/acceleratorTypes/{machine.aggregate_type}",
         accelerator_count=spec.count * machine.accelerators,
         vm_family=machine.aggregate_family,
         workload_type="BATCH" if batch else "SERVING",

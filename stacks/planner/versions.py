@@ -15,7 +15,7 @@ from stacks.rules.versions import since as first_version
 
 def versions(draft: Draft, known: Mapping[str, Pool]) -> None:
     """Report what a quoted version lacks, at the pool that asks for it; and in one note what could only be assumed."""
-    if any(draft.lost("cluster", key) for key in ("mode", "version", "releaseChannel")):
+    if draft.existing or any(draft.lost("cluster", key) for key in ("mode", "version", "releaseChannel")):
         return
     cluster, assumed = draft.spec.cluster, list[Lack]()
     for name, pool in known.items():

@@ -30,16 +30,16 @@ def vpc(draft: Draft, name: str) -> NetworkPlan | ExistingNetworkPlan:
     if not draft.lost("cluster", "network") and not draft.lost("cluster", "controlPlane"):
         _disjoint(draft)
     if spec.existing is not None:
-        project = f"projects/{spec.project or draft.spec.project}"
+        project = f"projects/{spec.project or draft.project}"
         return ExistingNetworkPlan(
             network=f"{project}/global/networks/{spec.existing}",
-            subnetwork=f"{project}/regions/{draft.spec.region}/subnetworks/{spec.subnetwork}",
+            subnetwork=f"{project}/regions/{draft.region}/subnetworks/{spec.subnetwork}",
             pod_range_name=spec.pod_range_name or "",
             service_range_name=spec.service_range_name or "",
         )
     return NetworkPlan(
         name=name,
-        region=draft.spec.region,
+        region=draft.region,
         node_range=spec.node_cidr_block,
         pod_range=spec.pod_cidr_block,
         service_range=spec.service_cidr_block,

@@ -53,19 +53,20 @@ class _Done:
 
     def rest(self, plan: FleetPlan) -> FleetPlan:
         """A plan without what is seen to already; it counts as seen to then."""
-        seen = self.services.setdefault(plan.project, set())
+        project = plan.project or ""
+        seen = self.services.setdefault(project, set())
         services = tuple(api for api in plan.services if api not in seen)
         seen.update(services)
-        access = plan.access and replace(plan.access, in_project=plan.project not in self.viewed)
+        access = plan.access and replace(plan.access, in_project=project not in self.viewed)
         if access:
-            self.viewed.add(plan.project)
+            self.viewed.add(project)
         teams = tuple(
             replace(team, identity=replace(team.identity, granted=False))
-            if team.identity and (plan.project, team.name) in self.granted
+            if team.identity and (project, team.name) in self.granted
             else team
             for team in plan.teams
         )
-        self.granted.update((plan.project, team.name) for team in teams)
+        self.granted.update((project, team.name) for team in teams)
         return replace(plan, services=services, access=access, teams=teams)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 
+from components.plan.existing import ExistingClusterPlan
 from stacks.planner.ceilings import lendable
 from stacks.problems import Problems, in_words
 from stacks.proofs.ledger import Accounts, Claim, Ledger, Promises
@@ -68,6 +69,8 @@ def _reclaims(ledger: Accounts[Promises], claims: list[Claim], found: Problems) 
 def exposure(ledger: Ledger, found: Problems) -> None:
     """A control plane open to everybody; slices that an upgrade may interrupt."""
     cluster = ledger.plan.cluster
+    if isinstance(cluster, ExistingClusterPlan):
+        return
     control = cluster.control_plane
     if control.public_endpoint and control.authorized_networks is None:
         message = "the control plane answers every address; list authorizedNetworks, or write publicEndpoint: false"

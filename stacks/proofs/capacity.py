@@ -6,6 +6,7 @@ from fractions import Fraction
 from ipaddress import IPv4Network
 from math import ceil
 
+from components.plan.existing import ExistingClusterPlan
 from components.plan.fleet import FleetPlan, PoolPlan
 from components.plan.gke import ExistingNetworkPlan
 from components.plan.kueue import FlavorPlan
@@ -63,9 +64,11 @@ def _or_more(flavor: FlavorPlan) -> str:
 
 def auto_provisioning_allows(ledger: Ledger, found: Problems) -> None:
     """Pools that GKE makes itself fit under the limits of auto-provisioning, which count the whole cluster."""
-    plan = ledger.plan
-    auto = [p for p in plan.pools if p.made_by == "gke"] if plan.cluster.mode == "standard" else []
-    provisioning = plan.cluster.auto_provisioning
+    plan, cluster = ledger.plan, ledger.plan.cluster
+    if isinstance(cluster, ExistingClusterPlan):
+        return
+    auto = [p for p in plan.pools if p.made_by == "gke"] if cluster.mode == "standard" else []
+    provisioning = cluster.auto_provisioning
     limits = {limit.resource: limit.maximum for limit in provisioning.limits} if provisioning else {}
     for pool in auto:
         path: Path = ("pools", pool.name, "computeClass" if pool.compute_class else "autoProvisioned")
@@ -89,10 +92,10 @@ def auto_provisioning_has_room(ledger: Ledger, found: Problems) -> None:
 
     Beside the system pool, of whose machine nothing is known here.
     """
-    plan = ledger.plan
-    provisioning = plan.cluster.auto_provisioning
-    if provisioning is None or plan.cluster.mode != "standard":
+    plan, cluster = ledger.plan, ledger.plan.cluster
+    if isinstance(cluster, ExistingClusterPlan) or cluster.mode != "standard" or cluster.auto_provisioning is None:
         return
+    provisioning = cluster.auto_provisioning
     limits = {limit.resource: limit.maximum for limit in provisioning.limits}
     for resource, unit in (("cpu", "cores"), ("memory", "GB")):
         asked = sum(_brought(plan, flavor, resource) for flavor in plan.flavors)
@@ -118,9 +121,10 @@ def _of_node(pool: PoolPlan, resource: str) -> float:
 
 def addresses_suffice(ledger: Ledger, found: Problems) -> None:
     """The subnet and the pod range have room for every node at the maximum of every pool."""
-    plan, network = ledger.plan, ledger.plan.cluster.network
-    if isinstance(network, ExistingNetworkPlan):  # its ranges are not known
-        return
+    plan, cluster = ledger.plan, ledger.plan.cluster
+    if isinstance(cluster, ExistingClusterPlan) or isinstance(cluster.network, ExistingNetworkPlan):
+        return  # the ranges are not known
+    network = cluster.network
     nodes = sum(p.nodes.max for p in plan.pools) + _most(plan)
     room = IPv4Network(network.node_range).num_addresses - 4
     if nodes > room:

@@ -19,7 +19,7 @@ from stacks.report.svg import svg
 from stacks.report.tree import boxes
 from stacks.report.view import Changed, Figure, Part
 from stacks.verdict import Verdict
-from stacks.wording import many, shape, source, span
+from stacks.wording import many, shape, source, span, whereabouts
 
 _FEW = 12
 """Teams whose bars are shown without a click."""
@@ -44,7 +44,7 @@ def page(verdict: Verdict, cost: Cost | None = None, changed: Changed | None = N
     found = environment.get_template("page.html").render(
         stack=verdict.stack,
         verdict=verdict,
-        subtitle=_subtitle(plan) if plan else "",
+        subtitle=whereabouts(plan) if plan else "",
         figures=list(_figures(verdict, cost)),
         problems=list(_problems(verdict)),
         changed=changed,
@@ -70,12 +70,6 @@ def _of_plan(plan: FleetPlan) -> dict[str, object]:
         "relations": Part("In words", lines=list(sentences(push_outs(plan), len(plan.cluster_queues)))),
         "pools": [_pools(plan), _later(plan)],
     }
-
-
-def _subtitle(plan: FleetPlan) -> str:
-    cluster = plan.cluster
-    kind = f"{cluster.mode}, {cluster.release_channel.lower()} channel"
-    return f"{plan.project} · {plan.region} · cluster {cluster.name} ({kind})"
 
 
 def _figures(verdict: Verdict, cost: Cost | None) -> Iterator[Figure]:

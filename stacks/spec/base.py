@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Collection, Iterator
 from typing import Annotated, Any, Literal, TypeVar
 
 from pydantic import (
@@ -29,6 +30,13 @@ class Model(BaseModel):
     model_config = ConfigDict(
         frozen=True, strict=True, extra="forbid", alias_generator=to_camel, hide_input_in_errors=True, defer_build=True
     )
+
+
+def written(model: Model, fields: Collection[str]) -> Iterator[str]:
+    """The keys, of some fields, that stand in the stack file."""
+    for field, info in type(model).model_fields.items():
+        if field in fields and field in model.model_fields_set:
+            yield info.alias or field
 
 
 def fault(code: str, message: str) -> PydanticCustomError:

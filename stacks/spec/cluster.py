@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from datetime import datetime
 from ipaddress import IPv4Network
 from typing import Annotated, Literal
 
-from pydantic import AfterValidator, Field
+from pydantic import AfterValidator, Field, model_validator
 
 from stacks.problems import shown
 from stacks.spec.amounts import Count, Range, Span
@@ -80,6 +81,21 @@ ComputeName = Annotated[
         r"[a-z]([-a-z0-9]{0,61}[a-z0-9])?",
         "a name of Compute Engine: lower-case letters, digits and '-', a letter first, 63 at most",
     ),
+]
+
+_WITHIN = re.compile(r"\n|^\s*\{|apiVersion")
+
+
+def _a_path(value: str) -> str:
+    if _WITHIN.search(value):  # never shown: there are keys in it
+        message = "is a kubeconfig itself, which would lie here for all to read; write the path of its file, or secret"
+        raise fault("secret", message)
+    return value
+
+
+KubeconfigPath = Annotated[Words, AfterValidator(_a_path)]
+ConfigKey = Annotated[
+    str, Text(r"(?!fleet$)[A-Za-z][-A-Za-z0-9_.]*", "a key of this stack's config such as kubeconfig")
 ]
 
 Recurrence = Annotated[str, Text(r"FREQ=(DAILY|WEEKLY|MONTHLY)(;.+)?", "an RFC 5545 rule such as FREQ=WEEKLY;BYDAY=SA")]
@@ -193,9 +209,34 @@ class MaintenanceSpec(Model):
     exclusions: Sequence[MaintenanceExclusionSpec] = Field(default=(), max_length=20)
 
 
-class ClusterSpec(Model):
-    """A GKE cluster. `name` defaults to the stack's; `zones` to GKE's choice."""
+class ExistingClusterSpec(Model):
+    """A cluster that somebody else made, as a Kubernetes client finds it.
 
+    A `context` of a `kubeconfig` file (without one: of $KUBECONFIG or ~/.kube/config), or the `secret` key under
+    `berth:` where the stack's config holds a kubeconfig, encrypted. `serviceCidrBlock` is where its DNS answers.
+    """
+
+    context: Words | None = None
+    kubeconfig: KubeconfigPath | None = None
+    secret: ConfigKey | None = None
+    service_cidr_block: Cidr = "10.96.0.0/12"
+
+    @model_validator(mode="after")
+    def _one_way(self) -> ExistingClusterSpec:
+        if self.secret is not None and self.kubeconfig is not None:
+            raise fault(
+                "contradiction", f"'{shown(self.secret)}' holds a kubeconfig already; write secret or kubeconfig"
+            )
+        if self.secret is None and self.context is None:
+            message = "names no context, and the current one is whatever somebody used last; write context: <name>"
+            raise fault("missing-key", message)
+        return self
+
+
+class ClusterSpec(Model):
+    """A GKE cluster, or an `existing` one. `name` defaults to the stack's; `zones` to GKE's choice."""
+
+    existing: ExistingClusterSpec | None = None
     name: ClusterName | None = None
     mode: Literal["standard", "autopilot"] = "standard"
     release_channel: Literal["rapid", "regular", "stable", "extended"] = "regular"

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Any
 
-from pydantic import Field
+from pydantic import ConfigDict, Field
 
 from stacks.spec.base import (
     DnsLabel,
@@ -38,12 +38,27 @@ CloudLabelValue = Annotated[
 ]
 
 
-class FleetSpec(Model):
-    """All that one stack describes, in the words its owner chose; nothing in it can be derived from the rest."""
+_EXISTING = {"type": "object", "required": ["existing"], "properties": {"existing": {"type": "object"}}}
+_FRAME: dict[str, Any] = {
+    "anyOf": [
+        {"required": ["project", "region"]},
+        {"required": ["cluster"], "properties": {"cluster": _EXISTING}},
+    ]
+}
+"""What a fleet cannot be without, in JSON Schema."""
 
-    project: ProjectId
+
+class FleetSpec(Model):
+    """All that one stack describes, in the words its owner chose; nothing in it can be derived from the rest.
+
+    `project` and `region` are None only where the cluster is an existing one: `parse` asks for them otherwise.
+    """
+
+    model_config = ConfigDict(json_schema_extra=_FRAME)
+
+    project: ProjectId | None = None
     project_number: ProjectNumber | None = None
-    region: Region
+    region: Region | None = None
     labels: Section[CloudLabelKey, CloudLabelValue] = Field(default_factory=dict)
     protect: bool = True
     cluster: Entry[ClusterSpec] = default(ClusterSpec)

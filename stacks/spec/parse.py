@@ -37,7 +37,7 @@ _STAND_INS: Mapping[type[BaseModel], Mapping[str, object]] = {
         }
     },
 }
-"""What a fleet cannot be without: with these in place, the rest of it can be looked at."""
+"""What a fleet cannot be without, on GKE unless the cluster exists: with these, the rest of it can be looked at."""
 
 S = TypeVar("S", bound=BaseModel)
 
@@ -82,9 +82,9 @@ def _parsed(
     model: type[S], fleet: dict[str, Any], found: Sequence[Problem]
 ) -> tuple[S, tuple[Problem, ...], frozenset[Part]]:
     try:
-        spec, errors = model.model_validate(fleet), []
+        spec, errors = model.model_validate(fleet), _frameless(model, fleet)
     except ValidationError as error:
-        spec, errors = None, [cast("Mapping[str, Any]", e) for e in error.errors(include_url=False)]
+        spec, errors = None, [*map(_as_error, error.errors(include_url=False)), *_frameless(model, fleet)]
     problems = tuple(problem_of(error, model) for error in _new(model, errors, found))
     # What is not said twice cannot be understood all the same.
     faulty = (*found, *(problem_of(error, model) for error in errors))
@@ -92,6 +92,23 @@ def _parsed(
     if spec is None or aside:
         spec = model.model_validate(_without(model, fleet, aside))
     return spec, problems, aside
+
+
+def _frameless(model: type[BaseModel], fleet: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    """What is missing of the frame, as pydantic would say it; nothing can be where the cluster is an existing one."""
+    cluster: object = fleet.get("cluster")
+    existing = isinstance(cluster, dict) and cast("dict[object, object]", cluster).get("existing") is not None
+    if existing or model is not FleetSpec:
+        return []
+    return [
+        {"type": "string_type" if key in fleet else "missing", "loc": (key,), "input": None}
+        for key in _STAND_INS[FleetSpec]
+        if fleet.get(key) is None
+    ]
+
+
+def _as_error(error: object) -> Mapping[str, Any]:
+    return cast("Mapping[str, Any]", error)
 
 
 # --- what follows from something else ---------------------------------------------------------------------------------

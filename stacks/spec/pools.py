@@ -92,6 +92,7 @@ class PoolSpec(Model):
 
     `autoProvisioned` pools, and those of a `computeClass`, are made by GKE when jobs ask for them; their maximum is
     what the fleet counts on.
+    `nodeLabels` are those by which the nodes of an existing cluster are known, where they are not GKE's.
     """
 
     machine_type: MachineType
@@ -107,6 +108,7 @@ class PoolSpec(Model):
     compute_class: str | None = None
     flavor: DnsName | None = None
     labels: Section[LabelKey, LabelValue] = Field(default_factory=dict)
+    node_labels: Section[LabelKey, LabelValue] = Field(default_factory=dict)
     taints: Sequence[TaintSpec] = ()
     driver_version: Literal["default", "latest", "disabled"] = "default"
     networking: Literal["gpudirect", "dranet"] | None = None

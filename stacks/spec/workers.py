@@ -52,6 +52,9 @@ class WorkerSpec(Model):
         ways = [key for key in ("cluster", "stack", "kubeconfig") if getattr(self, key) is not None]
         if len(ways) > 1:
             raise fault("contradiction", f"{in_words(ways)}: the cluster is made here or there already; write one")
+        if self.cluster is not None and self.cluster.existing is not None:
+            message = "cluster.existing is the way of a fleet of one cluster; write kubeconfig: <key of the config>"
+            raise fault("contradiction", message)
         return self
 
     @property

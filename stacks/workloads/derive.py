@@ -212,7 +212,7 @@ class _Making:
         """
         shape = self.ground.shape
         several = shape.tpu and self.kind == "jobset" and self._slices() > 1
-        return several and not shape.networked and self.ground.plan.cluster.mode == "standard"
+        return several and not shape.networked and self.ground.plan.cluster.mode != "autopilot"
 
     def _slices(self) -> int:
         return self.asked.slices or 1

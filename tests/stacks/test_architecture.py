@@ -79,6 +79,7 @@ ROOMS: dict[str, set[str]] = {
         f"stacks.{room}"
         for room in (
             "read",
+            "accelerators",
             "spec",
             "planner",
             "relations",

@@ -1,0 +1,209 @@
+"""A cluster that somebody else made: nothing is made but what lies inside it, and nothing secret is told of it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+import yaml
+
+from components.plan.existing import ExistingClusterPlan
+from components.plan.fleet import FleetPlan
+from stacks.cli.nodes import nodes
+from stacks.offline import SECRET, UNKNOWN, Preview, Recorded, run_program
+from stacks.planner import plan_fleet
+from stacks.proofs import prove
+from stacks.spec.parse import parse
+from tests.engine import both_modes
+from tests.stack_files import ROOT, every_stack, fleet, plan, program, resources
+
+TOKEN = "hunter2-which-nobody-may-read"
+KUBECONFIG = json.dumps({"apiVersion": "v1", "kind": "Config", "users": [{"name": "u", "user": {"token": TOKEN}}]})
+
+
+def local(**changes: Any) -> dict[str, Any]:
+    """The local fleet with other keys at its top."""
+    return {**fleet("local"), **changes}
+
+
+def planned(value: dict[str, Any]) -> FleetPlan:
+    """The plan of a fleet that has no fault."""
+    found = plan_fleet("local", parse(value))
+    assert found is not None
+    assert [p.line() for p in found.problems if p.severity == "fault"] == []
+    return found.plan
+
+
+def ran(value: dict[str, Any], preview: bool, **config: str) -> Preview:
+    """The program on a fleet; every key of `config`, under `berth:`, is a secret."""
+    keys = {f"berth:{key}": text for key, text in config.items()}
+    return run_program(ROOT, "local", value, keys, preview=preview, secrets=list(keys))
+
+
+def provider(found: Preview) -> Recorded:
+    """The one provider of a run."""
+    (one,) = (r for r in found.resources if r.type.startswith("pulumi:providers:"))
+    return one
+
+
+# --- what is made -----------------------------------------------------------------------------------------------------
+
+
+def test_nothing_is_made_outside_the_cluster() -> None:
+    assert {r.type.split(":")[0] for r in resources("local", False)} == {"kubernetes", "berth"}
+    assert provider(program("local", False)).type == "pulumi:providers:kubernetes"
+    found = plan("local")
+    assert (found.services, found.system_pool, found.project, found.region) == ((), None, None, None)
+    assert {(p.made_by, p.node_pools) for p in found.pools} == {("others", ())}
+
+
+def test_described_pools_count_for_promises() -> None:
+    """v5e: 2 slices of 2x4, 8 chips each; L4: 2 nodes of g2-standard-24 with 2 each, and as many spot ones."""
+    assert {f.name: (f.capacity.max, f.promised) for f in plan("local").flavors} == {
+        "v5e": (16, 16),
+        "l4": (4, 4),
+        "l4-spot": (4, 4),
+    }
+
+
+def test_more_than_the_described_pools_hold_is_refused() -> None:
+    pools = {**local()["pools"], "v5e": {"machineType": "ct5lp-hightpu-4t", "topology": "2x4", "slices": 1}}
+    found = plan_fleet("local", parse(local(pools=pools)))
+    assert found is not None
+    assert "overcommitted" in {p.code for p in prove(found)}
+
+
+def test_tenancy_is_the_same_as_in_a_cluster_of_our_own() -> None:
+    """Namespaces with all that shuts them in, and rights of groups; only what Google would be asked for is missing."""
+    inside = {"Namespace", "NetworkPolicy", "ResourceQuota", "LimitRange", "ServiceAccount", "RoleBinding"}
+    kinds = {stack: {r.type.split(":")[-1] for r in resources(stack, False)} for stack in ("local", "batch-platform")}
+    assert inside <= kinds["local"] & kinds["batch-platform"]
+
+
+def test_labels_of_the_nodes_may_be_other_than_gkes() -> None:
+    pools = {
+        **local()["pools"],
+        "l4": {"machineType": "g2-standard-24", "nodes": 2, "nodeLabels": {"nvidia.com/gpu.product": "NVIDIA-L4"}},
+    }
+    (found,) = (f for f in planned(local(pools=pools)).flavors if f.name == "l4")
+    assert found.node_labels == {"nvidia.com/gpu.product": "NVIDIA-L4"}
+
+
+def test_the_name_servers_of_the_cluster_can_be_asked() -> None:
+    cluster = {"existing": {"context": "x", "serviceCidrBlock": "10.200.0.0/16"}}
+    for value, expected in ((local(), "10.96.0.0/12"), (local(cluster=cluster), "10.200.0.0/16")):
+        assert {team.isolation.service_range for team in planned(value).teams} == {expected}
+
+
+# --- how it is reached, and what is told of that ----------------------------------------------------------------------
+
+
+def test_a_kubeconfig_file_is_named_and_never_read() -> None:
+    cluster = {"name": "lab", "existing": {"context": "kind-berth", "kubeconfig": "nowhere/to/be/found"}}
+    assert planned(local(cluster=cluster)).cluster == ExistingClusterPlan(
+        name="lab", context="kind-berth", kubeconfig="nowhere/to/be/found"
+    )
+    found = ran(local(cluster=cluster), preview=False)
+    expected = {"clusterIdentifier": "lab", "context": "kind-berth", "kubeconfig": "nowhere/to/be/found"}
+    assert dict(provider(found).inputs) == expected
+    assert found.exports["kubeconfig"] == SECRET
+
+
+def test_without_a_file_the_client_finds_its_own() -> None:
+    assert dict(provider(program("local", False)).inputs) == {"clusterIdentifier": "local", "context": "kind-berth"}
+
+
+@both_modes
+def test_a_kubeconfig_in_the_config_stays_a_secret(preview: bool) -> None:
+    found = ran(local(cluster={"existing": {"secret": "kubeconfig"}}), preview, kubeconfig=KUBECONFIG)
+    assert provider(found).inputs["kubeconfig"] == SECRET
+    assert found.exports["kubeconfig"] == SECRET
+    assert TOKEN not in "".join(map(str, found.resources)) + str(found.exports)
+
+
+def test_a_kubeconfig_that_is_not_in_the_config_is_asked_for() -> None:
+    with pytest.raises(Exception, match="pulumi config set --secret berth:kubeconfig"):
+        ran(local(cluster={"existing": {"secret": "kubeconfig"}}), preview=True)
+
+
+# --- order ------------------------------------------------------------------------------------------------------------
+
+
+def test_queues_wait_for_a_kueue_of_ours_and_for_no_other() -> None:
+    def release(found: Preview) -> set[str]:
+        served = [r for r in found.resources if r.type.startswith("kubernetes:kueue.x-k8s.io")]
+        assert len(served) > 10
+        return {urn.rsplit("::", 1)[1] for r in served for urn in r.dependencies if "helm.sh" in urn}
+
+    assert release(program("local", True)) == {"controllers-kueue"}
+    there = ran(local(kueue={"existing": True}, jobset={"existing": True}), preview=True)
+    assert release(there) == set()
+    assert "kubernetes:helm.sh/v3:Release" not in {r.type for r in there.resources}
+
+
+# --- the first run ----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("stack", ["dev", "local"])
+def test_a_first_preview_shows_every_object_though_nothing_is_there(stack: str) -> None:
+    """The endpoint of a cluster that is not made yet is unknown, and with it the kubeconfig; the objects are not."""
+    shown, made = (
+        {r.urn for r in resources(stack, preview) if r.type.startswith("kubernetes:")} for preview in (True, False)
+    )
+    assert len(shown) > 30
+    assert shown == made
+    (inside,) = (r for r in program(stack, True).resources if r.type == "pulumi:providers:kubernetes")
+    assert inside.inputs.get("kubeconfig") == {"dev": UNKNOWN, "local": None}[stack]
+
+
+# --- what state and outputs hold --------------------------------------------------------------------------------------
+
+KEYS = ("token", "password", "clientkey", "privatekey", "client-key-data", "certificate-authority-data")
+
+
+@pytest.mark.parametrize("stack", ["dev", "local", "batch-platform"])
+def test_no_credentials_in_plain_state_or_outputs(stack: str) -> None:
+    """Nothing is called a token, key or password but what is empty; and no kubeconfig is exported but as a secret."""
+    done = program(stack, False)
+    told = [(path, value) for r in done.resources for path, value in leaves(r.name, [r.inputs, r.outputs])]
+    assert [path for path, value in told if path.rsplit(".", 1)[-1].lower() in KEYS and value] == []
+    assert [path for path, value in told if "PRIVATE KEY" in str(value)] == []
+    assert done.exports["kubeconfig"] == SECRET
+
+
+def leaves(path: str, value: Any) -> Iterator[tuple[str, Any]]:
+    """Every scalar in a value with its dotted path."""
+    if isinstance(value, list | tuple):
+        for item in value:
+            yield from leaves(path, item)
+    elif hasattr(value, "items"):
+        for key, item in value.items():
+            yield from leaves(f"{path}.{key}", item)
+    else:
+        yield path, value
+
+
+# --- simulated nodes --------------------------------------------------------------------------------------------------
+
+
+@every_stack
+def test_simulated_nodes_are_those_that_flavors_look_for(stack: str) -> None:
+    """Counted from the nodes: what a job with a flavor's selector and tolerations finds is the flavor's capacity."""
+    for cluster in [worker.plan for worker in plan(stack).workers] or [plan(stack)]:
+        there = [yaml.safe_load(yaml.safe_dump(each)) for each in nodes(cluster)]
+        assert len({node["metadata"]["name"] for node in there}) == len(there)
+        for flavor in cluster.flavors:
+            tolerated = {(t.key, t.value) for t in flavor.tolerations}
+            fit = [node for node in there if fits(node, flavor.node_labels, tolerated)]
+            found = sum(int(node["status"]["allocatable"].get(flavor.resource, 0)) for node in fit)
+            assert found == flavor.capacity.max, flavor.name
+
+
+def fits(node: Any, selector: Any, tolerated: set[tuple[str, str | None]]) -> bool:
+    """Whether a pod may land on a node; a toleration without a value takes any."""
+    taints = node["spec"]["taints"]
+    return selector.items() <= node["metadata"]["labels"].items() and all(
+        {(taint["key"], taint["value"]), (taint["key"], None)} & tolerated for taint in taints
+    )
