@@ -3,12 +3,15 @@
 from collections.abc import Iterator
 
 from components.plan.fleet import FleetPlan
+from components.plan.gke import ClusterPlan
 from stacks.policy import fault
 from stacks.problems import Problem
 
 
 def deletion_protection(plan: FleetPlan) -> Iterator[Problem]:
     """GKE's own protection is on, and Pulumi's."""
+    if not isinstance(plan.cluster, ClusterPlan):  # somebody else's
+        return
     if not plan.cluster.deletion_protection:
         yield fault(("cluster", "deletionProtection"), "the cluster can be deleted; leave it out")
     if not plan.cluster.protect:

@@ -3,12 +3,15 @@
 from collections.abc import Iterator
 
 from components.plan.fleet import FleetPlan
+from components.plan.gke import ClusterPlan
 from stacks.policy import fault, warning
 from stacks.problems import Problem
 
 
 def no_public_endpoint(plan: FleetPlan) -> Iterator[Problem]:
     """A stack whose name begins with prod has none; another one that is open to everybody is warned."""
+    if not isinstance(plan.cluster, ClusterPlan):  # somebody else's
+        return
     control_plane = plan.cluster.control_plane
     if not control_plane.public_endpoint:
         return

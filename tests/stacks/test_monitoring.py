@@ -18,7 +18,11 @@ from components.plan.monitoring import MonitoringPlan
 from stacks.monitoring.metrics import IN_CLUSTER, MANAGED, available, metric_of, metrics, query, rows
 from stacks.monitoring.views import MANY_TEAMS
 from tests.small_fleets import changed, of_pools, planned, problems
-from tests.stack_files import ROOT, clusters, every_stack, verdict
+from tests.stack_files import FILES, ROOT, clusters, verdict
+
+UNWATCHED = {"local"}
+"""Stacks of an existing cluster, which is not watched unless its stack file says so."""
+every_watched_stack = pytest.mark.parametrize("stack", [stack for stack in FILES if stack not in UNWATCHED])
 
 FUNCTIONS = {
     "sum", "max", "min", "avg", "count", "absent", "rate", "increase", "delta", "histogram_quantile", "topk",
@@ -31,6 +35,13 @@ def watched(plan: Any) -> MonitoringPlan:
     """The monitoring of a plan that has some."""
     assert plan.monitoring is not None
     return plan.monitoring
+
+
+@pytest.mark.parametrize("stack", sorted(UNWATCHED))
+def test_an_existing_cluster_is_watched_only_where_it_is_written(stack: str) -> None:
+    plan = verdict(stack).plan
+    assert plan is not None
+    assert plan.monitoring is None
 
 
 def queries(plan: MonitoringPlan) -> Iterator[str]:
@@ -130,7 +141,7 @@ def test_every_metric_of_the_table_has_a_source_and_known_kind() -> None:
 # --- every fleet ------------------------------------------------------------------------------------------------------
 
 
-@every_stack
+@every_watched_stack
 def test_the_dashboards_and_alerts_of_a_fleet_name_only_metrics_of_the_table(stack: str) -> None:
     plan = watched(verdict(stack).plan)
     found = [series for promql in queries(plan) for series in named(promql)]
@@ -139,7 +150,7 @@ def test_the_dashboards_and_alerts_of_a_fleet_name_only_metrics_of_the_table(sta
         assert plan.backend in metric_of(series).backends
 
 
-@every_stack
+@every_watched_stack
 def test_a_fleet_is_shown_what_concerns_it(stack: str) -> None:
     for _, plan in clusters(stack):
         kinds = {pool.resource for pool in plan.pools}
@@ -151,7 +162,7 @@ def test_a_fleet_is_shown_what_concerns_it(stack: str) -> None:
         assert ("slice-unavailable" in alerts) == any((pool.hosts_per_slice or 1) > 1 for pool in plan.pools)
 
 
-@every_stack
+@every_watched_stack
 def test_a_teams_panel_draws_its_guarantee_and_its_ceiling(stack: str) -> None:
     """The figures of the plan, found again in the panels."""
     plan = verdict(stack).plan
@@ -168,7 +179,7 @@ def test_a_teams_panel_draws_its_guarantee_and_its_ceiling(stack: str) -> None:
             assert all(name in panel.queries["used"] for name in own[team.name])
 
 
-@every_stack
+@every_watched_stack
 def test_tiles_lie_side_by_side_within_the_columns(stack: str) -> None:
     """Cloud Monitoring refuses tiles that overlap or stick out; a position of 0 comes back as none."""
     for board in watched(verdict(stack).plan).dashboards:
@@ -182,7 +193,7 @@ def test_tiles_lie_side_by_side_within_the_columns(stack: str) -> None:
             taken |= cells
 
 
-@every_stack
+@every_watched_stack
 def test_a_dashboard_is_the_same_text_every_time(stack: str) -> None:
     for board in watched(verdict(stack).plan).dashboards:
         assert cloud.dashboard_json(board, stack) == cloud.dashboard_json(board, stack)
@@ -190,7 +201,7 @@ def test_a_dashboard_is_the_same_text_every_time(stack: str) -> None:
         assert len(grafana.dashboard(board, stack)["uid"]) <= grafana.UID
 
 
-@every_stack
+@every_watched_stack
 def test_grafana_shows_the_same_panels_in_rows_of_three(stack: str) -> None:
     for board in watched(verdict(stack).plan).dashboards:
         drawn = grafana.dashboard(board, stack)["panels"]
