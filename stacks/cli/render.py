@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import pathlib
 import re
 from collections.abc import Iterable, Iterator
@@ -19,10 +20,11 @@ from components.workloads.manifests import deployed
 from stacks.cli.nodes import nodes as simulated
 
 _RETYPED = re.compile(
-    r"(?:^| )(?:[yn]|yes|no|on|off|=|<<|[-+]?\.?[0-9][-+0-9_:.eETtZz ]*)(?::.*)?$", re.MULTILINE | re.IGNORECASE
+    r"(?:^| )(?!(?:0|-?[1-9][0-9]{0,17})$)(?:[yn]|yes|no|on|off|=|<<|[-+]?\.?[0-9][-+0-9_:.eETtZz ]*)(?::.*)?$",
+    re.IGNORECASE,
 )
 """The end of a line that YAML 1.1, which kubectl reads, may take for a boolean, a number or a date though it is text.
-It finds too much rather than too little, plain numbers among it."""
+It finds too much rather than too little. A plain whole number is one to both: text that looks like it is quoted."""
 
 
 MANAGER, WORKER = "manager", "worker-"
@@ -91,9 +93,15 @@ def document(manifest: dict[str, object]) -> str:
     through the slow one.
     """
     text = ryaml.dumps(manifest)  # pyright: ignore[reportPrivateImportUsage]: it is the package's one public face
-    if _RETYPED.search(text):
+    if any(map(_retyped, text.split("\n"))):
         text = yaml.safe_dump(manifest, sort_keys=False, default_flow_style=False, width=120)
     return f"---\n{text}"
+
+
+@functools.lru_cache(maxsize=1 << 16)
+def _retyped(line: str) -> bool:
+    """Whether readers of YAML 1.1 and 1.2 may differ about a line. Few of a fleet's lines are different ones."""
+    return _RETYPED.search(line) is not None
 
 
 def _objects(plan: FleetPlan | AckFleetPlan | TeamStackPlan, nodes: bool) -> Iterable[dict[str, object]]:

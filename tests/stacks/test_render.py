@@ -7,7 +7,9 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
+from components.manifests import all_manifests
 from stacks.cli.render import document
+from tests import stack_files
 
 WORDS = st.text(alphabet="0123456789_.eExob-+:~nytTZ #'\"&*!|>%@`{[,?=\n\té", min_size=1, max_size=8)
 RETYPED = st.sampled_from(
@@ -31,3 +33,18 @@ def test_text_stays_text(word: str) -> None:
 @pytest.mark.parametrize("value", [8, -1, True, None, 1.5, {}, []])
 def test_other_scalars_keep_their_type(value: object) -> None:
     assert yaml.safe_load(document({"key": value})) == {"key": value}
+
+
+@given(st.integers(-(2**63), 2**63 - 1), st.integers())
+def test_numbers_and_their_texts_are_told_apart(number: int, long: int) -> None:
+    """The fast writer's whole numbers are passed without a second look, so text that looks like one must be quoted."""
+    manifest: dict[str, object] = {"number": number, "text": f"{number}", "list": [number, f"{long}", f"0{number}"]}
+    assert yaml.load(document(manifest), yaml.SafeLoader) == manifest
+
+
+@stack_files.every_stack
+def test_ordinary_manifests_go_through_the_fast_writer(stack: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """PyYAML takes far longer: a port, a priority's value and a count must not send a manifest there."""
+    monkeypatch.setattr(yaml, "safe_dump", None)
+    for _, plan in stack_files.clusters(stack):
+        assert all(document(manifest) for manifest in all_manifests(plan))
