@@ -123,7 +123,7 @@ def _queueing(of: Standing, kueue: list[pulumi.Resource], configs: Sequence[pulu
         )
     teams = {
         team.name: Team(
-            f"{prefix}{team.name}",
+            f"{prefix}{team.key}",
             team,
             project=of.project,
             cluster=cluster,

@@ -33,7 +33,8 @@ class PoolPlan:
     `made_by` is berth, gke, or others: the nodes of an existing cluster are described, and found by their labels.
     `slices` is None unless the pool consists of TPU slices. `nodes` and `accelerators` count the whole pool, `vcpu`
     (cores) and `memory_gb` one node. A `compute_class` decides how GKE gets the nodes; `capacity` then says so. A
-    manager lists its workers' pools too, as `worker/pool`, with the `worker` that they are of.
+    manager lists its workers' pools too, as `worker/pool`, with the `worker` that they are of. `formerly` is the name
+    under which it was first made, where that is another; node pools and flavor keep it.
     """
 
     name: str
@@ -55,6 +56,12 @@ class PoolPlan:
     flavor: str
     node_pools: tuple[NodePoolPlan, ...]
     worker: str | None = None
+    formerly: str | None = None
+
+    @property
+    def key(self) -> str:
+        """The name under which it was first made, which never changes."""
+        return self.formerly or self.name
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

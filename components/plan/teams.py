@@ -85,7 +85,8 @@ class TeamPlan:
     `state` is `active`, `held` (nothing more is admitted) or `drained` (nothing runs). `groups` are addresses of Google
     groups. `guaranteed` sums the nominal quota of the queues that are this team's alone; `ceiling` is the most that all
     its queues could use at once of the machines there are, borrowing included. Both map flavor name to accelerators.
-    `labels` are on everything that is the team's.
+    `labels` are on everything that is the team's. `formerly` is the name under which it was first made, where that is
+    another.
     """
 
     name: str
@@ -98,6 +99,12 @@ class TeamPlan:
     guaranteed: Mapping[str, int]
     ceiling: Mapping[str, int]
     labels: Mapping[str, str]
+    formerly: str | None = None
+
+    @property
+    def key(self) -> str:
+        """What names the team within the program, and never changes."""
+        return self.formerly or self.name
 
     @property
     def namespace(self) -> str:

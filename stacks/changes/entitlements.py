@@ -38,9 +38,9 @@ class Entitlement:
 
 @dataclass(frozen=True, slots=True)
 class TeamChange:
-    """A team that is `added`, `removed`, `held`, `drained` or `resumed`.
+    """A team that is `added`, `removed`, `held`, `drained`, `resumed` or `renamed`.
 
-    `renamed` names the team that has the same queues under another key: the one goes, and the other comes.
+    `renamed` is what a team that stays was called before; of one that goes or comes, the team that has the same queues.
     """
 
     team: str

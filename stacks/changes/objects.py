@@ -40,14 +40,15 @@ def compare_objects(old: FleetPlan, new: FleetPlan) -> tuple[ObjectChange, ...]:
 
 
 def _objects(plan: FleetPlan) -> dict[Identity, dict[str, object]]:
-    return {_identity(manifest): manifest for manifest in all_manifests(plan)}
+    keys = {team.name: team.key for team in plan.teams}
+    return {_identity(manifest, keys): manifest for manifest in all_manifests(plan)}
 
 
-def _identity(manifest: Mapping[str, object]) -> Identity:
+def _identity(manifest: Mapping[str, object], keys: Mapping[str, str]) -> Identity:
     metadata = cast("dict[str, object]", manifest["metadata"])
     kind, labels = str(manifest["kind"]), cast("dict[str, str]", metadata.get("labels") or {})
     team = "" if kind in _OF_A_QUEUE else labels.get(TEAM_LABEL, "")
-    return kind, str(metadata.get("namespace", "")), str(metadata["name"]), team
+    return kind, str(metadata.get("namespace", "")), str(metadata["name"]), keys.get(team, team)
 
 
 def _change(key: Identity, before: Mapping[str, object] | None, after: Mapping[str, object]) -> ObjectChange:

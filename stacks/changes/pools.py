@@ -19,7 +19,7 @@ from stacks.changes.things import (
     ThingChange,
 )
 
-ADDED, RESIZED, CHANGED = "added", "resized", "changed"
+ADDED, RESIZED, CHANGED, RENAMED = "added", "resized", "changed", "renamed"
 _SIZES = ("nodes", "slices", "accelerators")
 _COUNTS = ("nodes_per_zone", "total_nodes", "zone_nodes")
 """What PoolChange says by its own counts: fields of a pool, and of its node pools."""
@@ -28,12 +28,13 @@ _NOTHING = Bounds(min=0, max=0)
 
 @dataclass(frozen=True, slots=True)
 class PoolChange:
-    """What becomes of a pool: added, resized, changed (in place), recreated (node by node), replaced or deleted.
+    """What becomes of a pool: added, resized, changed (in place), recreated (node by node), replaced or deleted;
+    renamed where nothing but its name changes.
 
     `nodes` and `accelerators` (called `noun`) are before and after. `hit_nodes` and `hit_accelerators` are those that
     go, at the most, when something is replaced, deleted or recreated. `reservation` is what they are taken from,
     `queues` are the cluster queues that use the pool's flavor. `because` are the fields that force a replacement.
-    `renamed` names the pool that is the same under another key.
+    `renamed` is what a pool that stays was called before; of one that goes or comes, the pool that is its like.
     """
 
     pool: str
@@ -52,18 +53,23 @@ class PoolChange:
     renamed: str | None
 
 
-def compare_pools(old: FleetPlan, new: FleetPlan, changed: Sequence[ThingChange]) -> tuple[PoolChange, ...]:
-    """What becomes of each pool that is not left as it is, by name; `changed` is what `compare_things` says."""
+def compare_pools(
+    old: FleetPlan, new: FleetPlan, changed: Sequence[ThingChange], renamed: Mapping[str, str]
+) -> tuple[PoolChange, ...]:
+    """What becomes of each pool that is not left as it is, by name; `changed` is what `compare_things` says.
+
+    `old` already calls its pools by their new names; `renamed` maps each old one that differs to it.
+    """
     before, after = {p.name: p for p in old.pools}, {p.name: p for p in new.pools}
     parts: dict[str, list[ThingChange]] = {}
     for change in changed:
         if change.kind == NODE_POOL and change.pool is not None:
             parts.setdefault(change.pool, []).append(change)
-    twins = _twins(before, after)
+    twins = _twins(before, after) | {now: was for was, now in renamed.items() if now in after}
     found = (
         _pool_change(before.get(name), after.get(name), parts.get(name, []), (old, new), twins.get(name))
         for name in sorted(before.keys() | after.keys())
-        if before.get(name) != after.get(name) or name in parts
+        if before.get(name) != after.get(name) or name in parts or name in twins
     )
     return tuple(found)
 
@@ -78,7 +84,7 @@ def _pool_change(
     shown = one if other is None else other
     assert shown is not None
     lost = one or shown
-    what = _what(one, other, parts)
+    what = _what(one, other, parts) if one != other or parts else RENAMED
     nodes, accelerators = _hit(one, what, parts)
     fields = tuple(_fields(one, other, parts, what))
     because = tuple(f for f in _each_once(f for part in parts for f in part.because))

@@ -95,7 +95,7 @@ def things(plan: FleetPlan) -> Iterator[Thing]:
             yield from (Thing(DASHBOARD, each.key, each) for each in watched.dashboards)
             yield from (Thing("alert", each.key, each) for each in watched.alerts)
     yield from (Thing("access", "access", each) for each in (plan.access,) if each)
-    yield from (Thing("team identity", team.name, team.identity) for team in plan.teams if team.identity)
+    yield from (Thing("team identity", team.key, team.identity) for team in plan.teams if team.identity)
     for worker in plan.workers:
         for thing in things(worker.plan) if worker.made_here else ():
             pool = f"{worker.name}/{thing.pool}" if thing.pool is not None else None

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 
 from components.plan.fleet import FleetPlan
-from stacks.changes.entitlements import Entitlements, compare_entitlements
+from stacks.changes.entitlements import Entitlements, TeamChange, compare_entitlements
 from stacks.changes.guard import IdleAllowance, Loss, idle, losses
 from stacks.changes.objects import ObjectChange, compare_objects
-from stacks.changes.pools import PoolChange, compare_pools
+from stacks.changes.pools import RENAMED, PoolChange, compare_pools
+from stacks.changes.renames import called, renames
 from stacks.changes.things import NODE_POOL, ThingChange, compare_things
 
 
@@ -45,14 +47,24 @@ class Changes:
 
 def compare(old: FleetPlan, new: FleetPlan) -> Changes:
     """What changes from one plan of a fleet to another. Both must be of fleets without a fault."""
-    changed = compare_things(old, new)
-    lost = losses(old, new, changed)
+    names = renames(old, new)
+    was = called(old, names)
+    changed = compare_things(was, new)
+    lost = losses(was, new, changed)
     return Changes(
         stack=new.stack,
-        entitlements=compare_entitlements(old, new),
-        pools=compare_pools(old, new, changed),
+        entitlements=_entitlements(was, new, names.teams),
+        pools=compare_pools(was, new, changed, names.pools),
         things=tuple(change for change in changed if change.kind != NODE_POOL),
         objects=compare_objects(old, new),
         losses=lost,
-        idle=idle(old.allowances, new.allowances, lost),
+        idle=idle(was.allowances, new.allowances, lost),
     )
+
+
+def _entitlements(was: FleetPlan, new: FleetPlan, renamed: Mapping[str, str]) -> Entitlements:
+    """What changes for whom, teams that are only called otherwise (old name → new) among them."""
+    found = compare_entitlements(was, new)
+    now = {team.name for team in new.teams}
+    others = [TeamChange(name, RENAMED, before) for before, name in renamed.items() if name in now]
+    return replace(found, teams=tuple(sorted((*found.teams, *others), key=lambda change: change.team)))

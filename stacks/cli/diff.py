@@ -8,7 +8,8 @@ from typing import Any, cast
 
 from stacks.changes import words
 from stacks.changes.entitlements import Entitlements
-from stacks.changes.things import ThingChange
+from stacks.changes.pools import ADDED
+from stacks.changes.things import DELETED, ThingChange
 from stacks.changes.whole import Changes
 from stacks.cli.table import table
 from stacks.problems import in_words
@@ -87,8 +88,17 @@ def oversubscription(factors: tuple[float, float]) -> str:
 def team_lines(told: Entitlements) -> Iterator[str]:
     """Teams added, held, drained, resumed and removed, a line each."""
     for change in told.teams:
-        same = f" (the same team as {change.renamed}, under another key)" if change.renamed else ""
-        yield f"{change.team} is {change.what}{same}"
+        yield f"{change.team} is {change.what}{_same('team', change.what, change.renamed)}"
+
+
+def _same(kind: str, what: str, other: str | None) -> str:
+    """What it was called before; of what comes, how it could have stayed."""
+    if other is None:
+        return ""
+    if what not in (ADDED, "removed", DELETED):
+        return f" (called {other} before)"
+    keep = f"; formerly: {other} would keep it" if what == ADDED else ""
+    return f" (the same {kind} as {other}, under another key{keep})"
 
 
 def relations(told: Entitlements) -> Iterator[str]:
@@ -105,8 +115,7 @@ def relations(told: Entitlements) -> Iterator[str]:
 def capacity(changes: Changes) -> Iterator[str]:
     """Every pool with its reasons and those behind it, then everything else in Google Cloud."""
     for pool in changes.pools:
-        same = f" (the same pool as {pool.renamed}, under another key)" if pool.renamed else ""
-        yield f"pool {pool.pool} {words.pool(pool)}{same}"
+        yield f"pool {pool.pool} {words.pool(pool)}{_same('pool', pool.what, pool.renamed)}"
         for field in pool.because:
             yield f"    because {words.reason(field)}"
         for field in pool.fields:

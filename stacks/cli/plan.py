@@ -197,10 +197,15 @@ def _borrowable(quotas: list[QuotaPlan]) -> str:
 def _pools(plan: FleetPlan) -> str:
     nouns = {f.name: f.noun for f in plan.flavors}
     rows = [
-        [p.name, p.machine_type, span(p.nodes), f"{span(p.accelerators)} {nouns[p.flavor]}", shape(p), source(p)]
+        [_named(p), p.machine_type, span(p.nodes), f"{span(p.accelerators)} {nouns[p.flavor]}", shape(p), source(p)]
         for p in plan.pools
     ]
     return table(["Pools", "machine", "nodes", "accelerators", "shape", "from"], rows, right=(2,))
+
+
+def _named(what: PoolPlan | TeamPlan) -> str:
+    """Its name, with the one that its things in the cluster have kept."""
+    return f"{what.name} (formerly {what.formerly})" if what.formerly else what.name
 
 
 def teams_text(plan: FleetPlan, only: str | None = None) -> str:
@@ -212,7 +217,7 @@ def teams_text(plan: FleetPlan, only: str | None = None) -> str:
 
 def _entitlements(team: TeamPlan, nouns: Mapping[str, str]) -> Iterator[list[str]]:
     """A row for each flavor that the team can ever use; the first one names the team."""
-    name = team.name
+    name = _named(team)
     for flavor, most in team.ceiling.items():
         yield [name, flavor, str(team.guaranteed.get(flavor, 0) or "–"), str(most), nouns[flavor]]
         name = ""

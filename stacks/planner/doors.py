@@ -21,9 +21,10 @@ _STRICTNESS = (None, "None", "Hold", "HoldAndDrain")
 
 
 def namespaces_of(draft: Draft, team: str) -> tuple[NamespacePlan, ...]:
-    """The namespaces of a team: those it names, or one of its own name."""
+    """The namespaces of a team: those it names, or one of its own name (of its former one: no namespace is renamed)."""
     spec = draft.spec.teams[team]
-    return tuple(NamespacePlan(name=n.name or team, owned=not n.existing) for n in spec.namespaces or (spec.namespace,))
+    own = spec.formerly or team
+    return tuple(NamespacePlan(name=n.name or own, owned=not n.existing) for n in spec.namespaces or (spec.namespace,))
 
 
 def managed_namespaces(draft: Draft) -> SelectorPlan | None:

@@ -71,7 +71,8 @@ class Draft:
         """Set an entry aside, and with a pool the flavor that it may have been the only one of."""
         self.set_aside.add((section, name))
         if section == "pools":
-            self.set_aside |= {("flavors", name), ("flavors", self.spec.pools[name].flavor or name)}
+            spec = self.spec.pools[name]
+            self.set_aside |= {("flavors", name), ("flavors", spec.flavor or spec.formerly or name)}
 
 
 def _known(section: str, entries: Mapping[str, object]) -> str:

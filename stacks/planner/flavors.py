@@ -100,7 +100,7 @@ def _wishes(pool: Pool) -> tuple[object, ...]:
 
 def _name(kind: list[Pool]) -> str:
     """The flavor's name where none is given: the shortest of its pools' (a later `v5e-b` keeps `v5e`)."""
-    return min((p.name for p in kind if not p.spec.flavor), key=lambda n: (len(n), n))
+    return min((p.key for p in kind if not p.spec.flavor), key=lambda n: (len(n), n))
 
 
 def _common(pool: Pool) -> tuple[object, ...]:

@@ -38,7 +38,7 @@ def identity(draft: Draft, team: str) -> IdentityPlan | None:
     if spec.identity is None and not any(place.owned for place in places):
         return None
     written = spec.identity or _UNSAID
-    account = written.service_account or team
+    account = written.service_account or spec.formerly or team
     impersonated = _impersonated(draft, team, written.impersonate) if written.impersonate else None
     _narrow(draft, team, written)
     return IdentityPlan(

@@ -50,6 +50,7 @@ def _pool_plan(draft: Draft, pool: Pool, flavor: str, networks: tuple[Accelerato
     machines = pool.hardware
     return PoolPlan(
         name=pool.name,
+        formerly=pool.spec.formerly,
         machine_type=pool.spec.machine_type,
         topology=machines.shape.topology if machines.shape else None,
         slices=machines.slices,
@@ -78,13 +79,13 @@ def is_made(draft: Draft, pool: Pool) -> bool:
 def _node_pools(draft: Draft, pool: Pool, network: NodeNetworkPlan | None) -> tuple[NodePoolPlan, ...]:
     shape, slices = pool.hardware.shape, pool.hardware.slices
     if shape is None or slices is None or not shape.multi_host:
-        return (_node_pool(draft, pool, pool.name, pool.name, pool.hardware.nodes, network),)
+        return (_node_pool(draft, pool, pool.key, pool.key, pool.hardware.nodes, network),)
     return tuple(
         _node_pool(
             draft,
             pool,
-            f"{pool.name}-{number}",
-            f"{pool.name}-{shape.topology}-{number}",
+            f"{pool.key}-{number}",
+            f"{pool.key}-{shape.topology}-{number}",
             Bounds(min=shape.hosts if number <= slices.min else 0, max=shape.hosts),
             network,
         )

@@ -10,6 +10,7 @@ from stacks.accelerators import Machine, SliceShape
 from stacks.planner.compute_classes import Ladder
 from stacks.planner.demands import agrees, asked_of, obeys
 from stacks.planner.draft import Draft
+from stacks.planner.formerly import former_names
 from stacks.planner.hardware import Hardware, hardware
 from stacks.planner.reservations import Demand, reservation_known, reservation_name
 from stacks.problems import Path, shown
@@ -44,6 +45,11 @@ class Pool:
     ladder: Ladder | None
 
     @property
+    def key(self) -> str:
+        """What names its node pools and its flavor: its first name, since none of those can be renamed."""
+        return self.spec.formerly or self.name
+
+    @property
     def taints(self) -> tuple[Taint, ...]:
         """The taints that its nodes carry beside those of GKE."""
         own = tuple(Taint(key=t.key, value=t.value, effect=t.effect) for t in self.spec.taints)
@@ -62,6 +68,7 @@ def capacity_taints(kind: str) -> tuple[Taint, ...]:
 
 def pools(draft: Draft, ladders: Mapping[str, Ladder]) -> dict[str, Pool]:
     """Every pool of the spec that can exist, by name."""
+    former_names(draft, ("pools",), draft.spec.pools)
     found = (_pool(draft, name, spec, ladders) for name, spec in sorted(draft.spec.pools.items()))
     return {pool.name: pool for pool in found if pool}
 

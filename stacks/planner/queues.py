@@ -11,6 +11,7 @@ from stacks.planner.checks import check_of
 from stacks.planner.doors import Doors, local_queues, namespaces_of, stop_policy
 from stacks.planner.draft import Draft
 from stacks.planner.flavors import Flavor
+from stacks.planner.formerly import former_names
 from stacks.planner.pools import Pool
 from stacks.planner.quotas import Choice, Holder, chosen, flavor_quotas, lends_what_it_has, resources_of
 from stacks.problems import Path, dotted
@@ -31,6 +32,7 @@ class Wish:
 
 def cluster_queues(draft: Draft, pools: dict[str, Pool], flavors: dict[str, Flavor]) -> tuple[ClusterQueuePlan, ...]:
     """Every cluster queue of the fleet, by name."""
+    _former_names(draft)
     found: dict[str, ClusterQueuePlan] = {}
     doors = Doors()
     for wish in sorted(_wishes(draft), key=_named):
@@ -47,16 +49,33 @@ def cluster_queues(draft: Draft, pools: dict[str, Pool], flavors: dict[str, Flav
     return tuple(found[name] for name in sorted(found))
 
 
+def _former_names(draft: Draft) -> None:
+    former_names(draft, ("teams",), draft.spec.teams)
+    for team, spec in sorted(draft.spec.teams.items()):
+        former_names(draft, ("teams", team, "queues"), spec.queues)
+    former_names(draft, ("clusterQueues",), draft.spec.cluster_queues)
+
+
 def names(draft: Draft) -> list[str]:
     """Kueue's names of all cluster queues, as they were written."""
     own = (
-        _own_name(team, key, wanted) for team, spec in draft.spec.teams.items() for key, wanted in spec.queues.items()
+        _own_name(spec.formerly or team, key, wanted)
+        for team, spec in draft.spec.teams.items()
+        for key, wanted in spec.queues.items()
     )
-    return [*own, *(shared.name or key for key, shared in draft.spec.cluster_queues.items())]
+    return [*own, *(_shared_name(key, shared) for key, shared in draft.spec.cluster_queues.items())]
 
 
 def _own_name(team: str, key: str, spec: QueueSpec) -> str:
-    return spec.name or f"{team}-{key}"
+    return spec.name or f"{team}-{spec.formerly or key}"
+
+
+def _shared_name(key: str, spec: QueueSpec) -> str:
+    return spec.name or spec.formerly or key
+
+
+def _local_name(key: str, spec: QueueSpec) -> str:
+    return spec.local_queue or spec.formerly or key
 
 
 def called(path: Path, name: str) -> str:
@@ -75,8 +94,8 @@ def _wishes(draft: Draft) -> Iterator[Wish]:
         _in_cohort(draft, spec.cohort, ("teams", team, "cohort"))
         for queue, wanted in sorted(spec.queues.items()):
             path: Path = ("teams", team, "queues", queue)
-            local = wanted.local_queue or queue
-            yield Wish(path, wanted, _own_name(team, queue, wanted), local, (team,), spec.cohort)
+            name = _own_name(spec.formerly or team, queue, wanted)
+            yield Wish(path, wanted, name, _local_name(queue, wanted), (team,), spec.cohort)
     for queue, shared in sorted(draft.spec.cluster_queues.items()):
         path = ("clusterQueues", queue)
         known = {t: t for t in draft.spec.teams}
@@ -84,7 +103,7 @@ def _wishes(draft: Draft) -> Iterator[Wish]:
         served = tuple(sorted({t for t in teams if t}))
         draft.incomplete |= len(served) < len(teams)
         _in_cohort(draft, shared.cohort, (*path, "cohort"))
-        yield Wish(path, shared, shared.name or queue, shared.local_queue or queue, served, shared.cohort)
+        yield Wish(path, shared, _shared_name(queue, shared), _local_name(queue, shared), served, shared.cohort)
 
 
 def _in_cohort(draft: Draft, cohort: str | None, path: Path) -> None:

@@ -45,6 +45,7 @@ def _team(
     spec = draft.spec.teams[name]
     return TeamPlan(
         name=name,
+        formerly=spec.formerly,
         state=spec.state,
         namespaces=namespaces_of(draft, name),
         isolation=isolation(draft, name, queues, ceiling, kinds),

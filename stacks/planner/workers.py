@@ -275,7 +275,8 @@ def _reached(draft: Draft, site: Site) -> None:
 
 
 def _listed(worker: str, pool: PoolPlan) -> PoolPlan:
-    return replace(pool, name=f"{worker}/{pool.name}", worker=worker)
+    former = f"{worker}/{pool.formerly}" if pool.formerly else None
+    return replace(pool, name=f"{worker}/{pool.name}", worker=worker, formerly=former)
 
 
 def _reserved(worker: str, plan: HeldPlan) -> HeldPlan:

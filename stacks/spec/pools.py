@@ -96,6 +96,7 @@ class PoolSpec(Model):
     """
 
     machine_type: MachineType
+    formerly: PoolName | None = None
     topology: Topology | None = None
     accept_topology: bool = False
     accelerator: AcceleratorSpec | None = None

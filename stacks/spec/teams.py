@@ -86,6 +86,7 @@ class AdmissionScopeSpec(Model):
 class QueueSpec(Model):
     """A cluster queue. `flavors` is in order of preference; `name` and `localQueue` give names others depend on."""
 
+    formerly: DnsName | None = None
     name: DnsName | None = None
     local_queue: DnsLabel | None = None
     flavors: Sequence[QuotaSpec] = Field(min_length=1, max_length=64)
@@ -111,5 +112,6 @@ class SharedQueueSpec(QueueSpec):
 class TeamSpec(TenancySpec):
     """A team: its namespaces, its people, its pods' identity, and queues of its own."""
 
+    formerly: DnsLabel | None = None
     cohort: str | None = None
     queues: Section[QueueName, QueueSpec] = Field(default_factory=dict)

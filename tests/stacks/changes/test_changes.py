@@ -133,8 +133,10 @@ def _nominal(edit: str | None, by: str) -> Counter[tuple[str, str]]:
 @every_edit
 def test_what_teams_and_cohorts_gain_is_the_difference_of_their_queues(edit: str) -> None:
     told = changes(edit).entitlements
+    now = {each.renamed: each.team for each in told.teams if each.what == "renamed"}
     for by, lines in (("team", told.entitlements), ("cohort", told.cohorts)):
         before, after = _nominal(None, by), _nominal(edit, by)
+        before = Counter({(now.get(owner, owner), flavor): n for (owner, flavor), n in before.items()})
         gains = {key: after[key] - before[key] for key in before | after if after[key] != before[key]}
         said = {(getattr(line, by), line.flavor): line.guaranteed.gain for line in lines if line.guaranteed.gain}
         assert said == gains, by
