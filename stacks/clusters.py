@@ -28,6 +28,7 @@ from components.plan.deployments import cluster_identifier
 from components.plan.existing import ExistingClusterPlan
 from components.plan.fleet import FleetPlan, WorkerPlan
 from components.plan.gke import ClusterPlan, ExistingNetworkPlan, NetworkPlan, NodePoolPlan
+from stacks.exports import KUBECONFIG
 
 Enabled = dict[str, list[pulumi.Resource]]
 """Project → the APIs that were switched on in it so far."""
@@ -103,26 +104,34 @@ def existing(worker: WorkerPlan, prefix: str) -> Standing:
     """A worker that somebody else made: by another stack's output, or a secret of this one's config."""
     plan = worker.plan
     if worker.stack is not None:
-        known: pulumi.Output[str] = pulumi.StackReference(worker.stack).require_output("kubeconfig")
+        known: pulumi.Output[str] = pulumi.StackReference(f"{prefix}stack", worker.stack).require_output(KUBECONFIG)
     else:
         known = pulumi.Config("berth").require_secret(worker.kubeconfig or "")
     inside = kubernetes.Provider(
         f"{prefix}kubernetes", kubeconfig=known, cluster_identifier=worker.stack or f"berth:{worker.kubeconfig}"
     )
     google = gcp.Provider(f"{prefix}google", project=plan.project, region=plan.region)
-    return Standing(plan, prefix, worker.name, inside, known, known.apply(_server), project=plan.project, google=google)
+    return Standing(
+        plan,
+        prefix,
+        worker.name,
+        inside,
+        known,
+        known.apply(lambda text: server_of(worker.name, text)),
+        project=plan.project,
+        google=google,
+    )
 
 
-def _server(kubeconfig: str) -> str:
-    """The control plane's URL that a kubeconfig's current context names. Raises RunError where it is none."""
+def server_of(worker: str, kubeconfig: str) -> str:
+    """The control plane's URL that a kubeconfig's current context names. Raises RunError where it names none."""
     try:
         found = yaml.safe_load(kubeconfig)
         context = next(each["context"] for each in found["contexts"] if each["name"] == found["current-context"])
         return str(next(each["cluster"]["server"] for each in found["clusters"] if each["name"] == context["cluster"]))
     except (yaml.YAMLError, KeyError, TypeError, StopIteration):
-        if pulumi.runtime.is_dry_run():  # `berth preview` has no secrets
-            return "https://unknown"
-        raise pulumi.RunError("a worker's kubeconfig has no current context with a cluster's server") from None
+        message = f"the kubeconfig of worker '{worker}' has no current context that names a cluster's server"
+        raise pulumi.RunError(message) from None
 
 
 def _network(

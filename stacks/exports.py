@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from typing import Any, Final, cast
 
@@ -14,6 +15,17 @@ VERSION: Final = 2
 
 FLEET: Final = "fleet"
 KUBECONFIG: Final = "kubeconfig"
+STAND_IN: Final = json.dumps(
+    {
+        "apiVersion": "v1",
+        "kind": "Config",
+        "clusters": [{"name": "unknown", "cluster": {"server": "https://unknown.invalid"}}],
+        "contexts": [{"name": "unknown", "context": {"cluster": "unknown", "user": "unknown"}}],
+        "current-context": "unknown",
+        "users": [{"name": "unknown", "user": {}}],
+    }
+)
+"""A kubeconfig that leads nowhere (RFC 2606), for a preview without an engine: there is nobody to tell the real one."""
 
 
 def of_platform(plan: FleetPlan, cluster: object) -> dict[str, Any]:
@@ -36,7 +48,7 @@ def of_platform(plan: FleetPlan, cluster: object) -> dict[str, Any]:
 
 def stand_in(plan: FleetPlan) -> dict[str, Any]:
     """All outputs of a platform that was never deployed, for a preview without an engine."""
-    return {FLEET: of_platform(plan, plan.cluster.name), KUBECONFIG: "{}"}
+    return {FLEET: of_platform(plan, plan.cluster.name), KUBECONFIG: STAND_IN}
 
 
 def disagreement(live: object, plan: TeamStackPlan) -> str | None:

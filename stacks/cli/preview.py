@@ -39,15 +39,25 @@ class _Paint:
 def run(verdict: Verdict, root: Path) -> Preview:
     """Run the real program with the config of a sound stack. Raises `ProgramError` with what to tell its author."""
     assert verdict.file is not None
-    config = dict(verdict.file.config)
-    kind = verdict.file.kind
+    kind, workers = verdict.file.kind, verdict.plan.workers if verdict.plan else ()
+    known = {f"berth:{worker.kubeconfig}": exports.STAND_IN for worker in workers if worker.kubeconfig}
+    config = {**verdict.file.config, **known}
     return run_program(
-        root, verdict.file.stack, config.pop(kind), config, kind=kind, references=_references(verdict, root)
+        root,
+        verdict.file.stack,
+        config.pop(kind),
+        config,
+        kind=kind,
+        secrets=known.keys(),
+        references=_references(verdict, root),
     )
 
 
 def _references(verdict: Verdict, root: Path) -> References:
-    """What a team's platform would export: its own plan stands in for it, deployed or not."""
+    """What other stacks would export: those of workers' clusters, and a team's platform by its own plan."""
+    if verdict.plan is not None:
+        outputs = {exports.KUBECONFIG: exports.STAND_IN}
+        return {worker.stack: (outputs, {exports.KUBECONFIG}) for worker in verdict.plan.workers if worker.stack}
     if verdict.team is None or verdict.platform is None or verdict.platform.plan is None:
         return {}
     name = f"organization/{project_name(root)}/{verdict.team.platform}"

@@ -7,7 +7,6 @@ runs agree.
 from __future__ import annotations
 
 import base64
-import json
 import uuid
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Final, cast
@@ -25,13 +24,6 @@ CERTIFICATE: Final = base64.b64encode(
     b"-----BEGIN CERTIFICATE-----\nnot a certificate\n-----END CERTIFICATE-----\n"
 ).decode()
 _TOKEN: Final = {"ca.crt": CERTIFICATE, "token": base64.b64encode(b"not a token").decode()}
-_KUBECONFIG: Final = json.dumps(
-    {
-        "current-context": "elsewhere",
-        "contexts": [{"name": "elsewhere", "context": {"cluster": "elsewhere"}}],
-        "clusters": [{"name": "elsewhere", "cluster": {"server": f"https://{ENDPOINT}"}}],
-    }
-)
 _PROJECT: Final = "offline-project"
 _NUMBER: Final = "123456789012"
 
@@ -68,8 +60,6 @@ def plausible(resource: Recorded) -> tuple[str, Mapping[str, object]]:
     """An id and outputs for any resource; see `Answers`."""
     if resource.type.startswith("pulumi:providers:"):
         return str(uuid.uuid5(uuid.NAMESPACE_URL, resource.urn)), {}
-    if resource.type == "pulumi:pulumi:StackReference":
-        return resource.name, {"outputs": {"kubeconfig": _KUBECONFIG}, "secretOutputNames": ["kubeconfig"]}
     if resource.type.startswith("kubernetes:"):
         return _kubernetes(resource)
     return _google(resource) if resource.type.startswith("gcp:") else (_invented_name(resource), {})

@@ -37,6 +37,7 @@ def sites(draft: Draft) -> list[Site]:
     for site in found:
         draft.set_aside |= {part for part in site.draft.set_aside if part[0] in ("pools", "flavors")}
     _clusters_apart(draft, found)
+    _one_worker_each(draft, found)
     return found
 
 
@@ -97,6 +98,17 @@ def _clusters_apart(draft: Draft, found: Sequence[Site]) -> None:
             draft.problems.fault(
                 "duplicate-name", ("workers", site.name, "cluster", "name"), f"{message}; name it otherwise"
             )
+
+
+def _one_worker_each(draft: Draft, found: Sequence[Site]) -> None:
+    """A cluster that exists is one worker: two would promise its machines twice."""
+    for field, key in (("stack", "stack"), ("kubeconfig", "kubeconfig"), ("cluster_profile", "clusterProfile")):
+        taken: dict[str, str] = {}
+        for site in found:
+            said: str | None = getattr(site.spec, field)
+            if said is not None and (first := taken.setdefault(said, site.name)) != site.name:
+                message = f"'{said}' is worker '{first}' already; a cluster is one worker: write all its pools there"
+                draft.problems.fault("duplicate-name", ("workers", site.name, key), message)
 
 
 # --- what they have in common -----------------------------------------------------------------------------------------

@@ -71,7 +71,8 @@ class StackText:
         self.config = config
         strays = [key for key in sorted(config) if _is_stray(key, config[key])]
         for key in strays:
-            message = f"'{key}' is no key that Berth reads{_did_you_mean_fleet(key)}"
+            hint = _did_you_mean_fleet(key) or _secretly(key, config[key])
+            message = f"'{key}' is no key that Berth reads{hint}"
             self._fault("unknown-key", mark.inside[key].line, message)
         if all(kind in config for kind in KINDS):
             message = (
@@ -133,6 +134,12 @@ def _did_you_mean_fleet(key: str) -> str:
         .replace("'fleet'", f"'{_FLEET}'")
         .replace("'team'", f"'{_TEAM}'")
     )
+
+
+def _secretly(key: str, value: object) -> str:
+    """How a text that the fleet may name is written."""
+    named = key.startswith("berth:") and isinstance(value, str)
+    return f"; if a worker names it, it is a secret: pulumi config set --secret {key}" if named else ""
 
 
 def _mapping(value: object) -> dict[str, object]:

@@ -100,7 +100,7 @@ ROOMS: dict[str, set[str]] = {
             "split",
         )
     },
-    "stacks.clusters": COMPONENT | {"components", "yaml"},
+    "stacks.clusters": COMPONENT | {"components", "stacks.exports", "yaml"},
     "stacks.fleet": COMPONENT | {"components", "stacks.clusters", "stacks.exports"},
     "stacks.team": COMPONENT | {"components", "stacks.exports"},
     "stacks.ack_fleet": ALIBABA | PLAN | {"components.ack"},

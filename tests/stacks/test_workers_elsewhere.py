@@ -1,0 +1,168 @@
+"""Workers that somebody else made: by another stack's output, by a kubeconfig that is a secret, by a ClusterProfile."""
+
+from __future__ import annotations
+
+import gc
+import json
+import pathlib
+from functools import cache
+from typing import Any
+
+import pulumi
+import pytest
+from typer.testing import CliRunner
+
+from stacks.cli import app
+from stacks.clusters import server_of
+from stacks.offline import Preview, ProgramError, Recorded, run_program
+from stacks.verdict import of_stack
+from tests.engine import agree, both_modes
+from tests.stack_files import ROOT
+
+FILE = pathlib.Path(__file__).parent / "workers" / "elsewhere.yaml"
+KEY, PLATFORM = "berth:lab-kubeconfig", "acme/berth/platform"
+TOKEN = "a token that nobody may see"
+
+
+def kubeconfig(server: str) -> str:
+    """A kubeconfig as people have them: several clusters, of which the current context says which is meant."""
+    return json.dumps(
+        {
+            "clusters": [
+                {"name": "old", "cluster": {"server": "https://old.example"}},
+                {"name": "this", "cluster": {"server": server}},
+            ],
+            "contexts": [
+                {"name": "old", "context": {"cluster": "old", "user": "me"}},
+                {"name": "mine", "context": {"cluster": "this", "user": "me"}},
+            ],
+            "current-context": "mine",
+            "users": [{"name": "me", "user": {"token": TOKEN}}],
+        }
+    )
+
+
+@cache
+def program(preview: bool, lab: str = kubeconfig("https://lab.example")) -> Preview:
+    """The whole program, with what the engine would know of the other stack and of the secret."""
+    file = of_stack(str(FILE), ROOT).file
+    assert file is not None
+    config = {**file.config, KEY: lab}
+    outputs = {"kubeconfig": kubeconfig("https://platform.example")}
+    return run_program(
+        ROOT,
+        "elsewhere",
+        config.pop("berth:fleet"),
+        config,
+        preview=preview,
+        secrets=[KEY],
+        references={PLATFORM: (outputs, {"kubeconfig"})},
+    )
+
+
+def made(found: Preview) -> dict[str, Recorded]:
+    """The resources by name; no two that are looked at here share one."""
+    return {one.name: one for one in found.resources}
+
+
+def test_the_stack_file_is_sound() -> None:
+    assert [p.line() for p in of_stack(str(FILE), ROOT).problems if p.severity != "note"] == []
+
+
+@both_modes
+def test_the_program_runs_and_says_nothing(preview: bool) -> None:
+    assert program(preview).messages == ()
+
+
+def test_a_preview_shows_what_an_update_makes() -> None:
+    shown, updated = ({one.urn: one.inputs for one in program(preview).resources} for preview in (True, False))
+    assert shown.keys() == updated.keys()
+    assert [urn for urn in shown if not agree(shown[urn], updated[urn])] == []
+
+
+@both_modes
+def test_a_worker_of_another_stack_is_reached_by_that_stacks_output(preview: bool) -> None:
+    found = made(program(preview))
+    assert found["platform/stack"].type == "pulumi:pulumi:StackReference"
+    assert found["platform/stack"].import_id == PLATFORM
+    provider = found["platform/kubernetes"]
+    assert provider.inputs["kubeconfig"] == "[secret]"
+    assert provider.inputs["clusterIdentifier"] == PLATFORM  # another certificate is no other cluster
+
+
+@both_modes
+def test_a_worker_by_kubeconfig_is_reached_by_the_secret(preview: bool) -> None:
+    provider = made(program(preview))["lab/kubernetes"]
+    assert provider.inputs["kubeconfig"] == "[secret]"
+    assert provider.inputs["clusterIdentifier"] == KEY
+    assert not [one for one in program(preview).resources if one.name == "lab/stack"]
+
+
+@both_modes
+@pytest.mark.parametrize("worker", ["platform", "lab"])
+def test_in_a_cluster_that_exists_berth_makes_what_is_inside_and_no_machine(worker: str, preview: bool) -> None:
+    own = [one for one in program(preview).resources if one.name.startswith(f"{worker}/") and one.custom]
+    outside = [one for one in own if not one.type.startswith(("kubernetes:", "pulumi:"))]
+    assert {one.type for one in outside} <= {"gcp:projects/iAMMember:IAMMember"}  # what the team's pods may do
+    inside = [one for one in own if one.type.startswith("kubernetes:")]
+    assert {one.type.rpartition(":")[2] for one in inside} >= {"ClusterQueue", "LocalQueue", "ResourceFlavor", "Secret"}
+    assert not [one for one in inside if one.type.startswith("kubernetes:helm")]
+    assert {one.provider.rpartition("::")[2] for one in inside if one.provider} == {f"{worker}/kubernetes"}
+
+
+@pytest.mark.parametrize("worker", ["platform", "lab"])
+def test_the_manager_gets_a_kubeconfig_of_its_own_account_and_not_the_one_that_made_it(worker: str) -> None:
+    """What reaches the manager is a secret with the account's token; the kubeconfig of whoever deploys stays here."""
+    found = made(program(False))
+    account = found[f"{worker}/manager-access-account"]
+    metadata: Any = account.inputs["metadata"]
+    assert metadata["name"] == "multikueue"
+    assert found[f"workers-kubeconfig-{worker}"].inputs["stringData"] == "[secret]"
+    assert found[f"workers-kubeconfig-{worker}"].provider == found["kubernetes"].urn
+    assert f"workers-kubeconfig-{worker}" in {
+        urn.rpartition("::")[2] for urn in found[f"workers-cluster-{worker}"].dependencies
+    }
+
+
+def test_a_worker_by_profile_has_no_account_and_no_kubeconfig() -> None:
+    found = made(program(False))
+    assert found["workers-cluster-here"].inputs["spec"] == {"clusterSource": {"clusterProfileRef": {"name": "here"}}}
+    assert not [name for name in found if name.startswith(("here/manager-access", "workers-kubeconfig-here"))]
+
+
+@both_modes
+def test_no_secret_is_said_anywhere(preview: bool) -> None:
+    found = program(preview)
+    assert TOKEN not in repr(found)
+    assert "lab.example" not in repr(found) and "platform.example" not in repr(found)
+
+
+@pytest.mark.filterwarnings("ignore:coroutine 'Output")
+@both_modes
+def test_what_is_no_kubeconfig_is_refused_in_a_line_that_names_the_worker(preview: bool) -> None:
+    with pytest.raises(ProgramError) as refused:
+        program(preview, "{}")
+    said = "the kubeconfig of worker 'lab' has no current context that names a cluster's server"
+    assert said in str(refused.value)
+    assert "Traceback" not in str(refused.value)
+    gc.collect()  # outputs that nobody waits for any more, here and not in the test after
+
+
+def test_the_server_is_that_of_the_current_context() -> None:
+    assert server_of("lab", kubeconfig("https://lab.example")) == "https://lab.example"
+
+
+@pytest.mark.parametrize("text", ["", "no kubeconfig", "[]", "clusters: [", '{"current-context": "x"}'])
+def test_a_text_without_a_server_is_no_kubeconfig(text: str) -> None:
+    with pytest.raises(pulumi.RunError, match="worker 'lab'"):
+        server_of("lab", text)
+
+
+def test_a_preview_needs_neither_the_other_stack_nor_the_secret() -> None:
+    """`berth preview` has no engine to ask: nothing that it shows follows from what it does not know."""
+    found = CliRunner().invoke(app, ["preview", str(FILE), "--json"])
+    assert found.exit_code == 0, found.output
+    shown = {one["urn"]: one["inputs"] for one in json.loads(found.stdout)["resources"]}
+    assert shown.keys() == {one.urn for one in program(True).resources}
+    known = {one.urn: one.inputs for one in program(True).resources}
+    assert [urn for urn in shown if shown[urn] != known[urn]] == []
