@@ -11,7 +11,7 @@ from typing import Annotated, Literal
 
 import typer
 
-from stacks.cli import changing, costs, options, paint, reporting
+from stacks.cli import changing, costs, options, paint, reporting, starting
 from stacks.cli.ground import FAULTS, SOUND, AsJson, Stack, as_json_text, complain, root, sound
 from stacks.verdict import Verdict, of_stack
 
@@ -283,14 +283,6 @@ def _lint(
     raise typer.Exit(FAULTS if answer.refused else SOUND)
 
 
-@app.command("schema", epilog="Example: berth schema > docs/stack.schema.json")
-def _schema() -> None:
-    """Print the stack file's JSON Schema."""
-    from stacks.spec.schema import stack_schema
-
-    typer.echo(as_json_text(stack_schema()))
-
-
 def _warned(verdict: Verdict) -> str:
     number = len(verdict.warnings)
     return f", {number} warning{'s' if number > 1 else ''}" if number else ""
@@ -298,3 +290,4 @@ def _warned(verdict: Verdict) -> str:
 
 changing.add_to(app)
 reporting.add_to(app)
+starting.add_to(app)

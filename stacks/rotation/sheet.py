@@ -14,6 +14,7 @@ from typing import cast
 import yaml
 
 from stacks.problems import Path, dotted
+from stacks.read import StackFile, read_stack
 from stacks.verdict import Verdict, of_stack
 
 
@@ -109,7 +110,7 @@ class Sheet:
 
     def _place(self, path: Path) -> tuple[str, int]:
         """The file and the line (from 0) of what stands at `path`."""
-        file = self.verdict().file
+        file = self._read()
         place = file.places.of(path) if file else ""
         name, _, line = place.rpartition(":")
         if not line.isdecimal():
@@ -118,7 +119,7 @@ class Sheet:
 
     def value(self, path: Path) -> object:
         """What was written at `path`; None where nothing was."""
-        file = self.verdict().file
+        file = self._read()
         found: object = file.fleet if file else None
         for step in path:
             if isinstance(found, dict):
@@ -126,6 +127,11 @@ class Sheet:
             else:
                 found = cast("list[object]", found)[step] if isinstance(found, list) and isinstance(step, int) else None
         return found
+
+    def _read(self) -> StackFile | None:
+        """The stack as it is written."""
+        with _folder(self.texts) as folder:
+            return read_stack(str(folder / self.file), folder)[0]
 
     def _inside(self, lines: list[str], at: int) -> str:
         """The indentation of what stands inside the mapping that begins on a line."""

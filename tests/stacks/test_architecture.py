@@ -64,7 +64,7 @@ ROOMS: dict[str, set[str]] = {
     "stacks.workloads": HEAD | {"stacks.accelerators"},
     "stacks.lint": HEAD | {f"stacks.{room}" for room in ("accelerators", "manifests", "admission", "workloads")},
     "stacks.revisions": set(),
-    "stacks.rotation": HEAD | {"yaml", "stacks.verdict"},
+    "stacks.rotation": HEAD | {"yaml", "stacks.read", "stacks.verdict"},
     "stacks.deployments": HEAD
     | {"pydantic"}
     | {f"stacks.{room}" for room in ("spec", "workloads", "lint", "manifests")},

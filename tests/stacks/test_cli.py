@@ -22,6 +22,7 @@ from tests.stack_files import FILES, ROOT, every_stack, plan, rendered, verdict
 SCENARIO = "stacks/scenarios/multislice.yaml"
 JOB = "stacks/jobs/train.yaml"
 VERBS = [
+    "init",
     "check",
     "split",
     "plan",
@@ -80,7 +81,15 @@ def test_the_help_of_a_verb_ends_with_an_example_that_works(verb: str) -> None:
     (example,) = re.findall(r"Example: berth (.*)", shown.stdout)
     words = re.split(r" [|>] ", example)[0].split()
     assert words[0] == verb
-    if verb not in ("preview", "render", "diff", "guard", "drain", "report"):  # takes long, writes a file, or needs git
+    if verb not in (
+        "init",
+        "preview",
+        "render",
+        "diff",
+        "guard",
+        "drain",
+        "report",
+    ):  # takes long, writes a file, or needs git
         assert berth(*words).exit_code == 0
 
 
