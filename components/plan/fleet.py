@@ -151,3 +151,8 @@ class WorkerPlan:
     def made_here(self) -> bool:
         """Whether the cluster is this stack's."""
         return self.stack is None and self.kubeconfig is None
+
+    @property
+    def way(self) -> tuple[str | None, str | None]:
+        """What leads to the cluster. Another way is another cluster: everything in it is made anew."""
+        return self.stack, self.kubeconfig

@@ -7,21 +7,23 @@ the engine cannot tell apart is told here: an allowance to replace allows no del
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Container, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 
-from components.plan.fleet import AllowancesPlan, FleetPlan
+from components.plan.fleet import AllowancesPlan, FleetPlan, WorkerPlan
 from components.plan.kueue import ClusterQueuePlan
 from stacks.changes.forces import REPLACE as FORCES
 from stacks.changes.things import (
     CLUSTER,
     DELETED,
     FUTURE_RESERVATION,
+    IN_WORKER,
     NODE_POOL,
     REPLACED,
     RESERVATION,
     FieldEffect,
     ThingChange,
+    in_worker,
 )
 from stacks.planner.ceilings import accelerator_quotas
 
@@ -35,7 +37,8 @@ DRAINED = "the queue is drained"
 class Loss:
     """Something dear that would be lost. `key` is how an allowance names it; `parts` are its node pools that go
     (the pool itself stays where it is not `whole`),
-    `flavors` those of which a queue guarantees something, `because` the fields that force it.
+    `flavors` those of which a queue guarantees something, `because` the fields that force it. What a `worker` has is
+    named `<worker>/<name>`; `key` is then one of the worker's own allowances, but for queues, which are the fleet's.
 
     `allowed` is the reason why it may be, or None: then the change is guarded. `first`: the allowance has to be there
     before this change, for the engine looks at what was protected then.
@@ -51,6 +54,7 @@ class Loss:
     flavors: tuple[str, ...] = ()
     first: bool = False
     allowed: str | None = None
+    worker: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,22 +68,75 @@ class IdleAllowance:
 
 def losses(old: FleetPlan, new: FleetPlan, changed: Sequence[ThingChange]) -> tuple[Loss, ...]:
     """Everything dear that is lost between two plans, allowed or not; `changed` is what `compare_things` says."""
-    found = list(_of_things(old, new, changed))
-    return (*found, *_of_queues(old, new), *_inside_the_cluster(old, found))
+    here = [change for change in changed if IN_WORKER not in change.key]
+    found = list(_of_things(here, new, (old.allowances, new.allowances)))
+    lost = [*found, *_of_queues(old, new), *_inside_the_cluster(old, found)]
+    for worker in old.workers:
+        lost += [_on(worker.name, loss) for loss in _of_worker(worker, new, changed)]
+    return tuple(lost)
 
 
-def idle(old: AllowancesPlan, new: AllowancesPlan, lost: Iterable[Loss]) -> tuple[IdleAllowance, ...]:
-    """Allowances of the new file that are not, or no longer, needed.
+def _of_worker(worker: WorkerPlan, new: FleetPlan, changed: Sequence[ThingChange]) -> Iterator[Loss]:
+    """The same of a worker, by its own names. A queue that the whole fleet loses is told of the manager."""
+    old, there = worker.plan, next((each for each in new.workers if each.name == worker.name), None)
+    after = there and there.plan
+    own = [each for each in map(in_worker, changed) if each is not None and each[0] == worker.name]
+    allowances = old.allowances, after.allowances if after else AllowancesPlan()
+    found = list(_of_things([change for _, change in own], after, allowances))
+    yield from found
+    if there is not None and there.way != worker.way:
+        reason = allowed(REPLACE, CLUSTER, old.allowances)
+        yield from (replace(loss, allowed=reason) for loss in _with_the_cluster(old))
+    elif after is not None:
+        kept = {queue.name for queue in new.cluster_queues}
+        yield from (loss for loss in _of_queues(old, after) if loss.name in kept)
+        yield from _inside_the_cluster(old, found)
+    elif not worker.made_here:  # of one that is made here the queues go with the cluster
+        reason = allowed(DELETE, CLUSTER, old.allowances)
+        for loss in _of_queues(old, None):
+            yield replace(loss, key=CLUSTER, allowed=reason or loss.allowed)
+
+
+def _on(worker: str, loss: Loss) -> Loss:
+    return replace(loss, name=f"{worker}{IN_WORKER}{loss.name}", worker=worker)
+
+
+def plan_of(plan: FleetPlan, worker: str) -> FleetPlan | None:
+    """The plan of a worker; None where there is none of that name."""
+    return next((each.plan for each in plan.workers if each.name == worker), None)
+
+
+def idle(old: FleetPlan, new: FleetPlan, lost: Iterable[Loss]) -> tuple[IdleAllowance, ...]:
+    """Allowances of the new file that are not, or no longer, needed; after those of the fleet those of its workers.
 
     One to delete is written one change before the deletion, so it is idle only from its second change on.
     """
-    used = {(loss.action, loss.key) for loss in lost}
-    replacements = (k for k in sorted(new.replacement) if (REPLACE, k) not in used)
-    deletions = (k for k in sorted(new.deletion) if (DELETE, k) not in used and k in old.deletion)
-    return (
-        *(IdleAllowance(SECTION[REPLACE], key, new.replacement[key]) for key in replacements),
-        *(IdleAllowance(SECTION[DELETE], key, new.deletion[key]) for key in deletions),
+    used = {(loss.worker if not _of_fleet(loss.key) else None, loss.action, loss.key) for loss in lost}
+    found = list(
+        _idle("", old.allowances, new.allowances, {(action, key) for worker, action, key in used if not worker})
     )
+    for worker in new.workers:
+        before = plan_of(old, worker.name)
+        mine = {(action, key) for name, action, key in used if name == worker.name}
+        own = _idle(f"workers.{worker.name}.", before and before.allowances, worker.plan.allowances, mine)
+        found += [each for each in own if not _of_fleet(each.key)]
+    return tuple(found)
+
+
+def _of_fleet(key: str) -> bool:
+    """Whether an allowance is the fleet's also for what stands in a worker: those of queues are."""
+    return key.startswith("clusterQueues.")
+
+
+def _idle(
+    where: str, old: AllowancesPlan | None, new: AllowancesPlan, used: Container[tuple[str, str]]
+) -> Iterator[IdleAllowance]:
+    for key in sorted(new.replacement):
+        if (REPLACE, key) not in used:
+            yield IdleAllowance(where + SECTION[REPLACE], key, new.replacement[key])
+    for key in sorted(new.deletion):
+        if (DELETE, key) not in used and old is not None and key in old.deletion:
+            yield IdleAllowance(where + SECTION[DELETE], key, new.deletion[key])
 
 
 def allowed(action: str, key: str, allowances: AllowancesPlan) -> str | None:
@@ -93,13 +150,16 @@ def allowed(action: str, key: str, allowances: AllowancesPlan) -> str | None:
     return (allowances.replacement if action == REPLACE else allowances.deletion).get(key)
 
 
-def _of_things(old: FleetPlan, new: FleetPlan, changed: Sequence[ThingChange]) -> Iterator[Loss]:
+def _of_things(
+    changed: Iterable[ThingChange], new: FleetPlan | None, allowances: tuple[AllowancesPlan, AllowancesPlan]
+) -> Iterator[Loss]:
+    """Things of one cluster; `allowances` are those of the old and of the new stack file."""
     found: dict[tuple[str, str], list[ThingChange]] = {}
     for change in changed:
         key = allowance_key(change.kind, change.key, change.pool)
         if key is not None and change.what in (REPLACED, DELETED):
             found.setdefault((key, REPLACE if change.what == REPLACED else DELETE), []).append(change)
-    kept = {pool.name for pool in new.pools}
+    kept = {pool.name for pool in new.own_pools} if new else set[str]()
     for (key, action), parts in found.items():
         because = tuple({field.path: field for part in parts for field in part.because}.values())
         first = action == DELETE or not all(field.input for field in because)
@@ -112,7 +172,7 @@ def _of_things(old: FleetPlan, new: FleetPlan, changed: Sequence[ThingChange]) -
             first=first,
             parts=tuple(part.key for part in parts if part.pool),
             whole=action == REPLACE or parts[0].pool not in kept,
-            allowed=allowed(action, key, (old if first else new).allowances),
+            allowed=allowed(action, key, allowances[0 if first else 1]),
         )
 
 
@@ -124,9 +184,9 @@ def allowance_key(kind: str, key: str, pool: str | None) -> str | None:
     return {CLUSTER: CLUSTER, RESERVATION: reserved, FUTURE_RESERVATION: reserved}.get(kind)
 
 
-def _of_queues(old: FleetPlan, new: FleetPlan) -> Iterator[Loss]:
+def _of_queues(old: FleetPlan, new: FleetPlan | None) -> Iterator[Loss]:
     """Queues that held a guarantee and are gone."""
-    kept = {queue.name for queue in new.cluster_queues}
+    kept = {queue.name for queue in new.cluster_queues} if new else set[str]()
     resources = {f.name: f.resource for f in old.flavors}
     for queue in old.cluster_queues:
         held = tuple(flavor for flavor, quota in accelerator_quotas(queue, resources) if quota.nominal)
@@ -141,6 +201,11 @@ def _inside_the_cluster(old: FleetPlan, found: Iterable[Loss]) -> Iterator[Loss]
     cluster = next((loss for loss in found if loss.kind == CLUSTER), None)
     if cluster is None or cluster.allowed is None or allowed(REPLACE, CLUSTER, old.allowances):
         return
+    yield from _with_the_cluster(old)
+
+
+def _with_the_cluster(old: FleetPlan) -> Iterator[Loss]:
+    """Queues that are replaced with the cluster that they are in."""
     below = FieldEffect(CLUSTER, "", None, None, FORCES)
     for queue in old.cluster_queues:
         if queue.protect:

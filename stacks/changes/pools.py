@@ -12,6 +12,7 @@ from stacks.changes.forces import UPDATE
 from stacks.changes.things import (
     CREATED,
     DELETED,
+    IN_WORKER,
     NODE_POOL,
     RECREATED,
     REPLACED,
@@ -19,17 +20,18 @@ from stacks.changes.things import (
     ThingChange,
 )
 
-ADDED, RESIZED, CHANGED, RENAMED = "added", "resized", "changed", "renamed"
+ADDED, RESIZED, CHANGED, RENAMED, LEFT = "added", "resized", "changed", "renamed", "left"
 _SIZES = ("nodes", "slices", "accelerators")
 _COUNTS = ("nodes_per_zone", "total_nodes", "zone_nodes")
 """What PoolChange says by its own counts: fields of a pool, and of its node pools."""
+_GOES = (DELETED, REPLACED, RECREATED)
 _NOTHING = Bounds(min=0, max=0)
 
 
 @dataclass(frozen=True, slots=True)
 class PoolChange:
     """What becomes of a pool: added, resized, changed (in place), recreated (node by node), replaced or deleted;
-    renamed where nothing but its name changes.
+    renamed where nothing but its name changes; left where it is described no more and stands in a cluster of others.
 
     `nodes` and `accelerators` (called `noun`) are before and after. `hit_nodes` and `hit_accelerators` are those that
     go, at the most, when something is replaced, deleted or recreated. `reservation` is what they are taken from,
@@ -85,6 +87,8 @@ def _pool_change(
     assert shown is not None
     lost = one or shown
     what = _what(one, other, parts) if one != other or parts else RENAMED
+    if what == DELETED and not _made_here(plans[0], lost):
+        what = LEFT
     nodes, accelerators = _hit(one, what, parts)
     fields = tuple(_fields(one, other, parts, what))
     because = tuple(f for f in _each_once(f for part in parts for f in part.because))
@@ -99,7 +103,7 @@ def _pool_change(
         accelerators=(one.accelerators if one else _NOTHING, other.accelerators if other else _NOTHING),
         hit_nodes=nodes,
         hit_accelerators=accelerators,
-        queues=_queues(plans[0] if one else plans[1], lost.flavor),
+        queues=_queues(plans[0] if one else plans[1], lost),
         fields=fields,
         because=because or _moved(one, other, what, fields),
         renamed=renamed,
@@ -127,7 +131,7 @@ def _hit(one: PoolPlan | None, what: str, parts: Sequence[ThingChange]) -> tuple
     if not one.node_pools:
         return (one.nodes.max, one.accelerators.max) if what == DELETED else (0, 0)
     own = {n.key for n in one.node_pools}
-    gone = sum(part.key in own and part.what in (DELETED, REPLACED, RECREATED) for part in parts)
+    gone = sum(part.key.rpartition(IN_WORKER)[2] in own and part.what in _GOES for part in parts)
     share = len(one.node_pools)
     return one.nodes.max * gone // share, one.accelerators.max * gone // share
 
@@ -175,8 +179,14 @@ def _noun(plan: FleetPlan, pool: PoolPlan) -> str:
     return next((f.noun for f in plan.flavors if f.name == pool.flavor), "accelerators")
 
 
-def _queues(plan: FleetPlan, flavor: str) -> tuple[str, ...]:
-    return tuple(q.name for q in plan.cluster_queues if any(entry.flavor == flavor for entry in q.flavors))
+def _made_here(plan: FleetPlan, pool: PoolPlan) -> bool:
+    return all(worker.made_here for worker in plan.workers if worker.name == pool.worker)
+
+
+def _queues(plan: FleetPlan, pool: PoolPlan) -> tuple[str, ...]:
+    """The queues that can use a pool: of a worker's pool those that the worker has."""
+    there = next((worker.plan for worker in plan.workers if worker.name == pool.worker), plan)
+    return tuple(q.name for q in there.cluster_queues if any(entry.flavor == pool.flavor for entry in q.flavors))
 
 
 def _twins(before: Mapping[str, PoolPlan], after: Mapping[str, PoolPlan]) -> dict[str, str]:

@@ -12,10 +12,10 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, cast
 
-from components.plan.fleet import FleetPlan
+from components.plan.fleet import AllowancesPlan, FleetPlan
 from stacks.changes.forces import REPLACE as FORCES
-from stacks.changes.guard import DELETE, DRAINED, REPLACE, Loss, allowed
-from stacks.changes.things import CLUSTER, RESERVATION, FieldEffect
+from stacks.changes.guard import DELETE, DRAINED, REPLACE, Loss, allowed, plan_of
+from stacks.changes.things import CLUSTER, IN_WORKER, RESERVATION, FieldEffect
 from stacks.planner.pools import SYSTEM
 
 _OPS = {
@@ -94,18 +94,36 @@ def _loss(
     if urn in refused:
         return loss
     if action == REPLACE:
-        inside = allowed(REPLACE, CLUSTER, plan.allowances) if loss.kind == "queue" else None
-        return replace(loss, allowed=allowed(REPLACE, loss.key, plan.allowances) or inside)
+        allowances = plan.allowances if loss.worker is None else _worker(plan, loss.worker).allowances
+        inside = allowed(REPLACE, CLUSTER, allowances) if loss.kind == "queue" else None
+        return replace(loss, allowed=allowed(REPLACE, loss.key, allowances) or inside)
     if inputs.get("spec", {}).get("stopPolicy") == "HoldAndDrain":
         return replace(loss, allowed=DRAINED)
     return replace(loss, allowed=None if old.get("protect") else WAS_FREE)
 
 
 def _dear(type_token: str, name: str, inputs: Mapping[str, Any], plan: FleetPlan) -> Loss | None:
+    """What a resource is to the guard, by its type and its name in the program; None where it is nothing dear."""
+    worker, slash, own = name.partition(IN_WORKER)
+    if not slash:
+        return _in_cluster(type_token, name, inputs, plan)
+    found = _in_cluster(type_token, own, inputs, _worker(plan, worker))
+    if found is None:
+        return None
+    key = found.key if found.kind != "queue" or plan_of(plan, worker) else CLUSTER
+    return replace(found, name=f"{worker}{IN_WORKER}{found.name}", key=key, worker=worker)
+
+
+def _worker(plan: FleetPlan, name: str) -> FleetPlan:
+    """A worker's plan; an empty one where the fleet has the worker no more."""
+    return plan_of(plan, name) or replace(plan, pools=(), cluster_queues=(), allowances=AllowancesPlan())
+
+
+def _in_cluster(type_token: str, name: str, inputs: Mapping[str, Any], plan: FleetPlan) -> Loss | None:
     if type_token == "gcp:container/nodePool:NodePool":
         key = name.removesuffix("-pool")
         pool = _pool_of(key, inputs, plan)
-        kept = any(each.name == pool for each in plan.pools)
+        kept = any(each.name == pool for each in plan.own_pools)
         return None if key == SYSTEM else Loss("pool", pool, pool, "", parts=(key,), whole=not kept)
     if type_token == "gcp:container/cluster:Cluster":
         return Loss(CLUSTER, CLUSTER, CLUSTER, "")
@@ -147,10 +165,11 @@ def _because(step: Mapping[str, Any]) -> Iterator[FieldEffect]:
 
 def _joined(losses: Iterable[Loss]) -> list[Loss]:
     """One loss for each thing: the slices of a pool go together, and a replacement may be several steps."""
-    found: dict[tuple[str, str], Loss] = {}
+    found: dict[tuple[str, ...], Loss] = {}
     for loss in losses:
-        first = found.setdefault((loss.key, loss.action), loss)
-        found[loss.key, loss.action] = replace(
+        identity = (loss.worker or "", loss.key, loss.action, loss.name)
+        first = found.setdefault(identity, loss)
+        found[identity] = replace(
             first,
             because=tuple({f.path: f for f in (*first.because, *loss.because)}.values()),
             parts=tuple(dict.fromkeys((*first.parts, *loss.parts))),

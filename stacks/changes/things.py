@@ -20,6 +20,9 @@ CLUSTER, RESERVATION, NODE_POOL, SYSTEM_POOL, CONTROLLER = (
 FUTURE_RESERVATION, DASHBOARD = "future reservation", "dashboard"
 CREATED, UPDATED, RECREATED, REPLACED, DELETED = "created", "updated", "recreated", "replaced", "deleted"
 
+IN_WORKER = "/"
+"""After a worker's name: the key of what is in it follows, and no other key has it."""
+
 Identity = tuple[str, str]
 """A thing's kind and key."""
 
@@ -98,8 +101,23 @@ def things(plan: FleetPlan) -> Iterator[Thing]:
     yield from (Thing("team identity", team.key, team.identity) for team in plan.teams if team.identity)
     for worker in plan.workers:
         for thing in things(worker.plan) if worker.made_here else ():
-            pool = f"{worker.name}/{thing.pool}" if thing.pool is not None else None
-            yield replace(thing, key=f"{worker.name}/{thing.key}", pool=pool)
+            pool = f"{worker.name}{IN_WORKER}{thing.pool}" if thing.pool is not None else None
+            yield replace(thing, key=f"{worker.name}{IN_WORKER}{thing.key}", pool=pool)
+
+
+def in_worker(change: ThingChange) -> tuple[str, ThingChange] | None:
+    """The worker that a change is in, and the change by the names that the worker itself has for it."""
+    worker, slash, key = change.key.partition(IN_WORKER)
+    pool = change.pool and change.pool.removeprefix(worker + IN_WORKER)
+    return (worker, replace(change, key=key, pool=pool)) if slash else None
+
+
+def named(kind: str, key: str) -> str:
+    """What people call a thing: `reservation l4`, `cluster`; `cluster of worker east`, `network a on worker east`."""
+    worker, slash, own = key.rpartition(IN_WORKER)
+    if own == kind:
+        return f"{kind} of worker {worker}" if slash else kind
+    return f"{kind} {own} on worker {worker}" if slash and kind != "pool" else f"{kind} {key}"
 
 
 def compare_things(old: FleetPlan, new: FleetPlan) -> tuple[ThingChange, ...]:
@@ -120,9 +138,9 @@ def compare_things(old: FleetPlan, new: FleetPlan) -> tuple[ThingChange, ...]:
 
 def needs(thing: Thing, plan: FleetPlan) -> Iterator[Identity]:
     """The things whose names its own inputs are made of; those of a worker's are that worker's."""
-    name, slash, key = thing.key.partition("/")
+    name, slash, key = thing.key.partition(IN_WORKER)
     if slash and (there := next((worker.plan for worker in plan.workers if worker.name == name), None)) is not None:
-        yield from ((kind, f"{name}/{below}") for kind, below in needs(replace(thing, key=key), there))
+        yield from ((kind, f"{name}{IN_WORKER}{below}") for kind, below in needs(replace(thing, key=key), there))
         return
     if thing.kind == CLUSTER:
         yield "network", "network"
@@ -157,7 +175,7 @@ def _change(before: Thing | None, after: Thing, below: Iterable[Identity]) -> Th
         return ThingChange(after.kind, after.key, after.pool, CREATED)
     if after.kind == DASHBOARD:  # what it shows follows from the rest of the change
         return ThingChange(DASHBOARD, after.key, None, UPDATED) if before != after else None
-    said = (" ".join(dict.fromkeys(identity)) for identity in below)
+    said = (named(*identity) for identity in below)
     fields = (*_effects(before, after), *(FieldEffect(name, "", None, None, REPLACE) for name in said))
     if not fields:
         return None

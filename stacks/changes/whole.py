@@ -12,6 +12,7 @@ from stacks.changes.objects import ObjectChange, compare_objects
 from stacks.changes.pools import RENAMED, PoolChange, compare_pools
 from stacks.changes.renames import called, renames
 from stacks.changes.things import NODE_POOL, ThingChange, compare_things
+from stacks.changes.workers import WorkerChange, compare_workers
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,14 +20,15 @@ class Changes:
     """What changes between two plans of one fleet, in order of importance; equal plans have none.
 
     `things` is everything in Google Cloud but the accelerator pools, which `pools` has as their owner wrote them, and
-    the controllers. `losses` are those of machines, cluster, reservations and guarantees; `idle` are allowances without
-    a use.
+    the controllers. `workers` are those of a manager. `losses` are those of machines, clusters, reservations and
+    guarantees; `idle` are allowances without a use.
     """
 
     stack: str
     entitlements: Entitlements
     pools: tuple[PoolChange, ...]
     things: tuple[ThingChange, ...]
+    workers: tuple[WorkerChange, ...]
     objects: tuple[ObjectChange, ...]
     losses: tuple[Loss, ...]
     idle: tuple[IdleAllowance, ...]
@@ -42,7 +44,7 @@ class Changes:
         changes = self.entitlements
         some = (changes.teams, changes.entitlements, changes.cohorts, changes.flavors)
         relations = (changes.new_relations, changes.lifted_relations)
-        return not any((*some, *relations, self.pools, self.things, self.objects))
+        return not any((*some, *relations, self.pools, self.things, self.workers, self.objects))
 
 
 def compare(old: FleetPlan, new: FleetPlan) -> Changes:
@@ -56,9 +58,10 @@ def compare(old: FleetPlan, new: FleetPlan) -> Changes:
         entitlements=_entitlements(was, new, names.teams),
         pools=compare_pools(was, new, changed, names.pools),
         things=tuple(change for change in changed if change.kind != NODE_POOL),
+        workers=compare_workers(was, new),
         objects=compare_objects(old, new),
         losses=lost,
-        idle=idle(was.allowances, new.allowances, lost),
+        idle=idle(was, new, lost),
     )
 
 

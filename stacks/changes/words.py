@@ -12,19 +12,22 @@ from stacks.changes.entitlements import Entitlement, Step, TeamChange
 from stacks.changes.fields import FieldChange
 from stacks.changes.guard import DELETE, SECTION, IdleAllowance, Loss
 from stacks.changes.objects import ObjectChange
-from stacks.changes.pools import PoolChange
+from stacks.changes.pools import CHANGED, LEFT, PoolChange
 from stacks.changes.things import (
     CLUSTER,
     CREATED,
     DELETED,
     FUTURE_RESERVATION,
+    IN_WORKER,
     REPLACED,
     RESERVATION,
     UPDATED,
     FieldEffect,
     ThingChange,
+    named,
 )
 from stacks.changes.whole import Changes
+from stacks.changes.workers import WorkerChange
 from stacks.problems import in_words
 from stacks.wording import span
 
@@ -36,13 +39,15 @@ _LEAD = 32
 """Characters that long values have in common and that are shown before they part."""
 _SIGNS = {CREATED: "+", UPDATED: "~", REPLACED: "±", DELETED: "-"}
 _DEAR = (CLUSTER, RESERVATION, FUTURE_RESERVATION)
+_LEFT = "left to who made it"
 _LOUD = {REPLACED: "REPLACED", DELETED: "DELETED"}
 
 
 def headline(changes: Changes) -> str:
     """The change in one line: who loses, who gains, what is replaced or deleted, what is guarded."""
     told = changes.entitlements
-    parts = [*_comings(told.teams), *_shifts(told.entitlements), *_reach(told.entitlements), *_upheavals(changes)]
+    parts = [*_comings(told.teams), *_shifts(told.entitlements), *_reach(told.entitlements)]
+    parts += [*_workers(changes.workers), *_upheavals(changes)]
     if changes.guarded:
         parts.append(f"{len(changes.guarded)} guarded")
     if not parts:
@@ -65,6 +70,12 @@ def _reach(entitlements: Sequence[Entitlement]) -> Iterable[str]:
         if names:
             who = f"{len(names)} teams" if len(names) > _NAMED else in_words(names)
             yield f"{who} can reach {word}"
+
+
+def _workers(workers: Sequence[WorkerChange]) -> Iterable[str]:
+    for each in workers:
+        if each.what != CHANGED:
+            yield f"worker {each.worker} is {_LEFT if each.what == LEFT else _LOUD.get(each.what, each.what)}"
 
 
 def _shifts(entitlements: Sequence[Entitlement]) -> Iterable[str]:
@@ -92,12 +103,13 @@ def _part(change: Entitlement) -> str:
 
 
 def _upheavals(changes: Changes) -> Iterable[str]:
+    gone = tuple(f"{each.worker}{IN_WORKER}" for each in changes.workers if each.what == DELETED) or ("//",)
     for pool in changes.pools:
-        if pool.what in _LOUD:
+        if pool.what in _LOUD and not pool.pool.startswith(gone):
             yield f"pool {pool.pool} is {_LOUD[pool.what]}"
     for thing in changes.things:
-        if thing.what in _LOUD and thing.kind in _DEAR:
-            yield f"{thing.kind} {'' if thing.kind == thing.key else f'{thing.key} '}is {_LOUD[thing.what]}"
+        if thing.what in _LOUD and thing.kind in _DEAR and not thing.key.startswith(gone):
+            yield f"{named(thing.kind, thing.key)} is {_LOUD[thing.what]}"
 
 
 # --- numbers and values -----------------------------------------------------------------------------------------------
@@ -186,7 +198,7 @@ _DONE = {"replace": "replaced", "delete": "deleted"}
 
 def loss(found: Loss) -> str:
     """What would be lost and why: `pool v5e would be replaced: topology changes`."""
-    name = found.kind if found.name == found.kind else f"{found.kind} {found.name}"
+    name = named(found.kind, found.name)
     which = in_words(list(found.parts))
     if found.kind == "queue":
         return f"{name} would be {_DONE[found.action]}, with what it guarantees of {in_words(list(found.flavors))}"
@@ -200,7 +212,8 @@ def loss(found: Loss) -> str:
 
 def remedy(found: Loss) -> str:
     """What to do about a loss that is guarded."""
-    section = SECTION[found.action]
+    of_worker = found.worker and not found.key.startswith("clusterQueues.")
+    section = f"{f'workers.{found.worker}.' if of_worker else ''}{SECTION[found.action]}"
     allowance = f'{section}: {{{found.key}: "<why>"}}'
     if found.first:
         drain = ", or drains it (stopPolicy: HoldAndDrain)" if found.kind == "queue" and found.action == DELETE else ""
@@ -218,6 +231,8 @@ def pool(found: PoolChange) -> str:
     what = _LOUD.get(found.what, found.what)
     if found.what == "added":
         return f"{what}: {span(found.nodes[1])} nodes with {span(found.accelerators[1])} {found.noun}, {source(found)}"
+    if found.what == LEFT:
+        return f"{_LEFT}, with {span(found.nodes[0])} nodes of {span(found.accelerators[0])} {found.noun}"
     parts = [what]
     if found.nodes[0] != found.nodes[1] and found.what != DELETED:
         parts.append(f"{spans(found.nodes)} nodes, {spans(found.accelerators)} {found.noun}")
@@ -234,7 +249,7 @@ def source(found: PoolChange) -> str:
 
 def thing(found: ThingChange) -> str:
     """What becomes of something else in Google Cloud: `reservation l4 is REPLACED`."""
-    name = found.kind if found.kind == found.key else f"{found.kind} {found.key}"
+    name = named(found.kind, found.key)
     left = " (it is left on)" if found.what == DELETED and found.kind == "service" else ""
     nodes = ": its nodes are made anew one after the other" if found.what == "recreated" else ""
     what = "changed" if found.what in ("updated", "recreated") else found.what
@@ -245,4 +260,5 @@ def object_(found: ObjectChange) -> str:
     """What becomes of a Kubernetes object: `~ ClusterQueue vision-train`."""
     place = f"{found.namespace}/" if found.namespace else ""
     why = f" (REPLACED, because {in_words(list(found.because))} cannot change)" if found.because else ""
-    return f"{_SIGNS[found.what]} {found.kind} {place}{found.name}{why}"
+    where = f" on worker {found.worker}" if found.worker else ""
+    return f"{_SIGNS[found.what]} {found.kind} {place}{found.name}{where}{why}"

@@ -8,7 +8,7 @@ from typing import Any, cast
 
 from stacks.changes import words
 from stacks.changes.entitlements import Entitlements
-from stacks.changes.pools import ADDED
+from stacks.changes.pools import ADDED, CHANGED
 from stacks.changes.things import DELETED, ThingChange
 from stacks.changes.whole import Changes
 from stacks.cli.table import table
@@ -50,6 +50,8 @@ def text(changes: Changes) -> str:
     parts = [
         words.headline(changes),
         *entitlements(told),
+        table(["Workers", "flavor", "capacity", "guaranteed", ""], list(worker_rows(changes)), right=(2, 3)),
+        table(["Shares", "worker", "flavor", "guaranteed", ""], list(share_rows(changes)), right=(3,)),
         _block("Capacity", capacity(changes)),
         _block("Guarded: this is not done unless it is allowed", guarded(changes)),
         _block("Allowed", allowed(changes)),
@@ -77,6 +79,20 @@ def entitlements(told: Entitlements) -> Iterator[str]:
     ]
     yield table(["Flavors", "capacity", "promised", "oversubscription", ""], rows, right=(1, 2, 3))
     yield _block("Who can push out whom", relations(told))
+
+
+def worker_rows(changes: Changes) -> Iterator[list[str]]:
+    """What each worker holds, and its share of what is guaranteed; where a worker comes or goes that is said too."""
+    for each in changes.workers:
+        name = each.worker if each.what == CHANGED else f"{each.worker} ({each.what})"
+        yield from ([name, f.flavor, words.step(f.capacity), words.step(f.guaranteed), f.noun] for f in each.flavors)
+
+
+def share_rows(changes: Changes) -> Iterator[list[str]]:
+    """The shares of each queue whose guarantee is divided otherwise."""
+    found = [(share, each.worker) for each in changes.workers for share in each.shares]
+    for share, worker in sorted(found, key=lambda row: (row[0].queue, row[0].flavor, row[1])):
+        yield [share.queue, worker, share.flavor, words.step(share.guaranteed), share.noun]
 
 
 def oversubscription(factors: tuple[float, float]) -> str:

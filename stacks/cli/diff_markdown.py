@@ -61,6 +61,8 @@ def markdown(changes: Changes) -> str:
             ],
             "flavors",
         ),
+        _table(["worker", "flavor", "capacity", "guaranteed", ""], list(diff.worker_rows(changes)), "workers' flavors"),
+        _table(["queue", "worker", "flavor", "guaranteed", ""], list(diff.share_rows(changes)), "shares of workers"),
         _bullets("Who can push out whom", diff.relations(told)),
         _bullets("Guarded", _joined(diff.guarded(changes))),
         _bullets("Capacity", _joined(diff.capacity(changes))),

@@ -31,6 +31,10 @@ def _parts(changes: Changes) -> Iterator[Part]:
         for f in told.flavors
     ]
     yield Part("Flavors", head, rows, (1, 2, 3))
+    head = ("worker", "flavor", "capacity", "guaranteed", "of")
+    yield Part("Workers", head, list(diff.worker_rows(changes)), (2, 3))
+    head = ("queue", "worker", "flavor", "guaranteed", "of")
+    yield Part("Shares of workers", head, list(diff.share_rows(changes)), (3,))
     yield Part("Preemption that is new or lifted", lines=list(diff.relations(told)))
     yield Part("Machines and everything else in Google Cloud", lines=list(diff.capacity(changes)))
     yield Part("Allowed", lines=list(diff.allowed(changes)))

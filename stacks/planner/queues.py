@@ -142,7 +142,7 @@ def _cluster_queue(
         admission_checks=checks_of(choice.flavor for choice in choices),
         stop_policy=stopped,
         fair_share_weight=spec.fair_share_weight,
-        protect=_holds_a_guarantee(stopped, choices) and _protected(draft, wish.name),
+        protect=_holds_a_guarantee(stopped, choices) and queue_protected(draft, wish.name),
         labels=_labels(draft, wish),
         preference=fungibility.preference if fungibility else None,
         max_jobs=spec.max_jobs,
@@ -159,7 +159,7 @@ def _labels(draft: Draft, wish: Wish) -> dict[str, str]:
     return dict(sorted(draft.spec.teams[wish.teams[0]].labels.items())) if wish.path[0] == "teams" else {}
 
 
-def _protected(draft: Draft, name: str) -> bool:
+def queue_protected(draft: Draft, name: str) -> bool:
     """Who allows the cluster to go allows what is kept inside it to go."""
     return protected(draft, f"clusterQueues.{name}") and protected(draft, CLUSTER)
 

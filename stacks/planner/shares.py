@@ -130,7 +130,7 @@ def queue_on(queue: ClusterQueuePlan, worker: int, found: Shares, held: Mapping[
         covered_resources=covered,
         flavors=tuple(_only(entry, covered) for entry in entries),
         admission_checks=(),
-        protect=queue.protect and guaranteed,
+        protect=guaranteed and queue.stop_policy != "HoldAndDrain",
     )
 
 

@@ -181,7 +181,11 @@ def _fleet(site: Site, asked: tuple[ClusterQueuePlan, ...], shared: tuple[Cohort
     allowed = allowances(site.draft, names)
     kinds = site.here.flavors
     asked = tuple(
-        replace(queue, admission_checks=queues.checks_of(kinds[entry.flavor] for entry in queue.flavors))
+        replace(
+            queue,
+            admission_checks=queues.checks_of(kinds[entry.flavor] for entry in queue.flavors),
+            protect=queue.protect and queues.queue_protected(site.draft, queue.name),
+        )
         for queue in asked
     )
     plan = cluster_fleet(site.draft, site.here, kinds, asked, shared, checks(site.draft, kinds), allowed)

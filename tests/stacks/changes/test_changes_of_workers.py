@@ -1,0 +1,236 @@
+"""What `berth diff` and the guard say of workers: their machines, shares and objects, and what is lost there."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import replace
+from functools import cache
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any, cast
+
+import pytest
+
+from components.manifests import all_manifests
+from components.plan.fleet import AllowancesPlan, FleetPlan
+from stacks.changes import words
+from stacks.changes.preview import judge
+from stacks.changes.whole import Changes, compare
+from stacks.cli import diff, diff_markdown
+from stacks.planner.ceilings import accelerator_quotas
+from stacks.verdict import of_stack
+from tests.stack_files import is_golden
+from tests.stacks.changes.edited import HERE
+
+BASE = (HERE / "managed" / "base.yaml").read_text(encoding="utf-8")
+
+
+def _edits() -> dict[str, list[tuple[str, str]]]:
+    found: dict[str, list[tuple[str, str]]] = {}
+    text = (HERE / "managed" / "edits.txt").read_text(encoding="utf-8")
+    for block in re.split(r"(?m)^== ", text)[1:]:
+        name, *body = block.rstrip().split("\n")
+        pairs: list[tuple[list[str], list[str]]] = []
+        for line in body:
+            if line.startswith("-") and (not pairs or pairs[-1][1]):
+                pairs.append(([], []))
+            pairs[-1]["-+".index(line[0])].append(line[2:])
+        found[name] = [("\n".join(old), "\n".join(new)) for old, new in pairs]
+    return found
+
+
+EDITS = _edits()
+every_edit = pytest.mark.parametrize("edit", EDITS)
+
+
+@cache
+def plan(name: str | None = None) -> FleetPlan:
+    text = BASE
+    for old, new in EDITS[name] if name else ():
+        assert text.count(old) == 1, f"{name}: not found once: {old}"
+        text = text.replace(old, new)
+    with TemporaryDirectory() as folder:
+        (Path(folder) / "Pulumi.dev.yaml").write_text(text, encoding="utf-8")
+        found = of_stack("dev", Path(folder))
+    assert [problem.line() for problem in found.problems if problem.severity != "note"] == []
+    assert found.plan is not None
+    return found.plan
+
+
+@cache
+def changes(edit: str) -> Changes:
+    return compare(plan(), plan(edit))
+
+
+@every_edit
+def test_golden_of_an_edit_of_workers_in_a_terminal(edit: str) -> None:
+    is_golden(diff.text(changes(edit)) + "\n", HERE / "golden" / f"managed-{edit}.txt")
+
+
+@every_edit
+def test_golden_of_an_edit_of_workers_as_a_comment(edit: str) -> None:
+    is_golden(diff_markdown.markdown(changes(edit)), HERE / "golden" / f"managed-{edit}.md")
+
+
+@every_edit
+def test_golden_of_an_edit_of_workers_as_json(edit: str) -> None:
+    found = json.dumps(diff.as_json(changes(edit), "old", "new"), indent=1, ensure_ascii=False)
+    is_golden(found + "\n", HERE / "golden" / f"managed-{edit}.json")
+
+
+# --- figures, a second way --------------------------------------------------------------------------------------------
+
+
+@every_edit
+def test_the_shares_told_are_the_difference_of_the_queues_of_workers(edit: str) -> None:
+    told = {
+        (each.worker, share.queue, share.flavor, share.noun): share.guaranteed.gain
+        for each in changes(edit).workers
+        for share in each.shares
+    }
+    before, after = _shares(None), _shares(edit)
+    assert told == {key: after[key] - before[key] for key in before | after if after[key] != before[key]}
+
+
+def _shares(edit: str | None) -> Counter[tuple[str, str, str, str]]:
+    found: Counter[tuple[str, str, str, str]] = Counter()
+    for worker in plan(edit).workers:
+        nouns = {flavor.name: flavor.noun for flavor in worker.plan.flavors}
+        resources = {flavor.name: flavor.resource for flavor in worker.plan.flavors}
+        for queue in worker.plan.cluster_queues:
+            for flavor, quota in accelerator_quotas(queue, resources):
+                found[worker.name, queue.name, flavor, nouns[flavor]] += quota.nominal
+    return found
+
+
+@every_edit
+def test_every_object_of_every_cluster_that_differs_is_told(edit: str) -> None:
+    """Counted from what `berth render` prints of each cluster. An object of a worker elsewhere is another object."""
+    before, after = _objects(None), _objects(edit)
+    moved = {w.name for w in plan().workers for o in plan(edit).workers if w.name == o.name and w.way != o.way}
+    differ = {key for key in before.keys() | after.keys() if before.get(key) != after.get(key) or key[0] in moved}
+    told = {(o.worker, o.kind, o.namespace, o.name) for o in changes(edit).objects if "kubeconfig" not in o.kind}
+    reached = {key for key in told if key[1] == "Secret" and key[0] is None}  # render has no credentials
+    assert told - reached == differ
+    assert {key[3] for key in reached} == {
+        f"multikueue-{name}" for name in {w.name for w in plan().workers} ^ {w.name for w in plan(edit).workers}
+    }
+
+
+def _objects(edit: str | None) -> dict[tuple[str | None, str, str, str], Any]:
+    found = plan(edit)
+    clusters = [(None, found), *((worker.name, worker.plan) for worker in found.workers)]
+    return {
+        (name, manifest["kind"], manifest["metadata"].get("namespace", ""), manifest["metadata"]["name"]): manifest
+        for name, cluster in clusters
+        for manifest in cast("Iterator[Any]", all_manifests(cluster))
+    }
+
+
+@every_edit
+def test_nothing_of_a_worker_is_lost_unless_its_own_allowance_says_so(edit: str) -> None:
+    """With every allowance of the old and the new file taken for granted, nothing stays guarded but what is protected
+    before: the allowances that the guard names are enough."""
+    found = compare(_free(plan()), _free(plan(edit)))
+    assert [words.loss(loss) for loss in found.guarded] == []
+    assert {loss.name for loss in found.losses} == {loss.name for loss in changes(edit).losses}
+
+
+def _free(fleet: FleetPlan) -> FleetPlan:
+    everything = AllowancesPlan(replacement=_Any(), deletion=_Any())
+    workers = tuple(replace(w, plan=replace(w.plan, allowances=everything)) for w in fleet.workers)
+    return replace(fleet, allowances=everything, workers=workers)
+
+
+class _Any(dict[str, str]):
+    """A reason for whatever is asked."""
+
+    def get(self, key: str, default: object = None) -> str:  # type: ignore[override]
+        return f"{key} may go"
+
+
+# --- the guard --------------------------------------------------------------------------------------------------------
+
+
+def step(op: str, kind: str, name: str, protect: bool = True, **inputs: Any) -> dict[str, Any]:
+    """A step as `pulumi preview --json` prints it."""
+    urn = f"urn:pulumi:dev::berth::berth:any:Component${kind}::{name}"
+    return {"op": op, "urn": urn, "oldState": {"protect": protect, "inputs": inputs}}
+
+
+POOL, CLUSTER = "gcp:container/nodePool:NodePool", "gcp:container/cluster:Cluster"
+RESERVATION, QUEUE = "gcp:compute/reservation:Reservation", "kubernetes:kueue.x-k8s.io/v1beta2:ClusterQueue"
+QUOTAS = {
+    "resourceGroups": [{"flavors": [{"name": "h100", "resources": [{"name": "nvidia.com/gpu", "nominalQuota": 8}]}]}]
+}
+
+
+@pytest.mark.parametrize(
+    ("edit", "steps", "told"),
+    [
+        (
+            "pool-of-a-worker-replaced",
+            [step("replace", POOL, "central/v5e-1-pool"), step("replace", POOL, "central/v5e-2-pool")],
+            [
+                "pool central/v5e would be replaced (node pools v5e-1 and v5e-2)",
+                'to allow it, add workers.central.allowReplacement: {v5e: "<why>"}',
+            ],
+        ),
+        (
+            "pool-of-a-worker-replaced-and-allowed",
+            [step("replace", POOL, "central/v5e-1-pool"), step("replace", POOL, "central/v5e-2-pool")],
+            [],
+        ),
+        (
+            "worker-taken-out",
+            [
+                step("delete", CLUSTER, "east/cluster-cluster"),
+                step("delete", POOL, "east/h100-pool"),
+                step("delete", POOL, "east/system-pool", protect=False),
+                step("delete", QUEUE, "east/vision-train-cluster-queue", spec=QUOTAS),
+            ],
+            [
+                "cluster of worker east would be deleted",
+                "to allow it, first deploy a change that adds workers.east.allowDeletion: "
+                '{cluster: "<why>"}; then this one',
+                "queue vision-train on worker east would be deleted, with what it guarantees of h100",
+                "to allow it, first deploy a change that adds workers.east.allowDeletion: "
+                '{cluster: "<why>"}, or drains it (stopPolicy: HoldAndDrain); then this one',
+                "pool east/h100 would be deleted",
+                "to allow it, first deploy a change that adds workers.east.allowDeletion: "
+                '{h100: "<why>"}; then this one',
+            ],
+        ),
+        (
+            "reservation-of-a-worker-moved",
+            [step("replace", RESERVATION, "central/l4-reservation")],
+            [
+                "reservation l4 on worker central would be replaced",
+                'to allow it, add workers.central.allowReplacement: {reservations.l4: "<why>"}',
+            ],
+        ),
+        (
+            "allowance-of-a-worker-without-a-use",
+            [step("replace", POOL, "east/h100-pool"), step("replace", POOL, "central/h100-pool")],
+            [
+                "pool central/h100 would be replaced",
+                'to allow it, add workers.central.allowReplacement: {h100: "<why>"}',
+            ],
+        ),
+    ],
+)
+def test_a_preview_names_what_workers_would_lose(edit: str, steps: list[dict[str, Any]], told: list[str]) -> None:
+    judged = judge({"steps": steps}, plan(edit))
+    found = [line for loss in judged.guarded for line in (words.loss(loss), words.remedy(loss))]
+    assert found == told
+    assert not judged.errors
+
+
+def test_a_refusal_of_the_engine_names_the_worker() -> None:
+    urn = "urn:pulumi:dev::berth::berth:gke:NodePool$gcp:container/nodePool:NodePool::east/h100-pool"
+    message = f'unable to replace resource "{urn}" as part of replacing "urn": it is protected'
+    judged = judge({"steps": [], "diagnostics": [{"severity": "error", "message": message}]}, plan())
+    assert [words.loss(loss) for loss in judged.guarded] == ["pool east/h100 would be replaced"]
