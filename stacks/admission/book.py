@@ -68,20 +68,25 @@ class Book:
 
 def of_plan(plan: FleetPlan) -> Book:
     """The book of a planned fleet."""
-    resources = {flavor.name: flavor.resource for flavor in plan.flavors}
     return Book(
         name=plan.stack,
-        setup=Setup(
-            queues=tuple(_queue(queue, resources) for queue in plan.cluster_queues),
-            cohorts=tuple(_cohort(cohort) for cohort in plan.cohorts),
-            nodes={flavor.name: _nodes(flavor) for flavor in plan.flavors},
-        ),
+        setup=_setup(plan),
         doors={(d.namespace, d.name): d.cluster_queue for queue in plan.cluster_queues for d in queue.local_queues},
         labels={queue.name: _label(queue) for queue in plan.cluster_queues},
         owners={queue.name: " and ".join(queue.teams) or queue.name for queue in plan.cluster_queues},
         nouns={(flavor.name, flavor.resource): flavor.noun for flavor in plan.flavors},
         priorities={priority.name: priority.value for priority in plan.priorities},
         default=next((priority.value for priority in plan.priorities if priority.default), 0),
+    )
+
+
+def _setup(plan: FleetPlan) -> Setup:
+    resources = {flavor.name: flavor.resource for flavor in plan.flavors}
+    return Setup(
+        queues=tuple(_queue(queue, resources) for queue in plan.cluster_queues),
+        cohorts=tuple(_cohort(cohort) for cohort in plan.cohorts),
+        nodes={flavor.name: _nodes(flavor) for flavor in plan.flavors},
+        workers={worker.name: _setup(worker.plan) for worker in plan.workers},
     )
 
 

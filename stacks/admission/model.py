@@ -101,11 +101,15 @@ class Cohort:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Setup:
-    """All queues and cohorts at one time; a cohort that only a queue or another cohort names exists too."""
+    """All queues and cohorts at one time; a cohort that only a queue or another cohort names exists too.
+
+    With `workers` (by name) these are a manager's: what holds quota here runs in the queue of the same name on one.
+    """
 
     queues: tuple[Queue, ...]
     cohorts: tuple[Cohort, ...] = ()
     nodes: Mapping[str, Nodes] = field(default_factory=dict[str, "Nodes"])
+    workers: Mapping[str, Setup] = field(default_factory=dict[str, "Setup"])
 
 
 @dataclass(frozen=True, slots=True)

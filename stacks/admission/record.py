@@ -62,7 +62,9 @@ def _why(why: Why, words: Words) -> dict[str, Any]:
         for s in why.short
     ]
     others = [words.job(name) for name in why.others]
-    return {"code": why.code, "short": short, "others": others, "names": list(why.names)}
+    said = {"code": why.code, "short": short, "others": others, "names": list(why.names)}
+    workers = [{"worker": name, **_why(reason, words)} for name, reason in why.workers]
+    return said | ({"workers": workers} if workers else {})
 
 
 def _difference(difference: Difference, old: Words, new: Words) -> dict[str, Any]:

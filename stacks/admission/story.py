@@ -15,6 +15,7 @@ from stacks.admission.scenario import FINISH, PROVISIONED, SUBMIT, Step
 from stacks.admission.simulate import Move, Simulator
 from stacks.admission.state import Stand, Work
 from stacks.admission.why import Why, why
+from stacks.admission.workers import Workers
 
 ADMITTED, RESERVED, WAITS, NEVER, PUSHED_OUT, DRAINED, RESTLESS, FINISHED = (
     "admitted",
@@ -106,22 +107,25 @@ def tell(book: Book, steps: Iterable[Step], start: Start | None = None) -> Story
 
 
 def _told(book: Book, steps: Iterable[Step], start: Start | None) -> Story:
-    simulator = Simulator(book.setup)
+    simulator, workers = Simulator(book.setup), Workers(book.setup)
     moments: list[Moment] = []
     shown: dict[str, str] = {}
     if start is not None:
         shown |= start.begin(simulator)
-        moments.append(Moment(0, START, "as it is", tuple(_rows(simulator, None, None, simulator.settle())), book))
+        moments.append(
+            Moment(0, START, "as it is", tuple(_rows(simulator, workers, None, None, simulator.settle())), book)
+        )
     now = book
     for number, step in enumerate(steps, 1):
         own = step.name if step.kind in (SUBMIT, FINISH, PROVISIONED) else None
         if step.arrival is not None:
             shown[step.name] = step.arrival.shown
-        now = step.book or now
+        if step.book is not None:
+            now, workers = step.book, Workers(step.book.setup)
         gone = simulator.works.get(step.name) if step.kind == FINISH else None
         moves = _act(simulator, step)
-        moments.append(Moment(number, step.kind, step.said, tuple(_rows(simulator, own, gone, moves)), now))
-    standing = tuple(_row(simulator, work, []) for work in simulator.works.values())
+        moments.append(Moment(number, step.kind, step.said, tuple(_rows(simulator, workers, own, gone, moves)), now))
+    standing = tuple(_row(simulator, workers, work, []) for work in simulator.works.values())
     return Story(book, tuple(moments), standing, _unique(shown))
 
 
@@ -143,7 +147,9 @@ def _act(simulator: Simulator, step: Step) -> list[Move]:
             return simulator.hold(step.name, drain=step.kind == "drain")
 
 
-def _rows(simulator: Simulator, own: str | None, gone: Work | None, moves: list[Move]) -> Iterable[Row]:
+def _rows(
+    simulator: Simulator, workers: Workers, own: str | None, gone: Work | None, moves: list[Move]
+) -> Iterable[Row]:
     """The step's own job first, then the others as things happened to them."""
     touched: dict[Work, list[Move]] = {}
     if own is not None and own in simulator.works:
@@ -156,10 +162,10 @@ def _rows(simulator: Simulator, own: str | None, gone: Work | None, moves: list[
         yield Row(gone.job.name, gone.line.queue.name, FINISHED)
     for work, own_moves in touched.items():
         caused = tuple(_loss(move) for move in moves if move.by is work)
-        yield _row(simulator, work, own_moves, caused)
+        yield _row(simulator, workers, work, own_moves, caused)
 
 
-def _row(simulator: Simulator, work: Work, moves: list[Move], pushed: tuple[Loss, ...] = ()) -> Row:
+def _row(simulator: Simulator, workers: Workers, work: Work, moves: list[Move], pushed: tuple[Loss, ...] = ()) -> Row:
     name, queue = work.job.name, work.line.queue.name
     takes = next((move.takes for move in reversed(moves) if move.takes), ())
     lost = next((_loss(move) for move in reversed(moves) if move.what in ("pushed out", "drained")), None)
@@ -169,7 +175,8 @@ def _row(simulator: Simulator, work: Work, moves: list[Move], pushed: tuple[Loss
         return Row(name, queue, ADMITTED, takes, lost, pushed)
     reason = why(simulator.trees[queue], work, simulator.setup.nodes)
     if work.stand == Stand.RESERVED:
-        return Row(name, queue, RESERVED, takes, lost, pushed, reason)
+        never = workers.never(work)
+        return Row(name, queue, NEVER if never else RESERVED, takes, lost, pushed, never or reason)
     if lost is not None:
         return Row(name, queue, DRAINED if lost.by is None else PUSHED_OUT, (), lost, pushed, reason)
     return Row(name, queue, NEVER if reason.code.startswith("never") else WAITS, (), None, pushed, reason)

@@ -16,6 +16,7 @@ from stacks.admission.tree import Tree
 NEVER_COVERED = "never-covered"
 NEVER_NODES = "never-nodes"
 NEVER_FITS = "never-fits"
+NEVER_WORKER = "never-worker"
 HELD = "held"
 BEHIND = "behind"
 NO_ROOM = "no-room"
@@ -39,7 +40,8 @@ class Why:
     """Why a job waits: a code (the constants above), and what belongs to it.
 
     `others` are jobs (names): whom it stands behind, or who keeps the room. `names` are resources, flavors or checks.
-    `free` says, of a job that only stands behind another, how much of what it wants is free.
+    `free` says, of a job that only stands behind another, how much of what it wants is free. `workers` are those of a
+    manager, each with why it can never run the job.
     """
 
     code: str
@@ -47,6 +49,7 @@ class Why:
     others: tuple[str, ...] = ()
     names: tuple[str, ...] = ()
     free: tuple[Short, ...] = ()
+    workers: tuple[tuple[str, Why], ...] = ()
 
 
 def why(tree: Tree, work: Work, nodes: Mapping[str, Nodes]) -> Why:

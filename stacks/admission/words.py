@@ -13,6 +13,7 @@ from stacks.manifests.quantity import written
 from stacks.problems import in_words
 
 NOT_MODELLED = "Quota only: fair sharing, topology and the placing of pods on nodes are not modelled."
+ON_A_MANAGER = "Of workers only whether one could ever run a job: which one does, and when, is not modelled."
 
 _MANY = 4
 """More names than one reads in a cell."""
@@ -121,6 +122,8 @@ class Words:
                 return f"its pods do not accept the nodes of {names}"
             case reasons.NEVER_FITS:
                 return "larger than its ceiling, " + self._shorts(why.short)
+            case reasons.NEVER_WORKER:
+                return f"holds its quota for ever: no worker can run it ({self._workers(why)})"
             case reasons.BEHIND:
                 return f"behind {others} (StrictFIFO)" + self._though(why.free)
             case reasons.KEPT:
@@ -131,6 +134,13 @@ class Words:
                 return f"waits until {others} {'have' if len(why.others) > 1 else 'has'} given way"
             case _:
                 return "no room for " + self._shorts(why.short)
+
+    def _workers(self, why: Why) -> str:
+        """Why each worker refuses, those with the same reason together."""
+        by_reason: dict[str, list[str]] = {}
+        for worker, reason in why.workers:
+            by_reason.setdefault(self.why(reason), []).append(worker)
+        return "; ".join(f"{self._listed(workers)}: {reason}" for reason, workers in by_reason.items())
 
     def _though(self, free: Sequence[Short]) -> str:
         telling = [short for short in free if short.cell in self.book.nouns] or list(free)

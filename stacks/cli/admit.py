@@ -15,7 +15,7 @@ from stacks.admission.live import is_state, live_of
 from stacks.admission.record import differing, told
 from stacks.admission.scenario import FINISH, PROVISIONED, SUBMIT, Steps, scenario_says
 from stacks.admission.story import ADMITTED, NEVER, RESERVED, Moment, Row, Story, tell
-from stacks.admission.words import NOT_MODELLED, Words
+from stacks.admission.words import NOT_MODELLED, ON_A_MANAGER, Words
 from stacks.cli.plan import problem
 from stacks.cli.table import table
 from stacks.manifests.files import Document, documents, printed, yaml_files
@@ -179,7 +179,12 @@ def text(answer: Answer) -> str:
     (story,) = answer.stories
     rows = [row for moment in story.moments for row in _lines(moment, Words(story, moment))]
     head = ("t", "job", "queue", "verdict", "")
-    return "\n\n".join(part for part in (_plain(head, rows), _sum(story), NOT_MODELLED) if part)
+    return "\n\n".join(part for part in (_plain(head, rows), _sum(story), _left_out(story)) if part)
+
+
+def _left_out(story: Story) -> str:
+    """What the table does not know."""
+    return f"{NOT_MODELLED}\n{ON_A_MANAGER}" if story.book.setup.workers else NOT_MODELLED
 
 
 def _lines(moment: Moment, words: Words) -> Iterator[tuple[str, ...]]:
@@ -220,7 +225,7 @@ def _differences(old: Story, new: Story) -> str:
         (str(d.number), words[0].job(d.job), _queue_of(d, words), _lot(d.old, words[0]), _lot(d.new, words[1]))
         for d in found
     ]
-    return _plain(("t", "job", "queue", *names), rows) + f"\n\n{NOT_MODELLED}"
+    return _plain(("t", "job", "queue", *names), rows) + f"\n\n{_left_out(old)}"
 
 
 def _queue_of(difference: Difference, words: tuple[Words, Words]) -> str:

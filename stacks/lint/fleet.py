@@ -11,6 +11,7 @@ from components.plan.kueue import ClusterQueuePlan, LocalQueuePlan
 from stacks.admission.book import Book, of_plan
 from stacks.admission.model import RUNNING
 from stacks.admission.simulate import Simulator
+from stacks.admission.workers import Workers
 from stacks.manifests.jobs import JobManifest
 from stacks.workloads.shapes import Shape, shapes
 
@@ -31,6 +32,11 @@ class Fleet:
         """Every queue admits, for whether one is held today says nothing about a job."""
         setup = self.book.setup
         return Simulator(replace(setup, queues=tuple(replace(queue, stop=RUNNING) for queue in setup.queues)))
+
+    @cached_property
+    def workers(self) -> Workers:
+        """The workers of a manager, with nobody there."""
+        return Workers(self.book.setup)
 
     @cached_property
     def frameworks(self) -> tuple[str, ...] | None:

@@ -39,6 +39,8 @@ def admitted(job: Submitted) -> Taken | None:
             at = next((each.request(resource) for each in pods if resource in each.pods.requests), job.job.at)
             has = in_words(list(job.queue.covered_resources))
             at.fault("not-covered", f"asks for {resource}, of which {job.place} has no quota: it has {has}")
+        case reasons.NEVER_WORKER:
+            _too_large_for_workers(job, pods, reason)
         case _:
             _too_large(job, pods, reason)
     return None
@@ -54,7 +56,8 @@ def _tried(job: Submitted, pod_sets: tuple[PodSet, ...]) -> tuple[Work, Why | No
     simulator.submit(Job(name=job.job.name, queue=job.queue.name, priority=0, pod_sets=pod_sets))
     work = simulator.works[job.job.name]
     stands = work.stand in (Stand.ADMITTED, Stand.RESERVED)
-    reason = None if stands else why(simulator.trees[job.queue.name], work, simulator.setup.nodes)
+    waits = None if stands else why(simulator.trees[job.queue.name], work, simulator.setup.nodes)
+    reason = job.fleet.workers.never(work) if stands else waits
     found = replace(work)
     simulator.finish(job.job.name)
     return found, reason
@@ -89,6 +92,20 @@ def _too_large(job: Submitted, pods: list[Pods], reason: Why) -> None:
         f"it can never be admitted{_largest(job)}"
     )
     at.fault("above-ceiling", message)
+
+
+def _too_large_for_workers(job: Submitted, pods: list[Pods], reason: Why) -> None:
+    """More than any worker of a manager lets one job have, though all of them together have it."""
+    short = [(worker, each) for worker, why in reason.workers for each in _telling(job, why)]
+    wants = max((each.wants for _, each in short), default=0)
+    resource = short[0][1].cell[1] if short else next(iter(pods[0].pods.requests), "")
+    at = next((each.request(resource) for each in pods if resource in each.pods.requests), job.job.at)
+    noun = job.fleet.book.nouns.get(short[0][1].cell, resource) if short else resource
+    most = in_words([f"{worker} {written(resource, each.most)} of {each.cell[0]}" for worker, each in short])
+    asks = f"asks for {_slices(job, pods)}{written(resource, wants)} {noun} in {job.place}" if short else "is one job"
+    gives = f"the most is {most}" if short else "none takes its pods"
+    message = f"{asks}, and runs on one worker: {gives}; it would hold its quota for ever{_largest(job)}"
+    at.fault("above-worker", message)
 
 
 def _telling(job: Submitted, reason: Why) -> list[Short]:

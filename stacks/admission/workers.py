@@ -1,0 +1,48 @@
+"""Workers of a manager: a job holds its quota there, and runs on one of them, or never."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from stacks.admission.model import RUNNING, Setup
+from stacks.admission.simulate import Simulator
+from stacks.admission.state import Stand, Work
+from stacks.admission.why import NEVER_WORKER, Why, why
+
+
+class Workers:
+    """The workers of a setup, each with all of its queues admitting and nobody there."""
+
+    def __init__(self, setup: Setup) -> None:
+        self._workers = {
+            name: Simulator(replace(each, queues=tuple(replace(queue, stop=RUNNING) for queue in each.queues)))
+            for name, each in setup.workers.items()
+        }
+        self._known: dict[object, Why | None] = {}
+
+    def never(self, work: Work) -> Why | None:
+        """Why no worker could ever run a job, worker by worker; None where one could, or where there are none."""
+        key = work.job.queue, work.shape
+        if key not in self._known:
+            self._known[key] = self._refused(work)
+        return self._known[key]
+
+    def _refused(self, work: Work) -> Why | None:
+        found: list[tuple[str, Why]] = []
+        for name, worker in self._workers.items():
+            if work.job.queue in worker.lines:
+                reason = _alone(worker, work)
+                if reason is None:
+                    return None
+                found.append((name, reason))
+        return Why(NEVER_WORKER, workers=tuple(found)) if self._workers else None
+
+
+def _alone(worker: Simulator, work: Work) -> Why | None:
+    """Why a worker with nobody there does not admit a job."""
+    worker.submit(work.job)
+    there = worker.works[work.job.name]
+    stands = there.stand in (Stand.ADMITTED, Stand.RESERVED)
+    reason = None if stands else why(worker.trees[work.job.queue], there, worker.setup.nodes)
+    worker.finish(work.job.name)
+    return reason
