@@ -34,7 +34,7 @@ def build(verdict: Verdict) -> dict[str, Any]:
 
 def sound(verdict: Verdict) -> FleetPlan | AckFleetPlan | TeamStackPlan:
     """The plan of a stack that may be built, warnings told. Raises RunError."""
-    plan = verdict.plan or verdict.ack or verdict.team
+    plan = verdict.whole
     if verdict.faults or plan is None:
         raise pulumi.RunError("\n".join([f"stack '{verdict.stack}' is refused:", *(p.line() for p in verdict.faults)]))
     for problem in verdict.warnings:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 
+from components.plan.ack import QuotaNodePlan
 from components.plan.fleet import FleetPlan
 from components.plan.kueue import ClusterQueuePlan
 from stacks.planner.ceilings import QuotaTree, accelerator_quotas, lendable
@@ -43,6 +45,36 @@ def push_outs(plan: FleetPlan) -> tuple[PushOut, ...]:
     tree = QuotaTree.of(plan)
     borrowers = _borrowers(plan, tree)
     return tuple(found for queue in plan.cluster_queues for found in _of_queue(queue, resources, tree, borrowers))
+
+
+def taken_back(root: QuotaNodePlan) -> tuple[PushOut, ...]:
+    """The relations of a tree of quotas on ACK: a leaf gets back what it is guaranteed and another has borrowed.
+
+    Another can where a maximum is above its minimum on each level below the cohort that the two have in common.
+    """
+    return tuple(
+        PushOut(name, "min", "whoever borrows its guarantee", resources)
+        for name, resources in _owed(root, frozenset())
+        if resources
+    )
+
+
+def _owed(node: QuotaNodePlan, borrowed: Collection[str]) -> Iterator[tuple[str, tuple[str, ...]]]:
+    """Leaves below a node, each with what of its guarantee others may use: `borrowed` from outside, and within."""
+    lent = {r for r in node.minimum if node.lend is None or node.lend.get(r, 1)}
+    if node.namespaces:
+        yield node.name, tuple(r for r, least in node.minimum.items() if least and r in lent & set(borrowed))
+    by_child = [_borrowing(child) for child in node.children]
+    borrowers = Counter(r for found in by_child for r in found)
+    for child, own in zip(node.children, by_child, strict=True):
+        beside = {r for r, number in borrowers.items() if number > (r in own)}
+        yield from _owed(child, beside | (set(borrowed) & lent))
+
+
+def _borrowing(node: QuotaNodePlan) -> set[str]:
+    """Accelerators of which some leaf here may use more than this node is guaranteed."""
+    own = {r for r, least in node.minimum.items() if node.maximum[r] > least and r not in ("cpu", "memory")}
+    return own & {r for child in node.children for r in _borrowing(child)} if node.children else own
 
 
 def pairs(plan: FleetPlan, among: Collection[str]) -> Iterator[Pair]:

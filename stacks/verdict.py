@@ -44,6 +44,11 @@ class Verdict:
         return self.file is not None and self.file.kind == TEAM
 
     @property
+    def whole(self) -> FleetPlan | AckFleetPlan | TeamStackPlan | None:
+        """The plan, of whatever kind."""
+        return self.plan or self.ack or self.team
+
+    @property
     def faults(self) -> tuple[Problem, ...]:
         """What makes the fleet unsound."""
         return tuple(p for p in self.problems if p.severity == "fault")
@@ -80,9 +85,7 @@ def on_kueue(verdict: Verdict) -> Verdict:
         return replace(verdict, problems=(*verdict.problems, problem), team=None)
     if verdict.ack is None:
         return verdict
-    message = (
-        "this verb knows fleets with Kueue alone; of one on ACK there are check, plan, render, preview and workload"
-    )
+    message = "this verb knows fleets with Kueue alone, and nothing of ACK's quota tree"
     problem = Problem("fault", "wrong-backend", ("ack",), message)
     return replace(verdict, problems=(*verdict.problems, problem), ack=None)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
+from components.plan.allowances import AllowancesPlan
 from components.plan.kueue import ClusterQueuePlan, CohortPlan, FlavorPlan, PriorityPlan
 from components.plan.nodes import Bounds, Taint
 from components.plan.teams import TeamPlan
@@ -125,4 +126,5 @@ class AckFleetPlan:
     teams: tuple[TeamPlan, ...]
     quotas: QuotaNodePlan
     propagations: tuple[PropagationPlan, ...] = ()
+    allowances: AllowancesPlan = field(default_factory=AllowancesPlan)
     tags: Mapping[str, str] = field(default_factory=dict[str, str])

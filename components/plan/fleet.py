@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from components.plan.accelerator_networks import AcceleratorNetworksPlan
+from components.plan.allowances import AllowancesPlan
 from components.plan.capacity import FutureReservationPlan, HeldPlan, WorkloadPolicyPlan
 from components.plan.checks import (
     AdmissionCheckPlan,
@@ -65,19 +66,6 @@ class PoolPlan:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class AllowancesPlan:
-    """What may be lost. `protect` False: all of it; else what is named, with the reason that was given.
-
-    Keys are a pool's name, `reservations.<name>`, `clusterQueues.<Kueue's name>` or `cluster`. The `protect` of each
-    plan follows from this.
-    """
-
-    protect: bool = True
-    replacement: Mapping[str, str] = field(default_factory=dict[str, str])
-    deletion: Mapping[str, str] = field(default_factory=dict[str, str])
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class FleetPlan:
     """All that one stack describes. `kueue` is None where somebody else set it up, `access` where no group is.
 
@@ -113,7 +101,7 @@ class FleetPlan:
     installers: InstallersPlan | None = None
     access: AccessPlan | None = None
     monitoring: MonitoringPlan | None = None
-    allowances: AllowancesPlan = AllowancesPlan()
+    allowances: AllowancesPlan = field(default_factory=AllowancesPlan)
     workers: tuple[WorkerPlan, ...] = ()
     multikueue_configs: tuple[MultiKueueConfigPlan, ...] = ()
     multikueue_clusters: tuple[MultiKueueClusterPlan, ...] = ()

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
+from components.plan.ack import AckFleetPlan
 from components.plan.fleet import FleetPlan
 from components.plan.kueue import FlavorPlan
 from components.plan.teams import TeamPlan
-from stacks.planner.ceilings import accelerator_quotas
-from stacks.relations import PushOut, push_outs
+from stacks.planner.ceilings import QuotaTree
+from stacks.relations import PushOut, push_outs, taken_back
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,12 +51,24 @@ class TeamChange:
 
 @dataclass(frozen=True, slots=True)
 class CohortTotal:
-    """What the queues of one cohort are guaranteed of a flavor, together."""
+    """What a cohort, and all cohorts and queues below it, are guaranteed of a flavor together."""
 
     cohort: str
     flavor: str
     noun: str
     guaranteed: Step
+
+
+@dataclass(frozen=True, slots=True)
+class NodeQuota:
+    """What a node of ACK's quota tree has of a resource: the minimum is guaranteed, the maximum is the most, and `lent`
+    is what others may use of the minimum."""
+
+    node: str
+    resource: str
+    minimum: Step
+    maximum: Step
+    lent: Step
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,30 +84,42 @@ class FlavorTotal:
 
 @dataclass(frozen=True, slots=True)
 class Entitlements:
-    """Everything of it that changes, sorted by name; `new_relations` and `lifted_relations` as `stacks.relations`."""
+    """Everything of it that changes, sorted by name; `new_relations` and `lifted_relations` as `stacks.relations`.
 
-    teams: tuple[TeamChange, ...]
-    entitlements: tuple[Entitlement, ...]
-    cohorts: tuple[CohortTotal, ...]
-    flavors: tuple[FlavorTotal, ...]
-    new_relations: tuple[PushOut, ...]
-    lifted_relations: tuple[PushOut, ...]
+    `quota_tree` is of fleets on Alibaba Cloud alone, in the order of the tree; it holds their cohorts too.
+    """
+
+    teams: tuple[TeamChange, ...] = ()
+    entitlements: tuple[Entitlement, ...] = ()
+    cohorts: tuple[CohortTotal, ...] = ()
+    flavors: tuple[FlavorTotal, ...] = ()
+    new_relations: tuple[PushOut, ...] = ()
+    lifted_relations: tuple[PushOut, ...] = ()
+    quota_tree: tuple[NodeQuota, ...] = ()
 
 
-def compare_entitlements(old: FleetPlan, new: FleetPlan) -> Entitlements:
-    """What changes for whom between two plans of one fleet.
+Plan = FleetPlan | AckFleetPlan
+
+
+def compare_entitlements(old: Plan, new: Plan, quota_tree: tuple[NodeQuota, ...] = ()) -> Entitlements:
+    """What changes for whom between two plans of one fleet, on one backend.
 
     A flavor whose machines become others is two: the old accelerators go, and the new ones come.
     """
-    relations = push_outs(old), push_outs(new)
+    relations = _relations(old), _relations(new)
     return Entitlements(
         teams=tuple(_teams(old, new)),
         entitlements=tuple(_entitlements(old, new)),
-        cohorts=tuple(_cohorts(old, new)),
+        cohorts=tuple(_cohorts(old, new)) if isinstance(new, FleetPlan) else (),
         flavors=tuple(_flavors(old, new)),
         new_relations=_only(relations[1], relations[0]),
         lifted_relations=_only(relations[0], relations[1]),
+        quota_tree=quota_tree,
     )
+
+
+def _relations(plan: Plan) -> tuple[PushOut, ...]:
+    return push_outs(plan) if isinstance(plan, FleetPlan) else taken_back(plan.quotas)
 
 
 def _only(these: tuple[PushOut, ...], others: tuple[PushOut, ...]) -> tuple[PushOut, ...]:
@@ -105,7 +130,7 @@ def _only(these: tuple[PushOut, ...], others: tuple[PushOut, ...]) -> tuple[Push
 # --- teams ------------------------------------------------------------------------------------------------------------
 
 
-def _teams(old: FleetPlan, new: FleetPlan) -> Iterator[TeamChange]:
+def _teams(old: Plan, new: Plan) -> Iterator[TeamChange]:
     before, after = _states(old), _states(new)
     twins = _twins(old, new)
     for team in sorted(before.keys() | after.keys()):
@@ -117,7 +142,7 @@ def _teams(old: FleetPlan, new: FleetPlan) -> Iterator[TeamChange]:
             yield TeamChange(team, "resumed" if after[team] == "active" else after[team])
 
 
-def _states(plan: FleetPlan) -> dict[str, str]:
+def _states(plan: Plan) -> dict[str, str]:
     """Team → active, held or drained: its own word, or that of all its queues (held where one of them is no more)."""
     stops: dict[str, set[str]] = {}
     for queue in plan.cluster_queues:
@@ -132,7 +157,7 @@ def _state(said: str, stops: set[str]) -> str:
     return "held" if "Hold" in stops else "drained"
 
 
-def _twins(old: FleetPlan, new: FleetPlan) -> dict[str, str]:
+def _twins(old: Plan, new: Plan) -> dict[str, str]:
     """Teams that went and came with equal rights on every flavor, and doors of equal names; both ways."""
     names = {team.name for team in old.teams}, {team.name for team in new.teams}
     gone = [team for team in old.teams if team.name not in names[1]]
@@ -152,7 +177,7 @@ _Key = tuple[str, str, str]
 """A team or a cohort, a flavor, and the noun of its accelerators."""
 
 
-def _entitlements(old: FleetPlan, new: FleetPlan) -> Iterator[Entitlement]:
+def _entitlements(old: Plan, new: Plan) -> Iterator[Entitlement]:
     before, after = _held(old), _held(new)
     nothing = (0, 0)
     for key in sorted(before.keys() | after.keys()):
@@ -161,7 +186,7 @@ def _entitlements(old: FleetPlan, new: FleetPlan) -> Iterator[Entitlement]:
             yield Entitlement(*key, Step(one[0], other[0]), Step(one[1], other[1]))
 
 
-def _held(plan: FleetPlan) -> dict[_Key, tuple[int, int]]:
+def _held(plan: Plan) -> dict[_Key, tuple[int, int]]:
     """Each team's guarantee and ceiling of each flavor that it can use."""
     nouns = {f.name: f.noun for f in plan.flavors}
     return {
@@ -174,7 +199,7 @@ def _held(plan: FleetPlan) -> dict[_Key, tuple[int, int]]:
 # --- totals -----------------------------------------------------------------------------------------------------------
 
 
-def _cohorts(old: FleetPlan, new: FleetPlan) -> Iterator[CohortTotal]:
+def _cohorts(old: Plan, new: Plan) -> Iterator[CohortTotal]:
     before, after = _totals(old), _totals(new)
     for key in sorted(before.keys() | after.keys()):
         step = Step(before.get(key, 0), after.get(key, 0))
@@ -182,18 +207,17 @@ def _cohorts(old: FleetPlan, new: FleetPlan) -> Iterator[CohortTotal]:
             yield CohortTotal(*key, step)
 
 
-def _totals(plan: FleetPlan) -> dict[_Key, int]:
-    resources = {f.name: f.resource for f in plan.flavors}
+def _totals(plan: Plan) -> dict[_Key, int]:
+    """What is guaranteed to each cohort and all below it, by Kueue's reckoning."""
     nouns = {f.name: f.noun for f in plan.flavors}
-    found: dict[_Key, int] = {}
-    for queue in plan.cluster_queues:
-        for flavor, quota in accelerator_quotas(queue, resources) if queue.cohort else ():
-            key = (queue.cohort or "", flavor, nouns[flavor])
-            found[key] = found.get(key, 0) + quota.nominal
-    return found
+    tree = QuotaTree.of(plan)
+    names = {cohort.name for cohort in plan.cohorts} | {queue.cohort for queue in plan.cluster_queues if queue.cohort}
+    return {
+        (name, flavor, nouns[flavor]): node.promised for name in names for flavor, node in tree.cohort(name).items()
+    }
 
 
-def _flavors(old: FleetPlan, new: FleetPlan) -> Iterator[FlavorTotal]:
+def _flavors(old: Plan, new: Plan) -> Iterator[FlavorTotal]:
     before, after = _by_noun(old.flavors), _by_noun(new.flavors)
     for key in sorted(before.keys() | after.keys()):
         one, other = before.get(key), after.get(key)

@@ -37,10 +37,19 @@ def differences(before: object, after: object, path: str = "") -> Iterator[Field
         yield from _of_mappings(cast("Mapping[str, object]", before), cast("Mapping[str, object]", after), path)
     elif isinstance(before, str) and isinstance(after, str) and (said := _documents(before, after)):
         yield from differences(*said, path)
-    elif isinstance(before, (list, tuple)) and isinstance(after, (list, tuple)):
-        yield from _of_lists(cast("Sequence[object]", before), cast("Sequence[object]", after), path)
+    elif _are_lists(cast("object", before), cast("object", after)):
+        yield from _of_lists(cast("Sequence[object]", before or ()), cast("Sequence[object]", after or ()), path)
     else:
         yield FieldChange(path, cast("object", before), after)
+
+
+def _are_lists(before: object, after: object) -> bool:
+    """Whether both are lists; one of entries with names may also come or go as a whole."""
+    one, other = isinstance(before, (list, tuple)), isinstance(after, (list, tuple))
+    if one and other:
+        return True
+    whole = before if after is None and one else after if before is None and other else ()
+    return bool(whole) and _named(cast("Sequence[object]", whole)) is not None
 
 
 def _documents(before: str, after: str) -> tuple[object, object] | None:

@@ -13,9 +13,10 @@ import yaml
 
 from stacks.changes.fields import FieldChange
 
-UPDATE, RECREATE, REPLACE = "update", "recreate", "replace"
-"""In place; in place with every node made anew, one after the other; deleted and made anew. Sorted by weight."""
-WEIGHT = {UPDATE: 0, RECREATE: 1, REPLACE: 2}
+UPDATE, LATER, RECREATE, REPLACE = "update", "later", "recreate", "replace"
+"""In place; in place, for nodes that come later; in place with every node made anew, one after the other; deleted and
+made anew. Sorted by weight."""
+WEIGHT = {UPDATE: 0, LATER: 1, RECREATE: 2, REPLACE: 3}
 
 _TABLE = pathlib.Path(__file__).with_name("forces.yaml")
 

@@ -7,10 +7,11 @@ the engine cannot tell apart is told here: an allowance to replace allows no del
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Container, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from components.plan.fleet import AllowancesPlan, FleetPlan, WorkerPlan
+from components.plan.allowances import AllowancesPlan
+from components.plan.fleet import FleetPlan, WorkerPlan
 from components.plan.kueue import ClusterQueuePlan
 from stacks.changes.forces import REPLACE as FORCES
 from stacks.changes.things import (
@@ -113,12 +114,12 @@ def idle(old: FleetPlan, new: FleetPlan, lost: Iterable[Loss]) -> tuple[IdleAllo
     """
     used = {(loss.worker if not _of_fleet(loss.key) else None, loss.action, loss.key) for loss in lost}
     found = list(
-        _idle("", old.allowances, new.allowances, {(action, key) for worker, action, key in used if not worker})
+        unused("", old.allowances, new.allowances, {(action, key) for worker, action, key in used if not worker})
     )
     for worker in new.workers:
         before = plan_of(old, worker.name)
         mine = {(action, key) for name, action, key in used if name == worker.name}
-        own = _idle(f"workers.{worker.name}.", before and before.allowances, worker.plan.allowances, mine)
+        own = unused(f"workers.{worker.name}.", before and before.allowances, worker.plan.allowances, mine)
         found += [each for each in own if not _of_fleet(each.key)]
     return tuple(found)
 
@@ -128,9 +129,10 @@ def _of_fleet(key: str) -> bool:
     return key.startswith("clusterQueues.")
 
 
-def _idle(
+def unused(
     where: str, old: AllowancesPlan | None, new: AllowancesPlan, used: Container[tuple[str, str]]
 ) -> Iterator[IdleAllowance]:
+    """Those that are not in `used` (action and key); `where` is what their section begins with."""
     for key in sorted(new.replacement):
         if (REPLACE, key) not in used:
             yield IdleAllowance(where + SECTION[REPLACE], key, new.replacement[key])
@@ -154,12 +156,25 @@ def _of_things(
     changed: Iterable[ThingChange], new: FleetPlan | None, allowances: tuple[AllowancesPlan, AllowancesPlan]
 ) -> Iterator[Loss]:
     """Things of one cluster; `allowances` are those of the old and of the new stack file."""
+    kept = {pool.name for pool in new.own_pools} if new else set[str]()
+    return losses_of_things(changed, _key_of, kept, allowances)
+
+
+def losses_of_things(
+    changed: Iterable[ThingChange],
+    key_of: Callable[[ThingChange], str | None],
+    kept: Collection[str],
+    allowances: tuple[AllowancesPlan, AllowancesPlan],
+) -> Iterator[Loss]:
+    """Things that are replaced or deleted, of those that have a key for an allowance.
+
+    `kept` are the pools after the change, `allowances` those of the old and of the new stack file.
+    """
     found: dict[tuple[str, str], list[ThingChange]] = {}
     for change in changed:
-        key = allowance_key(change.kind, change.key, change.pool)
+        key = key_of(change)
         if key is not None and change.what in (REPLACED, DELETED):
             found.setdefault((key, REPLACE if change.what == REPLACED else DELETE), []).append(change)
-    kept = {pool.name for pool in new.own_pools} if new else set[str]()
     for (key, action), parts in found.items():
         because = tuple({field.path: field for part in parts for field in part.because}.values())
         first = action == DELETE or not all(field.input for field in because)
@@ -182,6 +197,10 @@ def allowance_key(kind: str, key: str, pool: str | None) -> str | None:
         return pool
     reserved = f"reservations.{key}"
     return {CLUSTER: CLUSTER, RESERVATION: reserved, FUTURE_RESERVATION: reserved}.get(kind)
+
+
+def _key_of(change: ThingChange) -> str | None:
+    return allowance_key(change.kind, change.key, change.pool)
 
 
 def _of_queues(old: FleetPlan, new: FleetPlan | None) -> Iterator[Loss]:

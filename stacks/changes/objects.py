@@ -2,17 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import pathlib
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
-from typing import cast
+from functools import cache
+from typing import Any, cast
 
+import yaml
+
+from components.ack import manifests as ack
 from components.immutable import immutable
 from components.kueue.access import credentials
 from components.manifests import all_manifests
 from components.names import TEAM_LABEL
+from components.plan.ack import AckFleetPlan
 from components.plan.fleet import FleetPlan
 from stacks.changes.fields import FieldChange, differences
 from stacks.changes.things import CREATED, DELETED, REPLACED, UPDATED
+
+Plan = FleetPlan | AckFleetPlan
+
+_KINDS = pathlib.Path(__file__).with_name("kinds.yaml")
 
 Manifest = Mapping[str, object]
 Identity = tuple[str, str, str, str]
@@ -37,31 +47,52 @@ class ObjectChange:
     worker: str | None = None
 
 
-def compare_objects(old: FleetPlan, new: FleetPlan) -> tuple[ObjectChange, ...]:
+Keyed = tuple[Identity, Manifest]
+"""A manifest by what tells it from others in the program."""
+
+
+def compare_objects(old: Plan, new: Plan) -> tuple[ObjectChange, ...]:
     """Every object that is not left as it is, by cluster: those of the fleet's own, then those of each worker.
 
     What comes or changes is in the order of `berth render`, and what goes comes after it.
     """
+    if isinstance(old, FleetPlan) and isinstance(new, FleetPlan):
+        return tuple(_on_clusters(old, new))
+    return compare_keyed(_objects(old), _objects(new))
+
+
+def _on_clusters(old: FleetPlan, new: FleetPlan) -> Iterator[ObjectChange]:
     before, after = ({worker.name: worker for worker in plan.workers} for plan in (old, new))
-    found = [*_compare(_objects(old), _objects(new))]
+    yield from compare_keyed(_objects(old), _objects(new))
     for name in sorted(before.keys() | after.keys()):
         one, other = before.get(name), after.get(name)
         sides = _objects(one.plan) if one else {}, _objects(other.plan) if other else {}
         moved = one and other and one.way != other.way
-        changed = (*_compare(sides[0], {}), *_compare({}, sides[1])) if moved else _compare(*sides)
-        found += [replace(change, worker=name) for change in changed]
-    return tuple(found)
+        changed = (*compare_keyed(sides[0], {}), *compare_keyed({}, sides[1])) if moved else compare_keyed(*sides)
+        yield from (replace(change, worker=name) for change in changed)
 
 
-def _compare(before: Mapping[Identity, Manifest], after: Mapping[Identity, Manifest]) -> tuple[ObjectChange, ...]:
-    found = [_change(key, before.get(key), manifest) for key, manifest in after.items() if before.get(key) != manifest]
+def compare_keyed(
+    before: Mapping[Identity, Manifest],
+    after: Mapping[Identity, Manifest],
+    *,
+    mutable_config: bool = False,
+) -> tuple[ObjectChange, ...]:
+    """The same of objects by their identities; `mutable_config`: the provider changes ConfigMaps in place."""
+    found = [
+        _change(key, before.get(key), manifest, mutable_config)
+        for key, manifest in after.items()
+        if before.get(key) != manifest
+    ]
     gone = [ObjectChange(*key[:3], DELETED) for key in before if key not in after]
     return (*found, *gone)
 
 
-def _objects(plan: FleetPlan) -> dict[Identity, Manifest]:
+def _objects(plan: Plan) -> dict[Identity, Manifest]:
     """Every manifest; the Secrets by which a manager reaches its workers without what they hold."""
     keys = {team.name: team.key for team in plan.teams}
+    if isinstance(plan, AckFleetPlan):
+        return {_identity(manifest, keys): manifest for manifest in ack.all_manifests(plan)}
     let_in = (access for worker in plan.workers if (access := worker.plan.manager_access) is not None)
     return {_identity(manifest, keys): manifest for manifest in (*map(credentials, let_in), *all_manifests(plan))}
 
@@ -73,13 +104,29 @@ def _identity(manifest: Manifest, keys: Mapping[str, str]) -> Identity:
     return kind, str(metadata.get("namespace", "")), str(metadata["name"]), keys.get(team, team)
 
 
-def _change(key: Identity, before: Manifest | None, after: Manifest) -> ObjectChange:
+def _change(key: Identity, before: Manifest | None, after: Manifest, mutable_config: bool) -> ObjectChange:
     if before is None:
         return ObjectChange(*key[:3], CREATED)
     fields = tuple(differences(before, after))
-    fixed = [path for path in immutable(after) if any(_within(f.path, path) for f in fields)]
+    fixed = [path for path in unchangeable(after, mutable_config) if any(_within(f.path, path) for f in fields)]
     return ObjectChange(*key[:3], REPLACED if fixed else UPDATED, fields, tuple(fixed))
 
 
+@cache
+def kinds() -> Mapping[str, Mapping[str, Any]]:
+    """Kind → its row of kinds.yaml."""
+    loader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+    return yaml.load(_KINDS.read_text(encoding="utf-8"), loader)
+
+
+def unchangeable(manifest: Mapping[str, object], mutable_config: bool = False) -> list[str]:
+    """The fields of an object whose change replaces it: by the component's own asking, and the provider's."""
+    row = kinds().get(str(manifest["kind"]), {})
+    by_provider = () if mutable_config and row.get("unless") == "mutable" else row.get("provider", ())
+    return [*immutable(manifest), *by_provider]
+
+
 def _within(path: str, field: str) -> bool:
-    return path == field or path.startswith((f"{field}.", f"{field}["))
+    """Whether a change of `path` is one of `field`: it lies in it, or holds it."""
+    inside = (path, field), (field, path)
+    return path == field or any(one.startswith((f"{other}.", f"{other}[")) for one, other in inside)

@@ -12,11 +12,17 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, cast
 
-from components.plan.fleet import AllowancesPlan, FleetPlan
+from components.plan.ack import AckFleetPlan
+from components.plan.allowances import AllowancesPlan
+from components.plan.deployments import TeamStackPlan
+from components.plan.fleet import FleetPlan
+from stacks.changes.ack_preview import dear_on_ack, leaves_lost
 from stacks.changes.forces import REPLACE as FORCES
 from stacks.changes.guard import DELETE, DRAINED, REPLACE, Loss, allowed, plan_of
 from stacks.changes.things import CLUSTER, IN_WORKER, RESERVATION, FieldEffect
 from stacks.planner.pools import SYSTEM
+
+Plan = FleetPlan | AckFleetPlan | TeamStackPlan
 
 _OPS = {
     "replace": REPLACE,
@@ -51,8 +57,11 @@ class Judged:
         return tuple(loss for loss in self.losses if loss.allowed is None)
 
 
-def judge(preview: object, plan: FleetPlan) -> Judged:
-    """What a preview (its JSON, read) of the fleet of `plan` would lose. Raises NoPreview."""
+def judge(preview: object, plan: Plan) -> Judged:
+    """What a preview (its JSON, read) of the stack of `plan` would lose. Raises NoPreview.
+
+    Nothing of a team's own stack is guarded. That somebody protected a resource by hand is an error of the preview.
+    """
     if not isinstance(preview, Mapping) or ("steps" not in preview and "diagnostics" not in preview):
         raise NoPreview("this is not what `pulumi preview --json` prints: an object with steps is wanted")
     found = cast("Mapping[str, Any]", preview)
@@ -64,8 +73,10 @@ def judge(preview: object, plan: FleetPlan) -> Judged:
     losses = [
         *(_loss(str(s["urn"]), _OPS[s["op"]], s, plan, refused) for s in steps),
         *(_loss(urn, action, {}, plan, refused) for urn, (action, _) in refused.items() if urn not in known),
+        *(leaves_lost(found.get("steps") or (), plan) if isinstance(plan, AckFleetPlan) else ()),
     ]
-    errors = tuple(m.strip() for m in messages if not any(_refusals(m)) and not _follows(m))
+    told = {urn for urn in refused if _found(urn, {}, plan) is not None}
+    errors = tuple(m.strip() for m in messages if not (_follows(m) or any(urn in told for urn, _, _ in _refusals(m))))
     return Judged(tuple(_joined(loss for loss in losses if loss is not None)), errors)
 
 
@@ -80,26 +91,34 @@ def _follows(message: str) -> bool:
 
 
 def _loss(
-    urn: str, action: str, step: Mapping[str, Any], plan: FleetPlan, refused: Mapping[str, tuple[str, bool]]
+    urn: str, action: str, step: Mapping[str, Any], plan: Plan, refused: Mapping[str, tuple[str, bool]]
 ) -> Loss | None:
     """None where it is nothing dear."""
-    type_token, name = urn.rpartition("::")[0].rpartition("::")[2].rpartition("$")[2], urn.rpartition("::")[2]
     old: Mapping[str, Any] = step.get("oldState") or {}
     inputs: Mapping[str, Any] = old.get("inputs") or {}
-    found = _dear(type_token, name, inputs, plan)
-    if found is None:
+    found = _found(urn, inputs, plan)
+    if found is None or isinstance(plan, TeamStackPlan):
         return None
     first = refused[urn][1] if urn in refused else action == DELETE
     loss = replace(found, action=action, first=first, because=tuple(_because(step)))
     if urn in refused:
         return loss
     if action == REPLACE:
-        allowances = plan.allowances if loss.worker is None else _worker(plan, loss.worker).allowances
+        in_worker = isinstance(plan, FleetPlan) and loss.worker is not None
+        allowances = (_worker(plan, loss.worker) if in_worker else plan).allowances
         inside = allowed(REPLACE, CLUSTER, allowances) if loss.kind == "queue" else None
         return replace(loss, allowed=allowed(REPLACE, loss.key, allowances) or inside)
     if inputs.get("spec", {}).get("stopPolicy") == "HoldAndDrain":
         return replace(loss, allowed=DRAINED)
     return replace(loss, allowed=None if old.get("protect") else WAS_FREE)
+
+
+def _found(urn: str, inputs: Mapping[str, Any], plan: Plan) -> Loss | None:
+    """What a resource is to the guard; None where it is nothing dear."""
+    type_token, name = urn.rpartition("::")[0].rpartition("::")[2].rpartition("$")[2], urn.rpartition("::")[2]
+    if isinstance(plan, AckFleetPlan):
+        return dear_on_ack(type_token, name, inputs, plan)
+    return _dear(type_token, name, inputs, plan) if isinstance(plan, FleetPlan) else None
 
 
 def _dear(type_token: str, name: str, inputs: Mapping[str, Any], plan: FleetPlan) -> Loss | None:

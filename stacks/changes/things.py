@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from components.plan.fleet import FleetPlan
@@ -18,6 +18,7 @@ CLUSTER, RESERVATION, NODE_POOL, SYSTEM_POOL, CONTROLLER = (
     "controller",
 )
 FUTURE_RESERVATION, DASHBOARD = "future reservation", "dashboard"
+FLEET, MEMBERSHIP = "ACK One fleet", "membership"
 CREATED, UPDATED, RECREATED, REPLACED, DELETED = "created", "updated", "recreated", "replaced", "deleted"
 
 IN_WORKER = "/"
@@ -125,15 +126,22 @@ def compare_things(old: FleetPlan, new: FleetPlan) -> tuple[ThingChange, ...]:
 
     What is made from a thing that is replaced is replaced with it, for the engine does not know its name before.
     """
+    return compare_listed(list(things(old)), list(things(new)), lambda thing: needs(thing, new))
+
+
+def compare_listed(
+    old: Sequence[Thing], new: Sequence[Thing], made_of: Callable[[Thing], Iterable[Identity]]
+) -> tuple[ThingChange, ...]:
+    """The same of things that are listed; `made_of` are those whose names the inputs of one in `new` are made of."""
     before, after = _by_identity(old), _by_identity(new)
     found: dict[Identity, ThingChange] = {}
     for key, thing in after.items():
-        below = [need for need in needs(thing, new) if need in found and found[need].what == REPLACED]
+        below = [need for need in made_of(thing) if need in found and found[need].what == REPLACED]
         change = _change(before.get(key), thing, below)
         if change is not None:
             found[key] = change
     gone = [ThingChange(t.kind, t.key, t.pool, DELETED) for key, t in before.items() if key not in after]
-    return (*(found[key] for key in _in_order(new) if key in found), *gone)
+    return (*(found[key] for key in map(_identity, new) if key in found), *gone)
 
 
 def needs(thing: Thing, plan: FleetPlan) -> Iterator[Identity]:
@@ -155,18 +163,18 @@ def needs(thing: Thing, plan: FleetPlan) -> Iterator[Identity]:
         yield from (("workload policy", p.key) for p in plan.workload_policies if p.name == policy)
 
 
-_LAST = (CLUSTER, SYSTEM_POOL, NODE_POOL)
+_LAST = (FLEET, CLUSTER, SYSTEM_POOL, NODE_POOL, MEMBERSHIP)
 """What is made of other things, in an order in which those come first."""
 
 
-def _by_identity(plan: FleetPlan) -> dict[Identity, Thing]:
+def _by_identity(listed: Iterable[Thing]) -> dict[Identity, Thing]:
     """Every thing; those that others are made of come before them."""
-    found = sorted(things(plan), key=lambda thing: _LAST.index(thing.kind) if thing.kind in _LAST else -1)
-    return {(thing.kind, thing.key): thing for thing in found}
+    found = sorted(listed, key=lambda thing: _LAST.index(thing.kind) if thing.kind in _LAST else -1)
+    return {_identity(thing): thing for thing in found}
 
 
-def _in_order(plan: FleetPlan) -> list[Identity]:
-    return [(thing.kind, thing.key) for thing in things(plan)]
+def _identity(thing: Thing) -> Identity:
+    return thing.kind, thing.key
 
 
 def _change(before: Thing | None, after: Thing, below: Iterable[Identity]) -> ThingChange | None:

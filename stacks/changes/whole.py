@@ -3,35 +3,44 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
+from components.plan.ack import AckFleetPlan
+from components.plan.deployments import TeamStackPlan
 from components.plan.fleet import FleetPlan
+from stacks.changes.ack import ack_losses, compare_ack_pools, compare_ack_things, compare_quota_trees
+from stacks.changes.deployments import FilesChange, WorkloadChange, compare_deployed, compare_files, compare_workloads
 from stacks.changes.entitlements import Entitlements, TeamChange, compare_entitlements
-from stacks.changes.guard import IdleAllowance, Loss, idle, losses
+from stacks.changes.guard import IdleAllowance, Loss, idle, losses, unused
 from stacks.changes.objects import ObjectChange, compare_objects
 from stacks.changes.pools import RENAMED, PoolChange, compare_pools
 from stacks.changes.renames import called, renames
 from stacks.changes.things import NODE_POOL, ThingChange, compare_things
 from stacks.changes.workers import WorkerChange, compare_workers
 
+Plan = FleetPlan | AckFleetPlan | TeamStackPlan
+
 
 @dataclass(frozen=True, slots=True)
 class Changes:
-    """What changes between two plans of one fleet, in order of importance; equal plans have none.
+    """What changes between two plans of one stack, in order of importance; equal plans have none.
 
-    `things` is everything in Google Cloud but the accelerator pools, which `pools` has as their owner wrote them, and
+    `things` is everything in the cloud but the accelerator pools, which `pools` has as their owner wrote them, and
     the controllers. `workers` are those of a manager. `losses` are those of machines, clusters, reservations and
-    guarantees; `idle` are allowances without a use.
+    guarantees; `idle` are allowances without a use. `workloads` and `files` are those of a team's own stack, which has
+    nothing else but objects.
     """
 
     stack: str
-    entitlements: Entitlements
-    pools: tuple[PoolChange, ...]
-    things: tuple[ThingChange, ...]
-    workers: tuple[WorkerChange, ...]
-    objects: tuple[ObjectChange, ...]
-    losses: tuple[Loss, ...]
-    idle: tuple[IdleAllowance, ...]
+    entitlements: Entitlements = field(default_factory=Entitlements)
+    pools: tuple[PoolChange, ...] = ()
+    things: tuple[ThingChange, ...] = ()
+    workers: tuple[WorkerChange, ...] = ()
+    workloads: tuple[WorkloadChange, ...] = ()
+    files: tuple[FilesChange, ...] = ()
+    objects: tuple[ObjectChange, ...] = ()
+    losses: tuple[Loss, ...] = ()
+    idle: tuple[IdleAllowance, ...] = ()
 
     @property
     def guarded(self) -> tuple[Loss, ...]:
@@ -41,14 +50,44 @@ class Changes:
     @property
     def empty(self) -> bool:
         """Whether nothing changes at all."""
-        changes = self.entitlements
-        some = (changes.teams, changes.entitlements, changes.cohorts, changes.flavors)
-        relations = (changes.new_relations, changes.lifted_relations)
-        return not any((*some, *relations, self.pools, self.things, self.workers, self.objects))
+        rest = (self.pools, self.things, self.workers, self.workloads, self.files, self.objects)
+        return self.entitlements == Entitlements() and not any(rest)
 
 
-def compare(old: FleetPlan, new: FleetPlan) -> Changes:
-    """What changes from one plan of a fleet to another. Both must be of fleets without a fault."""
+class Incomparable(Exception):
+    """Two stacks of different kinds."""
+
+
+def compare(old: Plan, new: Plan) -> Changes:
+    """What changes from one plan of a stack to another; neither has a fault.
+
+    Raises Incomparable where one is a fleet on Google Cloud and the other on Alibaba Cloud, or a team's own stack.
+    """
+    if isinstance(old, FleetPlan) and isinstance(new, FleetPlan):
+        return _on_kueue(old, new)
+    if isinstance(old, AckFleetPlan) and isinstance(new, AckFleetPlan):
+        return _on_ack(old, new)
+    if isinstance(old, TeamStackPlan) and isinstance(new, TeamStackPlan):
+        return Changes(
+            stack=new.stack,
+            workloads=tuple(compare_workloads(old, new)),
+            files=tuple(compare_files(old, new)),
+            objects=compare_deployed(old, new),
+        )
+    raise Incomparable(f"one is {_kind(old)}, the other {_kind(new)}: nothing of the one becomes the other")
+
+
+def _kind(plan: Plan) -> str:
+    match plan:
+        case FleetPlan():
+            return "a fleet on Google Cloud"
+        case AckFleetPlan():
+            return "a fleet on Alibaba Cloud"
+        case TeamStackPlan():
+            return "a team's own stack"
+
+
+def _on_kueue(old: FleetPlan, new: FleetPlan) -> Changes:
     names = renames(old, new)
     was = called(old, names)
     changed = compare_things(was, new)
@@ -71,3 +110,17 @@ def _entitlements(was: FleetPlan, new: FleetPlan, renamed: Mapping[str, str]) ->
     now = {team.name for team in new.teams}
     others = [TeamChange(name, RENAMED, before) for before, name in renamed.items() if name in now]
     return replace(found, teams=tuple(sorted((*found.teams, *others), key=lambda change: change.team)))
+
+
+def _on_ack(old: AckFleetPlan, new: AckFleetPlan) -> Changes:
+    changed = compare_ack_things(old, new)
+    lost = ack_losses(old, new, changed)
+    return Changes(
+        stack=new.stack,
+        entitlements=compare_entitlements(old, new, compare_quota_trees(old, new)),
+        pools=compare_ack_pools(old, new, changed),
+        things=tuple(change for change in changed if change.kind != NODE_POOL),
+        objects=compare_objects(old, new),
+        losses=lost,
+        idle=tuple(unused("", old.allowances, new.allowances, {(loss.action, loss.key) for loss in lost})),
+    )

@@ -8,8 +8,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, cast
 
 from components.plan.nodes import Bounds
+from stacks.changes import deployed_words
 from stacks.changes.entitlements import Entitlement, Step, TeamChange
 from stacks.changes.fields import FieldChange
+from stacks.changes.forces import LATER
 from stacks.changes.guard import DELETE, SECTION, IdleAllowance, Loss
 from stacks.changes.objects import ObjectChange
 from stacks.changes.pools import CHANGED, LEFT, PoolChange
@@ -17,6 +19,7 @@ from stacks.changes.things import (
     CLUSTER,
     CREATED,
     DELETED,
+    FLEET,
     FUTURE_RESERVATION,
     IN_WORKER,
     REPLACED,
@@ -38,7 +41,7 @@ _SHOWN = 120
 _LEAD = 32
 """Characters that long values have in common and that are shown before they part."""
 _SIGNS = {CREATED: "+", UPDATED: "~", REPLACED: "±", DELETED: "-"}
-_DEAR = (CLUSTER, RESERVATION, FUTURE_RESERVATION)
+_DEAR = (CLUSTER, FLEET, RESERVATION, FUTURE_RESERVATION)
 _LEFT = "left to who made it"
 _LOUD = {REPLACED: "REPLACED", DELETED: "DELETED"}
 
@@ -48,6 +51,7 @@ def headline(changes: Changes) -> str:
     told = changes.entitlements
     parts = [*_comings(told.teams), *_shifts(told.entitlements), *_reach(told.entitlements)]
     parts += [*_workers(changes.workers), *_upheavals(changes)]
+    parts += deployed_words.headline(changes.workloads, changes.files)
     if changes.guarded:
         parts.append(f"{len(changes.guarded)} guarded")
     if not parts:
@@ -162,11 +166,11 @@ def _value(what: object) -> str:
 
 
 def field(change: FieldChange) -> str:
-    """A field of a Kubernetes object that changes; of a whole entry, only that it comes or goes."""
+    """A field of a Kubernetes object that changes; of a whole entry, that it comes with what it holds, or goes."""
     if change.before is None and _is_entry(change.after):
-        return f"{change.path} is added"
+        return f"{change.path} is added: {value(change.after)}"
     if change.after is None and _is_entry(change.before):
-        return f"{change.path} is taken out"
+        return f"{change.path} is taken out: {value(change.before)}"
     return f"{change.path}: {became(change.before, change.after)}"
 
 
@@ -183,7 +187,8 @@ def effect(field: FieldEffect) -> str:
     """A field that changes, `machineType g2-standard-24 → g2-standard-48`."""
     if not field.input:
         return f"{field.path} is replaced"
-    return f"{camel(field.path)} {became(field.before, field.after)}"
+    later = ", for new nodes alone" if field.does == LATER else ""
+    return f"{camel(field.path)} {became(field.before, field.after)}{later}"
 
 
 def reason(field: FieldEffect) -> str:

@@ -107,17 +107,14 @@ def _plan(stack: Stack, as_json: AsJson = False, prices: costs.PricesFile = None
     """
     table = costs.prices(prices)
     verdict = of_stack(stack, root())
+    costs.of_kueue(verdict, table)
     if verdict.ack is not None:
         from stacks.cli import ack_plan
 
-        if table is not None:
-            raise typer.BadParameter("a price table is of Google Cloud's machines, and this fleet has none of them")
         typer.echo(as_json_text(ack_plan.as_json(verdict)) if as_json else ack_plan.text(verdict))
     elif verdict.of_team:
         from stacks.cli import deployed
 
-        if table is not None:
-            raise typer.BadParameter("a team's own stack has no machines that would cost anything")
         typer.echo(as_json_text(deployed.as_json(verdict)) if as_json else deployed.text(verdict))
     else:
         from stacks.cli import plan as verb
@@ -164,7 +161,7 @@ def _render(
     verdict = sound(stack, any_kind=True)
     from stacks.cli import render as verb
 
-    plan = verdict.plan or verdict.ack or verdict.team
+    plan = verdict.whole
     assert plan is not None
     if nodes and verdict.plan is None:
         raise typer.BadParameter("nodes are printed of a fleet on GKE or of an existing cluster")

@@ -54,16 +54,22 @@ def _diff(
 
 
 def _told(before: Named, after: Named, form: Format, prices: Prices | None) -> None:
-    from stacks.changes.whole import compare
+    from stacks.changes.whole import Incomparable, compare
     from stacks.cli import cost_changes, diff, diff_markdown
     from stacks.cost.fleet import cost
 
     found = _both(before, after)
-    old, new = (each.plan for each in found)
+    costs.of_kueue(found[1], prices)
+    old, new = (each.whole for each in found)
     assert old is not None
     assert new is not None
-    changes = compare(old, new)
-    both = (cost(old, prices), cost(new, prices)) if prices else None
+    try:
+        changes = compare(old, new)
+    except Incomparable as error:
+        typer.echo(f"{before.shown} and {after.shown} cannot be compared: {error}", err=True)
+        raise typer.Exit(FAULTS) from None
+    fleets = [each.plan for each in found if each.plan is not None]
+    both = (cost(fleets[0], prices), cost(fleets[1], prices)) if prices else None
     if form == "json":
         priced = {"cost": cost_changes.as_json(*both)} if both else {}
         typer.echo(as_json_text({**diff.as_json(changes, before.shown, after.shown), **priced}))
@@ -96,13 +102,13 @@ def _guard(
     Reads `pulumi preview --json` and exits 3 when something would be lost that the stack file does not allow, in the
     words of `berth diff`; 1 when the preview failed for another reason.
     """
-    found = sound(stack)
+    found = sound(stack, any_kind=True)
     from stacks.changes.preview import NoPreview, judge
     from stacks.cli import guard as verb
 
-    assert found.plan is not None
+    assert found.whole is not None
     try:
-        judged = judge(verb.read(preview.read()), found.plan)
+        judged = judge(verb.read(preview.read()), found.whole)
     except NoPreview as error:
         typer.echo(f"{error}", err=True)
         raise typer.Exit(FAULTS) from None

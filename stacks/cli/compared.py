@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from stacks import revisions
 from stacks.read.locate import locate
-from stacks.verdict import Verdict, of_stack, on_kueue
+from stacks.verdict import Verdict, of_stack
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,10 +40,10 @@ def verdict(side: Named, root: pathlib.Path, called: str | None = None) -> Verdi
     Raises NoRevision.
     """
     if side.revision is None:
-        return on_kueue(of_stack(side.stack, root, called))
+        return of_stack(side.stack, root, called)
     with revisions.checked_out(side.revision, root) as folder:
         by_name = locate(side.stack, folder).by_name
         # A relative path means the file of the revision, never one that lies in the current folder.
-        found = on_kueue(of_stack(side.stack if by_name else f"{folder / side.stack}", folder, called))
+        found = of_stack(side.stack if by_name else f"{folder / side.stack}", folder, called)
     placed = (p.at(f"{side.revision}:{p.place}") if p.place else p for p in found.problems)
     return replace(found, problems=tuple(placed))

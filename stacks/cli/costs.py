@@ -13,6 +13,7 @@ from stacks.cli.table import table
 from stacks.cost import words
 from stacks.cost.fleet import Cost, MachinesCost, Sum
 from stacks.cost.prices import Prices, read_prices
+from stacks.verdict import Verdict
 
 PricesFile = Annotated[
     pathlib.Path | None,
@@ -29,6 +30,14 @@ def prices(file: pathlib.Path | None) -> Prices | None:
         complain(problems)
         raise typer.Exit(FAULTS)
     return found
+
+
+def of_kueue(verdict: Verdict, prices: Prices | None) -> None:
+    """Refuse a table of prices for a stack that has none of Google Cloud's machines. Raises BadParameter."""
+    if prices is not None and verdict.ack is not None:
+        raise typer.BadParameter("a price table is of Google Cloud's machines, and this fleet has none of them")
+    if prices is not None and verdict.of_team:
+        raise typer.BadParameter("a team's own stack has no machines that would cost anything")
 
 
 # --- for machines -----------------------------------------------------------------------------------------------------

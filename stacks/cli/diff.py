@@ -6,7 +6,7 @@ import dataclasses
 from collections.abc import Iterator, Mapping
 from typing import Any, cast
 
-from stacks.changes import words
+from stacks.changes import deployed_words, words
 from stacks.changes.entitlements import Entitlements
 from stacks.changes.pools import ADDED, CHANGED
 from stacks.changes.things import DELETED, ThingChange
@@ -52,6 +52,8 @@ def text(changes: Changes) -> str:
         *entitlements(told),
         table(["Workers", "flavor", "capacity", "guaranteed", ""], list(worker_rows(changes)), right=(2, 3)),
         table(["Shares", "worker", "flavor", "guaranteed", ""], list(share_rows(changes)), right=(3,)),
+        _block("Workloads", workloads(changes)),
+        _block("Files", files(changes)),
         _block("Capacity", capacity(changes)),
         _block("Guarded: this is not done unless it is allowed", guarded(changes)),
         _block("Allowed", allowed(changes)),
@@ -73,6 +75,10 @@ def entitlements(told: Entitlements) -> Iterator[str]:
     yield table(["Entitlements", "flavor", "guaranteed", "ceiling", ""], rows, right=(2, 3))
     rows = [[c.cohort, c.flavor, words.step(c.guaranteed), c.noun] for c in told.cohorts]
     yield table(["Cohorts", "flavor", "guaranteed", ""], rows, right=(2,))
+    rows = [
+        [n.node, words.step(n.minimum), words.step(n.maximum), words.step(n.lent), n.resource] for n in told.quota_tree
+    ]
+    yield table(["Quota tree", "min", "max", "lent", ""], rows, right=(1, 2, 3))
     rows = [
         [f.flavor, words.step(f.capacity), words.step(f.promised), oversubscription(f.oversubscription), f.noun]
         for f in told.flavors
@@ -147,6 +153,18 @@ def _thing(thing: ThingChange) -> Iterator[str]:
     yield words.thing(thing)
     for field in thing.fields:
         yield f"    {'because ' + words.reason(field) if field in thing.because else words.effect(field)}"
+
+
+def workloads(changes: Changes) -> Iterator[str]:
+    """The workloads of a team's own stack, with where they wait and what they ask for."""
+    for change in changes.workloads:
+        yield deployed_words.workload(change)
+        yield from (f"    {line}" for line in deployed_words.details(change))
+
+
+def files(changes: Changes) -> Iterator[str]:
+    """The files that its pods read."""
+    yield from map(deployed_words.files, changes.files)
 
 
 def guarded(changes: Changes) -> Iterator[str]:

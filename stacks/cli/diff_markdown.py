@@ -48,6 +48,14 @@ def markdown(changes: Changes) -> str:
             "totals of cohorts",
         ),
         _table(
+            ["quota tree", "min", "max", "lent", ""],
+            [
+                [n.node, words.step(n.minimum), words.step(n.maximum), words.step(n.lent), n.resource]
+                for n in told.quota_tree
+            ],
+            "nodes of the quota tree",
+        ),
+        _table(
             ["flavor", "capacity", "promised", "oversubscription", ""],
             [
                 [
@@ -64,6 +72,8 @@ def markdown(changes: Changes) -> str:
         _table(["worker", "flavor", "capacity", "guaranteed", ""], list(diff.worker_rows(changes)), "workers' flavors"),
         _table(["queue", "worker", "flavor", "guaranteed", ""], list(diff.share_rows(changes)), "shares of workers"),
         _bullets("Who can push out whom", diff.relations(told)),
+        _bullets("Workloads", _joined(diff.workloads(changes))),
+        _bullets("Files", diff.files(changes)),
         _bullets("Guarded", _joined(diff.guarded(changes))),
         _bullets("Capacity", _joined(diff.capacity(changes))),
         _bullets("Allowed", diff.allowed(changes)),

@@ -25,6 +25,10 @@ def _parts(changes: Changes) -> Iterator[Part]:
     yield Part("Who gains and who loses", ("team", "flavor", "guaranteed", "ceiling", "of"), rows, (2, 3))
     rows = [[c.cohort, c.flavor, words.step(c.guaranteed), c.noun] for c in told.cohorts]
     yield Part("Totals of cohorts", ("cohort", "flavor", "guaranteed", "of"), rows, (2,))
+    rows = [
+        [n.node, words.step(n.minimum), words.step(n.maximum), words.step(n.lent), n.resource] for n in told.quota_tree
+    ]
+    yield Part("Quota tree", ("node", "min", "max", "lent", "of"), rows, (1, 2, 3))
     head = ("flavor", "capacity", "promised", "oversubscription", "of")
     rows = [
         [f.flavor, words.step(f.capacity), words.step(f.promised), diff.oversubscription(f.oversubscription), f.noun]
@@ -36,7 +40,9 @@ def _parts(changes: Changes) -> Iterator[Part]:
     head = ("queue", "worker", "flavor", "guaranteed", "of")
     yield Part("Shares of workers", head, list(diff.share_rows(changes)), (3,))
     yield Part("Preemption that is new or lifted", lines=list(diff.relations(told)))
-    yield Part("Machines and everything else in Google Cloud", lines=list(diff.capacity(changes)))
+    yield Part("Workloads", lines=list(diff.workloads(changes)))
+    yield Part("Files that pods read", lines=list(diff.files(changes)))
+    yield Part("Machines and everything else in the cloud", lines=list(diff.capacity(changes)))
     yield Part("Allowed", lines=list(diff.allowed(changes)))
     yield Part("Allowances without a use", lines=[words.idle(each) for each in changes.idle])
     count = many(len(changes.objects), "Kubernetes object")

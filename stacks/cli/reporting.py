@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 from stacks.cli import compared, costs
-from stacks.cli.ground import FAULTS, SOUND, Stack, complain, root, sound
+from stacks.cli.ground import FAULTS, SOUND, Stack, root, sound
 from stacks.cost.prices import Prices
 from stacks.revisions import NoRevision
-from stacks.verdict import Verdict, of_stack, on_kueue
+from stacks.verdict import Verdict, of_stack
 
 if TYPE_CHECKING:
     from stacks.report.view import Changed
@@ -40,9 +40,7 @@ def _report(
     """
     table = costs.prices(prices)
     verdict = of_stack(stack, root())
-    if verdict.ack is not None or verdict.of_team:
-        complain(on_kueue(verdict).faults)
-        raise typer.Exit(FAULTS)
+    costs.of_kueue(verdict, table)
     from stacks.cost.fleet import cost
     from stacks.report.page import page
 
@@ -54,7 +52,7 @@ def _report(
 
 def _changed(stack: str, new: Verdict, revision: str, prices: Prices | None) -> Changed:
     """What changed since a revision, or why that is not known; exit 1 where git knows no such revision."""
-    from stacks.changes.whole import compare
+    from stacks.changes.whole import Incomparable, compare
     from stacks.cli import cost_changes
     from stacks.cli.diff_report import changed
     from stacks.cost.fleet import cost
@@ -65,13 +63,16 @@ def _changed(stack: str, new: Verdict, revision: str, prices: Prices | None) -> 
     except NoRevision as error:
         typer.echo(f"{error}", err=True)
         raise typer.Exit(FAULTS) from None
-    if old.faults or old.plan is None or new.plan is None:
-        lines = [problem.line() for problem in old.faults]
-        return Changed(
-            revision, "What changed cannot be told: the stack had faults then.", [Part("Faults", lines=lines)]
-        )
-    priced = cost_changes.parts(cost(old.plan, prices), cost(new.plan, prices)) if prices else ()
-    return changed(compare(old.plan, new.plan), revision, priced)
+    unknown = "What changed cannot be told: the stack had faults then."
+    if old.faults or old.whole is None or new.whole is None:
+        return Changed(revision, unknown, [Part("Faults", lines=[problem.line() for problem in old.faults])])
+    priced: tuple[Part, ...] = ()
+    if prices and old.plan and new.plan:
+        priced = tuple(cost_changes.parts(cost(old.plan, prices), cost(new.plan, prices)))
+    try:
+        return changed(compare(old.whole, new.whole), revision, priced)
+    except Incomparable as error:
+        return Changed(revision, f"What changed cannot be told: {error}.", [])
 
 
 def _graph(
@@ -81,16 +82,16 @@ def _graph(
 ) -> None:
     """Draw the quota tree.
 
-    Cohorts and queues with what each is guaranteed and can reach at the most: text that GitHub draws, or a picture.
+    Cohorts and queues with what each is guaranteed and can reach at the most: text that GitHub draws, or a picture. Of
+    a team's own stack, its queues with its workloads.
     """
-    plan = sound(stack).plan
-    assert plan is not None
+    verdict = sound(stack, any_kind=True)
     from stacks.report.mermaid import mermaid
+    from stacks.report.page import drawn
     from stacks.report.svg import svg
-    from stacks.report.tree import boxes
 
-    found = boxes(plan)
-    _written(mermaid(found) if form == "mermaid" else svg(found, f"Quota tree of {plan.stack}"), output)
+    found = drawn(verdict)
+    _written(mermaid(found) if form == "mermaid" else svg(found, f"Quota tree of {verdict.stack}"), output)
 
 
 def _written(text: str, output: pathlib.Path | None) -> None:

@@ -11,6 +11,7 @@ from components.plan.ack import AckFleetPlan, AckOnePlan, PropagationPlan
 from components.plan.kueue import ClusterQueuePlan, CohortPlan
 from components.plan.teams import TeamPlan
 from stacks.planner import ack_members, cohorts, flavors, losses, priorities, queues, teams
+from stacks.planner.allowances import FLEET, ack_allowances, protected
 from stacks.planner.ceilings import QuotaTree, accelerator_quotas
 from stacks.planner.draft import Draft
 from stacks.planner.elastic_quotas import ROOT, elastic_quota_tree, node_names
@@ -66,6 +67,8 @@ def _neutral(spec: AckFleetSpec) -> FleetSpec:
     here = {"identity": None, "groups": (), "pod_security": None, "network_policy": NetworkPolicySpec()}
     sections = {
         "protect": spec.protect,
+        "allow_replacement": spec.allow_replacement,
+        "allow_deletion": spec.allow_deletion,
         "flavors": spec.flavors,
         "priorities": spec.priorities,
         "cohorts": spec.cohorts,
@@ -76,6 +79,7 @@ def _neutral(spec: AckFleetSpec) -> FleetSpec:
 
 
 def _plan(draft: Draft, spec: AckFleetSpec, found: ack_members.Members) -> AckFleetPlan:
+    pools = {name: list(member.node_pools) for name, member in spec.ack.clusters.items()}
     known = ack_members.pools(spec, found.plans)
     kinds = ack_members.flavors(draft, known)
     asked = queues.cluster_queues(draft, known, kinds)
@@ -101,6 +105,7 @@ def _plan(draft: Draft, spec: AckFleetSpec, found: ack_members.Members) -> AckFl
         teams=entitled,
         quotas=elastic_quota_tree(asked, shared),
         propagations=tuple(_propagations(spec, asked)),
+        allowances=ack_allowances(draft, pools, [queue.name for queue in asked]),
         tags={"managed-by": "berth", "fleet": shorten(draft.stack.lower(), LABEL)},
     )
 
@@ -122,7 +127,7 @@ def _fleet(draft: Draft, spec: AckFleetSpec) -> AckOnePlan:
         vpc=spec.ack.network.vpc,
         vswitches=spec.ack.network.vswitches,
         kubeconfig=wanted.kubeconfig,
-        protect=spec.protect,
+        protect=protected(draft, FLEET),
     )
 
 

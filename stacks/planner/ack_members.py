@@ -10,6 +10,7 @@ from ipaddress import IPv4Network
 from components.plan.ack import AckNodePoolPlan, MemberPlan
 from components.plan.nodes import Bounds, Taint
 from stacks.accelerators import Machine
+from stacks.planner.allowances import protected
 from stacks.planner.draft import Draft
 from stacks.planner.flavors import Flavor
 from stacks.planner.hardware import Hardware
@@ -57,7 +58,7 @@ def members(draft: Draft, spec: AckFleetSpec) -> Members:
                 pod_range=member.pod_cidr_block,
                 service_range=member.service_cidr_block,
                 node_pools=pools,
-                protect=spec.protect,
+                protect=protected(draft, f"clusters.{name}"),
             )
         )
     return found
@@ -108,7 +109,7 @@ def _node_pools(draft: Draft, spec: AckFleetSpec, found: Members, member: str) -
             labels=dict(sorted(pool.labels.items())),
             taints=tuple(Taint(key=t.key, value=t.value, effect=t.effect) for t in pool.taints),
             disk_size_gb=pool.disk_size_gb,
-            protect=spec.protect,
+            protect=protected(draft, f"{member}/{name}"),
         )
 
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
+from components.plan.ack import AckFleetPlan
 from components.plan.fleet import FleetPlan
 from components.plan.kueue import ClusterQueuePlan, CohortPlan, FlavorQuotasPlan, QuotaPlan
 
@@ -95,7 +96,7 @@ class QuotaTree:
         _reckon(lending)
 
     @classmethod
-    def of(cls, plan: FleetPlan) -> QuotaTree:
+    def of(cls, plan: FleetPlan | AckFleetPlan) -> QuotaTree:
         """The tree of a finished plan."""
         return cls(plan.cluster_queues, plan.cohorts, {flavor.name: flavor.resource for flavor in plan.flavors})
 

@@ -7,8 +7,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from components.plan.accelerator_networks import AcceleratorNetworksPlan
+from components.plan.allowances import AllowancesPlan
 from components.plan.checks import AdmissionCheckPlan, ProvisioningConfigPlan
-from components.plan.fleet import AllowancesPlan, FleetPlan, PoolPlan
+from components.plan.fleet import FleetPlan, PoolPlan
 from components.plan.kueue import ClusterQueuePlan, CohortPlan
 from stacks.accelerators import Machine
 from stacks.planner import (

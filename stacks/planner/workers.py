@@ -11,6 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from components.names import LABEL, shorten
+from components.plan.allowances import AllowancesPlan
 from components.plan.capacity import HeldPlan
 from components.plan.checks import (
     MULTIKUEUE,
@@ -22,7 +23,7 @@ from components.plan.checks import (
     WorkerAccessPlan,
 )
 from components.plan.configuration import JOB_FRAMEWORKS
-from components.plan.fleet import AllowancesPlan, FleetPlan, PoolPlan, WorkerPlan
+from components.plan.fleet import FleetPlan, PoolPlan, WorkerPlan
 from components.plan.kueue import ClusterQueuePlan, CohortPlan, QueueCheckPlan
 from stacks.planner import cohorts, queues
 from stacks.planner.access import job_kinds

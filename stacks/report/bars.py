@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from components.plan.ack import AckFleetPlan
 from components.plan.fleet import FleetPlan
 from components.plan.kueue import FlavorPlan
 from stacks.wording import span
@@ -52,12 +53,12 @@ class Chart:
         return f"{100 * amount / self.scale:.3f}%"
 
 
-def charts(plan: FleetPlan) -> tuple[Chart, ...]:
+def charts(plan: FleetPlan | AckFleetPlan) -> tuple[Chart, ...]:
     """One for each flavor."""
     return tuple(_chart(flavor, plan) for flavor in plan.flavors)
 
 
-def _chart(flavor: FlavorPlan, plan: FleetPlan) -> Chart:
+def _chart(flavor: FlavorPlan, plan: FleetPlan | AckFleetPlan) -> Chart:
     most, promised = flavor.capacity.max, flavor.promised
     teams = [
         (t.name, t.guaranteed.get(flavor.name, 0), t.ceiling[flavor.name])

@@ -9,7 +9,7 @@ from components.plan.fleet import FleetPlan
 from components.plan.kueue import ClusterQueuePlan, CohortPlan, FlavorPlan
 from stacks.planner.ceilings import Node, QuotaTree
 
-COHORT, QUEUE = "cohort", "queue"
+COHORT, QUEUE, WORKLOAD = "cohort", "queue", "workload"
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,18 +32,19 @@ class Share:
 
 @dataclass(frozen=True, slots=True)
 class Box:
-    """A cohort or a queue. `parent` is the place of its parent's box in the list, which comes before it."""
+    """A cohort, a queue or a workload. `parent` is the place of its parent's box in the list, which comes before it."""
 
     kind: str
     name: str
     shares: tuple[Share, ...]
     parent: int | None
     depth: int
+    notes: tuple[str, ...] = ()
 
     @property
     def lines(self) -> tuple[str, ...]:
-        """What stands in the box: its name, then a line for each flavor."""
-        return (self.name, *(share.text for share in self.shares))
+        """What stands in the box: its name, then a line for each flavor, then `notes`."""
+        return (self.name, *(share.text for share in self.shares), *self.notes)
 
 
 def boxes(plan: FleetPlan) -> tuple[Box, ...]:

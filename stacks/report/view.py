@@ -5,6 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from markupsafe import Markup
+
+from stacks.report.bars import Chart
+from stacks.report.matrix import Matrix
+
 
 @dataclass(frozen=True, slots=True)
 class Part:
@@ -42,3 +47,23 @@ class Figure:
     number: str
     what: str
     more: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Body:
+    """What is shown of a plan, whatever its kind; what a kind has not is empty.
+
+    `tree_says` explains the picture. `workloads` are those that a stack deploys itself.
+    """
+
+    subtitle: str
+    figures: Sequence[Figure]
+    picture: Markup
+    tree_says: str
+    tree: Part
+    charts: Sequence[Chart] = ()
+    teams: Part = Part("")
+    matrices: Sequence[Matrix] = ()
+    relations: Part = Part("")
+    pools: Sequence[Part] = ()
+    workloads: Sequence[Part] = ()

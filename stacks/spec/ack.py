@@ -10,7 +10,7 @@ from stacks.spec.amounts import Bytes, Count
 from stacks.spec.base import DnsLabel, DnsName, Entry, Model, Section, Sequence, Text, Words, default, each_once
 from stacks.spec.cluster import Cidr
 from stacks.spec.losses import AcceptLoss
-from stacks.spec.pools import FlavorSpec, LabelKey, LabelValue, PoolName, TaintSpec
+from stacks.spec.pools import FlavorSpec, LabelKey, LabelValue, PoolName, Reason, TaintSpec
 from stacks.spec.teams import CohortSpec, PrioritySpec, SharedQueueSpec, TeamSpec
 
 AlibabaRegion = Annotated[str, Text(r"[a-z]{2}-[a-z]+(-[a-z0-9]+)*", "a region such as cn-hangzhou")]
@@ -125,4 +125,6 @@ class AckFleetSpec(Model):
     teams: Section[DnsLabel, TeamSpec] = Field(default_factory=dict)
     team_files: Sequence[str] = ()
     cluster_queues: Section[DnsName, SharedQueueSpec] = Field(default_factory=dict)
+    allow_replacement: Section[str, Reason] = Field(default_factory=dict)
+    allow_deletion: Section[str, Reason] = Field(default_factory=dict)
     accept_loss: AcceptLoss = ()

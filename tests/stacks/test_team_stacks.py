@@ -77,7 +77,7 @@ def test_a_broken_team_stack_is_told_line_by_line(folder: pathlib.Path, claim: s
 
 
 @pytest.mark.parametrize(
-    "words", ["lint STACK x.yaml", "workload STACK vision train", "rotate STACK v5e", "guard STACK -"]
+    "words", ["lint STACK x.yaml", "workload STACK vision train", "rotate STACK v5e", "drain STACK"]
 )
 def test_a_verb_about_fleets_asks_for_the_platform(folder: pathlib.Path, words: str) -> None:
     assert run(*words.replace("STACK", "mine").split()) == [

@@ -10,7 +10,7 @@ import sys
 import pytest
 
 from tests.stack_files import ROOT
-from tests.targets import script
+from tests.targets import commit, script
 
 
 @pytest.fixture
@@ -24,6 +24,6 @@ def project(tmp_path: pathlib.Path) -> pathlib.Path:
         tmp_path / "bin" / "berth",
         f'PYTHONPATH={ROOT} exec {sys.executable} -c "from stacks.cli import main; main()" "$@"',
     )
-    for words in (["init", "-q", "-b", "main"], ["add", "."], ["commit", "-q", "-m", "as it is"]):
-        subprocess.run(["git", "-c", "user.name=a", "-c", "user.email=a@example.com", *words], cwd=tmp_path, check=True)
+    subprocess.run(["git", "init", "-q", "-b", "main"], cwd=tmp_path, check=True)
+    commit(tmp_path)
     return tmp_path

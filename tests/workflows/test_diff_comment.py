@@ -8,7 +8,7 @@ import shutil
 import pytest
 
 from tests.stack_files import ROOT
-from tests.targets import edit, make, script
+from tests.targets import commit, edit, make, script
 
 
 def test_a_change_is_told_stack_by_stack(project: pathlib.Path) -> None:
@@ -40,6 +40,24 @@ def test_what_is_refused_is_marked_in_the_pull_request_and_told(project: pathlib
     assert "::error file=Pulumi.dev.yaml,line=13" in done.stdout
     comment = (project / "build" / "comment.md").read_text(encoding="utf-8")
     assert comment.startswith("## Stack dev\n\nRefused:\n\n```\nPulumi.dev.yaml:13: pools.v5e.topology: '2x5'")
+
+
+def test_a_fleet_on_ack_and_a_teams_own_stack_are_told_too(project: pathlib.Path) -> None:
+    examples = ROOT / "stacks" / "examples"
+    shutil.copy(examples / "ack-fleet.yaml", project / "Pulumi.hz.yaml")
+    shutil.copy(examples / "batch-platform.yaml", project / "Pulumi.batch.yaml")
+    text = (examples / "team-a.yaml").read_text(encoding="utf-8")
+    mine = project / "Pulumi.mine.yaml"
+    mine.write_text(text.replace("stacks/examples/batch-platform.yaml", "batch"), encoding="utf-8")
+    commit(project)
+    mine.write_text(mine.read_text(encoding="utf-8").replace("evaluation:1.4", "evaluation:1.5"), encoding="utf-8")
+    fleet = project / "Pulumi.hz.yaml"
+    fleet.write_text(fleet.read_text(encoding="utf-8").replace("borrow: 8", "borrow: 4"), encoding="utf-8")
+    done = make(project, "diff-comment", STACKS="hz mine", SINCE="HEAD")
+    assert (done.returncode, done.stderr) == (0, "")
+    comment = (project / "build" / "comment.md").read_text(encoding="utf-8")
+    assert "hz: examples can reach less" in comment
+    assert "mine: workload evaluation is REPLACED" in comment
 
 
 PREVIEW = '{"steps": [{"op": "same", "urn": "urn:pulumi:dev::berth::pulumi:pulumi:Stack::berth-dev"}]}'

@@ -1,27 +1,23 @@
-"""Edits of one small fleet: what `berth diff` is shown."""
+"""Edits of three small stacks, a fleet on each backend and a team's own: what `berth diff` is shown."""
 
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from components.plan.fleet import FleetPlan
-from stacks.changes.whole import Changes, compare
+from stacks.changes.whole import Changes, Plan, compare
 from stacks.verdict import of_stack
 
 HERE = Path(__file__).parent
-BASE = {
-    "Pulumi.dev.yaml": (HERE / "fleet" / "base.yaml").read_text(encoding="utf-8"),
-    "teams/speech.yaml": (HERE / "fleet" / "teams" / "speech.yaml").read_text(encoding="utf-8"),
-}
-"""The fleet's files by name."""
 
 
-def _edits() -> dict[str, list[tuple[str, str]]]:
+def _edits(file: Path) -> dict[str, list[tuple[str, str]]]:
     found: dict[str, list[tuple[str, str]]] = {}
-    for block in re.split(r"(?m)^== ", (HERE / "edits.txt").read_text(encoding="utf-8"))[1:]:
+    for block in re.split(r"(?m)^== ", file.read_text(encoding="utf-8"))[1:]:
         name, *body = block.rstrip().split("\n")
         pairs: list[tuple[list[str], list[str]]] = []
         for line in body:
@@ -32,17 +28,48 @@ def _edits() -> dict[str, list[tuple[str, str]]]:
     return found
 
 
-EDITS = _edits()
-"""Name → (old, new) texts."""
+def _text(name: str) -> str:
+    return (HERE / name).read_text(encoding="utf-8")
 
 
-def edited(name: str) -> dict[str, str]:
-    """The files of the fleet with one edit made."""
-    texts = dict(BASE)
-    for old, new in EDITS[name]:
-        assert sum(text.count(old) for text in texts.values()) == 1, f"{name}: not found once: {old}"
-        texts = {file: text.replace(old, new) for file, text in texts.items()}
-    return texts
+@dataclass(frozen=True, eq=False)
+class Subject:
+    """A stack with its `files` by name, and its edits: name → (old, new) texts."""
+
+    stack: str
+    files: dict[str, str]
+    edits: dict[str, list[tuple[str, str]]]
+
+    def edited(self, name: str) -> dict[str, str]:
+        """The files with one edit made."""
+        texts = dict(self.files)
+        for old, new in self.edits[name]:
+            assert sum(text.count(old) for text in texts.values()) == 1, f"{name}: not found once: {old}"
+            texts = {file: text.replace(old, new) for file, text in texts.items()}
+        return texts
+
+    def plan(self, name: str | None = None) -> Plan:
+        """The plan of the stack, or of the stack with one edit."""
+        return _plan(self, name)
+
+    def changes(self, name: str) -> Changes:
+        """What one edit changes."""
+        return _changes(self, name)
+
+
+@cache
+def _plan(subject: Subject, name: str | None) -> Plan:
+    with TemporaryDirectory() as folder:
+        write(Path(folder), subject.edited(name) if name else subject.files)
+        found = of_stack(subject.stack, Path(folder))
+    assert [fault.line() for fault in found.faults] == []
+    assert found.whole is not None
+    return found.whole
+
+
+@cache
+def _changes(subject: Subject, name: str) -> Changes:
+    return compare(subject.plan(), subject.plan(name))
 
 
 def write(folder: Path, texts: dict[str, str]) -> None:
@@ -54,18 +81,19 @@ def write(folder: Path, texts: dict[str, str]) -> None:
         file.write_text(text, encoding="utf-8")
 
 
-@cache
+BASE = {"Pulumi.dev.yaml": _text("fleet/base.yaml"), "teams/speech.yaml": _text("fleet/teams/speech.yaml")}
+"""The files of the fleet on Google Cloud."""
+FLEET = Subject("dev", BASE, _edits(HERE / "edits.txt"))
+ACK = Subject("hz", {"Pulumi.hz.yaml": _text("ack/base.yaml")}, _edits(HERE / "ack" / "edits.txt"))
+TEAM = Subject("mine", BASE | {"Pulumi.mine.yaml": _text("team/base.yaml")}, _edits(HERE / "team" / "edits.txt"))
+SUBJECTS = {"": FLEET, "ack-": ACK, "team-stack-": TEAM}
+"""By how the names of their goldens begin."""
+EDITS = FLEET.edits
+edited, changes = FLEET.edited, FLEET.changes
+
+
 def plan(name: str | None = None) -> FleetPlan:
-    """The plan of the fleet, or of the fleet with one edit."""
-    with TemporaryDirectory() as folder:
-        write(Path(folder), edited(name) if name else BASE)
-        found = of_stack("dev", Path(folder))
-    assert [fault.line() for fault in found.faults] == []
-    assert found.plan is not None
-    return found.plan
-
-
-@cache
-def changes(name: str) -> Changes:
-    """What one edit changes."""
-    return compare(plan(), plan(name))
+    """The plan of the fleet on Google Cloud, or of that with one edit."""
+    found = FLEET.plan(name)
+    assert isinstance(found, FleetPlan)
+    return found

@@ -14,8 +14,9 @@ import pytest
 import yaml
 
 from components.gke import node_pool
-from components.plan import accelerator_networks, capacity, gke, kueue, monitoring, teams
+from components.plan import accelerator_networks, ack, capacity, gke, kueue, monitoring, teams
 from components.plan.fleet import FleetPlan
+from stacks.changes.ack import AckCluster, Membership
 from stacks.changes.entitlements import Step
 from stacks.changes.fields import differences
 from stacks.changes.forces import WEIGHT, force, forces
@@ -177,6 +178,10 @@ PLANS = (
     teams.IdentityPlan,
     teams.AccessPlan,
     monitoring.AlertPlan,
+    ack.AckOnePlan,
+    ack.AckNodePoolPlan,
+    AckCluster,
+    Membership,
 )
 
 

@@ -9,25 +9,28 @@ import pytest
 from stacks.changes.whole import compare
 from stacks.cli import diff, diff_markdown
 from tests.stack_files import is_golden
-from tests.stacks.changes.edited import EDITS, HERE, changes, plan
+from tests.stacks.changes.edited import HERE, SUBJECTS, Subject, plan
 
-every_edit = pytest.mark.parametrize("edit", EDITS)
-
-
-@every_edit
-def test_golden_of_an_edit_in_a_terminal(edit: str) -> None:
-    is_golden(diff.text(changes(edit)) + "\n", HERE / "golden" / f"{edit}.txt")
+every_edit = pytest.mark.parametrize(
+    ("subject", "edit", "golden"),
+    [pytest.param(s, e, f"{begin}{e}", id=f"{begin}{e}") for begin, s in SUBJECTS.items() for e in s.edits],
+)
 
 
 @every_edit
-def test_golden_of_an_edit_as_a_comment(edit: str) -> None:
-    is_golden(diff_markdown.markdown(changes(edit)), HERE / "golden" / f"{edit}.md")
+def test_golden_of_an_edit_in_a_terminal(subject: Subject, edit: str, golden: str) -> None:
+    is_golden(diff.text(subject.changes(edit)) + "\n", HERE / "golden" / f"{golden}.txt")
 
 
 @every_edit
-def test_golden_of_an_edit_as_json(edit: str) -> None:
-    found = json.dumps(diff.as_json(changes(edit), "old", "new"), indent=1, ensure_ascii=False)
-    is_golden(found + "\n", HERE / "golden" / f"{edit}.json")
+def test_golden_of_an_edit_as_a_comment(subject: Subject, edit: str, golden: str) -> None:
+    is_golden(diff_markdown.markdown(subject.changes(edit)), HERE / "golden" / f"{golden}.md")
+
+
+@every_edit
+def test_golden_of_an_edit_as_json(subject: Subject, edit: str, golden: str) -> None:
+    found = json.dumps(diff.as_json(subject.changes(edit), "old", "new"), indent=1, ensure_ascii=False)
+    is_golden(found + "\n", HERE / "golden" / f"{golden}.json")
 
 
 def test_golden_of_a_drained_team_that_is_removed() -> None:

@@ -4,18 +4,22 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 from typer.testing import CliRunner
 
 from stacks.changes import words
-from stacks.changes.preview import NoPreview, judge
+from stacks.changes.preview import Judged, NoPreview, judge
 from stacks.cli import app
 from stacks.cli.guard import read
+from stacks.offline import Recorded, run_program
 from tests.small_fleets import plan
 from tests.stack_files import FILES, ROOT, fleet
+from tests.stacks.changes.edited import ACK, TEAM
 
 RECORDED = Path(__file__).parent / "previews"
 ALLOWED = {
@@ -107,3 +111,68 @@ def test_the_exit_status_says_what_was_found(preview: str, status: int, monkeypa
     as_json = CliRunner().invoke(app, ["guard", "dev", "-", "--json"], input=json.dumps(recorded(preview)))
     assert as_json.exit_code == status
     assert bool(json.loads(as_json.stdout)["guarded"]) == (status == 3)
+
+
+# --- other stacks -----------------------------------------------------------------------------------------------------
+
+
+@cache
+def registered(edit: str | None) -> Mapping[str, Recorded]:
+    """What the real program registers for the fleet on Alibaba Cloud, by URN."""
+    config = yaml.safe_load((ACK.edited(edit) if edit else ACK.files)["Pulumi.hz.yaml"])["config"]
+    return {
+        each.urn: each for each in run_program(ROOT, "hz", config.pop("berth:fleet"), config, preview=False).resources
+    }
+
+
+def preview_of(edit: str, *replaced: str) -> dict[str, Any]:
+    """A preview in the engine's shape: what goes, what changes, and what of it is `replaced` (types, by how they end).
+
+    No preview of Alibaba Cloud's provider could be recorded; inputs and protection are those of the program.
+    """
+    before, after = registered(None), registered(edit)
+    steps: list[dict[str, Any]] = []
+    for urn, old in before.items():
+        state = {"inputs": old.inputs, "protect": old.protect}
+        if urn not in after:
+            steps.append({"op": "delete", "urn": urn, "oldState": state})
+        elif after[urn].inputs != old.inputs:
+            new = {"inputs": after[urn].inputs, "protect": after[urn].protect}
+            op = "replace" if old.type.endswith(replaced) else "update"
+            steps.append({"op": op, "urn": urn, "oldState": state, "newState": new})
+    return {"steps": steps}
+
+
+@pytest.mark.parametrize(
+    ("edit", "replaced", "told"),
+    [
+        ("quota-moved", (), []),
+        ("pool-renamed", (), ["pool east/a100 would be deleted"]),
+        ("pod-range-changed", (":ManagedKubernetes",), ["cluster east would be replaced"]),
+        ("fleet-moved-to-another-vpc", ("ackone/cluster:Cluster",), ["ACK One fleet would be replaced"]),
+        (
+            "member-taken-over",
+            (),
+            ["cluster east would be deleted", "pool east/a100 would lose its node pool east/a100"],
+        ),
+        ("team-taken-out", (), ["queue search-rank would be deleted, with what it guarantees of nvidia.com/gpu"]),
+        ("team-taken-out-and-allowed", (), []),
+        ("pod-range-changed-and-allowed-at-once", (":ManagedKubernetes",), []),
+    ],
+)
+def test_a_preview_of_a_fleet_on_ack_is_judged_in_the_words_of_diff(
+    edit: str, replaced: tuple[str, ...], told: list[str]
+) -> None:
+    judged = judge(preview_of(edit, *replaced), ACK.plan(edit))
+    assert [words.loss(loss) for loss in judged.guarded] == told
+    assert judged.errors == ()
+    if not replaced:
+        assert told == [words.loss(loss).replace("of a100", "of nvidia.com/gpu") for loss in ACK.changes(edit).guarded]
+
+
+def test_nothing_of_a_teams_own_stack_is_guarded_and_a_failed_preview_says_why() -> None:
+    steps = [{"op": "delete", "urn": "urn:pulumi:mine::berth::kubernetes:batch/v1:Job::trainer-job", "oldState": {}}]
+    assert judge({"steps": steps}, TEAM.plan()) == Judged((), ())
+    by_hand = 'resource "urn:pulumi:mine::berth::kubernetes:batch/v1:Job::trainer-job" cannot be deleted'
+    found = judge({"steps": steps, "diagnostics": [{"severity": "error", "message": by_hand}]}, TEAM.plan())
+    assert found == Judged((), (by_hand,))

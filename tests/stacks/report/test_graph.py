@@ -18,7 +18,7 @@ from stacks.cli import app
 from stacks.report.mermaid import mermaid
 from stacks.report.svg import Placed, layout, svg
 from stacks.report.tree import Box, Share, boxes
-from tests.stack_files import FILES, every_stack, is_golden, plan, plan_json
+from tests.stack_files import ALL, FILES, every_stack, is_golden, plan, plan_json
 
 HERE = Path(__file__).parent
 SVG = "{http://www.w3.org/2000/svg}"
@@ -203,11 +203,12 @@ def test_a_picture_asks_nobody_for_anything_and_runs_nothing() -> None:
 # --- the command ------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.parametrize("stack", ["quota-tree", "ack-fleet", "team-a"])
 @pytest.mark.parametrize(("form", "ending"), [("mermaid", "mmd"), ("svg", "svg")])
-def test_golden_of_a_graph(form: str, ending: str) -> None:
-    done = berth("graph", str(FILES["quota-tree"]), "--format", form)
+def test_golden_of_a_graph(stack: str, form: str, ending: str) -> None:
+    done = berth("graph", str(ALL[stack]), "--format", form)
     assert (done.exit_code, done.stderr) == (0, "")
-    is_golden(done.stdout, HERE / "golden" / f"quota-tree.{ending}")
+    is_golden(done.stdout, HERE / "golden" / f"{stack}.{ending}")
 
 
 def test_a_graph_is_written_to_a_file_or_told_why_not(tmp_path: Path) -> None:

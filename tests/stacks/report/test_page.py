@@ -19,7 +19,7 @@ from stacks.report.bars import charts
 from stacks.report.matrix import MOST, matrices
 from stacks.report.page import page
 from stacks.verdict import of_stack
-from tests.stack_files import FILES, ON_ACK, ROOT, every_stack, plan, plan_json, verdict
+from tests.stack_files import ALL, FILES, ROOT, every_stack, plan, plan_json, verdict
 from tests.stacks.report.test_graph import berth
 
 VOID = {"meta", "link", "br", "input", "img"}
@@ -79,7 +79,10 @@ assert DEV.count(VISION) == 1
 # --- a page that stands alone -----------------------------------------------------------------------------------------
 
 
-@every_stack
+any_stack = pytest.mark.parametrize("stack", list(ALL))
+
+
+@any_stack
 def test_a_page_asks_nobody_for_anything_and_runs_nothing(stack: str) -> None:
     text = page(verdict(stack))
     read = Read(text)
@@ -93,7 +96,7 @@ def test_a_page_asks_nobody_for_anything_and_runs_nothing(stack: str) -> None:
     assert str(policy).startswith("default-src 'none'; ")
 
 
-@every_stack
+@any_stack
 def test_a_page_can_be_found_ones_way_in(stack: str) -> None:
     """What a screen reader and a keyboard need: a language, names, one main, unique ids, regions that scroll."""
     read = Read(page(verdict(stack)))
@@ -268,10 +271,43 @@ def test_a_stack_whose_frame_is_not_understood_has_a_page_of_its_faults(tmp_path
     assert "capacity" not in set(read.all("id"))
 
 
-def test_a_fleet_without_kueue_has_no_page_yet() -> None:
-    done = berth("report", str(next(iter(ON_ACK.values()))))
-    assert (done.exit_code, done.stdout) == (1, "")
-    assert "this verb knows fleets with Kueue alone" in done.stderr
+# --- other stacks -----------------------------------------------------------------------------------------------------
+
+
+def test_a_fleet_on_ack_has_a_page_of_its_tree_and_its_members() -> None:
+    found = verdict("ack-fleet").ack
+    assert found is not None
+    words = Read(page(verdict("ack-fleet"))).words
+    for _, node in found.quotas.walk():
+        gpus = node.minimum["nvidia.com/gpu"], node.maximum["nvidia.com/gpu"]
+        assert f"nvidia.com/gpu: {gpus[0]} guaranteed, at most {gpus[1]} GPUs" in words
+    for member in found.members:
+        for pool in member.node_pools:
+            assert f"{member.name}/{pool.name}\n{pool.instance_type}" in words
+    assert "trainers-train ▸ whoever borrows its guarantee, on nvidia.com/gpu" in words
+
+
+def test_a_teams_own_stack_has_a_page_of_its_workloads_and_of_its_queues_alone() -> None:
+    found = verdict("team-a").team
+    assert found is not None
+    read = Read(page(verdict("team-a")))
+    assert {"workloads", "teams", "tree"} <= set(read.all("id"))
+    assert {"capacity", "preemption", "pools"}.isdisjoint(read.all("id"))
+    for key, workload in found.workloads.items():
+        assert f"{key}\nJob {key}\n" in read.words
+        assert workload.pod.image in read.words
+    assert "cq-team-a-hp" in read.words
+    assert "cq-team-b-hp" not in read.words
+
+
+@pytest.mark.parametrize("stack", ["ack-fleet", "team-a"])
+def test_prices_of_google_clouds_machines_are_refused_for_stacks_without_any(stack: str, tmp_path: Path) -> None:
+    prices = tmp_path / "prices.yaml"
+    prices.write_text("currency: EUR\nhourly: {g2-standard-24: {spot: 1}}\n", encoding="utf-8")
+    for words in (("report", str(ALL[stack])), ("diff", *2 * (str(ALL[stack]),)), ("plan", str(ALL[stack]))):
+        done = berth(*words, "--prices", str(prices))
+        assert done.exit_code == 2
+        assert "machines" in done.stderr
 
 
 # --- cost and change --------------------------------------------------------------------------------------------------

@@ -14,7 +14,7 @@ from stacks.cost.prices import Prices
 from stacks.report.bars import charts
 from stacks.report.page import page
 from stacks.report.view import Changed, Part
-from tests.stack_files import plan, verdict
+from tests.stack_files import FILES, plan, verdict
 
 sync_api = pytest.importorskip("playwright.sync_api", reason="Playwright is not installed")
 
@@ -22,7 +22,7 @@ CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", 
 pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="there is no Chromium on PATH")
 
 PHONE, DESK = {"width": 360, "height": 740}, {"width": 1280, "height": 900}
-STACKS = ("dev", "quota-tree", "batch-platform", "reservations")
+STACKS = ("dev", "quota-tree", "batch-platform", "reservations", "ack-fleet", "team-a")
 
 every_view = pytest.mark.parametrize("scheme", ["light", "dark"])
 every_size = pytest.mark.parametrize("size", [PHONE, DESK], ids=["phone", "desk"])
@@ -91,7 +91,7 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     written: dict[str, Path] = {}
     for stack in STACKS:
         written[stack] = folder / f"{stack}.html"
-        priced = cost(plan(stack), Prices("prices.yaml", "USD", {}))
+        priced = cost(plan(stack), Prices("prices.yaml", "USD", {})) if stack in FILES else None
         written[stack].write_text(page(verdict(stack), priced, changed), encoding="utf-8")
     return written
 
@@ -152,7 +152,7 @@ def test_all_text_stands_out_from_what_is_behind_it(
     with Visit(browser, files[stack], PHONE, scheme) as visit:
         visit.page.evaluate("() => document.querySelectorAll('details').forEach(d => d.open = true)")
         found = visit.page.evaluate(CONTRASTS)
-        assert len(found) > 100
+        assert len(found) > 40
         assert [each for each in found if each[0] < 4.5] == []
 
 
@@ -201,12 +201,16 @@ def test_what_is_folded_opens_by_the_keyboard(browser: Any, files: dict[str, Pat
 def test_bars_are_drawn_as_long_as_they_are(browser: Any, files: dict[str, Path], stack: str) -> None:
     with Visit(browser, files[stack], DESK) as visit:
         drawn = visit.page.evaluate(BARS)
+    shown = verdict(stack).plan or verdict(stack).ack
+    if shown is None:  # a team's own stack has none
+        assert drawn == []
+        return
     expected = [
         [
             [[s.kind, s.begin / chart.scale, (s.end - s.begin) / chart.scale] for s in bar.stretches]
             for bar in (*chart.whole, *chart.teams)
         ]
-        for chart in charts(plan(stack))
+        for chart in charts(shown)
     ]
     flat = [stretch for chart in drawn for bar in chart for stretch in bar]
     wanted = [stretch for chart in expected for bar in chart for stretch in bar]
