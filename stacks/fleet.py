@@ -96,14 +96,19 @@ def _queueing(of: Standing, kueue: list[pulumi.Resource], configs: Sequence[pulu
     """
     plan, prefix, inside, cluster = of.plan, of.prefix, of.inside, of.resource
     Priorities(f"{prefix}priorities", plan.priorities, provider=inside, served_by=kueue, cluster=cluster)
+    topologies = checks = None
     if plan.topologies:
-        Topologies(f"{prefix}topologies", plan.topologies, provider=inside, served_by=kueue, cluster=cluster)
-    Flavors(f"{prefix}flavors", plan.flavors, provider=inside, served_by=kueue, cluster=cluster)
+        topologies = Topologies(
+            f"{prefix}topologies", plan.topologies, provider=inside, served_by=kueue, cluster=cluster
+        ).objects
+    flavors = Flavors(
+        f"{prefix}flavors", plan.flavors, provider=inside, topologies=topologies, served_by=kueue, cluster=cluster
+    ).objects
     Cohorts(f"{prefix}cohorts", plan.cohorts, provider=inside, served_by=kueue, cluster=cluster)
     if plan.compute_classes:
         ComputeClasses(f"{prefix}compute-classes", plan.compute_classes, provider=inside, cluster=cluster)
     if plan.admission_checks:
-        AdmissionChecks(
+        checks = AdmissionChecks(
             f"{prefix}admission-checks",
             plan.admission_checks,
             plan.provisioning_configs,
@@ -111,7 +116,7 @@ def _queueing(of: Standing, kueue: list[pulumi.Resource], configs: Sequence[pulu
             served_by=kueue,
             workers=configs,
             cluster=cluster,
-        )
+        ).objects
     if plan.access is not None:
         Access(
             f"{prefix}access",
@@ -139,6 +144,8 @@ def _queueing(of: Standing, kueue: list[pulumi.Resource], configs: Sequence[pulu
         prefix=prefix,
         provider=inside,
         namespaces=namespaces,
+        flavors=flavors,
+        checks=checks,
         served_by=kueue,
         cluster=cluster,
     )

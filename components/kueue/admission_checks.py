@@ -14,10 +14,11 @@ from components.plan.checks import AdmissionCheckPlan, ProvisioningConfigPlan
 class AdmissionChecks(pulumi.ComponentResource):
     """Every AdmissionCheck of the fleet, and every ProvisioningRequestConfig, which come before it and go after it.
 
-    A check without its config is inactive, and with it every queue that names the check; hence the order. Queues
-    themselves need not wait: Kueue holds them inactive until their checks are. `workers` are the MultiKueueConfigs that
-    checks name, which are made elsewhere.
+    A check without its config is inactive, and with it every queue that names the check; hence the order. `workers` are
+    the MultiKueueConfigs that checks name, which are made elsewhere. `objects` are the checks, by name.
     """
+
+    objects: dict[str, KubernetesObject]
 
     def __init__(
         self,
@@ -37,10 +38,13 @@ class AdmissionChecks(pulumi.ComponentResource):
             each.name: KubernetesObject(f"{name}-config-{each.name}", provisioning_request_config(each), opts=options)
             for each in configs
         }
+        self.objects = {}
         for check in plan:
             config = made.get(check.parameters.name) if check.parameters else None
             after = inside(
                 self, provider=provider, cluster=cluster, served_by=[config] if config else [*served_by, *workers]
             )
-            KubernetesObject(f"{name}-check-{check.name}", admission_check(check), opts=after)
+            self.objects[check.name] = KubernetesObject(
+                f"{name}-check-{check.name}", admission_check(check), opts=after
+            )
         self.register_outputs({"admissionChecks": [each.name for each in plan]})

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import pulumi
 
@@ -12,7 +12,12 @@ from components.plan.kueue import FlavorPlan
 
 
 class Flavors(pulumi.ComponentResource):
-    """Every ResourceFlavor of the fleet. They wait for Kueue alone: a pool out of stock holds back no queue."""
+    """Every ResourceFlavor of the fleet, by name in `objects`. A pool out of stock holds none of them back.
+
+    A flavor waits for Kueue and for its topology, which Kueue lets go only after it: `topologies` are those, by name.
+    """
+
+    objects: dict[str, KubernetesObject]
 
     def __init__(
         self,
@@ -20,12 +25,15 @@ class Flavors(pulumi.ComponentResource):
         plan: Sequence[FlavorPlan],
         *,
         provider: pulumi.ProviderResource,
+        topologies: Mapping[str, pulumi.Resource] | None = None,
         served_by: Sequence[pulumi.Resource] = (),
         cluster: pulumi.Resource | None = None,
         opts: pulumi.ResourceOptions | None = None,
     ) -> None:
         super().__init__("berth:kueue:Flavors", name, None, opts)
-        options = inside(self, provider=provider, cluster=cluster, served_by=served_by)
+        self.objects = {}
         for flavor in plan:
-            KubernetesObject(f"{name}-{flavor.name}", resource_flavor(flavor), opts=options)
+            places = [topologies[flavor.topology]] if topologies and flavor.topology in topologies else []
+            options = inside(self, provider=provider, cluster=cluster, served_by=[*served_by, *places])
+            self.objects[flavor.name] = KubernetesObject(f"{name}-{flavor.name}", resource_flavor(flavor), opts=options)
         self.register_outputs({"flavors": [flavor.name for flavor in plan]})

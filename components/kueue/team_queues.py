@@ -16,8 +16,9 @@ class TeamQueues(pulumi.ComponentResource):
 
     One component holds them all: a component is a resource too, and one for each queue would be a third of what queues
     cost. `namespaces` maps a namespace's name to the Namespace's own output, which makes a local queue wait for it; one
-    that is not in it exists already. A cluster queue waits for Kueue alone: Kueue holds it inactive until its flavors
-    are there. Local queues come after it and go before it.
+    that is not in it exists already. `flavors` and `checks` are objects by name: Kueue lets none go that a queue names,
+    and the engine deletes in the order of waiting, so a queue waits for its own. Local queues come after it and go
+    before it.
     """
 
     def __init__(
@@ -28,13 +29,17 @@ class TeamQueues(pulumi.ComponentResource):
         prefix: str = "",
         provider: pulumi.ProviderResource,
         namespaces: Mapping[str, pulumi.Input[str]] | None = None,
+        flavors: Mapping[str, pulumi.Resource] | None = None,
+        checks: Mapping[str, pulumi.Resource] | None = None,
         served_by: Sequence[pulumi.Resource] = (),
         cluster: pulumi.Resource | None = None,
         opts: pulumi.ResourceOptions | None = None,
     ) -> None:
         super().__init__("berth:kueue:TeamQueues", name, None, opts)
-        options = inside(self, provider=provider, cluster=cluster, served_by=served_by)
         for each in plan:
+            named = [flavors[f.flavor] for f in each.flavors if flavors and f.flavor in flavors]
+            named += [checks[c.name] for c in each.admission_checks if checks and c.name in checks]
+            options = inside(self, provider=provider, cluster=cluster, served_by=[*served_by, *named])
             protected = pulumi.ResourceOptions.merge(options, pulumi.ResourceOptions(protect=each.protect))
             queue = KubernetesObject(f"{prefix}{each.name}-cluster-queue", cluster_queue(each), opts=protected)
             doors = inside(self, provider=provider, cluster=cluster, served_by=[queue])

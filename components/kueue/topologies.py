@@ -12,7 +12,9 @@ from components.plan.kueue import TopologyPlan
 
 
 class Topologies(pulumi.ComponentResource):
-    """Every Topology of the fleet. They wait for Kueue alone: a queue stays inactive until its flavors' are there."""
+    """Every Topology of the fleet, by name in `objects`. They wait for Kueue alone."""
+
+    objects: dict[str, KubernetesObject]
 
     def __init__(
         self,
@@ -26,6 +28,7 @@ class Topologies(pulumi.ComponentResource):
     ) -> None:
         super().__init__("berth:kueue:Topologies", name, None, opts)
         options = inside(self, provider=provider, cluster=cluster, served_by=served_by)
-        for each in plan:
-            KubernetesObject(f"{name}-{each.name}", topology(each), opts=options)
+        self.objects = {
+            each.name: KubernetesObject(f"{name}-{each.name}", topology(each), opts=options) for each in plan
+        }
         self.register_outputs({"topologies": [each.name for each in plan]})

@@ -29,16 +29,17 @@ class Collection(pulumi.ComponentResource):
         opts: pulumi.ResourceOptions | None = None,
     ) -> None:
         super().__init__("berth:monitoring:Collection", name, None, opts)
-        made: list[str] = []
+        made: dict[str, KubernetesObject] = {}
         for manifest in all_of(plan, stack):
             options = inside(self, provider=provider, cluster=cluster, served_by=served_by)
             if manifest["kind"] == "Secret":
                 # Kubernetes fills it, and the provider reads it back: the token is never plain in the state.
                 options.additional_secret_outputs = ["data", "stringData"]
+                # One whose account is not there yet is deleted by Kubernetes (tokens controller).
+                options.depends_on = [*served_by, *made.values()]
             key = _key(manifest)
-            KubernetesObject(f"{name}-{key}", manifest, opts=options)
-            made.append(key)
-        self.register_outputs({"objects": made})
+            made[key] = KubernetesObject(f"{name}-{key}", manifest, opts=options)
+        self.register_outputs({"objects": list(made)})
 
 
 def _key(manifest: dict[str, object]) -> str:

@@ -51,6 +51,32 @@ def test_what_kueue_serves_waits_for_kueue_and_doors_wait_for_their_namespace(st
 
 
 @every_stack
+def test_what_kueue_keeps_while_it_is_named_goes_after_what_names_it(stack: str) -> None:
+    """Flavors, checks and topologies in use stay until they are not; an engine that asks too early waits in vain."""
+    for prefix, found in clusters(stack):
+        made = {r.name: r for r in inside_of(resources(stack, True), prefix, stack)}
+        for queue in found.cluster_queues:
+            before = waits_for(stack, made[f"{prefix}{queue.name}-cluster-queue"])
+            assert {f"{prefix}flavors-{each.flavor}" for each in queue.flavors} <= before
+            assert {f"{prefix}admission-checks-check-{each.name}" for each in queue.admission_checks} <= before
+        for flavor in (each for each in found.flavors if each.topology):
+            assert f"{prefix}topologies-{flavor.topology}" in waits_for(stack, made[f"{prefix}flavors-{flavor.name}"])
+
+
+@every_stack
+def test_a_token_waits_for_its_account(stack: str) -> None:
+    """Kubernetes deletes a token's secret whose account is not there: an update that is quick on the secret fails."""
+    made = {r.name: r for r in resources(stack, False)}
+    for one in (r for r in made.values() if r.inputs.get("type") == "kubernetes.io/service-account-token"):
+        metadata: Any = one.inputs["metadata"]
+        account = metadata["annotations"]["kubernetes.io/service-account.name"]
+        before = [
+            made[each] for each in waits_for(stack, one) & made.keys() if made[each].type.endswith(":ServiceAccount")
+        ]
+        assert any(each.inputs["metadata"]["name"] == account for each in before)
+
+
+@every_stack
 def test_a_reserved_pool_is_made_after_its_reservation(stack: str) -> None:
     """And so deleted before it: Google refuses to delete a reservation in use."""
     made = {r.name: f"{r.key}-reservation" for r in plan(stack).reservations}
