@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from components.plan.existing import ExistingClusterPlan
 from components.plan.fleet import FleetPlan, PoolPlan
 from components.plan.gke import ClusterPlan
 from components.plan.kueue import ClusterQueuePlan, FlavorPlan, QuotaPlan
@@ -59,6 +60,7 @@ def problem(found: Problem) -> dict[str, str]:
 def _cluster(plan: FleetPlan) -> dict[str, Any]:
     cluster = plan.cluster
     made = cluster if isinstance(cluster, ClusterPlan) else None
+    found = cluster if isinstance(cluster, ExistingClusterPlan) else None
     return {
         "name": cluster.name,
         "project": plan.project,
@@ -66,6 +68,8 @@ def _cluster(plan: FleetPlan) -> dict[str, Any]:
         "mode": cluster.mode,
         "releaseChannel": made.release_channel.lower() if made else None,
         "version": made.version if made else None,
+        "kubeconfig": found.kubeconfig if found else None,
+        "context": found.context if found else None,
     }
 
 

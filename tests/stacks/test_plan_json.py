@@ -41,7 +41,7 @@ SHAPE = record(
     clusters=listed(
         record(
             name=TEXT, project=TEXT_OR_NULL, location=TEXT_OR_NULL, mode=TEXT, releaseChannel=TEXT_OR_NULL,
-            version=TEXT_OR_NULL,
+            version=TEXT_OR_NULL, kubeconfig=TEXT_OR_NULL, context=TEXT_OR_NULL,
         )
     ),
     reservations=listed(

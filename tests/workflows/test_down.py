@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import pathlib
+import shutil
 
 import pytest
 
+from tests.stack_files import ROOT
 from tests.targets import edit, make, script
 
 QUEUES = "language-batch language-train speech-serve speech-train vision-train vision-urgent"
@@ -66,3 +68,15 @@ def test_a_protected_stack_is_left_alone(tools: pathlib.Path) -> None:
     assert "write allowDeletion: {cluster: <why>, reservations.l4: <why>," in done.stderr
     assert "Error 3" in done.stderr
     assert not (tools / "asked").exists()
+
+
+def test_an_existing_cluster_is_drained_by_its_context(tools: pathlib.Path) -> None:
+    """Its stack exports no kubeconfig; the one that every client finds is for it alone."""
+    shutil.copy(ROOT / "Pulumi.local.yaml", tools / "Pulumi.local.yaml")
+    script(tools / "bin" / "pulumi", 'echo pulumi "$@" >> asked')
+    done = make(tools, "down", STACK="local")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert asked(tools)[2] == (
+        "kubectl --context kind-berth wait --for=jsonpath={.status.reservingWorkloads}=0 --timeout 30m clusterqueue "
+        "language-batch language-train vision-train vision-urgent"
+    )
