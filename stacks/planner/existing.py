@@ -22,8 +22,8 @@ _OF_POOL = frozenset(
     | {"compute_class", "max_pods_per_node", "secure_boot", "confidential_nodes", "node_system_config"}
 )
 """Fields of a pool that say how its nodes are made."""
-_CAPACITY = ("on-demand", "spot")
-"""Kinds of capacity that are nothing but labels of nodes; others are asked of Google."""
+_CAPACITY = ("on-demand", "spot", "queued")
+"""Kinds of capacity that are nothing but labels of nodes, or that Kueue asks for; others are asked of Google."""
 
 
 def cluster_plan(draft: Draft) -> ExistingClusterPlan | None:
@@ -81,7 +81,7 @@ def _pools(fleet: FleetSpec) -> _Found:
             yield ("pools", name, key), f"'{key}' says how nodes are made", _OUT
         if spec.capacity.kind not in _CAPACITY:
             what = f"'{spec.capacity.kind}' capacity is asked of Google"
-            yield ("pools", name, "capacity"), what, "write spot, or leave it out"
+            yield ("pools", name, "capacity"), what, "write spot or queued, or leave it out"
 
 
 def _people(fleet: FleetSpec) -> _Found:
