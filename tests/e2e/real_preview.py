@@ -14,13 +14,11 @@ Kubernetes provider at all: no chart is fetched, no object is checked, and nothi
 from __future__ import annotations
 
 import json
-import os
 import shutil
-import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -31,69 +29,35 @@ from pulumi.runtime.proto import resource_pb2
 from stacks.cli.preview import as_json
 from stacks.offline import Preview, Recorder
 from tests.e2e.comparison import Comparison, Real, compared, report
-
-ROOT = Path(__file__).resolve().parents[2]
-_LEFT_OUT = (".git", ".venv", "build", "dist", "__pycache__", ".*_cache", "*.egg-info")
-_ENVIRONMENT = {
-    "PULUMI_CONFIG_PASSPHRASE": "",
-    "PULUMI_SKIP_UPDATE_CHECK": "1",
-    "PULUMI_GCP_SKIP_REGION_VALIDATION": "true",
-    "GOOGLE_OAUTH_ACCESS_TOKEN": "fake",
-    "NO_COLOR": "1",
-}
-
-
-class Failed(Exception):
-    """A preview that did not come about, with what was said."""
-
-
-def stack_files(root: Path = ROOT) -> list[Path]:
-    """Every stack file of the project and every example, but for those of teams, which need a deployed platform."""
-    found = [*sorted(root.glob("Pulumi.*.yaml")), *sorted(root.glob("stacks/examples/*.yaml"))]
-    return [file for file in found if "  berth:team:" not in file.read_text(encoding="utf-8")]
+from tests.e2e.project import BERTH, ENVIRONMENT, ROOT, Failed, copied, output, stack_files, stack_name
 
 
 def compare(file: Path, root: Path = ROOT) -> Comparison:
     """Preview one stack with both engines, in a copy of the project, and compare."""
     started = time.monotonic()
     with tempfile.TemporaryDirectory(prefix="berth-e2e-") as folder:
-        project, stack = _copied(root, file, Path(folder))
+        project, stack = copied(root, Path(folder)), stack_name(file)
+        if file.parent != root:
+            shutil.copy(file, project / f"Pulumi.{stack}.yaml")
         ours = {one["urn"]: one for one in _offline(project, stack)["resources"]}
         result = compared(stack, ours, _real(project, stack))
     result.seconds = time.monotonic() - started
     return result
 
 
-def _copied(root: Path, file: Path, folder: Path) -> tuple[Path, str]:
-    """The project in `folder`, with `file` as the stack file of a stack, run by the interpreter that runs this."""
-    project, stack = folder / "project", file.stem.removeprefix("Pulumi.")
-    shutil.copytree(root, project, ignore=shutil.ignore_patterns(*_LEFT_OUT))
-    if file.parent != root:
-        shutil.copy(file, project / f"Pulumi.{stack}.yaml")
-    settings = yaml.safe_load((project / "Pulumi.yaml").read_text())
-    virtual = sys.prefix != sys.base_prefix
-    settings["runtime"] = {
-        "name": "python",
-        "options": {"toolchain": "pip", **({"virtualenv": sys.prefix} if virtual else {})},
-    }
-    (project / "Pulumi.yaml").write_text(yaml.safe_dump(settings))
-    return project, stack
-
-
 def _offline(project: Path, stack: str) -> dict[str, Any]:
     """`berth preview STACK --json`."""
-    command = [sys.executable, "-c", "from stacks.cli import main; main()", "preview", stack, "--json"]
-    return json.loads(_output(command, project, {}))
+    return json.loads(output([*BERTH, "preview", stack, "--json"], project))
 
 
 def _real(project: Path, stack: str) -> Real:
     """`pulumi preview --json` on a new backend, with the engine's log of requests beside it."""
     backend, log = project.parent / "backend", project.parent / "requests.json"
     backend.mkdir()
-    where = {**_ENVIRONMENT, "PULUMI_BACKEND_URL": f"file://{backend}"}
-    _output(["pulumi", "stack", "init", stack, "--non-interactive"], project, where)
+    where = {**ENVIRONMENT, "PULUMI_BACKEND_URL": f"file://{backend}"}
+    output(["pulumi", "stack", "init", stack, "--non-interactive"], project, where)
     command = ["pulumi", "preview", "--json", "--non-interactive", "--stack", stack]
-    found = json.loads(_output(command, project, {**where, "PULUMI_DEBUG_GRPC": str(log)}))
+    found = json.loads(output(command, project, {**where, "PULUMI_DEBUG_GRPC": str(log)}))
     steps = {step["urn"]: step["newState"] for step in found.get("steps", [])}
     sent, agree = _replayed(log, _project_name(project), stack)
     return Real(sent, steps, agree)
@@ -101,25 +65,6 @@ def _real(project: Path, stack: str) -> Real:
 
 def _project_name(project: Path) -> str:
     return yaml.safe_load((project / "Pulumi.yaml").read_text())["name"]
-
-
-def _output(command: list[str], folder: Path, environment: Mapping[str, str]) -> str:
-    """What a command prints; `Failed` with the last of what it said when it fails."""
-    done = subprocess.run(command, cwd=folder, env={**os.environ, **environment}, capture_output=True, text=True)
-    if done.returncode:
-        raise Failed(
-            f"{' '.join(command[:3])} ended with {done.returncode}:\n{_said(done.stdout)}{done.stderr[-4000:]}"
-        )
-    return done.stdout
-
-
-def _said(output: str) -> str:
-    """The errors in a preview's JSON, or the end of anything else."""
-    try:
-        found = json.loads(output)["diagnostics"]
-        return "".join(one["message"] for one in found if one["severity"] == "error")
-    except (ValueError, KeyError, TypeError):
-        return output[-4000:]
 
 
 def _replayed(log: Path, project: str, stack: str) -> tuple[dict[str, dict[str, Any]], bool]:

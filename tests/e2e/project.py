@@ -1,0 +1,77 @@
+"""A copy of the project, for a real engine with a backend of its own: nothing is written into the checkout."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import yaml
+
+ROOT = Path(__file__).resolve().parents[2]
+BERTH = (sys.executable, "-c", "from stacks.cli import main; main()")
+"""The command `berth` of the code under test."""
+ENVIRONMENT = {
+    "PULUMI_CONFIG_PASSPHRASE": "",
+    "PULUMI_SKIP_UPDATE_CHECK": "1",
+    "PULUMI_GCP_SKIP_REGION_VALIDATION": "true",
+    "GOOGLE_OAUTH_ACCESS_TOKEN": "fake",
+    "NO_COLOR": "1",
+}
+_LEFT_OUT = (".git", ".venv", "build", "dist", "__pycache__", ".*_cache", "*.egg-info")
+
+
+class Failed(Exception):
+    """A command that did not do what it was asked, with what it said."""
+
+
+def stack_files(root: Path = ROOT) -> list[Path]:
+    """Every stack file of the project and every example, but for those of teams, which need a deployed platform."""
+    found = [*sorted(root.glob("Pulumi.*.yaml")), *sorted(root.glob("stacks/examples/*.yaml"))]
+    return [file for file in found if "  berth:team:" not in file.read_text(encoding="utf-8")]
+
+
+def stack_name(file: Path) -> str:
+    """What the stack of a file is called."""
+    return file.stem.removeprefix("Pulumi.")
+
+
+def copied(root: Path, folder: Path) -> Path:
+    """The project in `folder`, run by the interpreter that runs this."""
+    project = folder / "project"
+    shutil.copytree(root, project, ignore=shutil.ignore_patterns(*_LEFT_OUT))
+    settings = yaml.safe_load((project / "Pulumi.yaml").read_text())
+    virtual = sys.prefix != sys.base_prefix
+    settings["runtime"] = {
+        "name": "python",
+        "options": {"toolchain": "pip", **({"virtualenv": sys.prefix} if virtual else {})},
+    }
+    (project / "Pulumi.yaml").write_text(yaml.safe_dump(settings))
+    return project
+
+
+def output(
+    command: Sequence[str], folder: Path, environment: Mapping[str, str] | None = None, given: str | None = None
+) -> str:
+    """What a command prints; `Failed` with the last of what it said when it fails."""
+    done = subprocess.run(
+        command, cwd=folder, env=os.environ | (environment or {}), input=given, capture_output=True, text=True
+    )
+    if done.returncode:
+        raise Failed(
+            f"{' '.join(command[:4])} ended with {done.returncode}:\n{_said(done.stdout)}{done.stderr[-4000:]}"
+        )
+    return done.stdout
+
+
+def _said(printed: str) -> str:
+    """The errors in a preview's JSON, or the end of anything else."""
+    try:
+        found = json.loads(printed)["diagnostics"]
+        return "".join(one["message"] for one in found if one["severity"] == "error")
+    except (ValueError, KeyError, TypeError):
+        return printed[-4000:]

@@ -1,0 +1,70 @@
+"""Stacks on a real engine and a real cluster: they come up, stay as they are, change, and go without a trace."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from stacks.verdict import of_config
+from tests.e2e.cluster import Cluster
+from tests.e2e.project import ROOT, stack_files, stack_name
+from tests.e2e.queueing import other_guarantee, queueing_part
+from tests.e2e.stack import Project, counted
+
+ON_KUEUE = [file for file in stack_files() if "    ack:" not in file.read_text(encoding="utf-8")]
+"""Fleets on Alibaba Cloud have no queueing part: kube-queue is there, not Kueue."""
+
+
+@pytest.mark.parametrize("file", ON_KUEUE, ids=stack_name)
+def test_a_stack_comes_stays_changes_and_goes(file: Path, cluster: Cluster, project: Project) -> None:
+    part = queueing_part(file, cluster.context)
+    print(f"\n{part.stack}: left out: {', '.join(part.left_out) or 'nothing'}; instead: {', '.join(part.added)}")
+    before = cluster.objects()
+    stack = project.stack(part.stack, part.text())
+    made = stack.up()
+    assert set(made) == {"created"}
+    unchanged = {"unchanged": made["created"]}
+    assert stack.preview() == unchanged
+    assert stack.refresh() == unchanged
+    assert stack.preview() == unchanged
+
+    edited, queue = other_guarantee(part)
+    stack.write(edited.text())
+    assert stack.up()["updated"] >= 1
+    assert _quotas(cluster, queue) == _planned(edited.stack, edited.fleet, queue)
+    assert stack.preview() == unchanged
+    gone = stack.destroy()
+    assert gone == {"deleted": made["created"]}
+    assert cluster.objects() == before
+    print(f"{part.stack}: {made['created']} resources; '{queue}' changed")
+
+
+def _quotas(cluster: Cluster, queue: str) -> dict[tuple[str, str], int]:
+    """What the cluster guarantees: by flavor and accelerator, how many."""
+    groups = cluster.get("clusterqueue", queue)["spec"]["resourceGroups"]
+    flavors = [flavor for group in groups for flavor in group["flavors"]]
+    return {
+        (flavor["name"], each["name"]): int(each["nominalQuota"])
+        for flavor in flavors
+        for each in flavor["resources"]
+        if "/" in each["name"]
+    }
+
+
+def _planned(stack: str, fleet: object, queue: str) -> dict[tuple[str, str], int]:
+    plan = of_config(stack, fleet, ROOT).plan
+    assert plan is not None
+    (found,) = (each for each in plan.cluster_queues if each.name == queue)
+    return {
+        (flavor.flavor, each.resource): each.nominal
+        for flavor in found.flavors
+        for each in flavor.quotas
+        if "/" in each.resource
+    }
+
+
+def test_what_an_engine_counted_is_read() -> None:
+    printed = "Resources:\n    ~ 1 to update\n\nResources:\n    + 3 created\n    +-1 replaced\n    2 unchanged\n"
+    assert counted(printed) == {"created": 3, "replaced": 1, "unchanged": 2}
+    assert counted("Outputs:\n") == {}
