@@ -77,9 +77,10 @@ def _made(plan: FleetPlan, wanted: ClusterPlan, prefix: str, enabled: Enabled) -
     """A cluster with its machines, and what accelerator nodes need inside."""
     google = gcp.Provider(f"{prefix}google", project=plan.project, region=plan.region)
     cluster, system_pool, networks = _machines(plan, wanted, prefix, google, enabled)
+    kubeconfig = pulumi.Output.secret(cluster.kubeconfig)  # no credentials are in it, yet where the cluster answers
     inside = kubernetes.Provider(
         f"{prefix}kubernetes",
-        kubeconfig=cluster.kubeconfig,
+        kubeconfig=kubeconfig,
         # Else a renewed certificate in the kubeconfig would count as another cluster, and replace every object in it.
         cluster_identifier=cluster_identifier(wanted),
     )
@@ -91,7 +92,7 @@ def _made(plan: FleetPlan, wanted: ClusterPlan, prefix: str, enabled: Enabled) -
         prefix,
         cluster.cluster_name,
         inside,
-        cluster.kubeconfig,
+        kubeconfig,
         server,
         project=wanted.project,
         google=google,

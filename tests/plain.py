@@ -1,0 +1,66 @@
+"""What a state, a request or an output tells in plain that nobody should read there."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import re
+from collections.abc import Iterator, Mapping
+from typing import Final, cast
+
+_LOOKS: Final = {
+    "a private key": r"-----BEGIN [A-Z ]*PRIVATE KEY-----",
+    "a service account's key": r'"private_key"\s*:',
+    "a JSON Web Token": r"\beyJ[\w-]{8,}\.eyJ[\w-]{8,}",
+    "an access token of Google": r"\bya29\.[\w-]+",
+    "an API key of Google": r"\bAIza[\w-]{30,}",
+    "an access key": r"\b(?:AKIA|ASIA|LTAI)[A-Z0-9a-z]{12,}",
+    "a token of GitHub": r"\b(?:gh[pousr]_|github_pat_)\w{20,}",
+    "a token of Hugging Face": r"\bhf_\w{20,}",
+    "a token of Pulumi": r"\bpul-[0-9a-f]{40}",
+    "a password in a URL": r"://[^/\s:@]+:[^/\s:@]+@",
+    "a kubeconfig": r"\bcurrent-context\b|\bclient-key-data\b",
+}
+_CALLED: Final = re.compile(
+    r"(?i)(?:.*[._-])?(?:access|bearer|id|auth|refresh)?-?_?(?:token|password|passwd|passphrase)"
+    r"|.*(?:private|client|secret|access|api)[._-]?key(?:data)?|client-key-data|authorization"
+)
+_SIGNED: Final = "4dabf18193072939515e22adb298388d"
+"""The engine's key of a value that is not plain, in its state and on its wire."""
+
+
+def plain(value: object, where: str = "") -> Iterator[str]:
+    """A line for each thing that a token, a key, a password or a kubeconfig stands in, base64 seen through.
+
+    Values that the engine encrypts, and marks such as `[secret]`, are none.
+    """
+    if isinstance(value, Mapping):
+        entries = cast("Mapping[str, object]", value)
+        if _SIGNED not in entries:
+            for key, each in entries.items():
+                yield from _named(str(key), each, f"{where}.{key}")
+                yield from plain(each, f"{where}.{key}")
+    elif isinstance(value, list | tuple):
+        for at, each in enumerate(cast("list[object]", value)):
+            yield from plain(each, f"{where}[{at}]")
+    elif isinstance(value, str):
+        yield from (f"{where}: {what}" for text in _readings(value) for what in _seen(text))
+
+
+def _named(key: str, value: object, where: str) -> Iterator[str]:
+    """What stands under a name that only secrets have."""
+    if isinstance(value, str) and value not in ("", "[secret]", "[unknown]") and _CALLED.fullmatch(key):
+        yield f"{where}: called so"
+
+
+def _readings(text: str) -> Iterator[str]:
+    yield text
+    if len(text) >= 16 and re.fullmatch(r"[A-Za-z0-9+/\s]+={0,2}", text):
+        try:
+            yield base64.b64decode(text, validate=False).decode("utf-8")
+        except (binascii.Error, UnicodeDecodeError):
+            return
+
+
+def _seen(text: str) -> Iterator[str]:
+    return (what for what, pattern in _LOOKS.items() if re.search(pattern, text))

@@ -1,0 +1,113 @@
+"""Nothing that a stack records or exports tells a token, a key, a password or a kubeconfig in plain."""
+
+from __future__ import annotations
+
+import base64
+import json
+from collections.abc import Mapping
+from functools import cache
+
+import pytest
+
+from stacks import exports
+from stacks.offline import Preview, Recorded, run_program
+from stacks.offline.answers import CERTIFICATE, plausible
+from tests.plain import plain
+from tests.stack_files import ALL, ROOT, verdict
+
+every_file = pytest.mark.parametrize("stack", list(ALL))
+
+PLANTED = "ya29.planted-and-found-again"
+KUBECONFIG = json.dumps({**json.loads(exports.STAND_IN), "users": [{"name": "unknown", "user": {"token": PLANTED}}]})
+
+
+def answers(one: Recorded) -> tuple[str, Mapping[str, object]]:
+    """What providers answer, with a token wherever they answer with one."""
+    made, outputs = plausible(one)
+    if one.type == "kubernetes:core/v1:Secret":
+        token = base64.b64encode(PLANTED.encode()).decode()
+        return made, {**outputs, "data": {"ca.crt": CERTIFICATE, "token": token}}
+    return made, outputs
+
+
+@cache
+def ran(stack: str) -> Preview:
+    """The whole program as an update, in which everything is known; kubeconfigs of other stacks hold the token."""
+    found = verdict(stack)
+    assert found.file is not None
+    config = dict(found.file.config)
+    kind = found.file.kind
+    references = {}
+    if found.team is not None and found.platform is not None and found.platform.plan is not None:
+        outputs = {**exports.stand_in(found.platform.plan), exports.KUBECONFIG: KUBECONFIG}
+        references = {f"organization/berth/{found.team.platform}": (outputs, {exports.KUBECONFIG})}
+    return run_program(
+        ROOT, stack, config.pop(kind), config, preview=False, answers=answers, kind=kind, references=references
+    )
+
+
+@every_file
+def test_nothing_that_is_recorded_tells_a_secret(stack: str) -> None:
+    found = ran(stack)
+    told = [line for one in found.resources for each in (one.inputs, one.outputs) for line in plain(each, one.name)]
+    assert [*told, *plain(found.exports, "exports")] == []
+
+
+@every_file
+def test_a_kubeconfig_is_exported_as_a_secret_alone(stack: str) -> None:
+    """A platform's for its teams; a team's stack and a fleet on Alibaba Cloud export none."""
+    found = ran(stack).exports
+    assert found.get(exports.KUBECONFIG) == ("[secret]" if verdict(stack).plan is not None else None)
+
+
+@every_file
+def test_what_a_cluster_keeps_secret_the_state_does_too(stack: str) -> None:
+    """The token of an account is made by the cluster, and comes back as an output of its Secret."""
+    for one in ran(stack).resources:
+        if one.type == "kubernetes:core/v1:Secret":
+            assert set(one.additional_secret_outputs) >= {"data", "stringData"}, one.name
+
+
+def test_there_is_something_to_be_found() -> None:
+    """The token is planted in several stacks, the manager's kubeconfig is made of it, and clusters have kubeconfigs."""
+    made = [one for stack in ("multikueue", "batch-platform") for one in ran(stack).resources]
+    secrets = [one for one in made if one.type == "kubernetes:core/v1:Secret"]
+    assert len([one for one in secrets if one.inputs.get("stringData") == "[secret]"]) == 2
+    assert len(secrets) > 2
+    assert [one.name for one in made if one.inputs.get("kubeconfig") not in (None, "[secret]")] == []
+    assert len([one for one in made if one.inputs.get("kubeconfig") == "[secret]"]) >= 4
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        {"user": {"token": "abc"}},
+        {"clientKey": "abc"},
+        {"secret_access_key": "abc"},
+        {"headers": {"Authorization": "abc"}},
+        {"text": "-----BEGIN RSA PRIVATE KEY-----\nabc"},
+        {"text": base64.b64encode(b"-----BEGIN PRIVATE KEY-----\nabc").decode()},
+        {"text": ["x", f"Bearer {PLANTED}"]},
+        {"text": "eyJhbGciOiJSUzI1NiJ9.eyJzdWIiOiJ4In0x.sig"},
+        {"url": "https://me:hidden@example.com"},
+        {"text": KUBECONFIG},
+        KUBECONFIG,
+    ],
+)
+def test_what_should_be_found_is_found(value: object) -> None:
+    assert list(plain(value))
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        {"token": "[secret]", "password": "", "secretName": "hf-token", "kubeconfig": "ack-one.kubeconfig"},
+        {"token": {"4dabf18193072939515e22adb298388d": "1b47061264138c4ac30d75fd1eb44270", "ciphertext": "ya29.x"}},
+        {"secretKeyRef": {"name": "a", "key": "token"}, "automountServiceAccountToken": False},
+        {"url": "https://example.com:443/a@b", "image": "registry.example/a@sha256:0123"},
+        None,
+        [1, 2.5, True],
+    ],
+)
+def test_what_is_no_secret_is_left_alone(value: object) -> None:
+    assert list(plain(value)) == []
