@@ -8,6 +8,7 @@ all these names are ASCII. Also the labels by which Berth knows its own objects.
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 from hashlib import sha256
 from typing import Final
 
@@ -101,5 +102,6 @@ def berth_labels(team: str | None = None) -> dict[str, str]:
     return {MANAGED_BY: "berth"} if team is None else {MANAGED_BY: "berth", TEAM_LABEL: team}
 
 
+@lru_cache(maxsize=1 << 16)
 def _is(pattern: re.Pattern[str], text: str) -> bool:
     return pattern.fullmatch(text) is not None

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import functools
+import marshal
 import pathlib
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sized
 from typing import IO, cast
 
 import ryaml
@@ -27,6 +28,11 @@ _RETYPED = re.compile(
 It finds too much rather than too little. A plain whole number is one to both: text that looks like it is quoted."""
 
 
+Documents = Callable[[dict[str, object]], str]
+"""What writes one object."""
+_BY_VALUE = 2
+"""The version of `marshal` that says nothing of which values are one object: what is equal has equal bytes."""
+
 MANAGER, WORKER = "manager", "worker-"
 """How the folders of a manager's and its workers' objects are called."""
 
@@ -41,11 +47,11 @@ def write(plan: FleetPlan | AckFleetPlan | TeamStackPlan, stream: IO[str], *, no
     With `nodes` these are the simulated nodes of a fleet instead.
     """
     clusters = _clusters(plan)
+    written = _documents(clusters)
     for name, cluster in clusters:
         if len(clusters) > 1:
             stream.write(f"# cluster: {name}\n")
-        for manifest in _objects(cluster, nodes):
-            stream.write(document(manifest))
+        stream.writelines(map(written, _objects(cluster, nodes)))
 
 
 def write_folder(plan: FleetPlan | AckFleetPlan | TeamStackPlan, folder: pathlib.Path, *, nodes: bool = False) -> int:
@@ -54,12 +60,13 @@ def write_folder(plan: FleetPlan | AckFleetPlan | TeamStackPlan, folder: pathlib
     Files of an earlier render are replaced. Raises Occupied where a folder holds anything else.
     """
     clusters = _clusters(plan)
+    written = _documents(clusters)
     if len(clusters) == 1:
-        return _one_folder(plan, folder, nodes)
+        return _one_folder(plan, folder, nodes, written)
     names = {name for name, _ in clusters}
     if strangers := sorted(f.name for f in folder.iterdir() if f.name not in names) if folder.is_dir() else []:
         raise Occupied(f"{folder} holds {strangers[0]}, which was not rendered; name an empty or a new folder")
-    return sum(_one_folder(cluster, folder / name, nodes) for name, cluster in clusters)
+    return sum(_one_folder(cluster, folder / name, nodes, written) for name, cluster in clusters)
 
 
 def _clusters(
@@ -70,7 +77,9 @@ def _clusters(
     return [(MANAGER, plan), *((f"{WORKER}{worker.name}", worker.plan) for worker in workers)]
 
 
-def _one_folder(plan: FleetPlan | AckFleetPlan | TeamStackPlan, folder: pathlib.Path, nodes: bool) -> int:
+def _one_folder(
+    plan: FleetPlan | AckFleetPlan | TeamStackPlan, folder: pathlib.Path, nodes: bool, written: Documents
+) -> int:
     """Write the objects of one cluster, and say how many."""
     old = list(folder.iterdir()) if folder.is_dir() else []
     if strangers := [f.name for f in old if not _is_ours(f.name)]:
@@ -81,9 +90,25 @@ def _one_folder(plan: FleetPlan | AckFleetPlan | TeamStackPlan, folder: pathlib.
     count = 0
     for name, manifest in _named(_objects(plan, nodes)):
         with (folder / name).open("w", encoding="utf-8") as stream:
-            stream.write(document(manifest))
+            stream.write(written(manifest))
         count += 1
     return count
+
+
+def _documents(clusters: Sized) -> Documents:
+    """`document`; of several clusters, once for what is the same on each, as most of a team's objects are."""
+    if len(clusters) == 1:
+        return document
+    texts: dict[bytes, str] = {}
+
+    def remembered(manifest: dict[str, object]) -> str:
+        key = marshal.dumps(manifest, _BY_VALUE)
+        text = texts.get(key)
+        if text is None:
+            text = texts[key] = document(manifest)
+        return text
+
+    return remembered
 
 
 def document(manifest: dict[str, object]) -> str:

@@ -11,7 +11,7 @@ from stacks.planner.draft import Draft
 from stacks.planner.flavors import Flavor
 from stacks.planner.pools import Pool
 from stacks.planner.queues import called
-from stacks.planner.quotas import Choice, Holder, chosen, flavor_quotas, lends_what_it_has, resources_of
+from stacks.planner.quotas import Choice, Holder, Offer, chosen, flavor_quotas, lends_what_it_has, resources_of
 from stacks.problems import Path, in_words
 
 Shares = dict[str, dict[str, int]]
@@ -31,8 +31,9 @@ def cohorts(
             for flavor, quota in accelerator_quotas(queue, resources):
                 below[queue.cohort].setdefault(flavor, {})[who] = quota.nominal
     found: dict[str, CohortPlan] = {}
+    offer = Offer(pools, flavors)
     for name in _leaves_first(parents):
-        found[name], total = _cohort(draft, name, parents[name], below[name], pools, flavors)
+        found[name], total = _cohort(draft, name, parents[name], below[name], offer)
         if (parent := parents[name]) is not None:
             for flavor, amount in total.items():
                 below[parent].setdefault(flavor, {})[name] = amount
@@ -40,17 +41,12 @@ def cohorts(
 
 
 def _cohort(
-    draft: Draft,
-    name: str,
-    parent: str | None,
-    below: Shares,
-    pools: Mapping[str, Pool],
-    flavors: Mapping[str, Flavor],
+    draft: Draft, name: str, parent: str | None, below: Shares, offer: Offer
 ) -> tuple[CohortPlan, dict[str, int]]:
     """The plan of one, and what it is guaranteed of each flavor, those below it included."""
     spec = draft.spec.cohorts[name]
     holder = Holder(("cohorts", name), spec.flavors, spec.per_accelerator, parent)
-    choices = chosen(draft, holder, pools, flavors)
+    choices = chosen(draft, holder, offer)
     resources = resources_of(choices)
     total = {flavor: sum(shares.values()) for flavor, shares in below.items()}
     entries = [

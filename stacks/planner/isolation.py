@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable, Mapping
 from functools import cache
 from ipaddress import IPv4Network
@@ -44,10 +43,16 @@ def isolation(
 def _most(ceiling: Mapping[str, int], kinds: Mapping[str, Flavor]) -> dict[str, int]:
     """Every resource name that machines have to the most that the team's queues can hand out: no job that Kueue admits
     is ever refused by it, and none that passes Kueue by can take more."""
-    found = Counter({machine.resource: 0 for machine in accelerators.machines().values()})
+    found = dict.fromkeys(_resources(), 0)
     for flavor, most in ceiling.items():
         found[kinds[flavor].resource] += most
-    return dict(sorted(found.items()))
+    return found
+
+
+@cache
+def _resources() -> tuple[str, ...]:
+    """Every resource name that machines have."""
+    return tuple(sorted({machine.resource for machine in accelerators.machines().values()}))
 
 
 def _pod_security(draft: Draft, team: str, flavors: Iterable[str], kinds: Mapping[str, Flavor]) -> str:

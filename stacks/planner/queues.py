@@ -13,7 +13,7 @@ from stacks.planner.draft import Draft
 from stacks.planner.flavors import Flavor
 from stacks.planner.formerly import former_names
 from stacks.planner.pools import Pool
-from stacks.planner.quotas import Choice, Holder, chosen, flavor_quotas, lends_what_it_has, resources_of
+from stacks.planner.quotas import Choice, Holder, Offer, chosen, flavor_quotas, lends_what_it_has, resources_of
 from stacks.problems import Path, dotted
 from stacks.spec.teams import QueueSpec
 
@@ -35,8 +35,9 @@ def cluster_queues(draft: Draft, pools: dict[str, Pool], flavors: dict[str, Flav
     _former_names(draft)
     found: dict[str, ClusterQueuePlan] = {}
     doors = Doors()
+    offer = Offer(pools, flavors)
     for wish in sorted(_wishes(draft), key=_named):
-        queue = _cluster_queue(draft, wish, pools, flavors)
+        queue = _cluster_queue(draft, wish, offer)
         doors.add(draft, wish.path, wish.local_name, wish.teams)
         if queue and queue.name in found:
             first = draft.origins["cluster queue", queue.name]
@@ -111,12 +112,10 @@ def _in_cohort(draft: Draft, cohort: str | None, path: Path) -> None:
         draft.incomplete |= draft.find("cohorts", cohort, draft.spec.cohorts, path) is None
 
 
-def _cluster_queue(
-    draft: Draft, wish: Wish, pools: dict[str, Pool], flavors: dict[str, Flavor]
-) -> ClusterQueuePlan | None:
+def _cluster_queue(draft: Draft, wish: Wish, offer: Offer) -> ClusterQueuePlan | None:
     spec = wish.spec
     holder = Holder(wish.path, spec.flavors, spec.per_accelerator, wish.cohort)
-    choices = chosen(draft, holder, pools, flavors)
+    choices = chosen(draft, holder, offer)
     for choice in choices:
         lends_what_it_has(draft, choice, choice.limits[0])
     if spec.priority is not None:

@@ -48,14 +48,21 @@ class Choice:
     limits: Limits
 
 
-def chosen(
-    draft: Draft, holder: Holder, pools: Mapping[str, Pool], flavors: Mapping[str, Flavor]
-) -> tuple[Choice, ...]:
+class Offer:
+    """The pools and flavors that entries may name, and the flavor that each pool is of; all by name."""
+
+    def __init__(self, pools: Mapping[str, Pool], flavors: Mapping[str, Flavor]) -> None:
+        self.pools = pools
+        self.flavors = flavors
+        self.flavor_of = {pool.name: flavor for flavor in flavors.values() for pool in flavor.pools}
+
+
+def chosen(draft: Draft, holder: Holder, offer: Offer) -> tuple[Choice, ...]:
     """The entries of a holder in their order, each flavor once; faults for those that mean nothing."""
     found: dict[str, Choice] = {}
     for index, spec in enumerate(holder.entries):
         path = (*holder.path, "flavors", index)
-        choice = _choice(draft, holder, spec, path, pools, flavors)
+        choice = _choice(draft, holder, spec, path, offer)
         draft.incomplete |= choice is None
         if choice and choice.flavor.name in found:
             message = f"flavor '{choice.flavor.name}' is in this {holder.noun} twice; write one entry for it"
@@ -70,15 +77,8 @@ def resources_of(choices: Iterable[Choice]) -> tuple[str, ...]:
     return (CPU, MEMORY, *sorted({c.flavor.resource for c in choices}))
 
 
-def _choice(
-    draft: Draft,
-    holder: Holder,
-    spec: QuotaSpec,
-    path: Path,
-    pools: Mapping[str, Pool],
-    flavors: Mapping[str, Flavor],
-) -> Choice | None:
-    target = _target(draft, spec, path, pools, flavors)
+def _choice(draft: Draft, holder: Holder, spec: QuotaSpec, path: Path, offer: Offer) -> Choice | None:
+    target = _target(draft, spec, path, offer)
     if target is None:
         return None
     flavor, maximum = target
@@ -93,18 +93,16 @@ def _choice(
     return Choice(path, flavor, spec, (nominal, limits[0], limits[1]))
 
 
-def _target(
-    draft: Draft, spec: QuotaSpec, path: Path, pools: Mapping[str, Pool], flavors: Mapping[str, Flavor]
-) -> tuple[Flavor, int] | None:
+def _target(draft: Draft, spec: QuotaSpec, path: Path, offer: Offer) -> tuple[Flavor, int] | None:
     """The flavor meant, and the accelerators that a share is of: those of the pool or flavor that is named."""
     if (spec.pool is None) == (spec.flavor is None):
         draft.problems.fault("bad-flavor", path, "name either a pool or a flavor; write pool: <name>")
         return None
     if spec.flavor is not None:
-        flavor = draft.find("flavors", spec.flavor, flavors, (*path, "flavor"))
+        flavor = draft.find("flavors", spec.flavor, offer.flavors, (*path, "flavor"))
         return (flavor, flavor.capacity.max) if flavor else None
-    pool = draft.find("pools", spec.pool or "", pools, (*path, "pool"))
-    flavor = next((f for f in flavors.values() if pool in f.pools), None) if pool else None
+    pool = draft.find("pools", spec.pool or "", offer.pools, (*path, "pool"))
+    flavor = offer.flavor_of.get(pool.name) if pool else None
     return (flavor, pool.hardware.accelerators.max) if pool and flavor else None
 
 

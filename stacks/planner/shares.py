@@ -120,6 +120,8 @@ def _lent(kind: str, quota: QuotaPlan, of: Held, parts: list[int]) -> Sequence[i
 
 def queue_on(queue: ClusterQueuePlan, worker: int, found: Shares, held: Mapping[str, Held]) -> ClusterQueuePlan | None:
     """The queue as the worker has it; None where it could never admit anything."""
+    if not any(entry.flavor in held and held[entry.flavor].capacity[worker] for entry in queue.flavors):
+        return None
     entries = tuple(_entries("queue", queue.name, queue.flavors, worker, found, held))
     if not any(quota.nominal or quota.borrowing_limit != 0 for entry in entries for quota in entry.quotas):
         return None
@@ -158,7 +160,8 @@ def _entries(
         if entry.flavor in held and held[entry.flavor].capacity[worker]:
             whole = next(q for q in entry.quotas if q.resource == held[entry.flavor].resource)
             share = found[kind, name, entry.flavor][worker]
-            yield replace(entry, quotas=tuple(_quota(kind, quota, whole, share) for quota in entry.quotas))
+            quotas = tuple([_quota(kind, quota, whole, share) for quota in entry.quotas])
+            yield FlavorQuotasPlan(flavor=entry.flavor, quotas=quotas)
 
 
 def _quota(kind: str, quota: QuotaPlan, whole: QuotaPlan, share: Share) -> QuotaPlan:
@@ -167,7 +170,9 @@ def _quota(kind: str, quota: QuotaPlan, whole: QuotaPlan, share: Share) -> Quota
     lent = None if quota.lending_limit is None else _part(quota.lending_limit, share[1] or 0, whole.lending_limit or 0)
     if lent is not None and kind == "queue":
         lent = min(lent, nominal)  # both are rounded up, and Kueue takes no queue that lends more than it has
-    return replace(quota, nominal=nominal, lending_limit=lent)
+    return QuotaPlan(
+        resource=quota.resource, nominal=nominal, borrowing_limit=quota.borrowing_limit, lending_limit=lent
+    )
 
 
 def _part(amount: int, share: int, whole: int) -> int:
@@ -183,4 +188,5 @@ def _covered(
 
 
 def _only(entry: FlavorQuotasPlan, covered: tuple[str, ...]) -> FlavorQuotasPlan:
-    return replace(entry, quotas=tuple(quota for quota in entry.quotas if quota.resource in covered))
+    quotas = tuple([quota for quota in entry.quotas if quota.resource in covered])
+    return FlavorQuotasPlan(flavor=entry.flavor, quotas=quotas)

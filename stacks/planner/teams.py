@@ -33,14 +33,20 @@ def teams(
     for queue in queues:
         for team in queue.teams:
             by_team.setdefault(team, []).append(queue)
+    resource_of = {flavor.name: flavor.resource for flavor in kinds.values()}
     return tuple(
-        _team(draft, name, by_team.get(name, []), tree.ceilings(by_team.get(name, ())), kinds)
+        _team(draft, name, by_team.get(name, []), tree.ceilings(by_team.get(name, ())), kinds, resource_of)
         for name in sorted(draft.spec.teams)
     )
 
 
 def _team(
-    draft: Draft, name: str, queues: list[ClusterQueuePlan], ceiling: dict[str, int], kinds: Mapping[str, Flavor]
+    draft: Draft,
+    name: str,
+    queues: list[ClusterQueuePlan],
+    ceiling: dict[str, int],
+    kinds: Mapping[str, Flavor],
+    resource_of: Mapping[str, str],
 ) -> TeamPlan:
     spec = draft.spec.teams[name]
     return TeamPlan(
@@ -52,7 +58,7 @@ def _team(
         identity=identity(draft, name),
         groups=tuple(sorted(spec.groups)),
         local_queues=tuple(d for q in queues for d in q.local_queues if d.team == name),
-        guaranteed=_guaranteed(name, queues, {flavor.name: flavor.resource for flavor in kinds.values()}),
+        guaranteed=_guaranteed(name, queues, resource_of),
         ceiling={flavor: min(most, kinds[flavor].capacity.max) for flavor, most in ceiling.items()},
         labels={**_labels(draft, name), TEAM_LABEL: name},
     )

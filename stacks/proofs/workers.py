@@ -10,24 +10,27 @@ from stacks.proofs.ledger import Ledger
 
 def one_job_runs_on_one_worker(ledger: Ledger, there: Mapping[str, Ledger], found: Problems) -> None:
     """A note where a queue is guaranteed more of a flavor than any worker lets it use for one job."""
-    for claims in ledger.of_queue.values():
-        for claim in claims:
-            most = {name: _most(on, claim.queue.name, claim.flavor) for name, on in there.items()}
-            most = {name: amount for name, amount in most.items() if amount}
-            if most and max(most.values()) < claim.quota.nominal:
-                shares = in_words([f"{name} {amount}" for name, amount in most.items()])
-                message = (
-                    f"'{claim.quota.nominal}' of '{claim.flavor}' in all; a job runs on one worker, and gets "
-                    f"{max(most.values())} at the most ({shares})"
-                )
-                found.note("one-worker-a-job", (*claim.path, "flavors", claim.index, "guaranteed"), message)
+    most = _most(there)
+    for claim in (claim for claims in ledger.of_queue.values() for claim in claims):
+        on = most.get((claim.queue.name, claim.flavor))
+        if on and max(on.values()) < claim.quota.nominal:
+            shares = in_words([f"{name} {amount}" for name, amount in on.items()])
+            message = (
+                f"'{claim.quota.nominal}' of '{claim.flavor}' in all; a job runs on one worker, and gets "
+                f"{max(on.values())} at the most ({shares})"
+            )
+            found.note("one-worker-a-job", (*claim.path, "flavors", claim.index, "guaranteed"), message)
 
 
-def _most(ledger: Ledger, queue: str, flavor: str) -> int:
-    """What one job of a queue can have of a flavor on a worker, with nothing else running there."""
-    node = ledger.tree.queue(queue).get(flavor)
-    held = next((f.capacity.max for f in ledger.plan.flavors if f.name == flavor), 0)
-    return min(node.most, held) if node else 0
+def _most(there: Mapping[str, Ledger]) -> dict[tuple[str, str], dict[str, int]]:
+    """Queue and flavor to what one job can have on each worker, with nothing else running there."""
+    found: dict[tuple[str, str], dict[str, int]] = {}
+    for name, ledger in there.items():
+        held = {flavor.name: flavor.capacity.max for flavor in ledger.plan.flavors}
+        for claim in (claim for claims in ledger.of_queue.values() for claim in claims):
+            if amount := min(ledger.node(claim).most, held[claim.flavor]):
+                found.setdefault((claim.queue.name, claim.flavor), {})[name] = amount
+    return found
 
 
 def in_worker(path: Path) -> Path:

@@ -81,6 +81,9 @@ class _Reader:
         return Document(value, marks)
 
     def value(self, event: Any, path: Path) -> tuple[object, Marks]:
+        if isinstance(event, ScalarEvent) and event.tag is None and event.anchor is None:  # most of all there is
+            self.values += 1
+            return self.scalar(event, path), NO_MARKS
         if isinstance(event, AliasEvent):
             return self.alias(event, path)
         before = self.values

@@ -37,6 +37,7 @@ class TeamFiles:
     written: dict[str, tuple[str, Marks]] = field(default_factory=dict[str, tuple[str, Marks]])
     faults: list[Problem] = field(default_factory=list[Problem])
     _seen: set[str] = field(default_factory=set[str])
+    _real: dict[str, str] = field(default_factory=dict[str, str])
 
     def read(self, patterns: object) -> None:
         """Add the teams of every file that matches a pattern; a file that matches twice is read once.
@@ -69,7 +70,12 @@ class TeamFiles:
         return near_miss(pattern, _files(beside, self.root))
 
     def _read_once(self, name: str, top: str, path: Path) -> None:
-        real = os.path.realpath(os.path.join(top, name))
+        folder, file = os.path.split(os.path.join(top, name))
+        if folder not in self._real:
+            self._real[folder] = os.path.realpath(folder)
+        real = os.path.join(self._real[folder], file)
+        if os.path.islink(real):
+            real = os.path.realpath(real)
         if os.path.commonpath([real, top]) != top:
             message = f"'{name}' is a link that leads out of the folder of Pulumi.yaml: put the file itself there"
             self._fault_here("outside-root", path, message)

@@ -10,13 +10,15 @@ fields that cannot be changed.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from functools import lru_cache
 from itertools import chain
 from typing import Any, Final
 
 from components.plan.fleet import FleetPlan
 from components.plan.kueue import ClusterQueuePlan, LocalQueuePlan
 from stacks.rules.kueue import checks, configuration, flavors, gates, queues, quotas, references
-from stacks.rules.kueue.rule import FleetRule, Rule, Violation, broken
+from stacks.rules.kueue.rule import FleetRule, Rule, Thing, Violation, broken
 
 TABLE: Final[Mapping[str, tuple[Rule[Any], ...]]] = {
     "topology": flavors.TOPOLOGIES,
@@ -69,7 +71,7 @@ def _objects(fleet: FleetPlan) -> Iterator[Violation]:
         yield from broken(checks.MULTIKUEUE_MEMBERS, ("multikueue cluster", member.name), member)
     for cohort in fleet.cohorts:
         yield from broken(queues.COHORTS, ("cohort", cohort.name), cohort)
-        yield from broken(quotas.RULES, ("cohort", cohort.name), quotas.of_cohort(cohort))
+        yield from _quotas(("cohort", cohort.name), quotas.of_cohort(cohort))
     for priority in fleet.priorities:
         yield from broken(queues.PRIORITIES, ("priority", priority.name), priority)
 
@@ -77,8 +79,19 @@ def _objects(fleet: FleetPlan) -> Iterator[Violation]:
 def _queue(plan: ClusterQueuePlan) -> Iterator[Violation]:
     thing = ("cluster queue", plan.name)
     yield from broken(queues.CLUSTER_QUEUES, thing, plan)
-    yield from broken(quotas.RULES, thing, quotas.of_queue(plan))
+    yield from _quotas(thing, quotas.of_queue(plan))
     yield from chain.from_iterable(map(_local_queue, plan.local_queues))
+
+
+def _quotas(thing: Thing, groups: quotas.Groups) -> Iterator[Violation]:
+    for found in _wrong_quotas(groups):
+        yield replace(found, thing=thing)
+
+
+@lru_cache(maxsize=1 << 14)
+def _wrong_quotas(groups: quotas.Groups) -> tuple[Violation, ...]:
+    """What is wrong with quotas, whoever has them: many teams have the same."""
+    return tuple(broken(quotas.RULES, ("", ""), groups))
 
 
 def _local_queue(plan: LocalQueuePlan) -> Iterator[Violation]:
