@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import pathlib
 from dataclasses import dataclass, replace
-from typing import cast
+from typing import TYPE_CHECKING, cast
 
-from components.plan.ack import AckFleetPlan
-from components.plan.deployments import TeamStackPlan
 from components.plan.fleet import FleetPlan
 from stacks.planner import plan_fleet
-from stacks.planner.ack import plan_ack
 from stacks.problems import Problem
-from stacks.proofs import prove, prove_ack
+from stacks.proofs import prove
 from stacks.read import Places, StackFile, by_place, locate, read_config, read_stack
-from stacks.spec.parse import parse
+from stacks.spec.parse import Parsed, parse
+
+if TYPE_CHECKING:  # other kinds of stacks are loaded when there is one: a verb should answer at once
+    from components.plan.ack import AckFleetPlan
+    from components.plan.deployments import TeamStackPlan
 
 TEAM = "berth:team"
 """The key of a team's own stack."""
@@ -96,14 +97,24 @@ def _verdict(stack: str, file: StackFile | None, found: list[Problem], root: pat
     if file.kind == TEAM:
         return _of_team(file, found, root)
     parsed = parse(file.fleet, found)
-    if (on_ack := plan_ack(file.stack, parsed)) is not None:
-        later = parsed.problems + on_ack.problems + prove_ack(on_ack)
-        problems = tuple(by_place([*found, *_placed(later, file.places)]))
-        return Verdict(file.stack, file, None, problems, on_ack.plan if parsed.frame else None)
+    if parsed.ack is not None:
+        return _on_ack(file, found, parsed)
     planned = plan_fleet(file.stack, parsed)
     later = parsed.problems + ((planned.problems + prove(planned)) if planned else ())
     plan = planned.plan if planned and parsed.frame else None
     return Verdict(file.stack, file, plan, tuple(by_place([*found, *_placed(later, file.places)])))
+
+
+def _on_ack(file: StackFile, found: list[Problem], parsed: Parsed) -> Verdict:
+    """The verdict on a fleet on Alibaba Cloud."""
+    from stacks.planner.ack import plan_ack
+    from stacks.proofs.ack import prove_ack
+
+    planned = plan_ack(file.stack, parsed)
+    assert planned is not None
+    later = parsed.problems + planned.problems + prove_ack(planned)
+    problems = tuple(by_place([*found, *_placed(later, file.places)]))
+    return Verdict(file.stack, file, None, problems, planned.plan if parsed.frame else None)
 
 
 def _of_team(file: StackFile, found: list[Problem], root: pathlib.Path) -> Verdict:

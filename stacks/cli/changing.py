@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import pathlib
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
 from stacks.cli import costs, paint
 from stacks.cli.compared import Named, named, since, verdict
 from stacks.cli.ground import FAULTS, GUARDED, SOUND, AsJson, Stack, as_json_text, complain, root, sound
-from stacks.cost.prices import Prices
 from stacks.revisions import NoRevision
 from stacks.verdict import Verdict
+
+if TYPE_CHECKING:
+    from stacks.cost.prices import Prices
 
 Format = Literal["text", "markdown", "json"]
 

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import pathlib
 from fractions import Fraction
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from stacks.cli.ground import FAULTS, complain
 from stacks.cli.table import table
-from stacks.cost import words
-from stacks.cost.fleet import Cost, MachinesCost, Sum
-from stacks.cost.prices import Prices, read_prices
 from stacks.verdict import Verdict
+
+if TYPE_CHECKING:  # every verb is declared with this module, and few are asked for prices
+    from stacks.cost.fleet import Cost, MachinesCost, Sum
+    from stacks.cost.prices import Prices
 
 PricesFile = Annotated[
     pathlib.Path | None,
@@ -25,6 +26,8 @@ def prices(file: pathlib.Path | None) -> Prices | None:
     """The table of prices in a file; its faults on stderr, and exit 1."""
     if file is None:
         return None
+    from stacks.cost.prices import read_prices
+
     found, problems = read_prices(file)
     if found is None:
         complain(problems)
@@ -85,6 +88,8 @@ def number(amount: Fraction | None) -> float | None:
 
 def text(cost: Cost) -> str:
     """The cost as a table of machines, one of teams, and what has no price."""
+    from stacks.cost import words
+
     rows = [
         [m.label, m.machine_type, m.capacity, *map(words.money, (m.price, m.committed, m.ceiling)), ""]
         for m in cost.machines

@@ -9,11 +9,11 @@ import typer
 
 from stacks.cli import compared, costs
 from stacks.cli.ground import FAULTS, SOUND, Stack, root, sound
-from stacks.cost.prices import Prices
 from stacks.revisions import NoRevision
 from stacks.verdict import Verdict, of_stack
 
 if TYPE_CHECKING:
+    from stacks.cost.prices import Prices
     from stacks.report.view import Changed
 
 Output = Annotated[pathlib.Path | None, typer.Option("-o", "--output", help="A file to write; stdout otherwise.")]

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from components.plan.fleet import FleetPlan, WorkerPlan
-from stacks.planner import checks, cohorts, losses, queues, workers
+from stacks.planner import checks, cohorts, losses, queues
 from stacks.planner.allowances import allowances
 from stacks.planner.draft import Draft
 from stacks.planner.one_cluster import cluster_fleet, machines
@@ -58,6 +58,8 @@ def _plan(draft: Draft) -> tuple[FleetPlan, list[tuple[WorkerPlan, Mapping[tuple
     losses.settle(draft, "kueue", losses.on_kueue(draft.spec), draft.spec.accept_loss)
     here = machines(draft)
     if draft.spec.workers:
+        from stacks.planner import workers  # only a manager has any
+
         return workers.managed(draft, here, allowed)
     asked = queues.cluster_queues(draft, here.pools, here.flavors)
     shared = cohorts.cohorts(draft, asked, here.pools, here.flavors)

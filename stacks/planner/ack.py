@@ -12,7 +12,7 @@ from components.plan.kueue import ClusterQueuePlan, CohortPlan
 from components.plan.teams import TeamPlan
 from stacks.planner import ack_members, cohorts, flavors, losses, priorities, queues, teams
 from stacks.planner.allowances import FLEET, ack_allowances, protected
-from stacks.planner.ceilings import QuotaTree, accelerator_quotas
+from stacks.planner.ceilings import accelerator_quotas, quota_tree
 from stacks.planner.draft import Draft
 from stacks.planner.elastic_quotas import ROOT, elastic_quota_tree, node_names
 from stacks.problems import Path, Problem, dotted
@@ -89,7 +89,7 @@ def _plan(draft: Draft, spec: AckFleetSpec, found: ack_members.Members) -> AckFl
     for holder in (*asked, *shared):
         for flavor, quota in accelerator_quotas(holder, resource_of):
             promised[flavor] += quota.nominal
-    entitled = teams.teams(draft, asked, QuotaTree(asked, shared, resource_of), kinds)
+    entitled = teams.teams(draft, asked, quota_tree(asked, shared, resource_of), kinds)
     _leaves_fit(draft, asked)
     _names_fit(draft, asked, shared)
     _says_what_is_missing(draft, spec, entitled)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from fractions import Fraction
+from functools import lru_cache
 
 from components.plan.kueue import QuotaPlan
 from stacks.planner.draft import Draft
@@ -21,11 +22,11 @@ def accelerators(draft: Draft, amount: Amount, flavor: Flavor, maximum: int, pat
     count = _count(draft, amount, flavor, maximum, path)
     if count is None:
         return None
-    if count % flavor.unit:
+    if count.denominator != 1 or count.numerator % flavor.unit:
         code = "fraction" if count.denominator != 1 else "not-a-slice-multiple"
         draft.problems.fault(code, path, _remedy(amount, flavor, maximum, count))
         return None
-    return int(count)
+    return count.numerator
 
 
 def _count(draft: Draft, amount: Amount, flavor: Flavor, maximum: int, path: Path) -> Fraction | None:
@@ -65,19 +66,20 @@ def quotas(
         CPU: flavor.cpu_each if cpu is None else cpu,
         MEMORY: flavor.memory_each if memory is None else memory,
     }
-    return tuple(_quota(resource, rates.get(resource, 0), limits) for resource in resources)
+    each = tuple([(name, *rates.get(name, 0).as_integer_ratio()) for name in resources])
+    return _quotas(each, limits)
 
 
-def _quota(resource: str, rate: int | Fraction, limits: Limits) -> QuotaPlan:
+@lru_cache(maxsize=1 << 14)  # many teams are promised the same
+def _quotas(rates: tuple[tuple[str, int, int], ...], limits: Limits) -> tuple[QuotaPlan, ...]:
+    """One quota for each resource; its rate is a fraction of two integers."""
     nominal, borrowing, lending = limits
-    return QuotaPlan(
-        resource=resource,
-        nominal=_whole(nominal, rate),
-        borrowing_limit=None if borrowing is None else _whole(borrowing, rate),
-        lending_limit=None if lending is None else _whole(lending, rate),
+    return tuple(
+        QuotaPlan(
+            resource=resource,
+            nominal=-(-nominal * many // few),
+            borrowing_limit=None if borrowing is None else -(-borrowing * many // few),
+            lending_limit=None if lending is None else -(-lending * many // few),
+        )
+        for resource, many, few in rates
     )
-
-
-def _whole(count: int, rate: int | Fraction) -> int:
-    """`count` times `rate`, rounded up, in integers: this runs for every quota of every team."""
-    return -(-count * rate.numerator // rate.denominator)

@@ -7,6 +7,7 @@ lend. This is Kueue's reckoning (pkg/cache, resource_node.go), with nothing else
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
@@ -95,10 +96,11 @@ class QuotaTree:
                 lending.append((node, quota.lending_limit))
         _reckon(lending)
 
-    @classmethod
-    def of(cls, plan: FleetPlan | AckFleetPlan) -> QuotaTree:
+    @staticmethod
+    def of(plan: FleetPlan | AckFleetPlan) -> QuotaTree:
         """The tree of a finished plan."""
-        return cls(plan.cluster_queues, plan.cohorts, {flavor.name: flavor.resource for flavor in plan.flavors})
+        resource_of = {flavor.name: flavor.resource for flavor in plan.flavors}
+        return quota_tree(plan.cluster_queues, plan.cohorts, resource_of)
 
     def _grown(self, cohort: str | None, flavor: str, lending: list[tuple[Node, int | None]]) -> Node | None:
         """The node of a cohort, with those above it; one without an entry of its own lets everything pass."""
@@ -134,6 +136,24 @@ class QuotaTree:
             for flavor, node in self.queue(queue.name).items():
                 own.setdefault(flavor, []).append(node)
         return {flavor: ceiling(own[flavor]) for flavor in sorted(own)}
+
+
+_GROWN: deque[tuple[tuple[ClusterQueuePlan, ...], tuple[CohortPlan, ...], Mapping[str, str], QuotaTree]] = deque(
+    maxlen=64
+)
+"""The last trees, for the planner, the proofs and whoever asks after them: more than a fleet has clusters."""
+
+
+def quota_tree(
+    queues: tuple[ClusterQueuePlan, ...], cohorts: tuple[CohortPlan, ...], resource_of: Mapping[str, str]
+) -> QuotaTree:
+    """The tree of these queues and cohorts, grown once: a plan never changes, and neither does its tree."""
+    for of, below, resources, tree in _GROWN:
+        if of is queues and below is cohorts and resources == resource_of:
+            return tree
+    tree = QuotaTree(queues, cohorts, resource_of)
+    _GROWN.append((queues, cohorts, resource_of, tree))
+    return tree
 
 
 def ceiling(nodes: Iterable[Node]) -> int:

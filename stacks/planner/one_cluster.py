@@ -29,7 +29,7 @@ from stacks.planner import (
     teams,
     versions,
 )
-from stacks.planner.ceilings import QuotaTree, accelerator_quotas
+from stacks.planner.ceilings import accelerator_quotas, quota_tree
 from stacks.planner.compute_classes import Ladder
 from stacks.planner.draft import Draft
 from stacks.planner.flavors import Flavor
@@ -85,7 +85,7 @@ def cluster_fleet(
     versions.versions(draft, here.pools)
     made = pool_plans(draft, here)
     flavor_plans = tuple(flavors.flavor_plan(draft, f, promised[n]) for n, f in kinds.items())
-    entitled = teams.teams(draft, asked, QuotaTree(asked, shared, resource_of), kinds)
+    entitled = teams.teams(draft, asked, quota_tree(asked, shared, resource_of), kinds)
     there = existing.cluster_plan(draft)
     home = there or cluster.cluster_plan(
         draft,

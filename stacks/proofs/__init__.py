@@ -9,11 +9,10 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from stacks.planner import Planned
-from stacks.planner.ack import AckPlanned
 from stacks.problems import Problem, Problems
 from stacks.proofs import advice, capacity, reach
 from stacks.proofs.kueue import kueue_accepts
-from stacks.proofs.ledger import Accounts, Ledger, Promises, ledger_of
+from stacks.proofs.ledger import Ledger, ledger_of
 from stacks.proofs.networks import accelerator_addresses_suffice
 from stacks.proofs.workers import in_worker, one_job_runs_on_one_worker
 
@@ -67,24 +66,3 @@ def prove(planned: Planned) -> tuple[Problem, ...]:
         for worker in planned.workers.values():
             found.found.extend(p for p in kueue_accepts(worker) if p not in found.found)
     return tuple(replace(problem, path=in_worker(problem.path)) for problem in found.found)
-
-
-ON_ACK: tuple[Callable[[Accounts[Promises], Problems], None], ...] = (
-    reach.limits_can_be_reached,
-    reach.queues_can_admit,
-    advice.idle_capacity,
-    advice.sharing,
-    advice.teams_without_queues,
-)
-"""Proofs that hold of queues on any backend, where nothing was set aside."""
-
-
-def prove_ack(planned: AckPlanned) -> tuple[Problem, ...]:
-    """Every problem of a plan on Alibaba Cloud as a whole."""
-    found, accounts = Problems(), ledger_of(planned.plan, planned.origins)
-    if planned.machines_complete:
-        capacity.promises_are_kept(accounts, found)
-    if planned.complete:
-        for proof in ON_ACK:
-            proof(accounts, found)
-    return tuple(map(planned.placed, found.found))

@@ -9,7 +9,7 @@ from typing import Generic, Protocol, TypeVar
 from components.plan.fleet import FleetPlan
 from components.plan.kueue import ClusterQueuePlan, CohortPlan, FlavorPlan, QuotaPlan
 from components.plan.teams import TeamPlan
-from stacks.planner.ceilings import Node, QuotaTree, accelerator_quotas
+from stacks.planner.ceilings import Node, QuotaTree, accelerator_quotas, quota_tree
 from stacks.planner.queues import called
 from stacks.problems import Path
 
@@ -85,7 +85,7 @@ Ledger = Accounts[FleetPlan]
 def ledger_of(plan: P, origins: Mapping[tuple[str, str], Path]) -> Accounts[P]:
     """The accounts of a plan, in one pass over its queues; `origins` as in `Planned`."""
     resources = {f.name: f.resource for f in plan.flavors}
-    tree = QuotaTree(plan.cluster_queues, plan.cohorts, resources)
+    tree = quota_tree(plan.cluster_queues, plan.cohorts, resources)
     ledger = Accounts(plan, tree, {}, {}, {})
     for queue in plan.cluster_queues:
         path = origins["cluster queue", queue.name]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import lru_cache
 from typing import Annotated, Any, cast
 
 from pydantic import BeforeValidator, Field, PlainValidator, model_validator
@@ -42,10 +43,15 @@ def _amount(value: Any) -> Amount:
     if isinstance(value, int) and not isinstance(value, bool):
         if value < 0:
             raise fault("bad-amount", f"'{value}' is negative; {_WAYS}")
-        return Amount("accelerators", Fraction(value), str(value))
+        return _counted(value)
     if not isinstance(value, str):
         raise fault("bad-amount", f"{'is empty' if value is None else _not_an_amount(value)}; {_WAYS}")
     return _worded(value)
+
+
+@lru_cache(maxsize=4096)  # a fleet repeats its numbers
+def _counted(value: int) -> Amount:
+    return Amount("accelerators", Fraction(value), str(value))
 
 
 def _not_an_amount(value: object) -> str:

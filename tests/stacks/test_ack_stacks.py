@@ -18,7 +18,7 @@ from components.plan.ack import AckFleetPlan
 from stacks.cli import ack_plan, render
 from stacks.offline import Preview, Recorded, run_program
 from stacks.planner.ack import plan_ack
-from stacks.proofs import prove_ack
+from stacks.proofs.ack import prove_ack
 from stacks.spec.parse import parse
 from stacks.spec.schema import stack_schema
 from stacks.verdict import Verdict, of_config, of_stack

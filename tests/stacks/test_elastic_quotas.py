@@ -21,7 +21,7 @@ from components.plan.kueue import (
 from stacks.planner.ack import plan_ack
 from stacks.planner.ceilings import QuotaTree
 from stacks.planner.elastic_quotas import ROOT, SHARED, elastic_quota_tree
-from stacks.proofs import prove_ack
+from stacks.proofs.ack import prove_ack
 from stacks.spec.parse import parse
 from tests.components.kueue_plans import queue
 
