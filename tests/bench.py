@@ -10,15 +10,19 @@ import statistics
 import subprocess
 import sys
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Callable, Generator, Sequence
+from contextlib import contextmanager
 
-from tests import fleets
+from tests import fleets, managed_fleets
 
 ROOT = pathlib.Path(__file__).parents[1]
 BERTH = [sys.executable, "-c", "from stacks.cli import main; main()"]
 DUMP = [sys.executable, "-m", "tests.bench_dump"]
 BARE = [sys.executable, "-m", "tests.bench_bare"]
 RUNS = 3
+
+Command = Callable[[pathlib.Path], "Measured"]
+"""What is measured of the stack `bench` in a folder."""
 
 
 class Measured:
@@ -47,39 +51,55 @@ def row(what: str, measured: Measured, note: str = "") -> None:
     print(f"{what:<44} {measured.cpu:7.2f} s CPU {measured.memory:7.0f} MB   {note}", flush=True)
 
 
+@contextmanager
+def project(write: Callable[[pathlib.Path, int], pathlib.Path], teams: int) -> Generator[pathlib.Path]:
+    """The folder of a generated fleet."""
+    with tempfile.TemporaryDirectory() as name:
+        yield write(pathlib.Path(name) / "project", teams).parent
+
+
+def growth(
+    what: str, sizes: Sequence[int], measure: Command, write: Callable[..., pathlib.Path] = fleets.write
+) -> None:
+    """A line for each number of teams, and how much more than the line above it takes for so many more teams."""
+    before: tuple[int, float] | None = None
+    for teams in sizes:
+        with project(write, teams) as folder:
+            found = measure(folder)
+        note = f"{teams / before[0]:g} × the teams, {found.cpu / before[1]:.2f} × the time" if before else ""
+        row(f"{what}, {teams} teams", found, note)
+        before = teams, found.cpu
+
+
+def verb(*words: str) -> Command:
+    """A verb of the command on the stack."""
+    return lambda folder: Measured([*BERTH, *words, "bench"], folder, folder / "out.txt")
+
+
 def check() -> None:
     """From nothing to a verdict: the dev stack beside an empty Python with the command's own libraries, and fleets."""
     empty = Measured([sys.executable, "-c", "import pydantic, typer, yaml"], ROOT)
     row("python with pydantic, typer and PyYAML", empty)
     row("berth check dev", found := Measured([*BERTH, "check", "dev"], ROOT), f"{found.cpu / empty.cpu:.2f} × that")
-    for teams in (1000, 4000):
-        with tempfile.TemporaryDirectory() as name:
-            folder = pathlib.Path(name) / "project"
-            fleets.write(folder, teams)
-            fleet = Measured([*BERTH, "check", "bench"], folder)
-            each = f"{(fleet.cpu - found.cpu) / teams * 1000:.2f} ms a team"
-            row(f"berth check, {teams} teams", fleet, f"{each} beyond dev")
+    growth("berth check", (500, 1000, 2000, 4000), verb("check"))
+    growth("berth plan", (500, 1000, 2000), verb("plan"))
 
 
 def render() -> None:
-    """Fleets of growing size, rendered whole with proofs on, beside PyYAML's C dumper writing the same objects."""
-    before = 0.0
-    for teams in (1000, 2000, 5000, 10000):
-        with tempfile.TemporaryDirectory() as name:
-            folder = pathlib.Path(name) / "project"
-            fleets.write(folder, teams)
-            output = folder / "rendered.yaml"
-            found = Measured([*BERTH, "render", "bench"], folder, output)
-            each = found.cpu / teams * 1000
-            growth = f"{each:.2f} ms a team" + (f" ({each / before:.2f} × the line above)" if before else "")
-            row(f"berth render, {teams} teams", found, growth)
-            before = each
-            if teams == 1000:
-                plain = Measured([*DUMP, str(output), "load"], folder)
-                dumped = Measured([*DUMP, str(output), "dump"], folder)
-                alone = dumped.cpu - plain.cpu
-                what = "  PyYAML C dumper, the same objects"
-                print(f"{what:<44} {alone:7.2f} s CPU   {found.cpu / alone:.2f} × that")
+    """Fleets rendered whole with proofs on, the first beside PyYAML's C dumper writing the same objects."""
+    with project(fleets.write, 1000) as folder:
+        found = verb("render")(folder)
+        plain, dumped = (Measured([*DUMP, str(folder / "out.txt"), what], folder) for what in ("load", "dump"))
+    alone = dumped.cpu - plain.cpu
+    what = "PyYAML C dumper, the objects of 1000 teams"
+    print(f"{what:<44} {alone:7.2f} s CPU   berth render, all of it: {found.cpu / alone:.2f} × that")
+    growth("berth render", (500, 1000, 2000, 5000, 10000), verb("render"))
+
+
+def managed() -> None:
+    """A manager with 20 workers, 200 pools and a tree of cohorts five deep."""
+    for each in ("check", "render"):
+        growth(f"berth {each}, 20 workers", (1000, 2000, 4000), verb(each), managed_fleets.write)
 
 
 def preview() -> None:
@@ -90,24 +110,30 @@ def preview() -> None:
     bare = Measured([*BARE, str(resources)], ROOT)
     row(f"bare SDK, {resources} resources", bare)
     row("berth preview dev", found, f"{found.cpu / bare.cpu:.2f} × that")
+    growth("berth preview", (100, 200, 400), verb("preview"))
 
 
 def diff() -> None:
-    """A thousand teams compared with themselves after every pool and one team in ten has changed."""
-    with tempfile.TemporaryDirectory() as name:
-        folder = pathlib.Path(name) / "project"
-        file = fleets.write(folder, 1000)
-        changed = file.read_text().replace('"slices": 1000', '"slices": 1100').replace('"max": 4000', '"max": 4400')
-        queues = {f"late-{n}": {"flavors": [{"pool": "v5e", "guaranteed": "1 slice"}]} for n in range(100)}
-        fleet = json.loads(changed)
-        fleet["config"]["berth:fleet"]["teams"] = {"late": {"cohort": "cohort-0", "queues": queues}}
-        (folder / "Pulumi.after.yaml").write_text(json.dumps(fleet))
-        row("berth diff, 1000 teams", Measured([*BERTH, "diff", "bench", "after"], folder, folder / "diff.txt"))
+    """Fleets compared with themselves after every pool and one team in ten has changed."""
+    growth("berth diff", (500, 1000, 2000), _changed)
+
+
+def _changed(folder: pathlib.Path) -> Measured:
+    before = (folder / "Pulumi.bench.yaml").read_text()
+    teams = len(list((folder / "teams").iterdir()))
+    after = before.replace(f'"slices": {teams}', f'"slices": {teams * 11 // 10}')
+    after = after.replace(f'"max": {teams * 4}', f'"max": {teams * 44 // 10}')
+    queues = {f"late-{n}": {"flavors": [{"pool": "v5e", "guaranteed": "1 slice"}]} for n in range(teams // 10)}
+    fleet = json.loads(after)
+    fleet["config"]["berth:fleet"]["teams"] = {"late": {"cohort": "cohort-0", "queues": queues}}
+    (folder / "Pulumi.after.yaml").write_text(json.dumps(fleet))
+    return Measured([*BERTH, "diff", "bench", "after"], folder, folder / "diff.txt")
 
 
 if __name__ == "__main__":
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     check()
     render()
-    preview()
+    managed()
     diff()
+    preview()

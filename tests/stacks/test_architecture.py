@@ -303,6 +303,23 @@ def test_the_guard_of_the_pure_verbs_notices_pulumi() -> None:
     assert "pulumi was imported" in done.stderr
 
 
+_OF_OTHERS = (
+    *("components.ack", "components.plan.ack", "components.plan.deployments", "jinja2", "ryaml", "stacks.admission"),
+    *("stacks.changes", "stacks.cost", "stacks.manifests", "stacks.offline", "stacks.planner.ack"),
+    *("stacks.planner.workers", "stacks.proofs.ack", "stacks.report", "stacks.rotation"),
+)
+"""What other verbs and other kinds of stacks need."""
+
+
+def test_check_loads_nothing_that_it_does_not_need() -> None:
+    """Loading is most of the time that the check of a small fleet takes."""
+    code = "import sys; from stacks.cli import app; app(['check', 'dev'], standalone_mode=False); print(*sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
+    loaded = done.stdout.splitlines()[-1].split()
+    assert "stacks.proofs" in loaded
+    assert [m for m in loaded if any(m == other or m.startswith(f"{other}.") for other in _OF_OTHERS)] == []
+
+
 def test_every_source_file_is_in_a_room_that_the_design_names() -> None:
     """Beside the rooms there is only what tools demand, scripts that Make runs, and rules shown in docs."""
     tops = {file.relative_to(ROOT).parts[0] for file in ROOT.rglob("*.py") if not hidden(file)}
