@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pathlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Container, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any, cast
@@ -17,6 +17,8 @@ from components.manifests import all_manifests
 from components.names import TEAM_LABEL
 from components.plan.ack import AckFleetPlan
 from components.plan.fleet import FleetPlan
+from components.plan.kueue import ClusterQueuePlan
+from components.plan.teams import TeamPlan
 from stacks.changes.fields import FieldChange, differences
 from stacks.changes.things import CREATED, DELETED, REPLACED, UPDATED
 
@@ -63,12 +65,14 @@ def compare_objects(old: Plan, new: Plan) -> tuple[ObjectChange, ...]:
 
 def _on_clusters(old: FleetPlan, new: FleetPlan) -> Iterator[ObjectChange]:
     before, after = ({worker.name: worker for worker in plan.workers} for plan in (old, new))
-    yield from compare_keyed(_objects(old), _objects(new))
+    yield from compare_keyed(*_both(old, new))
     for name in sorted(before.keys() | after.keys()):
         one, other = before.get(name), after.get(name)
-        sides = _objects(one.plan) if one else {}, _objects(other.plan) if other else {}
-        moved = one and other and one.way != other.way
-        changed = (*compare_keyed(sides[0], {}), *compare_keyed({}, sides[1])) if moved else compare_keyed(*sides)
+        if one and other and one.way == other.way:
+            changed = compare_keyed(*_both(one.plan, other.plan))
+        else:  # come, gone, or made by another provider
+            gone = compare_keyed(_objects(one.plan), {}) if one else ()
+            changed = (*gone, *compare_keyed({}, _objects(other.plan))) if other else gone
         yield from (replace(change, worker=name) for change in changed)
 
 
@@ -88,11 +92,29 @@ def compare_keyed(
     return (*found, *gone)
 
 
-def _objects(plan: Plan) -> dict[Identity, Manifest]:
-    """Every manifest; the Secrets by which a manager reaches its workers without what they hold."""
+def _both(old: FleetPlan, new: FleetPlan) -> tuple[dict[Identity, Manifest], dict[Identity, Manifest]]:
+    """The manifests of two plans but for those of teams and queues that are the same in both, as most are."""
+    same = _same(old.teams, new.teams), _same(old.cluster_queues, new.cluster_queues)
+    return _objects(old, *same), _objects(new, *same)
+
+
+def _same(old: Iterable[TeamPlan | ClusterQueuePlan], new: Iterable[TeamPlan | ClusterQueuePlan]) -> set[str]:
+    before = {each.name: each for each in old}
+    return {each.name for each in new if before.get(each.name) == each}
+
+
+def _objects(plan: Plan, teams: Container[str] = (), queues: Container[str] = ()) -> dict[Identity, Manifest]:
+    """Every manifest but those of the `teams` and `queues` named; the Secrets by which a manager reaches its workers
+    without what they hold.
+    """
     keys = {team.name: team.key for team in plan.teams}
     if isinstance(plan, AckFleetPlan):
         return {_identity(manifest, keys): manifest for manifest in ack.all_manifests(plan)}
+    plan = replace(
+        plan,
+        teams=tuple(team for team in plan.teams if team.name not in teams),
+        cluster_queues=tuple(queue for queue in plan.cluster_queues if queue.name not in queues),
+    )
     let_in = (access for worker in plan.workers if (access := worker.plan.manager_access) is not None)
     return {_identity(manifest, keys): manifest for manifest in (*map(credentials, let_in), *all_manifests(plan))}
 

@@ -10,10 +10,13 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-from components.plan.ack import AckFleetPlan
-from components.plan.fleet import FleetPlan
 from components.plan.kueue import ClusterQueuePlan, CohortPlan, FlavorQuotasPlan, QuotaPlan
+
+if TYPE_CHECKING:  # one kind of fleet does not load the other's plan
+    from components.plan.ack import AckFleetPlan
+    from components.plan.fleet import FleetPlan
 
 
 def accelerator_quotas(
