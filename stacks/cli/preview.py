@@ -36,8 +36,11 @@ class _Paint:
         return f"\x1b[33m{text}\x1b[0m" if self.on and text else text
 
 
-def run(verdict: Verdict, root: Path) -> Preview:
-    """Run the real program with the config of a sound stack. Raises `ProgramError` with what to tell its author."""
+def run(verdict: Verdict, root: Path, *, preview: bool = True) -> Preview:
+    """Run the real program with the config of a sound stack. Raises `ProgramError` with what to tell its author.
+
+    Without `preview` it runs as in `pulumi up`, with made-up answers for what only a cloud knows.
+    """
     assert verdict.file is not None
     kind, workers = verdict.file.kind, verdict.plan.workers if verdict.plan else ()
     known = {f"berth:{worker.kubeconfig}": exports.STAND_IN for worker in workers if worker.kubeconfig}
@@ -48,6 +51,7 @@ def run(verdict: Verdict, root: Path) -> Preview:
         config.pop(kind),
         config,
         kind=kind,
+        preview=preview,
         secrets=known.keys(),
         references=_references(verdict, root),
     )

@@ -1,4 +1,4 @@
-"""The verbs before there is a fleet: a stack file to begin with, and the schema that an editor reads."""
+"""The verbs before there is a fleet: a stack file to begin with, or of a cluster that stands, and its schema."""
 
 from __future__ import annotations
 
@@ -35,6 +35,7 @@ def add_to(app: typer.Typer) -> None:
     app.command("init", epilog="Example: berth init prod --project acme-ml-prod --region us-central1 --team vision")(
         _init
     )
+    app.command("adopt", epilog="Example: berth adopt prod cluster.json node-pools.json objects.json")(_adopt)
     app.command("schema", epilog="Example: berth schema > docs/stack.schema.json")(_schema)
 
 
@@ -92,6 +93,35 @@ def _init(
     typer.echo(f"{file.name}: written from {start.shown}, sound{warned}. Next:")
     typer.echo(f"  berth plan {name}       # what will exist, for whom")
     typer.echo(f"  berth preview {name}    # every resource that `pulumi up` would make")
+
+
+def _adopt(
+    name: Name,
+    files: Annotated[
+        list[pathlib.Path],
+        typer.Argument(metavar="FILE...", help="What gcloud (--format json) and kubectl (-o json) say of the cluster."),
+    ],
+) -> None:
+    """Write a stack file for a cluster that stands.
+
+    And the files by which `pulumi import` takes over what is there. What the stack file cannot say, and what the first
+    `pulumi up` would change, is told. Nothing is asked of a cloud, and nothing is ever overwritten.
+    """
+    from stacks.cli import adopt as verb
+
+    folder = _folder()
+    try:
+        result = verb.run(name, files, folder)
+        verb.write(result, folder)
+    except (verb.Unusable, OSError) as error:
+        typer.echo(f"{error}", err=True)
+        raise typer.Exit(FAULTS) from None
+    for line in verb.lines(result):
+        typer.echo(line)
+    if result.faults:
+        typer.echo("the stack file has faults, so that nothing can be imported yet:", err=True)
+        complain(problem.at("") for problem in result.faults)
+        raise typer.Exit(FAULTS)
 
 
 def _folder() -> pathlib.Path:

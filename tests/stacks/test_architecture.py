@@ -63,6 +63,7 @@ ROOMS: dict[str, set[str]] = {
     "stacks.cost": HEAD | {"stacks.accelerators", "stacks.manifests"},
     "stacks.workloads": HEAD | {"stacks.accelerators"},
     "stacks.lint": HEAD | {f"stacks.{room}" for room in ("accelerators", "manifests", "admission", "workloads")},
+    "stacks.adopt": HEAD | {"yaml"} | {f"stacks.{room}" for room in ("accelerators", "manifests", "changes")},
     "stacks.revisions": set(),
     "stacks.rotation": HEAD | {"yaml", "stacks.read", "stacks.verdict"},
     "stacks.deployments": HEAD
@@ -79,6 +80,7 @@ ROOMS: dict[str, set[str]] = {
         f"stacks.{room}"
         for room in (
             "read",
+            "adopt",
             "accelerators",
             "spec",
             "planner",

@@ -23,6 +23,7 @@ SCENARIO = "stacks/scenarios/multislice.yaml"
 JOB = "stacks/jobs/train.yaml"
 VERBS = [
     "init",
+    "adopt",
     "check",
     "split",
     "plan",
@@ -83,6 +84,7 @@ def test_the_help_of_a_verb_ends_with_an_example_that_works(verb: str) -> None:
     assert words[0] == verb
     if verb not in (
         "init",
+        "adopt",
         "preview",
         "render",
         "diff",

@@ -1,0 +1,78 @@
+"""`berth adopt`: a stack file and import files for a cluster that stands."""
+
+from __future__ import annotations
+
+import json
+import pathlib
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from stacks.adopt.compare import told
+from stacks.adopt.found import Unusable, found
+from stacks.adopt.imports import files, unknown
+from stacks.adopt.pools import Left
+from stacks.adopt.stack_file import adopt, text
+from stacks.cli import drain, preview
+from stacks.problems import Problem
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """What is written (file name → text), what is told besides, and the faults of the stack file."""
+
+    written: dict[str, str]
+    left: tuple[Left, ...]
+    faults: tuple[Problem, ...]
+
+
+def run(stack: str, given: Sequence[pathlib.Path], root: pathlib.Path) -> Result:
+    """Read the answers, write nothing yet. Raises Unusable.
+
+    The import files are of what the real program registers for the stack file, so a fault in it leaves them out.
+    """
+    here = found(_texts(given))
+    adopted = adopt(here, stack)
+    stack_file = text(adopted)
+    verdict = drain.verdict(stack_file, stack)
+    written = {f"Pulumi.{stack}.yaml": stack_file}
+    if verdict.faults or verdict.plan is None:
+        return Result(written, adopted.left, verdict.faults)
+    registered = preview.run(verdict, root, preview=False).resources  # names of one in another are known then
+    imported = files(registered, here, verdict.plan)
+    for provider, content in imported.items():
+        written[f"{stack}.{provider}.import.json"] = json.dumps(content, indent=2) + "\n"
+    return Result(written, (*adopted.left, *told(here, verdict.plan), *unknown(registered, imported)), ())
+
+
+def _texts(given: Sequence[pathlib.Path]) -> dict[str, str]:
+    texts: dict[str, str] = {}
+    wrong: list[str] = []
+    for file in given:
+        try:
+            texts[str(file)] = file.read_text(encoding="utf-8")
+        except OSError as error:
+            wrong.append(f"{file}: {(error.strerror or 'cannot be read').lower()}")
+        except UnicodeDecodeError:
+            wrong.append(f"{file}: no text in UTF-8; ask for it with --format json, or -o json of kubectl")
+    if wrong:
+        raise Unusable(*wrong)
+    return texts
+
+
+def write(result: Result, folder: pathlib.Path) -> None:
+    """Write the files. Raises Unusable, and writes none, where one of them is there."""
+    if there := [name for name in result.written if (folder / name).exists()]:
+        raise Unusable(*(f"{name} is there, and is not overwritten: take another name, or remove it" for name in there))
+    for name, content in result.written.items():
+        (folder / name).write_text(content, encoding="utf-8")
+
+
+def lines(result: Result) -> Iterator[str]:
+    """What was written, and what it does not say."""
+    for name, content in result.written.items():
+        entries = json.loads(content)["resources"] if name.endswith(".json") else ()
+        real = sum("id" in each for each in entries)
+        yield f"{name}: {f'{real} resources to import' if name.endswith('.json') else 'written'}"
+    if result.left:
+        yield f"not said, taken for granted, or changed by the first `pulumi up` ({len(result.left)}):"
+        yield from (f"  {each.line()}" for each in result.left)

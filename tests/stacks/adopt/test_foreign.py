@@ -1,0 +1,49 @@
+"""A cluster that Berth never saw: what is written of it, and every line that is told, against goldens."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from stacks.cli import app
+from tests.stack_files import ROOT, is_golden
+
+HERE = Path(__file__).parent / "foreign"
+FILES = [str(HERE / "cluster.json"), str(HERE / "objects.json")]
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A project's folder with the real program."""
+    for name in ("Pulumi.yaml", "__main__.py"):
+        shutil.copy(ROOT / name, tmp_path)
+    for room in ("stacks", "components"):
+        (tmp_path / room).symlink_to(ROOT / room)
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def test_golden_of_a_cluster_that_somebody_else_made(folder: Path) -> None:
+    told = CliRunner().invoke(app, ["adopt", "moved", *FILES])
+    assert told.exit_code == 0, told.stderr
+    is_golden(told.stdout, HERE / "told.txt")
+    for name in ("Pulumi.moved.yaml", "moved.google.import.json", "moved.kubernetes.import.json"):
+        is_golden((folder / name).read_text(encoding="utf-8"), HERE / name)
+
+
+def test_nothing_is_ever_overwritten(folder: Path) -> None:
+    (folder / "moved.google.import.json").write_text("mine")
+    told = CliRunner().invoke(app, ["adopt", "moved", *FILES])
+    assert told.exit_code == 1
+    assert told.stderr == "moved.google.import.json is there, and is not overwritten: take another name, or remove it\n"
+    assert (folder / "moved.google.import.json").read_text() == "mine"
+    assert not (folder / "Pulumi.moved.yaml").exists()
+
+
+def test_a_file_that_is_not_there_is_told(folder: Path) -> None:
+    told = CliRunner().invoke(app, ["adopt", "moved", "no.json", str(folder)])
+    assert told.exit_code == 1
+    assert told.stderr == f"no.json: no such file or directory\n{folder}: is a directory\n"
