@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from components.plan.fleet import FleetPlan, PoolPlan
+from components.plan.fleet import FleetPlan, PoolPlan, WorkerPlan
 from components.plan.gke import ClusterPlan
 from components.plan.nodes import Bounds
 from stacks.problems import in_words
@@ -49,3 +49,10 @@ def whereabouts(plan: FleetPlan) -> str:
     channel = [f"{cluster.release_channel.lower()} channel"] if isinstance(cluster, ClusterPlan) else []
     named = f"cluster {cluster.name} ({', '.join([cluster.mode, *channel])})"
     return " · ".join(filter(None, [plan.project, plan.region, named]))
+
+
+def reached(worker: WorkerPlan) -> str:
+    """Where a worker is: `worker-east (us-east5)`, `stack acme/berth/far`, `by berth:far`."""
+    if worker.made_here:
+        return f"{worker.plan.cluster.name} ({worker.plan.region})"
+    return f"stack {worker.stack}" if worker.stack else f"by berth:{worker.kubeconfig}"

@@ -8,7 +8,8 @@ from typing import Any
 from components.plan.fleet import FleetPlan, WorkerPlan
 from stacks.cli import cohorts
 from stacks.cli.table import table
-from stacks.planner.ceilings import QuotaTree
+from stacks.planner.ceilings import largest_jobs
+from stacks.wording import reached
 
 
 def as_json(plan: FleetPlan) -> list[dict[str, Any]]:
@@ -17,7 +18,7 @@ def as_json(plan: FleetPlan) -> list[dict[str, Any]]:
 
 
 def _worker(worker: WorkerPlan) -> dict[str, Any]:
-    most = _most(worker.plan)
+    most = largest_jobs(worker.plan)
     return {
         "name": worker.name,
         "cluster": worker.plan.cluster.name if worker.made_here else None,
@@ -50,21 +51,9 @@ def text(plan: FleetPlan) -> str:
 
 
 def _rows(worker: WorkerPlan) -> Iterator[list[str]]:
-    plan, most = worker.plan, _most(worker.plan)
-    where = f"stack {worker.stack}" if worker.stack else f"by berth:{worker.kubeconfig}"
-    names = [worker.name, f"{plan.cluster.name} ({plan.region})" if worker.made_here else where]
+    plan, most = worker.plan, largest_jobs(worker.plan)
+    names = [worker.name, reached(worker)]
     for flavor in plan.flavors:
         held = f"{flavor.capacity.max} {flavor.noun}"
         yield [*names, flavor.name, held, str(flavor.promised), str(most.get(flavor.name, 0) or "–")]
         names = ["", ""]
-
-
-def _most(plan: FleetPlan) -> dict[str, int]:
-    """Flavor → the most that one job of any queue can have of it in this cluster."""
-    tree = QuotaTree.of(plan)
-    held = {flavor.name: flavor.capacity.max for flavor in plan.flavors}
-    found: dict[str, int] = {}
-    for queue in plan.cluster_queues:
-        for flavor, node in tree.queue(queue.name).items():
-            found[flavor] = max(found.get(flavor, 0), min(node.most, held[flavor]))
-    return found

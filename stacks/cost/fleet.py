@@ -97,25 +97,32 @@ class Cost:
 
 def cost(plan: FleetPlan, prices: Prices) -> Cost:
     """An hour of a fleet."""
-    machines = tuple(_machines(plan, prices))
-    each = _of_accelerators(plan, machines)
-    return Cost(prices, machines, {team.name: _team(team, each) for team in plan.teams})
+    pools = {pool.name: _of_pool(pool, plan, prices) for pool in plan.pools}
+    each = _of_accelerators(plan, pools)
+    teams = {team.name: _team(team, each) for team in plan.teams}
+    return Cost(prices, tuple(_machines(plan, pools, prices)), teams)
 
 
 # --- machines ---------------------------------------------------------------------------------------------------------
 
 
-def _machines(plan: FleetPlan, prices: Prices) -> Iterator[MachinesCost]:
-    for pool in plan.pools:
-        yield _priced(POOL, pool.name, pool.machine_type, pool.capacity, pool.nodes, _ways(pool, plan), prices)
+def _machines(plan: FleetPlan, pools: Mapping[str, MachinesCost], prices: Prices) -> Iterator[MachinesCost]:
+    """Machines that this stack pays for; those of a worker that somebody else made are on that one's bill."""
+    others = {worker.name for worker in plan.workers if not worker.made_here}
+    yield from (pools[pool.name] for pool in plan.pools if pool.worker not in others)
     for held in plan.held:
         idle = _idle(held, plan.pools)
         if idle.max or idle.min:
             yield _priced(RESERVATION, held.key, held.machine_type, "reservation", idle, None, prices)
-    if plan.system_pool is not None:
-        pool = plan.system_pool
-        had = "spot" if pool.spot else "on-demand"
-        yield _priced(SYSTEM, pool.name, pool.machine_type, had, _nodes(pool), None, prices)
+    for prefix, pool in (("", plan.system_pool), *((f"{w.name}/", w.plan.system_pool) for w in plan.workers)):
+        if pool is not None:
+            had = "spot" if pool.spot else "on-demand"
+            yield _priced(SYSTEM, prefix + pool.name, pool.machine_type, had, _nodes(pool), None, prices)
+
+
+def _of_pool(pool: PoolPlan, plan: FleetPlan, prices: Prices) -> MachinesCost:
+    there = next((worker.plan for worker in plan.workers if worker.name == pool.worker), plan)
+    return _priced(POOL, pool.name, pool.machine_type, pool.capacity, pool.nodes, _ways(pool, there), prices)
 
 
 _Way = tuple[str, str, Fraction]
@@ -168,13 +175,14 @@ def _nodes(pool: NodePoolPlan) -> Bounds:
 # --- teams ------------------------------------------------------------------------------------------------------------
 
 
-def _of_accelerators(plan: FleetPlan, machines: Iterable[MachinesCost]) -> dict[str, Fraction | None]:
+def _of_accelerators(plan: FleetPlan, costs: Mapping[str, MachinesCost]) -> dict[str, Fraction | None]:
     """Flavor → one accelerator for an hour; None where one of its machines has no price. Empty pools cost nothing."""
-    price = {each.name: each.price for each in machines if each.kind == POOL}
     found: dict[str, Fraction | None] = {}
     for flavor in plan.flavors:
         pools = [pool for pool in plan.pools if pool.name in flavor.pools and pool.accelerators.max]
-        known = [p * pool.nodes.max / pool.accelerators.max for pool in pools if (p := price[pool.name]) is not None]
+        known = [
+            p * pool.nodes.max / pool.accelerators.max for pool in pools if (p := costs[pool.name].price) is not None
+        ]
         found[flavor.name] = max(known, default=Fraction()) if len(known) == len(pools) else None
     return found
 

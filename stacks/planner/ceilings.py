@@ -159,6 +159,17 @@ def quota_tree(
     return tree
 
 
+def largest_jobs(plan: FleetPlan) -> dict[str, int]:
+    """Flavor → the most that one job of any queue can have of it in one cluster, under quotas and as machines go."""
+    tree = QuotaTree.of(plan)
+    held = {flavor.name: flavor.capacity.max for flavor in plan.flavors}
+    found: dict[str, int] = {}
+    for queue in plan.cluster_queues:
+        for flavor, node in tree.queue(queue.name).items():
+            found[flavor] = max(found.get(flavor, 0), min(node.most, held[flavor]))
+    return found
+
+
 def ceiling(nodes: Iterable[Node]) -> int:
     """The most that queues can use at once, by their nodes: each level keeps its own and asks above for the rest."""
     asked: dict[int, dict[int, tuple[Node, int]]] = {}

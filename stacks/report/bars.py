@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from components.plan.ack import AckFleetPlan
-from components.plan.fleet import FleetPlan
+from components.plan.fleet import FleetPlan, WorkerPlan
 from components.plan.kueue import FlavorPlan
 from stacks.wording import span
 
@@ -33,7 +33,7 @@ class Bar:
 
 @dataclass(frozen=True, slots=True)
 class Chart:
-    """A flavor: its capacity and what is promised of it, then a bar for each team that can use it.
+    """A flavor: its capacity and what is promised of it, then both on each worker, and a bar for each team with it.
 
     `scale` is the width of the chart in accelerators; no bar is longer. `capacity` is at the most, and
     `accepted` says why more than that may be promised, where it may.
@@ -75,12 +75,22 @@ def _chart(flavor: FlavorPlan, plan: FleetPlan | AckFleetPlan) -> Chart:
         whole=(
             _bar("capacity", span(flavor.capacity), (STANDING, flavor.capacity.min), (POSSIBLE, most)),
             _bar("promised", str(promised), (PROMISED, min(promised, most)), (BEYOND, promised)),
+            *_workers(flavor, plan.workers if isinstance(plan, FleetPlan) else ()),
         ),
         teams=tuple(
             _bar(name, f"{held}, at most {reach}", (PROMISED, held), (REACH, reach)) for name, held, reach in teams
         ),
         accepted=accepted if flavor.oversubscription > 1 else None,
     )
+
+
+def _workers(flavor: FlavorPlan, workers: Iterable[WorkerPlan]) -> Iterator[Bar]:
+    """What each worker of a manager holds, and what of it is promised."""
+    for worker in workers:
+        for held in (each for each in worker.plan.flavors if each.name == flavor.name):
+            most, promised = held.capacity.max, held.promised
+            ends = (PROMISED, min(promised, most)), (STANDING, held.capacity.min), (POSSIBLE, most), (BEYOND, promised)
+            yield _bar(f"on {worker.name}", f"{promised} of {span(held.capacity)}", *ends)
 
 
 def _bar(label: str, text: str, *ends: tuple[str, int]) -> Bar:

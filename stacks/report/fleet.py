@@ -8,6 +8,7 @@ from markupsafe import Markup
 
 from components.plan.ack import AckFleetPlan
 from components.plan.fleet import FleetPlan
+from stacks.planner.ceilings import largest_jobs
 from stacks.problems import in_words
 from stacks.relations import push_outs, sentences
 from stacks.report.bars import charts
@@ -15,7 +16,7 @@ from stacks.report.matrix import matrices
 from stacks.report.svg import svg
 from stacks.report.tree import Box, boxes
 from stacks.report.view import Body, Figure, Part
-from stacks.wording import many, shape, source, span, whereabouts
+from stacks.wording import many, reached, shape, source, span, whereabouts
 
 REACHES = "What each cohort and queue is guaranteed, and the most that it can use when nobody else uses anything."
 
@@ -35,7 +36,7 @@ def fleet_body(plan: FleetPlan) -> Body:
         tree=tree_table(drawn),
         matrices=matrices(plan),
         relations=Part("In words", lines=list(sentences(push_outs(plan), len(plan.cluster_queues)))),
-        pools=[_pools(plan), _later(plan)],
+        pools=[_pools(plan), _workers(plan), _later(plan)],
     )
 
 
@@ -112,6 +113,23 @@ def _pools(plan: FleetPlan) -> Part:
     ]
     head = ("pool", "machine", "from", "nodes", "accelerators", "slices", "flavor", "zones")
     return Part("Pools and where their machines come from", head, rows, (3,))
+
+
+def _workers(plan: FleetPlan) -> Part:
+    rows = [
+        [
+            worker.name,
+            reached(worker),
+            flavor.name,
+            f"{span(flavor.capacity)} {flavor.noun}",
+            str(flavor.promised),
+            str(largest_jobs(worker.plan).get(flavor.name, 0) or "–"),
+        ]
+        for worker in plan.workers
+        for flavor in worker.plan.flavors
+    ]
+    head = ("worker", "cluster", "flavor", "accelerators", "guaranteed", "one job at the most")
+    return Part("Workers: what each holds, and its share of what is guaranteed", head, rows, (4, 5))
 
 
 def _later(plan: FleetPlan) -> Part:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 from decimal import Decimal
 from fractions import Fraction
 from pathlib import Path
@@ -305,3 +306,38 @@ def test_a_compute_class_costs_its_dearest_way_and_lacks_a_price_when_any_of_the
     whole = cost(plan("dws-autoprovisioned"), table({**of_class, ("a3-highgpu-8g", "flex-start"): "50"}))
     (row,) = (m for m in whole.machines if m.name == "h100" and m.kind == "pool")
     assert (row.price, row.missing) == (Fraction(50), ())
+
+
+# --- workers ----------------------------------------------------------------------------------------------------------
+
+EVERYWHERE = ROOT / "tests" / "stacks" / "workers" / "elsewhere.yaml"
+
+
+def test_workers_cost_their_pools_and_system_pools() -> None:
+    """Every machine of every cluster, counted from the clusters' own plans."""
+    prices = list_of("multikueue")
+    found = plan("multikueue")
+    owed = Decimal()
+    for cluster in (replace(found, pools=found.own_pools), *(worker.plan for worker in found.workers)):
+        owed += sum((Decimal(prices[p.machine_type, p.capacity]) * p.nodes.min for p in cluster.pools), Decimal())
+        system = cluster.system_pool
+        assert system is not None and system.total_nodes is not None
+        owed += Decimal(prices[system.machine_type, "on-demand"]) * system.total_nodes.min
+    printed = as_printed("multikueue", prices)
+    assert printed["fleet"]["committed"] == almost(owed)
+    assert {m["name"] for m in printed["machines"] if m["kind"] == "system pool"} == {
+        "system",
+        "central/system",
+        "east/system",
+    }
+
+
+def test_who_made_a_worker_pays_for_its_machines() -> None:
+    """Of three workers one is made here: its two machines are the fleet's, and what the team is promised is of all."""
+    found = of_stack(str(EVERYWHERE), ROOT).plan
+    assert found is not None
+    priced = cost(found, table({("a3-highgpu-8g", "on-demand"): "80", ("e2-standard-4", "on-demand"): "1"}))
+    assert [m.name for m in priced.machines] == ["here/h100", "system", "here/system"]
+    assert priced.fleet.committed == 2 * 80 + 1 + 1
+    assert priced.teams["vision"].committed == 64 * 10
+    assert priced.fleet.unpriced == priced.teams["vision"].unpriced == ()

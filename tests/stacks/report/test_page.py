@@ -161,7 +161,7 @@ def test_pools_and_teams_are_those_of_the_plan(stack: str) -> None:
 def test_bars_are_as_long_as_the_plan_says(stack: str) -> None:
     read = plan_json(stack)
     for chart, flavor in zip(charts(plan(stack)), read["flavors"], strict=True):
-        capacity, promised = chart.whole
+        capacity, promised, *_ = chart.whole
         ends = {s.kind: (s.begin, s.end) for s in capacity.stretches}
         least, most = flavor["capacity"]["min"], flavor["capacity"]["max"]
         assert ends.get("standing", (0, 0)) == (0, least)
@@ -390,3 +390,16 @@ def test_a_page_is_written_to_a_file(tmp_path: Path) -> None:
     done = CliRunner().invoke(app, ["report", str(FILES["dev"]), "-o", str(file)])
     assert (done.exit_code, done.stdout) == (0, "")
     assert file.read_text(encoding="utf-8") == page(verdict("dev"))
+
+
+def test_workers_are_on_the_page_with_what_they_hold() -> None:
+    """A row and a bar for each flavor of each worker, with the figures of the plan's JSON."""
+    words = Read(page(verdict("multikueue"))).words
+    drawn = {(chart.flavor, bar.label): bar.text for chart in charts(plan("multikueue")) for bar in chart.whole}
+    for worker in plan_json("multikueue")["workers"]:
+        for flavor in worker["flavors"]:
+            most = flavor["capacity"]["max"]
+            row = [worker["name"], f"{worker['cluster']} (", flavor["name"], str(most), str(flavor["largestJob"])]
+            assert re.search(".*".join(map(re.escape, row)), words, re.S)
+            assert drawn[flavor["name"], f"on {worker['name']}"] == f"{flavor['guaranteed']} of {most}"
+    assert "Workers: what each holds" not in Read(page(verdict("dev"))).words
