@@ -1,4 +1,4 @@
-"""Edits of three small stacks, a fleet on each backend and a team's own: what `berth diff` is shown."""
+"""Edits of four small stacks, a fleet on each backend, a manager and a team's own: what `berth diff` is shown."""
 
 from __future__ import annotations
 
@@ -86,7 +86,8 @@ BASE = {"Pulumi.dev.yaml": _text("fleet/base.yaml"), "teams/speech.yaml": _text(
 FLEET = Subject("dev", BASE, _edits(HERE / "edits.txt"))
 ACK = Subject("hz", {"Pulumi.hz.yaml": _text("ack/base.yaml")}, _edits(HERE / "ack" / "edits.txt"))
 TEAM = Subject("mine", BASE | {"Pulumi.mine.yaml": _text("team/base.yaml")}, _edits(HERE / "team" / "edits.txt"))
-SUBJECTS = {"": FLEET, "ack-": ACK, "team-stack-": TEAM}
+MANAGED = Subject("dev", {"Pulumi.dev.yaml": _text("managed/base.yaml")}, _edits(HERE / "managed" / "edits.txt"))
+SUBJECTS = {"": FLEET, "managed-": MANAGED, "ack-": ACK, "team-stack-": TEAM}
 """By how the names of their goldens begin."""
 EDITS = FLEET.edits
 edited, changes = FLEET.edited, FLEET.changes

@@ -2,83 +2,31 @@
 
 from __future__ import annotations
 
-import json
-import re
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import replace
-from functools import cache
-from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any, cast
 
 import pytest
 
 from components.manifests import all_manifests
-from components.plan.fleet import AllowancesPlan, FleetPlan
+from components.plan.allowances import AllowancesPlan
+from components.plan.fleet import FleetPlan
 from stacks.changes import words
 from stacks.changes.preview import judge
-from stacks.changes.whole import Changes, compare
-from stacks.cli import diff, diff_markdown
+from stacks.changes.whole import compare
 from stacks.planner.ceilings import accelerator_quotas
-from stacks.verdict import of_stack
-from tests.stack_files import is_golden
-from tests.stacks.changes.edited import HERE
+from tests.stacks.changes.edited import MANAGED
 
-BASE = (HERE / "managed" / "base.yaml").read_text(encoding="utf-8")
+every_edit = pytest.mark.parametrize("edit", MANAGED.edits)
+changes = MANAGED.changes
 
 
-def _edits() -> dict[str, list[tuple[str, str]]]:
-    found: dict[str, list[tuple[str, str]]] = {}
-    text = (HERE / "managed" / "edits.txt").read_text(encoding="utf-8")
-    for block in re.split(r"(?m)^== ", text)[1:]:
-        name, *body = block.rstrip().split("\n")
-        pairs: list[tuple[list[str], list[str]]] = []
-        for line in body:
-            if line.startswith("-") and (not pairs or pairs[-1][1]):
-                pairs.append(([], []))
-            pairs[-1]["-+".index(line[0])].append(line[2:])
-        found[name] = [("\n".join(old), "\n".join(new)) for old, new in pairs]
+def plan(edit: str | None = None) -> FleetPlan:
+    """The plan of the manager, or of the manager with one edit."""
+    found = MANAGED.plan(edit)
+    assert isinstance(found, FleetPlan)
     return found
-
-
-EDITS = _edits()
-every_edit = pytest.mark.parametrize("edit", EDITS)
-
-
-@cache
-def plan(name: str | None = None) -> FleetPlan:
-    text = BASE
-    for old, new in EDITS[name] if name else ():
-        assert text.count(old) == 1, f"{name}: not found once: {old}"
-        text = text.replace(old, new)
-    with TemporaryDirectory() as folder:
-        (Path(folder) / "Pulumi.dev.yaml").write_text(text, encoding="utf-8")
-        found = of_stack("dev", Path(folder))
-    assert [problem.line() for problem in found.problems if problem.severity != "note"] == []
-    assert found.plan is not None
-    return found.plan
-
-
-@cache
-def changes(edit: str) -> Changes:
-    return compare(plan(), plan(edit))
-
-
-@every_edit
-def test_golden_of_an_edit_of_workers_in_a_terminal(edit: str) -> None:
-    is_golden(diff.text(changes(edit)) + "\n", HERE / "golden" / f"managed-{edit}.txt")
-
-
-@every_edit
-def test_golden_of_an_edit_of_workers_as_a_comment(edit: str) -> None:
-    is_golden(diff_markdown.markdown(changes(edit)), HERE / "golden" / f"managed-{edit}.md")
-
-
-@every_edit
-def test_golden_of_an_edit_of_workers_as_json(edit: str) -> None:
-    found = json.dumps(diff.as_json(changes(edit), "old", "new"), indent=1, ensure_ascii=False)
-    is_golden(found + "\n", HERE / "golden" / f"managed-{edit}.json")
 
 
 # --- figures, a second way --------------------------------------------------------------------------------------------
