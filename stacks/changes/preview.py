@@ -104,8 +104,9 @@ def _loss(
     if urn in refused:
         return loss
     if action == REPLACE:
-        in_worker = isinstance(plan, FleetPlan) and loss.worker is not None
-        allowances = (_worker(plan, loss.worker) if in_worker else plan).allowances
+        allowances = plan.allowances
+        if isinstance(plan, FleetPlan) and loss.worker is not None:
+            allowances = _worker(plan, loss.worker).allowances
         inside = allowed(REPLACE, CLUSTER, allowances) if loss.kind == "queue" else None
         return replace(loss, allowed=allowed(REPLACE, loss.key, allowances) or inside)
     if inputs.get("spec", {}).get("stopPolicy") == "HoldAndDrain":
