@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from components.plan.ack import AckFleetPlan
 from components.plan.fleet import FleetPlan
-from components.plan.kueue import FlavorPlan
+from components.plan.kueue import FlavorPlan, PriorityPlan
 from components.plan.teams import TeamPlan
 from stacks.planner.ceilings import QuotaTree
 from stacks.relations import PushOut, push_outs, taken_back
@@ -47,6 +47,21 @@ class TeamChange:
     team: str
     what: str
     renamed: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class PriorityChange:
+    """A priority whose `value` changes (None: it is not there), or what its jobs may do.
+
+    `above` are the priorities that it is above now and was not before, `preempts` whether its jobs push others out,
+    `default` whether jobs that name none have it; both before and after.
+    """
+
+    priority: str
+    value: tuple[int | None, int | None]
+    above: tuple[str, ...]
+    preempts: tuple[bool, bool]
+    default: tuple[bool, bool]
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,6 +110,7 @@ class Entitlements:
     flavors: tuple[FlavorTotal, ...] = ()
     new_relations: tuple[PushOut, ...] = ()
     lifted_relations: tuple[PushOut, ...] = ()
+    priorities: tuple[PriorityChange, ...] = ()
     quota_tree: tuple[NodeQuota, ...] = ()
 
 
@@ -114,12 +130,31 @@ def compare_entitlements(old: Plan, new: Plan, quota_tree: tuple[NodeQuota, ...]
         flavors=tuple(_flavors(old, new)),
         new_relations=_only(relations[1], relations[0]),
         lifted_relations=_only(relations[0], relations[1]),
+        priorities=tuple(_priorities(old, new)),
         quota_tree=quota_tree,
     )
 
 
 def _relations(plan: Plan) -> tuple[PushOut, ...]:
     return push_outs(plan) if isinstance(plan, FleetPlan) else taken_back(plan.quotas)
+
+
+def _priorities(old: Plan, new: Plan) -> Iterator[PriorityChange]:
+    before, after = ({each.name: each for each in plan.priorities} for plan in (old, new))
+    for name in sorted(before.keys() | after.keys()):
+        one, other = before.get(name), after.get(name)
+        if one != other:
+            yield PriorityChange(
+                priority=name,
+                value=(one and one.value, other and other.value),
+                above=tuple(sorted(_below(name, after) - _below(name, before))),
+                preempts=(bool(one and one.preempts), bool(other and other.preempts)),
+                default=(bool(one and one.default), bool(other and other.default)),
+            )
+
+
+def _below(name: str, known: Mapping[str, PriorityPlan]) -> set[str]:
+    return {each.name for each in known.values() if name in known and each.value < known[name].value}
 
 
 def _only(these: tuple[PushOut, ...], others: tuple[PushOut, ...]) -> tuple[PushOut, ...]:

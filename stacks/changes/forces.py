@@ -13,10 +13,10 @@ import yaml
 
 from stacks.changes.fields import FieldChange
 
-UPDATE, LATER, RECREATE, REPLACE = "update", "later", "recreate", "replace"
-"""In place; in place, for nodes that come later; in place with every node made anew, one after the other; deleted and
-made anew. Sorted by weight."""
-WEIGHT = {UPDATE: 0, LATER: 1, RECREATE: 2, REPLACE: 3}
+UPDATE, LATER, REFUSED, RECREATE, REPLACE = "update", "later", "refused", "recreate", "replace"
+"""In place; in place, for nodes that come later; in place, if the cloud did not refuse it; in place with every node
+made anew, one after the other; deleted and made anew. Sorted by weight."""
+WEIGHT = {UPDATE: 0, LATER: 1, REFUSED: 2, RECREATE: 3, REPLACE: 4}
 
 _TABLE = pathlib.Path(__file__).with_name("forces.yaml")
 
@@ -25,13 +25,17 @@ _TABLE = pathlib.Path(__file__).with_name("forces.yaml")
 class Force:
     """A row: the resource's input as the provider spells it, and what a change `does`.
 
-    `slice` holds instead for a slice of several hosts, `wider` where the new range contains the old one.
+    `slice` holds instead for a slice of several hosts, `wider` where the new range contains the old one, `begun` and
+    `ended` where nothing was said before, or is said after, `moved` where two lists have nothing in common.
     """
 
     input: str
     does: str
     slice: str | None = None
     wider: str | None = None
+    begun: str | None = None
+    ended: str | None = None
+    moved: str | None = None
 
 
 @cache
@@ -54,9 +58,20 @@ def force(kind: str, change: FieldChange, *, in_slice: bool = False) -> Force:
     row = rows.get(path) or rows.get(path.partition("[")[0]) or Force(path, REPLACE)
     if in_slice and row.slice:
         return Force(row.input, row.slice)
+    if row.moved and _moved(change):
+        return Force(row.input, row.moved)
+    if row.begun and not change.before:
+        return Force(row.input, row.begun)
+    if row.ended and not change.after:
+        return Force(row.input, row.ended)
     if row.wider and _wider(change):
         return Force(row.input, row.wider)
     return row
+
+
+def _moved(change: FieldChange) -> bool:
+    before, after = (set(cast("list[str]", each or ())) for each in (change.before, change.after))
+    return bool(before and after) and before.isdisjoint(after)
 
 
 def _wider(change: FieldChange) -> bool:

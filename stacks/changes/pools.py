@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from components.plan.fleet import FleetPlan, PoolPlan
+from components.plan.gke import NodePoolPlan
 from components.plan.nodes import Bounds
 from stacks.changes.fields import differences
 from stacks.changes.forces import UPDATE
@@ -16,6 +17,7 @@ from stacks.changes.things import (
     NODE_POOL,
     RECREATED,
     REPLACED,
+    UPDATED,
     FieldEffect,
     ThingChange,
 )
@@ -89,7 +91,7 @@ def _pool_change(
     what = _what(one, other, parts) if one != other or parts else RENAMED
     if what == DELETED and not _made_here(plans[0], lost):
         what = LEFT
-    nodes, accelerators = _hit(one, what, parts)
+    nodes, accelerators = _hit(one, other, what, parts)
     fields = tuple(_fields(one, other, parts, what))
     because = tuple(f for f in _each_once(f for part in parts for f in part.because))
     return PoolChange(
@@ -124,16 +126,31 @@ def _what(one: PoolPlan | None, other: PoolPlan | None, parts: Sequence[ThingCha
     return RECREATED if RECREATED in found else CHANGED
 
 
-def _hit(one: PoolPlan | None, what: str, parts: Sequence[ThingChange]) -> tuple[int, int]:
-    """Nodes and accelerators that go, at the most: those of each node pool that does not stay as it is."""
+def _hit(one: PoolPlan | None, other: PoolPlan | None, what: str, parts: Sequence[ThingChange]) -> tuple[int, int]:
+    """Nodes and accelerators that go, at the most: those of each node pool that goes or is made anew, and of one that
+    stays those in zones that it leaves, or beyond the number that it has now."""
     if one is None:
         return 0, 0
     if not one.node_pools:
         return (one.nodes.max, one.accelerators.max) if what == DELETED else (0, 0)
     own = {n.key for n in one.node_pools}
     gone = sum(part.key.rpartition(IN_WORKER)[2] in own and part.what in _GOES for part in parts)
-    share = len(one.node_pools)
-    return one.nodes.max * gone // share, one.accelerators.max * gone // share
+    nodes = one.nodes.max * gone // len(one.node_pools)
+    kept = {part.key.rpartition(IN_WORKER)[2] for part in parts if part.what == UPDATED}
+    after = {n.key: n for n in other.node_pools if n.key in kept} if other else {}
+    nodes += sum(_leaving(n, after[n.key]) for n in one.node_pools if n.key in after)
+    return nodes, nodes * one.accelerators.max // max(1, one.nodes.max)
+
+
+def _leaving(before: NodePoolPlan, after: NodePoolPlan) -> int:
+    """Nodes of a node pool that stays, which go, at the most. One that scales is not made to go below its maximum."""
+    left = len(set(before.zones) - set(after.zones)) if after.zones else 0
+    if before.nodes_per_zone is not None:
+        less = 0 if after.nodes_per_zone is None else max(0, before.nodes_per_zone - after.nodes_per_zone)
+        return left * before.nodes_per_zone + (len(before.zones) - left) * less
+    if before.zone_nodes is not None:
+        return left * before.zone_nodes.max
+    return before.total_nodes.max if left and before.total_nodes is not None else 0
 
 
 def _fields(

@@ -68,16 +68,31 @@ def judge(preview: object, plan: Plan) -> Judged:
     diagnostics: list[dict[str, Any]] = found.get("diagnostics") or []
     messages = [str(d.get("message", "")) for d in diagnostics if d.get("severity") == "error"]
     refused = {urn: (action, first) for message in messages for urn, action, first in _refusals(message)}
-    steps = [step for step in found.get("steps") or () if step.get("op") in _OPS]
+    steps = [step for step in found.get("steps") or () if _action(step)]
     known = {str(step["urn"]) for step in steps}
     losses = [
-        *(_loss(str(s["urn"]), _OPS[s["op"]], s, plan, refused) for s in steps),
+        *(_loss(str(s["urn"]), _action(s), s, plan, refused) for s in steps),
         *(_loss(urn, action, {}, plan, refused) for urn, (action, _) in refused.items() if urn not in known),
         *(leaves_lost(found.get("steps") or (), plan) if isinstance(plan, AckFleetPlan) else ()),
     ]
     told = {urn for urn in refused if _found(urn, {}, plan) is not None}
     errors = tuple(m.strip() for m in messages if not (_follows(m) or any(urn in told for urn, _, _ in _refusals(m))))
     return Judged(tuple(_joined(loss for loss in losses if loss is not None)), errors)
+
+
+def _action(step: Mapping[str, Any]) -> str:
+    """What a step does to what there was; "" where it stays. A pool that moves to other zones loses all its nodes."""
+    if step.get("op") == "update":
+        before, after = _zones(step.get("oldState")), _zones(step.get("newState"))
+        return REPLACE if before and after and before.isdisjoint(after) else ""
+    return _OPS.get(str(step.get("op")), "")
+
+
+def _zones(state: Mapping[str, Any] | None) -> set[str]:
+    """Where a node pool has its nodes; nowhere for anything else."""
+    inputs: Mapping[str, Any] = (state or {}).get("inputs") or {}
+    found: list[str] = inputs.get("nodeLocations") or []
+    return set(found)
 
 
 def _refusals(message: str) -> Iterator[tuple[str, str, bool]]:

@@ -9,9 +9,9 @@ from typing import Any, cast
 
 from components.plan.nodes import Bounds
 from stacks.changes import deployed_words
-from stacks.changes.entitlements import Entitlement, Step, TeamChange
+from stacks.changes.entitlements import Entitlement, PriorityChange, Step, TeamChange
 from stacks.changes.fields import FieldChange
-from stacks.changes.forces import LATER
+from stacks.changes.forces import LATER, REFUSED
 from stacks.changes.guard import DELETE, SECTION, IdleAllowance, Loss
 from stacks.changes.objects import ObjectChange
 from stacks.changes.pools import CHANGED, LEFT, PoolChange
@@ -22,6 +22,7 @@ from stacks.changes.things import (
     FLEET,
     FUTURE_RESERVATION,
     IN_WORKER,
+    RECREATED,
     REPLACED,
     RESERVATION,
     UPDATED,
@@ -32,7 +33,7 @@ from stacks.changes.things import (
 from stacks.changes.whole import Changes
 from stacks.changes.workers import WorkerChange
 from stacks.problems import in_words
-from stacks.wording import span
+from stacks.wording import many, span
 
 _NAMED = 3
 """Teams that a headline names; of more it gives the number."""
@@ -43,6 +44,11 @@ _LEAD = 32
 _SIGNS = {CREATED: "+", UPDATED: "~", REPLACED: "±", DELETED: "-"}
 _DEAR = (CLUSTER, FLEET, RESERVATION, FUTURE_RESERVATION)
 _LEFT = "left to who made it"
+_BUT = {LATER: ", for new nodes alone", REFUSED: ", which is refused while the cluster uses it"}
+_OPEN = "control_plane.authorized_networks"
+"""Networks that reach the control plane; every one does where none is said, and no other where the list is empty."""
+_UNLIMITED = ("borrowingLimit", "lendingLimit")
+"""Limits of Kueue's that are none where they are not said."""
 _LOUD = {REPLACED: "REPLACED", DELETED: "DELETED"}
 
 
@@ -52,6 +58,8 @@ def headline(changes: Changes) -> str:
     parts = [*_comings(told.teams), *_shifts(told.entitlements), *_reach(told.entitlements)]
     parts += [*_workers(changes.workers), *_upheavals(changes)]
     parts += deployed_words.headline(changes.workloads, changes.files)
+    if not parts:
+        parts += [f"queue {loss.name} is DELETED" for loss in changes.losses if loss.kind == "queue"][:_NAMED]
     if changes.guarded:
         parts.append(f"{len(changes.guarded)} guarded")
     if not parts:
@@ -111,9 +119,32 @@ def _upheavals(changes: Changes) -> Iterable[str]:
     for pool in changes.pools:
         if pool.what in _LOUD and not pool.pool.startswith(gone):
             yield f"pool {pool.pool} is {_LOUD[pool.what]}"
+        elif pool.what == RECREATED:
+            yield f"the nodes of pool {pool.pool} are made anew"
+        elif pool.hit_nodes and pool.what not in _LOUD:
+            verb = "goes" if pool.hit_nodes == 1 else "go"
+            yield f"{pool.hit_nodes} of {many(pool.nodes[0].max, 'node')} of pool {pool.pool} {verb}"
     for thing in changes.things:
+        if any(field.path == _OPEN and field.after is None for field in thing.fields):
+            yield f"the control plane of {named(thing.kind, thing.key)} opens to any address"
         if thing.what in _LOUD and thing.kind in _DEAR and not thing.key.startswith(gone):
             yield f"{named(thing.kind, thing.key)} is {_LOUD[thing.what]}"
+
+
+def priority(change: PriorityChange) -> str:
+    """`priority low: 10 → 30, now above high; its jobs push out others now`."""
+    before, after = change.value
+    if after is None:
+        return f"- priority {change.priority} ({before})"
+    sign, said = ("~", "") if before is not None else ("+", f" ({after})")
+    parts = [f"{before} → {after}"] if before not in (None, after) else []
+    if change.above:
+        parts.append(f"{'now above' if parts else 'above'} {in_words(list(change.above))}")
+    if before is not None and change.preempts[0] != change.preempts[1]:
+        parts.append(f"its jobs push out {'others now' if change.preempts[1] else 'nobody any more'}")
+    if change.default[0] != change.default[1]:
+        parts.append(f"{'' if change.default[1] else 'no longer '}that of jobs that name none")
+    return f"{sign} priority {change.priority}{said}" + (f": {', '.join(parts)}" if parts else "")
 
 
 # --- numbers and values -----------------------------------------------------------------------------------------------
@@ -171,6 +202,9 @@ def field(change: FieldChange) -> str:
         return f"{change.path} is added: {value(change.after)}"
     if change.after is None and _is_entry(change.before):
         return f"{change.path} is taken out: {value(change.before)}"
+    if change.path.endswith(_UNLIMITED):
+        limits = ("unlimited" if limit is None else value(limit) for limit in (change.before, change.after))
+        return f"{change.path}: {' → '.join(limits)}"
     return f"{change.path}: {became(change.before, change.after)}"
 
 
@@ -187,8 +221,10 @@ def effect(field: FieldEffect) -> str:
     """A field that changes, `machineType g2-standard-24 → g2-standard-48`."""
     if not field.input:
         return f"{field.path} is replaced"
-    later = ", for new nodes alone" if field.does == LATER else ""
-    return f"{camel(field.path)} {became(field.before, field.after)}{later}"
+    if field.path == _OPEN:
+        sides = ("any address" if each is None else value(each) for each in (field.before, field.after))
+        return f"{camel(field.path)} {' → '.join(sides)}"
+    return f"{camel(field.path)} {became(field.before, field.after)}{_BUT.get(field.does, '')}"
 
 
 def reason(field: FieldEffect) -> str:
@@ -235,15 +271,22 @@ def pool(found: PoolChange) -> str:
     """What becomes of a pool and how much of it is hit: `REPLACED: 6 nodes with 24 v5e chips go, on-demand`."""
     what = _LOUD.get(found.what, found.what)
     if found.what == "added":
-        return f"{what}: {span(found.nodes[1])} nodes with {span(found.accelerators[1])} {found.noun}, {source(found)}"
+        nodes = "1 node" if found.nodes[1] == Bounds(min=1, max=1) else f"{span(found.nodes[1])} nodes"
+        return f"{what}: {nodes} with {span(found.accelerators[1])} {found.noun}, {source(found)}"
     if found.what == LEFT:
         return f"{_LEFT}, with {span(found.nodes[0])} nodes of {span(found.accelerators[0])} {found.noun}"
     parts = [what]
     if found.nodes[0] != found.nodes[1] and found.what != DELETED:
         parts.append(f"{spans(found.nodes)} nodes, {spans(found.accelerators)} {found.noun}")
     if found.hit_nodes:
-        how = "are made anew one after the other" if found.what == "recreated" else "go"
-        parts.append(f"{found.hit_nodes} nodes with {found.hit_accelerators} {found.noun} {how} ({source(found)})")
+        one = found.hit_nodes == 1
+        how = "goes" if one else "go"
+        if found.what == RECREATED:
+            how = f"{'is' if one else 'are'} made anew{'' if one else ' one after the other'}"
+        elif found.what == CHANGED:
+            how = f"{how}, and {'is' if one else 'are'} asked for again elsewhere"
+        lost = f"{many(found.hit_nodes, 'node')} with {found.hit_accelerators} {found.noun}"
+        parts.append(f"{lost} {how} ({source(found)})")
     return ": ".join([parts[0], "; ".join(parts[1:])]) if parts[1:] else what
 
 

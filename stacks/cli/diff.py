@@ -124,7 +124,7 @@ def _same(kind: str, what: str, other: str | None) -> str:
 
 
 def relations(told: Entitlements) -> Iterator[str]:
-    """New relations with a +, lifted ones with a -; queues that have the same one share a line."""
+    """New relations with a +, lifted ones with a -; queues that have the same one share a line. Then priorities."""
     for sign, found in (("+", told.new_relations), ("-", told.lifted_relations)):
         groups: dict[tuple[str, tuple[str, ...]], list[PushOut]] = {}
         for one in found:
@@ -132,6 +132,7 @@ def relations(told: Entitlements) -> Iterator[str]:
         for (whom, flavors), same in groups.items():
             on = f", on {in_words(list(flavors))}" if flavors else ""
             yield f"{sign} {some([one.queue for one in same])} ▸ {whom}{on}"
+    yield from map(words.priority, told.priorities)
 
 
 def capacity(changes: Changes) -> Iterator[str]:

@@ -94,6 +94,25 @@ def test_a_preview_that_failed_for_another_reason_says_so() -> None:
     assert "stack 'dev' is refused" in judged.errors[0]
 
 
+@pytest.mark.parametrize(
+    ("before", "after", "guarded"),
+    [
+        (["a"], ["b"], ["pool l4-on-demand would be replaced"]),
+        (["a"], ["a", "b"], []),
+        (["a", "b"], ["b", "a"], []),
+        (["a"], None, []),
+    ],
+)
+def test_a_pool_that_moves_to_other_zones_in_place_loses_all_its_nodes(
+    before: list[str], after: list[str] | None, guarded: list[str]
+) -> None:
+    """The provider calls it an update."""
+    urn = "urn:pulumi:dev::berth::berth:gke:NodePool$gcp:container/nodePool:NodePool::l4-on-demand-pool"
+    states = {"oldState": {"inputs": {"nodeLocations": before}}, "newState": {"inputs": {"nodeLocations": after}}}
+    found = judge({"steps": [{"op": "update", "urn": urn, **states}]}, plan(fleet("dev"), "dev"))
+    assert [words.loss(loss) for loss in found.guarded] == guarded
+
+
 @pytest.mark.parametrize("text", ["", "no json", "[]", '{"a": 1}'])
 def test_what_is_no_preview_is_told(text: str) -> None:
     with pytest.raises(NoPreview, match="pulumi preview --json"):
