@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import dataclasses
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
 from components.plan.nodes import Bounds
-from stacks.changes import deployed_words
-from stacks.changes.entitlements import Entitlement, PriorityChange, Step, TeamChange
+from stacks.changes.entitlements import PriorityChange, Step
 from stacks.changes.fields import FieldChange
 from stacks.changes.forces import LATER, REFUSED
 from stacks.changes.guard import DELETE, SECTION, IdleAllowance, Loss
@@ -21,7 +20,6 @@ from stacks.changes.things import (
     DELETED,
     FLEET,
     FUTURE_RESERVATION,
-    IN_WORKER,
     RECREATED,
     REPLACED,
     RESERVATION,
@@ -30,105 +28,22 @@ from stacks.changes.things import (
     ThingChange,
     named,
 )
-from stacks.changes.whole import Changes
-from stacks.changes.workers import WorkerChange
 from stacks.problems import in_words
 from stacks.wording import many, span
 
-_NAMED = 3
-"""Teams that a headline names; of more it gives the number."""
 _SHOWN = 120
 """Characters of a value that are shown."""
 _LEAD = 32
 """Characters that long values have in common and that are shown before they part."""
 _SIGNS = {CREATED: "+", UPDATED: "~", REPLACED: "±", DELETED: "-"}
-_DEAR = (CLUSTER, FLEET, RESERVATION, FUTURE_RESERVATION)
-_LEFT = "left to who made it"
+DEAR = (CLUSTER, FLEET, RESERVATION, FUTURE_RESERVATION)
+BEHIND = "left to who made it"
 _BUT = {LATER: ", for new nodes alone", REFUSED: ", which is refused while the cluster uses it"}
-_OPEN = "control_plane.authorized_networks"
+OPEN = "control_plane.authorized_networks"
 """Networks that reach the control plane; every one does where none is said, and no other where the list is empty."""
 _UNLIMITED = ("borrowingLimit", "lendingLimit")
 """Limits of Kueue's that are none where they are not said."""
-_LOUD = {REPLACED: "REPLACED", DELETED: "DELETED"}
-
-
-def headline(changes: Changes) -> str:
-    """The change in one line: who loses, who gains, what is replaced or deleted, what is guarded."""
-    told = changes.entitlements
-    parts = [*_comings(told.teams), *_shifts(told.entitlements), *_reach(told.entitlements)]
-    parts += [*_workers(changes.workers), *_upheavals(changes)]
-    parts += deployed_words.headline(changes.workloads, changes.files)
-    if not parts:
-        parts += [f"queue {loss.name} is DELETED" for loss in changes.losses if loss.kind == "queue"][:_NAMED]
-    if changes.guarded:
-        parts.append(f"{len(changes.guarded)} guarded")
-    if not parts:
-        parts.append("nothing changes" if changes.empty else "no team gains or loses, and nothing is replaced")
-    return f"{changes.stack}: {'; '.join(parts)}"
-
-
-def _comings(teams: Sequence[TeamChange]) -> Iterable[str]:
-    for what in dict.fromkeys(change.what for change in teams):
-        names = [change.team for change in teams if change.what == what]
-        who = f"{len(names)} teams are" if len(names) > _NAMED else f"{in_words(names)} {'are' if names[1:] else 'is'}"
-        yield f"{who} {what}"
-
-
-def _reach(entitlements: Sequence[Entitlement]) -> Iterable[str]:
-    """Teams whose guarantees stay and whose ceilings move."""
-    moved = {e.team for e in entitlements if e.guaranteed.gain}
-    for word, sign in (("less", -1), ("more", 1)):
-        names = list(dict.fromkeys(e.team for e in entitlements if e.ceiling.gain * sign > 0 and e.team not in moved))
-        if names:
-            who = f"{len(names)} teams" if len(names) > _NAMED else in_words(names)
-            yield f"{who} can reach {word}"
-
-
-def _workers(workers: Sequence[WorkerChange]) -> Iterable[str]:
-    for each in workers:
-        if each.what != CHANGED:
-            yield f"worker {each.worker} is {_LEFT if each.what == LEFT else _LOUD.get(each.what, each.what)}"
-
-
-def _shifts(entitlements: Sequence[Entitlement]) -> Iterable[str]:
-    for word, found in (
-        ("loses", [e for e in entitlements if e.guaranteed.gain < 0]),
-        ("gains", [e for e in entitlements if e.guaranteed.gain > 0]),
-    ):
-        teams = list(dict.fromkeys(e.team for e in found))
-        if len(teams) > _NAMED:
-            yield f"{len(teams)} teams {word.removesuffix('s')} guarantees"
-        else:
-            yield from (f"{team} {word} {_sum(e for e in found if e.team == team)}" for team in teams)
-
-
-def _sum(found: Iterable[Entitlement]) -> str:
-    """`8 of its 16 guaranteed v5e chips`, for every flavor."""
-    return in_words([_part(e) for e in found])
-
-
-def _part(change: Entitlement) -> str:
-    gain, had = change.guaranteed.gain, change.guaranteed.before
-    counted = f"all {had}" if gain == -had else f"{-gain} of {had}" if gain < 0 else str(gain)
-    flavor = "" if change.flavor in change.noun else f" ({change.flavor})"
-    return f"{counted} guaranteed {change.noun}{flavor}"
-
-
-def _upheavals(changes: Changes) -> Iterable[str]:
-    gone = tuple(f"{each.worker}{IN_WORKER}" for each in changes.workers if each.what == DELETED) or ("//",)
-    for pool in changes.pools:
-        if pool.what in _LOUD and not pool.pool.startswith(gone):
-            yield f"pool {pool.pool} is {_LOUD[pool.what]}"
-        elif pool.what == RECREATED:
-            yield f"the nodes of pool {pool.pool} are made anew"
-        elif pool.hit_nodes and pool.what not in _LOUD:
-            verb = "goes" if pool.hit_nodes == 1 else "go"
-            yield f"{pool.hit_nodes} of {many(pool.nodes[0].max, 'node')} of pool {pool.pool} {verb}"
-    for thing in changes.things:
-        if any(field.path == _OPEN and field.after is None for field in thing.fields):
-            yield f"the control plane of {named(thing.kind, thing.key)} opens to any address"
-        if thing.what in _LOUD and thing.kind in _DEAR and not thing.key.startswith(gone):
-            yield f"{named(thing.kind, thing.key)} is {_LOUD[thing.what]}"
+LOUD = {REPLACED: "REPLACED", DELETED: "DELETED"}
 
 
 def priority(change: PriorityChange) -> str:
@@ -221,7 +136,7 @@ def effect(field: FieldEffect) -> str:
     """A field that changes, `machineType g2-standard-24 → g2-standard-48`."""
     if not field.input:
         return f"{field.path} is replaced"
-    if field.path == _OPEN:
+    if field.path == OPEN:
         sides = ("any address" if each is None else value(each) for each in (field.before, field.after))
         return f"{camel(field.path)} {' → '.join(sides)}"
     return f"{camel(field.path)} {became(field.before, field.after)}{_BUT.get(field.does, '')}"
@@ -269,12 +184,12 @@ def idle(found: IdleAllowance) -> str:
 
 def pool(found: PoolChange) -> str:
     """What becomes of a pool and how much of it is hit: `REPLACED: 6 nodes with 24 v5e chips go, on-demand`."""
-    what = _LOUD.get(found.what, found.what)
+    what = LOUD.get(found.what, found.what)
     if found.what == "added":
         nodes = "1 node" if found.nodes[1] == Bounds(min=1, max=1) else f"{span(found.nodes[1])} nodes"
         return f"{what}: {nodes} with {span(found.accelerators[1])} {found.noun}, {source(found)}"
     if found.what == LEFT:
-        return f"{_LEFT}, with {span(found.nodes[0])} nodes of {span(found.accelerators[0])} {found.noun}"
+        return f"{BEHIND}, with {span(found.nodes[0])} nodes of {span(found.accelerators[0])} {found.noun}"
     parts = [what]
     if found.nodes[0] != found.nodes[1] and found.what != DELETED:
         parts.append(f"{spans(found.nodes)} nodes, {spans(found.accelerators)} {found.noun}")
@@ -301,7 +216,7 @@ def thing(found: ThingChange) -> str:
     left = " (it is left on)" if found.what == DELETED and found.kind == "service" else ""
     nodes = ": its nodes are made anew one after the other" if found.what == "recreated" else ""
     what = "changed" if found.what in ("updated", "recreated") else found.what
-    return f"{name} is {what.upper() if found.kind in _DEAR and what in _LOUD else what}{left}{nodes}"
+    return f"{name} is {what.upper() if found.kind in DEAR and what in LOUD else what}{left}{nodes}"
 
 
 def object_(found: ObjectChange) -> str:

@@ -8,6 +8,7 @@ from typing import Any, cast
 
 from stacks.changes import deployed_words, words
 from stacks.changes.entitlements import Entitlements
+from stacks.changes.headline import headline
 from stacks.changes.pools import ADDED, CHANGED
 from stacks.changes.things import DELETED, ThingChange
 from stacks.changes.whole import Changes
@@ -25,7 +26,7 @@ VERSION = 1
 def as_json(changes: Changes, old: str, new: str) -> dict[str, Any]:
     """The changes as docs/diff.md says; `old` and `new` are what was compared."""
     told = cast("dict[str, Any]", plain(changes))
-    compared = {"version": VERSION, "old": old, "new": new, "headline": words.headline(changes)}
+    compared = {"version": VERSION, "old": old, "new": new, "headline": headline(changes)}
     return {**compared, **told, "guarded": plain(changes.guarded)}
 
 
@@ -48,7 +49,7 @@ def text(changes: Changes) -> str:
     """The changes as paragraphs: the answer, entitlements, capacity, what is guarded, objects."""
     told = changes.entitlements
     parts = [
-        words.headline(changes),
+        headline(changes),
         *entitlements(told),
         table(["Workers", "flavor", "capacity", "guaranteed", ""], list(worker_rows(changes)), right=(2, 3)),
         table(["Shares", "worker", "flavor", "guaranteed", ""], list(share_rows(changes)), right=(3,)),

@@ -11,6 +11,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 
 from stacks.changes import words
+from stacks.changes.headline import headline
 from stacks.changes.whole import Changes
 from stacks.cli import diff
 from stacks.wording import many
@@ -32,7 +33,7 @@ def markdown(changes: Changes) -> str:
     """The changes as GitHub-flavoured Markdown, always in the same order."""
     told = changes.entitlements
     parts = [
-        f"### {escaped(words.headline(changes))}",
+        f"### {escaped(headline(changes))}",
         _bullets("Teams", diff.team_lines(told)),
         _table(
             ["team", "flavor", "guaranteed", "ceiling", ""],

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from stacks.changes import words
+from stacks.changes.headline import headline
 from stacks.changes.whole import Changes
 from stacks.cli import diff
 from stacks.report.view import Changed, Part
@@ -14,7 +15,7 @@ from stacks.wording import many
 def changed(changes: Changes, since: str, more: Iterable[Part] = ()) -> Changed:
     """What changed since a revision, in the order of `berth diff`, and `more`; empty parts are left out."""
     found = [*_parts(changes), *more]
-    return Changed(since, words.headline(changes), [part for part in found if not part.empty])
+    return Changed(since, headline(changes), [part for part in found if not part.empty])
 
 
 def _parts(changes: Changes) -> Iterator[Part]:
