@@ -1,0 +1,36 @@
+"""What a real engine keeps of a secret: the state of a stack is read for it."""
+
+from __future__ import annotations
+
+import json
+import shutil
+
+import pytest
+import yaml
+
+from stacks import exports
+from tests.e2e.project import ROOT
+from tests.e2e.stack import Project
+from tests.plain import plain
+
+PLANTED = "ya29.planted-and-found-again"
+KUBECONFIG = json.dumps({**json.loads(exports.STAND_IN), "users": [{"name": "unknown", "user": {"token": PLANTED}}]})
+PROVIDER = "urn:pulumi:local::berth::pulumi:providers:kubernetes::kubernetes"
+
+
+@pytest.mark.skipif(shutil.which("pulumi") is None, reason="no `pulumi` on PATH")
+def test_a_kubeconfig_is_encrypted_wherever_the_engine_keeps_it(project: Project) -> None:
+    """No cluster is needed: of the stack only the provider is made, which is told how to reach one."""
+    file = yaml.safe_load((ROOT / "Pulumi.local.yaml").read_text(encoding="utf-8"))
+    file["config"]["berth:fleet"]["cluster"] = {"existing": {"secret": "kubeconfig"}}
+    stack = project.stack("local", yaml.safe_dump(file))
+    stack.run("config", "set", "--secret", "berth:kubeconfig", KUBECONFIG)
+    stack.run("up", "--yes", "--skip-preview", "--target", PROVIDER)
+
+    kept = stack.run("stack", "export")
+    assert [*plain(json.loads(kept))] == []
+    assert PLANTED not in kept and PLANTED not in stack.file.read_text(encoding="utf-8")
+    told = json.loads(stack.run("stack", "export", "--show-secrets"))
+    (provider,) = (each for each in told["deployment"]["resources"] if each["urn"] == PROVIDER)
+    assert PLANTED in json.dumps(provider["inputs"])
+    assert PLANTED in stack.run("stack", "output", exports.KUBECONFIG, "--show-secrets")
