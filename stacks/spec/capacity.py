@@ -97,7 +97,8 @@ def _capacity(value: Any) -> Any:
         (key, inside), *more = list(found.items()) or [("", cast("object", None))]
         if key in _KINDS and not more and isinstance(inside, str if key == "reservation" else dict):
             return {"kind": _KINDS[key], key: cast("object", inside)}
-        raise fault("bad-capacity", f"'{shown(found)}' is no way to get capacity; {_WAYS}")
+        hint = "" if key in _KINDS else near_miss(str(key), _KINDS)
+        raise fault("bad-capacity", f"'{shown(found)}' is no way to get capacity; {_WAYS}{hint}")
     hint = near_miss(value, _WORDS) if isinstance(value, str) else ""
     found = "is empty" if value is None else f"'{shown(value)}' is no way to get capacity"
     raise fault("bad-capacity", f"{found}; {_WAYS}{hint}")
