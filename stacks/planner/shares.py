@@ -118,10 +118,17 @@ def _lent(kind: str, quota: QuotaPlan, of: Held, parts: list[int]) -> Sequence[i
 # --- on one worker ----------------------------------------------------------------------------------------------------
 
 
+def queues_on(
+    queues: Sequence[ClusterQueuePlan], worker: int, found: Shares, held: Mapping[str, Held]
+) -> tuple[ClusterQueuePlan, ...]:
+    """The queues that a worker has, as it has them; most have no flavor that it holds."""
+    there = {flavor for flavor, of in held.items() if of.capacity[worker]}
+    some = (queue for queue in queues if not there.isdisjoint([e.flavor for e in queue.flavors]))
+    return tuple(on for queue in some if (on := queue_on(queue, worker, found, held)))
+
+
 def queue_on(queue: ClusterQueuePlan, worker: int, found: Shares, held: Mapping[str, Held]) -> ClusterQueuePlan | None:
     """The queue as the worker has it; None where it could never admit anything."""
-    if not any(entry.flavor in held and held[entry.flavor].capacity[worker] for entry in queue.flavors):
-        return None
     entries = tuple(_entries("queue", queue.name, queue.flavors, worker, found, held))
     if not any(quota.nominal or quota.borrowing_limit != 0 for entry in entries for quota in entry.quotas):
         return None

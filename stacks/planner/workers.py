@@ -32,7 +32,7 @@ from stacks.planner.checks import checks
 from stacks.planner.controllers import KUEUE
 from stacks.planner.draft import Draft
 from stacks.planner.one_cluster import Machines, cluster_fleet
-from stacks.planner.shares import cohort_on, queue_on, shares
+from stacks.planner.shares import cohort_on, queues_on, shares
 from stacks.planner.sites import Site, common_flavors, common_pools, held, placed, sites, tell
 from stacks.problems import Path
 
@@ -83,7 +83,7 @@ def managed(
     shared = cohorts.cohorts(draft, asked, known, kinds)
     holds = held(draft, found, kinds.values())
     parts = shares((*asked, *shared), holds)
-    on = [tuple(q for q in (queue_on(q, i, parts, holds) for q in asked) if q) for i in range(len(found))]
+    on = [queues_on(asked, index, parts, holds) for index in range(len(found))]
     configs, check_of = _checks(found, on)
     asked = tuple(replace(q, admission_checks=check_of.get(q.name, ())) for q in asked)
     manager = cluster_fleet(draft, here, kinds, asked, shared, (tuple(_check(c) for c in configs), ()), allowed)
