@@ -55,7 +55,6 @@ def _init(
     not said is asked on a terminal. The file is checked before it is written, and nothing is ever overwritten.
     """
     from stacks.cli import init as verb
-    from stacks.rotation.sheet import NotEdited
     from stacks.wording import many
 
     one = {"project": project, "region": region, "context": context, "platform": platform}
@@ -82,7 +81,7 @@ def _init(
     except FileExistsError:
         typer.echo(f"{file.name} is there, and is not overwritten: take another name, or edit it", err=True)
         raise typer.Exit(FAULTS) from None
-    except (verb.NoExample, NotEdited, OSError) as error:
+    except (verb.NoExample, OSError) as error:
         typer.echo(f"{error}", err=True)
         raise typer.Exit(FAULTS) from None
     if found.faults:
