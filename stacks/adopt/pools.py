@@ -49,14 +49,14 @@ def pools(found: Found, stack: str, left: list[Left]) -> tuple[list[Pool], Reser
         machine = _machine(one)
         if one["name"] == SYSTEM:
             continue
-        if one["name"] == _FIRST:
+        if one["name"] == _FIRST and found.context is None:
             left.append(
                 Left(f"node pool {_FIRST}", "the first `pulumi up` would delete it: mend the state (docs/adopt.md)")
             )
         if machine is None:
             kind = at(one, "config.machineType")
             left.append(Left(f"node pool {one['name']}", f"'{kind}' has no accelerators that Berth knows; left alone"))
-        elif (key := _key(one, machine, left)) is not None:
+        elif (key := str(one["name"]) if found.context else _key(one, machine, left)) is not None:
             groups.setdefault(key, []).append(one)
     made = [_pool(found, stack, key, group, reserved) for key, group in sorted(groups.items())]
     return made, reserved

@@ -100,6 +100,10 @@ def _adopt(
         list[pathlib.Path],
         typer.Argument(metavar="FILE...", help="What gcloud (--format json) and kubectl (-o json) say of the cluster."),
     ],
+    inside: Annotated[
+        str | None,
+        typer.Option("--inside", metavar="CONTEXT", help="Only what lies in the cluster, which this context reaches."),
+    ] = None,
 ) -> None:
     """Write a stack file for a cluster that stands.
 
@@ -110,7 +114,7 @@ def _adopt(
 
     folder = _folder()
     try:
-        result = verb.run(name, files, folder)
+        result = verb.run(name, files, folder, inside)
         verb.write(result, folder)
     except (verb.Unusable, OSError) as error:
         typer.echo(f"{error}", err=True)
