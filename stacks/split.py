@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections import Counter
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Final
 
@@ -51,7 +52,7 @@ def groups(plan: FleetPlan) -> list[Part]:
             together.join(("queue", queue.name), tie)
     for team in plan.teams:
         together.join(("team", team.name), ("team", team.name))
-    sizes = {team.name: of_team(team) for team in plan.teams}
+    sizes = _sizes(plan)
     found = [_part(members, sizes) for members in together.sets()]
     return sorted(found, key=lambda part: (part.cohorts, part.teams))
 
@@ -72,12 +73,23 @@ def propose(plan: FleetPlan, most: int = MOST) -> list[Part]:
     return stacks
 
 
-def _part(members: Iterable[tuple[str, str]], sizes: dict[str, int]) -> Part:
+def _sizes(plan: FleetPlan) -> Counter[tuple[str, str]]:
+    """Resources by kind and name, on a manager and on all of its workers together."""
+    found = Counter[tuple[str, str]]()
+    for cluster in (plan, *(worker.plan for worker in plan.workers)):
+        found.update({("team", team.name): of_team(team) for team in cluster.teams})
+        found.update(("queue", queue.name) for queue in cluster.cluster_queues)
+        found.update(("cohort", cohort.name) for cohort in cluster.cohorts)
+    return found
+
+
+def _part(members: Iterable[tuple[str, str]], sizes: Mapping[tuple[str, str], int]) -> Part:
     names: dict[str, list[str]] = {"cohort": [], "queue": [], "team": []}
-    for kind, name in sorted(members):
+    own = sorted(members)
+    for kind, name in own:
         names[kind].append(name)
     cohorts, queues, teams = (tuple(names[kind]) for kind in ("cohort", "queue", "team"))
-    return Part(cohorts, queues, teams, len(cohorts) + len(queues) + sum(sizes[team] for team in teams))
+    return Part(cohorts, queues, teams, sum(sizes[one] for one in own))
 
 
 class _Together:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pathlib
 import tempfile
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from typing import Any, cast
 
 import yaml
@@ -58,20 +59,33 @@ def _section(entries: Entries, key: str) -> Mapping[str, Entries]:
 
 
 def protected(plan: FleetPlan) -> Iterator[str]:
-    """What the engine would refuse to destroy, by the key that allows it."""
+    """What the engine would refuse to destroy, by the key that allows it; what workers have, by their own keys."""
+    yield from _in_cluster(plan)
+    yield from (f"workers.{name}.{key}" for name, worker in _workers(plan) for key in _in_cluster(worker))
+
+
+def _workers(plan: FleetPlan) -> Iterator[tuple[str, FleetPlan]]:
+    """Workers that go with the fleet; their queues are allowed as the fleet's are."""
+    for worker in plan.workers:
+        if worker.made_here:
+            yield worker.name, replace(worker.plan, cluster_queues=())
+
+
+def _in_cluster(plan: FleetPlan) -> Iterator[str]:
     if isinstance(plan.cluster, ClusterPlan) and plan.cluster.protect:
         yield "cluster"
     yield from (f"reservations.{each.key}" for each in (*plan.reservations, *plan.future_reservations) if each.protect)
-    yield from (pool.name for pool in plan.pools if any(nodes.protect for nodes in pool.node_pools))
+    yield from (pool.name for pool in plan.own_pools if any(nodes.protect for nodes in pool.node_pools))
     yield from (f"clusterQueues.{queue.name}" for queue in plan.cluster_queues if queue.protect)
 
 
 def refusal(plan: FleetPlan) -> Iterator[str]:
     """Why a fleet cannot be destroyed as its stack file stands, and what to write; nothing where it can."""
-    if names := list(protected(plan)):
-        allowances = ", ".join(f"{name}: <why>" for name in names)
-        yield f"{plan.stack}: protected, and not to be destroyed: {', '.join(names)}"
-        yield f"    write allowDeletion: {{{allowances}}}, or protect: false"
-    if isinstance(plan.cluster, ClusterPlan) and plan.cluster.deletion_protection:
-        yield f"{plan.stack}: GKE does not delete the cluster '{plan.cluster.name}' either"
-        yield "    write cluster.deletionProtection: false"
+    for where, cluster in (("", plan), *((f"workers.{name}.", worker) for name, worker in _workers(plan))):
+        if names := list(_in_cluster(cluster)):
+            allowances = ", ".join(f"{name}: <why>" for name in names)
+            yield f"{plan.stack}: protected, and not to be destroyed: {', '.join(where + name for name in names)}"
+            yield f"    write {where}allowDeletion: {{{allowances}}}, or protect: false"
+        if isinstance(cluster.cluster, ClusterPlan) and cluster.cluster.deletion_protection:
+            yield f"{plan.stack}: GKE does not delete the cluster '{cluster.cluster.name}' either"
+            yield f"    write {where}cluster.deletionProtection: false"

@@ -25,6 +25,10 @@ def steps(verdict: Verdict, pool: str, settings: Sequence[str], in_place: bool, 
     found = next((each for each in plan.pools if each.name == pool), None)
     if found is None:
         raise NotEdited(f"no pool '{pool}'; there is {', '.join(each.name for each in plan.pools) or 'none'}")
+    if found.worker is not None:
+        own = pool.removeprefix(f"{found.worker}/")
+        allowance = f"workers.{found.worker}.allowReplacement: {{{own}: <why>}}"
+        raise NotEdited(f"'{pool}' is a worker's pool, which is replaced by hand: drain its queues, write {allowance}")
     own = shown(file.file, root)
     texts = {own: file.file.read_text(encoding="utf-8")}
     texts |= {name: (root / name).read_text(encoding="utf-8") for name in file.places.files if name != own}

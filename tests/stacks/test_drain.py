@@ -90,3 +90,17 @@ def test_what_is_protected_is_named_with_what_allows_it(tmp_path: pathlib.Path) 
         "small: GKE does not delete the cluster 'small' either",
         "    write cluster.deletionProtection: false",
     ]
+
+
+def test_what_workers_have_is_named_by_their_own_allowances(tmp_path: pathlib.Path) -> None:
+    found = CliRunner().invoke(app, ["drain", str(FILES["multikueue"]), "-o", str(tmp_path / "drained.yaml")])
+    assert found.exit_code == 3
+    assert found.stderr.splitlines()[:2] == [
+        "multikueue: protected, and not to be destroyed: cluster",
+        "    write allowDeletion: {cluster: <why>}, or protect: false",
+    ]
+    assert (
+        "    write workers.east.allowDeletion: {cluster: <why>, reservations.h100: <why>, a100: <why>, h100: <why>}, "
+        "or protect: false"
+    ) in found.stderr.splitlines()
+    assert "    write workers.east.cluster.deletionProtection: false" in found.stderr.splitlines()

@@ -16,6 +16,7 @@ from stacks.changes.guard import REPLACE
 from stacks.changes.whole import Changes, compare
 from stacks.cli import app
 from stacks.verdict import of_stack
+from tests.stack_files import FILES
 from tests.stacks.changes.edited import BASE, write
 
 
@@ -142,3 +143,12 @@ def test_faults_can_be_json(project: Path) -> None:
     told = json.loads(found.stdout)
     assert (found.exit_code, told["version"], told["stacks"][0]["sound"]) == (1, 1, False)
     assert told["stacks"][0]["problems"][0]["place"] == "teams/speech.yaml:2"
+
+
+def test_a_pool_of_a_worker_is_not_rotated_and_it_is_said_what_is_to_be_done() -> None:
+    found = CliRunner().invoke(app, ["rotate", str(FILES["multikueue"]), "central/v5e", "--set", "topology=2x4"])
+    assert found.exit_code == 1
+    assert found.stderr.strip() == (
+        "'central/v5e' is a worker's pool, which is replaced by hand: drain its queues, write "
+        "workers.central.allowReplacement: {v5e: <why>}"
+    )
