@@ -37,10 +37,11 @@ def build(plan: FleetPlan) -> dict[str, Any]:
     _queueing(here, kueue, configs)
     if plan.monitoring is not None:
         _watching(here, plan.monitoring, kueue)
-    return {
-        "fleet": exports.of_platform(plan, here.name),
-        "kubeconfig": pulumi.Output.secret(here.kubeconfig),
-    }
+    exported: dict[str, Any] = {exports.FLEET: exports.of_platform(plan, here.name)}
+    # A secret that is null would reach a provider as an empty kubeconfig, in which no context is.
+    if here.kubeconfig is not None:
+        exported[exports.KUBECONFIG] = pulumi.Output.secret(here.kubeconfig)
+    return exported
 
 
 # --- workers ----------------------------------------------------------------------------------------------------------

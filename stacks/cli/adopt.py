@@ -25,13 +25,12 @@ class Result:
     faults: tuple[Problem, ...]
 
 
-def run(stack: str, given: Sequence[pathlib.Path], root: pathlib.Path, context: str | None = None) -> Result:
+def run(stack: str, given: Sequence[pathlib.Path], root: pathlib.Path) -> Result:
     """Read the answers, write nothing yet. Raises Unusable.
 
-    The import files are of what the real program registers for the stack file, so a fault in it leaves them out. With
-    a `context` only what lies inside the cluster is adopted.
+    The import files are of what the real program registers for the stack file, so a fault in it leaves them out.
     """
-    here = found(_texts(given), context)
+    here = found(_texts(given))
     adopted = adopt(here, stack)
     stack_file = text(adopted)
     verdict = drain.verdict(stack_file, stack)

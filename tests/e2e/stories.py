@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -163,10 +163,15 @@ def _as_foretold(steps: list[dict[str, Any]], resources: set[str]) -> Iterator[P
     places: dict[str, Place] = {}
     for step in steps:
         for change in step["changes"]:
-            takes = {t["flavor"]: t["amount"] for t in change.get("takes", ()) if t["resource"] in resources}
             state = _WHERE.get(change["verdict"], "waits")
-            lost = change.get("pushedOut", {}).get("reason", "") if state == "waits" else ""
-            places[change["job"]] = Place(state, tuple(sorted(takes.items())), lost)
+            if "takes" in change:
+                takes = {t["flavor"]: t["amount"] for t in change["takes"] if t["resource"] in resources}
+                places[change["job"]] = Place(state, tuple(sorted(takes.items())))
+            elif state in ("admitted", "reserved"):  # it has what it had
+                places[change["job"]] = replace(places[change["job"]], state=state)
+            else:
+                lost = change.get("pushedOut", {}).get("reason", "") if state == "waits" else ""
+                places[change["job"]] = Place(state, pushed=lost)
         yield dict(places)
 
 
@@ -181,7 +186,10 @@ def _place(status: Mapping[str, Any], resources: set[str]) -> Place:
     if "Finished" in true:
         return Place("finished")
     if "QuotaReserved" not in true:
-        return Place("waits", pushed=true.get("Preempted", ""))
+        lost = true.get("Evicted", "")
+        if lost == "LocalQueueStopped":  # a drained team's door and its queue stop at once: Kueue sees either first
+            lost = "ClusterQueueStopped"
+        return Place("waits", pushed=true.get("Preempted", "") if lost == "Preempted" else lost)
     takes: dict[str, int] = {}
     for each in status["admission"]["podSetAssignments"]:
         for resource in resources & each.get("flavors", {}).keys():

@@ -73,10 +73,10 @@ def test_a_protected_stack_is_left_alone(tools: pathlib.Path) -> None:
 def test_an_existing_cluster_is_drained_by_its_context(tools: pathlib.Path) -> None:
     """Its stack exports no kubeconfig; the one that every client finds is for it alone."""
     shutil.copy(ROOT / "Pulumi.local.yaml", tools / "Pulumi.local.yaml")
-    script(tools / "bin" / "pulumi", 'echo pulumi "$@" >> asked')
+    script(tools / "bin" / "pulumi", 'echo pulumi "$@" >> asked; [ "$3" != kubeconfig ]')
     done = make(tools, "down", STACK="local")
     assert (done.returncode, done.stderr) == (0, "")
-    assert asked(tools)[2] == (
+    assert asked(tools)[3] == (
         "kubectl --context kind-berth wait --for=jsonpath={.status.reservingWorkloads}=0 --timeout 30m clusterqueue "
         "language-batch language-train vision-train vision-urgent"
     )
