@@ -18,16 +18,24 @@ Name = Annotated[str, typer.Argument(metavar="NAME", help="The stack's name: Pul
 From = Annotated[
     str, typer.Option("--from", metavar="EXAMPLE", help="An example's name, a stack's name or a stack file.")
 ]
-Project = Annotated[str | None, typer.Option("--project", help="The Google Cloud project.")]
-Region = Annotated[str | None, typer.Option("--region", help="The region, of Google Cloud or of Alibaba Cloud.")]
+Project = Annotated[str | None, typer.Option("--project", metavar="ID", help="The Google Cloud project.")]
+Region = Annotated[
+    str | None, typer.Option("--region", metavar="REGION", help="The region, of Google Cloud or of Alibaba Cloud.")
+]
 Zones = Annotated[
-    list[str] | None, typer.Option("--zone", help="In place of the example's; several for an example with several.")
+    list[str] | None,
+    typer.Option("--zone", metavar="ZONE", help="In place of the example's; several for an example with several."),
 ]
 Teams = Annotated[
-    list[str] | None, typer.Option("--team", help="A team instead of the example's; may be said several times.")
+    list[str] | None,
+    typer.Option("--team", metavar="TEAM", help="A team instead of the example's; may be said several times."),
 ]
-Context = Annotated[str | None, typer.Option("--context", help="The kubeconfig's context of a cluster that exists.")]
-Platform = Annotated[str | None, typer.Option("--platform", help="The stack that a team's own stack belongs to.")]
+Context = Annotated[
+    str | None, typer.Option("--context", metavar="CONTEXT", help="The kubeconfig's context of a cluster that exists.")
+]
+Platform = Annotated[
+    str | None, typer.Option("--platform", metavar="STACK", help="The stack that a team's own stack belongs to.")
+]
 
 
 def add_to(app: typer.Typer) -> None:
