@@ -15,7 +15,12 @@ from components.plan.fleet import FleetPlan
 from stacks.changes import words
 from stacks.changes.preview import judge
 from stacks.changes.whole import compare
+from stacks.cli.drain import protected as still_protected
 from stacks.planner.ceilings import accelerator_quotas
+from tests.small_fleets import plan as small_plan
+from tests.stack_files import fleet
+from tests.stack_files import plan as plan_of
+from tests.stack_files import program as program_of
 from tests.stacks.changes.edited import MANAGED
 
 every_edit = pytest.mark.parametrize("edit", MANAGED.edits)
@@ -182,3 +187,19 @@ def test_a_refusal_of_the_engine_names_the_worker() -> None:
     message = f'unable to replace resource "{urn}" as part of replacing "urn": it is protected'
     judged = judge({"steps": [], "diagnostics": [{"severity": "error", "message": message}]}, plan())
     assert [words.loss(loss) for loss in judged.guarded] == ["pool east/h100 would be replaced"]
+
+
+def test_whatever_of_the_example_is_protected_has_a_name_and_an_allowance_in_the_stack_file() -> None:
+    """The names are those that the real program registers; every remedy is what the planner takes for an allowance."""
+    found = program_of("multikueue", False).resources
+    steps = [{"op": "delete", "urn": one.urn, "oldState": {"protect": True, "inputs": one.inputs}} for one in found]
+    protected = {one.urn: one for one in found if one.protect}
+    losses = judge({"steps": [step for step in steps if step["urn"] in protected]}, plan_of("multikueue")).losses
+    assert sum(max(1, len(loss.parts)) for loss in losses) == len(protected)
+    value = fleet("multikueue")
+    for loss in losses:
+        section = value if loss.worker is None or loss.kind == "queue" else value["workers"][loss.worker]
+        section.setdefault("allowDeletion", {})[loss.key] = "goes"
+    free = small_plan(value, "multikueue")
+    assert list(still_protected(free)) == []
+    assert not any(queue.protect for worker in free.workers for queue in worker.plan.cluster_queues)
