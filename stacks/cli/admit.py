@@ -177,17 +177,18 @@ def text(answer: Answer) -> str:
     if len(answer.stories) == 2:
         return _differences(*answer.stories)
     (story,) = answer.stories
-    rows = [row for moment in story.moments for row in _lines(moment, Words(story, moment))]
+    rows = [row for moment in story.moments for row in lines(moment, Words(story, moment))]
     head = ("t", "job", "queue", "verdict", "")
-    return "\n\n".join(part for part in (_plain(head, rows), _sum(story), _left_out(story)) if part)
+    return "\n\n".join(part for part in (_plain(head, rows), total(story), left_out(story)) if part)
 
 
-def _left_out(story: Story) -> str:
+def left_out(story: Story) -> str:
     """What the table does not know."""
     return f"{NOT_MODELLED}\n{ON_A_MANAGER}" if story.book.setup.workers else NOT_MODELLED
 
 
-def _lines(moment: Moment, words: Words) -> Iterator[tuple[str, ...]]:
+def lines(moment: Moment, words: Words) -> Iterator[tuple[str, ...]]:
+    """A moment as rows of the table: step, job, queue, verdict and details."""
     number = str(moment.number)
     if moment.kind not in (SUBMIT, FINISH, PROVISIONED):
         yield number, moment.said, "", "", ""
@@ -202,7 +203,7 @@ def _plain(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     return "\n".join(line.removeprefix("  ") for line in table(("  " + head[0], *head[1:]), rows).splitlines())
 
 
-def _sum(story: Story) -> str:
+def total(story: Story) -> str:
     """`4 jobs in the end: 2 admitted, 2 wait, 1 of them for ever`."""
     words = {ADMITTED: "admitted", RESERVED: "held by a check"}
     counts: dict[str, int] = {}
@@ -225,7 +226,7 @@ def _differences(old: Story, new: Story) -> str:
         (str(d.number), words[0].job(d.job), _queue_of(d, words), _lot(d.old, words[0]), _lot(d.new, words[1]))
         for d in found
     ]
-    return _plain(("t", "job", "queue", *names), rows) + f"\n\n{_left_out(old)}"
+    return _plain(("t", "job", "queue", *names), rows) + f"\n\n{left_out(old)}"
 
 
 def _queue_of(difference: Difference, words: tuple[Words, Words]) -> str:

@@ -8,12 +8,13 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 from stacks.cli import compared, costs
-from stacks.cli.ground import FAULTS, SOUND, Stack, root, sound
+from stacks.cli.ground import FAULTS, SOUND, Stack, complain, root, sound
 from stacks.revisions import NoRevision
 from stacks.verdict import Verdict, of_stack
 
 if TYPE_CHECKING:
     from stacks.cost.prices import Prices
+    from stacks.report.timeline import Timeline
     from stacks.report.view import Changed
 
 Output = Annotated[pathlib.Path | None, typer.Option("-o", "--output", help="A file to write; stdout otherwise.")]
@@ -31,12 +32,16 @@ def _report(
         str | None, typer.Option("--since", metavar="REV", help="Show what changed where this branch left REV.")
     ] = None,
     prices: costs.PricesFile = None,
+    jobs: Annotated[
+        list[str] | None,
+        typer.Option("--jobs", metavar="JOBS", help="Manifests or a scenario: show who gets in, and when; repeatable."),
+    ] = None,
     output: Output = None,
 ) -> None:
     """Write the fleet as one HTML page.
 
-    Capacity and guarantees as bars, the quota tree, who can preempt whom, pools, cost, changes, every warning. The page
-    needs no other file and no network. A faulty stack has one too, and exits 1.
+    Capacity and guarantees as bars, the quota tree, who can preempt whom, pools, cost, changes, jobs by time, every
+    warning. The page needs no other file and no network. A faulty stack has one too, and exits 1.
     """
     table = costs.prices(prices)
     verdict = of_stack(stack, root())
@@ -46,8 +51,21 @@ def _report(
 
     changed = None if revision is None or verdict.faults else _changed(stack, verdict, revision, table)
     priced = cost(verdict.plan, table) if verdict.plan and table else None
-    _written(page(verdict, priced, changed), output)
+    timeline = _timeline(stack, jobs) if jobs and not verdict.faults else None
+    _written(page(verdict, priced, changed, timeline), output)
     raise typer.Exit(FAULTS if verdict.faults else SOUND)
+
+
+def _timeline(stack: str, jobs: list[str]) -> Timeline:
+    """What becomes of the jobs on the queues of a stack, without a cluster; exit 1 where that cannot be told."""
+    from stacks.cli import admit
+    from stacks.cli.admit_report import of_story
+
+    answer = admit.run([stack, *jobs], (), root())
+    complain(answer.problems)
+    if answer.faults:
+        raise typer.Exit(FAULTS)
+    return of_story(answer.stories[0])
 
 
 def _changed(stack: str, new: Verdict, revision: str, prices: Prices | None) -> Changed:

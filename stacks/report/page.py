@@ -6,6 +6,7 @@ import pathlib
 from collections.abc import Iterator
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from markupsafe import Markup
 
 from stacks.cost import words as cost_words
 from stacks.cost.fleet import Cost
@@ -14,6 +15,7 @@ from stacks.report.ack import ack_body, ack_boxes
 from stacks.report.fleet import fleet_body
 from stacks.report.matrix import MEANING, MOST
 from stacks.report.team import team_body, team_boxes
+from stacks.report.timeline import MEANT, Timeline, timeline_svg
 from stacks.report.tree import Box, boxes
 from stacks.report.view import Body, Changed, Figure, Part
 from stacks.verdict import Verdict
@@ -22,8 +24,10 @@ _FEW = 12
 """Teams whose bars are shown without a click."""
 
 
-def page(verdict: Verdict, cost: Cost | None = None, changed: Changed | None = None) -> str:
-    """The page of a stack: with what it costs and what changed, where that is known.
+def page(
+    verdict: Verdict, cost: Cost | None = None, changed: Changed | None = None, timeline: Timeline | None = None
+) -> str:
+    """The page of a stack: with what it costs, what changed and what becomes of jobs, where that is known.
 
     Of a faulty stack it shows the faults, and the plan of what could be understood. Whatever comes from a stack file is
     escaped, and the page's own policy lets it load and run nothing.
@@ -46,6 +50,10 @@ def page(verdict: Verdict, cost: Cost | None = None, changed: Changed | None = N
         figures=list(_figures(verdict, body, cost)),
         problems=list(_problems(verdict)),
         changed=changed,
+        timeline=timeline,
+        states=MEANT,
+        # Every text in the picture is escaped where it is drawn.
+        timeline_picture=Markup(timeline_svg(timeline)) if timeline and timeline.drawn else "",
         cost=cost,
         costs=list(_costs(cost)) if cost else [],
     )

@@ -13,11 +13,16 @@ import pytest
 from typer.testing import CliRunner
 
 from components.plan.fleet import FleetPlan
+from stacks.admission import record
 from stacks.cli import app
+from stacks.cli.admit import run
+from stacks.cli.admit_report import of_story
 from stacks.problems import dotted
 from stacks.report.bars import charts
 from stacks.report.matrix import MOST, matrices
 from stacks.report.page import page
+from stacks.report.timeline import Lane, Spell, Timeline
+from stacks.report.view import Part
 from stacks.verdict import of_stack
 from tests.stack_files import ALL, FILES, ROOT, every_stack, plan, plan_json, verdict
 from tests.stacks.report.test_graph import berth
@@ -308,6 +313,51 @@ def test_prices_of_google_clouds_machines_are_refused_for_stacks_without_any(sta
         done = berth(*words, "--prices", str(prices))
         assert done.exit_code == 2
         assert "machines" in done.stderr
+
+
+# --- jobs by time -----------------------------------------------------------------------------------------------------
+
+SCENARIO = """stack: dev
+steps:
+  - submit: {name: first, queue: vision/train, pods: 6, requests: {google.com/tpu: 4}, priority: low}
+  - submit: {name: "<b>", queue: speech/train, pods: 2, requests: {google.com/tpu: 4}, priority: low}
+  - finish: "<b>"
+"""
+
+
+def test_a_page_shows_who_gets_in_and_when(tmp_path: Path) -> None:
+    """A row of the table for each line of `berth admit`, and a lane for each job."""
+    jobs = tmp_path / "jobs.yaml"
+    jobs.write_text(SCENARIO.replace("stack: dev\n", ""), encoding="utf-8")
+    answer = run([str(FILES["dev"]), str(jobs)], (), ROOT)
+    told = record.told(answer.stories[0])
+    done = berth("report", str(FILES["dev"]), "--jobs", str(jobs))
+    assert done.exit_code == 0
+    read = Read(done.stdout)
+    assert "admission" in set(read.all("id"))
+    for step in told["steps"]:
+        for row in step["changes"]:
+            assert f"{row['job']}\n" in read.words
+            assert f"\n{row['verdict']}\n" in read.words
+    lanes = of_story(answer.stories[0]).lanes
+    assert [lane.job for lane in lanes] == ["first", "<b>"]
+    assert [(s.state, s.begin, s.end) for s in lanes[1].spells][-1][2] == 3  # it is finished then
+    assert "<b>" not in done.stdout
+
+
+def test_a_page_without_jobs_has_no_timeline_and_faulty_jobs_have_no_page(tmp_path: Path) -> None:
+    assert "admission" not in set(Read(berth("report", str(FILES["dev"])).stdout).all("id"))
+    done = berth("report", str(FILES["dev"]), "--jobs", str(tmp_path / "none.yaml"))
+    assert (done.exit_code, done.stdout) == (1, "")
+    assert "none.yaml" in done.stderr
+
+
+def test_many_jobs_have_a_table_alone() -> None:
+    spells = (Spell("admitted", 1, 2),)
+    few, many = (Timeline((Lane("a", "q", spells),) * n, 1, 2, Part("t", ("a",), [["b"]]), ()) for n in (60, 61))
+    assert few.drawn
+    assert not many.drawn
+    assert "61 jobs; the table says what happened to each." in Read(page(verdict("dev"), timeline=many)).words
 
 
 # --- cost and change --------------------------------------------------------------------------------------------------

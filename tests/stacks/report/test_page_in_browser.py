@@ -9,12 +9,14 @@ from typing import Any
 
 import pytest
 
+from stacks.cli.admit import run
+from stacks.cli.admit_report import of_story
 from stacks.cost.fleet import cost
 from stacks.cost.prices import Prices
 from stacks.report.bars import charts
 from stacks.report.page import page
 from stacks.report.view import Changed, Part
-from tests.stack_files import FILES, plan, verdict
+from tests.stack_files import ALL, FILES, ROOT, plan, verdict
 
 sync_api = pytest.importorskip("playwright.sync_api", reason="Playwright is not installed")
 
@@ -23,6 +25,9 @@ pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="there is no Chromium o
 
 PHONE, DESK = {"width": 360, "height": 740}, {"width": 1280, "height": 900}
 STACKS = ("dev", "quota-tree", "batch-platform", "reservations", "ack-fleet", "team-a")
+
+JOBS = {"batch-platform": [str(ROOT / "stacks" / "scenarios" / "batch-platform.yaml")]}
+"""Stacks whose page has jobs by time."""
 
 every_view = pytest.mark.parametrize("scheme", ["light", "dark"])
 every_size = pytest.mark.parametrize("size", [PHONE, DESK], ids=["phone", "desk"])
@@ -92,7 +97,8 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     for stack in STACKS:
         written[stack] = folder / f"{stack}.html"
         priced = cost(plan(stack), Prices("prices.yaml", "USD", {})) if stack in FILES else None
-        written[stack].write_text(page(verdict(stack), priced, changed), encoding="utf-8")
+        timeline = of_story(run([str(ALL[stack]), *JOBS[stack]], (), ROOT).stories[0]) if stack in JOBS else None
+        written[stack].write_text(page(verdict(stack), priced, changed, timeline), encoding="utf-8")
     return written
 
 
@@ -218,3 +224,25 @@ def test_bars_are_drawn_as_long_as_they_are(browser: Any, files: dict[str, Path]
     for one, other in zip(flat, wanted, strict=True):
         assert one[0] == other[0]
         assert one[1:] == pytest.approx(other[1:], abs=0.01)
+
+
+def test_jobs_are_drawn_as_long_as_they_were_in(browser: Any, files: dict[str, Path]) -> None:
+    """Against the decisions themselves: from the step that admits a job to the one that it loses its place in."""
+    story = run([str(ALL["batch-platform"]), *JOBS["batch-platform"]], (), ROOT).stories[0]
+    inside: dict[str, int] = {}
+    for moment in story.moments:
+        for row in moment.rows:
+            if row.verdict == "admitted":
+                inside[row.job] = len(story.moments) - moment.number + 1
+            elif row.lost is not None:
+                inside[row.job] -= len(story.moments) - moment.number + 1
+    with Visit(browser, files["batch-platform"], DESK) as visit:
+        drawn = visit.page.evaluate(
+            """() => Object.fromEntries([...document.querySelectorAll('.timeline g')]
+                .filter(g => g.querySelector('.admitted'))
+                .map(g => [g.querySelector('text').textContent, g.querySelector('.admitted').getBBox().width]))"""
+        )
+    assert drawn.keys() == {story.shown[job] for job in inside}
+    step = max(drawn.values()) / max(inside.values())
+    for job, steps in inside.items():
+        assert drawn[story.shown[job]] == pytest.approx(steps * step, abs=2)
