@@ -1,7 +1,7 @@
 # Everything a person or CI does with Berth; `make` alone lists it.
 # Variables: STACK (a stack's name, an example's name or a path; default dev), PYTHON (3.11 or newer; default python3),
 # CASES (recorded decisions of Kueue; default those that the tests use), SINCE (a revision; default main), STACKS (several,
-# default STACK), RUN (id of a workflow run), WAIT (how long queues may take to run empty; default 30m).
+# default STACK), POLICIES (files of rules that fleets are held to), RUN (id of a workflow run), WAIT (how long queues may take to run empty; default 30m).
 
 SHELL := bash
 .DEFAULT_GOAL := help
@@ -45,6 +45,7 @@ up: $(INSTALLED) ## check STACK, then deploy it with the real engine: make up ST
 diff-comment: export BERTH := $(BIN)/berth
 diff-comment: export STACKS := $(STACKS)
 diff-comment: export SINCE := $(SINCE)
+diff-comment preview-guarded: export POLICIES := $(POLICIES)
 diff-comment: $(INSTALLED) ## say what STACKS change since SINCE, as Markdown in build/comment.md
 	@scripts/diff-comment
 

@@ -422,9 +422,11 @@ def noisy(answers: dict[str, Any]) -> None:
         "defaultMaxPodsConstraint": {"maxPodsPerNode": "110"},
         "databaseEncryption": {"state": "DECRYPTED"},
         "labelFingerprint": "a9dc16a7",
+        "clusterTelemetry": {"type": "ENABLED"},
         "legacyAbac": {},
         "binaryAuthorization": {},
     }
+    answers["cluster.json"]["networkConfig"]["defaultEnablePrivateNodes"] = True
     answers["cluster.json"]["resourceLabels"]["goog-gke-cost-management"] = ""
     answers["cluster.json"]["controlPlaneEndpointsConfig"] = {
         "dnsEndpointConfig": {"allowExternalTraffic": False, "endpoint": "gke-1.us-central1.gke.goog"},
@@ -439,4 +441,4 @@ def noisy(answers: dict[str, Any]) -> None:
             "windowsNodeConfig": {},
             "kubeletConfig": {"insecureKubeletReadonlyPortEnabled": True, "maxParallelImagePulls": 2},
         }
-        pool["networkConfig"] |= {"podIpv4CidrBlock": "10.64.0.0/13", "podRange": "pods"}
+        pool["networkConfig"] |= {"podIpv4CidrBlock": "10.64.0.0/13", "podRange": "pods", "network": "projects/p/x"}

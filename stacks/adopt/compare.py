@@ -34,9 +34,10 @@ _DEFAULTS: Mapping[str, Mapping[str, object]] = {
 
 
 def told(found: Found, plan: FleetPlan) -> list[Left]:
-    """Everything, cluster first; the plan is of a fleet that makes its cluster."""
+    """Everything, cluster first; of a cluster that stays whose it is, what lies inside alone."""
     home = plan.cluster
-    assert isinstance(home, ClusterPlan)
+    if not isinstance(home, ClusterPlan):
+        return list(_objects(found, plan))
     machines = list(_cluster(found, home))
     planned = {each.name: each for pool in plan.own_pools for each in pool.node_pools}
     planned |= {plan.system_pool.name: plan.system_pool} if plan.system_pool else {}

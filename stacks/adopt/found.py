@@ -47,13 +47,17 @@ class Unusable(Exception):
 
 @dataclass(slots=True)
 class Found:
-    """A cluster with its node pools, reservations of its project, and the objects in it."""
+    """A cluster with its node pools, reservations of its project, and the objects in it.
+
+    `context` names it in a kubeconfig where only what lies inside is to be adopted.
+    """
 
     cluster: Answer
     node_pools: list[Answer]
     reservations: list[Answer] = field(default_factory=list[Answer])
     subnetworks: list[Answer] = field(default_factory=list[Answer])
     objects: list[Answer] = field(default_factory=list[Answer])
+    context: str | None = None
 
     @property
     def autopilot(self) -> bool:
@@ -108,7 +112,7 @@ def parts(one: Answer, path: str) -> list[Any]:
     return cast("list[Any]", at(one, path) or [])
 
 
-def found(files: Mapping[str, str]) -> Found:
+def found(files: Mapping[str, str], context: str | None = None) -> Found:
     """What lies in the files, by their names. Raises Unusable with everything that is wrong."""
     wrong: list[str] = []
     sorted_out: dict[str, list[tuple[str, Answer]]] = {kind: [] for kind in _KINDS}
@@ -124,13 +128,13 @@ def found(files: Mapping[str, str]) -> Found:
     if wrong:
         raise Unusable(*wrong)
     cluster = next(iter(clusters.values()))
-    return _of_one(cluster, sorted_out)
+    return _of_one(cluster, sorted_out, context)
 
 
-def _of_one(cluster: Answer, sorted_out: Mapping[str, Sequence[tuple[str, Answer]]]) -> Found:
+def _of_one(cluster: Answer, sorted_out: Mapping[str, Sequence[tuple[str, Answer]]], context: str | None) -> Found:
     """All that is said of one cluster. Raises Unusable where it is said of another, or not at all."""
     wrong: list[str] = []
-    if cluster.get("location", "").count("-") != 1:
+    if context is None and cluster.get("location", "").count("-") != 1:
         place = cluster.get("location") or "nowhere"
         wrong.append(
             f"cluster '{cluster['name']}' is zonal ({place}); Berth makes regional ones, and cannot take it over"
@@ -145,6 +149,7 @@ def _of_one(cluster: Answer, sorted_out: Mapping[str, Sequence[tuple[str, Answer
         [one for _, one in sorted_out["reservation"]],
         [one for _, one in sorted_out["subnetwork"]],
         [one for _, one in sorted_out["object"]],
+        context,
     )
     if not result.project:
         wrong.append(f"cluster '{cluster['name']}' has no selfLink, which names its project; give the whole answer")

@@ -72,7 +72,7 @@ def files(registered: Sequence[Registered], found: Found, plan: FleetPlan) -> di
     ids = {one.urn: identity for one in registered if one.custom and (identity := here.identity(one)) is not None}
     return {
         provider: _file([known[urn] for urn in ids if _provider(known[urn]) == provider], known, ids)
-        for provider in (GOOGLE, KUBERNETES)
+        for provider in ((KUBERNETES,) if found.context else (GOOGLE, KUBERNETES))
     }
 
 

@@ -15,6 +15,8 @@ from stacks.adopt.labels import gpu_of, machine_type, node_labels, own_label
 from stacks.adopt.reservations import Reserved, own_reservations, reservation
 
 SYSTEM = "system"
+_FIRST = "default-pool"
+"""The node pool that GKE makes with a cluster, which the provider deletes when it is told that there is to be none."""
 _SLICE = re.compile(r"(?P<pool>.+)-(?P<topology>[0-9]+(?:x[0-9]+){1,2})-(?P<number>[0-9]+)")
 """How Berth names the node pool of a slice."""
 _EFFECTS = {"NO_SCHEDULE": "NoSchedule", "PREFER_NO_SCHEDULE": "PreferNoSchedule", "NO_EXECUTE": "NoExecute"}
@@ -47,10 +49,14 @@ def pools(found: Found, stack: str, left: list[Left]) -> tuple[list[Pool], Reser
         machine = _machine(one)
         if one["name"] == SYSTEM:
             continue
+        if one["name"] == _FIRST and found.context is None:
+            left.append(
+                Left(f"node pool {_FIRST}", "the first `pulumi up` would delete it: mend the state (docs/adopt.md)")
+            )
         if machine is None:
             kind = at(one, "config.machineType")
             left.append(Left(f"node pool {one['name']}", f"'{kind}' has no accelerators that Berth knows; left alone"))
-        elif (key := _key(one, machine, left)) is not None:
+        elif (key := str(one["name"]) if found.context else _key(one, machine, left)) is not None:
             groups.setdefault(key, []).append(one)
     made = [_pool(found, stack, key, group, reserved) for key, group in sorted(groups.items())]
     return made, reserved

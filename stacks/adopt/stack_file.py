@@ -12,6 +12,7 @@ from stacks.adopt.checks import queued
 from stacks.adopt.clusters import cluster, frame
 from stacks.adopt.controllers import controllers
 from stacks.adopt.found import Entry, Found, Left, part
+from stacks.adopt.inside import inside
 from stacks.adopt.made import compute_classes, made_by_gke
 from stacks.adopt.pools import Pool, pools
 from stacks.adopt.queues import cohorts, flavors, nominal, priorities
@@ -42,7 +43,7 @@ def adopt(found: Found, stack: str) -> Adopted:
 
     classes = compute_classes(found, made, reserve, left)
     sections: dict[str, object] = {
-        "cluster": cluster(found, stack, left),
+        "cluster": {} if found.context else cluster(found, stack, left),
         "reservations": {key: entry for key, (_, entry) in sorted(reserved.items())},
         "computeClasses": classes,
         "pools": {pool.key: _in_order(pool.entry) for pool in sorted(owned, key=lambda pool: pool.key)},
@@ -54,7 +55,10 @@ def adopt(found: Found, stack: str) -> Adopted:
     }
     own, shared = teams(found, known, left)
     sections |= {"teams": own, "clusterQueues": shared}
-    return Adopted({**frame(found), **{key: value for key, value in sections.items() if value}}, tuple(left))
+    fleet = {**frame(found), **{key: value for key, value in sections.items() if value}}
+    if found.context is not None:
+        fleet = inside(found, fleet, found.context, left)
+    return Adopted(fleet, tuple(left))
 
 
 _FIRST = ("machineType", "accelerator", "topology", "slices", "nodes", "zone", "zones", "capacity", "flavor")

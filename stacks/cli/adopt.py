@@ -25,12 +25,13 @@ class Result:
     faults: tuple[Problem, ...]
 
 
-def run(stack: str, given: Sequence[pathlib.Path], root: pathlib.Path) -> Result:
+def run(stack: str, given: Sequence[pathlib.Path], root: pathlib.Path, context: str | None = None) -> Result:
     """Read the answers, write nothing yet. Raises Unusable.
 
-    The import files are of what the real program registers for the stack file, so a fault in it leaves them out.
+    The import files are of what the real program registers for the stack file, so a fault in it leaves them out. With
+    a `context` only what lies inside the cluster is adopted.
     """
-    here = found(_texts(given))
+    here = found(_texts(given), context)
     adopted = adopt(here, stack)
     stack_file = text(adopted)
     verdict = drain.verdict(stack_file, stack)

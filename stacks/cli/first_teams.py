@@ -10,9 +10,12 @@ from components.plan.kueue import FlavorPlan
 from stacks.verdict import Verdict
 
 
-def teams_text(verdict: Verdict, teams: Sequence[str]) -> Iterator[str]:
-    """The lines of teams that share what a sound fleet promises now: each has a queue for TPUs and one for GPUs, as
-    there are."""
+def teams_text(verdict: Verdict, teams: Sequence[str]) -> str:
+    """Teams that share what a sound fleet promises now: each has a queue for TPUs and one for GPUs, as there are."""
+    return "".join(f"{line}\n" for line in _lines(verdict, teams))
+
+
+def _lines(verdict: Verdict, teams: Sequence[str]) -> Iterator[str]:
     flavors = _by_preference(verdict)
     kinds = {"tpu": [f for f in flavors if _tpu(f)], "gpu": [f for f in flavors if not _tpu(f)]}
     queues = {kind: found for kind, found in kinds.items() if found}

@@ -7,6 +7,7 @@ import re
 import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from textwrap import indent
 from typing import Any, cast, get_args
 
 import yaml
@@ -151,7 +152,15 @@ def _refusal(kind: object, value: str) -> str | None:
 
 
 def written(name: str, start: Example, answers: Answers, root: pathlib.Path) -> str:
-    """The text of the stack file. Raises NotEdited where the example is written so that it cannot be edited."""
+    """The text of the stack file. Raises NoExample where the example is written so that it cannot be edited."""
+    try:
+        return _written(name, start, answers, root)
+    except NotEdited:
+        message = "is not written so that one value can be edited at a time; copy it, and edit the copy"
+        raise NoExample(f"{start.shown} {message}") from None
+
+
+def _written(name: str, start: Example, answers: Answers, root: pathlib.Path) -> str:
     file = f"Pulumi.{name}.yaml"
     sheet = Sheet(name, file, {file: _moved(start, answers.get("zone", ()))})
     for each in settings(start, answers):
@@ -163,11 +172,10 @@ def written(name: str, start: Example, answers: Answers, root: pathlib.Path) -> 
     head, body = _halves((_without_teams(sheet) if teams else sheet).texts[file])
     if teams:
         head = f"# From {start.shown}, with teams of its own.\n"
-        entries = "".join(f"    {line}".rstrip() + "\n" for line in teams_text(start.verdict, teams))
-        body = f"{body.rstrip()}\n\n{entries}"
+        body = f"{body.rstrip()}\n\n{indent(teams_text(start.verdict, teams), _indentation(body))}"
         there = cast("Mapping[str, object]", Sheet(name, file, {file: body}).value(("teams",)) or {})
         if tuple(there) != tuple(teams):
-            raise NotEdited(f"{start.shown}: something stands after its fleet, where teams would; move it up")
+            raise NoExample(f"{start.shown}: something stands after its fleet, where teams would; move it up")
     schema = f"# yaml-language-server: $schema={SCHEMA}\n" if (root / SCHEMA).is_file() else ""
     return schema + head + re.sub(r"\n{3,}", "\n\n", body)
 
@@ -202,6 +210,12 @@ def _halves(text: str) -> tuple[str, str]:
     """The comments that a file begins with, but for the editor's line, and the rest."""
     head, body = re.split(r"^(?=[^#])", text, maxsplit=1, flags=re.MULTILINE)
     return re.sub(r"# yaml-language-server:.*\n", "", head), body
+
+
+def _indentation(body: str) -> str:
+    """How far a fleet's keys are indented."""
+    found = re.search(r"^ *berth:fleet:.*\n(?:\s*(?:#.*)?\n)*( +)", body, re.MULTILINE)
+    return found[1] if found else " " * 4
 
 
 def _without_teams(sheet: Sheet) -> Sheet:

@@ -63,7 +63,6 @@ def _init(
     not said is asked on a terminal. The file is checked before it is written, and nothing is ever overwritten.
     """
     from stacks.cli import init as verb
-    from stacks.rotation.sheet import NotEdited
     from stacks.wording import many
 
     one = {"project": project, "region": region, "context": context, "platform": platform}
@@ -90,7 +89,7 @@ def _init(
     except FileExistsError:
         typer.echo(f"{file.name} is there, and is not overwritten: take another name, or edit it", err=True)
         raise typer.Exit(FAULTS) from None
-    except (verb.NoExample, NotEdited, OSError) as error:
+    except (verb.NoExample, OSError) as error:
         typer.echo(f"{error}", err=True)
         raise typer.Exit(FAULTS) from None
     if found.faults:
@@ -109,6 +108,10 @@ def _adopt(
         list[pathlib.Path],
         typer.Argument(metavar="FILE...", help="What gcloud (--format json) and kubectl (-o json) say of the cluster."),
     ],
+    inside: Annotated[
+        str | None,
+        typer.Option("--inside", metavar="CONTEXT", help="Only what lies in the cluster, which this context reaches."),
+    ] = None,
 ) -> None:
     """Write a stack file for a cluster that stands.
 
@@ -119,7 +122,7 @@ def _adopt(
 
     folder = _folder()
     try:
-        result = verb.run(name, files, folder)
+        result = verb.run(name, files, folder, inside)
         verb.write(result, folder)
     except (verb.Unusable, OSError) as error:
         typer.echo(f"{error}", err=True)

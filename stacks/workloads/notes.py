@@ -22,6 +22,7 @@ def notes(ground: Ground, plan: WorkloadPlan) -> Iterator[str]:
         yield "  and must start within 10 minutes of Provisioned=True."
         return
     yield from _added(ground)
+    yield from _sent(ground, plan)
     if plan.pod.node_selector:
         yield f"The node selector is this workload's own: it keeps it on {in_words(ground.flavors)}."
     if isinstance(plan, JobSetPlan):
@@ -50,8 +51,30 @@ def _asks(ground: Ground, plan: WorkloadPlan) -> str:
     slices = f"{_number(pods // shape.hosts, 'slice')} of {shape.pool.topology}, " if shape.multi_host else ""
     return (
         f"{ground.name}: {slices}{_number(pods, 'pod')} of {each}, {pods * each} {shape.flavor.noun} in all "
-        f"(the team can reach {ceiling} there)."
+        f"(the team can reach {ceiling} there{_on_one_worker(ground)})."
     )
+
+
+def _on_one_worker(ground: Ground) -> str:
+    """Of a manager: a job runs on one worker, whatever all of them hold together."""
+    held = [
+        sum(flavor.capacity.max for flavor in worker.plan.flavors if flavor.name in ground.flavors)
+        for worker in ground.plan.workers
+    ]
+    return f", and no worker holds more than {max(held)}" if held else ""
+
+
+def _sent(ground: Ground, plan: WorkloadPlan) -> Iterator[str]:
+    """Of a manager: what comes to a worker with a job, which is the job (MultiKueue copies nothing else)."""
+    there = [
+        worker.name
+        for worker in ground.plan.workers
+        if any(queue.name == ground.queue.name for queue in worker.plan.cluster_queues)
+    ]
+    if there:
+        service = "the Service below, " if isinstance(plan, JobPlan) and plan.pods > 1 else ""
+        where = f"one of {in_words(there)}" if there[1:] else there[0]
+        yield f"It runs on {where}, and the job alone is sent there: apply {service}ConfigMaps and Secrets there too."
 
 
 def _added(ground: Ground) -> Iterator[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -11,6 +12,7 @@ from tests.e2e.cluster import Cluster
 from tests.e2e.project import ROOT, stack_files, stack_name
 from tests.e2e.queueing import other_guarantee, queueing_part
 from tests.e2e.stack import Project, counted
+from tests.plain import plain
 
 ON_KUEUE = [file for file in stack_files() if "    ack:" not in file.read_text(encoding="utf-8")]
 """Fleets on Alibaba Cloud have no queueing part: kube-queue is there, not Kueue."""
@@ -24,6 +26,7 @@ def test_a_stack_comes_stays_changes_and_goes(file: Path, cluster: Cluster, proj
     stack = project.stack(part.stack, part.text())
     made = stack.up()
     assert set(made) == {"created"}
+    assert list(plain(json.loads(stack.run("stack", "export")))) == []
     unchanged = {"unchanged": made["created"]}
     assert stack.preview() == unchanged
     assert stack.refresh() == unchanged

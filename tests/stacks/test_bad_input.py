@@ -85,8 +85,9 @@ _NAMED = {"code", "_WORDS", "_MAPPING", "_LIST"}
 
 
 def written_codes(*rooms: str) -> set[str]:
-    """Every code that stands in the source of these rooms."""
-    files = [file for room in rooms for file in (ROOT / "stacks" / room).rglob("*.py")]
+    """Every code that stands in the source of these rooms, folders or modules."""
+    places = [ROOT / "stacks" / room for room in rooms]
+    files = [file for place in places for file in ([place] if place.is_file() else place.rglob("*.py"))]
     return {code for file in files for node in ast.walk(ast.parse(file.read_text())) for code in _codes(node)}
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import pty
 import re
@@ -12,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 from typer.testing import CliRunner
 
 from components.plan.ack import AckFleetPlan
@@ -166,6 +168,18 @@ def test_a_teams_own_stack_takes_its_platform_and_its_team(project: Path) -> Non
     assert (found.team.platform, found.team.team) == ("prod", "team-b")
 
 
+def test_a_fleet_may_be_indented_as_it_likes(project: Path) -> None:
+    """And quoted: values are replaced with what stands around them."""
+    lines = (
+        (project / MULTISLICE).read_text(encoding="utf-8").replace("project: my-project", "project: 'my-project' # x")
+    )
+    wider = re.sub(r"^( +)", lambda found: found[1] * 2, lines, flags=re.MULTILINE)
+    (project / "Pulumi.wide.yaml").write_text(wider, encoding="utf-8")
+    made(project, "--from", "wide", *GKE, "--team", "vision", "--team", "speech")
+    text = (project / "Pulumi.prod.yaml").read_text(encoding="utf-8")
+    assert "\n        project: acme-ml-prod # x\n" in text and "\n        teams:\n          vision:\n" in text
+
+
 def test_a_path_is_an_example_and_without_any_it_is_multislice(project: Path) -> None:
     assert init("a", "--from", "stacks/examples/multislice.yaml", *where("multislice")).exit_code == 0
     assert init("b", *where("multislice")).exit_code == 0
@@ -275,6 +289,10 @@ def test_a_bad_name_is_refused(name: str, project: Path) -> None:
             ["--from", "more", *GKE, "--team", "vision"],
             "Pulumi.more.yaml: something stands after its fleet, where teams would; move it up\n",
         ),
+        (
+            ["--from", "json", *GKE],
+            "Pulumi.json.yaml is not written so that one value can be edited at a time; copy it, and edit the copy\n",
+        ),
     ],
 )
 def test_what_cannot_be_started_from_is_said(words: list[str], said: str, project: Path) -> None:
@@ -282,6 +300,7 @@ def test_what_cannot_be_started_from_is_said(words: list[str], said: str, projec
     (project / "Pulumi.broken.yaml").write_text(text.replace("    region: us-central1\n", ""), encoding="utf-8")
     (project / "Pulumi.secretive.yaml").write_text(f"{text}  berth:token: {{secure: v1:abc}}\n", encoding="utf-8")
     (project / "Pulumi.more.yaml").write_text(f"{text}  gcp:project: acme\n", encoding="utf-8")
+    (project / "Pulumi.json.yaml").write_text(json.dumps(yaml.safe_load(text)), encoding="utf-8")
     done = init("prod", *words)
     assert (done.exit_code, done.stdout, done.stderr) == (1, "", said)
     assert not (project / "Pulumi.prod.yaml").exists()

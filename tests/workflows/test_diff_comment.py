@@ -60,6 +60,57 @@ def test_a_fleet_on_ack_and_a_teams_own_stack_are_told_too(project: pathlib.Path
     assert "mine: workload evaluation is REPLACED" in comment
 
 
+RULE = """from stacks.policy import fault
+
+
+def owner_label(plan):
+    for team in plan.teams:
+        yield fault(("teams", team.name), "nobody owns it")
+"""
+
+
+def with_a_policy(project: pathlib.Path) -> pathlib.Path:
+    """A rule that no fleet passes, committed, and its file."""
+    rule = project / "rules" / "owner.py"
+    rule.parent.mkdir()
+    rule.write_text(RULE, encoding="utf-8")
+    commit(project)
+    return rule
+
+
+def test_a_pull_request_is_judged_by_the_policies_of_its_base(project: pathlib.Path) -> None:
+    rule = with_a_policy(project)
+    rule.write_text(RULE.replace("nobody owns it", "never mind").replace("fault", "warning"), encoding="utf-8")
+    done = make(project, "diff-comment", SINCE="HEAD", POLICIES='["rules/owner.py"]')
+    assert "Error 1" in done.stderr
+    assert "teams.vision: nobody owns it" in done.stdout
+    comment = (project / "build" / "comment.md").read_text(encoding="utf-8")
+    assert "Refused" in comment
+    assert "nobody owns it" in comment
+
+
+def test_a_policy_that_the_base_lacks_lets_nothing_pass(project: pathlib.Path) -> None:
+    done = make(project, "diff-comment", SINCE="HEAD", POLICIES="rules/none.py")
+    assert done.returncode != 0
+
+
+def test_policies_are_asked_of_fleets_with_kueue_alone(project: pathlib.Path) -> None:
+    with_a_policy(project)
+    shutil.copy(ROOT / "stacks" / "examples" / "ack-fleet.yaml", project / "Pulumi.hz.yaml")
+    done = make(project, "diff-comment", STACKS="hz", SINCE="HEAD", POLICIES="rules/owner.py")
+    assert done.returncode == 0
+    assert "hz: no fleet with Kueue, so no policy is asked" in done.stderr
+
+
+def test_nothing_is_deployed_that_a_policy_refuses(project: pathlib.Path) -> None:
+    with_a_policy(project)
+    script(project / "bin" / "pulumi", 'echo "$@" >> asked')
+    done = make(project, "deploy", STACK="dev", POLICIES="rules/owner.py")
+    assert "Error 1" in done.stderr
+    assert "nobody owns it" in done.stdout
+    assert not (project / "asked").exists()
+
+
 PREVIEW = '{"steps": [{"op": "same", "urn": "urn:pulumi:dev::berth::pulumi:pulumi:Stack::berth-dev"}]}'
 
 

@@ -105,3 +105,32 @@ def test_workload_prints_no_job_that_could_never_run() -> None:
     assert found.exit_code == 1
     assert "asks for 16 A100 80GB in trainers/train, and runs on one worker" in found.stderr
     assert not found.stdout
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (
+            "vision train --pods 4",
+            "# It runs on one of central and east, and the job alone is sent there: apply the Service below, "
+            "ConfigMaps and Secrets there too.",
+        ),
+        ("vision train", "# It runs on one of central and east, and the job alone is sent there: apply ConfigMaps and"),
+        (
+            "speech tune",
+            "# It runs on central, and the job alone is sent there: apply ConfigMaps and Secrets there too.",
+        ),
+        ("vision train --pods 4", "(the team can reach 96 there, and no worker holds more than 64)"),
+    ],
+)
+def test_workload_says_where_a_job_runs_and_what_is_not_sent_with_it(words: str, said: str) -> None:
+    """MultiKueue makes the job's copy on the worker, and nothing that its pods refer to."""
+    found = CliRunner().invoke(app, ["workload", STACK, *words.split()])
+    assert found.exit_code == 0, found.output
+    assert said in found.stdout
+    assert ("kind: Service\n" in found.stdout) == ("the Service below" in found.stdout)
+
+
+def test_of_a_fleet_without_workers_nothing_of_the_kind_is_said() -> None:
+    found = CliRunner().invoke(app, ["workload", str(FILES["dev"]), "vision", "train"])
+    assert "worker" not in found.stdout and "sent" not in found.stdout

@@ -34,6 +34,19 @@ def test_golden_of_a_cluster_that_somebody_else_made(folder: Path) -> None:
         is_golden((folder / name).read_text(encoding="utf-8"), HERE / name)
 
 
+def test_golden_of_what_lies_inside_that_cluster(folder: Path) -> None:
+    """Nothing of its machines is imported, and no default pool is in danger."""
+    told = CliRunner().invoke(app, ["adopt", "inside", *FILES, "--inside", "gke_acme-research_europe-west4_ml"])
+    assert told.exit_code == 0, told.stderr
+    is_golden(told.stdout, HERE / "told-inside.txt")
+    assert sorted(each.name for each in folder.glob("*inside*")) == [
+        "Pulumi.inside.yaml",
+        "inside.kubernetes.import.json",
+    ]
+    for name in ("Pulumi.inside.yaml", "inside.kubernetes.import.json"):
+        is_golden((folder / name).read_text(encoding="utf-8"), HERE / name)
+
+
 def test_nothing_is_ever_overwritten(folder: Path) -> None:
     (folder / "moved.google.import.json").write_text("mine")
     told = CliRunner().invoke(app, ["adopt", "moved", *FILES])

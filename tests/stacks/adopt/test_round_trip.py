@@ -8,6 +8,7 @@ from functools import cache
 
 import pytest
 
+from components.plan.existing import ExistingClusterPlan
 from components.plan.fleet import FleetPlan
 from stacks.adopt.compare import told
 from stacks.adopt.found import Unusable, found
@@ -102,6 +103,32 @@ def test_of_what_berth_made_nothing_is_told_but_what_helm_installed(stack: str) 
     lines = [left.line() for left in told(found(files(plan(stack), noise=True)), _plan(stack))]
     others = [line for line in lines if not line.startswith("Deployment ")]
     assert others == []
+
+
+@pytest.mark.parametrize("stack", [stack for stack in EXAMPLES if stack != "dev"])  # see the next test
+def test_what_lies_inside_is_adopted_alone(stack: str) -> None:
+    """Queues, cohorts and priorities as they were, flavors with their labels; nothing is made in Google Cloud."""
+    original = plan(stack)
+    verdict = drain.verdict(text(adopt(found(files(original, noise=True), "a-context"), stack)), stack)
+    assert [fault.line() for fault in verdict.faults] == []
+    fleet = verdict.plan
+    assert fleet is not None
+    assert isinstance(fleet.cluster, ExistingClusterPlan)
+    assert not fleet.reservations
+    assert not [pool.name for pool in fleet.pools if pool.node_pools]
+    kept = {queue.name: queue for queue in original.cluster_queues}
+    queues = {queue.name: replace(queue, priority=kept[queue.name].priority) for queue in fleet.cluster_queues}
+    lost = {"research-later"} if stack == "reservations" else set[str]()  # its pool is not there yet
+    assert queues == {name: queue for name, queue in kept.items() if name not in lost}
+    assert (fleet.cohorts, fleet.priorities) == (original.cohorts, original.priorities)
+    labels = {flavor.name: flavor.node_labels for flavor in original.flavors}
+    assert {f.name: f.node_labels for f in fleet.flavors} == {f.name: labels[f.name] for f in fleet.flavors}
+
+
+def test_what_only_a_taint_of_berths_own_tells_apart_is_a_fault_inside() -> None:
+    """Nobody else may write that taint, so the file says what has to be told apart."""
+    verdict = drain.verdict(text(adopt(found(files(plan("dev")), "a-context"), "dev")), "dev")
+    assert {fault.code for fault in verdict.faults} == {"ambiguous-flavor"}
 
 
 def test_every_machine_that_gke_makes_is_counted() -> None:
