@@ -14,10 +14,8 @@ class Workers:
     """The workers of a setup, each with all of its queues admitting and nobody there."""
 
     def __init__(self, setup: Setup) -> None:
-        self._workers = {
-            name: Simulator(replace(each, queues=tuple(replace(queue, stop=RUNNING) for queue in each.queues)))
-            for name, each in setup.workers.items()
-        }
+        self._setups = setup.workers
+        self._workers: dict[str, Simulator] = {}
         self._known: dict[object, Why | None] = {}
 
     def never(self, work: Work) -> Why | None:
@@ -29,13 +27,21 @@ class Workers:
 
     def _refused(self, work: Work) -> Why | None:
         found: list[tuple[str, Why]] = []
-        for name, worker in self._workers.items():
-            if work.job.queue in worker.lines:
-                reason = _alone(worker, work)
+        for name, setup in self._setups.items():
+            if any(queue.name == work.job.queue for queue in setup.queues):
+                reason = _alone(self._worker(name), work)
                 if reason is None:
                     return None
                 found.append((name, reason))
-        return Why(NEVER_WORKER, workers=tuple(found)) if self._workers else None
+        return Why(NEVER_WORKER, workers=tuple(found)) if self._setups else None
+
+    def _worker(self, name: str) -> Simulator:
+        """A worker, made when it is first asked: most jobs fit the first."""
+        if name not in self._workers:
+            setup = self._setups[name]
+            queues = tuple(replace(queue, stop=RUNNING) for queue in setup.queues)
+            self._workers[name] = Simulator(replace(setup, queues=queues))
+        return self._workers[name]
 
 
 def _alone(worker: Simulator, work: Work) -> Why | None:

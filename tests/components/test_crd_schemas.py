@@ -24,6 +24,7 @@ from components.kueue import manifests as kueue
 from components.plan.checks import MultiKueueClusterPlan, MultiKueueConfigPlan, ProvisioningConfigPlan
 from components.plan.kueue import ClusterQueuePlan, CohortPlan
 from tests.components import kueue_plans as plans
+from tests.stack_files import clusters
 
 CRDS = Path(__file__).parents[2].parent / "shared" / "crds"
 
@@ -105,6 +106,18 @@ def kueue_objects() -> Iterator[dict[str, object]]:
 
 def test_every_rendered_object_fits_its_schema() -> None:
     assert [fault for manifest in kueue_objects() for fault in faults(manifest)] == []
+
+
+@pytest.mark.parametrize("stack", ["quota-tree", "multikueue"])
+def test_every_object_of_every_cluster_of_an_example_fits_its_schema(stack: str) -> None:
+    of_kueue = [
+        manifest
+        for _, cluster in clusters(stack)
+        for manifest in manifests.all_manifests(cluster)
+        if str(manifest["apiVersion"]).startswith("kueue.x-k8s.io/")
+    ]
+    assert of_kueue
+    assert [fault for manifest in of_kueue for fault in faults(manifest)] == []
 
 
 def test_every_rendered_kind_has_a_schema() -> None:
