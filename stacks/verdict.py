@@ -125,8 +125,12 @@ def _of_team(file: StackFile, found: list[Problem], root: pathlib.Path) -> Verdi
     spec, later, faulty = parse_team(cast("dict[str, object]", file.fleet))
     plan = platform = None
     if spec is not None:
-        name = locate(spec.platform, root).stack
-        platform = of_stack(spec.platform, root) if name != file.stack else None
+        found_at = locate(spec.platform, root)
+        name = found_at.stack
+        # The file of the same project, also at an earlier revision: not one that lies in the current folder.
+        inside = root / spec.platform
+        there = spec.platform if found_at.by_name or not inside.is_file() else str(inside)
+        platform = of_stack(there, root) if name != file.stack else None
         if platform is None:
             message = f"'{spec.platform}' is this stack itself; write the stack of the platform"
             later.append(Problem("fault", "no-platform", ("platform",), message))

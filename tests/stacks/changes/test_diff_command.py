@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 
 from stacks.cli import app
 from stacks.cli.diff_markdown import escaped
-from tests.stacks.changes.edited import BASE, edited, write
+from tests.stacks.changes.edited import BASE, TEAM, edited, write
 
 
 def berth(*words: str) -> Any:
@@ -108,6 +108,19 @@ def test_a_fault_at_a_revision_is_placed_there(repository: Path) -> None:
     found = berth("diff", "HEAD:dev", "main:dev")
     assert found.exit_code == 1
     assert found.stderr.startswith("HEAD:teams/speech.yaml:1: teams.speech.cohort: no cohort 'nowhere'")
+
+
+def test_a_teams_stack_at_a_revision_has_the_platform_of_that_revision(repository: Path) -> None:
+    """Also where it names the platform by its file, and one stands beside a newer one."""
+    mine = TEAM.files["Pulumi.mine.yaml"].replace("platform: dev", "platform: Pulumi.dev.yaml")
+    (repository / "Pulumi.mine.yaml").write_text(mine, encoding="utf-8")
+    git("add", ".")
+    git("commit", "-qm", "second")
+    assert berth("diff", "mine", "--since", "HEAD").stdout == "mine: nothing changes\n"
+    write(repository, edited("topology-changed"))
+    found = berth("diff", "mine", "--since", "HEAD")
+    assert found.exit_code == 0
+    assert "asks for 8 → 16 google.com/tpu" in found.stdout
 
 
 @pytest.mark.parametrize("revision", ["nowhere", "main..change"])
