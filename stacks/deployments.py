@@ -85,10 +85,12 @@ class _Making:
 
     def configs(self) -> tuple[ConfigPlan, ...]:
         """The ConfigMaps, by name."""
+        self._reach_pods("config", self.spec.config)
         return tuple(ConfigPlan(name=name, files=files) for name, files in sorted(self.spec.config.items()))
 
     def secrets(self) -> tuple[SecretsPlan, ...]:
         """The secrets that pods read, by name; each must be one that the platform lets the team read."""
+        self._reach_pods("secrets", self.spec.secrets)
         identity = self.team.identity
         granted = {(each.project, each.secret) for each in identity.secrets} if identity else set[tuple[str, str]]()
         found: list[SecretsPlan] = []
@@ -100,6 +102,14 @@ class _Making:
                 self._granted(("secrets", name, file), secret, granted)
             found.append(SecretsPlan(name=name, secrets=tuple(self._secret(*each) for each in sorted(files.items()))))
         return tuple(found)
+
+    def _reach_pods(self, section: str, names: Iterable[str]) -> None:
+        """Files stand where the stack deploys; of a manager the pods are elsewhere."""
+        for name in sorted(names) if self.fleet.workers else ():
+            message = (
+                "jobs run on workers, to which the platform sends them alone: their pods would wait for this for ever"
+            )
+            self.problems.fault("not-on-workers", (section, name), message)
 
     def _secret(self, file: str, spec: SecretSpec) -> SecretPlan:
         project = spec.project or self.fleet.project or ""

@@ -7,6 +7,7 @@ import gc
 import io
 import json
 import pathlib
+import shutil
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
@@ -89,6 +90,21 @@ def test_what_the_engine_hands_over_is_read_as_the_file_is(folder: pathlib.Path)
     value = yaml.safe_load((folder / "Pulumi.mine.yaml").read_text())["config"]["berth:team"]
     handed_over, read = of_config("mine", None, folder, value), of_stack("mine", folder)
     assert (handed_over.team, handed_over.problems, read.problems) == (read.team, (), ())
+
+
+def test_files_do_not_reach_the_pods_of_a_platform_with_workers(tmp_path: pathlib.Path) -> None:
+    """MultiKueue copies the job and nothing that it refers to."""
+    shutil.copy(TEAMS["team-a"].parent / "multikueue.yaml", tmp_path / "Pulumi.bad.yaml")
+    (tmp_path / "stacks" / "teams").mkdir(parents=True)
+    shutil.copy(ROOT / "stacks" / "teams" / "trainers.yaml", tmp_path / "stacks" / "teams")
+    (tmp_path / "Pulumi.yaml").write_text("name: berth\nruntime: python\n", encoding="utf-8")
+    mine = (HERE / "base.yaml").read_text(encoding="utf-8").partition("    secrets:")[0]
+    work = "    workloads: {trainer: {queue: train, image: trainer:1, config: [trainer]}}\n"
+    (tmp_path / "Pulumi.mine.yaml").write_text(mine + work, encoding="utf-8")
+    assert [problem.line() for problem in of_stack("mine", tmp_path).faults] == [
+        "Pulumi.mine.yaml:8: config.trainer: jobs run on workers, to which the platform sends them alone: their pods "
+        "would wait for this for ever"
+    ]
 
 
 # --- examples ---------------------------------------------------------------------------------------------------------
