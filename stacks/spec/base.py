@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterator
+from functools import cache
 from typing import Annotated, Any, Literal, TypeVar
 
 from pydantic import (
@@ -13,6 +14,7 @@ from pydantic import (
     Field,
     GetCoreSchemaHandler,
     GetJsonSchemaHandler,
+    JsonValue,
     Strict,
 )
 from pydantic.alias_generators import to_camel
@@ -22,6 +24,7 @@ from stacks.problems import shown
 
 K = TypeVar("K")
 T = TypeVar("T")
+M = TypeVar("M", bound=BaseModel)
 
 
 class Model(BaseModel):
@@ -69,9 +72,9 @@ class JsonSchema:
         return dict(self.schema)
 
 
-def default(model: type[T], **values: object) -> T:
-    """A field's default as it would be written; it is validated with the fleet, not while modules load."""
-    return Field(default=values, validate_default=True)
+def default(model: type[M], **values: JsonValue) -> M:
+    """A field's default as it would be written: one for all that leave the field out, made when the first does."""
+    return Field(default_factory=cache(lambda: model.model_validate(values)), json_schema_extra={"default": values})
 
 
 def _null_is_empty(value: Any) -> Any:
