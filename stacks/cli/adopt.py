@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import pathlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Iterator, Sequence
 from dataclasses import dataclass
 
 from stacks.adopt.compare import told
@@ -32,7 +33,8 @@ def run(stack: str, given: Sequence[pathlib.Path], root: pathlib.Path, context: 
     a `context` only what lies inside the cluster is adopted.
     """
     here = found(_texts(given), context)
-    adopted = adopt(here, stack)
+    with _as_given():
+        adopted = adopt(here, stack)
     stack_file = text(adopted)
     verdict = drain.verdict(stack_file, stack)
     written = {f"Pulumi.{stack}.yaml": stack_file}
@@ -42,7 +44,19 @@ def run(stack: str, given: Sequence[pathlib.Path], root: pathlib.Path, context: 
     imported = files(registered, here, verdict.plan)
     for provider, content in imported.items():
         written[f"{stack}.{provider}.import.json"] = json.dumps(content, indent=2) + "\n"
-    return Result(written, (*adopted.left, *told(here, verdict.plan), *unknown(registered, imported)), ())
+    with _as_given():
+        changes = told(here, verdict.plan)
+    return Result(written, (*adopted.left, *changes, *unknown(registered, imported)), ())
+
+
+@contextlib.contextmanager
+def _as_given() -> Generator[None]:
+    """What is read was written by others: whatever shape it has, that is no fault of Berth's own. Raises Unusable."""
+    try:
+        yield
+    except (KeyError, IndexError, TypeError, ValueError, AttributeError) as error:
+        said = f"{type(error).__name__}: {error}"
+        raise Unusable(f"the answers are not as the APIs give them ({said}); give them whole, as they are") from error
 
 
 def _texts(given: Sequence[pathlib.Path]) -> dict[str, str]:

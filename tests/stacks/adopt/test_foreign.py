@@ -56,6 +56,18 @@ def test_nothing_is_ever_overwritten(folder: Path) -> None:
     assert not (folder / "Pulumi.moved.yaml").exists()
 
 
+def test_an_answer_that_was_cut_is_told(folder: Path) -> None:
+    text = (HERE / "objects.json").read_text(encoding="utf-8")
+    cut = text.replace('"spec": {"clusterQueue": "serving-queue"}', '"spec": {}')
+    assert cut != text
+    (folder / "cut.json").write_text(cut, encoding="utf-8")
+    told = CliRunner().invoke(app, ["adopt", "moved", FILES[0], "cut.json"])
+    assert told.exit_code == 1
+    assert told.stderr == (
+        "the answers are not as the APIs give them (KeyError: 'clusterQueue'); give them whole, as they are\n"
+    )
+
+
 def test_a_file_that_is_not_there_is_told(folder: Path) -> None:
     told = CliRunner().invoke(app, ["adopt", "moved", "no.json", str(folder)])
     assert told.exit_code == 1
