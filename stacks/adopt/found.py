@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any, cast
 
 from components.plan.checks import MULTIKUEUE
@@ -45,7 +46,7 @@ class Unusable(Exception):
         self.lines = lines
 
 
-@dataclass(slots=True)
+@dataclass
 class Found:
     """A cluster with its node pools, reservations of its project, and the objects in it.
 
@@ -76,7 +77,14 @@ class Found:
 
     def of_kind(self, kind: str) -> list[Answer]:
         """The objects of one kind, by namespace and name."""
-        return sorted((o for o in self.objects if o["kind"] == kind), key=lambda o: (namespace_of(o), name_of(o)))
+        return self._by_kind.get(kind, [])
+
+    @cached_property
+    def _by_kind(self) -> dict[str, list[Answer]]:
+        kinds: dict[str, list[Answer]] = {}
+        for one in sorted(self.objects, key=lambda o: (namespace_of(o), name_of(o))):
+            kinds.setdefault(str(one["kind"]), []).append(one)
+        return kinds
 
 
 def name_of(one: Answer) -> str:
