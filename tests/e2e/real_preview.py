@@ -1,4 +1,4 @@
-"""Compares `berth preview` with `pulumi preview` of the real engine and providers, for every stack file there is.
+"""Compares `berth preview` with `pulumi preview` of the real engine and providers, for each cluster that is to be made.
 
     python -m tests.e2e.real_preview [STACK_FILE ...]
 
@@ -30,6 +30,12 @@ from stacks.cli.preview import as_json
 from stacks.offline import Preview, Recorder
 from tests.e2e.comparison import Comparison, Real, compared, report
 from tests.e2e.project import BERTH, ENVIRONMENT, ROOT, Failed, copied, output, stack_files, stack_name
+
+
+def first_deployments() -> list[Path]:
+    """The stack files whose cluster is yet to be made. One that exists is asked, and its charts are fetched."""
+    files = [(file, yaml.safe_load(file.read_text(encoding="utf-8"))) for file in stack_files()]
+    return [file for file, found in files if "existing" not in (found["config"]["berth:fleet"].get("cluster") or {})]
 
 
 def compare(file: Path, root: Path = ROOT) -> Comparison:
@@ -96,7 +102,9 @@ def main(arguments: list[str]) -> int:
         print("there is no `pulumi` on PATH; https://www.pulumi.com/docs/install")
         return 2
     try:
-        results = [compare(Path(name).resolve()) for name in arguments] or [compare(file) for file in stack_files()]
+        results = [compare(Path(name).resolve()) for name in arguments] or [
+            compare(file) for file in first_deployments()
+        ]
     except Failed as failed:
         print(failed)
         return 1
