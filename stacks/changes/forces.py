@@ -53,9 +53,9 @@ def force(kind: str, change: FieldChange, *, in_slice: bool = False) -> Force:
     one that replaces: better a guard too many.
     """
     rows, path = forces()[kind], change.path
-    while path not in rows and "." in path:
-        path = path.rpartition(".")[0]
-    row = rows.get(path) or rows.get(path.partition("[")[0]) or Force(path, REPLACE)
+    while path and path not in rows:
+        path = path[: max(path.rfind("."), path.rfind("["), 0)]
+    row = rows.get(path) or Force(change.path, REPLACE)
     if in_slice and row.slice:
         return Force(row.input, row.slice)
     if row.moved and _moved(change):

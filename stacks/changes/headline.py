@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from stacks.changes import deployed_words
-from stacks.changes.entitlements import Entitlement, TeamChange
+from stacks.changes.entitlements import CohortTotal, Entitlement, TeamChange
 from stacks.changes.pools import CHANGED, LEFT
 from stacks.changes.things import DELETED, IN_WORKER, RECREATED, named
 from stacks.changes.whole import Changes
@@ -22,6 +22,8 @@ def headline(changes: Changes) -> str:
     """The change in one line: who loses, who gains, what is replaced or deleted, what is guarded."""
     told = changes.entitlements
     parts = [*_comings(told.teams), *_shifts(told.entitlements), *_reach(told.entitlements)]
+    if not any(each.guaranteed.gain for each in told.entitlements):
+        parts += _cohorts(told.cohorts)
     parts += [*_workers(changes.workers), *_upheavals(changes)]
     parts += deployed_words.headline(changes.workloads, changes.files)
     if not parts:
@@ -68,12 +70,24 @@ def _shifts(entitlements: Sequence[Entitlement]) -> Iterable[str]:
             yield from (f"{team} {word} {_sum(e for e in found if e.team == team)}" for team in teams)
 
 
-def _sum(found: Iterable[Entitlement]) -> str:
+def _cohorts(totals: Sequence[CohortTotal]) -> Iterable[str]:
+    """Cohorts whose guarantees change although no team's does."""
+    names = list(dict.fromkeys(total.cohort for total in totals))
+    if len(names) > _NAMED:
+        yield f"the guarantees of {len(names)} cohorts change"
+        return
+    for name in names:
+        found = [total for total in totals if total.cohort == name]
+        less, more = ([t for t in found if t.guaranteed.gain * sign > 0] for sign in (-1, 1))
+        yield from (f"cohort {name} {verb} {_sum(part)}" for verb, part in (("loses", less), ("gains", more)) if part)
+
+
+def _sum(found: Iterable[Entitlement | CohortTotal]) -> str:
     """`8 of its 16 guaranteed v5e chips`, for every flavor."""
     return in_words([_part(e) for e in found])
 
 
-def _part(change: Entitlement) -> str:
+def _part(change: Entitlement | CohortTotal) -> str:
     gain, had = change.guaranteed.gain, change.guaranteed.before
     counted = f"all {had}" if gain == -had else f"{-gain} of {had}" if gain < 0 else str(gain)
     flavor = "" if change.flavor in change.noun else f" ({change.flavor})"

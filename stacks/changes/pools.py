@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
@@ -9,7 +10,7 @@ from components.plan.fleet import FleetPlan, PoolPlan
 from components.plan.gke import NodePoolPlan
 from components.plan.nodes import Bounds
 from stacks.changes.fields import differences
-from stacks.changes.forces import UPDATE
+from stacks.changes.forces import REPLACE, UPDATE
 from stacks.changes.things import (
     CREATED,
     DELETED,
@@ -28,6 +29,7 @@ _COUNTS = ("nodes_per_zone", "total_nodes", "zone_nodes")
 """What PoolChange says by its own counts: fields of a pool, and of its node pools."""
 _GOES = (DELETED, REPLACED, RECREATED)
 _NOTHING = Bounds(min=0, max=0)
+_NUMBERED = re.compile(r"\[\d+\]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -184,11 +186,15 @@ def _moved(
 
 
 def _each_once(fields: Iterator[FieldEffect]) -> Iterator[FieldEffect]:
-    """One of all fields with the same path: the node pools of one pool differ in their numbers only."""
+    """One of all fields with the same path: the node pools of one pool differ in their numbers only.
+
+    Of the entries of a list that force a replacement, one is reason enough.
+    """
     seen: set[str] = set()
     for each in fields:
-        if each.path not in seen:
-            seen.add(each.path)
+        path = _NUMBERED.split(each.path)[0] if each.does == REPLACE else each.path
+        if path not in seen:
+            seen.add(path)
             yield each
 
 

@@ -158,7 +158,10 @@ def loss(found: Loss) -> str:
     which = in_words(list(found.parts))
     if found.kind == "queue":
         return f"{name} would be {_DONE[found.action]}, with what it guarantees of {in_words(list(found.flavors))}"
-    why = in_words([f"{camel(f.path)} changes" if f.input else f"{f.path} is replaced" for f in found.because])
+    reasons = (
+        f"{camel(f.path.partition('[')[0])} changes" if f.input else f"{f.path} is replaced" for f in found.because
+    )
+    why = in_words(list(dict.fromkeys(reasons)))
     because = f", because {why}" if why else ""
     if found.kind == "pool" and found.action == DELETE and not found.whole:
         return f"{name} would lose its node pool{'s' if len(found.parts) > 1 else ''} {which}{because}"

@@ -18,7 +18,7 @@ from components.plan import accelerator_networks, ack, capacity, gke, kueue, mon
 from components.plan.fleet import FleetPlan
 from stacks.changes.ack import AckCluster, Membership
 from stacks.changes.entitlements import Step
-from stacks.changes.fields import differences
+from stacks.changes.fields import FieldChange, differences
 from stacks.changes.forces import WEIGHT, force, forces
 from stacks.changes.things import DELETED, REPLACED, compare_things
 from stacks.changes.whole import compare
@@ -237,6 +237,20 @@ def test_what_a_slice_is_replaced_on_is_what_its_component_says() -> None:
     rows = forces()["NodePoolPlan"]
     replaced = {row.input for row in rows.values() if row.slice == "replace"}
     assert replaced | {"placementPolicy"} == set(node_pool._ONE_PIECE)
+
+
+@pytest.mark.parametrize(
+    ("path", "does"),
+    [
+        ("network.interfaces[0].network", "replace"),
+        ("network.subnetwork", "update"),
+        ("labels[a.example/b]", "update"),
+        ("taints[1].value", "update"),
+        ("nobody.knows[0].this", "replace"),
+    ],
+)
+def test_a_field_inside_another_has_the_row_that_is_nearest_to_it(path: str, does: str) -> None:
+    assert force("NodePoolPlan", FieldChange(path, "a", "b")).does == does
 
 
 @pytest.mark.parametrize(
