@@ -67,7 +67,13 @@ def _brought(part: Part, controller: str) -> None:
 
 
 def _workers(part: Part) -> None:
-    """A manager's workers: their machines are taken for the cluster's own, those of one name for one flavor."""
+    """A manager's workers: their machines are taken for the cluster's own, those of one name for one flavor.
+
+    They stand in several regions, so the fleet names none.
+    """
+    if "workers" in part.fleet:
+        part.fleet.pop("region")
+        part.left_out.append("region")
     for worker, entry in sorted(part.fleet.pop("workers", {}).items()):
         part.left_out.append(f"workers.{worker}")
         pools = part.fleet.setdefault("pools", {})
