@@ -12,7 +12,7 @@ import yaml
 from components.plan.existing import ExistingClusterPlan
 from components.plan.fleet import FleetPlan
 from stacks.cli.nodes import nodes
-from stacks.offline import SECRET, UNKNOWN, Preview, Recorded, run_program
+from stacks.offline import SECRET, Preview, Recorded, run_program
 from stacks.planner import plan_fleet
 from stacks.proofs import prove
 from stacks.spec.parse import parse
@@ -148,14 +148,14 @@ def test_queues_wait_for_a_kueue_of_ours_and_for_no_other() -> None:
 
 @pytest.mark.parametrize("stack", ["dev", "local"])
 def test_a_first_preview_shows_every_object_though_nothing_is_there(stack: str) -> None:
-    """The endpoint of a cluster that is not made yet is unknown, and with it the kubeconfig; the objects are not."""
+    """Where a cluster that is not made yet answers is unknown, in a secret kubeconfig; the objects are known."""
     shown, made = (
         {r.urn for r in resources(stack, preview) if r.type.startswith("kubernetes:")} for preview in (True, False)
     )
     assert len(shown) > 30
     assert shown == made
     (inside,) = (r for r in program(stack, True).resources if r.type == "pulumi:providers:kubernetes")
-    assert inside.inputs.get("kubeconfig") == {"dev": UNKNOWN, "local": None}[stack]
+    assert inside.inputs.get("kubeconfig") == {"dev": SECRET, "local": None}[stack]
 
 
 # --- what state and outputs hold --------------------------------------------------------------------------------------
