@@ -33,7 +33,9 @@ class Flavors(pulumi.ComponentResource):
         super().__init__("berth:kueue:Flavors", name, None, opts)
         self.objects = {}
         for flavor in plan:
-            places = [topologies[flavor.topology]] if topologies and flavor.topology in topologies else []
-            options = inside(self, provider=provider, cluster=cluster, served_by=[*served_by, *places])
+            place = (topologies or {}).get(flavor.topology or "")
+            options = inside(
+                self, provider=provider, cluster=cluster, served_by=[*served_by, *([place] if place else [])]
+            )
             self.objects[flavor.name] = KubernetesObject(f"{name}-{flavor.name}", resource_flavor(flavor), opts=options)
         self.register_outputs({"flavors": [flavor.name for flavor in plan]})

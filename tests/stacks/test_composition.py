@@ -73,7 +73,8 @@ def test_a_token_waits_for_its_account(stack: str) -> None:
         before = [
             made[each] for each in waits_for(stack, one) & made.keys() if made[each].type.endswith(":ServiceAccount")
         ]
-        assert any(each.inputs["metadata"]["name"] == account for each in before)
+        named: list[Any] = [each.inputs["metadata"] for each in before]
+        assert account in [each["name"] for each in named]
 
 
 @every_stack
