@@ -381,3 +381,8 @@ def test_the_next_commands_are_ones_that_work(project: Path) -> None:
     assert commands == ["plan prod", "preview prod"]
     for command in commands[:1]:
         assert CliRunner().invoke(app, command.split()).exit_code == 0
+
+
+def test_git_ignores_copies_of_examples_and_no_stack_of_ones_own() -> None:
+    ignored = [line for line in (ROOT / ".gitignore").read_text().splitlines() if line.startswith("/Pulumi.")]
+    assert sorted(ignored) == sorted(f"/Pulumi.{file.stem}.yaml" for file in ROOT.glob("stacks/examples/*.yaml"))

@@ -141,9 +141,14 @@ def queue_plan(stack: str, team: str, queue: str) -> ClusterQueuePlan:
 
 
 def reach(stack: str, queue: ClusterQueuePlan) -> dict[str, int]:
-    """Flavor → the most accelerators that one queue can use, as the planner counts."""
-    resource_of = {flavor.name: flavor.resource for flavor in plan(stack).flavors}
-    return dict(QuotaTree(plan(stack).cluster_queues, plan(stack).cohorts, resource_of).ceilings([queue]))
+    """Flavor → the most accelerators of one job of a queue: its ceiling, of workers the largest of its ceilings there."""
+    most: dict[str, int] = {}
+    for one in [worker.plan for worker in plan(stack).workers] or [plan(stack)]:
+        resource_of = {flavor.name: flavor.resource for flavor in one.flavors}
+        of_name = [each for each in one.cluster_queues if each.name == queue.name]
+        for flavor, ceiling in QuotaTree(one.cluster_queues, one.cohorts, resource_of).ceilings(of_name).items():
+            most[flavor] = max(ceiling, most.get(flavor, 0))
+    return most
 
 
 def of_a_unit(stack: str, flavor: str) -> int:
@@ -173,7 +178,7 @@ def test_the_largest_workload_is_what_the_ceiling_holds_and_one_more_is_refused(
     largest = objects(stack, team, queue, kind="jobset", **{option: most})[-1]
     assert total(largest, kinds[first]) == most * unit
     refused = answer(stack, team, queue, kind="jobset", **{option: most + 1})
-    (fault,) = [each for each in refused.faults if each.code == "above-ceiling"]
+    (fault,) = [each for each in refused.faults if each.code in ("above-ceiling", "above-worker")]
     assert f"{(most + 1) * unit} " in fault.message
     assert fault.message.endswith(f"the largest that fits is {most} {option[:-1]}{'' if most == 1 else 's'}")
 
