@@ -141,7 +141,7 @@ def queue_plan(stack: str, team: str, queue: str) -> ClusterQueuePlan:
 
 
 def reach(stack: str, queue: ClusterQueuePlan) -> dict[str, int]:
-    """Flavor → the most accelerators of one job of a queue: its ceiling, of workers the largest of its ceilings there."""
+    """Flavor → the most accelerators of one job of a queue: its ceiling, or the largest of its ceilings on workers."""
     most: dict[str, int] = {}
     for one in [worker.plan for worker in plan(stack).workers] or [plan(stack)]:
         resource_of = {flavor.name: flavor.resource for flavor in one.flavors}
