@@ -89,6 +89,12 @@ def planned(fleet: dict[str, Any], stack: str = "test") -> Planned:
     return found
 
 
+def made(plan: FleetPlan) -> ClusterPlan:
+    """The cluster of a fleet that makes its own."""
+    assert isinstance(plan.cluster, ClusterPlan)
+    return plan.cluster
+
+
 def own_network(cluster: ClusterPlan) -> NetworkPlan:
     """The network of a cluster that stands in the fleet's own."""
     assert isinstance(cluster.network, NetworkPlan)

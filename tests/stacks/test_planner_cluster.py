@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from components.names import is_gke_name, is_google_label, is_service_account_id
 from components.plan.gke import AuthorizedNetwork, ClusterPlan, NodePoolPlan, ResourceLimit
 from components.plan.nodes import Bounds
-from tests.small_fleets import GONE, changed, faults, own_network, plan, planned
+from tests.small_fleets import GONE, changed, faults, made, own_network, plan, planned
 
 ZONES = ["us-central1-c", "us-central1-a", "us-central1-b"]
 LIMITS = {"cpu": {"max": 1000}, "memory": {"min": 16, "max": 4000}, "accelerators": {"nvidia-l4": 8}}
@@ -22,7 +22,7 @@ AUTOPILOT: dict[str, Any] = {"cluster.mode": "autopilot"}
 
 def cluster(change: dict[str, Any] | None = None) -> ClusterPlan:
     """The cluster of the small fleet, changed."""
-    return plan(changed(change)).cluster
+    return made(plan(changed(change)))
 
 
 def system_pool(change: dict[str, Any]) -> NodePoolPlan:
@@ -48,13 +48,13 @@ def test_every_name_made_of_a_stacks_name_is_one_that_google_takes(stack: str) -
         return
     found = planned(changed(), stack).plan
     assert is_gke_name(found.cluster.name)
-    assert is_service_account_id(found.cluster.node_service_account.account_id)
+    assert is_service_account_id(made(found).node_service_account.account_id)
     assert all(is_google_label(f"a{value}") for value in found.labels.values())
 
 
 def test_everything_is_labelled_with_its_fleet() -> None:
     found = plan(changed({"labels": {"cost-centre": "a1"}}))
-    assert found.labels == {"cost-centre": "a1", "fleet": "test", "managed-by": "berth"} == found.cluster.labels
+    assert found.labels == {"cost-centre": "a1", "fleet": "test", "managed-by": "berth"} == made(found).labels
 
 
 def test_nodes_have_an_account_of_their_own_with_what_they_need_and_no_more() -> None:

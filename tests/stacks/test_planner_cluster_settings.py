@@ -78,11 +78,12 @@ def registered(preview: bool) -> dict[str, Any]:
 
 def test_what_is_said_of_a_cluster_is_planned() -> None:
     plan = small.plan(FLEET)
-    assert plan.cluster.control_plane.dns_endpoint is True
-    assert plan.cluster.fleet_project == "acme-fleet"
-    assert plan.cluster.storage_drivers == ("gcs-fuse", "lustre")
+    cluster = small.made(plan)
+    assert cluster.control_plane.dns_endpoint is True
+    assert cluster.fleet_project == "acme-fleet"
+    assert cluster.storage_drivers == ("gcs-fuse", "lustre")
     assert {"gkehub.googleapis.com", "lustre.googleapis.com"} <= {*plan.services}
-    maintenance = plan.cluster.maintenance
+    maintenance = cluster.maintenance
     assert maintenance is not None
     assert (maintenance.daily_start, maintenance.start) == ("03:00", None)
     assert maintenance.exclusions == (
@@ -143,7 +144,7 @@ def test_confidential_nodes_of_the_cluster_start_on_a_machine_that_can_be() -> N
             "cohorts": small.GONE,
         }
     )
-    cluster = small.plan(fleet).cluster
+    cluster = small.made(small.plan(fleet))
     assert (cluster.confidential_nodes, cluster.first_machine_type) == ("TDX", "c3-standard-4")
 
 

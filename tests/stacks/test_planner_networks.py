@@ -20,7 +20,7 @@ from components.plan.nodes import Bounds
 from stacks import accelerators
 from stacks.fleet import build
 from tests.engine import Run, both_modes, broken_rules, run
-from tests.small_fleets import GONE, ZONE, changed, faults, of_pools, own_network, plan, warnings
+from tests.small_fleets import GONE, ZONE, changed, faults, made, of_pools, own_network, plan, warnings
 
 HELD = {"existing": True, "name": "held", "zone": ZONE}
 
@@ -66,7 +66,7 @@ def only(fleet: dict[str, Any]) -> NodePoolPlan:
     return found
 
 
-def made(fleet: dict[str, Any], preview: bool = False) -> Run:
+def registered(fleet: dict[str, Any], preview: bool = False) -> Run:
     """The whole program of a fleet."""
     found = plan(fleet)
     return run(lambda: build(found), preview)
@@ -94,7 +94,7 @@ def interfaces(found: FleetPlan) -> list[tuple[str, str, str]]:
 def test_a_fleet_with_networks_or_drivers_keeps_the_rules_of_every_component(
     fleet: dict[str, Any], preview: bool
 ) -> None:
-    done = made(fleet, preview)
+    done = registered(fleet, preview)
     assert broken_rules(done) == []
     cluster = done.one("container/cluster:Cluster").inputs
     assert cluster["datapathProvider"] == "ADVANCED_DATAPATH"
@@ -105,7 +105,7 @@ def test_a_fleet_with_networks_or_drivers_keeps_the_rules_of_every_component(
 @pytest.mark.parametrize(("fleet", "kind", "count"), [(HIGH, "tcpx", 4), (MEGA, "tcpxo", 8)], ids=["tcpx", "tcpxo"])
 def test_tcpx_is_4_networks_and_tcpxo_8(fleet: dict[str, Any], kind: str, count: int, preview: bool) -> None:
     """Each a VPC of its own; the pool waits for all of them, and pods find them by their names."""
-    done = made(fleet, preview)
+    done = registered(fleet, preview)
     (pool,) = (p for p in done.all("container/nodePool:NodePool") if p.name != "system-pool")
     named = [f"test-{kind}-{number}" for number in range(1, count + 1)]
     assert cast(Any, pool.inputs["networkConfig"])["additionalNodeNetworkConfigs"] == [
@@ -133,7 +133,7 @@ def test_rdma_is_one_gvnic_network_and_eight_of_the_zone_s_profile() -> None:
 @both_modes
 def test_dranet_excludes_additional_networks(preview: bool) -> None:
     """GKE makes the networks: no VPC, no object, no multi-networking; GPUs and TPUs alike."""
-    done = made(DRANET, preview)
+    done = registered(DRANET, preview)
     for name in ("b200", "v6e-1"):
         config = node_pool(done, name)["networkConfig"]
         assert config == {"acceleratorNetworkProfile": "auto", "enablePrivateNodes": True}
@@ -177,7 +177,7 @@ EVERY_SET = of_pools(
 
 def test_ranges_of_accelerators_overlap_neither_each_other_nor_the_cluster_s() -> None:
     found = plan(EVERY_SET)
-    network, control = own_network(found.cluster), found.cluster.control_plane
+    network, control = own_network(made(found)), made(found).control_plane
     cluster = [network.node_range, network.pod_range, network.service_range, control.ip_range or ""]
     ranges = [s.ip_range for n in found.accelerator_networks for v in n.vpcs for s in v.subnets]
     assert len(ranges) == 4 + 8 + 4 * 9
@@ -204,14 +204,14 @@ def test_the_range_of_accelerators_can_be_moved_and_a_fleet_without_any_does_not
 
 
 def test_packets_of_the_fleet_s_own_network_are_as_large_as_its_owner_says() -> None:
-    assert own_network(plan(MEGA).cluster).mtu is None
-    assert own_network(plan(changed({"cluster.network.mtu": 8244}, base=MEGA)).cluster).mtu == 8244
+    assert own_network(made(plan(MEGA))).mtu is None
+    assert own_network(made(plan(changed({"cluster.network.mtu": 8244}, base=MEGA)))).mtu == 8244
 
 
 def test_multi_networking_stays_on_when_its_owner_says_so() -> None:
     """A cluster cannot be switched over: without this, the last such pool would take the cluster with it."""
-    assert not plan(DRIVERS).cluster.multi_networking
-    assert plan(changed({"cluster.multiNetworking": True}, base=DRIVERS)).cluster.multi_networking
+    assert not made(plan(DRIVERS)).multi_networking
+    assert made(plan(changed({"cluster.multiNetworking": True}, base=DRIVERS))).multi_networking
 
 
 # --- drivers ----------------------------------------------------------------------------------------------------------

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from components.names import is_gke_name
 from components.plan.gke import NodePoolPlan
 from components.plan.nodes import Bounds, Taint
-from tests.small_fleets import GONE, ZONE, changed, faults, message, of_pools, plan, planned, pool, warnings
+from tests.small_fleets import GONE, ZONE, changed, faults, made, message, of_pools, plan, planned, pool, warnings
 
 V5E: dict[str, Any] = {"machineType": "ct5lp-hightpu-4t", "topology": "2x4", "slices": 3, "zone": ZONE}
 L4: dict[str, Any] = {"machineType": "g2-standard-24", "nodes": 4, "zone": ZONE}
@@ -227,7 +227,7 @@ def test_what_is_dear_is_protected_until_somebody_says_why_not(
     found = plan(of_pools({"p": RESERVED}, reservations=RESERVATION, **rest))
     assert [n.protect for p in found.pools for n in p.node_pools] == [pools]
     assert [r.protect for r in found.reservations] == [reservation]
-    assert found.cluster.protect == cluster
+    assert made(found).protect == cluster
     assert found.system_pool is not None
     assert not found.system_pool.protect
 

@@ -12,7 +12,7 @@ from components.plan.configuration import ExpressionPlan
 from components.plan.fleet import FleetPlan
 from stacks.accelerators import machines
 from stacks.offline import Recorded
-from tests.small_fleets import GONE, TRAIN, URGENT, changed, faults, message, plan, planned, queue, team, warnings
+from tests.small_fleets import GONE, TRAIN, URGENT, changed, faults, made, message, plan, planned, queue, team, warnings
 from tests.stack_files import clusters, every_stack, inside_of, resources
 from tests.stack_files import plan as stack_plan
 
@@ -206,7 +206,7 @@ def test_without_the_internet_google_is_reached_at_its_private_addresses() -> No
 
 def test_nobody_is_let_in_unless_a_group_is_named() -> None:
     found = plan(changed())
-    assert (found.access, found.cluster.security_group) == (None, None)
+    assert (found.access, made(found).security_group) == (None, None)
 
 
 def test_groups_of_a_domain_are_looked_up_in_the_one_group_that_gke_knows() -> None:
@@ -215,14 +215,14 @@ def test_groups_of_a_domain_are_looked_up_in_the_one_group_that_gke_knows() -> N
     assert (found.access.owners, found.access.teams) == (("p@acme.example",), ("vision@acme.example",))
     assert found.access.job_kinds["batch"] == ("jobs",)
     assert "pytorchjobs" in found.access.job_kinds["kubeflow.org"]
-    assert found.cluster.security_group == "gke-security-groups@acme.example"
+    assert made(found).security_group == "gke-security-groups@acme.example"
 
 
 def test_groups_of_several_domains_need_the_one_that_counts() -> None:
     groups = {"teams.vision.groups": ["a@one.example"], "teams.speech.groups": ["b@two.example"]}
     assert faults(changed(groups)) == ["several-domains teams.vision.groups[0]"]
     found = plan(changed({**groups, "platform": {"domain": "two.example"}}))
-    assert found.cluster.security_group == "gke-security-groups@two.example"
+    assert made(found).security_group == "gke-security-groups@two.example"
 
 
 def test_the_add_on_and_the_api_for_secrets_are_on_where_a_team_has_some() -> None:
@@ -234,9 +234,9 @@ def test_the_add_on_and_the_api_for_secrets_are_on_where_a_team_has_some() -> No
     identity = team(found, "vision").identity
     assert identity is not None
     assert [(s.file, s.project, s.secret, s.version) for s in identity.secrets] == [("token", "acme-shared", "hf", "3")]
-    assert found.cluster.secret_manager
+    assert made(found).secret_manager
     assert "secretmanager.googleapis.com" in found.services
-    assert not plan(changed()).cluster.secret_manager
+    assert not made(plan(changed())).secret_manager
 
 
 # --- who owns what ----------------------------------------------------------------------------------------------------

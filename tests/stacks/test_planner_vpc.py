@@ -25,7 +25,7 @@ def of_network(**changes: Any) -> dict[str, Any]:
 
 
 def test_an_existing_vpc_is_taken_by_its_path() -> None:
-    assert small.plan(of_network()).cluster.network == ExistingNetworkPlan(
+    assert small.made(small.plan(of_network())).network == ExistingNetworkPlan(
         network="projects/acme-ml-dev/global/networks/prod",
         subnetwork="projects/acme-ml-dev/regions/us-central1/subnetworks/gke-us",
         pod_range_name="gke-pods",
@@ -34,14 +34,14 @@ def test_an_existing_vpc_is_taken_by_its_path() -> None:
 
 
 def test_a_shared_vpc_lies_in_its_own_project() -> None:
-    network = small.plan(of_network(project="acme-host")).cluster.network
+    network = small.made(small.plan(of_network(project="acme-host"))).network
     assert isinstance(network, ExistingNetworkPlan)
     assert network.network == "projects/acme-host/global/networks/prod"
     assert network.subnetwork == "projects/acme-host/regions/us-central1/subnetworks/gke-us"
 
 
 def test_without_one_the_fleet_makes_its_own() -> None:
-    assert isinstance(small.plan(small.changed()).cluster.network, NetworkPlan)
+    assert isinstance(small.made(small.plan(small.changed())).network, NetworkPlan)
 
 
 def test_addresses_of_an_existing_vpc_are_its_owners_to_count() -> None:
