@@ -10,7 +10,7 @@ from components.plan.nodes import Bounds
 from stacks.changes.entitlements import NodeQuota, Step
 from stacks.changes.fields import differences
 from stacks.changes.forces import LATER, UPDATE
-from stacks.changes.guard import DELETE, Loss, allowed, losses_of_things
+from stacks.changes.guard import DELETE, Loss, allowed, guarantees_gone, losses_of_things
 from stacks.changes.pools import ADDED, CHANGED, RESIZED, PoolChange
 from stacks.changes.things import (
     CLUSTER,
@@ -26,7 +26,6 @@ from stacks.changes.things import (
     ThingChange,
     compare_listed,
 )
-from stacks.planner.ceilings import accelerator_quotas
 
 _NONE = Bounds(min=0, max=0)
 
@@ -197,13 +196,9 @@ def _allowance_key(change: ThingChange) -> str | None:
 
 
 def _leaves(old: AckFleetPlan, new: AckFleetPlan) -> Iterator[Loss]:
-    kept = {queue.name for queue in new.cluster_queues}
-    resources = {f.name: f.resource for f in old.flavors}
-    for queue in old.cluster_queues:
-        held = tuple(flavor for flavor, quota in accelerator_quotas(queue, resources) if quota.nominal)
-        if queue.name not in kept and held:
-            key = f"clusterQueues.{queue.name}"
-            yield Loss("queue", queue.name, key, DELETE, flavors=held, allowed=allowed(DELETE, key, new.allowances))
+    for queue, held in guarantees_gone(old.flavors, old.cluster_queues, new.cluster_queues):
+        key = f"clusterQueues.{queue.name}"
+        yield Loss("queue", queue.name, key, DELETE, flavors=held, allowed=allowed(DELETE, key, new.allowances))
 
 
 # --- the tree of quotas -----------------------------------------------------------------------------------------------

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 
 from components.plan.allowances import AllowancesPlan
 from components.plan.fleet import FleetPlan, WorkerPlan
-from components.plan.kueue import ClusterQueuePlan
+from components.plan.kueue import ClusterQueuePlan, FlavorPlan
 from stacks.changes.forces import REPLACE as FORCES
 from stacks.changes.things import (
     CLUSTER,
@@ -205,14 +205,22 @@ def _key_of(change: ThingChange) -> str | None:
 
 def _of_queues(old: FleetPlan, new: FleetPlan | None) -> Iterator[Loss]:
     """Queues that held a guarantee and are gone."""
-    kept = {queue.name for queue in new.cluster_queues} if new else set[str]()
-    resources = {f.name: f.resource for f in old.flavors}
-    for queue in old.cluster_queues:
+    for queue, held in guarantees_gone(old.flavors, old.cluster_queues, new.cluster_queues if new else ()):
+        key = f"clusterQueues.{queue.name}"
+        reason = allowed(DELETE, key, old.allowances) or (DRAINED if _drained(queue) else None)
+        yield Loss("queue", queue.name, key, DELETE, flavors=held, first=True, allowed=reason)
+
+
+def guarantees_gone(
+    flavors: Iterable[FlavorPlan], old: Iterable[ClusterQueuePlan], new: Iterable[ClusterQueuePlan]
+) -> Iterator[tuple[ClusterQueuePlan, tuple[str, ...]]]:
+    """Queues that held a guarantee and are gone, each with the flavors of which it held something."""
+    kept = {queue.name for queue in new}
+    resources = {f.name: f.resource for f in flavors}
+    for queue in old:
         held = tuple(flavor for flavor, quota in accelerator_quotas(queue, resources) if quota.nominal)
         if queue.name not in kept and held:
-            key = f"clusterQueues.{queue.name}"
-            reason = allowed(DELETE, key, old.allowances) or (DRAINED if _drained(queue) else None)
-            yield Loss("queue", queue.name, key, DELETE, flavors=held, first=True, allowed=reason)
+            yield queue, held
 
 
 def _inside_the_cluster(old: FleetPlan, found: Iterable[Loss]) -> Iterator[Loss]:

@@ -8,9 +8,8 @@ from typing import Any
 from components.kueue.quantities import quantity
 from components.plan.ack import AckFleetPlan, AckNodePoolPlan, MemberPlan, PropagationPlan, QuotaNodePlan
 from components.plan.kueue import FlavorPlan
-from components.plan.nodes import Bounds
 from components.plan.teams import TeamPlan
-from stacks.cli.plan import problem, problems_told
+from stacks.cli.plan import bounds, problem, problems_told
 from stacks.cli.table import bar, table
 from stacks.problems import in_words
 from stacks.verdict import Verdict
@@ -29,7 +28,7 @@ def as_json(verdict: Verdict) -> dict[str, Any]:
         "fleet": {"name": plan.fleet.name, "existing": plan.fleet.existing},
         "members": [_member(each) for each in plan.members],
         "flavors": [
-            {"name": f.name, "resource": f.resource, "capacity": _bounds(f.capacity), "guaranteed": f.promised}
+            {"name": f.name, "resource": f.resource, "capacity": bounds(f.capacity), "guaranteed": f.promised}
             for f in plan.flavors
         ],
         "quotaTree": _node(plan.quotas),
@@ -53,15 +52,11 @@ def _node_pool(pool: AckNodePoolPlan) -> dict[str, Any]:
     return {
         "name": pool.name,
         "instanceType": pool.instance_type,
-        "nodes": _bounds(pool.nodes),
-        "accelerators": _bounds(pool.accelerators),
+        "nodes": bounds(pool.nodes),
+        "accelerators": bounds(pool.accelerators),
         "capacity": "spot" if pool.spot else "on-demand",
         "flavor": pool.flavor,
     }
-
-
-def _bounds(bounds: Bounds) -> dict[str, int]:
-    return {"min": bounds.min, "max": bounds.max}
 
 
 def _node(node: QuotaNodePlan) -> dict[str, Any]:

@@ -80,8 +80,8 @@ def _pool(pool: PoolPlan) -> dict[str, Any]:
         "topology": pool.topology,
         "slices": pool.slices.max if pool.slices else None,
         "hostsPerSlice": pool.hosts_per_slice,
-        "nodes": _bounds(pool.nodes),
-        "accelerators": _bounds(pool.accelerators),
+        "nodes": bounds(pool.nodes),
+        "accelerators": bounds(pool.accelerators),
         "resource": pool.resource,
         "capacity": pool.capacity,
         "computeClass": pool.compute_class,
@@ -93,15 +93,16 @@ def _pool(pool: PoolPlan) -> dict[str, Any]:
     }
 
 
-def _bounds(bounds: Bounds) -> dict[str, int]:
-    return {"min": bounds.min, "max": bounds.max}
+def bounds(least_to_most: Bounds) -> dict[str, int]:
+    """A count as every plan tells it to machines."""
+    return {"min": least_to_most.min, "max": least_to_most.max}
 
 
 def _flavor(flavor: FlavorPlan) -> dict[str, Any]:
     return {
         "name": flavor.name,
         "resource": flavor.resource,
-        "capacity": _bounds(flavor.capacity),
+        "capacity": bounds(flavor.capacity),
         "guaranteed": flavor.promised,
         "unit": flavor.unit,
         "oversubscription": flavor.oversubscription,

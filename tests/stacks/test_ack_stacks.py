@@ -7,7 +7,6 @@ import json
 import re
 import subprocess
 import sys
-from functools import cache
 from typing import Any, cast
 
 import pytest
@@ -16,22 +15,15 @@ from jsonschema import Draft202012Validator
 
 from components.plan.ack import AckFleetPlan
 from stacks.cli import ack_plan, render
-from stacks.offline import Preview, Recorded, run_program
 from stacks.planner.ack import plan_ack
 from stacks.proofs.ack import prove_ack
 from stacks.spec.parse import parse
 from stacks.spec.schema import stack_schema
-from stacks.verdict import Verdict, of_config, of_stack
+from stacks.verdict import of_config
 from tests.engine import agree, both_modes, identity
-from tests.stack_files import GOLDEN, ON_ACK, ROOT, is_golden
+from tests.stack_files import GOLDEN, ON_ACK, ROOT, is_golden, program, resources, verdict
 
 every_stack = pytest.mark.parametrize("stack", list(ON_ACK))
-
-
-@cache
-def verdict(stack: str) -> Verdict:
-    """What Berth says of a stack, read from its file."""
-    return of_stack(str(ON_ACK[stack]), ROOT)
 
 
 def plan(stack: str) -> AckFleetPlan:
@@ -39,20 +31,6 @@ def plan(stack: str) -> AckFleetPlan:
     found = verdict(stack).ack
     assert found is not None
     return found
-
-
-@cache
-def program(stack: str, preview: bool) -> Preview:
-    """The whole program, run on the stack's config as the engine would hand it over."""
-    file = verdict(stack).file
-    assert file is not None
-    config = dict(file.config)
-    return run_program(ROOT, stack, config.pop("berth:fleet"), config, preview=preview)
-
-
-def resources(stack: str, preview: bool) -> list[Recorded]:
-    """What the program registers, but for the stack itself and the providers."""
-    return [r for r in program(stack, preview).resources if not r.type.startswith("pulumi:")]
 
 
 def rendered(stack: str) -> str:
