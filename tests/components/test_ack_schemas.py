@@ -17,8 +17,8 @@ from jsonschema import Draft202012Validator
 from components.ack.manifests import all_manifests, training_job
 from components.plan.workloads import PodPlan, PyTorchJobPlan, SubmissionPlan
 from stacks.offline import Recorded
-from tests.stack_files import ON_ACK
-from tests.stacks.test_ack_stacks import plan, resources
+from tests.stack_files import ON_ACK, resources
+from tests.stacks.test_ack_stacks import plan
 
 with warnings.catch_warnings():
     # The SDK warns of names of its own that nobody here uses.
