@@ -8,8 +8,8 @@ from typing import Any
 
 from components.ack.manifests import training_job
 from components.workloads.manifests import Manifest, manifests
+from stacks.cli.documents import document
 from stacks.cli.plan import problem
-from stacks.cli.render import document
 from stacks.lint.fleet import Fleet
 from stacks.lint.report import lint
 from stacks.lint.requests import NO_QUOTA

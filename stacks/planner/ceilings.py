@@ -138,7 +138,9 @@ class QuotaTree:
         for queue in queues:
             for flavor, node in self.queue(queue.name).items():
                 own.setdefault(flavor, []).append(node)
-        return {flavor: ceiling(own[flavor]) for flavor in sorted(own)}
+        return {
+            flavor: own[flavor][0].most if len(own[flavor]) == 1 else ceiling(own[flavor]) for flavor in sorted(own)
+        }
 
 
 _GROWN: deque[tuple[tuple[ClusterQueuePlan, ...], tuple[CohortPlan, ...], Mapping[str, str], QuotaTree]] = deque(

@@ -181,16 +181,18 @@ def _fleet(site: Site, asked: tuple[ClusterQueuePlan, ...], shared: tuple[Cohort
     names = [key.partition(".")[2] for key in (*spec.allow_replacement, *spec.allow_deletion)]
     allowed = allowances(site.draft, names)
     kinds = site.here.flavors
-    asked = tuple(
-        replace(
-            queue,
-            admission_checks=queues.checks_of(kinds[entry.flavor] for entry in queue.flavors),
-            protect=queue.protect and queues.queue_protected(site.draft, queue.name),
-        )
-        for queue in asked
-    )
+    asked = tuple(_with_checks(site, queue) for queue in asked)
     plan = cluster_fleet(site.draft, site.here, kinds, asked, shared, checks(site.draft, kinds), allowed)
     return plan if site.spec.made_here else _only_inside(plan)
+
+
+def _with_checks(site: Site, queue: ClusterQueuePlan) -> ClusterQueuePlan:
+    """The queue with the checks of the worker's flavors, and protected unless the worker's own cluster is not."""
+    checks = queues.checks_of([site.here.flavors[entry.flavor] for entry in queue.flavors])
+    protect = queue.protect and queues.queue_protected(site.draft, queue.name)
+    if (checks, protect) == (queue.admission_checks, queue.protect):
+        return queue
+    return replace(queue, admission_checks=checks, protect=protect)
 
 
 def _only_inside(plan: FleetPlan) -> FleetPlan:

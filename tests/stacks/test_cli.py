@@ -16,6 +16,7 @@ import yaml
 from typer.testing import CliRunner
 
 from stacks.cli import app, paint, render
+from stacks.cli.documents import document
 from stacks.problems import Problem
 from tests.stack_files import FILES, ROOT, every_stack, plan, rendered, verdict
 
@@ -297,7 +298,7 @@ def test_a_word_is_that_word_to_every_reader_of_yaml(word: str) -> None:
         "metadata": {"labels": {word: word, "k": word}},
         "spec": [word, {"k": [word]}],
     }
-    assert list(yaml.safe_load_all(render.document(manifest))) == [manifest]
+    assert list(yaml.safe_load_all(document(manifest))) == [manifest]
 
 
 def test_verdicts_of_tests_and_command_are_the_same() -> None:
