@@ -11,7 +11,6 @@ from dataclasses import dataclass
 import pulumi
 import pulumi_gcp as gcp
 import pulumi_kubernetes as kubernetes
-import yaml
 
 from components.gke.accelerator_networks import AcceleratorNetworks
 from components.gke.cluster import Cluster
@@ -28,7 +27,7 @@ from components.plan.deployments import cluster_identifier
 from components.plan.existing import ExistingClusterPlan
 from components.plan.fleet import FleetPlan, WorkerPlan
 from components.plan.gke import ClusterPlan, ExistingNetworkPlan, NetworkPlan, NodePoolPlan
-from stacks.exports import KUBECONFIG
+from stacks import kubeconfigs
 
 Enabled = dict[str, list[pulumi.Resource]]
 """Project → the APIs that were switched on in it so far."""
@@ -105,7 +104,7 @@ def existing(worker: WorkerPlan, prefix: str) -> Standing:
     """A worker that somebody else made: by another stack's output, or a secret of this one's config."""
     plan = worker.plan
     if worker.stack is not None:
-        known: pulumi.Output[str] = pulumi.StackReference(f"{prefix}stack", worker.stack).require_output(KUBECONFIG)
+        known = kubeconfigs.exported(pulumi.StackReference(f"{prefix}stack", worker.stack), worker.stack)
     else:
         known = pulumi.Config("berth").require_secret(worker.kubeconfig or "")
     inside = kubernetes.Provider(
@@ -118,21 +117,10 @@ def existing(worker: WorkerPlan, prefix: str) -> Standing:
         worker.name,
         inside,
         known,
-        known.apply(lambda text: server_of(worker.name, text)),
+        known.apply(lambda text: kubeconfigs.server_of(worker.name, text)),
         project=plan.project,
         google=google,
     )
-
-
-def server_of(worker: str, kubeconfig: str) -> str:
-    """The control plane's URL that a kubeconfig's current context names. Raises RunError where it names none."""
-    try:
-        found = yaml.safe_load(kubeconfig)
-        context = next(each["context"] for each in found["contexts"] if each["name"] == found["current-context"])
-        return str(next(each["cluster"]["server"] for each in found["clusters"] if each["name"] == context["cluster"]))
-    except (yaml.YAMLError, KeyError, TypeError, StopIteration):
-        message = f"the kubeconfig of worker '{worker}' has no current context that names a cluster's server"
-        raise pulumi.RunError(message) from None
 
 
 def _network(

@@ -10,7 +10,7 @@ import pulumi_kubernetes as kubernetes
 from components.plan.deployments import TeamStackPlan
 from components.workloads.files import Files
 from components.workloads.workload import Workload
-from stacks import exports
+from stacks import exports, kubeconfigs
 
 
 def build(plan: TeamStackPlan) -> dict[str, Any]:
@@ -20,7 +20,7 @@ def build(plan: TeamStackPlan) -> dict[str, Any]:
     inside = kubernetes.Provider(
         "kubernetes",
         # Of an existing cluster the platform may export none: the client finds its own, and the context in it.
-        kubeconfig=(platform.get_output if plan.context else platform.require_output)(exports.KUBECONFIG),
+        kubeconfig=platform.get_output(exports.KUBECONFIG) if plan.context else kubeconfigs.exported(platform, stack),
         context=plan.context,
         cluster_identifier=plan.cluster_identifier,
         # Else the provider takes a ConfigMap for something that cannot change, and replaces it.

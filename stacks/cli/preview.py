@@ -42,8 +42,7 @@ def run(verdict: Verdict, root: Path, *, preview: bool = True) -> Preview:
     Without `preview` it runs as in `pulumi up`, with made-up answers for what only a cloud knows.
     """
     assert verdict.file is not None
-    kind, workers = verdict.file.kind, verdict.plan.workers if verdict.plan else ()
-    known = {f"berth:{worker.kubeconfig}": exports.STAND_IN for worker in workers if worker.kubeconfig}
+    kind, known = verdict.file.kind, stand_in_secrets(verdict)
     config = {**verdict.file.config, **known}
     return run_program(
         root,
@@ -53,11 +52,17 @@ def run(verdict: Verdict, root: Path, *, preview: bool = True) -> Preview:
         kind=kind,
         preview=preview,
         secrets=known.keys(),
-        references=_references(verdict, root),
+        references=stand_in_references(verdict, root),
     )
 
 
-def _references(verdict: Verdict, root: Path) -> References:
+def stand_in_secrets(verdict: Verdict) -> dict[str, str]:
+    """Config keys of workers' kubeconfigs, each with one that leads nowhere: only the engine has theirs."""
+    workers = verdict.plan.workers if verdict.plan else ()
+    return {f"berth:{worker.kubeconfig}": exports.STAND_IN for worker in workers if worker.kubeconfig}
+
+
+def stand_in_references(verdict: Verdict, root: Path) -> References:
     """What other stacks would export: those of workers' clusters, and a team's platform by its own plan."""
     if verdict.plan is not None:
         outputs = {exports.KUBECONFIG: exports.STAND_IN}

@@ -210,6 +210,8 @@ class Recorder(MockMonitor):
     def _provided(self, one: Recorded) -> Recorded:
         """The resource with its provider; the SDK has looked for it above, so only the default one is left to try."""
         package = one.type.split(":", 1)[0]
+        if one.type == REFERENCE_TYPE:  # the engine's own provider, which no preview lists and no stack can deny
+            return replace(one, provider=self.make_urn("", f"{PROVIDER_TYPE}{package}", "default"))
         if one.provider or not one.custom or package == "pulumi":
             return one
         return replace(one, provider=self._default_provider(one, package))

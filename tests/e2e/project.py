@@ -35,6 +35,11 @@ def stack_files(root: Path = ROOT) -> list[Path]:
     return [file for file in found if "  berth:team:" not in file.read_text(encoding="utf-8")]
 
 
+def team_files(root: Path = ROOT) -> list[Path]:
+    """Every example of a team's own stack."""
+    return sorted(set(root.glob("stacks/examples/*.yaml")) - set(stack_files(root)))
+
+
 def stack_name(file: Path) -> str:
     """What the stack of a file is called."""
     return file.stem.removeprefix("Pulumi.")

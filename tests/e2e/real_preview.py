@@ -29,13 +29,18 @@ from pulumi.runtime.proto import resource_pb2
 from stacks.cli.preview import as_json
 from stacks.offline import Preview, Recorder
 from tests.e2e.comparison import Comparison, Real, compared, report
-from tests.e2e.project import BERTH, ENVIRONMENT, ROOT, Failed, copied, output, stack_files, stack_name
+from tests.e2e.elsewhere import provide
+from tests.e2e.project import BERTH, ENVIRONMENT, ROOT, Failed, copied, output, stack_files, stack_name, team_files
 
 
 def first_deployments() -> list[Path]:
-    """The stack files whose cluster is yet to be made. One that exists is asked, and its charts are fetched."""
+    """The stack files whose cluster is yet to be made, those of teams, and one that has its workers from elsewhere.
+
+    A cluster of its own that exists is asked, and its charts are fetched.
+    """
     files = [(file, yaml.safe_load(file.read_text(encoding="utf-8"))) for file in stack_files()]
-    return [file for file, found in files if "existing" not in (found["config"]["berth:fleet"].get("cluster") or {})]
+    made = [file for file, found in files if "existing" not in (found["config"]["berth:fleet"].get("cluster") or {})]
+    return [*made, *team_files(), ROOT / "tests" / "stacks" / "workers" / "elsewhere.yaml"]
 
 
 def compare(file: Path, root: Path = ROOT) -> Comparison:
@@ -62,6 +67,7 @@ def _real(project: Path, stack: str) -> Real:
     backend.mkdir()
     where = {**ENVIRONMENT, "PULUMI_BACKEND_URL": f"file://{backend}"}
     output(["pulumi", "stack", "init", stack, "--non-interactive"], project, where)
+    provide(project, stack, where)
     command = ["pulumi", "preview", "--json", "--non-interactive", "--stack", stack]
     found = json.loads(output(command, project, {**where, "PULUMI_DEBUG_GRPC": str(log)}))
     steps = {step["urn"]: step["newState"] for step in found.get("steps", [])}
@@ -80,6 +86,9 @@ def _replayed(log: Path, project: str, stack: str) -> tuple[dict[str, dict[str, 
         if entry["method"].endswith("/RegisterResource"):
             request = ParseDict(entry["request"], resource_pb2.RegisterResourceRequest(), ignore_unknown_fields=True)
             agree &= recorder.RegisterResource(request).urn == entry["response"]["urn"]
+        elif entry["method"].endswith("/ReadResource"):
+            read = ParseDict(entry["request"], resource_pb2.ReadResourceRequest(), ignore_unknown_fields=True)
+            agree &= recorder.ReadResource(read).urn == entry["response"]["urn"]
         elif entry["method"].endswith("/RegisterResourceOutputs"):
             outputs = resource_pb2.RegisterResourceOutputsRequest()
             recorder.RegisterResourceOutputs(ParseDict(entry["request"], outputs, ignore_unknown_fields=True))

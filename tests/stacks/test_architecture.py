@@ -102,9 +102,10 @@ ROOMS: dict[str, set[str]] = {
             "split",
         )
     },
-    "stacks.clusters": COMPONENT | {"components", "stacks.exports", "yaml"},
+    "stacks.kubeconfigs": {"pulumi", "yaml", "stacks.exports"},
+    "stacks.clusters": COMPONENT | {"components", "stacks.kubeconfigs"},
     "stacks.fleet": COMPONENT | {"components", "stacks.clusters", "stacks.exports"},
-    "stacks.team": COMPONENT | {"components", "stacks.exports"},
+    "stacks.team": COMPONENT | {"components", "stacks.exports", "stacks.kubeconfigs"},
     "stacks.ack_fleet": ALIBABA | PLAN | {"components.ack"},
     "stacks.program": {"pulumi", "components.plan", "stacks.verdict"}
     | {"stacks.fleet", "stacks.ack_fleet", "stacks.team"},
@@ -169,6 +170,7 @@ def test_no_modules_import_each_other_in_a_circle() -> None:
 def test_only_the_composition_and_the_offline_engine_know_pulumi_among_stacks() -> None:
     knowing = {m for m in FILES if m.startswith("stacks.") and any(i.split(".")[0] in PULUMI for i in imports(m))}
     assert {room_of(module) for module in knowing} == {
+        "stacks.kubeconfigs",
         "stacks.clusters",
         "stacks.fleet",
         "stacks.ack_fleet",

@@ -13,14 +13,14 @@ import pytest
 from typer.testing import CliRunner
 
 from stacks.cli import app
-from stacks.clusters import server_of
+from stacks.kubeconfigs import server_of
 from stacks.offline import Preview, ProgramError, Recorded, run_program
 from stacks.verdict import of_stack
 from tests.engine import agree, both_modes
 from tests.stack_files import ROOT
 
 FILE = pathlib.Path(__file__).parent / "workers" / "elsewhere.yaml"
-KEY, PLATFORM = "berth:lab-kubeconfig", "acme/berth/platform"
+KEY, PLATFORM = "berth:lab-kubeconfig", "organization/berth/platform"
 TOKEN = "a token that nobody may see"
 
 
@@ -43,12 +43,17 @@ def kubeconfig(server: str) -> str:
 
 
 @cache
-def program(preview: bool, lab: str = kubeconfig("https://lab.example")) -> Preview:
-    """The whole program, with what the engine would know of the other stack and of the secret."""
+def program(
+    preview: bool,
+    lab: str = kubeconfig("https://lab.example"),
+    platform: str | None = kubeconfig("https://platform.example"),
+    secret: bool = True,
+) -> Preview:
+    """The whole program, with what the engine would know of the other stack (and as what) and of the secret."""
     file = of_stack(str(FILE), ROOT).file
     assert file is not None
     config = {**file.config, KEY: lab}
-    outputs = {"kubeconfig": kubeconfig("https://platform.example")}
+    outputs = {"kubeconfig": platform} if platform else {}
     return run_program(
         ROOT,
         "elsewhere",
@@ -56,7 +61,7 @@ def program(preview: bool, lab: str = kubeconfig("https://lab.example")) -> Prev
         config,
         preview=preview,
         secrets=[KEY],
-        references={PLATFORM: (outputs, {"kubeconfig"})},
+        references={PLATFORM: (outputs, outputs if secret else ())},
     )
 
 
@@ -85,9 +90,26 @@ def test_a_worker_of_another_stack_is_reached_by_that_stacks_output(preview: boo
     found = made(program(preview))
     assert found["platform/stack"].type == "pulumi:pulumi:StackReference"
     assert found["platform/stack"].import_id == PLATFORM
+    engine = "urn:pulumi:elsewhere::berth::pulumi:providers:pulumi::default"
+    assert found["platform/stack"].provider == engine  # which is no resource of the stack
     provider = found["platform/kubernetes"]
     assert provider.inputs["kubeconfig"] == "[secret]"
     assert provider.inputs["clusterIdentifier"] == PLATFORM  # another certificate is no other cluster
+
+
+@both_modes
+def test_what_another_stack_exports_in_plain_is_a_secret_here(preview: bool) -> None:
+    assert made(program(preview, secret=False))["platform/kubernetes"].inputs["kubeconfig"] == "[secret]"
+
+
+@pytest.mark.filterwarnings("ignore:coroutine 'Output")
+@both_modes
+def test_another_stack_without_a_kubeconfig_is_named(preview: bool) -> None:
+    with pytest.raises(ProgramError) as refused:
+        program(preview, platform=None)
+    assert f"stack '{PLATFORM}' has no output 'kubeconfig': update it first" in str(refused.value)
+    assert "Traceback" not in str(refused.value)
+    gc.collect()  # outputs that nobody waits for any more, here and not in the test after
 
 
 @both_modes
