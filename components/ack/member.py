@@ -10,6 +10,11 @@ import pulumi_alicloud as alicloud
 
 from components.plan.ack import AckNodePoolPlan, MemberPlan
 
+_FLANNEL: Final = "flannel"
+_TERWAY: Final = "terway-eniip"
+_STORAGE: Final = ("csi-plugin", "csi-provisioner")
+"""Addons that a cluster has to be made with: one for the network of its pods, which never changes, and volumes
+(`alicloud_cs_managed_kubernetes`, "addons")."""
 _IMAGE: Final = "AliyunLinux3"
 _DISK: Final = "cloud_essd"
 _SPOT: Final = "SpotAsPriceGo"
@@ -35,6 +40,7 @@ class Member(pulumi.ComponentResource):
         super().__init__("berth:ack:Member", name, None, opts)
         self.cluster_id: pulumi.Output[str] = pulumi.Output.from_input(plan.existing or "")
         if plan.existing is None:
+            network = _TERWAY if plan.pod_vswitches else _FLANNEL
             cluster = alicloud.cs.ManagedKubernetes(
                 f"{name}-cluster",
                 name=plan.name,
@@ -44,6 +50,7 @@ class Member(pulumi.ComponentResource):
                 pod_vswitch_ids=[*plan.pod_vswitches] or None,
                 pod_cidr=plan.pod_range,
                 service_cidr=plan.service_range,
+                addons=[alicloud.cs.ManagedKubernetesAddonArgs(name=addon) for addon in (network, *_STORAGE)],
                 deletion_protection=plan.protect,
                 # The address of the API server is for the fleet alone, which reaches it inside the VPC.
                 slb_internet_enabled=False,

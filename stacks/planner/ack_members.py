@@ -30,6 +30,11 @@ _TAKEN = ("kubernetes.io", "k8s.io", "alibabacloud.com", "aliyun.com", "aliyun.a
 _OF_MADE_ONES = ("cluster_spec", "version", "vswitches", "pod_vswitches", "pod_cidr_block", "service_cidr_block")
 """What can be said of a member that Berth makes, and of no other."""
 
+_VSWITCHES = 5
+"""The most vSwitches of a cluster's control plane (provider's schema of `alicloud_cs_managed_kubernetes`)."""
+_SCALES = Bounds(min=1000, max=2000)
+"""The most of either bound of a pool that scales (`scaling_config` of `alicloud_cs_kubernetes_node_pool`)."""
+
 
 @dataclass(slots=True)
 class Members:
@@ -45,6 +50,8 @@ def members(draft: Draft, spec: AckFleetSpec) -> Members:
     for name, member in sorted(spec.ack.clusters.items()):
         path: Path = ("ack", "clusters", name)
         _fits(draft, path, member)
+        if member.existing is None:
+            _few_vswitches(draft, spec, path, member)
         pools = tuple(_node_pools(draft, spec, found, name))
         found.plans.append(
             MemberPlan(
@@ -87,13 +94,24 @@ def _fits(draft: Draft, path: Path, member: MemberSpec) -> None:
         draft.problems.fault("bad-range", (*path, "podCidrBlock"), message)
 
 
+def _few_vswitches(draft: Draft, spec: AckFleetSpec, path: Path, member: MemberSpec) -> None:
+    """Node pools may have more: only a cluster's own are bounded, or those of the network in their place."""
+    vswitches = member.vswitches or spec.ack.network.vswitches
+    if len(vswitches) > _VSWITCHES:
+        place: Path = (*path, "vswitches") if member.vswitches else path
+        message = (
+            f"a cluster takes {_VSWITCHES} vSwitches at most, and this has {len(vswitches)}; write its own vswitches"
+        )
+        draft.problems.fault("bad-size", place, message)
+
+
 def _node_pools(draft: Draft, spec: AckFleetSpec, found: Members, member: str) -> Iterator[AckNodePoolPlan]:
     for name, pool in sorted(spec.ack.clusters[member].node_pools.items()):
         path: Path = ("ack", "clusters", member, "nodePools", name)
         machine = _machine(draft, spec.ack.instance_types, pool, path)
         _marks_are_free(draft, path, pool)
         first = found.places.setdefault(name, path)
-        if machine is None or not _alike(draft, spec, name, pool, first, path):
+        if machine is None or not _scales(draft, path, pool) or not _alike(draft, spec, name, pool, first, path):
             draft.set_aside |= {("pools", name), ("flavors", pool.flavor or name)}
             continue
         yield AckNodePoolPlan(
@@ -111,6 +129,16 @@ def _node_pools(draft: Draft, spec: AckFleetSpec, found: Members, member: str) -
             disk_size_gb=pool.disk_size_gb,
             protect=protected(draft, f"{member}/{name}"),
         )
+
+
+def _scales(draft: Draft, path: Path, pool: AckNodePoolSpec) -> bool:
+    """Whether a node pool has one size, or scales as far as one can."""
+    least, most = pool.nodes.min, pool.nodes.max
+    if least == most or (least <= _SCALES.min and most <= _SCALES.max):
+        return True
+    message = f"a pool that scales has a min of at most {_SCALES.min} and a max of at most {_SCALES.max}"
+    draft.problems.fault("bad-size", (*path, "nodes"), message)
+    return False
 
 
 def _machine(

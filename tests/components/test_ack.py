@@ -82,6 +82,7 @@ def test_a_member_is_a_pro_cluster_with_its_node_pools(preview: bool) -> None:
         "vswitchIds": ["vsw-1"],
         "podCidr": "10.64.0.0/16",
         "serviceCidr": "172.21.0.0/20",
+        "addons": [{"name": "flannel"}, {"name": "csi-plugin"}, {"name": "csi-provisioner"}],
         "deletionProtection": True,
         "slbInternetEnabled": False,
         "tags": TAGS,
@@ -120,6 +121,7 @@ def test_what_exists_is_joined_and_nothing_of_it_is_made(preview: bool) -> None:
 def test_pods_of_terway_get_vswitches_and_no_range() -> None:
     inputs = built(replace(MEMBER, pod_range=None, pod_vswitches=("vsw-2",))).one("ManagedKubernetes").inputs
     assert (inputs["podVswitchIds"], "podCidr" in inputs) == (["vsw-2"], False)
+    assert [addon["name"] for addon in inputs["addons"]] == ["terway-eniip", "csi-plugin", "csi-provisioner"]
 
 
 def test_objects_wait_for_members_and_for_their_namespaces() -> None:
