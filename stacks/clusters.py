@@ -6,11 +6,11 @@ With `stacks.fleet` the only place that knows plans and the components that make
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 import pulumi
 import pulumi_gcp as gcp
 import pulumi_kubernetes as kubernetes
+from msgspec import Struct
 
 from components.gke.accelerator_networks import AcceleratorNetworks
 from components.gke.cluster import Cluster
@@ -34,8 +34,7 @@ Enabled = dict[str, list[pulumi.Resource]]
 Networks = Mapping[str, AcceleratorNetworks]
 
 
-@dataclass(frozen=True, slots=True)
-class Standing:
+class Standing(Struct, frozen=True):
     """A cluster that stands: what talks to it, what its controllers run on, where it is reached.
 
     `prefix` begins the names of everything that is a worker's; the manager, and a fleet of one cluster, has none.

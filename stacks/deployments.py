@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
 from typing import Any, Final, cast
 
+from msgspec.structs import replace
 from pydantic.alias_generators import to_camel
 
 from components.plan.deployments import ConfigPlan, PermissionPlan, SecretsPlan, TeamStackPlan, cluster_identifier

@@ -11,9 +11,10 @@ import pathlib
 import runpy
 import traceback
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import replace
 from types import FunctionType
 from typing import cast
+
+from msgspec.structs import replace
 
 from components.plan.fleet import FleetPlan
 from stacks.problems import Path, Problem

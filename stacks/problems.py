@@ -9,8 +9,10 @@ from __future__ import annotations
 import difflib
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass, field, replace
 from typing import cast
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 Path = tuple[str | int, ...]
 """Where in the fleet a value stands: keys, and indices of lists."""
@@ -20,8 +22,7 @@ _LONGEST_SHOWN = 80
 """Characters of a value or key that a message repeats: enough for every name that may be written."""
 
 
-@dataclass(frozen=True, slots=True)
-class Problem:
+class Problem(Struct, frozen=True):
     """A fault (`severity` 'fault': the fleet is refused), a warning ('warning': it is sound, but look here) or a note
     ('note': what the plan assumes; only `berth plan` tells it).
 
@@ -44,8 +45,7 @@ class Problem:
         return _one_line(": ".join(part for part in (self.place, severity, dotted(self.path), self.message) if part))
 
 
-@dataclass(slots=True)
-class Problems:
+class Problems(Struct):
     """A list of problems in the making; every check adds to it and carries on."""
 
     found: list[Problem] = field(default_factory=list[Problem])

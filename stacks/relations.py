@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from components.plan.ack import QuotaNodePlan
 from components.plan.fleet import FleetPlan
@@ -19,8 +20,7 @@ _WITHIN = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class PushOut:
+class PushOut(Struct, frozen=True):
     """`queue` may push out `whom` (words that follow "▸"), by Kueue's rule `rule`, on `flavors` (empty: on any)."""
 
     queue: str
@@ -29,8 +29,7 @@ class PushOut:
     flavors: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Pair:
+class Pair(Struct, frozen=True):
     """`queue` may push out work of `other`, itself included, by Kueue's rule `rule`, on `flavors` (empty: on any)."""
 
     queue: str

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from typing import Final
+
+from msgspec import Struct
 
 from components.plan.fleet import FleetPlan
 from components.plan.teams import IdentityPlan, TeamPlan
@@ -15,8 +16,7 @@ MOST: Final = 2000
 """Resources of a proposed stack, unless another number is asked for: docs/operations.md has what such a one costs."""
 
 
-@dataclass(frozen=True, slots=True)
-class Part:
+class Part(Struct, frozen=True):
     """Teams that belong into one stack, with the cohorts and cluster queues that are theirs, and their resources."""
 
     cohorts: tuple[str, ...]

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import pathlib
-from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, cast
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from components.plan.fleet import FleetPlan
 from stacks.planner import plan_fleet
@@ -21,8 +23,7 @@ TEAM = "berth:team"
 """The key of a team's own stack."""
 
 
-@dataclass(frozen=True, slots=True)
-class Verdict:
+class Verdict(Struct, frozen=True):
     """What is to be said of one stack. A fleet on Alibaba Cloud has its plan in `ack`, any other in `plan`; both are
     None where not even the frame of the fleet could be understood.
 

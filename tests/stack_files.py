@@ -10,12 +10,12 @@ import io
 import json
 import os
 import re
-from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from components.plan.fleet import FleetPlan
 from stacks.cli import render

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AcceleratorSubnetPlan:
+class AcceleratorSubnetPlan(Struct, frozen=True, kw_only=True):
     """A subnet for one interface of every node.
 
     `ip_range` is a CIDR block without host bits, disjoint from every other range of the fleet. `device` names the
@@ -19,8 +18,7 @@ class AcceleratorSubnetPlan:
     device_mode: str = "NetDevice"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AcceleratorVpcPlan:
+class AcceleratorVpcPlan(Struct, frozen=True, kw_only=True):
     """A VPC for accelerators, with one subnet for each interface that it gives a node.
 
     `key` names it within its set and never changes. `profile` is the path of a zonal RDMA network profile
@@ -36,8 +34,7 @@ class AcceleratorVpcPlan:
     subnets: tuple[AcceleratorSubnetPlan, ...]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AcceleratorNetworksPlan:
+class AcceleratorNetworksPlan(Struct, frozen=True, kw_only=True):
     """All VPCs that the nodes of one kind of pool have interfaces in.
 
     TCPX four VPCs with a subnet each, TCPXO eight; RDMA one for gVNIC and one with the RDMA profile and eight subnets.

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+
+from msgspec import Struct, field
 
 from components.plan.allowances import AllowancesPlan
 from components.plan.kueue import ClusterQueuePlan, CohortPlan, FlavorPlan, PriorityPlan
@@ -11,8 +12,7 @@ from components.plan.nodes import Bounds, Taint
 from components.plan.teams import TeamPlan
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AckNodePoolPlan:
+class AckNodePoolPlan(Struct, frozen=True, kw_only=True):
     """A node pool of a member. `nodes` is fixed where both bounds are equal; `gpus` are those of one node.
 
     `key` is its name among the program's resources; `disk_size_gb` is GiB, as ACK counts system disks.
@@ -38,8 +38,7 @@ class AckNodePoolPlan:
         return Bounds(min=self.nodes.min * self.gpus, max=self.nodes.max * self.gpus)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class MemberPlan:
+class MemberPlan(Struct, frozen=True, kw_only=True):
     """A member cluster. With `existing`, its id, neither it nor its node pools are made: they are only described.
 
     `version` None is ACK's newest. Pods take addresses of `pod_vswitches` (Terway) or of `pod_range` (Flannel).
@@ -58,8 +57,7 @@ class MemberPlan:
     protect: bool
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AckOnePlan:
+class AckOnePlan(Struct, frozen=True, kw_only=True):
     """The ACK One fleet instance. `existing` is the id of one that is there; `kubeconfig` the path of a file."""
 
     name: str
@@ -70,8 +68,7 @@ class AckOnePlan:
     protect: bool
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class QuotaNodePlan:
+class QuotaNodePlan(Struct, frozen=True, kw_only=True):
     """A node of the ElasticQuotaTree. `minimum` is guaranteed, `maximum` the most; a leaf has no children.
 
     Quantities by resource as in QuotaPlan. `lend` is the most that others may use of the minimum, None all of it.
@@ -93,8 +90,7 @@ class QuotaNodePlan:
             yield from child.walk(depth + 1)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PropagationPlan:
+class PropagationPlan(Struct, frozen=True, kw_only=True):
     """How jobs of one namespace get to a member. `toleration_seconds` is how long a failed job may stay there."""
 
     name: str
@@ -107,8 +103,7 @@ class PropagationPlan:
     purge_mode: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AckFleetPlan:
+class AckFleetPlan(Struct, frozen=True, kw_only=True):
     """All that one stack on Alibaba Cloud describes.
 
     Flavors, cohorts, queues and teams are those of any fleet, before they are said in ACK's words: `quotas` is the root

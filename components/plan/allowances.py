@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+
+from msgspec import Struct, field
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AllowancesPlan:
+class AllowancesPlan(Struct, frozen=True, kw_only=True):
     """What may be lost. `protect` False: all of it; else what is named, with the reason that was given.
 
     Keys are a pool's name, `reservations.<name>`, `clusterQueues.<Kueue's name>` or `cluster`; on Alibaba Cloud

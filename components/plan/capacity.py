@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ReservedSsdPlan:
+class ReservedSsdPlan(Struct, frozen=True, kw_only=True):
     """One local SSD of every reserved machine. Sizes in GB (375, or 3000 where the machine has those)."""
 
     size_gb: int = 375
     interface: str = "NVME"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AggregatePlan:
+class AggregatePlan(Struct, frozen=True, kw_only=True):
     """TPU chips reserved as a total, whatever the machines: how v4, v5e and v5p are usually reserved.
 
     `accelerator_type` is a partial URL, such as projects/P/zones/Z/acceleratorTypes/ct5lp; `vm_family` Google's enum;
@@ -27,8 +25,7 @@ class AggregatePlan:
     workload_type: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FutureReservationPlan:
+class FutureReservationPlan(Struct, frozen=True, kw_only=True):
     """A request for machines from `start` until `end` (RFC 3339), which Google grants or declines.
 
     `mode` is CALENDAR (90 days at the most; what was delivered is deleted at the end) or DEFAULT. Google delivers into
@@ -58,8 +55,7 @@ class FutureReservationPlan:
     protect: bool = True
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class HeldPlan:
+class HeldPlan(Struct, frozen=True, kw_only=True):
     """A reservation as its owner wrote it, whoever made it, and the `pools` that take machines from it.
 
     `key` is the stack file's name for it, `name` Google's; `project`, `block` and `sub_block` say where in somebody
@@ -82,8 +78,7 @@ class HeldPlan:
     delivered: bool = True
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class WorkloadPolicyPlan:
+class WorkloadPolicyPlan(Struct, frozen=True, kw_only=True):
     """A resource policy that says how accelerators are wired; pools of one topology in one region may share it.
 
     `accelerator_topology` (with `topology_mode` AUTO_CONNECT or PROVISION_ONLY; None is Google's default) and

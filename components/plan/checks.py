@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from typing import Final
+
+from msgspec import Struct, field
 
 KUEUE_GROUP: Final = "kueue.x-k8s.io"
 PROVISIONING: Final = "kueue.x-k8s.io/provisioning-request"
@@ -17,8 +18,7 @@ QUEUED_CLASS: Final = "queued-provisioning.gke.io"
 """GKE's provisioning class of the Dynamic Workload Scheduler: it waits for stock, all or nothing (GKE docs: DWS)."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ParametersPlan:
+class ParametersPlan(Struct, frozen=True, kw_only=True):
     """The object that an admission check is configured with. `kind` and `name` have 63 characters at most."""
 
     kind: str
@@ -26,8 +26,7 @@ class ParametersPlan:
     api_group: str = KUEUE_GROUP
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AdmissionCheckPlan:
+class AdmissionCheckPlan(Struct, frozen=True, kw_only=True):
     """A Kueue AdmissionCheck: the controller that gives its consent, and what it is configured with."""
 
     name: str
@@ -35,8 +34,7 @@ class AdmissionCheckPlan:
     parameters: ParametersPlan | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RetryPlan:
+class RetryPlan(Struct, frozen=True, kw_only=True):
     """How often a provisioning request that failed is made anew; the pause doubles from `base_seconds`.
 
     The defaults are Kueue's. `limit_count` 0 never retries. After the last retry the workload is deactivated.
@@ -47,16 +45,14 @@ class RetryPlan:
     max_seconds: int = 1800
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SelectorUpdatePlan:
+class SelectorUpdatePlan(Struct, frozen=True, kw_only=True):
     """A node label that pods select once they are admitted, with the value that the provisioning class reports."""
 
     key: str
     detail: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ProvisioningConfigPlan:
+class ProvisioningConfigPlan(Struct, frozen=True, kw_only=True):
     """A Kueue ProvisioningRequestConfig; by default one for GKE's queued provisioning.
 
     A workload that requests none of `managed_resources` passes the check at once; none named means all count.
@@ -72,8 +68,7 @@ class ProvisioningConfigPlan:
     selector_updates: tuple[SelectorUpdatePlan, ...] = ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class MultiKueueConfigPlan:
+class MultiKueueConfigPlan(Struct, frozen=True, kw_only=True):
     """A MultiKueueConfig: the MultiKueueClusters that workloads may be sent to."""
 
     name: str
@@ -81,8 +76,7 @@ class MultiKueueConfigPlan:
     quota_management: str | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class MultiKueueClusterPlan:
+class MultiKueueClusterPlan(Struct, frozen=True, kw_only=True):
     """A MultiKueueCluster, reached by a kubeconfig (in a Secret of Kueue's namespace, or at a path) or by a profile.
 
     Exactly one of `kubeconfig` (the Secret's name or the path) and `profile` (a ClusterProfile's name) is set.
@@ -94,8 +88,7 @@ class MultiKueueClusterPlan:
     profile: str | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class WorkerAccessPlan:
+class WorkerAccessPlan(Struct, frozen=True, kw_only=True):
     """What lets a manager's Kueue into a worker: an account there, and a kubeconfig with its token on the manager.
 
     `account`, its role and its token stand in the worker's `namespace`; `job_kinds` are the resources that it may make

@@ -6,13 +6,13 @@ Fields are those of the CRD of GKE's compute-class-api (8067eae, 2026-08-21); on
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+
+from msgspec import Struct, field
 
 from components.plan.nodes import Taint
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ClassGpuPlan:
+class ClassGpuPlan(Struct, frozen=True, kw_only=True):
     """GPUs of one node: `driver` is default, latest or autoinstall-disabled; sharing as GpuSharingPlan has it."""
 
     type: str
@@ -23,8 +23,7 @@ class ClassGpuPlan:
     shared_clients: int | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ClassTpuPlan:
+class ClassTpuPlan(Struct, frozen=True, kw_only=True):
     """Chips of one node, and the slice that it is part of."""
 
     type: str
@@ -32,8 +31,7 @@ class ClassTpuPlan:
     topology: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ClassReservationPlan:
+class ClassReservationPlan(Struct, frozen=True, kw_only=True):
     """One reservation by its name; a sub-block lies in a block."""
 
     name: str
@@ -43,8 +41,7 @@ class ClassReservationPlan:
     zones: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ClassPriorityPlan:
+class ClassPriorityPlan(Struct, frozen=True, kw_only=True):
     """One way to get nodes.
 
     `nodepools` names node pools that exist, and then nothing else is said. `flex_start` (not with `spot`) takes
@@ -76,8 +73,7 @@ class ClassPriorityPlan:
     score: int | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ComputeClassPlan:
+class ComputeClassPlan(Struct, frozen=True, kw_only=True):
     """A ComputeClass. One called `default` also serves pods that name none, where the cluster has that switched on.
 
     `when_unsatisfiable` is DoNotScaleUp or ScaleUpAnyway. `auto_creation`: GKE makes the node pools, with the labels,

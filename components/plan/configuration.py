@@ -6,8 +6,9 @@ Fields are those of `config.kueue.x-k8s.io/v1beta2` (Kueue 0.19.2); one that is 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from typing import Final
+
+from msgspec import Struct, field
 
 JOB_FRAMEWORKS: Final = (
     "batch/job",
@@ -29,8 +30,7 @@ PODS_READY_SECONDS: Final = 3600
 own 30 would put the workload back while its images are still being pulled (Kueue docs: Configuration)."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RequeuingPlan:
+class RequeuingPlan(Struct, frozen=True, kw_only=True):
     """How a workload waits after its pods were not ready in time.
 
     `timestamp` (Eviction or Creation) says from when it queues. `limit_count` None retries for ever, a number
@@ -43,8 +43,7 @@ class RequeuingPlan:
     max_seconds: int | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PodsReadyPlan:
+class PodsReadyPlan(Struct, frozen=True, kw_only=True):
     """How long the pods of an admitted workload may take to be ready before it is put back into its queue.
 
     Kueue has this on, whatever is written: 0 means its own 30 minutes. `recovery_seconds` is the same for pods lost
@@ -57,8 +56,7 @@ class PodsReadyPlan:
     requeuing: RequeuingPlan = RequeuingPlan()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AdmissionFairSharingPlan:
+class AdmissionFairSharingPlan(Struct, frozen=True, kw_only=True):
     """Local queues of one cluster queue take turns by what they used.
 
     Use counts half after `half_life_seconds` (0: it counts only while it lasts), is measured every `sampling_seconds`,
@@ -70,8 +68,7 @@ class AdmissionFairSharingPlan:
     resource_weights: Mapping[str, float] = field(default_factory=dict[str, float])
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ExpressionPlan:
+class ExpressionPlan(Struct, frozen=True, kw_only=True):
     """One requirement of a label selector; `operator` is In, NotIn, Exists or DoesNotExist."""
 
     key: str
@@ -79,16 +76,14 @@ class ExpressionPlan:
     values: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SelectorPlan:
+class SelectorPlan(Struct, frozen=True, kw_only=True):
     """A Kubernetes label selector: all of these labels and all of these expressions; neither selects everything."""
 
     labels: Mapping[str, str] = field(default_factory=dict[str, str])
     expressions: tuple[ExpressionPlan, ...] = ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TransformationPlan:
+class TransformationPlan(Struct, frozen=True, kw_only=True):
     """What one unit of resource `input` counts as: `outputs`, in the units of a quota (MIG slices as memory, say).
 
     `strategy` is Retain (the input counts as well) or Replace; Replace without outputs ignores the input.
@@ -101,16 +96,14 @@ class TransformationPlan:
     multiply_by: str | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DeviceMappingPlan:
+class DeviceMappingPlan(Struct, frozen=True, kw_only=True):
     """Device classes (dynamic resource allocation) that count as one resource `name` in quotas."""
 
     name: str
     device_classes: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CustomLabelPlan:
+class CustomLabelPlan(Struct, frozen=True, kw_only=True):
     """A label or annotation of Kueue's objects that becomes the metrics' label `custom_<name>`.
 
     `source_kind` is Cohort, LocalQueue, ClusterQueue or Workload; values that are not `tracked` are shown as one.
@@ -123,8 +116,7 @@ class CustomLabelPlan:
     tracked: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class MetricsPlan:
+class MetricsPlan(Struct, frozen=True, kw_only=True):
     """What Kueue reports besides its counters: quotas and use of cluster queues, and of local queues (None: all)."""
 
     queue_resources: bool = True
@@ -133,8 +125,7 @@ class MetricsPlan:
     custom_labels: tuple[CustomLabelPlan, ...] = ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AccessProviderPlan:
+class AccessProviderPlan(Struct, frozen=True, kw_only=True):
     """A program in Kueue's container that gets credentials for clusters known by a ClusterProfile."""
 
     name: str
@@ -142,8 +133,7 @@ class AccessProviderPlan:
     args: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class MultiKueueSettingsPlan:
+class MultiKueueSettingsPlan(Struct, frozen=True, kw_only=True):
     """How workloads are sent to other clusters; `step_size` is for the incremental dispatcher alone."""
 
     gc_interval_seconds: int | None = None
@@ -154,8 +144,7 @@ class MultiKueueSettingsPlan:
     access_providers: tuple[AccessProviderPlan, ...] = ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ConfigurationPlan:
+class ConfigurationPlan(Struct, frozen=True, kw_only=True):
     """Kueue's Configuration. The defaults are Berth's; what Kueue would choose itself is left out of the text.
 
     `fair_sharing` None is off, else it is the order of preemption strategies. Requests for resources that start with

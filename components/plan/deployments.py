@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from components.plan.existing import ExistingClusterPlan
 from components.plan.gke import ClusterPlan
@@ -11,24 +12,21 @@ from components.plan.teams import SecretPlan
 from components.plan.workloads import WorkloadPlan
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ConfigPlan:
+class ConfigPlan(Struct, frozen=True, kw_only=True):
     """A ConfigMap; `files` maps a file's name to its text."""
 
     name: str
     files: Mapping[str, str]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SecretsPlan:
+class SecretsPlan(Struct, frozen=True, kw_only=True):
     """A SecretProviderClass: secrets of Secret Manager, each as a file. No value of a secret is ever in it."""
 
     name: str
     secrets: tuple[SecretPlan, ...]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PermissionPlan:
+class PermissionPlan(Struct, frozen=True, kw_only=True):
     """Rights in the team's namespace that the stack's deployment needs: on `resources` of the API group `group`.
 
     `given` says whether the platform gives them to the team's groups.
@@ -40,8 +38,7 @@ class PermissionPlan:
     given: bool
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TeamStackPlan:
+class TeamStackPlan(Struct, frozen=True, kw_only=True):
     """All that one team stack describes, and what it takes its platform to be.
 
     `platform` is the name of the platform's stack, and `cluster_identifier` what tells its cluster from others, of an

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import ClassVar
 
+from msgspec import Struct
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ExistingClusterPlan:
+
+class ExistingClusterPlan(Struct, frozen=True, kw_only=True):
     """A cluster that somebody else made, and how it is reached. Nothing of it is made, and nothing in Google Cloud.
 
     `kubeconfig` is the path of a file (None: the client's own way to find one), `secret` the key in the stack's config

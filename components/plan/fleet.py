@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+
+from msgspec import Struct, field
 
 from components.plan.accelerator_networks import AcceleratorNetworksPlan
 from components.plan.allowances import AllowancesPlan
@@ -26,8 +27,7 @@ from components.plan.nodes import Bounds
 from components.plan.teams import AccessPlan, TeamPlan
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PoolPlan:
+class PoolPlan(Struct, frozen=True, kw_only=True):
     """A pool as its owner wrote it, and the node pools it becomes; none where GKE makes them itself, or where the
     reservation that they name is not there yet.
 
@@ -65,8 +65,7 @@ class PoolPlan:
         return self.formerly or self.name
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FleetPlan:
+class FleetPlan(Struct, frozen=True, kw_only=True):
     """All that one stack describes. `kueue` is None where somebody else set it up, `access` where no group is.
 
     `project` and `region` may be None where the cluster is an existing one, of which there is no Google Cloud to see.
@@ -121,8 +120,7 @@ class FleetPlan:
         )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class WorkerPlan:
+class WorkerPlan(Struct, frozen=True, kw_only=True):
     """A cluster that runs jobs of a manager's queues (MultiKueue): what stands in it, and how it is reached.
 
     The cluster and its machines are made here, unless it is that of another `stack` (its output `kubeconfig`) or one

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+
+from msgspec import Struct, field
 
 from components.plan.capacity import ReservedSsdPlan
 from components.plan.node_settings import (
@@ -18,8 +19,7 @@ from components.plan.node_settings import (
 from components.plan.nodes import Bounds, Taint
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class NetworkPlan:
+class NetworkPlan(Struct, frozen=True, kw_only=True):
     """A VPC of the fleet's own with one subnet, and a router with NAT where nodes have no public address.
 
     Ranges are CIDR blocks with no host bits set, pairwise disjoint (the control plane's included). `mtu` None is
@@ -37,8 +37,7 @@ class NetworkPlan:
     mtu: int | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ExistingNetworkPlan:
+class ExistingNetworkPlan(Struct, frozen=True, kw_only=True):
     """A VPC that somebody else made, as paths (projects/P/global/networks/N); both ranges are of its `subnetwork`."""
 
     network: str
@@ -47,16 +46,14 @@ class ExistingNetworkPlan:
     service_range_name: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AuthorizedNetwork:
+class AuthorizedNetwork(Struct, frozen=True, kw_only=True):
     """A CIDR block that may reach the control plane, with the name people know it by."""
 
     name: str
     cidr: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ControlPlanePlan:
+class ControlPlanePlan(Struct, frozen=True, kw_only=True):
     """How the control plane is reached. `authorized_networks` None leaves the endpoint open to any address.
 
     `dns_endpoint` True: by its DNS name, from anywhere, by whoever IAM lets in, and so does the kubeconfig. None says
@@ -72,8 +69,7 @@ class ControlPlanePlan:
     ip_endpoint: bool = True
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ResourceLimit:
+class ResourceLimit(Struct, frozen=True, kw_only=True):
     """One limit of node auto-provisioning, cluster-wide: cpu in cores, memory in GB, accelerators by label value."""
 
     resource: str
@@ -81,8 +77,7 @@ class ResourceLimit:
     maximum: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AutoProvisioningPlan:
+class AutoProvisioningPlan(Struct, frozen=True, kw_only=True):
     """Node auto-provisioning (NAP) of a Standard cluster, with the defaults of the pools it makes.
 
     Nodes that are made for queued provisioning are not to be repaired (`auto_repair` False): it would break up a job
@@ -101,8 +96,7 @@ class AutoProvisioningPlan:
     upgrade: UpgradePlan | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class MaintenanceExclusion:
+class MaintenanceExclusion(Struct, frozen=True, kw_only=True):
     """A span in which GKE may not upgrade. Times are RFC 3339; `scope` is Google's enum.
 
     `end` None lasts until the cluster's version is no longer supported.
@@ -114,8 +108,7 @@ class MaintenanceExclusion:
     scope: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class MaintenancePlan:
+class MaintenancePlan(Struct, frozen=True, kw_only=True):
     """A window in which GKE may upgrade, and exclusions from it.
 
     The window recurs (RFC 3339 `start` and `end`, RFC 5545 `recurrence`), or is the four hours from `daily_start`
@@ -129,8 +122,7 @@ class MaintenancePlan:
     daily_start: str | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ServiceAccountPlan:
+class ServiceAccountPlan(Struct, frozen=True, kw_only=True):
     """A Google service account and the project roles it gets. `email` is what it will be."""
 
     account_id: str
@@ -139,8 +131,7 @@ class ServiceAccountPlan:
     roles: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class NodeAutoConfigPlan:
+class NodeAutoConfigPlan(Struct, frozen=True, kw_only=True):
     """What all nodes get that GKE makes by itself (auto-provisioning, Autopilot). Tags of resource manager by id."""
 
     network_tags: tuple[str, ...] = ()
@@ -149,8 +140,7 @@ class NodeAutoConfigPlan:
     cgroup_mode: str | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ClusterPlan:
+class ClusterPlan(Struct, frozen=True, kw_only=True):
     """A regional GKE cluster. `mode` is standard or autopilot; `zones` empty lets GKE choose.
 
     What is None below is not said, and what GKE has it stays. `silent_drivers` are storage drivers that are not
@@ -196,8 +186,7 @@ class ClusterPlan:
     secret_manager: bool = False
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ReservationPlan:
+class ReservationPlan(Struct, frozen=True, kw_only=True):
     """A zonal reservation that Berth owns, to be consumed by name only. `gpu_type` None: no guest accelerators.
 
     `key` names it within the program and never changes; `name` is Google's. `maintenance_interval` (AS_NEEDED,
@@ -217,8 +206,7 @@ class ReservationPlan:
     share_with: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class GpuPlan:
+class GpuPlan(Struct, frozen=True, kw_only=True):
     """The accelerators of one GPU node. `driver_version` is the provider's enum (DEFAULT, LATEST, ...).
 
     `partition_size` cuts each GPU into MIG partitions (1g.10gb); `sharing` then holds for each of them.
@@ -231,8 +219,7 @@ class GpuPlan:
     sharing: GpuSharingPlan | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class NodePoolPlan:
+class NodePoolPlan(Struct, frozen=True, kw_only=True):
     """One GKE node pool.
 
     `key` names it within the program and never changes; `name` is GKE's (40 characters at most) and carries the

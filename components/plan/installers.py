@@ -7,8 +7,9 @@ digest of one's own choice, goes into the stack file.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Final
+
+from msgspec import Struct
 
 PAUSE_IMAGE: Final = "gke.gcr.io/pause:3.8@sha256:880e63f94b145e46f1b1082bb71b85e21f16b99b180b9996407d61240ceb9830"
 """What runs on once the work of an installer is done."""
@@ -31,8 +32,7 @@ HOST_IMAGE: Final = "ubuntu:24.04"
 `ubuntu` alone."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DriverInstallerPlan:
+class DriverInstallerPlan(Struct, frozen=True, kw_only=True):
     """Installs NVIDIA's driver on every GPU node that GKE installs none on (INSTALLATION_DISABLED; COS only).
 
     `version` is default, latest, or an exact one that the installer knows. Nodes with confidential GPUs are left out:
@@ -45,8 +45,7 @@ class DriverInstallerPlan:
     pause_image: str = PAUSE_IMAGE
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class NcclInstallerPlan:
+class NcclInstallerPlan(Struct, frozen=True, kw_only=True):
     """Installs the NCCL plugin of a GPUDirect `mode` (TCPX, TCPXO or RDMA) on nodes with one of these accelerators.
 
     `accelerators` are values of `cloud.google.com/gke-accelerator`, all of one `arch` (amd64, or arm64 for RDMA).
@@ -61,16 +60,14 @@ class NcclInstallerPlan:
     pause_image: str = PAUSE_IMAGE
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DeviceInjectorPlan:
+class DeviceInjectorPlan(Struct, frozen=True, kw_only=True):
     """Runs the NRI device injector on nodes with one of these accelerators."""
 
     accelerators: tuple[str, ...]
     image: str = INJECTOR_IMAGE
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class InstallersPlan:
+class InstallersPlan(Struct, frozen=True, kw_only=True):
     """Every installer of a cluster. One per kind: each is told by its accelerators which nodes are its own."""
 
     driver: DriverInstallerPlan | None = None

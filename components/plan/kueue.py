@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+
+from msgspec import Struct, field
 
 from components.plan.nodes import Bounds, Taint, Toleration
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TopologyPlan:
+class TopologyPlan(Struct, frozen=True, kw_only=True):
     """A Kueue Topology: node labels that say where a node stands, the widest level first (block, rack, host).
 
     Its levels cannot be changed, and Kueue keeps it while a flavor names it: other levels want another name.
@@ -19,8 +19,7 @@ class TopologyPlan:
     levels: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FlavorPlan:
+class FlavorPlan(Struct, frozen=True, kw_only=True):
     """A Kueue ResourceFlavor, and what stands behind it.
 
     `resource` is the accelerator's resource name. `capacity` counts accelerators: always there, and at the most.
@@ -46,8 +45,7 @@ class FlavorPlan:
     node_taints: tuple[Taint, ...] = ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class QuotaPlan:
+class QuotaPlan(Struct, frozen=True, kw_only=True):
     """One resource of one flavor in a cluster queue.
 
     Accelerators as counts, cpu in milli, memory and ephemeral-storage in bytes. `borrowing_limit` None is unlimited,
@@ -60,24 +58,21 @@ class QuotaPlan:
     lending_limit: int | None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FlavorQuotasPlan:
+class FlavorQuotasPlan(Struct, frozen=True, kw_only=True):
     """A flavor of a cluster queue with a quota for each covered resource, in the order of `covered_resources`."""
 
     flavor: str
     quotas: tuple[QuotaPlan, ...]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ResourceGroupPlan:
+class ResourceGroupPlan(Struct, frozen=True, kw_only=True):
     """Resources that come from one flavor together, and the flavors they may come from, in order of preference."""
 
     covered_resources: tuple[str, ...]
     flavors: tuple[FlavorQuotasPlan, ...]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PreemptionPlan:
+class PreemptionPlan(Struct, frozen=True, kw_only=True):
     """Kueue's preemption policies of a cluster queue, in Kueue's own values."""
 
     within_cluster_queue: str
@@ -86,16 +81,14 @@ class PreemptionPlan:
     max_priority_threshold: int | None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class QueueCheckPlan:
+class QueueCheckPlan(Struct, frozen=True, kw_only=True):
     """An AdmissionCheck that a cluster queue's workloads must pass, on the flavors named; none named means on all."""
 
     name: str
     on_flavors: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LocalQueuePlan:
+class LocalQueuePlan(Struct, frozen=True, kw_only=True):
     """A LocalQueue: a team's door to a cluster queue.
 
     `stop_policy` and `fair_share_weight` as in ClusterQueuePlan; the weight counts among the local queues of one
@@ -111,8 +104,7 @@ class LocalQueuePlan:
     labels: Mapping[str, str] = field(default_factory=dict[str, str])
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ClusterQueuePlan:
+class ClusterQueuePlan(Struct, frozen=True, kw_only=True):
     """A Kueue ClusterQueue. `teams` are those with a local queue to it; `flavors` are in order of preference.
 
     `namespaces` None admits from every namespace; otherwise only those named. `stop_policy` is Kueue's (None, Hold,
@@ -145,8 +137,7 @@ class ClusterQueuePlan:
     labels: Mapping[str, str] = field(default_factory=dict[str, str])
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PriorityPlan:
+class PriorityPlan(Struct, frozen=True, kw_only=True):
     """One priority, as a PriorityClass for pods and a WorkloadPriorityClass for queueing."""
 
     name: str
@@ -156,8 +147,7 @@ class PriorityPlan:
     description: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CohortPlan:
+class CohortPlan(Struct, frozen=True, kw_only=True):
     """A Kueue Cohort. `parent` None is a root, which neither lends nor borrows.
 
     `resource_groups` are quotas of its own, on top of its queues'. `fair_share_weight` as in ClusterQueuePlan.
@@ -169,8 +159,7 @@ class CohortPlan:
     resource_groups: tuple[ResourceGroupPlan, ...] = ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ChartPlan:
+class ChartPlan(Struct, frozen=True, kw_only=True):
     """A controller installed by Helm. `chart` is an OCI address, a mirror's, or a path; `values` are the chart's.
 
     `timeout` is in seconds: how long Helm waits for the controller to be ready, a first node for it included.

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from components.plan.kueue import ChartPlan
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PanelPlan:
+class PanelPlan(Struct, frozen=True, kw_only=True):
     """One chart. `queries` maps the legend, `{{label}}` standing for a label's value, to the query.
 
     `unit` is a UCUM unit as Cloud Monitoring spells it (1, %, s, By); `limit` is drawn as a line.
@@ -22,16 +22,14 @@ class PanelPlan:
     limit: float | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SectionPlan:
+class SectionPlan(Struct, frozen=True, kw_only=True):
     """Panels under one heading."""
 
     title: str
     panels: tuple[PanelPlan, ...]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DashboardPlan:
+class DashboardPlan(Struct, frozen=True, kw_only=True):
     """A dashboard; `key` names its resource."""
 
     key: str
@@ -39,8 +37,7 @@ class DashboardPlan:
     sections: tuple[SectionPlan, ...]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AlertPlan:
+class AlertPlan(Struct, frozen=True, kw_only=True):
     """An alert that fires for each series that `query` yields for as long as `seconds`; `by` are its labels.
 
     `severity` is critical or warning. `meaning` and `remedy` are for the person who reads it.
@@ -56,8 +53,7 @@ class AlertPlan:
     by: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class MonitoringPlan:
+class MonitoringPlan(Struct, frozen=True, kw_only=True):
     """How a fleet is watched.
 
     `backend` is managed (Google's Managed Prometheus and Cloud Monitoring) or in-cluster (a Prometheus and a Grafana of

@@ -3,27 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+
+from msgspec import Struct, field
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LocalSsdPlan:
+class LocalSsdPlan(Struct, frozen=True, kw_only=True):
     """Local SSDs of one node, as counts: behind ephemeral storage, or raw NVMe blocks. At most one is above 0."""
 
     ephemeral: int = 0
     block: int = 0
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class GpuSharingPlan:
+class GpuSharingPlan(Struct, frozen=True, kw_only=True):
     """One GPU, or one MIG partition of it, for several containers. `strategy` is TIME_SHARING or MPS."""
 
     strategy: str
     clients: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PlacementPlan:
+class PlacementPlan(Struct, frozen=True, kw_only=True):
     """How the nodes of a pool stand to each other.
 
     `policy` names a resource policy of the pool's project and region: the workload policy of a TPU7x slice or of an
@@ -36,8 +34,7 @@ class PlacementPlan:
     tpu_topology: str | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class UpgradePlan:
+class UpgradePlan(Struct, frozen=True, kw_only=True):
     """How nodes are upgraded: `strategy` is SURGE (both counts, in nodes, 20 together at most) or BLUE_GREEN (none)."""
 
     strategy: str = "SURGE"
@@ -45,8 +42,7 @@ class UpgradePlan:
     max_unavailable: int | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class NodeInterfacePlan:
+class NodeInterfacePlan(Struct, frozen=True, kw_only=True):
     """One more network interface of every node: names, never paths, of a VPC and of its subnet.
 
     Names, because GKE reports names, and the provider would replace the pool over any other spelling.
@@ -56,8 +52,7 @@ class NodeInterfacePlan:
     subnetwork: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class NodeNetworkPlan:
+class NodeNetworkPlan(Struct, frozen=True, kw_only=True):
     """The network settings of a pool's nodes.
 
     `private_nodes` has no default: the provider sends it as soon as anything of this is said, and left out it would
@@ -74,8 +69,7 @@ class NodeNetworkPlan:
     egress_tier: str | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class KubeletPlan:
+class KubeletPlan(Struct, frozen=True, kw_only=True):
     """The kubelet of a pool's nodes; whatever is None is left to GKE. Durations and sizes as the kubelet spells them.
 
     `cpu_manager` is none or static; `memory_manager` None or Static; `topology_manager` none, restricted, best-effort
@@ -103,8 +97,7 @@ class KubeletPlan:
     shutdown_grace_critical_seconds: int | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LinuxPlan:
+class LinuxPlan(Struct, frozen=True, kw_only=True):
     """The kernel of a pool's nodes; whatever is None or empty is left to GKE.
 
     `cgroup_mode` is CGROUP_MODE_V1 or _V2, `hugepages_2m` and `hugepages_1g` are counts of pages,

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Taint:
+class Taint(Struct, frozen=True, kw_only=True):
     """A node taint, in Kubernetes' spelling (`effect` is NoSchedule, PreferNoSchedule or NoExecute)."""
 
     key: str
@@ -14,8 +13,7 @@ class Taint:
     effect: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Toleration:
+class Toleration(Struct, frozen=True, kw_only=True):
     """A pod toleration as Kueue injects it from a flavor. `value` is None exactly when `operator` is Exists."""
 
     key: str
@@ -24,8 +22,7 @@ class Toleration:
     value: str | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Bounds:
+class Bounds(Struct, frozen=True, kw_only=True):
     """An inclusive range of counts; equal ends mean a fixed count."""
 
     min: int

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Final
+
+from msgspec import Struct
 
 from components.plan.gke import ServiceAccountPlan
 from components.plan.kueue import LocalQueuePlan
@@ -13,16 +14,14 @@ SECRETS: Final = "team-secrets"
 """Name of the SecretProviderClass in each of a team's namespaces: what a pod's volume names to mount its secrets."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class NamespacePlan:
+class NamespacePlan(Struct, frozen=True, kw_only=True):
     """A namespace; one that is not `owned` was there before and is left alone."""
 
     name: str
     owned: bool
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SecretPlan:
+class SecretPlan(Struct, frozen=True, kw_only=True):
     """A version (a number or `latest`) of a secret in Secret Manager, which pods see as the file `file`."""
 
     file: str
@@ -31,8 +30,7 @@ class SecretPlan:
     version: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class IdentityPlan:
+class IdentityPlan(Struct, frozen=True, kw_only=True):
     """Who a team's pods are.
 
     `service_account` is the Kubernetes account, one in each namespace; `members` are those as IAM names them, in the
@@ -50,8 +48,7 @@ class IdentityPlan:
     granted: bool = True
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class EgressPlan:
+class EgressPlan(Struct, frozen=True, kw_only=True):
     """TCP to these ports of a range of addresses; `besides` are ranges left out of it."""
 
     cidr: str
@@ -59,8 +56,7 @@ class EgressPlan:
     besides: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class IsolationPlan:
+class IsolationPlan(Struct, frozen=True, kw_only=True):
     """How far the pods of an owned namespace are shut in.
 
     `pod_security` is the level that is enforced, `pod_security_warning` the one that is warned of. `egress` None
@@ -78,8 +74,7 @@ class IsolationPlan:
     requests_memory: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TeamPlan:
+class TeamPlan(Struct, frozen=True, kw_only=True):
     """A team: its namespaces, its identity, its people and the doors to its queues.
 
     `state` is `active`, `held` (nothing more is admitted) or `drained` (nothing runs). `groups` are addresses of Google
@@ -112,8 +107,7 @@ class TeamPlan:
         return self.namespaces[0].name
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AccessPlan:
+class AccessPlan(Struct, frozen=True, kw_only=True):
     """What people may do in the cluster. `owners` and `teams` are addresses of Google groups.
 
     `job_kinds` are the resources that teams submit, by API group (`batch` → `jobs`). `in_project` is False where

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+
+from msgspec import Struct, field
 
 from components.plan.nodes import Toleration
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SubmissionPlan:
+class SubmissionPlan(Struct, frozen=True, kw_only=True):
     """Whose a workload is and where it goes.
 
     `queue` is a local queue of the namespace. `priority` names a WorkloadPriorityClass and the PriorityClass of the
@@ -24,8 +24,7 @@ class SubmissionPlan:
     annotations: Mapping[str, str] = field(default_factory=dict[str, str])
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PodPlan:
+class PodPlan(Struct, frozen=True, kw_only=True):
     """One pod of a workload, with a single container.
 
     `resources` are requests and limits alike: accelerators as counts, cpu in milli, memory in bytes. `node_selector`
@@ -48,8 +47,7 @@ class PodPlan:
     secrets: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class JobPlan:
+class JobPlan(Struct, frozen=True, kw_only=True):
     """A Kubernetes Job of `pods` pods that run together. Several have an index each, and find each other by name.
 
     `backoff_limit` is how many pods may fail (disruptions do not count); None is Kubernetes' 6.
@@ -61,8 +59,7 @@ class JobPlan:
     backoff_limit: int | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class JobSetPlan:
+class JobSetPlan(Struct, frozen=True, kw_only=True):
     """A JobSet of one replicated job: `replicas` child jobs of `pods` pods each; for TPUs slices, and hosts of one.
 
     A child job fails with its first pod, and the set starts again, `max_restarts` times at the most, by
@@ -80,8 +77,7 @@ class JobSetPlan:
     exclusive_topology: str | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PyTorchJobPlan:
+class PyTorchJobPlan(Struct, frozen=True, kw_only=True):
     """A PyTorchJob of Kubeflow's training operator: one master and `workers` workers, admitted all or none."""
 
     submission: SubmissionPlan
@@ -90,8 +86,7 @@ class PyTorchJobPlan:
     backoff_limit: int | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ProvisioningRequestPlan:
+class ProvisioningRequestPlan(Struct, frozen=True, kw_only=True):
     """A request for machines that no queue has a part in: `pods` nodes' worth of the pod's template, all at once.
 
     `class_name` is the provisioning class, `parameters` go to it as they are.

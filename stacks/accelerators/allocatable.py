@@ -6,8 +6,9 @@ system take some of the rest, so this is the most that can be had, never a promi
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from fractions import Fraction
+
+from msgspec import Struct
 
 from stacks.accelerators.table import attachable, machines
 
@@ -19,8 +20,7 @@ _EVICTION = 100 * 2**20
 """Bytes below which the kubelet evicts pods."""
 
 
-@dataclass(frozen=True, slots=True)
-class Allocatable:
+class Allocatable(Struct, frozen=True):
     """The most that the pods of one node can have: cpu in milli, memory in bytes."""
 
     cpu: int

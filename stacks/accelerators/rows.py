@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Literal
+
+from msgspec import Struct
 
 from components.plan.nodes import Taint
 
@@ -15,8 +16,7 @@ Way = Literal["on-demand", "spot", "reservation-any", "reservation-specific", "f
 """How GKE gets machines; a reservation is taken by its name (specific) or as any that fits."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Provisioning:
+class Provisioning(Struct, frozen=True, kw_only=True):
     """How a kind of machine can be had: one row of GKE's provisioning matrix. What a row does not name is refused.
 
     `compact` are the ways that go with compact placement. `doubts` says why cells are doubtful. `reservations` is how
@@ -58,8 +58,7 @@ class Provisioning:
 _WAYS: tuple[Way, ...] = ("on-demand", "spot", "reservation-any", "reservation-specific", "flex-start", "queued")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Machine:
+class Machine(Struct, frozen=True, kw_only=True):
     """One machine type as a node. Counts are per node; `memory_gb` is GB as Google says it (GiB in Kubernetes).
 
     `accelerator` is the node-label value, `resource` what a container asks for, `noun` what people say after a count
@@ -142,8 +141,7 @@ class Machine:
         return "pd-balanced" if any_or_balanced else self.boot_disk_types[0]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Generation:
+class Generation(Struct, frozen=True, kw_only=True):
     """One TPU generation. Counts are chips; a slice topology has `dims` dimensions, and its product counts chips.
 
     `shapes` are listed topologies. With a `cube_edge`, every AxBxC follows whose dimensions are multiples of it,
@@ -167,8 +165,7 @@ class Generation:
     note: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class SliceShape:
+class SliceShape(Struct, frozen=True):
     """A slice on a given machine: chips in all, and hosts (nodes), chips / chips per host."""
 
     topology: str
@@ -181,8 +178,7 @@ class SliceShape:
         return self.hosts > 1
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Labels:
+class Labels(Struct, frozen=True, kw_only=True):
     """Keys of the node labels that GKE sets (`provisioning_request` is a selector of DWS, `placement_group` of pods
     whose nodes GKE makes close to each other). A compute class and a placement group are also taints, by the same keys.
     """
@@ -210,8 +206,7 @@ class Labels:
     compute_class: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Taints:
+class Taints(Struct, frozen=True, kw_only=True):
     """The taints GKE puts on nodes by itself: of TPU hosts, of GPU nodes, of queued-provisioning nodes."""
 
     tpu: Taint
@@ -219,8 +214,7 @@ class Taints:
     queued: Taint
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Limits:
+class Limits(Struct, frozen=True, kw_only=True):
     """What GKE and the provider accept beside machines; bounds are inclusive.
 
     Run times, of queued provisioning and flex-start, in seconds. `max_request_nodes` is per request and zone,
@@ -240,8 +234,7 @@ class Limits:
     max_resize_requests: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class GpuDirect:
+class GpuDirect(Struct, frozen=True, kw_only=True):
     """What one kind of GPUDirect wants beside the `additional_networks` of a machine.
 
     With `rdma`, one of them is a gVNIC network and the rest are subnetworks of one VPC with the zonal RDMA profile;
@@ -252,8 +245,7 @@ class GpuDirect:
     mtu: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Attachable:
+class Attachable(Struct, frozen=True, kw_only=True):
     """What may be attached to n1 machines.
 
     `gpus` maps an accelerator to GPUs per node to the most vCPUs of the machine; `hosts` maps a machine type to its

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, cast
 
 import yaml
+from msgspec.structs import replace
 
 from components.plan.nodes import Taint
 from stacks.accelerators.rows import Attachable, Generation, GpuDirect, Labels, Limits, Machine, Provisioning, Taints

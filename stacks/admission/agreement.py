@@ -7,14 +7,14 @@ A step is compared whole: the state of every unfinished job, its flavors, how of
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from typing import Any
+
+from msgspec import Struct
 
 from stacks.admission.cases import Case, Then, replay
 
 
-@dataclass(frozen=True, slots=True)
-class Difference:
+class Difference(Struct, frozen=True):
     """A step (from 0) of a case in which the model says something else than was recorded."""
 
     case: str

@@ -7,8 +7,9 @@ whether one that would only do by borrowing or pushing out ends the search or th
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
 from enum import IntEnum
+
+from msgspec import Struct, field
 
 from stacks.admission.model import NEVER, PUSH_FIRST, TRY_NEXT, Fungibility, Nodes
 from stacks.admission.nodes import may_run
@@ -39,8 +40,7 @@ Oracle = Callable[[Work, Stock, int], tuple[Way, int]]
 """Whether pushing others out could make room for so much of a cell, and how high one would then borrow."""
 
 
-@dataclass(slots=True)
-class Assignment:
+class Assignment(Struct):
     """A flavor for each resource of each pod set. `ways` says how each cell would serve, `borrowing` how high up.
 
     For words: `unmatched` flavors, whose nodes the pods do not accept.
@@ -59,16 +59,14 @@ class Assignment:
         return [stock for stock, way in self.ways.items() if way < Way.FITS]
 
 
-@dataclass(frozen=True, slots=True)
-class Memory:
+class Memory(Struct, frozen=True):
     """What is known of each flavor, and what of the job, besides what it asks for, decides whom it may push out."""
 
     of: Callable[[str], dict[object, object]]
     standpoint: tuple[int, int]
 
 
-@dataclass(slots=True)
-class _Option:
+class _Option(Struct):
     """What one flavor would do for the resources of a group; `way` and `borrowing` are those of the worst of them."""
 
     offer: Offer

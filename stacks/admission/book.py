@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+
+from msgspec import Struct, field
 
 from components.plan.fleet import FleetPlan
 from components.plan.kueue import ClusterQueuePlan, CohortPlan, FlavorPlan, FlavorQuotasPlan
@@ -35,8 +36,7 @@ EXCLUDED = ("ephemeral-storage",)
 """Resources that Berth tells Kueue to ignore (prefixes)."""
 
 
-@dataclass(frozen=True, slots=True)
-class Book:
+class Book(Struct, frozen=True):
     """The queues of a fleet, and how jobs find them.
 
     `doors`: local queue → cluster queue. `labels`: cluster queue → what people call it, `owners` → whose it is.

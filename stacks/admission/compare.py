@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from itertools import zip_longest
+
+from msgspec import Struct
 
 from stacks.admission.lenders import Take
 from stacks.admission.story import FINISHED, Moment, Row, Story
 
 
-@dataclass(frozen=True, slots=True)
-class Difference:
+class Difference(Struct, frozen=True):
     """A job that fares differently from a step on. A row is None where the stack does not know the job."""
 
     number: int

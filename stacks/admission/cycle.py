@@ -6,7 +6,8 @@ What an earlier head of the same cycle took is taken: a later one that no longer
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+
+from msgspec import Struct, field
 
 from stacks.admission.assign import Assignment, Memory, Mode, Search, Way
 from stacks.admission.model import ANY, Nodes
@@ -16,8 +17,7 @@ from stacks.admission.state import Scan, Work
 from stacks.admission.tree import Tree
 
 
-@dataclass(slots=True)
-class Entry:
+class Entry(Struct):
     """A head in one cycle. `again`: it stays in line; `hopeless`: nothing of its shape need be tried either.
 
     `start` is how far its search had come before the cycle.
@@ -32,8 +32,7 @@ class Entry:
     admitted: bool = False
 
 
-@dataclass(slots=True)
-class Known:
+class Known(Struct):
     """What a cycle found for a head, of its queue's flavors at a version, with a search that began at `start`.
 
     `tried` is how far the search came, None where it came to the end.
@@ -46,8 +45,7 @@ class Known:
     tried: list[dict[str, int]] | None
 
 
-@dataclass(slots=True)
-class Outcome:
+class Outcome(Struct):
     """What a cycle did: whom it admitted, whom it pushed out and what for, how many it set aside.
 
     `searched`: how far the searches of all heads have come, if that is not where they began.

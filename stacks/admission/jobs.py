@@ -6,7 +6,9 @@ A job is counted whole: partial admission and topology requests are not modelled
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from stacks.admission.book import Book, excluded
 from stacks.admission.model import Job
@@ -19,8 +21,7 @@ MANY = 6
 """More names than one reads in a message."""
 
 
-@dataclass(frozen=True, slots=True)
-class Arrival:
+class Arrival(Struct, frozen=True):
     """A job that arrives: `job.name` is unique in a run, `shown` is what its owner calls it."""
 
     job: Job

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from stacks.admission.model import Cell
 from stacks.admission.quota import Node, Stock
 
 
-@dataclass(frozen=True, slots=True)
-class Take:
+class Take(Struct, frozen=True):
     """An amount of one cell: `own` of it within the queue's nominal quota, the rest borrowed from `lenders`.
 
     Lenders are queues, or cohorts with quota of their own, that have quota idle; the nearest first, as many as suffice.

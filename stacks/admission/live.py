@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from stacks.admission.book import Book
 from stacks.admission.jobs import counted
@@ -19,8 +20,7 @@ from stacks.problems import Problem, Problems
 _KINDS = ("Workload", "ClusterQueue")
 
 
-@dataclass(frozen=True, slots=True)
-class Standing:
+class Standing(Struct, frozen=True):
     """A workload of the cluster: when it came, and where it holds a place, with which flavors and since when."""
 
     job: Job
@@ -31,8 +31,7 @@ class Standing:
     flavors: tuple[dict[str, str], ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Live:
+class Live(Struct, frozen=True):
     """What is there before the first step. `stops`: cluster queue → its stop policy, where it is stopped."""
 
     workloads: tuple[Standing, ...]

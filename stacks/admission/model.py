@@ -8,7 +8,8 @@ that became 0.20), read from its source; fair sharing and topology-aware schedul
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+
+from msgspec import Struct, field
 
 from stacks.manifests.podset import PodSet, Toleration
 
@@ -39,8 +40,7 @@ CHECKED = frozenset({"NoSchedule", "NoExecute"})
 """Effects of taints that keep pods away."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Quota:
+class Quota(Struct, frozen=True, kw_only=True):
     """Quota of one flavor and resource in a queue or cohort; None as a limit means no limit."""
 
     nominal: int
@@ -48,8 +48,7 @@ class Quota:
     lending_limit: int | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Preemption:
+class Preemption(Struct, frozen=True, kw_only=True):
     """Whom a queue's jobs may push out, in Kueue's own values; `threshold` is `maxPriorityThreshold`."""
 
     within_queue: str = NEVER
@@ -58,8 +57,7 @@ class Preemption:
     threshold: int | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Fungibility:
+class Fungibility(Struct, frozen=True, kw_only=True):
     """When the search for a flavor goes on past one that would do, and what it prefers among those it saw."""
 
     borrow: str = STOP_SEARCH
@@ -67,16 +65,14 @@ class Fungibility:
     prefer: str = BORROW_FIRST
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Group:
+class Group(Struct, frozen=True, kw_only=True):
     """Resources that take one flavor together, and the flavors in order of preference."""
 
     resources: tuple[str, ...]
     flavors: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Queue:
+class Queue(Struct, frozen=True, kw_only=True):
     """A cluster queue. `checks`: the admission checks that a job waits for which uses the cell."""
 
     name: str
@@ -90,8 +86,7 @@ class Queue:
     checks: Mapping[Cell, tuple[str, ...]] = field(default_factory=dict[Cell, tuple[str, ...]])
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Cohort:
+class Cohort(Struct, frozen=True, kw_only=True):
     """A cohort: its parent, and quota of its own that belongs to no queue."""
 
     name: str
@@ -99,8 +94,7 @@ class Cohort:
     quotas: Mapping[Cell, Quota] = field(default_factory=dict[Cell, Quota])
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Setup:
+class Setup(Struct, frozen=True, kw_only=True):
     """All queues and cohorts at one time; a cohort that only a queue or another cohort names exists too.
 
     With `workers` (by name) these are a manager's: what holds quota here runs in the queue of the same name on one.
@@ -112,8 +106,7 @@ class Setup:
     workers: Mapping[str, Setup] = field(default_factory=dict[str, "Setup"])
 
 
-@dataclass(frozen=True, slots=True)
-class Taint:
+class Taint(Struct, frozen=True):
     """A taint of a flavor's nodes."""
 
     key: str
@@ -121,8 +114,7 @@ class Taint:
     effect: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Nodes:
+class Nodes(Struct, frozen=True, kw_only=True):
     """The nodes of a flavor, as its ResourceFlavor describes them. `tolerations` are given to pods that get it."""
 
     labels: Mapping[str, str] = field(default_factory=dict[str, str])
@@ -130,8 +122,7 @@ class Nodes:
     tolerations: tuple[Toleration, ...] = ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Job:
+class Job(Struct, frozen=True, kw_only=True):
     """What is admitted whole or not at all. `queue` is a cluster queue."""
 
     name: str

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from stacks.admission.assign import Way
 from stacks.admission.model import LOWER_OR_NEWER, NEVER
@@ -16,8 +17,7 @@ RECLAIMED = "InCohortReclamation"
 WHILE_BORROWING = "InCohortReclaimWhileBorrowing"
 
 
-@dataclass(slots=True)
-class Victim:
+class Victim(Struct):
     """A job that may be pushed out, and Kueue's word for the rule.
 
     `meeting` is the cohort where the two queues meet (None in one's own queue). `own_only` victims are for those that
@@ -30,23 +30,20 @@ class Victim:
     own_only: bool = False
 
 
-@dataclass(slots=True)
-class Victims:
+class Victims(Struct):
     """Those who would be pushed out."""
 
     chosen: tuple[Victim, ...]
 
 
-@dataclass(slots=True)
-class Pushing:
+class Pushing(Struct):
     """What pushing others out would do for one stock, and how high the job would then borrow."""
 
     way: Way
     borrowing: int
 
 
-@dataclass(slots=True)
-class _Candidates:
+class _Candidates(Struct):
     own: list[Victim]
     owed: list[Victim]
     by_rank: list[Victim]

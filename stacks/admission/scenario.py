@@ -15,7 +15,8 @@ steps:
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+
+from msgspec import Struct, field
 
 from stacks.admission.book import Book
 from stacks.admission.jobs import Arrival, arrivals, counted
@@ -43,8 +44,7 @@ OpenManifests = Callable[[str], tuple[list[Document], list[Problem]]]
 """The documents of a file or folder that a scenario names."""
 
 
-@dataclass(frozen=True, slots=True)
-class Step:
+class Step(Struct, frozen=True):
     """One step. `name` is a job's or a cluster queue's name, or the stack file; `said` is the step in words."""
 
     kind: str
@@ -54,8 +54,7 @@ class Step:
     book: Book | None = None
 
 
-@dataclass(slots=True)
-class Steps:
+class Steps(Struct):
     """Steps in the making: manifests and scenarios of one run, in the order in which they are given.
 
     `there` are the unfinished jobs, each with the name that its owner calls it by.

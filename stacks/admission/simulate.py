@@ -7,7 +7,8 @@ cases look sooner, at what is so while those pushed out still hold their quota: 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from stacks.admission.cycle import Cycle, Entry, Outcome
 from stacks.admission.lenders import Take, takes
@@ -25,8 +26,7 @@ _STEP = 10
 """Seconds, more or less: Kueue looks again at those it set aside a second after something was given back."""
 
 
-@dataclass(frozen=True, slots=True)
-class Move:
+class Move(Struct, frozen=True):
     """What happened to a job in a step: `what` is 'admitted', 'reserved' (a check holds it), 'pushed out', 'drained' or
     'restless' (it is pushed out and gets back in without end).
 

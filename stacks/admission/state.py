@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 from enum import IntEnum
+
+from msgspec import Struct, field
 
 from stacks.admission.model import ANY, LOWER_OR_NEWER, NEVER, RUNNING, Cell, Group, Job, Queue
 from stacks.admission.quota import Node, Stock, refund, spend
@@ -23,8 +24,7 @@ class Stand(IntEnum):
     FINISHED = 3
 
 
-@dataclass(slots=True)
-class Scan:
+class Scan(Struct):
     """How far the search through the flavors came: for each pod set, resource → index of the last one tried, -1 = all.
 
     `cycle` is the cycle that searched, `generation` the queue's at that time: what is older than a cycle counts only
@@ -44,24 +44,21 @@ class Scan:
         return any(index != -1 for tried in self.tried for index in tried.values())
 
 
-@dataclass(frozen=True, slots=True)
-class Offer:
+class Offer(Struct, frozen=True):
     """A flavor of a queue, and the stock of each resource that comes with it."""
 
     flavor: str
     stocks: dict[str, Stock]
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Ask:
+class Ask(Struct, frozen=True, eq=False):
     """What a pod set wants of the resources of one group (the first of them is named in the records of a search)."""
 
     offers: tuple[Offer, ...]
     amounts: tuple[tuple[str, int], ...]
 
 
-@dataclass(slots=True, eq=False)
-class Work:
+class Work(Struct, eq=False):
     """A job in the simulation. `order` is its place in the order of arrival, `since` when it got its place.
 
     `asks` are what each pod set wants of its queue, `uncovered` a resource that the queue has no quota of ("": none).

@@ -6,8 +6,9 @@ import gc
 from collections import Counter
 from collections.abc import Generator, Iterable, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
 from typing import Protocol
+
+from msgspec import Struct
 
 from stacks.admission.book import Book
 from stacks.admission.lenders import Take
@@ -39,8 +40,7 @@ class Start(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True)
-class Loss:
+class Loss(Struct, frozen=True):
     """A place that was lost: whose, by whom (None: its queue was drained), and Kueue's word for the rule."""
 
     job: str
@@ -51,8 +51,7 @@ class Loss:
     same_priority: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Row:
+class Row(Struct, frozen=True):
     """How a job came out of a step: one of the words above, what it took, who had to go for it or who took its place.
 
     `admitted` beside `lost` says that it lost one place and got another.
@@ -67,8 +66,7 @@ class Row:
     why: Why | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Moment:
+class Moment(Struct, frozen=True):
     """A step and what it changed; `number` counts from 1, 0 is what was before the first. `book`: the fleet by then."""
 
     number: int
@@ -78,8 +76,7 @@ class Moment:
     book: Book
 
 
-@dataclass(frozen=True, slots=True)
-class Story:
+class Story(Struct, frozen=True):
     """A whole run, and the fleet it began with. `shown`: job → the name to show; `standing`: who is left in the end."""
 
     book: Book

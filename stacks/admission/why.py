@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from stacks.admission.assign import Assignment, Mode, Search
 from stacks.admission.model import HOLD_AND_DRAIN, Cell, Nodes
@@ -25,8 +26,7 @@ VICTIMS = "victims"
 CHECK = "check"
 
 
-@dataclass(frozen=True, slots=True)
-class Short:
+class Short(Struct, frozen=True):
     """A cell that is short: more is wanted than is `free` to the queue, or than it can ever have (`most`)."""
 
     cell: Cell
@@ -35,8 +35,7 @@ class Short:
     most: int
 
 
-@dataclass(frozen=True, slots=True)
-class Why:
+class Why(Struct, frozen=True):
     """Why a job waits: a code (the constants above), and what belongs to it.
 
     `others` are jobs (names): whom it stands behind, or who keeps the room. `names` are resources, flavors or checks.

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, cast
+
+from msgspec import Struct, field
 
 from components.plan.checks import MULTIKUEUE
 
@@ -17,8 +18,7 @@ Entry = dict[str, Any]
 """An entry of the stack file."""
 
 
-@dataclass(frozen=True, slots=True)
-class Left:
+class Left(Struct, frozen=True):
     """Something that is not adopted, or not as it is: what, and why or what becomes of it."""
 
     what: str
@@ -46,8 +46,7 @@ class Unusable(Exception):
         self.lines = lines
 
 
-@dataclass
-class Found:
+class Found(Struct, dict=True):
     """A cluster with its node pools, reservations of its project, and the objects in it.
 
     `context` names it in a kubeconfig where only what lies inside is to be adopted.

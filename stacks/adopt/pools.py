@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
+
+from msgspec import Struct
 
 from stacks import accelerators
 from stacks.accelerators import Machine
@@ -23,8 +24,7 @@ _EFFECTS = {"NO_SCHEDULE": "NoSchedule", "PREFER_NO_SCHEDULE": "PreferNoSchedule
 _DRIVERS = {"LATEST": "latest", "INSTALLATION_DISABLED": "disabled"}
 
 
-@dataclass(slots=True)
-class Pool:
+class Pool(Struct):
     """A pool as it will be written: its key, its entry, and what flavors and quotas are found by.
 
     `labels` are those of its nodes, `per_node` the accelerators that jobs can ask a node for, `nodes` the most there

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pathlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cache
 from typing import Any, cast
 
 import yaml
+from msgspec import Struct
 
 from stacks.adopt.found import Answer, at
 
@@ -18,8 +18,7 @@ _UNSAID = object()
 NODE_POOL, CLUSTER = "nodePool", "cluster"
 
 
-@dataclass(frozen=True, slots=True)
-class Row:
+class Row(Struct, frozen=True):
     """A field with a meaning. `standard` rows hold for Standard clusters alone."""
 
     plan: str
@@ -31,16 +30,14 @@ class Row:
     standard: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Fixed:
+class Fixed(Struct, frozen=True):
     """A value that Berth gives to every cluster or pool, and what that change does to one (update, replace)."""
 
     value: object
     does: str
 
 
-@dataclass(frozen=True, slots=True)
-class Table:
+class Table(Struct, frozen=True):
     """The rows of one kind; `read` and `served` are paths with all below them."""
 
     said: Mapping[str, Row]

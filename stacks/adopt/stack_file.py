@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import io
-from dataclasses import dataclass
 from typing import Any, cast
 
 import yaml
+from msgspec import Struct
 
 from stacks.adopt.checks import queued
 from stacks.adopt.clusters import cluster, frame
@@ -20,8 +20,7 @@ from stacks.adopt.reservations import reservation
 from stacks.adopt.teams import platform, teams
 
 
-@dataclass(frozen=True, slots=True)
-class Adopted:
+class Adopted(Struct, frozen=True):
     """What will be the stack's config, and what of the cluster it does not say."""
 
     fleet: Entry

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from components.plan.ack import AckFleetPlan, AckNodePoolPlan, MemberPlan, QuotaNodePlan
 from components.plan.nodes import Bounds
@@ -30,8 +32,7 @@ from stacks.changes.things import (
 _NONE = Bounds(min=0, max=0)
 
 
-@dataclass(frozen=True, slots=True)
-class AckCluster:
+class AckCluster(Struct, frozen=True):
     """What a member's cluster is made from; its node pools are things of their own."""
 
     region: str
@@ -46,8 +47,7 @@ class AckCluster:
     protect: bool
 
 
-@dataclass(frozen=True, slots=True)
-class Membership:
+class Membership(Struct, frozen=True):
     """A member's place in the fleet; ids are None of what the stack itself makes."""
 
     fleet: str | None

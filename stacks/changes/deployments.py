@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from typing import cast
+
+from msgspec import Struct
 
 from components.plan.deployments import TeamStackPlan
 from components.plan.workloads import JobPlan, JobSetPlan, ProvisioningRequestPlan, PyTorchJobPlan, WorkloadPlan
@@ -16,16 +17,14 @@ from stacks.changes.things import DELETED, REPLACED
 CONFIG, SECRETS = "config", "secrets"
 
 
-@dataclass(frozen=True, slots=True)
-class Asked:
+class Asked(Struct, frozen=True):
     """How much a workload asks for of a resource, all its pods together."""
 
     resource: str
     amount: Step
 
 
-@dataclass(frozen=True, slots=True)
-class WorkloadChange:
+class WorkloadChange(Struct, frozen=True):
     """What becomes of a workload of the stack file, of the `kind` and `name` that it has after (or had before).
 
     `queue` is its local queue before and after, `asks` are accelerators. `because` are fields that cannot change: what
@@ -41,8 +40,7 @@ class WorkloadChange:
     because: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class FilesChange:
+class FilesChange(Struct, frozen=True):
     """What becomes of an entry of `config` or `secrets`, and the workloads whose pods read it after (or before)."""
 
     kind: str

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from components.plan.ack import AckFleetPlan
 from components.plan.fleet import FleetPlan
@@ -13,8 +14,7 @@ from stacks.planner.ceilings import QuotaTree
 from stacks.relations import PushOut, push_outs, taken_back
 
 
-@dataclass(frozen=True, slots=True)
-class Step:
+class Step(Struct, frozen=True):
     """A count before and after."""
 
     before: int
@@ -26,8 +26,7 @@ class Step:
         return self.after - self.before
 
 
-@dataclass(frozen=True, slots=True)
-class Entitlement:
+class Entitlement(Struct, frozen=True):
     """What one team has of one flavor, in accelerators called `noun`; 0 where the flavor was not or is no more."""
 
     team: str
@@ -37,8 +36,7 @@ class Entitlement:
     ceiling: Step
 
 
-@dataclass(frozen=True, slots=True)
-class TeamChange:
+class TeamChange(Struct, frozen=True):
     """A team that is `added`, `removed`, `held`, `drained`, `resumed` or `renamed`.
 
     `renamed` is what a team that stays was called before; of one that goes or comes, the team that has the same queues.
@@ -49,8 +47,7 @@ class TeamChange:
     renamed: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class PriorityChange:
+class PriorityChange(Struct, frozen=True):
     """A priority whose `value` changes (None: it is not there), or what its jobs may do.
 
     `above` are the priorities that it is above now and was not before, `preempts` whether its jobs push others out,
@@ -64,8 +61,7 @@ class PriorityChange:
     default: tuple[bool, bool]
 
 
-@dataclass(frozen=True, slots=True)
-class CohortTotal:
+class CohortTotal(Struct, frozen=True):
     """What a cohort, and all cohorts and queues below it, are guaranteed of a flavor together."""
 
     cohort: str
@@ -74,8 +70,7 @@ class CohortTotal:
     guaranteed: Step
 
 
-@dataclass(frozen=True, slots=True)
-class NodeQuota:
+class NodeQuota(Struct, frozen=True):
     """What a node of ACK's quota tree has of a resource: the minimum is guaranteed, the maximum is the most, and `lent`
     is what others may use of the minimum."""
 
@@ -86,8 +81,7 @@ class NodeQuota:
     lent: Step
 
 
-@dataclass(frozen=True, slots=True)
-class FlavorTotal:
+class FlavorTotal(Struct, frozen=True):
     """A flavor's `capacity` at the most, what is promised of it, and the accepted oversubscription (1 means none)."""
 
     flavor: str
@@ -97,8 +91,7 @@ class FlavorTotal:
     oversubscription: tuple[float, float]
 
 
-@dataclass(frozen=True, slots=True)
-class Entitlements:
+class Entitlements(Struct, frozen=True):
     """Everything of it that changes, sorted by name; `new_relations` and `lifted_relations` as `stacks.relations`.
 
     `quota_tree` is of fleets on Alibaba Cloud alone, in the order of the tree; it holds their cohorts too.

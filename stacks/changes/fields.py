@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import dataclasses
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, cast
+from typing import cast
+
+from msgspec import Struct
 
 
-@dataclass(frozen=True, slots=True)
-class FieldChange:
+class FieldChange(Struct, frozen=True):
     """One leaf that differs; `before` or `after` is None where it is not said.
 
     In `path`, fields are joined by dots, and an entry of a list stands in brackets, by its name where it has one.
@@ -30,9 +29,9 @@ def differences(before: object, after: object, path: str = "") -> Iterator[Field
     """
     if before == after:
         return
-    if _is_plan(before) and type(before) is type(after):
-        for field in dataclasses.fields(cast("Any", before)):
-            yield from differences(getattr(before, field.name), getattr(after, field.name), _join(path, field.name))
+    if isinstance(before, Struct) and type(before) is type(after):
+        for field in before.__struct_fields__:
+            yield from differences(getattr(before, field), getattr(after, field), _join(path, field))
     elif isinstance(before, Mapping) and isinstance(after, Mapping):
         yield from _of_mappings(cast("Mapping[str, object]", before), cast("Mapping[str, object]", after), path)
     elif isinstance(before, str) and isinstance(after, str) and (said := _documents(before, after)):
@@ -91,11 +90,7 @@ def _named(entries: Sequence[object]) -> dict[str, object] | None:
 
 
 def _has_parts(value: object) -> bool:
-    return isinstance(value, Mapping) or _is_plan(value)
-
-
-def _is_plan(value: object) -> bool:
-    return dataclasses.is_dataclass(value) and not isinstance(value, type)
+    return isinstance(value, (Mapping, Struct))
 
 
 def _join(path: str, key: str) -> str:

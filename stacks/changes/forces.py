@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import pathlib
 from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import cache
 from ipaddress import ip_network
 from typing import Any, cast
 
 import yaml
+from msgspec import Struct
 
 from stacks.changes.fields import FieldChange
 
@@ -21,8 +21,7 @@ WEIGHT = {UPDATE: 0, LATER: 1, REFUSED: 2, RECREATE: 3, REPLACE: 4}
 _TABLE = pathlib.Path(__file__).with_name("forces.yaml")
 
 
-@dataclass(frozen=True, slots=True)
-class Force:
+class Force(Struct, frozen=True):
     """A row: the resource's input as the provider spells it, and what a change `does`.
 
     `slice` holds instead for a slice of several hosts, `wider` where the new range contains the old one, `begun` and

@@ -8,7 +8,9 @@ the engine cannot tell apart is told here: an allowance to replace allows no del
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Container, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from components.plan.allowances import AllowancesPlan
 from components.plan.fleet import FleetPlan, WorkerPlan
@@ -34,8 +36,7 @@ UNPROTECTED = "nothing in this fleet is protected (protect: false)"
 DRAINED = "the queue is drained"
 
 
-@dataclass(frozen=True, slots=True)
-class Loss:
+class Loss(Struct, frozen=True):
     """Something dear that would be lost. `key` is how an allowance names it; `parts` are its node pools that go
     (the pool itself stays where it is not `whole`),
     `flavors` those of which a queue guarantees something, `because` the fields that force it. What a `worker` has is
@@ -58,8 +59,7 @@ class Loss:
     worker: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class IdleAllowance:
+class IdleAllowance(Struct, frozen=True):
     """An allowance that this change has no use for: it leaves something unprotected. `section` is the stack file's."""
 
     section: str

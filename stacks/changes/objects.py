@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import pathlib
 from collections.abc import Container, Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any, cast
 
 import yaml
+from msgspec import Struct
+from msgspec.structs import replace
 
 from components.ack import manifests as ack
 from components.immutable import immutable
@@ -33,8 +34,7 @@ _OF_A_QUEUE = ("ClusterQueue", "LocalQueue")
 so that a team under another key deletes and makes them."""
 
 
-@dataclass(frozen=True, slots=True)
-class ObjectChange:
+class ObjectChange(Struct, frozen=True):
     """What becomes of one object; `namespace` is "" for what has none. `because` are the fields that cannot change.
 
     `worker` is the worker that it stands in, None for the fleet's own cluster.

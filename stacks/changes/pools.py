@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from components.plan.fleet import FleetPlan, PoolPlan
 from components.plan.gke import NodePoolPlan
@@ -32,8 +34,7 @@ _NOTHING = Bounds(min=0, max=0)
 _NUMBERED = re.compile(r"\[\d+\]")
 
 
-@dataclass(frozen=True, slots=True)
-class PoolChange:
+class PoolChange(Struct, frozen=True):
     """What becomes of a pool: added, resized, changed (in place), recreated (node by node), replaced or deleted;
     renamed where nothing but its name changes; left where it is described no more and stands in a cluster of others.
 

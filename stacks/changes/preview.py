@@ -9,8 +9,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
 from typing import Any, cast
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from components.plan.ack import AckFleetPlan
 from components.plan.allowances import AllowancesPlan
@@ -44,8 +46,7 @@ class NoPreview(Exception):
     """What was read is no preview, in one line."""
 
 
-@dataclass(frozen=True, slots=True)
-class Judged:
+class Judged(Struct, frozen=True):
     """Every loss of a preview, allowed or not, and the errors that have nothing to do with protection."""
 
     losses: tuple[Loss, ...]

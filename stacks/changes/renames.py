@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from components.plan.fleet import AllowancesPlan, FleetPlan, WorkerPlan
 from components.plan.kueue import ClusterQueuePlan
@@ -12,8 +14,7 @@ _GONE = "{} (before)"
 """What something is called that goes while its name is given to something else."""
 
 
-@dataclass(frozen=True, slots=True)
-class Renames:
+class Renames(Struct, frozen=True):
     """Old name → new name, of what is called otherwise now."""
 
     teams: Mapping[str, str]

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from components.plan.fleet import FleetPlan
 from components.plan.gke import ClusterPlan, NetworkPlan, NodePoolPlan
@@ -28,8 +30,7 @@ Identity = tuple[str, str]
 """A thing's kind and key."""
 
 
-@dataclass(frozen=True, slots=True)
-class Thing:
+class Thing(Struct, frozen=True):
     """One resource, or a few that are made together: the kind that people call it, its key and its plan.
 
     `pool` is the pool that a node pool is part of.
@@ -41,8 +42,7 @@ class Thing:
     pool: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class FieldEffect:
+class FieldEffect(Struct, frozen=True):
     """A field that changes, `input` as the provider spells it, and what that alone `does` (see forces.yaml).
 
     Without an `input` it is no field: `path` names a thing that this one is made of, and that is replaced.
@@ -55,8 +55,7 @@ class FieldEffect:
     does: str
 
 
-@dataclass(frozen=True, slots=True)
-class ThingChange:
+class ThingChange(Struct, frozen=True):
     """What becomes of a thing: created, updated in place, its nodes recreated in place, replaced or deleted."""
 
     kind: str

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from components.plan.ack import AckFleetPlan
 from components.plan.deployments import TeamStackPlan
@@ -21,8 +23,7 @@ from stacks.changes.workers import WorkerChange, compare_workers
 Plan = FleetPlan | AckFleetPlan | TeamStackPlan
 
 
-@dataclass(frozen=True, slots=True)
-class Changes:
+class Changes(Struct, frozen=True):
     """What changes between two plans of one stack, in order of importance; equal plans have none.
 
     `things` is everything in the cloud but the accelerator pools, which `pools` has as their owner wrote them, and

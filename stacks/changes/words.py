@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-import dataclasses
 import re
 from collections.abc import Mapping, Sequence
-from typing import Any, cast
+from typing import cast
+
+from msgspec import Struct
+from msgspec.structs import asdict
 
 from components.plan.nodes import Bounds
 from stacks.changes.entitlements import PriorityChange, Step
@@ -100,9 +102,8 @@ def _value(what: object) -> str:
         return span(what)
     if isinstance(what, bool):
         return str(what).lower()
-    if dataclasses.is_dataclass(what):
-        named = {f.name: getattr(what, f.name) for f in dataclasses.fields(cast("Any", what))}
-        return _value({camel(name): inner for name, inner in named.items() if inner not in (None, (), {})})
+    if isinstance(what, Struct):
+        return _value({camel(name): inner for name, inner in asdict(what).items() if inner not in (None, (), {})})
     if isinstance(what, Mapping):
         entries = cast("Mapping[str, object]", what).items()
         return "{" + ", ".join(f"{key}: {_value(inner)}" for key, inner in entries) + "}"

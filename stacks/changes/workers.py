@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from components.plan.fleet import FleetPlan, WorkerPlan
 from stacks.changes.entitlements import Step
@@ -12,8 +13,7 @@ from stacks.changes.things import DELETED, REPLACED
 from stacks.planner.ceilings import accelerator_quotas
 
 
-@dataclass(frozen=True, slots=True)
-class WorkerFlavor:
+class WorkerFlavor(Struct, frozen=True):
     """What a worker holds of a flavor at the most (`capacity`), and its share of what is `guaranteed`."""
 
     flavor: str
@@ -22,8 +22,7 @@ class WorkerFlavor:
     guaranteed: Step
 
 
-@dataclass(frozen=True, slots=True)
-class QueueShare:
+class QueueShare(Struct, frozen=True):
     """A worker's share of what a queue is guaranteed of a flavor."""
 
     queue: str
@@ -32,8 +31,7 @@ class QueueShare:
     guaranteed: Step
 
 
-@dataclass(frozen=True, slots=True)
-class WorkerChange:
+class WorkerChange(Struct, frozen=True):
     """A worker that is added, changed, replaced (by another cluster), deleted, or left (to who made it).
 
     `flavors` and `shares` are those that change, by name.

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pathlib
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from typing import Any
+
+from msgspec import Struct
 
 from stacks.admission.agreement import differences, summary
 from stacks.admission.book import Book, not_modelled, of_plan
@@ -25,8 +26,7 @@ from stacks.read.locate import locate, shown
 from stacks.verdict import of_stack, on_kueue
 
 
-@dataclass(frozen=True, slots=True)
-class Answer:
+class Answer(Struct, frozen=True):
     """One story, or two to compare, and what is wrong; with a fault there is no story. `warnings` are worth a look."""
 
     stories: tuple[Story, ...]

@@ -6,7 +6,8 @@ import contextlib
 import json
 import pathlib
 from collections.abc import Generator, Iterator, Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from stacks.adopt.compare import told
 from stacks.adopt.found import Unusable, found
@@ -17,8 +18,7 @@ from stacks.cli import drain, preview
 from stacks.problems import Problem
 
 
-@dataclass(frozen=True, slots=True)
-class Result:
+class Result(Struct, frozen=True):
     """What is written (file name → text), what is told besides, and the faults of the stack file."""
 
     written: dict[str, str]

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import pathlib
-from dataclasses import dataclass, replace
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from stacks import revisions
 from stacks.read.locate import locate
 from stacks.verdict import Verdict, of_stack
 
 
-@dataclass(frozen=True, slots=True)
-class Named:
+class Named(Struct, frozen=True):
     """One side: STACK, or REV:STACK with its `revision`. `shown` is what to call it."""
 
     stack: str

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Iterator, Mapping
 from typing import Any, cast
+
+from msgspec import Struct
+from msgspec.structs import asdict
 
 from stacks.changes import deployed_words, words
 from stacks.changes.entitlements import Entitlements
@@ -31,10 +33,9 @@ def as_json(changes: Changes, old: str, new: str) -> dict[str, Any]:
 
 
 def plain(value: object) -> object:
-    """Dataclasses as mappings with camelCase keys; a range as `{min, max}`, a step as `{before, after}`."""
-    if dataclasses.is_dataclass(value):
-        named = {f.name: getattr(value, f.name) for f in dataclasses.fields(cast("Any", value))}
-        return {words.camel(name): plain(inner) for name, inner in named.items()}
+    """Plans as mappings with camelCase keys; a range as `{min, max}`, a step as `{before, after}`."""
+    if isinstance(value, Struct):
+        return {words.camel(name): plain(inner) for name, inner in asdict(value).items()}
     if isinstance(value, Mapping):
         return {key: plain(inner) for key, inner in cast("Mapping[str, object]", value).items()}
     if isinstance(value, (list, tuple)):

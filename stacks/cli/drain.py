@@ -5,10 +5,10 @@ from __future__ import annotations
 import pathlib
 import tempfile
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
 from typing import Any, cast
 
 import yaml
+from msgspec.structs import replace
 
 from components.plan.fleet import FleetPlan
 from components.plan.gke import ClusterPlan

@@ -6,11 +6,11 @@ import pathlib
 import re
 import tempfile
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from textwrap import indent
 from typing import Any, cast, get_args
 
 import yaml
+from msgspec import Struct
 
 from stacks.cli.first_teams import teams_text
 from stacks.problems import shown
@@ -32,8 +32,7 @@ class NoExample(Exception):
     """Nothing to start from, in one line a fault."""
 
 
-@dataclass(frozen=True)
-class Setting:
+class Setting(Struct, frozen=True, dict=True):
     """Something that may be said: its flag, its type in the stack file, and how a person is asked for it.
 
     `path` is where it is written, of what is one value alone. `most` is how often it may be said. Where it need not be
@@ -55,8 +54,7 @@ class Setting:
         return [*found, *(f"'{shown(value)}' is named twice" for value in sorted(twice))]
 
 
-@dataclass(frozen=True)
-class Example:
+class Example(Struct, frozen=True, dict=True):
     """A sound stack to start from: as a person would type it, as it is written, and what is said of it."""
 
     shown: str

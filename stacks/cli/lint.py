@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import pathlib
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
 from typing import Any
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from stacks.cli.plan import problem
 from stacks.lint.fleet import Fleet
@@ -19,8 +21,7 @@ _READERS = {"missing-key", "bad-value", "bad-quantity", "unknown-key", "no-kind"
 """Faults of the manifest itself, whose path says what they mean."""
 
 
-@dataclass(frozen=True, slots=True)
-class Answer:
+class Answer(Struct, frozen=True):
     """What was found, object by object; `problems` are those of files and of the question."""
 
     findings: tuple[Finding, ...]

@@ -6,9 +6,10 @@ import json
 import sys
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import cast
+
+from msgspec import Struct
 
 from stacks import exports
 from stacks.cli.paint import coloured
@@ -20,8 +21,7 @@ _LONGEST = 200
 """Characters of a string that the tree shows; the JSON has all of it."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Paint:
+class _Paint(Struct, frozen=True):
     """Colours, or none."""
 
     on: bool
@@ -93,8 +93,7 @@ def _forest(preview: Preview, inputs: bool, paint: _Paint) -> list[str]:
     return [line for top in children[None] for line in branch.lines(top, "", "")]
 
 
-@dataclass(frozen=True, slots=True)
-class _Branches:
+class _Branches(Struct, frozen=True):
     """What drawing a branch needs to know."""
 
     children: Mapping[str | None, Sequence[Recorded]]

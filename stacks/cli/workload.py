@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
 from typing import Any
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from components.ack.manifests import training_job
 from components.workloads.manifests import Manifest, manifests
@@ -26,8 +28,7 @@ from stacks.workloads.on_ack import on_ack
 _EXAMPLES = {"cpu": "4 or 500m", "memory": "16Gi"}
 
 
-@dataclass(frozen=True, slots=True)
-class Answer:
+class Answer(Struct, frozen=True):
     """The objects and what is to be said about them; none where something is wrong."""
 
     objects: tuple[Manifest, ...]

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from fractions import Fraction
+
+from msgspec import Struct
 
 from stacks.cost.fleet import Cost
 
@@ -13,8 +14,7 @@ _Pair = tuple[Fraction | None, Fraction | None]
 _NOTHING = Fraction()
 
 
-@dataclass(frozen=True, slots=True)
-class CostStep:
+class CostStep(Struct, frozen=True):
     """What is committed, and the ceiling, each before and after; None where a price is missing.
 
     `kind` is machines, team (then what it is guaranteed, and what it can reach) or fleet. What was not, or is no more,

@@ -7,8 +7,9 @@ nothing.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from fractions import Fraction
+
+from msgspec import Struct
 
 from components.plan.capacity import HeldPlan
 from components.plan.compute_classes import ClassPriorityPlan
@@ -22,8 +23,7 @@ from stacks.cost.prices import Prices
 POOL, RESERVATION, SYSTEM = "pool", "reservation", "system pool"
 
 
-@dataclass(frozen=True, slots=True)
-class MachinesCost:
+class MachinesCost(Struct, frozen=True):
     """Machines of one kind: an accelerator `pool`, what no pool takes of a `reservation`, or the `system pool`.
 
     `nodes` are always there, and at the most. `price` is of one machine in an hour; of a compute class, that of its
@@ -54,8 +54,7 @@ class MachinesCost:
         return None if self.price is None else self.price * self.nodes.max
 
 
-@dataclass(frozen=True, slots=True)
-class Sum:
+class Sum(Struct, frozen=True):
     """Two sums, and what has no price and is in neither: labels of machines, names of flavors.
 
     Of a fleet: what is `committed` to, and its ceiling. Of a team: what is committed to it, its guarantees; and the
@@ -67,8 +66,7 @@ class Sum:
     unpriced: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Cost:
+class Cost(Struct, frozen=True):
     """An hour of a fleet by a table of `prices`; `teams` are by name.
 
     An accelerator costs its share of its machine, at the dearest machine of its flavor. Teams borrow from each other,

@@ -11,9 +11,10 @@ from __future__ import annotations
 import pathlib
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from difflib import get_close_matches
 from fractions import Fraction
+
+from msgspec import Struct, field
 
 from stacks import accelerators
 from stacks.manifests.files import documents
@@ -31,8 +32,7 @@ _ALMOST = 0.9
 """How alike two machine types are when one is taken for a slip of the other: g2-standart-24, not e2-standard-4."""
 
 
-@dataclass(frozen=True, slots=True)
-class Prices:
+class Prices(Struct, frozen=True):
     """What one machine costs in an hour in `currency` (three letters, ISO 4217), by machine type and capacity model.
 
     Prices are exact: 4.80 is 24/5. `file` is the table's name as it was given.

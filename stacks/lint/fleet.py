@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
 from functools import cached_property
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from components.plan.configuration import JOB_FRAMEWORKS
 from components.plan.fleet import FleetPlan
@@ -58,8 +60,7 @@ class Fleet:
         return shapes(self.plan, [entry.flavor for entry in queue.flavors])
 
 
-@dataclass(frozen=True, slots=True)
-class Submitted:
+class Submitted(Struct, frozen=True):
     """A job at its queue's door."""
 
     fleet: Fleet

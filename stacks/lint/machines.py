@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from components.names import is_label_key
 from stacks import accelerators
@@ -24,8 +25,7 @@ _NODE_POOL = "cloud.google.com/gke-nodepool"
 _INSTANCE = "node.kubernetes.io/instance-type"
 
 
-@dataclass(frozen=True, slots=True)
-class Pods:
+class Pods(Struct, frozen=True):
     """One pod set of a job, with the template it comes from and the child jobs it is spread over."""
 
     of: Submitted

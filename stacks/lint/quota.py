@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from stacks.admission import why as reasons
 from stacks.admission.jobs import counted
@@ -19,8 +21,7 @@ from stacks.problems import in_words
 from stacks.workloads.shapes import Shape
 
 
-@dataclass(frozen=True, slots=True)
-class Taken:
+class Taken(Struct, frozen=True):
     """What a job takes in an empty fleet: in words (`8 v5e chips of v5e`), and the flavor of each pod set."""
 
     words: str

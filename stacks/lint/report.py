@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from components.plan.teams import TeamPlan
 from stacks.lint import doors, dws, machines
@@ -20,8 +22,7 @@ from stacks.problems import Problem, Problems, in_words
 _UNREAD = "unknown-kind"
 
 
-@dataclass(frozen=True, slots=True)
-class Finding:
+class Finding(Struct, frozen=True):
     """What is to be said of one object. `place` is where it begins, `queue` is `team/queue` once it found its door.
 
     `takes` says what it would get (`16 v5e chips of v5e`), empty where it cannot run. `problems` are placed; a path

@@ -9,10 +9,10 @@ import json
 import pathlib
 import re
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
 from typing import Any
 
 import yaml
+from msgspec import Struct, field
 from yaml.events import CollectionEndEvent, CollectionStartEvent
 
 from stacks.manifests.values import At
@@ -28,8 +28,7 @@ _KUBECTL_READS = {"unquoted", "unquoted-key", "secret"}
 """Faults of a stack file that are none of a manifest: the engine never sees it."""
 
 
-@dataclass(frozen=True, slots=True)
-class Document:
+class Document(Struct, frozen=True):
     """One YAML document of a file: its value, and where its keys stand."""
 
     file: str

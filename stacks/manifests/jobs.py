@@ -7,7 +7,8 @@ counts as the scheduler counts it (`pods.py`). What a file lacks or has wrong be
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from stacks.manifests.pods import pod_set, pod_spec
 from stacks.manifests.podset import PodSet
@@ -19,8 +20,7 @@ PRIORITY_CLASS = "kueue.x-k8s.io/priority-class"
 _POLICY = ("spec", "runPolicy", "schedulingPolicy", "priorityClass")
 
 
-@dataclass(frozen=True, slots=True)
-class JobManifest:
+class JobManifest(Struct, frozen=True):
     """One job as its manifest has it.
 
     `at` is the whole object, `metadata` and `templates` (of pods, in Kueue's order) are places in it.
@@ -61,8 +61,7 @@ class JobManifest:
         return next((each for each in named if each is not None and each.value), None)
 
 
-@dataclass(frozen=True, slots=True)
-class _Kind:
+class _Kind(Struct, frozen=True):
     """A kind of job: its API version, and how its pod sets and pod templates are found under `spec`."""
 
     version: str

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+
+from msgspec import Struct, field
 
 
-@dataclass(frozen=True, slots=True)
-class Toleration:
+class Toleration(Struct, frozen=True):
     """A pod's toleration; no key and no effect mean any, `Exists` means any value."""
 
     key: str | None = None
@@ -16,8 +16,7 @@ class Toleration:
     effect: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Expression:
+class Expression(Struct, frozen=True):
     """One expression of a node affinity: a label's key, Kubernetes' operator and values."""
 
     key: str
@@ -25,8 +24,7 @@ class Expression:
     values: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PodSet:
+class PodSet(Struct, frozen=True, kw_only=True):
     """Pods of one template: how many, what each requests, and which nodes they accept.
 
     `affinity` are terms of which one must hold. `tolerations` None tolerates everything.

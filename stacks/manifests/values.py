@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from typing import cast
+
+from msgspec import Struct
 
 from stacks.problems import Path, Problems, near_miss, quoted
 
 _SHOWN = 60
 
 
-@dataclass(frozen=True, slots=True)
-class At:
+class At(Struct, frozen=True):
     """A value and where it stands. A method that returns None has added a fault to `problems`."""
 
     value: object

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Any, Final, cast
 
 import yaml
+from msgspec import Struct
 
 MANAGED, IN_CLUSTER = "managed", "in-cluster"
 
@@ -24,8 +24,7 @@ _MATCHER = re.compile(r'(\w+)(=~|!=|!~|=)"([^"]*)"')
 _LEFTOVER = re.compile(r"<[A-Za-z_]")
 
 
-@dataclass(frozen=True, slots=True)
-class Metric:
+class Metric(Struct, frozen=True):
     """A metric by its PromQL name. `labels` are those it can be asked by, `selector` the matchers of every query of it.
 
     `cluster` is the label with the cluster's name in Cloud Monitoring, None for metrics of the project; `needs` a

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, cast
+
+from msgspec import Struct
 
 from components.plan.kueue import ClusterQueuePlan, FlavorPlan
 from components.plan.monitoring import AlertPlan, DashboardPlan, PanelPlan, SectionPlan
@@ -17,8 +18,7 @@ MANY_TEAMS = 12
 """More teams than this have no panel each: a dashboard of Cloud Monitoring holds a hundred widgets."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Watched:
+class Watched(Struct, frozen=True, kw_only=True):
     """What a fleet has: `features` (gpu, tpu, multi-host, queued), and the `settings` of its collectors."""
 
     cluster: str
@@ -35,8 +35,7 @@ class Watched:
         return available(expression, self.backend, self.settings)
 
 
-@dataclass(frozen=True, slots=True)
-class Threshold:
+class Threshold(Struct, frozen=True):
     """What a stack file changes of an alert: None leaves a value as it is; not `enabled` leaves the alert out."""
 
     enabled: bool = True

@@ -12,12 +12,12 @@ import warnings
 from collections.abc import Callable, Collection, Generator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextvars import Context, copy_context
-from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
 from typing import Any
 
 import pulumi
+from msgspec import Struct
 from pulumi.runtime import config as pulumi_config
 from pulumi.runtime import settings
 from pulumi.runtime.mocks import MockEngine
@@ -32,8 +32,7 @@ from stacks.offline.records import STACK_TYPE, Message, ProgramError, Recorded, 
 _SEVERITIES = {engine_pb2.INFO: "info", engine_pb2.WARNING: "warning", engine_pb2.ERROR: "error"}
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Preview:
+class Preview(Struct, frozen=True, kw_only=True):
     """What a program would register: resources in order of registration, and the stack's exports (secrets masked)."""
 
     project: str

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass, field
 from typing import Final
+
+from msgspec import Struct, field
 
 STACK_TYPE: Final = "pulumi:pulumi:Stack"
 PROVIDER_TYPE: Final = "pulumi:providers:"
@@ -28,8 +29,7 @@ class ProgramError(Exception):
     """A program that failed, in words for its author: one line per fault, each with its place in the program."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Recorded:
+class Recorded(Struct, frozen=True, kw_only=True):
     """One resource as the engine would hold it: what the program sent, and what it inherits from its parent.
 
     `inputs` have the provider's names (camelCase), sorted; secrets and unknowns in them are `SECRET` and `UNKNOWN`.
@@ -73,8 +73,7 @@ class Recorded:
         return self.outputs is not None
 
 
-@dataclass(frozen=True, slots=True)
-class Message:
+class Message(Struct, frozen=True):
     """Something said during a run; `severity` is info, warning or error, `urn` is empty unless about a resource."""
 
     severity: str

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+
+from msgspec import Struct, field
 
 from components.plan.fleet import FleetPlan, WorkerPlan
 from stacks.planner import checks, cohorts, losses, queues
@@ -14,8 +15,7 @@ from stacks.problems import Path, Problem
 from stacks.spec.parse import Parsed
 
 
-@dataclass(frozen=True, slots=True)
-class Planned:
+class Planned(Struct, frozen=True):
     """A plan of everything that could be planned, what was found on the way, and where each queue came from.
 
     `complete` is False where entries had to be left out: what a proof then finds missing may only be set aside. So is

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from components.names import LABEL, shorten
 from components.plan.ack import AckFleetPlan, AckOnePlan, PropagationPlan
@@ -25,8 +27,7 @@ _OFF = "networkPolicy, podSecurity and the limits of namespaces"
 """What Berth gives every team on Google Cloud without being asked."""
 
 
-@dataclass(frozen=True, slots=True)
-class AckPlanned:
+class AckPlanned(Struct, frozen=True):
     """A plan of everything that could be planned, as `Planned` of a fleet on Google Cloud."""
 
     plan: AckFleetPlan

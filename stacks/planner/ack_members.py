@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
 from fractions import Fraction
 from ipaddress import IPv4Network
+
+from msgspec import Struct, field
 
 from components.plan.ack import AckNodePoolPlan, MemberPlan
 from components.plan.nodes import Bounds, Taint
@@ -36,8 +37,7 @@ _SCALES = Bounds(min=1000, max=2000)
 """The most of either bound of a pool that scales (`scaling_config` of `alicloud_cs_kubernetes_node_pool`)."""
 
 
-@dataclass(slots=True)
-class Members:
+class Members(Struct):
     """Members and, by the name of a node pool, the first place where it was written."""
 
     plans: list[MemberPlan] = field(default_factory=list[MemberPlan])

@@ -9,8 +9,9 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+from msgspec import Struct
 
 from components.plan.kueue import ClusterQueuePlan, CohortPlan, FlavorQuotasPlan, QuotaPlan
 
@@ -40,8 +41,7 @@ def lendable(quota: QuotaPlan) -> int:
     return quota.nominal if quota.lending_limit is None else min(quota.lending_limit, quota.nominal)
 
 
-@dataclass(slots=True)
-class Node:
+class Node(Struct):
     """One flavor at one queue (a `leaf`) or cohort, in accelerators.
 
     `held` is its own quota and all that those below lend; `kept` what of it is not lent; `limit` how far beyond `held`

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 from components.plan.compute_classes import (
     ClassGpuPlan,
@@ -26,8 +26,7 @@ from stacks.spec.compute_classes import ClassPrioritySpec, ComputeClassSpec
 _AFFINITIES = {"own": "Specific", "named": "Specific", "any": "AnyBestEffort"}
 
 
-@dataclass(frozen=True, slots=True)
-class Way:
+class Way(Struct, frozen=True):
     """One priority of a class: what it asks for, and the machines that its reservation holds (None without one)."""
 
     asked: Asked
@@ -35,8 +34,7 @@ class Way:
     held: int
 
 
-@dataclass(frozen=True, slots=True)
-class Ladder:
+class Ladder(Struct, frozen=True):
     """A class that can exist, with its ways in order of preference."""
 
     name: str

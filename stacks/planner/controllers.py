@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from components.kueue.configuration import chart_values, jobset_values
 from components.kueue.quantities import MAXIMUM

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from typing import TypeVar
+
+from msgspec import Struct, field
 
 from stacks.problems import Path, Problems, near_miss, shown
 from stacks.spec.fleet import FleetSpec
@@ -12,8 +13,7 @@ from stacks.spec.fleet import FleetSpec
 T = TypeVar("T")
 
 
-@dataclass(slots=True)
-class Draft:
+class Draft(Struct):
     """A fleet being planned.
 
     `set_aside` holds the parts that were faulty, as in `Parsed`: what refers to them is left out without a further

@@ -9,7 +9,8 @@ borrow it. Quotas count resources here, whatever the flavor.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+
+from msgspec import Struct, field
 
 from components.plan.ack import QuotaNodePlan
 from components.plan.kueue import ClusterQueuePlan, CohortPlan, FlavorQuotasPlan, QuotaPlan
@@ -22,8 +23,7 @@ Amounts = dict[str, int]
 """By resource, in the units of QuotaPlan."""
 
 
-@dataclass(slots=True)
-class _Node:
+class _Node(Struct):
     """A node before its parent is known. `beyond` and `lend` are None of a resource without such a limit."""
 
     name: str

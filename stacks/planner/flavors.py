@@ -7,9 +7,11 @@ taints. The labels are GKE's own wherever they suffice.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
 from fractions import Fraction
 from itertools import permutations
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from components.names import LABEL, shorten
 from components.plan.kueue import FlavorPlan, TopologyPlan
@@ -30,8 +32,7 @@ MOST_OF_A_FLAVOR = 8
 _TOO_MANY = f"{{}} with those of the hardware and capacity are more than the {MOST_OF_A_FLAVOR} of a Kueue flavor"
 
 
-@dataclass(frozen=True, slots=True)
-class Flavor:
+class Flavor(Struct, frozen=True):
     """A flavor being planned; its plan lacks only what queues promise."""
 
     name: str

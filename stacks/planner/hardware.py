@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from components.plan.nodes import Bounds
 from stacks import accelerators
@@ -23,8 +24,7 @@ _ORDINARY = re.compile(r"[cehmntxz][0-9][a-z]?-")
 """Google's machine families without accelerators (n2-, e2-, c3d-, …); none of those with some is spelt like this."""
 
 
-@dataclass(frozen=True, slots=True)
-class Hardware:
+class Hardware(Struct, frozen=True):
     """The machines of one pool. `shape` and `slices` are None for GPU machines."""
 
     machine: Machine

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from stacks.planner.draft import Draft
 from stacks.problems import Path
@@ -13,8 +14,7 @@ from stacks.spec.fleet import FleetSpec
 from stacks.spec.teams import PreemptionSpec, QueueSpec, TeamSpec
 
 
-@dataclass(frozen=True, slots=True)
-class Lost:
+class Lost(Struct, frozen=True):
     """Something that somebody wrote and that is lost: the word for it, where it stands, what it says."""
 
     loss: str

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from components.plan.accelerator_networks import AcceleratorNetworksPlan
 from components.plan.allowances import AllowancesPlan
@@ -36,8 +37,7 @@ from stacks.planner.flavors import Flavor
 from stacks.planner.pools import Pool
 
 
-@dataclass(frozen=True, slots=True)
-class Machines:
+class Machines(Struct, frozen=True):
     """What a cluster has: reservations, compute classes, the pools that take from both, flavors and networks."""
 
     reserved: dict[str, Machine]

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from components.plan.nodes import Taint
 from stacks.accelerators import Machine, SliceShape
@@ -31,8 +32,7 @@ SYSTEM = "system"
 """Key and name of the node pool that controllers run on."""
 
 
-@dataclass(frozen=True, slots=True)
-class Pool:
+class Pool(Struct, frozen=True):
     """A pool that can exist: what its owner wrote, its machines, and where they stand."""
 
     name: str

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from components.plan.kueue import ClusterQueuePlan, PreemptionPlan, QueueCheckPlan
 from stacks.planner.allowances import CLUSTER, protected
@@ -18,8 +19,7 @@ from stacks.problems import Path, dotted
 from stacks.spec.teams import QueueSpec
 
 
-@dataclass(frozen=True, slots=True)
-class Wish:
+class Wish(Struct, frozen=True):
     """A queue as somebody wrote it: where, for whom, in which cohort."""
 
     path: Path

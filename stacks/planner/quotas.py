@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from components.kueue.quantities import MAXIMUM
 from components.plan.kueue import FlavorQuotasPlan
@@ -16,8 +17,7 @@ from stacks.spec.amounts import NOTHING, Amount
 from stacks.spec.teams import PerAcceleratorSpec, QuotaSpec
 
 
-@dataclass(frozen=True, slots=True)
-class Holder:
+class Holder(Struct, frozen=True):
     """A queue or a cohort with its entries; `above` is the cohort it shares in, if any."""
 
     path: Path
@@ -38,8 +38,7 @@ class Holder:
         return f"give the {'team' if self.path[0] == 'teams' else 'queue'} a cohort"
 
 
-@dataclass(frozen=True, slots=True)
-class Choice:
+class Choice(Struct, frozen=True):
     """One flavor of a holder, its limits in accelerators: guaranteed, borrowing, lending (None as in QuotaPlan)."""
 
     path: Path

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from datetime import datetime
+
+from msgspec import Struct
 
 from components.names import is_compute_name
 from components.plan.capacity import AggregatePlan, FutureReservationPlan, HeldPlan, ReservedSsdPlan
@@ -20,8 +21,7 @@ from stacks.rules.reservations import Reserved, overused, window
 from stacks.spec.reservations import ReservationSpec
 
 
-@dataclass(frozen=True, slots=True)
-class Demand:
+class Demand(Struct, frozen=True):
     """What one pool asks of a reservation: machines at the most, and whether they form slices of several hosts."""
 
     nodes: int

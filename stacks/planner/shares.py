@@ -7,16 +7,17 @@ manager keeps to it over all workers, and a job that borrows runs on one of them
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
 from math import gcd
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from components.plan.kueue import ClusterQueuePlan, CohortPlan, FlavorQuotasPlan, QuotaPlan, ResourceGroupPlan
 from stacks.planner.amounts import CPU, MEMORY
 from stacks.planner.ceilings import accelerator_quotas
 
 
-@dataclass(frozen=True, slots=True)
-class Held:
+class Held(Struct, frozen=True):
     """What workers hold of one flavor: accelerators of each, how often they may be promised, and in what pieces.
 
     `unit` is what cannot be divided (a slice), `node` the accelerators of one node, by which it is divided if it can.

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from components.plan.nodes import Bounds
 from stacks.planner.cluster import cluster_name
@@ -21,8 +23,7 @@ OF_MACHINES = frozenset(
 """Sections that a worker has of its own."""
 
 
-@dataclass(frozen=True, slots=True)
-class Site:
+class Site(Struct, frozen=True):
     """A worker being planned, as a fleet of its own with the sections that it shares with the manager."""
 
     name: str

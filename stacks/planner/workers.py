@@ -8,7 +8,9 @@ from __future__ import annotations
 
 from collections import ChainMap
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from components.names import LABEL, shorten
 from components.plan.allowances import AllowancesPlan
@@ -44,8 +46,7 @@ _KINDS_OF_PODS = {"pod": ("", "pods"), "deployment": ("", "pods"), "statefulset"
 Origins = Mapping[tuple[str, str], Path]
 
 
-@dataclass(slots=True)
-class _Done:
+class _Done(Struct):
     """What is seen to once in each project, whatever clusters there are: APIs, people's view, rights of teams' pods."""
 
     services: dict[str, set[str]] = field(default_factory=dict[str, set[str]])

@@ -6,7 +6,8 @@ Each proof reads the finished plan and nothing else.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from stacks.planner import Planned
 from stacks.problems import Problem, Problems

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from typing import Generic, Protocol, TypeVar
+
+from msgspec import Struct
 
 from components.plan.fleet import FleetPlan
 from components.plan.kueue import ClusterQueuePlan, CohortPlan, FlavorPlan, QuotaPlan
@@ -33,8 +34,7 @@ class Promises(Protocol):
 P = TypeVar("P", bound=Promises, covariant=True)
 
 
-@dataclass(frozen=True, slots=True)
-class Claim:
+class Claim(Struct, frozen=True):
     """What one cluster queue says of one flavor, in accelerators; `index` is its place in the queue's list."""
 
     queue: ClusterQueuePlan
@@ -49,8 +49,7 @@ class Claim:
         return called(self.path, self.queue.name)
 
 
-@dataclass(frozen=True, slots=True)
-class Accounts(Generic[P]):
+class Accounts(Struct, Generic[P], frozen=True):
     """All claims of a plan, found by queue, by flavor, and by tree (its root cohort) and flavor."""
 
     plan: P

@@ -7,10 +7,10 @@ process down on a few thousand open brackets, and it no longer knows where an al
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 from typing import Any
 
 import yaml
+from msgspec import Struct, field
 from yaml.events import (
     AliasEvent,
     DocumentStartEvent,
@@ -31,8 +31,7 @@ _MAX_DEPTH = 64
 _MAX_ALIASED = 10_000
 
 
-@dataclass(frozen=True, slots=True)
-class Document:
+class Document(Struct, frozen=True):
     """One YAML document: its value (None where it is empty), and where its keys and items stand."""
 
     value: object
@@ -60,8 +59,7 @@ def parse(text: str, shown: str) -> tuple[Document | None, list[Problem]]:
     return None, reader.faults
 
 
-@dataclass(slots=True)
-class _Reader:
+class _Reader(Struct):
     file: str
     events: Iterator[Any]
     faults: list[Problem] = field(default_factory=list[Problem])

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import os
 import pathlib
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from stacks.problems import Problem, near_miss, quoted
 
 EXAMPLES = "stacks/examples"
 
 
-@dataclass(frozen=True, slots=True)
-class Located:
+class Located(Struct, frozen=True):
     """The stack's name, its file (which may not exist) and the file's name as a person would type it."""
 
     stack: str

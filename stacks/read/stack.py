@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pathlib
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import cast
+
+from msgspec import Struct
 
 from stacks.problems import Problem
 from stacks.read.locate import locate, missing
@@ -15,8 +16,7 @@ from stacks.read.team_files import TeamFiles
 from stacks.read.text import read_text
 
 
-@dataclass(frozen=True)
-class StackFile:
+class StackFile(Struct, frozen=True, dict=True):
     """One stack's fleet as plain values (its teams merged from all files), and where each was written.
 
     `file` is None where the values came from the engine and no file is known to say the same. `config` holds every

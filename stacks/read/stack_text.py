@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass, field, replace
 from typing import cast
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from stacks.problems import Problem, near_miss
 from stacks.read.document import Document, parse
@@ -25,8 +27,7 @@ _KERNEL_LIMIT = 131_072
 _MAX_CONFIG = 120_000
 
 
-@dataclass(slots=True)
-class StackText:
+class StackText(Struct):
     """The fleet (None where there is none to go on with), the mark of its key, and the faults of the file `shown`.
 
     In a team's own stack, which `kind` tells by the key, `fleet` is what stands under `berth:team`. `config` holds all

@@ -10,9 +10,10 @@ import glob
 import os
 import pathlib
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import cast
+
+from msgspec import Struct, field
 
 from stacks.problems import Path, Problem, near_miss
 from stacks.read.document import Document, parse
@@ -23,8 +24,7 @@ _SHAPE = "a team file holds 'teams:' and under it one entry for each team"
 _REMEDY = "spread its teams over several files"
 
 
-@dataclass(slots=True)
-class TeamFiles:
+class TeamFiles(Struct):
     """The teams found in files, where each was written, and the faults met on the way.
 
     `own` are the teams of the stack file and `places` knows where those stand.

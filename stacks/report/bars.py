@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from components.plan.ack import AckFleetPlan
 from components.plan.fleet import FleetPlan, WorkerPlan
@@ -13,8 +14,7 @@ from stacks.wording import span
 STANDING, POSSIBLE, PROMISED, BEYOND, REACH = "standing", "possible", "promised", "beyond", "reach"
 
 
-@dataclass(frozen=True, slots=True)
-class Stretch:
+class Stretch(Struct, frozen=True):
     """A part of a bar, in accelerators from the left."""
 
     kind: str
@@ -22,8 +22,7 @@ class Stretch:
     end: int
 
 
-@dataclass(frozen=True, slots=True)
-class Bar:
+class Bar(Struct, frozen=True):
     """One bar: whose it is, its figure in words, and its stretches from left to right, none of them empty."""
 
     label: str
@@ -31,8 +30,7 @@ class Bar:
     stretches: tuple[Stretch, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Chart:
+class Chart(Struct, frozen=True):
     """A flavor: its capacity and what is promised of it, then both on each worker, and a bar for each team with it.
 
     `scale` is the width of the chart in accelerators; no bar is longer. `capacity` is at the most, and

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 from components.plan.fleet import FleetPlan
 from stacks.planner.ceilings import QuotaTree
@@ -20,16 +20,14 @@ MEANING = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Cell:
+class Cell(Struct, frozen=True):
     """The rules by which one queue can push out another: letters, and words with the flavors; both empty for none."""
 
     letters: str = ""
     words: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Matrix:
+class Matrix(Struct, frozen=True):
     """A tree of cohorts: a row for each queue that pushes out, a column for each that is pushed out.
 
     `rows` are None where the tree has more than `MOST` queues.

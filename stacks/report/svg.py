@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from html import escape
+
+from msgspec import Struct
 
 from stacks.report.tree import COHORT, Box
 
@@ -24,8 +25,7 @@ _STYLE = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Placed:
+class Placed(Struct, frozen=True):
     """A box with its upper left corner and its size, in pixels."""
 
     box: Box

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from html import escape
+
+from msgspec import Struct
 
 from stacks.report.view import Part
 
@@ -35,8 +36,7 @@ _STYLE = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Spell:
+class Spell(Struct, frozen=True):
     """What a job was from step `begin` up to, and without, step `end`: one of the words above."""
 
     state: str
@@ -44,8 +44,7 @@ class Spell:
     end: int
 
 
-@dataclass(frozen=True, slots=True)
-class Lane:
+class Lane(Struct, frozen=True):
     """A job, its queue, and its spells in order; what is between and after them it was not there."""
 
     job: str
@@ -53,8 +52,7 @@ class Lane:
     spells: tuple[Spell, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Timeline:
+class Timeline(Struct, frozen=True):
     """A run of jobs: a lane for each, from step `first` up to, and without, `end`; `table` says all that happened."""
 
     lanes: tuple[Lane, ...]

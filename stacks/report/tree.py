@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from components.plan.fleet import FleetPlan
 from components.plan.kueue import ClusterQueuePlan, CohortPlan, FlavorPlan
@@ -12,8 +13,7 @@ from stacks.planner.ceilings import Node, QuotaTree
 COHORT, QUEUE, WORKLOAD = "cohort", "queue", "workload"
 
 
-@dataclass(frozen=True, slots=True)
-class Share:
+class Share(Struct, frozen=True):
     """Of one flavor, in accelerators called `noun`: what is guaranteed here and below, and the most in reach.
 
     That is never more than the machines there are.
@@ -30,8 +30,7 @@ class Share:
         return f"{self.flavor}: {self.guaranteed} guaranteed, at most {self.ceiling} {self.noun}"
 
 
-@dataclass(frozen=True, slots=True)
-class Box:
+class Box(Struct, frozen=True):
     """A cohort, a queue or a workload. `parent` is the place of its parent's box in the list, which comes before it."""
 
     kind: str

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from markupsafe import Markup
+from msgspec import Struct
 
 from stacks.report.bars import Chart
 from stacks.report.matrix import Matrix
 
 
-@dataclass(frozen=True, slots=True)
-class Part:
+class Part(Struct, frozen=True):
     """A table (`head` and `rows`; `right` are the columns of numbers) or a list of `lines`, under a `caption`.
 
     A line that begins with four spaces belongs to the one above it. What is `folded` opens on a click.
@@ -31,8 +30,7 @@ class Part:
         return not self.rows and not self.lines
 
 
-@dataclass(frozen=True, slots=True)
-class Changed:
+class Changed(Struct, frozen=True):
     """What became of the fleet `since` a revision: in one line, and in parts."""
 
     since: str
@@ -40,8 +38,7 @@ class Changed:
     parts: Sequence[Part]
 
 
-@dataclass(frozen=True, slots=True)
-class Figure:
+class Figure(Struct, frozen=True):
     """One number of the fleet at a glance, what it counts and a word on it."""
 
     number: str
@@ -49,8 +46,7 @@ class Figure:
     more: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Body:
+class Body(Struct, frozen=True):
     """What is shown of a plan, whatever its kind; what a kind has not is empty.
 
     `tree_says` explains the picture. `workloads` are those that a stack deploys itself.

@@ -7,11 +7,11 @@ import pathlib
 import re
 from collections.abc import Generator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
 from tempfile import TemporaryDirectory
 from typing import cast
 
 import yaml
+from msgspec import Struct
 
 from stacks.problems import Path, dotted
 from stacks.read import StackFile, read_stack
@@ -22,8 +22,7 @@ class NotEdited(Exception):
     """An edit that must be made by hand, in one line."""
 
 
-@dataclass(frozen=True)
-class Sheet:
+class Sheet(Struct, frozen=True, dict=True):
     """The files of a stack: name (from the folder of Pulumi.yaml) to text. Every edit gives a new sheet.
 
     `stack` is the stack's name and `file` the name of its own file among them.

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
 from typing import Any, cast
+
+from msgspec import Struct
 
 from components.plan.fleet import FleetPlan, PoolPlan
 from stacks.problems import Path
@@ -13,8 +14,7 @@ from stacks.rotation.sheet import NotEdited, Sheet
 BESIDE, IN_PLACE = "beside", "in place"
 
 
-@dataclass(frozen=True, slots=True)
-class Step:
+class Step(Struct, frozen=True):
     """One pull request: what it does, what to wait for once it is deployed, its edits as a unified diff, and the faults
     that its stack file would have (none: it may be deployed)."""
 

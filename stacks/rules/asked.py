@@ -6,8 +6,9 @@ Plain values only; whoever reads a stack file fills them in. A field left at Non
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Literal
+
+from msgspec import Struct
 
 from components.plan.nodes import Bounds
 from stacks.accelerators import Machine, SliceShape, Way
@@ -41,8 +42,7 @@ WAYS: dict[str, str] = {
 """The columns of the provisioning matrix, as messages say them."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Violation:
+class Violation(Struct, frozen=True, kw_only=True):
     """A broken rule. `code` is a stable word, `key` what is to blame; the message holds both sides and the remedy."""
 
     code: str
@@ -54,8 +54,7 @@ class Violation:
 Found = Iterator[Violation]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ReservationAsked:
+class ReservationAsked(Struct, frozen=True, kw_only=True):
     """The reservation that a pool takes machines from.
 
     `form`: own (made by Berth), named (somebody else's), any (one that fits, else on-demand) or any-or-fail. `project`
@@ -77,16 +76,14 @@ class ReservationAsked:
         return self.form in ("own", "named")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Sharing:
+class Sharing(Struct, frozen=True, kw_only=True):
     """One GPU for several containers: the provider's strategy (TIME_SHARING, MPS), and clients per GPU or partition."""
 
     strategy: str
     clients: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Upgrade:
+class Upgrade(Struct, frozen=True, kw_only=True):
     """How nodes are upgraded: the provider's strategy (SURGE, BLUE_GREEN); counts are nodes."""
 
     strategy: str = "SURGE"
@@ -94,8 +91,7 @@ class Upgrade:
     max_unavailable: int | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ClusterAsked:
+class ClusterAsked(Struct, frozen=True, kw_only=True):
     """What the cluster gives to its pools. `dcgm` is GKE's managed package of GPU metrics.
 
     `confidential` is the kind of confidential VM that every node is to be.
@@ -109,8 +105,7 @@ class ClusterAsked:
     confidential: str | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Asked:
+class Asked(Struct, frozen=True, kw_only=True):
     """One pool as its owner asks for it. `nodes` counts the whole pool, over all zones and slices.
 
     `shape` is the slice of a TPU pool. `autoscaled` is whether the count follows the jobs. `max_run_seconds` bounds the

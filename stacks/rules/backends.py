@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Any, Literal, cast
 
 import yaml
+from msgspec import Struct
 
 Backend = Literal["kueue", "ack"]
 
@@ -16,8 +16,7 @@ NAMES: Mapping[str, str] = {"kueue": "Kueue", "ack": "ACK"}
 """What people call the backends."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Concept:
+class Concept(Struct, frozen=True, kw_only=True):
     """One row: how Kueue on GKE and an ACK One fleet say the same; `–` where one has nothing like it.
 
     `loss` is the word for what is lost on `lost_on`, and `because` says how, as a clause. What is `refused` on

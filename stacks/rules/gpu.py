@@ -5,7 +5,7 @@ Facts 2.1 and 2.3, from GKE's autoscaler and the provider's schema; MPS from GKE
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 from stacks import accelerators
 from stacks.accelerators import Machine
@@ -18,8 +18,7 @@ _DRIVER_LABELS = {"default": "default", "latest": "latest", "disabled": "autoins
 _STRATEGY_LABELS = {"TIME_SHARING": "time-sharing", "MPS": "mps"}
 
 
-@dataclass(frozen=True, slots=True)
-class Counts:
+class Counts(Struct, frozen=True):
     """GPUs of one node, MIG partitions of each GPU, and clients of each partition (or GPU); 1 where not divided."""
 
     gpus: int
@@ -61,8 +60,7 @@ def driver_label(asked: Asked) -> dict[str, str]:
 # --- local SSDs -------------------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class SsdLayout:
+class SsdLayout(Struct, frozen=True):
     """Local SSDs of a node: for ephemeral storage, or raw as NVMe blocks. At most one of them is above 0."""
 
     ephemeral: int = 0

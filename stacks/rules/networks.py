@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 from stacks import accelerators
 from stacks.rules.asked import Asked, Found, Violation
@@ -10,8 +10,7 @@ from stacks.rules.asked import Asked, Found, Violation
 ZONE = "topology.kubernetes.io/zone"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class NetworkNeeds:
+class NetworkNeeds(Struct, frozen=True, kw_only=True):
     """What a pool's network mode wants. `mode` is none, tcpx, tcpxo, rdma or dranet.
 
     Of the cluster: multi-networking, Dataplane V2. Of the pool: `own_vpcs` additional networks that lie in a VPC each,

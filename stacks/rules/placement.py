@@ -5,15 +5,15 @@ From GKE's autoscaler and Cluster Toolkit's blueprints.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Literal
+
+from msgspec import Struct
 
 from stacks import accelerators
 from stacks.rules.asked import WAYS, Asked, Found, Upgrade, Violation
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class WorkloadPolicy:
+class WorkloadPolicy(Struct, frozen=True, kw_only=True):
     """A `compute.ResourcePolicy` with a workload policy, in the pool's region; pools of one topology may share one.
 
     `topology_mode` is None where the provider's default is meant. Every field forces a replacement.
@@ -24,8 +24,7 @@ class WorkloadPolicy:
     type: str = "HIGH_THROUGHPUT"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Placement:
+class Placement(Struct, frozen=True, kw_only=True):
     """The `placement_policy` of one node pool; `type` None: the block is left out.
 
     With a `policy`, the block also names it. `one_zone`: the nodes must stand in a single zone. `max_nodes` None: the

@@ -6,9 +6,10 @@ From GKE's documentation and its autoscaler.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Literal
+
+from msgspec import Struct
 
 from components.plan.capacity import reservation_path
 from stacks import accelerators
@@ -22,8 +23,7 @@ MOST_CALENDAR_DAYS = 90
 """The longest window of a calendar reservation (Compute Engine docs: future reservations in calendar mode)."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Affinity:
+class Affinity(Struct, frozen=True, kw_only=True):
     """The `reservation_affinity` of a node pool: the provider's consume type; key and value of a specific one."""
 
     type: str
@@ -129,8 +129,7 @@ def _called(reservation: ReservationAsked) -> str:
 # --- a reservation whose contents are known ---------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Reserved:
+class Reserved(Struct, frozen=True, kw_only=True):
     """What a declared reservation holds; `count` is machines. `local_ssds` None: as the machine has them."""
 
     name: str

@@ -5,7 +5,7 @@ Nothing here is a choice. A pool whose faults are none (`capacity.violations`) h
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 from components.plan.nodes import Bounds, Taint
 from stacks import accelerators
@@ -14,8 +14,7 @@ from stacks.rules.placement import domain_upgrade
 from stacks.rules.reservations import Affinity, affinity, reservation_labels
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Settings:
+class Settings(Struct, frozen=True, kw_only=True):
     """One node pool as its capacity wants it; None leaves a provider's block or field out.
 
     Exactly one of `nodes_per_zone` (static), `per_zone` and `total` (autoscaled) is set. `max_run_duration` is in the
@@ -63,8 +62,7 @@ def settings(asked: Asked, nodes: Bounds, *, flex_start_known: bool = True) -> S
     )
 
 
-@dataclass(frozen=True, slots=True)
-class _Counts:
+class _Counts(Struct, frozen=True):
     fixed: int | None = None
     per_zone: Bounds | None = None
     total: Bounds | None = None

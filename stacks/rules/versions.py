@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Literal
 
 import yaml
+from msgspec import Struct, field
 
 from stacks.rules.asked import Asked, Key, Severity
 
@@ -48,8 +48,7 @@ def standing(version: str, since: str) -> Standing:
     return "unknown" if any(want[len(have) :]) else "newer"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Feature:
+class Feature(Struct, frozen=True, kw_only=True):
     """One row of `versions.yaml`. `since` and `later` are by variant: any, standard, autopilot, gpu, tpu."""
 
     name: str
@@ -60,8 +59,7 @@ class Feature:
     later: Mapping[str, str] = field(default_factory=dict[str, str])
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Need:
+class Need(Struct, frozen=True, kw_only=True):
     """A feature that something asks for, on which kind of cluster and accelerator; `key` says what asks for it."""
 
     feature: str
@@ -76,8 +74,7 @@ class Need:
         return tuple(variant for variant in (self.kind, mode, "any") if variant)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Lack:
+class Lack(Struct, frozen=True, kw_only=True):
     """A feature that a version lacks (fault), may lack (warning), or is assumed to have (note)."""
 
     feature: str

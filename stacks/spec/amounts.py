@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
 from typing import Annotated, Any, cast
 
+from msgspec import Struct
 from pydantic import BeforeValidator, Field, PlainValidator, model_validator
 
 from stacks.problems import shown
@@ -21,8 +21,7 @@ _MEMORY = re.compile(r"([0-9]{1,15})(Ki|Mi|Gi|Ti)?")
 _BINARY = {"": 1, "Ki": 2**10, "Mi": 2**20, "Gi": 2**30, "Ti": 2**40}
 
 
-@dataclass(frozen=True, slots=True)
-class Amount:
+class Amount(Struct, frozen=True):
     """How much of a flavor, before it is known what the flavor holds.
 
     `unit` is 'accelerators', 'slices', 'share' (a fraction of the pool's maximum, `all` being 1) or 'unlimited'.
@@ -161,8 +160,7 @@ Bytes = Annotated[int, PlainValidator(_memory), JsonSchema({"type": "string", "p
 _QUANTITY = re.compile(r"(-?[0-9]{1,15})(m|Ki|Mi|Gi|Ti)?")
 
 
-@dataclass(frozen=True, slots=True)
-class Quantity:
+class Quantity(Struct, frozen=True):
     """An amount of any resource, in whole ones; `written` is what the person typed."""
 
     value: Fraction

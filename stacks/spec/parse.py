@@ -7,9 +7,9 @@ that the rest of the fleet can still be planned and its faults be found in the s
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, TypeVar, cast
 
+from msgspec import Struct
 from pydantic import BaseModel, ValidationError
 
 from stacks.problems import Path, Problem, closest
@@ -45,8 +45,7 @@ _HIDING = ("merge-key", "secret")
 """The reader's faults that hide what a mapping holds: whatever is then missing in it follows from them."""
 
 
-@dataclass(frozen=True, slots=True)
-class Parsed:
+class Parsed(Struct, frozen=True):
     """What could be understood: `spec`, or `ack` of a fleet on Alibaba Cloud; neither when the fleet is no mapping.
 
     `set_aside` holds the parts left out: what refers to them is not a second fault. Without its `frame` (project and

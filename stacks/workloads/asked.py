@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 KINDS = ("jobset", "job", "pytorchjob", "provisioning-request")
 RESTART_STRATEGIES = ("Recreate", "BlockingRecreate")
@@ -13,8 +13,7 @@ TRIAL = ("sleep", "60")
 """What runs where no image and no command are named: enough to see a job pass through its queue."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Asked:
+class Asked(Struct, frozen=True, kw_only=True):
     """A workload as it was asked for; None is what was not said. The kind is then a jobset for TPUs, a job for GPUs.
 
     `slices` counts TPU slices; `pods` and `gpus` (of each pod) are for GPUs. `cpu` is in milli, `memory` in bytes, each

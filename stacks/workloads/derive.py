@@ -6,7 +6,7 @@ workload may get any flavor of its queue.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 from components.names import is_dns_1035_label, shorten
 from components.plan.checks import QUEUED_CLASS
@@ -37,8 +37,7 @@ TPU_PORTS = (8471, 8080)
 """Where the hosts of a slice talk to each other, and the slices of a multislice."""
 
 
-@dataclass(frozen=True, slots=True)
-class Draft:
+class Draft(Struct, frozen=True):
     """The workload and what is to be said about it, or the faults that keep it from being one."""
 
     workload: WorkloadPlan | None
@@ -58,8 +57,7 @@ def workload(plan: FleetPlan, team: str, queue: str, asked: Asked) -> Draft:
     return Draft(made, tuple(notes(stands, made)), tuple(problems.found))
 
 
-@dataclass(frozen=True, slots=True)
-class _Making:
+class _Making(Struct, frozen=True):
     ground: Ground
     asked: Asked
     problems: Problems

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from components.plan.fleet import FleetPlan
 from components.plan.kueue import ClusterQueuePlan, FlavorQuotasPlan, LocalQueuePlan
@@ -15,8 +16,7 @@ DEFAULT = "default"
 """The local queue that takes jobs which name none."""
 
 
-@dataclass(frozen=True, slots=True)
-class Ground:
+class Ground(Struct, frozen=True):
     """`shapes` are alike: their pods may run on any of them. `others` are shapes of the queue that are not."""
 
     plan: FleetPlan

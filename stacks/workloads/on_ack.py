@@ -6,7 +6,7 @@ that asks for all of it never runs.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 from components.names import is_dns_1035_label, shorten
 from components.plan.ack import AckFleetPlan, AckNodePoolPlan, QuotaNodePlan
@@ -29,8 +29,7 @@ _ELSEWHERE = (
 """What is asked of machines, of Kueue or of JobSet, none of which is there."""
 
 
-@dataclass(frozen=True, slots=True)
-class OnAck:
+class OnAck(Struct, frozen=True):
     """The job and what is to be said about it, or the faults that keep it from being one."""
 
     job: PyTorchJobPlan | None

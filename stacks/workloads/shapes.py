@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from components.plan.fleet import FleetPlan, PoolPlan
 from components.plan.kueue import FlavorPlan
@@ -11,8 +12,7 @@ from stacks import accelerators
 from stacks.accelerators import Allocatable
 
 
-@dataclass(frozen=True, slots=True)
-class Shape:
+class Shape(Struct, frozen=True):
     """One pool, as a pod meets it.
 
     `per_node` are the accelerators of a node, `per_pod` those that one pod may ask for: of shared GPUs one, of the

@@ -1,4 +1,4 @@
-"""Plans for the tests of GKE's components: one true plan of each kind, to be varied with `dataclasses.replace`."""
+"""Plans for the tests of GKE's components: one true plan of each kind, to be varied with `replace`."""
 
 from __future__ import annotations
 

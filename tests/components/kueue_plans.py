@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import replace
 from typing import cast
+
+from msgspec.structs import replace
 
 from components.plan.checks import (
     PROVISIONING_CONFIG,

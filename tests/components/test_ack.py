@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import warnings
-from dataclasses import replace
 
 import pulumi_kubernetes as kubernetes
+from msgspec.structs import replace
 
 from components.plan.ack import (
     AckFleetPlan,

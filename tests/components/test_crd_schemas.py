@@ -8,7 +8,6 @@ cohort, and the checks of Kueue's webhooks: those are rules of plans, in `stacks
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -18,6 +17,7 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
+from msgspec.structs import replace
 
 from components import manifests
 from components.kueue import manifests as kueue

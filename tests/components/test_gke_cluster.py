@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 from typing import Any, cast
 
 import pulumi
 import pytest
+from msgspec.structs import replace
 
 from components.gke.cluster import Cluster
 from components.gke.kubeconfig import kubeconfig

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import replace
 from functools import cache
 from typing import Any, cast
 
 import pulumi
 import pytest
+from msgspec.structs import replace
 
 from components.gke.cluster import Cluster
 from components.gke.kubeconfig import kubeconfig

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any, cast
 
 import pulumi
 import pytest
+from msgspec.structs import replace
 
 from components.gke.network import Network
 from components.gke.node_service_account import NodeServiceAccount

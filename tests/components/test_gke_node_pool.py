@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import Any, cast
 
 import pulumi_gcp as gcp
 import pytest
+from msgspec.structs import replace
 
 from components.gke.node_pool import NodePool
 from components.gke.reservation import Reservation

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any, cast
 
 import pytest
+from msgspec.structs import replace
 
 from components.gke.future_reservation import FutureReservation
 from components.gke.node_pool import NodePool

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Any, cast
 
 import pulumi
 import pulumi_kubernetes as kubernetes
 import pytest
 import yaml
+from msgspec.structs import replace
 
 from components.kubernetes import KubernetesObject, overlaid, token
 from components.kueue import configuration

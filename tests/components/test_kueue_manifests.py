@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from dataclasses import replace
 from time import perf_counter
 from typing import Any, cast
 
 import pytest
 import yaml
+from msgspec.structs import replace
 
 from components import manifests, names
 from components.kueue import manifests as kueue

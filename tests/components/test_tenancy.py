@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable
-from dataclasses import replace
 from typing import Any, cast
 
 import pulumi
 import pulumi_gcp as gcp
 import pulumi_kubernetes as kubernetes
 import pytest
+from msgspec.structs import replace
 
 from components.names import berth_labels
 from components.plan.gke import ServiceAccountPlan

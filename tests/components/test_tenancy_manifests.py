@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
 from ipaddress import IPv4Address, IPv4Network
 from typing import Any, cast
 
@@ -12,6 +11,7 @@ import pulumi_kubernetes as kubernetes
 import pytest
 import yaml
 from jsonschema import Draft202012Validator
+from msgspec.structs import replace
 
 from components.plan.teams import AccessPlan, EgressPlan, NamespacePlan
 from components.tenancy import isolation, manifests, roles

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from itertools import pairwise
 from typing import Any, cast
 
 import pulumi
 import pulumi_kubernetes as kubernetes
 import pytest
+from msgspec.structs import replace
 
 from components.kubernetes import overlaid, token
 from components.plan.workloads import (

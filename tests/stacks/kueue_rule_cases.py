@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
+
+from msgspec.structs import replace
 
 from components.plan.checks import (
     MULTIKUEUE,
@@ -143,7 +145,7 @@ def updating(key: str = "a", detail: str = "ResizeRequestName", times: int = 1) 
 
 def pool(flavor: str, capacity: str) -> PoolPlan:
     """A pool of one flavor and capacity; what else it is no rule of Kueue reads."""
-    given: dict[str, Any] = dict.fromkeys(PoolPlan.__dataclass_fields__)
+    given: dict[str, Any] = dict.fromkeys(PoolPlan.__struct_fields__)
     given |= {"name": flavor, "flavor": flavor, "capacity": capacity}
     return PoolPlan(**given)
 

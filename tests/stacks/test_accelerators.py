@@ -6,13 +6,13 @@
 from __future__ import annotations
 
 import time
-from dataclasses import replace
 from itertools import combinations_with_replacement
 from math import prod
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from stacks import accelerators as hw
 from stacks.accelerators import table

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
 from fnmatch import fnmatch
 from pathlib import Path
 from typing import Any, cast
 
 import pytest
 import yaml
+from msgspec.structs import asdict
 
 from stacks import accelerators as hw
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import pathlib
-from dataclasses import replace
 
+from msgspec.structs import replace
 from typer.testing import CliRunner
 
 from components.plan.fleet import FleetPlan

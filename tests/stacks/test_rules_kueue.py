@@ -6,13 +6,13 @@ The claims stand with the cases: `kueue_rule_cases` and `kueue_configuration_cas
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
+from msgspec.structs import replace
 
 from components.immutable import IMMUTABLE, IMMUTABLE_WITH
 from components.plan.checks import MultiKueueClusterPlan, MultiKueueConfigPlan, RetryPlan

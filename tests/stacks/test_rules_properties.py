@@ -35,7 +35,7 @@ maybe = st.none() | st.booleans()
 
 @st.composite
 def pools(draw: st.DrawFn) -> Asked:
-    """Any pool that the dataclass can say, sensible or not; most fields are left at their defaults."""
+    """Any pool that the class can say, sensible or not; most fields are left at their defaults."""
     row = draw(st.sampled_from(MACHINES))
     told = draw(st.sampled_from(accelerators.topologies(row)[:6])) if accelerators.topologies(row) else None
     rest: dict[str, Any] = draw(st.fixed_dictionaries({}, optional=_OPTIONAL))

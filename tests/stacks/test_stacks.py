@@ -5,11 +5,11 @@ from __future__ import annotations
 import io
 import json
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
 from typing import Any
 
 import pytest
 import yaml
+from msgspec.structs import replace
 
 from components.plan.fleet import FleetPlan
 from components.plan.gke import ClusterPlan

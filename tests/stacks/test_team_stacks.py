@@ -9,11 +9,11 @@ import json
 import pathlib
 import shutil
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Any
 
 import pytest
 import yaml
+from msgspec.structs import replace
 from typer.testing import CliRunner
 
 from components.plan.deployments import TeamStackPlan

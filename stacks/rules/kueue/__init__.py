@@ -10,10 +10,11 @@ fields that cannot be changed.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
 from functools import lru_cache
 from itertools import chain
 from typing import Any, Final
+
+from msgspec.structs import replace
 
 from components.plan.fleet import FleetPlan
 from components.plan.kueue import ClusterQueuePlan, LocalQueuePlan

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from fractions import Fraction
+
+from msgspec import Struct
 
 from components.kueue.quantities import MAXIMUM
 from components.plan.kueue import ClusterQueuePlan, CohortPlan, QuotaPlan, ResourceGroupPlan
@@ -13,8 +14,7 @@ from stacks.rules.kueue import bounds
 from stacks.rules.kueue.rule import Fault, Rule, label_key, subdomain, too_many
 
 
-@dataclass(frozen=True, slots=True)
-class Groups:
+class Groups(Struct, frozen=True):
     """The resource groups of a queue or cohort, each with its path; `shared` where it has somebody to borrow from."""
 
     groups: tuple[ResourceGroupPlan, ...]

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
 from typing import Generic, TypeVar
+
+from msgspec import Struct
 
 from components.names import SUBDOMAIN, is_label_key, is_label_value, is_subdomain
 from stacks.problems import Path, in_words, near_miss, shown
@@ -18,8 +19,7 @@ Fault = tuple[Path, str]
 """Where in the thing, and what to say."""
 
 
-@dataclass(frozen=True, slots=True)
-class Violation:
+class Violation(Struct, frozen=True):
     """A broken rule. `hint` is the path within the thing, in Kueue's words; of quotas in the stack file's.
 
     `severity` is `fault` where Kueue refuses or never admits anything, `warning` where what is written has no effect.
@@ -32,8 +32,7 @@ class Violation:
     message: str
 
 
-@dataclass(frozen=True, slots=True)
-class Rule(Generic[T]):
+class Rule(Struct, Generic[T], frozen=True):
     """A rule over one plan. `source` says who enforces it: a CRD's schema or CEL, a webhook, a controller, the docs."""
 
     code: str
@@ -42,8 +41,7 @@ class Rule(Generic[T]):
     severity: str = "fault"
 
 
-@dataclass(frozen=True, slots=True)
-class FleetRule(Generic[T]):
+class FleetRule(Struct, Generic[T], frozen=True):
     """A rule over a whole fleet, which says of which thing it is broken."""
 
     code: str

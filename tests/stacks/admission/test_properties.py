@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import itertools
-from dataclasses import replace
 from random import Random
 
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from stacks.admission.model import ANY, LOWER_OR_NEWER, NEVER, Cell, Cohort, Group, Job, Queue, Quota, Setup
 from stacks.admission.simulate import Simulator

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import re
-from dataclasses import replace
 from functools import cache
 
 import pytest
+from msgspec.structs import replace
 
 from components.plan.existing import ExistingClusterPlan
 from components.plan.fleet import FleetPlan

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from functools import cache
@@ -12,6 +11,8 @@ from typing import Any, cast
 
 import pytest
 import yaml
+from msgspec import Struct
+from msgspec.structs import asdict, replace
 
 from components.gke import node_pool
 from components.plan import accelerator_networks, ack, capacity, gke, kueue, monitoring, teams
@@ -56,12 +57,12 @@ def test_the_way_back_takes_what_the_way_there_gave(edit: str) -> None:
     one, other = there.entitlements, back.entitlements
     for each in ("entitlements", "cohorts", "flavors"):
         mirrored = [
-            dataclasses.replace(
+            replace(
                 entry,
                 **{
-                    field.name: _swapped(value) if isinstance(value, Step) else tuple(reversed(value))
-                    for field in dataclasses.fields(entry)
-                    if isinstance(value := getattr(entry, field.name), (Step, tuple))
+                    field: _swapped(value) if isinstance(value, Step) else tuple(reversed(value))
+                    for field, value in asdict(entry).items()
+                    if isinstance(value, (Step, tuple))
                 },
             )
             for entry in getattr(one, each)
@@ -94,7 +95,7 @@ BY_EDIT = {
 """Parts of a fleet that others refer to or repeat, so that none can go alone, and an edit that changes each."""
 
 
-@pytest.mark.parametrize("part", [field.name for field in dataclasses.fields(FleetPlan) if field.name != "stack"])
+@pytest.mark.parametrize("part", [field for field in FleetPlan.__struct_fields__ if field != "stack"])
 def test_every_part_of_a_fleet_is_known_to_the_comparison(part: str) -> None:
     """A new field of the plan that is not would change in silence. (Both sides are planned as one stack.)"""
     if edit := BY_EDIT.get(part):
@@ -106,7 +107,7 @@ def test_every_part_of_a_fleet_is_known_to_the_comparison(part: str) -> None:
     fleets = [fleet for fleet in every if getattr(fleet, part)]
     nothing = {part: () if isinstance(getattr(plan(), part), tuple) else None}
     assert fleets, "no example has it: name an edit that changes it"
-    assert not any(compare(fleet, dataclasses.replace(fleet, **nothing)).empty for fleet in fleets)
+    assert not any(compare(fleet, replace(fleet, **nothing)).empty for fleet in fleets)
 
 
 # --- figures, a second way --------------------------------------------------------------------------------------------
@@ -188,9 +189,9 @@ PLANS = (
 
 
 @pytest.mark.parametrize("kind", PLANS, ids=lambda kind: kind.__name__)
-def test_every_field_of_a_plan_has_a_row_and_every_row_a_field(kind: type) -> None:
+def test_every_field_of_a_plan_has_a_row_and_every_row_a_field(kind: type[Struct]) -> None:
     """A field without a row could replace a pool in silence: a new field wants a row in forces.yaml."""
-    fields = {field.name for field in dataclasses.fields(kind)}
+    fields = set(kind.__struct_fields__)
     rows = forces()[kind.__name__]
     assert fields - rows.keys() == set()
     assert {path.split(".")[0] for path in rows} - fields == set()
