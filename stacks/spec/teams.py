@@ -34,7 +34,7 @@ class QuotaSpec(Model):
 
     pool: str | None = None
     flavor: str | None = None
-    guaranteed: AmountField = Field(default=NOTHING, json_schema_extra={"default": 0})
+    guaranteed: AmountField = Field(default_factory=lambda: NOTHING, json_schema_extra={"default": 0})
     borrow: LimitField | None = None
     lend: AmountField | None = None
     per_accelerator: PerAcceleratorSpec | None = None
