@@ -8,7 +8,7 @@ from typing import Any, cast
 
 import pytest
 import yaml
-from msgspec.structs import asdict
+from msgspec import to_builtins
 
 from stacks import accelerators as hw
 
@@ -45,8 +45,8 @@ def test_the_facts_have_no_section_that_is_not_compared(facts: Facts) -> None:
 
 def test_labels_taints_and_resources_are_those_of_the_facts(facts: Facts) -> None:
     """Selectors and tolerations are built from these; a misspelt one matches nothing, silently."""
-    assert {name: key for name, key in asdict(hw.labels()).items() if name not in _TEXT_ONLY} == facts["labels"]
-    assert asdict(hw.taints()) == facts["taints"]
+    assert {name: key for name, key in to_builtins(hw.labels()).items() if name not in _TEXT_ONLY} == facts["labels"]
+    assert to_builtins(hw.taints()) == facts["taints"]
     assert {kind: hw.resource(kind) for kind in ("tpu", "gpu")} == facts["resources"]
 
 
