@@ -10,7 +10,7 @@ import marshal
 import re
 from functools import lru_cache
 from textwrap import indent
-from typing import cast
+from typing import Any, cast
 
 import ryaml
 import yaml
@@ -41,7 +41,7 @@ def _write(mapping: dict[str, object], depth: int, lines: list[str]) -> None:
             lines.append(_header(key, depth))
             _write(cast("dict[str, object]", value), depth + 1, lines)
         else:
-            lines.append(_list(key, marshal.dumps(cast("object", value), _BY_VALUE), depth))
+            lines.append(_list(key, marshal.dumps(cast("Any", value), _BY_VALUE), depth))
 
 
 @lru_cache(maxsize=1 << 16, typed=True)

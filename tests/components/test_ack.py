@@ -121,7 +121,8 @@ def test_what_exists_is_joined_and_nothing_of_it_is_made(preview: bool) -> None:
 def test_pods_of_terway_get_vswitches_and_no_range() -> None:
     inputs = built(replace(MEMBER, pod_range=None, pod_vswitches=("vsw-2",))).one("ManagedKubernetes").inputs
     assert (inputs["podVswitchIds"], "podCidr" in inputs) == (["vsw-2"], False)
-    assert [addon["name"] for addon in inputs["addons"]] == ["terway-eniip", "csi-plugin", "csi-provisioner"]
+    addons = ("terway-eniip", "csi-plugin", "csi-provisioner")
+    assert inputs["addons"] == [{"name": each} for each in addons]
 
 
 def test_objects_wait_for_members_and_for_their_namespaces() -> None:
