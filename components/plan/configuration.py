@@ -25,6 +25,10 @@ JOB_FRAMEWORKS: Final = (
 )
 """Kinds of jobs that are queued. A kind whose CRD is missing is picked up once it is installed."""
 
+SENT_FRAMEWORKS: Final = ("batch/job", "jobset.x-k8s.io/jobset")
+"""Kinds of jobs that a manager queues. Its Kueue watches every kind it queues on each worker, and connects to no worker
+that lacks the CRD of one (Kueue 0.19, multikueuecluster.go); Berth installs that of JobSet alone."""
+
 PODS_READY_SECONDS: Final = 3600
 """An hour from admission until all pods are ready: a large slice or queued capacity needs 45 to 60 minutes, and Kueue's
 own 30 would put the workload back while its images are still being pulled (Kueue docs: Configuration)."""

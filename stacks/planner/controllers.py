@@ -10,6 +10,7 @@ from components.kueue.configuration import chart_values, jobset_values
 from components.kueue.quantities import MAXIMUM
 from components.plan.configuration import (
     JOB_FRAMEWORKS,
+    SENT_FRAMEWORKS,
     AccessProviderPlan,
     AdmissionFairSharingPlan,
     ConfigurationPlan,
@@ -81,7 +82,6 @@ def configuration(draft: Draft) -> ConfigurationPlan | None:
         return None
     draft.origins["configuration", "kueue"] = ("kueue",)
     sharing, usage = spec.fair_sharing, spec.admission_fair_sharing
-    frameworks = spec.integrations.frameworks
     kept = spec.object_retention_policies.workloads
     teams, all_jobs = managed_namespaces(draft), spec.manage_jobs_without_queue_name
     if all_jobs is None:  # where any namespace may have queued jobs, GKE's own jobs would be held too
@@ -97,7 +97,7 @@ def configuration(draft: Draft) -> ConfigurationPlan | None:
         )
         if usage
         else None,
-        frameworks=JOB_FRAMEWORKS if frameworks is None else frameworks,
+        frameworks=frameworks(draft),
         external_frameworks=spec.integrations.external_frameworks,
         label_keys_to_copy=spec.integrations.label_keys_to_copy,
         manage_jobs_without_queue_name=all_jobs,
@@ -116,6 +116,14 @@ def configuration(draft: Draft) -> ConfigurationPlan | None:
     )
     known = (spec.version or KUEUE[0]).startswith(f"{gates.RELEASE}.")
     return replace(plan, feature_gates={**(gates.derived(plan) if known else {}), **spec.feature_gates})
+
+
+def frameworks(draft: Draft) -> tuple[str, ...]:
+    """The kinds of jobs that are queued: as written, or those of batch jobs; on a manager, what its workers know."""
+    said = draft.spec.kueue.integrations.frameworks
+    if said is not None:
+        return said
+    return SENT_FRAMEWORKS if draft.spec.workers and not draft.spec.kueue.existing else JOB_FRAMEWORKS
 
 
 def _pods_ready(spec: KueueSpec) -> PodsReadyPlan:

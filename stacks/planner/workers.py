@@ -22,26 +22,18 @@ from components.plan.checks import (
     MultiKueueClusterPlan,
     MultiKueueConfigPlan,
     ParametersPlan,
-    WorkerAccessPlan,
 )
-from components.plan.configuration import JOB_FRAMEWORKS
 from components.plan.fleet import FleetPlan, PoolPlan, WorkerPlan
 from components.plan.kueue import ClusterQueuePlan, CohortPlan, QueueCheckPlan
 from stacks.planner import cohorts, queues
-from stacks.planner.access import job_kinds
 from stacks.planner.allowances import allowances
 from stacks.planner.checks import checks
-from stacks.planner.controllers import KUEUE
 from stacks.planner.draft import Draft
 from stacks.planner.one_cluster import Machines, cluster_fleet
 from stacks.planner.shares import cohort_on, queues_on, shares
 from stacks.planner.sites import Site, common_flavors, common_pools, held, placed, sites, tell
+from stacks.planner.worker_access import ACCOUNT, access_plan, kinds_are_there, reached, secret
 from stacks.problems import Path
-
-ACCOUNT = "multikueue"
-"""Account, role and token on a worker, and how the names of what is MultiKueue's begin on the manager."""
-_KINDS_OF_PODS = {"pod": ("", "pods"), "deployment": ("", "pods"), "statefulset": ("apps", "statefulsets")}
-"""Frameworks without an API group, to the group and resource that the manager makes on a worker."""
 
 Origins = Mapping[tuple[str, str], Path]
 
@@ -77,6 +69,7 @@ def managed(
 ) -> tuple[FleetPlan, list[tuple[WorkerPlan, Origins]]]:
     """The manager's plan with its workers', and where each worker's things come from."""
     _nothing_runs_here(draft)
+    kinds_are_there(draft)
     found = sites(draft)
     known = common_pools(draft, found)
     kinds = common_flavors(draft, found, known)
@@ -152,11 +145,7 @@ def _check(config: MultiKueueConfigPlan) -> AdmissionCheckPlan:
 
 def _cluster(site: Site) -> MultiKueueClusterPlan:
     profile = site.spec.cluster_profile
-    return MultiKueueClusterPlan(name=site.name, kubeconfig=None if profile else _secret(site), profile=profile)
-
-
-def _secret(site: Site) -> str:
-    return f"{ACCOUNT}-{site.name}"
+    return MultiKueueClusterPlan(name=site.name, kubeconfig=None if profile else secret(site), profile=profile)
 
 
 def _origins_of(draft: Draft, found: Sequence[Site], configs: Iterable[MultiKueueConfigPlan]) -> None:
@@ -235,48 +224,13 @@ def _worker(draft: Draft, site: Site, plan: FleetPlan) -> WorkerPlan:
     if numberless and plan.project != draft.spec.project:
         message = f"is missing; direct grants to teams name project {plan.project} by its number: write projectNumber"
         draft.problems.fault("missing-project-number", (*path, "projectNumber"), message)
-    _reached(draft, site)
+    reached(draft, site)
     return WorkerPlan(
         name=site.name,
-        plan=replace(plan, manager_access=None if site.spec.cluster_profile else _access(draft, site)),
+        plan=replace(plan, manager_access=None if site.spec.cluster_profile else access_plan(draft, site)),
         stack=site.spec.stack,
         kubeconfig=site.spec.kubeconfig,
     )
-
-
-def _access(draft: Draft, site: Site) -> WorkerAccessPlan:
-    frameworks = draft.spec.kueue.integrations.frameworks
-    frameworks = JOB_FRAMEWORKS if frameworks is None else frameworks
-    kinds = {group: set(resources) for group, resources in job_kinds(frameworks).items()}
-    for framework in frameworks:
-        if framework in _KINDS_OF_PODS:
-            group, resource = _KINDS_OF_PODS[framework]
-            kinds.setdefault(group, set()).add(resource)
-    return WorkerAccessPlan(
-        account=ACCOUNT,
-        namespace=KUEUE[2],
-        secret=_secret(site),
-        job_kinds={group: tuple(sorted(kinds[group])) for group in sorted(kinds)},
-    )
-
-
-def _reached(draft: Draft, site: Site) -> None:
-    """The manager can reach the worker's control plane."""
-    path: Path = ("workers", site.name)
-    profiles = draft.spec.kueue.multi_kueue and draft.spec.kueue.multi_kueue.cluster_profile
-    if site.spec.cluster_profile is not None and profiles is None and not draft.spec.kueue.existing:
-        message = (
-            f"'{site.spec.cluster_profile}' says how the cluster is reached, and nothing gets credentials for it; "
-            "write kueue.multiKueue.clusterProfile.accessProviders"
-        )
-        draft.problems.fault("no-access-provider", (*path, "clusterProfile"), message)
-    control = site.draft.spec.cluster.control_plane
-    if site.spec.made_here and site.spec.cluster_profile is None and not control.public_endpoint:
-        message = (
-            "'false': the manager is in another VPC and cannot reach this control plane; write publicEndpoint: true "
-            "with authorizedNetworks, or connect the two networks"
-        )
-        draft.problems.warning("unreachable-worker", (*path, "cluster", "controlPlane", "publicEndpoint"), message)
 
 
 # --- what the manager shows of them -----------------------------------------------------------------------------------

@@ -1,0 +1,63 @@
+"""What a manager queues is what every worker knows: its Kueue connects to no worker that lacks the CRD of a kind."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from components.plan.configuration import JOB_FRAMEWORKS
+from tests import small_fleets as small
+from tests.stack_files import plan
+
+INSTALLED = {"jobset": "jobset.x-k8s.io/jobset"}
+"""Chart to the kind of job whose CRD it brings."""
+
+
+def managed(**kueue: Any) -> dict[str, Any]:
+    """A manager with one worker."""
+    worker = {
+        "cluster": {"name": "east"},
+        "pools": {"l4": {"machineType": "g2-standard-24", "nodes": 4, "zone": small.ZONE}},
+    }
+    team = {"queues": {"train": {"flavors": [{"pool": "l4", "guaranteed": "all"}]}}}
+    fleet = {"workers": {"east": worker}, "pools": small.GONE, "cohorts": small.GONE, "teams": {"vision": team}}
+    return small.changed({**fleet, "kueue": kueue})
+
+
+def test_a_manager_queues_no_kind_that_a_worker_may_not_know() -> None:
+    manager = plan("multikueue")
+    assert manager.kueue is not None
+    for worker in manager.workers:
+        known = {"batch/job", *(kind for chart in worker.plan.charts if (kind := INSTALLED.get(chart.name)))}
+        assert set(manager.kueue.frameworks) == known
+        assert worker.plan.kueue is not None
+        assert worker.plan.kueue.frameworks == JOB_FRAMEWORKS  # nobody connects there for them
+        assert worker.plan.manager_access is not None
+        assert worker.plan.manager_access.job_kinds == {"batch": ("jobs",), "jobset.x-k8s.io": ("jobsets",)}
+
+
+@pytest.mark.parametrize(
+    ("frameworks", "said"),
+    [
+        (["batch/job"], []),
+        (["batch/job", "pod", "jobset.x-k8s.io/jobset"], []),
+        (["kubeflow.org/pytorchjob", "batch/job", "ray.io/rayjob"], ["kubeflow.org/pytorchjob and ray.io/rayjob"]),
+    ],
+)
+def test_kinds_of_other_hands_are_queued_when_they_are_written_and_noted(
+    frameworks: list[str], said: list[str]
+) -> None:
+    fleet = managed(integrations={"frameworks": frameworks})
+    found = small.plan(fleet)
+    assert found.kueue is not None
+    assert [*found.kueue.frameworks] == frameworks
+    notes = [p.message.partition(":")[0] for p in small.problems(fleet) if p.code == "kinds-on-workers"]
+    assert notes == said
+
+
+def test_of_a_kueue_that_somebody_else_set_up_every_kind_of_job_may_be_sent() -> None:
+    (worker,) = small.plan(managed(existing=True)).workers
+    assert worker.plan.manager_access is not None
+    groups = {framework.rpartition("/")[0] for framework in JOB_FRAMEWORKS}
+    assert worker.plan.manager_access.job_kinds.keys() == groups
