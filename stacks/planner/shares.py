@@ -1,12 +1,13 @@
 """Quotas of a manager become shares of its workers: whole slices or nodes, by capacity, and none beyond what is held.
 
-A worker has its part of each guarantee, and of what is lent. How much may be borrowed is the same everywhere: the
-manager keeps to it over all workers, and a job that borrows runs on one of them.
+A worker has its part of each guarantee, and lends its part of what is lent. How much may be borrowed is the same
+everywhere: the manager keeps to it over all workers, and a job that borrows runs on one of them.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from fractions import Fraction
 from math import gcd
 
 from msgspec import Struct
@@ -35,25 +36,27 @@ class Held(Struct, frozen=True):
 
 
 Holder = ClusterQueuePlan | CohortPlan
+Claim = tuple[Holder, QuotaPlan]
+"""A queue or cohort with its quota of the accelerators of one flavor."""
 Share = tuple[int, int | None]
 """Nominal quota and lending limit on one worker, in accelerators; no limit is None."""
 Shares = Mapping[tuple[str, str, str], tuple[Share, ...]]
 """Kind (`queue` or `cohort`), name and flavor to the share of each worker, in the order of the workers."""
 
 
-def split(amount: int, weights: Sequence[int], piece: int, room: list[int]) -> list[int]:
+def split(amount: int, weights: Sequence[int], piece: int, room: list[int], unit: int | None = None) -> list[int]:
     """`amount` in parts by `weights`, each a multiple of `piece`, as is the amount; `room` shrinks by what is given.
 
     Largest remainder: each gets what is due rounded down, and what is left goes piece by piece to whom most is due
-    still among those with room, then to whoever has most room, then to the first. So nobody gets more than there is
-    room for, where there is room for all.
+    still among those with room, then to whoever has most room, then to the first; by `unit` where nobody has room for
+    a whole piece. So nobody gets more than there is room for, where there is room for all.
     """
     parts = [
         min(part, max(0, left) // piece * piece) for part, left in zip(due(amount, weights, piece), room, strict=True)
     ]
     for index, part in enumerate(parts):
         room[index] -= part
-    hand_out(amount, weights, piece, room, parts)
+    hand_out(amount, weights, piece, room, parts, unit)
     return parts
 
 
@@ -83,37 +86,60 @@ def hand_out(
 
 
 def shares(holders: Sequence[Holder], held: Mapping[str, Held]) -> Shares:
-    """The share of every worker in every quota of accelerators.
-
-    First everybody gets what is due rounded down, so that nobody's whole pieces depend on who else there is.
-    """
+    """The share of every worker in every quota of accelerators."""
     resources = {flavor: of.resource for flavor, of in held.items()}
-    claims: dict[str, list[tuple[tuple[str, str, str], QuotaPlan]]] = {}
+    parents = {each.name: each.parent for each in holders if isinstance(each, CohortPlan)}
+    claims: dict[str, list[Claim]] = {}
     for holder in holders:
-        kind = "queue" if isinstance(holder, ClusterQueuePlan) else "cohort"
         for flavor, quota in accelerator_quotas(holder, resources):
-            claims.setdefault(flavor, []).append(((kind, holder.name, flavor), quota))
+            claims.setdefault(flavor, []).append((holder, quota))
     found: dict[tuple[str, str, str], tuple[Share, ...]] = {}
     for flavor, wanted in claims.items():
         of = held[flavor]
-        room = [int(capacity * of.oversubscription) for capacity in of.capacity]
-        parts = [due(quota.nominal, of.capacity, of.piece(quota.nominal)) for _, quota in wanted]
-        for part in parts:
-            room = [left - taken for left, taken in zip(room, part, strict=True)]
-        largest_first = sorted(zip(wanted, parts, strict=True), key=lambda each: -of.piece(each[0][1].nominal))
-        for (key, quota), part in largest_first:
-            hand_out(quota.nominal, of.capacity, of.piece(quota.nominal), room, part, of.unit)
-            found[key] = tuple(zip(part, _lent(key[0], quota, of, part), strict=True))
+        parts = _parts(wanted, of)
+        below = _below(wanted, parts, parents)
+        for (holder, quota), part in zip(wanted, parts, strict=True):
+            queue = isinstance(holder, ClusterQueuePlan)
+            lent = _lent(quota, of, part if queue else below[holder.name])
+            found["queue" if queue else "cohort", holder.name, flavor] = tuple(zip(part, lent, strict=True))
     return found
 
 
-def _lent(kind: str, quota: QuotaPlan, of: Held, parts: list[int]) -> Sequence[int | None]:
-    """What each part lends of itself; a cohort's limit is on all below it, so it goes by what the workers hold."""
+def _parts(wanted: Sequence[Claim], of: Held) -> list[list[int]]:
+    """Of each claim the part of every worker.
+
+    First everybody gets what is due rounded down, so that nobody's whole pieces depend on who else there is.
+    """
+    factor = Fraction(str(of.oversubscription))  # as written: in floats, 50 × 4.6 is less than 230
+    room = [int(capacity * factor) for capacity in of.capacity]
+    parts = [due(quota.nominal, of.capacity, of.piece(quota.nominal)) for _, quota in wanted]
+    for part in parts:
+        room = [left - taken for left, taken in zip(room, part, strict=True)]
+    largest_first = sorted(zip(wanted, parts, strict=True), key=lambda each: -of.piece(each[0][1].nominal))
+    for (_, quota), part in largest_first:
+        hand_out(quota.nominal, of.capacity, of.piece(quota.nominal), room, part, of.unit)
+    return parts
+
+
+def _below(
+    wanted: Sequence[Claim], parts: Sequence[list[int]], parents: Mapping[str, str | None]
+) -> dict[str, list[int]]:
+    """What each cohort has on every worker: its own part, and those of all below it."""
+    found: dict[str, list[int]] = {}
+    for (holder, _), part in zip(wanted, parts, strict=True):
+        step = holder.cohort if isinstance(holder, ClusterQueuePlan) else holder.name
+        while step is not None:
+            found[step] = [one + other for one, other in zip(found.get(step, [0] * len(part)), part, strict=True)]
+            step = parents.get(step)
+    return found
+
+
+def _lent(quota: QuotaPlan, of: Held, parts: list[int]) -> Sequence[int | None]:
+    """What each part lends of itself: in pieces of the parts, so that none lends more than it has."""
     if quota.lending_limit is None:
         return [None] * len(parts)
-    if kind == "queue":  # in pieces of the parts, so that none lends more than it has
-        return split(quota.lending_limit, parts, of.piece(gcd(quota.lending_limit, quota.nominal)), list(parts))
-    return split(quota.lending_limit, of.capacity, of.piece(quota.lending_limit), list(of.capacity))
+    piece = of.piece(gcd(quota.lending_limit, sum(parts)))
+    return split(quota.lending_limit, parts, piece, list(parts), of.unit)
 
 
 # --- on one worker ----------------------------------------------------------------------------------------------------

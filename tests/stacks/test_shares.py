@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from components.plan.kueue import ClusterQueuePlan
+from components.plan.fleet import FleetPlan
+from components.plan.kueue import ClusterQueuePlan, QuotaPlan
 from stacks.planner import plan_fleet
 from stacks.planner.ceilings import accelerator_quotas
 from stacks.planner.shares import split
@@ -49,7 +50,10 @@ def test_nobody_is_given_more_than_there_is_room_for(capacity: list[int], data: 
 
 @st.composite
 def fleets(draw: st.DrawFn) -> dict[str, Any]:
-    """A manager with up to four workers of GPUs and TPU slices, and teams that are guaranteed no more than there is."""
+    """A manager with up to four workers of GPUs and TPU slices, and teams that are guaranteed no more than there is.
+
+    They are in two cohorts, which lend to each other no more than they have.
+    """
     nodes = draw(st.lists(st.integers(0, 6), min_size=1, max_size=4).filter(any))
     slices = draw(st.lists(st.integers(0, 5), min_size=len(nodes), max_size=len(nodes)))
     workers = {
@@ -72,14 +76,23 @@ def fleets(draw: st.DrawFn) -> dict[str, Any]:
         lend = draw(st.none() | st.integers(0, mine))
         entry = {"pool": "h100", "guaranteed": mine, "borrow": "unlimited"} | ({} if lend is None else {"lend": lend})
         tpus = {"pool": "v5e", "guaranteed": f"{slice_count} slices", "borrow": "unlimited"}
-        teams[f"t{number}"] = {"cohort": "all", "queues": {"q": {"flavors": [entry, tpus]}}}
+        teams[f"t{number}"] = {"cohort": "ab"[number % 2], "queues": {"q": {"flavors": [entry, tpus]}}}
     return {
         "project": "acme-ml-dev",
         "region": "us-central1",
         "workers": workers,
-        "cohorts": {"all": {}},
+        "cohorts": {"all": {}, "a": draw(cohorts(teams, "a", gpus)), "b": draw(cohorts(teams, "b", 0))},
         "teams": teams,
     }
+
+
+@st.composite
+def cohorts(draw: st.DrawFn, teams: dict[str, Any], name: str, left: int) -> dict[str, Any]:
+    """A cohort of some teams, with GPUs of its own out of those `left`."""
+    mine = [team["queues"]["q"]["flavors"][0]["guaranteed"] for team in teams.values() if team["cohort"] == name]
+    whole = sum(mine) + draw(st.integers(0, left))
+    limits = {"guaranteed": whole, "borrow": "unlimited", "lend": draw(st.integers(0, whole))}
+    return {"parent": "all", "flavors": [{"pool": "h100", **limits}]}
 
 
 @few
@@ -100,6 +113,16 @@ def test_shares_of_random_fleets_add_up_and_fit(fleet: dict[str, Any]) -> None:
         for flavor, quota in accelerator_quotas(queue, resource_of):
             lent = [_of(q, flavor, resource_of[flavor], "lending_limit") for q in there]
             assert quota.lending_limit is None or sum(lent) == quota.lending_limit
+    for cohort in planned.plan.cohorts:
+        limits = {w.name: _of_cohort(w.plan, cohort.name) for w in planned.plan.workers}
+        for name, own in limits.items():
+            (there,) = [w.plan for w in planned.plan.workers if w.name == name]
+            mine = [q for q in there.cluster_queues if q.cohort == cohort.name]
+            held = own.nominal + sum(_of(q, "h100", resource_of["h100"], "nominal") for q in mine)
+            assert (own.lending_limit or 0) <= held
+        whole = _of_cohort(planned.plan, cohort.name)
+        for what in ("nominal", "lending_limit"):
+            assert sum(getattr(own, what) or 0 for own in limits.values()) == (getattr(whole, what) or 0)
     for worker in planned.plan.workers:
         for flavor in worker.plan.flavors:
             assert flavor.promised <= flavor.capacity.max
@@ -109,6 +132,72 @@ def test_shares_of_random_fleets_add_up_and_fit(fleet: dict[str, Any]) -> None:
 def _of(queue: ClusterQueuePlan, flavor: str, resource: str, what: str) -> int:
     found = (getattr(q, what) for e in queue.flavors if e.flavor == flavor for q in e.quotas if q.resource == resource)
     return next(found, 0) or 0
+
+
+def _of_cohort(fleet: FleetPlan, name: str) -> QuotaPlan:
+    """A cohort's quota of GPUs in one cluster; nothing where it has none."""
+    resource_of = {flavor.name: flavor.resource for flavor in fleet.flavors}
+    quotas = [q for c in fleet.cohorts if c.name == name for _, q in accelerator_quotas(c, resource_of)]
+    return next(iter(quotas), QuotaPlan(resource="", nominal=0, borrowing_limit=0, lending_limit=0))
+
+
+# --- by hand ----------------------------------------------------------------------------------------------------------
+
+Figures = dict[str, list[tuple[int, int | None]]]
+"""Queue or cohort to what it has and lends of GPUs on each worker, in their order."""
+
+
+def divided(nodes: list[int], of: str, **rest: Any) -> Figures:
+    """What becomes of `rest`, sections of the stack file, on workers with so many nodes of machine type `of`."""
+    workers = {
+        f"w{number}": {
+            "cluster": {"controlPlane": {"authorizedNetworks": []}},
+            "pools": {"gpu": {"machineType": of, "nodes": {"max": count}}},
+        }
+        for number, count in enumerate(nodes)
+    }
+    found = plan_fleet("shares", parse({"project": "acme-ml", "region": "us-central1", "workers": workers, **rest}))
+    assert found is not None
+    assert [p.line() for p in (*found.problems, *prove(found)) if p.severity == "fault"] == []
+    figures: Figures = {}
+    for worker in found.plan.workers:
+        resource_of = {flavor.name: flavor.resource for flavor in worker.plan.flavors}
+        for holder in (*worker.plan.cluster_queues, *worker.plan.cohorts):
+            for _, quota in accelerator_quotas(holder, resource_of):
+                figures.setdefault(holder.name, []).append((quota.nominal, quota.lending_limit))
+    return figures
+
+
+def a_team(cohort: str | None, **entry: Any) -> dict[str, Any]:
+    """A team with one queue of the one pool."""
+    shared = {"cohort": cohort} if cohort else {}
+    return {**shared, "queues": {"q": {"flavors": [{"pool": "gpu", **entry}]}}}
+
+
+def test_a_queue_lends_all_that_it_may_where_its_part_is_no_whole_node() -> None:
+    """Two nodes of 8: the halves of a and b leave 4 on each, so c has 4 and 4, and lends all of both."""
+    teams = {"a": a_team("all", guaranteed=4), "b": a_team("all", guaranteed=4)}
+    figures = divided(
+        [1, 1], "a3-highgpu-8g", cohorts={"all": {}}, teams={**teams, "c": a_team("all", guaranteed=8, lend=8)}
+    )
+    assert figures["c-q"] == [(4, 4), (4, 4)]
+
+
+def test_a_cohort_lends_on_the_worker_that_has_what_it_lends() -> None:
+    """One node each of four: a's is on the first worker and b's on the second, and so is what their cohorts lend."""
+    cohorts = {"all": {}} | {
+        name: {"parent": "all", "flavors": [{"pool": "gpu", "borrow": "unlimited", "lend": 8}]} for name in "ab"
+    }
+    figures = divided([2, 2], "a3-highgpu-8g", cohorts=cohorts, teams={n: a_team(n, guaranteed=8) for n in "ab"})
+    assert figures == {"a-q": [(8, None)], "b-q": [(8, None)], "a": [(0, 8), (0, 0)], "b": [(0, 0), (0, 8)]}
+
+
+def test_room_is_what_the_factor_says_as_it_is_written() -> None:
+    """50 × 4.6 is 230, though in floats it is less: a node of 2 that is left on each worker is not divided."""
+    accepted = {"gpu": {"oversubscription": 4.6, "reason": "so"}}
+    teams = {"a": a_team(None, guaranteed=456), "b": a_team(None, guaranteed=2), "c": a_team(None, guaranteed=2)}
+    figures = divided([25, 25], "g2-standard-24", flavors=accepted, teams=teams)
+    assert figures == {"a-q": [(228, 0), (228, 0)], "b-q": [(2, 0)], "c-q": [(2, 0)]}
 
 
 # --- the example ------------------------------------------------------------------------------------------------------
