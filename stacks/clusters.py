@@ -168,7 +168,7 @@ def _machines(
     }
 
     def node_pool(each: NodePoolPlan) -> NodePool:
-        interfaces = networks.get(each.network.accelerator_networks or "") if each.network else None
+        interfaces = networks.get(each.network.accelerator_networks or "")
         policy = policies.get(each.placement.policy or "") if each.placement else None
         return NodePool(
             f"{prefix}{each.key}",

@@ -328,9 +328,7 @@ def _upgrades(one: NodePoolPlan) -> JSON:
 
 
 def _networks(one: NodePoolPlan) -> JSON:
-    if one.network is None:
-        return {"networkConfig": {"enablePrivateNodes": True}}
-    config: JSON = {"enablePrivateNodes": one.network.private_nodes}
+    config: JSON = {"enablePrivateNodes": one.network.private_nodes is not False}
     if one.network.interfaces:
         config["additionalNodeNetworkConfigs"] = [
             {"network": each.network, "subnetwork": each.subnetwork} for each in one.network.interfaces

@@ -7,10 +7,12 @@ import pulumi_gcp as gcp
 from components.plan.gke import ControlPlanePlan
 
 
-def private(plan: ControlPlanePlan) -> gcp.container.ClusterPrivateClusterConfigArgs | None:
-    """Private nodes and the private address; None where neither is wanted."""
-    if plan.public_endpoint and not plan.private_nodes:
-        return None
+def private(plan: ControlPlanePlan) -> gcp.container.ClusterPrivateClusterConfigArgs:
+    """Private nodes and the private address, said of a public cluster too.
+
+    Of a block that goes away the provider keeps what it knew, and nodes would stay private. A range that is not said
+    stays as it was.
+    """
     return gcp.container.ClusterPrivateClusterConfigArgs(
         enable_private_nodes=plan.private_nodes,
         enable_private_endpoint=not plan.public_endpoint,

@@ -90,7 +90,7 @@ def _labels(plan: NodePoolPlan) -> dict[str, str]:
     labels = dict(plan.labels)
     if plan.queued:
         labels[QUEUED] = "true"
-    if plan.network is not None and plan.network.accelerator_profile is not None:
+    if plan.network.accelerator_profile is not None:
         labels[DRA_DRIVER] = "true"
     return dict(sorted(labels.items()))
 

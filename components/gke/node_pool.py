@@ -10,7 +10,7 @@ import pulumi_gcp as gcp
 
 from components.gke.node_config import node_config
 from components.plan.gke import NodePoolPlan
-from components.plan.node_settings import PlacementPlan, UpgradePlan
+from components.plan.node_settings import NodeNetworkPlan, PlacementPlan, UpgradePlan
 from components.plan.nodes import Bounds
 
 _DEFAULT_ZONES: Final = 3
@@ -188,7 +188,7 @@ def _network(
     plan: NodePoolPlan, live: Sequence[tuple[pulumi.Input[str], pulumi.Input[str]]]
 ) -> gcp.container.NodePoolNetworkConfigArgs | None:
     network = plan.network
-    if network is None:
+    if network == NodeNetworkPlan():
         return None
     named = live or [(each.network, each.subnetwork) for each in network.interfaces]
     return gcp.container.NodePoolNetworkConfigArgs(

@@ -114,9 +114,7 @@ class FleetPlan(Struct, frozen=True, kw_only=True):
     def pools_on(self, networks: str) -> tuple[str, ...]:
         """The pools whose nodes have interfaces in a set of accelerator networks, by its key."""
         return tuple(
-            pool.name
-            for pool in self.pools
-            if any(n.network is not None and n.network.accelerator_networks == networks for n in pool.node_pools)
+            pool.name for pool in self.pools if any(n.network.accelerator_networks == networks for n in pool.node_pools)
         )
 
 

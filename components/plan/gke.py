@@ -268,7 +268,7 @@ class NodePoolPlan(Struct, frozen=True, kw_only=True):
     placement: PlacementPlan | None = None
     local_ssd: LocalSsdPlan | None = None
     attached_ssds: bool = False
-    network: NodeNetworkPlan | None = None
+    network: NodeNetworkPlan = NodeNetworkPlan()
     gpudirect_strategy: str | None = None
     gvnic: bool = True
     fast_socket: bool = False

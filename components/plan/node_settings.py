@@ -55,14 +55,15 @@ class NodeInterfacePlan(Struct, frozen=True, kw_only=True):
 class NodeNetworkPlan(Struct, frozen=True, kw_only=True):
     """The network settings of a pool's nodes.
 
-    `private_nodes` has no default: the provider sends it as soon as anything of this is said, and left out it would
-    give the nodes of a private cluster public addresses. `interfaces` come after the node's first one, in order, and
+    `private_nodes` None leaves it to the cluster in a new pool, and as it was in one that stands. Whoever says anything
+    else says it too: the provider sends false with the block where it is left out, and the nodes of a private cluster
+    would get public addresses. `interfaces` come after the node's first one, in order, and
     are those of the AcceleratorNetworksPlan with the key `accelerator_networks`, or somebody else's.
     `accelerator_profile` ("auto": GKE makes networks and interfaces itself, for DRANET) excludes interfaces.
     `egress_tier` is TIER_1; what was once raised goes down again by TIER_UNSPECIFIED alone, never by None.
     """
 
-    private_nodes: bool
+    private_nodes: bool | None = None
     interfaces: tuple[NodeInterfacePlan, ...] = ()
     accelerator_networks: str | None = None
     accelerator_profile: str | None = None

@@ -13,10 +13,11 @@ from msgspec import Struct
 
 from stacks.changes.fields import FieldChange
 
-UPDATE, LATER, REFUSED, RECREATE, REPLACE = "update", "later", "refused", "recreate", "replace"
-"""In place; in place, for nodes that come later; in place, if the cloud did not refuse it; in place with every node
-made anew, one after the other; deleted and made anew. Sorted by weight."""
-WEIGHT = {UPDATE: 0, LATER: 1, REFUSED: 2, RECREATE: 3, REPLACE: 4}
+UPDATE, KEPT, LATER, REFUSED, RECREATE, REPLACE = "update", "kept", "later", "refused", "recreate", "replace"
+"""In place; not at all, for the provider keeps what is no longer said; in place, for nodes that come later; in place,
+if the cloud did not refuse it; in place with every node made anew, one after the other; deleted and made anew. Sorted
+by weight."""
+WEIGHT = {KEPT: 0, UPDATE: 1, LATER: 2, REFUSED: 3, RECREATE: 4, REPLACE: 5}
 
 _TABLE = pathlib.Path(__file__).with_name("forces.yaml")
 
@@ -59,13 +60,17 @@ def force(kind: str, change: FieldChange, *, in_slice: bool = False) -> Force:
         return Force(row.input, row.slice)
     if row.moved and _moved(change):
         return Force(row.input, row.moved)
-    if row.begun and not change.before:
+    if row.begun and _unsaid(change.before) and change.after:
         return Force(row.input, row.begun)
-    if row.ended and not change.after:
+    if row.ended and _unsaid(change.after):
         return Force(row.input, row.ended)
     if row.wider and _wider(change):
         return Force(row.input, row.wider)
     return row
+
+
+def _unsaid(value: object) -> bool:
+    return not value and value is not False
 
 
 def _moved(change: FieldChange) -> bool:

@@ -157,7 +157,7 @@ def needs(thing: Thing, plan: FleetPlan) -> Iterator[Identity]:
         pool = thing.plan
         yield from ((RESERVATION, r.key) for r in plan.reservations if r.name == pool.reservation)
         policy = pool.placement.policy if pool.placement else None
-        if pool.network is not None and pool.network.accelerator_networks is not None:
+        if pool.network.accelerator_networks is not None:
             yield "accelerator networks", pool.network.accelerator_networks
         yield from (("workload policy", p.key) for p in plan.workload_policies if p.name == policy)
 

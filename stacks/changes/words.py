@@ -12,7 +12,7 @@ from msgspec.structs import asdict
 from components.plan.nodes import Bounds
 from stacks.changes.entitlements import PriorityChange, Step
 from stacks.changes.fields import FieldChange
-from stacks.changes.forces import LATER, REFUSED
+from stacks.changes.forces import KEPT, LATER, REFUSED
 from stacks.changes.guard import DELETE, SECTION, IdleAllowance, Loss
 from stacks.changes.objects import ObjectChange
 from stacks.changes.pools import CHANGED, LEFT, PoolChange
@@ -40,7 +40,11 @@ _LEAD = 32
 _SIGNS = {CREATED: "+", UPDATED: "~", REPLACED: "±", DELETED: "-"}
 DEAR = (CLUSTER, FLEET, RESERVATION, FUTURE_RESERVATION)
 BEHIND = "left to who made it"
-_BUT = {LATER: ", for new nodes alone", REFUSED: ", which is refused while the cluster uses it"}
+_BUT = {
+    KEPT: ", and stays as it was: the provider keeps what is no longer said",
+    LATER: ", for new nodes alone",
+    REFUSED: ", which is refused while the cluster uses it",
+}
 OPEN = "control_plane.authorized_networks"
 """Networks that reach the control plane; every one does where none is said, and no other where the list is empty."""
 _UNLIMITED = ("borrowingLimit", "lendingLimit")

@@ -18,6 +18,7 @@ from stacks import accelerators
 from stacks.planner.access import security_group
 from stacks.planner.allowances import protected
 from stacks.planner.draft import Draft
+from stacks.planner.node_settings import own_network
 from stacks.planner.pools import SYSTEM
 from stacks.planner.upkeep import auto_provisioning, maintenance
 from stacks.planner.vpc import vpc
@@ -174,6 +175,7 @@ def system_pool(draft: Draft) -> NodePoolPlan | None:
         disk_size_gb=spec.disk_size_gb,
         secure_boot=True,
         image_streaming=draft.spec.cluster.image_streaming,
+        network=own_network(draft.spec.cluster),
         protect=False,
     )
 

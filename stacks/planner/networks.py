@@ -14,6 +14,7 @@ from components.plan.accelerator_networks import AcceleratorNetworksPlan, Accele
 from components.plan.node_settings import NodeInterfacePlan, NodeNetworkPlan
 from stacks.planner.cluster import cluster_name
 from stacks.planner.draft import Draft
+from stacks.planner.node_settings import own_network
 from stacks.planner.pools import Pool
 from stacks.planner.vpc import cluster_ranges
 from stacks.problems import Path, dotted
@@ -123,8 +124,8 @@ def _rdma(draft: Draft, pool: Pool, needs: NetworkNeeds, ranges: Iterator[str]) 
     )
 
 
-def node_network(draft: Draft, pool: Pool, sets: Iterable[AcceleratorNetworksPlan]) -> NodeNetworkPlan | None:
-    """The further interfaces of a pool's nodes; None where they have the cluster's network alone."""
+def node_network(draft: Draft, pool: Pool, sets: Iterable[AcceleratorNetworksPlan]) -> NodeNetworkPlan:
+    """The network settings of a pool's nodes, with their further interfaces."""
     private = draft.spec.cluster.private_nodes
     if profile := network_needs(pool.asked).profile:
         return NodeNetworkPlan(private_nodes=private, accelerator_profile=profile)
@@ -136,4 +137,8 @@ def node_network(draft: Draft, pool: Pool, sets: Iterable[AcceleratorNetworksPla
         for vpc in each.vpcs
         for subnet in vpc.subnets
     )
-    return NodeNetworkPlan(private_nodes=private, interfaces=interfaces, accelerator_networks=key) if key else None
+    return (
+        NodeNetworkPlan(private_nodes=private, interfaces=interfaces, accelerator_networks=key)
+        if key
+        else own_network(draft.spec.cluster)
+    )

@@ -76,7 +76,7 @@ def is_made(draft: Draft, pool: Pool) -> bool:
     return pool.made_by == BERTH and is_there(draft, pool.spec.capacity.reservation)
 
 
-def _node_pools(draft: Draft, pool: Pool, network: NodeNetworkPlan | None) -> tuple[NodePoolPlan, ...]:
+def _node_pools(draft: Draft, pool: Pool, network: NodeNetworkPlan) -> tuple[NodePoolPlan, ...]:
     shape, slices = pool.hardware.shape, pool.hardware.slices
     if shape is None or slices is None or not shape.multi_host:
         return (_node_pool(draft, pool, pool.key, pool.key, pool.hardware.nodes, network),)
@@ -93,9 +93,7 @@ def _node_pools(draft: Draft, pool: Pool, network: NodeNetworkPlan | None) -> tu
     )
 
 
-def _node_pool(
-    draft: Draft, pool: Pool, key: str, name: str, nodes: Bounds, network: NodeNetworkPlan | None
-) -> NodePoolPlan:
+def _node_pool(draft: Draft, pool: Pool, key: str, name: str, nodes: Bounds, network: NodeNetworkPlan) -> NodePoolPlan:
     machine, shape = pool.hardware.machine, pool.hardware.shape
     wanted = settings(pool.asked, nodes, flex_start_known=knows_flex_start(draft, pool.asked))
     return NodePoolPlan(

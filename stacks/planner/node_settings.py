@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from components.plan.node_settings import KubeletPlan, LinuxPlan
+from components.plan.node_settings import KubeletPlan, LinuxPlan, NodeNetworkPlan
+from stacks.spec.cluster import ClusterSpec
 from stacks.spec.node_system import KubeletSpec, NodeSystemSpec
 
 
@@ -51,3 +52,11 @@ def linux(spec: NodeSystemSpec | None) -> LinuxPlan | None:
 
 def _enum(prefix: str, word: str | None) -> str | None:
     return None if word is None else prefix + word.upper().replace("-", "_")
+
+
+def own_network(spec: ClusterSpec) -> NodeNetworkPlan:
+    """The network of nodes that have the cluster's alone: whether they are private, where that is written.
+
+    Left to the cluster, the nodes of a pool that stands stay as they are when the cluster changes.
+    """
+    return NodeNetworkPlan(private_nodes=spec.private_nodes if "private_nodes" in spec.model_fields_set else None)

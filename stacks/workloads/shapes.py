@@ -52,7 +52,7 @@ class Shape(Struct, frozen=True):
     def networked(self) -> bool:
         """Whether GKE wires the accelerator network into pods, so that they do without the node's own."""
         networks = [pool.network for pool in self.pool.node_pools]
-        return any(network is not None and network.accelerator_profile is not None for network in networks)
+        return any(network.accelerator_profile is not None for network in networks)
 
 
 def shapes(plan: FleetPlan, flavors: Iterable[str]) -> list[Shape]:

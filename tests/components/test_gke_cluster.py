@@ -174,9 +174,12 @@ def test_the_control_plane_is_private_where_the_plan_says_so() -> None:
     assert inputs(STANDARD)["privateClusterConfig"]["enablePrivateEndpoint"] is False
 
 
-def test_a_public_cluster_has_no_private_part() -> None:
+@pytest.mark.parametrize("mode", [STANDARD, AUTOPILOT])
+def test_a_public_cluster_says_that_it_is(mode: ClusterPlan) -> None:
+    """Of a block that goes away the provider keeps what it knew; a range that it knows cannot be taken back."""
     public = replace(CONTROL_PLANE, private_nodes=False, ip_range=None)
-    assert "privateClusterConfig" not in inputs(replace(STANDARD, control_plane=public))
+    asked = inputs(replace(mode, control_plane=public))["privateClusterConfig"]
+    assert asked == {"enablePrivateNodes": False, "enablePrivateEndpoint": False}
 
 
 def test_no_authorized_networks_is_open_and_an_empty_list_is_closed() -> None:

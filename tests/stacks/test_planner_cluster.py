@@ -109,6 +109,16 @@ def test_public_nodes_need_no_range_of_the_control_plane() -> None:
     assert (found.private_nodes, found.public_endpoint, found.ip_range) == (False, True, None)
 
 
+@pytest.mark.parametrize("written", [None, True, False])
+def test_every_pool_says_whether_its_nodes_are_private_where_the_file_does(written: bool | None) -> None:
+    """GKE's default holds for new pools: one that stands stays as it is until it is told."""
+    private = {} if written is None else {"cluster.privateNodes": written}
+    found = plan(changed({**private, "cluster.controlPlane": {"authorizedNetworks": []}}))
+    pools = [found.system_pool, *(each for pool in found.pools for each in pool.node_pools)]
+    assert {pool and pool.network.private_nodes for pool in pools} == {written}
+    assert len(pools) > 2
+
+
 def test_authorized_networks_are_none_or_a_list_and_an_empty_list_is_not_none() -> None:
     """Left out, every address may call; an empty list lets only nodes."""
     networks = [{"name": "office", "cidrBlock": "203.0.113.0/24"}]

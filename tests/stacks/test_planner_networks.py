@@ -154,7 +154,7 @@ def test_pools_of_one_kind_and_zone_share_networks() -> None:
 def test_tpus_have_the_node_s_own_network_unless_they_ask_for_the_profile() -> None:
     """Their pods then run with hostNetwork."""
     pool = {"machineType": "ct6e-standard-4t", "topology": "2x2", "slices": 1, "zone": ZONE}
-    assert only(of_pools({"v6e": pool})).network is None
+    assert only(of_pools({"v6e": pool})).network == NodeNetworkPlan()
     asked = only(of_pools({"v6e": {**pool, "networking": "dranet"}})).network
     assert asked == NodeNetworkPlan(private_nodes=True, accelerator_profile="auto")
 
@@ -277,7 +277,7 @@ def test_networks_go_with_compact_placement_and_every_choice_of_local_ssds(machi
     near = fleet_of(machine.name, networking="gpudirect", compactPlacement=True)
     found = only(near)
     assert found.placement is not None and found.placement.type == "COMPACT"
-    assert found.network is not None and len(found.network.interfaces) == machine.additional_networks
+    assert len(found.network.interfaces) == machine.additional_networks
     assert found.attached_ssds == bool(machine.ssd_automatic)
     count = machine.ssd_automatic
     for use in ("ephemeral", "block") if count else ():

@@ -20,7 +20,7 @@ from components.plan.fleet import FleetPlan
 from stacks.changes.ack import AckCluster, Membership
 from stacks.changes.entitlements import Step
 from stacks.changes.fields import FieldChange, differences
-from stacks.changes.forces import WEIGHT, force, forces
+from stacks.changes.forces import KEPT, WEIGHT, force, forces
 from stacks.changes.things import DELETED, REPLACED, compare_things
 from stacks.changes.whole import compare
 from stacks.cli.plan import as_json
@@ -200,6 +200,28 @@ def test_every_field_of_a_plan_has_a_row_and_every_row_a_field(kind: type[Struct
 
 def test_the_table_has_no_other_plans() -> None:
     assert forces().keys() == {kind.__name__ for kind in PLANS}
+
+
+def test_nodes_that_were_made_public_stay_it_until_the_file_says_private() -> None:
+    """What pools no longer say the provider keeps; the cluster says it always, for pools to come."""
+    back = compare(plan("nodes-made-public"), plan())
+    private = {f.does for pool in back.pools for f in pool.fields if f.path.endswith("private_nodes")}
+    assert private == {KEPT}
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "does"),
+    [
+        (None, False, "recreate"),
+        (None, True, "update"),
+        (True, False, "recreate"),
+        (False, True, "recreate"),
+        (False, None, KEPT),
+        (True, None, KEPT),
+    ],
+)
+def test_false_is_something_that_is_said(before: bool | None, after: bool | None, does: str) -> None:
+    assert force("NodePoolPlan", FieldChange("network.private_nodes", before, after)).does == does
 
 
 def _provider() -> Mapping[str, list[str]]:
