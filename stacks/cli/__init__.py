@@ -160,6 +160,7 @@ def _render(
     """
     verdict = sound(stack, any_kind=True)
     from stacks.cli import render as verb
+    from stacks.wording import many
 
     plan = verdict.whole
     assert plan is not None
@@ -169,9 +170,12 @@ def _render(
         verb.write(plan, sys.stdout, nodes=nodes)
         return
     try:
-        typer.echo(f"{verb.write_folder(plan, output, nodes=nodes)} objects in {output}", err=True)
-    except (verb.Occupied, OSError) as error:
+        typer.echo(f"{many(verb.write_folder(plan, output, nodes=nodes), 'object')} in {output}", err=True)
+    except verb.Occupied as error:
         typer.echo(f"{error}", err=True)
+        raise typer.Exit(FAULTS) from None
+    except OSError as error:
+        typer.echo(f"{error.filename}: cannot be written: {error.strerror}", err=True)
         raise typer.Exit(FAULTS) from None
 
 

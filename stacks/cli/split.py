@@ -7,7 +7,7 @@ from typing import Any
 from components.plan.fleet import FleetPlan
 from stacks.cli.table import table
 from stacks.split import Part, groups, propose
-from stacks.wording import some
+from stacks.wording import many, some
 
 VERSION = 1
 """Of the JSON; raised when a key changes its meaning or goes."""
@@ -40,7 +40,7 @@ def text(plan: FleetPlan, most: int) -> str:
         [str(n), str(p.resources), str(len(p.teams)), str(len(p.queues)), some(list(p.cohorts)) or "–"]
         for n, p in enumerate(parts, 1)
     ]
-    head = f"{plan.stack} · {total} resources of {len(plan.teams)} teams, cohorts and queues; at most {most} a stack"
+    head = f"{plan.stack} · {many(total, 'resource')} of {many(len(plan.teams), 'team')}, cohorts and queues; at most {most} a stack"
     listed = table(["Stacks", "resources", "teams", "cluster queues", "cohorts"], rows, right=(1, 2, 3))
     return "\n\n".join(part for part in (head, listed, *_larger(parts, most)) if part)
 

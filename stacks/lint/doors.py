@@ -8,6 +8,7 @@ from stacks.manifests.jobs import PRIORITY_CLASS, QUEUE_NAME, JobManifest
 from stacks.manifests.pods import pod_spec
 from stacks.manifests.values import as_mapping, deep
 from stacks.problems import near_miss, quoted
+from stacks.wording import some
 from stacks.workloads.ground import DEFAULT
 
 _FRAMEWORKS = {
@@ -17,7 +18,6 @@ _FRAMEWORKS = {
     "Pod": "pod",
 }
 _STOPPED = ("Hold", "HoldAndDrain")
-_MANY = 6
 
 
 def door_of(fleet: Fleet, job: JobManifest) -> LocalQueuePlan | None:
@@ -54,16 +54,19 @@ def _meant(fleet: Fleet, job: JobManifest, name: str) -> str:
     here = sorted(local for namespace, local in fleet.doors if namespace == job.namespace)
     elsewhere = sorted(namespace for namespace, local in fleet.doors if local == name)
     if not here and elsewhere:
-        return f"; it is in {quoted(elsewhere[:_MANY])}: write metadata.namespace"
+        return f"; it is in {_some(elsewhere)}: write metadata.namespace"
     return near_miss(name, here) or _there(fleet, job.namespace)
 
 
 def _there(fleet: Fleet, namespace: str) -> str:
     here = sorted(local for space, local in fleet.doors if space == namespace)
     if here:
-        return f"; there is {quoted(here[:_MANY])}"
-    spaces = sorted({space for space, _ in fleet.doors})
-    return f"; queues are in the namespaces {quoted(spaces[:_MANY])}"
+        return f"; there is {_some(here)}"
+    return f"; local queues are in {_some(sorted({space for space, _ in fleet.doors}))}"
+
+
+def _some(names: list[str]) -> str:
+    return some([f"'{name}'" for name in names])
 
 
 # --- the kind, and what is said to Kueue ------------------------------------------------------------------------------

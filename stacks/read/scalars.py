@@ -61,7 +61,10 @@ def _number(text: str) -> tuple[object, str]:
         whole = f"{int(value)}" if int(value) in _INT64 else "plain digits"
         return text, f"{_retyped(text)}; as a number, write {whole}"
     if _ODD_NUMBER.fullmatch(text) or _FLOAT.fullmatch(text.replace("_", "")):
-        return text, f"{_retyped(text)}; as a number, write plain digits"
+        remedy = (
+            "it is too large" if text.lstrip("+-").isdigit() and text.lstrip("+-")[0] != "0" else "write plain digits"
+        )
+        return text, f"{_retyped(text)}; as a number, {remedy}"
     return text, ""
 
 

@@ -64,17 +64,23 @@ def problem_of(error: Mapping[str, Any], root: type[BaseModel] = FleetSpec) -> P
         return Problem("fault", error["ctx"]["code"], path, error["ctx"]["message"])
     if error["type"] == "extra_forbidden":
         return Problem("fault", "unknown-key", path, _unknown_key(error, path, root))
+    if (wanted := _COLLECTIONS.get(error["type"])) is not None:
+        return Problem("fault", "bad-type", path, _instead(wanted)(error, path) + _remedy(error, path, root))
     code, words = _WORDS.get(error["type"], ("bad-value", _as_it_is))
     return Problem("fault", code, path, words(error, path))
 
 
 def keys_at(path: Path, root: type[BaseModel] = FleetSpec) -> list[str]:
     """The keys that may stand at `path`, found by walking the models' annotations from `root`."""
+    model = _model(_at(path, root))
+    return [field.alias or name for name, field in model.model_fields.items()] if model else []
+
+
+def _at(path: Path, root: type[BaseModel]) -> Any:
     kind: Any = root
     for step in path:
         kind = _step(kind, step)
-    model = _model(kind)
-    return [field.alias or name for name, field in model.model_fields.items()] if model else []
+    return kind
 
 
 def _step(kind: Any, step: str | int) -> Any:
@@ -97,6 +103,40 @@ def _model(kind: Any) -> type[BaseModel] | None:
     if typing.get_origin(kind) in (dict, tuple):
         return None
     return next((m for a in typing.get_args(kind) if (m := _model(a)) is not None), None)
+
+
+# --- forms ------------------------------------------------------------------------------------------------------------
+
+
+def _remedy(error: Mapping[str, Any], path: Path, root: type[BaseModel]) -> str:
+    """What to write where a list or a mapping is wanted: its form, the one item that is there, or its keys."""
+    section = str(path[0])
+    if form := _example_form(error, path) or _form(_at(path, root), section):
+        return f"; write {form}"
+    if isinstance(error["input"], str) and error["input"] and _COLLECTIONS[error["type"]] == "a list":
+        return f"; write [{shown(error['input'])}]"
+    keys = keys_at(path, root)
+    return f"; its keys are {', '.join(keys)}" if keys else ""
+
+
+def _example_form(error: Mapping[str, Any], path: Path) -> str:
+    """The example of what stands at `path`, or of the list that it is an item of, where it is of the form wanted."""
+    example = _example(path[:-1])[1:-1] if isinstance(path[-1], int) else _example(path)
+    return example if example.startswith("[{" if _COLLECTIONS[error["type"]] == "a list" else "{") else ""
+
+
+def _form(kind: Any, section: str) -> str:
+    """How a mapping, or a list of them, is written at the least: "" for text and numbers, or where all keys may go."""
+    if (model := _model(kind)) is not None:
+        required = [field.alias or name for name, field in model.model_fields.items() if field.is_required()]
+        return "{" + ", ".join(f"{key}: {_example((section, key))}" for key in required) + "}" if required else ""
+    origin, args = typing.get_origin(kind), typing.get_args(kind)
+    if origin is dict:
+        return f"{{<name>: {_form(args[1], section) or '…'}}}"
+    if origin is tuple:
+        return f"[{inner}]" if (inner := _form(args[0], section)) else ""
+    inner = [a for a in args if a is not type(None)] if origin else []
+    return _form(inner[0], section) if inner else ""
 
 
 # --- words ------------------------------------------------------------------------------------------------------------
@@ -137,9 +177,10 @@ def _string(error: Mapping[str, Any], path: Path) -> str:
     return _instead("text")(error, path) + remedies.get(type(value), "")
 
 
-def _list(error: Mapping[str, Any], path: Path) -> str:
-    value = error["input"]
-    return _instead("a list")(error, path) + (f"; write [{shown(value)}]" if isinstance(value, str) and value else "")
+def _whole_number(error: Mapping[str, Any], path: Path) -> str:
+    value: object = error["input"]
+    quoted = isinstance(value, str) and value.isdecimal()
+    return _instead("a whole number")(error, path) + (f"; write {value}, without quotes" if quoted else "")
 
 
 def _instead(wanted: str) -> _Words:
@@ -166,20 +207,20 @@ def _bound(words: str, key_of_bound: str) -> _Words:
     return say
 
 
-_MAPPING = ("bad-type", _instead("a mapping"))
-_LIST = ("bad-type", _list)
+_COLLECTIONS = {
+    "dict_type": "a mapping",
+    "model_type": "a mapping",
+    "model_attributes_type": "a mapping",
+    "tuple_type": "a list",
+    "list_type": "a list",
+}
 _WORDS: dict[str, tuple[str, _Words]] = {
     "missing": ("missing-key", _missing),
     "string_type": ("bad-type", _string),
-    "int_type": ("bad-type", _instead("a whole number")),
-    "int_from_float": ("bad-type", _instead("a whole number")),
+    "int_type": ("bad-type", _whole_number),
+    "int_from_float": ("bad-type", _whole_number),
     "float_type": ("bad-type", _instead("a number")),
     "bool_type": ("bad-type", _instead("true or false")),
-    "dict_type": _MAPPING,
-    "model_type": _MAPPING,
-    "model_attributes_type": _MAPPING,
-    "tuple_type": _LIST,
-    "list_type": _LIST,
     "literal_error": ("bad-value", _literal),
     "greater_than_equal": ("bad-value", _bound("small; the least is", "ge")),
     "less_than_equal": ("bad-value", _bound("large; the most is", "le")),
