@@ -40,7 +40,8 @@ def text(plan: FleetPlan, most: int) -> str:
         [str(n), str(p.resources), str(len(p.teams)), str(len(p.queues)), some(list(p.cohorts)) or "–"]
         for n, p in enumerate(parts, 1)
     ]
-    head = f"{plan.stack} · {many(total, 'resource')} of {many(len(plan.teams), 'team')}, cohorts and queues; at most {most} a stack"
+    whose = f"{many(len(plan.teams), 'team')}, cohorts and queues"
+    head = f"{plan.stack} · {many(total, 'resource')} of {whose}; at most {most} a stack"
     listed = table(["Stacks", "resources", "teams", "cluster queues", "cohorts"], rows, right=(1, 2, 3))
     return "\n\n".join(part for part in (head, listed, *_larger(parts, most)) if part)
 

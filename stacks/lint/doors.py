@@ -7,8 +7,7 @@ from stacks.lint.fleet import Fleet, Submitted
 from stacks.manifests.jobs import PRIORITY_CLASS, QUEUE_NAME, JobManifest
 from stacks.manifests.pods import pod_spec
 from stacks.manifests.values import as_mapping, deep
-from stacks.problems import near_miss, quoted
-from stacks.wording import some
+from stacks.problems import in_words, near_miss, quoted
 from stacks.workloads.ground import DEFAULT
 
 _FRAMEWORKS = {
@@ -18,6 +17,7 @@ _FRAMEWORKS = {
     "Pod": "pod",
 }
 _STOPPED = ("Hold", "HoldAndDrain")
+_MANY = 6
 
 
 def door_of(fleet: Fleet, job: JobManifest) -> LocalQueuePlan | None:
@@ -66,7 +66,8 @@ def _there(fleet: Fleet, namespace: str) -> str:
 
 
 def _some(names: list[str]) -> str:
-    return some([f"'{name}'" for name in names])
+    more = [f"{len(names) - _MANY} more"] if len(names) > _MANY else []
+    return in_words([*(f"'{name}'" for name in names[:_MANY]), *more])
 
 
 # --- the kind, and what is said to Kueue ------------------------------------------------------------------------------

@@ -269,6 +269,14 @@ def test_a_second_render_replaces_the_first(tmp_path: Path) -> None:
     assert "objects in" in done.stderr
 
 
+def test_a_file_in_the_place_of_the_folder_is_left_alone(tmp_path: Path) -> None:
+    (tmp_path / "notes.txt").write_text("precious", encoding="utf-8")
+    done = berth("render", "dev", "-o", str(tmp_path / "notes.txt"))
+    assert (done.exit_code, done.stdout) == (1, "")
+    assert done.stderr == f"{tmp_path / 'notes.txt'}: cannot be written: File exists\n"
+    assert (tmp_path / "notes.txt").read_text(encoding="utf-8") == "precious"
+
+
 @pytest.mark.parametrize("stranger", ["notes.txt", "00001-mine.txt", "deployment.yaml"])
 def test_a_folder_that_holds_something_else_is_left_alone(stranger: str, tmp_path: Path) -> None:
     (tmp_path / stranger).write_text("precious", encoding="utf-8")

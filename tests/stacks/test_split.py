@@ -104,3 +104,8 @@ def test_the_verb_says_it_to_people_and_to_programs() -> None:
     )
     assert [each["cohorts"] for each in found["stacks"]] == [["team-a-b"], ["team-c-d"]]
     assert found["resources"] == sum(each["resources"] for each in found["stacks"])
+
+
+def test_one_team_is_no_teams() -> None:
+    told = CliRunner().invoke(app, ["split", "stacks/examples/dws.yaml"])
+    assert told.stdout.splitlines()[0] == "dws · 3 resources of 1 team, cohorts and queues; at most 2000 a stack"
