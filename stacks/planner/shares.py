@@ -14,7 +14,6 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from components.plan.kueue import ClusterQueuePlan, CohortPlan, FlavorQuotasPlan, QuotaPlan, ResourceGroupPlan
-from stacks.planner.amounts import CPU, MEMORY
 from stacks.planner.ceilings import accelerator_quotas
 
 
@@ -155,16 +154,18 @@ def queues_on(
 
 
 def queue_on(queue: ClusterQueuePlan, worker: int, found: Shares, held: Mapping[str, Held]) -> ClusterQueuePlan | None:
-    """The queue as the worker has it; None where it could never admit anything."""
+    """The queue as the worker has it; None where it could never admit anything.
+
+    It covers all that the manager's does: a job for machines that are elsewhere must find no quota here, also where
+    Kueue lets pass what a queue does not cover.
+    """
     entries = tuple(_entries("queue", queue.name, queue.flavors, worker, found, held))
     if not any(quota.nominal or quota.borrowing_limit != 0 for entry in entries for quota in entry.quotas):
         return None
-    covered = _covered(queue.covered_resources, entries, held)
     guaranteed = any(quota.nominal for entry in entries for quota in entry.quotas)
     return replace(
         queue,
-        covered_resources=covered,
-        flavors=tuple(_only(entry, covered) for entry in entries),
+        flavors=entries,
         admission_checks=(),
         protect=guaranteed and queue.stop_policy != "HoldAndDrain",
     )
@@ -175,9 +176,7 @@ def cohort_on(cohort: CohortPlan, worker: int, found: Shares, held: Mapping[str,
     groups: list[ResourceGroupPlan] = []
     for group in cohort.resource_groups:
         if entries := tuple(_entries("cohort", cohort.name, group.flavors, worker, found, held)):
-            covered = _covered(group.covered_resources, entries, held)
-            flavors = tuple(_only(entry, covered) for entry in entries)
-            groups.append(ResourceGroupPlan(covered_resources=covered, flavors=flavors))
+            groups.append(replace(group, flavors=entries))
     return replace(cohort, resource_groups=tuple(groups))
 
 
@@ -212,15 +211,3 @@ def _quota(kind: str, quota: QuotaPlan, whole: QuotaPlan, share: Share) -> Quota
 def _part(amount: int, share: int, whole: int) -> int:
     """As much of an amount as `share` is of `whole`, rounded up as every quota is."""
     return -(-amount * share // whole) if whole else 0
-
-
-def _covered(
-    covered: tuple[str, ...], entries: Sequence[FlavorQuotasPlan], held: Mapping[str, Held]
-) -> tuple[str, ...]:
-    wanted = {CPU, MEMORY, *(held[entry.flavor].resource for entry in entries)}
-    return tuple(resource for resource in covered if resource in wanted)
-
-
-def _only(entry: FlavorQuotasPlan, covered: tuple[str, ...]) -> FlavorQuotasPlan:
-    quotas = tuple([quota for quota in entry.quotas if quota.resource in covered])
-    return FlavorQuotasPlan(flavor=entry.flavor, quotas=quotas)

@@ -224,6 +224,23 @@ def test_shares_of_the_example(worker: str, queue: str, nominal: dict[str, int])
     assert {flavor: quota.nominal for flavor, quota in accelerator_quotas(found, resource_of)} == nominal
 
 
+def test_a_queue_covers_on_each_worker_what_it_covers_on_the_manager() -> None:
+    """Else a worker without TPUs would admit a job for TPUs where Kueue ignores what a queue does not cover."""
+    found = plan("multikueue")
+    covered = {queue.name: queue.covered_resources for queue in found.cluster_queues}
+    for worker in found.workers:
+        for queue in worker.plan.cluster_queues:
+            assert queue.covered_resources == covered[queue.name]
+            for entry in queue.flavors:
+                (resource,) = [f.resource for f in worker.plan.flavors if f.name == entry.flavor]
+                elsewhere = [q for q in entry.quotas if q.resource not in ("cpu", "memory", resource)]
+                assert [(q.nominal, q.borrowing_limit or 0) for q in elsewhere] == [(0, 0)] * len(elsewhere)
+    (east,) = [w.plan for w in found.workers if w.name == "east"]
+    assert {queue.name for queue in east.cluster_queues if "google.com/tpu" in queue.covered_resources} == {
+        "language-train"
+    }
+
+
 def test_a_queue_is_sent_to_those_workers_alone_that_can_run_its_jobs() -> None:
     """speech's single node is in one place, and what it borrows none: the other worker could never admit its jobs."""
     found = plan("multikueue")
