@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 
 from components.plan.existing import ExistingClusterPlan
+from components.plan.kueue import FlavorPlan
 from stacks.planner.ceilings import lendable
 from stacks.problems import Problems, in_words
 from stacks.proofs.ledger import Accounts, Claim, Ledger, Promises
@@ -14,8 +15,10 @@ from stacks.wording import span
 def idle_capacity(ledger: Accounts[Promises], found: Problems) -> None:
     """Accelerators that are paid for or allowed, and that no queue can reach."""
     plan = ledger.plan
+    used = ledger.tree.ceilings(plan.cluster_queues)
     for flavor in plan.flavors:
-        idle = flavor.capacity.max - flavor.promised
+        usable = used.get(flavor.name, 0)
+        idle = flavor.capacity.max - usable
         if flavor.promised == 0 and flavor.capacity.max:
             whole = f"{span(flavor.capacity)} {flavor.noun}"
             message = f"no queue is guaranteed any of the {whole} of '{flavor.name}': no job can use them"
@@ -23,9 +26,17 @@ def idle_capacity(ledger: Accounts[Promises], found: Problems) -> None:
         elif idle > 0:
             message = (
                 f"{flavor.promised} of {flavor.capacity.max} {flavor.noun} of '{flavor.name}' promised; "
-                f"{idle} that no queue can reach"
+                f"{idle} that no queue can reach{_kept(ledger, flavor, usable)}"
             )
             found.warning("unpromised", ("pools", flavor.pools[0]), message)
+
+
+def _kept(ledger: Accounts[Promises], flavor: FlavorPlan, usable: int) -> str:
+    """Why less is `usable` than is promised: limits keep queues from what cohorts have beyond their queues."""
+    if usable == flavor.promised:
+        return ""
+    own = in_words([f"{amount} of cohort '{name}'" for name, amount in ledger.own_of_cohorts(flavor.name)])
+    return f", for limits keep queues from all or some of the {own} itself; raise borrow, or guarantee less"
 
 
 def sharing(ledger: Accounts[Promises], found: Problems) -> None:

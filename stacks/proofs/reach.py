@@ -2,22 +2,31 @@
 
 from __future__ import annotations
 
-from stacks.planner.ceilings import Node
+from stacks.planner.ceilings import Node, accelerator_quotas
 from stacks.problems import Path, Problems
 from stacks.proofs.ledger import Accounts, Promises
 
 
 def limits_can_be_reached(ledger: Accounts[Promises], found: Problems) -> None:
-    """No borrowing limit is above what the rest of the tree lends, and no cohort's lending limit above what it has."""
+    """No borrowing limit is above what the rest of the tree lends, and no cohort's lending limit above what it has.
+
+    What a queue keeps to itself its cohort has not, though it is guaranteed it. More than that is seen to elsewhere.
+    """
     for claim in (c for claims in ledger.of_queue.values() for c in claims):
         path = (*claim.path, "flavors", claim.index, "borrow")
         _reachable(path, f"cohort '{claim.queue.cohort}'", claim.flavor, ledger.node(claim), found)
+    resources = {flavor.name: flavor.resource for flavor in ledger.plan.flavors}
     for cohort in ledger.plan.cohorts:
         nodes = ledger.tree.cohort(cohort.name)
-        flavors = [entry.flavor for group in cohort.resource_groups for entry in group.flavors]
-        for index, flavor in enumerate(flavors):
-            path = ("cohorts", cohort.name, "flavors", index, "borrow")
-            _reachable(path, f"cohort '{cohort.parent}'", flavor, nodes[flavor], found)
+        quotas = accelerator_quotas(cohort, resources)
+        for index, (flavor, quota) in enumerate(quotas):
+            path = ("cohorts", cohort.name, "flavors", index)
+            _reachable((*path, "borrow"), f"cohort '{cohort.parent}'", flavor, nodes[flavor], found)
+            lend, held = quota.lending_limit, nodes[flavor].held
+            if lend is not None and held < lend <= nodes[flavor].promised:
+                has = f"those below lend {held} of '{flavor}', the cohort's own included"
+                message = f"'{lend}' can never be reached: {has}; write lend: {held}"
+                found.fault("unreachable-limit", (*path, "lend"), message)
 
 
 def _reachable(path: Path, whence: str, flavor: str, node: Node, found: Problems) -> None:

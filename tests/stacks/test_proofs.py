@@ -195,6 +195,17 @@ def test_capacity_that_nobody_was_promised_is_said() -> None:
     assert message(fleet, "unpromised") == "16 of 24 v5e chips of 'v5e' promised; 8 that no queue can reach"
 
 
+@pytest.mark.parametrize(("borrow", "idle"), [(0, 8), ("1 slice", 0), ("unlimited", 0)])
+def test_what_a_cohort_has_itself_is_reached_by_borrowing_alone(borrow: int | str, idle: int) -> None:
+    """All 3 slices are promised, one of them to the cohort: whoever may borrow none of it leaves it idle."""
+    changes = {f"{SPEECH_CHIPS}.guaranteed": "1 slice", f"{SPEECH_CHIPS}.borrow": borrow}
+    fleet = changed({"cohorts.research": {"flavors": [{"pool": "v5e", "guaranteed": "all"}]}, **changes})
+    assert (faults(fleet), warnings(fleet)) == ([], ["unpromised pools.v5e"] if idle else [])
+    if idle:
+        said = f"24 of 24 v5e chips of 'v5e' promised; {idle} that no queue can reach, for limits"
+        assert message(fleet, "unpromised").startswith(said)
+
+
 def test_a_pool_that_no_queue_names_is_said() -> None:
     fleet = changed({"pools.idle": {"machineType": "a2-highgpu-1g", "nodes": {"max": 2}}})
     assert warnings(fleet) == ["unpromised pools.idle"]
