@@ -12,6 +12,7 @@ from importlib.metadata import version
 from typing import Any, cast
 
 import pulumi
+import pulumi_kubernetes as kubernetes
 
 from components.immutable import immutable
 
@@ -46,6 +47,24 @@ class KubernetesObject(pulumi.CustomResource):
     def object_name(self) -> pulumi.Output[str]:
         """The object's name as the cluster knows it; what uses it waits for the object."""
         return cast("pulumi.Output[str]", self.metadata["name"])
+
+
+def cluster_provider(
+    name: str, *, kubeconfig: pulumi.Input[str] | None, cluster_identifier: str, context: str | None = None
+) -> kubernetes.Provider:
+    """What reaches one cluster, which by its `cluster_identifier` is the same one whatever the kubeconfig says.
+
+    ConfigMaps and Secrets change in place, as they do in Kubernetes. Left to itself the provider replaces them, and the
+    old one goes first, for names are our own: a manager would be without its kubeconfig of a worker for a while.
+    """
+    return kubernetes.Provider(
+        name,
+        kubeconfig=kubeconfig,
+        context=context,
+        cluster_identifier=cluster_identifier,
+        enable_config_map_mutable=True,
+        enable_secret_mutable=True,
+    )
 
 
 def inside(

@@ -6,11 +6,11 @@ from typing import Any
 
 import pulumi
 import pulumi_alicloud as alicloud
-import pulumi_kubernetes as kubernetes
 
 from components.ack.fleet_instance import FleetInstance
 from components.ack.fleet_objects import FleetObjects
 from components.ack.member import Member
+from components.kubernetes import cluster_provider
 from components.plan.ack import AckFleetPlan
 
 EXPORT_VERSION = 1
@@ -24,7 +24,7 @@ def build(plan: AckFleetPlan) -> dict[str, Any]:
     fleet = FleetInstance("fleet", plan.fleet, members=members, provider=cloud)
     if plan.fleet.kubeconfig is not None:
         # A path, not what the file holds: the credential stays out of the state.
-        inside = kubernetes.Provider("fleet", kubeconfig=plan.fleet.kubeconfig, cluster_identifier=plan.fleet.name)
+        inside = cluster_provider("fleet", kubeconfig=plan.fleet.kubeconfig, cluster_identifier=plan.fleet.name)
         FleetObjects("objects", plan, provider=inside, members=fleet.joined)
     return {
         "fleet": {

@@ -23,6 +23,7 @@ from components.gke.reservation import Reservation
 from components.gke.services import Services
 from components.gke.workload_policy import WorkloadPolicy
 from components.gpu.installers import Installers
+from components.kubernetes import cluster_provider
 from components.plan.deployments import cluster_identifier
 from components.plan.existing import ExistingClusterPlan
 from components.plan.fleet import FleetPlan, WorkerPlan
@@ -64,7 +65,7 @@ def _found(plan: FleetPlan, wanted: ExistingClusterPlan) -> Standing:
     """A cluster that is there. State learns what the client needs to find it and no more, or else a secret."""
     secret = pulumi.Config("berth").require_secret(wanted.secret) if wanted.secret is not None else None
     kubeconfig = wanted.kubeconfig if secret is None else secret
-    inside = kubernetes.Provider(
+    inside = cluster_provider(
         "kubernetes", kubeconfig=kubeconfig, context=wanted.context, cluster_identifier=cluster_identifier(wanted)
     )
     nowhere = pulumi.Output.from_input("")  # only the server of a worker is ever told, to its manager
@@ -76,7 +77,7 @@ def _made(plan: FleetPlan, wanted: ClusterPlan, prefix: str, enabled: Enabled) -
     google = gcp.Provider(f"{prefix}google", project=plan.project, region=plan.region)
     cluster, system_pool, networks = _machines(plan, wanted, prefix, google, enabled)
     kubeconfig = pulumi.Output.secret(cluster.kubeconfig)  # no credentials are in it, yet where the cluster answers
-    inside = kubernetes.Provider(
+    inside = cluster_provider(
         f"{prefix}kubernetes",
         kubeconfig=kubeconfig,
         # Else a renewed certificate in the kubeconfig would count as another cluster, and replace every object in it.
@@ -106,7 +107,7 @@ def existing(worker: WorkerPlan, prefix: str) -> Standing:
         known = kubeconfigs.exported(pulumi.StackReference(f"{prefix}stack", worker.stack), worker.stack)
     else:
         known = pulumi.Config("berth").require_secret(worker.kubeconfig or "")
-    inside = kubernetes.Provider(
+    inside = cluster_provider(
         f"{prefix}kubernetes", kubeconfig=known, cluster_identifier=worker.stack or f"berth:{worker.kubeconfig}"
     )
     google = gcp.Provider(f"{prefix}google", project=plan.project, region=plan.region)

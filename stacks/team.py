@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 import pulumi
-import pulumi_kubernetes as kubernetes
 
+from components.kubernetes import cluster_provider
 from components.plan.deployments import TeamStackPlan
 from components.workloads.files import Files
 from components.workloads.workload import Workload
@@ -17,14 +17,12 @@ def build(plan: TeamStackPlan) -> dict[str, Any]:
     """Register everything in the plan, and return what the stack exports."""
     stack = f"{pulumi.get_organization()}/{pulumi.get_project()}/{plan.platform}"
     platform = pulumi.StackReference("platform", stack)
-    inside = kubernetes.Provider(
+    inside = cluster_provider(
         "kubernetes",
         # Of an existing cluster the platform may export none: the client finds its own, and the context in it.
         kubeconfig=platform.get_output(exports.KUBECONFIG) if plan.context else kubeconfigs.exported(platform, stack),
         context=plan.context,
         cluster_identifier=plan.cluster_identifier,
-        # Else the provider takes a ConfigMap for something that cannot change, and replaces it.
-        enable_config_map_mutable=True,
     )
 
     def agreed(live: object) -> str:

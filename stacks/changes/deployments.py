@@ -51,7 +51,7 @@ class FilesChange(Struct, frozen=True):
 
 def compare_deployed(old: TeamStackPlan, new: TeamStackPlan) -> tuple[ObjectChange, ...]:
     """Every object that is not left as it is, as `compare_objects`; a workload under another key is another one."""
-    return compare_keyed(dict(_keyed(old)), dict(_keyed(new)), mutable_config=True)
+    return compare_keyed(dict(_keyed(old)), dict(_keyed(new)))
 
 
 def _keyed(plan: TeamStackPlan) -> Iterator[Keyed]:

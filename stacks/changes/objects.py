@@ -76,18 +76,9 @@ def _on_clusters(old: FleetPlan, new: FleetPlan) -> Iterator[ObjectChange]:
         yield from (replace(change, worker=name) for change in changed)
 
 
-def compare_keyed(
-    before: Mapping[Identity, Manifest],
-    after: Mapping[Identity, Manifest],
-    *,
-    mutable_config: bool = False,
-) -> tuple[ObjectChange, ...]:
-    """The same of objects by their identities; `mutable_config`: the provider changes ConfigMaps in place."""
-    found = [
-        _change(key, before.get(key), manifest, mutable_config)
-        for key, manifest in after.items()
-        if before.get(key) != manifest
-    ]
+def compare_keyed(before: Mapping[Identity, Manifest], after: Mapping[Identity, Manifest]) -> tuple[ObjectChange, ...]:
+    """The same of objects by their identities."""
+    found = [_change(key, before.get(key), manifest) for key, manifest in after.items() if before.get(key) != manifest]
     gone = [ObjectChange(*key[:3], DELETED) for key in before if key not in after]
     return (*found, *gone)
 
@@ -126,11 +117,11 @@ def _identity(manifest: Manifest, keys: Mapping[str, str]) -> Identity:
     return kind, str(metadata.get("namespace", "")), str(metadata["name"]), keys.get(team, team)
 
 
-def _change(key: Identity, before: Manifest | None, after: Manifest, mutable_config: bool) -> ObjectChange:
+def _change(key: Identity, before: Manifest | None, after: Manifest) -> ObjectChange:
     if before is None:
         return ObjectChange(*key[:3], CREATED)
     fields = tuple(differences(before, after))
-    fixed = [path for path in unchangeable(after, mutable_config) if any(_within(f.path, path) for f in fields)]
+    fixed = [path for path in unchangeable(after) if any(_within(f.path, path) for f in fields)]
     return ObjectChange(*key[:3], REPLACED if fixed else UPDATED, fields, tuple(fixed))
 
 
@@ -141,11 +132,9 @@ def kinds() -> Mapping[str, Mapping[str, Any]]:
     return yaml.load(_KINDS.read_text(encoding="utf-8"), loader)
 
 
-def unchangeable(manifest: Mapping[str, object], mutable_config: bool = False) -> list[str]:
+def unchangeable(manifest: Mapping[str, object]) -> list[str]:
     """The fields of an object whose change replaces it: by the component's own asking, and the provider's."""
-    row = kinds().get(str(manifest["kind"]), {})
-    by_provider = () if mutable_config and row.get("unless") == "mutable" else row.get("provider", ())
-    return [*immutable(manifest), *by_provider]
+    return [*immutable(manifest), *kinds().get(str(manifest["kind"]), {}).get("provider", ())]
 
 
 def _within(path: str, field: str) -> bool:

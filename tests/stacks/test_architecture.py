@@ -106,7 +106,7 @@ ROOMS: dict[str, set[str]] = {
     "stacks.clusters": COMPONENT | {"components", "stacks.kubeconfigs"},
     "stacks.fleet": COMPONENT | {"components", "stacks.clusters", "stacks.exports"},
     "stacks.team": COMPONENT | {"components", "stacks.exports", "stacks.kubeconfigs"},
-    "stacks.ack_fleet": ALIBABA | PLAN | {"components.ack"},
+    "stacks.ack_fleet": ALIBABA | PLAN | {"components.ack", "components.kubernetes"},
     "stacks.program": {"pulumi", "components.plan", "stacks.verdict"}
     | {"stacks.fleet", "stacks.ack_fleet", "stacks.team"},
     "__main__": {"pulumi", "stacks.program", "stacks.verdict"},

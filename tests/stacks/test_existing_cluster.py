@@ -20,6 +20,7 @@ from tests.engine import both_modes
 from tests.stack_files import ROOT, every_stack, fleet, plan, program, resources
 
 TOKEN = "hunter2-which-nobody-may-read"
+IN_PLACE = {"enableConfigMapMutable": "true", "enableSecretMutable": "true"}
 KUBECONFIG = json.dumps({"apiVersion": "v1", "kind": "Config", "users": [{"name": "u", "user": {"token": TOKEN}}]})
 
 
@@ -106,13 +107,14 @@ def test_a_kubeconfig_file_is_named_and_never_read() -> None:
         name="lab", context="kind-berth", kubeconfig="nowhere/to/be/found"
     )
     found = ran(local(cluster=cluster), preview=False)
-    expected = {"clusterIdentifier": "lab", "context": "kind-berth", "kubeconfig": "nowhere/to/be/found"}
-    assert dict(provider(found).inputs) == expected
+    asked = {"clusterIdentifier": "lab", "context": "kind-berth", "kubeconfig": "nowhere/to/be/found"}
+    assert dict(provider(found).inputs) == asked | IN_PLACE
     assert found.exports["kubeconfig"] == SECRET
 
 
 def test_without_a_file_the_client_finds_its_own() -> None:
-    assert dict(provider(program("local", False)).inputs) == {"clusterIdentifier": "local", "context": "kind-berth"}
+    asked = {"clusterIdentifier": "local", "context": "kind-berth"}
+    assert dict(provider(program("local", False)).inputs) == asked | IN_PLACE
 
 
 @both_modes

@@ -70,6 +70,15 @@ def test_what_a_cluster_keeps_secret_the_state_does_too(stack: str) -> None:
             assert set(one.additional_secret_outputs) >= {"data", "stringData"}, one.name
 
 
+@every_file
+def test_what_is_kept_secret_or_configured_changes_in_place(stack: str) -> None:
+    """Else a token that is renewed would be gone for a moment, and a dashboard with it."""
+    made = [one.inputs for one in ran(stack).resources if one.type == "pulumi:providers:kubernetes"]
+    assert made
+    in_place = ("enableConfigMapMutable", "enableSecretMutable")
+    assert {tuple(inputs.get(each) for each in in_place) for inputs in made} == {("true", "true")}
+
+
 def test_there_is_something_to_be_found() -> None:
     """The token is planted in several stacks, the manager's kubeconfig is made of it, and clusters have kubeconfigs."""
     made = [one for stack in ("multikueue", "batch-platform") for one in ran(stack).resources]

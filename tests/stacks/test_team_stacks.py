@@ -180,7 +180,6 @@ def test_the_kubeconfig_is_a_secret_and_is_exported_nowhere(stack: str) -> None:
     found = ran(stack)
     (provider,) = (one for one in found.resources if one.type == "pulumi:providers:kubernetes")
     assert provider.inputs["kubeconfig"] == "[secret]"
-    assert provider.inputs["enableConfigMapMutable"] == "true"
     assert "kubeconfig" not in found.exports
 
 
