@@ -13,11 +13,13 @@ from msgspec import Struct
 
 from stacks.changes.fields import FieldChange
 
-UPDATE, KEPT, LATER, REFUSED, RECREATE, REPLACE = "update", "kept", "later", "refused", "recreate", "replace"
-"""In place; not at all, for the provider keeps what is no longer said; in place, for nodes that come later; in place,
-if the cloud did not refuse it; in place with every node made anew, one after the other; deleted and made anew. Sorted
-by weight."""
-WEIGHT = {KEPT: 0, UPDATE: 1, LATER: 2, REFUSED: 3, RECREATE: 4, REPLACE: 5}
+UPDATE, KEPT, IGNORED, LATER = "update", "kept", "ignored", "later"
+"""In place; not at all, for the provider keeps what is no longer said, or passes no change on; in place, for nodes that
+come later."""
+REFUSED, RECREATE, REPLACE = "refused", "recreate", "replace"
+"""In place, if the cloud did not refuse it; in place with every node made anew, one after the other; deleted and made
+anew."""
+WEIGHT = {KEPT: 0, IGNORED: 0, UPDATE: 1, LATER: 2, REFUSED: 3, RECREATE: 4, REPLACE: 5}
 
 _TABLE = pathlib.Path(__file__).with_name("forces.yaml")
 

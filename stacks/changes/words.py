@@ -12,7 +12,7 @@ from msgspec.structs import asdict
 from components.plan.nodes import Bounds
 from stacks.changes.entitlements import PriorityChange, Step
 from stacks.changes.fields import FieldChange
-from stacks.changes.forces import KEPT, LATER, REFUSED
+from stacks.changes.forces import IGNORED, KEPT, LATER, REFUSED
 from stacks.changes.guard import DELETE, SECTION, IdleAllowance, Loss
 from stacks.changes.objects import ObjectChange
 from stacks.changes.pools import CHANGED, LEFT, PoolChange
@@ -42,6 +42,7 @@ DEAR = (CLUSTER, FLEET, RESERVATION, FUTURE_RESERVATION)
 BEHIND = "left to who made it"
 _BUT = {
     KEPT: ", and stays as it was: the provider keeps what is no longer said",
+    IGNORED: ", and stays as it was: the provider passes no change of it on",
     LATER: ", for new nodes alone",
     REFUSED: ", which is refused while the cluster uses it",
 }

@@ -20,6 +20,8 @@ ENVIRONMENT = {
     "PULUMI_SKIP_UPDATE_CHECK": "1",
     "PULUMI_GCP_SKIP_REGION_VALIDATION": "true",
     "GOOGLE_OAUTH_ACCESS_TOKEN": "fake",
+    "ALICLOUD_ACCESS_KEY": "fake",
+    "ALICLOUD_SECRET_KEY": "fake",
     "NO_COLOR": "1",
 }
 _LEFT_OUT = (".git", ".venv", "build", "dist", "__pycache__", ".*_cache", "*.egg-info")
