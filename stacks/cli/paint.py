@@ -17,8 +17,8 @@ _PATIENCE = 1.0
 
 
 def coloured(stream: IO[str]) -> bool:
-    """Whether to colour what goes to `stream`: a terminal, and nobody said NO_COLOR."""
-    return stream.isatty() and "NO_COLOR" not in os.environ
+    """Whether to colour what goes to `stream`: a terminal that can, and nobody said NO_COLOR."""
+    return stream.isatty() and "NO_COLOR" not in os.environ and os.environ.get("TERM") != "dumb"
 
 
 def problem(found: Problem) -> str:

@@ -113,8 +113,8 @@ def _remedy(error: Mapping[str, Any], path: Path, root: type[BaseModel]) -> str:
     section = str(path[0])
     if form := _example_form(error, path) or _form(_at(path, root), section):
         return f"; write {form}"
-    if isinstance(error["input"], str) and error["input"] and _COLLECTIONS[error["type"]] == "a list":
-        return f"; write [{shown(error['input'])}]"
+    if isinstance(error["input"], str) and error["input"].split() and _COLLECTIONS[error["type"]] == "a list":
+        return f"; write [{shown(', '.join(error['input'].split()))}]"
     keys = keys_at(path, root)
     return f"; its keys are {', '.join(keys)}" if keys else ""
 

@@ -203,15 +203,23 @@ class Terminal:
 
 
 @pytest.mark.parametrize(
-    ("terminal", "no_colour", "expected"), [(True, False, True), (True, True, False), (False, False, False)]
+    ("terminal", "says", "expected"),
+    [
+        (True, {"TERM": "xterm"}, True),
+        (True, {}, True),
+        (True, {"NO_COLOR": ""}, False),
+        (True, {"TERM": "dumb"}, False),
+        (False, {"TERM": "xterm"}, False),
+    ],
 )
 def test_colour_is_for_terminals_whose_owner_did_not_refuse(
-    terminal: bool, no_colour: bool, expected: bool, monkeypatch: pytest.MonkeyPatch
+    terminal: bool, says: dict[str, str], expected: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """NO_COLOR counts whatever its value (https://no-color.org)."""
-    monkeypatch.delenv("NO_COLOR", raising=False)
-    if no_colour:
-        monkeypatch.setenv("NO_COLOR", "")
+    for name in ("NO_COLOR", "TERM"):
+        monkeypatch.delenv(name, raising=False)
+    for name, value in says.items():
+        monkeypatch.setenv(name, value)
     stream: Any = Terminal(terminal)
     assert paint.coloured(stream) == expected
 
