@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from fractions import Fraction
 from ipaddress import IPv4Network
+from itertools import combinations
 
 from msgspec import Struct, field
 
@@ -68,7 +69,18 @@ def members(draft: Draft, spec: AckFleetSpec) -> Members:
                 protect=protected(draft, f"clusters.{name}"),
             )
         )
+    _pods_apart(draft, found)
     return found
+
+
+def _pods_apart(draft: Draft, found: Members) -> None:
+    """Flannel's pods are reached by routes of the VPC, and the cloud controller manager deletes those in conflict
+    (ACK docs: Use the Flannel network plugin)."""
+    ranges = [(m.name, IPv4Network(m.pod_range)) for m in found.plans if m.existing is None and m.pod_range]
+    for (first, a), (second, b) in combinations(ranges, 2):
+        if a.overlaps(b):
+            message = f"'{b}' overlaps {a} of member '{first}' in the same VPC; write ranges that share no address"
+            draft.problems.fault("overlapping-ranges", ("ack", "clusters", second, "podCidrBlock"), message)
 
 
 def _fits(draft: Draft, path: Path, member: MemberSpec) -> None:
