@@ -120,8 +120,9 @@ def _fleet(draft: Draft, spec: AckFleetSpec) -> AckOnePlan:
         message = "jobs go to a member at once: the quotas of the tree hold none of them back; write suspension: true"
         draft.problems.warning("no-suspension", (*path, "propagation", "suspension"), message)
     if not wanted.propagation.propagate_deps:
-        message = "a job that fails over leaves behind what it refers to, and cannot start there; write true"
-        draft.problems.warning("left-behind", (*path, "propagation", "propagateDeps"), message)
+        # Karmada, whose fields these are, takes no failover without it (pkg/util/validation, ValidatePropagationSpec).
+        message = "'false': a job that fails over would leave behind what it refers to, and is refused so; write true"
+        draft.problems.fault("left-behind", (*path, "propagation", "propagateDeps"), message)
     if wanted.kubeconfig is None:
         message = "is not written: quotas and policies are not part of `pulumi up`; apply what `berth render` prints"
         draft.problems.note("no-kubeconfig", (*path, "kubeconfig"), message)
