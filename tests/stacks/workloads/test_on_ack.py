@@ -8,8 +8,14 @@ import pytest
 import yaml
 from typer.testing import CliRunner
 
+from components.ack.manifests import training_job
 from stacks.cli import app
+from stacks.planner.ack import plan_ack
+from stacks.spec.parse import parse
+from stacks.workloads.asked import Asked
+from stacks.workloads.on_ack import on_ack
 from tests.stack_files import ON_ACK
+from tests.stacks.test_elastic_quotas import fleet
 
 FLEET = str(ON_ACK["ack-fleet"])
 
@@ -41,6 +47,25 @@ def test_nothing_of_kueues_is_in_it() -> None:
     """A suspended job would wait for a Kueue that is not there."""
     _, out, _ = berth("trainers train --pods 2 --gpus 8")
     assert "kueue" not in out and "suspend" not in out
+
+
+def test_a_job_tolerates_the_taints_of_its_queues_pools_for_nobody_adds_that() -> None:
+    value = fleet(teams={"vision": {"queues": {"train": {"flavors": [{"flavor": "a100", "guaranteed": 8}]}}}})
+    kept = {"key": "dedicated", "value": "training", "effect": "NoSchedule"}
+    value["ack"]["clusters"]["one"]["nodePools"]["a100"]["taints"] = [
+        kept,
+        {"key": "new", "value": "x", "effect": "NoExecute"},
+    ]
+    planned = plan_ack("test", parse(value))
+    assert planned is not None
+    found = on_ack(planned.plan, "vision", "train", Asked(pods=2))
+    assert found.job is not None, found.problems
+    job: Any = training_job(found.job)
+    for part in job["spec"]["pytorchReplicaSpecs"].values():
+        assert part["template"]["spec"]["tolerations"] == [
+            {**kept, "operator": "Equal"},
+            {"key": "new", "value": "x", "operator": "Equal", "effect": "NoExecute"},
+        ]
 
 
 REFUSED = {
