@@ -15,15 +15,13 @@ from msgspec.structs import replace
 from components.plan.allowances import AllowancesPlan
 from components.plan.fleet import FleetPlan, WorkerPlan
 from components.plan.kueue import ClusterQueuePlan, FlavorPlan
+from stacks.changes.dear import BY_KIND
 from stacks.changes.forces import REPLACE as FORCES
 from stacks.changes.things import (
     CLUSTER,
     DELETED,
-    FUTURE_RESERVATION,
     IN_WORKER,
-    NODE_POOL,
     REPLACED,
-    RESERVATION,
     FieldEffect,
     ThingChange,
     in_worker,
@@ -191,16 +189,9 @@ def losses_of_things(
         )
 
 
-def allowance_key(kind: str, key: str, pool: str | None) -> str | None:
-    """How an allowance names a thing; None where it is none that is guarded."""
-    if kind == NODE_POOL:
-        return pool
-    reserved = f"reservations.{key}"
-    return {CLUSTER: CLUSTER, RESERVATION: reserved, FUTURE_RESERVATION: reserved}.get(kind)
-
-
 def _key_of(change: ThingChange) -> str | None:
-    return allowance_key(change.kind, change.key, change.pool)
+    dear = BY_KIND.get(change.kind)
+    return dear and dear.allowed_as(change.key, change.pool)
 
 
 def _of_queues(old: FleetPlan, new: FleetPlan | None) -> Iterator[Loss]:

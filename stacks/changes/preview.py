@@ -19,9 +19,10 @@ from components.plan.allowances import AllowancesPlan
 from components.plan.deployments import TeamStackPlan
 from components.plan.fleet import FleetPlan
 from stacks.changes.ack_preview import dear_on_ack, leaves_lost
+from stacks.changes.dear import BY_RESOURCE
 from stacks.changes.forces import REPLACE as FORCES
 from stacks.changes.guard import DELETE, DRAINED, REPLACE, Loss, allowed, plan_of
-from stacks.changes.things import CLUSTER, IN_WORKER, RESERVATION, FieldEffect
+from stacks.changes.things import CLUSTER, IN_WORKER, NODE_POOL, FieldEffect
 from stacks.planner.pools import SYSTEM
 
 Plan = FleetPlan | AckFleetPlan | TeamStackPlan
@@ -156,19 +157,18 @@ def _worker(plan: FleetPlan, name: str) -> FleetPlan:
 
 
 def _in_cluster(type_token: str, name: str, inputs: Mapping[str, Any], plan: FleetPlan) -> Loss | None:
-    if type_token == "gcp:container/nodePool:NodePool":
-        key = name.removesuffix("-pool")
-        pool = _pool_of(key, inputs, plan)
-        kept = any(each.name == pool for each in plan.own_pools)
-        return None if key == SYSTEM else Loss("pool", pool, pool, "", parts=(key,), whole=not kept)
-    if type_token == "gcp:container/cluster:Cluster":
-        return Loss(CLUSTER, CLUSTER, CLUSTER, "")
-    if type_token == "gcp:compute/reservation:Reservation":
-        key = name.removesuffix("-reservation")
-        return Loss(RESERVATION, key, f"reservations.{key}", "")
     if type_token.endswith(":ClusterQueue"):
         return _queue(name.removesuffix("-cluster-queue"), inputs)
-    return None
+    dear = BY_RESOURCE.get(type_token)
+    if dear is None:
+        return None
+    key = dear.key(name)
+    if dear.kind != NODE_POOL:
+        return Loss(dear.kind, key, dear.allowed_as(key), "")
+    pool = _pool_of(key, inputs, plan)
+    kept = any(each.name == pool for each in plan.own_pools)
+    own = dear.allowed_as(key, pool)
+    return None if key == SYSTEM else Loss("pool", pool, own, "", parts=(key,), whole=not kept)
 
 
 def _pool_of(key: str, inputs: Mapping[str, Any], plan: FleetPlan) -> str:

@@ -3,22 +3,25 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
+from msgspec.structs import replace
 from typer.testing import CliRunner
 
 from stacks.changes import words
 from stacks.changes.preview import Judged, NoPreview, judge
+from stacks.changes.whole import compare
 from stacks.cli import app
 from stacks.cli.guard import read
 from stacks.offline import Recorded, run_program
 from tests.small_fleets import plan
-from tests.stack_files import FILES, ROOT, fleet
+from tests.stack_files import FILES, ROOT, every_stack, fleet, program
+from tests.stack_files import plan as plan_of
 from tests.stacks.changes.edited import ACK, TEAM
 
 RECORDED = Path(__file__).parent / "previews"
@@ -111,6 +114,29 @@ def test_a_pool_that_moves_to_other_zones_in_place_loses_all_its_nodes(
     states = {"oldState": {"inputs": {"nodeLocations": before}}, "newState": {"inputs": {"nodeLocations": after}}}
     found = judge({"steps": [{"op": "update", "urn": urn, **states}]}, plan(fleet("dev"), "dev"))
     assert [words.loss(loss) for loss in found.guarded] == guarded
+
+
+def deleted(made: Iterable[Recorded]) -> dict[str, Any]:
+    """A preview in which these go."""
+    states = {each.urn: {"inputs": each.inputs, "protect": each.protect} for each in made}
+    return {"steps": [{"op": "delete", "urn": urn, "oldState": state} for urn, state in states.items()]}
+
+
+@every_stack
+def test_whatever_the_program_protects_is_something_to_the_guard(stack: str) -> None:
+    """A kind that is protected without a row of the table would be lost unsaid where a preview goes through."""
+    protected = [each for each in program(stack, False).resources if each.protect]
+    judged = judge(deleted(protected), plan_of(stack))
+    assert judged.guarded == judged.losses
+    assert sum(len(loss.parts) or 1 for loss in judged.losses) == len(protected)
+
+
+def test_a_future_reservation_is_lost_in_the_words_of_diff() -> None:
+    old = plan_of("reservations")
+    requests = [each for each in program("reservations", False).resources if each.name.endswith("-request")]
+    by_diff = [words.loss(loss) for loss in compare(old, replace(old, future_reservations=())).losses]
+    assert [words.loss(loss) for loss in judge(deleted(requests), old).guarded] == by_diff
+    assert len(by_diff) == len(requests) > 0
 
 
 @pytest.mark.parametrize("text", ["", "no json", "[]", '{"a": 1}'])
