@@ -50,7 +50,7 @@ def test_nothing_of_kueues_is_in_it() -> None:
 
 
 def test_a_job_tolerates_the_taints_of_its_queues_pools_for_nobody_adds_that() -> None:
-    value = fleet(teams={"vision": {"queues": {"train": {"flavors": [{"flavor": "a100", "guaranteed": 8}]}}}})
+    value = fleet(teams={"vision": {"queues": {"train": {"flavors": [{"flavor": "a100", "guaranteed": 16}]}}}})
     kept = {"key": "dedicated", "value": "training", "effect": "NoSchedule"}
     value["ack"]["clusters"]["one"]["nodePools"]["a100"]["taints"] = [
         kept,
