@@ -35,13 +35,14 @@ def document(manifest: dict[str, object]) -> str:
 
 def _write(mapping: dict[str, object], depth: int, lines: list[str]) -> None:
     for key, value in mapping.items():
-        if not isinstance(value, (dict, list)):
-            lines.append(_scalar(key, value, depth))
-        elif value and isinstance(value, dict):
+        kind = type(value)
+        if kind is dict and value:
             lines.append(_header(key, depth))
             _write(cast("dict[str, object]", value), depth + 1, lines)
-        else:
+        elif kind is dict or kind is list:
             lines.append(_list(key, marshal.dumps(cast("Any", value), _BY_VALUE), depth))
+        else:
+            lines.append(_scalar(key, value, depth))
 
 
 @lru_cache(maxsize=1 << 16, typed=True)
