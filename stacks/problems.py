@@ -41,7 +41,13 @@ class Problem(Struct, frozen=True):
 
     def line(self) -> str:
         """The problem as one line, `place: path: message`, leaving out what is unknown; what is no fault says so."""
-        severity = "" if self.severity == "fault" else self.severity
+        return self._joined("" if self.severity == "fault" else self.severity)
+
+    def under_its_severity(self) -> str:
+        """The same line where something else says already how severe it is."""
+        return self._joined("")
+
+    def _joined(self, severity: str) -> str:
         return _one_line(": ".join(part for part in (self.place, severity, dotted(self.path), self.message) if part))
 
 

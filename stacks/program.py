@@ -38,5 +38,5 @@ def sound(verdict: Verdict) -> FleetPlan | AckFleetPlan | TeamStackPlan:
     if verdict.faults or plan is None:
         raise pulumi.RunError("\n".join([f"stack '{verdict.stack}' is refused:", *(p.line() for p in verdict.faults)]))
     for problem in verdict.warnings:
-        pulumi.log.warn(problem.line())
+        pulumi.log.warn(problem.under_its_severity())
     return plan

@@ -10,7 +10,6 @@ from markupsafe import Markup
 
 from stacks.cost import words as cost_words
 from stacks.cost.fleet import Cost
-from stacks.problems import dotted
 from stacks.report.ack import ack_body, ack_boxes
 from stacks.report.fleet import fleet_body
 from stacks.report.matrix import MEANING, MOST
@@ -105,7 +104,7 @@ def _problems(verdict: Verdict) -> Iterator[Part]:
         ("Warnings", verdict.warnings, False),
         ("Notes", verdict.notes, True),
     ):
-        lines = [": ".join(filter(None, (p.place, dotted(p.path), p.message))) for p in found]
+        lines = [p.under_its_severity() for p in found]
         yield Part(f"{caption} ({len(found)})", lines=lines, folded=folded)
 
 
