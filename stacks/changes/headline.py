@@ -9,7 +9,7 @@ from stacks.changes.entitlements import CohortTotal, Entitlement, TeamChange
 from stacks.changes.pools import CHANGED, LEFT
 from stacks.changes.things import DELETED, IN_WORKER, RECREATED, named
 from stacks.changes.whole import Changes
-from stacks.changes.words import BEHIND, DEAR, LOUD, OPEN
+from stacks.changes.words import BEHIND, DEAR, LOUD, OPEN, at_most
 from stacks.changes.workers import WorkerChange
 from stacks.problems import in_words
 from stacks.wording import many
@@ -103,7 +103,7 @@ def _upheavals(changes: Changes) -> Iterable[str]:
             yield f"the nodes of pool {pool.pool} are made anew"
         elif pool.hit_nodes and pool.what not in LOUD:
             verb = "goes" if pool.hit_nodes == 1 else "go"
-            yield f"{pool.hit_nodes} of {many(pool.nodes[0].max, 'node')} of pool {pool.pool} {verb}"
+            yield f"{at_most(pool)}{pool.hit_nodes} of {many(pool.nodes[0].max, 'node')} of pool {pool.pool} {verb}"
     for thing in changes.things:
         if any(field.path == OPEN and field.after is None for field in thing.fields):
             yield f"the control plane of {named(thing.kind, thing.key)} opens to any address"

@@ -209,9 +209,14 @@ def pool(found: PoolChange) -> str:
             how = f"{'is' if one else 'are'} made anew{'' if one else ' one after the other'}"
         elif found.what == CHANGED:
             how = f"{how}, and {'is' if one else 'are'} asked for again elsewhere"
-        lost = f"{many(found.hit_nodes, 'node')} with {found.hit_accelerators} {found.noun}"
+        lost = f"{at_most(found)}{many(found.hit_nodes, 'node')} with {found.hit_accelerators} {found.noun}"
         parts.append(f"{lost} {how} ({source(found)})")
     return ": ".join([parts[0], "; ".join(parts[1:])]) if parts[1:] else what
+
+
+def at_most(found: PoolChange) -> str:
+    """What precedes the nodes that are hit: of a pool that scales nobody knows how many are there."""
+    return "" if found.nodes[0].min == found.nodes[0].max else "up to "
 
 
 def source(found: PoolChange) -> str:
