@@ -15,6 +15,7 @@ from stacks.proofs import advice, capacity, reach
 from stacks.proofs.kueue import kueue_accepts
 from stacks.proofs.ledger import Ledger, ledger_of
 from stacks.proofs.networks import accelerator_addresses_suffice
+from stacks.proofs.rates import what_comes_along_suffices
 from stacks.proofs.workers import in_worker, one_job_runs_on_one_worker
 
 Proof = Callable[[Ledger, Problems], None]
@@ -39,6 +40,7 @@ ON_WORKERS: tuple[Proof, ...] = (
 WHEN_COMPLETE: tuple[Proof, ...] = (
     reach.limits_can_be_reached,
     reach.queues_can_admit,
+    what_comes_along_suffices,
     advice.idle_capacity,
     advice.sharing,
     advice.teams_without_queues,

@@ -8,10 +8,12 @@ from stacks.planner.ack import AckPlanned
 from stacks.problems import Problem, Problems
 from stacks.proofs import advice, capacity, reach
 from stacks.proofs.ledger import Accounts, Promises, ledger_of
+from stacks.proofs.rates import what_comes_along_suffices
 
 ON_ACK: tuple[Callable[[Accounts[Promises], Problems], None], ...] = (
     reach.limits_can_be_reached,
     reach.queues_can_admit,
+    what_comes_along_suffices,
     advice.idle_capacity,
     advice.sharing,
     advice.teams_without_queues,

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from itertools import product
 from typing import Any
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -228,3 +229,36 @@ def test_promises_of_a_tree_are_kept_exactly_when_the_pools_hold_them(guaranteed
     said = {p.code for p in problems(company(company=limited(None, guaranteed=guaranteed + 5)))}
     assert ("overpromised-cohort" in said) == (guaranteed + 5 < 12)
     assert ("overcommitted" in said) == (guaranteed + 5 > 20)
+
+
+# --- what comes with accelerators -------------------------------------------------------------------------------------
+
+
+def counting(rate: int, part: dict[str, Any]) -> dict[str, Any]:
+    """A cohort, or a team with one queue, that counts so many cpu for each L4 (a machine has 12)."""
+    if "queues" not in part:
+        return {**part, "perAccelerator": {"cpu": rate}}
+    return {**part, "queues": {"q": {**part["queues"]["q"], "perAccelerator": {"cpu": rate}}}}
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({}, []),
+        # Eight of its own with 96 cpu, and four of speech's with 4: 100 cpu are for 8 L4.
+        ({"teams.speech": 1}, ["up to 12 L4 of 'l4', and cpu for 8 of them"]),
+        # The other way round speech is short: 48 cpu of its own, and 8 with the eight of vision.
+        ({"teams.vision": 1}, ["up to 12 L4 of 'l4', and cpu for 4 of them"]),
+        # Four more L4 may be borrowed for research, and with them 4 × 3 cpu: 108 in all.
+        ({"cohorts.research": 3}, ["up to 12 L4 of 'l4', and cpu for 9 of them"]),
+        ({"cohorts.research": 12}, []),
+        ({"cohorts.research": 12, "teams.vision": 12, "teams.speech": 12}, []),
+    ],
+)
+def test_a_ceiling_for_which_there_is_no_cpu_is_said(changes: dict[str, int], said: list[str]) -> None:
+    fleet = company(research=limited("company", borrow=4))
+    for path, rate in changes.items():
+        section, name = path.split(".")
+        fleet[section][name] = counting(rate, fleet[section][name])
+    messages = [p.message for p in problems(fleet) if p.code == "uneven-rates"]
+    assert [message.partition(":")[0] for message in messages] == said
