@@ -1,4 +1,4 @@
-"""Runs the program of a project folder as the language host would: its folder first on the path, fresh modules."""
+"""Runs the program of a project folder as the language host would: its folder first on the path, its own modules."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import sys
 from collections.abc import Collection, Generator, Mapping
 from pathlib import Path
 from types import ModuleType
-from typing import cast
+from typing import Final, cast
 
 import yaml
 
@@ -19,6 +19,9 @@ from stacks.offline import places
 from stacks.offline.answers import Answers, plausible
 from stacks.offline.engine import Preview, run
 from stacks.offline.records import SECRET, ProgramError, References
+
+_PROJECT: Final = Path(__file__).resolve().parents[2]
+"""Where this engine lies, as long as it is not installed."""
 
 
 def run_program(
@@ -98,7 +101,7 @@ def _encrypted(value: object) -> bool:
 
 @contextlib.contextmanager
 def _as_host(root: Path) -> Generator[None]:
-    """The program's folder is the current one and first on the path, and none of its modules is loaded yet."""
+    """The program's folder is the current one and first on the path, and no module is loaded in place of one of its."""
     path, arguments, folder, own = list(sys.path), sys.argv, Path.cwd(), _own_modules(root)
     for name in own:
         del sys.modules[name]
@@ -116,7 +119,13 @@ def _as_host(root: Path) -> Generator[None]:
 
 
 def _own_modules(root: Path) -> dict[str, ModuleType]:
-    """Loaded modules, library aside, that the program would import from its folder, wherever they came from."""
+    """Loaded modules, library aside, that the program would import from its folder, wherever they came from.
+
+    None for the project that this engine is part of: what is loaded is its own, and to make it again takes longer than
+    all that the program does with it before its first resource.
+    """
+    if root.resolve() == _PROJECT:
+        return {}
     names = {entry.stem for entry in root.iterdir() if entry.is_dir() or entry.suffix == ".py"} - {"__main__"}
     return {name: one for name, one in list(sys.modules.items()) if name.split(".")[0] in names and not _library(one)}
 

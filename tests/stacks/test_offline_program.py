@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from stacks.offline import SECRET, Preview, ProgramError, run_program
+from tests.stack_files import ROOT, fleet
 
 MAIN = """
 import json, pathlib, sys
@@ -112,6 +113,15 @@ def test_modules_path_and_folder_are_as_before(tmp_path: Path) -> None:
     before = set(sys.modules), list(sys.path), os.getcwd(), sys.argv, sys.modules["stacks"], sys.stdout
     run_program(root, "dev", {})
     assert (set(sys.modules), list(sys.path), os.getcwd(), sys.argv, sys.modules["stacks"], sys.stdout) == before
+
+
+def test_the_project_that_this_is_runs_on_the_modules_that_are_loaded() -> None:
+    """And on the config that it is given, though another was judged before: no plan is handed over."""
+    before = sys.modules["stacks.verdict"]
+    assert run_program(ROOT, "local", fleet("local")).resources
+    with pytest.raises(ProgramError, match="stack 'local' is refused"):
+        run_program(ROOT, "local", {**fleet("local"), "pools": {}})
+    assert sys.modules["stacks.verdict"] is before
 
 
 def test_a_fault_in_a_module_is_told_with_its_place_and_no_traceback(tmp_path: Path) -> None:
