@@ -211,7 +211,7 @@ def _answers(file: str, text: str) -> Iterator[tuple[str, Answer]]:
         answer = cast("dict[str, Any]", one)
         kind = _kind(answer)
         if kind is None:
-            raise Unusable(f"{file}: not what is known here (keys {_some(answer)}); give the answer of {ASK}")
+            raise Unusable(f"{file}: not what is known here ({_some(answer)}); give the answer of {ASK}")
         if problem := _incomplete(kind, answer):
             raise Unusable(f"{file}: {problem}")
         yield kind, answer
@@ -246,7 +246,7 @@ def _incomplete(kind: str, one: Answer) -> str | None:
 
 
 def _some(one: Answer) -> str:
-    return ", ".join(sorted(one)[:4]) or "none"
+    return f"keys {', '.join(sorted(one)[:4])}" if one else "it is empty"
 
 
 def _short(value: object) -> str:

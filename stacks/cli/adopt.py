@@ -16,6 +16,7 @@ from stacks.adopt.pools import Left
 from stacks.adopt.stack_file import adopt, text
 from stacks.cli import drain, preview
 from stacks.problems import Problem
+from stacks.wording import many
 
 
 class Result(Struct, frozen=True):
@@ -87,7 +88,8 @@ def lines(result: Result) -> Iterator[str]:
     for name, content in result.written.items():
         entries = json.loads(content)["resources"] if name.endswith(".json") else ()
         real = sum("id" in each for each in entries)
-        yield f"{name}: {f'{real} resources to import' if name.endswith('.json') else 'written'}"
+        what = f"{many(real, 'resource')} to import" if name.endswith(".json") else "written"
+        yield f"{name}: {what}"
     if result.left:
         yield f"not said, taken for granted, or changed by the first `pulumi up` ({len(result.left)}):"
         yield from (f"  {each.line()}" for each in result.left)

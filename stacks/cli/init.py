@@ -129,10 +129,15 @@ def left_out(start: Example, answers: Answers) -> list[str]:
     return [f"--{each.flag}" for each in settings(start, answers) if each.needed and each.flag not in answers]
 
 
+def refusals_of_name(name: str) -> list[str]:
+    """What is wrong with a stack's name, which its cluster has too where nothing else is said."""
+    return [f"NAME: {said}"] if (said := _refusal(ClusterName, name)) else []
+
+
 def refusals(name: str, start: Example, answers: Answers) -> list[str]:
     """Everything that is wrong with what was said."""
     known = {each.flag: each for each in settings(start, answers)}
-    found = [f"NAME: {said}"] if (said := _refusal(ClusterName, name)) else []
+    found = refusals_of_name(name)
     for flag, values in answers.items():
         wrong = known[flag].refusals(values) if flag in known else [f"{start.shown} has no place for it"]
         found += [f"--{flag}: {said}" for said in wrong]

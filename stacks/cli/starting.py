@@ -119,12 +119,16 @@ def _adopt(
     `pulumi up` would change, is told. Nothing is asked of a cloud, and nothing is ever overwritten.
     """
     from stacks.cli import adopt as verb
+    from stacks.cli.init import refusals_of_name
+    from stacks.offline import ProgramError
 
     folder = _folder()
+    if wrong := refusals_of_name(name):
+        raise typer.BadParameter("; ".join(wrong))
     try:
         result = verb.run(name, files, folder, inside)
         verb.write(result, folder)
-    except (verb.Unusable, OSError) as error:
+    except (verb.Unusable, ProgramError, OSError) as error:
         typer.echo(f"{error}", err=True)
         raise typer.Exit(FAULTS) from None
     for line in verb.lines(result):

@@ -45,11 +45,16 @@ def run_program(
     """
     home = root.absolute()
     project = project_name(home)
+    main = home / "__main__.py"
+    if not main.is_file():
+        raise ProgramError(
+            f"{main}: no such file; the program is run from a folder that has Berth's Pulumi.yaml and it"
+        )
     given = {key if ":" in key else f"{project}:{key}": value for key, value in (config or {}).items()}
     encoded = {key: encoded_value(value) for key, value in {**given, kind: fleet}.items()}
     with _as_host(home):
         return run(
-            lambda: runpy.run_path(str(home / "__main__.py"), run_name="__main__") and None,
+            lambda: runpy.run_path(str(main), run_name="__main__") and None,
             project=project,
             stack=stack,
             config=encoded,

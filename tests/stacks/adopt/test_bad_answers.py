@@ -71,7 +71,7 @@ CASES: dict[str, tuple[Edit, list[str]]] = {
         _with("vms.json", [{"name": "vm", "machineType": "e2-small", "disks": [], "zone": "z"}]),
         [f"vms.json: not what is known here (keys disks, machineType, name, zone); {ASK}"],
     ),
-    "an empty object": (_with("n.json", {}), [f"n.json: not what is known here (keys none); {ASK}"]),
+    "an empty object": (_with("n.json", {}), [f"n.json: not what is known here (it is empty); {ASK}"]),
     "a cluster without a name": (
         _with("c.json", {"masterAuth": {}}),
         ["c.json: a cluster without a name; give gcloud's answer as it is"],

@@ -72,3 +72,19 @@ def test_a_file_that_is_not_there_is_told(folder: Path) -> None:
     told = CliRunner().invoke(app, ["adopt", "moved", "no.json", str(folder)])
     assert told.exit_code == 1
     assert told.stderr == f"no.json: no such file or directory\n{folder}: is a directory\n"
+
+
+def test_a_name_that_no_stack_has_is_refused(folder: Path) -> None:
+    told = CliRunner().invoke(app, ["adopt", "../My stack", *FILES])
+    assert told.exit_code == 2
+    assert "NAME: '../My stack' is not a cluster name" in told.stderr
+    assert list(folder.glob("*.import.json")) == []
+
+
+def test_a_folder_without_the_program_is_told(folder: Path) -> None:
+    """Its Pulumi.yaml may be anybody's."""
+    (folder / "__main__.py").unlink()
+    told = CliRunner().invoke(app, ["adopt", "moved", *FILES])
+    assert told.exit_code == 1
+    assert told.stderr.startswith(f"{folder / '__main__.py'}: no such file; ")
+    assert not (folder / "Pulumi.moved.yaml").exists()
