@@ -27,6 +27,8 @@ def notes(ground: Ground, plan: WorkloadPlan) -> Iterator[str]:
         yield f"The node selector is this workload's own: it keeps it on {in_words(ground.flavors)}."
     if isinstance(plan, JobSetPlan):
         yield from _of_slices(plan)
+    if total(plan) > 1:
+        yield from _unnamed(ground)
     if isinstance(plan, PyTorchJobPlan):
         yield "Needs Kubeflow's training operator in the cluster (kubeflow.org/v1), which Berth does not install."
     if plan.submission.priority:
@@ -92,6 +94,21 @@ def _of_slices(plan: JobSetPlan) -> Iterator[str]:
         yield "Exclusive topology: each slice's pods get a node pool, which is one slice, to themselves."
     if plan.pod.host_network:
         yield "Host network: slices talk to each other over the network of their nodes."
+
+
+def _unnamed(ground: Ground) -> Iterator[str]:
+    """Interfaces of the nodes that no pod gets unasked: which of them a job needs is its own to say."""
+    pools = {each.pool.name for each in ground.shapes}
+    devices = [
+        subnet.device
+        for networks in ground.plan.accelerator_networks
+        if pools & set(ground.plan.pools_on(networks.key))
+        for vpc in networks.vpcs
+        for subnet in vpc.subnets
+    ]
+    if devices:
+        yield "Pods have the node's first network alone, unless their annotation networking.gke.io/interfaces names:"
+        yield f"  {in_words(devices)}"
 
 
 def _number(number: int, word: str) -> str:

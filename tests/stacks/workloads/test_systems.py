@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tests.stacks.workloads.made import objects, one, pod
+from tests.stacks.workloads.made import answer, objects, one, pod
 
 QUEUE = "kueue.x-k8s.io/queue-name"
 PRIORITY = "kueue.x-k8s.io/priority-class"
@@ -222,3 +222,15 @@ def test_one_pod_with_all_gpus_of_a_node(flavor: str, gpus: int) -> None:
     assert requests(found) == {"nvidia.com/gpu": str(gpus)}
     accelerator = {"h100": "nvidia-h100-80gb", "b200": "nvidia-b200"}[flavor]
     assert pod(found)["nodeSelector"]["cloud.google.com/gke-accelerator"] == accelerator
+
+
+# --- GPUDirect-RDMA ---------------------------------------------------------------------------------------------------
+
+
+def test_who_has_pods_on_several_nodes_is_told_of_the_interfaces_that_no_pod_gets_unasked() -> None:
+    """Which of them a job needs belongs to the workload; one pod talks to nobody."""
+    many, alone = (answer("gpu-rdma", "llm", "train", pods=pods).notes for pods in (2, 1))
+    rails = ", ".join(f"rdma-a-{number}" for number in range(7))
+    assert many[-1] == f"  gvnic-a, {rails} and rdma-a-7"
+    assert not any("interfaces" in note for note in alone)
+    assert not any("interfaces" in note for note in answer("flex-start", "research", "gpu", pods=2).notes)
