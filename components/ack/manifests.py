@@ -69,12 +69,12 @@ def quota_tree(root: QuotaNodePlan) -> Manifest:
 
 
 def _node(node: QuotaNodePlan) -> Manifest:
-    jobs = {} if node.max_jobs is None else {MAX_JOBS: str(node.max_jobs)}
+    jobs = {} if node.max_jobs is None else {MAX_JOBS: node.max_jobs}
     lend = {} if node.lend is None else {LEND_LIMIT: json.dumps(_quantities(node.lend), separators=(",", ":"))}
     return {
         "name": node.name,
         "min": _quantities(node.minimum),
-        "max": _quantities(node.maximum) | jobs,
+        "max": _quantities({**node.maximum, **jobs}),
         **({"attributes": lend} if lend else {}),
         **({"namespaces": list(node.namespaces)} if node.namespaces else {}),
         **({"children": [_node(child) for child in node.children]} if node.children else {}),
