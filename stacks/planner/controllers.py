@@ -43,6 +43,9 @@ KUEUE = ("0.19.2", "oci://registry.k8s.io/kueue/charts/kueue", "kueue-system")
 JOBSET = ("0.12.0", "oci://registry.k8s.io/jobset/charts/jobset", "jobset-system")
 """Release, chart and namespace."""
 
+_OLDEST = (0, 15)
+"""The first Kueue that serves v1beta2, in which everything is written (Kueue's release notes of 0.15)."""
+
 
 def charts(
     draft: Draft, kueue: ConfigurationPlan | None, cluster_queues: int, nodes: Iterable[int]
@@ -81,6 +84,7 @@ def configuration(draft: Draft) -> ConfigurationPlan | None:
     if spec.existing:
         return None
     draft.origins["configuration", "kueue"] = ("kueue",)
+    _new_enough(draft, spec.version or KUEUE[0])
     sharing, usage = spec.fair_sharing, spec.admission_fair_sharing
     kept = spec.object_retention_policies.workloads
     teams, all_jobs = managed_namespaces(draft), spec.manage_jobs_without_queue_name
@@ -116,6 +120,14 @@ def configuration(draft: Draft) -> ConfigurationPlan | None:
     )
     known = (spec.version or KUEUE[0]).startswith(f"{gates.RELEASE}.")
     return replace(plan, feature_gates={**(gates.derived(plan) if known else {}), **spec.feature_gates})
+
+
+def _new_enough(draft: Draft, version: str) -> None:
+    if tuple(int(number) for number in version.split(".")[:2]) < _OLDEST:
+        message = (
+            f"'{version}' does not serve v1beta2, in which queues are written; write 0.15.0 or later, best {KUEUE[0]}"
+        )
+        draft.problems.fault("version-too-old", ("kueue", "version"), message)
 
 
 def frameworks(draft: Draft) -> tuple[str, ...]:
