@@ -1,8 +1,11 @@
-"""How a manager gets into its workers: by an account there, whose role is for the kinds of jobs that it sends."""
+"""How a manager gets into its workers: by an account whose role is for the kinds of jobs that it sends."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from components.plan.checks import WorkerAccessPlan
+from components.plan.kueue import ClusterQueuePlan
 from stacks.planner.access import job_kinds
 from stacks.planner.controllers import KUEUE, frameworks
 from stacks.planner.draft import Draft
@@ -49,6 +52,18 @@ def kinds_are_there(draft: Draft) -> None:
             "Kueue sends nothing at all to one that lacks any"
         )
         draft.problems.note("kinds-on-workers", ("kueue", "integrations", "frameworks"), message)
+
+
+def namespaces_are_there(draft: Draft, asked: Iterable[ClusterQueuePlan]) -> None:
+    """A note of queues open to namespaces that Berth does not make: a job runs in the same namespace of a worker."""
+    for queue in asked:
+        if queue.namespaces is None:
+            message = (
+                "'all': a namespace that is no team's must be on every worker too, with a local queue of the same "
+                "name, which Berth does not make; Kueue sends its jobs nowhere else"
+            )
+            path = (*draft.origins["cluster queue", queue.name], "namespaces")
+            draft.problems.note("namespaces-on-workers", path, message)
 
 
 def reached(draft: Draft, site: Site) -> None:

@@ -32,7 +32,7 @@ from stacks.planner.draft import Draft
 from stacks.planner.one_cluster import Machines, cluster_fleet
 from stacks.planner.shares import cohort_on, queues_on, shares
 from stacks.planner.sites import Site, common_flavors, common_pools, held, placed, sites, tell
-from stacks.planner.worker_access import ACCOUNT, access_plan, kinds_are_there, reached, secret
+from stacks.planner.worker_access import ACCOUNT, access_plan, kinds_are_there, namespaces_are_there, reached, secret
 from stacks.problems import Path
 
 Origins = Mapping[tuple[str, str], Path]
@@ -74,6 +74,7 @@ def managed(
     known = common_pools(draft, found)
     kinds = common_flavors(draft, found, known)
     asked = queues.cluster_queues(draft, known, kinds)
+    namespaces_are_there(draft, asked)
     shared = cohorts.cohorts(draft, asked, known, kinds)
     holds = held(draft, found, kinds.values())
     parts = shares((*asked, *shared), holds)

@@ -61,3 +61,17 @@ def test_of_a_kueue_that_somebody_else_set_up_every_kind_of_job_may_be_sent() ->
     assert worker.plan.manager_access is not None
     groups = {framework.rpartition("/")[0] for framework in JOB_FRAMEWORKS}
     assert worker.plan.manager_access.job_kinds.keys() == groups
+
+
+def test_a_queue_open_to_namespaces_that_nobody_makes_on_workers_is_noted() -> None:
+    fleet = managed()
+    fleet["clusterQueues"] = {
+        "open": {"teams": ["vision"], "namespaces": "all", "flavors": [{"pool": "l4", "guaranteed": 4}]}
+    }
+    fleet["teams"]["vision"]["queues"]["train"]["flavors"][0]["guaranteed"] = 4
+    assert [(p.severity, p.path) for p in small.problems(fleet) if p.code == "namespaces-on-workers"] == [
+        ("note", ("clusterQueues", "open", "namespaces"))
+    ]
+    for cluster in (small.plan(fleet), small.plan(fleet).workers[0].plan):
+        doors = [door.namespace for queue in cluster.cluster_queues for door in queue.local_queues]
+        assert set(doors) == {"vision"}
