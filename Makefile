@@ -94,7 +94,7 @@ golden: $(INSTALLED) ## write tests/golden anew; read the difference before you 
 agreement: $(INSTALLED) ## hold berth admit to recorded decisions of Kueue: make agreement CASES=FILE
 	@$(BIN)/berth admit --cases "$(CASES)"
 
-e2e: $(INSTALLED) ## deploy every stack's queueing part onto the cluster of $$KUBECONFIG, with jobs, and take it all back
+e2e: $(INSTALLED) ## deploy every stack's queueing part onto the cluster that KUBECONFIG leads to, with jobs, and take it all back
 	$(ENGINE)
 	BERTH_E2E=1 $(BIN)/python -m pytest -rA -q tests/e2e -k for_real
 
