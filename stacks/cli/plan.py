@@ -232,7 +232,7 @@ def _entitlements(team: TeamPlan, nouns: Mapping[str, str]) -> Iterator[list[str
 
 def _relations(plan: FleetPlan) -> str:
     lines = [f"  {line}" for line in sentences(push_outs(plan), len(plan.cluster_queues))]
-    return "\n".join(["Who can push out whom", *(lines or ["  nobody ▸ nobody"])])
+    return "\n".join(["Who can push out whom", *(lines or ["  nobody ▸ nobody"])]) if plan.cluster_queues else ""
 
 
 def problems_told(verdict: Verdict) -> str:

@@ -62,7 +62,8 @@ def _there(fleet: Fleet, namespace: str) -> str:
     here = sorted(local for space, local in fleet.doors if space == namespace)
     if here:
         return f"; there is {_some(here)}"
-    return f"; local queues are in {_some(sorted({space for space, _ in fleet.doors}))}"
+    spaces = sorted({space for space, _ in fleet.doors})
+    return f"; local queues are in {_some(spaces)}" if spaces else "; the fleet has no queues"
 
 
 def _some(names: list[str]) -> str:

@@ -90,5 +90,5 @@ def _kind(shape: Shape) -> tuple[object, ...]:
 
 def _unknown(problems: Problems, what: str, message: str, word: str, known: Iterable[str]) -> None:
     names = sorted(known)
-    there = near_miss(word, names) or (f"; there is {quoted(names)}" if names else "")
+    there = near_miss(word, names) or (f"; there is {quoted(names)}" if names else "; there are none")
     problems.fault("unknown-name", (what,), message + there)

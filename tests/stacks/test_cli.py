@@ -256,6 +256,21 @@ def test_it_can_be_run_from_any_folder_below_the_project(monkeypatch: pytest.Mon
     assert berth("check", "multislice.yaml").exit_code == 0
 
 
+def test_a_fleet_of_nothing_is_told_without_gaps(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The first minute of a stack file of one's own."""
+    (tmp_path / "Pulumi.yaml").write_text("name: berth\nruntime: python\n")
+    fleet = "{project: acme-ml-dev, region: us-central1, cluster: {controlPlane: {publicEndpoint: false}}}"
+    (tmp_path / "Pulumi.mine.yaml").write_text(f"config:\n  berth:fleet: {fleet}\n")
+    monkeypatch.chdir(tmp_path)
+    told = berth("plan", "mine").stdout
+    assert told.splitlines()[1:] == ["", "No faults, no warnings."]
+    assert (
+        "queue 'train' in namespace 'vision'; the fleet has no queues\n"
+        in berth("lint", "mine", str(ROOT / JOB)).stdout
+    )
+    assert berth("workload", "mine", "vision", "train").stderr == "TEAM: no team 'vision'; there are none\n"
+
+
 # --- render -----------------------------------------------------------------------------------------------------------
 
 
