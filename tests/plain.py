@@ -23,8 +23,9 @@ _LOOKS: Final = {
 }
 _CALLED: Final = re.compile(
     r"(?i)(?:.*[._-])?(?:access|bearer|id|auth|refresh)?-?_?(?:token|password|passwd|passphrase)"
-    r"|.*(?:private|client|secret|access|api)[._-]?key(?:data)?|client-key-data|authorization"
+    r"|.*(?:private|client|secret|access|api)[._-]?key(?:data)?|client-key-data|certificate-authority-data|authorization"
 )
+_NOT_SAID: Final = ("", "[secret]", "[unknown]")
 _SIGNED: Final = "4dabf18193072939515e22adb298388d"
 """The engine's key of a value that is not plain, in its state and on its wire."""
 
@@ -49,7 +50,8 @@ def plain(value: object, where: str = "") -> Iterator[str]:
 
 def _named(key: str, value: object, where: str) -> Iterator[str]:
     """What stands under a name that only secrets have."""
-    if isinstance(value, str) and value not in ("", "[secret]", "[unknown]") and _CALLED.fullmatch(key):
+    said = isinstance(value, str | int | float) and not isinstance(value, bool) and value not in _NOT_SAID
+    if said and _CALLED.fullmatch(key):
         yield f"{where}: called so"
 
 

@@ -36,9 +36,12 @@ TEAMS = {name: file for name, file in ALL.items() if "  berth:team:" in file.rea
 """Those of teams."""
 FILES = {name: file for name, file in ALL.items() if name not in ON_ACK | TEAMS}
 """All others: of fleets on GKE."""
+FLEETS = FILES | ON_ACK
+"""Those of fleets, wherever they stand."""
 
 every_team_stack = pytest.mark.parametrize("stack", list(TEAMS))
 every_stack = pytest.mark.parametrize("stack", list(FILES))
+every_fleet = pytest.mark.parametrize("stack", list(FLEETS))
 
 
 @cache
@@ -97,9 +100,11 @@ def inside_of(found: list[Recorded], prefix: str, stack: str) -> list[Recorded]:
 
 
 def rendered(stack: str) -> str:
-    """What `berth render` prints."""
-    stream = io.StringIO()
-    render.write(plan(stack), stream)
+    """What `berth render` prints of a sound stack, of whatever kind."""
+    stream, whole = io.StringIO(), verdict(stack).whole
+    assert whole is not None
+    assert [problem.line() for problem in verdict(stack).faults] == []
+    render.write(whole, stream)
     return stream.getvalue()
 
 

@@ -20,10 +20,9 @@ from components.plan.ack import AckFleetPlan
 from components.plan.fleet import FleetPlan
 from stacks.cli import app
 from stacks.verdict import Verdict, of_stack
-from tests.stack_files import ALL, ROOT, TEAMS, verdict
+from tests.stack_files import ALL, FLEETS, ROOT, TEAMS, verdict
 from tests.stacks.test_architecture import WITHOUT_PULUMI
 
-FLEETS = [name for name in ALL if name not in TEAMS]
 EXISTING = ("local",)
 
 
@@ -94,7 +93,7 @@ def test_an_example_is_taken_over_as_it_is_but_for_names(stack: str, project: Pa
 
 
 @pytest.mark.parametrize("number", [1, 2, 5])
-@pytest.mark.parametrize("stack", FLEETS)
+@pytest.mark.parametrize("stack", list(FLEETS))
 def test_teams_share_what_an_example_promises(stack: str, number: int, project: Path) -> None:
     """Guarantees add up to what its own teams had and the pools hold, and each team can reach all of it."""
     names = [f"team-{letter}" for letter in "vwxyz"[:number]]

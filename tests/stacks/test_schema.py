@@ -12,7 +12,7 @@ from jsonschema import Draft202012Validator
 from stacks.spec.parse import parse
 from stacks.spec.schema import stack_schema
 from tests.small_fleets import GONE, TRAIN, changed
-from tests.stack_files import FILES, ROOT, every_stack, is_golden
+from tests.stack_files import FLEETS, ROOT, every_fleet, is_golden
 
 VALIDATOR = Draft202012Validator(stack_schema())
 
@@ -31,9 +31,9 @@ def test_golden_schema() -> None:
     is_golden(json.dumps(stack_schema(), indent=2, ensure_ascii=False) + "\n", ROOT / "docs" / "stack.schema.json")
 
 
-@every_stack
+@every_fleet
 def test_the_schema_accepts_every_stack_file(stack: str) -> None:
-    file = yaml.safe_load(FILES[stack].read_text(encoding="utf-8"))
+    file = yaml.safe_load(FLEETS[stack].read_text(encoding="utf-8"))
     assert [error.message for error in VALIDATOR.iter_errors(file)] == []
 
 

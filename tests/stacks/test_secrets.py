@@ -94,6 +94,8 @@ def test_there_is_something_to_be_found() -> None:
     [
         {"user": {"token": "abc"}},
         {"clientKey": "abc"},
+        {"password": 1234},
+        {"cluster": {"certificate-authority-data": "abc"}},
         {"secret_access_key": "abc"},
         {"headers": {"Authorization": "abc"}},
         {"text": "-----BEGIN RSA PRIVATE KEY-----\nabc"},

@@ -11,26 +11,32 @@ import pytest
 import yaml
 from msgspec.structs import replace
 
+from components.plan.ack import AckFleetPlan
 from components.plan.fleet import FleetPlan
 from components.plan.gke import ClusterPlan
 from stacks.cli import render
 from stacks.offline import Preview, Recorded
 from stacks.planner import plan_fleet
+from stacks.planner.ack import plan_ack
+from stacks.problems import Problem
 from stacks.proofs import prove
-from stacks.spec.parse import parse
+from stacks.proofs.ack import prove_ack
+from stacks.spec.parse import Parsed, parse
 from stacks.verdict import of_config
 from tests.engine import agree, both_modes, identity
 from tests.stack_files import (
     ALL,
     FILES,
+    FLEETS,
     GOLDEN,
+    ON_ACK,
     ROOT,
     clusters,
+    every_fleet,
     every_stack,
     fleet,
     inside_of,
     is_golden,
-    plan,
     program,
     rendered,
     resources,
@@ -49,83 +55,94 @@ def sorted_json(value: Any) -> Any:
 def test_there_are_stack_files() -> None:
     """What is marked `every_stack` would otherwise pass by testing nothing."""
     assert {"dev", "multislice", "multislice-autopilot", "batch-platform"} <= FILES.keys()
+    assert "ack-fleet" in FLEETS.keys() - FILES.keys()
 
 
-@every_stack
+@every_fleet
 def test_a_stack_file_is_sound(stack: str) -> None:
     assert [problem.line() for problem in verdict(stack).faults] == []
 
 
-@every_stack
+@every_fleet
 def test_the_plan_does_not_depend_on_the_order_of_keys(stack: str) -> None:
     """The engine sorts the keys of the file whenever it writes a config value."""
-    planned = plan_fleet(stack, parse(sorted_json(fleet(stack))))
-    assert planned is not None
-    assert planned.plan == plan(stack)
-    assert {p.line() for p in (*planned.problems, *prove(planned))} == {
-        p.at("").line() for p in verdict(stack).problems
-    }
+    planned, problems = planned_of(stack, parse(sorted_json(fleet(stack))))
+    assert planned == verdict(stack).whole
+    assert {p.line() for p in problems} == {p.at("").line() for p in verdict(stack).problems}
 
 
-@every_stack
+def planned_of(stack: str, parsed: Parsed) -> tuple[FleetPlan | AckFleetPlan, tuple[Problem, ...]]:
+    """The plan, and what is to be said of it."""
+    if stack in ON_ACK:
+        on_ack = plan_ack(stack, parsed)
+        assert on_ack is not None
+        return on_ack.plan, (*on_ack.problems, *prove_ack(on_ack))
+    found = plan_fleet(stack, parsed)
+    assert found is not None
+    return found.plan, (*found.problems, *prove(found))
+
+
+@every_fleet
 def test_the_engine_and_the_command_see_one_fleet(stack: str) -> None:
     """Config through the engine, team files and all, gives the plan and the problems that the file gives."""
     file = verdict(stack).file
     assert file is not None
     handed_over = of_config(stack, sorted_json(file.config["berth:fleet"]), ROOT)
-    assert handed_over.plan == plan(stack)
+    assert handed_over.whole == verdict(stack).whole
     assert {p.at("").line() for p in handed_over.problems} == {p.at("").line() for p in verdict(stack).problems}
 
 
-@every_stack
+@every_fleet
 def test_no_default_provider_is_ever_used(stack: str) -> None:
     """It would deploy into whatever project the person's own credentials happen to point at."""
-    text = yaml.safe_load(FILES[stack].read_text(encoding="utf-8"))
+    text = yaml.safe_load(FLEETS[stack].read_text(encoding="utf-8"))
     assert text["config"]["pulumi:disable-default-providers"] == ["*"]
 
 
-@every_stack
+@every_fleet
 def test_a_stack_file_points_editors_at_the_schema(stack: str) -> None:
-    first = FILES[stack].read_text(encoding="utf-8").splitlines()[0]
-    schema = FILES[stack].parent / first.removeprefix("# yaml-language-server: $schema=")
+    first = FLEETS[stack].read_text(encoding="utf-8").splitlines()[0]
+    schema = FLEETS[stack].parent / first.removeprefix("# yaml-language-server: $schema=")
     assert schema.resolve() == ROOT / "docs" / "stack.schema.json"
 
 
 # --- the whole program ------------------------------------------------------------------------------------------------
 
 
-@every_stack
+@every_fleet
 @both_modes
 def test_the_program_runs(stack: str, preview: bool) -> None:
     """As an update, and as a first preview in which no id is known; what is said on the way are the plan's warnings."""
     done: Preview = program(stack, preview)
-    assert {told(m.text) for m in done.messages} == {told(problem.line()) for problem in verdict(stack).warnings}
+    assert {m.text for m in done.messages} == {told(problem, stack) for problem in verdict(stack).warnings}
     assert len({r.urn for r in done.resources}) == len(done.resources)
 
 
-def told(line: str) -> str:
-    """A warning without its place: the program knows no file where a stack is an example."""
-    return line.rpartition("warning: ")[2]
+def told(problem: Problem, stack: str) -> str:
+    """A warning as the engine is told it; of an example without its place, for the program knows no file."""
+    of_the_project = FLEETS[stack].parent == ROOT
+    return (problem if of_the_project else problem.at("")).under_its_severity()
 
 
-@every_stack
+@every_fleet
 @both_modes
 def test_every_component_registered_its_outputs(stack: str, preview: bool) -> None:
     assert [r.urn for r in resources(stack, preview) if not r.custom and not r.outputs_registered] == []
 
 
-@every_stack
+@every_fleet
 @both_modes
 def test_every_resource_has_an_explicit_provider_and_a_component_for_a_parent(stack: str, preview: bool) -> None:
     known = {r.urn: r for r in program(stack, preview).resources}
+    providers = ("alibaba-cloud", "fleet") if stack in ON_ACK else ("google", "kubernetes")
     for one in (r for r in resources(stack, preview) if r.custom):
         assert one.provider is not None
-        assert known[one.provider].name.rpartition("/")[2] in ("google", "kubernetes")
+        assert known[one.provider].name.rpartition("/")[2] in providers
         assert not known[one.parent or ""].custom
         assert known[one.parent or ""].type.startswith("berth:")
 
 
-@every_stack
+@every_fleet
 def test_a_preview_shows_what_an_update_makes(stack: str) -> None:
     """Nothing is registered, and no value chosen, only once an id is known: a preview that hides something is a lie."""
     shown, made = ({r.urn: r.inputs for r in resources(stack, preview)} for preview in (True, False))
@@ -240,22 +257,23 @@ def references(manifest: Any) -> Iterator[tuple[str, str]]:
 # --- goldens ----------------------------------------------------------------------------------------------------------
 
 
-@every_stack
+@every_fleet
 def test_golden_manifests(stack: str) -> None:
     """What the fleet keeps in its cluster, reviewed like code."""
     is_golden(rendered(stack), GOLDEN / stack / "manifests.yaml")
 
 
-@every_stack
+@every_fleet
 def test_golden_tree(stack: str) -> None:
     """Every identity: a rename shows here, and must come with an alias."""
     is_golden(tree(stack), GOLDEN / stack / "tree.txt")
 
 
-@every_stack
+@every_fleet
 def test_golden_cloud(stack: str) -> None:
-    """What Google is asked for, to the last argument: a disk of another type is seen here and nowhere else."""
-    asked = {short(r.urn): plain(r.inputs) for r in program(stack, True).resources if r.type.startswith("gcp:")}
+    """What the cloud is asked for, to the last argument: a disk of another type is seen here and nowhere else."""
+    ours = [r for r in program(stack, True).resources if r.type.startswith(("gcp:", "alicloud:"))]
+    asked = {short(r.urn): plain(r.inputs) for r in ours}
     is_golden(yaml.safe_dump(asked, width=120), GOLDEN / stack / "cloud.yaml")
 
 

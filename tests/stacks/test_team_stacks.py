@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import copy
 import gc
-import io
 import json
 import pathlib
 import shutil
@@ -18,11 +17,11 @@ from typer.testing import CliRunner
 
 from components.plan.deployments import TeamStackPlan
 from stacks import exports
-from stacks.cli import app, deployed, preview, render
+from stacks.cli import app, deployed, preview
 from stacks.offline import Preview, ProgramError, Recorded, run_program
 from stacks.verdict import of_config, of_stack
 from tests.engine import both_modes
-from tests.stack_files import GOLDEN, ROOT, TEAMS, every_team_stack, is_golden, plan, verdict
+from tests.stack_files import GOLDEN, ROOT, TEAMS, every_team_stack, is_golden, plan, rendered, verdict
 from tests.stacks import bad_input_cases as fleets
 
 HERE = pathlib.Path(__file__).parent / "team_stacks"
@@ -126,12 +125,6 @@ def objects(found: Preview) -> list[Recorded]:
     return [one for one in found.resources if one.type.startswith("kubernetes:")]
 
 
-def rendered(stack: str) -> str:
-    stream = io.StringIO()
-    render.write(team_plan(stack), stream)
-    return stream.getvalue()
-
-
 def test_there_is_an_example() -> None:
     assert "team-a" in TEAMS
 
@@ -139,6 +132,7 @@ def test_there_is_an_example() -> None:
 @every_team_stack
 def test_golden_of_a_team_stack(stack: str) -> None:
     """What is rendered, what is previewed, and what `berth plan` says, as goldens to be read."""
+    assert team_plan(stack).workloads
     is_golden(rendered(stack), GOLDEN / stack / "manifests.yaml")
     is_golden(deployed.text(verdict(stack)) + "\n", GOLDEN / stack / "plan.txt")
     is_golden(
