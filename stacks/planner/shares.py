@@ -20,7 +20,8 @@ from stacks.planner.ceilings import accelerator_quotas
 class Held(Struct, frozen=True):
     """What workers hold of one flavor: accelerators of each, how often they may be promised, and in what pieces.
 
-    `unit` is what cannot be divided (a slice), `node` the accelerators of one node, by which it is divided if it can.
+    `unit` is what cannot be divided (a slice), `node` the accelerators of one node, by which it is divided if it can;
+    1 where nodes differ.
     """
 
     resource: str

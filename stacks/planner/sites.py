@@ -15,6 +15,7 @@ from stacks.planner.one_cluster import Machines, machines
 from stacks.planner.pools import Pool
 from stacks.planner.shares import Held
 from stacks.problems import Path, Problem
+from stacks.rules.gpu import gpu_labels
 from stacks.spec.workers import WorkerSpec
 
 OF_MACHINES = frozenset(
@@ -143,11 +144,17 @@ def _flavor_of(site: Site, pool: str) -> str:
 
 
 def _together(first: Pool, pools: Sequence[Pool]) -> Pool:
-    nodes = Bounds(
-        min=sum(p.hardware.nodes.min for p in pools),
-        max=sum(p.hardware.nodes.max for p in pools),
-    )
-    return replace(first, hardware=replace(first.hardware, nodes=nodes))
+    """All of them as one, with the accelerators of all; where their nodes differ, as of nodes with one each."""
+    held = [p.hardware.accelerators for p in pools]
+    each = _same([p.hardware.per_node for p in pools])
+    nodes = Bounds(min=sum(h.min for h in held) // each, max=sum(h.max for h in held) // each)
+    return replace(first, hardware=replace(first.hardware, nodes=nodes, per_node=each))
+
+
+def _same(sizes: Iterable[int]) -> int:
+    """The size of all nodes, or 1 where they have several."""
+    several = set(sizes)
+    return several.pop() if len(several) == 1 else 1
 
 
 def common_flavors(draft: Draft, found: Sequence[Site], known: Mapping[str, Pool]) -> dict[str, Flavor]:
@@ -196,16 +203,10 @@ def held(draft: Draft, found: Sequence[Site], kinds: Iterable[Flavor]) -> dict[s
             ),
             oversubscription=said.oversubscription if (said := draft.spec.flavors.get(kind.name)) else 1,
             unit=kind.unit,
-            node=_node(kind),
+            node=_same(pool.hardware.per_node for pool in kind.pools),
         )
         for kind in kinds
     }
-
-
-def _node(kind: Flavor) -> int:
-    """The accelerators of a node, where all nodes of a flavor have as many."""
-    sizes = {pool.hardware.per_node for pool in kind.pools}
-    return sizes.pop() if len(sizes) == 1 else 1
 
 
 def _differs(one: Pool, other: Pool) -> str | None:
@@ -213,6 +214,9 @@ def _differs(one: Pool, other: Pool) -> str | None:
     kinds = [(p.hardware.machine.accelerator, p.hardware.shape and p.hardware.shape.topology) for p in (one, other)]
     if kinds[0] != kinds[1]:
         return "accelerator or topology"
+    divided = [gpu_labels(p.asked) for p in (one, other)]
+    if divided[0] != divided[1]:
+        return "way of sharing and partitioning GPUs"
     capacities = [(p.spec.capacity.kind, p.spec.compute_class) for p in (one, other)]
     if capacities[0] != capacities[1]:
         return "capacity"

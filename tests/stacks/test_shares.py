@@ -156,6 +156,11 @@ def divided(nodes: list[int], of: str, **rest: Any) -> Figures:
         }
         for number, count in enumerate(nodes)
     }
+    return of_workers(workers, **rest)
+
+
+def of_workers(workers: dict[str, Any], **rest: Any) -> Figures:
+    """What becomes of `rest` on these workers."""
     found = plan_fleet("shares", parse({"project": "acme-ml", "region": "us-central1", "workers": workers, **rest}))
     assert found is not None
     assert [p.line() for p in (*found.problems, *prove(found)) if p.severity == "fault"] == []
@@ -166,6 +171,22 @@ def divided(nodes: list[int], of: str, **rest: Any) -> Figures:
             for _, quota in accelerator_quotas(holder, resource_of):
                 figures.setdefault(holder.name, []).append((quota.nominal, quota.lending_limit))
     return figures
+
+
+@pytest.mark.parametrize(
+    ("guaranteed", "parts"), [("all", (8, 16)), ("50%", (4, 8)), ("25%", (2, 4)), (24, (8, 16)), (9, (3, 6))]
+)
+def test_a_pool_counts_its_accelerators_where_its_nodes_differ(guaranteed: int | str, parts: tuple[int, int]) -> None:
+    """Four nodes of 2 L4 on one worker and four of 4 on the other are 24 L4 together."""
+    workers = {
+        name: {
+            "cluster": {"controlPlane": {"authorizedNetworks": []}},
+            "pools": {"gpu": {"machineType": machine, "nodes": {"max": 4}}},
+        }
+        for name, machine in (("a", "g2-standard-24"), ("b", "g2-standard-48"))
+    }
+    figures = of_workers(workers, teams={"x": a_team(None, guaranteed=guaranteed)})
+    assert figures["x-q"] == [(part, 0) for part in parts]
 
 
 def a_team(cohort: str | None, **entry: Any) -> dict[str, Any]:
