@@ -124,12 +124,14 @@ def _parts(wanted: Sequence[Claim], of: Held) -> list[list[int]]:
 def _below(
     wanted: Sequence[Claim], parts: Sequence[list[int]], parents: Mapping[str, str | None]
 ) -> dict[str, list[int]]:
-    """What each cohort has on every worker: its own part, and those of all below it."""
-    found: dict[str, list[int]] = {}
-    for (holder, _), part in zip(wanted, parts, strict=True):
-        step = holder.cohort if isinstance(holder, ClusterQueuePlan) else holder.name
+    """What each cohort that claims something has on every worker: its own part, and those of all below it."""
+    claims = list(zip((holder for holder, _ in wanted), parts, strict=True))
+    found = {holder.name: [0] * len(part) for holder, part in claims if isinstance(holder, CohortPlan)}
+    for holder, part in claims if found else ():
+        step = holder.name if isinstance(holder, CohortPlan) else holder.cohort
         while step is not None:
-            found[step] = [one + other for one, other in zip(found.get(step, [0] * len(part)), part, strict=True)]
+            if step in found:
+                found[step] = [one + other for one, other in zip(found[step], part, strict=True)]
             step = parents.get(step)
     return found
 

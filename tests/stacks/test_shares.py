@@ -88,10 +88,12 @@ def fleets(draw: st.DrawFn) -> dict[str, Any]:
 
 @st.composite
 def cohorts(draw: st.DrawFn, teams: dict[str, Any], name: str, left: int) -> dict[str, Any]:
-    """A cohort of some teams, with GPUs of its own out of those `left`."""
-    mine = [team["queues"]["q"]["flavors"][0]["guaranteed"] for team in teams.values() if team["cohort"] == name]
-    whole = sum(mine) + draw(st.integers(0, left))
-    limits = {"guaranteed": whole, "borrow": "unlimited", "lend": draw(st.integers(0, whole))}
+    """A cohort of some teams, with GPUs of its own out of those `left`; it lends no more than it and they have to."""
+    mine = [team["queues"]["q"]["flavors"][0] for team in teams.values() if team["cohort"] == name]
+    own = draw(st.integers(0, left))
+    lent = own + sum(entry.get("lend", entry["guaranteed"]) for entry in mine)
+    whole = own + sum(entry["guaranteed"] for entry in mine)
+    limits = {"guaranteed": whole, "borrow": "unlimited", "lend": draw(st.integers(0, lent))}
     return {"parent": "all", "flavors": [{"pool": "h100", **limits}]}
 
 
