@@ -67,19 +67,31 @@ def judge(preview: object, plan: Plan) -> Judged:
     if not isinstance(preview, Mapping) or ("steps" not in preview and "diagnostics" not in preview):
         raise NoPreview("this is not what `pulumi preview --json` prints: an object with steps is wanted")
     found = cast("Mapping[str, Any]", preview)
-    diagnostics: list[dict[str, Any]] = found.get("diagnostics") or []
+    diagnostics = _records(found, "diagnostics")
+    made = _records(found, "steps", "op", "urn")
     messages = [str(d.get("message", "")) for d in diagnostics if d.get("severity") == "error"]
     refused = {urn: (action, first) for message in messages for urn, action, first in _refusals(message)}
-    steps = [step for step in found.get("steps") or () if _action(step)]
+    steps = [step for step in made if _action(step)]
     known = {str(step["urn"]) for step in steps}
     losses = [
         *(_loss(str(s["urn"]), _action(s), s, plan, refused) for s in steps),
         *(_loss(urn, action, {}, plan, refused) for urn, (action, _) in refused.items() if urn not in known),
-        *(leaves_lost(found.get("steps") or (), plan) if isinstance(plan, AckFleetPlan) else ()),
+        *(leaves_lost(made, plan) if isinstance(plan, AckFleetPlan) else ()),
     ]
     told = {urn for urn in refused if _found(urn, {}, plan) is not None}
     errors = tuple(m.strip() for m in messages if not (_follows(m) or any(urn in told for urn, _, _ in _refusals(m))))
     return Judged(tuple(_joined(loss for loss in losses if loss is not None)), errors)
+
+
+def _records(preview: Mapping[str, Any], key: str, *texts: str) -> list[dict[str, Any]]:
+    """The objects below a key, each with these texts: one that is not understood might be a loss. Raises NoPreview."""
+    found: object = preview.get(key) or []
+    records = cast("list[dict[str, Any]]", found) if isinstance(found, list) else []
+    objects = isinstance(found, list) and all(type(each) is dict for each in records)
+    if objects and all(isinstance(each.get(text), str) for each in records for text in texts):
+        return records
+    wanted = f"objects with {' and '.join(texts)} are" if texts else "objects are"
+    raise NoPreview(f"this is not what `pulumi preview --json` prints: {wanted} wanted below {key}")
 
 
 def _action(step: Mapping[str, Any]) -> str:

@@ -163,7 +163,8 @@ def loss(found: Loss) -> str:
     name = named(found.kind, found.name)
     which = in_words(list(found.parts))
     if found.kind == "queue":
-        return f"{name} would be {_DONE[found.action]}, with what it guarantees of {in_words(list(found.flavors))}"
+        of = f" of {in_words(list(found.flavors))}" if found.flavors else ""  # a refusal of the engine's names none
+        return f"{name} would be {_DONE[found.action]}, with what it guarantees{of}"
     reasons = (
         f"{camel(f.path.partition('[')[0])} changes" if f.input else f"{f.path} is replaced" for f in found.because
     )

@@ -111,8 +111,9 @@ def _guard(
     assert found.whole is not None
     try:
         judged = judge(verb.read(preview.read()), found.whole)
-    except NoPreview as error:
-        typer.echo(f"{error}", err=True)
+    except (NoPreview, UnicodeDecodeError) as error:
+        said = "this is not what `pulumi preview --json` prints: it is no text in UTF-8"
+        typer.echo(f"{error}" if isinstance(error, NoPreview) else said, err=True)
         raise typer.Exit(FAULTS) from None
     told = [as_json_text(verb.as_json(judged, found.stack))] if as_json else verb.lines(judged, found.stack)
     for line in told:

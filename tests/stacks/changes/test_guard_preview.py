@@ -139,10 +139,29 @@ def test_a_future_reservation_is_lost_in_the_words_of_diff() -> None:
     assert len(by_diff) == len(requests) > 0
 
 
-@pytest.mark.parametrize("text", ["", "no json", "[]", '{"a": 1}'])
+SHAPELESS = ['{"steps": "none"}', '{"steps": [{"op": 3, "urn": "u"}]}', '{"steps": [{"op": "same"}]}']
+
+
+@pytest.mark.parametrize("text", ["", "no json", "[]", '{"a": 1}', *SHAPELESS, '{"diagnostics": ["failed"]}'])
 def test_what_is_no_preview_is_told(text: str) -> None:
+    """And never taken for one in which nothing is lost."""
     with pytest.raises(NoPreview, match="pulumi preview --json"):
         judge(read(text), plan(fleet("dev"), "dev"))
+
+
+def test_a_file_that_is_no_text_is_told(tmp_path: Path) -> None:
+    file = tmp_path / "preview.json"
+    file.write_bytes(b"\xff\xfe{\x00")
+    found = CliRunner().invoke(app, ["guard", str(FILES["dev"]), str(file)])
+    assert (found.exit_code, found.stdout) == (1, "")
+    assert found.stderr == "this is not what `pulumi preview --json` prints: it is no text in UTF-8\n"
+
+
+def test_a_queue_of_which_only_the_refusal_is_known_is_told_in_a_whole_sentence() -> None:
+    urn = "urn:pulumi:dev::berth::kubernetes:kueue.x-k8s.io/v1beta2:ClusterQueue::a-b-cluster-queue"
+    refusal = f'resource "{urn}" cannot be deleted'
+    (loss,) = judge({"steps": [], "diagnostics": [{"severity": "error", "message": refusal}]}, plan_of("dev")).guarded
+    assert words.loss(loss) == "queue a-b would be deleted, with what it guarantees"
 
 
 @pytest.mark.parametrize(
