@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from stacks.planner.ceilings import Node, accelerator_quotas
 from stacks.problems import Path, Problems
 from stacks.proofs.ledger import Accounts, Promises
@@ -12,27 +14,29 @@ def limits_can_be_reached(ledger: Accounts[Promises], found: Problems) -> None:
 
     What a queue keeps to itself its cohort has not, though it is guaranteed it. More than that is seen to elsewhere.
     """
+    nouns = {flavor.name: flavor.noun for flavor in ledger.plan.flavors}
     for claim in (c for claims in ledger.of_queue.values() for c in claims):
         path = (*claim.path, "flavors", claim.index, "borrow")
-        _reachable(path, f"cohort '{claim.queue.cohort}'", claim.flavor, ledger.node(claim), found)
+        _reachable(path, f"cohort '{claim.queue.cohort}'", claim.flavor, nouns, ledger.node(claim), found)
     resources = {flavor.name: flavor.resource for flavor in ledger.plan.flavors}
     for cohort in ledger.plan.cohorts:
         nodes = ledger.tree.cohort(cohort.name)
         quotas = accelerator_quotas(cohort, resources)
         for index, (flavor, quota) in enumerate(quotas):
             path = ("cohorts", cohort.name, "flavors", index)
-            _reachable((*path, "borrow"), f"cohort '{cohort.parent}'", flavor, nodes[flavor], found)
+            _reachable((*path, "borrow"), f"cohort '{cohort.parent}'", flavor, nouns, nodes[flavor], found)
             lend, held = quota.lending_limit, nodes[flavor].held
             if lend is not None and held < lend <= nodes[flavor].promised:
                 has = f"those below lend {held} of '{flavor}', the cohort's own included"
-                message = f"'{lend}' can never be reached: {has}; write lend: {held}"
+                message = f"{lend} {nouns[flavor]} can never be reached: {has}; write lend: {held}"
                 found.fault("unreachable-limit", (*path, "lend"), message)
 
 
-def _reachable(path: Path, whence: str, flavor: str, node: Node, found: Problems) -> None:
+def _reachable(path: Path, whence: str, flavor: str, nouns: Mapping[str, str], node: Node, found: Problems) -> None:
     if node.limit and node.limit > node.lent:
         remedy = f"write {node.lent} or less" if node.lent else "leave borrow out"
-        message = f"'{node.limit}' can never be reached: the rest of {whence} lends {node.lent} of '{flavor}'; {remedy}"
+        asked = f"{node.limit} {nouns[flavor]}"
+        message = f"{asked} can never be reached: the rest of {whence} lends {node.lent} of '{flavor}'; {remedy}"
         found.fault("unreachable-limit", path, message)
 
 

@@ -153,7 +153,7 @@ def test_a_limit_may_reach_all_that_the_others_lend_and_no_further() -> None:
     fleet = changed({f"{VISION_CHIPS}.borrow": "3 slices"})
     assert faults(fleet) == [f"unreachable-limit {TRAIN}.flavors[0].borrow"]
     assert message(fleet, "unreachable-limit") == (
-        "'24' can never be reached: the rest of cohort 'research' lends 16 of 'v5e'; write 16 or less"
+        "24 v5e chips can never be reached: the rest of cohort 'research' lends 16 of 'v5e'; write 16 or less"
     )
 
 
