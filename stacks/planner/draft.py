@@ -18,7 +18,7 @@ class Draft(Struct):
 
     `set_aside` holds the parts that were faulty, as in `Parsed`: what refers to them is left out without a further
     fault. `incomplete` says that a queue, or a part of one, was left out. `origins` tells for `(kind, name)` of a
-    planned thing which path of the stack file it came from.
+    planned thing which path of the stack file it came from. `elsewhere` is a worker whose machines somebody else made.
     """
 
     stack: str
@@ -27,6 +27,7 @@ class Draft(Struct):
     problems: Problems = field(default_factory=Problems)
     origins: dict[tuple[str, str], Path] = field(default_factory=dict[tuple[str, str], Path])
     incomplete: bool = False
+    elsewhere: bool = False
 
     def find(self, section: str, name: str, entries: Mapping[str, T], path: Path) -> T | None:
         """The entry that `path` refers to by `name`; None, and a fault unless it was set aside, where there is none."""

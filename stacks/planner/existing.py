@@ -29,7 +29,8 @@ _CAPACITY = ("on-demand", "spot", "queued")
 def cluster_plan(draft: Draft) -> ExistingClusterPlan | None:
     """The cluster, where it is there; None where Berth makes it."""
     if not draft.existing:
-        _of_existing_alone(draft)
+        if not draft.elsewhere:
+            _of_existing_alone(draft)
         return None
     spec = draft.spec.cluster.existing
     if spec is None:  # faulty: how it is reached is not known

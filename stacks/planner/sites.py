@@ -65,7 +65,7 @@ def _site(draft: Draft, name: str, spec: WorkerSpec) -> Site:
     shared = {part for part in draft.set_aside if part[0] not in OF_MACHINES | {"flavors"}}
     if spec.region is None:
         shared |= {part for part in draft.set_aside if part[0] == "region"}
-    site = Draft(f"{draft.stack}-{name}", own, shared)
+    site = Draft(f"{draft.stack}-{name}", own, shared, elsewhere=not spec.made_here)
     return Site(name, spec, site, machines(site))
 
 

@@ -75,3 +75,17 @@ def test_a_queue_open_to_namespaces_that_nobody_makes_on_workers_is_noted() -> N
     for cluster in (small.plan(fleet), small.plan(fleet).workers[0].plan):
         doors = [door.namespace for queue in cluster.cluster_queues for door in queue.local_queues]
         assert set(doors) == {"vision"}
+
+
+def test_nodes_of_a_cluster_that_is_there_are_known_by_the_labels_they_have() -> None:
+    """The manager's flavor selects what both have, for nothing runs there."""
+    fleet = managed()
+    known = {"example.com/gpu": "l4"}
+    pool = {"machineType": "g2-standard-24", "nodes": 2, "zone": small.ZONE, "nodeLabels": known}
+    fleet["workers"]["lab"] = {"kubeconfig": "lab", "pools": {"l4": pool}}
+    found = small.plan(fleet)
+    selected = {worker.name: dict(worker.plan.flavors[0].node_labels) for worker in found.workers}
+    assert selected == {"east": {"cloud.google.com/gke-accelerator": "nvidia-l4"}, "lab": known}
+    assert dict(found.flavors[0].node_labels) == {}
+    fleet["workers"]["east"]["pools"]["l4"]["nodeLabels"] = known
+    assert small.faults(fleet) == ["existing-cluster workers.east.pools.l4.nodeLabels"]
