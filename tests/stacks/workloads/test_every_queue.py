@@ -40,7 +40,7 @@ QUEUED_KINDS = {"Job", "JobSet", "PyTorchJob"}
 
 @cache
 def fitting(stack: str, team: str, queue: str) -> dict[str, list[dict[str, Any]]]:
-    """Kind → objects; the kinds that do not go with the queue's machines are left out."""
+    """Kind → objects; left out are kinds that do not go with the queue's machines, or that workers may not know."""
     found: dict[str, list[dict[str, Any]]] = {}
     for kind in KINDS:
         made = answer(stack, team, queue, kind=kind)
@@ -48,7 +48,8 @@ def fitting(stack: str, team: str, queue: str) -> dict[str, list[dict[str, Any]]
             assert {problem.code for problem in made.problems} <= {"held"}
             found[kind] = [dict(each) for each in made.objects]
         else:
-            assert {problem.code for problem in made.faults} == {"wrong-kind"}, made.faults
+            unknown = kind == "PyTorchJob" and plan(stack).workers
+            assert {problem.code for problem in made.faults} == {"not-queued" if unknown else "wrong-kind"}, made.faults
     return found
 
 
