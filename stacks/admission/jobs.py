@@ -47,13 +47,11 @@ def _queue(job: JobManifest, book: Book) -> str | None:
     """The cluster queue behind the local queue that the object names (or that is named `default`)."""
     local = job.labels.get(QUEUE_NAME)
     if local is None and QUEUE_NAME in job.annotations:
-        message = (
-            f"the queue is named in an annotation; Kueue reads the label {QUEUE_NAME}: the job would start at once"
-        )
+        message = f"the queue is named in an annotation; Kueue reads the label {QUEUE_NAME}, so none admits the job"
         job.metadata.fault("no-queue", message)
         return None
     if local is None and (job.namespace, "default") not in book.doors:
-        message = f"names no queue, so Kueue would let it start at once; write the label {QUEUE_NAME}"
+        message = f"names no queue, so none admits it; write the label {QUEUE_NAME}"
         job.metadata.fault("no-queue", message)
         return None
     door = (job.namespace, "default" if local is None else str(local))

@@ -74,7 +74,7 @@ def lines(answer: Answer) -> Iterator[Problem | str]:
     """Problems, and a sentence for each object that has no fault, in the order of the files."""
     yield from answer.problems
     for finding in answer.findings:
-        called = f"{finding.kind}/{finding.name}"
+        called = "/".join(filter(None, (finding.kind, finding.name)))
         for each in finding.problems:
             path = f"{dotted(each.path)}: " if each.code in _READERS and each.path else ""
             yield replace(each, path=(), message=f"{called}: {path}{each.message}")

@@ -184,7 +184,8 @@ def _wrong(pods: Pods, shape: Shape) -> Iterator[tuple[At, str]]:
             f"a pod asks for {number} {noun}; in a slice of several hosts it takes all {shape.per_node} of its host",
         )
     if shape.multi_host and pods.each % shape.hosts:
-        message = f"{pods.each} pods are no whole number of {topology} slices, which have {shape.hosts} hosts each"
+        some = "1 pod is" if pods.each == 1 else f"{pods.each} pods are"
+        message = f"{some} no whole number of {topology} slices, which have {shape.hosts} hosts each"
         yield _counted(pods), message
     if shape.multi_host and pods.each > shape.hosts and _exclusive(pods):
         message = f"{pods.each} pods of one child job share a node pool, and a {topology} slice has {shape.hosts} hosts"

@@ -126,8 +126,8 @@ def _told(problem: Problem) -> Problem:
     """A fault of the reader's, which counts on the path to be shown; the scenario files it speaks of are not ours."""
     if problem.code != _UNREAD:
         return problem
-    kind = problem.message.split("'")[1]
-    return replace(problem, severity="warning", message=f"'{kind}' is not understood here: it may be right or wrong")
+    unread, _, _ = problem.message.rpartition(": ")
+    return replace(problem, severity="warning", message=f"{unread}: it may be right or wrong")
 
 
 def _finding(

@@ -101,7 +101,10 @@ def _is_job(manifest: At, found: dict[str, At], kind: str) -> bool:
         found["apiVersion"].fault("bad-value", f"'{found['apiVersion'].value}' has no {kind}; write {known.version}")
     elif QUEUE_NAME in as_mapping(deep(manifest.value, "metadata", "labels")):
         remedy = "describe it in a scenario file by its pods and requests"
-        manifest.fault("unknown-kind", f"'{kind}' is not understood; {quoted(_KINDS)} are: {remedy}")
+        what = f"'{kind}' is not understood; {quoted(_KINDS)} are"
+        if known is not None and "apiVersion" in found:
+            what = f"'{kind}' of '{found['apiVersion'].value}' is not understood; that of '{known.version}' is"
+        manifest.fault("unknown-kind", f"{what}: {remedy}")
     return False
 
 
