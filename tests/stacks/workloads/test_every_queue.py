@@ -48,7 +48,7 @@ def fitting(stack: str, team: str, queue: str) -> dict[str, list[dict[str, Any]]
             assert {problem.code for problem in made.problems} <= {"held"}
             found[kind] = [dict(each) for each in made.objects]
         else:
-            unknown = kind == "PyTorchJob" and plan(stack).workers
+            unknown = kind == "pytorchjob" and plan(stack).workers
             assert {problem.code for problem in made.faults} == {"not-queued" if unknown else "wrong-kind"}, made.faults
     return found
 
