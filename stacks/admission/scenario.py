@@ -15,8 +15,10 @@ steps:
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from itertools import count
 
 from msgspec import Struct, field
+from msgspec.structs import replace
 
 from stacks.admission.book import Book
 from stacks.admission.jobs import Arrival, arrivals, counted
@@ -92,7 +94,15 @@ class Steps(Struct):
 
     def _manifest(self, at: At) -> None:
         for arrival in arrivals(at, self.book):
-            self._arrives(at, arrival)
+            self._arrives(at, self._one_of_its_own(arrival))
+
+    def _one_of_its_own(self, arrival: Arrival) -> Arrival:
+        """A further job of one `generateName`, which ends in a dash: Kubernetes makes names up, and here they count."""
+        name = arrival.job.name
+        if name not in self.there or not name.endswith("-"):
+            return arrival
+        number = next(n for n in count(2) if f"{name}{n}" not in self.there)
+        return Arrival(replace(arrival.job, name=f"{name}{number}"), f"{arrival.shown}{number}")
 
     def _arrives(self, at: At, arrival: Arrival) -> None:
         name = arrival.job.name

@@ -93,6 +93,17 @@ def test_a_held_queue_says_so(folder: pathlib.Path) -> None:
     ]
 
 
+def test_jobs_of_one_generate_name_are_told_apart(folder: pathlib.Path) -> None:
+    """As Kueue's samples have it: the name ends in a dash, and Kubernetes makes up the rest."""
+    one = (
+        "apiVersion: batch/v1\nkind: Job\n"
+        "metadata: {generateName: train-, namespace: vision, labels: {kueue.x-k8s.io/queue-name: train}}\n"
+        "spec: {parallelism: 2, template: {spec: {containers: [{resources: {limits: {google.com/tpu: 4}}}]}}}\n"
+    )
+    (folder / "jobs.yaml").write_text("---\n".join([one] * 3), encoding="utf-8")
+    assert [row.split()[1] for row in table(folder, "stack.yaml", "jobs.yaml")] == ["train-", "train-2", "train-3"]
+
+
 def test_manifests_arrive_in_the_order_in_which_they_are_named(folder: pathlib.Path) -> None:
     (folder / "jobs").mkdir()
     for team, name in (("vision", "b"), ("speech", "a")):
