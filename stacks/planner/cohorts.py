@@ -32,7 +32,7 @@ def cohorts(
                 below[queue.cohort].setdefault(flavor, {})[who] = quota.nominal
     found: dict[str, CohortPlan] = {}
     offer = Offer(pools, flavors)
-    for name in _leaves_first(parents):
+    for name in leaves_first(parents):
         found[name], total = _cohort(draft, name, parents[name], below[name], offer)
         if (parent := parents[name]) is not None:
             for flavor, amount in total.items():
@@ -119,7 +119,7 @@ def _circles(parents: Mapping[str, str | None]) -> Iterator[list[str]]:
             yield names[names.index(step) :]
 
 
-def _leaves_first(parents: Mapping[str, str | None]) -> list[str]:
+def leaves_first(parents: Mapping[str, str | None]) -> list[str]:
     """Every cohort after all those below it."""
     waiting = Counter(parent for parent in parents.values() if parent is not None)
     ready = [name for name in parents if not waiting[name]]

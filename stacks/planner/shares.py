@@ -14,6 +14,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from components.plan.kueue import ClusterQueuePlan, CohortPlan, FlavorQuotasPlan, QuotaPlan, ResourceGroupPlan
+from stacks.planner import cohorts
 from stacks.planner.ceilings import accelerator_quotas
 
 
@@ -89,20 +90,53 @@ def shares(holders: Sequence[Holder], held: Mapping[str, Held]) -> Shares:
     """The share of every worker in every quota of accelerators."""
     resources = {flavor: of.resource for flavor, of in held.items()}
     parents = {each.name: each.parent for each in holders if isinstance(each, CohortPlan)}
+    leaves_first = {name: parents[name] for name in cohorts.leaves_first(parents)}
     claims: dict[str, list[Claim]] = {}
     for holder in holders:
         for flavor, quota in accelerator_quotas(holder, resources):
             claims.setdefault(flavor, []).append((holder, quota))
     found: dict[tuple[str, str, str], tuple[Share, ...]] = {}
     for flavor, wanted in claims.items():
-        of = held[flavor]
-        parts = _parts(wanted, of)
-        below = _below(wanted, parts, parents)
-        for (holder, quota), part in zip(wanted, parts, strict=True):
-            queue = isinstance(holder, ClusterQueuePlan)
-            lent = _lent(quota, of, part if queue else below[holder.name])
-            found["queue" if queue else "cohort", holder.name, flavor] = tuple(zip(part, lent, strict=True))
+        parts = _parts(wanted, held[flavor])
+        for (kind, name), share in _with_limits(wanted, parts, leaves_first, held[flavor]):
+            found[kind, name, flavor] = share
     return found
+
+
+def _with_limits(
+    wanted: Sequence[Claim], parts: Sequence[list[int]], leaves_first: Mapping[str, str | None], of: Held
+) -> Iterator[tuple[tuple[str, str], tuple[Share, ...]]]:
+    """Kind and name of each claim, with its parts and what they lend; `leaves_first` is every cohort with its parent.
+
+    A cohort lends on each worker of what it has there to lend: its own, and what those below lend it.
+    """
+    shared: dict[str, list[int]] = {}
+    own: dict[str, tuple[QuotaPlan, list[int]]] = {}
+    for (holder, quota), part in zip(wanted, parts, strict=True):
+        if isinstance(holder, CohortPlan):
+            own[holder.name] = (quota, part)
+            _add(shared, holder.name, part)
+        else:
+            lent = _lent(quota, of, part)
+            yield ("queue", holder.name), _share(part, lent)
+            _add(shared, holder.cohort, lent or part)
+    for name, parent in leaves_first.items():
+        has = shared.get(name)
+        if has is not None:
+            quota, part = own.get(name, (None, has))
+            lent = _lent(quota, of, has) if quota else None  # without an entry all of it passes
+            if quota:
+                yield ("cohort", name), _share(part, lent)
+            _add(shared, parent, lent or has)
+
+
+def _share(part: list[int], lent: list[int] | None) -> tuple[Share, ...]:
+    return tuple(zip(part, lent or [None] * len(part), strict=True))
+
+
+def _add(shared: dict[str, list[int]], cohort: str | None, lent: list[int]) -> None:
+    if cohort is not None:
+        shared[cohort] = [one + other for one, other in zip(shared.get(cohort, [0] * len(lent)), lent, strict=True)]
 
 
 def _parts(wanted: Sequence[Claim], of: Held) -> list[list[int]]:
@@ -121,27 +155,15 @@ def _parts(wanted: Sequence[Claim], of: Held) -> list[list[int]]:
     return parts
 
 
-def _below(
-    wanted: Sequence[Claim], parts: Sequence[list[int]], parents: Mapping[str, str | None]
-) -> dict[str, list[int]]:
-    """What each cohort that claims something has on every worker: its own part, and those of all below it."""
-    claims = list(zip((holder for holder, _ in wanted), parts, strict=True))
-    found = {holder.name: [0] * len(part) for holder, part in claims if isinstance(holder, CohortPlan)}
-    for holder, part in claims if found else ():
-        step = holder.name if isinstance(holder, CohortPlan) else holder.cohort
-        while step is not None:
-            if step in found:
-                found[step] = [one + other for one, other in zip(found[step], part, strict=True)]
-            step = parents.get(step)
-    return found
+def _lent(quota: QuotaPlan, of: Held, has: list[int]) -> list[int] | None:
+    """The limit on each worker to what a holder lends of what it `has` there, which none exceeds; None without any.
 
-
-def _lent(quota: QuotaPlan, of: Held, parts: list[int]) -> Sequence[int | None]:
-    """What each part lends of itself: in pieces of the parts, so that none lends more than it has."""
+    It is divided in pieces of what is there.
+    """
     if quota.lending_limit is None:
-        return [None] * len(parts)
-    piece = of.piece(gcd(quota.lending_limit, sum(parts)))
-    return split(quota.lending_limit, parts, piece, list(parts), of.unit)
+        return None
+    piece = of.piece(gcd(quota.lending_limit, sum(has)))
+    return split(quota.lending_limit, has, piece, list(has), of.unit)
 
 
 # --- on one worker ----------------------------------------------------------------------------------------------------

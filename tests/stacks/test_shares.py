@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from components.plan.fleet import FleetPlan
 from components.plan.kueue import ClusterQueuePlan, QuotaPlan
 from stacks.planner import plan_fleet
-from stacks.planner.ceilings import accelerator_quotas
+from stacks.planner.ceilings import accelerator_quotas, lendable
 from stacks.planner.shares import split
 from stacks.proofs import prove
 from stacks.spec.parse import parse
@@ -120,8 +120,8 @@ def test_shares_of_random_fleets_add_up_and_fit(fleet: dict[str, Any]) -> None:
         for name, own in limits.items():
             (there,) = [w.plan for w in planned.plan.workers if w.name == name]
             mine = [q for q in there.cluster_queues if q.cohort == cohort.name]
-            held = own.nominal + sum(_of(q, "h100", resource_of["h100"], "nominal") for q in mine)
-            assert (own.lending_limit or 0) <= held
+            lent = [lendable(quota) for q in mine for f, quota in accelerator_quotas(q, resource_of) if f == "h100"]
+            assert (own.lending_limit or 0) <= own.nominal + sum(lent)
         whole = _of_cohort(planned.plan, cohort.name)
         for what in ("nominal", "lending_limit"):
             assert sum(getattr(own, what) or 0 for own in limits.values()) == (getattr(whole, what) or 0)
@@ -213,6 +213,15 @@ def test_a_cohort_lends_on_the_worker_that_has_what_it_lends() -> None:
     }
     figures = divided([2, 2], "a3-highgpu-8g", cohorts=cohorts, teams={n: a_team(n, guaranteed=8) for n in "ab"})
     assert figures == {"a-q": [(8, None)], "b-q": [(8, None)], "a": [(0, 8), (0, 0)], "b": [(0, 0), (0, 8)]}
+
+
+def test_a_cohort_lends_on_a_worker_no_more_than_its_queues_lend_it_there() -> None:
+    """A node of a's is on the first worker and kept, one of b's on the second and lent: so is that of their cohort."""
+    cohorts = {"all": {}, "other": {"parent": "all"}, "ab": {"parent": "all"}}
+    cohorts["ab"] |= {"flavors": [{"pool": "gpu", "borrow": "unlimited", "lend": 8}]}
+    teams = {"a": a_team("ab", guaranteed=8, lend=0), "b": a_team("ab", guaranteed=8, lend=8)}
+    figures = divided([1, 1], "a3-highgpu-8g", cohorts=cohorts, teams={**teams, "c": a_team("other", borrow=8)})
+    assert (figures["a-q"], figures["b-q"], figures["ab"]) == ([(8, 0)], [(8, 8)], [(0, 0), (0, 8)])
 
 
 def test_room_is_what_the_factor_says_as_it_is_written() -> None:
