@@ -64,8 +64,11 @@ def test_the_command_answers_on_the_right_stream_with_the_right_code_and_writes_
 
 
 def test_a_terminal_that_knows_few_letters_is_spared_them(folder: pathlib.Path) -> None:
+    pool = "{machineType: g2-standard-24, nodes: {max: 2}}"
+    fleet = f"{{project: acme-ml-dev, region: us-central1, pools: {{l4: {pool}}}}}"
+    (folder / "Pulumi.dev.yaml").write_text(f"config: {{berth:fleet: {fleet}}}\n", encoding="utf-8")
     found = berth(folder, "plan", "dev", PYTHONIOENCODING="latin-1")
-    assert found.returncode == 0 and r"nobody \u25b8 nobody" in found.stdout
+    assert found.returncode == 0 and r"0\u20134 L4" in found.stdout
 
 
 def test_a_fault_of_berths_own_is_a_line_too(folder: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> None:
