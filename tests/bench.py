@@ -82,8 +82,8 @@ def verb(*words: str) -> Command:
 
 def check() -> None:
     """From nothing to a verdict: the dev stack beside an empty Python with the command's own libraries, and fleets."""
-    empty = Measured([sys.executable, "-c", "import pydantic, typer, yaml"], ROOT)
-    row("python with pydantic, typer and PyYAML", empty)
+    empty = Measured([sys.executable, "-c", "import msgspec, pydantic, typer, yaml"], ROOT)
+    row("python with the command's libraries", empty)
     row("berth check dev", found := Measured([*BERTH, "check", "dev"], ROOT), f"{found.cpu / empty.cpu:.2f} × that")
     growth("berth check", (500, 1000, 2000, 4000), verb("check"))
     growth("berth plan", (500, 1000, 2000), verb("plan"))
