@@ -9,6 +9,7 @@ from msgspec.structs import replace
 
 from components.plan.ack import AckFleetPlan, AckNodePoolPlan, MemberPlan, QuotaNodePlan
 from components.plan.nodes import Bounds
+from stacks.changes.dear import ON_ACK
 from stacks.changes.entitlements import NodeQuota, Step
 from stacks.changes.fields import differences
 from stacks.changes.forces import LATER, UPDATE
@@ -192,7 +193,8 @@ def ack_losses(old: AckFleetPlan, new: AckFleetPlan, changed: Sequence[ThingChan
 
 
 def _allowance_key(change: ThingChange) -> str | None:
-    return {NODE_POOL: change.key, CLUSTER: f"clusters.{change.key}", FLEET: "fleet"}.get(change.kind)
+    dear = ON_ACK.get(change.kind)
+    return dear and dear.allowed_as(change.key)
 
 
 def _leaves(old: AckFleetPlan, new: AckFleetPlan) -> Iterator[Loss]:

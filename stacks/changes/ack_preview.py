@@ -6,24 +6,24 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, cast
 
 from components.plan.ack import AckFleetPlan
+from stacks.changes.dear import BY_RESOURCE
 from stacks.changes.guard import DELETE, Loss, allowed
-from stacks.changes.things import CLUSTER, FLEET
+from stacks.changes.things import FLEET, NODE_POOL
 
 _BASIC = ("cpu", "memory", "pods")
 
 
 def dear_on_ack(type_token: str, name: str, inputs: Mapping[str, Any], plan: AckFleetPlan) -> Loss | None:
     """What a resource is to the guard, by its type and its name in the program; None where it is nothing dear."""
-    if type_token == "alicloud:cs/nodePool:NodePool":
+    dear = BY_RESOURCE.get(type_token)
+    if dear is None:
+        return None
+    if dear.kind == NODE_POOL:
         pool = _node_pool(name, inputs, plan)
         kept = any(pool == f"{member.name}/{each.name}" for member in plan.members for each in member.node_pools)
-        return Loss("pool", pool, pool, "", parts=(pool,), whole=not kept)
-    if type_token == "alicloud:cs/managedKubernetes:ManagedKubernetes":
-        member = name.removeprefix("member-").removesuffix("-cluster")
-        return Loss(CLUSTER, member, f"clusters.{member}", "")
-    if type_token == "alicloud:ackone/cluster:Cluster":
-        return Loss(FLEET, FLEET, "fleet", "")
-    return None
+        return Loss("pool", pool, dear.allowed_as(pool), "", parts=(pool,), whole=not kept)
+    key = FLEET if dear.kind == FLEET else dear.key(name)
+    return Loss(dear.kind, key, dear.allowed_as(key), "")
 
 
 def _node_pool(name: str, inputs: Mapping[str, Any], plan: AckFleetPlan) -> str:

@@ -15,7 +15,7 @@ from msgspec.structs import replace
 from components.plan.allowances import AllowancesPlan
 from components.plan.fleet import FleetPlan, WorkerPlan
 from components.plan.kueue import ClusterQueuePlan, FlavorPlan
-from stacks.changes.dear import BY_KIND
+from stacks.changes.dear import ON_GKE
 from stacks.changes.forces import REPLACE as FORCES
 from stacks.changes.things import (
     CLUSTER,
@@ -190,7 +190,7 @@ def losses_of_things(
 
 
 def _key_of(change: ThingChange) -> str | None:
-    dear = BY_KIND.get(change.kind)
+    dear = ON_GKE.get(change.kind)
     return dear and dear.allowed_as(change.key, change.pool)
 
 

@@ -9,7 +9,7 @@ from stacks.changes.entitlements import CohortTotal, Entitlement, TeamChange
 from stacks.changes.pools import CHANGED, LEFT
 from stacks.changes.things import DELETED, IN_WORKER, RECREATED, named
 from stacks.changes.whole import Changes
-from stacks.changes.words import BEHIND, DEAR, LOUD, OPEN, at_most
+from stacks.changes.words import BEHIND, LOUD, LOUD_KINDS, OPEN, at_most
 from stacks.changes.workers import WorkerChange
 from stacks.problems import in_words
 from stacks.wording import many
@@ -107,5 +107,5 @@ def _upheavals(changes: Changes) -> Iterable[str]:
     for thing in changes.things:
         if any(field.path == OPEN and field.after is None for field in thing.fields):
             yield f"the control plane of {named(thing.kind, thing.key)} opens to any address"
-        if thing.what in LOUD and thing.kind in DEAR and not thing.key.startswith(gone):
+        if thing.what in LOUD and thing.kind in LOUD_KINDS and not thing.key.startswith(gone):
             yield f"{named(thing.kind, thing.key)} is {LOUD[thing.what]}"

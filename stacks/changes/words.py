@@ -38,7 +38,6 @@ _SHOWN = 120
 _LEAD = 32
 """Characters that long values have in common and that are shown before they part."""
 _SIGNS = {CREATED: "+", UPDATED: "~", REPLACED: "±", DELETED: "-"}
-DEAR = (CLUSTER, FLEET, RESERVATION, FUTURE_RESERVATION)
 BEHIND = "left to who made it"
 _BUT = {
     KEPT: ", and stays as it was: the provider keeps what is no longer said",
@@ -51,6 +50,8 @@ OPEN = "control_plane.authorized_networks"
 _UNLIMITED = ("borrowingLimit", "lendingLimit")
 """Limits of Kueue's that are none where they are not said."""
 LOUD = {REPLACED: "REPLACED", DELETED: "DELETED"}
+LOUD_KINDS = (CLUSTER, FLEET, RESERVATION, FUTURE_RESERVATION)
+"""What is written in capitals when one of those things becomes of it; pools have words of their own."""
 
 
 def priority(change: PriorityChange) -> str:
@@ -231,7 +232,7 @@ def thing(found: ThingChange) -> str:
     left = " (it is left on)" if found.what == DELETED and found.kind == "service" else ""
     nodes = ": its nodes are made anew one after the other" if found.what == "recreated" else ""
     what = "changed" if found.what in ("updated", "recreated") else found.what
-    return f"{name} is {what.upper() if found.kind in DEAR and what in LOUD else what}{left}{nodes}"
+    return f"{name} is {what.upper() if found.kind in LOUD_KINDS and what in LOUD else what}{left}{nodes}"
 
 
 def object_(found: ObjectChange) -> str:
