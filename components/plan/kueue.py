@@ -158,6 +158,11 @@ class CohortPlan(Struct, frozen=True, kw_only=True):
     fair_share_weight: float | None = None
     resource_groups: tuple[ResourceGroupPlan, ...] = ()
 
+    @property
+    def flavors(self) -> tuple[FlavorQuotasPlan, ...]:
+        """The entries of all its groups, as a queue has them."""
+        return tuple(entry for group in self.resource_groups for entry in group.flavors)
+
 
 class ChartPlan(Struct, frozen=True, kw_only=True):
     """A controller installed by Helm. `chart` is an OCI address, a mirror's, or a path; `values` are the chart's.

@@ -107,8 +107,7 @@ def _nodes(plan: FlavorPlan) -> Nodes:
 
 
 def _cohort(plan: CohortPlan) -> Cohort:
-    entries = [entry for group in plan.resource_groups for entry in group.flavors]
-    return Cohort(name=plan.name, parent=plan.parent, quotas=_quotas(entries))
+    return Cohort(name=plan.name, parent=plan.parent, quotas=_quotas(plan.flavors))
 
 
 def _queue(plan: ClusterQueuePlan, resources: Mapping[str, str]) -> Queue:

@@ -22,12 +22,7 @@ def as_json(plan: FleetPlan) -> list[dict[str, Any]]:
             "fairShareWeight": cohort.fair_share_weight,
             "guaranteed": {flavor: node.promised for flavor, node in sorted(tree.cohort(cohort.name).items())},
             "ceiling": {f: min(node.ceiling, most[f]) for f, node in sorted(tree.cohort(cohort.name).items())},
-            "quotas": [
-                quota(entry.flavor, each)
-                for group in cohort.resource_groups
-                for entry in group.flavors
-                for each in entry.quotas
-            ],
+            "quotas": [quota(entry.flavor, each) for entry in cohort.flavors for each in entry.quotas],
         }
         for cohort in plan.cohorts
     ]

@@ -8,12 +8,12 @@ lend. This is Kueue's reckoning (pkg/cache, resource_node.go), with nothing else
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
-from components.plan.kueue import ClusterQueuePlan, CohortPlan, FlavorQuotasPlan, QuotaPlan
+from components.plan.kueue import ClusterQueuePlan, CohortPlan, QuotaPlan
 
 if TYPE_CHECKING:  # one kind of fleet does not load the other's plan
     from components.plan.ack import AckFleetPlan
@@ -24,16 +24,10 @@ def accelerator_quotas(
     holder: ClusterQueuePlan | CohortPlan, resource_of: Mapping[str, str]
 ) -> Iterator[tuple[str, QuotaPlan]]:
     """Each flavor of a queue or cohort with the quota of its own accelerator; `resource_of` maps flavor to resource."""
-    for entry in _entries(holder):
+    for entry in holder.flavors:
         for quota in entry.quotas:
             if quota.resource == resource_of[entry.flavor]:
                 yield entry.flavor, quota
-
-
-def _entries(holder: ClusterQueuePlan | CohortPlan) -> Iterable[FlavorQuotasPlan]:
-    if isinstance(holder, ClusterQueuePlan):
-        return holder.flavors
-    return (entry for group in holder.resource_groups for entry in group.flavors)
 
 
 def lendable(quota: QuotaPlan) -> int:
@@ -138,9 +132,7 @@ class QuotaTree:
         for queue in queues:
             for flavor, node in self.queue(queue.name).items():
                 own.setdefault(flavor, []).append(node)
-        return {
-            flavor: own[flavor][0].most if len(own[flavor]) == 1 else ceiling(own[flavor]) for flavor in sorted(own)
-        }
+        return {flavor: ceiling(own[flavor]) for flavor in sorted(own)}
 
 
 _GROWN: deque[tuple[tuple[ClusterQueuePlan, ...], tuple[CohortPlan, ...], Mapping[str, str], QuotaTree]] = deque(
@@ -172,8 +164,10 @@ def largest_jobs(plan: FleetPlan) -> dict[str, int]:
     return found
 
 
-def ceiling(nodes: Iterable[Node]) -> int:
+def ceiling(nodes: Sequence[Node]) -> int:
     """The most that queues can use at once, by their nodes: each level keeps its own and asks above for the rest."""
+    if len(nodes) == 1:  # every limit above is in it already
+        return nodes[0].most
     asked: dict[int, dict[int, tuple[Node, int]]] = {}
     for node in nodes:
         asked.setdefault(node.depth, {})[id(node)] = (node, node.most)

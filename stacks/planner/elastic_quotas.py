@@ -58,7 +58,7 @@ def node_names(queues: Iterable[ClusterQueuePlan], cohorts: Iterable[CohortPlan]
         yield queue.name, "cluster queue", queue.name
     for cohort in cohorts:
         yield cohort.name, "cohort", cohort.name
-        if any(quota.nominal for entry in _entries(cohort) for quota in entry.quotas):
+        if any(quota.nominal for entry in cohort.flavors for quota in entry.quotas):
             yield cohort.name + SHARED, "cohort", cohort.name
 
 
@@ -92,7 +92,7 @@ def _leaf(queue: ClusterQueuePlan, order: tuple[str, ...]) -> _Node:
 
 
 def _inner(cohort: CohortPlan, children: list[_Node], order: tuple[str, ...]) -> _Node:
-    entries = _entries(cohort)
+    entries = cohort.flavors
     own = _quotas(entries)
     said = {entry.flavor for entry in entries}
     flavors = said.union(*(child.flavors for child in children))
@@ -147,10 +147,6 @@ def _sum(order: tuple[str, ...], amounts: Iterable[Mapping[str, int]]) -> Amount
         for resource, amount in each.items():
             total[resource] += amount
     return total
-
-
-def _entries(cohort: CohortPlan) -> list[FlavorQuotasPlan]:
-    return [entry for group in cohort.resource_groups for entry in group.flavors]
 
 
 def _quotas(entries: Iterable[FlavorQuotasPlan]) -> dict[str, list[QuotaPlan]]:

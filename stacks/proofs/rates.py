@@ -54,9 +54,8 @@ def _entries(ledger: Accounts[Promises]) -> Iterator[tuple[str, QuotaPlan, Quota
     Once, where many have the very same quotas.
     """
     resources = {flavor.name: flavor.resource for flavor in ledger.plan.flavors}
-    entries = [entry for queue in ledger.plan.cluster_queues for entry in queue.flavors]
-    entries += [e for cohort in ledger.plan.cohorts for group in cohort.resource_groups for e in group.flavors]
-    for entry in {(entry.flavor, id(entry.quotas)): entry for entry in entries}.values():
+    holders = (*ledger.plan.cluster_queues, *ledger.plan.cohorts)
+    for entry in {(e.flavor, id(e.quotas)): e for holder in holders for e in holder.flavors}.values():
         accelerators = next(quota for quota in entry.quotas if quota.resource == resources[entry.flavor])
         yield from ((entry.flavor, accelerators, q) for q in entry.quotas if q.resource in (CPU, MEMORY))
 
