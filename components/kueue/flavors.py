@@ -33,9 +33,7 @@ class Flavors(pulumi.ComponentResource):
         super().__init__("berth:kueue:Flavors", name, None, opts)
         self.objects = {}
         for flavor in plan:
-            place = (topologies or {}).get(flavor.topology or "")
-            options = inside(
-                self, provider=provider, cluster=cluster, served_by=[*served_by, *([place] if place else [])]
-            )
+            places = [each for called, each in (topologies or {}).items() if called == flavor.topology]
+            options = inside(self, provider=provider, cluster=cluster, served_by=[*served_by, *places])
             self.objects[flavor.name] = KubernetesObject(f"{name}-{flavor.name}", resource_flavor(flavor), opts=options)
         self.register_outputs({"flavors": [flavor.name for flavor in plan]})

@@ -184,9 +184,8 @@ def _hardware_labels(pool: Pool) -> dict[str, str]:
 def _tolerations(group: list[Pool]) -> tuple[Toleration, ...]:
     first = group[0]
     found = [Toleration(key=first.hardware.machine.resource, operator="Exists", effect="NoSchedule")]
-    for taint in dict.fromkeys(t for pool in group for t in node_taints(pool)):
-        found.append(Toleration(key=taint.key, operator="Equal", value=taint.value, effect=taint.effect))
-    return tuple(found)
+    taints = dict.fromkeys(taint for pool in group for taint in node_taints(pool))
+    return (*found, *(taint.tolerated for taint in taints))
 
 
 def node_taints(pool: Pool) -> tuple[Taint, ...]:

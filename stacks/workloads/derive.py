@@ -190,9 +190,7 @@ class _Making(Struct, frozen=True):
         taints = [taint for each in self.ground.shapes for taint in each.flavor.node_taints]
         given = {(each.key, each.effect) for each in flavor.tolerations}
         missing = [each for each in dict.fromkeys(taints) if (each.key, each.effect) not in given]
-        return selector, tuple(
-            Toleration(key=each.key, operator="Equal", value=each.value, effect=each.effect) for each in missing
-        )
+        return selector, tuple(each.tolerated for each in missing)
 
     def _narrowing(self) -> dict[str, str]:
         """The labels by which the chosen flavors differ from the queue's others, if it has others."""

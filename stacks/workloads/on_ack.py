@@ -11,7 +11,6 @@ from msgspec import Struct
 from components.names import is_dns_1035_label, shorten
 from components.plan.ack import AckFleetPlan, AckNodePoolPlan, QuotaNodePlan
 from components.plan.kueue import ClusterQueuePlan
-from components.plan.nodes import Taint, Toleration
 from components.plan.teams import TeamPlan
 from components.plan.workloads import PodPlan, PyTorchJobPlan, SubmissionPlan
 from stacks.problems import Problem, Problems, near_miss, quoted
@@ -103,18 +102,14 @@ def _job(
             command=asked.command or (() if asked.image else TRIAL),
             resources={**{key: amount for key, amount in said.items() if amount is not None}, GPU: gpus},
             ports=asked.ports,
-            tolerations=tuple(dict.fromkeys(_tolerated(taint) for _, pool in pools for taint in pool.taints)),
+            # The job's own: there is no flavor that adds them to its pods, as on Kueue.
+            tolerations=tuple(dict.fromkeys(taint.tolerated for _, pool in pools for taint in pool.taints)),
             restart_policy="OnFailure",
             service_account=asked.service_account,
         ),
         workers=pods - 1,
         backoff_limit=asked.backoff_limit,
     )
-
-
-def _tolerated(taint: Taint) -> Toleration:
-    """No flavor adds it to the pods, as on Kueue."""
-    return Toleration(key=taint.key, operator="Equal", value=taint.value, effect=taint.effect)
 
 
 def _fits(
