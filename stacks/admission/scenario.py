@@ -70,6 +70,8 @@ class Steps(Struct):
     there: dict[str, str] = field(default_factory=dict[str, str])
     _meant: dict[str, set[str]] = field(default_factory=dict[str, set[str]])
     _queues: dict[str, str | None] = field(default_factory=dict[str, str | None])
+    _taken: dict[str, int] = field(default_factory=dict[str, int])
+    """Of a `generateName` a number up to which none is free."""
 
     def begin_with(self, jobs: Mapping[str, str]) -> None:
         """Jobs that are there before the first step, with what they are called."""
@@ -101,7 +103,8 @@ class Steps(Struct):
         name = arrival.job.name
         if name not in self.there or not name.endswith("-"):
             return arrival
-        number = next(n for n in count(2) if f"{name}{n}" not in self.there)
+        number = next(n for n in count(self._taken.get(name, 2)) if f"{name}{n}" not in self.there)
+        self._taken[name] = number
         return Arrival(replace(arrival.job, name=f"{name}{number}"), f"{arrival.shown}{number}")
 
     def _arrives(self, at: At, arrival: Arrival) -> None:
@@ -167,6 +170,7 @@ class Steps(Struct):
         if kind == FINISH:
             for each in (meant[0], self.there.pop(meant[0])):
                 self._meant[each].discard(meant[0])
+            self._taken.clear()
 
     def _change(self, of: At) -> None:
         name = of.text("a stack file")

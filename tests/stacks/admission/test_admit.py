@@ -102,6 +102,18 @@ def test_jobs_of_one_generate_name_are_told_apart(folder: pathlib.Path) -> None:
     )
     (folder / "jobs.yaml").write_text("---\n".join([one] * 3), encoding="utf-8")
     assert [row.split()[1] for row in table(folder, "stack.yaml", "jobs.yaml")] == ["train-", "train-2", "train-3"]
+    (folder / "one.yaml").write_text(one, encoding="utf-8")
+    steps = "steps:\n- submit: jobs.yaml\n- finish: train-2\n- submit: one.yaml\n- submit: one.yaml\n"
+    (folder / "steps.yaml").write_text(steps, encoding="utf-8")
+    rows = [row.split() for row in table(folder, "stack.yaml", "steps.yaml")]
+    assert [row[1] for row in rows if row[0].isdigit()] == [
+        "train-",
+        "train-2",
+        "train-3",
+        "train-2",
+        "train-2",
+        "train-4",
+    ]
 
 
 def test_manifests_arrive_in_the_order_in_which_they_are_named(folder: pathlib.Path) -> None:
