@@ -22,7 +22,7 @@ def cluster() -> Iterator[Cluster]:
     if (lacking := _lacking()) is not None:
         pytest.skip(lacking)
     made = Cluster(_context())
-    if left := [each["metadata"]["name"] for each in made.get("clusterqueues")["items"]]:
+    if left := made.queues():
         pytest.skip(f"context '{made.context}' has cluster queues already: {', '.join(left)}")
     yield made
     made.kubectl("delete", "nodes", "-l", "berth.dev/simulated=true", "--ignore-not-found")

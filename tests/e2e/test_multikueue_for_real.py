@@ -47,7 +47,7 @@ def worker(cluster: Cluster) -> Cluster:
         pytest.skip(f"takes two clusters: name the other's context in {WORKER}")
     other = Cluster(context)
     try:
-        left = other.get("clusterqueues")["items"]
+        left = other.queues()
     except Failed as failed:
         pytest.skip(f"no Kueue answers in context '{context}': {failed}")
     if left or context == cluster.context:
