@@ -4,10 +4,11 @@ from pathlib import Path
 
 import pulumi
 
-from stacks import program, verdict
+from berth import evaluate
+from stacks import build
 
 config = pulumi.Config("berth")
 fleet, team = config.get_object("fleet"), config.get_object("team")
-found = verdict.of_config(pulumi.get_stack(), fleet, Path(__file__).parent, team)
-for key, value in program.build(found).items():
+found = evaluate.of_config(pulumi.get_stack(), fleet, Path(__file__).parent, team)
+for key, value in build.build(found).items():
     pulumi.export(key, value)

@@ -14,7 +14,7 @@ from typing import Any, cast
 import pulumi
 import pulumi_kubernetes as kubernetes
 
-from components.immutable import immutable
+from berth.manifests.immutable import immutable
 
 
 class KubernetesObject(pulumi.CustomResource):

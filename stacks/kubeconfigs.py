@@ -5,7 +5,7 @@ from __future__ import annotations
 import pulumi
 import yaml
 
-from stacks.exports import KUBECONFIG
+from berth.outputs import KUBECONFIG
 
 
 def exported(platform: pulumi.StackReference, stack: str) -> pulumi.Output[str]:

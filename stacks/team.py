@@ -6,11 +6,12 @@ from typing import Any
 
 import pulumi
 
+from berth import outputs
+from berth.plan.team_stack import TeamStackPlan
 from components.kubernetes import cluster_provider
-from components.plan.deployments import TeamStackPlan
 from components.workloads.files import Files
 from components.workloads.workload import Workload
-from stacks import exports, kubeconfigs
+from stacks import kubeconfigs
 
 
 def build(plan: TeamStackPlan) -> dict[str, Any]:
@@ -20,17 +21,17 @@ def build(plan: TeamStackPlan) -> dict[str, Any]:
     inside = cluster_provider(
         "kubernetes",
         # Of an existing cluster the platform may export none: the client finds its own, and the context in it.
-        kubeconfig=platform.get_output(exports.KUBECONFIG) if plan.context else kubeconfigs.exported(platform, stack),
+        kubeconfig=platform.get_output(outputs.KUBECONFIG) if plan.context else kubeconfigs.exported(platform, stack),
         context=plan.context,
         cluster_identifier=plan.cluster_identifier,
     )
 
     def agreed(live: object) -> str:
-        if wrong := exports.disagreement(live, plan):
+        if wrong := outputs.disagreement(live, plan):
             raise pulumi.RunError(wrong)
         return plan.namespace
 
-    namespace = platform.get_output(exports.FLEET).apply(agreed)
+    namespace = platform.get_output(outputs.FLEET).apply(agreed)
     files = Files("files", plan, provider=inside, namespace=namespace)
     for key, workload in plan.workloads.items():
         Workload(key, workload, provider=inside, namespace=namespace, served_by=files.objects)

@@ -17,7 +17,7 @@ from contextlib import contextmanager
 from tests import fleets, managed_fleets
 
 ROOT = pathlib.Path(__file__).parents[1]
-BERTH = [sys.executable, "-c", "from stacks.cli import main; main()"]
+BERTH = [sys.executable, "-c", "from berth.cli import main; main()"]
 DUMP = [sys.executable, "-m", "tests.bench_dump"]
 BARE = [sys.executable, "-m", "tests.bench_bare"]
 RUNS, LONG = 3, 5

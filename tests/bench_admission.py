@@ -16,7 +16,8 @@ import subprocess
 import sys
 import time
 
-from stacks.admission.model import (
+from berth.jobs.pod_set import PodSet
+from berth.simulator.scheduler.model import (
     ANY,
     LOWER_OR_NEWER,
     LOWER_PRIORITY,
@@ -31,9 +32,8 @@ from stacks.admission.model import (
     Quota,
     Setup,
 )
-from stacks.admission.simulate import Simulator
-from stacks.admission.story import undisturbed
-from stacks.manifests.podset import PodSet
+from berth.simulator.scheduler.simulate import Simulator
+from berth.simulator.story import undisturbed
 
 ROOT = pathlib.Path(__file__).parents[1]
 SIZES = ((40, 8, 2_000), (200, 40, 10_000), (1_000, 200, 50_000))

@@ -1,4 +1,4 @@
-"""Runs components in the in-process engine (`stacks.offline`) and says what they asked for, in plain values.
+"""Runs components in the in-process engine (`berth.engine`) and says what they asked for, in plain values.
 
 Each run has an event loop and settings of its own, drains everything and leaves nothing behind. It fails on duplicate
 URNs, on resources without an explicit provider, and on anything the SDK warns of.
@@ -14,9 +14,9 @@ from typing import Any
 import pulumi_gcp as gcp
 import pytest
 
+from berth.engine import UNKNOWN, Recorded
+from berth.engine import run as run_offline
 from components.kubernetes import token
-from stacks.offline import UNKNOWN, Recorded
-from stacks.offline import run as run_offline
 
 with warnings.catch_warnings():
     # This module loads at its first use, and the SDK then warns of names of its own that nobody here uses.

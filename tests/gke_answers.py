@@ -9,17 +9,10 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from components.manifests import all_manifests
-from components.plan.fleet import FleetPlan
-from components.plan.gke import (
-    ClusterPlan,
-    ExistingNetworkPlan,
-    GpuPlan,
-    MaintenancePlan,
-    NodePoolPlan,
-    ReservationPlan,
-)
-from components.plan.kueue import ChartPlan
+from berth.manifests.fleet import all_manifests
+from berth.plan.fleet import FleetPlan
+from berth.plan.gke import ClusterPlan, ExistingNetworkPlan, GpuPlan, MaintenancePlan, NodePoolPlan, ReservationPlan
+from berth.plan.kueue import ChartPlan
 
 JSON = dict[str, Any]
 _EFFECTS = {"NoSchedule": "NO_SCHEDULE", "PreferNoSchedule": "PREFER_NO_SCHEDULE", "NoExecute": "NO_EXECUTE"}

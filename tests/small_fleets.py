@@ -8,14 +8,14 @@ from __future__ import annotations
 import copy
 from typing import Any
 
-from components.plan.fleet import FleetPlan, PoolPlan
-from components.plan.gke import ClusterPlan, NetworkPlan
-from components.plan.kueue import ClusterQueuePlan, FlavorPlan, QuotaPlan
-from components.plan.teams import TeamPlan
-from stacks.planner import Planned, plan_fleet
-from stacks.problems import Problem, dotted
-from stacks.proofs import prove
-from stacks.spec.parse import parse
+from berth.diagnostics import Problem, dotted
+from berth.plan.fleet import FleetPlan, PoolPlan
+from berth.plan.gke import ClusterPlan, NetworkPlan
+from berth.plan.kueue import ClusterQueuePlan, FlavorPlan, QuotaPlan
+from berth.plan.teams import TeamPlan
+from berth.planner import Planned, plan_fleet
+from berth.spec.parse import parse
+from berth.validation import prove
 
 ZONE = "us-central1-a"
 GI = 2**30

@@ -17,11 +17,11 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from components.plan.fleet import FleetPlan
-from stacks.cli import render
-from stacks.cli.plan import as_json
-from stacks.offline import Preview, Recorded, run_program
-from stacks.verdict import Verdict, of_stack
+from berth.cli.plan.fleet import as_json
+from berth.cli.render import output
+from berth.engine import Preview, Recorded, run_program
+from berth.evaluate import Verdict, of_stack
+from berth.plan.fleet import FleetPlan
 
 ROOT = Path(__file__).parents[1]
 GOLDEN = ROOT / "tests" / "golden"
@@ -104,7 +104,7 @@ def rendered(stack: str) -> str:
     stream, whole = io.StringIO(), verdict(stack).whole
     assert whole is not None
     assert [problem.line() for problem in verdict(stack).faults] == []
-    render.write(whole, stream)
+    output.write(whole, stream)
     return stream.getvalue()
 
 

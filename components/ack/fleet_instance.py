@@ -7,7 +7,7 @@ from collections.abc import Mapping
 import pulumi
 import pulumi_alicloud as alicloud
 
-from components.plan.ack import AckOnePlan
+from berth.plan.ack import AckOnePlan
 
 
 class FleetInstance(pulumi.ComponentResource):

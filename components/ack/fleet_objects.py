@@ -6,9 +6,9 @@ from collections.abc import Sequence
 
 import pulumi
 
-from components.ack.manifests import named
+from berth.manifests.ack import named
+from berth.plan.ack import AckFleetPlan
 from components.kubernetes import KubernetesObject, inside
-from components.plan.ack import AckFleetPlan
 
 
 class FleetObjects(pulumi.ComponentResource):

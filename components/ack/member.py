@@ -8,7 +8,7 @@ from typing import Final
 import pulumi
 import pulumi_alicloud as alicloud
 
-from components.plan.ack import AckNodePoolPlan, MemberPlan
+from berth.plan.ack import AckNodePoolPlan, MemberPlan
 
 _FLANNEL: Final = "flannel"
 _TERWAY: Final = "terway-eniip"

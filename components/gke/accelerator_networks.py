@@ -7,8 +7,8 @@ from collections.abc import Sequence
 import pulumi
 import pulumi_gcp as gcp
 
-from components.names import COMPUTE, shorten
-from components.plan.accelerator_networks import AcceleratorNetworksPlan, AcceleratorSubnetPlan, AcceleratorVpcPlan
+from berth.names import COMPUTE, shorten
+from berth.plan.accelerator_networks import AcceleratorNetworksPlan, AcceleratorSubnetPlan, AcceleratorVpcPlan
 
 
 class AcceleratorNetworks(pulumi.ComponentResource):

@@ -7,7 +7,7 @@ from typing import TypeVar
 
 import pulumi_gcp as gcp
 
-from components.plan.gke import ClusterPlan
+from berth.plan.gke import ClusterPlan
 
 _Block = TypeVar("_Block")
 

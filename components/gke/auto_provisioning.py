@@ -5,8 +5,8 @@ from __future__ import annotations
 import pulumi
 import pulumi_gcp as gcp
 
-from components.plan.gke import AutoProvisioningPlan, ClusterPlan
-from components.plan.node_settings import UpgradePlan
+from berth.plan.gke import AutoProvisioningPlan, ClusterPlan
+from berth.plan.node_settings import UpgradePlan
 
 SCOPE = "https://www.googleapis.com/auth/cloud-platform"
 """The one scope that nodes get: what they may do is decided by the roles of their account."""

@@ -7,10 +7,10 @@ from collections.abc import Sequence
 import pulumi
 import pulumi_gcp as gcp
 
+from berth.plan.gke import ClusterPlan, NodeAutoConfigPlan
 from components.gke import addons, auto_provisioning, control_plane, maintenance
 from components.gke.kubeconfig import kubeconfig
 from components.gke.node_system import switch
-from components.plan.gke import ClusterPlan, NodeAutoConfigPlan
 
 _REPORTED_ORDER = (
     *("SYSTEM_COMPONENTS", "APISERVER", "SCHEDULER", "CONTROLLER_MANAGER", "STORAGE", "HPA", "POD", "DAEMONSET"),

@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 
 import pulumi
 
-from components.gke.manifests import network, network_parameters
+from berth.manifests.gke import network, network_parameters
+from berth.plan.accelerator_networks import AcceleratorNetworksPlan
 from components.kubernetes import KubernetesObject, inside
-from components.plan.accelerator_networks import AcceleratorNetworksPlan
 
 
 class ClusterNetworks(pulumi.ComponentResource):

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 
 import pulumi
 
-from components.gke.manifests import compute_class
+from berth.manifests.gke import compute_class
+from berth.plan.compute_classes import ComputeClassPlan
 from components.kubernetes import KubernetesObject, inside
-from components.plan.compute_classes import ComputeClassPlan
 
 
 class ComputeClasses(pulumi.ComponentResource):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pulumi_gcp as gcp
 
-from components.plan.gke import ControlPlanePlan
+from berth.plan.gke import ControlPlanePlan
 
 
 def private(plan: ControlPlanePlan) -> gcp.container.ClusterPrivateClusterConfigArgs:

@@ -8,7 +8,7 @@ from typing import Final
 import pulumi
 import pulumi_gcp as gcp
 
-from components.plan.capacity import AggregatePlan, FutureReservationPlan
+from berth.plan.capacity import AggregatePlan, FutureReservationPlan
 
 _ACCELERATOR_TYPE: Final = "aggregateReservation.reservedResources[0].accelerator.acceleratorType"
 """Google gives this back as a full address, and the provider would replace the request over the spelling. Another kind

@@ -6,7 +6,7 @@ from typing import Final
 
 import pulumi_gcp as gcp
 
-from components.plan.gke import MaintenanceExclusion, MaintenancePlan
+from berth.plan.gke import MaintenanceExclusion, MaintenancePlan
 
 _ANY_TIME: Final = ("2026-01-01T00:00:00Z", "2026-01-02T00:00:00Z", "FREQ=DAILY")
 """A window that never closes. Google takes exclusions without a window, and the provider refuses them before anything

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import pulumi
 import pulumi_gcp as gcp
 
-from components.plan.gke import NetworkPlan
+from berth.plan.gke import NetworkPlan
 
 
 class Network(pulumi.ComponentResource):

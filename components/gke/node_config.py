@@ -7,10 +7,10 @@ from typing import Final
 import pulumi
 import pulumi_gcp as gcp
 
+from berth.plan.gke import GpuPlan, NodePoolPlan
+from berth.plan.node_settings import GpuSharingPlan
 from components.gke import node_system
 from components.gke.auto_provisioning import SCOPE
-from components.plan.gke import GpuPlan, NodePoolPlan
-from components.plan.node_settings import GpuSharingPlan
 
 QUEUED: Final = "cloud.google.com/gke-queued"
 """GKE taints nodes of queued provisioning with this key, and leaves the label of that name to us (GKE docs: DWS)."""

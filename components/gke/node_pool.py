@@ -8,10 +8,10 @@ from typing import Final
 import pulumi
 import pulumi_gcp as gcp
 
+from berth.plan.gke import NodePoolPlan
+from berth.plan.node_settings import NodeNetworkPlan, PlacementPlan, UpgradePlan
+from berth.plan.nodes import Bounds
 from components.gke.node_config import node_config
-from components.plan.gke import NodePoolPlan
-from components.plan.node_settings import NodeNetworkPlan, PlacementPlan, UpgradePlan
-from components.plan.nodes import Bounds
 
 _DEFAULT_ZONES: Final = 3
 """The zones that GKE picks for a regional cluster that names none."""

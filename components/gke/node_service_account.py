@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import pulumi
 import pulumi_gcp as gcp
 
-from components.plan.gke import ServiceAccountPlan
+from berth.plan.gke import ServiceAccountPlan
 
 
 class NodeServiceAccount(pulumi.ComponentResource):

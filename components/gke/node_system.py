@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pulumi_gcp as gcp
 
-from components.plan.node_settings import KubeletPlan, LinuxPlan
+from berth.plan.node_settings import KubeletPlan, LinuxPlan
 
 
 def kubelet(plan: KubeletPlan | None) -> gcp.container.NodePoolNodeConfigKubeletConfigArgs | None:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import pulumi
 import pulumi_gcp as gcp
 
-from components.plan.capacity import WorkloadPolicyPlan
+from berth.plan.capacity import WorkloadPolicyPlan
 
 
 class WorkloadPolicy(pulumi.ComponentResource):

@@ -6,9 +6,9 @@ from typing import Any, Final, cast
 
 import pulumi
 
-from components.gpu.manifests import installers
+from berth.manifests.gpu import installers
+from berth.plan.installers import InstallersPlan
 from components.kubernetes import KubernetesObject, inside
-from components.plan.installers import InstallersPlan
 
 _NO_WAIT: Final = {"metadata": {"annotations": {"pulumi.com/skipAwait": "true"}}}
 """A DaemonSet counts as made at once. Its pods start with nodes that come and go with the jobs, and one node that waits

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 
 import pulumi
 
+from berth.manifests.kueue import admission_check, provisioning_request_config
+from berth.plan.admission_checks import AdmissionCheckPlan, ProvisioningConfigPlan
 from components.kubernetes import KubernetesObject, inside
-from components.kueue.manifests import admission_check, provisioning_request_config
-from components.plan.checks import AdmissionCheckPlan, ProvisioningConfigPlan
 
 
 class AdmissionChecks(pulumi.ComponentResource):

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 
 import pulumi
 
+from berth.manifests.kueue import cohort
+from berth.plan.kueue import CohortPlan
 from components.kubernetes import KubernetesObject, inside
-from components.kueue.manifests import cohort
-from components.plan.kueue import CohortPlan
 
 
 class Cohorts(pulumi.ComponentResource):

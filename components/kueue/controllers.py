@@ -7,8 +7,8 @@ from collections.abc import Sequence
 import pulumi
 from pulumi_kubernetes.helm.v3 import Release, ReleaseArgs
 
+from berth.plan.kueue import ChartPlan
 from components.kubernetes import inside
-from components.plan.kueue import ChartPlan
 
 
 class Controllers(pulumi.ComponentResource):

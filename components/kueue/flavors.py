@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 
 import pulumi
 
+from berth.manifests.kueue import resource_flavor
+from berth.plan.kueue import FlavorPlan
 from components.kubernetes import KubernetesObject, inside
-from components.kueue.manifests import resource_flavor
-from components.plan.kueue import FlavorPlan
 
 
 class Flavors(pulumi.ComponentResource):

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 
 import pulumi
 
+from berth.manifests.kueue import priority_class, workload_priority_class
+from berth.plan.kueue import PriorityPlan
 from components.kubernetes import KubernetesObject, inside
-from components.kueue.manifests import priority_class, workload_priority_class
-from components.plan.kueue import PriorityPlan
 
 
 class Priorities(pulumi.ComponentResource):

@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 
 import pulumi
 
+from berth.manifests.kueue import cluster_queue, local_queue
+from berth.plan.kueue import ClusterQueuePlan
 from components.kubernetes import KubernetesObject, inside
-from components.kueue.manifests import cluster_queue, local_queue
-from components.plan.kueue import ClusterQueuePlan
 
 
 class TeamQueues(pulumi.ComponentResource):

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 
 import pulumi
 
+from berth.manifests.kueue import topology
+from berth.plan.kueue import TopologyPlan
 from components.kubernetes import KubernetesObject, inside
-from components.kueue.manifests import topology
-from components.plan.kueue import TopologyPlan
 
 
 class Topologies(pulumi.ComponentResource):

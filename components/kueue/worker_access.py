@@ -8,10 +8,10 @@ from typing import Any
 import pulumi
 import pulumi_kubernetes as kubernetes
 
+from berth.manifests.worker_access import inside as inside_worker
+from berth.manifests.worker_access import kubeconfig, token
+from berth.plan.admission_checks import WorkerAccessPlan
 from components.kubernetes import KubernetesObject, inside
-from components.kueue.access import inside as inside_worker
-from components.kueue.access import kubeconfig, token
-from components.plan.checks import WorkerAccessPlan
 
 
 class WorkerAccess(pulumi.ComponentResource):

@@ -8,10 +8,10 @@ from typing import Any
 import pulumi
 import pulumi_kubernetes as kubernetes
 
+from berth.manifests.kueue import multikueue_cluster, multikueue_config
+from berth.manifests.worker_access import credentials
+from berth.plan.admission_checks import MultiKueueClusterPlan, MultiKueueConfigPlan, WorkerAccessPlan
 from components.kubernetes import KubernetesObject, inside
-from components.kueue.access import credentials
-from components.kueue.manifests import multikueue_cluster, multikueue_config
-from components.plan.checks import MultiKueueClusterPlan, MultiKueueConfigPlan, WorkerAccessPlan
 
 
 class Workers(pulumi.ComponentResource):

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 
 import pulumi
 
+from berth.manifests.monitoring import all_of
+from berth.plan.monitoring import MonitoringPlan
 from components.kubernetes import KubernetesObject, inside
-from components.monitoring.manifests import all_of
-from components.plan.monitoring import MonitoringPlan
 
 
 class Collection(pulumi.ComponentResource):

@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 import pulumi
 import pulumi_gcp as gcp
 
-from components.monitoring.cloud import dashboard_json
-from components.plan.monitoring import AlertPlan, MonitoringPlan
+from berth.manifests.cloud_monitoring import dashboard_json
+from berth.plan.monitoring import AlertPlan, MonitoringPlan
 
 _EVALUATION = "30s"
 """How often an alert is looked at: the least that Cloud Monitoring allows, and a divisor of every duration."""

@@ -6,9 +6,9 @@ import pulumi
 import pulumi_gcp as gcp
 import pulumi_kubernetes as kubernetes
 
+from berth.manifests import roles
+from berth.plan.teams import AccessPlan
 from components.kubernetes import KubernetesObject, inside
-from components.plan.teams import AccessPlan
-from components.tenancy import roles
 
 
 class Access(pulumi.ComponentResource):

@@ -8,10 +8,10 @@ import pulumi
 import pulumi_gcp as gcp
 import pulumi_kubernetes as kubernetes
 
+from berth.manifests import tenancy
+from berth.plan.gke import ServiceAccountPlan
+from berth.plan.teams import IdentityPlan, NamespacePlan, TeamPlan
 from components.kubernetes import KubernetesObject, inside
-from components.plan.gke import ServiceAccountPlan
-from components.plan.teams import IdentityPlan, NamespacePlan, TeamPlan
-from components.tenancy import manifests
 
 
 class Team(pulumi.ComponentResource):
@@ -42,7 +42,7 @@ class Team(pulumi.ComponentResource):
         }
         for place in plan.namespaces:
             live = {"metadata": {"namespace": self.namespaces.get(place.name, place.name)}}
-            for role, manifest in manifests.inside(plan, place):
+            for role, manifest in tenancy.inside(plan, place):
                 KubernetesObject(_logical(name, role, plan, place), manifest, live=live, opts=here)
         if plan.identity is not None and plan.identity.granted and project is not None:
             self._grants(name, plan, plan.identity, project)
@@ -51,7 +51,7 @@ class Team(pulumi.ComponentResource):
     def _namespace(
         self, name: str, plan: TeamPlan, place: NamespacePlan, here: pulumi.ResourceOptions
     ) -> pulumi.Output[str]:
-        manifest = manifests.namespace(plan, place)
+        manifest = tenancy.namespace(plan, place)
         return KubernetesObject(_logical(name, "namespace", plan, place), manifest, opts=here).object_name
 
     def _grants(self, name: str, plan: TeamPlan, identity: IdentityPlan, project: str) -> None:

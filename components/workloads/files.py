@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pulumi
 
+from berth.manifests.workloads import config_map, secret_provider_class
+from berth.plan.team_stack import TeamStackPlan
 from components.kubernetes import KubernetesObject, inside
-from components.plan.deployments import TeamStackPlan
-from components.workloads.manifests import config_map, secret_provider_class
 
 
 class Files(pulumi.ComponentResource):

@@ -7,9 +7,9 @@ from typing import Any, Final
 
 import pulumi
 
+from berth.manifests.workloads import manifests
+from berth.plan.workloads import WorkloadPlan
 from components.kubernetes import KubernetesObject, inside
-from components.plan.workloads import WorkloadPlan
-from components.workloads.manifests import manifests
 
 _AT_ONCE: Final = {"pulumi.com/skipAwait": "true"}
 """The provider would wait until a Job is complete, and it may wait in its queue for days."""

@@ -2,10 +2,10 @@
 
 from collections.abc import Iterator
 
-from components.plan.fleet import FleetPlan
-from components.plan.gke import ClusterPlan
-from stacks.policy import fault, warning
-from stacks.problems import Problem
+from berth.diagnostics import Problem
+from berth.plan.fleet import FleetPlan
+from berth.plan.gke import ClusterPlan
+from berth.policy import fault, warning
 
 
 def no_public_endpoint(plan: FleetPlan) -> Iterator[Problem]:

@@ -2,9 +2,9 @@
 
 from collections.abc import Iterator
 
-from components.plan.fleet import FleetPlan
-from stacks.policy import fault
-from stacks.problems import Problem
+from berth.diagnostics import Problem
+from berth.plan.fleet import FleetPlan
+from berth.policy import fault
 
 LABEL = "owner"
 

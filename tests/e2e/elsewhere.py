@@ -10,8 +10,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from stacks.cli.preview import stand_in_references, stand_in_secrets
-from stacks.verdict import of_stack
+from berth.cli.preview import stand_in_references, stand_in_secrets
+from berth.evaluate import of_stack
 from tests.e2e.project import output
 
 _SECRET = {"4dabf18193072939515e22adb298388d": "1b47061264138c4ac30d75fd1eb44270"}  # sdk/go/common/resource/sig

@@ -13,7 +13,7 @@ from pathlib import Path
 import yaml
 
 ROOT = Path(__file__).resolve().parents[2]
-BERTH = (sys.executable, "-c", "from stacks.cli import main; main()")
+BERTH = (sys.executable, "-c", "from berth.cli import main; main()")
 """The command `berth` of the code under test."""
 ENVIRONMENT = {
     "PULUMI_CONFIG_PASSPHRASE": "",

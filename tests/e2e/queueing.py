@@ -13,8 +13,8 @@ from typing import Any
 
 import yaml
 
-from components.plan.kueue import ClusterQueuePlan
-from stacks.verdict import of_config
+from berth.evaluate import of_config
+from berth.plan.kueue import ClusterQueuePlan
 from tests.e2e.project import ROOT, Failed, stack_name
 
 FLEET = "berth:fleet"

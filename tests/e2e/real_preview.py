@@ -26,8 +26,8 @@ import yaml
 from google.protobuf.json_format import ParseDict
 from pulumi.runtime.proto import resource_pb2
 
-from stacks.cli.preview import as_json
-from stacks.offline import Preview, Recorder
+from berth.cli.preview import as_json
+from berth.engine import Preview, Recorder
 from tests.e2e.comparison import Comparison, Real, compared, report
 from tests.e2e.elsewhere import provide
 from tests.e2e.project import BERTH, ENVIRONMENT, ROOT, Failed, copied, output, stack_files, stack_name, team_files

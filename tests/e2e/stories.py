@@ -16,7 +16,7 @@ from typing import Any
 
 import yaml
 
-from stacks.verdict import of_config
+from berth.evaluate import of_config
 from tests.e2e.cluster import Cluster, until
 from tests.e2e.project import BERTH, ROOT, Failed, output
 from tests.e2e.queueing import Part, queueing_part

@@ -17,8 +17,8 @@ from typing import Any
 import pytest
 import yaml
 
-from components.kueue import access
-from stacks.verdict import of_stack
+from berth.evaluate import of_stack
+from berth.manifests import worker_access
 from tests.e2e.cluster import Cluster, until
 from tests.e2e.project import BERTH, ROOT, Failed, output
 
@@ -96,8 +96,8 @@ def credentials(worker: Cluster, file: Path) -> dict[str, Any]:
     token = ("secret", found.account, "-n", found.namespace)
     data = until("a token", lambda: worker.get(*token).get("data", {}), lambda data: {"token", "ca.crt"} <= data.keys())
     config: dict[str, Any] = json.loads(worker.kubectl("config", "view", "--raw", "--minify", "-o", "json"))
-    text = access.kubeconfig("east", config["clusters"][0]["cluster"]["server"], data)
-    return {**access.credentials(found), "data": {"kubeconfig": base64.b64encode(text.encode()).decode()}}
+    text = worker_access.kubeconfig("east", config["clusters"][0]["cluster"]["server"], data)
+    return {**worker_access.credentials(found), "data": {"kubeconfig": base64.b64encode(text.encode()).decode()}}
 
 
 @contextmanager

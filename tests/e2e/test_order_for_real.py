@@ -77,7 +77,7 @@ def test_make_down_drains_first_and_leaves_the_controllers(cluster: Cluster, pro
     cluster.kubectl("create", "-f", str(job))
     until("the job to hold quota", lambda: _reserving(cluster), lambda count: count == 1)
 
-    script(project.folder / "bin" / "berth", f'exec {sys.executable} -c "from stacks.cli import main; main()" "$@"')
+    script(project.folder / "bin" / "berth", f'exec {sys.executable} -c "from berth.cli import main; main()" "$@"')
     confirmed = {**project.environment, "PULUMI_SKIP_CONFIRMATIONS": "true", "PYTHONPATH": str(project.folder)}
     done = make(project.folder, "down", STACK="local", WAIT="60s", **confirmed)
     assert done.returncode == 0, done.stdout[-2000:] + done.stderr[-2000:]

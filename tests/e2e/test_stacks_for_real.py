@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from stacks.verdict import of_config
+from berth.evaluate import of_config
 from tests.e2e.cluster import Cluster
 from tests.e2e.project import ROOT, stack_files, stack_name
 from tests.e2e.queueing import other_guarantee, queueing_part

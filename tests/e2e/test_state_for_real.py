@@ -8,13 +8,13 @@ import shutil
 import pytest
 import yaml
 
-from stacks import exports
+from berth import outputs
 from tests.e2e.project import ROOT
 from tests.e2e.stack import Project
 from tests.plain import plain
 
 PLANTED = "ya29.planted-and-found-again"
-KUBECONFIG = json.dumps({**json.loads(exports.STAND_IN), "users": [{"name": "unknown", "user": {"token": PLANTED}}]})
+KUBECONFIG = json.dumps({**json.loads(outputs.STAND_IN), "users": [{"name": "unknown", "user": {"token": PLANTED}}]})
 PROVIDER = "urn:pulumi:local::berth::pulumi:providers:kubernetes::kubernetes"
 
 
@@ -33,4 +33,4 @@ def test_a_kubeconfig_is_encrypted_wherever_the_engine_keeps_it(project: Project
     told = json.loads(stack.run("stack", "export", "--show-secrets"))
     (provider,) = (each for each in told["deployment"]["resources"] if each["urn"] == PROVIDER)
     assert PLANTED in json.dumps(provider["inputs"])
-    assert PLANTED in stack.run("stack", "output", exports.KUBECONFIG, "--show-secrets")
+    assert PLANTED in stack.run("stack", "output", outputs.KUBECONFIG, "--show-secrets")

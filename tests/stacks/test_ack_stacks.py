@@ -10,8 +10,8 @@ from typing import Any, cast
 import pytest
 import yaml
 
-from components.plan.ack import AckFleetPlan
-from stacks.cli import ack_plan
+from berth.cli.plan import ack as ack_plan
+from berth.plan.ack import AckFleetPlan
 from tests.engine import both_modes, identity
 from tests.stack_files import GOLDEN, ON_ACK, ROOT, is_golden, program, rendered, resources, verdict
 
@@ -111,7 +111,7 @@ class Refuse:
         if name.partition(".")[0] in {refused!r}:
             raise ModuleNotFoundError(f"No module named {{name!r}}", name=name)
 sys.meta_path.insert(0, Refuse())
-from stacks.cli import main
+from berth.cli import main
 main()
 """
 

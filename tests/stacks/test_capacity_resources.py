@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from stacks.fleet import build
-from stacks.planner import plan_fleet
-from stacks.spec.parse import parse
+from berth.planner import plan_fleet
+from berth.spec.parse import parse
+from stacks.platform import build
 from tests.engine import run
 from tests.small_fleets import ZONE, changed, faults
 from tests.small_fleets import plan as small_plan

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from stacks.fleet import build
-from stacks.offline import Recorded
+from berth.engine import Recorded
+from stacks.platform import build
 from tests.engine import run
 from tests.small_fleets import GONE, changed
 from tests.small_fleets import plan as small_plan

@@ -8,13 +8,13 @@ from typing import Any
 import pytest
 import yaml
 
-from components.plan.existing import ExistingClusterPlan
-from components.plan.fleet import FleetPlan
-from stacks.cli.nodes import nodes
-from stacks.offline import SECRET, Preview, Recorded, run_program
-from stacks.planner import plan_fleet
-from stacks.proofs import prove
-from stacks.spec.parse import parse
+from berth.cli.render.nodes import nodes
+from berth.engine import SECRET, Preview, Recorded, run_program
+from berth.plan.existing import ExistingClusterPlan
+from berth.plan.fleet import FleetPlan
+from berth.planner import plan_fleet
+from berth.spec.parse import parse
+from berth.validation import prove
 from tests.engine import both_modes
 from tests.stack_files import ROOT, every_stack, fleet, plan, program, resources
 

@@ -9,10 +9,10 @@ from functools import cache
 
 import pytest
 
-from components.plan.gke import ClusterPlan
-from stacks import exports
-from stacks.offline import Preview, Recorded, run_program
-from stacks.offline.answers import CERTIFICATE, plausible
+from berth import outputs as exports
+from berth.engine import Preview, Recorded, run_program
+from berth.engine.answers import CERTIFICATE, plausible
+from berth.plan.gke import ClusterPlan
 from tests.plain import plain
 from tests.stack_files import ALL, ROOT, verdict
 

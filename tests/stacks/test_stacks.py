@@ -11,18 +11,18 @@ import pytest
 import yaml
 from msgspec.structs import replace
 
-from components.plan.ack import AckFleetPlan
-from components.plan.fleet import FleetPlan
-from components.plan.gke import ClusterPlan
-from stacks.cli import render
-from stacks.offline import Preview, Recorded
-from stacks.planner import plan_fleet
-from stacks.planner.ack import plan_ack
-from stacks.problems import Problem
-from stacks.proofs import prove
-from stacks.proofs.ack import prove_ack
-from stacks.spec.parse import Parsed, parse
-from stacks.verdict import of_config
+from berth.cli.render import output
+from berth.diagnostics import Problem
+from berth.engine import Preview, Recorded
+from berth.evaluate import of_config
+from berth.plan.ack import AckFleetPlan
+from berth.plan.fleet import FleetPlan
+from berth.plan.gke import ClusterPlan
+from berth.planner import plan_fleet
+from berth.planner.ack.fleet import plan_ack
+from berth.spec.parse import Parsed, parse
+from berth.validation import prove
+from berth.validation.ack import prove_ack
 from tests.engine import agree, both_modes, identity
 from tests.stack_files import (
     ALL,
@@ -215,7 +215,7 @@ def test_berth_render_prints_what_the_program_registers(stack: str) -> None:
 def manifests_of(planned: FleetPlan) -> list[Any]:
     """What `berth render` prints of one cluster, but for what its manager is let in by: only a running stack has it."""
     stream = io.StringIO()
-    render.write(replace(planned, workers=()), stream)
+    output.write(replace(planned, workers=()), stream)
     return list(yaml.safe_load_all(stream.getvalue()))
 
 

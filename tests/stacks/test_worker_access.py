@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from components.plan.configuration import JOB_FRAMEWORKS
+from berth.plan.configuration import JOB_FRAMEWORKS
 from tests import small_fleets as small
 from tests.stack_files import plan
 

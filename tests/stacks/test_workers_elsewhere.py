@@ -12,10 +12,10 @@ import pulumi
 import pytest
 from typer.testing import CliRunner
 
-from stacks.cli import app
+from berth.cli import app
+from berth.engine import Preview, ProgramError, Recorded, run_program
+from berth.evaluate import of_stack
 from stacks.kubeconfigs import server_of
-from stacks.offline import Preview, ProgramError, Recorded, run_program
-from stacks.verdict import of_stack
 from tests.engine import agree, both_modes
 from tests.stack_files import ROOT
 

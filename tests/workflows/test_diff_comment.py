@@ -60,7 +60,7 @@ def test_a_fleet_on_ack_and_a_teams_own_stack_are_told_too(project: pathlib.Path
     assert "mine: workload evaluation is REPLACED" in comment
 
 
-RULE = """from stacks.policy import fault
+RULE = """from berth.policy import fault
 
 
 def owner_label(plan):

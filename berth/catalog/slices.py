@@ -1,0 +1,68 @@
+"""Which slices a TPU machine can be part of, and how many hosts they take: hosts = chips / chips per host, exactly."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from functools import cache
+from math import prod
+
+from berth.catalog.rows import Generation, Machine, SliceShape
+from berth.catalog.table import generations
+
+_TOPOLOGY = re.compile(r"[1-9][0-9]{0,3}(x[1-9][0-9]{0,3})+")
+
+
+def topologies(machine: Machine) -> tuple[str, ...]:
+    """The slice topologies of this machine in ascending chips; empty for a GPU machine or an unsupported one."""
+    return tuple(_shapes(machine))
+
+
+def slice_shape(machine: Machine, topology: str) -> SliceShape | None:
+    """The slice of this topology on this machine, or None if the table does not have it."""
+    return _shapes(machine).get(topology)
+
+
+def divisible_shape(machine: Machine, topology: str) -> SliceShape | None:
+    """The slice of any topology that could exist, listed or not: the way out where the table is behind Google.
+
+    Right number of dimensions, whole hosts, one host unless the machine can span hosts, and no more chips than the pod
+    (or, where no pod is documented, than the largest slice). GKE's autoscaler checks division alone, its API the rest.
+    """
+    generation = generations().get(machine.generation or "")
+    if generation is None or not _TOPOLOGY.fullmatch(topology) or topology.count("x") + 1 != generation.dims:
+        return None
+    shape = _divided(machine, topology)
+    return shape if shape and shape.chips <= (generation.pod_chips or generation.max_slice_chips) else None
+
+
+@cache
+def _shapes(machine: Machine) -> Mapping[str, SliceShape]:
+    listed = _enumerated(machine.generation) if machine.generation else ()
+    divided = (_divided(machine, topology) for topology in listed)
+    return {shape.topology: shape for shape in divided if shape}
+
+
+def _divided(machine: Machine, topology: str) -> SliceShape | None:
+    chips = prod(int(side) for side in topology.split("x"))
+    hosts, rest = divmod(chips, machine.accelerators)
+    fits = hosts == 1 or (hosts > 1 and machine.multi_host)
+    return SliceShape(topology, chips, hosts) if fits and not rest else None
+
+
+@cache
+def _enumerated(name: str) -> tuple[str, ...]:
+    generation = generations()[name]
+    cubes = sorted(_cubes(generation), key=lambda sides: (prod(sides), sides))
+    return (*generation.shapes, *("x".join(map(str, sides)) for sides in cubes))
+
+
+def _cubes(generation: Generation) -> Iterator[tuple[int, int, int]]:
+    """The sides of every slice of whole cubes, by the rule that `Generation` states."""
+    step, longest, most = generation.cube_edge, generation.max_dimension, generation.max_slice_chips
+    if step is None:
+        return
+    for a in range(step, longest + 1, step):
+        for b in range(a, longest + 1, step):
+            for c in range(b, min(longest, most // (a * b)) + 1, step):
+                yield a, b, c

@@ -1,0 +1,91 @@
+"""`berth drain`: the stack file of a fleet that is about to go: every queue drained, all else as it stands."""
+
+from __future__ import annotations
+
+import pathlib
+import tempfile
+from collections.abc import Iterator, Mapping
+from typing import Any, cast
+
+import yaml
+from msgspec.structs import replace
+
+from berth.evaluate import Verdict, of_stack
+from berth.plan.fleet import FleetPlan
+from berth.plan.gke import ClusterPlan
+
+FLEET = "berth:fleet"
+Entries = Mapping[str, Any]
+
+
+def text(verdict: Verdict) -> str:
+    """A stack file of its own: teams of team files are in it, and so is what the engine keeps beside the config."""
+    assert verdict.file is not None
+    assert verdict.file.file is not None
+    whole = cast("dict[str, Any]", yaml.safe_load(verdict.file.file.read_text(encoding="utf-8")))
+    whole["config"] = {**verdict.file.config, FLEET: drained(cast("Entries", verdict.file.fleet))}
+    return yaml.safe_dump(whole, sort_keys=False, width=120, allow_unicode=True)
+
+
+def verdict(written: str, stack: str) -> Verdict:
+    """What is to be said of such a file."""
+    with tempfile.TemporaryDirectory(prefix="berth-") as folder:
+        file = pathlib.Path(folder) / f"Pulumi.{stack}.yaml"
+        file.write_text(written, encoding="utf-8")
+        return of_stack(str(file), file.parent, stack)
+
+
+def drained(fleet: Entries) -> dict[str, Any]:
+    """The fleet with every team drained, and with it its queues and its doors to shared ones, which are drained too."""
+    sections = {key: value for key, value in fleet.items() if key not in ("teamFiles", "teams", "clusterQueues")}
+    teams = {name: _team(team) for name, team in _section(fleet, "teams").items()}
+    queues = {name: {**queue, "stopPolicy": "HoldAndDrain"} for name, queue in _section(fleet, "clusterQueues").items()}
+    return {**sections, **({"teams": teams} if teams else {}), **({"clusterQueues": queues} if queues else {})}
+
+
+def _team(team: Entries) -> dict[str, Any]:
+    """A drained team; what its queues said themselves would contradict it."""
+    queues = {
+        name: {key: value for key, value in queue.items() if key != "stopPolicy"}
+        for name, queue in _section(team, "queues").items()
+    }
+    return {**team, "state": "drained", **({"queues": queues} if queues else {})}
+
+
+def _section(entries: Entries, key: str) -> Mapping[str, Entries]:
+    """A mapping of entries, one that is left empty as an empty one."""
+    found = cast("Mapping[str, Entries | None]", entries.get(key) or {})
+    return {name: entry or {} for name, entry in found.items()}
+
+
+def protected(plan: FleetPlan) -> Iterator[str]:
+    """What the engine would refuse to destroy, by the key that allows it; what workers have, by their own keys."""
+    yield from _in_cluster(plan)
+    yield from (f"workers.{name}.{key}" for name, worker in _workers(plan) for key in _in_cluster(worker))
+
+
+def _workers(plan: FleetPlan) -> Iterator[tuple[str, FleetPlan]]:
+    """Workers that go with the fleet; their queues are allowed as the fleet's are."""
+    for worker in plan.workers:
+        if worker.made_here:
+            yield worker.name, replace(worker.plan, cluster_queues=())
+
+
+def _in_cluster(plan: FleetPlan) -> Iterator[str]:
+    if isinstance(plan.cluster, ClusterPlan) and plan.cluster.protect:
+        yield "cluster"
+    yield from (f"reservations.{each.key}" for each in (*plan.reservations, *plan.future_reservations) if each.protect)
+    yield from (pool.name for pool in plan.own_pools if any(nodes.protect for nodes in pool.node_pools))
+    yield from (f"clusterQueues.{queue.name}" for queue in plan.cluster_queues if queue.protect)
+
+
+def refusal(plan: FleetPlan) -> Iterator[str]:
+    """Why a fleet cannot be destroyed as its stack file stands, and what to write; nothing where it can."""
+    for where, cluster in (("", plan), *((f"workers.{name}.", worker) for name, worker in _workers(plan))):
+        if names := list(_in_cluster(cluster)):
+            allowances = ", ".join(f"{name}: <why>" for name in names)
+            yield f"{plan.stack}: protected, and not to be destroyed: {', '.join(where + name for name in names)}"
+            yield f"    write {where}allowDeletion: {{{allowances}}}, or protect: false"
+        if isinstance(cluster.cluster, ClusterPlan) and cluster.cluster.deletion_protection:
+            yield f"{plan.stack}: GKE does not delete the cluster '{cluster.cluster.name}' either"
+            yield f"    write {where}cluster.deletionProtection: false"

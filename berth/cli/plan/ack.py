@@ -1,0 +1,194 @@
+"""`berth plan` of a fleet on Alibaba Cloud: members, capacity, the quota tree, and what is lost on the way."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from berth.cli.plan.fleet import bounds, problem, problems_told
+from berth.cli.tables import bar, table
+from berth.diagnostics import in_words
+from berth.evaluate import Verdict
+from berth.manifests.quantities import quantity
+from berth.plan.ack import AckFleetPlan, AckNodePoolPlan, MemberPlan, PropagationPlan, QuotaNodePlan
+from berth.plan.kueue import FlavorPlan
+from berth.plan.teams import TeamPlan
+from berth.text import many, span
+
+# --- for machines -----------------------------------------------------------------------------------------------------
+
+
+def as_json(verdict: Verdict) -> dict[str, Any]:
+    """The plan and its problems as docs/backends.md says."""
+    plan = verdict.ack
+    assert plan is not None
+    return {
+        "stack": plan.stack,
+        "region": plan.region,
+        "fleet": {"name": plan.fleet.name, "existing": plan.fleet.existing},
+        "members": [_member(each) for each in plan.members],
+        "flavors": [
+            {"name": f.name, "resource": f.resource, "capacity": bounds(f.capacity), "guaranteed": f.promised}
+            for f in plan.flavors
+        ],
+        "quotaTree": _node(plan.quotas),
+        "propagations": [_propagation(each) for each in plan.propagations],
+        "teams": [_team(each) for each in plan.teams],
+        "problems": [problem(each) for each in verdict.problems],
+    }
+
+
+def _member(member: MemberPlan) -> dict[str, Any]:
+    return {
+        "name": member.name,
+        "existing": member.existing,
+        "clusterSpec": None if member.existing else member.cluster_spec,
+        "version": member.version,
+        "nodePools": [_node_pool(each) for each in member.node_pools],
+    }
+
+
+def _node_pool(pool: AckNodePoolPlan) -> dict[str, Any]:
+    return {
+        "name": pool.name,
+        "instanceType": pool.instance_type,
+        "nodes": bounds(pool.nodes),
+        "accelerators": bounds(pool.accelerators),
+        "capacity": "spot" if pool.spot else "on-demand",
+        "flavor": pool.flavor,
+    }
+
+
+def _node(node: QuotaNodePlan) -> dict[str, Any]:
+    return {
+        "name": node.name,
+        "min": dict(node.minimum),
+        "max": dict(node.maximum),
+        "lend": None if node.lend is None else dict(node.lend),
+        "maxJobs": node.max_jobs,
+        "namespaces": list(node.namespaces),
+        "children": [_node(child) for child in node.children],
+    }
+
+
+def _propagation(policy: PropagationPlan) -> dict[str, Any]:
+    return {
+        "name": policy.name,
+        "namespace": policy.namespace,
+        "gang": policy.gang,
+        "suspension": policy.suspension,
+    }
+
+
+def _team(team: TeamPlan) -> dict[str, Any]:
+    return {
+        "name": team.name,
+        "namespaces": [place.name for place in team.namespaces],
+        "guaranteed": dict(team.guaranteed),
+        "ceiling": dict(team.ceiling),
+    }
+
+
+# --- for people -------------------------------------------------------------------------------------------------------
+
+
+def text(verdict: Verdict) -> str:
+    """The plan as paragraphs: the answer, capacity, members, teams, the quota tree, what to worry about."""
+    plan = verdict.ack
+    assert plan is not None
+    parts = [_head(plan), _capacity(plan), _pools(plan), _teams(plan), _tree(plan.quotas), *_ways(plan)]
+    return "\n\n".join(part for part in (*parts, problems_told(verdict)) if part)
+
+
+def _head(plan: AckFleetPlan) -> str:
+    made = "there already" if plan.fleet.existing else "to be made"
+    there = [member.name for member in plan.members if member.existing]
+    joined = f", {in_words(there)} there already" if there else ""
+    return (
+        f"{plan.stack} · Alibaba Cloud · {plan.region} · ACK One fleet {plan.fleet.name} ({made}), "
+        f"{many(len(plan.members), 'member')}{joined}, {many(len(plan.teams), 'team')}, "
+        f"{many(len(plan.cluster_queues), 'queue')}"
+    )
+
+
+def _capacity(plan: AckFleetPlan) -> str:
+    rows = [
+        [
+            f.name,
+            f"{span(f.capacity)} {f.noun}",
+            str(f.promised),
+            bar(f.promised, f.capacity.max),
+            _per_member(plan, f),
+        ]
+        for f in plan.flavors
+    ]
+    return table(["Capacity", "GPUs", "promised", "", "one job at the most"], rows, right=(2,))
+
+
+def _per_member(plan: AckFleetPlan, flavor: FlavorPlan) -> str:
+    """A gang stands on one member: the most that any of them holds."""
+    held: Mapping[str, int] = {
+        member.name: sum(pool.accelerators.max for pool in member.node_pools if pool.flavor == flavor.name)
+        for member in plan.members
+    }
+    most = max(held.values(), default=0)
+    return f"{most}, on {in_words([name for name, each in held.items() if each == most])}"
+
+
+def _pools(plan: AckFleetPlan) -> str:
+    rows = [
+        [
+            f"{member.name}/{pool.name}",
+            pool.instance_type,
+            span(pool.nodes),
+            f"{span(pool.accelerators)} {pool.gpu}",
+            "there already" if member.existing else "spot" if pool.spot else "on-demand",
+        ]
+        for member in plan.members
+        for pool in member.node_pools
+    ]
+    return table(["Node pools", "instance type", "nodes", "GPUs", "from"], rows, right=(2,))
+
+
+def _teams(plan: AckFleetPlan) -> str:
+    rows = [row for team in plan.teams for row in _entitlements(team)]
+    return table(["Teams", "flavor", "guaranteed", "ceiling", "namespaces"], rows, right=(2, 3))
+
+
+def _entitlements(team: TeamPlan) -> Iterator[list[str]]:
+    name, places = team.name, in_words([place.name for place in team.namespaces])
+    for flavor, most in team.ceiling.items():
+        yield [name, flavor, str(team.guaranteed.get(flavor, 0) or "–"), str(most), places]
+        name, places = "", ""
+    if name:
+        yield [name, "–", "–", "–", places]
+
+
+def _tree(root: QuotaNodePlan) -> str:
+    resources = list(root.minimum)
+    rows = [
+        [
+            "  " * depth + node.name,
+            *(_range(resource, node) for resource in resources),
+            "–" if node.max_jobs is None else str(node.max_jobs),
+            in_words(list(node.namespaces)) if node.namespaces else "–",
+        ]
+        for depth, node in root.walk()
+    ]
+    return table(["Quota tree (min–max)", *resources, "max jobs", "namespaces"], rows)
+
+
+def _range(resource: str, node: QuotaNodePlan) -> str:
+    least, most = quantity(resource, node.minimum[resource]), quantity(resource, node.maximum[resource])
+    return least if least == most else f"{least}–{most}"
+
+
+def _ways(plan: AckFleetPlan) -> Iterator[str]:
+    if plan.propagations:
+        first = plan.propagations[0]
+        gang = "each job as a whole on one member" if first.gang else "pods wherever members have room"
+        held = "when kube-queue lets it go" if first.suspension else "at once"
+        yield (
+            f"PyTorchJobs go to a member {held}, {gang}; one that fails there is placed anew after "
+            f"{first.toleration_seconds} s."
+        )

@@ -1,0 +1,78 @@
+"""The cohorts of a plan: flat ones as the queues that share, a tree with what each part of it may use."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from berth.cli.tables import table
+from berth.plan.fleet import FleetPlan
+from berth.plan.kueue import CohortPlan, FlavorPlan, QuotaPlan
+from berth.planner.queueing.quota_tree import QuotaTree
+from berth.text import some
+
+
+def as_json(plan: FleetPlan) -> list[dict[str, Any]]:
+    """Every cohort as docs/plan.md says, by name."""
+    tree, most = QuotaTree.of(plan), {f.name: f.capacity.max for f in plan.flavors}
+    return [
+        {
+            "name": cohort.name,
+            "parent": cohort.parent,
+            "fairShareWeight": cohort.fair_share_weight,
+            "guaranteed": {flavor: node.promised for flavor, node in sorted(tree.cohort(cohort.name).items())},
+            "ceiling": {f: min(node.ceiling, most[f]) for f, node in sorted(tree.cohort(cohort.name).items())},
+            "quotas": [quota(entry.flavor, each) for entry in cohort.flavors for each in entry.quotas],
+        }
+        for cohort in plan.cohorts
+    ]
+
+
+def quota(flavor: str, plan: QuotaPlan) -> dict[str, Any]:
+    """One quota of a queue or a cohort."""
+    return {
+        "flavor": flavor,
+        "resource": plan.resource,
+        "nominal": plan.nominal,
+        "borrowingLimit": plan.borrowing_limit,
+        "lendingLimit": plan.lending_limit,
+    }
+
+
+def text(plan: FleetPlan) -> str:
+    """The cohorts as a table: with quotas where there is a tree or a cohort has some of its own."""
+    queues: dict[str | None, list[str]] = {}
+    for queue in plan.cluster_queues:
+        queues.setdefault(queue.cohort, []).append(queue.name)
+    if not any(cohort.parent or cohort.resource_groups for cohort in plan.cohorts):
+        rows = [[cohort.name, some(queues.get(cohort.name, [])) or "–"] for cohort in plan.cohorts]
+        return table(["Cohorts", "queues that share what is idle"], rows)
+    tree, flavors = QuotaTree.of(plan), {f.name: f for f in plan.flavors}
+    rows = [row for depth, cohort in _in_order(plan) for row in _rows(cohort, depth, queues, tree, flavors)]
+    return table(["Quota tree", "flavor", "guaranteed", "ceiling", "", "queues"], rows, right=(2, 3))
+
+
+def _in_order(plan: FleetPlan) -> Iterator[tuple[int, CohortPlan]]:
+    """Each cohort right below its parent, with its depth."""
+    children: dict[str | None, list[CohortPlan]] = {}
+    for cohort in plan.cohorts:
+        children.setdefault(cohort.parent, []).append(cohort)
+    waiting = [(0, cohort) for cohort in reversed(children.get(None, []))]
+    while waiting:
+        depth, cohort = waiting.pop()
+        yield depth, cohort
+        waiting += [(depth + 1, child) for child in reversed(children.get(cohort.name, []))]
+
+
+def _rows(
+    cohort: CohortPlan, depth: int, queues: dict[str | None, list[str]], tree: QuotaTree, flavors: dict[str, FlavorPlan]
+) -> Iterator[list[str]]:
+    """A row for each flavor; the first one names the cohort and its queues."""
+    name, members = "  " * depth + cohort.name, some(queues.get(cohort.name, []))
+    for flavor, node in sorted(tree.cohort(cohort.name).items()):
+        of = flavors[flavor]
+        most = min(node.ceiling, of.capacity.max)  # as a team's: what runs, where more is promised than there is
+        yield [name, flavor, str(node.promised or "–"), str(most), of.noun, members]
+        name, members = "", ""
+    if name:
+        yield [name, "–", "–", "–", "no queues", members]

@@ -1,0 +1,44 @@
+"""Compute classes as `berth plan` shows them, to people and to machines."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from berth.cli.tables import table
+from berth.plan.compute_classes import ClassPriorityPlan, ComputeClassPlan
+from berth.plan.fleet import FleetPlan
+
+
+def text(plan: FleetPlan) -> str:
+    """A row for each priority; nothing where the fleet has no class."""
+    rows = [
+        ["" if number else each.name, str(number + 1), _way(priority), _wares(priority)]
+        for each in plan.compute_classes
+        for number, priority in enumerate(each.priorities)
+    ]
+    return table(["Compute classes", "", "from", "machine"], rows, right=(1,)) if rows else ""
+
+
+def as_json(plan: ComputeClassPlan) -> dict[str, Any]:
+    """One class as docs/plan.md says."""
+    return {
+        "name": plan.name,
+        "whenUnsatisfiable": plan.when_unsatisfiable,
+        "priorities": [
+            {"accelerator": _wares(p), "capacity": _way(p), "zones": list(p.zones)} for p in plan.priorities
+        ],
+    }
+
+
+def _wares(priority: ClassPriorityPlan) -> str:
+    """The machine, or the slice, of one priority."""
+    return f"{priority.tpu.type} {priority.tpu.topology}" if priority.tpu else str(priority.machine_type)
+
+
+def _way(priority: ClassPriorityPlan) -> str:
+    """How one priority gets its nodes, in the words of the stack file."""
+    if priority.reservations:
+        return f"reservation {priority.reservations[0].name}"
+    if priority.affinity == "AnyBestEffort":
+        return "any-reservation"
+    return "spot" if priority.spot else "flex-start" if priority.flex_start else "on-demand"

@@ -1,0 +1,59 @@
+"""Workers in `berth plan`: what each holds, its share of what is guaranteed, and what one job can have there."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from berth.cli.plan import cohorts
+from berth.cli.tables import table
+from berth.plan.fleet import FleetPlan, WorkerPlan
+from berth.planner.queueing.quota_tree import largest_jobs
+from berth.text import reached
+
+
+def as_json(plan: FleetPlan) -> list[dict[str, Any]]:
+    """Every worker, by name, as docs/plan.md says."""
+    return [_worker(worker) for worker in plan.workers]
+
+
+def _worker(worker: WorkerPlan) -> dict[str, Any]:
+    most = largest_jobs(worker.plan)
+    return {
+        "name": worker.name,
+        "cluster": worker.plan.cluster.name if worker.made_here else None,
+        "stack": worker.stack,
+        "kubeconfig": worker.kubeconfig,
+        "flavors": [
+            {
+                "name": flavor.name,
+                "capacity": {"min": flavor.capacity.min, "max": flavor.capacity.max},
+                "guaranteed": flavor.promised,
+                "largestJob": most.get(flavor.name, 0),
+            }
+            for flavor in worker.plan.flavors
+        ],
+        "clusterQueues": [
+            {
+                "name": queue.name,
+                "quotas": [cohorts.quota(entry.flavor, quota) for entry in queue.flavors for quota in entry.quotas],
+            }
+            for queue in worker.plan.cluster_queues
+        ],
+    }
+
+
+def text(plan: FleetPlan) -> str:
+    """A row for each flavor of each worker; nothing where there are no workers."""
+    rows = [row for worker in plan.workers for row in _rows(worker)]
+    head = ["Workers", "cluster", "flavor", "accelerators", "guaranteed", "one job"]
+    return table(head, rows, right=(4, 5)) if rows else ""
+
+
+def _rows(worker: WorkerPlan) -> Iterator[list[str]]:
+    plan, most = worker.plan, largest_jobs(worker.plan)
+    names = [worker.name, reached(worker)]
+    for flavor in plan.flavors:
+        held = f"{flavor.capacity.max} {flavor.noun}"
+        yield [*names, flavor.name, held, str(flavor.promised), str(most.get(flavor.name, 0) or "–")]
+        names = ["", ""]

@@ -1,0 +1,68 @@
+"""`berth render --nodes`: the nodes of a fleet, as KWOK simulates them on any cluster.
+
+They have the labels and taints by which flavors find nodes and the resources that jobs ask for, and run nothing: pods
+on them only seem to. KWOK keeps nodes with its annotation ready (KWOK docs: "Manage Nodes").
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from berth.catalog import allocatable
+from berth.manifests.quantities import cpu, memory
+from berth.plan.fleet import FleetPlan, PoolPlan
+from berth.plan.kueue import FlavorPlan
+
+SIMULATED = "berth.dev/simulated"
+"""Label of every such node, to delete them by."""
+NODE_POOL, INSTANCE_TYPE = "cloud.google.com/gke-nodepool", "node.kubernetes.io/instance-type"
+HOSTNAME, ZONE = "kubernetes.io/hostname", "topology.kubernetes.io/zone"
+_PODS = "110"
+_ROOM = {"cpu": "1000", "memory": "4Ti"}
+"""Of a machine whose size nobody has published: cpu and memory are then never what is lacking."""
+
+
+def nodes(plan: FleetPlan) -> Iterator[dict[str, object]]:
+    """One Node a machine, at the most that each pool can have."""
+    flavors = {flavor.name: flavor for flavor in plan.flavors}
+    levels = {topology.name: topology.levels for topology in plan.topologies}
+    for pool in plan.own_pools:
+        flavor = flavors[pool.flavor]
+        blocks = dict.fromkeys(levels.get(flavor.topology or "", ()), pool.name)
+        for number in range(pool.nodes.max):
+            yield _node(pool, flavor, number, blocks)
+
+
+def _node(pool: PoolPlan, flavor: FlavorPlan, number: int, blocks: dict[str, str]) -> dict[str, object]:
+    name = f"{pool.name}-{number + 1}"
+    several = (pool.hosts_per_slice or 1) > 1
+    labels = {
+        **blocks,
+        **flavor.node_labels,
+        SIMULATED: "true",
+        HOSTNAME: name,
+        INSTANCE_TYPE: pool.machine_type,
+        NODE_POOL: f"{pool.name}-{number // (pool.hosts_per_slice or 1) + 1}" if several else pool.name,
+    }
+    if pool.zones:
+        labels[ZONE] = pool.zones[number * len(pool.zones) // pool.nodes.max]
+    taints = [{"key": t.key, "value": t.value or "present", "effect": t.effect} for t in flavor.tolerations]
+    room = _room(pool)
+    return {
+        "apiVersion": "v1",
+        "kind": "Node",
+        "metadata": {
+            "name": name,
+            "labels": dict(sorted(labels.items())),
+            "annotations": {"kwok.x-k8s.io/node": "fake", "node.alpha.kubernetes.io/ttl": "0"},
+        },
+        "spec": {"taints": taints},
+        "status": {"allocatable": room, "capacity": dict(room), "phase": "Running"},
+    }
+
+
+def _room(pool: PoolPlan) -> dict[str, str]:
+    """What pods can have of a node."""
+    most = allocatable(pool.machine_type)
+    size = {"cpu": cpu(most.cpu), "memory": memory(most.memory)} if most else dict(_ROOM)
+    return {**size, "pods": _PODS, pool.resource: str(pool.accelerators.max // pool.nodes.max)}

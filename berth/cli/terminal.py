@@ -1,0 +1,42 @@
+"""Colour where a person looks, plain text everywhere else; a sign of life for what takes longer than a second."""
+
+from __future__ import annotations
+
+import os
+import sys
+import threading
+from collections.abc import Generator
+from contextlib import contextmanager
+from typing import IO
+
+from berth.diagnostics import Problem
+
+_RED, _YELLOW, _DIM, _END = "\033[31m", "\033[33m", "\033[2m", "\033[0m"
+_PATIENCE = 1.0
+"""Seconds after which one is told what is going on."""
+
+
+def coloured(stream: IO[str]) -> bool:
+    """Whether to colour what goes to `stream`: a terminal that can, and nobody said NO_COLOR."""
+    return stream.isatty() and "NO_COLOR" not in os.environ and os.environ.get("TERM") != "dumb"
+
+
+def problem(found: Problem) -> str:
+    """A problem as one line, red or yellow."""
+    if not coloured(sys.stdout):
+        return found.line()
+    return f"{_RED if found.severity == 'fault' else _YELLOW}{found.line()}{_END}"
+
+
+@contextmanager
+def progress(what: str) -> Generator[None]:
+    """Say on stderr what is going on once it takes longer than a second; nothing where nobody is watching."""
+    if not sys.stderr.isatty():
+        yield
+        return
+    timer = threading.Timer(_PATIENCE, lambda: print(f"{_DIM}{what} …{_END}", file=sys.stderr, flush=True))
+    timer.start()
+    try:
+        yield
+    finally:
+        timer.cancel()

@@ -1,0 +1,109 @@
+"""A table of prices: a file of the user's that says what one machine costs in an hour, by the way it is had.
+
+currency: USD
+hourly:
+  ct5lp-hightpu-4t: {on-demand: 4.80, reservation: 3.36}
+  g2-standard-24: {on-demand: 2.00, spot: "0.80"}
+"""
+
+from __future__ import annotations
+
+import pathlib
+import re
+from collections.abc import Mapping
+from difflib import get_close_matches
+from fractions import Fraction
+
+from msgspec import Struct, field
+
+from berth import catalog
+from berth.diagnostics import Problem, Problems, near_miss
+from berth.jobs.files import documents
+from berth.jobs.values import At
+
+CAPACITY_MODELS = ("on-demand", "spot", "reservation", "flex-start", "queued")
+"""Ways to have a machine, as `capacity` of a pool says them."""
+
+_CURRENCY = re.compile(r"[A-Z]{3}")
+_MACHINE_TYPE = re.compile(r"[a-z][a-z0-9]*(-[a-z0-9]+)+")
+_PRICE = re.compile(r"[0-9]{1,6}(\.[0-9]{1,6})?")
+
+_ALMOST = 0.9
+"""How alike two machine types are when one is taken for a slip of the other: g2-standart-24, not e2-standard-4."""
+
+
+class Prices(Struct, frozen=True):
+    """What one machine costs in an hour in `currency` (three letters, ISO 4217), by machine type and capacity model.
+
+    Prices are exact: 4.80 is 24/5. `file` is the table's name as it was given.
+    """
+
+    file: str
+    currency: str
+    hourly: Mapping[tuple[str, str], Fraction] = field(default_factory=dict[tuple[str, str], Fraction])
+
+    def of(self, machine_type: str, capacity: str) -> Fraction | None:
+        """The price of a machine; None where the table has none."""
+        return self.hourly.get((machine_type, capacity))
+
+    def hint(self, machine_type: str) -> str:
+        """`; did you mean '…'?` where the table has a type that Berth does not know and that is almost the same.
+
+        Many types differ by a letter, and most of those are no slip.
+        """
+        written = {machine for machine, _ in self.hourly}
+        odd = sorted(written - catalog.machines().keys())
+        close = [] if machine_type in written else get_close_matches(machine_type, odd, 1, _ALMOST)
+        return f"; did you mean '{close[0]}'?" if close else ""
+
+
+def read_prices(file: pathlib.Path) -> tuple[Prices | None, tuple[Problem, ...]]:
+    """The table in a file, or None and every fault of it, with its line.
+
+    Faults: `no-file`, `unreadable`, `bad-yaml` and the like where it cannot be read, `missing-key`, `unknown-key` and
+    `bad-value` for what it says.
+    """
+    shown = str(file)
+    found, faults = documents(file, shown)
+    if faults:
+        return None, tuple(faults)
+    if len(found) != 1:
+        what = "more than one YAML document: keep one" if found else "empty: write currency and hourly"
+        return None, (Problem("fault", "bad-value", (), f"the table of prices is {what}", shown),)
+    problems = Problems()
+    prices = _table(found[0].at(problems), shown)
+    placed = tuple(found[0].placed(problems.found))
+    return (None if placed else prices), placed
+
+
+def _table(top: At, shown: str) -> Prices | None:
+    parts = top.keys(("currency", "hourly"))
+    if parts is None:
+        return None
+    currency = parts["currency"].value
+    if not isinstance(currency, str) or not _CURRENCY.fullmatch(currency):
+        parts["currency"].wrong("a currency: write its three capital letters, such as USD")
+    hourly: dict[tuple[str, str], Fraction] = {}
+    machines = parts["hourly"].entries("a mapping of machine types to their prices") or {}
+    if not machines and not top.problems.refused():
+        parts["hourly"].fault("bad-value", "no machine has a price here; write one, or leave the table out")
+    for machine, each in machines.items():
+        if not _MACHINE_TYPE.fullmatch(machine):
+            each.fault("bad-value", f"'{machine}' is not a machine type; write one such as g2-standard-24")
+        for capacity, price in (each.entries(f"a mapping of {', '.join(CAPACITY_MODELS)} to prices") or {}).items():
+            amount = _price(price, capacity)
+            if amount is not None:
+                hourly[machine, capacity] = amount
+    return Prices(shown, str(currency), hourly)
+
+
+def _price(at: At, capacity: str) -> Fraction | None:
+    if capacity not in CAPACITY_MODELS:
+        known = ", ".join(CAPACITY_MODELS)
+        at.fault("unknown-key", f"unknown key '{capacity}'; one of {known}{near_miss(capacity, CAPACITY_MODELS)}")
+        return None
+    value = at.value
+    if isinstance(value, bool) or not _PRICE.fullmatch(str(value)):
+        at.wrong("an hourly price: write what one machine costs, from 0 to 999999, with six decimals at the most")
+        return None
+    return Fraction(str(value))

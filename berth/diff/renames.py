@@ -1,0 +1,74 @@
+"""Teams and pools under a new name: what was first made under one key is one thing, whatever it is called since."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from berth.plan.fleet import AllowancesPlan, FleetPlan, WorkerPlan
+from berth.plan.kueue import ClusterQueuePlan
+
+_GONE = "{} (before)"
+"""What something is called that goes while its name is given to something else."""
+
+
+class Renames(Struct, frozen=True):
+    """Old name → new name, of what is called otherwise now."""
+
+    teams: Mapping[str, str]
+    pools: Mapping[str, str]
+
+
+def renames(old: FleetPlan, new: FleetPlan) -> Renames:
+    """The teams and pools that have another name in the new plan, by the keys under which they were first made."""
+    return Renames(
+        _renamed({t.key: t.name for t in old.teams}, {t.key: t.name for t in new.teams}),
+        _renamed({p.key: p.name for p in old.pools}, {p.key: p.name for p in new.pools}),
+    )
+
+
+def _renamed(before: Mapping[str, str], after: Mapping[str, str]) -> dict[str, str]:
+    found = {name: after[key] for key, name in before.items() if after.get(key, name) != name}
+    gone = {name: _GONE.format(name) for key, name in before.items() if key not in after and name in found.values()}
+    return {**found, **gone}
+
+
+def called(plan: FleetPlan, names: Renames) -> FleetPlan:
+    """A plan with its teams and pools under their new names."""
+    if not names.teams and not names.pools:
+        return plan
+    teams, pools = names.teams, names.pools
+    return replace(
+        plan,
+        teams=tuple(replace(t, name=teams[t.name], formerly=t.key) if t.name in teams else t for t in plan.teams),
+        pools=tuple(replace(p, name=pools[p.name], formerly=p.key) if p.name in pools else p for p in plan.pools),
+        flavors=tuple(replace(each, pools=_each(each.pools, pools)) for each in plan.flavors),
+        cluster_queues=tuple(_queue(each, teams) for each in plan.cluster_queues),
+        held=tuple(replace(each, pools=_each(each.pools, pools)) for each in plan.held),
+        allowances=_allowances(plan.allowances, pools),
+        workers=tuple(replace(each, plan=called(each.plan, _of_worker(each, names))) for each in plan.workers),
+    )
+
+
+def _of_worker(worker: WorkerPlan, names: Renames) -> Renames:
+    """The same names as the worker's own plan has them: its pools are listed as `worker/pool` above."""
+    prefix = f"{worker.name}/"
+    own = {old.removeprefix(prefix): new.removeprefix(prefix) for old, new in names.pools.items() if prefix in old}
+    return Renames(names.teams, own)
+
+
+def _queue(queue: ClusterQueuePlan, teams: Mapping[str, str]) -> ClusterQueuePlan:
+    doors = tuple(replace(door, team=teams.get(door.team, door.team)) for door in queue.local_queues)
+    return replace(queue, teams=_each(queue.teams, teams), local_queues=doors)
+
+
+def _allowances(allowed: AllowancesPlan, pools: Mapping[str, str]) -> AllowancesPlan:
+    replacement = {pools.get(key, key): reason for key, reason in allowed.replacement.items()}
+    deletion = {pools.get(key, key): reason for key, reason in allowed.deletion.items()}
+    return replace(allowed, replacement=replacement, deletion=deletion)
+
+
+def _each(names: tuple[str, ...], new: Mapping[str, str]) -> tuple[str, ...]:
+    return tuple(new.get(name, name) for name in names)

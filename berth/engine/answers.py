@@ -1,0 +1,149 @@
+"""What a provider would answer: what it knows before a resource exists, and values of the right shape for afterwards.
+
+Nothing here is real. Addresses are of TEST-NET-3 (RFC 5737), and every value is a pure function of the resource, so two
+runs agree.
+"""
+
+from __future__ import annotations
+
+import base64
+import uuid
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Final, cast
+
+from berth.engine.records import Marker
+
+if TYPE_CHECKING:
+    from berth.engine.records import Recorded
+
+Answers = Callable[["Recorded"], tuple[str, Mapping[str, object]]]
+"""The id of a resource that now exists, and the outputs it has beyond its inputs."""
+
+ENDPOINT: Final = "203.0.113.10"
+CERTIFICATE: Final = base64.b64encode(
+    b"-----BEGIN CERTIFICATE-----\nnot a certificate\n-----END CERTIFICATE-----\n"
+).decode()
+_TOKEN: Final = {"ca.crt": CERTIFICATE, "token": base64.b64encode(b"not a token").decode()}
+_PROJECT: Final = "offline-project"
+_NUMBER: Final = "123456789012"
+
+_COLLECTIONS: Final = {
+    "gcp:container/cluster:Cluster": "locations/{location}/clusters/{name}",
+    "gcp:container/nodePool:NodePool": "locations/{location}/clusters/{cluster}/nodePools/{name}",
+    "gcp:compute/network:Network": "global/networks/{name}",
+    "gcp:compute/subnetwork:Subnetwork": "regions/{region}/subnetworks/{name}",
+    "gcp:compute/router:Router": "regions/{region}/routers/{name}",
+    "gcp:compute/routerNat:RouterNat": "{region}/{router}/{name}",
+    "gcp:compute/reservation:Reservation": "zones/{zone}/reservations/{name}",
+    "gcp:compute/resourcePolicy:ResourcePolicy": "regions/{region}/resourcePolicies/{name}",
+    "gcp:serviceaccount/account:Account": "serviceAccounts/{email}",
+}
+
+
+def planned(resource: Recorded, provider: Recorded | None) -> Mapping[str, object]:
+    """The outputs beyond its inputs that are known in a preview already.
+
+    Only what a service account's id makes of its address (`resourceServiceAccountCustomDiff` of the Google provider):
+    others are built on it. The rest of what providers fill in, defaults, invented names, their own project, stays
+    unknown here, although the real preview may show it.
+    """
+    if resource.type != "gcp:serviceaccount/account:Account":
+        return {}
+    account_id = resource.inputs.get("accountId")
+    project = resource.inputs.get("project") or (provider.inputs.get("project") if provider else None)
+    known = all(isinstance(value, str) and not isinstance(value, Marker) for value in (account_id, project))
+    address = account(str(account_id), str(project))
+    return {"email": address["email"], "member": address["member"]} if known else {}
+
+
+def plausible(resource: Recorded) -> tuple[str, Mapping[str, object]]:
+    """An id and outputs for any resource; see `Answers`."""
+    if resource.type.startswith("pulumi:providers:"):
+        return str(uuid.uuid5(uuid.NAMESPACE_URL, resource.urn)), {}
+    if resource.type.startswith("kubernetes:"):
+        return _kubernetes(resource)
+    return _google(resource) if resource.type.startswith("gcp:") else (_invented_name(resource), {})
+
+
+def _invented_name(resource: Recorded) -> str:
+    """The name a provider gives where the program gave none: the logical name and seven hex digits."""
+    return f"{resource.name}-{uuid.uuid5(uuid.NAMESPACE_URL, resource.urn).hex[:7]}"
+
+
+def _kubernetes(resource: Recorded) -> tuple[str, Mapping[str, object]]:
+    """A Kubernetes object has the name and namespace it asked for, an identity, and no status yet."""
+    if resource.type == "kubernetes:helm.sh/v3:Release":
+        return _release(resource)
+    metadata = _mapping(resource.inputs.get("metadata"))
+    name = str(metadata.get("name") or _invented_name(resource))
+    namespace = metadata.get("namespace")
+    uid = str(uuid.uuid5(uuid.NAMESPACE_URL, resource.urn))
+    made = {**metadata, "name": name, "uid": uid, "resourceVersion": "1", "generation": 1}
+    filled = {"data": _TOKEN} if resource.inputs.get("type") == "kubernetes.io/service-account-token" else {}
+    return (f"{namespace}/{name}" if namespace else name), {"metadata": made, **filled}
+
+
+def _release(resource: Recorded) -> tuple[str, Mapping[str, object]]:
+    """A Helm release that is deployed, with the name and namespace it was given."""
+    name = str(resource.inputs.get("name") or _invented_name(resource))
+    namespace = str(resource.inputs.get("namespace") or "default")
+    status = {"name": name, "namespace": namespace, "revision": 1, "status": "deployed"}
+    return f"{namespace}/{name}", {"name": name, "namespace": namespace, "status": status, "resourceNames": {}}
+
+
+def _google(resource: Recorded) -> tuple[str, Mapping[str, object]]:
+    """A Google resource has its full resource name for an id, its own address, and what its kind has besides."""
+    inputs = resource.inputs
+    common = {"project": _PROJECT, "name": _invented_name(resource), "location": "us-central1", "region": "us-central1"}
+    known = {**common, **inputs}
+    extra = {**_computed(resource.type, known)}
+    pattern = _COLLECTIONS.get(resource.type, "{kind}/{name}")
+    kind = resource.type.rsplit(":", 1)[-1]
+    path = pattern.format_map(_Blanks({"kind": kind[:1].lower() + kind[1:] + "s", **known, **extra}))
+    identity = path if pattern.startswith("{region}") else f"projects/{known['project']}/{path}"
+    link = f"https://www.googleapis.com/{resource.type.split(':')[1].split('/')[0]}/v1/{identity}"
+    given = {key: value for key, value in common.items() if key not in inputs}
+    return identity, {**given, "selfLink": link, **extra}
+
+
+class _Blanks(dict[str, object]):
+    """Values for a pattern; what is not known is left blank."""
+
+    def __missing__(self, key: str) -> str:
+        return "-"
+
+
+def _computed(kind: str, known: Mapping[str, object]) -> Mapping[str, object]:
+    """The outputs that only some kinds have."""
+    if kind == "gcp:container/cluster:Cluster":
+        return _cluster(known)
+    if kind == "gcp:serviceaccount/account:Account":
+        return account(str(known.get("accountId")), str(known["project"]))
+    if kind == "gcp:organizations/project:Project":
+        return {"number": _NUMBER}
+    return {}
+
+
+def _cluster(known: Mapping[str, object]) -> Mapping[str, object]:
+    """How a GKE cluster is reached: address, authority (base64), DNS endpoint."""
+    dns = f"gke-{uuid.uuid5(uuid.NAMESPACE_DNS, str(known['name'])).hex}-{_NUMBER}.{known['location']}.gke.goog"
+    endpoints = _mapping(known.get("controlPlaneEndpointsConfig"))
+    dns_config = {**_mapping(endpoints.get("dnsEndpointConfig")), "endpoint": dns}
+    return {
+        "endpoint": ENDPOINT,
+        "masterVersion": "1.36.3-gke.1000000",
+        "masterAuth": {"clusterCaCertificate": CERTIFICATE, "clientCertificate": "", "clientKey": ""},
+        "controlPlaneEndpointsConfig": {**endpoints, "dnsEndpointConfig": dns_config},
+    }
+
+
+def account(account_id: str, project: str) -> Mapping[str, object]:
+    """What follows from a service account's id: its address, and how policies name it."""
+    email = f"{account_id}@{project}.iam.gserviceaccount.com"
+    name = f"projects/{project}/serviceAccounts/{email}"
+    return {"email": email, "member": f"serviceAccount:{email}", "name": name, "uniqueId": "1" + _NUMBER}
+
+
+def _mapping(value: object) -> Mapping[str, object]:
+    """The value as a mapping; empty where it is none."""
+    return cast(Mapping[str, object], value) if isinstance(value, Mapping) else {}

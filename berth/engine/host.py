@@ -1,0 +1,251 @@
+"""Runs a Pulumi program in this process, as the language host and the engine would, and leaves nothing behind."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import gc
+import io
+import os
+import traceback
+import warnings
+from collections.abc import Callable, Collection, Generator, Mapping
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextvars import Context, copy_context
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+import pulumi
+from msgspec import Struct
+from pulumi.runtime import config as pulumi_config
+from pulumi.runtime import settings
+from pulumi.runtime.mocks import MockEngine
+from pulumi.runtime.proto import engine_pb2
+from pulumi.runtime.stack import run_in_stack
+
+from berth.engine import source_locations
+from berth.engine.answers import Answers, plausible
+from berth.engine.recorder import Invoke, Recorder
+from berth.engine.records import STACK_TYPE, Message, ProgramError, Recorded, References
+
+_SEVERITIES = {engine_pb2.INFO: "info", engine_pb2.WARNING: "warning", engine_pb2.ERROR: "error"}
+
+
+class Preview(Struct, frozen=True, kw_only=True):
+    """What a program would register: resources in order of registration, and the stack's exports (secrets masked)."""
+
+    project: str
+    stack: str
+    resources: tuple[Recorded, ...]
+    exports: Mapping[str, object]
+    messages: tuple[Message, ...]
+
+
+def run(
+    build: Callable[[], object],
+    *,
+    project: str,
+    stack: str,
+    config: Mapping[str, str],
+    preview: bool = True,
+    secrets: Collection[str] = (),
+    answers: Answers = plausible,
+    invoke: Invoke | None = None,
+    references: References | None = None,
+    base: Path | None = None,
+) -> Preview:
+    """Run `build` as a Pulumi program and return what it registers; `ProgramError` when it fails.
+
+    `config` has the engine's encoding: every value is a string, objects are JSON. `secrets` names its secret keys.
+    With `preview`, ids and computed outputs are unknown, as on a first deployment; otherwise `answers` supplies them.
+    `invoke` answers provider functions, `references` are the outputs of other stacks, by name.
+    Places in errors are relative to `base` (the current folder).
+    """
+    home = str((base or Path.cwd()).absolute())
+    recorder = Recorder(
+        project=project,
+        stack=stack,
+        config=config,
+        preview=preview,
+        answers=answers,
+        invoke=invoke,
+        references=references,
+        base=home,
+    )
+
+    def in_a_context_of_its_own() -> None:
+        _configure(recorder, project, stack, preview, home)
+        pulumi_config.set_all_config(dict(config), list(secrets))
+        _drive(build, recorder, home)
+
+    copy_context().run(in_a_context_of_its_own)
+    root = recorder.recorded[recorder.make_urn("", STACK_TYPE, f"{project}-{stack}")]
+    return Preview(
+        project=project,
+        stack=stack,
+        resources=tuple(recorder.recorded.values()),
+        exports=root.outputs or {},
+        messages=tuple(recorder.messages),
+    )
+
+
+def _configure(recorder: Recorder, project: str, stack: str, preview: bool, home: str) -> None:
+    """Put the recorder where the SDK looks for the engine. The SDK keeps its whole state in context variables."""
+    settings.reset_options()
+    settings.configure(
+        settings.Settings(
+            project=project,
+            stack=stack,
+            monitor=recorder,
+            engine=_Log(recorder.messages),
+            dry_run=preview,
+            root_directory=home,
+            organization="organization",
+        )
+    )
+
+
+def _drive(build: Callable[[], object], recorder: Recorder, home: str) -> None:
+    """Run the program to its end and forget it; its faults and the engine's become one `ProgramError`."""
+    origins = _Origins()
+    try:
+        with _listening(recorder.messages), _collecting_seldom():
+            _in_its_own_loop(build, origins)
+    except (Exception, SystemExit) as error:
+        recorder.faults.extend(_told(error.with_traceback(origins.traceback(error)), home))
+        if recorder.faults:
+            raise ProgramError("\n".join(recorder.faults)) from error
+    finally:
+        _forget()
+    if recorder.faults:
+        raise ProgramError("\n".join(recorder.faults))
+
+
+def _forget() -> None:
+    """Let go of everything the SDK holds. Twice: a setting that is None also becomes the default of other contexts."""
+    settings.reset_options()
+    settings.reset_options()
+
+
+class _Inline(ThreadPoolExecutor):
+    """An executor that works in the caller's thread: the SDK sends every request through one, and ours never wait."""
+
+    def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
+        """Do it now."""
+        future: Future[Any] = Future()
+        try:
+            future.set_result(fn(*args, **kwargs))
+        except Exception as error:  # it belongs to whoever asks for the result
+            future.set_exception(error)
+        return future
+
+
+def _in_its_own_loop(build: Callable[[], Any], origins: _Origins) -> None:
+    """Run the program to its end, with all it started, in a loop that nobody else has or gets."""
+    loop = asyncio.new_event_loop()
+    loop.set_default_executor(_Inline())
+    loop.set_task_factory(origins.task)
+    loop.set_exception_handler(lambda _loop, _context: None)  # a failed program leaves futures nobody awaits
+    try:
+        loop.run_until_complete(run_in_stack(build))
+    finally:
+        _end(loop)
+
+
+class _Origins:
+    """Remembers where exceptions came from: a future that several await keeps its traceback for the first one only."""
+
+    def __init__(self) -> None:
+        self._seen: dict[int, tuple[BaseException, TracebackType | None]] = {}
+
+    def task(self, loop: asyncio.AbstractEventLoop, coro: Any, context: Context | None = None) -> asyncio.Task[Any]:
+        """A task factory whose tasks show their exception here before anybody else sees it."""
+        task = asyncio.Task(coro, loop=loop, context=context)
+        task.add_done_callback(self._note)
+        return task
+
+    def _note(self, task: asyncio.Task[Any]) -> None:
+        error = None if task.cancelled() else task.exception()
+        if error is not None:
+            self._seen.setdefault(id(error), (error, error.__traceback__))
+
+    def traceback(self, error: BaseException) -> TracebackType | None:
+        """The traceback that the exception had at first."""
+        return self._seen[id(error)][1] if id(error) in self._seen else error.__traceback__
+
+
+def _end(loop: asyncio.AbstractEventLoop) -> None:
+    """Cancel what a failed program left waiting, and close the loop."""
+    left = asyncio.all_tasks(loop)
+    for task in left:
+        task.cancel()
+    if left:
+        loop.run_until_complete(asyncio.wait(left))
+    loop.run_until_complete(loop.shutdown_asyncgens())
+    loop.close()
+
+
+def _told(error: BaseException, home: str) -> list[str]:
+    """An exception in words, with its place; a `RunError` is already words. Nothing for a program that exits with 0."""
+    if isinstance(error, SystemExit) and not error.code:
+        return []
+    if isinstance(error, SystemExit):
+        text = error.code if isinstance(error.code, str) else f"the program ended with exit status {error.code}"
+    else:
+        text = str(error) if isinstance(error, pulumi.RunError) else _placed(error, home)
+    return [
+        text + ("\n" + "".join(traceback.format_exception(error)) if os.environ.get("BERTH_TRACEBACK") == "1" else "")
+    ]
+
+
+def _placed(error: BaseException, home: str) -> str:
+    """`file:line: KeyError: 'x'`."""
+    place = source_locations.of_error(error, home)
+    text = f"{type(error).__name__}: {error.msg if isinstance(error, SyntaxError) else error}"
+    return f"{place}: {text}" if place else text
+
+
+class _Log(MockEngine):
+    """The engine's log; debug messages are dropped."""
+
+    def __init__(self, messages: list[Message]) -> None:
+        super().__init__(None)
+        self._messages = messages
+
+    def Log(self, request: engine_pb2.LogRequest) -> None:
+        """Keep a message."""
+        if request.severity in _SEVERITIES:
+            self._messages.append(Message(_SEVERITIES[request.severity], request.message, request.urn))
+
+    def RequirePulumiVersion(self, request: engine_pb2.RequirePulumiVersionRequest) -> None:
+        """There is no CLI here, so none is too old."""
+
+
+@contextlib.contextmanager
+def _collecting_seldom() -> Generator[None]:
+    """What a program makes stays until its end; looking for garbage in it all the while takes a third of the time."""
+    thresholds = gc.get_threshold()
+    gc.set_threshold(50_000, 20, 100)
+    try:
+        yield
+    finally:
+        gc.set_threshold(*thresholds)
+
+
+@contextlib.contextmanager
+def _listening(messages: list[Message]) -> Generator[None]:
+    """What the program prints and what Python warns of become messages, as the language host makes them."""
+
+    def warned(message: Warning | str, category: type[Warning], filename: str, lineno: int, *_: object) -> None:
+        messages.append(Message("warning", f"{filename}:{lineno}: {category.__name__}: {message}"))
+
+    printed = io.StringIO()
+    try:
+        with contextlib.redirect_stdout(printed), warnings.catch_warnings():
+            # Loading a module of these warns of every deprecated class in it; using one is told through the log too.
+            warnings.filterwarnings("ignore", category=DeprecationWarning, module=r"pulumi_\w+\.")
+            warnings.showwarning = warned
+            yield
+    finally:
+        messages.extend(Message("info", line) for line in printed.getvalue().splitlines())

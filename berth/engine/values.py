@@ -1,0 +1,98 @@
+"""Pulumi's wire format as plain Python values, with secrets and unknowns kept as markers.
+
+Source of the signatures: `sdk/go/common/resource` of pulumi/pulumi (properties.go, asset.go) and `pulumi.runtime.rpc`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final, cast
+
+from google.protobuf import struct_pb2
+
+from berth.engine.records import SECRET, UNKNOWN
+
+UNKNOWN_ON_WIRE: Final = "04da6b54-80e4-46f7-96ec-b56ff0331ba9"
+"""What the SDK sends for a value that is not known before the update."""
+
+SIGNATURE: Final = "4dabf18193072939515e22adb298388d"
+"""The key that makes a mapping on the wire stand for something else; its value says for what."""
+
+SECRET_SIGNATURE: Final = "1b47061264138c4ac30d75fd1eb44270"
+_ASSET = "c44067f5952c0a294b673a41bacd8c17"
+_ARCHIVE = "0def7320c3a5731c473e5ecbe6d01bc7"
+_RESOURCE = "5cf8f73096256a8f31e491e813e4eb8e"
+_OUTPUT = "d0e6a833031e9bbcd3f4e8bde6ca49a4"
+
+
+def mapping(struct: struct_pb2.Struct) -> dict[str, object]:
+    """A struct of the wire as a dict with sorted keys (the wire has no order)."""
+    return {key: plain(struct.fields[key]) for key in sorted(struct.fields)}
+
+
+def plain(value: struct_pb2.Value) -> object:
+    """One value of the wire: whole numbers are ints, secrets `SECRET`, unknowns `UNKNOWN`, the rest as it is."""
+    kind = value.WhichOneof("kind")
+    if kind == "string_value":
+        return UNKNOWN if value.string_value == UNKNOWN_ON_WIRE else value.string_value
+    if kind == "struct_value":
+        return _struct(value.struct_value)
+    if kind == "list_value":
+        return [plain(item) for item in value.list_value.values]
+    if kind == "number_value":
+        return _number(value.number_value)
+    return value.bool_value if kind == "bool_value" else None
+
+
+def has_unknown(struct: struct_pb2.Struct) -> bool:
+    """Whether anything in a struct of the wire is unknown, inside secrets too."""
+    return any(_is_unknown(value) for value in struct.fields.values())
+
+
+def _is_unknown(value: struct_pb2.Value) -> bool:
+    kind = value.WhichOneof("kind")
+    if kind == "struct_value":
+        return has_unknown(value.struct_value)
+    if kind == "list_value":
+        return any(_is_unknown(item) for item in value.list_value.values)
+    return kind == "string_value" and value.string_value == UNKNOWN_ON_WIRE
+
+
+def fill(struct: struct_pb2.Struct, extra: Mapping[str, Any]) -> None:
+    """Add values to a struct of the wire, at any depth; what it has already stays as it is, markers included."""
+    for key, value in extra.items():
+        there = struct.fields.get(key)
+        if there is None:
+            struct.update({key: value})
+        elif isinstance(value, Mapping) and there.HasField("struct_value") and not _signature(there.struct_value):
+            fill(there.struct_value, cast(Mapping[str, Any], value))
+
+
+def _number(value: float) -> int | float:
+    """JSON and the wire know only floats; a whole one is given as the int that the program meant."""
+    return int(value) if value.is_integer() else value
+
+
+def _signature(struct: struct_pb2.Struct) -> str:
+    """What a mapping stands for; empty for a plain one. Never asks for an absent key: a protobuf map would add it."""
+    return struct.fields[SIGNATURE].string_value if SIGNATURE in struct.fields else ""
+
+
+def _struct(struct: struct_pb2.Struct) -> object:
+    """A mapping, or what its signature makes of it."""
+    signature = _signature(struct)
+    if not signature:
+        return mapping(struct)
+    if signature == SECRET_SIGNATURE:
+        return SECRET
+    rest = {key: value for key, value in mapping(struct).items() if key != SIGNATURE}
+    return _signed(signature, rest)
+
+
+def _signed(signature: str, rest: Mapping[str, object]) -> object:
+    """What a signed mapping other than a secret stands for."""
+    if signature == _OUTPUT:
+        return SECRET if rest.get("secret") else rest.get("value", UNKNOWN)
+    if signature == _RESOURCE:
+        return {"resource": rest.get("urn")}
+    return {{_ASSET: "asset", _ARCHIVE: "archive"}.get(signature, "signed"): rest}

@@ -1,0 +1,78 @@
+"""Where each path of a fleet was written, and problems in the order of their places."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import NamedTuple
+
+from berth.diagnostics import Path, Problem
+
+_PLACE = re.compile(r"(.*?)(?::(\d+))?(?::(\d+))?", re.DOTALL)
+
+
+class Mark(NamedTuple):
+    """The line (from 1) of a key or of an item, and the marks inside its value; a scalar has none.
+
+    `value` is the line and column (from 1) at which the value itself begins.
+    """
+
+    line: int
+    inside: Marks
+    value: tuple[int, int] = (0, 0)
+
+
+Marks = Mapping[str | int, Mark]
+"""Keys of a mapping, or indices of a list, to their marks."""
+
+NO_MARKS: Marks = {}
+
+
+class Places:
+    """Where the paths of one fleet were written. `Places()` knows of no file and answers "" to everything.
+
+    `file` is the stack file's name as a person would type it, `fleet` the mark of its `berth:fleet` key, and `teams`
+    holds, for each team written in a file of its own, that file's name and marks.
+    """
+
+    def __init__(
+        self, file: str = "", fleet: Mark | None = None, teams: Mapping[str, tuple[str, Marks]] | None = None
+    ) -> None:
+        self._stack = (file, fleet or Mark(0, NO_MARKS))
+        self._teams = {name: (team_file, Mark(0, marks)) for name, (team_file, marks) in (teams or {}).items()}
+
+    @property
+    def files(self) -> tuple[str, ...]:
+        """Every file that something was written in, by name; the stack file first."""
+        return tuple(dict.fromkeys(file for file, _ in (self._stack, *self._teams.values()) if file))
+
+    def of(self, path: Path) -> str:
+        """`FILE:LINE` of the key (in a list: of the item) at `path`, or of its nearest ancestor that was written.
+
+        `FILE` where no line is known, and "" where no file is. The empty path is the fleet itself. What came by a YAML
+        alias stands where its anchor is: that is where it must be edited.
+        """
+        file, mark = self._source(path)
+        line = mark.line
+        for step in path:
+            if (inner := mark.inside.get(step)) is None:
+                break
+            mark, line = inner, inner.line
+        return f"{file}:{line}" if file and line else file
+
+    def _source(self, path: Path) -> tuple[str, Mark]:
+        if len(path) > 1 and path[0] == "teams" and isinstance(path[1], str):
+            return self._teams.get(path[1], self._stack)
+        return self._stack
+
+
+def by_place(problems: list[Problem]) -> list[Problem]:
+    """The problems sorted by file, line and column (as numbers), then by path and message."""
+    return sorted(problems, key=_place_key)
+
+
+def _place_key(problem: Problem) -> tuple[str, int, int, tuple[tuple[int, str], ...], str]:
+    match = _PLACE.fullmatch(problem.place)
+    file, line, column = match.groups() if match else (problem.place, None, None)
+    path = tuple((step, "") if isinstance(step, int) else (-1, step) for step in problem.path)
+    return file, int(line or 0), int(column or 0), path, problem.message

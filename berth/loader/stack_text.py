@@ -1,0 +1,157 @@
+"""What the text of one stack file says: its fleet, where that stands, and what is wrong around it."""
+
+from __future__ import annotations
+
+import json
+from typing import cast
+
+from msgspec import Struct, field
+from msgspec.structs import replace
+
+from berth.diagnostics import Problem, near_miss
+from berth.loader.document import Document, parse
+from berth.loader.positions import NO_MARKS, Mark
+
+MOVE_TEAMS = "move teams into files of their own and name them under 'teamFiles'"
+WRITE_TEAM = "write under it the team's platform, the team and its workloads"
+WRITE_FLEET = "write 'config:', under it 'berth:fleet:', and under that the fleet's project, region, pools and teams"
+
+_FLEET = "berth:fleet"
+_TEAM = "berth:team"
+KINDS = (_FLEET, _TEAM)
+_OURS = tuple((kind,) for kind in KINDS)
+_TOP_KEYS = ("config", "encryptedkey", "encryptionsalt", "environment", "secretsprovider")
+_NOWHERE = Mark(0, NO_MARKS)
+# The engine hands all config to the program in one environment variable, and Linux takes at most so many bytes in one.
+_KERNEL_LIMIT = 131_072
+_MAX_CONFIG = 120_000
+
+
+class StackText(Struct):
+    """The fleet (None where there is none to go on with), the mark of its key, and the faults of the file `shown`.
+
+    In a team's own stack, which `kind` tells by the key, `fleet` is what stands under `berth:team`. `config` holds all
+    config keys of the file, as written: the engine's, the providers' and our own.
+    """
+
+    shown: str = ""
+    fleet: dict[str, object] | None = None
+    kind: str = _FLEET
+    config: dict[str, object] = field(default_factory=dict[str, object])
+    mark: Mark = _NOWHERE
+    faults: list[Problem] = field(default_factory=list[Problem])
+
+    @classmethod
+    def read(cls, text: str, shown: str) -> StackText:
+        """Read a stack file's text. Faults: those of `parse`, and `empty-file`, `unknown-key`, `no-fleet` and
+        `config-too-large`.
+
+        Keys of Pulumi itself and config of other namespaces are passed over, whatever they hold; so are secrets in
+        berth's own namespace, which the fleet names.
+        """
+        document, faults = parse(text, shown)
+        found = cls(shown, faults=faults if document is None else [fault for fault in faults if _concerns_us(fault)])
+        if document is not None:
+            found._read_top(document)
+        found.faults = [replace(fault, path=_inside_fleet(fault)) for fault in found.faults]
+        return found
+
+    def _read_top(self, document: Document) -> None:
+        if document.value is None:
+            self._fault("empty-file", 0, f"the file is empty: {WRITE_FLEET}")
+            return
+        top = _mapping(document.value)
+        strays = sorted(top.keys() - set(_TOP_KEYS))
+        for key in strays:
+            message = f"'{key}' is no key of a stack file{near_miss(key, _TOP_KEYS)}"
+            self._fault("unknown-key", document.marks[key].line, message)
+        if "config" in top or not any(near_miss(key, ["config"]) for key in strays):
+            self._read_config(_mapping(top.get("config")), document.marks.get("config", _NOWHERE))
+
+    def _read_config(self, config: dict[str, object], mark: Mark) -> None:
+        self.config = config
+        strays = [key for key in sorted(config) if _is_stray(key, config[key])]
+        for key in strays:
+            hint = _did_you_mean_fleet(key) or _secretly(key, config[key])
+            message = f"'{key}' is no key that Berth reads{hint}"
+            self._fault("unknown-key", mark.inside[key].line, message)
+        if all(kind in config for kind in KINDS):
+            message = (
+                f"'{_TEAM}' stands beside '{_FLEET}': a stack is a platform's or a team's; move one into its own file"
+            )
+            self._fault("two-kinds", mark.inside[_TEAM].line, message)
+        elif _FLEET in config or _TEAM in config:
+            self.kind = _FLEET if _FLEET in config else _TEAM
+            self.mark = mark.inside[self.kind]
+            self._read_fleet(config[self.kind], WRITE_FLEET if self.kind == _FLEET else WRITE_TEAM)
+            self._measure(config)
+        elif not any(map(_did_you_mean_fleet, strays)):
+            self._fault("no-fleet", mark.line, f"there is no fleet here: {WRITE_FLEET}")
+
+    def _read_fleet(self, fleet: object, remedy: str) -> None:
+        if isinstance(fleet, dict):
+            self.fleet = None if _is_secret(cast("object", fleet)) else cast("dict[str, object]", fleet)
+        elif fleet is None:
+            self._fault("no-fleet", self.mark.line, f"'{self.kind}' is empty: {remedy}")
+        else:
+            what = "a list" if isinstance(fleet, list) else f"'{fleet}'"
+            self._fault("no-fleet", self.mark.line, f"'{self.kind}' is {what}, not a mapping: {remedy}")
+
+    def _measure(self, config: dict[str, object]) -> None:
+        size = _size_as_handed_over(config)
+        if size > _MAX_CONFIG:
+            limits = f"Berth takes {_MAX_CONFIG:,} of the {_KERNEL_LIMIT:,} that fit into one environment variable"
+            message = f"the config is {size:,} bytes as the engine hands it over, and {limits}: {MOVE_TEAMS}"
+            self._fault("config-too-large", self.mark.line, message)
+
+    def _fault(self, code: str, line: int, message: str) -> None:
+        place = f"{self.shown}:{line}" if line else self.shown
+        self.faults.append(Problem("fault", code, (), message, place))
+
+
+def _concerns_us(fault: Problem) -> bool:
+    """Whether a fault lies in the fleet, or in the keys around it; what others keep in their config is their affair."""
+    mapping = fault.path[:-1] if fault.code == "duplicate-key" else fault.path
+    return (fault.path[:1] == ("config",) and fault.path[1:2] in _OURS) or mapping in {(), ("config",)}
+
+
+def _inside_fleet(fault: Problem) -> tuple[str | int, ...]:
+    return fault.path[2:] if fault.path[:1] == ("config",) and fault.path[1:2] in _OURS else ()
+
+
+def _is_stray(key: str, value: object) -> bool:
+    """A key of berth's namespace (or of none) that is neither the fleet nor a secret the fleet names."""
+    namespace, colon, _ = key.partition(":")
+    return key not in KINDS and (namespace == "berth" or not colon) and not _is_secret(value)
+
+
+def _is_secret(value: object) -> bool:
+    return isinstance(value, dict) and value.keys() == {"secure"}
+
+
+def _did_you_mean_fleet(key: str) -> str:
+    return (
+        near_miss(key.removeprefix("berth:"), ["fleet", "team"])
+        .replace("'fleet'", f"'{_FLEET}'")
+        .replace("'team'", f"'{_TEAM}'")
+    )
+
+
+def _secretly(key: str, value: object) -> str:
+    """How a text that the fleet may name is written."""
+    named = key.startswith("berth:") and isinstance(value, str)
+    return f"; if a worker names it, it is a secret: pulumi config set --secret {key}" if named else ""
+
+
+def _mapping(value: object) -> dict[str, object]:
+    return cast("dict[str, object]", value) if isinstance(value, dict) else {}
+
+
+def _size_as_handed_over(config: dict[str, object]) -> int:
+    """Bytes of the config as the engine writes it: a JSON object whose values are JSON texts again, quotes escaped."""
+    texts = {key: value if isinstance(value, str) else _json(value) for key, value in config.items()}
+    return len(_json(texts).encode(errors="replace"))
+
+
+def _json(value: object) -> str:
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))

@@ -1,0 +1,132 @@
+"""What an ACK One fleet keeps on its own API server, as plain dicts: namespaces, the quota tree, propagation policies.
+
+Field names: ElasticQuotaTree `scheduling.sigs.k8s.io/v1beta1` (ACK docs: capacity scheduling, ack-kube-queue) and
+PropagationPolicy `policy.one.alibabacloud.com/v1alpha1` (ACK One docs: propagation policies; Karmada's own fields).
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from typing import Final, cast
+
+from berth.manifests.kueue import priority_class
+from berth.manifests.quantities import quantity
+from berth.manifests.tenancy import labels_of
+from berth.manifests.workloads import PYTORCH_JOB, pytorch_job
+from berth.names import TEAM_LABEL, berth_labels
+from berth.plan.ack import AckFleetPlan, PropagationPlan, QuotaNodePlan
+from berth.plan.teams import NamespacePlan, TeamPlan
+from berth.plan.workloads import PyTorchJobPlan
+
+Manifest = dict[str, object]
+
+QUOTA_TREE: Final = "scheduling.sigs.k8s.io/v1beta1"
+POLICY: Final = "policy.one.alibabacloud.com/v1alpha1"
+
+TREE_NAME: Final = "elasticquotatree"
+TREE_NAMESPACE: Final = "kube-system"
+"""There is one tree, and only here is it read."""
+
+MAX_JOBS: Final = "kube-queue/max-jobs"
+LEND_LIMIT: Final = "alibabacloud.com/lendlimit"
+SHARED_POLICY: Final = "berth"
+"""The policy that brings to every member what is of no namespace: namespaces and priorities."""
+
+TRAINING_JOB: Final = (PYTORCH_JOB, "PyTorchJob")
+"""API version and kind of the jobs that are propagated."""
+
+
+def all_manifests(plan: AckFleetPlan) -> Iterator[Manifest]:
+    """Every object of the fleet, in the order in which they may be applied."""
+    for _, manifest in named(plan):
+        yield manifest
+
+
+def named(plan: AckFleetPlan) -> Iterator[tuple[str, Manifest]]:
+    """Role and manifest of each object: the role is its name among the program's resources."""
+    spaces = [namespace(team, place) for team in plan.teams for place in team.namespaces if place.owned]
+    priorities = list(map(priority_class, plan.priorities))
+    for each in (*spaces, *priorities):
+        yield f"{str(each['kind']).lower()}-{_name(each)}", each
+    if shared := [*spaces, *priorities]:
+        yield "shared-propagation", shared_propagation(shared)
+    yield "quota-tree", quota_tree(plan.quotas)
+    for policy in plan.propagations:
+        yield f"propagation-{policy.namespace}", propagation(policy)
+
+
+def namespace(team: TeamPlan, place: NamespacePlan) -> Manifest:
+    """A namespace of a team, with its labels."""
+    metadata = {"name": place.name, "labels": labels_of(team)}
+    return {"apiVersion": "v1", "kind": "Namespace", "metadata": metadata}
+
+
+def quota_tree(root: QuotaNodePlan) -> Manifest:
+    """The one ElasticQuotaTree of a fleet."""
+    metadata = {"name": TREE_NAME, "namespace": TREE_NAMESPACE, "labels": berth_labels()}
+    return {"apiVersion": QUOTA_TREE, "kind": "ElasticQuotaTree", "metadata": metadata, "spec": {"root": _node(root)}}
+
+
+def _node(node: QuotaNodePlan) -> Manifest:
+    jobs = {} if node.max_jobs is None else {MAX_JOBS: node.max_jobs}
+    lend = {} if node.lend is None else {LEND_LIMIT: json.dumps(_quantities(node.lend), separators=(",", ":"))}
+    return {
+        "name": node.name,
+        "min": _quantities(node.minimum),
+        "max": _quantities({**node.maximum, **jobs}),
+        **({"attributes": lend} if lend else {}),
+        **({"namespaces": list(node.namespaces)} if node.namespaces else {}),
+        **({"children": [_node(child) for child in node.children]} if node.children else {}),
+    }
+
+
+def _quantities(amounts: Mapping[str, int]) -> dict[str, str]:
+    return {resource: quantity(resource, amount) for resource, amount in amounts.items()}
+
+
+def propagation(plan: PropagationPlan) -> Manifest:
+    """How the training jobs of one namespace get to a member: as a whole, once their quota lets them go.
+
+    Replicas are divided over members; with Gang master and workers of one job stay together on one.
+    """
+    api_version, kind = TRAINING_JOB
+    placement: Manifest = {"replicaSchedulingType": "Divided"}
+    if plan.gang:
+        placement["customSchedulingType"] = "Gang"
+    spec: Manifest = {
+        "propagateDeps": plan.propagate_deps,
+        "preserveResourcesOnDeletion": plan.preserve_resources_on_deletion,
+        **({"suspension": {"scheduling": True}} if plan.suspension else {}),
+        "failover": {
+            "application": {
+                "decisionConditions": {"tolerationSeconds": plan.toleration_seconds},
+                "purgeMode": plan.purge_mode,
+            }
+        },
+        "placement": {"replicaScheduling": placement},
+        "resourceSelectors": [{"apiVersion": api_version, "kind": kind}],
+    }
+    metadata = {"name": plan.name, "namespace": plan.namespace, "labels": berth_labels()}
+    return {"apiVersion": POLICY, "kind": "PropagationPolicy", "metadata": metadata, "spec": spec}
+
+
+def training_job(plan: PyTorchJobPlan) -> Manifest:
+    """A PyTorchJob as the fleet takes it: a policy holds it and its namespace says the queue, so it says neither."""
+    manifest = pytorch_job(plan)
+    metadata, spec = (dict(cast("Manifest", manifest[key])) for key in ("metadata", "spec"))
+    metadata["labels"] = {TEAM_LABEL: plan.submission.team}
+    spec["runPolicy"] = {k: v for k, v in cast("Manifest", spec["runPolicy"]).items() if k != "suspend"}
+    return {**manifest, "metadata": metadata, "spec": spec}
+
+
+def shared_propagation(manifests: list[Manifest]) -> Manifest:
+    """What brings objects of no namespace to every member, each by its name."""
+    selectors = [{"apiVersion": each["apiVersion"], "kind": each["kind"], "name": _name(each)} for each in manifests]
+    spec = {"placement": {"replicaScheduling": {"replicaSchedulingType": "Duplicated"}}, "resourceSelectors": selectors}
+    metadata = {"name": SHARED_POLICY, "labels": berth_labels()}
+    return {"apiVersion": POLICY, "kind": "ClusterPropagationPolicy", "metadata": metadata, "spec": spec}
+
+
+def _name(manifest: Manifest) -> str:
+    return cast("dict[str, str]", manifest["metadata"])["name"]

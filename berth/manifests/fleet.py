@@ -1,0 +1,48 @@
+"""Everything a fleet keeps inside its cluster, as manifests in the order in which they may be applied."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from berth.manifests import gke, gpu, kueue, monitoring, roles, tenancy, worker_access
+from berth.plan.fleet import FleetPlan
+
+
+def all_manifests(fleet: FleetPlan) -> Iterator[dict[str, object]]:
+    """One at a time: what others refer to comes first, so `kubectl apply` of the whole stream succeeds at once."""
+    for vpc in (vpc for networks in fleet.accelerator_networks for vpc in networks.vpcs):
+        for subnet in vpc.subnets:
+            yield gke.network_parameters(subnet, vpc.name)
+            yield gke.network(subnet)
+    if fleet.installers is not None:
+        yield from gpu.installers(fleet.installers)
+    for team in fleet.teams:
+        yield from (tenancy.namespace(team, place) for place in team.namespaces if place.owned)
+    if fleet.access is not None:
+        yield from (manifest for _, manifest in roles.access(fleet.access))
+    for team in fleet.teams:
+        for place in team.namespaces:
+            yield from (manifest for _, manifest in tenancy.inside(team, place))
+    yield from map(gke.compute_class, fleet.compute_classes)
+    if (let_in := fleet.manager_access) is not None:
+        yield from (manifest for _, manifest in worker_access.inside(let_in))
+        yield worker_access.token(let_in)
+    yield from _queueing(fleet)
+    if fleet.monitoring is not None:
+        yield from monitoring.all_of(fleet.monitoring, fleet.stack)
+
+
+def _queueing(fleet: FleetPlan) -> Iterator[dict[str, object]]:
+    """What Kueue admits by, and the priorities of pods."""
+    yield from map(kueue.priority_class, fleet.priorities)
+    yield from map(kueue.workload_priority_class, fleet.priorities)
+    yield from map(kueue.topology, fleet.topologies)
+    yield from map(kueue.resource_flavor, fleet.flavors)
+    yield from map(kueue.provisioning_request_config, fleet.provisioning_configs)
+    yield from map(kueue.multikueue_cluster, fleet.multikueue_clusters)
+    yield from map(kueue.multikueue_config, fleet.multikueue_configs)
+    yield from map(kueue.admission_check, fleet.admission_checks)
+    yield from map(kueue.cohort, fleet.cohorts)
+    yield from map(kueue.cluster_queue, fleet.cluster_queues)
+    for queue in fleet.cluster_queues:
+        yield from map(kueue.local_queue, queue.local_queues)

@@ -1,0 +1,169 @@
+"""What GKE's own controllers read in a cluster, as plain dicts: further networks of pods, compute classes.
+
+`networking.gke.io/v1` as in GKE's networking API 34c617f, `cloud.google.com/v1` as in its compute-class API 8067eae.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+from berth.names import berth_labels
+from berth.plan.accelerator_networks import AcceleratorSubnetPlan
+from berth.plan.compute_classes import (
+    ClassGpuPlan,
+    ClassPriorityPlan,
+    ClassReservationPlan,
+    ClassTpuPlan,
+    ComputeClassPlan,
+)
+from berth.plan.nodes import Taint
+
+Manifest = dict[str, object]
+
+NETWORKING: Final = "networking.gke.io/v1"
+COMPUTE_CLASS: Final = "cloud.google.com/v1"
+
+# --- networks ---------------------------------------------------------------------------------------------------------
+
+
+def network(plan: AcceleratorSubnetPlan) -> Manifest:
+    """A network that pods may ask for by its name (annotation `networking.gke.io/interfaces`)."""
+    parameters = {"group": "networking.gke.io", "kind": "GKENetworkParamSet", "name": plan.device}
+    return _object(NETWORKING, "Network", plan.device) | {"spec": {"type": "Device", "parametersRef": parameters}}
+
+
+def network_parameters(plan: AcceleratorSubnetPlan, vpc: str) -> Manifest:
+    """Which VPC and subnet, both by name, a network stands for, and what a pod gets of it."""
+    spec = {"vpc": vpc, "vpcSubnet": plan.name, "deviceMode": plan.device_mode}
+    return _object(NETWORKING, "GKENetworkParamSet", plan.device) | {"spec": spec}
+
+
+# --- compute classes --------------------------------------------------------------------------------------------------
+
+
+def compute_class(plan: ComputeClassPlan) -> Manifest:
+    """Ways to get nodes, in order of preference, and what all of those nodes are like."""
+    auto_creation: Manifest = {"enabled": plan.auto_creation}
+    if plan.secure_boot is not None:
+        auto_creation["shieldedInstanceConfig"] = {"enableSecureBoot": plan.secure_boot}
+    spec: Manifest = {
+        "whenUnsatisfiable": plan.when_unsatisfiable,
+        "nodePoolAutoCreation": auto_creation,
+        "priorities": [_priority(each) for each in plan.priorities],
+    }
+    spec |= _given(
+        description=plan.description,
+        autopilot=_switch(plan.autopilot),
+        activeMigration=None if plan.migrate_up is None else {"optimizeRulePriority": plan.migrate_up},
+        autoscalingPolicy=_given(consolidationDelayMinutes=plan.consolidation_minutes),
+        priorityDefaults=_given(location=_location(plan.zones, plan.location_policy)),
+        nodePoolConfig=_node_pools(plan),
+    )
+    return _object(COMPUTE_CLASS, "ComputeClass", plan.name) | {"spec": spec}
+
+
+def _node_pools(plan: ComputeClassPlan) -> Manifest:
+    return _given(
+        serviceAccount=plan.service_account,
+        imageStreaming=_switch(plan.image_streaming),
+        autoRepair=plan.auto_repair,
+        autoUpgrade=plan.auto_upgrade,
+        confidentialNodeType=plan.confidential,
+        dra={"networking": {"enabled": True}} if plan.dra_networking else None,
+        nodeLabels=dict(sorted(plan.node_labels.items())),
+        taints=_taints(plan.taints),
+    )
+
+
+def _taints(taints: tuple[Taint, ...]) -> list[Manifest]:
+    return [
+        {"key": taint.key, "value": taint.value, "effect": taint.effect}
+        for taint in sorted(taints, key=lambda taint: (taint.key, taint.value, taint.effect))
+    ]
+
+
+def _priority(plan: ClassPriorityPlan) -> Manifest:
+    """One way; the CRD allows nothing beside the names of existing pools but a score."""
+    if plan.nodepools:
+        return {"nodepools": list(plan.nodepools)} | _given(priorityScore=plan.score)
+    return _given(
+        machineType=plan.machine_type,
+        machineFamily=plan.machine_family,
+        gpu=None if plan.gpu is None else _gpu(plan.gpu),
+        tpu=None if plan.tpu is None else _tpu(plan.tpu),
+        spot=plan.spot,
+        flexStart=_flex_start(plan),
+        maxRunDurationSeconds=plan.max_run_seconds,
+        reservations=_reservations(plan),
+        location=_location(plan.zones, plan.location_policy),
+        placement=_given(policyName=plan.placement_policy),
+        storage=_storage(plan),
+        maxPodsPerNode=plan.max_pods_per_node,
+        acceleratorNetworkProfile=plan.accelerator_profile,
+        gpuDirect=plan.gpudirect,
+        priorityScore=plan.score,
+    )
+
+
+def _gpu(plan: ClassGpuPlan) -> Manifest:
+    sharing = _given(
+        gpuPartitionSize=plan.partition_size,
+        sharingStrategy=plan.sharing_strategy,
+        maxSharedClientsPerGPU=plan.shared_clients,
+    )
+    return {"type": plan.type, "count": plan.count, "driverVersion": plan.driver} | _given(gpuSharing=sharing)
+
+
+def _tpu(plan: ClassTpuPlan) -> Manifest:
+    return {"type": plan.type, "count": plan.count, "topology": plan.topology}
+
+
+def _flex_start(plan: ClassPriorityPlan) -> Manifest:
+    if not plan.flex_start:
+        return {}
+    recycling = {} if plan.recycle_seconds is None else {"leadTimeSeconds": plan.recycle_seconds}
+    return {"enabled": True} | _given(nodeRecycling=recycling)
+
+
+def _reservations(plan: ClassPriorityPlan) -> Manifest:
+    if plan.affinity is None:
+        return {}
+    return {"affinity": plan.affinity} | _given(specific=[_reservation(each) for each in plan.reservations])
+
+
+def _reservation(plan: ClassReservationPlan) -> Manifest:
+    block: Manifest = {}
+    if plan.block is not None:
+        block = {"name": plan.block} | _given(reservationSubBlock=_given(name=plan.sub_block))
+    return {"name": plan.name} | _given(project=plan.project, reservationBlock=block, zones=sorted(plan.zones))
+
+
+def _location(zones: tuple[str, ...], policy: str | None) -> Manifest:
+    return _given(zones=sorted(zones), locationPolicy=policy)
+
+
+def _storage(plan: ClassPriorityPlan) -> Manifest:
+    return _given(
+        bootDiskType=plan.boot_disk_type, bootDiskSize=plan.boot_disk_gb, localSSDCount=plan.local_ssds or None
+    )
+
+
+# --- shared -----------------------------------------------------------------------------------------------------------
+
+
+def _object(api_version: str, kind: str, name: str) -> Manifest:
+    return {"apiVersion": api_version, "kind": kind, "metadata": {"name": name, "labels": berth_labels()}}
+
+
+def _switch(on: bool | None) -> Manifest:
+    return {} if on is None else {"enabled": on}
+
+
+def _given(**fields: object) -> Manifest:
+    """The fields that are said; None, an empty list and an empty mapping are left to GKE."""
+    return {key: value for key, value in fields.items() if not _unsaid(value)}
+
+
+def _unsaid(value: object) -> bool:
+    return value is None or (isinstance(value, Mapping | list) and not value)

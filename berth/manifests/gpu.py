@@ -1,0 +1,217 @@
+"""DaemonSets that make GPU nodes ready, as plain dicts.
+
+Paths and environment are the contract of the images, as GoogleCloudPlatform/container-engine-accelerators has it at
+992db81 (`nvidia-driver-installer/cos`, `gpudirect-tcpx`, `gpudirect-tcpxo`, `gpudirect-rdma`, `nri_device_injector`).
+All of them change the node itself, so they are privileged, stand in `kube-system` and tolerate every taint. An
+installer does its work in an init container, once for each boot; what runs on afterwards only keeps the pod.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Final
+
+from berth.names import berth_labels
+from berth.plan.installers import (
+    DRIVER_IMAGE,
+    DeviceInjectorPlan,
+    DriverInstallerPlan,
+    InstallersPlan,
+    NcclInstallerPlan,
+)
+
+Manifest = dict[str, object]
+
+NAMESPACE: Final = "kube-system"
+ACCELERATOR: Final = "cloud.google.com/gke-accelerator"
+DRIVER: Final = "cloud.google.com/gke-gpu-driver-version"
+CONFIDENTIAL: Final = "cloud.google.com/gke-confidential-nodes-instance-type"
+
+_BIN: Final = "/home/kubernetes/bin"
+"""Where Container-Optimized OS lets executables and libraries of pods lie."""
+_MODES: Final = {"TCPX": "nccl-tcpx-installer", "TCPXO": "nccl-tcpxo-installer", "RDMA": "nccl-rdma-installer"}
+
+
+def installers(plan: InstallersPlan) -> Iterator[Manifest]:
+    """Every installer of a cluster, the driver's first."""
+    if plan.driver is not None:
+        yield driver_installer(plan.driver)
+    yield from map(nccl_installer, plan.nccl)
+    if plan.injector is not None:
+        yield device_injector(plan.injector)
+
+
+# --- drivers ----------------------------------------------------------------------------------------------------------
+
+
+def driver_installer(plan: DriverInstallerPlan) -> Manifest:
+    """NVIDIA's driver on nodes where GKE installs none, and the MIG partitions that need the driver."""
+    mounts = {
+        "nvidia": (f"{_BIN}/nvidia", "/usr/local/nvidia"),
+        "vulkan": (f"{_BIN}/nvidia/vulkan/icd.d", "/etc/vulkan/icd.d"),
+        "dev": ("/dev", "/dev"),
+        "root": ("/", "/root"),
+        "cos-tools": ("/var/lib/cos-tools", "/build/cos-tools"),
+        "nvidia-config": ("/etc/nvidia", "/etc/nvidia"),
+    }
+    install = _privileged("nvidia-driver-installer", plan.image, mounts, without=("nvidia-config",))
+    install["imagePullPolicy"] = "Never" if plan.image == DRIVER_IMAGE else "IfNotPresent"
+    install["command"] = ["bash", "-c", _install_driver(plan.version)]
+    install["env"] = [{"name": name, "value": value} for name, value in _DRIVER_ENVIRONMENT.items()]
+    partition = _privileged("partition-gpus", plan.partition_image, mounts, without=("vulkan", "root", "cos-tools"))
+    partition["env"] = [{"name": "LD_LIBRARY_PATH", "value": "/usr/local/nvidia/lib64"}]
+    return _daemon_set(
+        "nvidia-driver-installer", _WITHOUT_DRIVER, _host(mounts), [install, partition], plan.pause_image
+    )
+
+
+_DRIVER_ENVIRONMENT: Final = {
+    "NVIDIA_INSTALL_DIR_HOST": f"{_BIN}/nvidia",
+    "NVIDIA_INSTALL_DIR_CONTAINER": "/usr/local/nvidia",
+    "VULKAN_ICD_DIR_HOST": f"{_BIN}/nvidia/vulkan/icd.d",
+    "VULKAN_ICD_DIR_CONTAINER": "/etc/vulkan/icd.d",
+    "ROOT_MOUNT_DIR": "/root",
+    "COS_TOOLS_DIR_HOST": "/var/lib/cos-tools",
+    "COS_TOOLS_DIR_CONTAINER": "/build/cos-tools",
+}
+
+_PLAIN_GPU: Final = ({"key": ACCELERATOR, "operator": "Exists"}, {"key": CONFIDENTIAL, "operator": "DoesNotExist"})
+_WITHOUT_DRIVER: Final = (
+    (*_PLAIN_GPU, {"key": DRIVER, "operator": "DoesNotExist"}),
+    (*_PLAIN_GPU, {"key": DRIVER, "operator": "In", "values": ["autoinstall-disabled"]}),
+)
+"""Nodes of either spelling: Google's DaemonSet goes by the missing label, GKE's autoscaler knows a value for it."""
+
+
+def _install_driver(version: str) -> str:
+    """A driver that is there stays: exchanging it under running jobs would take their GPUs away."""
+    asked = "" if version == "default" else f" --version={version}"
+    return (
+        "if lsmod | grep -q '^nvidia'; then echo 'a driver is loaded already; it stays'; exit 0; fi\n"
+        f"/cos-gpu-installer install{asked} && chmod 755 /root{_BIN}/nvidia\n"
+    )
+
+
+# --- NCCL -------------------------------------------------------------------------------------------------------------
+
+
+def nccl_installer(plan: NcclInstallerPlan) -> Manifest:
+    """The NCCL plugin of a GPUDirect mode, copied to where GPU pods find libraries."""
+    name = _MODES[plan.mode] if plan.arch == "amd64" else f"{_MODES[plan.mode]}-{plan.arch}"
+    mounts = _RDMA_MOUNTS if plan.mode == "RDMA" else _TCP_MOUNTS
+    install = _privileged(name, plan.image, mounts)
+    install["command"] = ["/bin/sh", "-c", _INSTALL_RDMA if plan.mode == "RDMA" else _install_tcp(plan.mode.lower())]
+    before = [_open_apertures(plan.host_image)] if plan.mode == "TCPXO" else []
+    return _daemon_set(name, [_one_of(plan.accelerators)], _host(mounts), [*before, install], plan.pause_image)
+
+
+_RDMA_MOUNTS: Final = {
+    "libraries": (f"{_BIN}/nvidia/lib64", "/usr/local/home/kubernetes/bin/nvidia/lib64"),
+    "gib": (f"{_BIN}/gib", "/usr/local/home/kubernetes/bin/gib"),
+}
+_TCP_MOUNTS: Final = {"var-lib": ("/var/lib", "/var/lib"), "bin": (_BIN, "/usr/local")}
+
+_INSTALL_RDMA: Final = (
+    "set -ex\n"
+    "/scripts/container_entry.sh install\n"
+    "cp -r /var/lib/gib/lib64/. /usr/local/home/kubernetes/bin/nvidia/lib64\n"
+    "cp -r /var/lib/gib/. /usr/local/home/kubernetes/bin/gib\n"
+)
+
+
+def _install_tcp(mode: str) -> str:
+    return (
+        "set -ex\n"
+        "chmod 755 /scripts/container_entry.sh\n"
+        "/scripts/container_entry.sh install --install-nccl\n"
+        "mkdir -p /usr/local/nvidia/lib64\n"
+        f"cp -r /var/lib/{mode}/lib64/. /usr/local/nvidia/lib64\n"
+    )
+
+
+_OPEN_APERTURES: Final = (
+    "/sbin/iptables -I INPUT -p tcp -m tcp -j ACCEPT\n"
+    "modprobe import-helper\n"
+    "for device in $(lspci -nn -D | grep '1ae0:0084' | cut -d' ' -f1); do\n"
+    "  aperture=/dev/aperture_devices/$device\n"
+    "  mkdir -p $aperture\n"
+    "  umount -R $aperture 2>/dev/null\n"
+    "  mount --bind $(readlink -f /sys/bus/pci/devices/$device) $aperture\n"
+    "done\n"
+    "if [ -d /dev/aperture_devices ]; then\n"
+    "  chmod -R a+r /dev/aperture_devices\n"
+    "  chmod a+rw /dev/aperture_devices/*/resource*\n"
+    "fi\n"
+)
+
+
+def _open_apertures(image: str) -> Manifest:
+    """TCPXO reads the memory of the network cards: their device files are put where pods can be given them."""
+    command = ["nsenter", "-at", "1", "--", "sh", "-c", _OPEN_APERTURES]
+    return {"name": "pre-installation", "image": image, "command": command, "securityContext": {"privileged": True}}
+
+
+def device_injector(plan: DeviceInjectorPlan) -> Manifest:
+    """Gives containers the devices that their pod's annotations name, by containerd's Node Resource Interface."""
+    mounts = {"dev": ("/dev", "/dev"), "nri": ("/var/run/nri", "/var/run/nri")}
+    injector = _privileged("device-injector", plan.image, mounts)
+    return _daemon_set("device-injector", [_one_of(plan.accelerators)], _host(mounts), [], injector)
+
+
+# --- shared -----------------------------------------------------------------------------------------------------------
+
+_Mounts = Mapping[str, tuple[str, str]]
+"""Name of a volume to its path on the node and in the container."""
+
+
+def _privileged(name: str, image: str, mounts: _Mounts, without: Sequence[str] = ()) -> Manifest:
+    return {
+        "name": name,
+        "image": image,
+        "resources": {"requests": {"cpu": "150m"}},
+        "securityContext": {"privileged": True},
+        "volumeMounts": [{"name": key, "mountPath": path} for key, (_, path) in mounts.items() if key not in without],
+    }
+
+
+def _host(mounts: _Mounts) -> list[Manifest]:
+    return [{"name": key, "hostPath": _host_path(path)} for key, (path, _) in mounts.items()]
+
+
+def _host_path(path: str) -> Manifest:
+    """The folder of GPU libraries may not be there yet: GKE's own driver installation runs at the same time."""
+    return {"path": path, "type": "DirectoryOrCreate"} if path.endswith("lib64") else {"path": path}
+
+
+def _one_of(accelerators: Sequence[str]) -> tuple[Manifest, ...]:
+    return ({"key": ACCELERATOR, "operator": "In", "values": sorted(accelerators)},)
+
+
+def _daemon_set(
+    name: str,
+    nodes: Sequence[Sequence[Mapping[str, object]]],
+    volumes: list[Manifest],
+    first: list[Manifest],
+    then: str | Manifest,
+) -> Manifest:
+    """On nodes that match any of `nodes`: the containers `first`, one after the other, and `then` for good."""
+    running: Manifest = {"name": "pause", "image": then} if isinstance(then, str) else then
+    selector = {"k8s-app": name}
+    pod: Manifest = {
+        "priorityClassName": "system-node-critical",
+        "hostNetwork": True,
+        "hostPID": True,
+        "tolerations": [{"operator": "Exists"}],
+        "affinity": {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": _terms(nodes)}},
+        "volumes": volumes,
+        **({"initContainers": first} if first else {}),
+        "containers": [running],
+    }
+    template: Manifest = {"metadata": {"labels": {**selector, **berth_labels()}}, "spec": pod}
+    spec = {"selector": {"matchLabels": selector}, "updateStrategy": {"type": "RollingUpdate"}, "template": template}
+    metadata = {"name": name, "namespace": NAMESPACE, "labels": {**selector, **berth_labels()}}
+    return {"apiVersion": "apps/v1", "kind": "DaemonSet", "metadata": metadata, "spec": spec}
+
+
+def _terms(nodes: Sequence[Sequence[Mapping[str, object]]]) -> Manifest:
+    return {"nodeSelectorTerms": [{"matchExpressions": [dict(each) for each in term]} for term in nodes]}

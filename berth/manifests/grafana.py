@@ -1,0 +1,85 @@
+"""The same dashboards for Grafana, as plain values. Pure: plan in, mappings out."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+from berth.names import shorten
+from berth.plan.monitoring import DashboardPlan, PanelPlan, SectionPlan
+
+UID = 40
+"""Grafana's limit of a dashboard's uid, in characters."""
+
+_WIDTH, _HEIGHT, _COLUMNS = 8, 8, 24
+_SCHEMA = 39
+_UNITS = {
+    "1": "short",
+    "%": "percent",
+    "s": "s",
+    "By": "bytes",
+    "MiBy": "decmbytes",
+    "By/s": "Bps",
+    "Cel": "celsius",
+    "W": "watt",
+}
+"""Cloud Monitoring's units in Grafana's words."""
+
+_SOURCE = {"type": "prometheus", "uid": "${datasource}"}
+
+
+def dashboard_json(plan: DashboardPlan, stack: str) -> str:
+    """The JSON of a dashboard, one key a line and sorted, so that a change shows as what it is."""
+    return json.dumps(dashboard(plan, stack), sort_keys=True, ensure_ascii=False, indent=1) + "\n"
+
+
+def dashboard(plan: DashboardPlan, stack: str) -> dict[str, Any]:
+    """A dashboard that asks whatever Prometheus its reader chooses."""
+    return {
+        "uid": shorten(f"berth-{stack}-{plan.key}", UID),
+        "title": f"{stack}: {plan.title}",
+        "tags": ["berth", stack],
+        "schemaVersion": _SCHEMA,
+        "refresh": "1m",
+        "time": {"from": "now-6h", "to": "now"},
+        "templating": {"list": [{"name": "datasource", "type": "datasource", "query": "prometheus"}]},
+        "panels": list(_panels(plan.sections)),
+    }
+
+
+def _panels(sections: tuple[SectionPlan, ...]) -> Iterator[dict[str, Any]]:
+    top, number = 0, 0
+    for section in sections:
+        number += 1
+        yield {"id": number, "type": "row", "title": section.title, "gridPos": _place(0, top, _COLUMNS, 1)}
+        top += 1
+        for index, panel in enumerate(section.panels):
+            row, column = divmod(index, _COLUMNS // _WIDTH)
+            number += 1
+            place = _place(column * _WIDTH, top + row * _HEIGHT, _WIDTH, _HEIGHT)
+            yield {"id": number, "gridPos": place, **_panel(panel)}
+        top += -(-len(section.panels) * _WIDTH // _COLUMNS) * _HEIGHT
+
+
+def _place(x: int, y: int, width: int, height: int) -> dict[str, int]:
+    return {"x": x, "y": y, "w": width, "h": height}
+
+
+def _panel(plan: PanelPlan) -> dict[str, Any]:
+    custom: dict[str, Any] = {"fillOpacity": 20, "stacking": {"mode": "normal"}} if plan.stacked else {}
+    defaults: dict[str, Any] = {"unit": _UNITS[plan.unit], "min": 0}
+    if plan.limit is not None:
+        custom["thresholdsStyle"] = {"mode": "line"}
+        steps = [{"color": "green", "value": None}, {"color": "red", "value": plan.limit}]
+        defaults["thresholds"] = {"mode": "absolute", "steps": steps}
+    return {
+        "type": "timeseries",
+        "title": plan.title,
+        "datasource": _SOURCE,
+        "fieldConfig": {"defaults": {**defaults, "custom": custom}, "overrides": []},
+        "targets": [
+            {"refId": chr(ord("A") + index), "datasource": _SOURCE, "expr": query, "legendFormat": legend}
+            for index, (legend, query) in enumerate(plan.queries.items())
+        ],
+    }

@@ -1,0 +1,256 @@
+"""The Helm values of the controllers: what Berth changes in the released charts, and nothing else.
+
+Compared with `charts/kueue` of Kueue 0.19.2 and `charts/jobset` of JobSet 0.12.0. The chart takes Kueue's own
+configuration as one text, which replaces the chart's default as a whole; so what that default sets is set here too.
+Left out on purpose: `internalCertManagement`, which the chart fills in with the names that follow from the release's,
+and the chart's own list of feature gates, which is refused beside the one in the configuration.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from typing import Final
+
+from berth.manifests.kueue import toleration
+from berth.manifests.quantities import memory, quantity
+from berth.plan.configuration import (
+    AccessProviderPlan,
+    AdmissionFairSharingPlan,
+    ConfigurationPlan,
+    CustomLabelPlan,
+    MetricsPlan,
+    MultiKueueSettingsPlan,
+    PodsReadyPlan,
+    SelectorPlan,
+    TransformationPlan,
+)
+from berth.plan.nodes import Toleration
+
+Values = dict[str, object]
+
+POD_FRAMEWORKS: Final = ("pod", "deployment", "statefulset", "leaderworkerset.x-k8s.io/leaderworkerset")
+"""Single pods and serving, on in the chart's default and off here: each makes a webhook fail closed, so that while
+Kueue is away no pod or Deployment can be made anywhere but in kube-system and Kueue's own namespace."""
+
+_CREDENTIALS: Final = "client.authentication.k8s.io/v1"
+_MI: Final = 2**20
+_SMALLEST: Final = 512 * _MI
+
+
+def manager_memory(cluster_queues: int, nodes: int = 0) -> int:
+    """Bytes for Kueue's manager: room for 2 MiB a cluster queue and 1.2 MiB a node above the chart's 512 MiB.
+
+    The first is an estimate (about a hundred waiting workloads a queue), not a measurement; the second is what xpk
+    reckons for a node (`src/xpk/core/kueue_manager.py`). It grows by doubling, so that a new team seldom restarts the
+    manager: 1 GiB up to 256 queues, 2 GiB up to 768, 4 GiB up to 1792.
+    """
+    needed, size = _SMALLEST + 2 * _MI * cluster_queues + 12 * _MI * nodes // 10, _SMALLEST
+    while size < needed:
+        size *= 2
+    return size
+
+
+def chart_values(
+    plan: ConfigurationPlan,
+    *,
+    cluster_queues: int,
+    nodes: int = 0,
+    node_labels: Mapping[str, str] | None = None,
+    tolerations: Iterable[Toleration] = (),
+    image: str | None = None,
+) -> Values:
+    """Values of Kueue's chart. `node_labels` and `tolerations` place the manager, `image` is a mirror's repository.
+
+    The manager is sized for `cluster_queues` and for the `nodes` of the fleet at the most.
+    """
+    size = memory(manager_memory(cluster_queues, nodes))
+    resources = {"requests": {"cpu": "500m", "memory": size}, "limits": {"cpu": "2", "memory": size}}
+    manager: Values = {"resources": resources, **_mirrored(image)}
+    return {
+        "controllerManager": {"manager": manager, **_placement(node_labels, tolerations)},
+        "managerConfig": {"controllerManagerConfigYaml": _text(configuration(plan))},
+    }
+
+
+def jobset_values(
+    *,
+    node_labels: Mapping[str, str] | None = None,
+    tolerations: Iterable[Toleration] = (),
+    image: str | None = None,
+) -> Values:
+    """Values of JobSet's chart; its own requests and limits fit large fleets. Parameters as in `chart_values`."""
+    placement = _placement(node_labels, tolerations)
+    return {**({"controller": placement} if placement else {}), **_mirrored(image)}
+
+
+def _mirrored(image: str | None) -> Values:
+    """The image from a mirror's repository; its tag stays the chart's."""
+    return {} if image is None else {"image": {"repository": image}}
+
+
+def _placement(node_labels: Mapping[str, str] | None, tolerations: Iterable[Toleration]) -> Values:
+    tolerated = [toleration(each) for each in tolerations]
+    placed: Values = {"nodeSelector": dict(node_labels)} if node_labels else {}
+    return placed | {"tolerations": tolerated} if tolerated else placed
+
+
+def configuration(plan: ConfigurationPlan) -> Values:
+    """Kueue's Configuration: the chart's default, and over it what the plan says. Lists without order are sorted."""
+    made: Values = {
+        "apiVersion": "config.kueue.x-k8s.io/v1beta2",
+        "kind": "Configuration",
+        "health": {"healthProbeBindAddress": ":8081"},
+        "metrics": _metrics(plan.metrics),
+        "webhook": {"port": 9443},
+        "leaderElection": {"leaderElect": True, "resourceName": "c1f6bfd2.kueue.x-k8s.io"},
+        "controller": {"groupKindConcurrency": _concurrency()},
+        "clientConnection": {"qps": 300, "burst": 500},
+        "waitForPodsReady": _pods_ready(plan.pods_ready),
+        "manageJobsWithoutQueueName": plan.manage_jobs_without_queue_name,
+        "managedJobsNamespaceSelector": _selector(plan.managed_namespaces),
+        "integrations": _integrations(plan),
+        "fairSharing": {"preemptionStrategies": list(plan.fair_sharing)} if plan.fair_sharing is not None else None,
+        "admissionFairSharing": _admission_fair_sharing(plan.admission_fair_sharing),
+        "resources": _resources(plan) or None,
+        "objectRetentionPolicies": _retention(plan),
+        "visibilityServer": _given(bindAddress=plan.visibility_address, bindPort=plan.visibility_port) or None,
+        "multiKueue": _multikueue(plan.multikueue),
+        "featureGates": dict(sorted(plan.feature_gates.items())) or None,
+    }
+    return _given(**made)
+
+
+def _pods_ready(plan: PodsReadyPlan) -> Values:
+    again = _given(
+        timestamp=plan.requeuing.timestamp,
+        backoffLimitCount=plan.requeuing.limit_count,
+        backoffBaseSeconds=plan.requeuing.base_seconds,
+        backoffMaxSeconds=plan.requeuing.max_seconds,
+    )
+    return _given(
+        timeout=_seconds(plan.timeout_seconds),
+        recoveryTimeout=_seconds(plan.recovery_seconds),
+        blockAdmission=plan.block_admission or None,
+        requeuingStrategy=again or None,
+    )
+
+
+def _integrations(plan: ConfigurationPlan) -> Values:
+    return _given(
+        frameworks=sorted(plan.frameworks),
+        externalFrameworks=sorted(plan.external_frameworks) or None,
+        labelKeysToCopy=sorted(plan.label_keys_to_copy) or None,
+    )
+
+
+def _admission_fair_sharing(plan: AdmissionFairSharingPlan | None) -> Values | None:
+    if plan is None:
+        return None
+    return _given(
+        usageHalfLifeTime=_seconds(plan.half_life_seconds),
+        usageSamplingInterval=_seconds(plan.sampling_seconds),
+        resourceWeights=dict(sorted(plan.resource_weights.items())) or None,
+    )
+
+
+def _resources(plan: ConfigurationPlan) -> Values:
+    mappings = [{"name": m.name, "deviceClassNames": sorted(m.device_classes)} for m in plan.device_mappings]
+    return _given(
+        excludeResourcePrefixes=sorted(plan.excluded_prefixes) or None,
+        quotaCheckStrategy=plan.quota_check,
+        transformations=[_transformation(each) for each in plan.transformations] or None,
+        deviceClassMappings=mappings or None,
+    )
+
+
+def _transformation(plan: TransformationPlan) -> Values:
+    outputs = {name: quantity(name, amount) for name, amount in sorted(plan.outputs.items())}
+    made = {"input": plan.input, "strategy": plan.strategy, "multiplyBy": plan.multiply_by, "outputs": outputs or None}
+    return _given(**made)
+
+
+def _retention(plan: ConfigurationPlan) -> Values | None:
+    kept = _given(
+        afterFinished=_seconds(plan.retain_finished_seconds),
+        afterDeactivatedByKueue=_seconds(plan.retain_deactivated_seconds),
+    )
+    return {"workloads": kept} if kept else None
+
+
+def _metrics(plan: MetricsPlan) -> Values:
+    local = None
+    if plan.local_queues is not None or plan.local_queue_selector is not None:
+        shown = plan.local_queues is not False
+        local = _given(enable=shown, localQueueSelector=_selector(plan.local_queue_selector))
+    return _given(
+        bindAddress=":8443",
+        enableClusterQueueResources=plan.queue_resources or None,
+        localQueueMetrics=local,
+        customLabels=[_custom_label(each) for each in plan.custom_labels] or None,
+    )
+
+
+def _custom_label(plan: CustomLabelPlan) -> Values:
+    return _given(
+        name=plan.name,
+        sourceKind=plan.source_kind,
+        sourceLabelKey=plan.label_key,
+        sourceAnnotationKey=plan.annotation_key,
+        trackedValues=list(plan.tracked) or None,
+    )
+
+
+def _multikueue(plan: MultiKueueSettingsPlan | None) -> Values | None:
+    if plan is None:
+        return None
+    step = None if plan.step_size is None else {"stepSize": plan.step_size}
+    providers = [_provider(each) for each in plan.access_providers]
+    return _given(
+        gcInterval=_seconds(plan.gc_interval_seconds),
+        origin=plan.origin,
+        workerLostTimeout=_seconds(plan.worker_lost_seconds),
+        dispatcherName=plan.dispatcher,
+        incrementalDispatcherConfig=step,
+        clusterProfile={"accessProviders": providers} if providers else None,
+    )
+
+
+def _provider(plan: AccessProviderPlan) -> Values:
+    command = _given(apiVersion=_CREDENTIALS, command=plan.command, args=list(plan.args) or None)
+    return {"name": plan.name, "execConfig": {**command, "interactiveMode": "Never"}}
+
+
+def _selector(plan: SelectorPlan | None) -> Values | None:
+    """A label selector; `{}` selects everything and is not the same as none."""
+    if plan is None:
+        return None
+    expressions = [
+        _given(key=each.key, operator=each.operator, values=sorted(each.values) or None) for each in plan.expressions
+    ]
+    return _given(matchLabels=dict(sorted(plan.labels.items())) or None, matchExpressions=expressions or None)
+
+
+def _given(**fields: object) -> Values:
+    return {key: value for key, value in fields.items() if value is not None}
+
+
+def _seconds(number: int | None) -> str | None:
+    return None if number is None else f"{number}s"
+
+
+def _concurrency() -> dict[str, int]:
+    """Reconciles at a time by kind, as in the chart's default."""
+    return {
+        "Job.batch": 5,
+        "Pod": 5,
+        "Workload.kueue.x-k8s.io": 10,
+        "LocalQueue.kueue.x-k8s.io": 5,
+        "ClusterQueue.kueue.x-k8s.io": 5,
+        "ResourceFlavor.kueue.x-k8s.io": 1,
+    }
+
+
+def _text(configuration: Values) -> str:
+    """YAML, one key a line: JSON is YAML, and a preview shows the line that changed."""
+    return json.dumps(configuration, indent=2) + "\n"

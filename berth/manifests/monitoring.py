@@ -1,0 +1,148 @@
+"""What collects metrics and raises alerts inside a cluster, as plain dicts.
+
+PodMonitoring and Rules are Managed Prometheus' (monitoring.googleapis.com/v1), ServiceMonitor, PodMonitor and
+PrometheusRule the operator's (monitoring.coreos.com/v1). Kueue serves its metrics over HTTPS with a certificate of its
+own, to whoever shows the token of an account that may read them (Kueue docs, "Prometheus").
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final
+
+from berth.manifests.grafana import dashboard_json
+from berth.names import berth_labels
+from berth.plan.monitoring import AlertPlan, MonitoringPlan
+
+Manifest = dict[str, object]
+
+MANAGED: Final = "monitoring.googleapis.com/v1"
+OPERATOR: Final = "monitoring.coreos.com/v1"
+RBAC: Final = "rbac.authorization.k8s.io/v1"
+
+READER: Final = "berth-kueue-metrics"
+"""The account whose token reads Kueue's metrics, and everything that belongs to it."""
+_KUEUE_ROLE = "kueue-metrics-reader"
+_COLLECTOR = {"kind": "ServiceAccount", "name": "collector", "namespace": "gmp-system"}
+_PROMETHEUS = "kube-prometheus-stack-prometheus"
+"""The account of the chart's Prometheus, for a release of the chart's own name."""
+_CONTROLLER = {"matchLabels": {"control-plane": "controller-manager"}}
+_METRICS_PORT = 8443
+_INTERVAL = "30s"
+_DCGM_NAMESPACE = "gke-managed-system"
+_DCGM = {"matchLabels": {"app.kubernetes.io/name": "gke-managed-dcgm-exporter"}}
+
+
+def all_of(plan: MonitoringPlan, stack: str) -> Iterator[Manifest]:
+    """Everything that a cluster needs, in the order in which it may be applied."""
+    yield from managed(plan) if plan.backend == "managed" else in_cluster(plan, stack)
+
+
+def managed(plan: MonitoringPlan) -> Iterator[Manifest]:
+    """Kueue's metrics for Managed Prometheus: an account with a token, the right to use it, and the collection."""
+    where = plan.kueue_namespace
+    yield _object("v1", "ServiceAccount", READER, where)
+    yield token(plan)
+    yield reader_binding({"kind": "ServiceAccount", "name": READER, "namespace": where})
+    rule = {"apiGroups": [""], "resources": ["secrets"], "resourceNames": [READER], "verbs": ["get", "list", "watch"]}
+    yield _object(RBAC, "Role", READER, where) | {"rules": [rule]}
+    yield _object(RBAC, "RoleBinding", READER, where) | {"roleRef": _role("Role", READER), "subjects": [_COLLECTOR]}
+    endpoint = {
+        "port": _METRICS_PORT,
+        "path": "/metrics",
+        "scheme": "https",
+        "interval": _INTERVAL,
+        "tls": {"insecureSkipVerify": True},
+        "authorization": {"type": "Bearer", "credentials": {"secret": {"name": READER, "key": "token"}}},
+    }
+    spec = {"selector": _CONTROLLER, "endpoints": [endpoint]}
+    yield _object(MANAGED, "PodMonitoring", "berth-kueue", where) | {"spec": spec}
+
+
+def token(plan: MonitoringPlan) -> Manifest:
+    """The secret that Kubernetes fills with the reader's token; nothing of it is known here."""
+    manifest = _object("v1", "Secret", READER, plan.kueue_namespace)
+    manifest["metadata"] = {
+        **_metadata(READER, plan.kueue_namespace),
+        "annotations": {"kubernetes.io/service-account.name": READER},
+    }
+    return manifest | {"type": "kubernetes.io/service-account-token"}
+
+
+def reader_binding(subject: dict[str, str]) -> Manifest:
+    """Lets an account read Kueue's metrics, by the role that Kueue brings."""
+    return _object(RBAC, "ClusterRoleBinding", READER) | {
+        "roleRef": _role("ClusterRole", _KUEUE_ROLE),
+        "subjects": [subject],
+    }
+
+
+def in_cluster(plan: MonitoringPlan, stack: str) -> Iterator[Manifest]:
+    """What a Prometheus and a Grafana of the cluster's own read: targets, alerts, dashboards."""
+    yield reader_binding({"kind": "ServiceAccount", "name": _PROMETHEUS, "namespace": plan.namespace})
+    endpoint = {
+        "port": "https",
+        "path": "/metrics",
+        "scheme": "https",
+        "interval": _INTERVAL,
+        "bearerTokenFile": "/var/run/secrets/kubernetes.io/serviceaccount/token",
+        "tlsConfig": {"insecureSkipVerify": True},
+    }
+    kueue = {
+        "selector": _CONTROLLER,
+        "namespaceSelector": {"matchNames": [plan.kueue_namespace]},
+        "endpoints": [endpoint],
+    }
+    yield _object(OPERATOR, "ServiceMonitor", "berth-kueue", plan.namespace) | {"spec": kueue}
+    if plan.collects_gpus:
+        dcgm = {
+            "selector": _DCGM,
+            "namespaceSelector": {"matchNames": [_DCGM_NAMESPACE]},
+            "podMetricsEndpoints": [{"port": "metrics", "interval": _INTERVAL}],
+        }
+        yield _object(OPERATOR, "PodMonitor", "berth-dcgm", plan.namespace) | {"spec": dcgm}
+    if plan.alerts:
+        yield prometheus_rule(plan)
+    for each in plan.dashboards:
+        name = f"berth-{each.key}"
+        manifest = _object("v1", "ConfigMap", name, plan.namespace)
+        manifest["metadata"] = _metadata(name, plan.namespace, {"grafana_dashboard": "1"})
+        yield manifest | {"data": {f"{name}.json": dashboard_json(each, stack)}}
+
+
+def prometheus_rule(plan: MonitoringPlan) -> Manifest:
+    """The alerts for the operator's Prometheus."""
+    manifest = _object(OPERATOR, "PrometheusRule", "berth", plan.namespace)
+    return manifest | {"spec": rule_groups(plan.alerts)}
+
+
+def rule_groups(alerts: tuple[AlertPlan, ...]) -> Manifest:
+    """Alerting rules as Prometheus reads them from a file."""
+    return {"groups": [{"name": "berth", "rules": [_rule(alert) for alert in alerts]}]}
+
+
+def _rule(plan: AlertPlan) -> Manifest:
+    series = ", ".join(f"{label} {{{{ $labels.{label} }}}}" for label in plan.by)
+    return {
+        "alert": "Berth" + "".join(word.capitalize() for word in plan.key.split("-")),
+        "expr": plan.query,
+        "for": f"{plan.seconds}s",
+        "labels": {"severity": plan.severity},
+        "annotations": {
+            "summary": f"{plan.title}: {series}" if series else plan.title,
+            "description": f"{plan.meaning} {plan.remedy}",
+        },
+    }
+
+
+def _role(kind: str, name: str) -> dict[str, str]:
+    return {"apiGroup": "rbac.authorization.k8s.io", "kind": kind, "name": name}
+
+
+def _object(api_version: str, kind: str, name: str, namespace: str | None = None) -> Manifest:
+    return {"apiVersion": api_version, "kind": kind, "metadata": _metadata(name, namespace)}
+
+
+def _metadata(name: str, namespace: str | None, labels: dict[str, str] | None = None) -> Manifest:
+    metadata: Manifest = {"name": name, "labels": {**berth_labels(), **(labels or {})}}
+    return metadata if namespace is None else metadata | {"namespace": namespace}

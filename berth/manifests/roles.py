@@ -1,0 +1,103 @@
+"""What people may do, as Kubernetes roles and bindings: plain dicts. Two roles for all teams, one for the platform.
+
+A team's people submit, watch and delete jobs and read queues; no right of theirs reaches a quota, a queue's limits or a
+network policy. They cannot create bare pods, so whatever they start is a job that Kueue sees, nor read Secrets.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+from berth.names import berth_labels
+from berth.plan.teams import AccessPlan
+
+Manifest = dict[str, object]
+
+RBAC: Final = "rbac.authorization.k8s.io"
+SUBMITTER: Final = "berth-submitter"
+VIEWER: Final = "berth-queue-viewer"
+OWNER: Final = "berth-platform-owner"
+
+_READ: Final = ["get", "list", "watch"]
+_WRITE: Final = ["get", "list", "watch", "create", "update", "patch", "delete", "deletecollection"]
+_KUEUE: Final = "kueue.x-k8s.io"
+
+
+def access(plan: AccessPlan) -> list[tuple[str, Manifest]]:
+    """Role (in the program) and manifest of what holds for the whole cluster: roles first, then who has them."""
+    made = [
+        ("submitter", _role(SUBMITTER, _submitter(plan.job_kinds))),
+        ("queue-viewer", _role(VIEWER, _viewer())),
+        ("viewers", _cluster_binding(VIEWER, (*plan.owners, *plan.teams))),
+    ]
+    if plan.owners:
+        made.append(("platform-owner", _role(OWNER, _owner(plan.job_kinds))))
+        made.append(("owners", _cluster_binding(OWNER, plan.owners)))
+    return made
+
+
+def submitters(groups: Sequence[str], namespace: str, labels: Mapping[str, str]) -> Manifest:
+    """A team's people, in one of its namespaces."""
+    metadata = {"name": SUBMITTER, "namespace": namespace, "labels": dict(labels)}
+    return {"apiVersion": f"{RBAC}/v1", "kind": "RoleBinding", "metadata": metadata} | _bound(SUBMITTER, groups)
+
+
+def _submitter(job_kinds: Mapping[str, Sequence[str]]) -> list[Manifest]:
+    return [
+        *(_rule(group, kinds, _WRITE) for group, kinds in sorted(job_kinds.items())),
+        _rule(_KUEUE, ["localqueues", "workloads"], _READ),
+        _rule("visibility.kueue.x-k8s.io", ["localqueues/pendingworkloads"], _READ),
+        _rule("", ["configmaps", "persistentvolumeclaims", "services"], _WRITE),
+        _rule("", ["pods"], [*_READ, "delete"]),
+        _rule("", ["events", "limitranges", "pods/log", "resourcequotas", "serviceaccounts"], _READ),
+        _rule("", ["pods/attach", "pods/exec", "pods/portforward"], ["create", "get"]),
+        _rule("networking.k8s.io", ["networkpolicies"], _READ),
+        # It names secrets; which of them a pod can read is for IAM to say.
+        _rule("secrets-store.csi.x-k8s.io", ["secretproviderclasses"], _WRITE),
+    ]
+
+
+def _viewer() -> list[Manifest]:
+    """What lies outside every namespace and explains why a job waits."""
+    kinds = ["admissionchecks", "clusterqueues", "cohorts", "resourceflavors", "topologies", "workloadpriorityclasses"]
+    return [
+        _rule(_KUEUE, kinds, _READ),
+        _rule("scheduling.k8s.io", ["priorityclasses"], _READ),
+    ]
+
+
+def _owner(job_kinds: Mapping[str, Sequence[str]]) -> list[Manifest]:
+    """Everything of queueing and tenancy in every namespace, and nothing that would let them read Secrets."""
+    kept = ["configmaps", "limitranges", "namespaces", "persistentvolumeclaims", "resourcequotas", "serviceaccounts"]
+    return [
+        *(_rule(group, kinds, _WRITE) for group, kinds in sorted(job_kinds.items())),
+        _rule(_KUEUE, ["*"], _WRITE),
+        _rule("visibility.kueue.x-k8s.io", ["*"], _READ),
+        _rule("", [*kept, "pods", "services"], _WRITE),
+        _rule("", ["events", "pods/log"], _READ),
+        _rule("", ["nodes"], [*_READ, "patch"]),
+        _rule("apps", ["daemonsets", "deployments", "replicasets"], [*_READ, "patch"]),
+        _rule("networking.k8s.io", ["networkpolicies"], _WRITE),
+        _rule(RBAC, ["clusterrolebindings", "clusterroles", "rolebindings", "roles"], _READ),
+    ]
+
+
+def _rule(group: str, resources: Sequence[str], verbs: Sequence[str]) -> Manifest:
+    return {"apiGroups": [group], "resources": list(resources), "verbs": list(verbs)}
+
+
+def _role(name: str, rules: list[Manifest]) -> Manifest:
+    metadata = {"name": name, "labels": berth_labels()}
+    return {"apiVersion": f"{RBAC}/v1", "kind": "ClusterRole", "metadata": metadata, "rules": rules}
+
+
+def _cluster_binding(role: str, groups: Sequence[str]) -> Manifest:
+    metadata = {"name": role, "labels": berth_labels()}
+    return {"apiVersion": f"{RBAC}/v1", "kind": "ClusterRoleBinding", "metadata": metadata} | _bound(role, groups)
+
+
+def _bound(role: str, groups: Sequence[str]) -> Manifest:
+    """Groups are no mapping and have no order; sorted, and each once."""
+    subjects = [{"apiGroup": RBAC, "kind": "Group", "name": group} for group in sorted(set(groups))]
+    return {"roleRef": {"apiGroup": RBAC, "kind": "ClusterRole", "name": role}, "subjects": subjects}

@@ -1,0 +1,92 @@
+"""What lets a manager's Kueue into a worker cluster, as plain dicts: an account with a role, and its lasting token.
+
+The role is the one that Kueue's documentation lists (MultiKueue: create-multikueue-kubeconfig.sh of 0.19), for the
+kinds of jobs that are queued here. A token that lasts is a Secret of the account's: Kubernetes fills it in.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Final
+
+from berth.names import berth_labels
+from berth.plan.admission_checks import WorkerAccessPlan
+
+Manifest = dict[str, object]
+
+_RBAC: Final = "rbac.authorization.k8s.io"
+_KUEUE: Final = "kueue.x-k8s.io"
+_MAKE: Final = ("create", "delete", "get", "list", "watch")
+_CHANGE: Final = ("update", "patch")
+_CHANGED: Final = {("ray.io", "rayclusters")}
+"""Kinds that the manager also changes while they run: Ray scales them."""
+
+
+def inside(plan: WorkerAccessPlan) -> Iterator[tuple[str, Manifest]]:
+    """Role (in the program) and manifest of what stands in the worker, but for the token."""
+    place = {"name": plan.account, "namespace": plan.namespace}
+    yield "account", {"apiVersion": "v1", "kind": "ServiceAccount"} | _metadata(plan.account, plan.namespace)
+    rules = [rule for group in sorted(plan.job_kinds) for rule in _of_jobs(group, plan.job_kinds[group])]
+    role = {"apiVersion": f"{_RBAC}/v1", "kind": "ClusterRole"} | _metadata(plan.account)
+    yield "role", role | {"rules": [*rules, *_of_kueue()]}
+    bound = {
+        "roleRef": {"apiGroup": _RBAC, "kind": "ClusterRole", "name": plan.account},
+        "subjects": [{"kind": "ServiceAccount", **place}],
+    }
+    yield "binding", {"apiVersion": f"{_RBAC}/v1", "kind": "ClusterRoleBinding"} | _metadata(plan.account) | bound
+
+
+def token(plan: WorkerAccessPlan) -> Manifest:
+    """The Secret that Kubernetes fills with a token of the account, and with the cluster's certificate."""
+    made = _metadata(plan.account, plan.namespace, {"kubernetes.io/service-account.name": plan.account})
+    return {"apiVersion": "v1", "kind": "Secret", "type": "kubernetes.io/service-account-token"} | made
+
+
+def kubeconfig(name: str, server: str, data: Mapping[str, str]) -> str:
+    """A kubeconfig (JSON, which is YAML) for the account of the token's `data`, which is as Kubernetes filled it in.
+
+    `server` is the control plane's URL. Kueue takes no kubeconfig without a certificate, nor one that runs a program.
+    """
+    config = {
+        "apiVersion": "v1",
+        "kind": "Config",
+        "clusters": [{"name": name, "cluster": {"server": server, "certificate-authority-data": data["ca.crt"]}}],
+        "contexts": [{"name": name, "context": {"cluster": name, "user": name}}],
+        "current-context": name,
+        "users": [{"name": name, "user": {"token": base64.b64decode(data["token"]).decode()}}],
+    }
+    return json.dumps(config, sort_keys=True)
+
+
+def credentials(plan: WorkerAccessPlan) -> Manifest:
+    """The Secret on the manager, but for the kubeconfig that it holds: only a running stack knows that."""
+    return {"apiVersion": "v1", "kind": "Secret", "type": "Opaque"} | _metadata(plan.secret, plan.namespace)
+
+
+def _of_jobs(group: str, resources: Sequence[str]) -> Iterator[Manifest]:
+    for resource in resources:
+        changes = _CHANGE if (group, resource) in _CHANGED else ()
+        yield _rule(group, [resource], (*_MAKE, *changes))
+        if (group, resource) != ("", "pods"):
+            yield _rule(group, [f"{resource}/status"], ("get",))
+
+
+def _of_kueue() -> Iterator[Manifest]:
+    yield _rule(_KUEUE, ["workloads"], (*_MAKE, *_CHANGE))
+    yield _rule(_KUEUE, ["workloads/status"], ("get", *_CHANGE))
+    yield _rule(_KUEUE, ["clusterqueues", "localqueues"], ("get", "list", "watch"))
+
+
+def _rule(group: str, resources: Sequence[str], verbs: Sequence[str]) -> Manifest:
+    return {"apiGroups": [group], "resources": list(resources), "verbs": list(verbs)}
+
+
+def _metadata(name: str, namespace: str | None = None, annotations: Mapping[str, str] | None = None) -> Manifest:
+    metadata: Manifest = {"name": name, "labels": berth_labels()}
+    if namespace is not None:
+        metadata["namespace"] = namespace
+    if annotations:
+        metadata["annotations"] = dict(annotations)
+    return {"metadata": metadata}

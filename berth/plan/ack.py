@@ -1,0 +1,125 @@
+"""What Berth makes on Alibaba Cloud: ACK clusters and node pools, the ACK One fleet, its quota tree and policies."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from msgspec import Struct, field
+
+from berth.plan.allowances import AllowancesPlan
+from berth.plan.kueue import ClusterQueuePlan, CohortPlan, FlavorPlan, PriorityPlan
+from berth.plan.nodes import Bounds, Taint
+from berth.plan.teams import TeamPlan
+
+
+class AckNodePoolPlan(Struct, frozen=True, kw_only=True):
+    """A node pool of a member. `nodes` is fixed where both bounds are equal; `gpus` are those of one node.
+
+    `key` is its name among the program's resources; `disk_size_gb` is GiB, as ACK counts system disks.
+    """
+
+    key: str
+    name: str
+    instance_type: str
+    gpu: str
+    gpus: int
+    nodes: Bounds
+    spot: bool
+    flavor: str
+    vswitches: tuple[str, ...]
+    labels: Mapping[str, str]
+    taints: tuple[Taint, ...]
+    disk_size_gb: int
+    protect: bool
+
+    @property
+    def accelerators(self) -> Bounds:
+        """GPUs of the whole pool."""
+        return Bounds(min=self.nodes.min * self.gpus, max=self.nodes.max * self.gpus)
+
+
+class MemberPlan(Struct, frozen=True, kw_only=True):
+    """A member cluster. With `existing`, its id, neither it nor its node pools are made: they are only described.
+
+    `version` None is ACK's newest. Pods take addresses of `pod_vswitches` (Terway) or of `pod_range` (Flannel).
+    """
+
+    key: str
+    name: str
+    existing: str | None
+    cluster_spec: str
+    version: str | None
+    vswitches: tuple[str, ...]
+    pod_vswitches: tuple[str, ...]
+    pod_range: str | None
+    service_range: str
+    node_pools: tuple[AckNodePoolPlan, ...]
+    protect: bool
+
+
+class AckOnePlan(Struct, frozen=True, kw_only=True):
+    """The ACK One fleet instance. `existing` is the id of one that is there; `kubeconfig` the path of a file."""
+
+    name: str
+    existing: str | None
+    vpc: str
+    vswitches: tuple[str, ...]
+    kubeconfig: str | None
+    protect: bool
+
+
+class QuotaNodePlan(Struct, frozen=True, kw_only=True):
+    """A node of the ElasticQuotaTree. `minimum` is guaranteed, `maximum` the most; a leaf has no children.
+
+    Quantities by resource as in QuotaPlan. `lend` is the most that others may use of the minimum, None all of it.
+    `max_jobs` bounds the jobs that kube-queue lets run at once.
+    """
+
+    name: str
+    minimum: Mapping[str, int]
+    maximum: Mapping[str, int]
+    namespaces: tuple[str, ...] = ()
+    lend: Mapping[str, int] | None = None
+    max_jobs: int | None = None
+    children: tuple[QuotaNodePlan, ...] = ()
+
+    def walk(self, depth: int = 0) -> Iterator[tuple[int, QuotaNodePlan]]:
+        """This node and all below it, each before its children, with its depth."""
+        yield depth, self
+        for child in self.children:
+            yield from child.walk(depth + 1)
+
+
+class PropagationPlan(Struct, frozen=True, kw_only=True):
+    """How jobs of one namespace get to a member. `toleration_seconds` is how long a failed job may stay there."""
+
+    name: str
+    namespace: str
+    gang: bool
+    suspension: bool
+    propagate_deps: bool
+    preserve_resources_on_deletion: bool
+    toleration_seconds: int
+    purge_mode: str
+
+
+class AckFleetPlan(Struct, frozen=True, kw_only=True):
+    """All that one stack on Alibaba Cloud describes.
+
+    Flavors, cohorts, queues and teams are those of any fleet, before they are said in ACK's words: `quotas` is the root
+    of the tree. Of a team only namespaces and labels are made. `tags` are on everything that is the fleet's.
+    """
+
+    stack: str
+    region: str
+    fleet: AckOnePlan
+    members: tuple[MemberPlan, ...]
+    flavors: tuple[FlavorPlan, ...]
+    priorities: tuple[PriorityPlan, ...]
+    cohorts: tuple[CohortPlan, ...]
+    cluster_queues: tuple[ClusterQueuePlan, ...]
+    teams: tuple[TeamPlan, ...]
+    quotas: QuotaNodePlan
+    propagations: tuple[PropagationPlan, ...] = ()
+    allowances: AllowancesPlan = field(default_factory=AllowancesPlan)
+    tags: Mapping[str, str] = field(default_factory=dict[str, str])

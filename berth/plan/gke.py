@@ -1,0 +1,286 @@
+"""What Berth makes in Google Cloud: network, cluster, reservations, node pools."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from msgspec import Struct, field
+
+from berth.plan.capacity import ReservedSsdPlan
+from berth.plan.node_settings import (
+    GpuSharingPlan,
+    KubeletPlan,
+    LinuxPlan,
+    LocalSsdPlan,
+    NodeNetworkPlan,
+    PlacementPlan,
+    UpgradePlan,
+)
+from berth.plan.nodes import Bounds, Taint
+
+
+class NetworkPlan(Struct, frozen=True, kw_only=True):
+    """A VPC of the fleet's own with one subnet, and a router with NAT where nodes have no public address.
+
+    Ranges are CIDR blocks with no host bits set, pairwise disjoint (the control plane's included). `mtu` None is
+    Google's 1460; pods of GPUDirect-TCPX and TCPXO talk over this VPC too, and Google's blueprints give it 8244.
+    """
+
+    name: str
+    region: str
+    node_range: str
+    pod_range: str
+    service_range: str
+    pod_range_name: str
+    service_range_name: str
+    nat: bool
+    mtu: int | None = None
+
+
+class ExistingNetworkPlan(Struct, frozen=True, kw_only=True):
+    """A VPC that somebody else made, as paths (projects/P/global/networks/N); both ranges are of its `subnetwork`."""
+
+    network: str
+    subnetwork: str
+    pod_range_name: str
+    service_range_name: str
+
+
+class AuthorizedNetwork(Struct, frozen=True, kw_only=True):
+    """A CIDR block that may reach the control plane, with the name people know it by."""
+
+    name: str
+    cidr: str
+
+
+class ControlPlanePlan(Struct, frozen=True, kw_only=True):
+    """How the control plane is reached. `authorized_networks` None leaves the endpoint open to any address.
+
+    `dns_endpoint` True: by its DNS name, from anywhere, by whoever IAM lets in, and so does the kubeconfig. None says
+    nothing of it, and leaves on what was on. `ip_endpoint` False closes every address.
+    """
+
+    private_nodes: bool
+    public_endpoint: bool
+    ip_range: str | None
+    authorized_networks: tuple[AuthorizedNetwork, ...] | None
+    google_ranges: bool
+    dns_endpoint: bool | None = None
+    ip_endpoint: bool = True
+
+
+class ResourceLimit(Struct, frozen=True, kw_only=True):
+    """One limit of node auto-provisioning, cluster-wide: cpu in cores, memory in GB, accelerators by label value."""
+
+    resource: str
+    minimum: int
+    maximum: int
+
+
+class AutoProvisioningPlan(Struct, frozen=True, kw_only=True):
+    """Node auto-provisioning (NAP) of a Standard cluster, with the defaults of the pools it makes.
+
+    Nodes that are made for queued provisioning are not to be repaired (`auto_repair` False): it would break up a job
+    that has all its nodes. `disk_size_gb` None is GKE's 100; `upgrade` None is one node at a time, drained first.
+    """
+
+    profile: str
+    limits: tuple[ResourceLimit, ...]
+    zones: tuple[str, ...]
+    disk_type: str
+    disk_size_gb: int | None = None
+    image_type: str = "COS_CONTAINERD"
+    auto_repair: bool = True
+    auto_upgrade: bool = True
+    secure_boot: bool = True
+    upgrade: UpgradePlan | None = None
+
+
+class MaintenanceExclusion(Struct, frozen=True, kw_only=True):
+    """A span in which GKE may not upgrade. Times are RFC 3339; `scope` is Google's enum.
+
+    `end` None lasts until the cluster's version is no longer supported.
+    """
+
+    name: str
+    start: str
+    end: str | None
+    scope: str
+
+
+class MaintenancePlan(Struct, frozen=True, kw_only=True):
+    """A window in which GKE may upgrade, and exclusions from it.
+
+    The window recurs (RFC 3339 `start` and `end`, RFC 5545 `recurrence`), or is the four hours from `daily_start`
+    ("03:00", GMT). Neither is any time.
+    """
+
+    start: str | None
+    end: str | None
+    recurrence: str | None
+    exclusions: tuple[MaintenanceExclusion, ...]
+    daily_start: str | None = None
+
+
+class ServiceAccountPlan(Struct, frozen=True, kw_only=True):
+    """A Google service account and the project roles it gets. `email` is what it will be."""
+
+    account_id: str
+    display_name: str
+    email: str
+    roles: tuple[str, ...]
+
+
+class NodeAutoConfigPlan(Struct, frozen=True, kw_only=True):
+    """What all nodes get that GKE makes by itself (auto-provisioning, Autopilot). Tags of resource manager by id."""
+
+    network_tags: tuple[str, ...] = ()
+    resource_manager_tags: Mapping[str, str] = field(default_factory=dict[str, str])
+    insecure_kubelet_port: bool | None = None
+    cgroup_mode: str | None = None
+
+
+class ClusterPlan(Struct, frozen=True, kw_only=True):
+    """A regional GKE cluster. `mode` is standard or autopilot; `zones` empty lets GKE choose.
+
+    What is None below is not said, and what GKE has it stays. `silent_drivers` are storage drivers that are not
+    mentioned while they are off; all others are then switched off. `confidential_nodes` (SEV, SEV_SNP, TDX) holds for
+    every node, so that the pool that GKE makes at first needs a `first_machine_type` that can do it. `fleet_project`
+    hosts the fleet that the cluster is a member of. `beta_apis` cannot be taken back. `security_group` holds the groups
+    that rights in the cluster are given to (gke-security-groups@<domain>); `secret_manager` is the add-on that mounts
+    secrets.
+    """
+
+    name: str
+    mode: str
+    project: str
+    location: str
+    zones: tuple[str, ...]
+    release_channel: str
+    version: str | None
+    workload_pool: str
+    network: NetworkPlan | ExistingNetworkPlan
+    control_plane: ControlPlanePlan
+    node_service_account: ServiceAccountPlan
+    auto_provisioning: AutoProvisioningPlan | None
+    maintenance: MaintenancePlan | None
+    storage_drivers: tuple[str, ...]
+    image_streaming: bool
+    gateway_api: bool
+    monitoring_components: tuple[str, ...]
+    logging_components: tuple[str, ...]
+    deletion_protection: bool
+    protect: bool
+    labels: Mapping[str, str]
+    silent_drivers: tuple[str, ...] = ("lustre",)
+    multi_networking: bool = False
+    fleet_project: str | None = None
+    confidential_nodes: str | None = None
+    first_machine_type: str | None = None
+    shielded_nodes: bool = True
+    cost_management: bool | None = None
+    default_compute_class: bool | None = None
+    auto_config: NodeAutoConfigPlan | None = None
+    beta_apis: tuple[str, ...] = ()
+    security_group: str | None = None
+    secret_manager: bool = False
+
+
+class ReservationPlan(Struct, frozen=True, kw_only=True):
+    """A zonal reservation that Berth owns, to be consumed by name only. `gpu_type` None: no guest accelerators.
+
+    `key` names it within the program and never changes; `name` is Google's. `maintenance_interval` (AS_NEEDED,
+    PERIODIC, RECURRENT) and the SSDs must be those of the pools. `share_with` are projects that may use it too.
+    """
+
+    key: str
+    name: str
+    zone: str
+    machine_type: str
+    count: int
+    gpu_type: str | None
+    gpu_count: int
+    protect: bool
+    local_ssds: tuple[ReservedSsdPlan, ...] = ()
+    maintenance_interval: str | None = None
+    share_with: tuple[str, ...] = ()
+
+
+class GpuPlan(Struct, frozen=True, kw_only=True):
+    """The accelerators of one GPU node. `driver_version` is the provider's enum (DEFAULT, LATEST, ...).
+
+    `partition_size` cuts each GPU into MIG partitions (1g.10gb); `sharing` then holds for each of them.
+    """
+
+    type: str
+    count: int
+    driver_version: str
+    partition_size: str | None = None
+    sharing: GpuSharingPlan | None = None
+
+
+class NodePoolPlan(Struct, frozen=True, kw_only=True):
+    """One GKE node pool.
+
+    `key` names it within the program and never changes; `name` is GKE's (40 characters at most) and carries the
+    topology. Exactly one of `nodes_per_zone` (static), `total_nodes` (autoscaled over all zones) and `zone_nodes`
+    (autoscaled, bounds of each zone) is set. `slice_topology` is set only for a multi-host slice: the pool is then
+    COMPACT, atomic, in one zone, and replaced when the topology changes. `placement` says it in other words (a workload
+    policy, GPU nodes close to each other); None leaves it to `slice_topology`.
+
+    `reservation` is the value of the reservation affinity, see `capacity.reservation_path`. `affinity` is Google's
+    consume type; None is SPECIFIC_RESERVATION where `reservation` is set, else NO_RESERVATION.
+
+    `flex_start` and `queued` are the two ways of the Dynamic Workload Scheduler, often together: such nodes live for
+    `max_run_seconds` at the most, are never repaired, and are upgraded as GKE sees fit. `upgrade` None is one node at a
+    time. `attached_ssds`: the machine brings SSDs by itself and `local_ssd` says nothing of them, so what GKE reports
+    of them is let be; else the provider would replace the pool to be rid of them.
+
+    What else is None below is not said, and stays as it was in a pool that had it: the provider fills it in.
+    """
+
+    key: str
+    name: str
+    machine_type: str
+    zones: tuple[str, ...]
+    nodes_per_zone: int | None
+    total_nodes: Bounds | None
+    location_policy: str | None
+    slice_topology: str | None
+    gpu: GpuPlan | None
+    spot: bool
+    reservation: str | None
+    labels: Mapping[str, str]
+    taints: tuple[Taint, ...]
+    disk_type: str | None
+    disk_size_gb: int
+    secure_boot: bool
+    image_streaming: bool
+    protect: bool
+    zone_nodes: Bounds | None = None
+    affinity: str | None = None
+    flex_start: bool = False
+    queued: bool = False
+    max_run_seconds: int | None = None
+    auto_repair: bool = True
+    auto_upgrade: bool = True
+    upgrade: UpgradePlan | None = None
+    placement: PlacementPlan | None = None
+    local_ssd: LocalSsdPlan | None = None
+    attached_ssds: bool = False
+    network: NodeNetworkPlan = NodeNetworkPlan()
+    gpudirect_strategy: str | None = None
+    gvnic: bool = True
+    fast_socket: bool = False
+    confidential: str | None = None
+    max_pods_per_node: int | None = None
+    maintenance_interval: str | None = None
+    image_type: str | None = None
+    architecture_taint: str | None = None
+    kubelet: KubeletPlan | None = None
+    linux: LinuxPlan | None = None
+
+    @property
+    def short_lived(self) -> bool:
+        """Whether the Dynamic Workload Scheduler gives the nodes, for a time."""
+        return self.flex_start or self.queued

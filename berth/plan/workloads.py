@@ -1,0 +1,104 @@
+"""What a team submits: jobs of several kinds, and a request for machines. Every number is already the pool's own."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from msgspec import Struct, field
+
+from berth.plan.nodes import Toleration
+
+
+class SubmissionPlan(Struct, frozen=True, kw_only=True):
+    """Whose a workload is and where it goes.
+
+    `queue` is a local queue of the namespace. `priority` names a WorkloadPriorityClass and the PriorityClass of the
+    pods; None leaves both to the fleet's default. `annotations` are those of the job.
+    """
+
+    name: str
+    namespace: str
+    team: str
+    queue: str
+    priority: str | None = None
+    annotations: Mapping[str, str] = field(default_factory=dict[str, str])
+
+
+class PodPlan(Struct, frozen=True, kw_only=True):
+    """One pod of a workload, with a single container.
+
+    `resources` are requests and limits alike: accelerators as counts, cpu in milli, memory in bytes. `node_selector`
+    and `tolerations` are only those that nobody adds later. `restart_policy` None is left to the job's controller,
+    `service_account` None to the namespace. Without a `command` the image's own runs. `annotations` are the pod's.
+    `configs` are ConfigMaps and `secrets` SecretProviderClasses of the namespace, which the pod sees as folders.
+    """
+
+    image: str
+    command: tuple[str, ...]
+    resources: Mapping[str, int]
+    ports: tuple[int, ...] = ()
+    node_selector: Mapping[str, str] = field(default_factory=dict[str, str])
+    tolerations: tuple[Toleration, ...] = ()
+    host_network: bool = False
+    restart_policy: str | None = None
+    service_account: str | None = None
+    annotations: Mapping[str, str] = field(default_factory=dict[str, str])
+    configs: tuple[str, ...] = ()
+    secrets: tuple[str, ...] = ()
+
+
+class JobPlan(Struct, frozen=True, kw_only=True):
+    """A Kubernetes Job of `pods` pods that run together. Several have an index each, and find each other by name.
+
+    `backoff_limit` is how many pods may fail (disruptions do not count); None is Kubernetes' 6.
+    """
+
+    submission: SubmissionPlan
+    pod: PodPlan
+    pods: int
+    backoff_limit: int | None = None
+
+
+class JobSetPlan(Struct, frozen=True, kw_only=True):
+    """A JobSet of one replicated job: `replicas` child jobs of `pods` pods each; for TPUs slices, and hosts of one.
+
+    A child job fails with its first pod, and the set starts again, `max_restarts` times at the most, by
+    `restart_strategy` (JobSet's own spelling; None is its Recreate). `exclusive_topology` is the node label whose
+    values child jobs do not share.
+    """
+
+    submission: SubmissionPlan
+    pod: PodPlan
+    replicated_job: str
+    replicas: int
+    pods: int
+    max_restarts: int
+    restart_strategy: str | None = None
+    exclusive_topology: str | None = None
+
+
+class PyTorchJobPlan(Struct, frozen=True, kw_only=True):
+    """A PyTorchJob of Kubeflow's training operator: one master and `workers` workers, admitted all or none."""
+
+    submission: SubmissionPlan
+    pod: PodPlan
+    workers: int
+    backoff_limit: int | None = None
+
+
+class ProvisioningRequestPlan(Struct, frozen=True, kw_only=True):
+    """A request for machines that no queue has a part in: `pods` nodes' worth of the pod's template, all at once.
+
+    `class_name` is the provisioning class, `parameters` go to it as they are.
+    """
+
+    name: str
+    namespace: str
+    team: str
+    pod: PodPlan
+    pods: int
+    class_name: str
+    parameters: Mapping[str, str] = field(default_factory=dict[str, str])
+
+
+WorkloadPlan = JobPlan | JobSetPlan | PyTorchJobPlan | ProvisioningRequestPlan

@@ -1,0 +1,97 @@
+"""What one planning run carries from module to module: the spec, what was set aside, problems and origins."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TypeVar
+
+from msgspec import Struct, field
+
+from berth.diagnostics import Path, Problems, near_miss, shown
+from berth.spec.fleet import FleetSpec
+
+T = TypeVar("T")
+
+
+class Draft(Struct):
+    """A fleet being planned.
+
+    `set_aside` holds the parts that were faulty, as in `Parsed`: what refers to them is left out without a further
+    fault. `incomplete` says that a queue, or a part of one, was left out. `origins` tells for `(kind, name)` of a
+    planned thing which path of the stack file it came from. `elsewhere` is a worker whose machines somebody else made.
+    """
+
+    stack: str
+    spec: FleetSpec
+    set_aside: set[tuple[str, str]]
+    problems: Problems = field(default_factory=Problems)
+    origins: dict[tuple[str, str], Path] = field(default_factory=dict[tuple[str, str], Path])
+    incomplete: bool = False
+    elsewhere: bool = False
+
+    def find(self, section: str, name: str, entries: Mapping[str, T], path: Path) -> T | None:
+        """The entry that `path` refers to by `name`; None, and a fault unless it was set aside, where there is none."""
+        if name in entries:
+            return entries[name]
+        if not self.lost(section, name):
+            hint = near_miss(name, entries) or _known(section, entries)
+            self.problems.fault("unknown-reference", path, f"no {_ONE[section]} '{shown(name)}'{hint}")
+        return None
+
+    def lost(self, section: str, name: str) -> bool:
+        """Whether an entry (of `cluster`: a key) may be missing only because it was set aside."""
+        return any((section, part) in self.set_aside for part in (name, "", "*"))
+
+    @property
+    def existing(self) -> bool:
+        """Whether somebody else made the cluster."""
+        return self.spec.cluster.existing is not None or ("cluster", "existing") in self.set_aside
+
+    @property
+    def project(self) -> str:
+        """The project that things are made in; empty where nothing is."""
+        return self.spec.project or ""
+
+    @property
+    def region(self) -> str:
+        """The region that things are made in; empty where nothing is."""
+        return self.spec.region or ""
+
+    def check_zone(self, path: Path, zone: str) -> None:
+        """Report a zone outside the fleet's region."""
+        if self.region and not zone.startswith(f"{self.region}-") and not self.lost("region", ""):
+            message = f"'{zone}' is outside the region {self.region}; write one of its zones"
+            self.problems.fault("bad-zone", path, message)
+
+    def drop(self, section: str, name: str, code: str, path: Path, message: str) -> None:
+        """Report a fault and set the entry aside."""
+        self.problems.fault(code, path, message)
+        self.leave_out(section, name)
+
+    def leave_out(self, section: str, name: str) -> None:
+        """Set an entry aside, and with a pool the flavor that it may have been the only one of."""
+        self.set_aside.add((section, name))
+        if section == "pools":
+            spec = self.spec.pools[name]
+            self.set_aside |= {("flavors", name), ("flavors", spec.flavor or spec.formerly or name)}
+
+
+def _known(section: str, entries: Mapping[str, object]) -> str:
+    some = sorted(entries)[:_SHOWN]
+    more = f", … ({len(entries)} in all)" if len(entries) > _SHOWN else ""
+    return f"; known: {', '.join(some)}{more}" if some else f"; no {_ONE[section]} is declared"
+
+
+_SHOWN = 12
+"""Names that a message lists."""
+
+_ONE = {
+    "pools": "pool",
+    "flavors": "flavor",
+    "reservations": "reservation",
+    "computeClasses": "compute class",
+    "priorities": "priority",
+    "cohorts": "cohort",
+    "teams": "team",
+    "queues": "queue",
+}

@@ -1,0 +1,71 @@
+"""DaemonSets that make GPU nodes ready, as the fleet's pools want them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+
+from berth.plan.installers import (
+    DRIVER_IMAGE,
+    HOST_IMAGE,
+    INJECTOR_IMAGE,
+    PARTITION_IMAGE,
+    PAUSE_IMAGE,
+    RDMA_ARM64_IMAGE,
+    RDMA_IMAGE,
+    TCPX_IMAGE,
+    TCPXO_IMAGE,
+    DeviceInjectorPlan,
+    DriverInstallerPlan,
+    InstallersPlan,
+    NcclInstallerPlan,
+)
+from berth.planner.context import Draft
+from berth.planner.machines.pools import Pool
+from berth.rules.gke.networks import network_needs
+from berth.spec.cluster import InstallerImagesSpec
+
+
+def installers(draft: Draft, known: Mapping[str, Pool]) -> InstallersPlan | None:
+    """Drivers where a pool switched GKE's off, NCCL plugins of every kind of GPUDirect, and what else these need."""
+    own = [pool for pool in known.values() if not pool.made_by_gke]
+    spec = draft.spec.cluster.gpu_installers
+    images, pause = spec.images, spec.images.pause or PAUSE_IMAGE
+    injected = _accelerators(own, ("tcpx", "tcpxo"))
+    found = InstallersPlan(
+        driver=DriverInstallerPlan(
+            version=spec.driver_version,
+            image=images.driver or DRIVER_IMAGE,
+            partition_image=images.partition or PARTITION_IMAGE,
+            pause_image=pause,
+        )
+        if any(pool.asked.driver == "disabled" for pool in own)
+        else None,
+        nccl=tuple(_nccl(own, images, pause)),
+        injector=DeviceInjectorPlan(accelerators=injected, image=images.device_injector or INJECTOR_IMAGE)
+        if injected
+        else None,
+    )
+    return None if found == InstallersPlan() else found
+
+
+def _nccl(own: list[Pool], images: InstallerImagesSpec, pause: str) -> Iterator[NcclInstallerPlan]:
+    for kind, arch, image in (
+        ("tcpx", "amd64", images.tcpx or TCPX_IMAGE),
+        ("tcpxo", "amd64", images.tcpxo or TCPXO_IMAGE),
+        ("rdma", "amd64", images.rdma or RDMA_IMAGE),
+        ("rdma", "arm64", images.rdma_arm or RDMA_ARM64_IMAGE),
+    ):
+        if accelerators := _accelerators((p for p in own if p.hardware.machine.arch == arch), (kind,)):
+            yield NcclInstallerPlan(
+                mode=kind.upper(),
+                arch=arch,
+                accelerators=accelerators,
+                image=image,
+                host_image=images.host or HOST_IMAGE,
+                pause_image=pause,
+            )
+
+
+def _accelerators(pools: Iterable[Pool], kinds: tuple[str, ...]) -> tuple[str, ...]:
+    """The accelerators of pools with one of these kinds of GPUDirect."""
+    return tuple(sorted({p.hardware.machine.accelerator for p in pools if network_needs(p.asked).nccl in kinds}))

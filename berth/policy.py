@@ -1,0 +1,92 @@
+"""An organisation's own rules: Python functions over the plan, in files of their own.
+
+A rule is a public function of the file, called with the FleetPlan, that yields what it finds by `fault` or `warning`.
+Its name is the code of what it finds. A file is a program: it runs with the rights of whoever runs the check.
+"""
+
+from __future__ import annotations
+
+import inspect
+import pathlib
+import runpy
+import traceback
+from collections.abc import Callable, Iterable, Iterator
+from types import FunctionType
+from typing import cast
+
+from msgspec.structs import replace
+
+from berth.diagnostics import Path, Problem
+from berth.evaluate import Verdict, on_kueue
+from berth.plan.fleet import FleetPlan
+
+Rule = Callable[[FleetPlan], Iterable[Problem]]
+
+
+def fault(path: Path, message: str) -> Problem:
+    """What refuses the fleet, at the place where `path` stands in the stack file: ("cluster", "privateNodes")."""
+    return Problem("fault", "", path, message)
+
+
+def warning(path: Path, message: str) -> Problem:
+    """What its owner should look at."""
+    return Problem("warning", "", path, message)
+
+
+def rules(file: pathlib.Path) -> tuple[dict[str, Rule], list[Problem]]:
+    """The rules of one file by name, in its order; a file that cannot be loaded or holds none is a fault."""
+    if not file.is_file():
+        return {}, [_failed(file, None, "no such policy file")]
+    try:
+        found = runpy.run_path(str(file), run_name="berth_policy")
+    except Exception as error:
+        return {}, [_failed(file, error, f"{type(error).__name__}: {error}")]
+    own = {
+        name: cast("Rule", value)
+        for name, value in found.items()
+        if not name.startswith("_") and isinstance(value, FunctionType) and value.__module__ == "berth_policy"
+    }
+    if not own:
+        return {}, [_failed(file, None, "holds no rule: write a public function of the plan that yields faults")]
+    wrong = [name for name, rule in own.items() if len(inspect.signature(rule).parameters) != 1]
+    problems = [
+        _failed(file, None, f"'{name}' takes other than the plan alone; begin a helper's name with _") for name in wrong
+    ]
+    return {name: rule for name, rule in own.items() if name not in wrong}, problems
+
+
+def judge(verdict: Verdict, files: Iterable[pathlib.Path]) -> Verdict:
+    """The verdict with what the rules of the files find besides, each at its place in the stack file.
+
+    A fleet that is refused anyway is not judged further: rules may count on a plan that is simply true. One on ACK is
+    refused, for it has another plan than rules know.
+    """
+    verdict = on_kueue(verdict)
+    if verdict.faults or verdict.plan is None or verdict.file is None:
+        return verdict
+    found: list[Problem] = []
+    for file in files:
+        own, problems = rules(file)
+        found += problems
+        for name, rule in own.items():
+            places = verdict.file.places
+            found += [each.at(each.place or places.of(each.path)) for each in _asked(file, name, rule, verdict.plan)]
+    return replace(verdict, problems=(*verdict.problems, *found))
+
+
+def _asked(file: pathlib.Path, name: str, rule: Rule, plan: FleetPlan) -> Iterator[Problem]:
+    try:
+        yield from (replace(problem, code=name.replace("_", "-")) for problem in rule(plan) or ())
+    except Exception as error:
+        yield _failed(file, error, f"'{name}' failed: {type(error).__name__}: {error}")
+
+
+def _failed(file: pathlib.Path, error: Exception | None, message: str) -> Problem:
+    """A fault of a policy file; at the line of it where an error came from."""
+    lines = (
+        [frame.lineno for frame in traceback.extract_tb(error.__traceback__) if frame.filename == str(file)]
+        if error
+        else []
+    )
+    line = error.lineno if isinstance(error, SyntaxError) else lines[-1] if lines else None
+    return Problem("fault", "policy-failed", (), message, f"{file}:{line}" if line else str(file))

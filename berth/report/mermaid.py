@@ -1,0 +1,27 @@
+"""The quota tree as a Mermaid flowchart, which GitHub and many editors draw."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from berth.report.tree import COHORT, Box
+
+_MEANT = {"#": "#35;", '"': "#quot;", "<": "#lt;", ">": "#gt;", "&": "#amp;"}
+"""Mermaid writes entities with a # and takes neither quotes nor tags in a label as they are."""
+
+
+def mermaid(boxes: Sequence[Box]) -> str:
+    """The flowchart, from left to right; cohorts are round and queues have corners."""
+    return "\n".join(["flowchart LR", *_nodes(boxes), *_edges(boxes)]) + "\n"
+
+
+def _nodes(boxes: Sequence[Box]) -> Iterator[str]:
+    for number, box in enumerate(boxes):
+        label = "<br/>".join("".join(_MEANT.get(c, c) for c in line) for line in box.lines)
+        yield f'  n{number}("{label}")' if box.kind == COHORT else f'  n{number}["{label}"]'
+
+
+def _edges(boxes: Sequence[Box]) -> Iterator[str]:
+    for number, box in enumerate(boxes):
+        if box.parent is not None:
+            yield f"  n{box.parent} --- n{number}"

@@ -1,0 +1,119 @@
+"""The quota tree as an SVG picture that needs nothing else: a column for each level, a band for all below a box."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from html import escape
+
+from msgspec import Struct
+
+from berth.report.tree import COHORT, Box
+
+_LETTER, _LINE = 7.4, 18
+"""Width of a letter and height of a line of 12-pixel monospaced text, with a little to spare."""
+_PADDING, _GAP, _COLUMN, _MARGIN = 10, 10, 44, 8
+
+_STYLE = (
+    ".quota-tree{--ink:#1b2430;--line:#9aa5b4;--cohort:#dcebfb;--queue:#fff;--edge:#2b6cb0;background:transparent}"
+    "@media(prefers-color-scheme:dark){"
+    ".quota-tree{--ink:#e6ebf2;--line:#66738a;--cohort:#173a5e;--queue:#18202b;--edge:#6aaef0}}"
+    ".quota-tree text{font:12px ui-monospace,Menlo,Consolas,'DejaVu Sans Mono',monospace;fill:var(--ink)}"
+    ".quota-tree .name{font-weight:bold}"
+    ".quota-tree rect{fill:var(--queue);stroke:var(--line)}"
+    ".quota-tree .cohort rect{fill:var(--cohort);stroke:var(--edge)}"
+    ".quota-tree path{fill:none;stroke:var(--line);stroke-width:1.5}"
+)
+
+
+class Placed(Struct, frozen=True):
+    """A box with its upper left corner and its size, in pixels."""
+
+    box: Box
+    x: float
+    y: float
+    width: float
+    height: float
+
+
+def layout(boxes: Sequence[Box]) -> tuple[Placed, ...]:
+    """Where each box stands: none touches another, and each is in the middle of all that is below it.
+
+    A box and all below it have a band of their own, as high as the higher of the two.
+    """
+    heights = [2.0 * _PADDING + _LINE * len(box.lines) for box in boxes]
+    below = [0.0] * len(boxes)
+    bands = [0.0] * len(boxes)
+    for i in reversed(range(len(boxes))):
+        bands[i] = max(heights[i], below[i])
+        if (parent := boxes[i].parent) is not None:
+            below[parent] += bands[i] + (_GAP if below[parent] else 0)
+    columns = _columns(boxes)
+    placed: list[Placed] = []
+    free: list[float] = []
+    top = float(_MARGIN)
+    for i, box in enumerate(boxes):
+        band = top if box.parent is None else free[box.parent]
+        if box.parent is None:
+            top += bands[i] + _GAP
+        else:
+            free[box.parent] += bands[i] + _GAP
+        free.append(band + (bands[i] - below[i]) / 2)
+        x, width = columns[box.depth]
+        placed.append(Placed(box, x, band + (bands[i] - heights[i]) / 2, width, heights[i]))
+    return tuple(placed)
+
+
+def _columns(boxes: Sequence[Box]) -> list[tuple[float, float]]:
+    """The left edge and the width of each level."""
+    widths: dict[int, float] = {}
+    for box in boxes:
+        widths[box.depth] = max(widths.get(box.depth, 0), 2 * _PADDING + _LETTER * max(map(len, box.lines)))
+    found: list[tuple[float, float]] = []
+    left = float(_MARGIN)
+    for depth in range(len(widths)):
+        found.append((left, widths[depth]))
+        left += widths[depth] + _COLUMN
+    return found
+
+
+def svg(boxes: Sequence[Box], title: str) -> str:
+    """The picture; light or dark as its reader likes it. The same facts are its description, for who cannot see it."""
+    placed = layout(boxes)
+    width = max((p.x + p.width for p in placed), default=0) + _MARGIN
+    height = max((p.y + p.height for p in placed), default=0) + _MARGIN
+    described = "; ".join(", ".join(box.lines) for box in boxes)
+    parts = [
+        f'<svg xmlns="http://www.w3.org/2000/svg" class="quota-tree" role="img" aria-labelledby="quota-tree-title" '
+        f'width="{width:.0f}" height="{height:.0f}" viewBox="0 0 {width:.0f} {height:.0f}">',
+        f'<title id="quota-tree-title">{escape(title)}</title>',
+        f"<desc>{escape(described)}</desc>",
+        f"<style>{_STYLE}</style>",
+        *_paths(placed),
+        *(_drawn(each) for each in placed),
+        "</svg>",
+    ]
+    return "\n".join(parts) + "\n"
+
+
+def _paths(placed: Sequence[Placed]) -> Iterator[str]:
+    for each in placed:
+        if each.box.parent is not None:
+            above = placed[each.box.parent]
+            x, y = above.x + above.width, above.y + above.height / 2
+            end, half = each.y + each.height / 2, (x + each.x) / 2
+            yield f'<path d="M{x:.1f} {y:.1f}C{half:.1f} {y:.1f} {half:.1f} {end:.1f} {each.x:.1f} {end:.1f}"/>'
+
+
+def _drawn(each: Placed) -> str:
+    round_ = 8 if each.box.kind == COHORT else 2
+    rect = (
+        f'<rect x="{each.x:.1f}" y="{each.y:.1f}" width="{each.width:.1f}" height="{each.height:.1f}" rx="{round_}"/>'
+    )
+    lines = "".join(_line(each, number, text) for number, text in enumerate(each.box.lines))
+    return f'<g class="{each.box.kind}">{rect}{lines}</g>'
+
+
+def _line(each: Placed, number: int, text: str) -> str:
+    name = "" if number else ' class="name"'
+    x, y = each.x + _PADDING, each.y + _PADDING + _LINE * number + 13
+    return f'<text x="{x:.1f}" y="{y:.1f}"{name}>{escape(text)}</text>'

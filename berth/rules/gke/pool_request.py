@@ -1,0 +1,184 @@
+"""The words of the capacity rules: what one pool asks for, what its cluster gives, and what is wrong with that.
+
+Plain values only; whoever reads a stack file fills them in. A field left at None leaves the choice to Berth.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Literal
+
+from msgspec import Struct
+
+from berth.catalog import Machine, SliceShape, Way
+from berth.plan.nodes import Bounds
+
+Kind = Literal["on-demand", "spot", "reservation", "flex-start", "queued"]
+"""How a pool gets its machines."""
+
+Severity = Literal["fault", "warning", "note"]
+"""The fleet is refused · it is sound, but look here · it is sound, and the plan says what it assumes."""
+
+Key = Literal[
+    "capacity", "reservation", "maxRunDuration", "machineType", "accelerator", "topology", "nodes", "slices", "zones",
+    "placement", "locationPolicy", "autoRepair", "autoProvisioned", "surge", "bootDisk", "diskSizeGb", "localSsd",
+    "gpuSharing", "gpuPartition", "driverVersion", "imageType", "confidentialNodes", "networking", "dynamicSlicing",
+    "topologyAware", "maxPodsPerNode", "secureBoot", "nodeSystemConfig", "count", "end",
+]  # fmt: skip
+"""What of a pool is to blame, in the words of the stack file; of a reservation: count and end."""
+
+DWS: tuple[Kind, ...] = ("flex-start", "queued")
+"""The two ways of the Dynamic Workload Scheduler."""
+
+
+WAYS: dict[str, str] = {
+    "on-demand": "on-demand",
+    "spot": "spot",
+    "reservation-any": "any reservation",
+    "reservation-specific": "a reservation by its name",
+    "flex-start": "flex-start",
+    "queued": "queued",
+}
+"""The columns of the provisioning matrix, as messages say them."""
+
+
+class Violation(Struct, frozen=True, kw_only=True):
+    """A broken rule. `code` is a stable word, `key` what is to blame; the message holds both sides and the remedy."""
+
+    code: str
+    key: Key
+    message: str
+    severity: Severity = "fault"
+
+
+Found = Iterator[Violation]
+
+
+class ReservationAsked(Struct, frozen=True, kw_only=True):
+    """The reservation that a pool takes machines from.
+
+    `form`: own (made by Berth), named (somebody else's), any (one that fits, else on-demand) or any-or-fail. `project`
+    is set where another project shares it. A `sub_block` lies in a `block`. `begins` and `ends` are days of one whose
+    machines are there only between them.
+    """
+
+    form: Literal["own", "named", "any", "any-or-fail"]
+    name: str | None = None
+    project: str | None = None
+    block: str | None = None
+    sub_block: str | None = None
+    begins: str | None = None
+    ends: str | None = None
+
+    @property
+    def specific(self) -> bool:
+        """Whether it is taken by its name."""
+        return self.form in ("own", "named")
+
+
+class Sharing(Struct, frozen=True, kw_only=True):
+    """One GPU for several containers: the provider's strategy (TIME_SHARING, MPS), and clients per GPU or partition."""
+
+    strategy: str
+    clients: int
+
+
+class Upgrade(Struct, frozen=True, kw_only=True):
+    """How nodes are upgraded: the provider's strategy (SURGE, BLUE_GREEN); counts are nodes."""
+
+    strategy: str = "SURGE"
+    max_surge: int | None = None
+    max_unavailable: int | None = None
+
+
+class ClusterAsked(Struct, frozen=True, kw_only=True):
+    """What the cluster gives to its pools. `dcgm` is GKE's managed package of GPU metrics.
+
+    `confidential` is the kind of confidential VM that every node is to be.
+    """
+
+    autopilot: bool = False
+    dataplane_v2: bool = False
+    multi_networking: bool = False
+    slice_controller: bool = False
+    dcgm: bool = False
+    confidential: str | None = None
+
+
+class Asked(Struct, frozen=True, kw_only=True):
+    """One pool as its owner asks for it. `nodes` counts the whole pool, over all zones and slices.
+
+    `shape` is the slice of a TPU pool. `autoscaled` is whether the count follows the jobs. `max_run_seconds` bounds the
+    life of a node. `compact` asks for GPU nodes close to each other; slices always are. `topology_aware`: Kueue places
+    jobs by where nodes stand. `auto_provisioned`: GKE makes the pool when jobs ask (always so on Autopilot),
+    `compute_class` through a ComputeClass that names its machines.
+
+    `local_ssds` are counts per node, `boot_disk_gb` is GB; `partition` is a MIG size, `driver` is default, latest or
+    disabled. `network` is none, gpudirect (additional networks, which Berth makes) or dranet (the accelerator network
+    profile, by which GKE makes them). `max_pods`, `secure_boot` and `node_system` (whether the kubelet or the kernel
+    is configured) are of every node.
+    """
+
+    machine: Machine
+    nodes: Bounds
+    capacity: Kind = "on-demand"
+    reservation: ReservationAsked | None = None
+    spot: bool = False
+    max_run_seconds: int | None = None
+    shape: SliceShape | None = None
+    autoscaled: bool = False
+    zones: tuple[str, ...] = ()
+    compact: bool = False
+    topology_aware: bool = False
+    location_policy: str | None = None
+    auto_repair: bool | None = None
+    upgrade: Upgrade | None = None
+    auto_provisioned: bool = False
+    compute_class: bool = False
+    boot_disk: str | None = None
+    boot_disk_gb: int | None = None
+    local_ssds: int | None = None
+    local_ssd_use: Literal["ephemeral", "block"] = "ephemeral"
+    sharing: Sharing | None = None
+    partition: str | None = None
+    driver: str | None = None
+    image_type: str = "COS_CONTAINERD"
+    confidential: str | None = None
+    network: Literal["none", "gpudirect", "dranet"] = "none"
+    max_pods: int | None = None
+    secure_boot: bool | None = None
+    node_system: bool = False
+    dynamic_slicing: bool = False
+    cluster: ClusterAsked = ClusterAsked()
+
+    @property
+    def dws(self) -> bool:
+        """Whether the Dynamic Workload Scheduler gives the machines."""
+        return self.capacity in DWS
+
+    @property
+    def way(self) -> Way:
+        """The column of the provisioning matrix."""
+        if self.capacity != "reservation":
+            return self.capacity
+        return "reservation-specific" if self.specific else "reservation-any"
+
+    @property
+    def specific(self) -> bool:
+        """Whether the machines come from a reservation taken by its name."""
+        return self.reservation is None or self.reservation.specific
+
+    @property
+    def made_by_gke(self) -> bool:
+        """Whether GKE makes the node pools, and Berth does not."""
+        return self.auto_provisioned or self.cluster.autopilot
+
+    @property
+    def multi_host(self) -> bool:
+        """Whether the pool consists of slices of several hosts."""
+        return self.shape is not None and self.shape.multi_host
+
+    @property
+    def size(self) -> Key:
+        """What its owner counts: slices or nodes."""
+        return "slices" if self.shape else "nodes"

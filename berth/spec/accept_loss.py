@@ -1,0 +1,30 @@
+"""What a backend cannot express and a stack file may accept to lose. docs/backends.md says what each word means."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from pydantic import AfterValidator
+
+from berth.spec.base import Sequence, each_once
+
+Loss = Literal[
+    "borrow-within-cohort",
+    "default-requests",
+    "fair-sharing",
+    "flavor-order",
+    "flavor-quotas",
+    "groups",
+    "identity",
+    "max-jobs",
+    "network-policy",
+    "pod-security",
+    "preemption",
+    "queueing-strategy",
+    "reclaim",
+    "state",
+    "workload-priority",
+]
+"""Every loss, of both backends."""
+
+AcceptLoss = Annotated[Sequence[Loss], AfterValidator(each_once)]

@@ -1,0 +1,130 @@
+"""What may be asked of a fleet on Alibaba Cloud: ACK clusters and their ACK One fleet. Keys are ACK's own terms."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from pydantic import AfterValidator, Field
+
+from berth.spec.accept_loss import AcceptLoss
+from berth.spec.amounts import Bytes, Count
+from berth.spec.base import DnsLabel, DnsName, Entry, Model, Section, Sequence, Text, Words, default, each_once
+from berth.spec.cluster import Cidr
+from berth.spec.machines.pools import FlavorSpec, LabelKey, LabelValue, PoolName, Reason, TaintSpec
+from berth.spec.teams import CohortSpec, PrioritySpec, SharedQueueSpec, TeamSpec
+
+AlibabaRegion = Annotated[str, Text(r"[a-z]{2}-[a-z]+(-[a-z0-9]+)*", "a region such as cn-hangzhou")]
+InstanceType = Annotated[
+    str, Text(r"ecs(\.[a-z0-9][a-z0-9-]*){2}", "an ECS instance type such as ecs.gn7e-c16g1.32xlarge")
+]
+GpuModel = Annotated[
+    str, Text(r"[A-Za-z0-9][-A-Za-z0-9]{0,30}", "a GPU such as A100: letters, digits and '-', 31 at most")
+]
+VpcId = Annotated[str, Text(r"vpc-[a-z0-9]+", "the id of a VPC such as vpc-bp1x9")]
+VSwitchId = Annotated[str, Text(r"vsw-[a-z0-9]+", "the id of a vSwitch such as vsw-bp1x9")]
+VSwitches = Annotated[Sequence[VSwitchId], AfterValidator(each_once)]
+ClusterId = Annotated[str, Text(r"c[a-z0-9]{8,63}", "the id of a cluster such as c0b1d2e3f4a5")]
+ClusterName = Annotated[
+    str, Text(r"[a-z]([-a-z0-9]{0,38}[a-z0-9])?", "a name: lower-case letters, digits and '-', 40 at most")
+]
+AckVersion = Annotated[
+    str, Text(r"1\.[0-9]{2}(\.[0-9]+-aliyun\.[0-9]+)?", 'an ACK version such as "1.34" or "1.34.1-aliyun.1"')
+]
+
+
+class InstanceTypeSpec(Model):
+    """What one ECS instance holds: `gpus` of the model `gpu`, `cpu` (vCPUs) and `memory`."""
+
+    gpu: GpuModel
+    gpus: int = Field(ge=1, le=64)
+    cpu: int = Field(ge=1, le=1024)
+    memory: Bytes
+
+
+class AckNodePoolSpec(Model):
+    """GPU nodes of one member. Node pools of one name in several members are one pool to the queues."""
+
+    instance_type: InstanceType
+    nodes: Count
+    capacity: Literal["on-demand", "spot"] = "on-demand"
+    flavor: DnsName | None = None
+    vswitches: VSwitches = ()
+    labels: Section[LabelKey, LabelValue] = Field(default_factory=dict)
+    taints: Sequence[TaintSpec] = ()
+    disk_size_gb: int = Field(default=120, ge=40, le=32768)
+
+
+class MemberSpec(Model):
+    """A member of the fleet: an ACK Pro cluster to make, or an `existing` one, which is joined and left alone."""
+
+    existing: ClusterId | None = None
+    cluster_spec: Literal["ack.pro.small", "ack.pro.xlarge", "ack.pro.2xlarge", "ack.pro.4xlarge"] = "ack.pro.small"
+    version: AckVersion | None = None
+    vswitches: VSwitches = ()
+    pod_vswitches: VSwitches = ()
+    pod_cidr_block: Cidr | None = None
+    service_cidr_block: Cidr = "172.21.0.0/20"
+    node_pools: Section[PoolName, AckNodePoolSpec] = Field(default_factory=dict)
+
+
+class FailoverSpec(Model):
+    """When a job that fails on its member is placed anew, and what becomes of what is left of it there."""
+
+    toleration_seconds: int = Field(default=30, ge=0, le=86400)
+    purge_mode: Literal["Immediately", "Graciously", "Never"] = "Immediately"
+
+
+class PropagationSpec(Model):
+    """How jobs get from the fleet to a member, in each namespace of a team."""
+
+    name: DnsName = "training"
+    gang: bool = True
+    suspension: bool = True
+    propagate_deps: bool = True
+    preserve_resources_on_deletion: bool = False
+    failover: Entry[FailoverSpec] = default(FailoverSpec)
+
+
+class AckOneSpec(Model):
+    """The ACK One fleet instance, where teams submit: one to make, or an `existing` one.
+
+    `kubeconfig` is the path of a file that reaches it; without one its objects are left to `berth render`.
+    """
+
+    name: ClusterName | None = None
+    existing: ClusterId | None = None
+    kubeconfig: Words | None = None
+    propagation: Entry[PropagationSpec] = default(PropagationSpec)
+
+
+class AckNetworkSpec(Model):
+    """The VPC that everything stands in, and the vSwitches of members and node pools that name none."""
+
+    vpc: VpcId
+    vswitches: VSwitches = Field(min_length=1)
+
+
+class AckSpec(Model):
+    """The machines: a VPC that is there, member clusters with their GPU node pools, and the fleet above them."""
+
+    region: AlibabaRegion
+    network: AckNetworkSpec
+    instance_types: Section[InstanceType, InstanceTypeSpec] = Field(default_factory=dict)
+    clusters: Section[ClusterName, MemberSpec] = Field(min_length=1)
+    fleet: Entry[AckOneSpec] = default(AckOneSpec)
+
+
+class AckFleetSpec(Model):
+    """All that one stack on Alibaba Cloud describes; what is said of queues and teams is said as of any fleet."""
+
+    ack: AckSpec
+    protect: bool = True
+    flavors: Section[DnsName, Entry[FlavorSpec]] = Field(default_factory=dict)
+    priorities: Section[DnsName, PrioritySpec] = Field(default_factory=dict)
+    cohorts: Section[DnsName, Entry[CohortSpec]] = Field(default_factory=dict)
+    teams: Section[DnsLabel, TeamSpec] = Field(default_factory=dict)
+    team_files: Sequence[str] = ()
+    cluster_queues: Section[DnsName, SharedQueueSpec] = Field(default_factory=dict)
+    allow_replacement: Section[str, Reason] = Field(default_factory=dict)
+    allow_deletion: Section[str, Reason] = Field(default_factory=dict)
+    accept_loss: AcceptLoss = ()

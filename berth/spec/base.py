@@ -1,0 +1,167 @@
+"""What every part of the stack file has in common: strictness, camelCase, and words instead of patterns."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterator
+from functools import cache
+from typing import Annotated, Any, Literal, TypeVar
+
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    ConfigDict,
+    Field,
+    GetCoreSchemaHandler,
+    GetJsonSchemaHandler,
+    JsonValue,
+    Strict,
+)
+from pydantic.alias_generators import to_camel
+from pydantic_core import PydanticCustomError, core_schema
+
+from berth.diagnostics import shown
+
+K = TypeVar("K")
+T = TypeVar("T")
+M = TypeVar("M", bound=BaseModel)
+
+
+class Model(BaseModel):
+    """A part of the stack file: no unknown keys, no coercion, nothing can be changed afterwards."""
+
+    model_config = ConfigDict(
+        frozen=True, strict=True, extra="forbid", alias_generator=to_camel, hide_input_in_errors=True, defer_build=True
+    )
+
+
+def written(model: Model, fields: Collection[str]) -> Iterator[str]:
+    """The keys, of some fields, that stand in the stack file."""
+    for field, info in type(model).model_fields.items():
+        if field in fields and field in model.model_fields_set:
+            yield info.alias or field
+
+
+def fault(code: str, message: str) -> PydanticCustomError:
+    """An error of ours for a validator to raise; `message` reaches the person as it is, so braces are escaped."""
+    return PydanticCustomError("berth", "{message}", {"code": code, "message": message})
+
+
+def kind(value: object) -> str:
+    """What a value is, in words that a person who writes YAML uses."""
+    kinds: dict[type, str] = {
+        bool: "true or false", int: "a number", float: "a number", str: "text",
+        dict: "a mapping", list: "a list",
+    }  # fmt: skip
+    return kinds.get(type(value), "of another type")
+
+
+def mistyped(value: object, remedy: str) -> PydanticCustomError:
+    """An error of ours for a value of the wrong type; `remedy` says what to write instead."""
+    found = "is empty" if value is None else f"'{shown(value)}' is {kind(value)}"
+    return fault("bad-type", f"{found}; {remedy}")
+
+
+class JsonSchema:
+    """Metadata that gives a type its JSON Schema. (pydantic's own costs a tenth of a `berth check` to import.)"""
+
+    def __init__(self, schema: dict[str, Any]) -> None:
+        self.schema = schema
+
+    def __get_pydantic_json_schema__(self, core: core_schema.CoreSchema, handler: GetJsonSchemaHandler) -> Any:
+        return dict(self.schema)
+
+
+def default(model: type[M], **values: JsonValue) -> M:
+    """A field's default as it would be written: one for all that leave the field out, made when the first does."""
+    return Field(default_factory=cache(lambda: model.model_validate(values)), json_schema_extra={"default": values})
+
+
+def _null_is_empty(value: Any) -> Any:
+    return {} if value is None else value
+
+
+class Text:
+    """Metadata of a string type that must match `pattern` whole; `what` completes the sentence "'x' is not …"."""
+
+    def __init__(self, pattern: str, what: str) -> None:
+        self.pattern, self.what = re.compile(pattern), what
+
+    def check(self, value: str) -> str:
+        """The value itself; raises a fault where it does not match."""
+        if not self.pattern.fullmatch(value):
+            raise fault("bad-value", f"'{shown(value)}' is not {self.what}")
+        return value
+
+    def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> core_schema.CoreSchema:
+        return core_schema.no_info_after_validator_function(self.check, handler(source))
+
+    def __get_pydantic_json_schema__(self, core: core_schema.CoreSchema, handler: GetJsonSchemaHandler) -> Any:
+        return {**handler(core), "pattern": f"^(?:{self.pattern.pattern})$"}
+
+
+class NullIsEmpty:
+    """Metadata of a mapping that may be left empty: a key with nothing behind it is an empty one."""
+
+    def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> core_schema.CoreSchema:
+        return core_schema.no_info_before_validator_function(_null_is_empty, handler(source))
+
+    def __get_pydantic_json_schema__(self, core: core_schema.CoreSchema, handler: GetJsonSchemaHandler) -> Any:
+        found = handler(core)
+        strict = {"additionalProperties": False} if "patternProperties" in found else {}
+        return {"anyOf": [{**found, **strict}, {"type": "null"}]}
+
+
+Section = Annotated[dict[K, T], NullIsEmpty()]
+"""A mapping from a name to an entry; a key with nothing behind it is an empty one."""
+
+Entry = Annotated[T, NullIsEmpty()]
+"""An entry all of whose fields have defaults: `research:` alone is enough."""
+
+Sequence = Annotated[tuple[T, ...], Strict(False)]
+"""A YAML list."""
+
+
+def each_once(values: tuple[T, ...]) -> tuple[T, ...]:
+    """The values themselves; raises a fault where one of them is there twice."""
+    seen: set[T] = set()
+    for value in values:
+        if value in seen:
+            raise fault("bad-value", f"'{shown(value)}' is named twice; write it once")
+        seen.add(value)
+    return values
+
+
+def _something(value: str) -> str:
+    if not value.strip():
+        raise fault("bad-value", "is empty; write some text")
+    return value
+
+
+Words = Annotated[str, AfterValidator(_something), JsonSchema({"type": "string", "pattern": r"\S"})]
+"""Text that says something."""
+
+_LABEL = r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?"
+
+DnsLabel = Annotated[str, Text(_LABEL, "a DNS label: lower-case letters, digits and '-', 63 characters at most")]
+DnsName = Annotated[
+    str,
+    Text(
+        rf"(?=.{{1,253}}$){_LABEL}(\.{_LABEL})*",
+        "a Kubernetes name: lower-case letters, digits, '-' and '.', 253 characters at most",
+    ),
+]
+ProjectId = Annotated[
+    str, Text(r"[a-z][a-z0-9-]{4,28}[a-z0-9]", "a project id: 6 to 30 lower-case letters, digits and '-'")
+]
+ProjectNumber = Annotated[str, Text(r"[0-9]{6,20}", 'a project number such as "123456789012"')]
+MachineType = Annotated[str, Text(r"[a-z][a-z0-9]*(-[a-z0-9]+)+", "a machine type such as g2-standard-24")]
+Region = Annotated[str, Text(r"[a-z]+-[a-z]+[0-9]+", "a region such as us-central1")]
+Zone = Annotated[str, Text(r"[a-z]+-[a-z]+[0-9]+-([a-z]|ai[0-9]+[a-z])", "a zone such as us-central1-a")]
+Zones = Annotated[Sequence[Zone], AfterValidator(each_once)]
+GkeVersion = Annotated[
+    str, Text(r"[0-9]+\.[0-9]+(\.[0-9]+(-gke\.[0-9]+)?)?", 'a GKE version such as "1.34" or "1.34.1-gke.1829001"')
+]
+SemVer = Annotated[str, Text(r"[0-9]+\.[0-9]+\.[0-9]+(-[0-9A-Za-z.-]+)?", 'a release such as "0.19.2" (without a v)')]
+ConfidentialType = Literal["SEV", "SEV_SNP", "TDX"]
+"""How the memory of confidential nodes is kept from their host."""

@@ -1,0 +1,260 @@
+"""What may be asked of a cluster. Keys are GKE's own terms."""
+
+from __future__ import annotations
+
+import re
+from datetime import datetime
+from ipaddress import IPv4Network
+from typing import Annotated, Literal
+
+from pydantic import AfterValidator, Field, model_validator
+
+from berth.diagnostics import shown
+from berth.spec.amounts import Count, Range, Span
+from berth.spec.base import (
+    ConfidentialType,
+    DnsLabel,
+    Entry,
+    GkeVersion,
+    JsonSchema,
+    MachineType,
+    Model,
+    ProjectId,
+    Section,
+    Sequence,
+    Text,
+    Words,
+    Zones,
+    default,
+    fault,
+)
+
+
+def _cidr(value: str) -> str:
+    try:
+        network = IPv4Network(value, strict=False)
+    except ValueError:
+        raise fault("bad-range", f"'{shown(value)}' is not an IPv4 range such as 10.40.0.0/22") from None
+    if "/" not in value:
+        raise fault("bad-range", f"'{value}' has no prefix length; write a range such as {value}/28")
+    if str(network) != value:
+        raise fault("bad-range", f"'{value}' has host bits set; the range that holds it is {network}")
+    return value
+
+
+Cidr = Annotated[str, AfterValidator(_cidr), JsonSchema({"type": "string", "format": "ipv4-cidr"})]
+
+
+OPEN = "end-of-support"
+"""The end of an exclusion that lasts as long as the cluster's version is supported."""
+
+
+def _real(value: str) -> str:
+    if value == OPEN:
+        return value
+    try:
+        datetime.fromisoformat(value)
+    except ValueError:
+        raise fault("bad-value", f"'{value}' is no day or time that exists; write one that does") from None
+    return value
+
+
+_TIME, _SUCH = r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}Z", 'a UTC time such as "2026-12-01T00:00:00Z"'
+
+Timestamp = Annotated[str, Text(_TIME, _SUCH), AfterValidator(_real)]
+ExclusionEnd = Annotated[str, Text(f"{_TIME}|{OPEN}", f"{_SUCH}, or {OPEN}"), AfterValidator(_real)]
+TimeOfDay = Annotated[str, Text(r"([01][0-9]|2[0-3]):[0-5][0-9]", 'a time of day in UTC such as "03:00"')]
+ClusterName = Annotated[
+    str,
+    Text(
+        r"[a-z]([-a-z0-9]{0,38}[a-z0-9])?",
+        "a cluster name: lower-case letters, digits and '-', a letter first, 40 at most",
+    ),
+]
+
+DriverVersion = Annotated[
+    str, Text(r"default|latest|[0-9]{3,4}(\.[0-9]{1,4}){1,2}", 'a driver: default, latest or one such as "580.65.06"')
+]
+ComputeName = Annotated[
+    str,
+    Text(
+        r"[a-z]([-a-z0-9]{0,61}[a-z0-9])?",
+        "a name of Compute Engine: lower-case letters, digits and '-', a letter first, 63 at most",
+    ),
+]
+
+_WITHIN = re.compile(r"\n|^\s*\{|apiVersion")
+
+
+def _a_path(value: str) -> str:
+    if _WITHIN.search(value):  # never shown: there are keys in it
+        message = "is a kubeconfig itself, which would lie here for all to read; write the path of its file, or secret"
+        raise fault("secret", message)
+    return value
+
+
+KubeconfigPath = Annotated[Words, AfterValidator(_a_path)]
+ConfigKey = Annotated[
+    str, Text(r"(?!fleet$)[A-Za-z][-A-Za-z0-9_.]*", "a key of this stack's config such as kubeconfig")
+]
+
+Recurrence = Annotated[str, Text(r"FREQ=(DAILY|WEEKLY|MONTHLY)(;.+)?", "an RFC 5545 rule such as FREQ=WEEKLY;BYDAY=SA")]
+
+
+class AuthorizedNetworkSpec(Model):
+    """A range that may reach the control plane."""
+
+    name: Words
+    cidr_block: Cidr
+
+
+class ControlPlaneSpec(Model):
+    """How the control plane is reached. No `authorizedNetworks` leaves a public endpoint open to every address."""
+
+    public_endpoint: bool = True
+    cidr_block: Cidr = "172.16.0.32/28"
+    authorized_networks: Sequence[AuthorizedNetworkSpec] | None = None
+    gcp_public_cidrs_access: bool = False
+
+
+class NetworkSpec(Model):
+    """The VPC of the cluster, and the ranges of those that accelerators talk over.
+
+    An `existing` VPC (of another `project`, where it is shared) is taken as it is, with a subnet of the fleet's region
+    and two secondary ranges of that; without one the fleet makes its own.
+    """
+
+    existing: ComputeName | None = None
+    project: ProjectId | None = None
+    subnetwork: ComputeName | None = None
+    pod_range_name: ComputeName | None = None
+    service_range_name: ComputeName | None = None
+    node_cidr_block: Cidr = "10.40.0.0/22"
+    pod_cidr_block: Cidr = "10.64.0.0/13"
+    service_cidr_block: Cidr = "10.44.0.0/20"
+    accelerator_cidr_block: Cidr = "10.96.0.0/11"
+    mtu: int | None = Field(default=None, ge=1300, le=8896)
+    nat: bool = True
+
+
+class AutoProvisioningSpec(Model):
+    """Limits of node auto-provisioning, which count the whole cluster, and what the nodes that it makes are like.
+
+    Cpu in cores, memory in GB. `autoRepair` is on, unless some of the nodes are of queued provisioning or flex-start.
+    """
+
+    profile: Literal["BALANCED", "OPTIMIZE_UTILIZATION"] = "BALANCED"
+    cpu: Span
+    memory: Span
+    accelerators: Section[str, Count] = Field(default_factory=dict)
+    zones: Zones = ()
+    disk_type: Words = "pd-balanced"
+    disk_size_gb: int | None = Field(default=None, ge=10, le=65536)
+    auto_repair: bool | None = None
+    secure_boot: bool = True
+
+
+class InstallerImagesSpec(Model):
+    """Images of the DaemonSets that make GPU nodes ready, for mirrors and digests of one's own."""
+
+    driver: Words | None = None
+    partition: Words | None = None
+    device_injector: Words | None = None
+    tcpx: Words | None = None
+    tcpxo: Words | None = None
+    rdma: Words | None = None
+    rdma_arm: Words | None = None
+    host: Words | None = None
+    pause: Words | None = None
+
+
+class GpuInstallersSpec(Model):
+    """What makes GPU nodes ready where GKE does not; `driverVersion` is that of pools that switched GKE's off."""
+
+    driver_version: DriverVersion = "default"
+    images: Entry[InstallerImagesSpec] = default(InstallerImagesSpec)
+
+
+class SystemPoolSpec(Model):
+    """The ordinary pool that runs the controllers; `nodes` is a total, whatever the zones."""
+
+    machine_type: MachineType = "e2-standard-4"
+    nodes: Count = default(Range, min=1, max=6)
+    zones: Zones = ()
+    disk_size_gb: int = Field(default=100, ge=10, le=65536)
+
+
+class MaintenanceWindowSpec(Model):
+    """A recurring window in which GKE may upgrade. Times are UTC, `recurrence` an RFC 5545 rule."""
+
+    start: Timestamp
+    end: Timestamp
+    recurrence: Recurrence
+
+
+class MaintenanceExclusionSpec(Model):
+    """A span without upgrades, which may be open: it then lasts as long as the cluster's version is supported."""
+
+    name: DnsLabel
+    start: Timestamp
+    end: ExclusionEnd
+    scope: Literal["NO_UPGRADES", "NO_MINOR_UPGRADES", "NO_MINOR_OR_NODE_UPGRADES"] = "NO_MINOR_OR_NODE_UPGRADES"
+
+
+class MaintenanceSpec(Model):
+    """When GKE may upgrade and when not. The `window` recurs, or is the four hours from `dailyStart` in UTC."""
+
+    window: MaintenanceWindowSpec | None = None
+    daily_start: TimeOfDay | None = None
+    exclusions: Sequence[MaintenanceExclusionSpec] = Field(default=(), max_length=20)
+
+
+class ExistingClusterSpec(Model):
+    """A cluster that somebody else made, as a Kubernetes client finds it.
+
+    A `context` of a `kubeconfig` file (without one: of $KUBECONFIG or ~/.kube/config), or the `secret` key under
+    `berth:` where the stack's config holds a kubeconfig, encrypted. `serviceCidrBlock` is where its DNS answers.
+    """
+
+    context: Words | None = None
+    kubeconfig: KubeconfigPath | None = None
+    secret: ConfigKey | None = None
+    service_cidr_block: Cidr = "10.96.0.0/12"
+
+    @model_validator(mode="after")
+    def _one_way(self) -> ExistingClusterSpec:
+        if self.secret is not None and self.kubeconfig is not None:
+            raise fault(
+                "contradiction", f"'{shown(self.secret)}' holds a kubeconfig already; write secret or kubeconfig"
+            )
+        if self.secret is None and self.context is None:
+            message = "names no context, and the current one is whatever somebody used last; write context: <name>"
+            raise fault("missing-key", message)
+        return self
+
+
+class ClusterSpec(Model):
+    """A GKE cluster, or an `existing` one. `name` defaults to the stack's; `zones` to GKE's choice."""
+
+    existing: ExistingClusterSpec | None = None
+    name: ClusterName | None = None
+    mode: Literal["standard", "autopilot"] = "standard"
+    release_channel: Literal["rapid", "regular", "stable", "extended"] = "regular"
+    version: GkeVersion | None = None
+    zones: Zones = ()
+    private_nodes: bool = True
+    control_plane: Entry[ControlPlaneSpec] = default(ControlPlaneSpec)
+    network: Entry[NetworkSpec] = default(NetworkSpec)
+    node_auto_provisioning: AutoProvisioningSpec | None = None
+    system_pool: Entry[SystemPoolSpec] = default(SystemPoolSpec)
+    maintenance: MaintenanceSpec | None = None
+    storage_drivers: Sequence[Literal["gcs-fuse", "filestore", "parallelstore", "lustre"]] = ()
+    image_streaming: bool = True
+    gateway_api: bool = False
+    multi_networking: bool = False
+    gpu_installers: Entry[GpuInstallersSpec] = default(GpuInstallersSpec)
+    deletion_protection: bool = True
+    dns_endpoint: bool | None = None
+    fleet_project: ProjectId | None = None
+    confidential_nodes: ConfidentialType | None = None
+    shielded_nodes: bool = True

@@ -1,0 +1,199 @@
+"""What may be asked of the controllers, and of Kueue's own Configuration. Keys are Kueue's."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from pydantic import Field, model_validator
+from pydantic.alias_generators import to_camel
+
+from berth.diagnostics import in_words
+from berth.spec.amounts import QuantityField, Seconds
+from berth.spec.base import Entry, Model, Section, SemVer, Sequence, Words, default, fault
+from berth.spec.machines.pools import LabelKey, LabelValue
+from berth.spec.multikueue import MultiKueueSpec
+
+ResourceName = LabelKey
+
+
+class ControllerSpec(Model):
+    """A controller installed by Helm, or an `existing` one that somebody else looks after.
+
+    `chart` is an OCI address, a mirror's or a path, for places without the internet.
+    """
+
+    existing: bool = False
+    version: SemVer | None = None
+    chart: Words | None = None
+
+    @model_validator(mode="after")
+    def _not_ours(self) -> ControllerSpec:
+        said = [key for key in type(self).model_fields if key in self.model_fields_set - {"existing"}]
+        if self.existing and said:
+            words = in_words([to_camel(key) for key in said])
+            raise fault("bad-value", f"an existing controller is somebody else's to configure; leave {words} out")
+        return self
+
+
+# --- waiting for pods -------------------------------------------------------------------------------------------------
+
+
+class RequeuingSpec(Model):
+    """How a workload queues again after its pods were not ready in time; no limit tries for ever."""
+
+    timestamp: Literal["Eviction", "Creation"] | None = None
+    backoff_limit_count: int | None = None
+    backoff_base_seconds: int | None = None
+    backoff_max_seconds: int | None = None
+
+
+class PodsReadySpec(Model):
+    """How long the pods of an admitted workload may take to be ready, at first and after one was lost."""
+
+    timeout: Seconds | None = None
+    recovery_timeout: Seconds | None = None
+    block_admission: bool = False
+    requeuing_strategy: Entry[RequeuingSpec] = default(RequeuingSpec)
+
+
+# --- whose turn it is -------------------------------------------------------------------------------------------------
+
+ShareStrategy = Literal["LessThanOrEqualToFinalShare", "LessThanInitialShare"]
+
+
+class FairSharingSpec(Model):
+    """Cluster queues of a cohort get shares by weight, and push each other out towards them."""
+
+    preemption_strategies: Sequence[ShareStrategy] = ("LessThanOrEqualToFinalShare", "LessThanInitialShare")
+
+
+class AdmissionFairSharingSpec(Model):
+    """Local queues of one cluster queue take turns by what they used; use counts half after its half-life."""
+
+    usage_half_life_time: Seconds
+    usage_sampling_interval: Seconds = Field(default=300, json_schema_extra={"default": "5m"})
+    resource_weights: Section[ResourceName, float] = Field(default_factory=dict)
+
+
+# --- resources --------------------------------------------------------------------------------------------------------
+
+
+class TransformationSpec(Model):
+    """What one unit of a resource counts as in quotas."""
+
+    input: ResourceName
+    strategy: Literal["Retain", "Replace"] = "Retain"
+    multiply_by: ResourceName | None = None
+    outputs: Section[ResourceName, QuantityField] = Field(default_factory=dict)
+
+
+class DeviceMappingSpec(Model):
+    """Device classes that count as one resource in quotas."""
+
+    name: str
+    device_class_names: Sequence[str]
+
+
+class ResourcesSpec(Model):
+    """Which requests count, and as what."""
+
+    exclude_resource_prefixes: Sequence[Words] | None = None
+    quota_check_strategy: Literal["BlockUndeclared", "IgnoreUndeclared"] | None = None
+    transformations: Sequence[TransformationSpec] = ()
+    device_class_mappings: Sequence[DeviceMappingSpec] = ()
+
+
+# --- which jobs -------------------------------------------------------------------------------------------------------
+
+
+class ExpressionSpec(Model):
+    """One requirement of a label selector."""
+
+    key: LabelKey
+    operator: Literal["In", "NotIn", "Exists", "DoesNotExist"]
+    values: Sequence[LabelValue] = ()
+
+
+class SelectorSpec(Model):
+    """A Kubernetes label selector."""
+
+    match_labels: Section[LabelKey, LabelValue] = Field(default_factory=dict)
+    match_expressions: Sequence[ExpressionSpec] = ()
+
+
+class IntegrationsSpec(Model):
+    """Which kinds of jobs are queued, and which of their labels workloads get. No `frameworks`: those of batch jobs."""
+
+    frameworks: Sequence[str] | None = None
+    external_frameworks: Sequence[str] = ()
+    label_keys_to_copy: Sequence[str] = ()
+
+
+# --- what is kept and shown -------------------------------------------------------------------------------------------
+
+
+class WorkloadRetentionSpec(Model):
+    """How long workloads are kept; without a time, for ever."""
+
+    after_finished: Seconds | None = None
+    after_deactivated_by_kueue: Seconds | None = None
+
+
+class RetentionSpec(Model):
+    """Which of its own objects Kueue deletes."""
+
+    workloads: Entry[WorkloadRetentionSpec] = default(WorkloadRetentionSpec)
+
+
+class LocalQueueMetricsSpec(Model):
+    """Metrics of local queues, of all or of those selected."""
+
+    enable: bool = True
+    local_queue_selector: SelectorSpec | None = None
+
+
+class CustomLabelSpec(Model):
+    """A label or annotation of Kueue's objects that metrics show as `custom_<name>`."""
+
+    name: str
+    source_kind: Literal["Cohort", "ClusterQueue", "LocalQueue", "Workload"] = "ClusterQueue"
+    source_label_key: str | None = None
+    source_annotation_key: str | None = None
+    tracked_values: Sequence[str] = ()
+
+
+class MetricsSpec(Model):
+    """What Kueue reports."""
+
+    enable_cluster_queue_resources: bool = True
+    local_queue_metrics: Entry[LocalQueueMetricsSpec | None] = None
+    custom_labels: Sequence[CustomLabelSpec] = ()
+
+
+class KueueSpec(ControllerSpec):
+    """Kueue, and how it is set up. `waitForPodsReadyMinutes` is `waitForPodsReady.timeout` in minutes.
+
+    `featureGates` are those that nothing else here asks for.
+    """
+
+    wait_for_pods_ready_minutes: int = Field(default=60, ge=1, le=1440)
+    wait_for_pods_ready: Entry[PodsReadySpec] = default(PodsReadySpec)
+    fair_sharing: Entry[FairSharingSpec | None] = None
+    admission_fair_sharing: AdmissionFairSharingSpec | None = None
+    resources: Entry[ResourcesSpec] = default(ResourcesSpec)
+    integrations: Entry[IntegrationsSpec] = default(IntegrationsSpec)
+    manage_jobs_without_queue_name: bool | None = None
+    managed_jobs_namespace_selector: SelectorSpec | None = None
+    object_retention_policies: Entry[RetentionSpec] = default(RetentionSpec)
+    metrics: Entry[MetricsSpec] = default(MetricsSpec)
+    multi_kueue: MultiKueueSpec | None = None
+    feature_gates: Section[str, bool] = Field(default_factory=dict)
+
+    @model_validator(mode="after")
+    def _one_timeout(self) -> KueueSpec:
+        if "wait_for_pods_ready_minutes" in self.model_fields_set and self.wait_for_pods_ready.timeout is not None:
+            message = (
+                "waitForPodsReadyMinutes and waitForPodsReady.timeout say the same; leave waitForPodsReadyMinutes out"
+            )
+            raise fault("bad-value", message)
+        return self

@@ -1,0 +1,81 @@
+"""The stack file as a whole: one object `berth:fleet`."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+from pydantic import ConfigDict, Field
+
+from berth.spec.accept_loss import AcceptLoss
+from berth.spec.base import (
+    DnsLabel,
+    DnsName,
+    Entry,
+    Model,
+    ProjectId,
+    ProjectNumber,
+    Region,
+    Section,
+    Sequence,
+    Text,
+    default,
+)
+from berth.spec.cluster import ClusterSpec
+from berth.spec.controllers import ControllerSpec, KueueSpec
+from berth.spec.machines.compute_classes import ClassName, ComputeClassSpec
+from berth.spec.machines.pools import FlavorSpec, PoolName, PoolSpec, Reason
+from berth.spec.machines.reservations import ReservationSpec
+from berth.spec.monitoring import MonitoringSpec
+from berth.spec.teams import CohortSpec, PrioritySpec, SharedQueueSpec, TeamSpec
+from berth.spec.tenancy import PlatformSpec
+from berth.spec.workers import WorkerName, WorkerSpec
+
+CloudLabelKey = Annotated[
+    str, Text(r"[a-z][a-z0-9_-]{0,62}", "a label key: lower-case letters, digits, '-' and '_', a letter first")
+]
+CloudLabelValue = Annotated[
+    str, Text(r"[a-z0-9_-]{0,63}", "a label value: lower-case letters, digits, '-' and '_', 63 at most")
+]
+
+
+_EXISTING = {"type": "object", "required": ["existing"], "properties": {"existing": {"type": "object"}}}
+_FRAME: dict[str, Any] = {
+    "anyOf": [
+        {"required": ["project", "region"]},
+        {"required": ["cluster"], "properties": {"cluster": _EXISTING}},
+    ]
+}
+"""What a fleet cannot be without, in JSON Schema."""
+
+
+class FleetSpec(Model):
+    """All that one stack describes, in the words its owner chose; nothing in it can be derived from the rest.
+
+    `project` and `region` are None only where the cluster is an existing one: `parse` asks for them otherwise.
+    """
+
+    model_config = ConfigDict(json_schema_extra=_FRAME)
+
+    project: ProjectId | None = None
+    project_number: ProjectNumber | None = None
+    region: Region | None = None
+    labels: Section[CloudLabelKey, CloudLabelValue] = Field(default_factory=dict)
+    protect: bool = True
+    cluster: Entry[ClusterSpec] = default(ClusterSpec)
+    reservations: Section[DnsLabel, ReservationSpec] = Field(default_factory=dict)
+    pools: Section[PoolName, PoolSpec] = Field(default_factory=dict)
+    compute_classes: Section[ClassName, ComputeClassSpec] = Field(default_factory=dict)
+    workers: Section[WorkerName, WorkerSpec] = Field(default_factory=dict, max_length=20)
+    flavors: Section[DnsName, Entry[FlavorSpec]] = Field(default_factory=dict)
+    kueue: Entry[KueueSpec] = default(KueueSpec)
+    jobset: Entry[ControllerSpec] = default(ControllerSpec)
+    monitoring: Entry[MonitoringSpec] = default(MonitoringSpec)
+    priorities: Section[DnsName, PrioritySpec] = Field(default_factory=dict)
+    cohorts: Section[DnsName, Entry[CohortSpec]] = Field(default_factory=dict)
+    teams: Section[DnsLabel, TeamSpec] = Field(default_factory=dict)
+    team_files: Sequence[str] = ()
+    platform: Entry[PlatformSpec] = default(PlatformSpec)
+    cluster_queues: Section[DnsName, SharedQueueSpec] = Field(default_factory=dict)
+    accept_loss: AcceptLoss = ()
+    allow_replacement: Section[str, Reason] = Field(default_factory=dict)
+    allow_deletion: Section[str, Reason] = Field(default_factory=dict)

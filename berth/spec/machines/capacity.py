@@ -1,0 +1,116 @@
+"""How a pool gets its machines, as people write it."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal, cast
+
+from pydantic import AfterValidator, BeforeValidator, Field, GetJsonSchemaHandler
+from pydantic_core import core_schema
+
+from berth.diagnostics import near_miss, shown
+from berth.spec.amounts import Seconds
+from berth.spec.base import Model, Sequence, Words, each_once, fault
+
+_MOST = 2**31 - 1
+
+
+class FlexStartSpec(Model):
+    """Nodes of flex-start, and how long each of them may live."""
+
+    max_run_duration: Seconds | None = None
+
+
+class RetrySpec(Model):
+    """How often, and after which pauses, a request that failed is made anew. Keys and defaults are Kueue's."""
+
+    backoff_limit_count: int = Field(default=3, ge=0, le=_MOST)
+    backoff_base_seconds: int = Field(default=60, ge=0, le=_MOST)
+    backoff_max_seconds: int = Field(default=1800, ge=0, le=_MOST)
+
+
+class QueuedSpec(Model):
+    """Nodes of queued provisioning, and how Kueue asks for them.
+
+    `admissionCheck` and `provisioningRequestConfig` are names that somebody depends on; the rest is Kueue's own
+    ProvisioningRequestConfig. GKE takes one pod set a request, so those that ask for the same become one unless
+    `podSetMergePolicy` says otherwise; `managedResources` are the accelerators unless others are named too.
+    """
+
+    max_run_duration: Seconds | None = None
+    admission_check: Words | None = None
+    provisioning_request_config: Words | None = None
+    retry_strategy: RetrySpec | None = None
+    pod_set_merge_policy: Literal["IdenticalPodTemplates", "IdenticalWorkloadSchedulingRequirements"] = (
+        "IdenticalWorkloadSchedulingRequirements"
+    )
+    managed_resources: Annotated[Sequence[str], AfterValidator(each_once)] = ()
+
+
+class Capacity(Model):
+    """How a pool gets its machines.
+
+    `kind` follows from what is written: on-demand, spot, reservation, flex-start or queued. A `reservation` is one of
+    the fleet's by its key; None with that kind is any that fits, and then on-demand machines unless `thenFail`.
+    """
+
+    kind: Literal["on-demand", "spot", "reservation", "flex-start", "queued"]
+    reservation: str | None = None
+    then_fail: bool = False
+    flex_start: FlexStartSpec | None = None
+    queued: QueuedSpec | None = None
+
+    @property
+    def max_run_seconds(self) -> int | None:
+        """What bounds the life of flex-start and queued nodes."""
+        bounded = self.flex_start or self.queued
+        return bounded.max_run_duration if bounded else None
+
+    @classmethod
+    def __get_pydantic_json_schema__(cls, core: core_schema.CoreSchema, handler: GetJsonSchemaHandler) -> Any:
+        """Of a mapping: one of its keys; the kind is not for people to write."""
+        reference = handler(core)
+        schema = handler.resolve_ref_schema(reference)
+        schema["properties"] = {key: one["anyOf"][0] for key, one in schema["properties"].items() if "anyOf" in one}
+        schema["required"] = []
+        schema |= {"minProperties": 1, "maxProperties": 1}
+        return reference
+
+
+_WORDS: dict[str, dict[str, Any]] = {
+    "on-demand": {"kind": "on-demand"},
+    "spot": {"kind": "spot"},
+    "any-reservation": {"kind": "reservation"},
+    "any-reservation-then-fail": {"kind": "reservation", "thenFail": True},
+    "flex-start": {"kind": "flex-start"},
+    "queued": {"kind": "queued", "queued": {}},
+}
+_KINDS = {"reservation": "reservation", "flexStart": "flex-start", "queued": "queued"}
+"""The key of a mapping → the kind of capacity that it says."""
+_WAYS = "write on-demand, spot, {reservation: <name>}, any-reservation, flex-start or queued"
+
+
+def _capacity(value: Any) -> Any:
+    if isinstance(value, str) and value in _WORDS:
+        return _WORDS[value]
+    if isinstance(value, dict):
+        found = cast("dict[str, Any]", value)
+        (key, inside), *more = list(found.items()) or [("", cast("object", None))]
+        if key in _KINDS and not more and isinstance(inside, str if key == "reservation" else dict):
+            return {"kind": _KINDS[key], key: cast("object", inside)}
+        hint = "" if key in _KINDS else near_miss(str(key), _KINDS)
+        raise fault("bad-capacity", f"'{shown(found)}' is no way to get capacity; {_WAYS}{hint}")
+    hint = near_miss(value, _WORDS) if isinstance(value, str) else ""
+    found = "is empty" if value is None else f"'{shown(value)}' is no way to get capacity"
+    raise fault("bad-capacity", f"{found}; {_WAYS}{hint}")
+
+
+CapacityField = Annotated[
+    Capacity,
+    BeforeValidator(
+        _capacity,
+        json_schema_input_type=Literal[
+            "on-demand", "spot", "any-reservation", "any-reservation-then-fail", "flex-start", "queued"
+        ]
+        | Capacity,
+    ),
+]

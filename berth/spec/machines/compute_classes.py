@@ -1,0 +1,42 @@
+"""What may be asked of ComputeClasses: ways to get nodes, one after the other. Keys are GKE's own terms."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal, cast
+
+from pydantic import Field
+
+from berth.spec.base import MachineType, Model, Sequence, Text, Zones
+from berth.spec.machines.capacity import Capacity, CapacityField
+from berth.spec.machines.pools import Topology
+from berth.spec.machines.reservations import AcceleratorSpec
+
+ClassName = Annotated[
+    str,
+    Text(
+        r"(?!gke|autopilot)[a-z]([-a-z0-9]{0,61}[a-z0-9])?",
+        "a compute class's name: lower-case letters, digits and '-', a letter first, 63 at most, and neither gke nor "
+        "autopilot in front, which are GKE's own",
+    ),
+]
+
+
+class ClassPrioritySpec(Model):
+    """One way to get nodes: which machine, and from which capacity."""
+
+    machine_type: MachineType
+    topology: Topology | None = None
+    accelerator: AcceleratorSpec | None = None
+    capacity: CapacityField = Field(default=cast("Capacity", "on-demand"), validate_default=True)
+    zones: Zones = ()
+    driver_version: Literal["default", "latest"] = "default"
+
+
+class ComputeClassSpec(Model):
+    """A ComputeClass: GKE makes node pools by the first of its `priorities` that can be had."""
+
+    priorities: Sequence[ClassPrioritySpec] = Field(min_length=1, max_length=100)
+    node_pool_auto_creation: bool = True
+    when_unsatisfiable: Literal["DoNotScaleUp", "ScaleUpAnyway"] = "DoNotScaleUp"
+    active_migration: bool | None = None
+    consolidation_delay_minutes: int | None = Field(default=None, ge=1, le=1440)

@@ -1,0 +1,133 @@
+"""What may be asked of pools and flavors."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal, cast
+
+from pydantic import AfterValidator, Field, model_validator
+
+from berth.spec.amounts import Count
+from berth.spec.base import (
+    ConfidentialType,
+    DnsName,
+    JsonSchema,
+    MachineType,
+    Model,
+    Section,
+    Sequence,
+    Text,
+    Zone,
+    Zones,
+    fault,
+)
+from berth.spec.machines.capacity import Capacity, CapacityField
+from berth.spec.machines.node_system import NodeSystemSpec, SurgeSpec
+from berth.spec.machines.reservations import AcceleratorSpec
+
+LabelKey = Annotated[
+    str,
+    Text(
+        r"([a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?/)?[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?",
+        "a Kubernetes label key",
+    ),
+]
+LabelValue = Annotated[
+    str,
+    Text(
+        r"([A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?)?",
+        "a Kubernetes label value: 63 letters, digits, '-', '_' and '.'",
+    ),
+]
+PoolName = Annotated[
+    str,
+    Text(
+        r"[a-z]([-a-z0-9]{0,28}[a-z0-9])?",
+        "a pool name: lower-case letters, digits and '-', a letter first, 30 at most",
+    ),
+]
+
+Topology = Annotated[str, Text(r"[1-9][0-9]{0,3}(x[1-9][0-9]{0,3}){1,2}", "a slice topology such as 2x4 or 4x4x8")]
+
+
+def _reason(value: str) -> str:
+    if not value.strip():
+        raise fault("missing-key", "is empty; write why, for those who read it next")
+    return value
+
+
+Reason = Annotated[str, AfterValidator(_reason), JsonSchema({"type": "string", "pattern": r"\S"})]
+"""Why something is accepted that Berth would otherwise refuse."""
+
+
+class GpuSharingSpec(Model):
+    """One GPU, or each partition of it, for several containers."""
+
+    strategy: Literal["time-sharing", "mps"] = "time-sharing"
+    max_shared_clients: int = Field(ge=1, le=1000)
+
+
+class LocalSsdSpec(Model):
+    """Local SSDs of a node: behind its ephemeral storage, or as raw block devices."""
+
+    ephemeral: int = Field(default=0, ge=0, le=64)
+    block: int = Field(default=0, ge=0, le=64)
+
+    @model_validator(mode="after")
+    def _one_use(self) -> LocalSsdSpec:
+        if self.ephemeral and self.block:
+            raise fault("bad-value", f"'{self.ephemeral}' ephemeral and '{self.block}' block; write one of them")
+        return self
+
+
+class TaintSpec(Model):
+    """A node taint of the owner's own, in Kubernetes' spelling."""
+
+    key: LabelKey
+    value: LabelValue
+    effect: Literal["NoSchedule", "PreferNoSchedule", "NoExecute"] = "NoSchedule"
+
+
+class PoolSpec(Model):
+    """Machines of one kind: TPU slices (`topology` and `slices`) or GPU nodes (`nodes`, a total over all zones).
+
+    `autoProvisioned` pools, and those of a `computeClass`, are made by GKE when jobs ask for them; their maximum is
+    what the fleet counts on.
+    `nodeLabels` are those by which the nodes of an existing cluster are known, where they are not GKE's.
+    """
+
+    machine_type: MachineType
+    formerly: PoolName | None = None
+    topology: Topology | None = None
+    accept_topology: bool = False
+    accelerator: AcceleratorSpec | None = None
+    slices: Count | None = None
+    nodes: Count | None = None
+    zone: Zone | None = None
+    zones: Zones = ()
+    capacity: CapacityField = Field(default=cast("Capacity", "on-demand"), validate_default=True)
+    auto_provisioned: bool = False
+    compute_class: str | None = None
+    flavor: DnsName | None = None
+    labels: Section[LabelKey, LabelValue] = Field(default_factory=dict)
+    node_labels: Section[LabelKey, LabelValue] = Field(default_factory=dict)
+    taints: Sequence[TaintSpec] = ()
+    driver_version: Literal["default", "latest", "disabled"] = "default"
+    networking: Literal["gpudirect", "dranet"] | None = None
+    compact_placement: bool = False
+    topology_aware: bool = False
+    gpu_sharing: GpuSharingSpec | None = None
+    gpu_partition: str | None = None
+    local_ssd: LocalSsdSpec | None = None
+    disk_size_gb: int = Field(default=100, ge=10, le=65536)
+    surge: SurgeSpec | None = None
+    max_pods_per_node: int | None = Field(default=None, ge=8, le=256)
+    secure_boot: bool | None = Field(default=None, json_schema_extra={"default": True})
+    confidential_nodes: ConfidentialType | None = None
+    node_system_config: NodeSystemSpec | None = None
+
+
+class FlavorSpec(Model):
+    """What is said of a flavor beyond its pools: how far it may be promised more than once, and why."""
+
+    oversubscription: float = Field(default=1, ge=1, le=100)
+    reason: Reason | None = None

@@ -1,0 +1,59 @@
+"""What may be asked of reservations: those of the fleet's own, somebody else's, and those that begin later."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from berth.spec.amounts import MOST
+from berth.spec.base import MachineType, Model, ProjectId, Sequence, Text, Zone
+from berth.spec.cluster import Timestamp
+
+ReservationName = Annotated[
+    str,
+    Text(
+        r"[a-z]([-a-z0-9]{0,61}[a-z0-9])?",
+        "a reservation's name: lower-case letters, digits and '-', a letter first, 63 at most",
+    ),
+]
+
+
+class AcceleratorSpec(Model):
+    """GPUs attached to a machine that has none of its own (N1)."""
+
+    type: str
+    count: int = Field(ge=1, le=MOST)
+
+
+class FutureSpec(Model):
+    """The time of a reservation that begins later: a future reservation, or one of the calendar mode of DWS.
+
+    Google makes the reservation itself some time after the request; once it is `delivered`, its pools can be made.
+    """
+
+    start: Timestamp
+    end: Timestamp
+    mode: Literal["default", "calendar"] = "default"
+    delivered: bool = False
+
+
+class ReservationSpec(Model):
+    """A zonal reservation; `count` is in machines, `localSsd` counts those of one machine.
+
+    The fleet owns it, unless it is `existing`: then it is somebody else's (of another `project`, where it is shared),
+    and is only taken from, whole or by `block` and `subBlock`. Those of TPUs are existing ones unless said otherwise.
+    """
+
+    machine_type: MachineType
+    accelerator: AcceleratorSpec | None = None
+    local_ssd: int | None = Field(default=None, ge=0, le=64)
+    zone: Zone
+    count: int = Field(ge=1, le=MOST)
+    name: ReservationName | None = None
+    existing: bool | None = None
+    project: ProjectId | None = None
+    block: ReservationName | None = None
+    sub_block: ReservationName | None = None
+    shared_with: Sequence[ProjectId] = ()
+    future: FutureSpec | None = None

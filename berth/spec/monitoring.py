@@ -1,0 +1,64 @@
+"""What may be asked of monitoring."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal, cast
+
+from pydantic import BeforeValidator, Field
+
+from berth.spec.amounts import Seconds
+from berth.spec.base import Entry, JsonSchema, Model, SemVer, Sequence, Text, Words, default, mistyped
+
+ChannelName = Annotated[
+    str,
+    Text(
+        r"projects/[^/]+/notificationChannels/[0-9]+",
+        "a notification channel such as projects/acme-ml-dev/notificationChannels/1234567890",
+    ),
+]
+
+
+class AlertSpec(Model):
+    """What is changed of an alert: its threshold, and for how long it must hold."""
+
+    limit: float | None = Field(default=None, ge=0, le=1_000_000_000)
+    lasts: Seconds | None = Field(default=None, alias="for")
+    enabled: bool = True
+
+
+def _alert(value: Any) -> Any:
+    """`false` leaves an alert out."""
+    if isinstance(value, dict | AlertSpec):
+        return cast("object", value)
+    if not isinstance(value, bool):
+        raise mistyped(value, "write {limit: <number>, for: 30m}, or false")
+    return {"enabled": value}
+
+
+def _alerts(value: Any) -> Any:
+    """`false` leaves all alerts out."""
+    return None if value is False else {} if value is True or value is None else value
+
+
+AlertField = Annotated[AlertSpec, BeforeValidator(_alert, json_schema_input_type=bool | AlertSpec)]
+
+
+class PrometheusSpec(Model):
+    """The chart of a Prometheus and a Grafana in the cluster; `chart` is an OCI address, a mirror's or a path."""
+
+    version: SemVer | None = None
+    chart: Words | None = None
+
+
+class MonitoringSpec(Model):
+    """How the fleet is watched: by Cloud Monitoring (`managed`), by a Prometheus and Grafana in the cluster, or not."""
+
+    backend: Literal["managed", "in-cluster", "none"] = "managed"
+    dashboards: bool = True
+    alerts: Annotated[
+        dict[str, AlertField] | None,
+        BeforeValidator(_alerts),
+        JsonSchema({"type": ["object", "boolean", "null"]}),
+    ] = Field(default_factory=dict)
+    notification_channels: Sequence[ChannelName] = ()
+    prometheus: Entry[PrometheusSpec] = default(PrometheusSpec)

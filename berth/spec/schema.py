@@ -1,0 +1,47 @@
+"""The JSON Schema of a stack file, for editors: completion, and faults as one types."""
+
+from __future__ import annotations
+
+from typing import Any, cast
+
+from berth.spec.ack import AckFleetSpec
+from berth.spec.fleet import FleetSpec
+from berth.spec.team_stack import TeamStackSpec
+
+_DIALECT = "https://json-schema.org/draft/2020-12/schema"
+_FLEET = {
+    "if": {"type": "object", "required": ["ack"]},
+    "then": {"$ref": "#/$defs/AckFleetSpec"},
+    "else": {"$ref": "#/$defs/FleetSpec"},
+}
+"""A fleet with the section `ack` stands on Alibaba Cloud, any other on Google Cloud."""
+
+
+def stack_schema() -> dict[str, Any]:
+    """The schema of Pulumi.<stack>.yaml: Pulumi's own keys are let through, those of Berth are described in full."""
+    definitions: dict[str, Any] = {}
+    for model in (FleetSpec, AckFleetSpec, TeamStackSpec):
+        schema = model.model_json_schema(by_alias=True, ref_template="#/$defs/{model}")
+        definitions |= schema.pop("$defs") | {model.__name__: schema}
+    return {
+        "$schema": _DIALECT,
+        "title": "A Berth stack file",
+        "type": "object",
+        "required": ["config"],
+        "properties": {
+            "config": {
+                "type": "object",
+                "oneOf": [{"required": ["berth:fleet"]}, {"required": ["berth:team"]}],
+                "properties": {"berth:fleet": _FLEET, "berth:team": {"$ref": "#/$defs/TeamStackSpec"}},
+            }
+        },
+        "$defs": _untitled(dict(sorted(definitions.items()))),
+    }
+
+
+def _untitled(schema: Any) -> Any:
+    """The schema without pydantic's titles, which only repeat a key in another spelling (`Projectnumber`)."""
+    if isinstance(schema, dict):
+        found = cast("dict[str, Any]", schema)
+        return {key: _untitled(value) for key, value in found.items() if key != "title" or not isinstance(value, str)}
+    return [_untitled(item) for item in cast("list[Any]", schema)] if isinstance(schema, list) else schema

@@ -1,0 +1,94 @@
+"""A team's own stack file: one object `berth:team`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Annotated, Any, Literal, cast
+
+from pydantic import AfterValidator, Field, ValidationError
+
+from berth.diagnostics import Problem
+from berth.spec.amounts import Bytes, MilliCpu, Seconds
+from berth.spec.base import DnsLabel, Entry, Model, Section, Sequence, Words, each_once
+from berth.spec.messages import problem_of
+from berth.spec.tenancy import FileName, Port, SecretField, no_token
+
+Files = Annotated[Sequence[DnsLabel], AfterValidator(each_once)]
+NoToken = Annotated[str, AfterValidator(no_token)]
+Count = Annotated[int, Field(ge=1)]
+
+
+class WorkloadSpec(Model):
+    """A workload that the stack deploys. What is left out follows from the queue's machines.
+
+    `config` and `secrets` name entries of those sections: the pods see each as a folder of files.
+    """
+
+    queue: str
+    kind: Literal["jobset", "job", "pytorchjob", "provisioning-request"] | None = None
+    name: str | None = None
+    image: Words
+    command: Sequence[str] = ()
+    slices: Count | None = None
+    pods: Count | None = None
+    gpus: Count | None = None
+    cpu: MilliCpu | None = None
+    memory: Bytes | None = None
+    priority: str | None = None
+    flavor: str | None = None
+    max_run_duration: Seconds | None = None
+    max_restarts: int = Field(default=4, ge=0)
+    restart_strategy: Literal["Recreate", "BlockingRecreate"] | None = None
+    backoff_limit: int | None = Field(default=None, ge=0)
+    ports: Sequence[Port] = ()
+    service_account: DnsLabel | None = None
+    placement_group: DnsLabel | None = None
+    config: Files = ()
+    secrets: Files = ()
+
+
+class TeamStackSpec(Model):
+    """What a team deploys itself, and where.
+
+    `platform` is the stack (or a path to its file) that has the team.
+    """
+
+    platform: Words
+    team: DnsLabel
+    config: Section[DnsLabel, Entry[dict[FileName, NoToken]]] = Field(default_factory=dict)
+    secrets: Section[DnsLabel, dict[FileName, SecretField]] = Field(default_factory=dict)
+    workloads: Section[DnsLabel, WorkloadSpec] = Field(default_factory=dict)
+
+
+_SECTIONS = ("config", "secrets", "workloads")
+
+
+Faulty = frozenset[tuple[str, ...]]
+"""Sections, and entries of them by section and name."""
+
+
+def parse_team(value: Mapping[str, Any]) -> tuple[TeamStackSpec | None, list[Problem], Faulty]:
+    """The value of `berth:team` without what is faulty in it; its faults; and what was left out because of them.
+
+    None where the rest says too little.
+    """
+    spec, errors = _validated(value)
+    faulty = frozenset(tuple(map(str, error["loc"][:2])) for error in errors)
+    if spec is None:
+        rest = {key: _without(key, entries, faulty) for key, entries in value.items() if (key,) not in faulty}
+        known = {key: entries for key, entries in rest.items() if key in TeamStackSpec.model_fields}
+        spec, _ = _validated(known)
+    return spec, [problem_of(error, TeamStackSpec) for error in errors], faulty
+
+
+def _validated(value: Mapping[str, Any]) -> tuple[TeamStackSpec | None, list[Mapping[str, Any]]]:
+    try:
+        return TeamStackSpec.model_validate(value), []
+    except ValidationError as error:
+        return None, [cast("Mapping[str, Any]", each) for each in error.errors(include_url=False)]
+
+
+def _without(section: str, entries: object, faulty: Faulty) -> object:
+    if section not in _SECTIONS or not isinstance(entries, dict):
+        return entries
+    return {key: entry for key, entry in cast("dict[str, Any]", entries).items() if (section, key) not in faulty}

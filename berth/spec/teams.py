@@ -1,0 +1,117 @@
+"""What may be asked for queueing: priorities, cohorts, teams, queues. Keys are Kueue's own terms."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from pydantic import AfterValidator, Field
+
+from berth.spec.amounts import NOTHING, AmountField, Bytes, LimitField, MilliCpu
+from berth.spec.base import DnsLabel, DnsName, Model, Section, Sequence, default, each_once
+from berth.spec.tenancy import TenancySpec
+
+QueueName = DnsLabel
+
+
+class PrioritySpec(Model):
+    """A priority, for pods and for queueing. The higher `value` goes first; one may be the `default`."""
+
+    value: int = Field(ge=-1_000_000_000, le=1_000_000_000)
+    default: bool = False
+    preempts: bool = True
+    description: str = Field(default="", max_length=2048)
+
+
+class PerAcceleratorSpec(Model):
+    """The cpu and memory quota that comes with each accelerator, where it should not follow from the machines."""
+
+    cpu: MilliCpu | None = None
+    memory: Bytes | None = None
+
+
+class QuotaSpec(Model):
+    """A share of one pool or flavor. No `borrow` means none, no `lend` means all of it."""
+
+    pool: str | None = None
+    flavor: str | None = None
+    guaranteed: AmountField = Field(default_factory=lambda: NOTHING, json_schema_extra={"default": 0})
+    borrow: LimitField | None = None
+    lend: AmountField | None = None
+    per_accelerator: PerAcceleratorSpec | None = None
+
+
+class CohortSpec(Model):
+    """Queues, and cohorts below it, that may use each other's idle quota.
+
+    An entry of `flavors` holds for all below together: what is `guaranteed` to them, how much they may borrow from the
+    `parent`'s other children, and lend. A flavor without an entry passes freely. `fairShareWeight` counts among the
+    children of one parent.
+    """
+
+    parent: DnsName | None = None
+    flavors: Sequence[QuotaSpec] = Field(default=(), max_length=64)
+    per_accelerator: PerAcceleratorSpec | None = None
+    fair_share_weight: float | None = Field(default=None, ge=0, le=1_000_000)
+
+
+class BorrowWithinCohortSpec(Model):
+    """When a queue may push out work in order to borrow."""
+
+    policy: Literal["Never", "LowerPriority"] = "Never"
+    max_priority_threshold: int | None = Field(default=None, ge=-(2**31), le=2**31 - 1)
+
+
+class PreemptionSpec(Model):
+    """Whom a queue's work may push out. By default a queue in a cohort takes back what it is owed."""
+
+    within_cluster_queue: Literal["Never", "LowerPriority", "LowerOrNewerEqualPriority"] = "LowerPriority"
+    reclaim_within_cohort: Literal["Never", "LowerPriority", "Any"] | None = None
+    borrow_within_cohort: BorrowWithinCohortSpec | None = None
+
+
+class FlavorFungibilitySpec(Model):
+    """Whether a job borrows or preempts on a flavor before the next one is tried; which it rather does on all."""
+
+    when_can_borrow: Literal["MayStopSearch", "TryNextFlavor"] | None = None
+    when_can_preempt: Literal["MayStopSearch", "TryNextFlavor"] | None = None
+    preference: Literal["BorrowingOverPreemption", "PreemptionOverBorrowing"] | None = None
+
+
+class AdmissionScopeSpec(Model):
+    """Whether local queues of this cluster queue take turns by what they used."""
+
+    admission_mode: Literal["UsageBasedAdmissionFairSharing", "NoAdmissionFairSharing"]
+
+
+class QueueSpec(Model):
+    """A cluster queue. `flavors` is in order of preference; `name` and `localQueue` give names others depend on."""
+
+    formerly: DnsName | None = None
+    name: DnsName | None = None
+    local_queue: DnsLabel | None = None
+    flavors: Sequence[QuotaSpec] = Field(min_length=1, max_length=64)
+    queueing_strategy: Literal["BestEffortFIFO", "StrictFIFO"] = "BestEffortFIFO"
+    preemption: PreemptionSpec = default(PreemptionSpec)
+    flavor_fungibility: FlavorFungibilitySpec | None = None
+    priority: str | None = None
+    max_jobs: int | None = Field(default=None, ge=1, le=1_000_000_000)
+    per_accelerator: PerAcceleratorSpec | None = None
+    namespaces: Literal["all"] | None = None
+    admission_scope: AdmissionScopeSpec | None = None
+    stop_policy: Literal["None", "Hold", "HoldAndDrain"] | None = None
+    fair_share_weight: float | None = Field(default=None, ge=0, le=1_000_000)
+
+
+class SharedQueueSpec(QueueSpec):
+    """A cluster queue that serves several teams, through a local queue in the namespace of each."""
+
+    teams: Annotated[Sequence[str], AfterValidator(each_once)] = Field(min_length=1)
+    cohort: str | None = None
+
+
+class TeamSpec(TenancySpec):
+    """A team: its namespaces, its people, its pods' identity, and queues of its own."""
+
+    formerly: DnsLabel | None = None
+    cohort: str | None = None
+    queues: Section[QueueName, QueueSpec] = Field(default_factory=dict)

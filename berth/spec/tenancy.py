@@ -1,0 +1,187 @@
+"""What a team may ask for besides queues: namespaces, an identity, people, and how far its pods are shut in."""
+
+from __future__ import annotations
+
+import re
+from typing import Annotated, Any, Final, Literal, cast
+
+from pydantic import AfterValidator, BeforeValidator, Field
+
+from berth.spec.amounts import Bytes, MilliCpu
+from berth.spec.base import (
+    DnsLabel,
+    Entry,
+    Model,
+    ProjectId,
+    Section,
+    Sequence,
+    Text,
+    default,
+    each_once,
+    fault,
+    mistyped,
+)
+from berth.spec.cluster import Cidr
+
+AccountId = Annotated[
+    str,
+    Text(
+        r"[a-z]([-a-z0-9]{4,28}[a-z0-9])",
+        "a service account id: 6 to 30 lower-case letters, digits and '-', a letter first",
+    ),
+]
+Role = Annotated[
+    str,
+    Text(
+        r"(roles|projects/[^/]+/roles|organizations/[^/]+/roles)/[A-Za-z0-9_.]+",
+        "a role such as roles/storage.objectViewer",
+    ),
+]
+BucketName = Annotated[
+    str,
+    Text(r"[a-z0-9][a-z0-9._-]{1,220}[a-z0-9]", "a bucket's name: lower-case letters, digits, '-', '_' and '.'"),
+]
+BucketRole = Annotated[
+    str,
+    Text(
+        r"(roles/storage\.|projects/[^/]+/roles/|organizations/[^/]+/roles/)[A-Za-z0-9_.]+",
+        "a role on a bucket such as roles/storage.objectUser",
+    ),
+]
+FileName = Annotated[
+    str, Text(r"(?!\.\.?$)[A-Za-z0-9._-]{1,253}", "a file's name: letters, digits, '-', '_' and '.', no folders")
+]
+SecretVersion = Annotated[str, Text(r"latest|[1-9][0-9]*", 'a version such as latest or "3"')]
+Group = Annotated[
+    str,
+    Text(
+        r"[a-z0-9][a-z0-9._-]*@[a-z0-9-]+(\.[a-z0-9-]+)+",
+        "a group's address in lower case, such as vision@acme.example",
+    ),
+]
+Groups = Annotated[Sequence[Group], AfterValidator(each_once)]
+Domain = Annotated[str, Text(r"[a-z0-9-]+(\.[a-z0-9-]+)+", "a domain such as acme.example")]
+CostLabelKey = Annotated[
+    str,
+    Text(
+        r"[a-z]([a-z0-9_-]{0,61}[a-z0-9])?",
+        "a label key: lower-case letters, digits, '-' and '_', a letter first and no sign last, 63 at most",
+    ),
+]
+CostLabelValue = Annotated[
+    str,
+    Text(
+        r"[a-z0-9]([a-z0-9_-]{0,61}[a-z0-9])?",
+        "a label value: lower-case letters, digits, '-' and '_', no sign first or last, 1 to 63",
+    ),
+]
+Port = Annotated[int, Field(ge=1, le=65535)]
+
+_TOKENS: Final = re.compile(r"(hf|gh[pousr]|github_pat|glpat|xox[abp]|sk)[-_].{16,}|AIza.{30,}|eyJ.{30,}")
+"""How tokens of well-known issuers begin."""
+
+
+class NamespaceSpec(Model):
+    """A team's namespace; an `existing` one is used and left alone."""
+
+    name: DnsLabel | None = None
+    existing: bool = False
+
+
+def _namespace(value: Any) -> Any:
+    if isinstance(value, dict | NamespaceSpec):
+        return cast("object", value)
+    if not isinstance(value, str):
+        raise mistyped(value, "write its name, or {name: <name>, existing: true}")
+    return {"name": value}
+
+
+NamespaceField = Annotated[NamespaceSpec, BeforeValidator(_namespace, json_schema_input_type=str | NamespaceSpec)]
+
+
+def no_token(value: str) -> str:
+    """The text itself; raises a fault where it begins as the tokens of a well-known issuer do."""
+    if _TOKENS.fullmatch(value):
+        message = f"'{value[:4]}…' looks like a token itself; store it in Secret Manager and write the secret's name"
+        raise fault("secret-by-value", message)
+    return value
+
+
+SecretId = Annotated[
+    str,
+    AfterValidator(no_token),
+    Text(r"[A-Za-z0-9_-]{1,255}", "a secret's name in Secret Manager: letters, digits, '-' and '_'"),
+]
+
+
+class SecretSpec(Model):
+    """A secret in Secret Manager, by reference: of the fleet's own project unless another is named."""
+
+    secret: SecretId
+    version: SecretVersion = "latest"
+    project: ProjectId | None = None
+
+
+def _secret(value: Any) -> Any:
+    if isinstance(value, dict | SecretSpec):
+        return cast("object", value)
+    if not isinstance(value, str):
+        raise mistyped(value, "write a secret's name, or {secret: <name>, version: <version>}")
+    return {"secret": value}
+
+
+SecretField = Annotated[SecretSpec, BeforeValidator(_secret, json_schema_input_type=str | SecretSpec)]
+
+
+class IdentitySpec(Model):
+    """Who the team's pods are in Google Cloud, and what they may do there, directly or as a service account."""
+
+    service_account: DnsLabel | None = None
+    impersonate: AccountId | None = None
+    roles: Sequence[Role] = ()
+    buckets: Section[BucketName, BucketRole] = Field(default_factory=dict)
+    secrets: Section[FileName, SecretField] = Field(default_factory=dict)
+
+
+class EgressSpec(Model):
+    """A range of addresses that the team's pods may open TCP connections to."""
+
+    cidr_block: Cidr
+    ports: Sequence[Port] = Field(min_length=1)
+
+
+class NetworkPolicySpec(Model):
+    """What pods may reach besides each other, DNS and metadata; `internet` is HTTPS to everything that is public."""
+
+    enabled: bool = True
+    internet: bool = True
+    egress: Sequence[EgressSpec] = ()
+
+
+class DefaultRequestsSpec(Model):
+    """What a container that asks for no cpu or memory is taken to ask for."""
+
+    cpu: MilliCpu = Field(default=100, json_schema_extra={"default": "100m"})
+    memory: Bytes = Field(default=128 * 2**20, json_schema_extra={"default": "128Mi"})
+
+
+class TenancySpec(Model):
+    """Namespaces, people and limits of a team."""
+
+    state: Literal["active", "held", "drained"] = "active"
+    namespace: NamespaceField = default(NamespaceSpec)
+    namespaces: Sequence[NamespaceField] = ()
+    labels: Section[CostLabelKey, CostLabelValue] = Field(default_factory=dict)
+    groups: Groups = ()
+    identity: IdentitySpec | None = None
+    pod_security: Literal["restricted", "baseline", "privileged"] | None = None
+    network_policy: Entry[NetworkPolicySpec] = default(NetworkPolicySpec)
+    default_requests: Entry[DefaultRequestsSpec] = default(DefaultRequestsSpec)
+    default_queue: str | None = None
+
+
+class PlatformSpec(Model):
+    """Who looks after the fleet; `domain` is that of the groups, where they have several."""
+
+    owners: Groups = ()
+    domain: Domain | None = None

@@ -1,0 +1,63 @@
+"""What may be asked of worker clusters, to which a manager sends its jobs (MultiKueue)."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from pydantic import Field, model_validator
+
+from berth.diagnostics import in_words
+from berth.spec.base import DnsLabel, DnsName, Entry, Model, ProjectId, ProjectNumber, Region, Section, Text, fault
+from berth.spec.cluster import ClusterSpec
+from berth.spec.machines.compute_classes import ClassName, ComputeClassSpec
+from berth.spec.machines.pools import PoolName, PoolSpec, Reason
+from berth.spec.machines.reservations import ReservationSpec
+
+WorkerName = Annotated[
+    str,
+    Text(
+        r"(?=.{1,20}$)[a-z][a-z0-9]*(-[a-z0-9]+)*",
+        "a worker's name: lower-case letters, digits and single '-', a letter first, 20 at most",
+    ),
+]
+StackName = Annotated[
+    str, Text(r"[A-Za-z0-9_.-]+/[A-Za-z0-9_.-]+/[A-Za-z0-9_.-]+", "a stack of Pulumi's: organization/project/stack")
+]
+ConfigKey = Annotated[str, Text(r"[A-Za-z][A-Za-z0-9_-]*", "a key of the stack's config, without its namespace")]
+
+
+class WorkerSpec(Model):
+    """A cluster that runs jobs of the manager's queues: one that is made here, with its `cluster`, or one that exists.
+
+    An existing cluster is another stack's, whose output `kubeconfig` is read, or one whose kubeconfig is the secret
+    config value `berth:<kubeconfig>`. Its pools are described all the same: they say what it holds.
+    """
+
+    project: ProjectId | None = None
+    project_number: ProjectNumber | None = None
+    region: Region | None = None
+    cluster: Entry[ClusterSpec | None] = None
+    stack: StackName | None = None
+    kubeconfig: ConfigKey | None = None
+    cluster_profile: DnsName | None = None
+    reservations: Section[DnsLabel, ReservationSpec] = Field(default_factory=dict)
+    pools: Section[PoolName, PoolSpec] = Field(default_factory=dict)
+    compute_classes: Section[ClassName, ComputeClassSpec] = Field(default_factory=dict)
+    allow_replacement: Section[str, Reason] = Field(default_factory=dict)
+    allow_deletion: Section[str, Reason] = Field(default_factory=dict)
+
+    @model_validator(mode="after")
+    def _one_way(self) -> WorkerSpec:
+        """One way to the cluster."""
+        ways = [key for key in ("cluster", "stack", "kubeconfig") if getattr(self, key) is not None]
+        if len(ways) > 1:
+            raise fault("contradiction", f"{in_words(ways)}: the cluster is made here or there already; write one")
+        if self.cluster is not None and self.cluster.existing is not None:
+            message = "cluster.existing is the way of a fleet of one cluster; write kubeconfig: <key of the config>"
+            raise fault("contradiction", message)
+        return self
+
+    @property
+    def made_here(self) -> bool:
+        """Whether the cluster is this stack's."""
+        return self.stack is None and self.kubeconfig is None

@@ -1,0 +1,37 @@
+"""What a stack on Alibaba Cloud is made of: members, the fleet above them, and what teams find there."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pulumi
+import pulumi_alicloud as alicloud
+
+from berth.plan.ack import AckFleetPlan
+from components.ack.fleet_instance import FleetInstance
+from components.ack.fleet_objects import FleetObjects
+from components.ack.member import Member
+from components.kubernetes import cluster_provider
+
+EXPORT_VERSION = 1
+"""Raised when the shape of the `fleet` output changes in a way that its readers would notice."""
+
+
+def build(plan: AckFleetPlan) -> dict[str, Any]:
+    """Register everything in the plan, and return what the stack exports."""
+    cloud = alicloud.Provider("alibaba-cloud", region=plan.region)
+    members = {each.name: Member(each.key, each, tags=plan.tags, provider=cloud).cluster_id for each in plan.members}
+    fleet = FleetInstance("fleet", plan.fleet, members=members, provider=cloud)
+    if plan.fleet.kubeconfig is not None:
+        # A path, not what the file holds: the credential stays out of the state.
+        inside = cluster_provider("fleet", kubeconfig=plan.fleet.kubeconfig, cluster_identifier=plan.fleet.name)
+        FleetObjects("objects", plan, provider=inside, members=fleet.joined)
+    return {
+        "fleet": {
+            "version": EXPORT_VERSION,
+            "region": plan.region,
+            "fleet": fleet.fleet_id,
+            "members": pulumi.Output.all(**members),
+            "teams": {team.name: {"namespaces": [place.name for place in team.namespaces]} for team in plan.teams},
+        }
+    }

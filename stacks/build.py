@@ -1,0 +1,42 @@
+"""Which composition a verdict asks for. Only that one is loaded: a fleet needs the provider of its own cloud alone."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pulumi
+
+from berth.evaluate import Verdict
+from berth.plan.ack import AckFleetPlan
+from berth.plan.fleet import FleetPlan
+from berth.plan.team_stack import TeamStackPlan
+
+
+def build(verdict: Verdict) -> dict[str, Any]:
+    """Register a sound stack, and return what it exports. Raises RunError, which the engine prints plainly."""
+    plan = sound(verdict)
+    if isinstance(plan, FleetPlan):
+        from stacks import platform
+
+        return platform.build(plan)
+    if isinstance(plan, TeamStackPlan):
+        from stacks import team
+
+        return team.build(plan)
+    try:
+        from stacks import ack
+    except ModuleNotFoundError as missing:
+        if missing.name != "pulumi_alicloud":
+            raise
+        raise pulumi.RunError("a fleet on Alibaba Cloud needs its provider: pip install 'berth[ack]'") from None
+    return ack.build(plan)
+
+
+def sound(verdict: Verdict) -> FleetPlan | AckFleetPlan | TeamStackPlan:
+    """The plan of a stack that may be built, warnings told. Raises RunError."""
+    plan = verdict.whole
+    if verdict.faults or plan is None:
+        raise pulumi.RunError("\n".join([f"stack '{verdict.stack}' is refused:", *(p.line() for p in verdict.faults)]))
+    for problem in verdict.warnings:
+        pulumi.log.warn(problem.under_its_severity())
+    return plan

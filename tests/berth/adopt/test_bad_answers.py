@@ -1,0 +1,228 @@
+"""What cannot be adopted is told in whole lines, all at once."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from berth.adopt.inventory import Unusable, found
+from berth.adopt.stack_file import adopt, text
+from berth.cli import drain
+from tests.gke_answers import files
+from tests.stack_files import plan
+
+ASK = (
+    "give the answer of gcloud container clusters describe, container node-pools list, compute reservations list or "
+    "compute networks subnets list, each with --format json, or kubectl get with -o json"
+)
+Edit = Callable[[dict[str, Any]], None]
+
+
+def _without(*names: str) -> Edit:
+    def edit(answers: dict[str, Any]) -> None:
+        for name in names:
+            del answers[name]
+
+    return edit
+
+
+def _with(name: str, value: object) -> Edit:
+    return lambda answers: answers.update({name: value})
+
+
+def _zonal(answers: dict[str, Any]) -> None:
+    for one in (answers["cluster.json"], *answers["node-pools.json"]):
+        one["selfLink"] = one["selfLink"].replace("/locations/us-central1/", "/zones/us-central1-a/")
+    answers["cluster.json"]["location"] = "us-central1-a"
+
+
+def _other_cluster(answers: dict[str, Any]) -> None:
+    for one in answers["node-pools.json"][:2]:
+        one["selfLink"] = one["selfLink"].replace("/clusters/dev/", "/clusters/prod/")
+
+
+def _two(answers: dict[str, Any]) -> None:
+    other = json.loads(json.dumps(answers["cluster.json"]).replace("clusters/dev", "clusters/prod"))
+    answers["clusters.json"] = [{**other, "name": "prod"}]
+
+
+def _unlinked(answers: dict[str, Any]) -> None:
+    del answers["cluster.json"]["selfLink"]
+    answers["cluster.json"]["nodePools"] = answers.pop("node-pools.json")
+
+
+def _manager(answers: dict[str, Any]) -> None:
+    check = {"controllerName": "kueue.x-k8s.io/multikueue"}
+    one = {"apiVersion": "kueue.x-k8s.io/v1beta2", "kind": "AdmissionCheck", "metadata": {"name": "m"}, "spec": check}
+    answers["objects.json"]["items"].append(one)
+
+
+CASES: dict[str, tuple[Edit, list[str]]] = {
+    "no JSON": (
+        _with("cluster.yaml", "name: dev\n"),
+        ["cluster.yaml: no JSON (line 1, column 1); ask for it with --format json, or -o json of kubectl"],
+    ),
+    "a number": (_with("n.json", 7), [f"n.json: '7' is no object; {ASK}"]),
+    "a list of names": (_with("n.json", ["dev"]), [f"n.json: '\"dev\"' is no object; {ASK}"]),
+    "another answer of gcloud": (
+        _with("vms.json", [{"name": "vm", "machineType": "e2-small", "disks": [], "zone": "z"}]),
+        [f"vms.json: not what is known here (keys disks, machineType, name, zone); {ASK}"],
+    ),
+    "an empty object": (_with("n.json", {}), [f"n.json: not what is known here (it is empty); {ASK}"]),
+    "a cluster without a name": (
+        _with("c.json", {"masterAuth": {}}),
+        ["c.json: a cluster without a name; give gcloud's answer as it is"],
+    ),
+    "an object without a kind": (
+        _with("o.json", {"apiVersion": "v1", "metadata": {"name": "x"}}),
+        ["o.json: an object without kind and metadata.name; give the answer of kubectl as it is"],
+    ),
+    "no cluster": (
+        _without("cluster.json"),
+        ["no cluster among these files; add the answer of gcloud container clusters describe NAME --format json"],
+    ),
+    "several clusters": (
+        _two,
+        ["2 clusters (dev, prod); a stack has one: give the answers of each by themselves"],
+    ),
+    "no node pools": (
+        _without("node-pools.json"),
+        [
+            "cluster 'dev' comes without node pools; add the answer of gcloud container node-pools list --cluster dev "
+            "--format json"
+        ],
+    ),
+    "node pools of another cluster": (
+        _other_cluster,
+        [
+            "node-pools.json: node pool 'l4-on-demand' is of another cluster than 'dev'",
+            "node-pools.json: node pool 'l4-reserved' is of another cluster than 'dev'",
+        ],
+    ),
+    "a zonal cluster": (
+        _zonal,
+        ["cluster 'dev' is zonal (us-central1-a); Berth makes regional ones, and cannot take it over"],
+    ),
+    "a cluster without its link": (
+        _unlinked,
+        ["cluster 'dev' has no selfLink, which names its project; give the whole answer"],
+    ),
+    "a manager of MultiKueue": (
+        _manager,
+        [
+            "cluster 'dev' sends its jobs to workers (MultiKueue): give the answers of each worker by itself, and "
+            "write `workers` of the manager by hand"
+        ],
+    ),
+    "all that is wrong with files": (
+        lambda answers: answers.update({"a.json": "{", "b.json": [1]}),
+        [
+            "a.json: no JSON (line 1, column 2); ask for it with --format json, or -o json of kubectl",
+            f"b.json: '1' is no object; {ASK}",
+        ],
+    ),
+}
+
+
+def _texts(edit: Edit) -> dict[str, str]:
+    answers: dict[str, Any] = {name: json.loads(one) for name, one in files(plan("dev")).items()}
+    edit(answers)
+    return {name: one if isinstance(one, str) else json.dumps(one) for name, one in answers.items()}
+
+
+@pytest.mark.parametrize("claim", CASES)
+def test_what_cannot_be_adopted_is_told_line_by_line(claim: str) -> None:
+    edit, lines = CASES[claim]
+    with pytest.raises(Unusable) as refused:
+        found(_texts(edit))
+    assert list(refused.value.lines) == lines
+
+
+# --- what can, but not all of it --------------------------------------------------------------------------------------
+
+
+def _unknown_flavor(answers: dict[str, Any]) -> None:
+    for one in answers["objects.json"]["items"]:
+        if one["kind"] == "ClusterQueue" and one["metadata"]["name"] == "vision-urgent":
+            one["spec"]["resourceGroups"][0]["flavors"][0]["name"] = "l40s"
+
+
+def _no_door(answers: dict[str, Any]) -> None:
+    items = answers["objects.json"]["items"]
+    answers["objects.json"]["items"] = [
+        o for o in items if o["kind"] != "LocalQueue" or o["metadata"]["name"] != "batch"
+    ]
+
+
+def _no_flavor(answers: dict[str, Any]) -> None:
+    items = answers["objects.json"]["items"]
+    answers["objects.json"]["items"] = [o for o in items if o["metadata"]["name"] != "v5e"]
+
+
+def _own_slice(answers: dict[str, Any]) -> None:
+    for one in answers["node-pools.json"]:
+        if one["name"] == "v5e-2x4-3":
+            one |= {"name": "tpus", "selfLink": one["selfLink"].replace("v5e-2x4-3", "tpus")}
+
+
+def _cpu_pool(answers: dict[str, Any]) -> None:
+    for one in answers["node-pools.json"]:
+        if one["name"] == "system":
+            one |= {"name": "workers", "selfLink": one["selfLink"].replace("system", "workers")}
+
+
+LEFT: dict[str, tuple[Edit, list[str]]] = {
+    "a queue with a flavor that nobody defines": (
+        _unknown_flavor,
+        ["ClusterQueue vision-urgent: its flavor 'l40s' selects the nodes of no pool; that quota is left out"],
+    ),
+    "a queue without a door": (
+        _no_door,
+        ["ClusterQueue language-batch: no LocalQueue leads to it, so it is nobody's; left alone"],
+    ),
+    "a flavor that is not there": (
+        _no_flavor,
+        [
+            "pool v5e: no ResourceFlavor selects its nodes; Berth makes one",
+            *(
+                line
+                for queue in ("language-train", "speech-train", "vision-train")
+                for line in (
+                    f"ClusterQueue {queue}: its flavor 'v5e' selects the nodes of no pool; that quota is left out",
+                    f"ClusterQueue {queue}: none of its flavors is a pool's; left alone",
+                )
+            ),
+        ],
+    ),
+    "a slice that Berth would call otherwise": (
+        _own_slice,
+        [
+            "node pool tpus: Berth calls the node pool of a slice <pool>-2x4-<number>, so it would be made anew; "
+            "left alone"
+        ],
+    ),
+    "an ordinary node pool": (
+        _cpu_pool,
+        ["node pool workers: 'e2-standard-4' has no accelerators that Berth knows; left alone"],
+    ),
+    "no range of nodes": (
+        _without("subnets.json"),
+        [
+            "subnetwork dev: the range of its nodes is taken for 10.40.0.0/22; add the answer of gcloud compute "
+            "networks subnets list"
+        ],
+    ),
+}
+
+
+@pytest.mark.parametrize("claim", LEFT)
+def test_what_is_left_out_is_told(claim: str) -> None:
+    """The rest is adopted, and the file is one that can be planned."""
+    edit, lines = LEFT[claim]
+    adopted = adopt(found(_texts(edit)), "dev")
+    assert [left.line() for left in adopted.left] == lines
+    verdict = drain.verdict(text(adopted), "dev")
+    assert verdict.plan is not None

@@ -1,0 +1,90 @@
+"""A cluster that Berth never saw: what is written of it, and every line that is told, against goldens."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from berth.cli import app
+from tests.stack_files import ROOT, is_golden
+
+HERE = Path(__file__).parent / "foreign"
+FILES = [str(HERE / "cluster.json"), str(HERE / "objects.json")]
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A project's folder with the real program."""
+    for name in ("Pulumi.yaml", "__main__.py"):
+        shutil.copy(ROOT / name, tmp_path)
+    for room in ("berth", "components", "stacks"):
+        (tmp_path / room).symlink_to(ROOT / room)
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def test_golden_of_a_cluster_that_somebody_else_made(folder: Path) -> None:
+    told = CliRunner().invoke(app, ["adopt", "moved", *FILES])
+    assert told.exit_code == 0, told.stderr
+    is_golden(told.stdout, HERE / "told.txt")
+    for name in ("Pulumi.moved.yaml", "moved.google.import.json", "moved.kubernetes.import.json"):
+        is_golden((folder / name).read_text(encoding="utf-8"), HERE / name)
+
+
+def test_golden_of_what_lies_inside_that_cluster(folder: Path) -> None:
+    """Nothing of its machines is imported, and no default pool is in danger."""
+    told = CliRunner().invoke(app, ["adopt", "inside", *FILES, "--inside", "gke_acme-research_europe-west4_ml"])
+    assert told.exit_code == 0, told.stderr
+    is_golden(told.stdout, HERE / "told-inside.txt")
+    assert sorted(each.name for each in folder.glob("*inside*")) == [
+        "Pulumi.inside.yaml",
+        "inside.kubernetes.import.json",
+    ]
+    for name in ("Pulumi.inside.yaml", "inside.kubernetes.import.json"):
+        is_golden((folder / name).read_text(encoding="utf-8"), HERE / name)
+
+
+def test_nothing_is_ever_overwritten(folder: Path) -> None:
+    (folder / "moved.google.import.json").write_text("mine")
+    told = CliRunner().invoke(app, ["adopt", "moved", *FILES])
+    assert told.exit_code == 1
+    assert told.stderr == "moved.google.import.json is there, and is not overwritten: take another name, or remove it\n"
+    assert (folder / "moved.google.import.json").read_text() == "mine"
+    assert not (folder / "Pulumi.moved.yaml").exists()
+
+
+def test_an_answer_that_was_cut_is_told(folder: Path) -> None:
+    text = (HERE / "objects.json").read_text(encoding="utf-8")
+    cut = text.replace('"spec": {"clusterQueue": "serving-queue"}', '"spec": {}')
+    assert cut != text
+    (folder / "cut.json").write_text(cut, encoding="utf-8")
+    told = CliRunner().invoke(app, ["adopt", "moved", FILES[0], "cut.json"])
+    assert told.exit_code == 1
+    assert told.stderr == (
+        "the answers are not as the APIs give them (KeyError: 'clusterQueue'); give them whole, as they are\n"
+    )
+
+
+def test_a_file_that_is_not_there_is_told(folder: Path) -> None:
+    told = CliRunner().invoke(app, ["adopt", "moved", "no.json", str(folder)])
+    assert told.exit_code == 1
+    assert told.stderr == f"no.json: no such file or directory\n{folder}: is a directory\n"
+
+
+def test_a_name_that_no_stack_has_is_refused(folder: Path) -> None:
+    told = CliRunner().invoke(app, ["adopt", "../My stack", *FILES])
+    assert told.exit_code == 2
+    assert "NAME: '../My stack' is not a cluster name" in told.stderr
+    assert list(folder.glob("*.import.json")) == []
+
+
+def test_a_folder_without_the_program_is_told(folder: Path) -> None:
+    """Its Pulumi.yaml may be anybody's."""
+    (folder / "__main__.py").unlink()
+    told = CliRunner().invoke(app, ["adopt", "moved", *FILES])
+    assert told.exit_code == 1
+    assert told.stderr.startswith(f"{folder / '__main__.py'}: no such file; ")
+    assert not (folder / "Pulumi.moved.yaml").exists()

@@ -1,0 +1,98 @@
+"""The files for `pulumi import`, held against what the real program registers and against the answers themselves."""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Any
+
+import pytest
+
+from berth.adopt.imports import files as import_files
+from berth.adopt.inventory import Found, found
+from berth.adopt.stack_file import adopt, text
+from berth.cli import drain, preview
+from berth.engine import Recorded
+from tests.gke_answers import files
+from tests.stack_files import ROOT, plan
+
+STACKS = ("dev", "gpu-rdma", "batch-platform", "quota-tree")
+every_stack = pytest.mark.parametrize("stack", STACKS)
+
+
+@cache
+def _made(stack: str) -> tuple[Found, list[Recorded], dict[str, Any]]:
+    here = found(files(plan(stack)))
+    verdict = drain.verdict(text(adopt(here, stack)), stack)
+    assert verdict.plan is not None
+    registered = list(preview.run(verdict, ROOT, preview=False).resources)
+    return here, registered, import_files(registered, here, verdict.plan)
+
+
+@every_stack
+def test_every_resource_becomes_the_one_that_the_program_registers(stack: str) -> None:
+    """Its URN, put together from the file as the engine does it: types of all parents, then the logical name."""
+    _, registered, imported = _made(stack)
+    known = {one.urn: one for one in registered}
+    for content in imported.values():
+        by_name: dict[str, dict[str, Any]] = {}
+        for entry in content["resources"]:
+            assert entry["name"] not in by_name, "names are unique in a file"
+            types, above = [entry["type"]], entry
+            while "parent" in above:
+                above = by_name[above["parent"]]  # every parent comes first
+                types.insert(0, above["type"])
+            urn = f"urn:pulumi:{stack}::berth::{'$'.join(types)}::{entry['logicalName']}"
+            assert urn in known
+            assert known[urn].custom is ("id" in entry)
+            if "provider" in entry:
+                assert content["nameTable"][entry["provider"]] == known[urn].provider
+            by_name[entry["name"]] = entry
+
+
+@every_stack
+def test_everything_that_is_there_is_imported_once(stack: str) -> None:
+    """Counted from the answers: each node pool, reservation and object of Berth's, by the last part of its id."""
+    here, _, imported = _made(stack)
+    ids = [
+        (entry["type"], entry["id"]) for content in imported.values() for entry in content["resources"] if "id" in entry
+    ]
+    assert len(ids) == len(set(ids))
+    pools = {identity for kind, identity in ids if kind == "gcp:container/nodePool:NodePool"}
+    cluster, project = here.cluster["name"], here.project
+    assert pools == {f"{project}/{here.region}/{cluster}/{one['name']}" for one in here.node_pools}
+    reserved = {identity.rpartition("/")[2] for kind, identity in ids if kind.startswith("gcp:compute/reservation:")}
+    assert reserved == {one["name"] for one in here.reservations}
+    objects = {(kind.rpartition(":")[2], identity) for kind, identity in ids if kind.startswith("kubernetes:")}
+    there = {(o["kind"], _place(o)) for o in here.objects if o["kind"] != "Deployment"}
+    helm = {("Release", "jobset-system/jobset"), ("Release", "kueue-system/kueue")}
+    assert objects == there | helm
+
+
+def _place(one: Any) -> str:
+    place, name = one["metadata"].get("namespace"), one["metadata"]["name"]
+    return f"{place}/{name}" if place else name
+
+
+FORMS = {
+    "gcp:container/cluster:Cluster": "projects/acme-ml-dev/locations/us-central1/clusters/dev",
+    "gcp:container/nodePool:NodePool": "acme-ml-dev/us-central1/dev/v5e-2x4-1",
+    "gcp:compute/network:Network": "projects/acme-ml-dev/global/networks/dev",
+    "gcp:compute/subnetwork:Subnetwork": "projects/acme-ml-dev/regions/us-central1/subnetworks/dev",
+    "gcp:compute/router:Router": "projects/acme-ml-dev/regions/us-central1/routers/dev",
+    "gcp:compute/routerNat:RouterNat": "projects/acme-ml-dev/regions/us-central1/routers/dev/dev",
+    "gcp:compute/reservation:Reservation": "projects/acme-ml-dev/zones/us-central1-a/reservations/dev-l4",
+    "gcp:serviceaccount/account:Account": (
+        "projects/acme-ml-dev/serviceAccounts/dev-nodes@acme-ml-dev.iam.gserviceaccount.com"
+    ),
+    "kubernetes:core/v1:Namespace": "vision",
+    "kubernetes:kueue.x-k8s.io/v1beta2:LocalQueue": "vision/train",
+    "kubernetes:helm.sh/v3:Release": "kueue-system/kueue",
+}
+"""An id of each kind, in a form that the providers' documentation of imports gives."""
+
+
+@pytest.mark.parametrize("kind", FORMS)
+def test_ids_have_the_form_that_the_provider_documents(kind: str) -> None:
+    _, _, imported = _made("dev")
+    entries = [entry for content in imported.values() for entry in content["resources"] if entry["type"] == kind]
+    assert FORMS[kind] in [entry["id"] for entry in entries]

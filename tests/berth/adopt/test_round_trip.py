@@ -1,0 +1,142 @@
+"""A fleet, as the APIs would give it, is adopted as itself: every example, plain and with what servers add."""
+
+from __future__ import annotations
+
+import re
+from functools import cache
+
+import pytest
+from msgspec.structs import replace
+
+from berth.adopt.first_update import told
+from berth.adopt.inventory import Unusable, found
+from berth.adopt.stack_file import Adopted, adopt, text
+from berth.cli import drain
+from berth.diff.fields import FieldChange, differences
+from berth.diff.renames import Renames, called
+from berth.plan.existing import ExistingClusterPlan
+from berth.plan.fleet import FleetPlan
+from tests.gke_answers import files
+from tests.stack_files import FILES, plan
+
+EXAMPLES = [stack for stack in FILES if stack not in ("multikueue", "local")]
+"""Every stack on GKE with one cluster that it makes."""
+every_example = pytest.mark.parametrize("stack", EXAMPLES)
+
+NAMES = {
+    "batch-platform": {"compact": "gpu-a100-compact-spot"},
+    "dws-autoprovisioned": {"l4": "default-flavor"},
+    "multislice-autopilot": {"v5e": "vlp-24"},
+}
+"""Pools that GKE makes: no answer has their name, so they are called by their flavor."""
+
+JUSTIFIED = {
+    r"cluster\.version": "the version that runs is written down",
+    r"cluster\.deletion_protection": "a field of the provider, and none of GKE's",
+    r"(cluster|cluster\.auto_provisioning|system_pool|pools\[\d+\]|pools\[\d+\]\.node_pools\[\d+\])\.zones": (
+        "zones that GKE chose are written down"
+    ),
+    r"cluster_queues\[\d+\]\.priority": "what a queue's workloads are to have stands in no object",
+    r"(reservations|held)\[\d+\]\.key": "a reservation with a name of its own is called by it",
+    r"teams\[\d+\]\.identity\.(roles|buckets\..*)": "rights are IAM's",
+    r"flavors\[\d+\]\.oversubscription_reason": "reasons stand in no object",
+}
+"""Where an adopted plan may differ, and why."""
+
+MADE = (
+    r"pools\[\d+\]\.(machine_type|nodes|vcpu|memory_gb|slices|accelerators\.min|zones).*|flavors\[\d+\]\.capacity\.min"
+)
+"""Of pools that GKE makes: which machines of one kind, and how many are always there, is nowhere said."""
+BY_EXAMPLE = {
+    "dws-autoprovisioned": rf"{MADE}|held\[0\]\.count",  # how many machines somebody else's reservation holds
+    "multislice-autopilot": MADE,
+    "reservations": (  # future reservations are in no answer that is read, nor is a pool before it can be made
+        r"pools.*|flavors.*|cluster_queues.*|held.*|future_reservations|teams\[0\]\..*|monitoring\..*"
+    ),
+}
+
+
+@cache
+def _adopted(stack: str, *, noise: bool) -> Adopted:
+    return adopt(found(files(plan(stack), noise=noise)), stack)
+
+
+@cache
+def _plan(stack: str) -> FleetPlan:
+    verdict = drain.verdict(text(_adopted(stack, noise=True)), stack)
+    assert [fault.line() for fault in verdict.faults] == []
+    assert verdict.plan is not None
+    return verdict.plan
+
+
+def _sorted(fleet: FleetPlan) -> FleetPlan:
+    """As it is, with pools by name, whatever they were called at first."""
+    return replace(fleet, pools=tuple(sorted((replace(p, formerly=None) for p in fleet.pools), key=lambda p: p.name)))
+
+
+def _justified(stack: str, change: FieldChange) -> bool:
+    if change.path.endswith("zones") and change.before not in ((), []):
+        return False
+    patterns = [*JUSTIFIED, *filter(None, [BY_EXAMPLE.get(stack)])]
+    return any(re.fullmatch(pattern, change.path) for pattern in patterns)
+
+
+@every_example
+def test_a_fleet_is_adopted_as_itself(stack: str) -> None:
+    original = _sorted(called(plan(stack), Renames({}, NAMES.get(stack, {}))))
+    changes = list(differences(original, _sorted(_plan(stack))))
+    assert [f"{c.path}: {c.before} → {c.after}" for c in changes if not _justified(stack, c)] == []
+
+
+@every_example
+def test_what_servers_add_changes_nothing(stack: str) -> None:
+    plain, noisy = _adopted(stack, noise=False), _adopted(stack, noise=True)
+    assert text(plain) == text(noisy)
+    assert plain.left == noisy.left
+
+
+@every_example
+def test_of_what_berth_made_nothing_is_told_but_what_helm_installed(stack: str) -> None:
+    """Neither noise nor the fleet's own fields are taken for something that is lost."""
+    if stack in BY_EXAMPLE:
+        pytest.skip("differs, see above")
+    lines = [left.line() for left in told(found(files(plan(stack), noise=True)), _plan(stack))]
+    others = [line for line in lines if not line.startswith("Deployment ")]
+    assert others == []
+
+
+@pytest.mark.parametrize("stack", [stack for stack in EXAMPLES if stack != "dev"])  # see the next test
+def test_what_lies_inside_is_adopted_alone(stack: str) -> None:
+    """Queues, cohorts and priorities as they were, flavors with their labels; nothing is made in Google Cloud."""
+    original = plan(stack)
+    verdict = drain.verdict(text(adopt(found(files(original, noise=True), "a-context"), stack)), stack)
+    assert [fault.line() for fault in verdict.faults] == []
+    fleet = verdict.plan
+    assert fleet is not None
+    assert isinstance(fleet.cluster, ExistingClusterPlan)
+    assert not fleet.reservations
+    assert not [pool.name for pool in fleet.pools if pool.node_pools]
+    kept = {queue.name: queue for queue in original.cluster_queues}
+    queues = {queue.name: replace(queue, priority=kept[queue.name].priority) for queue in fleet.cluster_queues}
+    lost = {"research-later"} if stack == "reservations" else set[str]()  # its pool is not there yet
+    assert queues == {name: queue for name, queue in kept.items() if name not in lost}
+    assert (fleet.cohorts, fleet.priorities) == (original.cohorts, original.priorities)
+    labels = {flavor.name: flavor.node_labels for flavor in original.flavors}
+    assert {f.name: f.node_labels for f in fleet.flavors} == {f.name: labels[f.name] for f in fleet.flavors}
+
+
+def test_what_only_a_taint_of_berths_own_tells_apart_is_a_fault_inside() -> None:
+    """Nobody else may write that taint, so the file says what has to be told apart."""
+    verdict = drain.verdict(text(adopt(found(files(plan("dev")), "a-context"), "dev")), "dev")
+    assert {fault.code for fault in verdict.faults} == {"ambiguous-flavor"}
+
+
+def test_every_machine_that_gke_makes_is_counted() -> None:
+    for stack in NAMES:
+        before = {p.flavor: p.accelerators.max for p in plan(stack).pools if p.made_by == "gke"}
+        assert before == {p.flavor: p.accelerators.max for p in _plan(stack).pools if p.made_by == "gke"}
+
+
+def test_a_manager_is_refused() -> None:
+    with pytest.raises(Unusable, match="sends its jobs to workers"):
+        found(files(plan("multikueue")))

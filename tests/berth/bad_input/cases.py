@@ -1,0 +1,225 @@
+"""The cases of bad input: edits of a small sound fleet, whole files that are no fleet, and stacks that are not there.
+
+The first lie in `bad_input/*.txt`, by section. A case is a claim after `==`, what is taken out of the fleet (`-`) and
+put in its place (`+`), and every line that is then printed (`!`).
+"""
+
+from __future__ import annotations
+
+import pathlib
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+HERE = pathlib.Path(__file__).parent / "cases"
+BASE = "base.yaml"
+FILES = {"Pulumi.bad.yaml": HERE / BASE, "teams/speech.yaml": HERE / "teams" / "speech.yaml"}
+
+
+@dataclass(frozen=True)
+class Case:
+    """A claim, edits as (old, new) of which each old is found once in the fleet's files, and the lines expected.
+
+    The fleet is that of `base.yaml`, or of the table's own `<table>.yaml`.
+    """
+
+    claim: str
+    edits: tuple[tuple[str, str], ...]
+    lines: tuple[str, ...]
+    base: str = BASE
+
+
+def base_of(table: pathlib.Path) -> str:
+    """The file of the fleet that a table's cases break."""
+    own = f"{table.stem}.yaml"
+    return own if (HERE / own).is_file() else BASE
+
+
+def parsed(table: str, base: str = BASE) -> Iterator[Case]:
+    """The cases of one table."""
+    for block in re.split(r"(?m)^== ", table)[1:]:
+        claim, *body = block.rstrip().split("\n")
+        edits: list[tuple[list[str], list[str]]] = []
+        for line in body:
+            if line.startswith("-") and (not edits or edits[-1][1]):
+                edits.append(([], []))
+            if line[:1] in ("-", "+"):
+                edits[-1]["-+".index(line[0])].append(line[2:])
+        lines = tuple(line[2:] for line in body if line.startswith("!"))
+        yield Case(claim, tuple(("\n".join(old), "\n".join(new)) for old, new in edits), lines, base)
+
+
+EDITS = {
+    f"{table.stem}: {case.claim}": case
+    for table in sorted(HERE.glob("*.txt"))
+    for case in parsed(table.read_text(encoding="utf-8"), base_of(table))
+}
+
+
+def edited(case: Case) -> dict[str, str]:
+    """The files of the fleet, by name, with the edits made."""
+    files = FILES if case.base == BASE else {"Pulumi.bad.yaml": HERE / case.base}
+    texts = {name: file.read_text(encoding="utf-8") for name, file in files.items()}
+    for old, new in case.edits:
+        assert sum(text.count(old) for text in texts.values()) == 1, f"not found once: {old}"
+        texts = {name: text.replace(old, new) for name, text in texts.items()}
+    return texts
+
+
+def write(folder: pathlib.Path, texts: dict[str, str]) -> None:
+    """A project's folder with these files."""
+    (folder / "Pulumi.yaml").write_text("name: berth\nruntime: python\n")
+    (folder / "teams").mkdir(exist_ok=True)
+    for name, text in texts.items():
+        (folder / name).write_text(text, encoding="utf-8")
+
+
+# --- whole files ------------------------------------------------------------------------------------------------------
+
+FLEET = """\
+config:
+  berth:fleet:
+    project: acme-ml-dev
+    region: us-central1
+    cluster: {controlPlane: {publicEndpoint: false}}
+"""
+_WRITE = "write 'config:', under it 'berth:fleet:', and under that the fleet's project, region, pools and teams"
+_MOVE = "move teams into files of their own and name them under 'teamFiles'"
+
+WHOLE: dict[str, tuple[bytes, list[str]]] = {
+    "an empty file": (b"", [f"Pulumi.bad.yaml: the file is empty: {_WRITE}"]),
+    "a file of comments": (b"# later\n", [f"Pulumi.bad.yaml: the file is empty: {_WRITE}"]),
+    "a file of Pulumi's own": (
+        b"config:\n  gcp:project: acme\n",
+        [f"Pulumi.bad.yaml:1: there is no fleet here: {_WRITE}"],
+    ),
+    "a fleet of nothing": (
+        b"config:\n  berth:fleet:\n",
+        [f"Pulumi.bad.yaml:2: 'berth:fleet' is empty: {_WRITE}"],
+    ),
+    "a fleet that is a list": (
+        b"config:\n  berth:fleet: [acme]\n",
+        [f"Pulumi.bad.yaml:2: 'berth:fleet' is a list, not a mapping: {_WRITE}"],
+    ),
+    "a platform's and a team's stack in one": (
+        FLEET.encode() + b"  berth:team: {platform: dev, team: vision}\n",
+        [
+            "Pulumi.bad.yaml:6: 'berth:team' stands beside 'berth:fleet': a stack is a platform's or a team's; move "
+            "one into its own file"
+        ],
+    ),
+    "a team's stack of nothing": (
+        b"config:\n  berth:team:\n",
+        ["Pulumi.bad.yaml:2: 'berth:team' is empty: write under it the team's platform, the team and its workloads"],
+    ),
+    "an empty fleet": (
+        b"config:\n  berth:fleet: {}\n",
+        [
+            "Pulumi.bad.yaml:2: warning: cluster.controlPlane: the control plane answers every address; list "
+            "authorizedNetworks, or write publicEndpoint: false",
+            "Pulumi.bad.yaml:2: project: is missing; write project: acme-ml-dev",
+            "Pulumi.bad.yaml:2: region: is missing; write region: us-central1",
+        ],
+    ),
+    "no YAML": (
+        b"config: [berth\n",
+        ["Pulumi.bad.yaml:2:1: is no YAML: while parsing a flow sequence, did not find expected ',' or ']'"],
+    ),
+    "a tab": (b"config:\n\tberth:fleet: {}\n", ["Pulumi.bad.yaml:2:1: a tab cannot indent YAML: use spaces"]),
+    "a byte order mark": (
+        b"\xef\xbb\xbfconfig: {}\n",
+        ["Pulumi.bad.yaml:1:1: begins with a byte order mark (UTF-8): save it as UTF-8 without one"],
+    ),
+    "Latin-1": (
+        b"config:\n  gr\xf6\xdfe: 1\n",
+        ["Pulumi.bad.yaml:2:5: byte 0xf6 is not UTF-8: save the file as UTF-8"],
+    ),
+    "a NUL": (b"config:\x00\n", ["Pulumi.bad.yaml:1:8: the character U+0000 cannot stand in YAML: remove it"]),
+    "half a character": (
+        b'config: {berth:fleet: {project: "\\ud800"}}\n',
+        [
+            "Pulumi.bad.yaml:1:36: is no YAML: while parsing a quoted scalar, found invalid Unicode character escape "
+            "code",
+        ],
+    ),
+    "three thousand brackets": (
+        b"config:\n  berth:fleet: " + b"[" * 3000,
+        ["Pulumi.bad.yaml:2:78: nested more than 64 deep: no fleet needs that"],
+    ),
+    "a billion laughs": (
+        b"a: &a [x,x,x,x,x,x,x,x,x,x]\nb: &b [*a,*a,*a,*a,*a,*a,*a,*a,*a,*a]\nc: &c [*b,*b,*b,*b,*b,*b,*b,*b,*b,*b]\n"
+        b"d: &d [*c,*c,*c,*c,*c,*c,*c,*c,*c,*c]\ne: [*d,*d,*d,*d,*d,*d,*d,*d,*d,*d]\n",
+        ["Pulumi.bad.yaml:4: YAML aliases add more than 10,000 values: write out what differs, drop the rest"],
+    ),
+    "ten megabytes": (
+        b"a" * 10_000_000,
+        [
+            f"Pulumi.bad.yaml: 10,000,000 bytes, and at most 1,048,576 are read: {_MOVE}",
+        ],
+    ),
+    "more config than the engine can hand over": (
+        FLEET.encode() + b"    kueue: {chart: " + b"x" * 130_000 + b"}\n",
+        [
+            "Pulumi.bad.yaml:2: the config is 130,159 bytes as the engine hands it over, and Berth takes 120,000 of "
+            f"the 131,072 that fit into one environment variable: {_MOVE}",
+        ],
+    ),
+    "a value and a key of a thousand letters": (
+        FLEET.replace("acme-ml-dev", "a" * 1000).encode() + b"    " + b"k" * 1000 + b": 1\n",
+        [
+            f"Pulumi.bad.yaml:3: project: '{'a' * 77}...' is not a project id: 6 to 30 lower-case letters, digits and "
+            "'-'",
+            f"""Pulumi.bad.yaml:6: "{"k" * 77}...": '{"k" * 77}...' is no key here; one of project, projectNumber, """
+            "region, labels, protect, cluster, reservations, pools, computeClasses, workers, flavors, kueue, jobset, "
+            "monitoring, priorities, cohorts, teams, teamFiles, platform, clusterQueues, acceptLoss, "
+            "allowReplacement, allowDeletion",
+        ],
+    ),
+    "more labels than Google Cloud takes": (
+        FLEET.encode() + b"    labels: {" + b", ".join(b"l%d: x" % n for n in range(63)) + b"}\n",
+        [
+            "Pulumi.bad.yaml:6: labels: 63 labels, and Google Cloud takes 62 beside Berth's own",
+        ],
+    ),
+    "more flavors than a cluster queue takes, and a novel for a description": (
+        FLEET.encode()
+        + b'    priorities: {low: {value: 1, description: "'
+        + b"once upon a time " * 200
+        + b'"}}\n'
+        + b"    teams:\n      a: {queues: {a: {flavors: ["
+        + b"{pool: p}, " * 65
+        + b"]}}}\n",
+        [
+            "Pulumi.bad.yaml:6: priorities.low.description: has 3400 characters; the most is 2048",
+            "Pulumi.bad.yaml:8: teams.a.queues.a.flavors: has 65 entries; the most is 64",
+        ],
+    ),
+}
+"""What a file holds, and the lines that answer it."""
+
+# --- stacks -----------------------------------------------------------------------------------------------------------
+
+STACKS = {
+    "dve": ["no stack 'dve' (Pulumi.dve.yaml); did you mean 'dev'?"],
+    "zzz": ["no stack 'zzz' (Pulumi.zzz.yaml); there is 'My_Dev', 'dev' and 'folder'"],
+    "": ["no stack '' (Pulumi..yaml); there is 'My_Dev', 'dev' and 'folder'"],
+    "./fleet.yaml": ["no file 'fleet.yaml'"],
+    "Pulumi.dve.yaml": ["no file 'Pulumi.dve.yaml'; did you mean 'Pulumi.dev.yaml'?"],
+    "folder": ["Pulumi.folder.yaml: a directory, not a file: name a YAML file"],
+    "/dev/null": ["/dev/null: a device or pipe, not a file: name a YAML file"],
+    "a\nb": [r"no stack 'a\nb' (Pulumi.a\nb.yaml); there is 'My_Dev', 'dev' and 'folder'"],
+    "\x1b[31m": [r"no stack '\x1b[31m' (Pulumi.\x1b[31m.yaml); there is 'My_Dev', 'dev' and 'folder'"],
+    "My_Dev": [
+        "Pulumi.My_Dev.yaml:5: cluster.name: the stack's name, 'My_Dev', is no name for a cluster; write cluster.name",
+        "Pulumi.My_Dev.yaml:7: reservations.l4.name: 'My_Dev-l4', after the stack, is no name for a reservation; write "
+        "its name here",
+    ],
+}
+"""What is asked for in a folder of `stacks`, and the lines that answer it."""
+
+
+def stacks(folder: pathlib.Path) -> None:
+    """A folder of stacks, one of which has a name that nothing else can have."""
+    reserved = "    reservations:\n      l4: {machineType: g2-standard-24, zone: us-central1-a, count: 4}\n"
+    write(folder, {"Pulumi.dev.yaml": FLEET, "Pulumi.My_Dev.yaml": FLEET + reserved})
+    (folder / "Pulumi.folder.yaml").mkdir()

@@ -1,0 +1,144 @@
+"""Broken stack files: what `berth check` prints for each, line by line."""
+
+from __future__ import annotations
+
+import ast
+import pathlib
+import re
+from collections.abc import Iterator
+
+import pytest
+from typer.testing import CliRunner
+
+from berth.cli import app
+from berth.evaluate import of_stack
+from tests.berth.bad_input import cases
+from tests.berth.bad_input.cases import EDITS, STACKS, WHOLE, Case
+from tests.berth.bad_input.unreachable import CODES as UNREACHABLE
+
+ROOT = pathlib.Path(__file__).resolve().parents[3]
+
+
+@pytest.fixture
+def folder(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> pathlib.Path:
+    """A project's folder, in which one stands."""
+    cases.write(tmp_path, {})
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def check(folder: pathlib.Path, stack: str = "bad") -> list[str]:
+    """The lines of `berth check`, which exits 1 exactly when one is a fault, writes nothing and speaks no Python."""
+    before = sorted(folder.rglob("*"))
+    found = CliRunner().invoke(app, ["check", stack])
+    lines = found.stdout.splitlines()
+    assert found.stderr == "" and sorted(folder.rglob("*")) == before
+    assert found.exit_code == (0 if lines[-1:] and ": sound" in lines[-1] else 1)
+    assert not re.search(r"Traceback|pydantic|Python|Input should|\b(None|True|False|dict|tuple|str)\b", found.stdout)
+    return lines
+
+
+@pytest.mark.parametrize("base", sorted({case.base for case in EDITS.values()}))
+def test_the_fleet_that_the_cases_break_is_sound(folder: pathlib.Path, base: str) -> None:
+    """Without a warning, so that every line of a case is its own doing."""
+    cases.write(folder, cases.edited(Case("", (), (), base)))
+    assert check(folder) == ["bad: sound"]
+
+
+@pytest.mark.parametrize("name", EDITS)
+def test_a_broken_fleet_is_told_line_by_line(folder: pathlib.Path, name: str) -> None:
+    """All faults at once and nothing that follows from them, each with its place, the wrong value and a remedy."""
+    case = EDITS[name]
+    cases.write(folder, cases.edited(case))
+    found = check(folder)
+    if all(": warning: " in line for line in case.lines):
+        number = {0: "", 1: ", 1 warning"}.get(len(case.lines), f", {len(case.lines)} warnings")
+        assert found.pop() == f"bad: sound{number}"
+    assert found == list(case.lines)
+
+
+@pytest.mark.parametrize("name", WHOLE)
+def test_a_file_that_is_no_fleet_is_told_where_and_why(folder: pathlib.Path, name: str) -> None:
+    """Whatever a file holds, it is answered in a line."""
+    content, lines = WHOLE[name]
+    (folder / "Pulumi.bad.yaml").write_bytes(content)
+    assert check(folder) == lines
+
+
+@pytest.mark.parametrize("stack", STACKS)
+def test_a_stack_that_is_not_there_is_told_with_what_is(folder: pathlib.Path, stack: str) -> None:
+    """A near miss where there is one, else what there is."""
+    cases.stacks(folder)
+    assert [line for line in check(folder, stack) if ": warning: " not in line] == STACKS[stack]
+
+
+# --- every code has a case --------------------------------------------------------------------------------------------
+
+SOURCES = ("loader", "spec", "planner", "validation")
+_REPORTING = {
+    "fault": 0, "warning": 0, "_fault": 0, "_fault_here": 0, "Problem": 1, "drop": 2, "_Refused": 0,
+    "note": 0, "Rule": 0, "FleetRule": 0, "_bad": 0,
+}  # fmt: skip
+"""What reports a problem, and which of its arguments is the code (with `*`, one less)."""
+_NAMED = {"code", "_WORDS", "_MAPPING", "_LIST"}
+"""Names that codes are kept under until then."""
+
+
+def written_codes(*rooms: str) -> set[str]:
+    """Every code that stands in the source of these rooms, folders or modules."""
+    places = [ROOT / "berth" / room for room in rooms]
+    files = [file for place in places for file in ([place] if place.is_file() else place.rglob("*.py"))]
+    return {code for file in files for node in ast.walk(ast.parse(file.read_text())) for code in _codes(node)}
+
+
+def _codes(node: ast.AST) -> Iterator[str]:
+    if isinstance(node, ast.Call):
+        name = getattr(node.func, "attr", getattr(node.func, "id", ""))
+        yield from _text([k.value for k in node.keywords if k.arg == "code"])
+        starred = any(isinstance(argument, ast.Starred) for argument in node.args)
+        yield from _text(node.args[_REPORTING[name] - starred :] if name in _REPORTING else [])
+    elif (
+        isinstance(node, ast.Yield)
+        and isinstance(node.value, ast.Tuple)
+        and len(node.value.elts) == 3
+        and isinstance(node.value.elts[0], ast.Constant)
+    ):
+        yield from _text(node.value.elts)  # code, key, message
+    elif isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) in _NAMED:
+        yield from _text([node.value])
+    elif isinstance(node, ast.AnnAssign) and ast.unparse(node.target) in _NAMED and isinstance(node.value, ast.Dict):
+        yield from (code for value in node.value.values for code in _text([value]))
+
+
+def _text(nodes: list[ast.expr]) -> Iterator[str]:
+    """The codes at the head of a list of expressions: as they are, or at the head of a tuple, or one of two."""
+    for node in nodes[:1]:
+        if isinstance(node, ast.Tuple):
+            yield from _text(node.elts)
+        elif isinstance(node, ast.IfExp):
+            yield from _text([node.body])
+            yield from _text([node.orelse])
+        elif isinstance(node, ast.Constant) and isinstance(node.value, str):
+            yield node.value
+
+
+def occurring_codes(folder: pathlib.Path) -> Iterator[str]:
+    """Every code that a case leads to."""
+    cases.stacks(folder)
+    for stack in STACKS:
+        yield from (problem.code for problem in of_stack(stack, folder).problems)
+    for content, _ in WHOLE.values():
+        (folder / "Pulumi.bad.yaml").write_bytes(content)
+        yield from (problem.code for problem in of_stack("bad", folder).problems)
+    for case in EDITS.values():
+        cases.write(folder, cases.edited(case))
+        yield from (problem.code for problem in of_stack("bad", folder).problems)
+
+
+def test_every_code_in_the_source_occurs_in_some_case(folder: pathlib.Path) -> None:
+    """A fault without a case is a fault whose message nobody has read."""
+    occurring, written = set(occurring_codes(folder)), written_codes(*SOURCES, "rules")
+    assert occurring - written == set(), "reported in a way that this test does not see"
+    assert written - occurring - UNREACHABLE.keys() == set(), "without a case"
+    assert UNREACHABLE.keys() & occurring == set(), "has a case: take it off the list"
+    assert UNREACHABLE.keys() - written == set(), "nothing reports this any more: take it off the list"

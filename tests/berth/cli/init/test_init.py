@@ -1,0 +1,387 @@
+"""`berth init`: every example makes a sound stack of one's own, and nothing else is ever written."""
+
+from __future__ import annotations
+
+import json
+import os
+import pty
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from typer.testing import CliRunner
+
+from berth.cli import app
+from berth.evaluate import Verdict, of_stack
+from berth.plan.ack import AckFleetPlan
+from berth.plan.fleet import FleetPlan
+from tests.stack_files import ALL, FLEETS, ROOT, TEAMS, verdict
+from tests.test_architecture import WITHOUT_PULUMI
+
+EXISTING = ("local",)
+
+
+@pytest.fixture(autouse=True)
+def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A project's folder with all stack files, in which the commands run."""
+    for name in ("Pulumi.yaml", "Pulumi.dev.yaml", "Pulumi.local.yaml"):
+        shutil.copy(ROOT / name, tmp_path / name)
+    for name in ("teams", "examples"):
+        shutil.copytree(ROOT / "stacks" / name, tmp_path / "stacks" / name)
+    (tmp_path / "docs").mkdir()
+    shutil.copy(ROOT / "docs" / "stack.schema.json", tmp_path / "docs")
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def init(*words: str) -> Any:
+    """Run the command; nobody is there to be asked."""
+    return CliRunner().invoke(app, ["init", *words], prog_name="berth")
+
+
+def where(stack: str) -> list[str]:
+    """What has to be said of an example, as the example has it."""
+    found = verdict(stack)
+    if stack in TEAMS or stack in EXISTING:
+        return []
+    if isinstance(found.ack, AckFleetPlan):
+        return ["--region", found.ack.region]
+    assert found.plan is not None
+    assert found.plan.region is not None
+    return ["--project", "acme-ml-prod", "--region", found.plan.region]
+
+
+def made(project: Path, *words: str) -> Verdict:
+    """What is to be said of the stack `prod` that the command wrote, which said that it is sound."""
+    done = init("prod", *words)
+    assert (done.exit_code, done.stderr) == (0, ""), done.output
+    found = of_stack("prod", project)
+    warned = len(found.warnings)
+    told = f", {warned} warning{'s' if warned > 1 else ''}" if warned else ""
+    assert done.stdout.splitlines()[0].endswith(f", sound{told}. Next:")
+    assert [problem.line() for problem in found.faults] == []
+    return found
+
+
+def planned(found: Verdict) -> FleetPlan | AckFleetPlan:
+    """The plan, wherever the fleet is."""
+    plan = found.plan or found.ack
+    assert plan is not None
+    return plan
+
+
+# --- every example ----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("stack", list(ALL))
+def test_an_example_is_taken_over_as_it_is_but_for_names(stack: str, project: Path) -> None:
+    """Comments and all: of the lines, only those differ that say whose it is."""
+    found = made(project, "--from", stack, *where(stack))
+    old = ALL[stack].read_text(encoding="utf-8").splitlines()
+    new = (project / "Pulumi.prod.yaml").read_text(encoding="utf-8").splitlines()
+    assert len(old) == len(new)
+    changed = [line.strip() for was, line in zip(old, new, strict=True) if was != line]
+    for line in changed:
+        assert re.match(r"# yaml-language-server: \$schema=docs/|project: acme-ml-prod$|(cluster: \{)?name: prod", line)
+    if found.plan is not None and stack not in EXISTING:
+        assert (found.plan.project, found.plan.cluster.name) == ("acme-ml-prod", "prod")
+
+
+@pytest.mark.parametrize("number", [1, 2, 5])
+@pytest.mark.parametrize("stack", list(FLEETS))
+def test_teams_share_what_an_example_promises(stack: str, number: int, project: Path) -> None:
+    """Guarantees add up to what its own teams had and the pools hold, and each team can reach all of it."""
+    names = [f"team-{letter}" for letter in "vwxyz"[:number]]
+    found = planned(made(project, "--from", stack, *where(stack), *(w for n in names for w in ("--team", n))))
+    assert [team.name for team in found.teams] == sorted(names)
+    before = {f.name: min(f.promised, f.capacity.max) for f in planned(verdict(stack)).flavors if f.promised}
+    for flavor, whole in before.items():
+        shares = [team.guaranteed.get(flavor, 0) for team in found.teams]
+        assert sum(shares) == whole, flavor
+        (unit,) = (f.unit for f in found.flavors if f.name == flavor)
+        assert all(share % unit == 0 for share in shares), "only whole slices run anything"
+        assert max(shares) - min(shares) <= max(unit, 8), "no more than a slice or a node apart"
+        assert {team.ceiling[flavor] for team in found.teams} == {whole}
+
+
+def test_reserved_machines_are_preferred_as_the_file_lists_them(project: Path) -> None:
+    made(project, "--from", "dev", *where("dev"), "--team", "vision")
+    text = (project / "Pulumi.prod.yaml").read_text(encoding="utf-8")
+    assert re.findall(r"- \{pool: ([\w-]+)", text) == ["l4-reserved", "l4-on-demand", "l4-spot"]
+    assert "teamFiles" not in text
+
+
+def test_a_written_file_is_read_like_any_other_example(project: Path) -> None:
+    """A stack of one's own is an example too."""
+    made(project, "--from", "quota-tree", *where("quota-tree"), "--team", "vision", "--team", "speech")
+    first = (project / "Pulumi.prod.yaml").read_text(encoding="utf-8")
+    assert init("test", "--from", "prod", *where("quota-tree")).exit_code == 0
+    assert (project / "Pulumi.test.yaml").read_text(encoding="utf-8") == first.replace("name: prod", "name: test")
+
+
+# --- flags ------------------------------------------------------------------------------------------------------------
+
+
+def test_another_region_takes_other_zones(project: Path) -> None:
+    """One for all of the example's, or each its own; a list names none twice."""
+    west = ["--project", "acme-ml-prod", "--region", "us-west4"]
+    found = made(project, "--from", "reservations", *west, "--zone", "us-west4-a")
+    assert found.plan is not None
+    assert found.plan.region == "us-west4"
+    text = (project / "Pulumi.prod.yaml").read_text(encoding="utf-8")
+    assert "zones: [us-west4-a]" in text and "us-central1" not in text
+    zones = ["us-west4-a", "us-west4-b", "us-west4-c"]
+    assert init("three", "--from", "reservations", *west, *(w for z in zones for w in ("--zone", z))).exit_code == 0
+    text = (project / "Pulumi.three.yaml").read_text(encoding="utf-8")
+    assert f"zones: [{', '.join(zones)}]" in text
+    assert "zone: us-west4-a, count: 16" in text and "zone: us-west4-b, count: 2" in text
+
+
+def test_workers_of_regions_of_their_own_stay_there(project: Path) -> None:
+    words = ["--project", "acme-ml-prod", "--region", "us-west4", "--zone", "us-west4-a"]
+    found = made(project, "--from", "multikueue", *words)
+    assert found.plan is not None
+    assert {worker.name: worker.plan.region for worker in found.plan.workers} == {
+        "central": "us-west4",
+        "east": "us-east5",
+    }
+
+
+def test_an_existing_cluster_takes_a_context(project: Path) -> None:
+    found = made(project, "--from", "local", "--context", "kind: other", "--team", "vision")
+    assert found.plan is not None
+    assert getattr(found.plan.cluster, "context", None) == "kind: other"
+
+
+def test_a_teams_own_stack_takes_its_platform_and_its_team(project: Path) -> None:
+    made(project, "--from", "batch-platform", *where("batch-platform"))
+    assert init("prod-b", "--from", "team-a", "--platform", "prod", "--team", "team-b").exit_code == 0
+    found = of_stack("prod-b", project)
+    assert found.faults == ()
+    assert found.team is not None
+    assert (found.team.platform, found.team.team) == ("prod", "team-b")
+
+
+def test_a_fleet_may_be_indented_as_it_likes(project: Path) -> None:
+    """And quoted: values are replaced with what stands around them."""
+    lines = (
+        (project / MULTISLICE).read_text(encoding="utf-8").replace("project: my-project", "project: 'my-project' # x")
+    )
+    wider = re.sub(r"^( +)", lambda found: found[1] * 2, lines, flags=re.MULTILINE)
+    (project / "Pulumi.wide.yaml").write_text(wider, encoding="utf-8")
+    made(project, "--from", "wide", *GKE, "--team", "vision", "--team", "speech")
+    text = (project / "Pulumi.prod.yaml").read_text(encoding="utf-8")
+    assert "\n        project: acme-ml-prod # x\n" in text and "\n        teams:\n          vision:\n" in text
+
+
+def test_a_path_is_an_example_and_without_any_it_is_multislice(project: Path) -> None:
+    assert init("a", "--from", "stacks/examples/multislice.yaml", *where("multislice")).exit_code == 0
+    assert init("b", *where("multislice")).exit_code == 0
+    one, other = ((project / f"Pulumi.{name}.yaml").read_text(encoding="utf-8") for name in "ab")
+    assert one.replace("name: a\n", "name: b\n") == other
+
+
+def test_another_project_has_the_examples_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One without Berth's own files: its examples come with Berth, and no line names a schema that is not there."""
+    folder = tmp_path / "other"
+    folder.mkdir()
+    (folder / "Pulumi.yaml").write_text("name: berth\nruntime: python\n", encoding="utf-8")
+    monkeypatch.chdir(folder)
+    made(folder, *where("multislice"), "--team", "vision")
+    text = (folder / "Pulumi.prod.yaml").read_text(encoding="utf-8")
+    assert text.startswith("# From stacks/examples/multislice.yaml, with teams of its own.\nconfig:\n")
+
+
+# --- what is refused --------------------------------------------------------------------------------------------------
+
+GKE = ["--project", "acme-ml-prod", "--region", "us-central1"]
+MULTISLICE = "stacks/examples/multislice.yaml"
+NAME = "a cluster name: lower-case letters, digits and '-', a letter first, 40 at most"
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ([], [f"{MULTISLICE} wants --project, --region and --zone too"]),
+        (["--project", "acme-ml-prod", "--zone", "us-east5-a"], [f"{MULTISLICE} wants --region too"]),
+        (["--project", "acme-ml-prod", "--region", "us-east5"], [f"{MULTISLICE} wants --zone too"]),
+        (["--from", "ack-fleet"], ["stacks/examples/ack-fleet.yaml wants --region too"]),
+        (
+            ["--project", "Acme", "--region", "mars", "--team", "My Team", "--team", "a", "--team", "a"],
+            [
+                "--project: 'Acme' is not a project id: 6 to 30 lower-case letters, digits and '-'",
+                "--region: 'mars' is not a region such as us-central1",
+                "--team: 'My Team' is not a DNS label: lower-case letters, digits and '-', 63 characters at most",
+                "--team: 'a' is named twice",
+                f"{MULTISLICE} wants --zone too",
+            ],
+        ),
+        (
+            [*GKE, "--zone", "a", "--zone", "us-central1-b", "--context", "kind", "--platform", "dev"],
+            [
+                f"--context: {MULTISLICE} has no place for it",
+                f"--platform: {MULTISLICE} has no place for it",
+                "--zone: said 2 times, and there is room for 1",
+                "--zone: 'a' is not a zone such as us-central1-a",
+            ],
+        ),
+        (
+            ["--from", "ack-fleet", "--region", "us-central1", "--project", "acme-ml-prod"],
+            [
+                "--project: stacks/examples/ack-fleet.yaml has no place for it",
+                "--region: 'us-central1' is not a region such as cn-hangzhou",
+            ],
+        ),
+        (
+            ["--from", "local", "--region", "us-central1", "--context", " "],
+            ["--region: Pulumi.local.yaml has no place for it", "--context: is empty"],
+        ),
+        (["--from", "team-a", "--team", "a", "--team", "b"], ["--team: said 2 times, and there is room for 1"]),
+        (
+            ["--from", "multislice-autopilot", *GKE, "--zone", "us-central1-a"],
+            ["--zone: stacks/examples/multislice-autopilot.yaml has no place for it"],
+        ),
+    ],
+)
+def test_all_that_is_wrong_with_the_words_comes_at_once(words: list[str], said: list[str], project: Path) -> None:
+    before = sorted(project.rglob("*"))
+    done = init("prod", *words)
+    assert done.exit_code == 2
+    assert done.stderr.splitlines()[-1] == f"Error: Invalid value: {'; '.join(said)}"
+    assert sorted(project.rglob("*")) == before
+
+
+@pytest.mark.parametrize("name", ["My_Dev", "../prod", "a" * 41, "-a", "1st", ""])
+def test_a_bad_name_is_refused(name: str, project: Path) -> None:
+    before = sorted(project.parent.rglob("*"))
+    done = init(*GKE, "--", name)
+    assert done.exit_code == 2
+    assert done.stderr.splitlines()[-1] == f"Error: Invalid value: NAME: '{name}' is not {NAME}"
+    assert sorted(project.parent.rglob("*")) == before
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (
+            ["--from", "multislic", *GKE],
+            "no stack 'multislic' (Pulumi.multislic.yaml); did you mean 'stacks/examples/multislice.yaml'?\n",
+        ),
+        (["--from", "broken", *GKE], "Pulumi.broken.yaml:6: region: is missing; write region: us-central1\n"),
+        (
+            ["--from", "team-a", "--team", "vision"],
+            "Pulumi.prod.yaml would be refused, and is not written:\n"
+            "team: the platform 'batch-platform' has no team 'vision'; it has 'team-a', 'team-b', 'team-c' and "
+            "'team-d'\n",
+        ),
+        (
+            ["--from", "secretive", *GKE],
+            "Pulumi.secretive.yaml: values are encrypted there, for that stack alone; take another, or leave them "
+            "out\n",
+        ),
+        (
+            ["--from", "more", *GKE, "--team", "vision"],
+            "Pulumi.more.yaml: something stands after its fleet, where teams would; move it up\n",
+        ),
+        (
+            ["--from", "json", *GKE],
+            "Pulumi.json.yaml is not written so that one value can be edited at a time; copy it, and edit the copy\n",
+        ),
+    ],
+)
+def test_what_cannot_be_started_from_is_said(words: list[str], said: str, project: Path) -> None:
+    text = (project / MULTISLICE).read_text(encoding="utf-8")
+    (project / "Pulumi.broken.yaml").write_text(text.replace("    region: us-central1\n", ""), encoding="utf-8")
+    (project / "Pulumi.secretive.yaml").write_text(f"{text}  berth:token: {{secure: v1:abc}}\n", encoding="utf-8")
+    (project / "Pulumi.more.yaml").write_text(f"{text}  gcp:project: acme\n", encoding="utf-8")
+    (project / "Pulumi.json.yaml").write_text(json.dumps(yaml.safe_load(text)), encoding="utf-8")
+    done = init("prod", *words)
+    assert (done.exit_code, done.stdout, done.stderr) == (1, "", said)
+    assert not (project / "Pulumi.prod.yaml").exists()
+
+
+def test_nothing_is_overwritten(project: Path) -> None:
+    before = (project / "Pulumi.dev.yaml").read_bytes()
+    done = init("dev", *GKE)
+    assert (done.exit_code, done.stdout) == (1, "")
+    assert done.stderr == "Pulumi.dev.yaml is there, and is not overwritten: take another name, or edit it\n"
+    assert (project / "Pulumi.dev.yaml").read_bytes() == before
+
+
+def test_nothing_is_written_outside_of_a_project(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Berth's own folder stands in for one where something is only read."""
+    (project / "Pulumi.yaml").unlink()
+    monkeypatch.chdir(project)
+    done = init("prod", *GKE)
+    assert (done.exit_code, done.stderr) == (
+        1,
+        "no Pulumi.yaml lies here or above; go to the project's folder\n",
+    )
+    assert not (project / "Pulumi.prod.yaml").exists() and not (ROOT / "Pulumi.prod.yaml").exists()
+
+
+def test_a_key_of_the_other_stacks_encryption_is_not_copied(project: Path) -> None:
+    text = (project / MULTISLICE).read_text(encoding="utf-8")
+    (project / "Pulumi.old.yaml").write_text(f"encryptionsalt: v1:abc\n{text}", encoding="utf-8")
+    made(project, "--from", "old", *GKE)
+    assert "encryptionsalt" not in (project / "Pulumi.prod.yaml").read_text(encoding="utf-8")
+
+
+# --- on a terminal ----------------------------------------------------------------------------------------------------
+
+
+def test_a_person_is_asked_for_what_was_not_said(project: Path) -> None:
+    """A bad answer is asked for again; nothing at all keeps what the example has. Pulumi is never loaded for it."""
+    command = [sys.executable, "-c", WITHOUT_PULUMI, "init", "prod", "--region", "us-east5"]
+    answers = ["", "Acme", "acme-ml-prod", "us-east5-b us-east5-c", "us-east5-b", "vision speech"]
+    ours, theirs = pty.openpty()
+    try:
+        os.write(ours, "".join(f"{answer}\n" for answer in answers).encode())
+        done = subprocess.run(
+            command,
+            cwd=project,
+            env={**os.environ, "PYTHONPATH": str(ROOT)},
+            stdin=theirs,
+            capture_output=True,
+            text=True,
+            timeout=60,
+            check=False,
+        )
+    finally:
+        os.close(ours)
+        os.close(theirs)
+    assert done.returncode == 0, done.stderr
+    told = done.stderr.split("Project of Google Cloud:")
+    assert [part.strip() for part in told[:3]] == [
+        "",
+        "is needed",
+        "'Acme' is not a project id: 6 to 30 lower-case letters, digits and '-'",
+    ]
+    told = told[3].split("Zones, by spaces, in place of us-central1-a:")
+    assert [part.strip() for part in told] == [
+        "",
+        "said 2 times, and there is room for 1",
+        "Teams, by spaces (the example's):",
+    ]
+    found = of_stack("prod", project)
+    assert found.plan is not None
+    assert (found.plan.project, found.plan.region) == ("acme-ml-prod", "us-east5")
+    assert [team.name for team in found.plan.teams] == ["speech", "vision"]
+
+
+def test_the_next_commands_are_ones_that_work(project: Path) -> None:
+    done = init("prod", *GKE, "--team", "vision")
+    commands = re.findall(r"^  berth (\w+ prod) +# ", done.stdout, flags=re.MULTILINE)
+    assert commands == ["plan prod", "preview prod"]
+    for command in commands[:1]:
+        assert CliRunner().invoke(app, command.split()).exit_code == 0
+
+
+def test_git_ignores_copies_of_examples_and_no_stack_of_ones_own() -> None:
+    ignored = [line for line in (ROOT / ".gitignore").read_text().splitlines() if line.startswith("/Pulumi.")]
+    assert sorted(ignored) == sorted(f"/Pulumi.{file.stem}.yaml" for file in ROOT.glob("stacks/examples/*.yaml"))

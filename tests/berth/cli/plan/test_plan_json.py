@@ -1,0 +1,287 @@
+"""`berth plan --json` has the shape that docs/plan.md describes, for every stack, and its figures add up."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from jsonschema import Draft202012Validator
+
+from berth.cli.plan.fleet import as_json
+from berth.evaluate import of_stack
+from tests.stack_files import FILES, ROOT, every_stack, plan_json
+
+PAGE = (ROOT / "docs" / "plan.md").read_text(encoding="utf-8")
+
+TEXT, INT, TEXT_OR_NULL = {"type": "string"}, {"type": "integer"}, {"type": ["string", "null"]}
+BOOL = {"type": "boolean"}
+LIMIT = {"type": ["integer", "null"]}
+COUNTS = {"type": "object", "additionalProperties": INT}
+
+
+def record(**keys: Any) -> dict[str, Any]:
+    """An object with exactly these keys."""
+    return {"type": "object", "properties": keys, "required": [*keys], "additionalProperties": False}
+
+
+def listed(items: dict[str, Any]) -> dict[str, Any]:
+    """A list of such items."""
+    return {"type": "array", "items": items}
+
+
+BOUNDS = record(min=INT, max=INT)
+QUOTA = record(flavor=TEXT, resource=TEXT, nominal=INT, borrowingLimit=LIMIT, lendingLimit=LIMIT)
+
+SHAPE = record(
+    stack=TEXT,
+    clusters=listed(
+        record(
+            name=TEXT, project=TEXT_OR_NULL, location=TEXT_OR_NULL, mode=TEXT, releaseChannel=TEXT_OR_NULL,
+            version=TEXT_OR_NULL, kubeconfig=TEXT_OR_NULL, context=TEXT_OR_NULL,
+        )
+    ),
+    reservations=listed(
+        record(
+            name=TEXT, reservation=TEXT, existing=BOOL, project=TEXT_OR_NULL, block=TEXT_OR_NULL,
+            subBlock=TEXT_OR_NULL, machineType=TEXT, zone=TEXT, count=INT, start=TEXT_OR_NULL, end=TEXT_OR_NULL,
+            mode=TEXT_OR_NULL, delivered=BOOL, pools=listed(TEXT),
+        )
+    ),
+    pools=listed(
+        record(
+            name=TEXT, machineType=TEXT, topology=TEXT_OR_NULL, slices={"type": ["integer", "null"]},
+            hostsPerSlice=LIMIT, nodes=BOUNDS, accelerators=BOUNDS, resource=TEXT, capacity=TEXT,
+            computeClass=TEXT_OR_NULL, reservation=TEXT_OR_NULL, madeBy=TEXT, zones=listed(TEXT), flavor=TEXT,
+            nodePools=listed(TEXT),
+        )
+    ),
+    flavors=listed(
+        record(
+            name=TEXT, resource=TEXT, capacity=BOUNDS, guaranteed=INT, unit=INT, oversubscription={"type": "number"},
+            nodeLabels={"type": "object", "additionalProperties": TEXT}, pools=listed(TEXT),
+            topologyName=TEXT_OR_NULL,
+        )
+    ),
+    cohorts=listed(
+        record(
+            name=TEXT, parent=TEXT_OR_NULL, fairShareWeight={"type": ["number", "null"]}, guaranteed=COUNTS,
+            ceiling=COUNTS, quotas=listed(QUOTA),
+        )
+    ),
+    computeClasses=listed(
+        record(
+            name=TEXT, whenUnsatisfiable=TEXT,
+            priorities=listed(record(accelerator=TEXT, capacity=TEXT, zones=listed(TEXT))),
+        )
+    ),
+    clusterQueues=listed(
+        record(
+            name=TEXT, teams=listed(TEXT), cohort=TEXT_OR_NULL, strategy=TEXT, priority=TEXT_OR_NULL,
+            preemption=record(withinClusterQueue=TEXT, reclaimWithinCohort=TEXT, borrowWithinCohort=TEXT),
+            quotas=listed(QUOTA),
+        )
+    ),
+    networks=listed(
+        record(
+            set=TEXT, network=TEXT, subnetwork=TEXT, ipRange=TEXT, device=TEXT, deviceMode=TEXT, pools=listed(TEXT),
+        )
+    ),
+    teams=listed(
+        record(
+            name=TEXT, state=TEXT, namespaces=listed(TEXT), queues=listed(TEXT), guaranteed=COUNTS, ceiling=COUNTS
+        )
+    ),
+    workers=listed(
+        record(
+            name=TEXT, cluster=TEXT_OR_NULL, stack=TEXT_OR_NULL, kubeconfig=TEXT_OR_NULL,
+            flavors=listed(record(name=TEXT, capacity=BOUNDS, guaranteed=INT, largestJob=INT)),
+            clusterQueues=listed(record(name=TEXT, quotas=listed(QUOTA))),
+        )
+    ),
+    problems=listed(
+        record(severity={"enum": ["fault", "warning", "note"]}, code=TEXT, place=TEXT, path=TEXT, message=TEXT)
+    ),
+)  # fmt: skip
+"""The whole shape; more keys than these are as wrong as fewer."""
+
+
+# --- shape ------------------------------------------------------------------------------------------------------------
+
+
+@every_stack
+def test_every_plan_has_exactly_the_documented_shape(stack: str) -> None:
+    """Whole numbers too: JSON Schema's integer takes 8.0, and Python prints that differently."""
+    found = plan_json(stack)
+    assert [error.message for error in Draft202012Validator(SHAPE).iter_errors(found)] == []
+    fractions = [path for path, value in leaves(found) if isinstance(value, float)]
+    assert fractions == [] or {path[-1] for path in fractions} == {"oversubscription"}
+
+
+def leaves(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[tuple[Any, ...], Any]]:
+    """Every scalar with its path."""
+    if isinstance(value, dict | list):
+        for key, item in value.items() if isinstance(value, dict) else enumerate(value):
+            yield from leaves(item, (*path, key))
+    else:
+        yield path, value
+
+
+def documented() -> dict[str, set[str]]:
+    """Section of the page to the keys in its table; the first section is the object itself."""
+    sections: dict[str, set[str]] = {}
+    for part in re.split(r"^#+ ", PAGE, flags=re.MULTILINE)[1:]:
+        keys = re.findall(r"^\| `(\w+)` \|", part, flags=re.MULTILINE)
+        if keys:
+            sections[part.splitlines()[0]] = set(keys)
+    return sections
+
+
+ELSEWHERE = {"cohorts[].quotas", "workers[].clusterQueues[].quotas"}
+"""What another section describes."""
+
+
+def printed(shape: dict[str, Any] = SHAPE, section: str = "The plan as JSON") -> Iterator[tuple[str, set[str]]]:
+    """Section name to keys, from the shape; bounds and mappings have no section of their own."""
+    yield section, set(shape["properties"])
+    for key, inner in shape["properties"].items():
+        name = key if section == "The plan as JSON" else f"{section}.{key}"
+        item = inner.get("items", inner)
+        if "properties" in item and item is not BOUNDS and name not in ELSEWHERE:
+            yield from printed(item, f"{name}[]" if "items" in inner else name)
+
+
+def test_the_page_documents_every_key_that_is_printed_and_no_other() -> None:
+    assert documented() == dict(printed())
+
+
+def test_the_example_of_the_page_is_what_dev_prints() -> None:
+    """An example that is no longer true teaches the wrong thing."""
+    (block,) = re.findall(r"```json\n(.*?)```", PAGE, flags=re.DOTALL)
+    example, dev = json.loads(block), plan_json("dev")
+    assert example["stack"] == dev["stack"]
+    for section in example.keys() - {"stack"}:
+        assert [entry for entry in example[section] if entry not in dev[section]] == []
+
+
+@every_stack
+def test_lists_come_by_name(stack: str) -> None:
+    """A diff of two plans shows what changed, and nothing that only moved."""
+    found = plan_json(stack)
+    for section in ("pools", "flavors", "cohorts", "clusterQueues", "teams"):
+        names = [entry["name"] for entry in found[section]]
+        assert names == sorted(set(names))
+
+
+# --- figures, a second time -------------------------------------------------------------------------------------------
+
+
+def accelerators(queue: dict[str, Any], plan: dict[str, Any]) -> dict[str, dict[str, Any]]:
+    """Flavor to the quota of its own accelerators."""
+    own = {f["name"]: f["resource"] for f in plan["flavors"]}
+    return {q["flavor"]: q for q in queue["quotas"] if q["resource"] == own[q["flavor"]]}
+
+
+@every_stack
+def test_a_flavor_holds_what_its_pools_hold(stack: str) -> None:
+    found = plan_json(stack)
+    for flavor in found["flavors"]:
+        pools = [p for p in found["pools"] if p["flavor"] == flavor["name"]]
+        assert [p["name"] for p in pools] == flavor["pools"]
+        for end in ("min", "max"):
+            assert flavor["capacity"][end] == sum(p["accelerators"][end] for p in pools)
+
+
+@every_stack
+def test_a_flavor_has_promised_what_queues_and_cohorts_were_guaranteed(stack: str) -> None:
+    found = plan_json(stack)
+    for flavor in found["flavors"]:
+        nominal = [
+            accelerators(holder, found).get(flavor["name"], {"nominal": 0})["nominal"]
+            for holder in (*found["clusterQueues"], *found["cohorts"])
+        ]
+        assert flavor["guaranteed"] == sum(nominal) <= flavor["capacity"]["max"] * flavor["oversubscription"]
+
+
+@every_stack
+def test_a_cohort_is_guaranteed_what_it_and_all_below_it_are(stack: str) -> None:
+    found = plan_json(stack)
+    total: dict[str, dict[str, int]] = {cohort["name"]: {} for cohort in found["cohorts"]}
+    parents = {cohort["name"]: cohort["parent"] for cohort in found["cohorts"]}
+    holders = [(q["cohort"], q) for q in found["clusterQueues"]] + [(c["name"], c) for c in found["cohorts"]]
+    for name, holder in holders:
+        while name is not None:
+            for flavor, quota in accelerators(holder, found).items():
+                total[name][flavor] = total[name].get(flavor, 0) + quota["nominal"]
+            name = parents[name]
+    assert {cohort["name"]: cohort["guaranteed"] for cohort in found["cohorts"]} == total
+
+
+@every_stack
+def test_a_team_is_guaranteed_what_its_own_queues_are(stack: str) -> None:
+    found = plan_json(stack)
+    for team in found["teams"]:
+        total: dict[str, int] = {}
+        for queue in (q for q in found["clusterQueues"] if q["teams"] == [team["name"]]):
+            for flavor, quota in accelerators(queue, found).items():
+                total[flavor] = total.get(flavor, 0) + quota["nominal"]
+        assert team["guaranteed"] == total
+
+
+@every_stack
+def test_nodes_are_slices_times_hosts(stack: str) -> None:
+    for pool in plan_json(stack)["pools"]:
+        if pool["slices"]:
+            chips = 1
+            for side in pool["topology"].split("x"):
+                chips *= int(side)
+            assert pool["nodes"]["max"] == pool["slices"] * pool["hostsPerSlice"]
+            assert pool["accelerators"]["max"] == pool["slices"] * chips
+            assert (
+                pool["accelerators"]["min"] * pool["nodes"]["max"] == pool["accelerators"]["max"] * pool["nodes"]["min"]
+            )
+
+
+@every_stack
+def test_every_quota_is_of_whole_slices(stack: str) -> None:
+    found = plan_json(stack)
+    units = {f["name"]: f["unit"] for f in found["flavors"]}
+    for queue in found["clusterQueues"]:
+        for flavor, quota in accelerators(queue, found).items():
+            assert [quota[k] for k in ("nominal", "borrowingLimit") if (quota[k] or 0) % units[flavor]] == []
+
+
+# --- with faults ------------------------------------------------------------------------------------------------------
+
+
+def broken(stack: str, old: str, new: str, folder: Path) -> dict[str, Any]:
+    """What is printed of a stack file with something in it replaced."""
+    text = FILES[stack].read_text(encoding="utf-8")
+    assert old in text
+    file = folder / f"Pulumi.{stack}.yaml"
+    file.write_text(text.replace(old, new), encoding="utf-8")
+    (folder / "Pulumi.yaml").write_text("name: berth\nruntime: python\n", encoding="utf-8")
+    return json.loads(json.dumps(as_json(of_stack(stack, folder))))
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "code"),
+    [
+        ("topology: 2x4", "topology: 2x5", "bad-topology"),
+        ("slices: 3", "slices: 2, slices: 2", "duplicate-key"),
+        ("guaranteed: all", "guaranteed: lots", "bad-amount"),
+        ("    region: us-central1\n", "", "missing-key"),
+        ("project: my-project", "project: [", "bad-yaml"),
+        ("berth:fleet:", "berth:fleat:", "unknown-key"),
+    ],
+)
+def test_a_plan_with_faults_is_printed_too(old: str, new: str, code: str, tmp_path: Path) -> None:
+    """A pull request's comment has something to show, whatever somebody wrote."""
+    found = broken("multislice", old, new, tmp_path)
+    assert [error.message for error in Draft202012Validator(SHAPE).iter_errors(found)] == []
+    (fault, *_) = (p for p in found["problems"] if p["severity"] == "fault")
+    assert fault["code"] == code
+    assert re.fullmatch(r"Pulumi\.multislice\.yaml:\d+(:\d+)?", fault["place"])

@@ -1,0 +1,139 @@
+"""`berth plan` in words: every figure in it is that of the JSON, read back out of the text."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import pytest
+
+from berth.cli.plan.fleet import text
+from berth.cli.tables import bar, table
+from tests.stack_files import ROOT, every_stack, plan_json, verdict
+
+Table = dict[str, list[str]]
+
+
+def paragraph(stack: str, head: str) -> list[list[str]]:
+    """The rows of the table that begins with `head`, cell by cell."""
+    (found,) = (p for p in text(verdict(stack)).split("\n\n") if p.startswith(head))
+    return [cells(line) for line in found.splitlines()[1:]]
+
+
+def cells(line: str) -> list[str]:
+    """Columns stand apart by three spaces or more; a row is indented by two."""
+    return re.split(r" {3,}", line.strip(" ") if line.startswith("     ") else line[2:])
+
+
+def span(bounds: dict[str, int]) -> str:
+    """`4`, or `0–24`."""
+    return str(bounds["max"]) if bounds["min"] == bounds["max"] else f"{bounds['min']}–{bounds['max']}"
+
+
+def own(plan: dict[str, Any], flavor: str) -> list[dict[str, Any]]:
+    """The accelerator quotas on a flavor."""
+    (resource,) = (f["resource"] for f in plan["flavors"] if f["name"] == flavor)
+    quotas = (q for holder in (*plan["clusterQueues"], *plan["cohorts"]) for q in holder["quotas"])
+    return [q for q in quotas if q["flavor"] == flavor and q["resource"] == resource]
+
+
+@every_stack
+def test_the_first_line_counts_what_there_is(stack: str) -> None:
+    plan = plan_json(stack)
+    first = text(verdict(stack)).splitlines()[0]
+    for key, noun in (("pools", "pool"), ("teams", "team"), ("clusterQueues", "cluster queue")):
+        (number,) = re.findall(rf"(\d+) {noun}s?\b", first)
+        assert int(number) == len(plan[key])
+    places = filter(None, (plan["clusters"][0]["project"], plan["clusters"][0]["location"]))
+    assert first.startswith(" · ".join([stack, *places, "cluster "]))
+
+
+@every_stack
+def test_capacity_is_what_pools_hold_and_queues_are_promised(stack: str) -> None:
+    plan = plan_json(stack)
+    for name, held, promised, _, may_borrow, *_ in paragraph(stack, "Capacity"):
+        quotas = own(plan, name)
+        pools = [p["accelerators"] for p in plan["pools"] if p["flavor"] == name]
+        total = {end: sum(p[end] for p in pools) for end in ("min", "max")}
+        assert held.split(" ")[0] == span(total)
+        assert int(promised) == sum(q["nominal"] for q in quotas)
+        limits = [q["borrowingLimit"] for queue in plan["clusterQueues"] for q in queue["quotas"] if q in quotas]
+        assert may_borrow == ("unlimited" if None in limits else str(sum(limits) or "–"))
+
+
+@every_stack
+def test_pools_have_the_nodes_and_accelerators_of_the_plan(stack: str) -> None:
+    pools = {p["name"]: p for p in plan_json(stack)["pools"]}
+    rows = paragraph(stack, "Pools")
+    assert [row[0] for row in rows] == list(pools)
+    for name, machine, nodes, accelerators, shape, _ in rows:
+        pool = pools[name]
+        assert (machine, nodes, accelerators.split(" ")[0]) == (
+            pool["machineType"], span(pool["nodes"]), span(pool["accelerators"])
+        )  # fmt: skip
+        if pool["slices"]:
+            assert shape.partition(" ")[0].endswith(str(pool["slices"]))
+            assert f" × {pool['topology']} ({pool['hostsPerSlice']} host" in shape
+
+
+def test_networks_have_the_interfaces_and_ranges_of_the_plan() -> None:
+    """A row for each VPC, from its first interface to its last; other fleets have no such table."""
+    networks = plan_json("gpu-rdma")["networks"]
+    for key, vpc, interfaces, ranges, pools in paragraph("gpu-rdma", "Networks"):
+        mine = [n for n in networks if (n["set"], n["network"]) == (key, vpc)]
+        assert interfaces.split(" – ") == sorted({mine[0]["device"], mine[-1]["device"]})
+        assert ranges.split(" – ") == list(dict.fromkeys((mine[0]["ipRange"], mine[-1]["ipRange"])))
+        assert all(pool in pools for n in mine for pool in n["pools"])
+    assert len(networks) == 9
+    assert "\nNetworks" not in text(verdict("dev"))
+
+
+@every_stack
+def test_teams_have_the_guarantee_and_the_ceiling_of_the_plan(stack: str) -> None:
+    teams = {t["name"]: t for t in plan_json(stack)["teams"]}
+    read: dict[str, dict[str, tuple[int, int]]] = {}
+    name = ""
+    for row in paragraph(stack, "Teams"):
+        name, *row = row if row[0] in teams and len(row) == 5 else [name, *row]
+        flavor, guaranteed, ceiling, *_ = row
+        read.setdefault(name, {})[flavor] = int(guaranteed.replace("–", "0")), int(ceiling)
+    assert read == {
+        t["name"]: {f: (t["guaranteed"].get(f, 0), most) for f, most in t["ceiling"].items()} for t in teams.values()
+    }
+
+
+@every_stack
+def test_every_problem_is_shown_with_its_place(stack: str) -> None:
+    shown = text(verdict(stack))
+    problems = plan_json(stack)["problems"]
+    assert [p for p in problems if f"{p['place']}: {p['severity']}: {p['path']}: {p['message']}" not in shown] == []
+    for severity in ("warning", "note"):
+        number = len([p for p in problems if p["severity"] == severity])
+        assert (f"\n{number} {severity}" in shown) == bool(number)
+
+
+@pytest.mark.parametrize(
+    ("part", "whole", "expected"),
+    [
+        (0, 8, "░" * 10),
+        (4, 8, "█" * 5 + "░" * 5),
+        (8, 8, "█" * 10),
+        (16, 8, "█" * 10 + "!"),
+        (0, 0, ""),
+        (1, 99, "░" * 10),
+    ],
+)  # fmt: skip
+def test_a_bar_is_full_only_when_all_is_promised(part: int, whole: int, expected: str) -> None:
+    assert bar(part, whole) == expected
+
+
+def test_a_table_without_rows_is_nothing() -> None:
+    assert table(["Teams", "guaranteed"], []) == ""
+
+
+def test_what_the_readme_shows_is_what_is_printed() -> None:
+    """The first thing a newcomer does is to compare the two."""
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    (block,) = re.findall(r"```\n(dev · .*?)```", readme, flags=re.DOTALL)
+    shown = [line for line in block.splitlines() if line not in ("", "…")]
+    assert [line for line in shown if line not in text(verdict("dev")).splitlines()] == []

@@ -1,0 +1,51 @@
+"""What `berth render` writes is read back the same by YAML 1.1 (kubectl) as by 1.2."""
+
+from __future__ import annotations
+
+import pytest
+import ryaml
+import yaml
+from hypothesis import given
+from hypothesis import strategies as st
+
+from berth.cli.render.documents import document
+from berth.manifests.fleet import all_manifests
+from tests import stack_files
+
+WORDS = st.text(alphabet="0123456789_.eExob-+:~nytTZ #'\"&*!|>%@`{[,?=\n\té", min_size=1, max_size=8)
+RETYPED = st.sampled_from(
+    ["no", "on", "y", "off", "1_000", "012", "0x1f", "1e3", "12:30:45", "2026-12-01", "2026-12-01T00:00:00Z", "=", "<<"]
+)
+
+
+@given(st.one_of(WORDS, RETYPED))
+def test_text_stays_text(word: str) -> None:
+    """A namespace may be called `no`; kubectl must not see a boolean there."""
+    manifests: list[dict[str, object]] = [
+        {"key": word},
+        {"list": [word]},
+        {word: "value"},
+        {"deep": {"er": [{word: word}]}},
+    ]
+    for manifest in manifests:
+        assert yaml.load(document(manifest), yaml.SafeLoader) == manifest
+
+
+@pytest.mark.parametrize("value", [8, -1, True, None, 1.5, {}, []])
+def test_other_scalars_keep_their_type(value: object) -> None:
+    assert yaml.safe_load(document({"key": value})) == {"key": value}
+
+
+@given(st.integers(-(2**63), 2**63 - 1), st.integers())
+def test_numbers_and_their_texts_are_told_apart(number: int, long: int) -> None:
+    """The fast writer's whole numbers are passed without a second look, so text that looks like one must be quoted."""
+    manifest: dict[str, object] = {"number": number, "text": f"{number}", "list": [number, f"{long}", f"0{number}"]}
+    assert yaml.load(document(manifest), yaml.SafeLoader) == manifest
+
+
+@stack_files.every_stack
+def test_a_document_is_what_the_fast_writer_makes_of_the_whole(stack: str) -> None:
+    """Though it is put together of entries. A port, a priority's value and a count need no slow writer."""
+    for _, plan in stack_files.clusters(stack):
+        for manifest in all_manifests(plan):
+            assert document(manifest) == "---\n" + ryaml.dumps(manifest)  # pyright: ignore[reportPrivateImportUsage]

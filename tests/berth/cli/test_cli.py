@@ -1,0 +1,351 @@
+"""The command: exit statuses, help, streams, folders, pipes. What its verbs say is tested where it is computed."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from typer.testing import CliRunner
+
+from berth.cli import app
+from berth.cli import terminal as paint
+from berth.cli.render import output
+from berth.cli.render.documents import document
+from berth.diagnostics import Problem
+from tests.stack_files import FILES, ROOT, every_stack, plan, rendered, verdict
+
+SCENARIO = "stacks/scenarios/multislice.yaml"
+JOB = "stacks/jobs/train.yaml"
+VERBS = [
+    "init",
+    "adopt",
+    "check",
+    "split",
+    "plan",
+    "preview",
+    "render",
+    "admit",
+    "workload",
+    "lint",
+    "diff",
+    "guard",
+    "rotate",
+    "report",
+    "drain",
+    "graph",
+    "schema",
+]
+MULTISLICE, BATCH = str(FILES["multislice"]), str(FILES["batch-platform"])
+COLOUR = "\x1b["
+
+
+@pytest.fixture(autouse=True)
+def _in_the_project(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As a person runs it: from the folder of Pulumi.yaml."""
+    monkeypatch.chdir(ROOT)
+
+
+def berth(*words: str) -> Any:
+    """Run the command in this process; `exit_code`, `stdout` and `stderr` of what happened."""
+    return CliRunner().invoke(app, words, prog_name="berth")
+
+
+def process(words: Sequence[str], **more: Any) -> subprocess.Popen[str]:
+    """The command as a process of its own."""
+    command = [sys.executable, "-c", "from berth.cli import main; main()", *words]
+    return subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, **more)
+
+
+def project(folder: Path, stack: str, old: str = "", new: str = "") -> Path:
+    """A folder with a Pulumi.yaml and one stack file, with something in it replaced."""
+    text = FILES[stack].read_text(encoding="utf-8")
+    assert old in text
+    (folder / "Pulumi.yaml").write_text("name: berth\nruntime: python\n", encoding="utf-8")
+    file = folder / f"Pulumi.{stack}.yaml"
+    file.write_text(text.replace(old, new), encoding="utf-8")
+    return file
+
+
+# --- help -------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("verb", VERBS)
+def test_the_help_of_a_verb_ends_with_an_example_that_works(verb: str) -> None:
+    """The example is the part of a help that people read: what it names must exist."""
+    shown = berth(verb, "--help")
+    assert shown.exit_code == 0
+    (example,) = re.findall(r"Example: berth (.*)", shown.stdout)
+    words = re.split(r" [|>] ", example)[0].split()
+    assert words[0] == verb
+    if verb not in (
+        "init",
+        "adopt",
+        "preview",
+        "render",
+        "diff",
+        "guard",
+        "drain",
+        "report",
+    ):  # takes long, writes a file, or needs git
+        assert berth(*words).exit_code == 0
+
+
+def test_every_verb_is_listed_with_a_line_of_its_own() -> None:
+    shown = berth("--help").stdout
+    assert [verb for verb in VERBS if not re.search(rf"^  {verb} +\S", shown, flags=re.MULTILINE)] == []
+    assert {command.name for command in app.registered_commands} == set(VERBS)
+
+
+def test_the_readme_lists_every_verb() -> None:
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    assert [verb for verb in VERBS if f"| `berth {verb}" not in readme] == []
+
+
+# --- exit statuses ----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["check", "dev"],
+        ["plan", "dev"],
+        ["plan", "dev", "--json"],
+        ["render", "dev"],
+        ["admit", SCENARIO],
+        ["schema"],
+        ["workload", "dev", "vision", "train"],
+        ["lint", "dev", JOB],
+    ],
+)
+def test_a_sound_fleet_is_0(words: list[str]) -> None:
+    done = berth(*words)
+    assert (done.exit_code, done.stderr) == (0, "")
+
+
+@pytest.mark.parametrize("verb", ["check", "plan", "render", "preview", "admit", "workload", "lint"])
+def test_a_fault_is_1(verb: str, tmp_path: Path) -> None:
+    file = project(tmp_path, "multislice", "topology: 2x4", "topology: 2x5")
+    more = {"admit": [SCENARIO], "workload": ["multislice", "train"], "lint": [JOB]}
+    done = berth(verb, str(file), *more.get(verb, []))
+    said = done.stdout if verb in ("check", "plan") else done.stderr
+    assert done.exit_code == 1
+    assert "pools.nodepool.topology: '2x5' is not a v5e slice of ct5lp-hightpu-4t; one of 2x2, 2x4, 4x4" in said
+
+
+@pytest.mark.parametrize("words", [["check"], ["plan"], ["admit"], ["sail"], ["plan", "dev", "--yaml"], []])
+def test_wrong_usage_is_2(words: list[str]) -> None:
+    assert berth(*words).exit_code == 2
+
+
+def test_a_stack_that_is_not_there_is_a_fault_that_offers_the_nearest() -> None:
+    done = berth("check", "batch-platfrom")
+    assert done.exit_code == 1
+    assert "did you mean 'stacks/examples/batch-platform.yaml'?" in done.stdout
+
+
+def test_several_stacks_are_checked_at_once_and_one_fault_is_enough(tmp_path: Path) -> None:
+    broken = project(tmp_path, "multislice", "slices: 3", "slices: three")
+    done = berth("check", str(broken), "dev")
+    assert done.exit_code == 1
+    assert "dev: sound" in done.stdout
+    assert "multislice: sound" not in done.stdout
+
+
+def test_json_is_printed_with_faults_too_and_the_status_is_1(tmp_path: Path) -> None:
+    broken = project(tmp_path, "multislice", "topology: 2x4", "topology: 2x5")
+    done = berth("plan", str(broken), "--json")
+    assert done.exit_code == 1
+    assert [p["code"] for p in json.loads(done.stdout)["problems"] if p["severity"] == "fault"] == ["bad-topology"]
+
+
+def test_nothing_is_rendered_of_a_fleet_with_a_fault(tmp_path: Path) -> None:
+    broken = project(tmp_path, "multislice", "guaranteed: all", "guaranteed: 7")
+    done = berth("render", str(broken))
+    assert (done.exit_code, done.stdout) == (1, "")
+
+
+# --- the promise of the batch reference -------------------------------------------------------------------------------
+
+
+def test_the_batch_reference_without_its_allowance_promises_what_is_not_there(tmp_path: Path) -> None:
+    """systems.md, E.4, fault 1: 16 GPUs guaranteed of 8 reserved ones; the fault names all four queues."""
+    (line,) = (ln for ln in Path(BATCH).read_text(encoding="utf-8").splitlines() if "oversubscription:" in ln)
+    done = berth("plan", str(project(tmp_path, "batch-platform", f"{line}\n", "")), "--json")
+    (fault,) = (p for p in json.loads(done.stdout)["problems"] if p["severity"] == "fault")
+    assert (done.exit_code, fault["code"], fault["path"]) == (1, "overcommitted", "pools.reserved-np")
+    assert "flavor 'gpu-l4-reserved' guarantees 16 L4, but reserved-np holds 8" in fault["message"]
+    assert [name for name in "abcd" if f"team-{name}/hp 4" not in fault["message"]] == []
+
+
+# --- streams ----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("words", [["check", "dev"], ["plan", "dev"], ["check", "nope"], ["render", "nope"]])
+def test_there_is_no_colour_where_nobody_looks(words: list[str]) -> None:
+    done = berth(*words)
+    assert COLOUR not in done.stdout + done.stderr
+
+
+class Terminal:
+    """A stream that says whether it is a terminal."""
+
+    def __init__(self, is_one: bool) -> None:
+        self.is_one = is_one
+
+    def isatty(self) -> bool:
+        return self.is_one
+
+
+@pytest.mark.parametrize(
+    ("terminal", "says", "expected"),
+    [
+        (True, {"TERM": "xterm"}, True),
+        (True, {}, True),
+        (True, {"NO_COLOR": ""}, False),
+        (True, {"TERM": "dumb"}, False),
+        (False, {"TERM": "xterm"}, False),
+    ],
+)
+def test_colour_is_for_terminals_whose_owner_did_not_refuse(
+    terminal: bool, says: dict[str, str], expected: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """NO_COLOR counts whatever its value (https://no-color.org)."""
+    for name in ("NO_COLOR", "TERM"):
+        monkeypatch.delenv(name, raising=False)
+    for name, value in says.items():
+        monkeypatch.setenv(name, value)
+    stream: Any = Terminal(terminal)
+    assert paint.coloured(stream) == expected
+
+
+def test_a_fault_is_red_and_a_warning_yellow(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(paint, "coloured", lambda stream: True)
+    lines = [paint.problem(Problem(severity, "x", (), "words")) for severity in ("fault", "warning")]
+    assert lines == ["\x1b[31mwords\x1b[0m", "\x1b[33mwarning: words\x1b[0m"]
+
+
+@pytest.mark.parametrize(
+    "words", [["check", "dev"], ["plan", "dev", "--json"], ["render", BATCH], ["admit", SCENARIO], ["schema"]]
+)
+def test_a_reader_that_stops_reading_is_no_fault(words: list[str]) -> None:
+    """`berth render dev | head`: no traceback, and a pipeline under `pipefail` goes on."""
+    started = process(words)
+    assert started.stdout is not None
+    started.stdout.close()
+    assert started.stderr is not None
+    assert (started.stderr.read(), started.wait()) == ("", 0)
+    started.stderr.close()
+
+
+def test_a_terminal_that_knows_only_ascii_is_no_fault() -> None:
+    done = process(["plan", "dev"], env={**os.environ, "PYTHONIOENCODING": "ascii", "PYTHONUTF8": "0"})
+    out, err = done.communicate()
+    assert (done.returncode, err) == (0, "")
+    assert "acme-ml-dev" in out
+
+
+def test_it_can_be_run_from_any_folder_below_the_project(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(ROOT / "stacks" / "examples")
+    assert berth("check", "dev").exit_code == 0
+    assert berth("check", "multislice.yaml").exit_code == 0
+
+
+def test_a_fleet_of_nothing_is_told_without_gaps(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The first minute of a stack file of one's own."""
+    (tmp_path / "Pulumi.yaml").write_text("name: berth\nruntime: python\n")
+    fleet = "{project: acme-ml-dev, region: us-central1, cluster: {controlPlane: {publicEndpoint: false}}}"
+    (tmp_path / "Pulumi.mine.yaml").write_text(f"config:\n  berth:fleet: {fleet}\n")
+    monkeypatch.chdir(tmp_path)
+    told = berth("plan", "mine").stdout
+    assert told.splitlines()[1:] == ["", "No faults, no warnings."]
+    assert (
+        "queue 'train' in namespace 'vision'; the fleet has no queues\n"
+        in berth("lint", "mine", str(ROOT / JOB)).stdout
+    )
+    assert berth("workload", "mine", "vision", "train").stderr == "TEAM: no team 'vision'; there are none\n"
+
+
+# --- render -----------------------------------------------------------------------------------------------------------
+
+
+@every_stack
+def test_a_folder_gets_one_file_an_object_in_the_order_of_the_stream(stack: str, tmp_path: Path) -> None:
+    count = output.write_folder(plan(stack), tmp_path / "out")
+    files = sorted(file for file in (tmp_path / "out").rglob("*") if file.is_file())
+    printed = list(yaml.safe_load_all(rendered(stack)))
+    assert count == len(files) == len(printed)
+    assert [yaml.safe_load(file.read_text(encoding="utf-8")) for file in files] == printed
+
+
+def test_a_second_render_replaces_the_first(tmp_path: Path) -> None:
+    """An object that left the fleet must not stay behind in the folder that somebody applies."""
+    assert berth("render", BATCH, "-o", str(tmp_path)).exit_code == 0
+    done = berth("render", MULTISLICE, "-o", str(tmp_path))
+    assert done.exit_code == 0
+    assert len(list(tmp_path.iterdir())) == len(list(yaml.safe_load_all(rendered("multislice"))))
+    assert "objects in" in done.stderr
+
+
+def test_a_file_in_the_place_of_the_folder_is_left_alone(tmp_path: Path) -> None:
+    (tmp_path / "notes.txt").write_text("precious", encoding="utf-8")
+    done = berth("render", "dev", "-o", str(tmp_path / "notes.txt"))
+    assert (done.exit_code, done.stdout) == (1, "")
+    assert done.stderr == f"{tmp_path / 'notes.txt'}: cannot be written: File exists\n"
+    assert (tmp_path / "notes.txt").read_text(encoding="utf-8") == "precious"
+
+
+@pytest.mark.parametrize("stranger", ["notes.txt", "00001-mine.txt", "deployment.yaml"])
+def test_a_folder_that_holds_something_else_is_left_alone(stranger: str, tmp_path: Path) -> None:
+    (tmp_path / stranger).write_text("precious", encoding="utf-8")
+    done = berth("render", "dev", "-o", str(tmp_path))
+    assert (done.exit_code, [file.name for file in tmp_path.iterdir()]) == (1, [stranger])
+    assert f"holds {stranger}, which was not rendered; name an empty or a new folder" in done.stderr
+    assert (tmp_path / stranger).read_text(encoding="utf-8") == "precious"
+
+
+def test_a_folder_that_cannot_be_one_is_a_fault_in_words(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("", encoding="utf-8")
+    done = berth("render", "dev", "-o", str(tmp_path / "file"))
+    assert (done.exit_code, "Traceback" in done.stderr) == (1, False)
+
+
+PLAIN = """no yes on off y n NO Off null ~ true 1 1e3 0x10 012 0o17 1_000 1.10 +1 .5 .inf 12:30:45 2026-01-01
+= << # @a %a [a {a &a *a !a | > - ? : ' \" é 🚢"""
+WORDS = [*PLAIN.split(), "", " ", "- a", "a: b", "a #b", "a\nb", "a\tb", "a\u2028b"]
+"""What YAML could take for something else."""
+
+
+@pytest.mark.parametrize("word", WORDS)
+def test_a_word_is_that_word_to_every_reader_of_yaml(word: str) -> None:
+    """kubectl reads YAML 1.1, in which `no` is false and 12:30:45 a number; as a key, a value, and in a list."""
+    manifest: dict[str, object] = {
+        "kind": "X",
+        "metadata": {"labels": {word: word, "k": word}},
+        "spec": [word, {"k": [word]}],
+    }
+    assert list(yaml.safe_load_all(document(manifest))) == [manifest]
+
+
+def test_verdicts_of_tests_and_command_are_the_same() -> None:
+    """What the other tests build on is what a person sees."""
+    assert berth("check", "dev").stdout.splitlines()[:-1] == [p.line() for p in verdict("dev").problems]
+
+
+@pytest.mark.parametrize("asked", [False, True])
+def test_a_fault_of_its_own_is_one_line_unless_a_traceback_is_asked_for(asked: bool) -> None:
+    """Nobody is shown a traceback unasked; whoever mends Berth can ask for one."""
+    code = "import berth.cli as c; c.of_stack = lambda *_: 1 / 0; c.main()"
+    environment = {**os.environ, "BERTH_TRACEBACK": "1"} if asked else dict(os.environ)
+    command = [sys.executable, "-c", code, "check", "dev"]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False, env=environment)
+    assert (done.returncode, "Traceback" in done.stderr) == (1, asked)
+    if not asked:
+        assert done.stderr.startswith("berth failed, and the fault is its own: ZeroDivisionError")

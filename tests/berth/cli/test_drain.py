@@ -1,0 +1,106 @@
+"""`berth drain`: the same fleet with every queue drained, and what would not be destroyed."""
+
+from __future__ import annotations
+
+import pathlib
+
+from msgspec.structs import replace
+from typer.testing import CliRunner
+
+from berth.cli import app
+from berth.cli.drain import protected
+from berth.evaluate import of_stack
+from berth.plan.fleet import FleetPlan
+from tests.stack_files import FILES, ROOT, every_stack
+
+
+def drained(file: pathlib.Path, written: pathlib.Path) -> tuple[FleetPlan, FleetPlan]:
+    """The plan of a stack file, and of what `berth drain` makes of it."""
+    done = CliRunner().invoke(app, ["drain", str(file), "-o", str(written)])
+    before = of_stack(str(file), ROOT)
+    assert (done.exit_code, done.stdout) == (3 if before.plan and list(protected(before.plan)) else 0, "")
+    after = of_stack(str(written), ROOT, before.stack)
+    assert before.plan is not None
+    assert after.plan is not None
+    return before.plan, after.plan
+
+
+@every_stack
+def test_every_queue_is_drained_and_nothing_else_changes(stack: str, tmp_path: pathlib.Path) -> None:
+    before, after = drained(FILES[stack], tmp_path / "drained.yaml")
+    assert [queue.stop_policy for queue in after.cluster_queues] == ["HoldAndDrain"] * len(before.cluster_queues)
+    assert not any(queue.protect for queue in after.cluster_queues)
+    assert [each.name for each in after.cluster_queues] == [each.name for each in before.cluster_queues]
+    assert [replace(team, state="active", local_queues=()) for team in after.teams] == [
+        replace(team, state="active", local_queues=()) for team in before.teams
+    ]
+    for worker in after.workers:
+        assert {queue.stop_policy for queue in worker.plan.cluster_queues} == {"HoldAndDrain"}
+    empty = {"cluster_queues": (), "teams": (), "workers": ()}
+    assert replace(after, **empty) == replace(before, **empty)
+
+
+FLEET = """\
+config:
+  berth:fleet:
+    project: acme-ml-dev
+    region: us-central1
+    cluster: {deletionProtection: CLUSTER}
+    protect: PROTECT
+    pools:
+      l4: {machineType: g2-standard-24, nodes: 2, zones: [us-central1-a]}
+    teams:
+      a:
+        queues:
+          one: {flavors: [{pool: l4, guaranteed: 2}], stopPolicy: Hold}
+      b: {state: held, queues: {two: {flavors: [{pool: l4, guaranteed: 1}]}}}
+    clusterQueues:
+      shared: {teams: [a, b], flavors: [{pool: l4, guaranteed: 1}]}
+secretsprovider: gcpkms://projects/p/locations/l/keyRings/r/cryptoKeys/k
+encryptedkey: c2VjcmV0
+"""
+
+
+def run(tmp_path: pathlib.Path, protect: str, cluster: str) -> tuple[int, str, str]:
+    file = tmp_path / "Pulumi.small.yaml"
+    file.write_text(FLEET.replace("PROTECT", protect).replace("CLUSTER", cluster), encoding="utf-8")
+    done = CliRunner().invoke(app, ["drain", str(file)])
+    return done.exit_code, done.stdout, done.stderr
+
+
+def test_queues_that_were_stopped_otherwise_and_shared_ones_are_drained(tmp_path: pathlib.Path) -> None:
+    """What the engine needs to decrypt the stack's secrets stays in the file."""
+    status, written, said = run(tmp_path, "false", "false")
+    assert (status, said) == (0, "")
+    (tmp_path / "drained.yaml").write_text(written, encoding="utf-8")
+    plan = of_stack(str(tmp_path / "drained.yaml"), tmp_path).plan
+    assert plan is not None
+    assert {queue.name: queue.stop_policy for queue in plan.cluster_queues} == dict.fromkeys(
+        ("a-one", "b-two", "shared"), "HoldAndDrain"
+    )
+    assert "encryptedkey: c2VjcmV0" in written
+
+
+def test_what_is_protected_is_named_with_what_allows_it(tmp_path: pathlib.Path) -> None:
+    status, _, said = run(tmp_path, "true", "true")
+    assert status == 3
+    assert said.splitlines() == [
+        "small: protected, and not to be destroyed: cluster, l4",
+        "    write allowDeletion: {cluster: <why>, l4: <why>}, or protect: false",
+        "small: GKE does not delete the cluster 'small' either",
+        "    write cluster.deletionProtection: false",
+    ]
+
+
+def test_what_workers_have_is_named_by_their_own_allowances(tmp_path: pathlib.Path) -> None:
+    found = CliRunner().invoke(app, ["drain", str(FILES["multikueue"]), "-o", str(tmp_path / "drained.yaml")])
+    assert found.exit_code == 3
+    assert found.stderr.splitlines()[:2] == [
+        "multikueue: protected, and not to be destroyed: cluster",
+        "    write allowDeletion: {cluster: <why>}, or protect: false",
+    ]
+    assert (
+        "    write workers.east.allowDeletion: {cluster: <why>, reservations.h100: <why>, a100: <why>, h100: <why>}, "
+        "or protect: false"
+    ) in found.stderr.splitlines()
+    assert "    write workers.east.cluster.deletionProtection: false" in found.stderr.splitlines()

@@ -1,0 +1,344 @@
+"""What a fleet costs: every figure once more from the plan's JSON and the price list, by another way."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from decimal import Decimal
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import pytest
+from jsonschema import Draft202012Validator
+from msgspec.structs import replace
+from typer.testing import CliRunner
+
+from berth.cli import app
+from berth.cli import prices as costs
+from berth.cost import text as words
+from berth.cost.fleet import Cost, MachinesCost, Sum, cost
+from berth.cost.prices import Prices, read_prices
+from berth.evaluate import of_stack
+from berth.plan.nodes import Bounds
+from tests.stack_files import FILES, ROOT, every_stack, plan, plan_json
+
+MODELS = ("on-demand", "spot", "reservation", "flex-start", "queued")
+
+
+def machines(stack: str) -> set[str]:
+    """Every machine type of a stack, the system pool's too."""
+    system = plan(stack).system_pool
+    kinds = {p["machineType"] for p in plan_json(stack)["pools"]} | {system.machine_type if system else "e2-standard-4"}
+    return kinds | {held["machineType"] for held in plan_json(stack)["reservations"]}
+
+
+def list_of(stack: str) -> dict[tuple[str, str], str]:
+    """A made-up price of every machine of a stack, each another one, in thousandths."""
+    return {
+        (machine, model): f"{7 * number + place}.{number}{place}7"
+        for number, machine in enumerate(sorted(machines(stack)), 1)
+        for place, model in enumerate(MODELS)
+    }
+
+
+def table(prices: dict[tuple[str, str], str]) -> Prices:
+    """The same as a table of prices."""
+    return Prices("prices.yaml", "EUR", {key: Fraction(price) for key, price in prices.items()})
+
+
+def as_printed(stack: str, prices: dict[tuple[str, str], str]) -> dict[str, Any]:
+    """`cost` as the plan's JSON has it."""
+    return json.loads(json.dumps(costs.as_json(cost(plan(stack), table(prices)))))
+
+
+def almost(amount: Decimal) -> Any:
+    """An amount as JSON prints it."""
+    return pytest.approx(float(amount), abs=1e-6)
+
+
+def ways(pool: dict[str, Any], read: dict[str, Any]) -> list[tuple[str, str]]:
+    """How a pool's machines may be had, as the plan's JSON says: one way, or those of its compute class."""
+    if pool["capacity"] != "compute-class":
+        return [(pool["machineType"], pool["capacity"])]
+    (ladder,) = (each for each in read["computeClasses"] if each["name"] == pool["computeClass"])
+    had = [way["capacity"].split()[0].replace("any-reservation", "reservation") for way in ladder["priorities"]]
+    return [(pool["machineType"], each) for each in had]
+
+
+def dearest(pool: dict[str, Any], read: dict[str, Any], prices: dict[tuple[str, str], str]) -> Decimal:
+    """The price of one machine of a pool."""
+    return max(Decimal(prices[way]) for way in ways(pool, read))
+
+
+# --- figures ----------------------------------------------------------------------------------------------------------
+
+
+@every_stack
+def test_pools_cost_their_nodes_and_the_fleet_is_the_sum_of_its_machines(stack: str) -> None:
+    prices = list_of(stack)
+    found = as_printed(stack, prices)
+    by_name = {m["name"]: m for m in found["machines"] if m["kind"] == "pool"}
+    read = plan_json(stack)
+    for pool in read["pools"]:
+        price = dearest(pool, read, prices)
+        assert by_name.pop(pool["name"]) == {
+            "kind": "pool",
+            "name": pool["name"],
+            "machineType": pool["machineType"],
+            "capacity": pool["capacity"],
+            "nodes": pool["nodes"],
+            "price": almost(price),
+            "committed": almost(price * pool["nodes"]["min"]),
+            "ceiling": almost(price * pool["nodes"]["max"]),
+        }
+    assert by_name == {}
+    for key in ("committed", "ceiling"):
+        assert found["fleet"][key] == almost(sum((Decimal(str(m[key])) for m in found["machines"]), Decimal()))
+    assert found["fleet"]["unpriced"] == []
+
+
+@every_stack
+def test_teams_cost_what_their_accelerators_cost_one_by_one(stack: str) -> None:
+    """By hand: a machine's price, shared among its accelerators, as often as a team has one."""
+    prices, read = list_of(stack), plan_json(stack)
+    of_flavor: dict[str, Decimal] = {}
+    for pool in read["pools"]:
+        accelerators = pool["accelerators"]["max"] // pool["nodes"]["max"]
+        one = dearest(pool, read, prices) / accelerators
+        of_flavor[pool["flavor"]] = max(of_flavor.get(pool["flavor"], one), one)
+    found = {team["name"]: team for team in as_printed(stack, prices)["teams"]}
+    for team in read["teams"]:
+        for key, printed in (("guaranteed", "committed"), ("ceiling", "ceiling")):
+            by_hand = sum((of_flavor[flavor] * count for flavor, count in team[key].items()), Decimal())
+            assert found[team["name"]][printed] == almost(by_hand)
+    assert list(found) == [team["name"] for team in read["teams"]]
+
+
+def test_a_reservation_is_paid_for_whole_whatever_the_pools_take() -> None:
+    """Each reservation of the fleet's own project, with its pools, costs its count: standing or not."""
+    prices = list_of("reservations")
+    found, read = as_printed("reservations", prices), plan_json("reservations")
+    by_name = {(m["kind"], m["name"]): m for m in found["machines"]}
+    paid = 0
+    for held in read["reservations"]:
+        rest = by_name.get(("reservation", held["name"]))
+        if held["project"] is not None or held["start"] is not None:
+            assert rest is None
+            continue
+        nodes = sum(p["nodes"]["min"] for p in read["pools"] if p["name"] in held["pools"])
+        assert nodes + (rest["nodes"]["min"] if rest else 0) == held["count"]
+        paid += 1
+    assert paid
+
+
+def test_what_no_pool_takes_of_a_reservation_has_a_row_of_its_own(tmp_path: Path) -> None:
+    text = FILES["dev"].read_text(encoding="utf-8")
+    file = tmp_path / "Pulumi.dev.yaml"
+    assert "count: 4" in text
+    file.write_text(text.replace("count: 4", "count: 6"), encoding="utf-8")
+    (tmp_path / "Pulumi.yaml").write_text("name: berth\nruntime: python\n", encoding="utf-8")
+    found = of_stack(str(file), tmp_path).plan
+    assert found is not None
+    (rest,) = (m for m in cost(found, table(list_of("dev"))).machines if m.kind == "reservation")
+    assert (rest.nodes, rest.capacity) == (Bounds(min=2, max=2), "reservation")
+    assert rest.label == f"rest of reservation {rest.name}"
+
+
+def test_the_system_pool_costs_its_nodes_in_all_zones() -> None:
+    system = plan("dev").system_pool
+    assert system is not None
+    (row,) = (m for m in as_printed("dev", list_of("dev"))["machines"] if m["kind"] == "system pool")
+    nodes = system.total_nodes or Bounds(
+        min=(system.nodes_per_zone or 0) * len(system.zones), max=(system.nodes_per_zone or 0) * len(system.zones)
+    )
+    assert row["nodes"] == {"min": nodes.min, "max": nodes.max}
+    assert nodes.max > 0
+
+
+# --- without a price --------------------------------------------------------------------------------------------------
+
+
+@every_stack
+def test_what_has_no_price_is_named_wherever_it_is_missing(stack: str) -> None:
+    """Each machine in turn: it is in `unpriced`, so are the flavors of its pools for those who use them."""
+    prices, read = list_of(stack), plan_json(stack)
+    for pool in read["pools"]:
+        key = ways(pool, read)[-1]
+        found = as_printed(stack, {k: price for k, price in prices.items() if k != key})
+        hit = {each["name"] for each in read["pools"] if key in ways(each, read)}
+        gone = [m for m in found["machines"] if m["kind"] == "pool" and m["name"] in hit]
+        assert {m["name"] for m in gone} == hit <= set(found["fleet"]["unpriced"])
+        assert {m[key] for m in gone for key in ("price", "committed", "ceiling")} == {None}
+        for team in found["teams"]:
+            (own,) = (t for t in read["teams"] if t["name"] == team["name"])
+            assert (pool["flavor"] in team["unpriced"]) == bool(own["ceiling"].get(pool["flavor"]))
+
+
+def test_a_price_of_nothing_is_a_price() -> None:
+    prices = dict.fromkeys(list_of("dev"), "0")
+    found = as_printed("dev", prices)
+    assert found["fleet"] == {"committed": 0, "ceiling": 0, "unpriced": []}
+
+
+def test_a_missing_price_is_told_with_what_may_have_been_meant() -> None:
+    found = cost(plan("dev"), table({("g2-standart-24", "spot"): "1"}))
+    assert list(words.gaps(found)) == [
+        "prices.yaml has no price for g2-standard-24 on-demand: l4-on-demand not counted; "
+        "did you mean 'g2-standart-24'?",
+        "prices.yaml has no price for g2-standard-24 reservation: l4-reserved not counted; "
+        "did you mean 'g2-standart-24'?",
+        "prices.yaml has no price for g2-standard-24 spot: l4-spot not counted; did you mean 'g2-standart-24'?",
+        "prices.yaml has no price for ct5lp-hightpu-4t on-demand: v5e not counted",
+        "prices.yaml has no price for e2-standard-4 on-demand: system not counted",
+    ]
+
+
+# --- what is printed --------------------------------------------------------------------------------------------------
+
+EXAMPLE = """\
+currency: USD
+hourly:
+  ct5lp-hightpu-4t: {on-demand: 4.80}
+  g2-standard-24: {on-demand: 2.00, spot: 0.80, reservation: 1.60}
+"""
+
+SHOWN = """\
+Machines, USD an hour   machine            from          each   committed   ceiling
+  l4-on-demand          g2-standard-24     on-demand     2.00        0.00     24.00
+  l4-reserved           g2-standard-24     reservation   1.60        6.40      6.40
+  l4-spot               g2-standard-24     spot          0.80        0.00     19.20
+  v5e                   ct5lp-hightpu-4t   on-demand     4.80       28.80     28.80
+  system                e2-standard-4      on-demand        –           –         –
+  all                                                               35.20     78.40   without system
+
+Teams, USD an hour   guaranteed   ceiling
+  language                28.80     38.40
+  speech                  28.80     36.80
+  vision                  20.80     48.00
+
+Prices by FILE: machines only, without disks, networks, licences and fees.
+FILE has no price for e2-standard-4 on-demand: system not counted
+"""
+
+
+def test_the_plan_shows_what_it_costs_once_it_is_given_prices(tmp_path: Path) -> None:
+    file = tmp_path / "prices.yaml"
+    file.write_text(EXAMPLE, encoding="utf-8")
+    done = CliRunner().invoke(app, ["plan", str(FILES["dev"]), "--prices", str(file)])
+    assert done.exit_code == 0
+    assert SHOWN.replace("FILE", str(file)) in done.stdout
+
+
+@every_stack
+def test_without_prices_a_plan_has_not_a_word_of_cost(stack: str) -> None:
+    done = CliRunner().invoke(app, ["plan", str(FILES[stack])])
+    assert " an hour" not in done.stdout
+    assert "cost" not in plan_json(stack)
+
+
+@pytest.mark.parametrize(
+    ("amount", "text"),
+    [
+        (None, "–"),
+        (Fraction(0), "0.00"),
+        (Fraction(1, 3), "0.33"),
+        (Fraction(2469, 2), "1,234.50"),
+        (Fraction("999999.999"), "1,000,000.00"),
+    ],
+)
+def test_money_is_rounded_when_it_is_printed(amount: Fraction | None, text: str) -> None:
+    assert words.money(amount) == text
+
+
+def test_a_sum_knows_what_it_lacks() -> None:
+    machine = MachinesCost("pool", "a", "m-1", "spot", Bounds(min=1, max=2), None, (("m-1", "spot"),))
+    other = MachinesCost("pool", "b", "m-1", "spot", Bounds(min=1, max=2), Fraction(3, 2))
+    found = Cost(Prices("f", "USD", {}), (machine, other), {})
+    assert found.fleet == Sum(Fraction(3, 2), Fraction(3), ("a",))
+    assert words.without(found.fleet) == "without a"
+    assert found.unpriced == (machine,)
+
+
+# --- the page ---------------------------------------------------------------------------------------------------------
+
+PAGE = (ROOT / "docs" / "cost.md").read_text(encoding="utf-8")
+
+
+def keys(section: str) -> set[str]:
+    """The keys of a section's table."""
+    (part,) = (p for p in re.split(r"^#+ ", PAGE, flags=re.MULTILINE) if p.startswith(f"{section}\n"))
+    return set(re.findall(r"^\| `(\w+)` \|", part, flags=re.MULTILINE))
+
+
+def sums(found: dict[str, Any]) -> Iterator[set[str]]:
+    """The keys of every sum that is printed."""
+    yield set(found["fleet"])
+    yield from (set(team) - {"name"} for team in found["teams"])
+
+
+def test_the_page_has_every_key_and_its_example_is_a_table_of_prices(tmp_path: Path) -> None:
+    found = as_printed("dev", list_of("dev"))
+    assert set(found) == keys("As JSON")
+    assert [each for each in sums(found) if each != keys("sums")] == []
+    assert [m for m in found["machines"] if set(m) != keys("machines[]")] == []
+    (example,) = re.findall(r"```yaml\n(.*?)```", PAGE, flags=re.DOTALL)
+    file = tmp_path / "prices.yaml"
+    file.write_text(example, encoding="utf-8")
+    prices, problems = read_prices(file)
+    assert problems == ()
+    assert prices is not None
+    assert cost(plan("dev"), prices).unpriced == ()
+
+
+@every_stack
+def test_amounts_are_numbers_in_json(stack: str) -> None:
+    amount = {"type": "number"}
+    shape = {"properties": {"machines": {"items": {"properties": dict.fromkeys(("price", "committed"), amount)}}}}
+    assert list(Draft202012Validator(shape).iter_errors(as_printed(stack, list_of(stack)))) == []
+
+
+def test_a_compute_class_costs_its_dearest_way_and_lacks_a_price_when_any_of_them_does() -> None:
+    of_class = {("a3-highgpu-8g", "reservation"): "40", ("a3-highgpu-8g", "spot"): "30"}
+    lacking = cost(plan("dws-autoprovisioned"), table(of_class))
+    (row,) = (m for m in lacking.machines if m.name == "h100" and m.kind == "pool")
+    assert (row.price, row.missing) == (None, (("a3-highgpu-8g", "flex-start"),))
+    whole = cost(plan("dws-autoprovisioned"), table({**of_class, ("a3-highgpu-8g", "flex-start"): "50"}))
+    (row,) = (m for m in whole.machines if m.name == "h100" and m.kind == "pool")
+    assert (row.price, row.missing) == (Fraction(50), ())
+
+
+# --- workers ----------------------------------------------------------------------------------------------------------
+
+EVERYWHERE = ROOT / "tests" / "stacks" / "workers" / "elsewhere.yaml"
+
+
+def test_workers_cost_their_pools_and_system_pools() -> None:
+    """Every machine of every cluster, counted from the clusters' own plans."""
+    prices = list_of("multikueue")
+    found = plan("multikueue")
+    owed = Decimal()
+    for cluster in (replace(found, pools=found.own_pools), *(worker.plan for worker in found.workers)):
+        owed += sum((Decimal(prices[p.machine_type, p.capacity]) * p.nodes.min for p in cluster.pools), Decimal())
+        system = cluster.system_pool
+        assert system is not None and system.total_nodes is not None
+        owed += Decimal(prices[system.machine_type, "on-demand"]) * system.total_nodes.min
+    printed = as_printed("multikueue", prices)
+    assert printed["fleet"]["committed"] == almost(owed)
+    assert {m["name"] for m in printed["machines"] if m["kind"] == "system pool"} == {
+        "system",
+        "central/system",
+        "east/system",
+    }
+
+
+def test_who_made_a_worker_pays_for_its_machines() -> None:
+    """Of three workers one is made here: its two machines are the fleet's, and what the team is promised is of all."""
+    found = of_stack(str(EVERYWHERE), ROOT).plan
+    assert found is not None
+    priced = cost(found, table({("a3-highgpu-8g", "on-demand"): "80", ("e2-standard-4", "on-demand"): "1"}))
+    assert [m.name for m in priced.machines] == ["here/h100", "system", "here/system"]
+    assert priced.fleet.committed == 2 * 80 + 1 + 1
+    assert priced.teams["vision"].committed == 64 * 10
+    assert priced.fleet.unpriced == priced.teams["vision"].unpriced == ()

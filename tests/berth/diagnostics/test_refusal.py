@@ -1,0 +1,43 @@
+"""The engine is handed a fleet directly: the program itself must refuse what is unsound, in the same words."""
+
+from __future__ import annotations
+
+import copy
+import pathlib
+from typing import Any
+
+import pytest
+
+from berth.engine import ProgramError, run_program
+from berth.evaluate import of_stack
+
+ROOT = pathlib.Path(__file__).parents[3]
+
+
+def config() -> dict[str, Any]:
+    file = of_stack("dev", ROOT).file
+    assert file is not None
+    return copy.deepcopy(dict(file.config))
+
+
+def test_the_program_refuses_an_unsound_fleet_and_registers_nothing() -> None:
+    """`pulumi up` does not run `berth check` first; with `-c` the values may not even stand in a file."""
+    given = config()
+    fleet = given.pop("berth:fleet")
+    fleet["pools"]["v5e"]["topology"] = "2x5"
+    fleet["teams"]["vision"]["cohort"] = "reserch"
+    with pytest.raises(ProgramError) as refused:
+        run_program(ROOT, "dev", fleet, given)
+    text = str(refused.value)
+    assert "stack 'dev' is refused:" in text
+    assert "pools.v5e.topology: '2x5' is not a v5e slice of ct5lp-hightpu-4t" in text
+    assert "teams.vision.cohort: no cohort 'reserch'; did you mean 'research'?" in text
+
+
+def test_warnings_reach_the_engine() -> None:
+    """Who only ever runs `pulumi preview` is told, too; the engine itself says that they are warnings."""
+    given = config()
+    messages = run_program(ROOT, "dev", given.pop("berth:fleet"), given).messages
+    told = [m.text for m in messages if m.severity == "warning"]
+    assert any("cluster.controlPlane" in text for text in told)
+    assert not any("warning" in text for text in told)

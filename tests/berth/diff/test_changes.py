@@ -1,0 +1,340 @@
+"""What holds for every change, and the figures and judgements of a change worked out a second way."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from functools import cache
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any, cast
+
+import pytest
+import yaml
+from msgspec import Struct
+from msgspec.structs import asdict, replace
+
+from berth.cli.plan.fleet import as_json
+from berth.diff.ack import AckCluster, Membership
+from berth.diff.compare import compare
+from berth.diff.entitlements import Step
+from berth.diff.fields import FieldChange, differences
+from berth.diff.resources import DELETED, REPLACED, compare_things
+from berth.diff.update_effects import KEPT, WEIGHT, force, forces
+from berth.engine import Recorded, run_program
+from berth.evaluate import of_stack
+from berth.plan import accelerator_networks, ack, capacity, gke, kueue, monitoring, teams
+from berth.plan.fleet import FleetPlan
+from components.gke import node_pool
+from tests.berth.diff.edited import BASE, EDITS, changes, edited, plan, write
+from tests.stack_files import FILES, ROOT, every_stack
+from tests.stack_files import plan as plan_of
+
+every_edit = pytest.mark.parametrize("edit", EDITS)
+
+# --- of every change --------------------------------------------------------------------------------------------------
+
+
+@every_stack
+def test_a_fleet_compared_with_itself_changes_nothing(stack: str) -> None:
+    found = compare(plan_of(stack), plan_of(stack))
+    assert found.empty
+    assert not found.losses
+
+
+def test_a_team_that_moves_to_another_file_is_no_change() -> None:
+    assert changes("team-file-moved").empty
+
+
+def _swapped(step: Step) -> Step:
+    return Step(step.after, step.before)
+
+
+@every_edit
+def test_the_way_back_takes_what_the_way_there_gave(edit: str) -> None:
+    """Mirrored: the same lines with before and after exchanged, and new relations where there were lifted ones."""
+    there, back = changes(edit), compare(plan(edit), plan())
+    one, other = there.entitlements, back.entitlements
+    for each in ("entitlements", "cohorts", "flavors"):
+        mirrored = [
+            replace(
+                entry,
+                **{
+                    field: _swapped(value) if isinstance(value, Step) else tuple(reversed(value))
+                    for field, value in asdict(entry).items()
+                    if isinstance(value, (Step, tuple))
+                },
+            )
+            for entry in getattr(one, each)
+        ]
+        assert mirrored == list(getattr(other, each))
+    assert (one.new_relations, one.lifted_relations) == (other.lifted_relations, other.new_relations)
+    sizes = {pool.pool: pool.accelerators for pool in there.pools if pool.accelerators[0] != pool.accelerators[1]}
+    back_sizes = {pool.pool: pool.accelerators for pool in back.pools if pool.accelerators[0] != pool.accelerators[1]}
+    assert sizes == {name: (after, before) for name, (before, after) in back_sizes.items()}
+    assert {(o.kind, o.namespace, o.name) for o in there.objects} == {
+        (o.kind, o.namespace, o.name) for o in back.objects
+    }
+
+
+def test_every_edit_but_the_moved_file_changes_something() -> None:
+    assert [edit for edit in EDITS if changes(edit).empty] == ["team-file-moved"]
+
+
+BY_EDIT = {
+    "project": "project-and-region-moved",
+    "region": "project-and-region-moved",
+    "labels": "labels-given",
+    "cluster": "cluster-renamed",
+    "flavors": "oversubscribed",
+    "held": "reservation-grown",
+    "kueue": "fair-sharing-begun",
+    "workload_policies": "slices-of-another-wiring-added",
+    "allowances": "allowance-without-a-use",
+}
+"""Parts of a fleet that others refer to or repeat, so that none can go alone, and an edit that changes each."""
+
+
+@pytest.mark.parametrize("part", [field for field in FleetPlan.__struct_fields__ if field != "stack"])
+def test_every_part_of_a_fleet_is_known_to_the_comparison(part: str) -> None:
+    """A new field of the plan that is not would change in silence. (Both sides are planned as one stack.)"""
+    if edit := BY_EDIT.get(part):
+        assert getattr(plan(), part) != getattr(plan(edit), part)
+        assert not changes(edit).empty
+        return
+    whole = list(map(plan_of, FILES))
+    every = [*whole, *(worker.plan for fleet in whole for worker in fleet.workers)]
+    fleets = [fleet for fleet in every if getattr(fleet, part)]
+    nothing = {part: () if isinstance(getattr(plan(), part), tuple) else None}
+    assert fleets, "no example has it: name an edit that changes it"
+    assert not any(compare(fleet, replace(fleet, **nothing)).empty for fleet in fleets)
+
+
+# --- figures, a second way --------------------------------------------------------------------------------------------
+
+
+@cache
+def _queues(edit: str | None) -> list[dict[str, Any]]:
+    """The cluster queues of `berth plan --json`."""
+    with TemporaryDirectory() as folder:
+        write(Path(folder), edited(edit) if edit else BASE)
+        return as_json(of_stack("dev", Path(folder)))["clusterQueues"]
+
+
+def _nominal(edit: str | None, by: str) -> Counter[tuple[str, str]]:
+    """Accelerators guaranteed by team or cohort and flavor, summed from the queues."""
+    found: Counter[tuple[str, str]] = Counter()
+    for queue in _queues(edit):
+        owner = queue["cohort"] if by == "cohort" else queue["teams"][0] if len(queue["teams"]) == 1 else None
+        for quota in queue["quotas"]:
+            if owner and quota["resource"] not in ("cpu", "memory"):
+                found[owner, quota["flavor"]] += quota["nominal"]
+    return found
+
+
+@every_edit
+def test_what_teams_and_cohorts_gain_is_the_difference_of_their_queues(edit: str) -> None:
+    told = changes(edit).entitlements
+    now = {each.renamed: each.team for each in told.teams if each.what == "renamed"}
+    for by, lines in (("team", told.entitlements), ("cohort", told.cohorts)):
+        before, after = _nominal(None, by), _nominal(edit, by)
+        before = Counter({(now.get(owner, owner), flavor): n for (owner, flavor), n in before.items()})
+        gains = {key: after[key] - before[key] for key in before | after if after[key] != before[key]}
+        said = {(getattr(line, by), line.flavor): line.guaranteed.gain for line in lines if line.guaranteed.gain}
+        assert said == gains, by
+
+
+@every_edit
+def test_what_is_hit_of_a_pool_is_what_its_node_pools_hold(edit: str) -> None:
+    gone = {c.key for c in compare_things(plan(), plan(edit)) if c.what in (REPLACED, DELETED, "recreated") and c.pool}
+    after = {n.key: _by_zone(n) for p in plan(edit).pools for n in p.node_pools if n.key not in gone}
+    for pool in changes(edit).pools:
+        before = next((p for p in plan().pools if p.name == pool.pool), None)
+        own = {n.key: _by_zone(n) for n in before.node_pools} if before else {}
+        nodes = sum((zones - after.get(key, Counter())).total() for key, zones in own.items())
+        assert pool.hit_nodes == nodes
+        per_node = before.accelerators.max // before.nodes.max if before else 0
+        assert pool.hit_accelerators == nodes * per_node
+
+
+def _by_zone(node_pool: gke.NodePoolPlan) -> Counter[str]:
+    """The most nodes in each zone; of a pool that scales over all of them in one, wherever that is."""
+    if node_pool.nodes_per_zone is not None:
+        return Counter(dict.fromkeys(node_pool.zones, node_pool.nodes_per_zone))
+    bounds = node_pool.total_nodes or node_pool.zone_nodes
+    assert bounds is not None
+    return Counter({"any": bounds.max})
+
+
+# --- what forces a replacement ----------------------------------------------------------------------------------------
+
+PLANS = (
+    gke.NodePoolPlan,
+    gke.ClusterPlan,
+    gke.ReservationPlan,
+    gke.NetworkPlan,
+    gke.ServiceAccountPlan,
+    capacity.WorkloadPolicyPlan,
+    capacity.FutureReservationPlan,
+    accelerator_networks.AcceleratorNetworksPlan,
+    kueue.ChartPlan,
+    teams.IdentityPlan,
+    teams.AccessPlan,
+    monitoring.AlertPlan,
+    ack.AckOnePlan,
+    ack.AckNodePoolPlan,
+    AckCluster,
+    Membership,
+)
+
+
+@pytest.mark.parametrize("kind", PLANS, ids=lambda kind: kind.__name__)
+def test_every_field_of_a_plan_has_a_row_and_every_row_a_field(kind: type[Struct]) -> None:
+    """A field without a row could replace a pool in silence: a new field wants a row in update_effects.yaml."""
+    fields = set(kind.__struct_fields__)
+    rows = forces()[kind.__name__]
+    assert fields - rows.keys() == set()
+    assert {path.split(".")[0] for path in rows} - fields == set()
+    assert {row.does for row in rows.values()} <= WEIGHT.keys()
+
+
+def test_the_table_has_no_other_plans() -> None:
+    assert forces().keys() == {kind.__name__ for kind in PLANS}
+
+
+def test_nodes_that_were_made_public_stay_it_until_the_file_says_private() -> None:
+    """What pools no longer say the provider keeps; the cluster says it always, for pools to come."""
+    back = compare(plan("nodes-made-public"), plan())
+    private = {f.does for pool in back.pools for f in pool.fields if f.path.endswith("private_nodes")}
+    assert private == {KEPT}
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "does"),
+    [
+        (None, False, "recreate"),
+        (None, True, "update"),
+        (True, False, "recreate"),
+        (False, True, "recreate"),
+        (False, None, KEPT),
+        (True, None, KEPT),
+    ],
+)
+def test_false_is_something_that_is_said(before: bool | None, after: bool | None, does: str) -> None:
+    assert force("NodePoolPlan", FieldChange("network.private_nodes", before, after)).does == does
+
+
+def _provider() -> Mapping[str, list[str]]:
+    return yaml.safe_load((Path(__file__).parent / "provider_replaces.yaml").read_text(encoding="utf-8"))
+
+
+def _within(path: str, fields: list[str]) -> bool:
+    """Whether the provider marks an input, or a block that it lies in; `nodeConfig` is marked as a whole only."""
+    return any(path == each or (path.startswith(f"{each}.") and each != "nodeConfig") for each in fields)
+
+
+ON_ACK = (ack.AckOnePlan, ack.AckNodePoolPlan, AckCluster, Membership)
+
+
+@pytest.mark.parametrize("kind", [*PLANS[:7], *ON_ACK])
+def test_what_the_table_says_is_what_the_provider_marks(kind: type) -> None:
+    """But for keys, which are names in the program, and for what is described in words or replaced by the component."""
+    table = yaml.safe_load((ROOT / "berth" / "diff" / "update_effects.yaml").read_text(encoding="utf-8"))[kind.__name__]
+    marked = [*_provider()[table["resource"]], *(() if kind in ON_ACK else ("name",))]
+    ours = {"placementPolicy", "nodeConfig.gpudirectStrategy"}
+    said = {
+        path: row["does"] == "replace"
+        for path, row in table["fields"].items()
+        if path != "key" and "wider" not in row and " " not in row["input"] and row["input"] not in UNMARKED
+    }
+    expected = {path: _within(table["fields"][path]["input"], [*marked, *ours]) for path in said}
+    assert said == expected
+
+
+UNMARKED = {"placementPolicy.tpuTopology"}
+"""Inputs whose block is what the component has replaced."""
+
+
+def test_what_a_slice_is_replaced_on_is_what_its_component_says() -> None:
+    """One truth: `replace_on_changes` of the component, and the rows for slices."""
+    rows = forces()["NodePoolPlan"]
+    replaced = {row.input for row in rows.values() if row.slice == "replace"}
+    assert replaced | {"placementPolicy"} == set(node_pool._ONE_PIECE)
+
+
+@pytest.mark.parametrize(
+    ("path", "does"),
+    [
+        ("network.interfaces[0].network", "replace"),
+        ("network.subnetwork", "update"),
+        ("labels[a.example/b]", "update"),
+        ("taints[1].value", "update"),
+        ("nobody.knows[0].this", "replace"),
+    ],
+)
+def test_a_field_inside_another_has_the_row_that_is_nearest_to_it(path: str, does: str) -> None:
+    assert force("NodePoolPlan", FieldChange(path, "a", "b")).does == does
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "does"),
+    [("10.40.0.0/22", "10.40.0.0/21", "update"), ("10.40.0.0/22", "10.40.0.0/23", "replace")],
+)
+def test_a_range_grows_in_place_and_shrinks_by_replacement(before: str, after: str, does: str) -> None:
+    (change,) = differences({"node_range": before}, {"node_range": after})
+    assert force("NetworkPlan", change).does == does
+
+
+# --- judged from the resources themselves -----------------------------------------------------------------------------
+
+MACHINES = (
+    "topology-changed",
+    "machine-changed",
+    "capacity-model-changed",
+    "slice-moved",
+    "reservation-moved",
+    "cluster-renamed",
+)
+
+
+@cache
+def _resources(edit: str | None) -> dict[str, Recorded]:
+    """What the real program registers of the kinds whose marks are known, by name."""
+    with TemporaryDirectory() as folder:
+        write(Path(folder), edited(edit) if edit else BASE)
+        file = of_stack("dev", Path(folder)).file
+        assert file is not None
+        config = {key: value for key, value in file.config.items() if key != "berth:fleet"}
+        fleet = {key: value for key, value in cast("dict[str, object]", file.fleet).items() if key != "teamFiles"}
+        found = run_program(ROOT, "dev", fleet, config, preview=False)
+    return {each.name: each for each in found.resources if each.type in _provider()}
+
+
+@pytest.mark.parametrize("edit", MACHINES)
+def test_what_is_replaced_follows_from_the_inputs_of_the_resources(edit: str) -> None:
+    """The plan's fields against the provider's marks on what the program really registers.
+
+    That the engine does not know a name yet is in no input, so what is replaced with another thing need not show.
+    """
+    before, after = _resources(None), _resources(edit)
+    forced = {name for name in before.keys() & after.keys() if any(_forcing(before[name], after[name]))}
+    kinds = {"node pool": "{}-pool", "system pool": "{}-pool", "cluster": "{}-cluster", "reservation": "{}-reservation"}
+    found = compare_things(plan(), plan(edit))
+    replaced = {kinds[c.kind].format(c.key): c for c in found if c.kind in kinds and c.what == REPLACED}
+    # Nodes that all move to other zones go, whatever the provider calls it.
+    by_itself = {
+        name for name, change in replaced.items() if any(f.input and f.path != "zones" for f in change.because)
+    }
+    seen = {name for name in forced if name.endswith(("-pool", "-cluster", "-reservation"))}
+    assert by_itself <= seen <= replaced.keys()
+    gone = {kinds[c.kind].format(c.key) for c in found if c.kind in kinds and c.what == DELETED}
+    assert before.keys() - after.keys() == gone
+
+
+def _forcing(before: Recorded, after: Recorded) -> Iterator[str]:
+    marked = _provider()[before.type]
+    for change in differences(before.inputs, after.inputs):
+        path = change.path.replace("[0]", "")
+        ignored = any(_within(path, [each]) for each in after.ignore_changes)
+        if not ignored and (_within(path, marked) or _within(path, list(after.replace_on_changes))):
+            yield path

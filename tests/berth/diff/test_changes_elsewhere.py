@@ -1,0 +1,165 @@
+"""Changes of fleets on Alibaba Cloud and of teams' own stacks, worked out a second way; and their kinds of objects."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any
+
+import pytest
+import yaml
+from msgspec.structs import replace
+
+from berth.diff.compare import Incomparable, compare
+from berth.diff.entitlements import Step
+from berth.diff.objects import kinds
+from berth.diff.resources import DELETED, REPLACED
+from berth.manifests import ack
+from berth.manifests.fleet import all_manifests
+from berth.manifests.immutable import IMMUTABLE, IMMUTABLE_WITH
+from berth.manifests.workloads import deployed
+from berth.plan.ack import AckFleetPlan
+from berth.plan.team_stack import TeamStackPlan
+from berth.planner.queueing.preemption import taken_back
+from tests.berth.diff.edited import ACK, FLEET, TEAM
+from tests.stack_files import FILES, GOLDEN, plan
+
+on_ack = pytest.mark.parametrize("edit", ACK.edits)
+of_a_team = pytest.mark.parametrize("edit", TEAM.edits)
+
+
+def fleet(edit: str | None = None) -> AckFleetPlan:
+    found = ACK.plan(edit)
+    assert isinstance(found, AckFleetPlan)
+    return found
+
+
+def team(edit: str | None = None) -> TeamStackPlan:
+    found = TEAM.plan(edit)
+    assert isinstance(found, TeamStackPlan)
+    return found
+
+
+def test_what_is_compared_with_itself_changes_nothing() -> None:
+    for each in (fleet(), team()):
+        found = compare(each, each)
+        assert found.empty
+        assert not found.losses
+
+
+@on_ack
+def test_every_edit_of_a_fleet_changes_something_and_names_it(edit: str) -> None:
+    found = ACK.changes(edit)
+    assert not found.empty
+    assert all(pool.fields or pool.nodes[0] != pool.nodes[1] or pool.hit_nodes for pool in found.pools)
+
+
+@pytest.mark.parametrize("part", [field for field in AckFleetPlan.__struct_fields__ if field not in ("stack", "tags")])
+def test_every_part_of_a_fleet_on_ack_is_known_to_the_comparison(part: str) -> None:
+    edits = [edit for edit in ACK.edits if getattr(fleet(edit), part) != getattr(fleet(), part)]
+    if part == "region":  # nothing else may differ, and everything stands in it
+        moved = compare(fleet(), replace(fleet(), region="cn-beijing"))
+        assert [loss.kind for loss in moved.guarded] == ["cluster", "pool"]
+        return
+    assert edits, "no edit changes it"
+    assert not any(ACK.changes(edit).empty for edit in edits)
+
+
+def _tree(plan: AckFleetPlan) -> dict[str, tuple[int, int]]:
+    """Minimum and maximum of each node, from the manifest that is applied."""
+    found: dict[str, tuple[int, int]] = {}
+    waiting: list[Any] = [ack.quota_tree(plan.quotas)["spec"]]
+    waiting = [waiting[0]["root"]]
+    while waiting:
+        node = waiting.pop()
+        found[node["name"]] = int(node["min"]["nvidia.com/gpu"]), int(node["max"]["nvidia.com/gpu"])
+        waiting += node.get("children", [])
+    return found
+
+
+@on_ack
+def test_what_the_quota_tree_becomes_is_what_its_manifest_says(edit: str) -> None:
+    before, after = _tree(fleet()), _tree(fleet(edit))
+    said = {
+        n.node: (n.minimum, n.maximum)
+        for n in ACK.changes(edit).entitlements.quota_tree
+        if n.minimum.gain or n.maximum.gain
+    }
+    for name in before.keys() | after.keys():
+        one, other = before.get(name, (0, 0)), after.get(name, (0, 0))
+        expected = None if one == other else (Step(one[0], other[0]), Step(one[1], other[1]))
+        assert said.get(name) == expected
+
+
+@on_ack
+def test_what_is_hit_are_the_gpus_of_node_pools_that_the_stack_made(edit: str) -> None:
+    held = Counter[str]()
+    for member in fleet().members:
+        for pool in member.node_pools:
+            held[f"{member.name}/{pool.name}"] += 0 if member.existing else pool.nodes.max * pool.gpus
+    for change in ACK.changes(edit).pools:
+        assert change.hit_accelerators == (held[change.pool] if change.what in (REPLACED, DELETED) else 0)
+
+
+def test_a_leaf_gets_back_what_another_may_borrow() -> None:
+    """Within research vision may borrow; products borrows from nobody, and nobody from it."""
+    assert [(r.queue, r.flavors) for r in taken_back(fleet().quotas)] == [("speech-train", ("nvidia.com/gpu",))]
+    assert taken_back(fleet("quota-moved").quotas)[0].queue == "speech-train"
+    assert {r.queue for r in taken_back(fleet("cohort-moved").quotas)} == {"speech-train", "search-rank"}
+
+
+# --- a team's own stack -----------------------------------------------------------------------------------------------
+
+
+@of_a_team
+def test_every_edit_of_a_team_changes_something_and_guards_nothing(edit: str) -> None:
+    found = TEAM.changes(edit)
+    assert not found.empty
+    assert not found.guarded
+
+
+@of_a_team
+def test_objects_of_a_team_are_those_whose_manifests_differ(edit: str) -> None:
+    def objects(plan: TeamStackPlan) -> dict[tuple[str, str], Any]:
+        found: list[Any] = list(deployed(plan))
+        return {(m["kind"], m["metadata"]["name"]): m for m in found}
+
+    before, after = objects(team()), objects(team(edit))
+    differ = {key for key in before.keys() | after.keys() if before.get(key) != after.get(key)}
+    said = {(change.kind, change.name) for change in TEAM.changes(edit).objects}
+    assert said == differ or edit == "workload-renamed"  # under another key the same manifest is another resource
+
+
+def test_stacks_of_different_kinds_cannot_be_compared() -> None:
+    for old, new in ((fleet(), team()), (FLEET.plan(), fleet()), (team(), FLEET.plan())):
+        with pytest.raises(Incomparable, match="nothing of the one becomes the other"):
+            compare(old, new)
+
+
+# --- kinds of objects -------------------------------------------------------------------------------------------------
+
+
+def test_every_kind_of_object_has_a_row() -> None:
+    """In all goldens, in all edits; of the rest that `berth workload` can print."""
+    seen = {
+        str(document["kind"])
+        for file in GOLDEN.glob("*/manifests.yaml")
+        for document in yaml.load_all(file.read_text(encoding="utf-8"), yaml.CSafeLoader)
+    }
+    seen |= {
+        change.kind
+        for subject in (FLEET, ACK, TEAM)
+        for edit in subject.edits
+        for change in subject.changes(edit).objects
+    }
+    seen |= {str(m["kind"]) for stack in FILES for m in all_manifests(plan(stack))}
+    seen |= {"Job", "JobSet", "PyTorchJob", "PodTemplate", "ProvisioningRequest", "Service", "ConfigMap"}
+    assert seen - kinds().keys() == set()
+
+
+def test_what_components_ask_for_is_what_the_table_says() -> None:
+    asked = {kind: tuple(row["asked"]) for kind, row in kinds().items() if "asked" in row and "of" not in row}
+    assert asked == IMMUTABLE
+    given = {
+        (kind, row["of"].removeprefix("spec.")): tuple(row["asked"]) for kind, row in kinds().items() if "of" in row
+    }
+    assert given == IMMUTABLE_WITH

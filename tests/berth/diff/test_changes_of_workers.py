@@ -1,0 +1,205 @@
+"""What `berth diff` and the guard say of workers: their machines, shares and objects, and what is lost there."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from typing import Any, cast
+
+import pytest
+from msgspec.structs import replace
+
+from berth.cli.drain import protected as still_protected
+from berth.diff import text
+from berth.diff.compare import compare
+from berth.diff.guard.preview import judge
+from berth.manifests.fleet import all_manifests
+from berth.plan.allowances import AllowancesPlan
+from berth.plan.fleet import FleetPlan
+from berth.planner.queueing.quota_tree import accelerator_quotas
+from tests.berth.diff.edited import MANAGED
+from tests.small_fleets import plan as small_plan
+from tests.stack_files import fleet
+from tests.stack_files import plan as plan_of
+from tests.stack_files import program as program_of
+
+every_edit = pytest.mark.parametrize("edit", MANAGED.edits)
+changes = MANAGED.changes
+
+
+def plan(edit: str | None = None) -> FleetPlan:
+    """The plan of the manager, or of the manager with one edit."""
+    found = MANAGED.plan(edit)
+    assert isinstance(found, FleetPlan)
+    return found
+
+
+# --- figures, a second way --------------------------------------------------------------------------------------------
+
+
+@every_edit
+def test_the_shares_told_are_the_difference_of_the_queues_of_workers(edit: str) -> None:
+    told = {
+        (each.worker, share.queue, share.flavor, share.noun): share.guaranteed.gain
+        for each in changes(edit).workers
+        for share in each.shares
+    }
+    before, after = _shares(None), _shares(edit)
+    assert told == {key: after[key] - before[key] for key in before | after if after[key] != before[key]}
+
+
+def _shares(edit: str | None) -> Counter[tuple[str, str, str, str]]:
+    found: Counter[tuple[str, str, str, str]] = Counter()
+    for worker in plan(edit).workers:
+        nouns = {flavor.name: flavor.noun for flavor in worker.plan.flavors}
+        resources = {flavor.name: flavor.resource for flavor in worker.plan.flavors}
+        for queue in worker.plan.cluster_queues:
+            for flavor, quota in accelerator_quotas(queue, resources):
+                found[worker.name, queue.name, flavor, nouns[flavor]] += quota.nominal
+    return found
+
+
+@every_edit
+def test_every_object_of_every_cluster_that_differs_is_told(edit: str) -> None:
+    """Counted from what `berth render` prints of each cluster. An object of a worker elsewhere is another object."""
+    before, after = _objects(None), _objects(edit)
+    moved = {w.name for w in plan().workers for o in plan(edit).workers if w.name == o.name and w.way != o.way}
+    differ = {key for key in before.keys() | after.keys() if before.get(key) != after.get(key) or key[0] in moved}
+    told = {(o.worker, o.kind, o.namespace, o.name) for o in changes(edit).objects if "kubeconfig" not in o.kind}
+    reached = {key for key in told if key[1] == "Secret" and key[0] is None}  # render has no credentials
+    assert told - reached == differ
+    assert {key[3] for key in reached} == {
+        f"multikueue-{name}" for name in {w.name for w in plan().workers} ^ {w.name for w in plan(edit).workers}
+    }
+
+
+def _objects(edit: str | None) -> dict[tuple[str | None, str, str, str], Any]:
+    found = plan(edit)
+    clusters = [(None, found), *((worker.name, worker.plan) for worker in found.workers)]
+    return {
+        (name, manifest["kind"], manifest["metadata"].get("namespace", ""), manifest["metadata"]["name"]): manifest
+        for name, cluster in clusters
+        for manifest in cast("Iterator[Any]", all_manifests(cluster))
+    }
+
+
+@every_edit
+def test_nothing_of_a_worker_is_lost_unless_its_own_allowance_says_so(edit: str) -> None:
+    """With every allowance of the old and the new file taken for granted, nothing stays guarded but what is protected
+    before: the allowances that the guard names are enough."""
+    found = compare(_free(plan()), _free(plan(edit)))
+    assert [text.loss(loss) for loss in found.guarded] == []
+    assert {loss.name for loss in found.losses} == {loss.name for loss in changes(edit).losses}
+
+
+def _free(fleet: FleetPlan) -> FleetPlan:
+    everything = AllowancesPlan(replacement=_Any(), deletion=_Any())
+    workers = tuple(replace(w, plan=replace(w.plan, allowances=everything)) for w in fleet.workers)
+    return replace(fleet, allowances=everything, workers=workers)
+
+
+class _Any(dict[str, str]):
+    """A reason for whatever is asked."""
+
+    def get(self, key: str, default: object = None) -> str:  # type: ignore[override]
+        return f"{key} may go"
+
+
+# --- the guard --------------------------------------------------------------------------------------------------------
+
+
+def step(op: str, kind: str, name: str, protect: bool = True, **inputs: Any) -> dict[str, Any]:
+    """A step as `pulumi preview --json` prints it."""
+    urn = f"urn:pulumi:dev::berth::berth:any:Component${kind}::{name}"
+    return {"op": op, "urn": urn, "oldState": {"protect": protect, "inputs": inputs}}
+
+
+POOL, CLUSTER = "gcp:container/nodePool:NodePool", "gcp:container/cluster:Cluster"
+RESERVATION, QUEUE = "gcp:compute/reservation:Reservation", "kubernetes:kueue.x-k8s.io/v1beta2:ClusterQueue"
+QUOTAS = {
+    "resourceGroups": [{"flavors": [{"name": "h100", "resources": [{"name": "nvidia.com/gpu", "nominalQuota": 8}]}]}]
+}
+
+
+@pytest.mark.parametrize(
+    ("edit", "steps", "told"),
+    [
+        (
+            "pool-of-a-worker-replaced",
+            [step("replace", POOL, "central/v5e-1-pool"), step("replace", POOL, "central/v5e-2-pool")],
+            [
+                "pool central/v5e would be replaced (node pools v5e-1 and v5e-2)",
+                'to allow it, add workers.central.allowReplacement: {v5e: "<why>"}',
+            ],
+        ),
+        (
+            "pool-of-a-worker-replaced-and-allowed",
+            [step("replace", POOL, "central/v5e-1-pool"), step("replace", POOL, "central/v5e-2-pool")],
+            [],
+        ),
+        (
+            "worker-taken-out",
+            [
+                step("delete", CLUSTER, "east/cluster-cluster"),
+                step("delete", POOL, "east/h100-pool"),
+                step("delete", POOL, "east/system-pool", protect=False),
+                step("delete", QUEUE, "east/vision-train-cluster-queue", spec=QUOTAS),
+            ],
+            [
+                "cluster of worker east would be deleted",
+                "to allow it, first deploy a change that adds workers.east.allowDeletion: "
+                '{cluster: "<why>"}; then this one',
+                "queue vision-train on worker east would be deleted, with what it guarantees of h100",
+                "to allow it, first deploy a change that adds workers.east.allowDeletion: "
+                '{cluster: "<why>"}, or drains it (stopPolicy: HoldAndDrain); then this one',
+                "pool east/h100 would be deleted",
+                "to allow it, first deploy a change that adds workers.east.allowDeletion: "
+                '{h100: "<why>"}; then this one',
+            ],
+        ),
+        (
+            "reservation-of-a-worker-moved",
+            [step("replace", RESERVATION, "central/l4-reservation")],
+            [
+                "reservation l4 on worker central would be replaced",
+                'to allow it, add workers.central.allowReplacement: {reservations.l4: "<why>"}',
+            ],
+        ),
+        (
+            "allowance-of-a-worker-without-a-use",
+            [step("replace", POOL, "east/h100-pool"), step("replace", POOL, "central/h100-pool")],
+            [
+                "pool central/h100 would be replaced",
+                'to allow it, add workers.central.allowReplacement: {h100: "<why>"}',
+            ],
+        ),
+    ],
+)
+def test_a_preview_names_what_workers_would_lose(edit: str, steps: list[dict[str, Any]], told: list[str]) -> None:
+    judged = judge({"steps": steps}, plan(edit))
+    found = [line for loss in judged.guarded for line in (text.loss(loss), text.remedy(loss))]
+    assert found == told
+    assert not judged.errors
+
+
+def test_a_refusal_of_the_engine_names_the_worker() -> None:
+    urn = "urn:pulumi:dev::berth::berth:gke:NodePool$gcp:container/nodePool:NodePool::east/h100-pool"
+    message = f'unable to replace resource "{urn}" as part of replacing "urn": it is protected'
+    judged = judge({"steps": [], "diagnostics": [{"severity": "error", "message": message}]}, plan())
+    assert [text.loss(loss) for loss in judged.guarded] == ["pool east/h100 would be replaced"]
+
+
+def test_whatever_of_the_example_is_protected_has_a_name_and_an_allowance_in_the_stack_file() -> None:
+    """The names are those that the real program registers; every remedy is what the planner takes for an allowance."""
+    found = program_of("multikueue", False).resources
+    steps = [{"op": "delete", "urn": one.urn, "oldState": {"protect": True, "inputs": one.inputs}} for one in found]
+    protected = {one.urn: one for one in found if one.protect}
+    losses = judge({"steps": [step for step in steps if step["urn"] in protected]}, plan_of("multikueue")).losses
+    assert sum(max(1, len(loss.parts)) for loss in losses) == len(protected)
+    value = fleet("multikueue")
+    for loss in losses:
+        section = value if loss.worker is None or loss.kind == "queue" else value["workers"][loss.worker]
+        section.setdefault("allowDeletion", {})[loss.key] = "goes"
+    free = small_plan(value, "multikueue")
+    assert list(still_protected(free)) == []
+    assert not any(queue.protect for worker in free.workers for queue in worker.plan.cluster_queues)

@@ -1,0 +1,242 @@
+"""The guard on previews of the real engine, recorded on the dev stack and trimmed to what is read of them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from msgspec.structs import replace
+from typer.testing import CliRunner
+
+from berth.cli import app
+from berth.cli.guard import read
+from berth.diff import text as words
+from berth.diff.compare import compare
+from berth.diff.guard.preview import Judged, NoPreview, judge
+from berth.engine import Recorded, run_program
+from tests.berth.diff.edited import ACK, TEAM
+from tests.small_fleets import plan
+from tests.stack_files import FILES, ROOT, every_stack, fleet, program
+from tests.stack_files import plan as plan_of
+
+RECORDED = Path(__file__).parent / "previews"
+ALLOWED = {
+    "v5e": "larger slices",
+    "reservations.l4": "moves",
+    "l4-reserved": "moves",
+}
+
+
+def recorded(name: str) -> Any:
+    """A preview as it was recorded."""
+    return json.loads((RECORDED / f"{name}.json").read_text(encoding="utf-8"))
+
+
+def told(name: str, allowances: Mapping[str, str] | None = None) -> tuple[list[str], list[str]]:
+    """What is guarded and what is allowed of a recorded preview, where the stack file allows these replacements."""
+    judged = judge(recorded(name), plan({**fleet("dev"), "allowReplacement": allowances or {}}, "dev"))
+    guarded = [words.loss(loss) for loss in judged.guarded]
+    return guarded, [words.loss(loss) for loss in judged.losses if loss.allowed]
+
+
+WHY = "because name changes, nodeConfig changes and placementPolicy changes"
+V5E = f"pool v5e would be replaced (node pools v5e-{{}}), {WHY}"
+
+
+@pytest.mark.parametrize(
+    ("preview", "allowances", "guarded", "allowed"),
+    [
+        ("nothing", {}, [], []),
+        ("quota-lowered", {}, [], []),
+        ("topology-changed", {}, [V5E.format("1, v5e-3 and v5e-2")], []),
+        ("topology-changed-and-allowed", ALLOWED, [], [V5E.format("2, v5e-1 and v5e-3")]),
+        ("machine-changed", {}, ["pool l4-on-demand would be replaced, because nodeConfig changes"], []),
+        ("reservation-moved", {}, ["pool l4-reserved would be replaced", "reservation l4 would be replaced"], []),
+        ("reservation-moved-and-allowed-at-once", ALLOWED, ["pool l4-reserved would be replaced"], []),
+        ("cluster-renamed-and-unprotected-at-once", {}, ["pool v5e would be replaced"], []),
+        (
+            "pool-and-queue-taken-out",
+            {},
+            [
+                "queue language-batch would be deleted, with what it guarantees of l4-spot",
+                "pool l4-spot would lose its node pool l4-spot",
+            ],
+            [],
+        ),
+        (
+            "pool-and-queue-taken-out-and-allowed",
+            {},
+            [],
+            [
+                "queue language-batch would be deleted, with what it guarantees of l4-spot",
+                "pool l4-spot would lose its node pool l4-spot",
+            ],
+        ),
+    ],
+)
+def test_a_recorded_preview_is_judged_as_the_engine_will(
+    preview: str, allowances: Mapping[str, str], guarded: list[str], allowed: list[str]
+) -> None:
+    assert told(preview, allowances) == (guarded, allowed)
+
+
+def test_what_goes_with_something_else_has_to_be_allowed_before() -> None:
+    """The engine allowed the reservation at once, and refused the pool that takes its name from it."""
+    (loss,) = judge(recorded("reservation-moved-and-allowed-at-once"), plan(fleet("dev"), "dev")).guarded
+    assert words.remedy(loss).startswith("to allow it, first deploy a change that adds allowReplacement: {l4-reserved:")
+
+
+def test_a_preview_that_failed_for_another_reason_says_so() -> None:
+    judged = judge(recorded("refused-by-berth"), plan(fleet("dev"), "dev"))
+    assert not judged.losses
+    assert "stack 'dev' is refused" in judged.errors[0]
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "guarded"),
+    [
+        (["a"], ["b"], ["pool l4-on-demand would be replaced"]),
+        (["a"], ["a", "b"], []),
+        (["a", "b"], ["b", "a"], []),
+        (["a"], None, []),
+    ],
+)
+def test_a_pool_that_moves_to_other_zones_in_place_loses_all_its_nodes(
+    before: list[str], after: list[str] | None, guarded: list[str]
+) -> None:
+    """The provider calls it an update."""
+    urn = "urn:pulumi:dev::berth::berth:gke:NodePool$gcp:container/nodePool:NodePool::l4-on-demand-pool"
+    states = {"oldState": {"inputs": {"nodeLocations": before}}, "newState": {"inputs": {"nodeLocations": after}}}
+    found = judge({"steps": [{"op": "update", "urn": urn, **states}]}, plan(fleet("dev"), "dev"))
+    assert [words.loss(loss) for loss in found.guarded] == guarded
+
+
+def deleted(made: Iterable[Recorded]) -> dict[str, Any]:
+    """A preview in which these go."""
+    states = {each.urn: {"inputs": each.inputs, "protect": each.protect} for each in made}
+    return {"steps": [{"op": "delete", "urn": urn, "oldState": state} for urn, state in states.items()]}
+
+
+@every_stack
+def test_whatever_the_program_protects_is_something_to_the_guard(stack: str) -> None:
+    """A kind that is protected without a row of the table would be lost unsaid where a preview goes through."""
+    protected = [each for each in program(stack, False).resources if each.protect]
+    judged = judge(deleted(protected), plan_of(stack))
+    assert judged.guarded == judged.losses
+    assert sum(len(loss.parts) or 1 for loss in judged.losses) == len(protected)
+
+
+def test_a_future_reservation_is_lost_in_the_words_of_diff() -> None:
+    old = plan_of("reservations")
+    requests = [each for each in program("reservations", False).resources if each.name.endswith("-request")]
+    by_diff = [words.loss(loss) for loss in compare(old, replace(old, future_reservations=())).losses]
+    assert [words.loss(loss) for loss in judge(deleted(requests), old).guarded] == by_diff
+    assert len(by_diff) == len(requests) > 0
+
+
+SHAPELESS = ['{"steps": "none"}', '{"steps": [{"op": 3, "urn": "u"}]}', '{"steps": [{"op": "same"}]}']
+
+
+@pytest.mark.parametrize("text", ["", "no json", "[]", '{"a": 1}', *SHAPELESS, '{"diagnostics": ["failed"]}'])
+def test_what_is_no_preview_is_told(text: str) -> None:
+    """And never taken for one in which nothing is lost."""
+    with pytest.raises(NoPreview, match="pulumi preview --json"):
+        judge(read(text), plan(fleet("dev"), "dev"))
+
+
+def test_a_file_that_is_no_text_is_told(tmp_path: Path) -> None:
+    file = tmp_path / "preview.json"
+    file.write_bytes(b"\xff\xfe{\x00")
+    found = CliRunner().invoke(app, ["guard", str(FILES["dev"]), str(file)])
+    assert (found.exit_code, found.stdout) == (1, "")
+    assert found.stderr == "this is not what `pulumi preview --json` prints: it is no text in UTF-8\n"
+
+
+def test_a_queue_of_which_only_the_refusal_is_known_is_told_in_a_whole_sentence() -> None:
+    urn = "urn:pulumi:dev::berth::kubernetes:kueue.x-k8s.io/v1beta2:ClusterQueue::a-b-cluster-queue"
+    refusal = f'resource "{urn}" cannot be deleted'
+    (loss,) = judge({"steps": [], "diagnostics": [{"severity": "error", "message": refusal}]}, plan_of("dev")).guarded
+    assert words.loss(loss) == "queue a-b would be deleted, with what it guarantees"
+
+
+@pytest.mark.parametrize(
+    ("preview", "status"),
+    [("nothing", 0), ("topology-changed", 3), ("pool-and-queue-taken-out-and-allowed", 0), ("refused-by-berth", 1)],
+)
+def test_the_exit_status_says_what_was_found(preview: str, status: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(ROOT)
+    found = CliRunner().invoke(app, ["guard", str(FILES["dev"]), "-"], input=json.dumps(recorded(preview)))
+    assert found.exit_code == status
+    as_json = CliRunner().invoke(app, ["guard", "dev", "-", "--json"], input=json.dumps(recorded(preview)))
+    assert as_json.exit_code == status
+    assert bool(json.loads(as_json.stdout)["guarded"]) == (status == 3)
+
+
+# --- other stacks -----------------------------------------------------------------------------------------------------
+
+
+@cache
+def registered(edit: str | None) -> Mapping[str, Recorded]:
+    """What the real program registers for the fleet on Alibaba Cloud, by URN."""
+    config = yaml.safe_load((ACK.edited(edit) if edit else ACK.files)["Pulumi.hz.yaml"])["config"]
+    return {
+        each.urn: each for each in run_program(ROOT, "hz", config.pop("berth:fleet"), config, preview=False).resources
+    }
+
+
+def preview_of(edit: str, *replaced: str) -> dict[str, Any]:
+    """A preview in the engine's shape: what goes, what changes, and what of it is `replaced` (types, by how they end).
+
+    No preview of Alibaba Cloud's provider could be recorded; inputs and protection are those of the program.
+    """
+    before, after = registered(None), registered(edit)
+    steps: list[dict[str, Any]] = []
+    for urn, old in before.items():
+        state = {"inputs": old.inputs, "protect": old.protect}
+        if urn not in after:
+            steps.append({"op": "delete", "urn": urn, "oldState": state})
+        elif after[urn].inputs != old.inputs:
+            new = {"inputs": after[urn].inputs, "protect": after[urn].protect}
+            op = "replace" if old.type.endswith(replaced) else "update"
+            steps.append({"op": op, "urn": urn, "oldState": state, "newState": new})
+    return {"steps": steps}
+
+
+@pytest.mark.parametrize(
+    ("edit", "replaced", "told"),
+    [
+        ("quota-moved", (), []),
+        ("pool-renamed", (), ["pool east/a100 would be deleted"]),
+        ("pod-range-changed", (":ManagedKubernetes",), ["cluster east would be replaced"]),
+        ("fleet-moved-to-another-vpc", ("ackone/cluster:Cluster",), ["ACK One fleet would be replaced"]),
+        (
+            "member-taken-over",
+            (),
+            ["cluster east would be deleted", "pool east/a100 would lose its node pool east/a100"],
+        ),
+        ("team-taken-out", (), ["queue search-rank would be deleted, with what it guarantees of nvidia.com/gpu"]),
+        ("team-taken-out-and-allowed", (), []),
+        ("pod-range-changed-and-allowed-at-once", (":ManagedKubernetes",), []),
+    ],
+)
+def test_a_preview_of_a_fleet_on_ack_is_judged_in_the_words_of_diff(
+    edit: str, replaced: tuple[str, ...], told: list[str]
+) -> None:
+    judged = judge(preview_of(edit, *replaced), ACK.plan(edit))
+    assert [words.loss(loss) for loss in judged.guarded] == told
+    assert judged.errors == ()
+    if not replaced:
+        assert told == [words.loss(loss).replace("of a100", "of nvidia.com/gpu") for loss in ACK.changes(edit).guarded]
+
+
+def test_nothing_of_a_teams_own_stack_is_guarded_and_a_failed_preview_says_why() -> None:
+    steps = [{"op": "delete", "urn": "urn:pulumi:mine::berth::kubernetes:batch/v1:Job::trainer-job", "oldState": {}}]
+    assert judge({"steps": steps}, TEAM.plan()) == Judged((), ())
+    by_hand = 'resource "urn:pulumi:mine::berth::kubernetes:batch/v1:Job::trainer-job" cannot be deleted'
+    found = judge({"steps": steps, "diagnostics": [{"severity": "error", "message": by_hand}]}, TEAM.plan())
+    assert found == Judged((), (by_hand,))

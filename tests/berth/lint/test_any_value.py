@@ -1,0 +1,66 @@
+"""Every value of the sound manifests replaced by every kind of wrong one: an answer each time, never a traceback."""
+
+from __future__ import annotations
+
+import copy
+import pathlib
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+import yaml
+
+from berth.evaluate import of_stack
+from berth.jobs.files import Document
+from berth.lint.findings import lint
+from berth.lint.fleet import Fleet
+
+HERE = pathlib.Path(__file__).parent
+BASES = {file.stem: list(yaml.safe_load_all(file.read_text())) for file in sorted((HERE / "base").glob("*.yaml"))}
+WRONG: list[Any] = [None, "", "x", -1, 0, 10**30, 1.5, True, [], [None], [[]], {}, {"a": None}, {"name": 1}]
+GONE = object()
+
+
+@pytest.fixture(scope="module")
+def fleet() -> Fleet:
+    plan = of_stack(str(HERE / "stack.yaml"), HERE).plan
+    assert plan is not None
+    return Fleet(plan)
+
+
+def paths(value: Any, path: tuple[str | int, ...] = ()) -> Iterator[tuple[str | int, ...]]:
+    """Every place in a value, the value itself first."""
+    yield path
+    for key in value if isinstance(value, dict) else range(len(value)) if isinstance(value, list) else ():
+        yield from paths(value[key], (*path, key))
+
+
+def changed(value: Any, path: tuple[str | int, ...], new: Any) -> Any:
+    """The value with another at a path, or without it."""
+    if not path:
+        return None if new is GONE else new
+    found = copy.deepcopy(value)
+    inside = found
+    for step in path[:-1]:
+        inside = inside[step]
+    if new is GONE:
+        del inside[path[-1]]
+    else:
+        inside[path[-1]] = new
+    return found
+
+
+@pytest.mark.parametrize("base", BASES)
+def test_whatever_a_manifest_holds_it_is_answered(base: str, fleet: Fleet) -> None:
+    """What is not sound says why; what is sound says what it takes, or is no job at all."""
+    answered = 0
+    for index, document in enumerate(BASES[base]):
+        for path in paths(document):
+            for new in [*WRONG, GONE]:
+                values = list(BASES[base])
+                values[index] = changed(document, path, new)
+                findings = list(lint([Document("a.yaml", value) for value in values], fleet))
+                answered += len(findings)
+                assert all(each.takes or each.problems for each in findings), (path, new)
+                assert all(problem.message for each in findings for problem in each.problems)
+    assert answered

@@ -1,0 +1,169 @@
+"""Broken manifests: every line that `berth lint` prints for each, and nothing for what is sound."""
+
+from __future__ import annotations
+
+import json
+import pathlib
+import re
+import shutil
+
+import pytest
+from typer.testing import CliRunner
+
+from berth.cli import app
+from tests.berth.bad_input.cases import Case, parsed
+
+HERE = pathlib.Path(__file__).parent
+BASES = {file.stem: file.read_text(encoding="utf-8") for file in sorted((HERE / "base").glob("*.yaml"))}
+BROKEN, WARNED = (
+    {case.claim: case for case in parsed((HERE / f"{name}.txt").read_text(encoding="utf-8"))}
+    for name in ("broken", "warned")
+)
+SOUND = {
+    "job": ["job.yaml:2: Job/gpus: vision/urgent can admit it, 4 L4 of l4"],
+    "jobset": ["jobset.yaml:1: JobSet/slices: vision/train can admit it, 16 v5e chips of v5e"],
+    "pytorchjob": ["pytorchjob.yaml:1: PyTorchJob/gang: vision/night can admit it, 12 L4 of dws"],
+    "request": [
+        "request.yaml:16:11: warning: ProvisioningRequest/machines: its machines count towards no quota, and no queue "
+        "waits",
+        "request.yaml:14: ProvisioningRequest/machines: can be requested, 16 L4 of dws",
+    ],
+}
+"""What is said of each base that is sound; a bare pod never is."""
+
+
+@pytest.fixture
+def folder(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> pathlib.Path:
+    """A project's folder, in which one stands, with the stack and the sound manifests."""
+    (tmp_path / "Pulumi.yaml").write_text("name: berth\nruntime: python\n")
+    shutil.copy(HERE / "stack.yaml", tmp_path / "Pulumi.lab.yaml")
+    for name, text in BASES.items():
+        (tmp_path / f"{name}.yaml").write_text(text, encoding="utf-8")
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def lint(*words: str, exit_code: int) -> list[str]:
+    """The lines of `berth lint`; nothing of Python is in them."""
+    found = CliRunner().invoke(app, ["lint", "lab", *words])
+    assert (found.stderr, found.exit_code) == ("", exit_code), found.output
+    assert not re.search(r"Traceback|\b(None|True|False|dict|tuple|str)\b", found.stdout)
+    return found.stdout.splitlines()
+
+
+def edited(folder: pathlib.Path, case: Case) -> str:
+    """The file that a case is about (its claim begins with its base), with the edits made."""
+    base = case.claim.partition(":")[0]
+    text = BASES[base]
+    for old, new in case.edits:
+        assert text.count(old) == 1, f"not found once: {old}"
+        text = text.replace(old, new)
+    (folder / f"{base}.yaml").write_text(text, encoding="utf-8")
+    return f"{base}.yaml"
+
+
+def test_the_fleet_is_sound(folder: pathlib.Path) -> None:
+    assert CliRunner().invoke(app, ["check", "lab"]).exit_code == 0
+
+
+@pytest.mark.parametrize("base", SOUND)
+def test_what_is_sound_is_said_with_what_it_takes(folder: pathlib.Path, base: str) -> None:
+    assert lint(f"{base}.yaml", exit_code=0) == SOUND[base]
+
+
+@pytest.mark.parametrize("claim", BROKEN)
+def test_what_can_never_run_is_told_at_its_place(folder: pathlib.Path, claim: str) -> None:
+    """All reasons at once, each with file, line and column of the value, and a remedy."""
+    file = edited(folder, BROKEN[claim])
+    assert lint(file, exit_code=0 if "not understood" in claim else 1) == list(BROKEN[claim].lines)
+
+
+@pytest.mark.parametrize("claim", WARNED)
+def test_what_may_run_but_not_as_it_was_meant_is_a_warning(folder: pathlib.Path, claim: str) -> None:
+    assert lint(edited(folder, WARNED[claim]), exit_code=0) == list(WARNED[claim].lines)
+
+
+def test_there_are_enough_and_no_two_say_the_same() -> None:
+    assert len(BROKEN) >= 45
+    said = ["\n".join(case.lines) for case in BROKEN.values()]
+    assert sorted(said) == sorted(set(said))
+    assert all(case.lines for case in (*BROKEN.values(), *WARNED.values()))
+
+
+# --- files ------------------------------------------------------------------------------------------------------------
+
+
+def test_several_documents_lists_and_folders_are_read_and_other_objects_passed_over(folder: pathlib.Path) -> None:
+    jobs = folder / "jobs"
+    jobs.mkdir()
+    config = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: script}\n"
+    (jobs / "a.yaml").write_text(f"{config}---\n{BASES['jobset']}---\n{BASES['job']}", encoding="utf-8")
+    inside = "\n".join(f"  {line}" for line in BASES["job"].splitlines()[1:])
+    (jobs / "b.yaml").write_text(f"kind: List\napiVersion: v1\nitems:\n-{inside[1:]}\n", encoding="utf-8")
+    assert lint("jobs", exit_code=0) == [
+        "jobs/a.yaml:5: JobSet/slices: vision/train can admit it, 16 v5e chips of v5e",
+        "jobs/a.yaml:33: Job/gpus: vision/urgent can admit it, 4 L4 of l4",
+        "jobs/b.yaml:4: Job/gpus: vision/urgent can admit it, 4 L4 of l4",
+    ]
+
+
+def test_the_team_says_where_a_manifest_belongs_that_names_no_namespace(folder: pathlib.Path) -> None:
+    (folder / "job.yaml").write_text(BASES["job"].replace("  namespace: vision\n", ""), encoding="utf-8")
+    assert lint("job.yaml", "--team", "vision", exit_code=0) == SOUND["job"]
+    assert lint("jobset.yaml", "--team", "speech", exit_code=1) == [
+        "jobset.yaml:5:14: JobSet/slices: 'vision' is no namespace of team 'speech'; write speech"
+    ]
+    assert lint("job.yaml", "--team", "visoin", exit_code=1) == ["--team: no team 'visoin'; did you mean 'vision'?"]
+
+
+def test_files_that_hold_no_job_are_no_answer(folder: pathlib.Path) -> None:
+    (folder / "empty.yaml").write_text("# later\n", encoding="utf-8")
+    (folder / "bad.yaml").write_text("kind: [Job\n", encoding="utf-8")
+    (folder / "none").mkdir()
+    assert lint("empty.yaml", "nowhere.yaml", "bad.yaml", "none", exit_code=1) == [
+        "empty.yaml: holds no Job, JobSet, PyTorchJob, Pod or ProvisioningRequest",
+        "no file 'nowhere.yaml'",
+        "bad.yaml:2:1: is no YAML: while parsing a flow sequence, did not find expected ',' or ']'",
+        "none: no YAML files lie in this folder",
+    ]
+
+
+def test_a_job_may_leave_its_queue_out_where_one_is_called_default(folder: pathlib.Path) -> None:
+    """Kueue gives unlabelled jobs the local queue of that name (LocalQueueDefaulting)."""
+    stack = folder / "Pulumi.lab.yaml"
+    stack.write_text(stack.read_text().replace("          mixed: {", "          mixed: {localQueue: default, "))
+    text = BASES["job"].replace("    kueue.x-k8s.io/queue-name: urgent\n", "")
+    (folder / "job.yaml").write_text(text, encoding="utf-8")
+    assert lint("job.yaml", exit_code=0) == ["job.yaml:2: Job/gpus: vision/default can admit it, 4 L4 of l4"]
+
+
+@pytest.mark.parametrize("base", ["job", "jobset", "pytorchjob"])
+def test_kubernetes_may_make_up_the_name(folder: pathlib.Path, base: str) -> None:
+    """As most published samples have it: `generateName` ends in a dash, and five letters follow."""
+    name = {"job": "gpus", "jobset": "slices", "pytorchjob": "gang"}[base]
+    text = BASES[base].replace(f"  name: {name}\n", f"  generateName: {name}-\n", 1)
+    (folder / f"{base}.yaml").write_text(text, encoding="utf-8")
+    assert lint(f"{base}.yaml", exit_code=0) == [line.replace(f"/{name}:", f"/{name}-:") for line in SOUND[base]]
+
+
+# --- as data ----------------------------------------------------------------------------------------------------------
+
+
+def test_json_says_the_same_and_exits_the_same(folder: pathlib.Path) -> None:
+    edited(folder, BROKEN["jobset: more slices than the ceiling"])
+    found = json.loads("\n".join(lint("jobset.yaml", "job.yaml", "--json", exit_code=1)))
+    assert found["problems"] == []
+    broken, sound = found["objects"]
+    (problem,) = broken.pop("problems")
+    assert broken == {
+        "kind": "JobSet",
+        "name": "slices",
+        "namespace": "vision",
+        "place": "jobset.yaml:1",
+        "queue": "vision/train",
+        "takes": None,
+        "sound": False,
+    }
+    assert (problem["severity"], problem["code"], problem["place"]) == ("fault", "above-ceiling", "jobset.yaml:26:42")
+    assert problem["path"].startswith("spec.replicatedJobs[0].template.spec.template.spec.containers[0].resources")
+    assert (sound["sound"], sound["takes"], sound["problems"]) == (True, "4 L4 of l4", [])

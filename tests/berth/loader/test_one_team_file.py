@@ -1,0 +1,101 @@
+"""One team file on two backends: what `stacks/teams/trainers.yaml` becomes under MultiKueue, and on an ACK One fleet.
+
+The figures are counted here from the team file and the stack files as they are written, not from the plans.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+import yaml
+
+from berth.manifests.ack import all_manifests as on_ack
+from berth.manifests.fleet import all_manifests as on_kueue
+from berth.plan.ack import AckFleetPlan
+from berth.planner.queueing.quota_tree import accelerator_quotas
+from tests.stack_files import ALL, ROOT, plan, verdict
+
+TEAM_FILE = "stacks/teams/trainers.yaml"
+BOTH = ("multikueue", "ack-fleet")
+GPU = "nvidia.com/gpu"
+
+
+def written(path: str) -> Any:
+    """A YAML file of the repository."""
+    return yaml.safe_load((ROOT / path).read_text(encoding="utf-8"))
+
+
+def asked() -> dict[str, Any]:
+    """The one entry of trainers' one queue."""
+    (team,) = written(TEAM_FILE)["teams"].values()
+    (queue,) = team["queues"].values()
+    (entry,) = queue["flavors"]
+    return entry
+
+
+def ack() -> AckFleetPlan:
+    """The plan of the fleet on Alibaba Cloud."""
+    found = verdict("ack-fleet").ack
+    assert found is not None
+    return found
+
+
+@pytest.mark.parametrize("stack", BOTH)
+def test_both_stacks_name_the_file_and_change_nothing_of_it(stack: str) -> None:
+    value = written(str(ALL[stack].relative_to(ROOT)))["config"]["berth:fleet"]
+    assert value["teamFiles"] == [TEAM_FILE]
+    assert "trainers" not in value["teams"]
+    file = verdict(stack).file
+    assert file is not None
+    read: Any = file.fleet
+    assert read["teams"]["trainers"] == written(TEAM_FILE)["teams"]["trainers"]
+    assert verdict(stack).faults == ()
+
+
+def test_the_team_has_the_same_rights_on_both() -> None:
+    """By flavor, in accelerators: what it is guaranteed, and (it borrows nothing) the same as the most it can use."""
+    here, there = ({team.name: team for team in teams}["trainers"] for teams in (plan("multikueue").teams, ack().teams))
+    guarantee = {asked()["flavor"]: asked()["guaranteed"]}
+    assert here.guaranteed == there.guaranteed == guarantee
+    assert here.ceiling == there.ceiling == guarantee
+    assert [namespace.name for namespace in here.namespaces] == [namespace.name for namespace in there.namespaces]
+
+
+def test_on_kueue_it_is_a_queue_on_the_manager_and_its_share_on_each_worker() -> None:
+    found = plan("multikueue")
+    (queue,) = [q for q in found.cluster_queues if q.name == "trainers-train"]
+    resources = {flavor.name: flavor.resource for flavor in found.flavors}
+    assert [(f, q.nominal, q.borrowing_limit) for f, q in accelerator_quotas(queue, resources)] == [("a100", 16, 0)]
+    held = {
+        name: pool["nodes"] * 8  # a2-ultragpu-8g
+        for name, worker in written("stacks/examples/multikueue.yaml")["config"]["berth:fleet"]["workers"].items()
+        for pool in [worker["pools"]["a100"]]
+    }
+    shares = {
+        worker.name: quota.nominal
+        for worker in found.workers
+        for each in worker.plan.cluster_queues
+        if each.name == queue.name
+        for _, quota in accelerator_quotas(each, resources)
+    }
+    assert shares == held  # all there is, and all of it is theirs
+    assert sum(shares.values()) == asked()["guaranteed"]
+    for cluster in (found, *(worker.plan for worker in found.workers)):
+        (door,) = [m for m in on_kueue(cluster) if m["kind"] == "LocalQueue" and _namespace(m) == "trainers"]
+        assert door["spec"] == {"clusterQueue": "trainers-train"}
+
+
+def test_on_ack_it_is_a_leaf_of_the_quota_tree_and_a_policy_in_its_namespace() -> None:
+    manifests = list(on_ack(ack()))
+    (tree,) = [m for m in manifests if m["kind"] == "ElasticQuotaTree"]
+    root: Any = tree["spec"]
+    leaves = {leaf["name"]: leaf for cohort in root["root"]["children"] for leaf in cohort["children"]}
+    leaf = leaves["trainers-train"]
+    assert leaf["namespaces"] == ["trainers"]
+    assert leaf["min"][GPU] == leaf["max"][GPU] == str(asked()["guaranteed"])
+    assert [m["metadata"] for m in manifests if m["kind"] == "PropagationPolicy" and _namespace(m) == "trainers"]
+
+
+def _namespace(manifest: Any) -> str:
+    return manifest["metadata"].get("namespace", "")

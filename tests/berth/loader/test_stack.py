@@ -1,0 +1,294 @@
+"""From STACK to a fleet: which file is meant, what around the fleet is refused, and where everything was written."""
+
+from __future__ import annotations
+
+import json
+import os
+import pathlib
+import time
+
+import pytest
+
+from berth.diagnostics import Problem
+from berth.loader import Places, by_place, read_stack
+from tests.berth.loader.conftest import Read, Write, lines
+
+WRITE = "write 'config:', under it 'berth:fleet:', and under that the fleet's project, region, pools and teams"
+FLEET = "config:\n  berth:fleet:\n    project: acme\n    teams:\n      vision:\n        groups: [a, b]\n"
+VALUE = {"project": "acme", "teams": {"vision": {"groups": ["a", "b"]}}}
+
+
+# --- which file is meant ---------------------------------------------------------------------------------------------
+
+
+def test_a_stack_is_named_by_its_name_or_by_the_path_of_its_file(
+    write: Write, tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """`berth plan dev` and `berth plan stacks/examples/multislice.yaml` are both said every day."""
+    dev, example = write(FLEET), write(FLEET, "stacks/examples/multislice.yaml")
+    monkeypatch.chdir(tmp_path)
+    for said, stack, file in [
+        ("dev", "dev", dev),
+        ("Pulumi.dev.yaml", "dev", dev),
+        ("./Pulumi.dev.yaml", "dev", dev),
+        (str(dev), "dev", dev),
+        ("stacks/examples/multislice.yaml", "multislice", example),
+    ]:
+        found, problems = read_stack(said, tmp_path)
+        assert found is not None
+        assert (found.stack, found.fleet, problems) == (stack, VALUE, [])
+        assert found.file is not None
+        assert found.file.samefile(file)
+        assert found.places.of(("project",)) == f"{file.relative_to(tmp_path)}:3"
+
+
+def test_a_path_that_is_not_here_is_looked_for_beside_pulumi_yaml(write: Write, tmp_path: pathlib.Path) -> None:
+    """The verbs may be called from any folder of the project."""
+    write(FLEET, "stacks/examples/ack.yaml")
+    found, _ = read_stack("stacks/examples/ack.yaml", tmp_path)
+    assert found is not None
+    assert found.places.of(()) == "stacks/examples/ack.yaml:2"
+
+
+def test_a_file_outside_the_project_is_called_by_its_whole_path(write: Write, tmp_path: pathlib.Path) -> None:
+    """A relative path that starts with dots would be no help."""
+    file = write(FLEET, "elsewhere/f.yaml")
+    (tmp_path / "project").mkdir()
+    found, _ = read_stack(str(file), tmp_path / "project")
+    assert found is not None
+    assert found.places.of(("teams",)) == f"{file}:4"
+
+
+@pytest.mark.parametrize(
+    ("said", "line"),
+    [
+        ("dve", "no stack 'dve' (Pulumi.dve.yaml); did you mean 'dev'?"),
+        (
+            "multislise",
+            "no stack 'multislise' (Pulumi.multislise.yaml); did you mean 'stacks/examples/multislice.yaml'?",
+        ),
+        (
+            "production",
+            "no stack 'production' (Pulumi.production.yaml); there is 'dev' and 'local',"
+            " and examples lie in stacks/examples",
+        ),
+        (
+            "stacks/examples/multislise.yaml",
+            "no file 'stacks/examples/multislise.yaml'; did you mean 'stacks/examples/multislice.yaml'?",
+        ),
+        ("nowhere/x.yaml", "no file 'nowhere/x.yaml'"),
+    ],
+)
+def test_a_stack_that_is_not_there_is_offered_its_nearest_neighbour(
+    write: Write, tmp_path: pathlib.Path, said: str, line: str
+) -> None:
+    """A slip of the finger costs one look, not a listing of the folder."""
+    for name in ("Pulumi.dev.yaml", "Pulumi.local.yaml", "Pulumi.yaml", "stacks/examples/multislice.yaml"):
+        write(FLEET, name)
+    found, problems = read_stack(said, tmp_path)
+    assert (found, lines(problems)) == (None, [f"no-file | {line}"])
+
+
+@pytest.mark.parametrize("said", ["", "a\0b", "./a\0b.yaml", "..", "/", "x" * 300, "./" + "x" * 300, "~", "*"])
+def test_no_name_of_a_stack_raises(tmp_path: pathlib.Path, said: str) -> None:
+    """What was typed wrong is told, never thrown."""
+    found, problems = read_stack(said, tmp_path)
+    assert (found, len(problems)) == (None, 1)
+
+
+def test_a_folder_is_no_stack_file(tmp_path: pathlib.Path) -> None:
+    """Shells complete folders first."""
+    (tmp_path / "Pulumi.dev.yaml").mkdir()
+    line = "unreadable | Pulumi.dev.yaml: a directory, not a file: name a YAML file"
+    assert lines(read_stack("dev", tmp_path)[1]) == [line]
+
+
+def test_a_pipe_is_no_stack_file(tmp_path: pathlib.Path) -> None:
+    """Reading it would wait for ever."""
+    os.mkfifo(tmp_path / "Pulumi.dev.yaml")
+    line = "unreadable | Pulumi.dev.yaml: a device or pipe, not a file: name a YAML file"
+    assert lines(read_stack("dev", tmp_path)[1]) == [line]
+
+
+def test_a_file_that_may_not_be_read_says_so(
+    write: Write, tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As for root every file may be read, the refusal is played."""
+
+    def refuse(_: pathlib.Path) -> bytes:
+        raise PermissionError(13, "Permission denied")
+
+    write(FLEET)
+    monkeypatch.setattr(pathlib.Path, "read_bytes", refuse)
+    line = "unreadable | Pulumi.dev.yaml: cannot be read: Permission denied"
+    assert lines(read_stack("dev", tmp_path)[1]) == [line]
+
+
+# --- what is no text -------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("text", "line"),
+    [
+        ("a: 1\nb: \0", "Pulumi.dev.yaml:2:4: the character U+0000 cannot stand in YAML: remove it"),
+        ("a: \x1b[31m", "Pulumi.dev.yaml:1:4: the character U+001B cannot stand in YAML: remove it"),
+        ("a: é\nb: \udcff", "Pulumi.dev.yaml:2:4: byte 0xff is not UTF-8: save the file as UTF-8"),
+        ("\ufeffa: 1", "Pulumi.dev.yaml:1:1: begins with a byte order mark (UTF-8): save it as UTF-8 without one"),
+        ("\udcff\udcfea", "Pulumi.dev.yaml:1:1: begins with a byte order mark (UTF-16): save it as UTF-8 without one"),
+    ],
+)
+def test_what_is_no_text_names_its_place(read: Read, text: str, line: str) -> None:
+    """Editors hide all of these."""
+    assert read(text) == (None, [f"bad-text | {line}"])
+
+
+def test_a_file_of_ten_megabytes_is_answered_at_once(read: Read) -> None:
+    """A mistaken path must not cost a minute of parsing."""
+    start = time.process_time()
+    remedy = "move teams into files of their own and name them under 'teamFiles'"
+    line = f"Pulumi.dev.yaml: 10,485,760 bytes, and at most 1,048,576 are read: {remedy}"
+    assert read("a" * (10 << 20)) == (None, [f"too-large | {line}"])
+    assert time.process_time() - start < 10
+
+
+# --- around the fleet ------------------------------------------------------------------------------------------------
+
+
+def test_what_belongs_to_pulumi_and_to_others_is_passed_over(read: Read) -> None:
+    """The engine writes keys of its own, and other providers keep theirs as they like, dates and all."""
+    found, faults = read(
+        "encryptionsalt: v1:x\nsecretsprovider: gcpkms://x\nencryptedkey: x\nenvironment: [a]\nconfig:\n"
+        "  gcp:project: acme\n  gcp:batching: {enableBatching: no, since: 2026-12-01, 1: !x y}\n"
+        "  pulumi:disable-default-providers: ['*']\n  berth:token: {secure: v1:abc}\n  berth:fleet: {project: acme}\n"
+    )
+    assert found is not None
+    assert (found.fleet, faults) == ({"project": "acme"}, [])
+    assert found.places.of(("project",)) == "Pulumi.dev.yaml:10"
+
+
+@pytest.mark.parametrize(
+    ("text", "faults"),
+    [
+        ("", [f"empty-file | Pulumi.dev.yaml: the file is empty: {WRITE}"]),
+        ("# soon\n", [f"empty-file | Pulumi.dev.yaml: the file is empty: {WRITE}"]),
+        ("- a", [f"no-fleet | Pulumi.dev.yaml: there is no fleet here: {WRITE}"]),
+        ("config:\n", [f"no-fleet | Pulumi.dev.yaml:1: there is no fleet here: {WRITE}"]),
+        ("config:\n  a:b: c", [f"no-fleet | Pulumi.dev.yaml:1: there is no fleet here: {WRITE}"]),
+        ("config:\n  berth:fleet:\n", [f"no-fleet | Pulumi.dev.yaml:2: 'berth:fleet' is empty: {WRITE}"]),
+        (
+            "config:\n  berth:fleet: none\n",
+            [f"no-fleet | Pulumi.dev.yaml:2: 'berth:fleet' is 'none', not a mapping: {WRITE}"],
+        ),
+        (
+            "config:\n  berth:fleet: [a]\n",
+            [f"no-fleet | Pulumi.dev.yaml:2: 'berth:fleet' is a list, not a mapping: {WRITE}"],
+        ),
+        (
+            "confg:\n  berth:fleet: {}\n",
+            ["unknown-key | Pulumi.dev.yaml:1: 'confg' is no key of a stack file; did you mean 'config'?"],
+        ),
+        (
+            "config:\n  berth:flet: {}\n",
+            ["unknown-key | Pulumi.dev.yaml:2: 'berth:flet' is no key that Berth reads; did you mean 'berth:fleet'?"],
+        ),
+        (
+            "config:\n  fleet: {}\n",
+            ["unknown-key | Pulumi.dev.yaml:2: 'fleet' is no key that Berth reads; did you mean 'berth:fleet'?"],
+        ),
+        (
+            "config:\n  berth:fleet: {secure: v1:x}\n",
+            [
+                "secret | Pulumi.dev.yaml:2: a secret inside the fleet would make the whole fleet secret: "
+                "give it a config key of its own"
+            ],
+        ),
+    ],
+)
+def test_a_file_without_a_fleet_says_what_to_write(read: Read, text: str, faults: list[str]) -> None:
+    """The first stack file of a newcomer is wrong in one of these ways, and one line must set it right."""
+    assert read(text) == (None, faults)
+
+
+def test_strange_keys_beside_a_fleet_are_faults_and_the_fleet_is_read(read: Read) -> None:
+    """A key that nobody reads is a wish that nobody grants."""
+    found, faults = read("zone: a\n1: b\nconfig:\n  berth:pools: {}\n  berth:fleet: {a: 1}\n  berth:fleet: {a: 2}\n")
+    assert found is not None
+    assert found.fleet == {"a": 1}
+    assert faults == [
+        "unknown-key | Pulumi.dev.yaml:1: 'zone' is no key of a stack file",
+        "unknown-key | Pulumi.dev.yaml:2: '1' is no key of a stack file",
+        "unquoted-key | Pulumi.dev.yaml:2: the key '1' must be quoted: keys are text",
+        "unknown-key | Pulumi.dev.yaml:4: 'berth:pools' is no key that Berth reads",
+        "duplicate-key | Pulumi.dev.yaml:6: the key 'berth:fleet' is written twice, first on line 5: keep one",
+    ]
+
+
+def test_paths_of_faults_start_at_the_fleet_and_faults_are_sorted_by_line(fleet: Read) -> None:
+    """`config.berth:fleet` in front of every path would tell nobody anything."""
+    _, faults = fleet("b:\n- [x, 0777]\n- 2026-12-01\na: yes\n" + "#\n" * 10 + "c: !x y")
+    retyped = "must be quoted: the engine would change it to another type"
+    assert faults == [
+        f"unquoted | Pulumi.dev.yaml:4: b[0][1]: '0777' {retyped}; as a number, write plain digits",
+        f"unquoted | Pulumi.dev.yaml:5: b[1]: '2026-12-01' {retyped}",
+        "unquoted | Pulumi.dev.yaml:6: a: 'yes' must be quoted, or written as true: readers of YAML differ on it",
+        "yaml-tag | Pulumi.dev.yaml:17: c: the tag '!x' would be lost: write the value without it",
+    ]
+
+
+def test_a_config_that_the_engine_cannot_hand_over_is_refused(fleet: Read) -> None:
+    """The engine would fail with "argument list too long", before the program could say anything."""
+    found, faults = fleet(
+        "teams: {" + ", ".join(f"t{n}: {{cohort: research, note: {'x' * 80}}}" for n in range(1000)) + "}"
+    )
+    assert found is not None
+    handed = json.dumps({"berth:fleet": json.dumps(found.fleet, separators=(",", ":"))}, separators=(",", ":"))
+    assert faults == [
+        f"config-too-large | Pulumi.dev.yaml:2: the config is {len(handed):,} bytes as the engine hands it over, and "
+        "Berth takes 120,000 of the 131,072 that fit into one environment variable: move teams into files of their own "
+        "and name them under 'teamFiles'"
+    ]
+
+
+def test_the_config_of_others_counts_towards_its_size(read: Read) -> None:
+    """All config of a stack travels in the same variable."""
+    _, faults = read(f"config:\n  other:text: {'x' * 120_000}\n  berth:fleet: {{}}\n")
+    assert [fault.split(" | ")[0] for fault in faults] == ["config-too-large"]
+
+
+# --- places ----------------------------------------------------------------------------------------------------------
+
+
+def test_a_place_is_the_line_of_the_key_or_of_the_nearest_ancestor(read: Read) -> None:
+    """A key that is missing has no line; its parent is where it must be written."""
+    found, _ = read(
+        "# head\nconfig:\n  berth:fleet:\n    pools:\n      a:\n        - x: 1\n          y: 2\n        - z\n"
+    )
+    assert found is not None
+    for path, line in [
+        ((), 3),
+        (("project",), 3),
+        (("pools",), 4),
+        (("pools", "a"), 5),
+        (("pools", "a", 0), 6),
+        (("pools", "a", 0, "y"), 7),
+        (("pools", "a", 0, "y", "deeper"), 7),
+        (("pools", "a", 1), 8),
+        (("pools", "a", 2), 5),
+        (("teams", "x"), 3),
+        (("teams", 0), 3),
+    ]:
+        assert found.places.of(path) == f"Pulumi.dev.yaml:{line}"
+
+
+def test_no_places_answer_nothing() -> None:
+    """Tests of the spec and the planner have no file."""
+    assert (Places().of(("pools", "a")), Places("f.yaml").of(("a",))) == ("", "f.yaml")
+
+
+def test_problems_are_sorted_by_line_as_a_number() -> None:
+    """Line 10 comes after line 9, and item 10 after item 9."""
+    places = ["b:1", "a:10", "a:9:2", "a:9", "a", "", "a:9:10"]
+    problems = [Problem("fault", "x", (), "m", place) for place in places]
+    assert [p.place for p in by_place(problems)] == ["", "a", "a:9", "a:9:2", "a:9:10", "a:10", "b:1"]
+    items = [Problem("fault", "x", ("a", index), "m") for index in (10, 9)]
+    assert [p.path for p in by_place(items)] == [("a", 9), ("a", 10)]

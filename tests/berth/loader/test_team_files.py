@@ -1,0 +1,200 @@
+"""A team in a file of its own is read as if it stood in the stack file, and every line is told from its own file."""
+
+from __future__ import annotations
+
+import pathlib
+
+import pytest
+
+from berth.loader import read_config, read_stack
+from tests.berth.loader.conftest import Read, Write, lines
+
+SPEECH = "# the team's own file\nteams:\n  speech:\n    groups: [s]\n    queues:\n      train: {x: 1}\n"
+SHAPE = "a team file holds 'teams:' and under it one entry for each team"
+
+
+def test_the_teams_of_team_files_are_merged(fleet: Read, write: Write) -> None:
+    """Its pull request touches nothing else."""
+    write(SPEECH, "stacks/teams/speech.yaml")
+    write("teams: {nlp: {}}", "stacks/teams/nlp.yaml")
+    found, faults = fleet("teams: {vision: {}}\nteamFiles: ['stacks/teams/*.yaml']")
+    assert found is not None
+    assert faults == []
+    assert found.fleet == {
+        "teams": {"vision": {}, "nlp": {}, "speech": {"groups": ["s"], "queues": {"train": {"x": 1}}}},
+        "teamFiles": ["stacks/teams/*.yaml"],
+    }
+
+
+def test_a_team_has_its_places_in_its_own_file(fleet: Read, write: Write) -> None:
+    """A team lead knows that file and no other."""
+    write(SPEECH, "stacks/teams/speech.yaml")
+    found, _ = fleet("teamFiles: [stacks/teams/speech.yaml]\nteams:\n  vision: {}")
+    assert found is not None
+    for path, place in [
+        (("teams", "speech"), "stacks/teams/speech.yaml:3"),
+        (("teams", "speech", "queues", "train", "x"), "stacks/teams/speech.yaml:6"),
+        (("teams", "speech", "cohort"), "stacks/teams/speech.yaml:3"),
+        (("teams", "vision"), "Pulumi.dev.yaml:5"),
+        (("teams", "nobody"), "Pulumi.dev.yaml:4"),
+        (("teamFiles", 0), "Pulumi.dev.yaml:3"),
+    ]:
+        assert found.places.of(path) == place
+
+
+@pytest.mark.parametrize("teams", ["", "teams:\n", "teams: {}\n"])
+def test_a_fleet_may_have_all_its_teams_in_files(fleet: Read, write: Write, teams: str) -> None:
+    """An empty `teams:` is where the last team moved out."""
+    write("teams: {nlp: {}}", "t/nlp.yaml")
+    found, faults = fleet(f"{teams}teamFiles: [t/nlp.yaml]")
+    assert found is not None
+    assert (found.fleet, faults) == ({"teams": {"nlp": {}}, "teamFiles": ["t/nlp.yaml"]}, [])
+
+
+def test_under_the_engine_team_files_come_from_the_disk(write: Write, tmp_path: pathlib.Path) -> None:
+    """That is what they are for: they do not pass through the engine. Its value is not touched."""
+    write(SPEECH, "t/speech.yaml")
+    value = {"teamFiles": ["t/*.yaml"], "teams": {"vision": {}}}
+    found, problems = read_config("dev", value, tmp_path)
+    assert found is not None
+    assert problems == []
+    assert found.fleet == {**value, "teams": {"vision": {}, "speech": {"groups": ["s"], "queues": {"train": {"x": 1}}}}}
+    assert value == {"teamFiles": ["t/*.yaml"], "teams": {"vision": {}}}
+    assert (found.places.of(("teams", "speech")), found.places.of(("teams", "vision"))) == ("t/speech.yaml:3", "")
+
+
+def test_a_team_written_twice_names_both_places(fleet: Read, write: Write) -> None:
+    """Neither may win in silence: the two would promise different things. The first is kept."""
+    write(SPEECH, "t/a.yaml")
+    write("teams:\n  nlp: {}\n  speech: {}\n  vision: {}\n", "t/b.yaml")
+    found, faults = fleet("teams:\n  vision: {x: 1}\nteamFiles: [t/*.yaml]")
+    assert found is not None
+    assert faults == [
+        f"duplicate-team | t/b.yaml:{line}: teams.{t}: the team '{t}' is written twice, first at {first}: keep one"
+        for line, t, first in [(3, "speech", "t/a.yaml:3"), (4, "vision", "Pulumi.dev.yaml:4")]
+    ]
+    assert found.places.of(("teams", "speech")) == "t/a.yaml:3"
+    assert found.places.of(("teams", "vision", "x")) == "Pulumi.dev.yaml:4"
+
+
+def test_a_file_that_matches_twice_is_read_once(fleet: Read, write: Write, tmp_path: pathlib.Path) -> None:
+    """A pattern and one of its files beside it, or a link, is no second team."""
+    write("teams: {nlp: {}}", "t/nlp.yaml")
+    (tmp_path / "t/same.yaml").symlink_to("nlp.yaml")
+    found, faults = fleet("teamFiles: [t/nlp.yaml, ./t/*.yaml, '**/*.yaml', t/]")
+    assert found is not None
+    assert faults == [
+        "bad-team-file | Pulumi.dev.yaml:1: 'config' cannot stand in a team file; " + SHAPE,
+        "no-team-file | Pulumi.dev.yaml:3: teamFiles[3]: no file matches 't/', which is a folder; "
+        "did you mean 't/*.yaml'?",
+    ]
+    assert found.places.of(("teams", "nlp")) == "t/nlp.yaml:1"
+
+
+@pytest.mark.parametrize(
+    ("pattern", "message"),
+    [
+        ("t/*.yml", "no file matches 't/*.yml'; did you mean 't/speech.yaml'?"),
+        ("t/speach.yaml", "no file matches 't/speach.yaml'; did you mean 't/speech.yaml'?"),
+        ("t", "no file matches 't', which is a folder; did you mean 't/*.yaml'?"),
+        ("", "no file matches ''"),
+        ("[", "no file matches '['"),
+        ("x" * 300, f"no file matches '{'x' * 300}'"),
+        ("../*.yaml", "'../*.yaml' leads out of the folder of Pulumi.yaml: stay inside it"),
+        ("t/../../x.yaml", "'t/../../x.yaml' leads out of the folder of Pulumi.yaml: stay inside it"),
+        ("/etc/*.yaml", "'/etc/*.yaml' leads out of the folder of Pulumi.yaml: stay inside it"),
+        (
+            "link/a.yaml",
+            "'link/a.yaml' is a link that leads out of the folder of Pulumi.yaml: put the file itself there",
+        ),
+    ],
+)
+def test_a_pattern_matches_files_of_the_project_or_is_a_fault(
+    tmp_path: pathlib.Path, pattern: str, message: str
+) -> None:
+    """A pattern without a match is a team that was promised nothing; a file from elsewhere is not in the review."""
+    root = tmp_path / "root"
+    (root / "t").mkdir(parents=True)
+    (root / "t/speech.yaml").write_text(SPEECH)
+    (tmp_path / "out").mkdir()
+    (tmp_path / "out/a.yaml").write_text(SPEECH)
+    (root / "link").symlink_to("../out")
+    (root / "Pulumi.dev.yaml").write_text(f"config:\n  berth:fleet:\n    teamFiles:\n    - '{pattern}'\n")
+    code = "outside-root" if "leads out" in message else "no-team-file"
+    found, problems = read_stack("dev", root)
+    assert found is not None
+    assert lines(problems) == [f"{code} | Pulumi.dev.yaml:4: teamFiles[0]: {message}"]
+
+
+@pytest.mark.parametrize("written", ["5", "t/speech.yaml", "[5, {a: b}, null]", "{a: b}", "null"])
+def test_what_is_no_list_of_patterns_is_left_to_the_spec(fleet: Read, written: str) -> None:
+    """The spec says what a field may hold, for this one as for all."""
+    found, faults = fleet(f"teamFiles: {written}")
+    assert found is not None
+    assert faults == []
+
+
+def test_teams_that_are_no_mapping_are_left_to_the_spec(fleet: Read, write: Write) -> None:
+    """Merging into them would hide the fault."""
+    write(SPEECH, "t/a.yaml")
+    found, faults = fleet("teams: [vision]\nteamFiles: [t/a.yaml]")
+    assert found is not None
+    assert (found.fleet, faults) == ({"teams": ["vision"], "teamFiles": ["t/a.yaml"]}, [])
+
+
+@pytest.mark.parametrize(
+    ("text", "faults"),
+    [
+        ("", [f"bad-team-file | t/a.yaml: is empty: {SHAPE}"]),
+        ("- a", [f"bad-team-file | t/a.yaml: is a list: {SHAPE}"]),
+        ("speech", [f"bad-team-file | t/a.yaml: is 'speech': {SHAPE}"]),
+        ("teams:\n", [f"bad-team-file | t/a.yaml:1: 'teams' is empty: {SHAPE}"]),
+        ("teams: [a]", [f"bad-team-file | t/a.yaml:1: 'teams' is a list: {SHAPE}"]),
+        (
+            "team: {a: {}}",
+            [f"bad-team-file | t/a.yaml:1: 'team' cannot stand in a team file; did you mean 'teams'?; {SHAPE}"],
+        ),
+        (
+            "teams: {a: {}}\npools: {}",
+            [f"bad-team-file | t/a.yaml:2: 'pools' cannot stand in a team file; {SHAPE}"],
+        ),
+        (
+            "teams: [",
+            ["bad-yaml | t/a.yaml:2:1: is no YAML: while parsing a flow node, did not find expected node content"],
+        ),
+        (
+            "teams:\n  a:\n    since: 2026-12-01\n  a: {}\n",
+            [
+                "unquoted | t/a.yaml:3: teams.a.since: '2026-12-01' must be quoted: "
+                "the engine would change it to another type",
+                "duplicate-key | t/a.yaml:4: teams.a: the key 'a' is written twice, first on line 2: keep one",
+            ],
+        ),
+        ("teams: \0", ["bad-text | t/a.yaml:1:8: the character U+0000 cannot stand in YAML: remove it"]),
+        (
+            "#" * (1 << 20) + "\n",
+            [
+                "too-large | t/a.yaml: 1,048,577 bytes, and at most 1,048,576 are read: "
+                "spread its teams over several files"
+            ],
+        ),
+    ],
+)
+def test_a_team_file_is_checked_like_the_stack_file(fleet: Read, write: Write, text: str, faults: list[str]) -> None:
+    """A team moves between the two by cut and paste; it must not change its meaning on the way."""
+    write(text, "t/a.yaml")
+    assert fleet("teamFiles: [t/a.yaml]")[1] == faults
+
+
+def test_a_thousand_team_files_are_read_with_their_places(write: Write, tmp_path: pathlib.Path) -> None:
+    """Large fleets keep one file for each team."""
+    queue = "\n".join(
+        f"      q{n}:\n        flavors:\n          - {{pool: v5e, guaranteed: {n} slices}}" for n in range(5)
+    )
+    for n in range(1000):
+        write(f"teams:\n  team{n}:\n    cohort: research\n    groups: [a@b.c]\n    queues:\n{queue}\n", f"t/{n}.yaml")
+    write("config: {berth:fleet: {teamFiles: ['t/*.yaml']}}")
+    found, problems = read_stack("dev", tmp_path)
+    assert found is not None
+    assert problems == []
+    assert found.places.of(("teams", "team7", "queues", "q4", "flavors", 0, "pool")) == "t/7.yaml:20"

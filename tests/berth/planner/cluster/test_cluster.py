@@ -1,0 +1,204 @@
+"""The cluster: its network and control plane, who its nodes are, what GKE may make by itself."""
+
+from __future__ import annotations
+
+from ipaddress import IPv4Network
+from itertools import combinations
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from berth.names import is_gke_name, is_google_label, is_service_account_id
+from berth.plan.gke import AuthorizedNetwork, ClusterPlan, NodePoolPlan, ResourceLimit
+from berth.plan.nodes import Bounds
+from tests.small_fleets import GONE, changed, faults, made, own_network, plan, planned
+
+ZONES = ["us-central1-c", "us-central1-a", "us-central1-b"]
+LIMITS = {"cpu": {"max": 1000}, "memory": {"min": 16, "max": 4000}, "accelerators": {"nvidia-l4": 8}}
+AUTOPILOT: dict[str, Any] = {"cluster.mode": "autopilot"}
+
+
+def cluster(change: dict[str, Any] | None = None) -> ClusterPlan:
+    """The cluster of the small fleet, changed."""
+    return made(plan(changed(change)))
+
+
+def system_pool(change: dict[str, Any]) -> NodePoolPlan:
+    """Its system pool."""
+    found = plan(changed(change)).system_pool
+    assert found is not None
+    return found
+
+
+# --- names and labels -------------------------------------------------------------------------------------------------
+
+
+def test_a_cluster_is_named_after_its_stack_unless_it_is_given_a_name() -> None:
+    assert (cluster().name, own_network(cluster()).name) == ("test", "test")
+    assert cluster({"cluster.name": "gke-research"}).name == "gke-research"
+
+
+@settings(deadline=None, max_examples=60)
+@given(st.from_regex(r"[A-Za-z0-9_.-]{1,60}", fullmatch=True))
+def test_every_name_made_of_a_stacks_name_is_one_that_google_takes(stack: str) -> None:
+    """Pulumi lets a stack be called almost anything, such as `Prod_EU.1`; what no name can be made of is a fault."""
+    if faults(changed(), stack):
+        return
+    found = planned(changed(), stack).plan
+    assert is_gke_name(found.cluster.name)
+    assert is_service_account_id(made(found).node_service_account.account_id)
+    assert all(is_google_label(f"a{value}") for value in found.labels.values())
+
+
+def test_everything_is_labelled_with_its_fleet() -> None:
+    found = plan(changed({"labels": {"cost-centre": "a1"}}))
+    assert found.labels == {"cost-centre": "a1", "fleet": "test", "managed-by": "berth"} == made(found).labels
+
+
+def test_nodes_have_an_account_of_their_own_with_what_they_need_and_no_more() -> None:
+    """Pulling images, logging, reporting: never the project's default account, never editor."""
+    found = cluster().node_service_account
+    assert found.email == "test-nodes@acme-ml-dev.iam.gserviceaccount.com"
+    assert {role.split("/")[1].split(".")[0] for role in found.roles} == {
+        "artifactregistry", "autoscaling", "logging", "monitoring", "stackdriver"
+    }  # fmt: skip
+    assert not [role for role in found.roles if role in ("roles/editor", "roles/owner") or "dmin" in role]
+
+
+# --- network ----------------------------------------------------------------------------------------------------------
+
+
+def test_the_ranges_of_a_new_fleet_share_no_address() -> None:
+    """The control plane's too: Google peers it into the same network."""
+    found = cluster()
+    ranges = [
+        own_network(found).node_range,
+        own_network(found).pod_range,
+        own_network(found).service_range,
+        found.control_plane.ip_range,
+    ]
+    assert not [pair for pair in combinations(map(IPv4Network, filter(None, ranges)), 2) if pair[0].overlaps(pair[1])]
+
+
+@pytest.mark.parametrize(
+    ("change", "expected"),
+    [
+        ({"network.nodeCidrBlock": "10.64.0.0/22"}, "overlapping-ranges cluster.network.podCidrBlock"),
+        ({"network.serviceCidrBlock": "10.64.0.0/20"}, "overlapping-ranges cluster.network.serviceCidrBlock"),
+        ({"controlPlane.cidrBlock": "10.40.0.0/28"}, "overlapping-ranges cluster.controlPlane.cidrBlock"),
+        ({"controlPlane.cidrBlock": "172.16.0.0/27"}, "bad-range cluster.controlPlane.cidrBlock"),
+        ({"privateNodes": False}, "bad-value cluster.controlPlane.publicEndpoint"),
+        ({"zones": ["us-east4-a"]}, "bad-zone cluster.zones[0]"),
+        ({"systemPool": {"zones": ["us-east4-a"]}}, "bad-zone cluster.systemPool.zones[0]"),
+        ({"systemPool": {"nodes": 4}}, "bad-size cluster.systemPool.nodes"),
+        ({"systemPool": {"nodes": 4}, "zones": ZONES}, "bad-size cluster.systemPool.nodes"),
+        ({"systemPool": {"nodes": {"max": 0}}}, "bad-size cluster.systemPool.nodes"),
+        ({"nodeAutoProvisioning": {**LIMITS, "cpu": {"max": 0}}}, "bad-size cluster.nodeAutoProvisioning.cpu"),
+        ({"maintenance.exclusions.0.end": "2026-01-01T00:00:00Z"}, "bad-value cluster.maintenance.exclusions[0].end"),
+    ],
+)
+def test_a_cluster_that_cannot_be_is_one_fault_at_its_place(change: dict[str, Any], expected: str) -> None:
+    assert faults(changed({f"cluster.{key}": value for key, value in change.items()})) == [expected]
+
+
+def test_public_nodes_need_no_range_of_the_control_plane() -> None:
+    change = {"cluster.privateNodes": False, "cluster.controlPlane": {"authorizedNetworks": []}}
+    found = cluster(change).control_plane
+    assert (found.private_nodes, found.public_endpoint, found.ip_range) == (False, True, None)
+
+
+@pytest.mark.parametrize("written", [None, True, False])
+def test_every_pool_says_whether_its_nodes_are_private_where_the_file_does(written: bool | None) -> None:
+    """GKE's default holds for new pools: one that stands stays as it is until it is told."""
+    private = {} if written is None else {"cluster.privateNodes": written}
+    found = plan(changed({**private, "cluster.controlPlane": {"authorizedNetworks": []}}))
+    pools = [found.system_pool, *(each for pool in found.pools for each in pool.node_pools)]
+    assert {pool and pool.network.private_nodes for pool in pools} == {written}
+    assert len(pools) > 2
+
+
+def test_authorized_networks_are_none_or_a_list_and_an_empty_list_is_not_none() -> None:
+    """Left out, every address may call; an empty list lets only nodes."""
+    networks = [{"name": "office", "cidrBlock": "203.0.113.0/24"}]
+    for written, expected in (
+        (GONE, None), ([], ()), (networks, (AuthorizedNetwork(name="office", cidr="203.0.113.0/24"),))
+    ):  # fmt: skip
+        control = {} if written is GONE else {"authorizedNetworks": written}
+        assert cluster({"cluster.controlPlane": control}).control_plane.authorized_networks == expected
+
+
+def test_nat_can_be_left_out() -> None:
+    assert own_network(cluster()).nat
+    assert not own_network(cluster({"cluster.network.nat": False})).nat
+
+
+# --- where controllers run --------------------------------------------------------------------------------------------
+
+
+def test_the_system_pool_grows_over_the_zones_of_the_cluster() -> None:
+    found = system_pool({"cluster.zones": ZONES})
+    assert (found.zones, found.total_nodes, found.nodes_per_zone) == (tuple(sorted(ZONES)), Bounds(min=1, max=6), None)
+    assert (found.location_policy, found.gpu, found.spot, found.taints) == ("BALANCED", None, False, ())
+
+
+def test_a_fixed_system_pool_is_a_total_too() -> None:
+    found = system_pool({"cluster.zones": ZONES, "cluster.systemPool": {"nodes": 6}})
+    assert (found.nodes_per_zone, found.total_nodes, found.location_policy) == (2, None, None)
+
+
+def test_an_autopilot_cluster_makes_its_nodes_itself() -> None:
+    found = plan(changed(AUTOPILOT))
+    assert (found.system_pool, [p.node_pools for p in found.pools], {p.made_by for p in found.pools}) == (
+        None, [(), ()], {"gke"}
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize(("key", "value"), [("systemPool", {"nodes": {"max": 3}}), ("nodeAutoProvisioning", LIMITS)])
+def test_what_autopilot_does_itself_cannot_be_asked_for(key: str, value: Any) -> None:
+    assert faults(changed({**AUTOPILOT, f"cluster.{key}": value})) == [f"autopilot cluster.{key}"]
+
+
+# --- what GKE may make by itself --------------------------------------------------------------------------------------
+
+
+def test_limits_count_cores_gigabytes_and_accelerators() -> None:
+    """A plain number for an accelerator is the most, and no floor: GKE would otherwise make that many at once."""
+    found = cluster({"cluster.nodeAutoProvisioning": LIMITS, "cluster.zones": ZONES}).auto_provisioning
+    assert found is not None
+    assert found.limits == (
+        ResourceLimit(resource="cpu", minimum=0, maximum=1000),
+        ResourceLimit(resource="memory", minimum=16, maximum=4000),
+        ResourceLimit(resource="nvidia-l4", minimum=0, maximum=8),
+    )
+    assert found.zones == tuple(sorted(ZONES))
+
+
+def test_without_a_word_nothing_is_made_by_itself() -> None:
+    assert cluster().auto_provisioning is None
+
+
+# --- the rest ---------------------------------------------------------------------------------------------------------
+
+
+def test_a_driver_brings_its_api() -> None:
+    assert "file.googleapis.com" not in plan(changed()).services
+    found = plan(changed({"cluster.storageDrivers": ["filestore", "gcs-fuse"]}))
+    assert "file.googleapis.com" in found.services
+    assert list(found.services) == sorted(set(found.services))
+
+
+def test_maintenance_is_what_is_written() -> None:
+    window = {"start": "2026-11-28T02:00:00Z", "end": "2026-11-28T10:00:00Z", "recurrence": "FREQ=WEEKLY;BYDAY=SA"}
+    found = cluster({"cluster.maintenance.window": window}).maintenance
+    assert found is not None
+    assert (found.start, found.end, found.recurrence) == (window["start"], window["end"], window["recurrence"])
+    assert [(e.name, e.scope) for e in found.exclusions] == [("freeze", "NO_MINOR_OR_NODE_UPGRADES")]
+
+
+def test_a_cluster_is_safe_by_default() -> None:
+    """Private nodes, deletion protection, workload identity, the regular channel: nobody should have to ask."""
+    found = cluster()
+    assert (found.control_plane.private_nodes, found.deletion_protection, found.protect) == (True, True, True)
+    assert (found.release_channel, found.version, found.workload_pool) == ("REGULAR", None, "acme-ml-dev.svc.id.goog")

@@ -1,0 +1,202 @@
+"""Settings of the cluster and of its nodes: from the stack file to what the program registers, in both passes."""
+
+from __future__ import annotations
+
+import json
+from functools import cache
+from typing import Any
+
+import pytest
+
+from berth.engine import run_program
+from berth.plan.gke import MaintenanceExclusion
+from berth.plan.node_settings import KubeletPlan, LinuxPlan, UpgradePlan
+from berth.validation.capacity import pod_block
+from tests import small_fleets as small
+from tests.berth.planner.cluster.test_controllers import ALL as KUEUE
+from tests.stack_files import ROOT
+
+CLUSTER: dict[str, Any] = {
+    "dnsEndpoint": True,
+    "fleetProject": "acme-fleet",
+    "storageDrivers": ["lustre", "gcs-fuse"],
+    "maintenance": {
+        "dailyStart": "03:00",
+        "exclusions": [{"name": "freeze", "start": "2026-12-01T00:00:00Z", "end": "end-of-support"}],
+    },
+    "controlPlane": {"publicEndpoint": False},
+}
+POOL: dict[str, Any] = {
+    "machineType": "g2-standard-24",
+    "nodes": 4,
+    "zone": small.ZONE,
+    "surge": {"maxSurge": 2, "maxUnavailable": 1},
+    "maxPodsPerNode": 32,
+    "secureBoot": False,
+    "nodeSystemConfig": {
+        "kubelet": {
+            "cpuManagerPolicy": "static",
+            "memoryManagerPolicy": "Static",
+            "topologyManagerPolicy": "single-numa-node",
+            "topologyManagerScope": "pod",
+            "cpuCfsQuota": False,
+            "cpuCfsQuotaPeriod": "10ms",
+            "podPidsLimit": 4096,
+            "maxParallelImagePulls": 5,
+            "containerLogMaxSize": "50Mi",
+            "containerLogMaxFiles": 3,
+            "imageGcHighThresholdPercent": 80,
+            "imageGcLowThresholdPercent": 60,
+            "imageMinimumGcAge": "2m",
+            "imageMaximumGcAge": "24h",
+            "allowedUnsafeSysctls": ["net.core.*"],
+            "singleProcessOomKill": True,
+            "insecureKubeletReadonlyPortEnabled": False,
+            "shutdownGracePeriodSeconds": 60,
+            "shutdownGracePeriodCriticalPodsSeconds": 20,
+        },
+        "sysctls": {"net.core.somaxconn": "2048", "net.ipv4.tcp_rmem": "4096 87380 6291456"},
+        "cgroupMode": "v2",
+        "hugepages": {"size2m": 1024, "size1g": 2},
+        "transparentHugepages": "madvise",
+        "transparentHugepageDefrag": "defer-with-madvise",
+    },
+}
+FLEET = small.changed({"cluster": CLUSTER, "pools.l4": POOL, "kueue": KUEUE})
+
+
+@cache
+def registered(preview: bool) -> dict[str, Any]:
+    """Name of a resource → its inputs."""
+    config: dict[str, object] = {"pulumi:disable-default-providers": ["*"]}
+    made = run_program(ROOT, "rich", json.loads(json.dumps(FLEET)), config, preview=preview)
+    return {resource.name: resource.inputs for resource in made.resources}
+
+
+# --- the plan ---------------------------------------------------------------------------------------------------------
+
+
+def test_what_is_said_of_a_cluster_is_planned() -> None:
+    plan = small.plan(FLEET)
+    cluster = small.made(plan)
+    assert cluster.control_plane.dns_endpoint is True
+    assert cluster.fleet_project == "acme-fleet"
+    assert cluster.storage_drivers == ("gcs-fuse", "lustre")
+    assert {"gkehub.googleapis.com", "lustre.googleapis.com"} <= {*plan.services}
+    maintenance = cluster.maintenance
+    assert maintenance is not None
+    assert (maintenance.daily_start, maintenance.start) == ("03:00", None)
+    assert maintenance.exclusions == (
+        MaintenanceExclusion(name="freeze", start="2026-12-01T00:00:00Z", end=None, scope="NO_MINOR_OR_NODE_UPGRADES"),
+    )
+
+
+def test_what_is_said_of_nodes_is_planned() -> None:
+    (pool,) = small.pool(small.plan(FLEET), "l4").node_pools
+    assert pool.upgrade == UpgradePlan(max_surge=2, max_unavailable=1)
+    assert (pool.max_pods_per_node, pool.secure_boot) == (32, False)
+    assert pool.kubelet == KubeletPlan(
+        cpu_manager="static",
+        memory_manager="Static",
+        topology_manager="single-numa-node",
+        topology_scope="pod",
+        cpu_cfs_quota=False,
+        cpu_cfs_quota_period="10ms",
+        pod_pids_limit=4096,
+        max_parallel_image_pulls=5,
+        container_log_max_size="50Mi",
+        container_log_max_files=3,
+        image_gc_high_threshold_percent=80,
+        image_gc_low_threshold_percent=60,
+        image_minimum_gc_age="2m",
+        image_maximum_gc_age="24h",
+        allowed_unsafe_sysctls=("net.core.*",),
+        single_process_oom_kill=True,
+        insecure_readonly_port=False,
+        shutdown_grace_seconds=60,
+        shutdown_grace_critical_seconds=20,
+    )
+    assert pool.linux == LinuxPlan(
+        sysctls={"net.core.somaxconn": "2048", "net.ipv4.tcp_rmem": "4096 87380 6291456"},
+        cgroup_mode="CGROUP_MODE_V2",
+        hugepages_2m=1024,
+        hugepages_1g=2,
+        transparent_hugepages="TRANSPARENT_HUGEPAGE_ENABLED_MADVISE",
+        transparent_hugepage_defrag="TRANSPARENT_HUGEPAGE_DEFRAG_DEFER_WITH_MADVISE",
+    )
+
+
+def test_nothing_is_said_of_nodes_unless_somebody_does() -> None:
+    """GKE's own defaults go on to change with its versions."""
+    (pool,) = small.pool(small.plan(small.changed()), "l4").node_pools
+    assert (pool.upgrade, pool.max_pods_per_node, pool.kubelet, pool.linux) == (None, None, None, None)
+    assert pool.secure_boot
+
+
+def test_confidential_nodes_of_the_cluster_start_on_a_machine_that_can_be() -> None:
+    """GKE makes a first pool, which is removed at once: it too must be able to start."""
+    fleet = small.changed(
+        {
+            "cluster.confidentialNodes": "TDX",
+            "cluster.systemPool": {"machineType": "c3-standard-4"},
+            "pools": {"h100": {"machineType": "a3-highgpu-1g", "nodes": {"max": 2}, "capacity": "spot"}},
+            "teams": {"vision": {"queues": {"train": {"flavors": [{"pool": "h100", "guaranteed": "all"}]}}}},
+            "cohorts": small.GONE,
+        }
+    )
+    cluster = small.made(small.plan(fleet))
+    assert (cluster.confidential_nodes, cluster.first_machine_type) == ("TDX", "c3-standard-4")
+
+
+@pytest.mark.parametrize(("pods", "addresses"), [(8, 16), (9, 32), (32, 64), (64, 128), (65, 256), (256, 512)])
+def test_a_node_takes_addresses_for_twice_as_many_pods(pods: int, addresses: int) -> None:
+    """As in the table of GKE's page on flexible Pod CIDR, row by row; its default of 110 takes 256."""
+    assert pod_block(pods) == addresses
+    assert pod_block(None) == pod_block(110) == 256
+
+
+def test_fewer_pods_for_each_node_leave_room_for_more_nodes() -> None:
+    """3 × 2 hosts of v5e and 6 system nodes with 256 addresses each, and 4 nodes with 256 or 64."""
+    tight = {"cluster.network": {"podCidrBlock": "10.64.0.0/20"}}
+    assert (12 + 4) * 256 == 4096 == 2 ** (32 - 20)
+    assert small.faults(small.changed(tight)) == []
+    more = {**tight, "pools.l4.nodes": 8}
+    assert small.faults(small.changed(more)) == ["range-too-small cluster.network.podCidrBlock"]
+    assert small.faults(small.changed({**more, "pools.l4.maxPodsPerNode": 32})) == []
+
+
+# --- what the program registers ---------------------------------------------------------------------------------------
+
+BOTH_PASSES = pytest.mark.parametrize("preview", [True, False], ids=["preview", "update"])
+
+
+@BOTH_PASSES
+def test_the_cluster_is_registered_as_it_is_planned(preview: bool) -> None:
+    inputs = registered(preview)["cluster-cluster"]
+    assert inputs["controlPlaneEndpointsConfig"] == {"dnsEndpointConfig": {"allowExternalTraffic": True}}
+    assert inputs["fleet"] == {"project": "acme-fleet"}
+    assert inputs["addonsConfig"]["lustreCsiDriverConfig"] == {"enabled": True}
+    policy = inputs["maintenancePolicy"]
+    assert policy["dailyMaintenanceWindow"] == {"startTime": "03:00"}
+    (exclusion,) = policy["maintenanceExclusions"]
+    assert exclusion["exclusionOptions"]["endTimeBehavior"] == "UNTIL_END_OF_SUPPORT"
+    assert "endTime" not in exclusion
+
+
+@BOTH_PASSES
+def test_the_nodes_are_registered_as_they_are_planned(preview: bool) -> None:
+    inputs = registered(preview)["l4-pool"]
+    assert inputs["upgradeSettings"] == {"strategy": "SURGE", "maxSurge": 2, "maxUnavailable": 1}
+    assert inputs["maxPodsPerNode"] == 32
+    node = inputs["nodeConfig"]
+    assert node["shieldedInstanceConfig"]["enableSecureBoot"] is False
+    assert node["kubeletConfig"]["podPidsLimit"] == 4096
+    assert node["linuxNodeConfig"]["sysctls"]["net.core.somaxconn"] == "2048"
+
+
+@BOTH_PASSES
+def test_kueue_is_registered_with_its_configuration(preview: bool) -> None:
+    values = registered(preview)["controllers-kueue"]["values"]
+    written = json.loads(values["managerConfig"]["controllerManagerConfigYaml"])
+    assert written["waitForPodsReady"]["timeout"] == "2700s"
+    assert written["fairSharing"] == {"preemptionStrategies": ["LessThanInitialShare"]}

@@ -1,0 +1,406 @@
+"""Networks of accelerators, drivers and disks, from a stack file to what Google and the cluster are asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from ipaddress import ip_network
+from itertools import combinations
+from typing import Any, cast
+
+import pulumi_kubernetes as kubernetes
+import pytest
+from jsonschema import Draft202012Validator
+
+from berth import catalog
+from berth.manifests.fleet import all_manifests
+from berth.plan.fleet import FleetPlan
+from berth.plan.gke import NodePoolPlan
+from berth.plan.installers import RDMA_ARM64_IMAGE, RDMA_IMAGE
+from berth.plan.node_settings import LocalSsdPlan, NodeNetworkPlan
+from berth.plan.nodes import Bounds
+from stacks.platform import build
+from tests.engine import Run, both_modes, broken_rules, run
+from tests.small_fleets import GONE, ZONE, changed, faults, made, of_pools, own_network, plan, warnings
+
+HELD = {"existing": True, "name": "held", "zone": ZONE}
+
+
+def gpus(machine: str, **more: Any) -> dict[str, Any]:
+    """A GPU pool of two nodes in one zone."""
+    return {"machineType": machine, "nodes": 2, "zone": ZONE, **more}
+
+
+MEGA = of_pools({"mega": gpus("a3-megagpu-8g", networking="gpudirect", localSsd={"block": 16})})
+HIGH = of_pools({"high": gpus("a3-highgpu-8g", networking="gpudirect", compactPlacement=True)})
+DRANET = of_pools(
+    {
+        "b200": gpus("a4-highgpu-8g", networking="dranet", capacity="spot"),
+        "v6e": {
+            "machineType": "ct6e-standard-4t",
+            "topology": "4x4",
+            "slices": 1,
+            "zone": ZONE,
+            "networking": "dranet",
+        },
+    }
+)
+RDMA = of_pools(
+    {
+        "a": gpus("a3-ultragpu-8g", networking="gpudirect", capacity="spot"),
+        "b": gpus("a4-highgpu-8g", networking="gpudirect", capacity="spot", zone="us-central1-b"),
+    }
+)
+DOMAIN = of_pools(
+    {"gb200": gpus("a4x-highgpu-4g", capacity={"reservation": "r"}, networking="dranet")},
+    reservations={"r": {"machineType": "a4x-highgpu-4g", "count": 2, **HELD}},
+)
+DRIVERS = of_pools({"l4": gpus("g2-standard-24", driverVersion="disabled")})
+FLEETS = {"tcpx": HIGH, "tcpxo": MEGA, "rdma": RDMA, "dranet": DRANET, "domain": DOMAIN, "drivers": DRIVERS}
+
+every_fleet = pytest.mark.parametrize("fleet", FLEETS.values(), ids=list(FLEETS))
+
+
+def only(fleet: dict[str, Any]) -> NodePoolPlan:
+    """The one node pool of a fleet of one pool."""
+    ((found,),) = (pool.node_pools for pool in plan(fleet).pools)
+    return found
+
+
+def registered(fleet: dict[str, Any], preview: bool = False) -> Run:
+    """The whole program of a fleet."""
+    found = plan(fleet)
+    return run(lambda: build(found), preview)
+
+
+def node_pool(done: Run, name: str) -> Mapping[str, Any]:
+    return cast("Mapping[str, Any]", done.one("container/nodePool:NodePool", f"{name}-pool").inputs)
+
+
+def interfaces(found: FleetPlan) -> list[tuple[str, str, str]]:
+    """Network, subnetwork and device of every interface."""
+    return [
+        (vpc.name, subnet.name, subnet.device)
+        for networks in found.accelerator_networks
+        for vpc in networks.vpcs
+        for subnet in vpc.subnets
+    ]
+
+
+# --- whole programs ---------------------------------------------------------------------------------------------------
+
+
+@both_modes
+@every_fleet
+def test_a_fleet_with_networks_or_drivers_keeps_the_rules_of_every_component(
+    fleet: dict[str, Any], preview: bool
+) -> None:
+    done = registered(fleet, preview)
+    assert broken_rules(done) == []
+    cluster = done.one("container/cluster:Cluster").inputs
+    assert cluster["datapathProvider"] == "ADVANCED_DATAPATH"
+    assert cluster.get("enableMultiNetworking") == (True if interfaces(plan(fleet)) else None)
+
+
+@both_modes
+@pytest.mark.parametrize(("fleet", "kind", "count"), [(HIGH, "tcpx", 4), (MEGA, "tcpxo", 8)], ids=["tcpx", "tcpxo"])
+def test_tcpx_is_4_networks_and_tcpxo_8(fleet: dict[str, Any], kind: str, count: int, preview: bool) -> None:
+    """Each a VPC of its own; the pool waits for all of them, and pods find them by their names."""
+    done = registered(fleet, preview)
+    (pool,) = (p for p in done.all("container/nodePool:NodePool") if p.name != "system-pool")
+    named = [f"test-{kind}-{number}" for number in range(1, count + 1)]
+    assert cast(Any, pool.inputs["networkConfig"])["additionalNodeNetworkConfigs"] == [
+        {"network": name, "subnetwork": name} for name in named
+    ]
+    subnets = [one for one in done.all("compute/subnetwork:Subnetwork") if one.inputs["name"] in named]
+    assert {one.urn for one in subnets} <= set(pool.property_dependencies["networkConfig"])
+    assert len(done.all("GKENetworkParamSet")) == len(done.all("networking.gke.io/v1:Network")) == count
+    daemon_sets = {cast(Any, one.inputs["metadata"])["name"] for one in done.all("apps/v1:DaemonSet")}
+    assert daemon_sets == {f"nccl-{kind}-installer", "device-injector"}
+
+
+def test_rdma_is_one_gvnic_network_and_eight_of_the_zone_s_profile() -> None:
+    """A set for each zone; a flavor selects the zone, because pods name networks of one."""
+    found = plan(RDMA)
+    for networks, zone in zip(found.accelerator_networks, ("us-central1-a", "us-central1-b"), strict=True):
+        gvnic, rdma = networks.vpcs
+        assert (gvnic.profile, len(gvnic.subnets), len(rdma.subnets)) == (None, 1, 8)
+        assert rdma.profile == f"projects/acme-ml-dev/global/networkProfiles/{zone}-vpc-roce"
+        assert {subnet.device_mode for subnet in rdma.subnets} == {"RDMA"}
+    zones = {flavor.name: flavor.node_labels["topology.kubernetes.io/zone"] for flavor in found.flavors}
+    assert zones == {"a": "us-central1-a", "b": "us-central1-b"}
+
+
+@both_modes
+def test_dranet_excludes_additional_networks(preview: bool) -> None:
+    """GKE makes the networks: no VPC, no object, no multi-networking; GPUs and TPUs alike."""
+    done = registered(DRANET, preview)
+    for name in ("b200", "v6e-1"):
+        config = node_pool(done, name)["networkConfig"]
+        assert config == {"acceleratorNetworkProfile": "auto", "enablePrivateNodes": True}
+        assert node_pool(done, name)["nodeConfig"]["labels"]["cloud.google.com/gke-networking-dra-driver"] == "true"
+    assert [one.name for one in done.all("compute/network:Network")] == ["network-vpc"]
+    assert done.all("GKENetworkParamSet") == []
+    labels = [flavor.node_labels for flavor in plan(DRANET).flavors]
+    assert all(each["cloud.google.com/gke-networking-dra-driver"] == "true" for each in labels)
+
+
+def test_pools_of_one_kind_and_zone_share_networks() -> None:
+    shared = of_pools({n: gpus("a3-megagpu-8g", networking="gpudirect", capacity=n) for n in ("on-demand", "spot")})
+    found = plan(shared)
+    (networks,) = found.accelerator_networks
+    assert found.pools_on(networks.key) == ("on-demand", "spot")
+
+
+def test_tpus_have_the_node_s_own_network_unless_they_ask_for_the_profile() -> None:
+    """Their pods then run with hostNetwork."""
+    pool = {"machineType": "ct6e-standard-4t", "topology": "2x2", "slices": 1, "zone": ZONE}
+    assert only(of_pools({"v6e": pool})).network == NodeNetworkPlan()
+    asked = only(of_pools({"v6e": {**pool, "networking": "dranet"}})).network
+    assert asked == NodeNetworkPlan(private_nodes=True, accelerator_profile="auto")
+
+
+# --- ranges -----------------------------------------------------------------------------------------------------------
+
+EVERY_SET = of_pools(
+    {
+        "high": gpus("a3-highgpu-8g", networking="gpudirect"),
+        "mega": gpus("a3-megagpu-8g", networking="gpudirect"),
+        **{
+            f"ultra-{letter}": gpus(
+                "a3-ultragpu-8g", networking="gpudirect", capacity="spot", zone=f"us-central1-{letter}"
+            )
+            for letter in ("a", "b", "f", "ai1a")
+        },
+    }
+)
+
+
+def test_ranges_of_accelerators_overlap_neither_each_other_nor_the_cluster_s() -> None:
+    found = plan(EVERY_SET)
+    network, control = own_network(made(found)), made(found).control_plane
+    cluster = [network.node_range, network.pod_range, network.service_range, control.ip_range or ""]
+    ranges = [s.ip_range for n in found.accelerator_networks for v in n.vpcs for s in v.subnets]
+    assert len(ranges) == 4 + 8 + 4 * 9
+    assert not [pair for pair in combinations(cluster + ranges, 2) if ip_network(pair[0]).overlaps(ip_network(pair[1]))]
+    devices = [device for *_, device in interfaces(found)]
+    assert len(set(devices)) == len(devices)
+
+
+def test_a_set_that_comes_or_goes_renumbers_no_other() -> None:
+    """Another range would be another subnet, and every pool in it would be replaced."""
+    alone = {n.key: n for fleet in (HIGH, MEGA, RDMA) for n in plan(fleet).accelerator_networks}
+    together = {n.key: n for n in plan(EVERY_SET).accelerator_networks}
+    assert set(alone) <= set(together) and all(together[key] == networks for key, networks in alone.items())
+
+
+def test_the_range_of_accelerators_can_be_moved_and_a_fleet_without_any_does_not_mind_it() -> None:
+    key = {"cluster.network.acceleratorCidrBlock": "192.168.0.0/16"}
+    found = plan(changed(key, base=MEGA))
+    assert {ip_network(v.subnets[0].ip_range).prefixlen for n in found.accelerator_networks for v in n.vpcs} == {26}
+    assert all(s.ip_range.startswith("192.168.") for n in found.accelerator_networks for v in n.vpcs for s in v.subnets)
+    over_pods = {"cluster.network.acceleratorCidrBlock": "10.64.0.0/11"}
+    assert faults(changed(over_pods, base=DRIVERS)) == []
+    assert faults(changed(over_pods, base=MEGA)) == ["overlapping-ranges cluster.network.acceleratorCidrBlock"]
+
+
+def test_packets_of_the_fleet_s_own_network_are_as_large_as_its_owner_says() -> None:
+    assert own_network(made(plan(MEGA))).mtu is None
+    assert own_network(made(plan(changed({"cluster.network.mtu": 8244}, base=MEGA)))).mtu == 8244
+
+
+def test_multi_networking_stays_on_when_its_owner_says_so() -> None:
+    """A cluster cannot be switched over: without this, the last such pool would take the cluster with it."""
+    assert not made(plan(DRIVERS)).multi_networking
+    assert made(plan(changed({"cluster.multiNetworking": True}, base=DRIVERS))).multi_networking
+
+
+# --- drivers ----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("written", "asked"), [(None, "DEFAULT"), ("latest", "LATEST"), ("disabled", "INSTALLATION_DISABLED")]
+)
+def test_a_driver_is_gke_s_unless_it_is_disabled(written: str | None, asked: str) -> None:
+    fleet = of_pools({"l4": gpus("g2-standard-24", **({"driverVersion": written} if written else {}))})
+    gpu = only(fleet).gpu
+    assert gpu is not None and gpu.driver_version == asked
+    installers = plan(fleet).installers
+    assert (installers is not None and installers.driver is not None) == (written == "disabled")
+
+
+def test_installers_are_of_the_images_and_the_driver_that_are_written() -> None:
+    said = {"driverVersion": "580.65.06", "images": {"driver": "mirror/driver", "pause": "mirror/pause"}}
+    installers = plan(changed({"cluster.gpuInstallers": said}, base=DRIVERS)).installers
+    assert installers is not None and installers.driver is not None
+    driver = installers.driver
+    assert (driver.version, driver.image, driver.pause_image) == ("580.65.06", "mirror/driver", "mirror/pause")
+
+
+def test_nccl_s_plugin_is_of_the_machine_s_architecture_with_dranet_too() -> None:
+    images = {name: [n.image for n in (plan(fleet).installers or pytest.fail()).nccl]
+              for name, fleet in (("rdma", RDMA), ("dranet", DRANET), ("domain", DOMAIN))}  # fmt: skip
+    assert images == {"rdma": [RDMA_IMAGE], "dranet": [RDMA_IMAGE], "domain": [RDMA_ARM64_IMAGE]}
+
+
+# --- every machine ----------------------------------------------------------------------------------------------------
+
+CURRENT = [m for m in catalog.machines().values() if m.kind == "gpu" and m.status != "unsupported"]
+WITH_NETWORKS = [m for m in CURRENT if m.additional_networks]
+
+
+def fleet_of(name: str, **more: Any) -> dict[str, Any]:
+    """Two nodes of a machine, spot unless it can be had from a reservation alone."""
+    ways = catalog.machines()[name].provisioning.ways
+    capacity = {"capacity": "spot"} if "spot" in ways else {"capacity": {"reservation": "r"}}
+    held = {} if "spot" in ways else {"reservations": {"r": {"machineType": name, "count": 2, **HELD}}}
+    return of_pools({"p": gpus(name, **capacity, **more)}, **held)
+
+
+@pytest.mark.parametrize("machine", CURRENT, ids=lambda m: m.name)
+def test_the_boot_disk_is_of_the_family(machine: catalog.Machine) -> None:
+    """Second way: what each family is known to need, by the beginning of its name."""
+    newer = machine.name.startswith(("a3-ultragpu", "a4", "g4"))
+    assert only(fleet_of(machine.name)).disk_type == ("hyperdisk-balanced" if newer else "pd-balanced")
+
+
+@pytest.mark.parametrize("name", ["ct5lp-hightpu-4t", "ct5p-hightpu-4t", "ct6e-standard-4t", "tpu7x-standard-4t"])
+def test_the_boot_disk_of_a_tpu_is_of_its_generation(name: str) -> None:
+    topology = catalog.machines()[name].single_host_topology
+    pool = {"machineType": name, "topology": topology, "slices": 1, "zone": ZONE}
+    newer = name.startswith(("ct6e", "tpu7x"))
+    assert only(of_pools({"p": pool})).disk_type == ("hyperdisk-balanced" if newer else "pd-balanced")
+
+
+@pytest.mark.parametrize("machine", WITH_NETWORKS, ids=lambda m: m.name)
+def test_networks_go_with_compact_placement_and_every_choice_of_local_ssds(machine: catalog.Machine) -> None:
+    """SSDs that come with a machine are said to be raw or ephemeral, or not mentioned and then let be."""
+    near = fleet_of(machine.name, networking="gpudirect", compactPlacement=True)
+    found = only(near)
+    assert found.placement is not None and found.placement.type == "COMPACT"
+    assert len(found.network.interfaces) == machine.additional_networks
+    assert found.attached_ssds == bool(machine.ssd_automatic)
+    count = machine.ssd_automatic
+    for use in ("ephemeral", "block") if count else ():
+        said = only(fleet_of(machine.name, networking="gpudirect", localSsd={use: count})).local_ssd
+        assert said == LocalSsdPlan(**{use: count})
+
+
+@pytest.mark.parametrize("machine", [m for m in CURRENT if m.ssd_options], ids=lambda m: m.name)
+def test_local_ssds_that_can_be_chosen_are_what_google_is_asked_for(machine: catalog.Machine) -> None:
+    for count in machine.ssd_options:
+        found = only(fleet_of(machine.name, localSsd={"ephemeral": count}))
+        assert (found.local_ssd, found.attached_ssds) == (LocalSsdPlan(ephemeral=count), False)
+
+
+@pytest.mark.parametrize("machine", CURRENT, ids=lambda m: m.name)
+def test_compact_gpus_stand_in_one_zone_without_blue_green_up_to_their_family_s_most(
+    machine: catalog.Machine,
+) -> None:
+    if not machine.compact_max_nodes:
+        return
+    near = fleet_of(machine.name, compactPlacement=True)
+    found = only(near)
+    assert (len(found.zones), found.upgrade) == (1, None)
+    assert found.placement is not None and found.placement.type == "COMPACT"
+    assert "compact-zones pools.p.zones" in faults(
+        changed({"pools.p.zone": GONE, "pools.p.zones": [ZONE, "us-central1-b"]}, base=near)
+    )
+    assert "compact-nodes pools.p.nodes" in faults(changed({"pools.p.nodes": machine.compact_max_nodes + 1}, base=near))
+
+
+@pytest.mark.parametrize("machine", [m for m in CURRENT if m.dws], ids=lambda m: m.name)
+@pytest.mark.parametrize("capacity", ["flex-start", "queued"])
+def test_gpus_of_dws_scale_from_zero_in_any_zone_unrepaired_and_unreserved(
+    machine: catalog.Machine, capacity: str
+) -> None:
+    more: dict[str, Any] = {"networking": "gpudirect"} if machine.additional_networks else {}
+    found = only(of_pools({"p": gpus(machine.name, capacity=capacity, **more) | {"nodes": {"max": 4}}}))
+    assert (found.total_nodes, found.nodes_per_zone, found.zone_nodes) == (Bounds(min=0, max=4), None, None)
+    assert (found.location_policy, found.auto_repair, found.upgrade) == ("ANY", False, None)
+    assert (found.spot, found.reservation, found.affinity) == (False, None, None)
+    assert (found.labels.get("cloud.google.com/gke-queued") == "true") == (capacity == "queued")
+
+
+@pytest.mark.parametrize("name", ["a3-edgegpu-8g", "a3-edgegpu-8g-nolssd"])
+@pytest.mark.parametrize("capacity", ["flex-start", "queued"])
+def test_the_edge_machine_has_no_dws(name: str, capacity: str) -> None:
+    fleet = of_pools({"p": gpus(name, capacity=capacity) | {"nodes": {"max": 4}}})
+    assert "capacity-not-offered pools.p.capacity" in faults(fleet)
+
+
+@pytest.mark.parametrize("machine", CURRENT, ids=lambda m: m.name)
+@pytest.mark.parametrize("capacity", ["flex-start", "queued"])
+def test_compact_gpus_of_dws_are_a3_ultra_and_a4_alone(machine: catalog.Machine, capacity: str) -> None:
+    """And of these with flex-start alone: GPU queued provisioning with COMPACT is rejected."""
+    if not (machine.dws and machine.compact_max_nodes):
+        return
+    pool = gpus(machine.name, capacity=capacity, compactPlacement=True) | {"nodes": {"max": 4}}
+    fine = machine.name.startswith(("a3-ultragpu", "a4-")) and capacity == "flex-start"
+    assert (faults(of_pools({"p": pool})) == []) == fine
+
+
+# --- objects ----------------------------------------------------------------------------------------------------------
+
+
+def _object(required: tuple[str, ...], **properties: Any) -> dict[str, Any]:
+    return {
+        "type": "object", "properties": properties, "required": list(required), "additionalProperties": False,
+    }  # fmt: skip
+
+
+TEXT = {"type": "string", "minLength": 1}
+SPECS = {
+    "Network": _object(
+        ("type",),
+        type={"enum": ["L2", "L3", "Device"]},
+        parametersRef=_object(("group", "kind", "name"), group=TEXT, kind=TEXT, name=TEXT, namespace=TEXT),
+    ),
+    "GKENetworkParamSet": _object(
+        ("vpc", "vpcSubnet"), vpc=TEXT, vpcSubnet=TEXT, deviceMode={"enum": ["DPDK-VFIO", "NetDevice", "RDMA"]}
+    ),
+}
+"""What GKE's networking API (v1) takes of each kind that is rendered, strictly."""
+
+
+@every_fleet
+def test_network_objects_fit_gke_s_api(fleet: dict[str, Any]) -> None:
+    found = [m for m in all_manifests(plan(fleet)) if m["apiVersion"] == "networking.gke.io/v1"]
+    assert len(found) == 2 * len(interfaces(plan(fleet)))
+    for manifest in found:
+        assert list(Draft202012Validator(SPECS[str(manifest["kind"])]).iter_errors(cast(Any, manifest["spec"]))) == []
+
+
+@every_fleet
+def test_daemon_sets_have_no_field_that_kubernetes_does_not_know(fleet: dict[str, Any]) -> None:
+    """By the provider's own types, which raise at a misspelt one."""
+    for manifest in all_manifests(plan(fleet)):
+        if manifest["kind"] != "DaemonSet":
+            continue
+        pod = cast(Any, manifest["spec"])["template"]["spec"]
+        _known(kubernetes.core.v1.PodSpecArgs, pod)
+        for container in (*pod["containers"], *pod.get("initContainers", ())):
+            _known(kubernetes.core.v1.ContainerArgs, container)
+        for volume in pod["volumes"]:
+            _known(kubernetes.core.v1.VolumeArgs, volume)
+
+
+def _known(kind: type, value: Mapping[str, Any]) -> None:
+    """Every key of the value is an argument of the provider's type."""
+    fields = {name.replace("_", "").lower() for name in dir(kind)}
+    assert {key for key in value if key.lower() not in fields} == set()
+
+
+def test_a_render_of_a_fleet_brings_parameters_before_networks_and_these_before_jobs_can() -> None:
+    kinds = [str(m["kind"]) for m in all_manifests(plan(MEGA))]
+    assert kinds[:2] == ["GKENetworkParamSet", "Network"]
+    assert kinds.index("DaemonSet") < kinds.index("Namespace")
+
+
+def test_pools_that_ask_for_none_bring_no_networks_and_no_installers() -> None:
+    found = plan(of_pools({"l4": gpus("g2-standard-24")}))
+    assert (found.accelerator_networks, found.installers) == ((), None)
+
+
+def test_a_driver_of_one_s_own_is_worth_a_warning() -> None:
+    """GKE's metrics of GPUs need GKE's driver."""
+    assert "driver-dcgm pools.l4.driverVersion" in warnings(DRIVERS)

@@ -1,0 +1,156 @@
+"""Who can push out whom, as tables for the stacks and as rules for any fleet."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from berth.plan.fleet import FleetPlan
+from berth.plan.kueue import ClusterQueuePlan, QuotaPlan
+from berth.planner.queueing.preemption import push_outs
+from tests.small_fleets import TRAIN, changed, plan, planned
+from tests.stack_files import every_stack
+from tests.stack_files import plan as plan_of
+
+OWN = "lower-priority work of its own queue"
+ANY = "whoever borrows its guarantee"
+LOWER = "lower-priority work that borrows its guarantee"
+
+Row = tuple[str, str, str, tuple[str, ...]]
+
+
+def rows(fleet: FleetPlan) -> set[Row]:
+    """Queue, rule, whom, and on which flavors."""
+    return {(p.queue, p.rule, p.whom, p.flavors) for p in push_outs(fleet)}
+
+
+def test_the_table_of_dev() -> None:
+    """By default a queue takes back what it is owed, from whoever borrowed it: that is what guaranteed means."""
+    queues = ("language-batch", "language-train", "speech-serve", "speech-train", "vision-train", "vision-urgent")
+    reclaim = "reclaimWithinCohort"
+    assert rows(plan_of("dev")) == {
+        *((queue, "withinClusterQueue", OWN, ()) for queue in queues),
+        ("language-train", reclaim, ANY, ("v5e",)),
+        ("speech-train", reclaim, ANY, ("v5e",)),
+        ("vision-train", reclaim, ANY, ("v5e",)),
+        ("speech-serve", reclaim, ANY, ("l4-on-demand",)),
+        ("vision-urgent", reclaim, ANY, ("l4-on-demand",)),
+    }
+
+
+def test_the_table_of_the_batch_platform() -> None:
+    """systems.md, E.4: hp takes back from lp on reserved and from hp on on-demand; lp pushes out nobody; E.3: compact
+    preemption never acts across queues, as nobody borrows that flavor."""
+    expected: set[Row] = set()
+    for name in "abcd":
+        expected |= {
+            (f"cq-team-{name}-hp", "withinClusterQueue", OWN, ()),
+            (f"cq-team-{name}-compact", "withinClusterQueue", OWN, ()),
+            (f"cq-team-{name}-hp", "reclaimWithinCohort", LOWER, ("gpu-l4-reserved", "gpu-l4-ondemand")),
+        }
+    assert rows(plan_of("batch-platform")) == expected
+
+
+@pytest.mark.parametrize("stack", ["multislice", "multislice-autopilot"])
+def test_a_queue_alone_pushes_out_only_its_own(stack: str) -> None:
+    """systems.md, A.2: reclaimWithinCohort has no effect without a cohort."""
+    assert rows(plan_of(stack)) == {("cluster-queue", "withinClusterQueue", OWN, ())}
+
+
+# --- rules ------------------------------------------------------------------------------------------------------------
+
+BORROWS = {"teams.speech.queues.train.flavors.0.borrow": "1 slice"}
+
+
+def of_vision_train(change: dict[str, Any]) -> dict[str, tuple[str, tuple[str, ...]]]:
+    """Rule to whom and where, of the queue vision-train."""
+    return {p.rule: (p.whom, p.flavors) for p in push_outs(plan(changed(change))) if p.queue == "vision-train"}
+
+
+def test_nobody_is_pushed_out_where_nobody_borrows() -> None:
+    """Each queue of the small fleet uses its own and no more."""
+    assert of_vision_train({}) == {"withinClusterQueue": (OWN, ())}
+
+
+def test_what_is_lent_and_borrowed_is_taken_back() -> None:
+    assert of_vision_train(BORROWS)["reclaimWithinCohort"] == (ANY, ("v5e",))
+
+
+def test_who_may_not_reclaim_takes_nothing_back() -> None:
+    never = {f"{TRAIN}.preemption": {"reclaimWithinCohort": "Never", "withinClusterQueue": "Never"}}
+    assert of_vision_train({**BORROWS, **never}) == {}
+
+
+def test_newer_work_of_the_same_priority_may_be_pushed_out_too() -> None:
+    written = {f"{TRAIN}.preemption": {"withinClusterQueue": "LowerOrNewerEqualPriority"}}
+    whom = of_vision_train(written)["withinClusterQueue"][0]
+    assert whom == f"{OWN}, and newer work of its own priority"
+
+
+@pytest.mark.parametrize(("threshold", "words"), [(None, ""), (10, " of priority 10 or less")])
+def test_work_may_be_pushed_out_in_order_to_borrow(threshold: int | None, words: str) -> None:
+    rule = {"policy": "LowerPriority", **({} if threshold is None else {"maxPriorityThreshold": threshold})}
+    written = {f"{TRAIN}.flavors.0.borrow": "1 slice", f"{TRAIN}.preemption": {"borrowWithinCohort": rule}}
+    found = of_vision_train(written)["borrowWithinCohort"]
+    assert found == (f"lower-priority work{words} of its cohort, to borrow", ("v5e",))
+
+
+# --- any fleet --------------------------------------------------------------------------------------------------------
+
+
+def chips(queue: ClusterQueuePlan) -> Iterator[tuple[str, QuotaPlan]]:
+    """Flavor and accelerator quota: the last covered resource of its own kind."""
+    for entry in queue.flavors:
+        yield from ((entry.flavor, q) for q in entry.quotas if "/" in q.resource)
+
+
+def reclaimers(fleet: FleetPlan) -> set[tuple[str, str]]:
+    """Queue and flavor wherever some other queue may hold what is this queue's by right, tried pair by pair."""
+    return {
+        (owner.name, flavor)
+        for owner in fleet.cluster_queues
+        for other in fleet.cluster_queues
+        if owner.name != other.name and owner.cohort is not None and owner.cohort == other.cohort
+        if owner.preemption.reclaim_within_cohort != "Never"
+        for flavor, own in chips(owner)
+        for name, theirs in chips(other)
+        if name == flavor and theirs.borrowing_limit != 0
+        if own.nominal and own.lending_limit != 0
+    }
+
+
+@st.composite
+def fleets(draw: st.DrawFn) -> dict[str, Any]:
+    """Two to four queues on the L4 of the small fleet."""
+    flavors = st.fixed_dictionaries(
+        {"pool": st.just("l4"), "guaranteed": st.integers(0, 2)},
+        optional={"borrow": st.sampled_from([0, 1, "unlimited"]), "lend": st.just(0)},
+    )
+    rules = st.fixed_dictionaries(
+        {}, optional={"reclaimWithinCohort": st.sampled_from(["Never", "LowerPriority", "Any"])}
+    )
+    teams = {
+        f"t{n}": {"cohort": draw(st.sampled_from(["research", "labs"])),
+                  "queues": {"q": {"flavors": [draw(flavors)], "preemption": draw(rules)}}}
+        for n in range(draw(st.integers(2, 4)))
+    }  # fmt: skip
+    return changed({"teams": teams, "cohorts.labs": {}})
+
+
+@settings(deadline=None, max_examples=50)
+@given(fleets())
+def test_a_queue_reclaims_exactly_where_another_may_hold_what_it_is_owed(fleet: dict[str, Any]) -> None:
+    found = planned(fleet).plan
+    said = {(p.queue, flavor) for p in push_outs(found) if p.rule == "reclaimWithinCohort" for flavor in p.flavors}
+    assert said == reclaimers(found)
+
+
+@every_stack
+def test_there_are_at_most_three_relations_a_queue(stack: str) -> None:
+    """They grow with the queues and not with their pairs: a thousand queues can still be read."""
+    found = plan_of(stack)
+    assert len(push_outs(found)) <= 3 * len(found.cluster_queues)

@@ -1,0 +1,292 @@
+"""Tenancy from the stack file to the plan: states, doors, walls, people; and who owns what in every stack's tree."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any, cast
+
+import pytest
+
+from berth.catalog import machines
+from berth.engine import Recorded
+from berth.names import TEAM_LABEL
+from berth.plan.configuration import ExpressionPlan
+from berth.plan.fleet import FleetPlan
+from tests.small_fleets import GONE, TRAIN, URGENT, changed, faults, made, message, plan, planned, queue, team, warnings
+from tests.stack_files import clusters, every_stack, inside_of, resources
+from tests.stack_files import plan as stack_plan
+
+STATE = "teams.vision.state"
+
+
+# --- state ------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("state", "policy"), [("active", None), ("held", "Hold"), ("drained", "HoldAndDrain")])
+def test_the_queues_of_a_team_follow_its_state(state: str, policy: str | None) -> None:
+    """A queue that others share goes on for them; there the team's own door is stopped."""
+    shared = {"clusterQueues.common": {"teams": ["vision", "speech"], "flavors": [{"pool": "l4", "guaranteed": 0}]}}
+    found = plan_of({STATE: state, **shared})
+    assert team(found, "vision").state == state
+    own = [q for q in found.cluster_queues if q.teams == ("vision",)]
+    assert len(own) == 2
+    assert {(q.stop_policy, *(d.stop_policy for d in q.local_queues)) for q in own} == {(policy, None)}
+    assert [q.stop_policy for q in found.cluster_queues if "vision" not in q.teams] == [None, None]
+    common = queue(found, "common")
+    assert common.stop_policy is None
+    assert {d.team: d.stop_policy for d in common.local_queues} == {"vision": policy, "speech": None}
+
+
+def plan_of(changes: dict[str, Any]) -> FleetPlan:
+    """The plan, whatever proofs say of it."""
+    return planned(changed(changes)).plan
+
+
+@pytest.mark.parametrize(
+    ("state", "own", "sound"),
+    [
+        ("held", "None", False),
+        ("held", "Hold", True),
+        ("held", "HoldAndDrain", True),
+        ("drained", "Hold", False),
+        ("drained", "HoldAndDrain", True),
+        ("active", "Hold", True),
+        ("active", "None", True),
+    ],
+)
+def test_a_queue_may_be_stricter_than_its_team_and_not_the_contrary(state: str, own: str, sound: bool) -> None:
+    fleet = changed({STATE: state, f"{URGENT}.stopPolicy": own})
+    assert faults(fleet) == ([] if sound else [f"contradiction {URGENT}.stopPolicy"])
+    if sound:
+        assert queue(plan(fleet), "vision-urgent").stop_policy == own
+    else:
+        assert f"contradicts the team, which is {state}" in message(fleet, "contradiction")
+
+
+@pytest.mark.parametrize(("state", "protect"), [("active", True), ("held", True), ("drained", False)])
+def test_a_team_with_live_quota_is_protected_until_it_is_drained(state: str, protect: bool) -> None:
+    """So that taking it out of the file is refused by the engine in one step, and allowed after a drain."""
+    found = plan(changed({STATE: state}))
+    assert {q.protect for q in found.cluster_queues if q.teams == ("vision",)} == {protect}
+    assert {q.protect for q in found.cluster_queues if q.teams == ("speech",)} == {True}
+
+
+# --- namespaces and doors ---------------------------------------------------------------------------------------------
+
+
+def test_a_team_has_a_door_in_each_of_its_namespaces() -> None:
+    found = plan(changed({"teams.vision.namespaces": ["vision", {"name": "lab", "existing": True}]}))
+    assert [(n.name, n.owned) for n in team(found, "vision").namespaces] == [("vision", True), ("lab", False)]
+    train = queue(found, "vision-train")
+    assert train.namespaces == ("lab", "vision")
+    assert {(d.namespace, d.name) for d in train.local_queues} == {("vision", "train"), ("lab", "train")}
+
+
+def test_each_namespaces_account_is_a_member_of_its_own() -> None:
+    fleet = changed({"teams.vision.namespaces": ["vision", "lab"], "projectNumber": "123456789012",
+                     "teams.vision.identity": {"buckets": {"acme-data": "roles/storage.objectUser"}}})  # fmt: skip
+    found = team(plan(fleet), "vision").identity
+    assert found is not None
+    assert [member.rpartition("/subject/")[2] for member in found.members] == [
+        "ns/vision/sa/vision",
+        "ns/lab/sa/vision",
+    ]
+
+
+def test_jobs_that_name_no_queue_go_to_the_default_one() -> None:
+    found = plan(changed({"teams.vision.defaultQueue": "train"}))
+    assert {(d.name, d.cluster_queue) for d in team(found, "vision").local_queues} == {
+        ("train", "vision-train"), ("default", "vision-train"), ("urgent", "vision-urgent"),
+    }  # fmt: skip
+
+
+def test_a_teams_own_queue_goes_before_a_shared_one_of_its_name() -> None:
+    shared = {"teams": ["vision"], "localQueue": "common", "flavors": [{"pool": "l4", "guaranteed": 0}]}
+    found = plan_of({"clusterQueues.train": shared, "teams.vision.defaultQueue": "train"})
+    defaults = [d.cluster_queue for d in team(found, "vision").local_queues if d.name == "default"]
+    assert defaults == ["vision-train"]
+
+
+def test_a_shared_queue_may_be_the_default_one() -> None:
+    shared = {"teams": ["vision", "speech"], "flavors": [{"pool": "l4", "guaranteed": 0}]}
+    found = plan_of({"clusterQueues.common": shared, "teams.vision.defaultQueue": "common"})
+    assert [d.cluster_queue for d in team(found, "vision").local_queues if d.name == "default"] == ["common"]
+    assert [d.name for d in team(found, "speech").local_queues if d.cluster_queue == "common"] == ["common"]
+
+
+@pytest.mark.parametrize(
+    ("changes", "held", "expression"),
+    [
+        ({}, True, ExpressionPlan(key=TEAM_LABEL, operator="Exists")),
+        (
+            {"teams.vision.namespace": {"existing": True}},
+            True,
+            ExpressionPlan(key="kubernetes.io/metadata.name", operator="In", values=("speech", "vision")),
+        ),
+        ({f"{TRAIN}.namespaces": "all"}, False, None),
+    ],
+)
+def test_kueue_holds_unlabelled_jobs_in_every_namespace_of_a_team(
+    changes: dict[str, Any], held: bool, expression: ExpressionPlan | None
+) -> None:
+    """Kueue leaves a job elsewhere suspended for ever, so the selector has to hold each namespace with a queue."""
+    found = plan(changed(changes)).kueue
+    assert found is not None
+    assert found.manage_jobs_without_queue_name is held
+    assert (found.managed_namespaces.expressions if found.managed_namespaces else None) == (
+        expression and (expression,)
+    )
+
+
+# --- walls ------------------------------------------------------------------------------------------------------------
+
+
+@every_stack
+def test_a_quota_is_never_in_the_way_of_a_job_that_kueue_admits(stack: str) -> None:
+    """Counted the second way: each queue alone, with all that it may borrow, has room; and the quota is no larger than
+    all machines of that kind together."""
+    found = stack_plan(stack)
+    resource_of = {f.name: f.resource for f in found.flavors}
+    held = Counter[str]()
+    for flavor in found.flavors:
+        held[flavor.resource] += max(flavor.capacity.max, flavor.promised)
+    for each in found.teams:
+        most = each.isolation.accelerators
+        assert most.keys() == {machine.resource for machine in machines().values()}
+        assert all(most[resource] <= held[resource] for resource in most)
+        for one in (q for q in found.cluster_queues if each.name in q.teams):
+            asked = Counter[str]()
+            for entry in one.flavors:
+                (quota,) = (q for q in entry.quotas if q.resource == resource_of[entry.flavor])
+                asked[quota.resource] += quota.nominal
+            assert all(most[resource] >= amount for resource, amount in asked.items())
+
+
+@pytest.mark.parametrize(
+    ("changes", "level"),
+    [
+        ({}, "privileged"),
+        ({"teams.vision.queues.train": GONE}, "baseline"),
+        ({"cluster.mode": "autopilot"}, "baseline"),
+        ({"teams.vision.podSecurity": "restricted", "teams.vision.queues.train": GONE}, "restricted"),
+    ],
+)
+def test_pods_are_let_no_more_than_their_machines_need(changes: dict[str, Any], level: str) -> None:
+    shut = team(plan_of(changes), "vision").isolation
+    levels = ("privileged", "baseline", "restricted")
+    assert shut.pod_security == level
+    assert shut.pod_security_warning == levels[min(2, levels.index(level) + 1)]
+
+
+def test_a_level_under_which_jobs_across_nodes_cannot_run_is_warned_of() -> None:
+    assert "pod-security teams.vision.podSecurity" in warnings(changed({"teams.vision.podSecurity": "baseline"}))
+
+
+def test_public_means_none_of_the_clusters_own_addresses() -> None:
+    """Pods may have addresses that are public elsewhere (privately used public ranges)."""
+    found = team(plan(changed({"cluster.network": {"podCidrBlock": "33.0.0.0/11"}})), "vision").isolation.egress
+    assert found is not None
+    assert (found[0].cidr, found[0].ports) == ("0.0.0.0/0", (443,))
+    assert "33.0.0.0/11" in found[0].besides
+    assert "10.40.0.0/22" not in found[0].besides
+
+
+def test_without_the_internet_google_is_reached_at_its_private_addresses() -> None:
+    policy = {"internet": False, "egress": [{"cidrBlock": "10.9.0.0/24", "ports": [6379, 5432]}]}
+    found = team(plan(changed({"teams.vision.networkPolicy": policy})), "vision").isolation.egress
+    assert found is not None
+    assert [(e.cidr, e.ports) for e in found] == [
+        ("199.36.153.4/30", (443,)), ("199.36.153.8/30", (443,)), ("10.9.0.0/24", (5432, 6379)),
+    ]  # fmt: skip
+    assert team(plan(changed({"teams.vision.networkPolicy": {"enabled": False}})), "vision").isolation.egress is None
+
+
+# --- people -----------------------------------------------------------------------------------------------------------
+
+
+def test_nobody_is_let_in_unless_a_group_is_named() -> None:
+    found = plan(changed())
+    assert (found.access, made(found).security_group) == (None, None)
+
+
+def test_groups_of_a_domain_are_looked_up_in_the_one_group_that_gke_knows() -> None:
+    found = plan(changed({"teams.vision.groups": ["vision@acme.example"], "platform": {"owners": ["p@acme.example"]}}))
+    assert found.access is not None
+    assert (found.access.owners, found.access.teams) == (("p@acme.example",), ("vision@acme.example",))
+    assert found.access.job_kinds["batch"] == ("jobs",)
+    assert "pytorchjobs" in found.access.job_kinds["kubeflow.org"]
+    assert made(found).security_group == "gke-security-groups@acme.example"
+
+
+def test_groups_of_several_domains_need_the_one_that_counts() -> None:
+    groups = {"teams.vision.groups": ["a@one.example"], "teams.speech.groups": ["b@two.example"]}
+    assert faults(changed(groups)) == ["several-domains teams.vision.groups[0]"]
+    found = plan(changed({**groups, "platform": {"domain": "two.example"}}))
+    assert made(found).security_group == "gke-security-groups@two.example"
+
+
+def test_the_add_on_and_the_api_for_secrets_are_on_where_a_team_has_some() -> None:
+    secret = {
+        "secrets": {"token": {"secret": "hf", "version": "3", "project": "acme-shared"}},
+        "impersonate": "wi-vision",
+    }
+    found = plan(changed({"teams.vision.identity": secret}))
+    identity = team(found, "vision").identity
+    assert identity is not None
+    assert [(s.file, s.project, s.secret, s.version) for s in identity.secrets] == [("token", "acme-shared", "hf", "3")]
+    assert made(found).secret_manager
+    assert "secretmanager.googleapis.com" in found.services
+    assert not made(plan(changed())).secret_manager
+
+
+# --- who owns what ----------------------------------------------------------------------------------------------------
+
+
+@every_stack
+def test_each_team_owns_what_is_its_own_and_labels_carry_it(stack: str) -> None:
+    """Every object in a team's namespace, and every queue that is its alone, has its labels and lies under a component
+    of its own; nothing under one team's component names another team."""
+    for prefix, found in clusters(stack):
+        _each_team_owns_its_own(found, inside_of(objects(stack), prefix, stack), prefix)
+
+
+def _each_team_owns_its_own(found: FleetPlan, there: list[Recorded], prefix: str) -> None:
+    home = {place.name: each for each in found.teams for place in each.namespaces}
+    queues = {q.name: q for q in found.cluster_queues}
+    for one in there:
+        metadata = metadata_of(one)
+        parent = (one.parent or "").rpartition("::")[2]
+        owner = home.get(metadata.get("namespace", "")) or (
+            home.get(metadata["name"]) if one.type.endswith(":Namespace") else None
+        )
+        if one.type.endswith(":ClusterQueue") and len(queues[metadata["name"]].teams) == 1:
+            owner = next(t for t in found.teams if t.name in queues[metadata["name"]].teams)
+        if owner is None:
+            assert TEAM_LABEL not in metadata["labels"]
+        elif owner.name not in metadata["labels"].get(TEAM_LABEL, ""):
+            pytest.fail(f"{one.urn} is {owner.name}'s and does not say so")
+        elif "Team$" in one.urn:
+            assert parent == f"{prefix}{owner.name}"
+            assert owner.labels.items() <= metadata["labels"].items()
+
+
+def objects(stack: str) -> list[Recorded]:
+    """What the program keeps inside the cluster; a Helm release is no object."""
+    found = (r for r in resources(stack, False) if r.type.startswith("kubernetes:"))
+    return [r for r in found if "helm.sh" not in r.type]
+
+
+def metadata_of(one: Recorded) -> dict[str, Any]:
+    return cast("dict[str, Any]", one.inputs["metadata"])
+
+
+@every_stack
+def test_every_namespace_that_berth_makes_has_its_walls(stack: str) -> None:
+    kinds = {"LimitRange", "NetworkPolicy", "ResourceQuota", "ServiceAccount"}
+    for prefix, each in ((prefix, one) for prefix, found in clusters(stack) for one in found.teams):
+        there = inside_of(objects(stack), prefix, stack)
+        for place in (p for p in each.namespaces if p.owned):
+            inside = [r for r in there if metadata_of(r).get("namespace") == place.name]
+            made = {r.type.rpartition(":")[2] for r in inside}
+            assert kinds <= made
+            assert "LocalQueue" in made or not each.local_queues

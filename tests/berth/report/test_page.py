@@ -1,0 +1,455 @@
+"""The page as text: what it holds, against the plan's JSON; that it asks nobody; that no name becomes markup."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+from collections.abc import Iterator
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner
+
+from berth.cli import app
+from berth.cli.admit.answer import run
+from berth.cli.admit.timeline import of_story
+from berth.diagnostics import dotted
+from berth.evaluate import of_stack
+from berth.plan.fleet import FleetPlan
+from berth.report.bars import charts
+from berth.report.page import page
+from berth.report.preemption_matrix import MOST, matrices
+from berth.report.timeline import Lane, Spell, Timeline
+from berth.report.view import Part
+from berth.simulator import as_json
+from tests.berth.report.test_graph import berth
+from tests.stack_files import ALL, FILES, ROOT, every_stack, plan, plan_json, verdict
+
+VOID = {"meta", "link", "br", "input", "img"}
+
+
+class Read(HTMLParser):
+    """A page taken apart: its elements in order, the text of each section, and whether every tag is closed."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.elements: list[tuple[str, dict[str, str | None]]] = []
+        self.open: list[str] = []
+        self.text: list[str] = []
+        self.feed(text)
+        assert self.open == []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.elements.append((tag, dict(attrs)))
+        if tag not in VOID:
+            self.open.append(tag)
+
+    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.elements.append((tag, dict(attrs)))
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open.pop() == tag
+
+    def handle_data(self, data: str) -> None:
+        if self.open and self.open[-1] not in ("style", "desc"):
+            self.text.append(" ".join(data.split()))
+
+    @property
+    def words(self) -> str:
+        """All that a person reads, a piece a line."""
+        return "\n".join(filter(None, self.text))
+
+    def all(self, attribute: str) -> Iterator[str]:
+        """Every value of an attribute."""
+        return (str(found[attribute]) for _, found in self.elements if attribute in found)
+
+
+def project(folder: Path, text: str) -> Path:
+    """A project of one stack file, `dev`, and its team's."""
+    (folder / "stacks" / "teams").mkdir(parents=True)
+    (folder / "stacks" / "teams" / "speech.yaml").write_text(SPEECH, encoding="utf-8")
+    (folder / "Pulumi.yaml").write_text("name: berth\nruntime: python\n", encoding="utf-8")
+    file = folder / "Pulumi.dev.yaml"
+    file.write_text(text, encoding="utf-8")
+    return file
+
+
+DEV = FILES["dev"].read_text(encoding="utf-8")
+SPEECH = (ROOT / "stacks" / "teams" / "speech.yaml").read_text(encoding="utf-8")
+VISION = "flavors: [{pool: v5e, guaranteed: 1 slice, borrow: 2 slices}]"
+assert DEV.count(VISION) == 1
+
+# --- a page that stands alone -----------------------------------------------------------------------------------------
+
+
+any_stack = pytest.mark.parametrize("stack", list(ALL))
+
+
+@any_stack
+def test_a_page_asks_nobody_for_anything_and_runs_nothing(stack: str) -> None:
+    text = page(verdict(stack))
+    read = Read(text)
+    tags = {tag for tag, _ in read.elements}
+    assert tags.isdisjoint({"script", "iframe", "object", "embed", "img", "form", "base", "video", "audio"})
+    assert set(read.all("href")) - {f"#{each}" for each in read.all("id")} == {"data:,"}
+    assert list(read.all("src")) == []
+    assert [name for _, found in read.elements for name in found if name.startswith("on")] == []
+    assert re.findall(r"url\(|@import|https?://(?!www\.w3\.org/2000/svg)", text) == []
+    (policy,) = (f["content"] for t, f in read.elements if t == "meta" and "http-equiv" in f)
+    assert str(policy).startswith("default-src 'none'; ")
+
+
+@any_stack
+def test_a_page_can_be_found_ones_way_in(stack: str) -> None:
+    """What a screen reader and a keyboard need: a language, names, one main, unique ids, regions that scroll."""
+    read = Read(page(verdict(stack)))
+    ids = list(read.all("id"))
+    assert sorted(ids) == sorted(set(ids))
+    assert next(found["lang"] for tag, found in read.elements if tag == "html") == "en"
+    assert [tag for tag, _ in read.elements].count("main") == 1
+    assert [tag for tag, _ in read.elements].count("h1") == 1
+    assert next(found for tag, found in read.elements if tag == "a")["href"] == "#main"
+    for tag, found in read.elements:
+        if tag == "section":
+            assert found.get("aria-label") or found["aria-labelledby"] in ids
+        if "wide" in str(found.get("class")).split():
+            assert (found["tabindex"], found["role"]) == ("0", "region")
+            assert found["aria-label"]
+        if tag == "th":
+            assert found["scope"] in ("col", "row")
+
+
+def test_a_page_is_the_same_every_time() -> None:
+    assert page(verdict("dev")) == page(verdict("dev"))
+
+
+# --- what it holds ----------------------------------------------------------------------------------------------------
+
+
+@every_stack
+def test_every_problem_is_on_the_page(stack: str) -> None:
+    words = Read(page(verdict(stack))).words
+    for problem in verdict(stack).problems:
+        assert f"{problem.place}: {dotted(problem.path)}: {' '.join(problem.message.split())}" in words
+
+
+def table(text: str, caption: str) -> list[list[str]]:
+    """The rows of a table, without its head."""
+    (found,) = re.findall(rf'aria-label="{re.escape(caption)}">\s*<table.*?<tbody>(.*?)</tbody>', text, flags=re.DOTALL)
+    cells = (re.findall(r"<t[hd][^>]*>(.*?)</t[hd]>", row) for row in re.findall(r"<tr>(.*?)</tr>", found))
+    return [list(row) for row in cells]
+
+
+@every_stack
+def test_pools_and_teams_are_those_of_the_plan(stack: str) -> None:
+    text, read = page(verdict(stack)), plan_json(stack)
+    shown = table(text, "Pools and where their machines come from")
+    for row, pool in zip(shown, read["pools"], strict=True):
+        nodes, accelerators = ((pool[k]["min"], pool[k]["max"]) for k in ("nodes", "accelerators"))
+        assert row[:2] == [pool["name"], pool["machineType"]]
+        assert row[3] == (str(nodes[0]) if nodes[0] == nodes[1] else f"{nodes[0]}–{nodes[1]}")
+        assert row[4].split()[0] == (
+            str(accelerators[0]) if accelerators[0] == accelerators[1] else f"{accelerators[0]}–{accelerators[1]}"
+        )
+        assert pool["capacity"] in row[2] or str(pool["reservation"]) in row[2] or str(pool["computeClass"]) in row[2]
+    teams = [row[:5] for row in table(text, "Guaranteed and reachable at the most")]
+    assert teams == [
+        [team["name"], team["state"], flavor, str(team["guaranteed"].get(flavor, 0) or "–"), str(most)]
+        for team in read["teams"]
+        for flavor, most in team["ceiling"].items()
+    ]
+
+
+@every_stack
+def test_bars_are_as_long_as_the_plan_says(stack: str) -> None:
+    read = plan_json(stack)
+    for chart, flavor in zip(charts(plan(stack)), read["flavors"], strict=True):
+        capacity, promised, *_ = chart.whole
+        ends = {s.kind: (s.begin, s.end) for s in capacity.stretches}
+        least, most = flavor["capacity"]["min"], flavor["capacity"]["max"]
+        assert ends.get("standing", (0, 0)) == (0, least)
+        assert ends.get("possible", (least, least)) == (least, most)
+        assert sum(s.end - s.begin for s in promised.stretches) == flavor["guaranteed"]
+        assert sum(s.end - s.begin for s in promised.stretches if s.kind == "beyond") == max(
+            0, flavor["guaranteed"] - most
+        )
+        for bar in (*chart.whole, *chart.teams):
+            assert [s for s in bar.stretches if not 0 <= s.begin < s.end <= chart.scale] == []
+        held = {bar.label: {s.kind: s.end for s in bar.stretches} for bar in chart.teams}
+        for team in read["teams"]:
+            ceiling, own = team["ceiling"].get(flavor["name"]), team["guaranteed"].get(flavor["name"], 0)
+            if ceiling is not None:
+                assert max(held[team["name"]].values(), default=0) == max(ceiling, own)
+                assert held[team["name"]].get("promised", 0) == own
+
+
+# --- who can preempt whom ---------------------------------------------------------------------------------------------
+
+
+def by_definition(read: dict[str, Any]) -> set[tuple[str, str, str]]:
+    """Kueue's rules over the plan's JSON, queue by queue and pair by pair: who, whom, and the letter of the rule."""
+    parents = {cohort["name"]: cohort["parent"] for cohort in read["cohorts"]}
+    resources = {flavor["name"]: flavor["resource"] for flavor in read["flavors"]}
+
+    def root(cohort: str | None) -> str | None:
+        while cohort is not None and parents.get(cohort) is not None:
+            cohort = parents[cohort]
+        return cohort
+
+    def quotas(queue: dict[str, Any]) -> dict[str, dict[str, Any]]:
+        return {q["flavor"]: q for q in queue["quotas"] if q["resource"] == resources[q["flavor"]]}
+
+    found: set[tuple[str, str, str]] = set()
+    for one in read["clusterQueues"]:
+        rules, own = one["preemption"], quotas(one)
+        if rules["withinClusterQueue"] != "Never":
+            found.add((one["name"], one["name"], "P"))
+        for other in read["clusterQueues"]:
+            if other is one or one["cohort"] is None or root(one["cohort"]) != root(other["cohort"]):
+                continue
+            shared = [f for f, q in quotas(other).items() if f in own and q["borrowingLimit"] != 0]
+            lent = [f for f in shared if own[f]["nominal"] and own[f]["lendingLimit"] != 0]
+            if rules["reclaimWithinCohort"] != "Never" and lent:
+                found.add((one["name"], other["name"], "R"))
+            if rules["borrowWithinCohort"] != "Never" and any(own[f]["borrowingLimit"] != 0 for f in shared):
+                found.add((one["name"], other["name"], "B"))
+    return found
+
+
+def drawn(fleet: FleetPlan) -> set[tuple[str, str, str]]:
+    """The same from the matrices."""
+    return {
+        (queue, other, letter)
+        for matrix in matrices(fleet)
+        for queue, cells in matrix.rows or ()
+        for other, cell in zip(matrix.queues, cells, strict=True)
+        for letter in cell.letters.split()
+    }
+
+
+@every_stack
+def test_the_matrices_say_what_the_rules_say(stack: str) -> None:
+    alone = {queue["name"] for queue in plan_json(stack)["clusterQueues"] if queue["cohort"] is None}
+    assert drawn(plan(stack)) == {each for each in by_definition(plan_json(stack)) if each[0] not in alone}
+
+
+def test_borrowing_by_priority_has_its_letter_and_its_flavors(tmp_path: Path) -> None:
+    rule = "preemption: {borrowWithinCohort: {policy: LowerPriority}}"
+    found = of_stack(str(project(tmp_path, DEV.replace(VISION, f"{rule}\n            {VISION}"))), tmp_path)
+    assert found.plan is not None
+    assert found.faults == ()
+    assert {each[:2] for each in drawn(found.plan) if each[2] == "B"} == {
+        ("vision-train", "language-train"),
+    }
+
+
+def test_a_tree_of_very_many_queues_has_sentences_and_no_square(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("berth.report.preemption_matrix.MOST", 3)
+    assert [matrix.rows for matrix in matrices(plan("dev"))] == [None]
+    text = page(verdict("dev"))
+    assert f"6 queues share this tree; a matrix is drawn of {MOST} at the most." in text
+    assert "▸ whoever borrows its guarantee, on v5e" in text
+
+
+# --- names stay names -------------------------------------------------------------------------------------------------
+
+
+def test_whatever_a_stack_file_says_is_text(tmp_path: Path) -> None:
+    """A faulty stack has a page too, and its messages repeat what was written."""
+    hostile = "<script>alert(1)</script><img src=x onerror=alert(1)>"
+    file = project(tmp_path, DEV.replace("topology: 2x4", f'topology: "{hostile}"'))
+    done = berth("report", str(file))
+    assert (done.exit_code, done.stderr) == (1, "")
+    read = Read(done.stdout)
+    assert hostile in read.words
+    assert {tag for tag, _ in read.elements}.isdisjoint({"script", "img"})
+    assert "the fleet is refused" in read.words
+
+
+def test_a_stack_whose_frame_is_not_understood_has_a_page_of_its_faults(tmp_path: Path) -> None:
+    done = berth("report", str(project(tmp_path, "config: [")))
+    assert done.exit_code == 1
+    read = Read(done.stdout)
+    assert "is no YAML" in read.words
+    assert "capacity" not in set(read.all("id"))
+
+
+# --- other stacks -----------------------------------------------------------------------------------------------------
+
+
+def test_a_fleet_on_ack_has_a_page_of_its_tree_and_its_members() -> None:
+    found = verdict("ack-fleet").ack
+    assert found is not None
+    words = Read(page(verdict("ack-fleet"))).words
+    for _, node in found.quotas.walk():
+        gpus = node.minimum["nvidia.com/gpu"], node.maximum["nvidia.com/gpu"]
+        assert f"nvidia.com/gpu: {gpus[0]} guaranteed, at most {gpus[1]} GPUs" in words
+    for member in found.members:
+        for pool in member.node_pools:
+            assert f"{member.name}/{pool.name}\n{pool.instance_type}" in words
+    assert "trainers-train ▸ whoever borrows its guarantee, on nvidia.com/gpu" in words
+
+
+def test_a_teams_own_stack_has_a_page_of_its_workloads_and_of_its_queues_alone() -> None:
+    found = verdict("team-a").team
+    assert found is not None
+    read = Read(page(verdict("team-a")))
+    assert {"workloads", "teams", "tree"} <= set(read.all("id"))
+    assert {"capacity", "preemption", "pools"}.isdisjoint(read.all("id"))
+    for key, workload in found.workloads.items():
+        assert f"{key}\nJob {key}\n" in read.words
+        assert workload.pod.image in read.words
+    assert "cq-team-a-hp" in read.words
+    assert "cq-team-b-hp" not in read.words
+
+
+@pytest.mark.parametrize("stack", ["ack-fleet", "team-a"])
+def test_prices_of_google_clouds_machines_are_refused_for_stacks_without_any(stack: str, tmp_path: Path) -> None:
+    prices = tmp_path / "prices.yaml"
+    prices.write_text("currency: EUR\nhourly: {g2-standard-24: {spot: 1}}\n", encoding="utf-8")
+    for words in (("report", str(ALL[stack])), ("diff", *2 * (str(ALL[stack]),)), ("plan", str(ALL[stack]))):
+        done = berth(*words, "--prices", str(prices))
+        assert done.exit_code == 2
+        assert "machines" in done.stderr
+
+
+# --- jobs by time -----------------------------------------------------------------------------------------------------
+
+SCENARIO = """stack: dev
+steps:
+  - submit: {name: first, queue: vision/train, pods: 6, requests: {google.com/tpu: 4}, priority: low}
+  - submit: {name: "<b>", queue: speech/train, pods: 2, requests: {google.com/tpu: 4}, priority: low}
+  - finish: "<b>"
+"""
+
+
+def test_a_page_shows_who_gets_in_and_when(tmp_path: Path) -> None:
+    """A row of the table for each line of `berth admit`, and a lane for each job."""
+    jobs = tmp_path / "jobs.yaml"
+    jobs.write_text(SCENARIO.replace("stack: dev\n", ""), encoding="utf-8")
+    answer = run([str(FILES["dev"]), str(jobs)], (), ROOT)
+    told = as_json.told(answer.stories[0])
+    done = berth("report", str(FILES["dev"]), "--jobs", str(jobs))
+    assert done.exit_code == 0
+    read = Read(done.stdout)
+    assert "admission" in set(read.all("id"))
+    for step in told["steps"]:
+        for row in step["changes"]:
+            assert f"{row['job']}\n" in read.words
+            assert f"\n{row['verdict']}\n" in read.words
+    lanes = of_story(answer.stories[0]).lanes
+    assert [lane.job for lane in lanes] == ["first", "<b>"]
+    assert [(s.state, s.begin, s.end) for s in lanes[1].spells][-1][2] == 3  # it is finished then
+    assert "<b>" not in done.stdout
+
+
+def test_a_page_without_jobs_has_no_timeline_and_faulty_jobs_have_no_page(tmp_path: Path) -> None:
+    assert "admission" not in set(Read(berth("report", str(FILES["dev"])).stdout).all("id"))
+    done = berth("report", str(FILES["dev"]), "--jobs", str(tmp_path / "none.yaml"))
+    assert (done.exit_code, done.stdout) == (1, "")
+    assert "none.yaml" in done.stderr
+
+
+def test_many_jobs_have_a_table_alone() -> None:
+    spells = (Spell("admitted", 1, 2),)
+    few, many = (Timeline((Lane("a", "q", spells),) * n, 1, 2, Part("t", ("a",), [["b"]]), ()) for n in (60, 61))
+    assert few.drawn
+    assert not many.drawn
+    assert "61 jobs; the table says what happened to each." in Read(page(verdict("dev"), timeline=many)).words
+
+
+# --- cost and change --------------------------------------------------------------------------------------------------
+
+PRICES = "currency: EUR\nhourly:\n  ct5lp-hightpu-4t: {on-demand: 4.80}\n"
+
+
+def test_a_page_has_the_cost_once_it_is_given_prices_and_no_word_of_it_before(tmp_path: Path) -> None:
+    file = tmp_path / "prices.yaml"
+    file.write_text(PRICES, encoding="utf-8")
+    text = berth("report", str(FILES["dev"]), "--prices", str(file)).stdout
+    rows = {row[0]: row for row in table(text, "Machines, EUR an hour")}
+    assert rows["v5e"] == ["v5e", "ct5lp-hightpu-4t", "on-demand", "4.80", "28.80", "28.80", ""]
+    assert rows["system"][3:] == ["–", "–", "–", "no price"]
+    assert rows["all"][4:] == ["28.80", "28.80", "without l4-on-demand, l4-reserved, l4-spot and system"]
+    assert [row[:3] for row in table(text, "Teams, EUR an hour")] == [
+        ["language", "9.60", "19.20"],
+        ["speech", "9.60", "9.60"],
+        ["vision", "9.60", "28.80"],
+    ]
+    assert "an hour" not in berth("report", str(FILES["dev"])).stdout
+
+
+def git(folder: Path, *words: str) -> None:
+    """Run git in a folder, as nobody in particular."""
+    who = ["-c", "user.name=n", "-c", "user.email=n@example.com", "-c", "init.defaultBranch=main"]
+    subprocess.run(["git", *who, *words], cwd=folder, check=True, capture_output=True)
+
+
+@pytest.fixture
+def history(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A project in git, in which a team may borrow a slice less since the first commit."""
+    file = project(tmp_path, DEV)
+    git(tmp_path, "init", "-q")
+    git(tmp_path, "add", ".")
+    git(tmp_path, "commit", "-qm", "first")
+    file.write_text(DEV.replace(VISION, VISION.replace("2 slices", "1 slice")), encoding="utf-8")
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def test_a_page_shows_what_changed_in_the_words_of_berth_diff(history: Path) -> None:
+    done, diff = berth("report", "dev", "--since", "HEAD"), berth("diff", "dev", "--since", "HEAD").stdout
+    assert (done.exit_code, done.stderr) == (0, "")
+    words = Read(done.stdout).words
+    assert "What changed since HEAD" in words
+    assert diff.splitlines()[0] in words
+    rows = table(done.stdout, "Who gains and who loses")
+    assert rows == [["vision", "v5e", "8", "24 → 16", "v5e chips"]]
+    assert "Kubernetes object" in words
+
+
+def test_a_page_without_a_change_says_so(history: Path) -> None:
+    git(history, "commit", "-qam", "second")
+    assert "nothing changes" in Read(berth("report", "dev", "--since", "HEAD").stdout).words
+
+
+def test_an_unknown_revision_is_told_and_nothing_written(history: Path) -> None:
+    done = berth("report", "dev", "--since", "none", "-o", "page.html")
+    assert (done.exit_code, done.stdout, done.stderr) == (1, "", "git knows no commit 'none'\n")
+    assert not (history / "page.html").exists()
+
+
+def test_a_revision_that_was_faulty_leaves_the_rest_of_the_page(history: Path) -> None:
+    file = history / "Pulumi.dev.yaml"
+    now = file.read_text(encoding="utf-8")
+    file.write_text(now.replace("topology: 2x4", "topology: 2x5"), encoding="utf-8")
+    git(history, "commit", "-qam", "broken")
+    file.write_text(now, encoding="utf-8")
+    done = berth("report", "dev", "--since", "HEAD")
+    assert done.exit_code == 0
+    words = Read(done.stdout).words
+    assert "What changed cannot be told: the stack had faults then." in words
+    assert "HEAD" in words and "2x5" in words
+    assert "Capacity and guarantees" in words
+
+
+def test_a_page_is_written_to_a_file(tmp_path: Path) -> None:
+    file = tmp_path / "report.html"
+    done = CliRunner().invoke(app, ["report", str(FILES["dev"]), "-o", str(file)])
+    assert (done.exit_code, done.stdout) == (0, "")
+    assert file.read_text(encoding="utf-8") == page(verdict("dev"))
+
+
+def test_workers_are_on_the_page_with_what_they_hold() -> None:
+    """A row and a bar for each flavor of each worker, with the figures of the plan's JSON."""
+    words = Read(page(verdict("multikueue"))).words
+    drawn = {(chart.flavor, bar.label): bar.text for chart in charts(plan("multikueue")) for bar in chart.whole}
+    for worker in plan_json("multikueue")["workers"]:
+        for flavor in worker["flavors"]:
+            most = flavor["capacity"]["max"]
+            row = [worker["name"], f"{worker['cluster']} (", flavor["name"], str(most), str(flavor["largestJob"])]
+            assert re.search(".*".join(map(re.escape, row)), words, re.S)
+            assert drawn[flavor["name"], f"on {worker['name']}"] == f"{flavor['guaranteed']} of {most}"
+    assert "Workers: what each holds" not in Read(page(verdict("dev"))).words

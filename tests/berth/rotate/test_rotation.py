@@ -1,0 +1,154 @@
+"""`berth rotate`: steps that lead to the new pool, each sound, none of them guarded, and nothing left behind."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner
+
+from berth.cli import app
+from berth.diff.compare import Changes, compare
+from berth.diff.guard.changes import REPLACE
+from berth.evaluate import of_stack
+from berth.plan.fleet import FleetPlan
+from tests.berth.diff.edited import BASE, write
+from tests.stack_files import FILES
+
+
+@pytest.fixture
+def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A project in which one stands."""
+    write(tmp_path, BASE)
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def rotate(*words: str) -> Any:
+    """Run the verb in this process."""
+    return CliRunner().invoke(app, ["rotate", "dev", *words])
+
+
+def plan(project: Path) -> FleetPlan:
+    """The plan of the files as they are."""
+    found = of_stack("dev", project)
+    assert [fault.line() for fault in found.faults] == []
+    assert found.plan is not None
+    return found.plan
+
+
+def walked(project: Path, *words: str) -> Iterator[Changes]:
+    """Apply the printed diffs one after the other, with git, and compare each with the one before."""
+    found = rotate(*words, "--json")
+    assert found.exit_code == 0, found.stdout
+    before = plan(project)
+    for step in json.loads(found.stdout)["steps"]:
+        subprocess.run(["git", "apply", "-"], input=step["difference"], text=True, check=True, cwd=project)
+        after = plan(project)
+        yield compare(before, after)
+        before = after
+
+
+def test_a_new_pool_comes_beside_the_old_one_which_goes_last(project: Path) -> None:
+    steps = list(walked(project, "v5e", "--set", "topology=4x4"))
+    assert [[f"{pool.pool} {pool.what}" for pool in step.pools] for step in steps] == [
+        ["v5e-next added"],
+        ["v5e changed"],
+        ["v5e deleted"],
+    ]
+    assert [step.guarded for step in steps] == [(), (), ()]
+    assert [pool.topology for pool in plan(project).pools if pool.name == "v5e-next"] == ["4x4"]
+    assert not plan(project).allowances.deletion
+
+
+def test_what_is_of_one_kind_stays_one_flavor(project: Path) -> None:
+    """So no team's entitlement changes on the way, and nobody has to be moved."""
+    steps = list(walked(project, "l4-spot"))
+    assert [step.guarded for step in steps] == [(), (), ()]
+    assert not [step for step in steps if step.entitlements.entitlements]
+    assert "l4-spot" in {flavor.name for flavor in plan(project).flavors}
+
+
+def test_reserved_machines_are_drained_first(project: Path) -> None:
+    steps = list(walked(project, "l4-reserved", "--set", "maxPodsPerNode=32"))
+    assert [step.guarded for step in steps] == [(), (), ()]
+    stopped = [{o.name for o in step.objects if any(f.path == "spec.stopPolicy" for f in o.fields)} for step in steps]
+    assert stopped == [{"speech-serve", "vision-urgent"}, set(), {"speech-serve", "vision-urgent"}]
+    assert [(loss.key, loss.action) for loss in steps[1].losses] == [("l4-reserved", REPLACE)]
+    assert not plan(project).allowances.replacement
+
+
+def test_a_pool_can_be_drained_though_both_could_stand(project: Path) -> None:
+    steps = list(walked(project, "v5e", "--set", "topology=4x4", "--in-place"))
+    assert [[pool.what for pool in step.pools] for step in steps][1] == ["replaced"]
+    assert [step.guarded for step in steps] == [(), (), ()]
+
+
+def test_allowances_of_others_stay(project: Path) -> None:
+    text = BASE["Pulumi.dev.yaml"].replace("    pools:", '    allowDeletion: {v6e: "paid up"}\n    pools:', 1)
+    write(project, {**BASE, "Pulumi.dev.yaml": text})
+    list(walked(project, "v5e", "--set", "topology=4x4"))
+    assert dict(plan(project).allowances.deletion) == {"v6e": "paid up"}
+
+
+def test_a_step_that_would_be_refused_says_so_and_1(project: Path) -> None:
+    found = rotate("v5e", "--set", "topology=4x4", "--set", "slices=1")
+    assert found.exit_code == 1
+    assert "# refused: Pulumi.dev.yaml:" in found.stdout
+    assert plan(project).pools
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("v7",), "no pool 'v7'; there is l4-reserved, l4-spot, v5e, v6e"),
+        (("v5e", "--set", "topology"), "'topology' is no setting; write --set topology=4x4"),
+        (("l4-reserved",), "say what l4-reserved is to have instead: --set topology=4x4"),
+    ],
+)
+def test_what_cannot_be_rotated_is_told_in_a_line(project: Path, words: tuple[str, ...], said: str) -> None:
+    found = rotate(*words)
+    assert (found.exit_code, found.stdout, found.stderr) == (1, "", f"{said}\n")
+
+
+def test_what_no_pattern_can_edit_is_left_to_a_person(project: Path) -> None:
+    """Two pools on one line: an edit that did anything else than was meant is none."""
+    text = BASE["Pulumi.dev.yaml"].replace("    pools:\n      v5e: {", "    pools: {v5e: {", 1)
+    lines = text.split("    kueue:")[0].split("pools: {")
+    pools = lines[1].strip().replace("\n      ", ", ")
+    write(
+        project, {**BASE, "Pulumi.dev.yaml": f"{lines[0]}pools: {{{pools}}}\n    kueue:{text.split('    kueue:')[1]}"}
+    )
+    found = rotate("v5e", "--set", "topology=4x4")
+    assert found.exit_code == 1
+    assert "by hand" in found.stderr
+
+
+def test_faults_can_be_annotations_of_a_pull_request(project: Path) -> None:
+    """GitHub's workflow commands: the place in the properties, and the rest as the message."""
+    (project / "teams" / "speech.yaml").write_text("teams:\n  speech: {cohort: nowhere}\n", encoding="utf-8")
+    found = CliRunner().invoke(app, ["check", "dev", "--format", "github"])
+    assert found.exit_code == 1
+    wanted = "::error file=teams/speech.yaml,line=2,title=unknown-reference::teams.speech.cohort: no cohort 'nowhere'"
+    assert next(line for line in found.stdout.splitlines() if line.startswith("::error")).startswith(wanted)
+
+
+def test_faults_can_be_json(project: Path) -> None:
+    (project / "teams" / "speech.yaml").write_text("teams:\n  speech: {cohort: nowhere}\n", encoding="utf-8")
+    found = CliRunner().invoke(app, ["check", "dev", "--format", "json"])
+    told = json.loads(found.stdout)
+    assert (found.exit_code, told["version"], told["stacks"][0]["sound"]) == (1, 1, False)
+    assert told["stacks"][0]["problems"][0]["place"] == "teams/speech.yaml:2"
+
+
+def test_a_pool_of_a_worker_is_not_rotated_and_it_is_said_what_is_to_be_done() -> None:
+    found = CliRunner().invoke(app, ["rotate", str(FILES["multikueue"]), "central/v5e", "--set", "topology=2x4"])
+    assert found.exit_code == 1
+    assert found.stderr.strip() == (
+        "'central/v5e' is a worker's pool, which is replaced by hand: drain its queues, write "
+        "workers.central.allowReplacement: {v5e: <why>}"
+    )

@@ -1,0 +1,280 @@
+"""Flex-start, queued provisioning, spot, disks, and pools that GKE makes: GKE docs: DWS, node auto-provisioning."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from berth import catalog
+from berth.plan.nodes import Bounds
+from berth.rules.gke.capacity import made_pools_are_repaired, notes, violations
+from berth.rules.gke.pool_request import ReservationAsked, Upgrade
+from tests.berth.rules.gke.pool_requests import AUTOPILOT, ZONE, codes, message, pool
+
+DWS = pytest.mark.parametrize("capacity", ["flex-start", "queued"])
+FIXED = Bounds(min=4, max=4)
+
+
+# --- DWS -------------------------------------------------------------------------------------------------
+
+
+@DWS
+@pytest.mark.parametrize("name", ["a2-highgpu-1g", "n1", "a4-highgpu-8g", "ct6e-standard-4t", "tpu7x-standard-4t"])
+def test_a_dws_pool_from_zero_without_settings_has_nothing_wrong(capacity: str, name: str) -> None:
+    assert violations(pool(name, capacity=capacity)) == ()
+
+
+@DWS
+def test_a_dws_pool_takes_machines_from_no_reservation(capacity: str) -> None:
+    wrong = pool("a2-highgpu-1g", capacity=capacity, reservation=ReservationAsked(form="named", name="held"))
+    assert message(wrong) == (
+        f"reservation: '{capacity}' capacity takes machines from no reservation, and reservation 'held' is named; "
+        "leave the reservation out, or write it as the capacity"
+    )
+
+
+@DWS
+def test_a_dws_pool_is_not_repaired(capacity: str) -> None:
+    assert message(pool("a2-highgpu-1g", capacity=capacity, auto_repair=True)) == (
+        f"autoRepair: 'autoRepair' does not go with '{capacity}' capacity: repaired nodes are not got again; "
+        "leave it out"
+    )
+    assert codes(pool("a2-highgpu-1g", capacity=capacity, auto_repair=False)) == set()
+    assert codes(pool("a2-highgpu-1g", auto_repair=True)) == set()
+
+
+@DWS
+def test_a_dws_pool_has_no_static_count(capacity: str) -> None:
+    assert message(pool("a2-highgpu-1g", capacity=capacity, nodes=FIXED, autoscaled=False)) == (
+        f"nodes: a fixed number of 4 nodes cannot be kept by '{capacity}' capacity, which scales from zero; "
+        "write {min: 0, max: 4}"
+    )
+
+
+@DWS
+def test_a_dws_pool_scales_from_zero(capacity: str) -> None:
+    assert message(pool("a2-highgpu-1g", capacity=capacity, nodes=Bounds(min=2, max=4))) == (
+        f"nodes: '2' nodes at the least cannot be kept by '{capacity}' capacity, which scales from zero; "
+        "write {min: 0, max: 4}"
+    )
+
+
+@DWS
+def test_a_dws_pool_has_at_least_one_node_at_the_most(capacity: str) -> None:
+    assert codes(pool("a2-highgpu-1g", capacity=capacity, nodes=Bounds(min=0, max=0))) == {"dws-static"}
+
+
+def test_a_dws_pool_of_slices_is_told_its_size_in_slices() -> None:
+    wrong = pool("ct6e-standard-4t", "4x4", capacity="queued", nodes=Bounds(min=8, max=8), autoscaled=False)
+    assert message(wrong).startswith("slices: ")
+    assert message(wrong).endswith("write {min: 0, max: 2}")
+
+
+@DWS
+def test_a_dws_pool_is_not_spot(capacity: str) -> None:
+    assert message(pool("a2-highgpu-1g", capacity=capacity, spot=True)) == (
+        f"capacity: 'spot' and '{capacity}' are two ways to get machines; write one of them as capacity"
+    )
+
+
+@DWS
+def test_a_dws_pool_takes_any_zone(capacity: str) -> None:
+    assert message(pool("a2-highgpu-1g", capacity=capacity, location_policy="BALANCED")) == (
+        f"locationPolicy: 'BALANCED' does not go with '{capacity}' capacity, which takes any zone; write ANY"
+    )
+    assert codes(pool("a2-highgpu-1g", capacity=capacity, location_policy="ANY")) == set()
+    assert codes(pool("a2-highgpu-1g", location_policy="BALANCED")) == set()
+
+
+@DWS
+def test_a_dws_pool_has_no_upgrade_settings(capacity: str) -> None:
+    """GKE lets such nodes run out; SURGE is accepted without effect (Cluster Toolkit sends it), BLUE_GREEN is not."""
+    blue_green = pool("a2-highgpu-1g", capacity=capacity, upgrade=Upgrade(strategy="BLUE_GREEN"))
+    assert message(blue_green) == (
+        f"surge: 'BLUE_GREEN' upgrades do not go with '{capacity}' capacity, whose nodes GKE lets run out; "
+        "leave surge out"
+    )
+    assert codes(pool("a2-highgpu-1g", capacity=capacity, upgrade=Upgrade()), "warning") == {"dws-upgrade"}
+
+
+@DWS
+@pytest.mark.parametrize("name", ["ct4p-hightpu-4t", "a3-edgegpu-8g", "a3-edgegpu-8g-nolssd"])
+def test_v4_and_a3_edge_have_no_dws(capacity: str, name: str) -> None:
+    assert message(pool(name, capacity=capacity)).startswith(
+        f"capacity: '{name}' cannot be had from '{capacity}' capacity; write one of: on-demand, spot, "
+    )
+
+
+@DWS
+def test_bounds_of_tpu_pools_are_per_zone_so_that_slices_spread_evenly(capacity: str) -> None:
+    zones = ("us-east5-a", "us-east5-b")
+    assert codes(pool("ct6e-standard-1t", capacity=capacity, zones=zones, nodes=Bounds(min=0, max=4))) == set()
+    assert message(pool("ct6e-standard-1t", capacity=capacity, zones=zones, nodes=Bounds(min=0, max=3))) == (
+        f"slices: '3' slices cannot be spread evenly over 2 zones, and TPU pools of {capacity} have bounds per zone; "
+        "write a multiple of 2, or one zone"
+    )
+
+
+@DWS
+def test_bounds_of_gpu_pools_are_in_all_so_that_any_number_goes(capacity: str) -> None:
+    zones = (ZONE, "us-central1-b")
+    assert codes(pool("a2-highgpu-1g", capacity=capacity, zones=zones, nodes=Bounds(min=0, max=3))) == set()
+
+
+def test_a_slice_of_more_hosts_than_one_request_takes_is_not_queued() -> None:
+    """1000 VMs per request and zone; a slice is one request."""
+    assert message(pool("ct5p-hightpu-4t", "16x16x24", capacity="queued")) == (
+        "topology: '16x16x24' has 1536 hosts, and a queued request at most 1000; write a smaller topology"
+    )
+    assert codes(pool("ct5p-hightpu-4t", "16x16x24", capacity="flex-start")) == set()
+    many = pool("ct6e-standard-4t", "4x4", capacity="queued", nodes=Bounds(min=0, max=2000))
+    assert codes(many) == set()
+
+
+def test_a_queued_pool_of_more_nodes_than_one_request_takes_is_worth_a_warning() -> None:
+    wide = pool("a2-highgpu-1g", capacity="queued", nodes=Bounds(min=0, max=1001))
+    assert codes(wide, "warning") == {"queued-request"} == codes(wide)
+    assert codes(pool("a2-highgpu-1g", capacity="queued", nodes=Bounds(min=0, max=1000))) == set()
+
+
+def test_flex_start_of_tpus_outside_the_listed_zones_is_worth_a_warning() -> None:
+    elsewhere = pool("ct6e-standard-4t", capacity="flex-start", zones=(ZONE,))
+    assert codes(elsewhere, "warning") == {"flex-start-zone"} == codes(elsewhere)
+    assert codes(pool("ct6e-standard-4t", capacity="queued", zones=(ZONE,))) == set()
+
+
+@DWS
+@pytest.mark.parametrize(("seconds", "fine"), [(599, False), (600, True), (604800, True), (604801, False)])
+def test_a_run_time_is_from_ten_minutes_to_seven_days(capacity: str, seconds: int, fine: bool) -> None:
+    assert codes(pool("a2-highgpu-1g", capacity=capacity, max_run_seconds=seconds)) == (set() if fine else {"max-run"})
+
+
+def test_a_run_time_of_other_capacity_is_worth_a_warning() -> None:
+    asked = pool("a2-highgpu-1g", max_run_seconds=3600)
+    assert codes(asked, "warning") == {"max-run-unknown"} == codes(asked)
+
+
+def test_auto_provisioning_repairs_no_nodes_where_one_of_its_pools_is_of_dws() -> None:
+    """System C: the repair of auto-provisioned nodes is one setting of the cluster, and off for queued ones."""
+    own, made = pool("a2-highgpu-1g", capacity="queued"), pool("a2-highgpu-1g", auto_provisioned=True)
+    assert made_pools_are_repaired([own, made])
+    assert not made_pools_are_repaired([made, pool("a2-highgpu-1g", capacity="queued", auto_provisioned=True)])
+
+
+def test_the_plan_says_which_quota_a_queued_pool_draws_on() -> None:
+    assert notes(pool("a2-highgpu-1g", capacity="queued", max_run_seconds=86400)) == (
+        "at most 100 requests at once per project and region (quota ACTIVE_RESIZE_REQUESTS)",
+        "draws on the preemptible quota of its accelerators",
+        "nodes end after 1 days at the latest",
+    )
+    assert notes(pool("a2-highgpu-1g")) == ()
+    assert notes(pool("ct6e-standard-4t", "4x4", capacity="flex-start")) == (
+        "draws on the preemptible quota of its accelerators",
+        "nodes end after 7 days at the latest",
+    )
+    assert notes(pool("ct6e-standard-4t", "4x4")) == (
+        "an upgrade of nodes recreates whole slices; a maintenance exclusion holds it off",
+    )
+
+
+# --- spot ------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("form", ["own", "named", "any", "any-or-fail"])
+def test_spot_takes_machines_from_no_reservation(form: Any) -> None:
+    asked = pool("a2-highgpu-1g", capacity="spot", reservation=ReservationAsked(form=form, name="held"))
+    assert codes(asked) == {"spot-reservation"}
+    both = pool("a2-highgpu-1g", capacity="reservation", spot=True)
+    assert codes(both) == {"spot-reservation"}
+
+
+def test_on_demand_beside_a_reservation_is_a_contradiction() -> None:
+    assert codes(pool("a2-highgpu-1g", reservation=ReservationAsked(form="any"))) == {"on-demand-reservation"}
+
+
+# --- disks -----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["ct6e-standard-4t", "tpu7x-standard-4t", "a3-ultragpu-8g", "a4-highgpu-8g", "a4x-highgpu-4g", "g4-standard-48"],
+)
+def test_newer_families_boot_from_hyperdisk_balanced_alone(name: str) -> None:
+    assert f"'pd-balanced' is no boot disk for {name}; write hyperdisk-balanced" in {
+        found.message for found in violations(pool(name, boot_disk="pd-balanced"))
+    }
+    assert "boot-disk" not in codes(pool(name, boot_disk="hyperdisk-balanced"))
+
+
+@pytest.mark.parametrize("name", ["ct5lp-hightpu-4t", "ct5p-hightpu-4t"])
+def test_v5_boots_from_balanced_and_ssd_disks(name: str) -> None:
+    allowed = {disk for disk in ("pd-standard", "pd-balanced", "pd-ssd", "hyperdisk-balanced")
+               if not codes(pool(name, boot_disk=disk))}  # fmt: skip
+    assert allowed == {"pd-balanced", "pd-ssd"}
+
+
+@pytest.mark.parametrize("name", [m.name for m in catalog.machines().values() if m.status != "unsupported"])
+def test_the_boot_disk_that_berth_chooses_is_never_refused(name: str) -> None:
+    asked = pool(name)
+    assert "boot-disk" not in codes(pool(name, boot_disk=asked.machine.default_boot_disk))
+
+
+# --- pools that GKE makes ---------------------------------------------------------------------------------------------
+
+
+def test_a_minimum_of_nodes_cannot_be_kept_in_pools_that_gke_makes() -> None:
+    kept = pool("g2-standard-4", auto_provisioned=True, autoscaled=True, nodes=Bounds(min=2, max=8))
+    assert message(kept) == (
+        "nodes: '2' nodes at the least cannot be kept by auto-provisioning, which removes idle pools; write min: 0"
+    )
+    counted_on = pool("g2-standard-4", auto_provisioned=True, nodes=Bounds(min=8, max=8))
+    assert codes(counted_on) == set()
+
+
+def test_a_queued_pool_that_gke_makes_needs_no_bounds_of_its_own() -> None:
+    """System C without a pool: the number says what the fleet counts on."""
+    assert (
+        codes(pool("a2-highgpu-1g", capacity="queued", auto_provisioned=True, nodes=FIXED, autoscaled=False)) == set()
+    )
+
+
+@pytest.mark.parametrize(
+    ("key", "changes"),
+    [
+        ("surge", {"upgrade": Upgrade()}),
+        ("locationPolicy", {"location_policy": "BALANCED"}),
+        ("localSsd", {"local_ssds": 1}),
+        ("bootDisk", {"boot_disk": "pd-ssd"}),
+        ("diskSizeGb", {"boot_disk_gb": 200}),
+        ("driverVersion", {"driver": "disabled"}),
+    ],
+)
+def test_what_belongs_to_one_pool_cannot_be_said_of_pools_that_gke_makes(key: str, changes: dict[str, Any]) -> None:
+    made: tuple[dict[str, Any], ...] = ({"auto_provisioned": True}, {"cluster": AUTOPILOT})
+    for where in made:
+        (found,) = violations(pool("g2-standard-4", **changes, **where))
+        assert (found.code, found.key) == ("gke-setting", key)
+    assert codes(pool("g2-standard-4", **changes)) == set()
+    assert codes(pool("g2-standard-4", **changes, auto_provisioned=True, compute_class=True)) == set()
+
+
+def test_a_machine_that_gke_makes_only_by_name_is_worth_a_warning() -> None:
+    assert codes(pool("g4-standard-6", auto_provisioned=True), "warning") == {"explicit-only"}
+    assert codes(pool("g4-standard-6", auto_provisioned=True, compute_class=True)) == set()
+    assert codes(pool("g4-standard-6")) == set()
+
+
+def test_a_domain_that_gke_shall_make_is_worth_a_warning() -> None:
+    asked = pool("a4x-highgpu-4g", capacity="reservation", auto_provisioned=True)
+    assert codes(asked, "warning") == {"gke-domain"}
+
+
+def test_a_queue_on_autopilot_is_worth_a_warning() -> None:
+    asked = pool("a2-highgpu-1g", capacity="queued", cluster=AUTOPILOT)
+    assert codes(asked, "warning") == {"autopilot-queued"} == codes(asked)
+    assert codes(pool("ct6e-standard-4t", capacity="flex-start", cluster=AUTOPILOT)) == set()
+
+
+def test_a_least_above_the_most_is_refused() -> None:
+    assert codes(pool("a2-highgpu-1g", nodes=Bounds(min=5, max=3))) == {"bad-size"}

@@ -1,0 +1,187 @@
+"""Devices of a node: sharing, partitions, drivers, local SSDs, confidential nodes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from msgspec.structs import replace
+
+from berth import catalog
+from berth.rules.gke.gpu import DRIVERS, Counts, SsdLayout, counts, driver_label, gpu_labels, ssd_layout
+from berth.rules.gke.pool_request import Sharing
+from tests.berth.rules.gke.pool_requests import AUTOPILOT, READY, codes, message, pool
+
+GPUS = ["n1", *(m.name for m in catalog.machines().values() if m.kind == "gpu")]
+TPUS = [m.name for m in catalog.machines().values() if m.kind == "tpu" and m.status != "unsupported"]
+
+# --- counts -----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("name", "partition", "clients", "allocatable"),
+    [
+        ("a2-highgpu-2g", None, None, 2),
+        ("a2-highgpu-2g", "1g.5gb", None, 14),
+        ("a2-highgpu-2g", "1g.5gb", 4, 56),
+        ("g2-standard-24", None, 48, 96),
+        ("a3-ultragpu-8g", "3g.71gb", None, 16),
+    ],
+)
+def test_allocatable_is_gpus_times_partitions_times_clients(
+    name: str, partition: str | None, clients: int | None, allocatable: int
+) -> None:
+    sharing = Sharing(strategy="TIME_SHARING", clients=clients) if clients else None
+    assert counts(pool(name, partition=partition, sharing=sharing)).allocatable == allocatable
+
+
+@settings(deadline=None)
+@given(st.sampled_from(GPUS), st.data())
+def test_every_partition_and_client_count_of_the_table_is_accepted_and_counted(name: str, data: st.DataObject) -> None:
+    sizes = catalog.mig_partitions(pool(name).machine.accelerator)
+    partition = data.draw(st.sampled_from([None, *sizes]))
+    clients = data.draw(st.none() | st.integers(2, 48))
+    asked = pool(
+        name, partition=partition, sharing=Sharing(strategy="TIME_SHARING", clients=clients) if clients else None
+    )
+    assert not codes(asked, "fault")
+    assert counts(asked) == Counts(asked.machine.accelerators, sizes[partition] if partition else 1, clients or 1)
+
+
+def test_labels_follow_from_sharing_and_partition() -> None:
+    asked = pool("a2-highgpu-1g", partition="1g.5gb", sharing=Sharing(strategy="TIME_SHARING", clients=3))
+    assert gpu_labels(asked) == {
+        "cloud.google.com/gke-accelerator": "nvidia-tesla-a100",
+        "cloud.google.com/gke-gpu-partition-size": "1g.5gb",
+        "cloud.google.com/gke-gpu-sharing-strategy": "time-sharing",
+        "cloud.google.com/gke-max-shared-clients-per-gpu": "3",
+    }
+    assert gpu_labels(pool("ct6e-standard-4t")) == {} == driver_label(pool("ct6e-standard-4t"))
+    shared = gpu_labels(pool("g2-standard-4", sharing=Sharing(strategy="MPS", clients=2)))
+    assert shared["cloud.google.com/gke-gpu-sharing-strategy"] == "mps"
+
+
+@pytest.mark.parametrize("driver", list(DRIVERS))
+def test_the_driver_s_label_says_what_gke_installs(driver: str) -> None:
+    said = {"default": "default", "latest": "latest", "disabled": "autoinstall-disabled"}[driver]
+    assert driver_label(pool("g2-standard-4", driver=driver)) == {"cloud.google.com/gke-gpu-driver-version": said}
+    assert DRIVERS[driver] in catalog.limits().driver_versions
+
+
+# --- partitions and sharing -------------------------------------------------------------------------------------------
+
+
+def test_a_partition_is_one_of_its_gpu() -> None:
+    assert message(pool("a2-ultragpu-1g", partition="1g.5gb")) == (
+        "gpuPartition: '1g.5gb' is no partition of nvidia-a100-80gb; write one of 1g.10gb, 2g.20gb, 3g.40gb, 7g.80gb"
+    )
+    assert message(pool("g2-standard-4", partition="1g.5gb")) == (
+        "gpuPartition: 'nvidia-l4' cannot be partitioned; leave gpuPartition out"
+    )
+
+
+def test_a_partition_of_a_fraction_is_worth_a_warning() -> None:
+    asked = pool("g4-standard-6", partition="1g.24gb")
+    assert codes(asked, "warning") == {"partition-fraction"} == codes(asked)
+
+
+@pytest.mark.parametrize(("clients", "fine"), [(1, False), (2, True), (48, True), (49, False)])
+def test_a_gpu_has_2_to_48_clients(clients: int, fine: bool) -> None:
+    asked = pool("g2-standard-4", sharing=Sharing(strategy="TIME_SHARING", clients=clients))
+    assert codes(asked) == (set() if fine else {"shared-clients"})
+
+
+def test_a_sharing_strategy_is_checked_though_the_provider_would_not() -> None:
+    """engine.md: only the API refuses it, at `up`."""
+    assert message(pool("g2-standard-4", sharing=Sharing(strategy="time-sharing", clients=2))) == (
+        "gpuSharing: 'time-sharing' is no way to share a GPU; write TIME_SHARING or MPS"
+    )
+
+
+def test_mps_with_partitions_or_on_autopilot_is_worth_a_warning() -> None:
+    mps = Sharing(strategy="MPS", clients=2)
+    assert codes(pool("a2-highgpu-1g", sharing=mps)) == set()
+    assert codes(pool("a2-highgpu-1g", sharing=mps, partition="1g.5gb"), "warning") == {"mps-partition"}
+    assert codes(pool("a2-highgpu-1g", sharing=mps, cluster=AUTOPILOT), "warning") == {"mps-autopilot"}
+    sliced = Sharing(strategy="TIME_SHARING", clients=2)
+    assert codes(pool("a2-highgpu-1g", sharing=sliced, partition="1g.5gb", cluster=AUTOPILOT)) == set()
+
+
+@pytest.mark.parametrize(
+    "changes", [{"sharing": Sharing(strategy="MPS", clients=2)}, {"partition": "1g.5gb"}, {"driver": "latest"}]
+)
+def test_tpus_are_neither_shared_nor_partitioned_and_have_no_driver(changes: dict[str, Any]) -> None:
+    assert codes(pool("ct6e-standard-4t", **changes)) == {"gpu-only"}
+
+
+# --- drivers ----------------------------------------------------------------------------------------------------------
+
+
+def test_a_driver_is_default_latest_or_disabled() -> None:
+    assert message(pool("g2-standard-4", driver="newest")) == (
+        "driverVersion: 'newest' is no driver; write one of default, latest, disabled"
+    )
+
+
+def test_the_latest_driver_goes_with_container_optimized_os() -> None:
+    assert codes(pool("g2-standard-4", driver="latest")) == set()
+    assert codes(pool("g2-standard-4", driver="latest", image_type="UBUNTU_CONTAINERD")) == {"driver-image"}
+    assert codes(pool("g2-standard-4", image_type="UBUNTU_CONTAINERD")) == set()
+
+
+def test_a_driver_of_one_s_own_leaves_the_managed_gpu_metrics_empty() -> None:
+    asked = pool("g2-standard-4", driver="disabled", cluster=replace(READY, dcgm=True))
+    assert codes(asked, "warning") == {"driver-dcgm"} == codes(asked)
+    assert codes(pool("g2-standard-4", driver="disabled")) == set()
+    assert codes(pool("g2-standard-4", cluster=replace(READY, dcgm=True))) == set()
+
+
+# --- local SSDs -------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", [*GPUS, *TPUS])
+def test_a_machine_takes_the_local_ssds_of_the_table_and_no_other_count(name: str) -> None:
+    row = pool(name).machine
+    fine = {count for count in range(40) if "local-ssds" not in codes(pool(name, local_ssds=count))}
+    assert fine == {row.ssd_automatic, *row.ssd_options}
+
+
+def test_a_refused_count_of_local_ssds_says_what_there_is() -> None:
+    assert message(pool("a2-highgpu-2g", local_ssds=1)).endswith("a2-highgpu-2g; write one of 0, 2, 4, 8")
+    assert message(pool("a2-ultragpu-2g", local_ssds=1)).endswith("it comes with 2: leave localSsd out")
+    assert message(pool("ct6e-standard-4t", local_ssds=1)).endswith("it has none: leave localSsd out")
+
+
+def test_local_ssds_are_ephemeral_or_raw_and_never_both() -> None:
+    """The provider takes only one of the two counts above 0 (Google provider: NodePool)."""
+    assert ssd_layout(pool("a3-ultragpu-8g")) == SsdLayout(ephemeral=32)
+    assert ssd_layout(pool("a3-ultragpu-8g-nolssd")) == SsdLayout()
+    assert ssd_layout(pool("a2-highgpu-2g", local_ssds=4, local_ssd_use="block")) == SsdLayout(block=4)
+    assert ssd_layout(pool("a2-highgpu-2g")) == SsdLayout()
+
+
+# --- confidential nodes -----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", GPUS)
+def test_gpus_are_confidential_on_two_machines(name: str) -> None:
+    """Facts 2.1: TDX on a3-highgpu-1g, SEV on g4-standard-48."""
+    kinds = {"a3-highgpu-1g": {"TDX"}, "a3-highgpu-1g-nolssd": {"TDX"}, "g4-standard-48": {"SEV"}}
+    fine = {kind for kind in ("SEV", "SEV_SNP", "TDX") if not codes(pool(name, confidential=kind), "fault")}
+    assert fine == kinds.get(name, set())
+
+
+def test_a_refused_confidential_kind_says_where_it_exists() -> None:
+    assert message(pool("g4-standard-48", confidential="TDX")) == (
+        "confidentialNodes: 'TDX' confidential nodes do not go with g4-standard-48; it can be SEV"
+    )
+    assert message(pool("g2-standard-4", confidential="TDX")).endswith(
+        "leave it out, or write one such as a3-highgpu-1g"
+    )
+
+
+def test_confidential_tpus_are_worth_a_warning() -> None:
+    asked = pool("ct6e-standard-4t", confidential="SEV")
+    assert codes(asked, "warning") == {"confidential"} == codes(asked)

@@ -1,0 +1,107 @@
+"""Networks of accelerators: GKE docs: TPUs, GPUDirect."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from berth import catalog
+from berth.rules.gke.networks import NetworkNeeds, network_labels, network_needs
+from berth.rules.gke.pool_request import ClusterAsked
+from tests.berth.rules.gke.pool_requests import ZONE, codes, message, pool
+
+MACHINES = [m.name for m in catalog.machines().values() if m.status != "unsupported"]
+
+
+def needs(name: str, network: Any) -> NetworkNeeds:
+    """What a machine's pool wants in this mode."""
+    return network_needs(pool(name, network=network))
+
+
+@pytest.mark.parametrize(
+    ("name", "mode", "own_vpcs", "rdma"),
+    [
+        ("a3-highgpu-8g", "tcpx", 4, 0),
+        ("a3-megagpu-8g", "tcpxo", 8, 0),
+        ("a3-ultragpu-8g", "rdma", 1, 8),
+        ("a4-highgpu-8g", "rdma", 1, 8),
+    ],
+)
+def test_gpudirect_wants_the_networks_of_its_kind(name: str, mode: str, own_vpcs: int, rdma: int) -> None:
+    """Checklist 6: a3-high-8g 4, a3-mega 8, a3-ultra and a4 1+8; all with multi-networking and Dataplane V2."""
+    found = needs(name, "gpudirect")
+    assert (found.mode, found.own_vpcs, found.rdma_subnetworks) == (mode, own_vpcs, rdma)
+    assert found.additional_networks == own_vpcs + rdma
+    assert found.multi_networking and found.dataplane_v2
+    assert (found.profile, found.nccl) == (None, mode)
+
+
+@pytest.mark.parametrize("name", MACHINES)
+def test_dranet_is_of_newer_machines_doubtful_on_older_a3_and_refused_elsewhere(name: str) -> None:
+    """The autoscaler accepts the profile for all a3 (1.5); the documentation lists it from a3-ultra on (2.4)."""
+    new = name.startswith(("a3-ultra", "a4", "ct6e", "tpu7x"))
+    old = name.startswith(("a3-highgpu-8g", "a3-edge", "a3-mega"))
+    found = codes(pool(name, network="dranet")) - {"capacity-doubtful"}
+    assert found == (set() if new else {"dranet-doubtful"} if old else {"dranet-not-offered"})
+    assert needs(name, "dranet").mode == ("dranet" if new or old else "none")
+
+
+def test_dranet_wants_dataplane_v2_and_no_network_of_one_s_own() -> None:
+    assert needs("a4-highgpu-8g", "dranet") == NetworkNeeds(
+        mode="dranet", dataplane_v2=True, profile="auto", nccl="rdma"
+    )
+    assert needs("ct6e-standard-4t", "dranet") == NetworkNeeds(mode="dranet", dataplane_v2=True, profile="auto")
+    assert network_labels(pool("a4-highgpu-8g", network="dranet")) == {
+        "cloud.google.com/gke-networking-dra-driver": "true"
+    }
+
+
+@pytest.mark.parametrize("name", [n for n in MACHINES if not pool(n).machine.additional_networks])
+def test_gpudirect_is_refused_where_the_machine_has_none(name: str) -> None:
+    """a4x has RDMA, but takes its networks from the profile: it is told so."""
+    found = codes(pool(name, network="gpudirect"), "fault")
+    assert found == {"gpudirect-not-offered"}
+    assert needs(name, "gpudirect") == NetworkNeeds()
+
+
+def test_a4x_is_told_to_use_dranet() -> None:
+    asked = pool("a4x-highgpu-4g", capacity="reservation", network="gpudirect")
+    assert message(asked).endswith("does not exist for a4x-highgpu-4g; write dranet")
+
+
+@pytest.mark.parametrize(
+    ("zones", "named"), [((), "none is named"), ((ZONE, "us-central1-b"), f"2 are named ({ZONE}, us-central1-b)")]
+)
+def test_rdma_stands_in_the_one_zone_of_its_vpc_and_tcp_in_any(zones: tuple[str, ...], named: str) -> None:
+    """A network profile is a zone's; VPCs of TCPX and TCPXO have subnets of the region."""
+    assert message(pool("a3-ultragpu-8g", capacity="spot", network="gpudirect", zones=zones)) == (
+        f"zones: 'gpudirect' of a3-ultragpu-8g has a network of one zone, and {named}; write a pool for each zone"
+    )
+    for name in ("a3-highgpu-8g", "a3-megagpu-8g"):
+        assert codes(pool(name, network="gpudirect", zones=zones)) == set()
+
+
+def test_a_flavor_tells_rdma_by_its_zone() -> None:
+    """Pods name networks of one zone, so they must not land in another."""
+    assert network_labels(pool("a4-highgpu-8g", network="gpudirect")) == {"topology.kubernetes.io/zone": ZONE}
+    assert network_labels(pool("a3-megagpu-8g", network="gpudirect")) == {}
+
+
+def test_every_mode_needs_dataplane_v2_and_gpudirect_multi_networking_too() -> None:
+    bare, half = ClusterAsked(), ClusterAsked(dataplane_v2=True)
+    gpudirect = pool("a3-megagpu-8g", network="gpudirect", cluster=half)
+    assert message(gpudirect) == (
+        "networking: 'gpudirect' needs multi-networking, and the cluster has none; switch it on, or leave "
+        "networking out"
+    )
+    assert codes(pool("ct6e-standard-4t", network="dranet", cluster=half)) == set()
+    assert message(pool("ct6e-standard-4t", network="dranet", cluster=bare)) == (
+        "networking: 'dranet' needs Dataplane V2, and the cluster has none; switch it on, or leave networking out"
+    )
+
+
+@pytest.mark.parametrize("name", MACHINES)
+def test_a_pool_without_a_mode_needs_nothing(name: str) -> None:
+    assert needs(name, "none") == NetworkNeeds()
+    assert not codes(pool(name, cluster=ClusterAsked()), "fault")

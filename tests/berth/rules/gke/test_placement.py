@@ -1,0 +1,208 @@
+"""Placement of slices and of compact pools. The matrix of machines and capacities has a file of its own."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from berth import catalog
+from berth.plan.nodes import Bounds
+from berth.rules.gke.placement import Placement, WorkloadPolicy, domain_upgrade, placement
+from berth.rules.gke.pool_request import ClusterAsked, Upgrade
+from tests.berth.rules.gke.pool_requests import AUTOPILOT, ZONE, codes, message, pool
+
+GPUS = [m.name for m in catalog.machines().values() if m.kind == "gpu"]
+TPUS = [m.name for m in catalog.machines().values() if m.kind == "tpu" and m.status != "unsupported"]
+TWO_ZONES = (ZONE, "us-central1-b")
+
+# --- TPU slices ------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", TPUS)
+def test_a_slice_of_one_host_has_no_placement(name: str) -> None:
+    assert placement(pool(name)) == Placement()
+
+
+@pytest.mark.parametrize("name", [n for n in TPUS if pool(n).machine.multi_host and n.split("-")[0] != "tpu7x"])
+def test_a_slice_of_several_hosts_is_compact_with_its_topology(name: str) -> None:
+    topology = catalog.topologies(pool(name).machine)[2]
+    hosts = pool(name, topology).nodes.max
+    assert placement(pool(name, topology)) == Placement(
+        type="COMPACT", tpu_topology=topology, one_zone=True, max_nodes=hosts, atomic_nodes=hosts
+    )
+
+
+@pytest.mark.parametrize("name", ["tpu7x-standard-4t", "tpu7x-ultranet-4t"])
+def test_a_tpu7x_slice_of_several_hosts_has_a_workload_policy_of_its_topology(name: str) -> None:
+    """Sent as Google's Terraform blueprint does: type, policy's name and topology together."""
+    found = placement(pool(name, "2x2x2"))
+    assert found == Placement(
+        type="COMPACT",
+        tpu_topology="2x2x2",
+        policy=WorkloadPolicy(accelerator_topology="2x2x2"),
+        one_zone=True,
+        max_nodes=2,
+        atomic_nodes=2,
+    )
+    assert (found.policy and found.policy.type) == "HIGH_THROUGHPUT"
+
+
+def test_a_tpu7x_slice_can_be_sent_as_xpk_does_by_the_policy_s_name_alone() -> None:
+    found = placement(pool("tpu7x-standard-4t", "2x2x2"), policy_only=True)
+    assert (found.tpu_topology, found.policy) == (None, WorkloadPolicy(accelerator_topology="2x2x2"))
+
+
+@settings(deadline=None)
+@given(st.sampled_from([n for n in TPUS if pool(n).machine.multi_host]), st.data())
+def test_every_slice_is_placed_as_one_atomic_pool_of_its_hosts(name: str, data: st.DataObject) -> None:
+    topology = data.draw(st.sampled_from(catalog.topologies(pool(name).machine)))
+    asked = pool(name, topology)
+    assert asked.shape is not None
+    found = placement(asked)
+    assert (found.atomic_nodes or 1) * asked.machine.accelerators == asked.shape.chips
+    assert (found.type is None) == (asked.shape.hosts == 1) == (not found.one_zone)
+
+
+def test_compact_placement_of_one_tpu_host_is_refused() -> None:
+    assert message(pool("ct6e-standard-8t", compact=True)) == (
+        "placement: 'compact' has no meaning for 2x4, a slice of one host; leave placement out"
+    )
+    assert codes(pool("ct6e-standard-4t", "2x4", compact=True)) == set()
+
+
+def test_a_slice_stands_in_exactly_one_zone() -> None:
+    assert message(pool("ct6e-standard-4t", "4x4", zones=TWO_ZONES)) == (
+        "zones: a slice of 4 hosts stands in exactly one zone, and 2 are named (us-central1-a, us-central1-b); "
+        "write one zone"
+    )
+    assert codes(pool("ct6e-standard-4t", "4x4", zones=())) == {"slice-zone"}
+    assert codes(pool("ct6e-standard-4t", "4x4", zones=(), auto_provisioned=True)) == set()
+    assert codes(pool("ct6e-standard-4t", zones=TWO_ZONES)) == set()
+
+
+def test_nodes_of_slices_are_whole_slices() -> None:
+    assert message(pool("ct6e-standard-4t", "4x4", nodes=Bounds(min=4, max=6))) == (
+        "slices: '6' nodes are no whole number of 4x4 slices, which have 4 hosts each; write a multiple of 4"
+    )
+
+
+@settings(deadline=None)
+@given(st.sampled_from(["2x2", "2x4", "4x4", "8x8"]), st.integers(0, 8))
+def test_any_number_of_whole_slices_is_accepted(topology: str, slices: int) -> None:
+    hosts = pool("ct6e-standard-4t", topology).nodes.max
+    asked = pool("ct6e-standard-4t", topology, nodes=Bounds(min=slices * hosts, max=slices * hosts))
+    assert codes(asked) == set()
+
+
+# --- dynamic slicing --------------------------------------------------------------------------------------------------
+
+
+def test_dynamic_slicing_provides_base_cubes_of_a_reservation() -> None:
+    asked = pool("tpu7x-standard-4t", "4x4x4", capacity="reservation", dynamic_slicing=True)
+    assert codes(asked) == set()
+    assert placement(asked).policy == WorkloadPolicy(accelerator_topology="4x4x4", topology_mode="PROVISION_ONLY")
+
+
+@pytest.mark.parametrize(
+    ("name", "topology", "capacity", "key"),
+    [
+        ("tpu7x-standard-4t", "4x4x8", "reservation", "topology: '4x4x8' is no base of dynamic slicing"),
+        ("tpu7x-standard-4t", "4x4x4", "on-demand", "capacity: 'on-demand' capacity does not go with dynamic slicing"),
+        ("ct6e-standard-4t", "4x4", "reservation", "dynamicSlicing: 'ct6e-standard-4t' has no dynamic slicing"),
+    ],
+)
+def test_dynamic_slicing_is_of_tpu7x_in_cubes_from_a_reservation(
+    name: str, topology: str, capacity: str, key: str
+) -> None:
+    assert message(pool(name, topology, capacity=capacity, dynamic_slicing=True)).startswith(key)
+
+
+def test_dynamic_slicing_needs_the_cluster_s_slice_controller() -> None:
+    asked = pool("tpu7x-standard-4t", "4x4x4", capacity="reservation", dynamic_slicing=True, cluster=ClusterAsked())
+    assert "slice controller, which is off" in message(asked)
+
+
+# --- compact GPU pools -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", [n for n in GPUS if pool(n).machine.compact_max_nodes])
+def test_a_compact_gpu_pool_has_one_zone_and_the_family_s_bound(name: str) -> None:
+    found = placement(pool(name, compact=True))
+    most = {"a2": 150, "a3": 96, "a4": 1500, "g2": 150, "g4": 1500}[name.split("-")[0]]
+    assert found == Placement(type="COMPACT", one_zone=True, max_nodes=most)
+    assert placement(pool(name)) == Placement()
+
+
+@pytest.mark.parametrize("name", ["n1", "ct6e-standard-8t"])
+def test_what_has_no_compact_placement_gets_none_though_asked(name: str) -> None:
+    assert placement(pool(name, compact=True)) == Placement()
+
+
+@pytest.mark.parametrize("zones", [(), TWO_ZONES])
+def test_a_compact_gpu_pool_stands_in_a_single_zone(zones: tuple[str, ...]) -> None:
+    assert codes(pool("a2-highgpu-8g", compact=True, zones=zones, auto_provisioned=True)) == set()
+    assert codes(pool("a2-highgpu-8g", compact=True, zones=zones)) == {"compact-zones"}
+    assert codes(pool("a2-highgpu-8g", zones=zones)) == set()
+
+
+def test_a_compact_gpu_pool_is_not_upgraded_blue_green() -> None:
+    asked = pool("a2-highgpu-8g", compact=True, upgrade=Upgrade(strategy="BLUE_GREEN"))
+    assert message(asked) == (
+        "surge: 'BLUE_GREEN' upgrades do not go with compact placement; write SURGE, or leave placement out"
+    )
+    assert codes(pool("a2-highgpu-8g", compact=True, upgrade=Upgrade())) == set()
+
+
+@pytest.mark.parametrize(("name", "most"), [("a2-highgpu-8g", 150), ("a3-highgpu-8g", 96), ("g4-standard-96", 1500)])
+def test_a_compact_gpu_pool_has_no_more_nodes_than_its_family_holds(name: str, most: int) -> None:
+    assert codes(pool(name, compact=True, nodes=Bounds(min=0, max=most))) == set()
+    assert message(pool(name, compact=True, nodes=Bounds(min=0, max=most + 1))) == (
+        f"nodes: '{most + 1}' nodes are more than the {most} that compact placement of {name} holds; "
+        f"write at most {most}, or several pools"
+    )
+
+
+@pytest.mark.parametrize("name", [n for n in GPUS if pool(n).machine.compact_max_nodes and pool(n).machine.dws])
+def test_compact_goes_with_flex_start_on_a3_ultra_and_a4_alone_and_with_no_queue(name: str) -> None:
+    dense = name.startswith(("a3-ultragpu", "a4-"))
+    assert ("compact-capacity" in codes(pool(name, compact=True, capacity="flex-start"))) != dense
+    assert "compact-capacity" in codes(pool(name, compact=True, capacity="queued"))
+    assert "write a capacity that it goes with: on-demand, spot, any reservation" in message(
+        pool(name, compact=True, capacity="queued")
+    )
+
+
+def test_attached_gpus_are_not_placed_compact() -> None:
+    assert message(pool("n1", compact=True)) == (
+        "placement: 'compact' placement does not exist for n1-standard-4; leave placement out"
+    )
+
+
+# --- NVLink domains ---------------------------------------------------------------------------------------------------
+
+
+def test_an_nvlink_domain_has_a_workload_policy_of_its_own() -> None:
+    found = placement(pool("a4x-highgpu-4g"))
+    assert found == Placement(
+        type="COMPACT", policy=WorkloadPolicy(accelerator_topology="1x72"), one_zone=True, max_nodes=18
+    )
+
+
+def test_an_nvlink_domain_is_upgraded_as_a_whole_without_spare_nodes() -> None:
+    """Facts 2.2: SURGE, max_surge 0, max_unavailable the nodes of the slice."""
+    asked = pool("a4x-highgpu-4g", capacity="reservation", nodes=Bounds(min=18, max=18))
+    assert domain_upgrade(asked) == Upgrade(max_surge=0, max_unavailable=18)
+    assert message(pool("a4x-highgpu-4g", capacity="reservation", upgrade=Upgrade(max_surge=1))) == (
+        "surge: 'SURGE maxSurge 1' does not go with a 1x72 domain of a4x-highgpu-4g, which is upgraded as a whole; "
+        "leave surge out: it is SURGE maxSurge 0 maxUnavailable 1"
+    )
+    right = pool("a4x-highgpu-4g", capacity="reservation", upgrade=Upgrade(max_surge=0, max_unavailable=1))
+    assert codes(right) == set()
+
+
+def test_an_nvlink_domain_stands_in_one_zone_and_has_18_nodes() -> None:
+    asked = pool("a4x-highgpu-4g", capacity="reservation", nodes=Bounds(min=19, max=19))
+    assert codes(asked, "warning") == {"domain-nodes"}
+    assert "compact-zones" in codes(pool("a4x-highgpu-4g", capacity="on-demand", zones=TWO_ZONES))
+    assert "compact-zones" not in codes(pool("a4x-highgpu-4g", zones=(), cluster=AUTOPILOT))

@@ -1,0 +1,124 @@
+"""Rules over any pool whatever: they never raise, they blame and remedy, and what passes them has sound settings."""
+
+from __future__ import annotations
+
+from typing import Any, get_args
+
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from berth import catalog
+from berth.plan.nodes import Bounds
+from berth.rules.gke.capacity import notes, violations
+from berth.rules.gke.networks import network_needs
+from berth.rules.gke.placement import placement
+from berth.rules.gke.pool_request import Asked, ClusterAsked, Key, ReservationAsked, Severity, Sharing, Upgrade
+from berth.rules.gke.settings import settings as settings_of
+from berth.rules.gke.versions import lacking, needs
+from tests.berth.rules.gke.pool_requests import machine
+
+MACHINES = [machine("n1"), *catalog.machines().values()]
+words = st.sampled_from(["x", "held", "b1"])
+bounds = st.builds(Bounds, min=st.integers(0, 200), max=st.integers(0, 2000))
+reservations = st.builds(
+    ReservationAsked,
+    form=st.sampled_from(["own", "named", "any", "any-or-fail"]),
+    name=st.none() | words,
+    project=st.none() | words,
+    block=st.none() | words,
+    sub_block=st.none() | words,
+)
+clusters = st.builds(ClusterAsked, autopilot=st.booleans(), dataplane_v2=st.booleans(),
+                     multi_networking=st.booleans(), slice_controller=st.booleans(), dcgm=st.booleans())  # fmt: skip
+maybe = st.none() | st.booleans()
+
+
+@st.composite
+def pools(draw: st.DrawFn) -> Asked:
+    """Any pool that the class can say, sensible or not; most fields are left at their defaults."""
+    row = draw(st.sampled_from(MACHINES))
+    told = draw(st.sampled_from(catalog.topologies(row)[:6])) if catalog.topologies(row) else None
+    rest: dict[str, Any] = draw(st.fixed_dictionaries({}, optional=_OPTIONAL))
+    shape = catalog.slice_shape(row, told) if told else None
+    return Asked(machine=row, shape=shape, nodes=draw(bounds), **rest)
+
+
+_OPTIONAL: dict[str, st.SearchStrategy[Any]] = {
+    "capacity": st.sampled_from(["on-demand", "spot", "reservation", "flex-start", "queued"]),
+    "reservation": st.none() | reservations,
+    "spot": st.booleans(),
+    "max_run_seconds": st.none() | st.integers(0, 700000),
+    "autoscaled": st.booleans(),
+    "zones": st.lists(st.sampled_from(["us-east5-a", "us-central1-a", "us-west4-a"]), unique=True).map(tuple),
+    "compact": st.booleans(),
+    "location_policy": st.sampled_from([None, "ANY", "BALANCED"]),
+    "auto_repair": maybe,
+    "upgrade": st.none() | st.builds(Upgrade, strategy=st.sampled_from(["SURGE", "BLUE_GREEN"])),
+    "auto_provisioned": st.booleans(),
+    "compute_class": st.booleans(),
+    "boot_disk": st.sampled_from([None, "pd-balanced", "hyperdisk-balanced"]),
+    "local_ssds": st.none() | st.integers(0, 33),
+    "sharing": st.none() | st.builds(Sharing, strategy=st.sampled_from(["MPS", "TIME_SHARING", "x"]),
+                                     clients=st.integers(0, 60)),
+    "partition": st.sampled_from([None, "1g.5gb", "1g.24gb", "x"]),
+    "driver": st.sampled_from(["default", "latest", "disabled", "x"]),
+    "confidential": st.sampled_from([None, "SEV", "TDX"]),
+    "network": st.sampled_from(["none", "gpudirect", "dranet"]),
+    "max_pods": st.none() | st.integers(8, 256),
+    "secure_boot": maybe,
+    "node_system": st.booleans(),
+    "dynamic_slicing": st.booleans(),
+    "cluster": clusters,
+}  # fmt: skip
+
+any_pool = settings(deadline=None, max_examples=400, suppress_health_check=[HealthCheck.too_slow])
+
+
+@any_pool
+@given(pools())
+def test_every_violation_blames_a_key_quotes_a_value_and_names_a_remedy(asked: Asked) -> None:
+    for found in violations(asked):
+        assert found.key in get_args(Key)
+        assert found.severity in get_args(Severity)
+        assert "None" not in found.message or "max" in found.message
+        assert ";" in found.message or found.severity == "warning"
+        assert "'" in found.message or found.code in ("slice-zone", "compact-zones", "dws-static", "dynamic-slicing")
+
+
+@any_pool
+@given(pools())
+def test_no_violation_is_said_twice(asked: Asked) -> None:
+    found = violations(asked)
+    assert len(set(found)) == len(found)
+
+
+@any_pool
+@given(pools())
+def test_what_passes_has_one_way_of_counting_and_a_reservation_or_none(asked: Asked) -> None:
+    if any(found.severity == "fault" for found in violations(asked)):
+        return
+    made = settings_of(asked, asked.nodes)
+    assert [made.nodes_per_zone, made.per_zone, made.total].count(None) == 2
+    taken = asked.capacity == "reservation" and asked.reservation is not None
+    assert (made.affinity.type == "NO_RESERVATION") != taken
+    assert made.spot + made.flex_start <= 1
+    assert not (asked.dws and (made.auto_repair or made.upgrade or made.nodes_per_zone is not None))
+    assert placement(asked).max_nodes is None or placement(asked).one_zone
+
+
+@any_pool
+@given(pools())
+def test_what_passes_has_the_networks_it_asked_for(asked: Asked) -> None:
+    if not any(found.severity == "fault" for found in violations(asked)):
+        needed = network_needs(asked)
+        assert (needed.mode == "none") == (asked.network == "none")
+        assert not (needed.profile and needed.additional_networks)
+
+
+@any_pool
+@given(pools())
+def test_notes_and_needs_are_known_of_every_pool(asked: Asked) -> None:
+    assert all(notes(asked))
+    found = lacking(needs(asked), None, "rapid")
+    assert {lack.severity for lack in found} <= {"note"}
+    assert lacking(needs(asked), "1.99") == []

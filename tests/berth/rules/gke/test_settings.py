@@ -1,0 +1,109 @@
+"""What follows from a capacity: settings, labels and taints (GKE docs: DWS, Google provider: NodePool)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from msgspec.structs import replace
+
+from berth.plan.nodes import Bounds
+from berth.rules.gke.pool_request import Upgrade
+from berth.rules.gke.reservations import Affinity
+from berth.rules.gke.settings import Settings, capacity_labels, capacity_taints, settings
+from tests.berth.rules.gke.pool_requests import NAMED, ZONE, pool
+
+DWS = pytest.mark.parametrize("capacity", ["flex-start", "queued"])
+
+
+def of(name: str, topology: str | None = None, **changes: Any) -> Settings:
+    """The settings of the pool's one node pool."""
+    asked = pool(name, topology, **changes)
+    return settings(asked, asked.nodes)
+
+
+@DWS
+def test_a_dws_pool_scales_from_zero_in_any_zone_without_repair_upgrade_or_reservation(capacity: str) -> None:
+    found = of("a2-highgpu-1g", capacity=capacity, nodes=Bounds(min=0, max=8))
+    assert (found.total, found.per_zone, found.nodes_per_zone) == (Bounds(min=0, max=8), None, None)
+    assert (found.location_policy, found.auto_repair, found.upgrade) == ("ANY", False, None)
+    assert found.affinity == Affinity(type="NO_RESERVATION")
+    assert (found.flex_start, found.queued, found.spot) == (True, capacity == "queued", False)
+
+
+@DWS
+def test_a_dws_pool_of_slices_is_bounded_per_zone(capacity: str) -> None:
+    """The provider's total form breaks flex-start of TPUs."""
+    found = of("ct6e-standard-4t", "4x4", capacity=capacity)
+    assert (found.per_zone, found.total) == (Bounds(min=0, max=4), None)
+    spread = of("ct6e-standard-1t", capacity=capacity, zones=("us-east5-a", "us-east5-b"), nodes=Bounds(min=0, max=6))
+    assert spread.per_zone == Bounds(min=0, max=3)
+
+
+def test_a_queued_pool_is_labelled_by_berth_and_tainted_by_gke() -> None:
+    found = of("a2-highgpu-1g", capacity="queued")
+    assert found.labels == (("cloud.google.com/gke-queued", "true"),)
+    assert [(t.key, t.value, t.effect) for t in capacity_taints(pool("a2-highgpu-1g", capacity="queued"))] == [
+        ("cloud.google.com/gke-queued", "true", "NoSchedule")
+    ]
+    assert of("a2-highgpu-1g", capacity="flex-start").labels == ()
+    assert capacity_taints(pool("a2-highgpu-1g", capacity="flex-start")) == ()
+
+
+def test_a_queued_pool_of_a_cluster_before_flex_start_says_queued_alone() -> None:
+    asked = pool("a2-highgpu-1g", capacity="queued")
+    assert settings(asked, asked.nodes, flex_start_known=False).flex_start is False
+    flex = pool("a2-highgpu-1g", capacity="flex-start")
+    assert settings(flex, flex.nodes, flex_start_known=False).flex_start is True
+
+
+def test_a_run_time_is_a_setting_of_flex_start_and_a_parameter_of_a_queued_request() -> None:
+    """engine.md: the API takes seconds with a suffix, and the preview takes anything."""
+    flex = of("a2-highgpu-1g", capacity="flex-start", max_run_seconds=604800)
+    assert (flex.max_run_duration, flex.request_parameters) == ("604800s", ())
+    queued = of("ct6e-standard-4t", "4x4", capacity="queued", max_run_seconds=3600)
+    assert queued.max_run_duration is None
+    assert queued.request_parameters == (("maxRunDurationSeconds", "3600"), ("tpu-topology", "4x4"))
+
+
+def test_a_fixed_pool_counts_per_zone_and_an_autoscaled_one_in_all() -> None:
+    fixed = of("g2-standard-4", zones=(ZONE, "us-central1-b"), nodes=Bounds(min=6, max=6))
+    assert (fixed.nodes_per_zone, fixed.total, fixed.location_policy) == (3, None, None)
+    scaled = of("g2-standard-4", nodes=Bounds(min=1, max=6))
+    assert (scaled.nodes_per_zone, scaled.total, scaled.location_policy) == (None, Bounds(min=1, max=6), "ANY")
+    assert of("g2-standard-4", nodes=Bounds(min=1, max=6), location_policy="BALANCED").location_policy == "BALANCED"
+    assert of("ct6e-standard-4t", "4x4", nodes=Bounds(min=0, max=4)).total == Bounds(min=0, max=4)
+
+
+def test_an_ordinary_pool_is_repaired_unless_its_owner_says_no() -> None:
+    assert of("g2-standard-4").auto_repair is True
+    assert of("g2-standard-4", auto_repair=False).auto_repair is False
+
+
+def test_upgrades_are_the_owner_s_but_for_domains() -> None:
+    mine = Upgrade(max_surge=2)
+    assert of("g2-standard-4", upgrade=mine).upgrade == mine
+    assert of("g2-standard-4").upgrade is None
+    assert of("g2-standard-4", capacity="flex-start", upgrade=mine).upgrade is None
+    domain = of("a4x-highgpu-4g", nodes=Bounds(min=18, max=18))
+    assert domain.upgrade == Upgrade(max_surge=0, max_unavailable=18)
+
+
+@pytest.mark.parametrize(
+    ("capacity", "labels"),
+    [
+        ("on-demand", {}),
+        ("spot", {"cloud.google.com/gke-spot": "true"}),
+        ("flex-start", {"cloud.google.com/gke-flex-start": "true"}),
+        ("queued", {"cloud.google.com/gke-queued": "true"}),
+        ("reservation", {"cloud.google.com/reservation-name": "held"}),
+    ],
+)
+def test_a_flavor_tells_capacities_apart_by_label(capacity: str, labels: dict[str, str]) -> None:
+    assert capacity_labels(pool("a2-highgpu-1g", capacity=capacity)) == labels
+
+
+def test_spot_is_a_setting_of_the_pool() -> None:
+    assert of("a2-highgpu-1g", capacity="spot").spot is True
+    reserved = of("a2-highgpu-1g", capacity="reservation", reservation=replace(NAMED, form="own"))
+    assert (reserved.spot, reserved.affinity.value) == (False, "held")

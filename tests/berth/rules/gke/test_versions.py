@@ -1,0 +1,213 @@
+"""GKE versions: what a feature needs, what a version lacks, what a channel leaves open."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from berth import catalog
+from berth.rules.gke.pool_request import Sharing
+from berth.rules.gke.versions import Need, NotAVersion, features, lacking, needs, parse, since, standing
+from tests.berth.rules.gke.pool_requests import AUTOPILOT, pool
+
+FACTS = Path(__file__).parents[4].parent / "shared" / "facts" / "facts.md"
+OTHER_PAGES = {"1.28.7-gke.1020000", "1.31.1-gke.1146000", "1.27.7-gke.1088000", "1.28.6-gke.1095000"}
+"""Versions that the facts do not have: from GKE's pages on auto-provisioning, MPS and reservations."""
+
+parts = st.tuples(st.integers(1, 2), st.integers(0, 40), st.integers(0, 9), st.integers(0, 3000000))
+lengths = st.integers(2, 4)
+
+
+def text(version: tuple[int, ...]) -> str:
+    """A version as Google writes it."""
+    head = ".".join(map(str, version[:3]))
+    return head if len(version) < 4 else f"{head}-gke.{version[3]}"
+
+
+# --- parsing and comparing --------------------------------------------------------------------------------------------
+
+
+@given(parts, lengths)
+def test_a_version_is_the_numbers_it_names(version: tuple[int, ...], length: int) -> None:
+    assert parse(text(version[:length])) == version[:length]
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    ["", "1", "1.34.", "v1.34", "1.34.1-gke", "1.34.1-gke.", "1.34-gke.1", "1.34.1.2", "latest", "1.٣", "1.34 "],
+)
+def test_what_is_no_version_is_refused_with_an_example(wrong: str) -> None:
+    with pytest.raises(NotAVersion, match=re.escape(f"'{wrong}' is no GKE version such as 1.34 or 1.34.1-gke.1829001")):
+        parse(wrong)
+
+
+@given(parts, parts)
+def test_whole_versions_are_older_or_not(have: tuple[int, ...], want: tuple[int, ...]) -> None:
+    assert standing(text(have), text(want)) == ("older" if have < want else "newer")
+
+
+@given(parts, lengths, parts)
+def test_a_version_that_names_less_is_never_surer_than_what_it_may_mean(
+    have: tuple[int, ...], length: int, want: tuple[int, ...]
+) -> None:
+    """If "1.34" is older than something, so is every 1.34.x; where patches differ in that, it is unknown."""
+    short = standing(text(have[:length]), text(want))
+    assert short in ("unknown", standing(text(have), text(want)))
+
+
+@pytest.mark.parametrize(
+    ("have", "want", "stands"),
+    [
+        ("1.34", "1.34.1-gke.1829001", "unknown"),
+        ("1.34.1", "1.34.1-gke.1829001", "unknown"),
+        ("1.34.0", "1.34.1-gke.1829001", "older"),
+        ("1.33", "1.34.1-gke.1829001", "older"),
+        ("1.35", "1.34.1-gke.1829001", "newer"),
+        ("1.34.1-gke.1829001", "1.34.1-gke.1829001", "newer"),
+        ("1.9", "1.10", "older"),
+        ("1.33", "1.33", "newer"),
+    ],
+)
+def test_versions_are_compared_by_number_and_only_as_far_as_they_go(have: str, want: str, stands: str) -> None:
+    assert standing(have, want) == stands
+
+
+# --- the table --------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", list(features()))
+def test_every_feature_has_versions_a_source_and_a_confidence(name: str) -> None:
+    feature = features()[name]
+    assert feature.says and feature.source and feature.since
+    assert feature.confidence in ("source", "documentation", "example", "recalled")
+    assert set(feature.since) | set(feature.later) <= {"any", "standard", "autopilot", "gpu", "tpu"}
+    for variant, later in feature.later.items():
+        assert parse(feature.since[variant]) < parse(later)
+
+
+def test_every_version_of_the_table_stands_in_the_facts() -> None:
+    """But for those of other pages of GKE's, named above: none is invented."""
+    if not FACTS.exists():
+        pytest.skip(f"{FACTS} is not here: versions can only be compared where the shared facts are")
+    told = FACTS.read_text(encoding="utf-8")
+    mine = {v for f in features().values() for v in (*f.since.values(), *f.later.values())}
+    assert {version for version in mine if version not in told} == OTHER_PAGES
+
+
+def test_the_machine_table_says_the_same_of_tpu7x() -> None:
+    machine = catalog.machines()["tpu7x-standard-4t"]
+    row = features()["tpu7x"].since
+    assert (machine.min_gke_standard, machine.min_gke_autopilot) == (row["standard"], row["autopilot"])
+
+
+@pytest.mark.parametrize(
+    ("need", "first"),
+    [
+        (Need(feature="multislice"), "1.27.4-gke.900"),
+        (Need(feature="multislice", autopilot=True), "1.29.2-gke.1521000"),
+        (Need(feature="flex-start", kind="gpu"), "1.32.2-gke.1652000"),
+        (Need(feature="flex-start", kind="tpu", autopilot=True), "1.33.0-gke.1712000"),
+        (Need(feature="dranet", kind="tpu"), "1.34.1-gke.1829001"),
+        (Need(feature="tpu-autopilot"), None),
+        (Need(feature="mps", autopilot=True), None),
+    ],
+)
+def test_the_first_version_is_that_of_the_accelerator_or_of_the_mode(need: Need, first: str | None) -> None:
+    assert since(need) == first
+
+
+# --- what is lacking --------------------------------------------------------------------------------------------------
+
+
+def test_a_version_before_the_feature_is_a_fault_that_names_both() -> None:
+    (found,) = lacking([Need(feature="dranet", key="networking")], "1.33.5-gke.1000")
+    assert (found.severity, found.key) == ("fault", "networking")
+    assert found.message == (
+        "the accelerator network profile (DRANET) needs GKE 1.34.1-gke.1829001, and the cluster has "
+        "'1.33.5-gke.1000'; write cluster.version: \"1.34.1-gke.1829001\" or later"
+    )
+
+
+def test_a_recalled_version_never_refuses() -> None:
+    (found,) = lacking([Need(feature="queued")], "1.27")
+    assert found.severity == "warning"
+    assert "is recalled to need GKE 1.28.3-gke.1098000, and the cluster has '1.27'" in found.message
+
+
+def test_between_two_sources_is_a_warning() -> None:
+    """Flex-start of GPUs: 1.32.2 by one page, 1.33.0 by a later one."""
+    need = Need(feature="flex-start", kind="gpu")
+    assert [found.severity for found in lacking([need], "1.32.1-gke.1")] == ["fault"]
+    (found,) = lacking([need], "1.32.2-gke.1652000")
+    assert (found.severity, found.since) == ("warning", "1.33.0-gke.1712000")
+    assert lacking([need], "1.33.0-gke.1712000") == []
+
+
+def test_a_channel_without_a_version_says_what_it_assumes() -> None:
+    (found,) = lacking([Need(feature="tpu7x")], None, "rapid")
+    assert found.severity == "note"
+    assert found.message == ("release channel 'rapid' names no version: TPU7x assumes at least GKE 1.34.0-gke.2201000")
+
+
+def test_a_version_without_a_patch_says_what_it_assumes() -> None:
+    (found,) = lacking([Need(feature="dranet")], "1.34")
+    assert found.severity == "note"
+    assert found.message.startswith("'1.34' names no patch: the accelerator network profile (DRANET) assumes at least")
+
+
+@given(st.lists(st.sampled_from(list(features())), unique=True), parts)
+def test_nothing_is_lacking_from_a_version_at_or_after_all_of_them(names: list[str], version: tuple[int, ...]) -> None:
+    wanted = [Need(feature=name, kind=kind) for name in names for kind in ("gpu", "tpu")]
+    firsts = [parse(first) for need in wanted if (first := since(need))]
+    lacks = lacking(wanted, text(version))
+    assert all(parse(lack.since) > version for lack in lacks)
+    assert bool([x for x in lacks if x.severity != "warning"]) <= any(first > version for first in firsts)
+    assert lacking(wanted, "2.99.0-gke.1") == []
+
+
+def test_an_unknown_feature_is_a_mistake_of_ours() -> None:
+    with pytest.raises(KeyError):
+        lacking([Need(feature="hotswapping")], "1.34")
+
+
+def test_an_unreadable_version_is_refused() -> None:
+    with pytest.raises(NotAVersion):
+        lacking([Need(feature="dranet")], "new")
+
+
+# --- what a pool needs ------------------------------------------------------------------------------------------------
+
+
+def wanted(*args: object, **changes: object) -> list[tuple[str, str]]:
+    """Features that a pool needs, and the keys to blame."""
+    return [(need.feature, need.key) for need in needs(pool(*args, **changes))]  # pyright: ignore[reportArgumentType]
+
+
+def test_a_pool_needs_what_it_asks_for() -> None:
+    assert wanted("g2-standard-4") == []
+    assert wanted("tpu7x-standard-4t", "2x2x2", network="dranet") == [
+        ("tpu7x", "machineType"),
+        ("dranet", "networking"),
+    ]
+    assert wanted("a2-highgpu-1g", capacity="flex-start") == [("flex-start", "capacity")]
+    assert wanted("ct5p-hightpu-4t", auto_provisioned=True) == [("tpu-auto-provisioning-v5p", "autoProvisioned")]
+    assert wanted("a2-highgpu-1g", capacity="queued", auto_provisioned=True, max_run_seconds=600) == [
+        ("queued", "capacity"), ("queued-auto-provisioned", "autoProvisioned"), ("queued-max-run", "maxRunDuration"),
+    ]  # fmt: skip
+    assert wanted("g2-standard-4", sharing=Sharing(strategy="MPS", clients=2)) == [("mps", "gpuSharing")]
+    assert wanted("tpu7x-standard-4t", "4x4x4", capacity="reservation", dynamic_slicing=True) == [
+        ("tpu7x", "machineType"), ("dynamic-slicing", "dynamicSlicing"),
+    ]  # fmt: skip
+
+
+def test_a_pool_on_autopilot_needs_what_autopilot_needs() -> None:
+    assert wanted("ct5lp-hightpu-4t", cluster=AUTOPILOT) == [("tpu-autopilot", "machineType")]
+    (tpu7x, _) = needs(pool("tpu7x-standard-4t", cluster=AUTOPILOT))
+    assert since(tpu7x) == "1.34.1-gke.3084001"
+    assert wanted("a2-highgpu-1g", capacity="reservation", cluster=AUTOPILOT) == [
+        ("autopilot-reservation", "reservation")
+    ]

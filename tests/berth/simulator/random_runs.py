@@ -1,0 +1,157 @@
+"""Random set-ups and steps for the property tests: a tree of cohorts, limits at every level, all preemption rules.
+
+Quotas are small and jobs many, so that queues are full most of the time: with room for all, nothing could go wrong.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from hypothesis import strategies as st
+
+from berth.jobs.pod_set import PodSet
+from berth.simulator.scheduler.model import (
+    ANY,
+    BORROW_FIRST,
+    LOWER_OR_NEWER,
+    LOWER_PRIORITY,
+    NEVER,
+    PUSH_FIRST,
+    STOP_SEARCH,
+    TRY_NEXT,
+    Cell,
+    Cohort,
+    Fungibility,
+    Group,
+    Job,
+    Preemption,
+    Queue,
+    Quota,
+    Setup,
+)
+from berth.simulator.scheduler.simulate import Simulator
+
+FLAVORS: tuple[str, ...] = ("reserved", "spot")
+RESOURCES: tuple[str, ...] = ("cpu", "gpu")
+COHORTS = {"all": None, "left": "all", "right": "all"}
+
+nominals = st.sampled_from((0, 2, 3, 4, 4, 5, 6))
+limits = st.sampled_from((None, None, None, 0, 1, 3))
+amounts: st.SearchStrategy[dict[str, int]] = st.one_of(
+    st.fixed_dictionaries({"gpu": st.integers(1, 3)}),
+    st.fixed_dictionaries({"gpu": st.integers(1, 4)}),
+    st.fixed_dictionaries({"gpu": st.integers(0, 2), "cpu": st.integers(0, 3)}),
+)
+
+
+@st.composite
+def quotas(draw: st.DrawFn, flavors: tuple[str, ...]) -> dict[Cell, Quota]:
+    """A quota of every cell; what is lent is no more than what there is."""
+    found: dict[Cell, Quota] = {}
+    for flavor in flavors:
+        for resource in RESOURCES:
+            nominal = draw(nominals)
+            lending = draw(st.sampled_from((None, None, nominal, nominal // 2, 0)))
+            found[flavor, resource] = Quota(nominal=nominal, borrowing_limit=draw(limits), lending_limit=lending)
+    return found
+
+
+@st.composite
+def queues(draw: st.DrawFn, name: str, preempts: bool) -> Queue:
+    """A queue somewhere in the tree, or alone."""
+    flavors = tuple(draw(st.permutations(FLAVORS))[: draw(st.integers(1, 2))])
+    reclaim = draw(st.sampled_from((NEVER, LOWER_PRIORITY, ANY, ANY))) if preempts else NEVER
+    preemption = Preemption(
+        within_queue=draw(st.sampled_from((NEVER, LOWER_PRIORITY, LOWER_OR_NEWER))) if preempts else NEVER,
+        reclaim=reclaim,
+        borrow=NEVER if reclaim == NEVER else draw(st.sampled_from((NEVER, LOWER_PRIORITY))),
+        threshold=draw(st.none() | st.integers(0, 2)),
+    )
+    return Queue(
+        name=name,
+        cohort=draw(st.sampled_from(("left", "left", "all", "right", None))),
+        strict=draw(st.booleans()),
+        groups=(Group(resources=RESOURCES, flavors=flavors),),
+        quotas=draw(quotas(flavors)),
+        preemption=preemption,
+        fungibility=Fungibility(
+            borrow=draw(st.sampled_from((STOP_SEARCH, TRY_NEXT))),
+            preempt=draw(st.sampled_from((STOP_SEARCH, TRY_NEXT))),
+            prefer=draw(st.sampled_from((BORROW_FIRST, PUSH_FIRST))),
+        ),
+    )
+
+
+@st.composite
+def setups(draw: st.DrawFn, preempts: bool = True) -> Setup:
+    """Up to four queues, and cohorts with some quota of their own."""
+    found = tuple(draw(queues(f"q{index}", preempts)) for index in range(draw(st.sampled_from((2, 3, 4, 1)))))
+    cohorts = tuple(
+        Cohort(name=name, parent=parent, quotas=draw(quotas(FLAVORS)) if draw(st.booleans()) else {})
+        for name, parent in COHORTS.items()
+    )
+    return Setup(queues=found, cohorts=cohorts)
+
+
+Step = tuple[str, object]
+"""submit a Job, or finish, hold, drain or resume by the index of a job or queue."""
+
+
+@st.composite
+def jobs(draw: st.DrawFn, name: str, setup: Setup) -> Job:
+    """A job of one or two pod sets for one of the queues."""
+    sets = tuple(
+        PodSet(name=f"p{index}", count=draw(st.sampled_from((1, 1, 2))), requests=draw(amounts))
+        for index in range(draw(st.sampled_from((1, 1, 1, 2))))
+    )
+    queue = draw(st.sampled_from([queue.name for queue in setup.queues]))
+    return Job(name=name, queue=queue, priority=draw(st.sampled_from((0, 0, 1, 2))), pod_sets=sets)
+
+
+@st.composite
+def steps(draw: st.DrawFn, setup: Setup, kinds: tuple[str, ...]) -> list[Step]:
+    """Up to twenty-four steps, most of them arrivals."""
+    found: list[Step] = []
+    for number in range(draw(st.sampled_from((24, 16, 8, 2)))):
+        kind = draw(st.sampled_from(("submit", "submit", "submit", *kinds)))
+        found.append((kind, draw(jobs(f"j{number}", setup)) if kind == "submit" else draw(st.integers(0, 9))))
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """A set-up and what happens to it."""
+
+    setup: Setup
+    steps: list[Step]
+
+
+@st.composite
+def runs(draw: st.DrawFn, preempts: bool = True, kinds: tuple[str, ...] = ("submit", "finish")) -> Run:
+    """A whole run."""
+    setup = draw(setups(preempts))
+    return Run(setup, draw(steps(setup, kinds)))
+
+
+def play(run: Run, simulator: Simulator, after: Callable[[Simulator], None]) -> None:
+    """Take every step, and look at what is so after it."""
+    for kind, what in run.steps:
+        if isinstance(what, Job):
+            simulator.submit(what)
+        elif isinstance(what, int):
+            _act(simulator, kind, what)
+        after(simulator)
+
+
+def _act(simulator: Simulator, kind: str, index: int) -> None:
+    names = list(simulator.works)
+    queues = list(simulator.lines)
+    if kind == "finish" and names:
+        simulator.finish(names[index % len(names)])
+    elif kind == "hold":
+        simulator.hold(queues[index % len(queues)])
+    elif kind == "drain":
+        simulator.hold(queues[index % len(queues)], drain=True)
+    elif kind == "resume":
+        simulator.resume(queues[index % len(queues)])

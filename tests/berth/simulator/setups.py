@@ -1,0 +1,102 @@
+"""Small set-ups and jobs for the tests of the admission model, written in one line each."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from berth.jobs.pod_set import PodSet
+from berth.simulator.scheduler.model import (
+    ANY,
+    HOLD,
+    LOWER_OR_NEWER,
+    LOWER_PRIORITY,
+    NEVER,
+    STOP_SEARCH,
+    TRY_NEXT,
+    Cell,
+    Cohort,
+    Fungibility,
+    Group,
+    Job,
+    Nodes,
+    Preemption,
+    Queue,
+    Quota,
+    Setup,
+)
+from berth.simulator.scheduler.simulate import Simulator
+
+GPU = "gpu"
+
+__all__ = ["ANY", "HOLD", "LOWER_OR_NEWER", "LOWER_PRIORITY", "NEVER", "STOP_SEARCH", "TRY_NEXT"]
+
+
+def quota(nominal: int, borrow: int | None = None, lend: int | None = None) -> Quota:
+    """A quota; no limit where none is given."""
+    return Quota(nominal=nominal, borrowing_limit=borrow, lending_limit=lend)
+
+
+def queue(
+    name: str,
+    quotas: dict[str, Quota] | int,
+    cohort: str | None = None,
+    *,
+    strict: bool = False,
+    within: str = NEVER,
+    reclaim: str = NEVER,
+    borrow: str = NEVER,
+    threshold: int | None = None,
+    when_borrow: str = STOP_SEARCH,
+    when_preempt: str = TRY_NEXT,
+    **rest: Any,
+) -> Queue:
+    """A queue with quotas of GPUs: flavor → quota in the order of preference, or one flavor `f` with so many."""
+    by_flavor = {"f": quota(quotas)} if isinstance(quotas, int) else quotas
+    return Queue(
+        name=name,
+        cohort=cohort,
+        strict=strict,
+        groups=(Group(resources=(GPU,), flavors=tuple(by_flavor)),),
+        quotas={(flavor, GPU): of for flavor, of in by_flavor.items()},
+        preemption=Preemption(within_queue=within, reclaim=reclaim, borrow=borrow, threshold=threshold),
+        fungibility=Fungibility(borrow=when_borrow, preempt=when_preempt),
+        **rest,
+    )
+
+
+def cohort(name: str, parent: str | None = None, **quotas: Quota) -> Cohort:
+    """A cohort, with quotas of GPUs of its own by flavor."""
+    return Cohort(name=name, parent=parent, quotas={(flavor, GPU): of for flavor, of in quotas.items()})
+
+
+def job(name: str, queue: str, gpus: int, priority: int = 0, pods: int = 1) -> Job:
+    """A job of `pods` pods that ask for `gpus` each."""
+    return Job(
+        name=name, queue=queue, priority=priority, pod_sets=(PodSet(name="main", count=pods, requests={GPU: gpus}),)
+    )
+
+
+def simulator(*queues: Queue, cohorts: tuple[Cohort, ...] = (), nodes: dict[str, Nodes] | None = None) -> Simulator:
+    """A simulator of some queues."""
+    return Simulator(Setup(queues=queues, cohorts=cohorts, nodes=nodes or {}))
+
+
+def submitted(simulator: Simulator, *jobs: Job) -> dict[str, str]:
+    """Submit jobs one after the other; where all stand then."""
+    for each in jobs:
+        simulator.submit(each)
+    return standing(simulator)
+
+
+def standing(simulator: Simulator) -> dict[str, str]:
+    """Job → the flavor it holds, or `-`."""
+    return {
+        name: "+".join(dict.fromkeys(f for chosen in work.flavors for f in chosen.values())) if work.holds() else "-"
+        for name, work in simulator.works.items()
+    }
+
+
+def used(simulator: Simulator, name: str, flavor: str = "f") -> int:
+    """What a queue uses of a flavor."""
+    cell: Cell = (flavor, GPU)
+    return simulator.lines[name].node.stock(cell).usage

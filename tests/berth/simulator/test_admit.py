@@ -1,0 +1,324 @@
+"""`berth admit`: what it says, to people and as JSON, and from where it begins."""
+
+from __future__ import annotations
+
+import json
+import pathlib
+import shutil
+from typing import Any
+
+import pytest
+
+from berth.cli.admit import answer as admit
+
+HERE = pathlib.Path(__file__).parent
+ROOT = HERE.parents[2]
+
+
+@pytest.fixture
+def folder(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> pathlib.Path:
+    """A project's folder, in which one stands, with a sound stack."""
+    shutil.copy(HERE / "stack.yaml", tmp_path / "stack.yaml")
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def scenario(folder: pathlib.Path, *steps: str) -> pathlib.Path:
+    """A scenario file; a step such as `a vision/train 2 high` submits so many slices."""
+    lines = [_step(step) for step in steps]
+    file = folder / "scenario.yaml"
+    file.write_text("stack: stack.yaml\nsteps:\n" + "\n".join(lines) + "\n", encoding="utf-8")
+    return file
+
+
+def _step(step: str) -> str:
+    words = step.split()
+    if words[0].endswith(":"):
+        return f"- {step}"
+    name, queue, slices, *priority = words
+    said = f", priority: {priority[0]}" if priority else ""
+    return f"- submit: {{name: {name}, queue: {queue}, pods: {2 * int(slices)}, requests: {{google.com/tpu: 4}}{said}}}"
+
+
+def table(folder: pathlib.Path, *arguments: str, live: tuple[pathlib.Path, ...] = ()) -> list[str]:
+    """The rows that are printed, with single spaces."""
+    answer = admit.run(list(arguments), list(live), folder)
+    assert answer.faults == ()
+    head, *rows = admit.text(answer).split("\n\n")[0].splitlines()
+    assert head.split()[0] == "t"
+    return [" ".join(row.split()) for row in rows]
+
+
+def test_a_borrower_is_pushed_out_by_the_owner_and_every_line_says_why(folder: pathlib.Path) -> None:
+    """The sketch of the experience, row by row."""
+    steps = ("slice3 vision/train 3", "slice1 speech/train 1", "slice2 vision/train 2", "tiny vision/train 1")
+    scenario(folder, *steps)
+    assert table(folder, "scenario.yaml") == [
+        "1 slice3 vision/train admitted v5e 24 (8 own, 16 borrowed from speech)",
+        "2 slice1 speech/train admitted v5e 8; pushes out slice3 (speech takes back what it is owed)",
+        "slice3 vision/train pushed out by slice1 (speech takes back what it is owed); now no room for 24 v5e chips: "
+        "v5e 16 of 24 free",
+        "3 slice2 vision/train waits behind slice3 (StrictFIFO), though 16 of 24 v5e chips are free",
+        "4 tiny vision/train waits behind slice3 (StrictFIFO), though 16 of 24 v5e chips are free",
+    ]
+
+
+def test_the_page_shows_what_is_printed(folder: pathlib.Path) -> None:
+    """docs/admission.md, its first table."""
+    scenario(folder, "slice3 vision/train 3", "slice1 speech/train 1", "slice2 vision/train 2")
+    answer = admit.run(["scenario.yaml"], [], folder)
+    page = (ROOT / "docs" / "admission.md").read_text(encoding="utf-8")
+    assert f"```\n{admit.text(answer).split(chr(10) * 2)[0]}\n```" in page
+
+
+def test_what_can_never_be_admitted_is_told_at_once(folder: pathlib.Path) -> None:
+    scenario(folder, "big vision/train 4")
+    assert table(folder, "scenario.yaml") == [
+        "1 big vision/train never larger than its ceiling, 32 v5e chips: v5e at most 24"
+    ]
+
+
+def test_a_held_queue_says_so(folder: pathlib.Path) -> None:
+    scenario(
+        folder, "hold: vision/train", "a vision/train 1", "resume: vision/train", "drain: vision-train", "finish: a"
+    )
+    assert table(folder, "scenario.yaml") == [
+        "1 hold vision/train",
+        "2 a vision/train waits its queue is held",
+        "3 resume vision/train",
+        "a vision/train admitted v5e 8",
+        "4 drain vision-train",
+        "a vision/train drained its queue is drained",
+        "5 a vision/train finished",
+    ]
+
+
+def test_jobs_of_one_generate_name_are_told_apart(folder: pathlib.Path) -> None:
+    """As Kueue's samples have it: the name ends in a dash, and Kubernetes makes up the rest."""
+    one = (
+        "apiVersion: batch/v1\nkind: Job\n"
+        "metadata: {generateName: train-, namespace: vision, labels: {kueue.x-k8s.io/queue-name: train}}\n"
+        "spec: {parallelism: 2, template: {spec: {containers: [{resources: {limits: {google.com/tpu: 4}}}]}}}\n"
+    )
+    (folder / "jobs.yaml").write_text("---\n".join([one] * 3), encoding="utf-8")
+    assert [row.split()[1] for row in table(folder, "stack.yaml", "jobs.yaml")] == ["train-", "train-2", "train-3"]
+    (folder / "one.yaml").write_text(one, encoding="utf-8")
+    steps = "steps:\n- submit: jobs.yaml\n- finish: train-2\n- submit: one.yaml\n- submit: one.yaml\n"
+    (folder / "steps.yaml").write_text(steps, encoding="utf-8")
+    rows = [row.split() for row in table(folder, "stack.yaml", "steps.yaml")]
+    assert [row[1] for row in rows if row[0].isdigit()] == [
+        "train-",
+        "train-2",
+        "train-3",
+        "train-2",
+        "train-2",
+        "train-4",
+    ]
+
+
+def test_manifests_arrive_in_the_order_in_which_they_are_named(folder: pathlib.Path) -> None:
+    (folder / "jobs").mkdir()
+    for team, name in (("vision", "b"), ("speech", "a")):
+        text = (
+            "apiVersion: batch/v1\nkind: Job\n"
+            f"metadata: {{name: train, namespace: {team}, labels: {{kueue.x-k8s.io/queue-name: train}}}}\n"
+            "spec: {parallelism: 2, template: {spec: {containers: [{resources: {limits: {google.com/tpu: 4}}}]}}}\n"
+        )
+        (folder / "jobs" / f"{name}.yaml").write_text(text, encoding="utf-8")
+    rows = ["1 speech/train speech/train admitted v5e 8", "2 vision/train vision/train admitted v5e 8"]
+    assert table(folder, "stack.yaml", "jobs") == rows
+    (folder / "steps.yaml").write_text("steps:\n- submit: jobs\n- finish: speech/train\n", encoding="utf-8")
+    assert table(folder, "stack.yaml", "steps.yaml") == [*rows, "3 speech/train speech/train finished"]
+
+
+def test_jobs_of_one_name_are_told_apart_by_their_namespaces(folder: pathlib.Path) -> None:
+    jobs = [
+        {
+            "apiVersion": "batch/v1",
+            "kind": "Job",
+            "metadata": {"name": "train", "namespace": team, "labels": {"kueue.x-k8s.io/queue-name": "train"}},
+            "spec": {"template": {"spec": {"containers": [{"name": "main"}]}}},
+        }
+        for team in ("vision", "speech")
+    ]
+    (folder / "jobs.yaml").write_text("\n---\n".join(json.dumps(each) for each in jobs), encoding="utf-8")
+    (folder / "more.yaml").write_text("steps:\n- finish: train\n", encoding="utf-8")
+    found = admit.run(["stack.yaml", "jobs.yaml", "more.yaml"], [], folder)
+    assert [problem.line() for problem in found.faults] == [
+        "more.yaml:2: steps[0].finish: 'train' may be any of speech/train, vision/train; write one of these"
+    ]
+
+
+def test_halving_what_may_be_borrowed_shows_whose_job_then_waits(folder: pathlib.Path) -> None:
+    """The question of issue 9: a platform owner wants to see whose training stops."""
+    text = (folder / "stack.yaml").read_text(encoding="utf-8")
+    (folder / "new.yaml").write_text(text.replace("borrow: 2 slices", "borrow: 1 slice"), encoding="utf-8")
+    scenario(folder, "a vision/train 3", "b speech/train 1", "finish: a")
+    assert table(folder, "stack.yaml", "new.yaml", "scenario.yaml") == [
+        "1 a vision/train admitted: v5e 24 (8 own, 16 borrowed from speech) never: larger than its ceiling, "
+        "24 v5e chips: v5e at most 16",
+        "2 a vision/train pushed out: by b (speech takes back what it is owed); now no room for 24 v5e chips: "
+        "v5e 16 of 24 free never: larger than its ceiling, 24 v5e chips: v5e at most 16",
+    ]
+
+
+def test_the_stack_may_change_on_the_way(folder: pathlib.Path) -> None:
+    text = (folder / "stack.yaml").read_text(encoding="utf-8")
+    (folder / "new.yaml").write_text(text.replace("borrow: 2 slices", "borrow: 0"), encoding="utf-8")
+    scenario(folder, "a vision/train 1", "b vision/train 1", "change: new.yaml", "finish: a", "c vision/train 2")
+    assert table(folder, "scenario.yaml") == [
+        "1 a vision/train admitted v5e 8",
+        "2 b vision/train admitted v5e 8 (borrowed from speech)",
+        "3 change to new.yaml",
+        "4 a vision/train finished",
+        "5 c vision/train never larger than its ceiling, 16 v5e chips: v5e at most 8",
+    ]
+
+
+def test_what_is_printed_can_be_had_as_json(folder: pathlib.Path) -> None:
+    scenario(folder, "a vision/train 3", "b speech/train 1")
+    said: dict[str, Any] = json.loads(json.dumps(admit.as_json(admit.run(["scenario.yaml"], [], folder))))
+    assert said["stack"] == "stack" and said["problems"] == []
+    first, second = said["steps"]
+    tpu = {"flavor": "v5e", "resource": "google.com/tpu"}
+    assert first["changes"][0]["takes"] == [
+        {**tpu, "amount": 24, "guaranteed": 8, "borrowed": 16, "from": ["speech-train"]}
+    ]
+    loss = {"job": "a", "by": "b", "byQueue": "speech-train", "reason": "InCohortReclamation"}
+    assert second["changes"][0]["pushes"] == [loss] and second["changes"][1]["pushedOut"] == loss
+    assert second["changes"][1]["why"]["code"] == "no-room"
+    assert second["changes"][1]["why"]["short"] == [{**tpu, "wants": 24, "free": 16, "ceiling": 24}]
+    assert [(row["job"], row["verdict"]) for row in said["standing"]] == [("a", "waits"), ("b", "admitted")]
+
+
+def test_a_check_holds_a_job_until_it_is_said_to_be_met(tmp_path: pathlib.Path) -> None:
+    """The stack of queued provisioning: quota is held while Google looks for machines."""
+    text = (
+        "stack: stacks/examples/dws.yaml\nsteps:\n"
+        "- submit: {name: a, queue: dws-cluster-queue, requests: {cpu: 1, nvidia.com/gpu: 1}}\n"
+        "- submit: {name: b, queue: dws-cluster-queue, requests: {cpu: 1}}\n- provisioned: a\n"
+    )
+    file = tmp_path / "scenario.yaml"
+    file.write_text(text, encoding="utf-8")
+    (found,) = admit.run([str(file)], [], ROOT).stories
+    assert [[(row.job, row.verdict) for row in moment.rows] for moment in found.moments] == [
+        [("a", "reserved")],
+        [("b", "admitted")],
+        [("a", "admitted")],
+    ]
+
+
+# --- a live cluster ---------------------------------------------------------------------------------------------------
+
+
+def workload(
+    name: str, team: str, minute: int, slices: int, reserved: int | None = None, **spec: Any
+) -> dict[str, Any]:
+    """A workload as kubectl prints it: of a job, in a team's queue, waiting or admitted since `reserved`."""
+    requests = {"google.com/tpu": "4"}
+    pods = {
+        "name": "slice",
+        "count": 2 * slices,
+        "template": {"spec": {"containers": [{"resources": {"requests": requests}}]}},
+    }
+    status: dict[str, Any] = {}
+    if reserved is not None:
+        usage = {"google.com/tpu": str(8 * slices)}
+        assignment = {
+            "name": "slice",
+            "flavors": {"google.com/tpu": "v5e"},
+            "resourceUsage": usage,
+            "count": 2 * slices,
+        }
+        at = f"2026-01-01T00:{reserved:02}:00Z"
+        conditions = [{"type": t, "status": "True", "lastTransitionTime": at} for t in ("QuotaReserved", "Admitted")]
+        status = {
+            "admission": {"clusterQueue": f"{team}-train", "podSetAssignments": [assignment]},
+            "conditions": conditions,
+        }
+    return {
+        "apiVersion": "kueue.x-k8s.io/v1beta2",
+        "kind": "Workload",
+        "metadata": {
+            "name": f"job-{name}-1a2b3",
+            "namespace": team,
+            "creationTimestamp": f"2026-01-01T00:{minute:02}:00Z",
+            "ownerReferences": [{"kind": "Job", "name": name}],
+        },
+        "spec": {"queueName": "train", "priority": 10, "podSets": [pods], **spec},
+        "status": status,
+    }
+
+
+def printed(folder: pathlib.Path, *items: dict[str, Any]) -> tuple[pathlib.Path]:
+    """A file as kubectl writes it."""
+    file = folder / "live.json"
+    file.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": list(items)}), encoding="utf-8")
+    return (file,)
+
+
+def test_a_run_may_begin_with_what_a_cluster_holds(folder: pathlib.Path) -> None:
+    """Jobs keep their places; the newest place is lost first, whatever the order in the file."""
+    scenario(folder, "owner speech/train 1")
+    items = (workload("late", "vision", 1, 1, reserved=9), workload("early", "vision", 2, 2, reserved=3))
+    assert table(folder, "scenario.yaml", live=printed(folder, *items)) == [
+        "0 as it is",
+        "1 owner speech/train admitted v5e 8; pushes out late (speech takes back what it is owed)",
+        "late vision/train pushed out by owner (speech takes back what it is owed); now no room for 8 v5e chips: "
+        "v5e 0 of 24 free",
+    ]
+
+
+def test_what_kubectl_printed_is_known_among_the_arguments(folder: pathlib.Path) -> None:
+    """The same file, as an option or in any place."""
+    scenario(folder, "new vision/train 1")
+    live = printed(folder, workload("in", "vision", 1, 3, reserved=2), workload("old", "vision", 3, 1))
+    rows = table(folder, "scenario.yaml", live=live)
+    assert table(folder, "stack.yaml", "scenario.yaml", str(live[0])) == rows
+    assert table(folder, "stack.yaml", "live.json", "scenario.yaml") == rows
+
+
+def test_what_waits_in_the_cluster_waits_first(folder: pathlib.Path) -> None:
+    scenario(folder, "new vision/train 1", "finish: in")
+    items = (workload("in", "vision", 1, 3, reserved=2), workload("old", "vision", 3, 1))
+    assert table(folder, "scenario.yaml", live=printed(folder, *items)) == [
+        "0 as it is",
+        "1 new vision/train waits behind old (StrictFIFO)",
+        "2 in vision/train finished",
+        "old vision/train admitted v5e 8",
+        "new vision/train admitted v5e 8 (borrowed from speech)",
+    ]
+
+
+def test_a_new_stack_lets_in_at_once_who_waited_in_the_cluster(folder: pathlib.Path) -> None:
+    rows = table(folder, "stack.yaml", live=printed(folder, workload("old", "vision", 3, 3)))
+    assert rows == ["0 as it is", "old vision/train admitted v5e 24 (8 own, 16 borrowed from speech)"]
+
+
+def test_stopped_queues_finished_and_inactive_workloads_are_as_in_the_cluster(folder: pathlib.Path) -> None:
+    stopped = {"kind": "ClusterQueue", "metadata": {"name": "vision-train"}, "spec": {"stopPolicy": "Hold"}}
+    done = workload("done", "vision", 1, 3, reserved=2)
+    done["status"]["conditions"].append({"type": "Finished", "status": "True"})
+    live = printed(folder, stopped, done, workload("off", "speech", 1, 1, active=False))
+    scenario(folder, "a vision/train 1")
+    assert table(folder, "scenario.yaml", live=live) == ["0 as it is", "1 a vision/train waits its queue is held"]
+
+
+def test_workloads_of_queues_that_the_stack_lacks_are_a_warning(folder: pathlib.Path) -> None:
+    live = printed(folder, workload("x", "robotics", 1, 1), workload("y", "robotics", 1, 1, reserved=1))
+    answer = admit.run(["stack.yaml"], list(live), folder)
+    assert [problem.line() for problem in answer.problems] == [
+        f"live.json: warning: items[{index}]: workload 'robotics/job-{name}-1a2b3': {queue} is not of this stack"
+        for index, name, queue in (
+            (0, "x", "local queue 'train' of namespace 'robotics'"),
+            (1, "y", "cluster queue 'robotics-train'"),
+        )
+    ]
+    assert answer.faults == () and answer.stories[0].standing == ()
+
+
+def test_recorded_cases_are_answered_in_their_own_form() -> None:
+    found, text, problems = admit.cases(HERE / "cases.yaml")
+    assert problems == () and len(found) == 358
+    assert text.splitlines()[-1] == "agreement: 2806 of 2823 steps, 345 of 358 cases"
+    assert json.loads(json.dumps(found))[0]["steps"][0]["then"]["j0"]["state"] == "admitted"

@@ -1,0 +1,136 @@
+"""A manager's jobs: what no worker could ever run is refused by `lint`, and never let go by `admit`."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from typer.testing import CliRunner
+
+from berth.cli import app
+from tests.stack_files import FILES, plan, plan_json
+
+STACK = str(FILES["multikueue"])
+
+
+def job(team: str, queue: str, resource: str, pods: int, each: int) -> dict[str, Any]:
+    """A Job of so many pods."""
+    resources = {"requests": {resource: str(each)}, "limits": {resource: str(each)}}
+    pod = {"restartPolicy": "Never", "containers": [{"name": "main", "image": "busybox", "resources": resources}]}
+    labels = {"kueue.x-k8s.io/queue-name": queue}
+    if team == "speech":  # whose queue is for that priority
+        labels["kueue.x-k8s.io/priority-class"] = "high"
+    return {
+        "apiVersion": "batch/v1",
+        "kind": "Job",
+        "metadata": {"name": f"{team}-{pods}", "namespace": team, "labels": labels},
+        "spec": {"suspend": True, "parallelism": pods, "completions": pods, "template": {"spec": pod}},
+    }
+
+
+def berth(folder: Path, verb: str, *jobs: dict[str, Any], words: tuple[str, ...] = ()) -> tuple[int, str]:
+    """Exit status, and what is printed."""
+    file = folder / "jobs.yaml"
+    file.write_text(yaml.safe_dump_all(jobs), encoding="utf-8")
+    found = CliRunner().invoke(app, [verb, STACK, str(file), *words])
+    assert "Traceback" not in found.output
+    return found.exit_code, found.stdout
+
+
+LARGEST = [
+    ("trainers", "train", "a100", 8),  # 8 on each worker, and nothing to borrow
+    ("vision", "train", "h100", 64),  # central: its own 32 and what the others lend, as far as there are nodes
+    ("speech", "tune", "h100", 8),  # the manager itself lets it have no more
+]
+"""Team, queue, flavor, and the most of it that one job can have."""
+
+
+@pytest.mark.parametrize(("team", "queue", "flavor", "most"), LARGEST)
+def test_a_job_larger_than_any_worker_lets_it_be_is_refused(
+    team: str, queue: str, flavor: str, most: int, tmp_path: Path
+) -> None:
+    fits, beyond = (job(team, queue, "nvidia.com/gpu", pods, 8) for pods in (most // 8, most // 8 + 1))
+    assert berth(tmp_path, "lint", fits)[0] == 0
+    status, said = berth(tmp_path, "lint", beyond)
+    assert status == 1
+    if team == "speech":
+        assert "whose ceiling is" in said
+    else:
+        held = [
+            f["largestJob"] for w in plan_json("multikueue")["workers"] for f in w["flavors"] if f["name"] == flavor
+        ]
+        assert most == max(held)  # the quota tree's own reckoning
+        pods = f"{most // 8} pod{'' if most == 8 else 's'}"
+        assert f"runs on one worker: the most is central {most} of {flavor}" in said
+        assert said.strip().endswith(f"it would hold its quota for ever; the largest that fits is {pods}")
+
+
+def test_admit_says_of_each_worker_why(tmp_path: Path) -> None:
+    jobs = job("trainers", "train", "nvidia.com/gpu", 2, 8), job("vision", "train", "nvidia.com/gpu", 4, 8)
+    status, said = berth(tmp_path, "admit", *jobs)
+    assert status == 0
+    assert (
+        "trainers-2   trainers/train   never      a100 16; holds its quota for ever: no worker can run it (central and "
+        "east: larger than its ceiling, 16 A100 80GB: a100 at most 8)"
+    ) in said
+    assert "vision-4     vision/train     reserved   h100 32; holds its quota, and waits for multikueue" in said
+    assert "In the end: 1 held by a check, 1 waiting for ever." in said
+    assert "which one does, and when, is not modelled" in said
+
+
+def test_admit_says_so_to_programs(tmp_path: Path) -> None:
+    _, said = berth(tmp_path, "admit", job("trainers", "train", "nvidia.com/gpu", 2, 8), words=("--json",))
+    (row,) = json.loads(said)["standing"]
+    assert (row["verdict"], row["why"]["code"]) == ("never", "never-worker")
+    assert [(w["worker"], w["code"], w["short"][0]["ceiling"]) for w in row["why"]["workers"]] == [
+        ("central", "never-fits", 8),
+        ("east", "never-fits", 8),
+    ]
+
+
+def test_a_worker_without_a_kind_of_machines_is_no_obstacle_where_another_has_it(tmp_path: Path) -> None:
+    """TPUs stand in central alone: east has no quota of them, and is not asked."""
+    pods = 4  # one 4x4 slice
+    status, said = berth(tmp_path, "admit", job("language", "train", "google.com/tpu", pods, 4))
+    assert status == 0
+    assert "reserved   v5e 16; holds its quota" in said
+    assert {w.name for w in plan("multikueue").workers if any(f.name == "v5e" for f in w.plan.flavors)} == {"central"}
+
+
+def test_workload_prints_no_job_that_could_never_run() -> None:
+    found = CliRunner().invoke(app, ["workload", STACK, "trainers", "train", "--pods", "2", "--gpus", "8"])
+    assert found.exit_code == 1
+    assert "asks for 16 A100 80GB in trainers/train, and runs on one worker" in found.stderr
+    assert not found.stdout
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (
+            "vision train --pods 4",
+            "# It runs on one of central and east, and the job alone is sent there: apply the Service below, "
+            "ConfigMaps and Secrets there too.",
+        ),
+        ("vision train", "# It runs on one of central and east, and the job alone is sent there: apply ConfigMaps and"),
+        (
+            "speech tune",
+            "# It runs on central, and the job alone is sent there: apply ConfigMaps and Secrets there too.",
+        ),
+        ("vision train --pods 4", "(the team can reach 96 there, and no worker holds more than 64)"),
+    ],
+)
+def test_workload_says_where_a_job_runs_and_what_is_not_sent_with_it(words: str, said: str) -> None:
+    """MultiKueue makes the job's copy on the worker, and nothing that its pods refer to."""
+    found = CliRunner().invoke(app, ["workload", STACK, *words.split()])
+    assert found.exit_code == 0, found.output
+    assert said in found.stdout
+    assert ("kind: Service\n" in found.stdout) == ("the Service below" in found.stdout)
+
+
+def test_of_a_fleet_without_workers_nothing_of_the_kind_is_said() -> None:
+    found = CliRunner().invoke(app, ["workload", str(FILES["dev"]), "vision", "train"])
+    assert "worker" not in found.stdout and "sent" not in found.stdout

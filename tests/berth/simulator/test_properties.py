@@ -1,0 +1,285 @@
+"""What must hold of every run, whatever the set-up."""
+
+from __future__ import annotations
+
+import itertools
+from random import Random
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from msgspec.structs import replace
+
+from berth.simulator.scheduler.model import ANY, LOWER_OR_NEWER, NEVER, Cell, Cohort, Group, Job, Queue, Quota, Setup
+from berth.simulator.scheduler.simulate import Simulator
+from berth.simulator.scheduler.state import Stand, Work
+from berth.simulator.scheduler.tree import Tree
+from tests.berth.simulator.random_runs import COHORTS, FLAVORS, RESOURCES, Run, play, runs
+
+CELLS = [(flavor, resource) for flavor in FLAVORS for resource in RESOURCES]
+ALL = ("submit", "finish", "hold", "drain", "resume")
+
+few = settings(max_examples=80, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+
+
+# --- limits, worked out here a second time ----------------------------------------------------------------------------
+
+
+class Reckoning:
+    """Usage and limits at every level, from the set-up and the jobs alone."""
+
+    def __init__(self, simulator: Simulator, cell: Cell) -> None:
+        self.setup = simulator.setup
+        self.cell = cell
+        self.used = {queue.name: 0 for queue in self.setup.queues}
+        for work in simulator.works.values():
+            for chosen, pods in zip(work.flavors, work.job.pod_sets, strict=bool(work.flavors)):
+                if chosen.get(cell[1]) == cell[0]:
+                    self.used[work.job.queue] += pods.count * pods.requests[cell[1]]
+
+    def check(self) -> None:
+        """Nobody uses more than its quota and what it may borrow, nor borrows what is not lent."""
+        for queue in self.setup.queues:
+            if queue.cohort is None:
+                assert self.used[queue.name] <= self._quota(queue).nominal
+        for cohort in self.setup.cohorts:
+            if cohort.parent is None:
+                assert self._use(cohort) <= self._subtree(cohort)
+        for node in (*self.setup.queues, *self.setup.cohorts):
+            limit, has_parent = self._quota(node).borrowing_limit, self._parent(node) is not None
+            if limit is not None and has_parent:
+                assert self._use(node) <= self._subtree(node) + limit
+
+    def ceiling(self, queue: Queue) -> int:
+        """The most that a queue could use with everything else idle."""
+        return self._most(queue)
+
+    def _most(self, node: Queue | Cohort) -> int:
+        parent = self._parent(node)
+        if parent is None:
+            return self._subtree(node)
+        most, limit = self._kept(node) + self._most(parent), self._quota(node).borrowing_limit
+        return most if limit is None else min(most, self._subtree(node) + limit)
+
+    def _use(self, node: Queue | Cohort) -> int:
+        if isinstance(node, Queue):
+            return self.used[node.name]
+        return sum(max(0, self._use(child) - self._kept(child)) for child in self._children(node))
+
+    def _subtree(self, node: Queue | Cohort) -> int:
+        lent = [self._subtree(child) - self._kept(child) for child in self._children(node)]
+        return self._quota(node).nominal + sum(lent)
+
+    def _kept(self, node: Queue | Cohort) -> int:
+        limit = self._quota(node).lending_limit
+        return 0 if limit is None else max(0, self._subtree(node) - limit)
+
+    def _children(self, node: Queue | Cohort) -> list[Queue | Cohort]:
+        if isinstance(node, Queue):
+            return []
+        queues = [queue for queue in self.setup.queues if queue.cohort == node.name]
+        return [*queues, *(cohort for cohort in self.setup.cohorts if cohort.parent == node.name)]
+
+    def _parent(self, node: Queue | Cohort) -> Cohort | None:
+        name = node.cohort if isinstance(node, Queue) else node.parent
+        return next((cohort for cohort in self.setup.cohorts if cohort.name == name), None)
+
+    def _quota(self, node: Queue | Cohort) -> Quota:
+        return node.quotas.get(self.cell, Quota(nominal=0))
+
+
+@few
+@given(runs(kinds=ALL), st.booleans())
+def test_usage_never_exceeds_what_the_limits_allow_at_any_level(run: Run, lagging: bool) -> None:
+    def look(simulator: Simulator) -> None:
+        for cell in CELLS:
+            Reckoning(simulator, cell).check()
+
+    play(run, Simulator(run.setup, lagging), look)
+
+
+@few
+@given(runs())
+def test_no_job_is_ever_admitted_beyond_the_ceiling_of_its_queue(run: Run) -> None:
+    def look(simulator: Simulator) -> None:
+        for work in simulator.works.values():
+            for stock, amount in work.usage.items():
+                assert amount <= Reckoning(simulator, stock.cell).ceiling(work.line.queue) == stock.most
+
+    play(run, Simulator(run.setup), look)
+
+
+@few
+@given(runs(kinds=ALL))
+def test_what_is_counted_is_what_the_jobs_hold(run: Run) -> None:
+    """The tree is kept up to date step by step; here it is added up anew."""
+
+    def look(simulator: Simulator) -> None:
+        for cell in CELLS:
+            used = Reckoning(simulator, cell).used
+            assert used == {name: line.node.stock(cell).usage for name, line in simulator.lines.items()}
+
+    play(run, Simulator(run.setup), look)
+
+
+@few
+@given(runs(kinds=ALL))
+def test_when_all_jobs_are_gone_nothing_is_used(run: Run) -> None:
+    simulator = Simulator(run.setup)
+    play(run, simulator, lambda _: None)
+    for name in list(simulator.works):
+        simulator.finish(name)
+    for line in simulator.lines.values():
+        for node in (line.node, *line.node.above()):
+            assert all(stock.usage == 0 for stock in node.stocks.values())
+
+
+@few
+@given(runs(preempts=False, kinds=("submit", "finish", "hold", "resume")))
+def test_without_preemption_rules_and_drains_nobody_is_pushed_out(run: Run) -> None:
+    def look(simulator: Simulator) -> None:
+        assert all(work.evictions == 0 for work in simulator.works.values())
+
+    play(run, Simulator(run.setup), look)
+
+
+def allowed(by: Work, victim: Work) -> bool:
+    """Whether the pusher's rules let it push the victim out, in Kueue's words for them."""
+    rules = by.line.queue.preemption
+    rule = rules.within_queue if by.line is victim.line else rules.reclaim
+    if rule == LOWER_OR_NEWER and by.priority == victim.priority:
+        return by.order < victim.order
+    return rule == ANY or (rule != NEVER and by.priority > victim.priority)
+
+
+@few
+@given(runs(kinds=ALL))
+def test_whom_the_rules_protect_is_not_pushed_out(run: Run) -> None:
+    def look(simulator: Simulator) -> None:
+        assert all(allowed(move.by, move.work) for move in simulator.moves if move.by is not None)
+
+    play(run, Simulator(run.setup), look)
+
+
+@few
+@given(runs(kinds=ALL))
+def test_a_stopped_queue_admits_nobody(run: Run) -> None:
+    def look(simulator: Simulator) -> None:
+        for move in simulator.moves:
+            if move.what in ("admitted", "reserved"):
+                assert move.work.line.running()
+
+    play(run, Simulator(run.setup), look)
+
+
+@few
+@given(runs(kinds=ALL))
+def test_in_a_strict_queue_nobody_passes_whoever_waits_before_it(run: Run) -> None:
+    """Who got in stands before all that wait: by priority, then by arrival. But for those that were just pushed out."""
+
+    def look(simulator: Simulator) -> None:
+        pushed = any(move.what in ("pushed out", "restless") for move in simulator.moves)
+        for work in [move.work for move in simulator.moves if move.what == "admitted" and not pushed]:
+            waiting = [w for w in simulator.works.values() if w.line is work.line and w.stand == Stand.WAITING]
+            if work.line.queue.strict and work.holds():
+                assert all((-work.priority, work.order) < (-other.priority, other.order) for other in waiting)
+
+    play(run, Simulator(run.setup), look)
+
+
+# --- names ------------------------------------------------------------------------------------------------------------
+
+
+def renamed(run: Run, names: dict[str, str]) -> Run:
+    """The same run with other names for queues, cohorts, flavors, resources and jobs."""
+
+    def cells(quotas: dict[Cell, Quota]) -> dict[Cell, Quota]:
+        return {(names[flavor], names[resource]): of for (flavor, resource), of in quotas.items()}
+
+    queues = tuple(
+        replace(
+            queue,
+            name=names[queue.name],
+            cohort=None if queue.cohort is None else names[queue.cohort],
+            groups=tuple(
+                Group(resources=tuple(map(names.__getitem__, g.resources)), flavors=tuple(names[f] for f in g.flavors))
+                for g in queue.groups
+            ),
+            quotas=cells(dict(queue.quotas)),
+        )
+        for queue in run.setup.queues
+    )
+    cohorts = tuple(
+        Cohort(name=names[c.name], parent=None if c.parent is None else names[c.parent], quotas=cells(dict(c.quotas)))
+        for c in run.setup.cohorts
+    )
+    steps = [(kind, _renamed(what, names) if isinstance(what, Job) else what) for kind, what in run.steps]
+    return Run(Setup(queues=queues, cohorts=cohorts), steps)
+
+
+def _renamed(job: Job, names: dict[str, str]) -> Job:
+    sets = tuple(replace(p, requests={names[r]: amount for r, amount in p.requests.items()}) for p in job.pod_sets)
+    return replace(job, name=names[job.name], queue=names[job.queue], pod_sets=sets)
+
+
+def told(run: Run, names: dict[str, str]) -> list[object]:
+    """Where everybody stands after each step, in the first names."""
+    back = {name: first for first, name in names.items()}
+    said: list[object] = []
+
+    def look(simulator: Simulator) -> None:
+        said.append(
+            {
+                back[name]: (
+                    work.stand,
+                    work.evictions,
+                    work.reason,
+                    tuple({back[r]: back[f] for r, f in chosen.items()} for chosen in work.flavors),
+                )
+                for name, work in simulator.works.items()
+            }
+        )
+
+    play(run, Simulator(run.setup), look)
+    return said
+
+
+@few
+@given(runs(kinds=("finish", "finish", *ALL)), st.randoms(use_true_random=False))
+def test_the_answer_does_not_depend_on_names(run: Run, random: Random) -> None:
+    first = [*FLAVORS, *RESOURCES, *COHORTS, *(q.name for q in run.setup.queues)]
+    first += [what.name for _, what in run.steps if isinstance(what, Job)]
+    other = list(first)
+    random.shuffle(other)
+    names = dict(zip(first, [f"x{name}" for name in other], strict=True))
+    assert told(run, {name: name for name in first}) == told(renamed(run, names), names)
+
+
+@pytest.mark.parametrize("lagging", [False, True])
+def test_a_run_told_twice_is_the_same(lagging: bool) -> None:
+    @few
+    @given(runs(kinds=ALL))
+    def twice(run: Run) -> None:
+        def lines() -> list[str]:
+            said: list[str] = []
+            simulator = Simulator(run.setup, lagging)
+            play(run, simulator, lambda s: said.extend(f"{m.what} {m.work.job.name} {m.reason}" for m in s.moves))
+            return said
+
+        assert lines() == lines()
+
+    twice()
+
+
+@few
+@given(runs(kinds=ALL))
+def test_what_is_remembered_between_cycles_changes_no_answer(run: Run) -> None:
+    """Memory saves work, and must be forgotten in time."""
+    names = {name: name for name in [*FLAVORS, *RESOURCES, *COHORTS, *(q.name for q in run.setup.queues)]}
+    names |= {what.name: what.name for _, what in run.steps if isinstance(what, Job)}
+    first = told(run, names)
+    with pytest.MonkeyPatch.context() as patch:
+        count = itertools.count()
+        patch.setattr(Tree, "remembered", lambda *_: {})
+        patch.setattr(Tree, "version", lambda *_: next(count))
+        assert told(run, names) == first

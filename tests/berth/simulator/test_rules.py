@@ -1,0 +1,333 @@
+"""Kueue's rules, one by one, on the smallest set-ups that show them."""
+
+from __future__ import annotations
+
+import pytest
+
+from berth.jobs.pod_set import PodSet, Toleration
+from berth.simulator.scheduler.model import Group, Job, Nodes, Queue, Setup, Taint
+from berth.simulator.scheduler.simulate import Simulator
+from tests.berth.simulator.setups import (
+    ANY,
+    GPU,
+    HOLD,
+    LOWER_OR_NEWER,
+    LOWER_PRIORITY,
+    STOP_SEARCH,
+    TRY_NEXT,
+    cohort,
+    job,
+    queue,
+    quota,
+    simulator,
+    standing,
+    submitted,
+    used,
+)
+
+# --- who is looked at -------------------------------------------------------------------------------------------------
+
+
+def test_nobody_overtakes_the_head_of_a_strict_queue() -> None:
+    sim = simulator(queue("q", 4, strict=True))
+    assert submitted(sim, job("a", "q", 3), job("big", "q", 2), job("small", "q", 1)) == {
+        "a": "f",
+        "big": "-",
+        "small": "-",
+    }
+
+
+def test_in_a_best_effort_queue_the_small_pass_the_big() -> None:
+    sim = simulator(queue("q", 4))
+    assert submitted(sim, job("a", "q", 3), job("big", "q", 2), job("small", "q", 1))["small"] == "f"
+
+
+def test_the_higher_priority_goes_first_then_who_came_first() -> None:
+    sim = simulator(queue("q", 2))
+    submitted(sim, job("now", "q", 2), job("b", "q", 2), job("c", "q", 2), job("urgent", "q", 2, priority=1))
+    order: list[str] = []
+    for _ in range(4):
+        order.append(next(name for name, flavor in standing(sim).items() if flavor == "f"))
+        sim.finish(order[-1])
+    assert order == ["now", "urgent", "b", "c"]
+
+
+def test_who_keeps_to_its_own_quota_goes_before_who_borrows() -> None:
+    """Both wait for the same GPUs; the later one of the other queue is owed them."""
+    sim = simulator(queue("p", 0, "all"), queue("q", 4, "all"), queue("r", 0, "all"))
+    submitted(sim, job("first", "r", 4), job("borrower", "p", 4), job("owner", "q", 4))
+    sim.finish("first")
+    assert standing(sim) == {"borrower": "-", "owner": "f"}
+
+
+@pytest.mark.parametrize("names", [("a", "b"), ("b", "a")])
+def test_of_two_queues_heads_the_one_that_came_first_goes_first(names: tuple[str, str]) -> None:
+    first, second = names
+    sim = simulator(queue("p", 0, "all"), queue("q", 0, "all"), queue("r", 4, "all"))
+    submitted(sim, job("now", "r", 4), job(first, "q", 4), job(second, "p", 4))
+    sim.finish("now")
+    assert standing(sim) == {first: "f", second: "-"}
+
+
+# --- flavors ----------------------------------------------------------------------------------------------------------
+
+TWO = {"reserved": quota(2), "spot": quota(4)}
+
+
+def test_flavors_are_tried_in_their_order() -> None:
+    sim = simulator(queue("q", TWO))
+    assert submitted(sim, job("a", "q", 2), job("b", "q", 2), job("c", "q", 3)) == {
+        "a": "reserved",
+        "b": "spot",
+        "c": "-",
+    }
+
+
+@pytest.mark.parametrize(("rule", "flavor"), [(STOP_SEARCH, "reserved"), (TRY_NEXT, "spot")])
+def test_when_can_borrow_says_whether_the_next_flavor_comes_before_borrowing(rule: str, flavor: str) -> None:
+    sim = simulator(queue("p", TWO, "all", when_borrow=rule), queue("q", {"reserved": quota(4)}, "all"))
+    assert submitted(sim, job("a", "p", 3))["a"] == flavor
+
+
+@pytest.mark.parametrize(("rule", "flavor"), [(STOP_SEARCH, "reserved"), (TRY_NEXT, "spot")])
+def test_when_can_preempt_says_whether_the_next_flavor_comes_before_pushing_out(rule: str, flavor: str) -> None:
+    sim = simulator(queue("q", TWO, within=LOWER_PRIORITY, when_preempt=rule))
+    assert submitted(sim, job("low", "q", 2), job("high", "q", 2, priority=1))["high"] == flavor
+    assert standing(sim)["low"] == ("spot" if rule == STOP_SEARCH else "reserved")
+
+
+def test_all_resources_of_a_job_take_one_flavor_and_the_scarcest_decides() -> None:
+    cells = {(f, r): quota(n) for f, r, n in (("a", GPU, 4), ("a", "cpu", 4), ("b", GPU, 4), ("b", "cpu", 64))}
+    group = Group(resources=("cpu", GPU), flavors=("a", "b"))
+    sim = Simulator(Setup(queues=(Queue(name="q", cohort=None, strict=False, groups=(group,), quotas=cells),)))
+    sets = (PodSet(name="main", count=2, requests={GPU: 1, "cpu": 8}),)
+    sim.submit(Job(name="j", queue="q", priority=0, pod_sets=sets))
+    assert sim.works["j"].flavors == ({"cpu": "b", GPU: "b"},)
+
+
+def test_pod_sets_find_flavors_one_by_one_but_get_in_together() -> None:
+    sim = simulator(queue("q", TWO))
+    sets = tuple(PodSet(name=name, count=1, requests={GPU: gpus}) for name, gpus in (("master", 2), ("worker", 4)))
+    sim.submit(Job(name="j", queue="q", priority=0, pod_sets=sets))
+    assert sim.works["j"].flavors == ({GPU: "reserved"}, {GPU: "spot"})
+    sim.submit(Job(name="k", queue="q", priority=0, pod_sets=sets))
+    assert standing(sim)["k"] == "-" and (used(sim, "q", "reserved"), used(sim, "q", "spot")) == (2, 4)
+
+
+def test_a_flavor_is_passed_over_whose_nodes_the_pods_do_not_accept() -> None:
+    """By a label that it names with another value, or by a taint that neither the pods nor the flavor tolerate."""
+    nodes = {
+        "reserved": Nodes(labels={"shape": "2x4"}),
+        "spot": Nodes(taints=(Taint("spot", "true", "NoSchedule"),)),
+    }
+    sim = simulator(queue("q", {"reserved": quota(8), "spot": quota(8)}), nodes=nodes)
+    other_shape, tolerant = {"shape": "4x4", "unknown": "x"}, (Toleration("spot"),)
+    for name, tolerations in (("tolerant", tolerant), ("other", ())):
+        pods = PodSet(name="main", count=1, requests={GPU: 1}, selector=other_shape, tolerations=tolerations)
+        sim.submit(Job(name=name, queue="q", priority=0, pod_sets=(pods,)))
+    assert standing(sim) == {"tolerant": "spot", "other": "-"}
+
+
+def test_a_request_that_the_queue_has_no_quota_of_keeps_a_job_out_for_ever() -> None:
+    sim = simulator(queue("q", 8))
+    pods = PodSet(name="main", count=1, requests={GPU: 1, "cpu": 1})
+    sim.submit(Job(name="j", queue="q", priority=0, pod_sets=(pods,)))
+    assert standing(sim) == {"j": "-"}
+
+
+# --- pushing out ------------------------------------------------------------------------------------------------------
+
+
+def test_a_higher_priority_pushes_out_the_lowest_and_of_these_who_came_in_last() -> None:
+    sim = simulator(queue("q", 3, within=LOWER_PRIORITY))
+    submitted(sim, job("mid", "q", 1, priority=5), job("old", "q", 1), job("new", "q", 1))
+    assert submitted(sim, job("high", "q", 1, priority=9)) == {"mid": "f", "old": "f", "new": "-", "high": "f"}
+
+
+def test_as_few_as_suffice_are_pushed_out() -> None:
+    """Tried in their order, then let back in again whom the rest makes up for."""
+    sim = simulator(queue("q", 7, within=LOWER_PRIORITY))
+    submitted(sim, job("four", "q", 4), job("two", "q", 2), job("one", "q", 1))
+    assert submitted(sim, job("high", "q", 4, priority=9)) == {"four": "-", "two": "f", "one": "f", "high": "f"}
+
+
+def test_equal_priority_pushes_out_only_where_the_rule_says_newer() -> None:
+    for rule, expected in ((LOWER_PRIORITY, "-"), (LOWER_OR_NEWER, "f")):
+        sim = simulator(queue("q", 4, within=rule))
+        submitted(sim, job("older", "q", 5), job("newer", "q", 4))
+        sim.change(Setup(queues=(queue("q", 5, within=rule),)))
+        assert standing(sim)["older"] == expected
+
+
+def test_a_queue_takes_back_what_others_borrowed_of_it_whatever_their_priority() -> None:
+    sim = simulator(queue("p", 4, "all", reclaim=ANY), queue("q", 4, "all"))
+    submitted(sim, job("own", "q", 4, priority=9), job("borrower", "q", 2, priority=9))
+    assert submitted(sim, job("owner", "p", 4)) == {"own": "f", "borrower": "-", "owner": "f"}
+    assert sim.works["borrower"].reason == "InCohortReclamation"
+
+
+def test_reclaiming_from_lower_priority_leaves_the_higher_alone() -> None:
+    sim = simulator(queue("p", 4, "all", reclaim=LOWER_PRIORITY), queue("q", 4, "all"))
+    submitted(sim, job("own", "q", 4), job("borrower", "q", 2, priority=1))
+    assert submitted(sim, job("owner", "p", 4))["owner"] == "-"
+    assert submitted(sim, job("urgent", "p", 4, priority=2))["urgent"] == "f"
+
+
+def test_who_keeps_within_its_own_quota_is_never_pushed_out_by_another_queue() -> None:
+    sim = simulator(queue("p", 4, "all", reclaim=ANY, borrow=LOWER_PRIORITY), queue("q", 4, "all"))
+    submitted(sim, job("own", "q", 4))
+    assert submitted(sim, job("greedy", "p", 8, priority=99)) == {"own": "f", "greedy": "-"}
+
+
+def test_borrowing_pushes_out_only_up_to_the_threshold() -> None:
+    for priority, expected in ((3, "f"), (4, "-")):
+        borrower = queue("p", 2, "all", reclaim=ANY, borrow=LOWER_PRIORITY, threshold=3)
+        sim = simulator(borrower, queue("q", 2, "all"), queue("r", 2, "all"))
+        submitted(sim, job("victim", "r", 4, priority=priority))
+        assert submitted(sim, job("high", "p", 4, priority=9))["high"] == expected
+    assert sim.works["victim"].evictions == 0
+
+
+def test_reclaiming_while_borrowing_has_a_word_of_its_own() -> None:
+    sim = simulator(
+        queue("p", 2, "all", reclaim=ANY, borrow=LOWER_PRIORITY), queue("q", 2, "all"), queue("r", 2, "all")
+    )
+    submitted(sim, job("victim", "r", 4), job("high", "p", 4, priority=9))
+    assert sim.works["victim"].reason == "InCohortReclaimWhileBorrowing"
+
+
+def test_whoever_was_pushed_out_goes_back_in_line_by_when_it_first_came() -> None:
+    sim = simulator(queue("q", 2, within=LOWER_PRIORITY))
+    submitted(sim, job("low", "q", 2), job("high", "q", 2, priority=1), job("later", "q", 2))
+    sim.finish("high")
+    assert standing(sim) == {"low": "f", "later": "-"} and sim.works["low"].evictions == 1
+
+
+def test_room_is_kept_for_who_is_owed_it_and_may_push_nobody_out() -> None:
+    """Its quota is lent out; nobody else gets what comes free before the owner has enough."""
+    sim = simulator(queue("p", 4, "all", strict=True), queue("q", 0, "all"))
+    submitted(sim, job("a", "q", 3), job("owner", "p", 4, priority=1))
+    assert submitted(sim, job("passing", "q", 1)) == {"a": "f", "owner": "-", "passing": "-"}
+
+
+def test_two_who_push_the_same_job_out_do_not_both_count_on_its_place() -> None:
+    """The second finds other victims, or waits for what is left over."""
+    sim = simulator(
+        queue("p", 2, "all", reclaim=ANY, strict=True),
+        queue("q", 2, "all", reclaim=ANY, strict=True),
+        queue("r", 0, "all"),
+    )
+    sim.hold("p")
+    sim.hold("q")
+    submitted(sim, job("victim", "r", 4), job("a", "p", 2), job("b", "q", 2))
+    sim.resume("p")
+    sim.resume("q")
+    assert standing(sim) == {"victim": "-", "a": "f", "b": "f"} and sim.works["victim"].evictions == 1
+
+
+# --- cohorts in cohorts -----------------------------------------------------------------------------------------------
+
+
+def test_who_is_nearer_to_the_quota_takes_it_back_whatever_the_priority() -> None:
+    """The cohort `left` has enough for its own queue; what the queue of `right` borrowed of it is owed."""
+    sim = simulator(
+        queue("p", 0, "left", reclaim=LOWER_PRIORITY),
+        queue("spare", 4, "left"),
+        queue("q", 0, "right"),
+        cohorts=(cohort("all"), cohort("left", "all"), cohort("right", "all")),
+    )
+    submitted(sim, job("far", "q", 4))
+    assert submitted(sim, job("near", "p", 4, priority=1)) == {"far": "-", "near": "f"}
+
+
+def test_a_cohorts_own_quota_is_there_for_all_below_it() -> None:
+    sim = simulator(queue("p", 1, "left"), cohorts=(cohort("all", f=quota(3)), cohort("left", "all")))
+    assert submitted(sim, job("a", "p", 4), job("b", "p", 1)) == {"a": "f", "b": "-"}
+
+
+# --- time -------------------------------------------------------------------------------------------------------------
+
+
+def test_a_held_queue_admits_nobody_and_keeps_whom_it_admitted() -> None:
+    sim = simulator(queue("q", 4))
+    submitted(sim, job("in", "q", 2))
+    sim.hold("q")
+    assert submitted(sim, job("out", "q", 2)) == {"in": "f", "out": "-"}
+    sim.resume("q")
+    assert standing(sim) == {"in": "f", "out": "f"}
+
+
+def test_a_drained_queue_gives_up_its_places_and_its_jobs_return() -> None:
+    sim = simulator(queue("q", 4))
+    submitted(sim, job("a", "q", 2))
+    moves = sim.hold("q", drain=True)
+    assert [(move.what, move.reason) for move in moves] == [("drained", "ClusterQueueStopped")]
+    assert standing(sim) == {"a": "-"} and used(sim, "q") == 0
+    sim.resume("q")
+    assert standing(sim) == {"a": "f"}
+
+
+def test_a_held_queue_lends_its_quota_and_cannot_be_pushed() -> None:
+    sim = simulator(queue("p", 4, "all", stop=HOLD), queue("q", 0, "all", reclaim=ANY))
+    assert submitted(sim, job("borrower", "q", 4)) == {"borrower": "f"}
+
+
+def test_a_check_holds_a_job_that_has_its_quota_until_it_is_met() -> None:
+    sim = simulator(queue("q", 4, checks={("f", GPU): ("dws",)}))
+    submitted(sim, job("a", "q", 4), job("b", "q", 1))
+    work = sim.works["a"]
+    assert work.holds() and work.stand.name == "RESERVED" and standing(sim)["b"] == "-"
+    sim.provision("a")
+    assert work.stand.name == "ADMITTED"
+
+
+def test_holding_a_queue_takes_the_quota_of_jobs_that_still_wait_for_a_check() -> None:
+    sim = simulator(queue("q", 4, checks={("f", GPU): ("dws",)}))
+    submitted(sim, job("a", "q", 1), job("b", "q", 1))
+    sim.provision("a")
+    sim.hold("q")
+    assert standing(sim) == {"a": "f", "b": "-"}
+
+
+def test_lowering_a_quota_pushes_nobody_out() -> None:
+    sim = simulator(queue("q", 4))
+    submitted(sim, job("a", "q", 4))
+    sim.change(Setup(queues=(queue("q", 2),)))
+    assert submitted(sim, job("b", "q", 1)) == {"a": "f", "b": "-"}
+    sim.finish("a")
+    assert standing(sim) == {"b": "f"}
+
+
+def test_raising_a_quota_lets_in_who_waited() -> None:
+    sim = simulator(queue("q", 1))
+    submitted(sim, job("a", "q", 4))
+    sim.change(Setup(queues=(queue("q", 4),)))
+    assert standing(sim) == {"a": "f"}
+
+
+def test_a_queue_that_is_removed_keeps_its_jobs_and_its_quota_until_they_end() -> None:
+    sim = simulator(queue("p", 4, "all"), queue("q", 0, "all"))
+    submitted(sim, job("in", "p", 2), job("big", "p", 4))
+    sim.change(Setup(queues=(queue("q", 0, "all"),)))
+    assert submitted(sim, job("other", "q", 2)) == {"in": "f", "big": "-", "other": "f"}
+    sim.change(Setup(queues=(queue("q", 0, "all"),)))
+    sim.finish("in")
+    sim.change(Setup(queues=(queue("q", 0, "all"),)))
+    assert submitted(sim, job("late", "q", 1)) == {"big": "-", "other": "f", "late": "-"}
+
+
+def test_jobs_that_push_each_other_out_in_a_circle_are_said_to_find_no_rest() -> None:
+    """`high` needs more than its cohort has, and pushes `low` out; but `low` borrows from nearer, so it is first again.
+
+    Kueue goes on like that for ever (it has a gate against it, PrioritizePreemptorWorkloads, which is off).
+    """
+    sim = simulator(
+        queue("own", 6, "left", reclaim=LOWER_PRIORITY, borrow=LOWER_PRIORITY),
+        queue("near", 0, "left"),
+        queue("far", 2, "all"),
+        cohorts=(cohort("all"), cohort("left", "all")),
+    )
+    submitted(sim, job("low", "near", 1))
+    moves = sim.submit(job("high", "own", 8, priority=1))
+    assert [(move.what, move.work.job.name) for move in moves][-1] == ("restless", "low")
+    assert submitted(sim, job("other", "far", 1))["high"] == "-"

@@ -1,0 +1,93 @@
+"""The example scenarios of three source systems, each with the table that it must print."""
+
+from __future__ import annotations
+
+import pathlib
+from collections import Counter
+
+import pytest
+
+from berth.cli.admit import answer as admit
+from berth.simulator.story import ADMITTED, PUSHED_OUT, WAITS, Story
+
+ROOT = pathlib.Path(__file__).resolve().parents[3]
+SCENARIOS = ROOT / "stacks" / "scenarios"
+TABLES = sorted(SCENARIOS.glob("*.txt"))
+
+
+def told(name: str, *before: str) -> admit.Answer:
+    """What `berth admit` makes of a scenario."""
+    answer = admit.run([*before, f"stacks/scenarios/{name}.yaml"], [], ROOT)
+    assert answer.faults == ()
+    return answer
+
+
+def story(name: str) -> Story:
+    """The one story of a scenario."""
+    (found,) = told(name).stories
+    return found
+
+
+@pytest.mark.parametrize("table", TABLES, ids=lambda table: table.stem)
+def test_a_scenario_prints_its_table(table: pathlib.Path) -> None:
+    assert admit.text(told(table.stem)) + "\n" == table.read_text(encoding="utf-8")
+
+
+def test_the_readme_shows_what_is_printed() -> None:
+    table = (SCENARIOS / "multislice.txt").read_text(encoding="utf-8").split("\n\n")[0]
+    assert f"```\n{table}\n```" in (ROOT / "README.md").read_text(encoding="utf-8")
+
+
+def test_every_scenario_has_a_table() -> None:
+    scenarios = {file.stem for file in SCENARIOS.glob("*.yaml") if not file.stem.endswith(".stack")}
+    assert {table.stem for table in TABLES} == scenarios
+
+
+def test_the_three_slice_set_goes_first_and_the_others_run_together_after_it() -> None:
+    """System A.4, as it was listed."""
+    *first, last = [[(row.job, row.verdict) for row in moment.rows] for moment in story("multislice").moments]
+    assert first == [
+        [("multislice-3slice", ADMITTED)],
+        [("multislice-1slice", WAITS)],
+        [("multislice-2slice", WAITS)],
+    ]
+    assert last[1:] == [("multislice-1slice", ADMITTED), ("multislice-2slice", ADMITTED)]
+
+
+def test_with_32_chips_high_pushes_low_out_and_low_returns_and_with_64_both_run() -> None:
+    """System B at the level of quota."""
+    verdicts = [{row.job[:4].rstrip("-"): row.verdict for row in m.rows} for m in story("hotswap-32").moments]
+    assert verdicts == [{"low": ADMITTED}, {"high": ADMITTED, "low": PUSHED_OUT}, {"high": "finished", "low": ADMITTED}]
+    assert [row.verdict for row in story("hotswap-64").standing] == [ADMITTED, ADMITTED]
+
+
+def test_the_batch_platform_stands_as_it_was_observed() -> None:
+    """System E.7: pending and admitted by queue, after the low, the high and the compact jobs."""
+    found = story("batch-platform")
+    assert standing(found, 16) == {"lp": (0, 4)}
+    assert standing(found, 32) == {"lp": (1, 3), "hp": (2, 2)}
+    assert standing(found, 48) == {"lp": (1, 3), "hp": (2, 2), "compact": (3, 1)}
+
+
+def standing(of: Story, moments: int) -> dict[str, tuple[int, int]]:
+    """After so many steps, by kind of queue: pending and admitted jobs, which must be the same for all four teams."""
+    verdicts: dict[str, tuple[str, str]] = {}
+    for moment in of.moments[:moments]:
+        verdicts |= {row.job: (row.queue, row.verdict) for row in moment.rows}
+    counts = Counter((queue, verdict == ADMITTED) for queue, verdict in verdicts.values())
+    found: dict[str, set[tuple[int, int]]] = {}
+    for queue in {queue for queue, _ in counts}:
+        found.setdefault(queue.rsplit("-", 1)[1], set()).add((counts[queue, False], counts[queue, True]))
+    assert all(len(of_teams) == 1 for of_teams in found.values())
+    return {kind: next(iter(of_teams)) for kind, of_teams in found.items()}
+
+
+def test_two_stacks_are_compared_job_by_job() -> None:
+    old, new = "stacks/scenarios/hotswap-32.stack.yaml", "stacks/examples/hotswap.yaml"
+    answer = told("hotswap-32", old, new)
+    (difference,) = admit.as_json(answer)["differences"]
+    assert (difference["step"], difference["job"]) == (2, "low-jax-trillium")
+    assert (difference["old"]["verdict"], difference["new"]["verdict"]) == (PUSHED_OUT, ADMITTED)
+    assert admit.text(answer).splitlines()[1].split()[:2] == ["2", "low-jax-trillium"]
+    same = told("hotswap-32", old, old)
+    assert admit.text(same) == "No job fares differently under hotswap-32.stack than under hotswap-32.stack."

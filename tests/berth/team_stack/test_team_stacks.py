@@ -1,0 +1,279 @@
+"""A team's own stack: what is refused, what is deployed onto which platform, and what that takes."""
+
+from __future__ import annotations
+
+import copy
+import gc
+import json
+import pathlib
+import shutil
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+import yaml
+from msgspec.structs import replace
+from typer.testing import CliRunner
+
+from berth import outputs as exports
+from berth.cli import app, preview
+from berth.cli.plan import team_stack
+from berth.engine import Preview, ProgramError, Recorded, run_program
+from berth.evaluate import of_config, of_stack
+from berth.plan.team_stack import TeamStackPlan
+from tests.berth.bad_input import cases as fleets
+from tests.engine import both_modes
+from tests.stack_files import GOLDEN, ROOT, TEAMS, every_team_stack, is_golden, plan, rendered, verdict
+
+HERE = pathlib.Path(__file__).parent / "cases"
+CASES = {case.claim: case for case in fleets.parsed((HERE / "cases.txt").read_text(encoding="utf-8"))}
+PLATFORM = "organization/berth/batch-platform"
+
+
+def team_plan(stack: str) -> TeamStackPlan:
+    found = verdict(stack)
+    assert [problem.line() for problem in found.problems] == []
+    assert found.team is not None
+    return found.team
+
+
+# --- what is refused --------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def folder(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> pathlib.Path:
+    """A project with a platform and two stacks of its teams, in which one stands."""
+    fleet = fleets.edited(fleets.Case("", (), ()))
+    fleet["Pulumi.bad.yaml"] = fleet["Pulumi.bad.yaml"].replace(
+        "roles/storage.objectViewer]", "roles/storage.objectViewer], secrets: {hf: hf-token}"
+    )
+    mine = (HERE / "base.yaml").read_text(encoding="utf-8")
+    fleets.write(tmp_path, fleet | {"Pulumi.mine.yaml": mine, "Pulumi.other.yaml": mine})
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def edit(folder: pathlib.Path, case: fleets.Case) -> None:
+    files = [folder / "Pulumi.mine.yaml", folder / "Pulumi.bad.yaml"]
+    for old, new in case.edits:
+        (file,) = (file for file in files if file.read_text(encoding="utf-8").count(old) == 1)
+        file.write_text(file.read_text(encoding="utf-8").replace(old, new), encoding="utf-8")
+
+
+def run(*words: str) -> list[str]:
+    found = CliRunner().invoke(app, list(words))
+    assert "Traceback" not in found.output
+    return found.output.splitlines()
+
+
+def test_the_stack_that_the_cases_break_is_sound(folder: pathlib.Path) -> None:
+    assert run("check", "mine") == ["mine: sound"]
+
+
+@pytest.mark.parametrize("claim", CASES)
+def test_a_broken_team_stack_is_told_line_by_line(folder: pathlib.Path, claim: str) -> None:
+    """All faults at once, each with its place, the wrong value and a remedy."""
+    edit(folder, CASES[claim])
+    assert run("check", "mine") == list(CASES[claim].lines)
+
+
+@pytest.mark.parametrize(
+    "words", ["lint STACK x.yaml", "workload STACK vision train", "rotate STACK v5e", "drain STACK"]
+)
+def test_a_verb_about_fleets_asks_for_the_platform(folder: pathlib.Path, words: str) -> None:
+    assert run(*words.replace("STACK", "mine").split()) == [
+        "this is a team's own stack, and the verb is about fleets: name its platform"
+    ]
+
+
+def test_what_the_engine_hands_over_is_read_as_the_file_is(folder: pathlib.Path) -> None:
+    value = yaml.safe_load((folder / "Pulumi.mine.yaml").read_text())["config"]["berth:team"]
+    handed_over, read = of_config("mine", None, folder, value), of_stack("mine", folder)
+    assert (handed_over.team, handed_over.problems, read.problems) == (read.team, (), ())
+
+
+def test_files_do_not_reach_the_pods_of_a_platform_with_workers(tmp_path: pathlib.Path) -> None:
+    """MultiKueue copies the job and nothing that it refers to."""
+    shutil.copy(TEAMS["team-a"].parent / "multikueue.yaml", tmp_path / "Pulumi.bad.yaml")
+    (tmp_path / "stacks" / "teams").mkdir(parents=True)
+    shutil.copy(ROOT / "stacks" / "teams" / "trainers.yaml", tmp_path / "stacks" / "teams")
+    (tmp_path / "Pulumi.yaml").write_text("name: berth\nruntime: python\n", encoding="utf-8")
+    mine = (HERE / "base.yaml").read_text(encoding="utf-8").partition("    secrets:")[0]
+    work = "    workloads: {trainer: {queue: train, image: trainer:1, config: [trainer]}}\n"
+    (tmp_path / "Pulumi.mine.yaml").write_text(mine + work, encoding="utf-8")
+    assert [problem.line() for problem in of_stack("mine", tmp_path).faults] == [
+        "Pulumi.mine.yaml:8: config.trainer: jobs run on workers, to which the platform sends them alone: their pods "
+        "would wait for this for ever"
+    ]
+
+
+# --- examples ---------------------------------------------------------------------------------------------------------
+
+
+def ran(stack: str, preview_: bool = True, live: dict[str, Any] | None = None) -> Preview:
+    """The whole program, on a platform that exports `live`."""
+    found = verdict(stack)
+    assert found.file is not None
+    config = dict(found.file.config)
+    outputs = live or exports.stand_in(plan("batch-platform"))
+    references = {PLATFORM: (outputs, {"kubeconfig"} & outputs.keys())}
+    return run_program(
+        ROOT, stack, config.pop("berth:team"), config, preview=preview_, kind="berth:team", references=references
+    )
+
+
+def objects(found: Preview) -> list[Recorded]:
+    return [one for one in found.resources if one.type.startswith("kubernetes:")]
+
+
+def test_there_is_an_example() -> None:
+    assert "team-a" in TEAMS
+
+
+@every_team_stack
+def test_golden_of_a_team_stack(stack: str) -> None:
+    """What is rendered, what is previewed, and what `berth plan` says, as goldens to be read."""
+    assert team_plan(stack).workloads
+    is_golden(rendered(stack), GOLDEN / stack / "manifests.yaml")
+    is_golden(team_stack.text(verdict(stack)) + "\n", GOLDEN / stack / "plan.txt")
+    is_golden(
+        preview.tree(preview.run(verdict(stack), ROOT), inputs=False, colour=False) + "\n", GOLDEN / stack / "tree.txt"
+    )
+
+
+@every_team_stack
+@both_modes
+def test_what_is_deployed_is_what_is_rendered(stack: str, preview: bool) -> None:
+    """In a first preview too: what the platform exports is known then."""
+    made = [one.inputs for one in objects(ran(stack, preview))]
+    wanted = list(yaml.safe_load_all(rendered(stack)))
+    for manifest in wanted:
+        if manifest["kind"] not in ("ConfigMap", "SecretProviderClass"):
+            manifest["metadata"]["annotations"] = {"pulumi.com/skipAwait": "true"}
+    assert in_order(made) == in_order(wanted)
+
+
+def in_order(manifests: Sequence[object]) -> list[str]:
+    return sorted(json.dumps(each, sort_keys=True) for each in manifests)
+
+
+@every_team_stack
+def test_workloads_come_after_what_their_pods_read_and_everything_after_the_platform(stack: str) -> None:
+    found = ran(stack)
+    files = {one.urn for one in objects(found) if one.name.startswith("files-")}
+    (provider,) = (one for one in found.resources if one.type == "pulumi:providers:kubernetes")
+    (platform,) = (one for one in found.resources if one.type == "pulumi:pulumi:StackReference")
+    assert platform.urn in provider.dependencies
+    first = [one for one in objects(found) if one.name in ("evaluation-job", "sweep-service")]
+    assert first
+    assert all(files <= set(one.dependencies) for one in first)
+    assert {one.provider for one in objects(found)} == {provider.urn}
+
+
+@every_team_stack
+def test_the_kubeconfig_is_a_secret_and_is_exported_nowhere(stack: str) -> None:
+    found = ran(stack)
+    (provider,) = (one for one in found.resources if one.type == "pulumi:providers:kubernetes")
+    assert provider.inputs["kubeconfig"] == "[secret]"
+    assert "kubeconfig" not in found.exports
+
+
+def live() -> dict[str, Any]:
+    return copy.deepcopy(exports.stand_in(plan("batch-platform")))
+
+
+def older(found: dict[str, Any]) -> None:
+    found["fleet"]["version"] = 1
+
+
+def unversioned(found: dict[str, Any]) -> None:
+    del found["fleet"]
+
+
+def without_kubeconfig(found: dict[str, Any]) -> None:
+    del found["kubeconfig"]
+
+
+def without_team(found: dict[str, Any]) -> None:
+    del found["fleet"]["teams"]["team-a"]
+
+
+def without_queue(found: dict[str, Any]) -> None:
+    found["fleet"]["teams"]["team-a"]["queues"].remove("lq-team-a-lp")
+
+
+def elsewhere(found: dict[str, Any]) -> None:
+    found["fleet"]["teams"]["team-a"]["namespaces"] = ["vision"]
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        (older, "exports version 1 for teams, and version 2 is read here: update it with the same Berth first"),
+        (unversioned, "exports nothing for teams, and version 2 is read here"),
+        (without_team, "was deployed without team 'team-a': update it first"),
+        (without_queue, "was deployed without queue 'lq-team-a-lp' of team 'team-a': update it first"),
+        (without_kubeconfig, "has no output 'kubeconfig': update it first"),
+        (elsewhere, "was deployed without namespace 'team-a' of team 'team-a': update it first"),
+    ],
+)
+@pytest.mark.filterwarnings("ignore:coroutine 'Output")
+def test_a_platform_that_is_behind_its_file_stops_the_update(change: Any, words: str) -> None:
+    """The plan is made from files; what was deployed may be older than they are."""
+    found = live()
+    change(found)
+    with pytest.raises(ProgramError, match=r"stack '[a-z/]*batch-platform'") as stopped:
+        ran("team-a", live=found)
+    assert words in str(stopped.value)
+    gc.collect()  # outputs that nobody waits for any more, here and not in the test after
+
+
+@pytest.mark.filterwarnings("ignore:coroutine 'Output")
+def test_a_stack_reference_to_nothing_is_told() -> None:
+    config = {"pulumi:disable-default-providers": ["*"]}
+    value = yaml.safe_load(TEAMS["team-a"].read_text())["config"]["berth:team"]
+    with pytest.raises(ProgramError, match="unknown stack 'organization/berth/batch-platform'"):
+        run_program(ROOT, "team-a", value, config, kind="berth:team")
+    gc.collect()
+
+
+def test_the_platform_exports_exactly_what_teams_need() -> None:
+    """Plain data: what goes through JSON and back unchanged; version and shape go together."""
+    found = exports.of_platform(plan("batch-platform"), "c")
+    assert json.loads(json.dumps(found)) == found
+    assert found["version"] == 2
+    assert found.keys() == {"version", "cluster", "project", "region", "teams"}
+    assert found["teams"]["team-a"] == {
+        "namespaces": ["team-a"],
+        "serviceAccount": "team-a-ksa",
+        "queues": ["dws-local-queue", "lq-team-a-compact", "lq-team-a-hp", "lq-team-a-lp"],
+    }
+
+
+# --- rights -----------------------------------------------------------------------------------------------------------
+
+
+@every_team_stack
+def test_rights_are_listed_for_every_kind_that_is_made(stack: str) -> None:
+    found = team_stack.as_json(verdict(stack))
+    listed = {(p["apiGroup"], kind) for p in found["permissions"] for kind in p["resources"]}
+    plurals = {"ConfigMap": "configmaps", "Job": "jobs", "Service": "services"}
+    plurals |= {"SecretProviderClass": "secretproviderclasses"}
+    made = {(m["apiVersion"].rpartition("/")[0], plurals[m["kind"]]) for m in yaml.safe_load_all(rendered(stack))}
+    assert listed == made
+    assert all(p["given"] for p in found["permissions"])
+
+
+def test_a_right_that_no_group_has_is_told(folder: pathlib.Path) -> None:
+    """The platform of the cases gives no rights to anybody."""
+    told = "\n".join(run("plan", "mine"))
+    assert "get, create, patch, delete on configmaps in vision: no group of the team has it" in told
+    permissions = json.loads("\n".join(run("plan", "mine", "--json")))["permissions"]
+    assert permissions
+    assert not any(each["given"] for each in permissions)
+
+
+def test_the_queues_of_a_team_stack_are_the_teams_own() -> None:
+    found = team_plan("team-a")
+    assert found.queues == ("dws-local-queue", "lq-team-a-compact", "lq-team-a-hp", "lq-team-a-lp")
+    assert replace(found, team="team-b") != found

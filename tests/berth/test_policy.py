@@ -1,0 +1,211 @@
+"""`berth check --policy`: an organisation's own rules, the ones that are shipped, and the same as a policy pack."""
+
+from __future__ import annotations
+
+import json
+import pathlib
+import runpy
+import sys
+from dataclasses import dataclass, field
+from types import ModuleType, SimpleNamespace
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner
+
+from berth.cli import app
+from berth.policy import judge
+from tests.stack_files import ON_ACK, ROOT, every_stack, plan, resources, verdict
+
+SHIPPED = sorted((ROOT / "docs" / "policies").glob("*.py"))
+PACK = ROOT / "docs" / "policy-pack" / "__main__.py"
+
+GOOD = """\
+config:
+  berth:fleet:
+    project: acme-ml-dev
+    region: us-central1
+    cluster:
+      privateNodes: true
+      deletionProtection: true
+      controlPlane: {publicEndpoint: false}
+    protect: true
+    pools:
+      spot: {machineType: g2-standard-24, nodes: {max: 2}, zones: [us-central1-a], capacity: spot}
+    priorities:
+      low: {value: 100}
+      high: {value: 101}
+    teams:
+      a:
+        labels: {owner: ada}
+        queues:
+          one: {flavors: [{pool: spot, guaranteed: all}], priority: low}
+"""
+
+
+def checked(folder: pathlib.Path, text: str, *policies: pathlib.Path, stack: str = "prod-eu") -> dict[str, Any]:
+    """What `berth check --format json` says of a stack, problems of the policies only."""
+    file = folder / f"Pulumi.{stack}.yaml"
+    file.write_text(text, encoding="utf-8")
+    words = [word for policy in policies for word in ("--policy", str(policy))]
+    done = CliRunner().invoke(app, ["check", str(file), "--format", "json", *words])
+    (found,) = json.loads(done.stdout)["stacks"]
+    assert done.exit_code == (0 if found["sound"] else 1)
+    plain = json.loads(CliRunner().invoke(app, ["check", str(file), "--format", "json"]).stdout)["stacks"][0][
+        "problems"
+    ]
+    return {**found, "problems": [problem for problem in found["problems"] if problem not in plain]}
+
+
+def test_a_fleet_that_keeps_all_shipped_rules_is_sound(tmp_path: pathlib.Path) -> None:
+    assert len(SHIPPED) == 5
+    assert checked(tmp_path, GOOD, *SHIPPED) == {"stack": "prod-eu", "sound": True, "problems": []}
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "code", "line", "message"),
+    [
+        ("publicEndpoint: false", "publicEndpoint: true", "no-public-endpoint", 8, "a production cluster has no"),
+        ("deletionProtection: true", "deletionProtection: false", "deletion-protection", 7, "can be deleted"),
+        ("protect: true", "protect: false", "deletion-protection", 9, "the engine may delete the cluster"),
+        ("priority: low", "priority: high", "spot-for-low-priority", 16, "queue 'a-one' reaches spot machines (spot)"),
+        ("labels: {owner: ada}", "labels: {payer: ada}", "owner-label", 16, "write labels: {owner: <who>}"),
+    ],
+)
+def test_what_breaks_a_shipped_rule_is_a_fault_at_its_line(
+    tmp_path: pathlib.Path, old: str, new: str, code: str, line: int, message: str
+) -> None:
+    assert old in GOOD
+    (problem,) = checked(tmp_path, GOOD.replace(f" {old}", f" {new}").replace(f"{{{old}", f"{{{new}"), *SHIPPED)[
+        "problems"
+    ]
+    assert (problem["severity"], problem["code"]) == ("fault", code)
+    assert problem["place"].endswith(f"Pulumi.prod-eu.yaml:{line}")
+    assert message in problem["message"]
+
+
+def test_public_nodes_are_refused(tmp_path: pathlib.Path) -> None:
+    """Nodes with public addresses go with a public endpoint alone, so this is a stack outside production."""
+    public = GOOD.replace("privateNodes: true", "privateNodes: false").replace(
+        "publicEndpoint: false", "publicEndpoint: true"
+    )
+    faults = [p for p in checked(tmp_path, public, *SHIPPED, stack="dev")["problems"] if p["severity"] == "fault"]
+    assert [(p["code"], p["place"].rpartition(":")[2]) for p in faults] == [("private-nodes", "6")]
+
+
+def test_elsewhere_an_open_endpoint_is_a_warning_and_a_warning_refuses_nothing(tmp_path: pathlib.Path) -> None:
+    open_one = GOOD.replace("publicEndpoint: false", "publicEndpoint: true")
+    found = checked(tmp_path, open_one, *SHIPPED, stack="dev")
+    assert [(p["severity"], p["code"]) for p in found["problems"]] == [("warning", "no-public-endpoint")]
+    assert found["sound"]
+
+
+HEAD = "from berth.policy import fault\n"
+
+
+@pytest.mark.parametrize(
+    ("policy", "line", "message"),
+    [
+        (None, "", "no such policy file"),
+        ("def rule(plan:\n", ":1", "SyntaxError: "),
+        ("import nowhere\n", ":1", "ModuleNotFoundError: No module named 'nowhere'"),
+        (
+            f"{HEAD}def _hidden(plan): ...\n",
+            "",
+            "holds no rule: write a public function of the plan that yields faults",
+        ),
+        ("def rule(plan):\n    return [plan.clutser]\n", ":2", "'rule' failed: AttributeError: "),
+        ("def rule(plan):\n    yield 'a word'\n", "", "'rule' failed: TypeError: "),
+        ("def rule(plan, more): ...\n", "", "'rule' takes other than the plan alone; begin a helper's name with _"),
+    ],
+)
+def test_a_policy_that_cannot_be_asked_is_a_fault_in_it(
+    tmp_path: pathlib.Path, policy: str | None, line: str, message: str
+) -> None:
+    """Never a traceback, and never a fleet that passes because nobody judged it."""
+    file = tmp_path / "policy.py"
+    if policy is not None:
+        file.write_text(policy, encoding="utf-8")
+    (problem,) = checked(tmp_path, GOOD, file)["problems"]
+    assert (problem["severity"], problem["code"]) == ("fault", "policy-failed")
+    assert problem["place"] == f"{file}{line}"
+    assert problem["message"].startswith(message)
+
+
+def test_a_fleet_that_is_refused_anyway_is_not_judged(tmp_path: pathlib.Path) -> None:
+    assert checked(tmp_path, GOOD.replace("g2-standard-24", "g2-standard-25"), tmp_path / "none.py")["problems"] == []
+
+
+def test_a_fleet_that_rules_know_nothing_of_is_refused() -> None:
+    done = CliRunner().invoke(app, ["check", str(ON_ACK["ack-fleet"]), "--policy", str(SHIPPED[0])])
+    assert done.exit_code == 1
+    assert "this verb knows fleets with Kueue alone" in done.stdout
+
+
+def test_a_rule_that_finds_nothing_may_return_nothing(tmp_path: pathlib.Path) -> None:
+    file = tmp_path / "policy.py"
+    file.write_text("def rule(plan): ...\n", encoding="utf-8")
+    assert checked(tmp_path, GOOD, file)["sound"]
+
+
+# --- the same as a policy pack ----------------------------------------------------------------------------------------
+
+
+@dataclass
+class Pack:
+    """Stands in for Pulumi's policy SDK: keeps what the pack registers."""
+
+    policies: list[Any] = field(default_factory=list[Any])
+
+    def module(self) -> ModuleType:
+        module = ModuleType("pulumi_policy")
+        names: dict[str, Any] = {
+            "EnforcementLevel": SimpleNamespace(MANDATORY="mandatory"),
+            "ResourceValidationArgs": SimpleNamespace,
+            "ResourceValidationPolicy": SimpleNamespace,
+            "PolicyPack": lambda policies, **_: self.policies.extend(policies),
+        }
+        vars(module).update(names)
+        return module
+
+
+@pytest.fixture
+def pack(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
+    stand_in = Pack()
+    monkeypatch.setitem(sys.modules, "pulumi_policy", stand_in.module())
+    runpy.run_path(str(PACK))
+    return stand_in.policies
+
+
+def broken(pack: list[Any], stack: str, **cluster: object) -> set[tuple[str, str]]:
+    """Rule and resource of everything the pack reports; `cluster` is laid over the cluster's inputs."""
+    found: set[tuple[str, str]] = set()
+    for each in resources(stack, preview=False):
+        props = {**each.inputs, **cluster} if each.type.endswith(":Cluster") else dict(each.inputs)
+        args = SimpleNamespace(resource_type=each.type, props=props, opts=SimpleNamespace(protect=each.protect))
+        for policy in pack:
+            policy.validate(args, lambda _, rule=policy.name, name=each.name: found.add((rule, name)))
+    return found
+
+
+def test_the_pack_holds_the_rules_that_resources_can_show(pack: list[Any]) -> None:
+    shipped = {file.stem.replace("_", "-") for file in SHIPPED}
+    assert {policy.name for policy in pack} == shipped - {"spot-for-low-priority"}
+
+
+@every_stack
+def test_the_pack_and_the_files_agree_on_every_stack(pack: list[Any], stack: str) -> None:
+    """Rule by rule: whether it is broken by the plan, and by the resources that come of it.
+
+    A namespace that somebody else made is no resource, so its label is not seen.
+    """
+    by_plan = {problem.code for problem in judge(verdict(stack), SHIPPED).faults} - {"spot-for-low-priority"}
+    if not any(place.owned for team in plan(stack).teams for place in team.namespaces):
+        by_plan -= {"owner-label"}
+    assert {rule for rule, _ in broken(pack, stack)} == by_plan
+
+
+def test_the_pack_sees_public_nodes_and_a_production_endpoint(pack: list[Any]) -> None:
+    private: dict[str, object] = {"enablePrivateNodes": False, "enablePrivateEndpoint": False}
+    found = broken(pack, "dev", name="prod", privateClusterConfig=private)
+    assert {"private-nodes", "no-public-endpoint"} <= {rule for rule, _ in found}

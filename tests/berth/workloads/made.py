@@ -1,0 +1,36 @@
+"""Workloads as the command makes them, for tests."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from berth.cli.workload import answer as workload
+from berth.cli.workload.answer import Answer
+from tests.stack_files import verdict
+
+
+def answer(stack: str, team: str, queue: str, **options: Any) -> Answer:
+    """What `berth workload` answers."""
+    return workload.run(verdict(stack), team, queue, options)
+
+
+def objects(stack: str, team: str, queue: str, **options: Any) -> list[dict[str, Any]]:
+    """The objects of a workload that nothing is said against, but that its queue is held today."""
+    found = answer(stack, team, queue, **options)
+    assert [problem.line() for problem in found.problems if problem.code != "held"] == []
+    return [dict(each) for each in found.objects]
+
+
+def one(stack: str, team: str, queue: str, **options: Any) -> dict[str, Any]:
+    """Its only object, or the last one."""
+    return objects(stack, team, queue, **options)[-1]
+
+
+def pod(manifest: dict[str, Any]) -> dict[str, Any]:
+    """The spec of the pods of a JobSet's first job, of a Job, or of a PyTorchJob's master."""
+    spec = manifest["spec"]
+    if "replicatedJobs" in spec:
+        spec = spec["replicatedJobs"][0]["template"]["spec"]
+    if "pytorchReplicaSpecs" in spec:
+        spec = spec["pytorchReplicaSpecs"]["Master"]
+    return spec["template"]["spec"]

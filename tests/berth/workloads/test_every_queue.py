@@ -1,0 +1,210 @@
+"""What `berth workload` prints for every queue of every stack: lint passes it, schemas do, and Kueue would admit it.
+
+The figures are checked against a second way: topologies multiplied out as the stack file writes them, GPUs as the table
+has them, and ceilings as the planner works them out; the command itself goes by pools, and by the admission model.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import pathlib
+from collections.abc import Iterator
+from functools import cache
+from typing import Any
+
+import pytest
+
+from berth import catalog
+from berth.cli import lint
+from berth.cli.workload import answer as workload
+from berth.diagnostics import Problems
+from berth.jobs.files import documents
+from berth.jobs.quantities import amount
+from berth.plan.kueue import ClusterQueuePlan
+from berth.planner.queueing.quota_tree import QuotaTree
+from berth.simulator.arrivals import arrivals
+from berth.simulator.fleet import of_plan
+from berth.simulator.scheduler.model import RUNNING
+from berth.simulator.scheduler.simulate import Simulator
+from berth.simulator.scheduler.state import Stand
+from berth.workloads.options import KINDS
+from tests.berth.manifests import test_crd_schemas as crds
+from tests.berth.workloads.made import answer, objects
+from tests.stack_files import FILES, fleet, plan, verdict
+
+QUEUES = [(stack, team.name, door.name) for stack in FILES for team in plan(stack).teams for door in team.local_queues]
+every_queue = pytest.mark.parametrize(("stack", "team", "queue"), QUEUES)
+
+QUEUED_KINDS = {"Job", "JobSet", "PyTorchJob"}
+
+
+@cache
+def fitting(stack: str, team: str, queue: str) -> dict[str, list[dict[str, Any]]]:
+    """Kind → objects; left out are kinds that do not go with the queue's machines, or that workers may not know."""
+    found: dict[str, list[dict[str, Any]]] = {}
+    for kind in KINDS:
+        made = answer(stack, team, queue, kind=kind)
+        if made.objects:
+            assert {problem.code for problem in made.problems} <= {"held"}
+            found[kind] = [dict(each) for each in made.objects]
+        else:
+            unknown = {"not-queued"} if kind == "pytorchjob" and plan(stack).workers else set[str]()
+            assert {problem.code for problem in made.faults} in ({"wrong-kind"}, unknown), made.faults
+    return found
+
+
+def written(folder: pathlib.Path, manifests: list[dict[str, Any]]) -> pathlib.Path:
+    """A file with them, as the command prints it."""
+    file = folder / "workload.yaml"
+    file.write_text(workload.text(workload.Answer(tuple(manifests), ("a note",), ())) + "\n", encoding="utf-8")
+    return file
+
+
+@every_queue
+def test_what_is_printed_passes_lint(stack: str, team: str, queue: str, tmp_path: pathlib.Path) -> None:
+    """Without a warning too, but for requests that pass every queue by."""
+    made = fitting(stack, team, queue)
+    assert "jobset" in made
+    for kind, manifests in made.items():
+        said = lint.run(verdict(stack), [str(written(tmp_path, manifests))], None, tmp_path)
+        assert not said.refused
+        (finding,) = said.findings
+        assert finding.takes
+        warned = {each.code for each in finding.problems} - {"held"}
+        assert warned == ({"no-queue-asked"} if kind == "provisioning-request" else set())
+
+
+@every_queue
+def test_what_lint_passes_is_admitted_to_an_empty_fleet(
+    stack: str, team: str, queue: str, tmp_path: pathlib.Path
+) -> None:
+    """By the way that `berth admit` goes: manifests read anew, in the fleet as it is once held queues are resumed."""
+    for manifests in fitting(stack, team, queue).values():
+        book = of_plan(plan(stack))
+        found, problems = documents(written(tmp_path, manifests), "workload.yaml")
+        assert problems == []
+        faults = Problems()
+        jobs = [each.job for document in found for each in arrivals(document.at(faults), book)]
+        assert faults.found == []
+        assert len(jobs) == len([each for each in manifests if each["kind"] in QUEUED_KINDS])
+        simulator = Simulator(book.setup)
+        for name in [each.name for each in book.setup.queues if each.stop != RUNNING]:
+            simulator.resume(name)
+        for job in jobs:
+            simulator.submit(job)
+            assert simulator.works[job.name].stand in (Stand.ADMITTED, Stand.RESERVED)
+
+
+@pytest.mark.skipif(not crds.CRDS.is_dir(), reason=f"the published CRD schemas are not at {crds.CRDS}")
+@every_queue
+def test_what_is_printed_fits_the_published_schemas(stack: str, team: str, queue: str) -> None:
+    checked = [
+        each
+        for manifests in fitting(stack, team, queue).values()
+        for each in manifests
+        if each["kind"] in ("JobSet", "ProvisioningRequest")
+    ]
+    assert checked
+    assert [fault for each in checked for fault in crds.faults(each)] == []
+
+
+# --- figures, a second way --------------------------------------------------------------------------------------------
+
+
+def pods(manifest: dict[str, Any]) -> Iterator[tuple[int, dict[str, Any]]]:
+    """How many pods of which spec, straight from the objects."""
+    spec = manifest["spec"]
+    match manifest["kind"]:
+        case "JobSet":
+            for job in spec["replicatedJobs"]:
+                inner = job["template"]["spec"]
+                yield job["replicas"] * inner["parallelism"], inner["template"]["spec"]
+        case "PyTorchJob":
+            for role in spec["pytorchReplicaSpecs"].values():
+                yield role["replicas"], role["template"]["spec"]
+        case _:
+            yield spec["parallelism"], spec["template"]["spec"]
+
+
+def total(manifest: dict[str, Any], resource: str) -> int:
+    """All that a workload requests of a resource."""
+    return sum(
+        number * (amount(resource, container["resources"]["requests"].get(resource, "0")) or 0)
+        for number, spec in pods(manifest)
+        for container in spec["containers"]
+    )
+
+
+def queue_plan(stack: str, team: str, queue: str) -> ClusterQueuePlan:
+    (door,) = [d for t in plan(stack).teams if t.name == team for d in t.local_queues if d.name == queue]
+    (found,) = [each for each in plan(stack).cluster_queues if each.name == door.cluster_queue]
+    return found
+
+
+def reach(stack: str, queue: ClusterQueuePlan) -> dict[str, int]:
+    """Flavor → the most accelerators of one job of a queue: its ceiling, or the largest of its ceilings on workers."""
+    most: dict[str, int] = {}
+    for one in [worker.plan for worker in plan(stack).workers] or [plan(stack)]:
+        resource_of = {flavor.name: flavor.resource for flavor in one.flavors}
+        of_name = [each for each in one.cluster_queues if each.name == queue.name]
+        for flavor, ceiling in QuotaTree(one.cluster_queues, one.cohorts, resource_of).ceilings(of_name).items():
+            most[flavor] = max(ceiling, most.get(flavor, 0))
+    return most
+
+
+def of_a_unit(stack: str, flavor: str) -> int:
+    """Chips of a slice, or GPUs of a node: from what the stack file says of the pool, and the table."""
+    named = next(pool for pool in plan(stack).pools if pool.flavor == flavor)
+    worker, _, pool = named.name.rpartition("/")
+    written = (fleet(stack)["workers"][worker] if worker else fleet(stack))["pools"][pool]
+    if "topology" in written:
+        return math.prod(int(side) for side in written["topology"].split("x"))
+    return catalog.machines()[written["machineType"]].accelerators
+
+
+@every_queue
+def test_the_largest_workload_is_what_the_ceiling_holds_and_one_more_is_refused(
+    stack: str, team: str, queue: str
+) -> None:
+    """A job stands on one flavor, so its ceiling is that of the flavor with the most whole slices or nodes."""
+    behind = queue_plan(stack, team, queue)
+    first = behind.flavors[0].flavor
+    kinds = {flavor.name: flavor.resource for flavor in plan(stack).flavors}
+    labels = {flavor.name: flavor.node_labels for flavor in plan(stack).flavors}
+    accelerator = "cloud.google.com/gke-accelerator"
+    alike = [f for f in reach(stack, behind) if labels[f].get(accelerator) == labels[first].get(accelerator)]
+    unit = min(of_a_unit(stack, flavor) for flavor in alike)
+    most = max(reach(stack, behind)[flavor] // unit for flavor in alike)
+    option = "slices" if kinds[first] == "google.com/tpu" else "pods"
+    largest = objects(stack, team, queue, kind="jobset", **{option: most})[-1]
+    assert total(largest, kinds[first]) == most * unit
+    refused = answer(stack, team, queue, kind="jobset", **{option: most + 1})
+    (fault,) = [each for each in refused.faults if each.code in ("above-ceiling", "above-worker")]
+    assert f"{(most + 1) * unit} " in fault.message
+    assert fault.message.endswith(f"the largest that fits is {most} {option[:-1]}{'' if most == 1 else 's'}")
+
+
+@every_queue
+def test_cpu_and_memory_come_in_the_measure_of_the_quota(stack: str, team: str, queue: str) -> None:
+    """Where a pod asks for them, a workload with all of the accelerators has all of the cpu and memory too."""
+    behind = queue_plan(stack, team, queue)
+    (job_set,) = fitting(stack, team, queue)["jobset"]
+    for resource in ("cpu", "memory"):
+        asked = total(job_set, resource)
+        entry = max(behind.flavors, key=lambda each: max(quota.nominal for quota in each.quotas))
+        quotas = {quota.resource: quota.nominal for quota in entry.quotas}
+        accelerator = next(each for each in quotas if each not in ("cpu", "memory") and quotas[each])
+        if asked:
+            assert asked * quotas[accelerator] == quotas[resource] * total(job_set, accelerator)
+
+
+def test_every_kind_fits_somewhere() -> None:
+    kinds = {kind for each in QUEUES for kind in fitting(*each)}
+    assert kinds == set(KINDS)
+
+
+def test_the_json_is_what_kubectl_takes() -> None:
+    """The same objects as data."""
+    made = answer("dev", "vision", "train", slices=2)
+    assert json.loads(json.dumps(workload.as_json(made)))["objects"] == [dict(each) for each in made.objects]

@@ -1,0 +1,90 @@
+"""`berth workload` on an ACK One fleet: PyTorchJobs that can be dequeued and placed, in ACK's words alone."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+import yaml
+from typer.testing import CliRunner
+
+from berth.cli import app
+from berth.manifests.ack import training_job
+from berth.planner.ack.fleet import plan_ack
+from berth.spec.parse import parse
+from berth.workloads.ack import on_ack
+from berth.workloads.options import Asked
+from tests.berth.planner.ack.test_elastic_quotas import fleet
+from tests.stack_files import ON_ACK
+
+FLEET = str(ON_ACK["ack-fleet"])
+
+
+def berth(words: str) -> tuple[int, str, str]:
+    """Exit status and what is printed."""
+    found = CliRunner().invoke(app, ["workload", FLEET, *words.split()])
+    return found.exit_code, found.stdout, found.stderr
+
+
+def test_the_published_job_is_one_master_and_two_workers() -> None:
+    """ACK One docs, PyTorchJobs with kube-queue: `pytorch-test`, which one member gets as a whole."""
+    status, out, _ = berth("examples child-2 --name pytorch-test --pods 3 --gpus 1 --cpu 4 --priority urgent")
+    job: Any = yaml.safe_load(out)
+    roles = {role: part["replicas"] for role, part in job["spec"]["pytorchReplicaSpecs"].items()}
+    assert (status, job["kind"], roles) == (0, "PyTorchJob", {"Master": 1, "Worker": 2})
+    assert job["metadata"] == {
+        "name": "pytorch-test",
+        "namespace": "default",
+        "labels": {"berth.dev/team": "examples"},
+    }
+    assert "Asks for 3 GPUs of 'child-2' (16 guaranteed, 24 at the most, 1 at a time)." in out
+    pod = job["spec"]["pytorchReplicaSpecs"]["Worker"]["template"]["spec"]
+    assert pod["priorityClassName"] == "urgent"
+    assert pod["containers"][0]["resources"]["limits"] == {"cpu": "4", "nvidia.com/gpu": "1"}
+
+
+def test_nothing_of_kueues_is_in_it() -> None:
+    """A suspended job would wait for a Kueue that is not there."""
+    _, out, _ = berth("trainers train --pods 2 --gpus 8")
+    assert "kueue" not in out and "suspend" not in out
+
+
+def test_a_job_tolerates_the_taints_of_its_queues_pools_for_nobody_adds_that() -> None:
+    value = fleet(teams={"vision": {"queues": {"train": {"flavors": [{"flavor": "a100", "guaranteed": 16}]}}}})
+    kept = {"key": "dedicated", "value": "training", "effect": "NoSchedule"}
+    value["ack"]["clusters"]["one"]["nodePools"]["a100"]["taints"] = [
+        kept,
+        {"key": "new", "value": "x", "effect": "NoExecute"},
+    ]
+    planned = plan_ack("test", parse(value))
+    assert planned is not None
+    found = on_ack(planned.plan, "vision", "train", Asked(pods=2))
+    assert found.job is not None, found.problems
+    job: Any = training_job(found.job)
+    for part in job["spec"]["pytorchReplicaSpecs"].values():
+        assert part["template"]["spec"]["tolerations"] == [
+            {**kept, "operator": "Equal"},
+            {"key": "new", "value": "x", "operator": "Equal", "effect": "NoExecute"},
+        ]
+
+
+REFUSED = {
+    "trainer train": "TEAM: no team 'trainer'; did you mean 'trainers'?",
+    "trainers trian": "QUEUE: team 'trainers' has no queue 'trian'; did you mean 'train'?",
+    "trainers train --kind job": "--kind: 'job': the fleet propagates PyTorchJobs; write pytorchjob",
+    "trainers train --gpus 16": "--gpus: '16': a node has 8 GPUs at the most; write more --pods instead",
+    "trainers train --pods 3": "--pods: 3 × 8 GPUs are more than the 16 of 'trainers-train': it would never be dequeued"
+    "\n--pods: '3': on one member, as a gang, 2 pods of 8 GPUs have room at the most",
+    "examples child-2 --pods 3": "--pods: '3': on one member, as a gang, 2 pods of 8 GPUs have room at the most",
+    "trainers train --pods 5 --gpus 3": "--pods: '5': on one member, as a gang, 4 pods of 3 GPUs have room at the most",
+    "trainers train --priority urgnet": "--priority: no priority 'urgnet'; did you mean 'urgent'?",
+    "trainers train --slices 2": "--slices: a fleet on ACK has nothing of the kind; leave it out",
+    "trainers train --name Train": "--name: 'Train' is no name for a workload: lower-case letters, digits and '-', a "
+    "letter first",
+}
+
+
+@pytest.mark.parametrize("words", REFUSED)
+def test_what_would_never_run_is_refused(words: str) -> None:
+    status, out, err = berth(words)
+    assert (status, out, err.rstrip("\n")) == (1, "", REFUSED[words])

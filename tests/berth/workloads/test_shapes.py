@@ -1,0 +1,213 @@
+"""Machines of every shape: single hosts, topologies, accelerator networks, taints, room; and random workloads."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from msgspec.structs import replace
+
+from berth import catalog
+from berth.diagnostics import Problems
+from berth.jobs.files import Document
+from berth.lint.findings import lint
+from berth.lint.fleet import Fleet
+from berth.plan.fleet import FleetPlan
+from berth.plan.node_settings import NodeNetworkPlan
+from berth.plan.nodes import Taint
+from berth.plan.workloads import JobPlan, JobSetPlan
+from berth.planner import plan_fleet
+from berth.simulator.arrivals import arrivals
+from berth.simulator.fleet import of_plan
+from berth.simulator.scheduler.simulate import Simulator
+from berth.simulator.scheduler.state import Stand
+from berth.spec.parse import parse
+from berth.workloads.derive import workload
+from berth.workloads.options import Asked
+from tests.berth.workloads.made import answer
+from tests.stack_files import plan
+
+SLICE = "kueue.x-k8s.io/podset-slice-required-topology"
+
+
+def fleet(flavors: str = "v5e", mode: str = "standard", **pools: dict[str, Any]) -> FleetPlan:
+    """The plan of a fleet of these pools, with one team whose queue `q` is promised all of the flavors."""
+    entries = [{"pool": name, "guaranteed": "all"} for name in flavors.split()]
+    said: dict[str, Any] = {
+        "project": "acme-ml-dev",
+        "region": "us-central1",
+        "cluster": {"zones": ["us-central1-a"], "mode": mode},
+        "pools": pools,
+        "teams": {"team": {"queues": {"q": {"flavors": entries}}}},
+    }
+    planned = plan_fleet("test", parse(said, []))
+    assert planned is not None
+    assert [each.line() for each in planned.problems if each.severity == "fault"] == []
+    return planned.plan
+
+
+def job_set(fleet_plan: FleetPlan, **asked: Any) -> JobSetPlan:
+    draft = workload(fleet_plan, "team", "q", Asked(kind="jobset", **asked))
+    assert [each.line() for each in draft.problems] == []
+    assert isinstance(draft.workload, JobSetPlan)
+    return draft.workload
+
+
+V5E = {"machineType": "ct5lp-hightpu-4t", "topology": "4x4", "slices": 2, "zone": "us-central1-a"}
+HOST = {"machineType": "ct5lp-hightpu-8t", "topology": "2x4", "slices": 2, "zone": "us-central1-a"}
+
+
+def test_a_slice_of_one_host_is_one_pod_with_all_its_chips() -> None:
+    """No annotation: a node pool of single hosts holds many slices."""
+    found = job_set(fleet("host", host=HOST), slices=2)
+    assert (found.replicas, found.pods, found.pod.resources) == (2, 1, {"google.com/tpu": 8})
+    assert found.exclusive_topology is None
+    draft = workload(fleet("host", host=HOST), "team", "q", Asked(kind="job", slices=2))
+    assert isinstance(draft.workload, JobPlan)
+    assert draft.workload.pods == 2
+
+
+def test_where_kueue_places_pods_it_is_kueue_that_keeps_a_slice_together() -> None:
+    found = job_set(fleet(v5e={**V5E, "topologyAware": True}), slices=2)
+    assert found.exclusive_topology is None
+    assert found.pod.annotations == {
+        SLICE: "cloud.google.com/gke-nodepool",
+        "kueue.x-k8s.io/podset-slice-size": "4",
+    }
+
+
+def test_gpu_pods_stand_as_near_as_can_be_where_kueue_places_them() -> None:
+    h100 = {"machineType": "a3-megagpu-8g", "nodes": 4, "topologyAware": True}
+    near = {"kueue.x-k8s.io/podset-preferred-topology": "cloud.google.com/gce-topology-block"}
+    assert job_set(fleet("h100", h100=h100), pods=4).pod.annotations == near
+    assert job_set(fleet("h100", h100=h100), pods=1).pod.annotations == {}
+
+
+@pytest.mark.parametrize(
+    ("slices", "profile", "mode", "wanted"),
+    [
+        (2, None, "standard", True),
+        (1, None, "standard", False),
+        (2, "auto", "standard", False),
+        (2, None, "autopilot", False),
+    ],
+)
+def test_the_network_of_the_nodes_is_used_only_where_slices_need_it(
+    slices: int, profile: str | None, mode: str, wanted: bool
+) -> None:
+    """Not by one slice, not where GKE wires the accelerator network into pods, and never on Autopilot."""
+    made = fleet(mode=mode, v5e=V5E)
+    network = NodeNetworkPlan(private_nodes=True, accelerator_profile=profile)
+    pools = tuple(
+        replace(pool, node_pools=tuple(replace(each, network=network) for each in pool.node_pools))
+        for pool in made.pools
+    )
+    assert job_set(replace(made, pools=pools), slices=slices).pod.host_network == wanted
+
+
+def test_a_queue_of_two_topologies_is_narrowed_to_one() -> None:
+    """Kueue would take the first that has quota, whatever the pods were cut for."""
+    both = fleet("small large", small=V5E | {"topology": "2x4"}, large=V5E)
+    assert job_set(both).pod.node_selector == {"cloud.google.com/gke-tpu-topology": "2x4"}
+    large = job_set(both, flavor="large")
+    assert (large.pods, large.pod.node_selector) == (4, {"cloud.google.com/gke-tpu-topology": "4x4"})
+
+
+def test_taints_that_a_flavor_only_names_are_tolerated_by_the_pods() -> None:
+    """Kueue adds a flavor's tolerations, and for its node taints it expects the pods to have them."""
+    made = fleet(v5e=V5E)
+    taint = Taint(key="acme.com/paid", value="yes", effect="NoSchedule")
+    tainted = replace(made, flavors=tuple(replace(each, node_taints=(taint,)) for each in made.flavors))
+    found = job_set(tainted)
+    assert [(each.key, each.value) for each in found.pod.tolerations] == [("acme.com/paid", "yes")]
+    without: Any = {
+        "apiVersion": "jobset.x-k8s.io/v1alpha2",
+        "kind": "JobSet",
+        "metadata": {"name": "a", "namespace": "team", "labels": {"kueue.x-k8s.io/queue-name": "q"}},
+        "spec": {
+            "replicatedJobs": [
+                {
+                    "name": "slice",
+                    "template": {
+                        "spec": {
+                            "parallelism": 4,
+                            "template": {
+                                "spec": {
+                                    "containers": [{"name": "main", "resources": {"limits": {"google.com/tpu": 4}}}]
+                                }
+                            },
+                        }
+                    },
+                }
+            ]
+        },
+    }
+    (finding,) = lint([Document("a.yaml", without)], Fleet(tainted))
+    assert [each.message for each in finding.faults] == [
+        "its pods do not tolerate 'acme.com/paid' of 'v5e'; write tolerations"
+    ]
+
+
+def test_pods_on_the_network_of_their_nodes_are_refused_by_autopilot() -> None:
+    made = answer("multislice", "multislice", "train", slices=2).objects[0]
+    (finding,) = lint([Document("a.yaml", made)], Fleet(plan("multislice-autopilot")))
+    assert [each.message for each in finding.faults] == [
+        "Autopilot refuses pods on the network of their nodes; leave it out"
+    ]
+
+
+@pytest.mark.parametrize(
+    ("machine", "cpu", "gib"),
+    [
+        # vCPUs less 6 % of the first, 1 % of the second, 0.5 % of two more and 0.25 % of the rest;
+        # GiB less 25 % of four, 20 % of four, 10 % of eight, 6 % of 112 and 2 % of the rest, and 100 MiB.
+        ("g2-standard-24", 24_000 - 60 - 10 - 10 - 50, 96 - 1 - 0.8 - 0.8 - 4.8),
+        ("ct5lp-hightpu-4t", 112_000 - 60 - 10 - 10 - 270, 192 - 1 - 0.8 - 0.8 - 6.72 - 1.28),
+        ("n1-standard-8", 8_000 - 60 - 10 - 10 - 10, 30 - 1 - 0.8 - 0.8 - 0.84),
+    ],
+)
+def test_what_gke_leaves_of_a_machine(machine: str, cpu: int, gib: float) -> None:
+    found = catalog.allocatable(machine)
+    assert found is not None
+    assert (found.cpu, found.memory) == (cpu, int(gib * 2**30) - 100 * 2**20)
+    assert catalog.allocatable("e2-standard-4") is None
+
+
+# --- random workloads -------------------------------------------------------------------------------------------------
+
+DOORS = [
+    (stack, team.name, door.name)
+    for stack in ("dev", "batch-platform", "dws", "flex-start", "hotswap")
+    for team in plan(stack).teams
+    for door in team.local_queues
+]
+NUMBERS = st.none() | st.integers(1, 12)
+
+
+@given(
+    where=st.sampled_from(DOORS),
+    kind=st.sampled_from(["jobset", "job", "pytorchjob"]),
+    number=NUMBERS,
+    gpus=NUMBERS,
+    cpu=st.none() | st.integers(1, 60),
+)
+def test_what_is_made_is_admitted_and_what_would_not_be_is_refused(
+    where: tuple[str, str, str], kind: str, number: int | None, gpus: int | None, cpu: int | None
+) -> None:
+    """Lint says yes exactly where Kueue's own decision on an empty fleet is yes and the pods fit their nodes."""
+    stack, team, queue = where
+    tpu = any(word in f"{stack}/{queue}" for word in ("dev/train", "flex-start/tpu", "hotswap"))
+    options: dict[str, Any] = {"slices": number} if tpu else {"pods": number, "gpus": gpus}
+    made = answer(stack, team, queue, kind=kind, **options, cpu=None if cpu is None else str(cpu))
+    if not made.objects:
+        assert made.faults
+        return
+    book = of_plan(plan(stack))
+    problems = Problems()
+    jobs = [each.job for value in made.objects for each in arrivals(Document("", value).at(problems), book)]
+    assert (len(jobs), problems.found) == (1, [])
+    simulator = Simulator(book.setup)
+    simulator.submit(jobs[0])
+    assert simulator.works[jobs[0].name].stand in (Stand.ADMITTED, Stand.RESERVED)

@@ -1,0 +1,143 @@
+"""The networks of GPUDirect, in Google Cloud and as pods of a cluster know them."""
+
+from __future__ import annotations
+
+from ipaddress import ip_network
+from typing import Any, cast
+
+import pulumi_kubernetes as kubernetes
+import pytest
+
+from berth.manifests.gke import network, network_parameters
+from berth.plan.accelerator_networks import AcceleratorNetworksPlan
+from components.gke.accelerator_networks import AcceleratorNetworks
+from components.gke.cluster_networks import ClusterNetworks
+from components.gke.node_pool import NodePool
+from tests.components.gke.capacity_plans import POOLS, RDMA, tcp_networks
+from tests.components.gke.plans import google
+from tests.engine import Run, both_modes, broken_rules, run
+
+TCPX, TCPXO = tcp_networks("tcpx", 4), tcp_networks("tcpxo", 8)
+sets = pytest.mark.parametrize("plan", [TCPX, TCPXO, RDMA], ids=["tcpx", "tcpxo", "rdma"])
+
+
+def made(plan: AcceleratorNetworksPlan, preview: bool = False) -> Run:
+    """Networks, the objects for them and a pool that has interfaces in them."""
+
+    def build() -> None:
+        provider = google()
+        networks = AcceleratorNetworks(plan.key, plan, gcp_provider=provider)
+        inside = kubernetes.Provider("kubernetes", kubeconfig="{}")
+        ClusterNetworks(f"{plan.key}-objects", plan, provider=inside, devices=networks.devices)
+        NodePool(
+            "pool",
+            POOLS["rdma"],
+            cluster="dev",
+            location="us-central1",
+            service_account="n",
+            interfaces=networks.interfaces,
+            gcp_provider=provider,
+        )
+
+    return run(build, preview)
+
+
+@both_modes
+@sets
+def test_networks_keep_the_rules_of_every_component(plan: AcceleratorNetworksPlan, preview: bool) -> None:
+    assert broken_rules(made(plan, preview)) == []
+
+
+@sets
+def test_ranges_of_accelerators_never_overlap(plan: AcceleratorNetworksPlan) -> None:
+    """Of the plans here; a node has an interface in each, and two routes to one address would be a fault."""
+    subnets = made(plan).all("compute/subnetwork:Subnetwork")
+    ranges = [ip_network(str(one.inputs["ipCidrRange"])) for one in subnets]
+    assert not [1 for at, one in enumerate(ranges) for other in ranges[:at] if one.overlaps(other)]
+
+
+@pytest.mark.parametrize(("plan", "count"), [(TCPX, 4), (TCPXO, 8)], ids=["tcpx", "tcpxo"])
+def test_every_tcp_interface_has_a_vpc_of_its_own_with_large_packets(plan: AcceleratorNetworksPlan, count: int) -> None:
+    done = made(plan)
+    vpcs = done.all("compute/network:Network")
+    assert [one.inputs["mtu"] for one in vpcs] == [8244] * count
+    assert {one.inputs["autoCreateSubnetworks"] for one in vpcs} == {False}
+    assert len(done.all("compute/subnetwork:Subnetwork")) == count
+    assert not [one for one in vpcs if "networkProfile" in one.inputs]
+
+
+def test_rdma_is_one_vpc_with_the_zones_profile_and_a_subnet_for_each_card() -> None:
+    done = made(RDMA)
+    gvnic, rdma = done.all("compute/network:Network")
+    profile = "projects/acme-ml-dev/global/networkProfiles/us-central1-a-vpc-roce"
+    assert (gvnic.inputs.get("networkProfile"), rdma.inputs["networkProfile"]) == (None, profile)
+    assert rdma.inputs["mtu"] == 8896
+    subnets = [one for one in done.all("compute/subnetwork:Subnetwork") if rdma.urn in one.dependencies]
+    assert len(subnets) == 8
+
+
+def test_nodes_may_talk_to_each_other_wherever_a_vpc_takes_rules() -> None:
+    """A new VPC lets nothing in; one with an RDMA profile takes no rules."""
+    (rule,) = made(RDMA).all("compute/firewall:Firewall")
+    assert rule.inputs["sourceRanges"] == ["10.100.0.0/20"]
+    assert [each["protocol"] for each in cast(Any, rule.inputs["allows"])] == ["icmp", "tcp", "udp"]
+    assert len(made(TCPX).all("compute/firewall:Firewall")) == 4
+
+
+@both_modes
+@sets
+def test_a_pool_has_an_interface_in_every_subnet_in_the_plans_order(
+    plan: AcceleratorNetworksPlan, preview: bool
+) -> None:
+    """By names, as GKE reports them: by any other spelling the provider would replace the pool."""
+    pool = made(plan, preview).one("container/nodePool:NodePool")
+    assert cast(Any, pool.inputs["networkConfig"])["additionalNodeNetworkConfigs"] == [
+        {"network": vpc.name, "subnetwork": subnet.name} for vpc in plan.vpcs for subnet in vpc.subnets
+    ]
+
+
+@sets
+def test_a_pool_is_made_after_its_subnets_and_deleted_before_them(plan: AcceleratorNetworksPlan) -> None:
+    done = made(plan)
+    needed = done.one("container/nodePool:NodePool").property_dependencies["networkConfig"]
+    assert {one.urn for one in done.all("compute/subnetwork:Subnetwork")} <= set(needed)
+
+
+# --- in the cluster ---------------------------------------------------------------------------------------------------
+
+
+@both_modes
+@sets
+def test_pods_find_every_interface_by_its_name(plan: AcceleratorNetworksPlan, preview: bool) -> None:
+    done = made(plan, preview)
+    parameters = {cast(Any, one.inputs["metadata"])["name"]: one.inputs for one in done.all("GKENetworkParamSet")}
+    assert parameters == {
+        subnet.device: network_parameters(subnet, vpc.name) for vpc in plan.vpcs for subnet in vpc.subnets
+    }
+
+
+def test_a_network_refers_to_the_parameters_of_its_name() -> None:
+    card = RDMA.vpcs[1].subnets[3]
+    named = network(card)
+    assert named["spec"] == {
+        "type": "Device",
+        "parametersRef": {"group": "networking.gke.io", "kind": "GKENetworkParamSet", "name": "rdma-3"},
+    }
+    assert network_parameters(card, "dev-rdma")["spec"] == {
+        "vpc": "dev-rdma",
+        "vpcSubnet": "dev-rdma-3",
+        "deviceMode": "RDMA",
+    }
+
+
+def test_a_network_goes_before_its_parameters_and_these_before_the_vpc() -> None:
+    """GKE keeps parameters that are in use, and Google a VPC."""
+    done = made(RDMA)
+    for card in done.all("networking.gke.io/v1:Network"):
+        name = cast(Any, card.inputs["metadata"])["name"]
+        parameters = done.one("GKENetworkParamSet", f"rdma-objects-{name}-parameters")
+        assert parameters.urn in card.dependencies
+        assert {one.type for one in done.resources if one.urn in parameters.property_dependencies["spec"]} == {
+            "gcp:compute/network:Network",
+            "gcp:compute/subnetwork:Subnetwork",
+        }

@@ -1,0 +1,222 @@
+"""Every way to get machines, and what it makes of a node pool. All pools are built by one run for each mode."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import cache
+from typing import Any, cast
+
+import pulumi
+import pytest
+
+from berth.plan.capacity import reservation_path
+from components.gke.node_pool import NodePool
+from components.gke.workload_policy import WorkloadPolicy
+from tests.components.gke.capacity_plans import POLICY, POOLS
+from tests.components.gke.plans import google
+from tests.engine import Recorded, Run, both_modes, broken_rules, run
+
+DWS = ["queued", "queued-slice", "flex", "flex-slice", "flex-hosts"]
+
+
+@cache
+def built(preview: bool = False) -> Run:
+    """A program with every pool of the plans."""
+
+    def build() -> None:
+        provider = google()
+        for key, plan in POOLS.items():
+            NodePool(key, plan, cluster="dev", location="us-central1", service_account="n", gcp_provider=provider)
+
+    return run(build, preview)
+
+
+def pool(key: str) -> Recorded:
+    return built().one("container/nodePool:NodePool", f"{key}-pool")
+
+
+def asked(key: str) -> Mapping[str, Any]:
+    return pool(key).inputs
+
+
+def node(key: str) -> Mapping[str, Any]:
+    return cast(Mapping[str, Any], asked(key)["nodeConfig"])
+
+
+@both_modes
+def test_every_kind_of_pool_keeps_the_rules_of_every_component(preview: bool) -> None:
+    assert broken_rules(built(preview)) == []
+
+
+def test_a_preview_shows_exactly_what_an_update_asks_for() -> None:
+    known, shown = (
+        {one.name: one.inputs for one in built(preview).all("container/nodePool:NodePool")} for preview in (False, True)
+    )
+    assert known == shown
+
+
+# --- the Dynamic Workload Scheduler -----------------------------------------------------------------------------------
+
+
+def test_queued_pools_say_so_to_google_and_by_the_label_that_google_leaves_to_us() -> None:
+    """GKE adds the taint alone; without the label no selector finds the nodes."""
+    assert asked("queued")["queuedProvisioning"] == {"enabled": True}
+    assert node("queued")["labels"]["cloud.google.com/gke-queued"] == "true"
+    assert "queuedProvisioning" not in asked("flex")
+    assert "cloud.google.com/gke-queued" not in node("flex")["labels"]
+
+
+@pytest.mark.parametrize("key", DWS)
+def test_dws_starts_from_nothing_wherever_there_is_stock(key: str) -> None:
+    assert asked(key)["initialNodeCount"] == 0
+    assert asked(key)["autoscaling"]["locationPolicy"] == "ANY"
+    assert "nodeCount" not in asked(key)
+
+
+@pytest.mark.parametrize("key", DWS)
+def test_dws_uses_no_reservation_and_no_spot(key: str) -> None:
+    assert node(key)["reservationAffinity"] == {"consumeReservationType": "NO_RESERVATION"}
+    assert node(key)["spot"] is False
+
+
+@pytest.mark.parametrize("key", DWS)
+def test_nodes_of_dws_are_never_repaired(key: str) -> None:
+    """A repair takes a node out of a job that was given all its nodes at once, and GKE refuses the pool."""
+    assert asked(key)["management"] == {"autoRepair": False, "autoUpgrade": True}
+
+
+@pytest.mark.parametrize("key", DWS)
+def test_nothing_is_said_of_upgrades_of_dws(key: str) -> None:
+    """GKE upgrades them in a way of its own; the provider has no word for it, and fills in what it finds."""
+    assert "upgradeSettings" not in asked(key)
+
+
+@pytest.mark.parametrize(("key", "most"), [("queued-slice", 4), ("flex-slice", 4), ("flex-hosts", 3)])
+def test_tpu_pools_of_dws_are_bounded_in_their_zone(key: str, most: int) -> None:
+    """Bounds over all zones do not reach TPU pools of flex-start through this provider (GKE docs: DWS)."""
+    assert asked(key)["autoscaling"] == {"minNodeCount": 0, "maxNodeCount": most, "locationPolicy": "ANY"}
+
+
+@pytest.mark.parametrize(("key", "told"), [("flex", "86400s"), ("flex-slice", "604800s"), ("queued", None)])
+def test_the_life_of_a_node_is_told_in_seconds(key: str, told: str | None) -> None:
+    """The provider passes `7d` on, and Google refuses it after the preview was green."""
+    assert node(key).get("maxRunDuration") == told
+
+
+@pytest.mark.parametrize("key", ["queued", "flex"])
+def test_flex_start_is_said_where_it_is_and_nowhere_else(key: str) -> None:
+    assert node(key)["flexStart"] is True
+    assert "flexStart" not in node("compact")
+
+
+def test_what_the_autoscaler_decides_is_not_fought_zone_by_zone_either() -> None:
+    assert pool("flex-hosts").ignore_changes == ("initialNodeCount", "nodeCount")
+
+
+# --- reservations -----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("key", "kind"), [("any", "ANY_RESERVATION"), ("any-or-fail", "ANY_RESERVATION_THEN_FAIL")])
+def test_open_reservations_are_used_by_their_kind_alone(key: str, kind: str) -> None:
+    assert node(key)["reservationAffinity"] == {"consumeReservationType": kind}
+
+
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [
+        ("shared", "projects/other/reservations/l4"),
+        ("block", "a4/reservationBlocks/b1"),
+        ("sub-block", "projects/other/reservations/a4/reservationBlocks/b1/reservationSubBlocks/s3"),
+    ],
+)
+def test_a_reservation_of_any_form_is_one_value_under_one_key(key: str, value: str) -> None:
+    assert node(key)["reservationAffinity"] == {
+        "consumeReservationType": "SPECIFIC_RESERVATION",
+        "key": "compute.googleapis.com/reservation-name",
+        "values": [value],
+    }
+
+
+def test_a_reservations_path_is_as_short_as_it_can_be() -> None:
+    assert reservation_path("r") == "r"
+    assert reservation_path("r", project="p") == "projects/p/reservations/r"
+    assert reservation_path("r", sub_block="s") == "r", "a sub-block lies in a block"
+
+
+@pytest.mark.parametrize("key", ["shared", "block", "sub-block"])
+def test_an_upgrade_never_waits_for_a_machine_beyond_a_foreign_reservation(key: str) -> None:
+    assert asked(key)["upgradeSettings"] == {"strategy": "SURGE", "maxSurge": 0, "maxUnavailable": 1}
+
+
+def test_hosts_are_serviced_as_their_reservation_says() -> None:
+    assert node("block")["hostMaintenancePolicy"] == {"maintenanceInterval": "PERIODIC"}
+    assert "hostMaintenancePolicy" not in node("shared")
+
+
+# --- placement --------------------------------------------------------------------------------------------------------
+
+
+def test_gpu_nodes_stand_close_without_a_topology() -> None:
+    assert asked("compact")["placementPolicy"] == {"type": "COMPACT"}
+    assert pool("compact").replace_on_changes == ("placementPolicy",)
+
+
+def test_a_tpu7x_slice_names_policy_and_topology_as_googles_blueprint_does() -> None:
+    assert asked("tpu7x")["placementPolicy"] == {
+        "type": "COMPACT",
+        "policyName": "dev-tpu7x-2x2x2",
+        "tpuTopology": "2x2x2",
+    }
+    assert pool("tpu7x").replace_on_changes == ("placementPolicy", "nodeConfig.machineType", "nodeLocations")
+
+
+def test_placement_may_be_the_policy_alone() -> None:
+    """What xpk and GKE's autoscaler send, should Google ever refuse the blueprint's form (GKE docs: TPU placement)."""
+    assert asked("tpu7x-policy-alone")["placementPolicy"] == {"type": "TYPE_UNSPECIFIED", "policyName": "p"}
+
+
+def test_an_nvlink_domain_is_upgraded_as_a_whole() -> None:
+    assert asked("domain")["placementPolicy"] == {"type": "COMPACT", "policyName": "d"}
+    assert asked("domain")["upgradeSettings"] == {"strategy": "SURGE", "maxSurge": 0, "maxUnavailable": 18}
+
+
+@both_modes
+def test_a_slice_is_made_after_its_policy_and_deleted_before_it(preview: bool) -> None:
+    def build() -> None:
+        provider, plan = google(), POOLS["tpu7x"]
+        policy = WorkloadPolicy(POLICY.key, POLICY, gcp_provider=provider)
+        NodePool(
+            "tpu7x",
+            plan,
+            cluster="dev",
+            location="us-central1",
+            service_account="n",
+            placement_policy=policy.policy_name,
+            gcp_provider=provider,
+        )
+        pulumi.export("policy", policy.policy_name)
+
+    done = run(build, preview)
+    policy, slices = done.one("compute/resourcePolicy:ResourcePolicy"), done.one("container/nodePool:NodePool")
+    assert broken_rules(done) == []
+    assert policy.urn in slices.property_dependencies["placementPolicy"]
+    assert cast(Any, slices.inputs["placementPolicy"])["policyName"] == done.exports["policy"] == "dev-tpu7x-2x2x2"
+
+
+def test_a_workload_policy_says_how_chips_are_wired() -> None:
+    done = run(lambda: WorkloadPolicy(POLICY.key, POLICY, gcp_provider=google()))
+    one = done.one("compute/resourcePolicy:ResourcePolicy")
+    assert one.inputs["workloadPolicy"] == {"type": "HIGH_THROUGHPUT", "acceleratorTopology": "2x2x2"}
+    assert (one.inputs["region"], one.delete_before_replace) == ("us-central1", True)
+
+
+# --- how nodes are kept -----------------------------------------------------------------------------------------------
+
+
+def test_upgrades_are_those_of_the_plan() -> None:
+    assert asked("surge")["upgradeSettings"] == {"strategy": "SURGE", "maxSurge": 2, "maxUnavailable": 1}
+    assert asked("blue-green")["upgradeSettings"] == {"strategy": "BLUE_GREEN"}, "the provider refuses counts with it"
+
+
+def test_repair_and_upgrade_can_be_switched_off() -> None:
+    assert asked("no-repair")["management"] == {"autoRepair": False, "autoUpgrade": False}

@@ -1,0 +1,236 @@
+"""What a cluster asks of Google Cloud, and how it is reached."""
+
+from __future__ import annotations
+
+import json
+from typing import Any, cast
+
+import pulumi
+import pytest
+from msgspec.structs import replace
+
+from berth.engine.answers import CERTIFICATE, ENDPOINT
+from berth.plan.gke import ClusterPlan
+from components.gke.cluster import Cluster
+from components.gke.kubeconfig import kubeconfig
+from tests.components.gke.plans import CONTROL_PLANE, STANDARD, google
+from tests.engine import UNKNOWN, Recorded, Run, both_modes, broken_rules, run
+
+AUTOPILOT = replace(STANDARD, mode="autopilot", auto_provisioning=None, storage_drivers=(), zones=())
+PRIVATE = replace(STANDARD, control_plane=replace(CONTROL_PLANE, public_endpoint=False))
+ALL_PLANS = [STANDARD, AUTOPILOT, PRIVATE]
+
+
+def built(plan: ClusterPlan, preview: bool = False) -> Run:
+    def build() -> None:
+        cluster = Cluster(
+            "dev",
+            plan,
+            network="projects/p/global/networks/dev",
+            subnetwork="projects/p/regions/us-central1/subnetworks/dev",
+            node_service_account="n@x.example",
+            gcp_provider=google(),
+        )
+        pulumi.export("kubeconfig", cluster.kubeconfig)
+
+    return run(build, preview)
+
+
+def resource(plan: ClusterPlan) -> Recorded:
+    return built(plan).one("container/cluster:Cluster")
+
+
+def inputs(plan: ClusterPlan) -> dict[str, Any]:
+    return dict(resource(plan).inputs)
+
+
+@both_modes
+@pytest.mark.parametrize("plan", ALL_PLANS, ids=["standard", "autopilot", "private"])
+def test_a_cluster_keeps_the_rules_of_every_component(plan: ClusterPlan, preview: bool) -> None:
+    done = built(plan, preview)
+    assert broken_rules(done) == []
+    assert [one.type for one in done.resources if one.type.startswith("berth:")] == ["berth:gke:Cluster"]
+
+
+@pytest.mark.parametrize("plan", ALL_PLANS, ids=["standard", "autopilot", "private"])
+def test_a_preview_does_not_fail_on_an_endpoint_that_does_not_exist_yet(plan: ClusterPlan) -> None:
+    done = built(plan, preview=True)
+    assert done.exports["kubeconfig"] == UNKNOWN
+    assert done.one("berth:gke:Cluster").outputs == {"clusterName": "dev", "endpoint": UNKNOWN}
+
+
+def test_the_kubeconfig_names_the_cluster_and_trusts_its_authority() -> None:
+    known = json.loads(str(built(STANDARD).exports["kubeconfig"]))
+    assert known["clusters"] == [
+        {
+            "name": "dev",
+            "cluster": {"server": f"https://{ENDPOINT}", "certificate-authority-data": CERTIFICATE},
+        }
+    ]
+    assert known["current-context"] == "dev"
+
+
+def test_no_token_reaches_the_kubeconfig() -> None:
+    """It lies in the state, where a token would outlive whoever ran the update; the plugin mints one on the spot."""
+    text = kubeconfig(name="dev", endpoint="192.0.2.1", ca_certificate="Q0E=")
+    (user,) = json.loads(text)["users"]
+    assert set(user["user"]) == {"exec"}
+    assert user["user"]["exec"]["command"] == "gke-gcloud-auth-plugin"
+    assert not {"args", "env"} & set(user["user"]["exec"])
+
+
+def test_the_kubeconfig_of_a_cluster_never_varies() -> None:
+    """It configures the Kubernetes provider: another spelling of the same would show as a change of the provider."""
+    assert len({kubeconfig(name="dev", endpoint="192.0.2.1", ca_certificate="Q0E=") for _ in range(3)}) == 1
+    assert built(STANDARD).exports == built(STANDARD).exports
+
+
+def test_a_cluster_is_protected_in_the_program_and_at_google() -> None:
+    one = resource(STANDARD)
+    assert one.protect is True
+    assert one.inputs["deletionProtection"] is True
+
+
+def test_an_unprotected_cluster_says_so_in_both_places() -> None:
+    one = resource(replace(STANDARD, protect=False, deletion_protection=False))
+    assert one.protect is False
+    assert one.inputs["deletionProtection"] is False
+
+
+def test_the_pool_that_google_insists_on_is_removed_and_never_looked_at_again() -> None:
+    """GKE reports its count and nodes differently once it is gone; for the provider both are reasons to replace."""
+    one = resource(STANDARD)
+    assert (one.inputs["removeDefaultNodePool"], one.inputs["initialNodeCount"]) == (True, 1)
+    assert one.ignore_changes == ("initialNodeCount", "nodeConfig")
+
+
+def test_not_even_the_first_pool_runs_as_the_projects_default_account() -> None:
+    assert inputs(STANDARD)["nodeConfig"]["serviceAccount"] == "n@x.example"
+
+
+def test_a_standard_cluster_has_dataplane_v2_and_workload_identity() -> None:
+    asked = inputs(STANDARD)
+    assert asked["datapathProvider"] == "ADVANCED_DATAPATH"
+    assert asked["workloadIdentityConfig"] == {"workloadPool": "acme-ml-dev.svc.id.goog"}
+
+
+def test_autopilot_is_told_nothing_that_it_decides_itself() -> None:
+    """The provider refuses some of these beside Autopilot even when they are false; the others are implied."""
+    refused = {"removeDefaultNodePool", "initialNodeCount", "enableShieldedNodes", "enableIntranodeVisibility"}
+    implied = {"datapathProvider", "workloadIdentityConfig", "addonsConfig", "nodePoolDefaults", "nodeConfig"}
+    asked = inputs(AUTOPILOT)
+    assert (refused | implied).isdisjoint(asked)
+    assert asked["enableAutopilot"] is True
+    assert asked["clusterAutoscaling"] == {
+        "autoProvisioningDefaults": {
+            "serviceAccount": "n@x.example",
+            "oauthScopes": ["https://www.googleapis.com/auth/cloud-platform"],
+        }
+    }
+
+
+def test_a_standard_cluster_is_not_told_that_it_is_no_autopilot() -> None:
+    """Even `false` conflicts with everything that Autopilot excludes."""
+    assert "enableAutopilot" not in inputs(STANDARD)
+
+
+def test_auto_provisioned_nodes_are_like_ours() -> None:
+    asked = inputs(STANDARD)["clusterAutoscaling"]
+    defaults = asked["autoProvisioningDefaults"]
+    assert (asked["enabled"], asked["autoscalingProfile"]) == (True, "OPTIMIZE_UTILIZATION")
+    assert asked["autoProvisioningLocations"] == ["us-central1-a", "us-central1-b"]
+    assert defaults["serviceAccount"] == "n@x.example"
+    assert defaults["management"] == {"autoRepair": True, "autoUpgrade": True}
+    assert defaults["upgradeSettings"] == {"strategy": "SURGE", "maxSurge": 0, "maxUnavailable": 1}
+    assert defaults["shieldedInstanceConfig"] == {"enableSecureBoot": True, "enableIntegrityMonitoring": True}
+    assert (defaults["imageType"], defaults["diskType"]) == ("COS_CONTAINERD", "pd-balanced")
+
+
+def test_auto_provisioning_has_exactly_the_limits_of_its_plan() -> None:
+    limits = cast(list[dict[str, object]], inputs(STANDARD)["clusterAutoscaling"]["resourceLimits"])
+    assert [(one["resourceType"], one["minimum"], one["maximum"]) for one in limits] == [
+        ("cpu", 4, 1024),
+        ("memory", 16, 4096),
+        ("nvidia-l4", 0, 72),
+    ]
+    assert "clusterAutoscaling" not in inputs(replace(STANDARD, auto_provisioning=None))
+
+
+def test_pods_and_services_use_the_ranges_of_the_fleets_own_subnet() -> None:
+    asked = inputs(STANDARD)
+    assert asked["networkingMode"] == "VPC_NATIVE"
+    assert asked["ipAllocationPolicy"] == {
+        "clusterSecondaryRangeName": "pods",
+        "servicesSecondaryRangeName": "services",
+    }
+
+
+def test_the_control_plane_is_private_where_the_plan_says_so() -> None:
+    assert inputs(PRIVATE)["privateClusterConfig"] == {
+        "enablePrivateNodes": True,
+        "enablePrivateEndpoint": True,
+        "masterIpv4CidrBlock": "172.16.0.32/28",
+    }
+    assert inputs(STANDARD)["privateClusterConfig"]["enablePrivateEndpoint"] is False
+
+
+@pytest.mark.parametrize("mode", [STANDARD, AUTOPILOT])
+def test_a_public_cluster_says_that_it_is(mode: ClusterPlan) -> None:
+    """Of a block that goes away the provider keeps what it knew; a range that it knows cannot be taken back."""
+    public = replace(CONTROL_PLANE, private_nodes=False, ip_range=None)
+    asked = inputs(replace(mode, control_plane=public))["privateClusterConfig"]
+    assert asked == {"enablePrivateNodes": False, "enablePrivateEndpoint": False}
+
+
+def test_no_authorized_networks_is_open_and_an_empty_list_is_closed() -> None:
+    opened = replace(STANDARD, control_plane=replace(CONTROL_PLANE, authorized_networks=None))
+    closed = replace(STANDARD, control_plane=replace(CONTROL_PLANE, authorized_networks=(), google_ranges=False))
+    assert "masterAuthorizedNetworksConfig" not in inputs(opened)
+    assert inputs(closed)["masterAuthorizedNetworksConfig"] == {
+        "cidrBlocks": [],
+        "gcpPublicCidrsAccessEnabled": False,
+    }
+
+
+def test_monitoring_components_are_in_the_order_in_which_google_reports_them() -> None:
+    """The provider takes the list for ordered, so another order is a change in every preview after a refresh."""
+    asked = inputs(STANDARD)["monitoringConfig"]
+    assert asked["enableComponents"] == ["SYSTEM_COMPONENTS", "STORAGE", "POD", "DCGM", "JOBSET"]
+    assert asked["managedPrometheus"] == {"enabled": True}
+
+
+def test_a_driver_that_is_no_longer_asked_for_is_switched_off() -> None:
+    """A block that merely goes away leaves the driver on."""
+    assert inputs(STANDARD)["addonsConfig"] == {
+        "gcsFuseCsiDriverConfig": {"enabled": True},
+        "gcpFilestoreCsiDriverConfig": {"enabled": False},
+        "parallelstoreCsiDriverConfig": {"enabled": False},
+    }
+
+
+def test_images_are_streamed_by_default_where_the_plan_says_so() -> None:
+    streaming = inputs(STANDARD)["nodePoolDefaults"]
+    assert streaming == {"nodeConfigDefaults": {"gcfsConfig": {"enabled": True}}}
+
+
+def test_upgrades_happen_in_the_window_and_not_in_exclusions() -> None:
+    asked = inputs(STANDARD)["maintenancePolicy"]
+    assert asked["recurringWindow"]["recurrence"] == "FREQ=WEEKLY;BYDAY=SA"
+    (exclusion,) = asked["maintenanceExclusions"]
+    assert exclusion["exclusionOptions"] == {"scope": "NO_MINOR_OR_NODE_UPGRADES"}
+
+
+def test_no_maintenance_is_no_policy() -> None:
+    assert "maintenancePolicy" not in inputs(replace(STANDARD, maintenance=None))
+
+
+def test_the_cluster_is_what_its_plan_says() -> None:
+    asked = inputs(STANDARD)
+    assert (asked["name"], asked["location"], asked["project"]) == ("dev", "us-central1", "acme-ml-dev")
+    assert asked["nodeLocations"] == ["us-central1-a", "us-central1-c"]
+    assert asked["releaseChannel"] == {"channel": "RAPID"}
+    assert asked["minMasterVersion"] == "1.36"
+    assert asked["gatewayApiConfig"] == {"channel": "CHANNEL_STANDARD"}
+    assert asked["securityPostureConfig"] == {"mode": "BASIC"}
+    assert asked["resourceLabels"] == {"fleet": "dev", "team": "platform"}
+    assert asked["loggingConfig"] == {"enableComponents": ["SYSTEM_COMPONENTS", "WORKLOADS"]}

@@ -1,0 +1,248 @@
+"""What a cluster may be asked for beyond the ordinary, as Standard and as Autopilot."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from functools import cache
+from typing import Any, cast
+
+import pulumi
+import pytest
+from msgspec.structs import replace
+
+from berth.plan.gke import ClusterPlan, MaintenanceExclusion, NodeAutoConfigPlan, ResourceLimit
+from berth.plan.node_settings import UpgradePlan
+from components.gke.cluster import Cluster
+from components.gke.kubeconfig import kubeconfig
+from components.gke.maintenance import policy
+from tests.components.gke.plans import AUTO_PROVISIONING, CONTROL_PLANE, MAINTENANCE, STANDARD, google
+from tests.engine import UNKNOWN, Run, both_modes, broken_rules, run
+
+FULL = replace(
+    STANDARD,
+    control_plane=replace(CONTROL_PLANE, dns_endpoint=True),
+    storage_drivers=("gcs-fuse", "lustre"),
+    silent_drivers=(),
+    multi_networking=True,
+    fleet_project="acme-fleet",
+    confidential_nodes="SEV",
+    first_machine_type="n2d-standard-2",
+    shielded_nodes=False,
+    cost_management=True,
+    default_compute_class=True,
+    auto_config=NodeAutoConfigPlan(
+        network_tags=("b", "a"),
+        resource_manager_tags={"tagKeys/1": "tagValues/2"},
+        insecure_kubelet_port=False,
+        cgroup_mode="CGROUP_MODE_V2",
+    ),
+    beta_apis=("resource.k8s.io/v1beta1/deviceclasses",),
+    auto_provisioning=replace(
+        AUTO_PROVISIONING,
+        limits=(*AUTO_PROVISIONING.limits, ResourceLimit(resource="tpu-v6e-slice", minimum=0, maximum=64)),
+        disk_size_gb=200,
+        auto_repair=False,
+        secure_boot=False,
+        upgrade=UpgradePlan(max_surge=1, max_unavailable=0),
+    ),
+)
+PLANS: dict[str, ClusterPlan] = {
+    "plain": STANDARD,
+    "full": FULL,
+    "autopilot": replace(FULL, mode="autopilot", auto_provisioning=None, zones=(), first_machine_type=None),
+    "plain-autopilot": replace(STANDARD, mode="autopilot", auto_provisioning=None, zones=()),
+    "dns-alone": replace(STANDARD, control_plane=replace(CONTROL_PLANE, dns_endpoint=True, ip_endpoint=False)),
+    "dns-closed": replace(STANDARD, control_plane=replace(CONTROL_PLANE, dns_endpoint=False)),
+    "classes": replace(STANDARD, auto_provisioning=None, default_compute_class=True),
+    "by-hand": replace(STANDARD, auto_provisioning=None),
+}
+
+
+@cache
+def built(preview: bool = False) -> Run:
+    """A program with a cluster of each plan."""
+
+    def build() -> None:
+        provider = google()
+        for key, plan in PLANS.items():
+            cluster = Cluster(
+                key,
+                replace(plan, name=key),
+                network="projects/p/global/networks/dev",
+                subnetwork="projects/p/regions/us-central1/subnetworks/dev",
+                node_service_account="n@x.example",
+                gcp_provider=provider,
+            )
+            pulumi.export(key, cluster.kubeconfig)
+
+    return run(build, preview)
+
+
+def asked(key: str) -> Mapping[str, Any]:
+    return built().one("container/cluster:Cluster", f"{key}-cluster").inputs
+
+
+@both_modes
+def test_every_kind_of_cluster_keeps_the_rules_of_every_component(preview: bool) -> None:
+    assert broken_rules(built(preview)) == []
+
+
+NEW = [
+    *("controlPlaneEndpointsConfig", "fleet", "enableMultiNetworking", "confidentialNodes", "costManagementConfig"),
+    *("nodePoolAutoConfig", "enableK8sBetaApis", "enableShieldedNodes"),
+]
+
+
+@pytest.mark.parametrize("field", NEW)
+def test_a_cluster_is_told_nothing_that_its_plan_does_not_say(field: str) -> None:
+    assert field not in asked("plain")
+
+
+# --- how it is reached ------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("key", ["full", "autopilot", "dns-alone"])
+def test_a_kubeconfig_by_name_trusts_whom_the_system_trusts(key: str) -> None:
+    """The certificate of the DNS name is a public one; the cluster's own authority did not sign it."""
+    known = json.loads(str(built().exports[key]))
+    (cluster,) = known["clusters"]
+    assert set(cluster["cluster"]) == {"server"}
+    assert cluster["cluster"]["server"].endswith(".gke.goog")
+
+
+@pytest.mark.parametrize("key", ["plain", "dns-closed"])
+def test_a_kubeconfig_by_address_trusts_the_clusters_authority(key: str) -> None:
+    (cluster,) = json.loads(str(built().exports[key]))["clusters"]
+    assert set(cluster["cluster"]) == {"server", "certificate-authority-data"}
+
+
+def test_a_preview_does_not_invent_a_name_that_does_not_exist_yet() -> None:
+    """The block that the name lies in is an input, and comes back without it: `https://None` must never be written."""
+    assert {key: built(preview=True).exports[key] for key in PLANS} == dict.fromkeys(PLANS, UNKNOWN)
+
+
+def test_the_dns_name_is_opened_or_closed_and_left_alone_if_unsaid() -> None:
+    opened = {"dnsEndpointConfig": {"allowExternalTraffic": True}}
+    assert asked("full")["controlPlaneEndpointsConfig"] == opened
+    assert asked("dns-closed")["controlPlaneEndpointsConfig"] == {"dnsEndpointConfig": {"allowExternalTraffic": False}}
+
+
+def test_no_networks_are_let_to_an_address_that_does_not_exist() -> None:
+    """The provider does not send them then, and would show them as a change for ever (seen)."""
+    assert asked("dns-alone")["controlPlaneEndpointsConfig"]["ipEndpointsConfig"] == {"enabled": False}
+    assert "masterAuthorizedNetworksConfig" not in asked("dns-alone")
+    assert "masterAuthorizedNetworksConfig" in asked("dns-closed")
+
+
+def test_a_kubeconfig_without_an_authority_has_no_empty_one() -> None:
+    assert "certificate-authority-data" not in kubeconfig(name="dev", endpoint="gke-1.us-central1.gke.goog")
+
+
+# --- what it is -------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("key", ["full", "autopilot"])
+def test_both_modes_join_a_fleet_and_take_further_networks(key: str) -> None:
+    assert asked(key)["fleet"] == {"project": "acme-fleet"}
+    assert asked(key)["enableMultiNetworking"] is True
+    assert asked(key)["costManagementConfig"] == {"enabled": True}
+    assert asked(key)["enableK8sBetaApis"] == {"enabledApis": ["resource.k8s.io/v1beta1/deviceclasses"]}
+    assert asked(key)["confidentialNodes"] == {"enabled": True, "confidentialInstanceType": "SEV"}
+
+
+@pytest.mark.parametrize("key", ["full", "autopilot"])
+def test_nodes_that_google_makes_by_itself_get_what_the_plan_says(key: str) -> None:
+    assert asked(key)["nodePoolAutoConfig"] == {
+        "networkTags": {"tags": ["a", "b"]},
+        "resourceManagerTags": {"tagKeys/1": "tagValues/2"},
+        "nodeKubeletConfig": {"insecureKubeletReadonlyPortEnabled": "FALSE"},
+        "linuxNodeConfig": {"cgroupMode": "CGROUP_MODE_V2"},
+    }
+
+
+def test_the_pool_that_is_made_at_first_can_do_what_the_cluster_demands() -> None:
+    """GKE makes it before it is removed, and its usual machine cannot be confidential."""
+    assert asked("full")["nodeConfig"]["machineType"] == "n2d-standard-2"
+    assert "machineType" not in asked("plain")["nodeConfig"]
+
+
+def test_shielded_nodes_are_spoken_of_only_to_be_switched_off_and_never_to_autopilot() -> None:
+    assert asked("full")["enableShieldedNodes"] is False
+    assert "enableShieldedNodes" not in asked("autopilot")
+
+
+@pytest.mark.parametrize("key", ["autopilot", "plain-autopilot"])
+def test_autopilot_is_never_told_what_it_forbids(key: str) -> None:
+    forbidden = {"nodeConfig", "initialNodeCount", "removeDefaultNodePool", "datapathProvider", "nodePoolDefaults"}
+    assert forbidden.isdisjoint(asked(key))
+    assert {"enabled", "resourceLimits", "autoscalingProfile"}.isdisjoint(asked(key)["clusterAutoscaling"])
+
+
+def test_storage_drivers_that_autopilot_does_not_bring_are_asked_for() -> None:
+    assert asked("autopilot")["addonsConfig"] == {"lustreCsiDriverConfig": {"enabled": True}}
+    assert "addonsConfig" not in asked("plain-autopilot")
+
+
+def test_lustre_is_switched_off_only_where_it_was_ever_spoken_of() -> None:
+    """Clusters from before Berth knew of it are not touched for its sake."""
+    assert asked("full")["addonsConfig"]["lustreCsiDriverConfig"] == {"enabled": True}
+    assert "lustreCsiDriverConfig" not in asked("plain")["addonsConfig"]
+
+
+# --- nodes that GKE makes ---------------------------------------------------------------------------------------------
+
+
+def test_auto_provisioned_pools_are_what_the_plan_says() -> None:
+    """Not repaired, where they are made for queued jobs; TPUs are limited like GPUs, by the label's value."""
+    asked_for = asked("full")["clusterAutoscaling"]
+    defaults = asked_for["autoProvisioningDefaults"]
+    assert defaults["management"] == {"autoRepair": False, "autoUpgrade": True}
+    assert (defaults["diskSize"], defaults["shieldedInstanceConfig"]["enableSecureBoot"]) == (200, False)
+    assert defaults["upgradeSettings"] == {"strategy": "SURGE", "maxSurge": 1, "maxUnavailable": 0}
+    assert asked_for["resourceLimits"][-1] == {"resourceType": "tpu-v6e-slice", "minimum": 0, "maximum": 64}
+
+
+@pytest.mark.parametrize("key", ["full", "autopilot", "classes"])
+def test_a_default_compute_class_can_be_had_in_every_kind_of_cluster(key: str) -> None:
+    assert asked(key)["clusterAutoscaling"]["defaultComputeClassEnabled"] is True
+
+
+def test_a_default_compute_class_brings_no_auto_provisioning() -> None:
+    assert asked("classes")["clusterAutoscaling"] == {"enabled": False, "defaultComputeClassEnabled": True}
+    assert "clusterAutoscaling" not in asked("by-hand")
+
+
+# --- maintenance ------------------------------------------------------------------------------------------------------
+
+ANY_TIME = replace(MAINTENANCE, start=None, end=None, recurrence=None)
+
+
+def test_exclusions_without_a_window_get_one_that_never_closes() -> None:
+    """The provider refuses exclusions alone, before anything is sent: exactly one window must be specified."""
+    made = cast(Any, policy(ANY_TIME))
+    window = made.recurring_window
+    assert (window.start_time, window.end_time, window.recurrence) == (
+        "2026-01-01T00:00:00Z",
+        "2026-01-02T00:00:00Z",
+        "FREQ=DAILY",
+    )
+    assert made.daily_maintenance_window is None
+
+
+def test_a_daily_window_is_said_by_its_start_alone() -> None:
+    made = cast(Any, policy(replace(ANY_TIME, daily_start="03:00")))
+    assert made.daily_maintenance_window.start_time == "03:00"
+    assert made.recurring_window is None
+
+
+def test_neither_window_nor_exclusion_is_no_policy() -> None:
+    """An empty one the provider refuses."""
+    assert policy(replace(ANY_TIME, exclusions=())) is None
+    assert policy(None) is None
+
+
+def test_an_exclusion_without_an_end_lasts_as_long_as_the_version() -> None:
+    endless = MaintenanceExclusion(name="long", start="2026-02-01T00:00:00Z", end=None, scope="NO_MINOR_UPGRADES")
+    (one,) = cast(Any, policy(replace(ANY_TIME, exclusions=(endless,)))).maintenance_exclusions
+    assert (one.end_time, one.exclusion_options.end_time_behavior) == (None, "UNTIL_END_OF_SUPPORT")

@@ -1,0 +1,156 @@
+"""What the nodes of a pool are: GPUs, disks, networks, kubelet, security."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import cache
+from typing import Any, cast
+
+import pytest
+
+from components.gke.node_pool import NodePool
+from tests.components.gke.capacity_plans import POOLS
+from tests.components.gke.plans import google
+from tests.engine import Recorded, Run, run
+
+SSDS = ("nodeConfig.ephemeralStorageLocalSsdConfig", "nodeConfig.localNvmeSsdBlockConfig")
+UNSAID = [
+    *("confidentialNodes", "ephemeralStorageLocalSsdConfig", "localNvmeSsdBlockConfig", "fastSocket", "flexStart"),
+    *("gpudirectStrategy", "hostMaintenancePolicy", "imageType", "kubeletConfig", "linuxNodeConfig", "taintConfig"),
+]
+
+
+@cache
+def built() -> Run:
+    """A program with every pool of the plans."""
+
+    def build() -> None:
+        provider = google()
+        for key, plan in POOLS.items():
+            NodePool(key, plan, cluster="dev", location="us-central1", service_account="n", gcp_provider=provider)
+
+    return run(build)
+
+
+def pool(key: str) -> Recorded:
+    return built().one("container/nodePool:NodePool", f"{key}-pool")
+
+
+def node(key: str) -> Mapping[str, Any]:
+    return cast(Mapping[str, Any], pool(key).inputs["nodeConfig"])
+
+
+def gpus(key: str) -> Mapping[str, Any]:
+    (one,) = node(key)["guestAccelerators"]
+    return one
+
+
+@pytest.mark.parametrize("field", UNSAID)
+def test_nothing_is_said_that_the_plan_does_not_say(field: str) -> None:
+    """Anything said is something that Google may refuse, or that replaces the pool when it is said otherwise later."""
+    assert field not in node("compact")
+
+
+@pytest.mark.parametrize("field", ["networkConfig", "maxPodsPerNode", "queuedProvisioning"])
+def test_nothing_is_said_of_a_pool_that_its_plan_does_not_say(field: str) -> None:
+    assert field not in pool("compact").inputs
+
+
+# --- GPUs -------------------------------------------------------------------------------------------------------------
+
+
+def test_a_gpu_is_shared_in_turns_or_at_once() -> None:
+    assert gpus("time-sharing")["gpuSharingConfig"] == {
+        "gpuSharingStrategy": "TIME_SHARING",
+        "maxSharedClientsPerGpu": 2,
+    }
+    assert gpus("mps")["gpuSharingConfig"] == {"gpuSharingStrategy": "MPS", "maxSharedClientsPerGpu": 4}
+
+
+def test_a_partition_of_a_gpu_may_be_shared_too() -> None:
+    assert gpus("time-sharing")["gpuPartitionSize"] == "1g.5gb"
+    assert "gpuSharingConfig" not in gpus("mig")
+
+
+def test_a_driver_can_be_left_to_others() -> None:
+    assert gpus("mig")["gpuDriverInstallationConfig"] == {"gpuDriverVersion": "INSTALLATION_DISABLED"}
+
+
+# --- local SSDs -------------------------------------------------------------------------------------------------------
+
+
+def test_local_ssds_back_ephemeral_storage_or_are_raw_blocks() -> None:
+    assert node("ssd")["ephemeralStorageLocalSsdConfig"] == {"localSsdCount": 2}
+    assert "localNvmeSsdBlockConfig" not in node("ssd")
+    assert node("ssd-block")["localNvmeSsdBlockConfig"] == {"localSsdCount": 2}
+    assert "ephemeralStorageLocalSsdConfig" not in node("ssd-block")
+
+
+def test_ssds_that_a_machine_brings_never_replace_its_pool() -> None:
+    """GKE reports them, and to the provider what we did not say is to be removed, pool and all (seen: `+-`)."""
+    assert pool("attached").ignore_changes[-2:] == SSDS
+    assert not set(SSDS) & set(pool("ssd").ignore_changes), "a change of what was said must reach the pool"
+
+
+# --- networks ---------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("key", "private"), [("dranet", True), ("foreign", True), ("tier-1", False)])
+def test_whoever_speaks_of_a_pools_network_says_whether_its_nodes_are_private(key: str, private: bool) -> None:
+    """The provider sends `false` as soon as the block is there, and a private cluster's nodes would get addresses."""
+    assert cast(Any, pool(key).inputs["networkConfig"])["enablePrivateNodes"] is private
+
+
+def test_dranet_lets_google_make_the_networks_and_labels_the_nodes_for_its_driver() -> None:
+    assert pool("dranet").inputs["networkConfig"] == {"acceleratorNetworkProfile": "auto", "enablePrivateNodes": True}
+    assert node("dranet")["labels"]["cloud.google.com/gke-networking-dra-driver"] == "true"
+    assert "cloud.google.com/gke-networking-dra-driver" not in node("foreign")["labels"]
+
+
+def test_interfaces_may_be_in_somebody_elses_networks() -> None:
+    network = cast(Any, pool("foreign").inputs["networkConfig"])
+    assert network["additionalNodeNetworkConfigs"] == [{"network": "theirs", "subnetwork": "theirs-a"}]
+
+
+def test_a_higher_bandwidth_is_asked_for_by_its_tier() -> None:
+    network = cast(Any, pool("tier-1").inputs["networkConfig"])
+    assert network["networkPerformanceConfig"] == {"totalEgressBandwidthTier": "TIER_1"}
+
+
+def test_a_gpudirect_strategy_replaces_the_pool() -> None:
+    """The provider shows the change and never sends it: without this it would be shown for ever."""
+    assert node("rdma-managed")["gpudirectStrategy"] == "RDMA"
+    assert pool("rdma-managed").replace_on_changes == ("nodeConfig.gpudirectStrategy",)
+    assert pool("attached").replace_on_changes == ()
+
+
+def test_gvnic_is_on_unless_the_plan_says_otherwise() -> None:
+    assert node("compact")["gvnic"] == {"enabled": True}
+    assert node("no-repair")["gvnic"] == {"enabled": False}
+
+
+# --- security and tuning ----------------------------------------------------------------------------------------------
+
+
+def test_confidential_nodes_say_by_what_and_boot_as_they_are_told() -> None:
+    assert node("confidential")["confidentialNodes"] == {"enabled": True, "confidentialInstanceType": "TDX"}
+    assert node("confidential")["shieldedInstanceConfig"]["enableSecureBoot"] is False
+
+
+def test_kubelet_and_kernel_are_tuned_as_far_as_the_plan_goes() -> None:
+    assert node("tuned")["kubeletConfig"] == {
+        "cpuManagerPolicy": "static",
+        "podPidsLimit": 4096,
+        "topologyManager": {"policy": "restricted"},
+    }
+    assert node("tuned")["linuxNodeConfig"] == {
+        "hugepagesConfig": {"hugepageSize2m": 1024},
+        "sysctls": {"kernel.shmmax": "1", "net.core.somaxconn": "2048"},
+    }
+
+
+def test_the_rest_of_a_node_is_what_its_plan_says() -> None:
+    assert pool("tuned").inputs["maxPodsPerNode"] == 32
+    assert node("tuned")["fastSocket"] == {"enabled": True}
+    assert node("tuned")["imageType"] == "UBUNTU_CONTAINERD"
+    assert node("tuned")["taintConfig"] == {"architectureTaintBehavior": "NONE"}

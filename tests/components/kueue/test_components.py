@@ -1,0 +1,546 @@
+"""The components of queueing register exactly their manifests, wait for what serves them, and go with the cluster."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from typing import Any, cast
+
+import pulumi
+import pulumi_kubernetes as kubernetes
+import pytest
+import yaml
+from msgspec.structs import replace
+
+from berth.manifests import helm_values, kueue
+from berth.manifests.tenancy import namespace
+from berth.plan.admission_checks import AdmissionCheckPlan
+from berth.plan.configuration import (
+    AdmissionFairSharingPlan,
+    ConfigurationPlan,
+    CustomLabelPlan,
+    DeviceMappingPlan,
+    ExpressionPlan,
+    MetricsPlan,
+    MultiKueueSettingsPlan,
+    PodsReadyPlan,
+    RequeuingPlan,
+    SelectorPlan,
+    TransformationPlan,
+)
+from berth.plan.kueue import ChartPlan, CohortPlan
+from berth.plan.nodes import Toleration
+from components.kubernetes import KubernetesObject, overlaid, token
+from components.kueue.admission_checks import AdmissionChecks
+from components.kueue.cohorts import Cohorts
+from components.kueue.controllers import Controllers
+from components.kueue.flavors import Flavors
+from components.kueue.priorities import Priorities
+from components.kueue.team_queues import TeamQueues
+from components.kueue.topologies import Topologies
+from tests.components.kueue import plans
+from tests.engine import Recorded, Run, both_modes, broken_rules, run
+
+COHORTS = (CohortPlan(name="research", parent=None), CohortPlan(name="labs", parent="research"))
+CHECKS = (plans.DWS, AdmissionCheckPlan(name="budget", controller="acme.com/budget"))
+CHARTS = (
+    ChartPlan(
+        name="jobset",
+        chart="oci://registry.k8s.io/jobset/charts/jobset",
+        version="0.12.0",
+        namespace="jobset-system",
+        values=helm_values.jobset_values(),
+    ),
+    ChartPlan(
+        name="kueue",
+        chart="oci://registry.k8s.io/kueue/charts/kueue",
+        version="0.19.2",
+        namespace="kueue-system",
+        values=helm_values.chart_values(ConfigurationPlan(), cluster_queues=2),
+        timeout=600,
+    ),
+)
+
+
+class Room(pulumi.ComponentResource):
+    """Stands for a team's part of the cluster: its namespace."""
+
+    def __init__(self, provider: pulumi.ProviderResource) -> None:
+        super().__init__("berth:tenancy:Team", "room")
+        inside = pulumi.ResourceOptions(parent=self, provider=provider)
+        self.namespace = KubernetesObject(
+            "room-namespace", namespace(plans.team(), plans.team().namespaces[0]), opts=inside
+        ).object_name
+        self.register_outputs({})
+
+
+class Nodes(pulumi.ComponentResource):
+    """Stands for the pool that the controllers run on."""
+
+    def __init__(self, provider: pulumi.ProviderResource) -> None:
+        super().__init__("berth:gke:NodePool", "system")
+        inside = pulumi.ResourceOptions(parent=self, provider=provider)
+        KubernetesObject("system-pool", {"apiVersion": "v1", "kind": "Node", "metadata": {"name": "n"}}, opts=inside)
+        self.register_outputs({})
+
+
+class Cluster(pulumi.ComponentResource):
+    """Stands for the cluster."""
+
+    def __init__(self) -> None:
+        super().__init__("berth:gke:Cluster", "cluster")
+        self.register_outputs({})
+
+
+def queueing() -> None:
+    """Everything of a small fleet, as the composition wires it."""
+    provider = kubernetes.Provider("in-cluster", kubeconfig="{}")
+    cluster = Cluster()
+    controllers = Controllers("controllers", CHARTS, provider=provider, cluster=cluster, runs_on=[Nodes(provider)])
+    served_by = [controllers.releases["kueue"]]
+    placed = replace(plans.flavor("v5e-near"), topology="gke")
+    Flavors("flavors", (plans.flavor(), placed), provider=provider, cluster=cluster, served_by=served_by)
+    Topologies("topologies", (plans.TOPOLOGY,), provider=provider, cluster=cluster, served_by=served_by)
+    AdmissionChecks("checks", CHECKS, (plans.DWS_CONFIG,), provider=provider, cluster=cluster, served_by=served_by)
+    Cohorts("cohorts", COHORTS, provider=provider, cluster=cluster, served_by=served_by)
+    Priorities("priorities", (plans.priority(),), provider=provider, cluster=cluster, served_by=served_by)
+    TeamQueues(
+        "queues",
+        (plans.queue(),),
+        provider=provider,
+        cluster=cluster,
+        served_by=served_by,
+        namespaces={"vision": Room(provider).namespace},
+    )
+
+
+def by_name(done: Run) -> dict[str, Recorded]:
+    return {each.name: each for each in done.resources}
+
+
+@pytest.fixture(scope="module")
+def made() -> dict[str, Recorded]:
+    return by_name(run(queueing))
+
+
+@both_modes
+def test_queueing_keeps_the_rules_of_all_components(preview: bool) -> None:
+    assert broken_rules(run(queueing, preview=preview)) == []
+
+
+def kubernetes_objects(made: dict[str, Recorded]) -> list[Recorded]:
+    return [each for each in made.values() if each.type.startswith("kubernetes:")]
+
+
+def names(urns: Sequence[str]) -> set[str]:
+    return {urn.rpartition("::")[2] for urn in urns}
+
+
+@pytest.mark.parametrize(
+    ("name", "manifest"),
+    [
+        ("flavors-v5e", kueue.resource_flavor(plans.flavor())),
+        ("topologies-gke", kueue.topology(plans.TOPOLOGY)),
+        ("checks-config-dws-config", kueue.provisioning_request_config(plans.DWS_CONFIG)),
+        ("checks-check-dws-prov", kueue.admission_check(plans.DWS)),
+        ("checks-check-budget", kueue.admission_check(CHECKS[1])),
+        ("cohorts-research", kueue.cohort(COHORTS[0])),
+        ("cohorts-labs", kueue.cohort(COHORTS[1])),
+        ("priorities-pod-high", kueue.priority_class(plans.priority())),
+        ("priorities-workload-high", kueue.workload_priority_class(plans.priority())),
+        ("vision-train-cluster-queue", kueue.cluster_queue(plans.queue())),
+        ("vision-train-local-queue/vision/train", kueue.local_queue(plans.door("vision", "vision-train"))),
+        ("room-namespace", namespace(plans.team(), plans.team().namespaces[0])),
+    ],
+)
+def test_what_is_registered_is_the_manifest(made: dict[str, Recorded], name: str, manifest: dict[str, object]) -> None:
+    """So that `berth render` and a deployment cannot differ."""
+    assert made[name].inputs == manifest
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [
+        ("room-namespace", "kubernetes:core/v1:Namespace"),
+        ("priorities-pod-high", "kubernetes:scheduling.k8s.io/v1:PriorityClass"),
+        ("priorities-workload-high", "kubernetes:kueue.x-k8s.io/v1beta2:WorkloadPriorityClass"),
+    ],
+)
+def test_the_token_is_the_api_version_and_the_kind(made: dict[str, Recorded], name: str, expected: str) -> None:
+    assert made[name].type == expected
+
+
+def test_the_engine_is_told_which_plugin_to_use(made: dict[str, Recorded]) -> None:
+    """The very one of the SDK, or the engine would look for another."""
+    assert {each.version for each in kubernetes_objects(made)} == {made["in-cluster"].version}
+
+
+def test_every_object_goes_with_the_cluster_and_to_its_provider(made: dict[str, Recorded]) -> None:
+    for each in kubernetes_objects(made):
+        assert each.provider is not None
+        assert names([each.provider]) == {"in-cluster"}
+        if each.parent not in {made["room"].urn, made["system"].urn}:
+            assert each.deleted_with == made["cluster"].urn
+
+
+def test_a_components_token_is_its_folder_and_class(made: dict[str, Recorded]) -> None:
+    assert {each.type for each in made.values() if each.type.startswith("berth:kueue:")} == {
+        f"berth:kueue:{kind.__name__}"
+        for kind in (AdmissionChecks, Cohorts, Controllers, Flavors, Priorities, TeamQueues, Topologies)
+    }
+
+
+def test_kueues_objects_wait_for_kueue_and_nothing_wider(made: dict[str, Recorded]) -> None:
+    """Neither for JobSet nor for any pool: one pool out of stock must not hold back the queues."""
+    for name in (
+        "flavors-v5e",
+        "topologies-gke",
+        "checks-config-dws-config",
+        "checks-check-budget",
+        "cohorts-labs",
+        "priorities-workload-high",
+        "vision-train-cluster-queue",
+    ):
+        assert names(made[name].dependencies) == {"controllers-kueue"}
+
+
+def test_a_check_comes_after_its_config_and_goes_before_it(made: dict[str, Recorded]) -> None:
+    """Without it the check is inactive, and with it every queue that names the check."""
+    assert names(made["checks-check-dws-prov"].dependencies) == {"checks-config-dws-config"}
+
+
+def test_a_pod_priority_waits_for_nothing(made: dict[str, Recorded]) -> None:
+    assert made["priorities-pod-high"].dependencies == ()
+
+
+@both_modes
+def test_a_local_queue_waits_for_its_namespace_and_its_queue(preview: bool) -> None:
+    door = run(queueing, preview).one("LocalQueue")
+    assert names(door.dependencies) == {"room-namespace", "vision-train-cluster-queue"}
+    assert names(door.property_dependencies["metadata"]) == {"room-namespace"}
+
+
+def test_a_local_queue_in_a_namespace_of_somebody_else_names_it() -> None:
+    def build() -> None:
+        TeamQueues("queues", (plans.queue(),), provider=kubernetes.Provider("in-cluster", kubeconfig="{}"))
+
+    assert cast("dict[str, Any]", run(build).one("LocalQueue").inputs["metadata"])["namespace"] == "vision"
+
+
+@pytest.mark.parametrize("protect", [True, False])
+def test_a_cluster_queue_is_protected_exactly_when_its_plan_says_so_and_its_doors_never(protect: bool) -> None:
+    def build() -> None:
+        plan = replace(plans.queue(), protect=protect)
+        TeamQueues("queues", (plan,), provider=kubernetes.Provider("in-cluster", kubeconfig="{}"))
+
+    made = run(build)
+    assert made.one("ClusterQueue").protect is protect
+    assert not made.one("LocalQueue").protect
+
+
+def test_doors_of_like_names_in_several_namespaces_stay_apart() -> None:
+    """`a-b` with `c`, `a` with `b-c`: joined by a hyphen both would be the same resource."""
+    doors = tuple(
+        replace(plans.door(room, "vision-train"), name=name) for room, name in (("a-b", "c"), ("a", "b-c"), ("a", "c"))
+    )
+
+    def build() -> None:
+        plan = replace(plans.queue(), local_queues=doors)
+        TeamQueues("queues", (plan,), provider=kubernetes.Provider("in-cluster", kubeconfig="{}"))
+
+    assert {f"vision-train-local-queue/{door}" for door in ("a-b/c", "a/b-c", "a/c")} <= set(by_name(run(build)))
+
+
+@pytest.mark.parametrize(
+    ("name", "fields"),
+    [
+        ("vision-train-local-queue/vision/train", ("spec.clusterQueue",)),
+        ("priorities-pod-high", ("value", "preemptionPolicy")),
+        ("checks-check-dws-prov", ("spec.controllerName",)),
+        ("topologies-gke", ("spec.levels",)),
+        ("flavors-v5e-near", ("spec.nodeLabels", "spec.tolerations")),
+    ],
+)
+def test_what_cannot_be_changed_is_replaced_the_old_one_first(
+    made: dict[str, Recorded], name: str, fields: tuple[str, ...]
+) -> None:
+    """The API server refuses the change, and only at `up`; two objects of one name cannot be, so the old one goes."""
+    assert made[name].replace_on_changes == fields
+    assert made[name].delete_before_replace is True
+
+
+def test_what_can_be_changed_is_never_replaced(made: dict[str, Recorded]) -> None:
+    for name in ("vision-train-cluster-queue", "flavors-v5e", "cohorts-labs", "priorities-workload-high"):
+        assert made[name].replace_on_changes == ()
+        assert made[name].delete_before_replace is None
+
+
+def test_charts_are_installed_one_after_the_other_in_the_order_of_the_plan(made: dict[str, Recorded]) -> None:
+    """Kueue's webhooks, closed while its manager starts, would refuse the next chart's Deployment."""
+    assert names(made["controllers-jobset"].dependencies) == {"system-pool"}
+    assert names(made["controllers-kueue"].dependencies) == {"controllers-jobset"}
+
+
+def test_a_release_is_pinned_waited_for_and_taken_back_if_it_fails(made: dict[str, Recorded]) -> None:
+    inputs = dict(made["controllers-kueue"].inputs)
+    assert inputs.pop("values") == CHARTS[1].values
+    assert inputs == {
+        "name": "kueue",
+        "chart": "oci://registry.k8s.io/kueue/charts/kueue",
+        "version": "0.19.2",
+        "namespace": "kueue-system",
+        "createNamespace": True,
+        "atomic": True,
+        "skipAwait": False,
+        "timeout": 600,
+        "compat": "true",
+    }
+
+
+def test_no_controller_is_ever_uninstalled(made: dict[str, Recorded]) -> None:
+    """Kueue's CRDs are part of its release: with it would go every queue and workload of the cluster."""
+    assert [each.name for each in made.values() if each.retain_on_delete] == ["controllers-jobset", "controllers-kueue"]
+
+
+def test_live_values_lie_over_the_manifest_and_leave_it_as_it_was() -> None:
+    manifest = {"kind": "A", "metadata": {"name": "a", "namespace": "b"}}
+    assert overlaid(manifest, {"metadata": {"namespace": "live"}, "spec": {"c": 1}}) == {
+        "kind": "A",
+        "metadata": {"name": "a", "namespace": "live"},
+        "spec": {"c": 1},
+    }
+    assert manifest == {"kind": "A", "metadata": {"name": "a", "namespace": "b"}}
+
+
+def test_a_group_is_spelt_out_in_the_token_unless_it_is_the_first_one() -> None:
+    assert token({"apiVersion": "batch/v1", "kind": "Job"}) == "kubernetes:batch/v1:Job"
+    assert token({"apiVersion": "v1", "kind": "ServiceAccount"}) == "kubernetes:core/v1:ServiceAccount"
+
+
+def values(*, cluster_queues: int = 4, **placed: Any) -> dict[str, Any]:
+    made = helm_values.chart_values(ConfigurationPlan(), cluster_queues=cluster_queues, **placed)
+    return cast("dict[str, Any]", made)
+
+
+def text(**changes: Any) -> str:
+    made = helm_values.chart_values(ConfigurationPlan(**changes), cluster_queues=4)
+    return cast("dict[str, Any]", made)["managerConfig"]["controllerManagerConfigYaml"]
+
+
+def test_kueues_configuration_is_the_charts_default_and_what_berth_adds() -> None:
+    assert yaml.safe_load(text(frameworks=("jobset.x-k8s.io/jobset", "batch/job"))) == {
+        "apiVersion": "config.kueue.x-k8s.io/v1beta2",
+        "kind": "Configuration",
+        "health": {"healthProbeBindAddress": ":8081"},
+        "metrics": {"bindAddress": ":8443", "enableClusterQueueResources": True},
+        "webhook": {"port": 9443},
+        "leaderElection": {"leaderElect": True, "resourceName": "c1f6bfd2.kueue.x-k8s.io"},
+        "controller": {
+            "groupKindConcurrency": {
+                "Job.batch": 5,
+                "Pod": 5,
+                "Workload.kueue.x-k8s.io": 10,
+                "LocalQueue.kueue.x-k8s.io": 5,
+                "ClusterQueue.kueue.x-k8s.io": 5,
+                "ResourceFlavor.kueue.x-k8s.io": 1,
+            }
+        },
+        "clientConnection": {"qps": 300, "burst": 500},
+        "waitForPodsReady": {"timeout": "3600s"},
+        "manageJobsWithoutQueueName": False,
+        "integrations": {"frameworks": ["batch/job", "jobset.x-k8s.io/jobset"]},
+        "resources": {"excludeResourcePrefixes": ["ephemeral-storage"]},
+    }
+
+
+def test_the_configuration_is_the_same_text_whatever_the_order_of_its_parts() -> None:
+    """A changed text restarts the manager."""
+    assert text(frameworks=("pod", "batch/job")) == text(frameworks=("batch/job", "pod"))
+    assert text(excluded_prefixes=("b", "a")) == text(excluded_prefixes=("a", "b"))
+
+
+def test_single_pods_are_not_queued_unless_asked_for() -> None:
+    """Their webhook fails closed for every pod of the cluster."""
+    assert not set(helm_values.POD_FRAMEWORKS) & set(json.loads(text())["integrations"]["frameworks"])
+
+
+@pytest.mark.parametrize(("queues", "size"), [(0, "512Mi"), (1, "1Gi"), (256, "1Gi"), (257, "2Gi"), (3000, "8Gi")])
+def test_the_manager_grows_with_the_fleet_but_seldom(queues: int, size: str) -> None:
+    """Its size is part of its pod, so a change restarts it."""
+    resources = values(cluster_queues=queues)["controllerManager"]["manager"]["resources"]
+    assert resources["requests"]["memory"] == resources["limits"]["memory"] == size
+
+
+def test_controllers_go_where_the_system_pool_is() -> None:
+    placed: dict[str, Any] = {
+        "node_labels": {"berth.dev/pool": "system"},
+        "tolerations": (Toleration(key="system", operator="Exists", effect="NoSchedule"),),
+    }
+    expected = {
+        "nodeSelector": {"berth.dev/pool": "system"},
+        "tolerations": [{"key": "system", "operator": "Exists", "effect": "NoSchedule"}],
+    }
+    assert helm_values.jobset_values(**placed) == {"controller": expected}
+    manager = values(**placed)["controllerManager"]
+    assert {key: manager[key] for key in expected} == expected
+
+
+def test_a_mirror_changes_the_repository_and_leaves_the_tag_to_the_chart() -> None:
+    mirror = "europe-docker.pkg.dev/acme/mirror/kueue"
+    assert values(image=mirror)["controllerManager"]["manager"]["image"] == {"repository": mirror}
+    assert helm_values.jobset_values(image=mirror) == {"image": {"repository": mirror}}
+    assert helm_values.jobset_values() == {}
+
+
+def rendered(plan: ConfigurationPlan) -> dict[str, Any]:
+    """What a plan adds to the configuration, or changes of it."""
+    made, plain = helm_values.configuration(plan), helm_values.configuration(ConfigurationPlan())
+    return {key: value for key, value in made.items() if plain.get(key) != value}
+
+
+def test_a_configuration_of_which_nothing_is_said_waits_an_hour_for_pods() -> None:
+    """Kueue's own half hour is over before a large slice has pulled its images."""
+    assert json.loads(text())["waitForPodsReady"] == {"timeout": "3600s"}
+
+
+def test_waiting_for_pods_says_how_long_and_what_then() -> None:
+    again = RequeuingPlan(timestamp="Creation", limit_count=0, base_seconds=30, max_seconds=600)
+    plan = PodsReadyPlan(timeout_seconds=60, recovery_seconds=0, block_admission=True, requeuing=again)
+    assert rendered(ConfigurationPlan(pods_ready=plan)) == {
+        "waitForPodsReady": {
+            "timeout": "60s",
+            "recoveryTimeout": "0s",
+            "blockAdmission": True,
+            "requeuingStrategy": {
+                "timestamp": "Creation",
+                "backoffLimitCount": 0,
+                "backoffBaseSeconds": 30,
+                "backoffMaxSeconds": 600,
+            },
+        }
+    }
+
+
+def test_whose_turn_it_is_is_said_of_cohorts_and_of_local_queues() -> None:
+    plan = ConfigurationPlan(
+        fair_sharing=("LessThanOrEqualToFinalShare", "LessThanInitialShare"),
+        admission_fair_sharing=AdmissionFairSharingPlan(
+            half_life_seconds=0, resource_weights={"memory": 0, "cpu": 0.5}
+        ),
+    )
+    assert rendered(plan) == {
+        "fairSharing": {"preemptionStrategies": ["LessThanOrEqualToFinalShare", "LessThanInitialShare"]},
+        "admissionFairSharing": {
+            "usageHalfLifeTime": "0s",
+            "usageSamplingInterval": "300s",
+            "resourceWeights": {"cpu": 0.5, "memory": 0},
+        },
+    }
+
+
+def test_resources_are_left_out_counted_otherwise_or_both() -> None:
+    plan = ConfigurationPlan(
+        excluded_prefixes=(),
+        quota_check="IgnoreUndeclared",
+        transformations=(
+            TransformationPlan(
+                input="nvidia.com/mig-1g.5gb",
+                outputs={"memory": 5 * 2**30, "acme.com/slices": 1},
+                strategy="Replace",
+                multiply_by="acme.com/hosts",
+            ),
+            TransformationPlan(input="acme.com/ignored", outputs={}, strategy="Replace"),
+        ),
+        device_mappings=(DeviceMappingPlan(name="acme.com/gpu", device_classes=("b", "a")),),
+    )
+    assert rendered(plan)["resources"] == {
+        "quotaCheckStrategy": "IgnoreUndeclared",
+        "transformations": [
+            {
+                "input": "nvidia.com/mig-1g.5gb",
+                "strategy": "Replace",
+                "multiplyBy": "acme.com/hosts",
+                "outputs": {"acme.com/slices": "1", "memory": "5Gi"},
+            },
+            {"input": "acme.com/ignored", "strategy": "Replace"},
+        ],
+        "deviceClassMappings": [{"name": "acme.com/gpu", "deviceClassNames": ["a", "b"]}],
+    }
+
+
+def test_which_jobs_are_kueues_is_said_by_kind_and_by_namespace() -> None:
+    outside = ExpressionPlan(key="kubernetes.io/metadata.name", operator="NotIn", values=("kube-system", "ci"))
+    plan = ConfigurationPlan(
+        frameworks=("batch/job",),
+        external_frameworks=("Foo.v1.acme.com",),
+        label_keys_to_copy=("team", "cost-centre"),
+        manage_jobs_without_queue_name=True,
+        managed_namespaces=SelectorPlan(labels={"a": "b"}, expressions=(outside,)),
+    )
+    assert rendered(plan) == {
+        "manageJobsWithoutQueueName": True,
+        "managedJobsNamespaceSelector": {
+            "matchLabels": {"a": "b"},
+            "matchExpressions": [
+                {"key": "kubernetes.io/metadata.name", "operator": "NotIn", "values": ["ci", "kube-system"]}
+            ],
+        },
+        "integrations": {
+            "frameworks": ["batch/job"],
+            "externalFrameworks": ["Foo.v1.acme.com"],
+            "labelKeysToCopy": ["cost-centre", "team"],
+        },
+    }
+
+
+def test_a_selector_of_everything_is_not_the_same_as_none() -> None:
+    assert rendered(ConfigurationPlan(managed_namespaces=SelectorPlan())) == {"managedJobsNamespaceSelector": {}}
+
+
+def test_what_is_kept_and_shown() -> None:
+    """Whether local queues are measured is always said beside their selector: absent, Kueue reads it as no."""
+    label = CustomLabelPlan(name="team", source_kind="LocalQueue", label_key="berth.dev/team", tracked=("b", "a"))
+    plan = ConfigurationPlan(
+        retain_finished_seconds=0,
+        metrics=MetricsPlan(
+            queue_resources=False, local_queue_selector=SelectorPlan(labels={"a": "b"}), custom_labels=(label,)
+        ),
+        visibility_port=8083,
+        visibility_address="::1",
+        multikueue=MultiKueueSettingsPlan(gc_interval_seconds=0, worker_lost_seconds=900, step_size=5),
+    )
+    assert rendered(plan) == {
+        "objectRetentionPolicies": {"workloads": {"afterFinished": "0s"}},
+        "metrics": {
+            "bindAddress": ":8443",
+            "localQueueMetrics": {"enable": True, "localQueueSelector": {"matchLabels": {"a": "b"}}},
+            "customLabels": [
+                {
+                    "name": "team",
+                    "sourceKind": "LocalQueue",
+                    "sourceLabelKey": "berth.dev/team",
+                    "trackedValues": ["b", "a"],
+                }
+            ],
+        },
+        "visibilityServer": {"bindAddress": "::1", "bindPort": 8083},
+        "multiKueue": {
+            "gcInterval": "0s",
+            "workerLostTimeout": "900s",
+            "incrementalDispatcherConfig": {"stepSize": 5},
+        },
+    }
+
+
+def test_feature_gates_stand_in_the_configuration_and_nowhere_else() -> None:
+    """In the chart's own list they would become an argument, and the manager refuses to have both."""
+    gates = {"PriorityBoost": True, "MultiKueue": False}
+    made = cast("dict[str, Any]", helm_values.chart_values(ConfigurationPlan(feature_gates=gates), cluster_queues=1))
+    assert json.loads(made["managerConfig"]["controllerManagerConfigYaml"])["featureGates"] == gates
+    assert "featureGates" not in made["controllerManager"]
+
+
+@pytest.mark.parametrize(("nodes", "size"), [(0, "1Gi"), (400, "1Gi"), (1000, "2Gi"), (10_000, "16Gi")])
+def test_the_manager_grows_with_the_nodes_too(nodes: int, size: str) -> None:
+    made = cast("dict[str, Any]", helm_values.chart_values(ConfigurationPlan(), cluster_queues=4, nodes=nodes))
+    assert made["controllerManager"]["manager"]["resources"]["limits"]["memory"] == size

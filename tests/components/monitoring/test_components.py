@@ -1,0 +1,111 @@
+"""Collection and views: what they ask for, what belongs to what, and that no token is plain."""
+
+from __future__ import annotations
+
+import json
+from typing import Any, cast
+
+import pulumi_gcp as gcp
+import pulumi_kubernetes as kubernetes
+import pytest
+
+from berth.manifests.monitoring import all_of, rule_groups
+from berth.plan.monitoring import AlertPlan, DashboardPlan, MonitoringPlan, PanelPlan, SectionPlan
+from components.monitoring.collection import Collection
+from components.monitoring.views import Views
+from tests.engine import PROJECT, Run, both_modes, broken_rules, run
+
+ALERT = AlertPlan(
+    key="slice-unavailable",
+    title="A TPU slice is not available",
+    query="min by (node_pool_name) (up) < 1",
+    seconds=600,
+    severity="critical",
+    meaning="Not all hosts are up.",
+    remedy="Look.",
+    by=("node_pool_name",),
+)
+PANEL = PanelPlan(title="Used", unit="1", queries={"used {{pod}}": "up", "{{pod}}": "up"}, stacked=True, limit=4)
+BOARD = DashboardPlan(key="queues", title="Queues", sections=(SectionPlan(title="Use", panels=(PANEL,) * 4),))
+MANAGED = MonitoringPlan(backend="managed", dashboards=(BOARD,), alerts=(ALERT,), channels=("projects/p/c/1",))
+OWN = MonitoringPlan(backend="in-cluster", dashboards=(BOARD,), alerts=(ALERT,), collects_gpus=True)
+
+
+def made(plan: MonitoringPlan, preview: bool = False) -> Run:
+    def build() -> None:
+        google = gcp.Provider("google", project=PROJECT)
+        provider = kubernetes.Provider("kubernetes", kubeconfig="{}")
+        if plan.backend == "managed":
+            Views("views", plan, stack="dev", project=PROJECT, labels={"fleet": "dev"}, gcp_provider=google)
+        Collection("collection", plan, stack="dev", provider=provider)
+
+    return run(build, preview)
+
+
+def objects(plan: MonitoringPlan) -> dict[str, Any]:
+    """Kind to manifest."""
+    return {cast("str", each["kind"]): each for each in all_of(plan, "dev")}
+
+
+@both_modes
+@pytest.mark.parametrize("plan", [MANAGED, OWN], ids=["managed", "in-cluster"])
+def test_monitoring_keeps_the_rules_of_every_component(plan: MonitoringPlan, preview: bool) -> None:
+    assert broken_rules(made(plan, preview)) == []
+
+
+def test_an_alert_says_what_it_means_and_whom_it_calls() -> None:
+    policy = made(MANAGED).one("AlertPolicy").inputs
+    (condition,) = cast("Any", policy["conditions"])
+    asked = condition["conditionPrometheusQueryLanguage"]
+    assert (asked["query"], asked["duration"]) == (ALERT.query, "600s")
+    assert asked["disableMetricValidation"] is True, "Kueue has sent nothing yet when the alert is made"
+    assert policy["documentation"] == {"content": "Not all hosts are up.\n\nLook.", "mimeType": "text/markdown"}
+    assert policy["notificationChannels"] == ["projects/p/c/1"]
+    assert (policy["severity"], policy["displayName"]) == ("CRITICAL", "dev: A TPU slice is not available")
+
+
+def test_the_token_that_reads_kueues_metrics_is_a_secret_of_the_state() -> None:
+    secret = made(MANAGED).one("Secret")
+    assert secret.inputs["type"] == "kubernetes.io/service-account-token"
+    assert "data" not in secret.inputs
+    assert set(secret.additional_secret_outputs) == {"data", "stringData"}
+
+
+def test_the_collector_may_read_that_token_and_no_other_secret() -> None:
+    found = objects(MANAGED)
+    (rule,) = found["Role"]["rules"]
+    assert (rule["resources"], rule["resourceNames"]) == (["secrets"], [found["Secret"]["metadata"]["name"]])
+    assert found["RoleBinding"]["subjects"] == [
+        {"kind": "ServiceAccount", "name": "collector", "namespace": "gmp-system"}
+    ]
+    (endpoint,) = found["PodMonitoring"]["spec"]["endpoints"]
+    credentials = endpoint["authorization"]["credentials"]["secret"]
+    assert credentials == {"name": found["Secret"]["metadata"]["name"], "key": "token"}
+    assert (endpoint["port"], endpoint["scheme"]) == (8443, "https"), "the port's name differs between releases"
+
+
+def test_the_reader_has_kueues_own_role_and_nothing_else() -> None:
+    for plan, who in ((MANAGED, "berth-kueue-metrics"), (OWN, "kube-prometheus-stack-prometheus")):
+        binding = objects(plan)["ClusterRoleBinding"]
+        assert binding["roleRef"]["name"] == "kueue-metrics-reader"
+        assert [subject["name"] for subject in binding["subjects"]] == [who]
+
+
+def test_a_prometheus_of_the_cluster_is_given_targets_rules_and_dashboards() -> None:
+    found = objects(OWN)
+    assert set(found) == {"ClusterRoleBinding", "ServiceMonitor", "PodMonitor", "PrometheusRule", "ConfigMap"}
+    assert found["ConfigMap"]["metadata"]["labels"]["grafana_dashboard"] == "1"
+    (group,) = cast("Any", rule_groups((ALERT,)))["groups"]
+    (rule,) = group["rules"]
+    assert rule["alert"] == "BerthSliceUnavailable"
+    assert rule["for"] == "600s"
+    assert rule["annotations"]["summary"] == "A TPU slice is not available: node_pool_name {{ $labels.node_pool_name }}"
+
+
+def test_words_of_a_legend_are_said_and_labels_left_to_the_chart() -> None:
+
+    text = made(MANAGED).one("Dashboard").inputs["dashboardJson"]
+    tiles = json.loads(cast("str", text))["mosaicLayout"]["tiles"]
+    chart = tiles[1]["widget"]["xyChart"]
+    assert [data.get("legendTemplate") for data in chart["dataSets"]] == ["used", None]
+    assert chart["thresholds"] == [{"targetAxis": "Y1", "value": 4}]

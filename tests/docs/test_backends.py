@@ -1,0 +1,60 @@
+"""docs/backends.md holds the table of `berth/rules/backends.yaml`, and every loss in it can happen."""
+
+from __future__ import annotations
+
+import typing
+
+from berth.planner.backend_losses import on_ack, on_kueue
+from berth.rules.backends import concepts, losses, table
+from berth.spec.accept_loss import Loss
+from berth.spec.parse import parse
+from tests.berth.planner.ack.test_elastic_quotas import fleet
+from tests.small_fleets import changed
+from tests.stack_files import ROOT
+
+
+def test_the_page_holds_the_table() -> None:
+    page = (ROOT / "docs" / "backends.md").read_text(encoding="utf-8")
+    assert "\n".join(table()) in page
+
+
+def test_a_row_says_both_sides_and_a_loss_whose_it_is_and_why() -> None:
+    for row in concepts():
+        assert row.concept and row.kueue and row.ack
+        assert (row.loss is None) == (row.lost_on is None) == (row.because == "")
+        assert (row.refused is None) == (row.refused_on is None)
+        assert row.loss is None or row.refused is None
+
+
+def test_what_may_be_accepted_is_what_the_table_knows() -> None:
+    assert set(typing.get_args(Loss)) == losses().keys()
+
+
+def test_every_loss_of_the_table_happens_to_somebody() -> None:
+    """A word that nothing leads to would be a promise to tell what is never told."""
+    queue = {
+        "flavors": [{"flavor": "a100", "guaranteed": 8}, {"flavor": "b", "guaranteed": 1}],
+        "queueingStrategy": "StrictFIFO",
+        "fairShareWeight": 2,
+        "priority": "high",
+        "preemption": {
+            "withinClusterQueue": "Never",
+            "reclaimWithinCohort": "LowerPriority",
+            "borrowWithinCohort": {"policy": "LowerPriority"},
+        },
+    }
+    team = {
+        "state": "held",
+        "groups": ["vision@acme.example"],
+        "identity": {},
+        "podSecurity": "baseline",
+        "networkPolicy": {},
+        "defaultRequests": {},
+        "queues": {"train": queue},
+    }
+    value = fleet(teams={"vision": team})
+    value["ack"]["clusters"]["one"]["nodePools"]["b"] = {"instanceType": "ecs.gn7e-c16g1.32xlarge", "nodes": 1}
+    there, here = parse(value).ack, parse(changed({"teams.vision.queues.train.maxJobs": 4})).spec
+    assert there is not None and here is not None
+    assert {each.loss for each in on_ack(there)} == {row.loss for row in concepts() if row.lost_on == "ack"}
+    assert {each.loss for each in on_kueue(here)} == {row.loss for row in concepts() if row.lost_on == "kueue"}

@@ -1,0 +1,31 @@
+"""docs/for-teams.md: every `berth` command of the page runs, as it stands there."""
+
+from __future__ import annotations
+
+import pathlib
+import re
+import shlex
+
+import pytest
+from typer.testing import CliRunner
+
+from berth.cli import app
+
+PAGE = pathlib.Path(__file__).parents[2] / "docs" / "for-teams.md"
+BLOCKS = re.findall(r"^```(\w*)\n(.*?)^```$", PAGE.read_text(encoding="utf-8"), flags=re.MULTILINE | re.DOTALL)
+LINES = [line for language, block in BLOCKS if not language for line in block.splitlines()]
+COMMANDS = [line for line in LINES if line.startswith("berth ")]
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_a_command_of_the_page_runs(command: str) -> None:
+    """With exit status 0 and an answer."""
+    _, *words = shlex.split(command, comments=True)
+    done = CliRunner().invoke(app, words)
+    assert (done.exit_code, done.stderr) == (0, "")
+    assert done.stdout
+
+
+def test_the_page_shows_the_verbs_that_a_team_needs_and_nothing_else_than_commands() -> None:
+    assert {shlex.split(line)[1] for line in COMMANDS} == {"check", "plan", "workload", "lint", "admit"}
+    assert [line for line in LINES if not line.startswith(("berth ", "kubectl "))] == []

@@ -1,0 +1,296 @@
+"""The arrows of the design point one way: imports are read from the source, and verbs run with Pulumi out of reach."""
+
+from __future__ import annotations
+
+import ast
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from functools import cache
+from graphlib import CycleError, TopologicalSorter
+from pathlib import Path
+
+import pytest
+
+from tests.stack_files import ROOT
+
+FILES = {
+    ".".join(file.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__"): file
+    for top in ("berth", "components", "stacks")
+    for file in sorted(ROOT.glob(f"{top}/**/*.py"))
+} | {"__main__": ROOT / "__main__.py"}
+"""Module name to file."""
+
+PULUMI = {"pulumi", "pulumi_gcp", "pulumi_kubernetes"}
+ALIBABA = {"pulumi", "pulumi_alicloud", "pulumi_kubernetes"}
+"""Without Google: a fleet on Alibaba Cloud is built without Google's provider."""
+PLAN = {"berth.plan", "berth.names"}
+RENDERED = PLAN | {"berth.manifests"}
+"""What the decided fleet is, and the Kubernetes objects of it: what components read."""
+COMPONENT = PULUMI | RENDERED | {"components.kubernetes"}
+BASE = RENDERED | {"berth.diagnostics", "berth.text"}
+"""What every room that decides may know."""
+
+FOLDERS = {module.split(".")[1] for module in FILES if re.match(r"components\.\w+\.", module)}
+"""The folders of components: all of them are rooms of one kind."""
+
+
+def _of_berth(*rooms: str) -> set[str]:
+    return {f"berth.{room}" for room in rooms}
+
+
+ROOMS: dict[str, set[str]] = {
+    # berth decides.
+    "berth.plan": set(),
+    "berth.names": set(),
+    "berth.diagnostics": set(),
+    "berth.text": PLAN | _of_berth("diagnostics"),
+    "berth.manifests": PLAN,
+    "berth.loader": {"yaml"} | _of_berth("diagnostics"),
+    "berth.spec": {"pydantic", "pydantic_core"} | _of_berth("diagnostics"),
+    "berth.catalog": {"yaml"} | _of_berth("plan"),
+    "berth.rules": BASE | {"yaml"} | _of_berth("catalog"),
+    "berth.monitoring": BASE | {"yaml"},
+    "berth.planner": BASE | _of_berth("spec", "catalog", "rules", "monitoring"),
+    "berth.validation": BASE | _of_berth("planner", "rules"),
+    "berth.jobs": BASE | {"yaml"} | _of_berth("loader"),
+    "berth.simulator": BASE | {"yaml"} | _of_berth("jobs"),
+    "berth.workloads": BASE | _of_berth("catalog"),
+    "berth.lint": BASE | _of_berth("catalog", "jobs", "simulator", "workloads"),
+    "berth.team_stack": BASE | {"pydantic"} | _of_berth("spec", "workloads", "lint", "jobs"),
+    "berth.evaluate": BASE | _of_berth("loader", "spec", "planner", "validation", "team_stack"),
+    "berth.policy": BASE | _of_berth("evaluate"),
+    "berth.diff": BASE | {"yaml"} | _of_berth("planner"),
+    "berth.cost": BASE | _of_berth("catalog", "jobs"),
+    "berth.report": BASE | {"jinja2", "markupsafe"} | _of_berth("planner", "cost", "evaluate"),
+    "berth.adopt": BASE | {"yaml"} | _of_berth("catalog", "jobs", "diff"),
+    "berth.rotate": BASE | {"yaml"} | _of_berth("loader", "evaluate"),
+    "berth.outputs": BASE,
+    "berth.split": BASE,
+    "berth.engine": PULUMI | {"google.protobuf", "yaml"},
+    "berth.cli": {"berth", "typer", "yaml", "ryaml"},
+    # components create.
+    "components.kubernetes": PULUMI | {"berth.manifests"},
+    **{f"components.{folder}": COMPONENT for folder in FOLDERS},
+    "components.ack": ALIBABA | RENDERED | {"components.kubernetes"},
+    # stacks compose.
+    "stacks.kubeconfigs": {"pulumi", "yaml", "berth.outputs"},
+    "stacks.connections": COMPONENT | {"components", "stacks.kubeconfigs"},
+    "stacks.platform": COMPONENT | {"components", "stacks.connections", "berth.outputs"},
+    "stacks.team": COMPONENT | {"components", "berth.outputs", "stacks.kubeconfigs"},
+    "stacks.ack": ALIBABA | PLAN | {"components.ack", "components.kubernetes"},
+    "stacks.build": {"pulumi", "berth.plan", "berth.evaluate", "stacks.platform", "stacks.ack", "stacks.team"},
+    "__main__": {"pulumi", "stacks.build", "berth.evaluate"},
+}
+"""What a room may import besides the standard library, msgspec (frozen values) and itself: the table of
+docs/architecture.md."""
+
+modules = pytest.mark.parametrize("module", sorted(FILES))
+tree = cache(lambda module: ast.parse(FILES[module].read_text(encoding="utf-8")))
+
+
+def imports(module: str) -> Iterator[str]:
+    """The modules that a module imports, at its top, in functions, or for types only."""
+    for node in ast.walk(tree(module)):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, f"{module} imports by dots"
+            inside = {f"{node.module}.{alias.name}" for alias in node.names} & FILES.keys()
+            yield from inside or {str(node.module)}
+
+
+def within(module: str, room: str) -> bool:
+    """Whether a module lies in a room (a module or a folder)."""
+    return module == room or module.startswith(f"{room}.")
+
+
+def room_of(module: str) -> str:
+    """The row of the table for a module."""
+    return max((room for room in ROOMS if within(module, room)), key=len, default="")
+
+
+def allowed(module: str, imported: str) -> bool:
+    """Whether the table lets a module import another."""
+    if imported.split(".")[0] in sys.stdlib_module_names | {"msgspec"}:
+        return True
+    room = room_of(module)
+    return any(within(imported, each) for each in {room, *ROOMS[room]})
+
+
+@modules
+def test_a_module_imports_only_what_its_room_may(module: str) -> None:
+    """Section 1 of the design. A new room needs a row in ROOMS, which is where somebody thinks about it."""
+    if module in ("berth", "components", "stacks"):
+        assert list(imports(module)) == []
+        return
+    assert room_of(module), f"no row for {module}"
+    assert [each for each in imports(module) if not allowed(module, each)] == []
+
+
+def test_no_modules_import_each_other_in_a_circle() -> None:
+    """Downwards only, inside a room too."""
+    graph = {module: {each for each in imports(module) if each in FILES} for module in FILES}
+    try:
+        TopologicalSorter(graph).prepare()
+    except CycleError as error:
+        pytest.fail(" → ".join(error.args[1]))
+
+
+def test_only_the_engine_knows_pulumi_inside_berth() -> None:
+    knowing = {m for m in FILES if m.startswith("berth.") and any(i.split(".")[0] in PULUMI for i in imports(m))}
+    assert {room_of(module) for module in knowing} == {"berth.engine"}
+
+
+def test_berth_never_imports_components_or_stacks() -> None:
+    """Imports run from the program to the stacks, the components and berth, and never back."""
+    order = ["__main__", "stacks", "components", "berth"]
+    tops = {m: {i.split(".")[0] for i in imports(m)} & set(order) for m in FILES}
+    back = [(m, t) for m, ts in tops.items() for t in ts if order.index(t) < order.index(m.split(".")[0])]
+    assert back == []
+
+
+def test_package_files_under_components_are_empty_of_imports() -> None:
+    """A program of one's own that uses one component loads that one."""
+    packages = [m for m, file in FILES.items() if file.name == "__init__.py" and m.startswith("components")]
+    assert [m for m in packages if list(imports(m))] == []
+
+
+def test_no_module_is_a_drawer_for_odds_and_ends() -> None:
+    words = {"utils", "util", "helpers", "helper", "common", "manager", "misc"}
+    assert [module for module in FILES if words & set(module.split("."))] == []
+
+
+@modules
+def test_a_module_is_short_enough_to_read(module: str) -> None:
+    assert len(FILES[module].read_text(encoding="utf-8").splitlines()) <= 300
+
+
+def test_the_program_itself_decides_nothing() -> None:
+    body = tree("__main__").body
+    lines = {n.lineno for part in body[1:] for n in ast.walk(part) if isinstance(n, ast.expr | ast.stmt)}
+    assert len(lines) < 15
+    assert not [n for n in ast.walk(tree("__main__")) if isinstance(n, ast.If | ast.IfExp | ast.Match | ast.Try)]
+
+
+# --- components -------------------------------------------------------------------------------------------------------
+
+
+def component_classes() -> list[tuple[str, ast.ClassDef]]:
+    """Every class that is a component, with its module."""
+    return [
+        (module, node)
+        for module in FILES
+        for node in ast.walk(tree(module))
+        if isinstance(node, ast.ClassDef)
+        and any(ast.unparse(base).endswith("ComponentResource") for base in node.bases)
+    ]
+
+
+components = pytest.mark.parametrize(("module", "node"), component_classes(), ids=lambda v: getattr(v, "name", ""))
+
+
+def initialiser(node: ast.ClassDef) -> ast.FunctionDef:
+    """The class's `__init__`."""
+    return next(n for n in node.body if isinstance(n, ast.FunctionDef) and n.name == "__init__")
+
+
+@components
+def test_the_last_thing_a_component_does_is_register_its_outputs(module: str, node: ast.ClassDef) -> None:
+    """Without it the engine never knows that the component is complete."""
+    assert ast.unparse(initialiser(node).body[-1]).startswith("self.register_outputs(")
+
+
+@components
+def test_a_type_token_says_folder_and_file(module: str, node: ast.ClassDef) -> None:
+    """berth:gke:NodePool lives in components/gke/node_pool.py: who reads a tree knows where to look."""
+    top, folder, file = module.split(".")
+    first = ast.unparse(initialiser(node).body[0])
+    assert first == f"super().__init__('berth:{folder}:{node.name}', name, None, opts)"
+    assert (top, file) == ("components", re.sub(r"(?<!^)(?=[A-Z])", "_", node.name).lower())
+
+
+@components
+def test_a_component_is_alone_in_its_file(module: str, node: ast.ClassDef) -> None:
+    assert [n.name for n in tree(module).body if isinstance(n, ast.ClassDef)] == [node.name]
+
+
+@pytest.mark.parametrize("module", [m for m in FILES if m.startswith("components")])
+def test_a_component_never_asks_who_it_works_for(module: str) -> None:
+    """No config, no stack's name, no other stack's outputs: what it needs is in its plan or an argument."""
+    asked = {n.attr for n in ast.walk(tree(module)) if isinstance(n, ast.Attribute)}
+    assert asked & {"Config", "get_stack", "get_project", "StackReference", "get_organization"} == set()
+
+
+# --- at run time ------------------------------------------------------------------------------------------------------
+
+WITHOUT_PULUMI = """
+import sys
+class Refuse:
+    def find_spec(self, name, path=None, target=None):
+        if name.partition(".")[0].startswith(("pulumi", "grpc", "google")):
+            sys.exit(f"{name} was imported")
+sys.meta_path.insert(0, Refuse())
+from berth.cli import main
+main()
+"""
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "check dev",
+        "plan dev",
+        "plan dev --json",
+        "render dev",
+        "report dev",
+        "graph dev",
+        "graph dev --format svg",
+        "workload dev vision train",
+        "admit stacks/scenarios/multislice.yaml",
+        "schema",
+    ],
+)
+def test_a_pure_verb_never_loads_pulumi(words: str) -> None:
+    """It takes seconds to load, and a verb that answers at once is a verb that people use."""
+    command = [sys.executable, "-c", WITHOUT_PULUMI, *words.split()]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout
+
+
+def test_the_guard_of_the_pure_verbs_notices_pulumi() -> None:
+    """What must be refused is refused: `preview` is the verb that loads it."""
+    command = [sys.executable, "-c", WITHOUT_PULUMI, "preview", "dev"]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert "pulumi was imported" in done.stderr
+
+
+_OF_OTHERS = (
+    *("berth.manifests.ack", "berth.plan.ack", "berth.plan.team_stack", "jinja2", "ryaml", "berth.simulator"),
+    *("berth.diff", "berth.cost", "berth.jobs", "berth.engine", "berth.planner.ack"),
+    *("berth.planner.multikueue.manager_cluster", "berth.validation.ack", "berth.report", "berth.rotate"),
+)
+"""What other verbs and other kinds of stacks need."""
+
+
+def test_check_loads_nothing_that_it_does_not_need() -> None:
+    """Loading is most of the time that the check of a small fleet takes."""
+    code = "import sys; from berth.cli import app; app(['check', 'dev'], standalone_mode=False); print(*sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
+    loaded = done.stdout.splitlines()[-1].split()
+    assert "berth.validation" in loaded
+    assert [m for m in loaded if any(m == other or m.startswith(f"{other}.") for other in _OF_OTHERS)] == []
+
+
+def test_every_source_file_is_in_a_room_that_the_design_names() -> None:
+    """Beside the rooms there is only what tools demand, scripts that Make runs, and rules shown in docs."""
+    tops = {file.relative_to(ROOT).parts[0] for file in ROOT.rglob("*.py") if not hidden(file)}
+    assert tops <= {"__main__.py", "berth", "components", "docs", "scripts", "stacks", "tests"}
+
+
+def hidden(file: Path) -> bool:
+    """In a folder that tools keep for themselves."""
+    parts = file.relative_to(ROOT).parts
+    return any(part.startswith(".") for part in parts) or parts[0] in ("build", "dist", "venv")
