@@ -1,9 +1,8 @@
-"""The hardware table says what ../shared/facts says: every row, field by field. Skipped where that folder is absent."""
+"""Compare the hardware table with the compiled facts in tests/vendored/facts, every row, field by field."""
 
 from __future__ import annotations
 
 from fnmatch import fnmatch
-from pathlib import Path
 from typing import Any, cast
 
 import pytest
@@ -11,17 +10,16 @@ import yaml
 from msgspec import to_builtins
 
 from berth import catalog as hw
+from tests.stack_files import ROOT
 
-SHARED = Path(__file__).parents[3].parent / "shared" / "facts" / "accelerators.yaml"
+FACTS = ROOT / "tests" / "vendored" / "facts" / "accelerators.yaml"
 Facts = dict[str, Any]
 
 
 @pytest.fixture(scope="module")
 def facts() -> Facts:
-    """The compiled facts, where the folder lies beside the project."""
-    if not SHARED.exists():
-        pytest.skip(f"{SHARED} is not here: the table can only be compared where the shared facts are")
-    return yaml.load(SHARED.read_text(encoding="utf-8"), yaml.CSafeLoader)
+    """The compiled facts."""
+    return yaml.load(FACTS.read_text(encoding="utf-8"), yaml.CSafeLoader)
 
 
 def machine(name: str) -> hw.Machine:

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from functools import cache
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -24,11 +23,9 @@ from berth.manifests import kueue
 from berth.plan.admission_checks import MultiKueueClusterPlan, MultiKueueConfigPlan, ProvisioningConfigPlan
 from berth.plan.kueue import ClusterQueuePlan, CohortPlan
 from tests.components.kueue import plans
-from tests.stack_files import clusters
+from tests.stack_files import ROOT, clusters
 
-CRDS = Path(__file__).parents[3].parent / "shared" / "crds"
-
-pytestmark = pytest.mark.skipif(not CRDS.is_dir(), reason=f"the published CRD schemas are not at {CRDS}")
+CRDS = ROOT / "tests" / "vendored" / "crds"
 
 AMOUNTS = st.integers(0, 10**6)
 QUEUES = st.builds(

@@ -1,7 +1,6 @@
 """GKE's provisioning matrix, every machine × capacity × placement, against a second encoding of it.
 
-The facts' own table (section 2.2) is kept here word for word, read by rules of this file's own, and compared with the
-shared facts where they lie beside the project. The product reads neither.
+The matrix of the fact sheet is kept here word for word and read by rules of this file's own. The product reads neither.
 """
 
 from __future__ import annotations
@@ -9,7 +8,6 @@ from __future__ import annotations
 import re
 from functools import cache
 from itertools import product
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -20,8 +18,6 @@ from berth.rules.gke.capacity import violations
 from berth.rules.gke.pool_request import Asked, ReservationAsked
 from tests.berth.rules.gke.pool_requests import NAMED, pool
 from tests.small_fleets import changed, of_pools, planned
-
-FACTS = Path(__file__).parents[4].parent / "shared" / "facts" / "facts.md"
 
 FROZEN = """
 | Family | on-demand | spot | any reservation | specific reservation | flex-start | queued provisioning | COMPACT placement |
@@ -162,13 +158,6 @@ def test_a_stack_file_is_accepted_or_rejected_as_the_matrix_has_it(name: str) ->
 
 BESIDE = {"resize-requests"}
 """What is said of a capacity that can be had."""
-
-
-def test_the_frozen_matrix_is_the_facts_own() -> None:
-    """A cell that changes in the facts must be looked at here, and then in the hardware table."""
-    if not FACTS.exists():
-        pytest.skip(f"{FACTS} is not here: the frozen matrix can only be compared where the shared facts are")
-    assert table(FACTS.read_text(encoding="utf-8")) == table(FROZEN)
 
 
 def test_every_machine_has_one_row_and_every_row_a_machine() -> None:

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from functools import cache
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -24,8 +23,9 @@ from berth.rules.kueue.rule import Violation, broken
 from tests.berth.rules.kueue import configuration_cases, rule_cases
 from tests.berth.rules.kueue.rule_cases import Case, group, sound
 from tests.components.kueue import plans
+from tests.stack_files import ROOT
 
-CRDS = Path(__file__).parents[4].parent / "shared" / "crds"
+CRDS = ROOT / "tests" / "vendored" / "crds"
 CASES = (*rule_cases.ALL, *configuration_cases.ALL)
 
 
@@ -189,8 +189,6 @@ def test_all_gates_of_a_stage_at_once_are_left_to_kueue() -> None:
 
 # --- the bounds are those of the published CRDs -----------------------------------------------------------------------
 
-published = pytest.mark.skipif(not CRDS.is_dir(), reason=f"the published CRD schemas are not at {CRDS}")
-
 
 @cache
 def schema(plural: str) -> Mapping[str, Any]:
@@ -276,7 +274,6 @@ STATED: tuple[tuple[object, str, str], ...] = (
 )
 
 
-@published
 @pytest.mark.parametrize(("bound", "plural", "path"), STATED, ids=lambda value: str(value)[:60])
 def test_a_bound_is_what_the_crd_states(bound: object, plural: str, path: str) -> None:
     stated = at(plural, path)
@@ -296,7 +293,6 @@ def rules_of(node: Any, path: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str,
             yield from rules_of(inner, (*path, name))
 
 
-@published
 def test_every_field_that_cannot_be_changed_is_known_as_such() -> None:
     """Else a preview shows an update that the API server then refuses."""
     kinds = {"admissionchecks": "AdmissionCheck", "localqueues": "LocalQueue", "topologies": "Topology"}
