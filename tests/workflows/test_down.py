@@ -18,7 +18,7 @@ FILE = "build/drained/Pulumi.dev.yaml"
 def tools(project: pathlib.Path) -> pathlib.Path:
     """Tools that write down what they are asked; the stack has a kubeconfig."""
     for name in ("pulumi", "kubectl", "helm"):
-        words = '"${@//\\/tmp\\/tmp.*/KUBECONFIG}"'
+        words = '"${@//\\/*tmp.*/KUBECONFIG}"'
         script(project / "bin" / name, f'echo {name} {words} >> asked; [ "$1" != stack ] || echo "{{}}"')
     edit(project, "    project: acme-ml-dev\n", "    project: acme-ml-dev\n    protect: false\n")
     return project
