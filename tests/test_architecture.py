@@ -23,68 +23,31 @@ FILES = {
 """Module name to file."""
 
 PULUMI = {"pulumi", "pulumi_gcp", "pulumi_kubernetes"}
-ALIBABA = {"pulumi", "pulumi_alicloud", "pulumi_kubernetes"}
-"""Without Google: a fleet on Alibaba Cloud is built without Google's provider."""
-PLAN = {"berth.plan", "berth.names"}
-RENDERED = PLAN | {"berth.manifests"}
-"""What the decided fleet is, and the Kubernetes objects of it: what components read."""
-COMPONENT = PULUMI | RENDERED | {"components.kubernetes"}
-BASE = RENDERED | {"berth.diagnostics", "berth.text"}
-"""What every room that decides may know."""
-
-FOLDERS = {module.split(".")[1] for module in FILES if re.match(r"components\.\w+\.", module)}
-"""The folders of components: all of them are rooms of one kind."""
-
-
-def _of_berth(*rooms: str) -> set[str]:
-    return {f"berth.{room}" for room in rooms}
-
-
-ROOMS: dict[str, set[str]] = {
-    # berth decides.
-    "berth.plan": set(),
-    "berth.names": set(),
-    "berth.diagnostics": set(),
-    "berth.text": PLAN | _of_berth("diagnostics"),
-    "berth.manifests": PLAN,
-    "berth.loader": {"yaml"} | _of_berth("diagnostics"),
-    "berth.spec": {"pydantic", "pydantic_core"} | _of_berth("diagnostics"),
-    "berth.catalog": {"yaml"} | _of_berth("plan"),
-    "berth.rules": BASE | {"yaml"} | _of_berth("catalog"),
-    "berth.monitoring": BASE | {"yaml"},
-    "berth.planner": BASE | _of_berth("spec", "catalog", "rules", "monitoring"),
-    "berth.validation": BASE | _of_berth("planner", "rules"),
-    "berth.jobs": BASE | {"yaml"} | _of_berth("loader"),
-    "berth.simulator": BASE | {"yaml"} | _of_berth("jobs"),
-    "berth.workloads": BASE | _of_berth("catalog"),
-    "berth.lint": BASE | _of_berth("catalog", "jobs", "simulator", "workloads"),
-    "berth.team_stack": BASE | {"pydantic"} | _of_berth("spec", "workloads", "lint", "jobs"),
-    "berth.evaluate": BASE | _of_berth("loader", "spec", "planner", "validation", "team_stack"),
-    "berth.policy": BASE | _of_berth("evaluate"),
-    "berth.diff": BASE | {"yaml"} | _of_berth("planner"),
-    "berth.cost": BASE | _of_berth("catalog", "jobs"),
-    "berth.report": BASE | {"jinja2", "markupsafe"} | _of_berth("planner", "cost", "evaluate"),
-    "berth.adopt": BASE | {"yaml"} | _of_berth("catalog", "jobs", "diff"),
-    "berth.rotate": BASE | {"yaml"} | _of_berth("loader", "evaluate"),
-    "berth.outputs": BASE,
-    "berth.split": BASE,
-    "berth.engine": PULUMI | {"google.protobuf", "yaml"},
-    "berth.cli": {"berth", "typer", "yaml", "ryaml"},
-    # components create.
-    "components.kubernetes": PULUMI | {"berth.manifests"},
-    **{f"components.{folder}": COMPONENT for folder in FOLDERS},
-    "components.ack": ALIBABA | RENDERED | {"components.kubernetes"},
-    # stacks compose.
-    "stacks.kubeconfigs": {"pulumi", "yaml", "berth.outputs"},
-    "stacks.connections": COMPONENT | {"components", "stacks.kubeconfigs"},
-    "stacks.platform": COMPONENT | {"components", "stacks.connections", "berth.outputs"},
-    "stacks.team": COMPONENT | {"components", "berth.outputs", "stacks.kubeconfigs"},
-    "stacks.ack": ALIBABA | PLAN | {"components.ack", "components.kubernetes"},
-    "stacks.build": {"pulumi", "berth.plan", "berth.evaluate", "stacks.platform", "stacks.ack", "stacks.team"},
-    "__main__": {"pulumi", "stacks.build", "berth.evaluate"},
+PAGE = ROOT / "docs" / "architecture.md"
+SHORTHANDS = {
+    "google": PULUMI,
+    "alibaba": {"pulumi", "pulumi_alicloud", "pulumi_kubernetes"},
+    "base": {"berth.plan", "berth.names", "berth.manifests", "berth.diagnostics", "berth.text"},
 }
-"""What a room may import besides the standard library, msgspec (frozen values) and itself: the table of
-docs/architecture.md."""
+"""Words of the page's table that stand for several rooms or packages."""
+
+
+def _module(cell: str) -> str:
+    return cell.removesuffix(".py").replace("/", ".")
+
+
+def _rooms() -> dict[str, set[str]]:
+    """The table of rooms in docs/architecture.md: room → what it may import."""
+    rows = re.findall(r"(?m)^\| `([^`]+)` \| [^|]+ \|(.*)\|$", PAGE.read_text(encoding="utf-8"))
+    named = {_module(room): re.findall(r"`([^`]+)`", cell) for room, cell in rows}
+    return {
+        room: {name for word in words for name in SHORTHANDS.get(word, {_module(word)})}
+        for room, words in named.items()
+    }
+
+
+ROOMS = _rooms()
+"""What a room may import besides the standard library, msgspec (frozen values) and itself."""
 
 modules = pytest.mark.parametrize("module", sorted(FILES))
 tree = cache(lambda module: ast.parse(FILES[module].read_text(encoding="utf-8")))
@@ -121,7 +84,7 @@ def allowed(module: str, imported: str) -> bool:
 
 @modules
 def test_a_module_imports_only_what_its_room_may(module: str) -> None:
-    """Section 1 of the design. A new room needs a row in ROOMS, which is where somebody thinks about it."""
+    """A new room needs a row in the table of docs/architecture.md."""
     if module in ("berth", "components", "stacks"):
         assert list(imports(module)) == []
         return
@@ -136,6 +99,11 @@ def test_no_modules_import_each_other_in_a_circle() -> None:
         TopologicalSorter(graph).prepare()
     except CycleError as error:
         pytest.fail(" → ".join(error.args[1]))
+
+
+def test_every_row_of_the_table_is_a_room() -> None:
+    assert [room for room in ROOMS if not any(within(module, room) for module in FILES)] == []
+    assert len(ROOMS) > 30
 
 
 def test_only_the_engine_knows_pulumi_inside_berth() -> None:

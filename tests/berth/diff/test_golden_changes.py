@@ -1,4 +1,4 @@
-"""Compare what `berth diff` prints for each edit with goldens: as text for all of them, as Markdown and JSON for a dozen."""
+"""Compare what `berth diff` prints for each edit with goldens: all as text, a dozen as Markdown and JSON too."""
 
 from __future__ import annotations
 
