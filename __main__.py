@@ -9,6 +9,6 @@ from stacks import build
 
 config = pulumi.Config("berth")
 fleet, team = config.get_object("fleet"), config.get_object("team")
-found = evaluate.of_config(pulumi.get_stack(), fleet, Path(__file__).parent, team)
-for key, value in build.build(found).items():
+evaluation = evaluate.evaluate_config(pulumi.get_stack(), fleet, Path(__file__).parent, team)
+for key, value in build.build(evaluation).items():
     pulumi.export(key, value)

@@ -14,11 +14,11 @@ from typing import cast
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-Path = tuple[str | int, ...]
+FieldPath = tuple[str | int, ...]
 """Where in the fleet a value stands: keys, and indices of lists."""
 
 _PLAIN_KEY = re.compile(r"[A-Za-z0-9_:/-]+")
-_LONGEST_SHOWN = 80
+_MAX_SHOWN = 80
 """Characters of a value or key that a message repeats: enough for every name that may be written."""
 
 
@@ -31,105 +31,107 @@ class Problem(Struct, frozen=True):
 
     severity: str
     code: str
-    path: Path
+    path: FieldPath
     message: str
     place: str = ""
 
-    def at(self, place: str) -> Problem:
+    def with_place(self, place: str) -> Problem:
         """The same problem, found at `place`."""
         return replace(self, place=place)
 
     def line(self) -> str:
         """The problem as one line, `place: path: message`, leaving out what is unknown; what is no fault says so."""
-        return self._joined("" if self.severity == "fault" else self.severity)
+        return self._joined_line("" if self.severity == "fault" else self.severity)
 
-    def under_its_severity(self) -> str:
+    def line_without_severity(self) -> str:
         """The same line where something else says already how severe it is."""
-        return self._joined("")
+        return self._joined_line("")
 
-    def _joined(self, severity: str) -> str:
-        return _one_line(": ".join(part for part in (self.place, severity, dotted(self.path), self.message) if part))
+    def _joined_line(self, severity: str) -> str:
+        return _escape_unprintable(
+            ": ".join(part for part in (self.place, severity, format_path(self.path), self.message) if part)
+        )
 
 
 class Problems(Struct):
     """A list of problems in the making; every check adds to it and carries on."""
 
-    found: list[Problem] = field(default_factory=list[Problem])
+    entries: list[Problem] = field(default_factory=list[Problem])
 
-    def fault(self, code: str, path: Path, message: str) -> None:
+    def fault(self, code: str, path: FieldPath, message: str) -> None:
         """Add a fault."""
-        self.found.append(Problem("fault", code, path, message))
+        self.entries.append(Problem("fault", code, path, message))
 
-    def warning(self, code: str, path: Path, message: str) -> None:
+    def warning(self, code: str, path: FieldPath, message: str) -> None:
         """Add a warning."""
-        self.found.append(Problem("warning", code, path, message))
+        self.entries.append(Problem("warning", code, path, message))
 
-    def note(self, code: str, path: Path, message: str) -> None:
+    def note(self, code: str, path: FieldPath, message: str) -> None:
         """Add a note."""
-        self.found.append(Problem("note", code, path, message))
+        self.entries.append(Problem("note", code, path, message))
 
-    def refused(self) -> bool:
+    def has_faults(self) -> bool:
         """Whether any fault was found."""
-        return any(p.severity == "fault" for p in self.found)
+        return any(p.severity == "fault" for p in self.entries)
 
 
-def dotted(path: Path) -> str:
+def format_path(path: FieldPath) -> str:
     """`("pools", "a", "flavors", 0)` as `pools.a.flavors[0]`; a key that is no plain word is quoted."""
     text = ""
     for step in path:
         if isinstance(step, int):
             text += f"[{step}]"
         else:
-            key = _cut(step)
+            key = _truncate(step)
             text += ("." if text else "") + (key if _PLAIN_KEY.fullmatch(key) else f'"{key}"')
     return text
 
 
-def shown(value: object) -> str:
+def format_value(value: object) -> str:
     """A value for a message, on one line and as YAML writes it, cut where it is long."""
-    return _cut(_flow(value))
+    return _truncate(_flow_style(value))
 
 
-def _flow(value: object) -> str:
+def _flow_style(value: object) -> str:
     if isinstance(value, dict):
         entries = cast("dict[object, object]", value).items()
-        return "{" + ", ".join(f"{key}: {_flow(inner)}" for key, inner in entries) + "}"
+        return "{" + ", ".join(f"{key}: {_flow_style(inner)}" for key, inner in entries) + "}"
     if isinstance(value, list):
-        return "[" + ", ".join(map(_flow, cast("list[object]", value))) + "]"
+        return "[" + ", ".join(map(_flow_style, cast("list[object]", value))) + "]"
     return "null" if value is None else str(value).lower() if isinstance(value, bool) else str(value)
 
 
-def _cut(text: str) -> str:
-    return text if len(text) <= _LONGEST_SHOWN else text[: _LONGEST_SHOWN - 3] + "..."
+def _truncate(text: str) -> str:
+    return text if len(text) <= _MAX_SHOWN else text[: _MAX_SHOWN - 3] + "..."
 
 
-def _one_line(text: str) -> str:
+def _escape_unprintable(text: str) -> str:
     """The text with what would break the line, or move a terminal's cursor, escaped."""
     return text if text.isprintable() else "".join(c if c.isprintable() else ascii(c)[1:-1] for c in text)
 
 
-def quoted(words: Iterable[object]) -> str:
+def join_quoted(words: Iterable[object]) -> str:
     """Words for a message: `'a', 'b' and 'c'`."""
-    return in_words([f"'{w}'" for w in words])
+    return join_words([f"'{w}'" for w in words])
 
 
-def in_words(parts: list[str]) -> str:
+def join_words(parts: list[str]) -> str:
     """`a, b and c`."""
     return parts[0] if len(parts) == 1 else ", ".join(parts[:-1]) + " and " + parts[-1] if parts else ""
 
 
-def near_miss(word: str, known: Iterable[str]) -> str:
+def did_you_mean(word: str, known: Iterable[str]) -> str:
     """` did you mean 'x'?` with the leading semicolon where a known word is close, else an empty string."""
-    close = closest(word, known)
+    close = closest_match(word, known)
     return "" if close is None else f"; did you mean '{close}'?"
 
 
-def closest(word: str, known: Iterable[str]) -> str | None:
+def closest_match(word: str, known: Iterable[str]) -> str | None:
     """The known word that `word` is nearest to, whatever the case of letters; None where none is near."""
-    if len(word) > _LONGEST_SHOWN:
+    if len(word) > _MAX_SHOWN:
         return None
-    asked, lowered = word.lower(), {k.lower(): k for k in known}
-    longer = sorted(k for k in lowered if len(asked) > 1 and k.startswith(asked))
-    shorter = sorted((k for k in lowered if len(k) > 1 and asked.startswith(k)), key=len, reverse=True)
-    close = longer or difflib.get_close_matches(asked, lowered, n=1, cutoff=0.6) or shorter
-    return lowered[close[0]] if close else None
+    lowered_word, known_by_lower = word.lower(), {k.lower(): k for k in known}
+    longer = sorted(k for k in known_by_lower if len(lowered_word) > 1 and k.startswith(lowered_word))
+    shorter = sorted((k for k in known_by_lower if len(k) > 1 and lowered_word.startswith(k)), key=len, reverse=True)
+    close = longer or difflib.get_close_matches(lowered_word, known_by_lower, n=1, cutoff=0.6) or shorter
+    return known_by_lower[close[0]] if close else None

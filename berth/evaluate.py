@@ -9,46 +9,48 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from berth.diagnostics import Problem
-from berth.loader import Places, StackFile, by_place, locate, read_config, read_stack
+from berth.loader import SourceMap, StackFile, locate, read_config, read_stack, sort_by_place
 from berth.plan.fleet import FleetPlan
 from berth.planner import plan_fleet
-from berth.spec.parse import Parsed, parse
-from berth.validation import prove
+from berth.spec.parse import Parsed, parse_fleet
+from berth.validation import validate
 
 if TYPE_CHECKING:  # other kinds of stacks are loaded when there is one: a verb should answer at once
     from berth.plan.ack import AckFleetPlan
     from berth.plan.team_stack import TeamStackPlan
 
-TEAM = "berth:team"
+TEAM_KEY = "berth:team"
 """The key of a team's own stack."""
 
 
-class Verdict(Struct, frozen=True):
-    """What is to be said of one stack. A fleet on Alibaba Cloud has its plan in `ack`, any other in `plan`; both are
-    None where not even the frame of the fleet could be understood.
+class Evaluation(Struct, frozen=True):
+    """The result of loading, validating, planning and checking one stack.
+
+    A fleet on Alibaba Cloud has its plan in `ack_plan`, any other in `plan`; both are None where not even the frame of
+    the fleet could be understood.
 
     `problems` are placed and sorted; with a fault among them the plan is of what could be understood, and must not be
-    built. `file` is None where there was no fleet to read. A team's own stack has a plan in `team`, and in `platform`
-    what is to be said of the stack it refers to; its `plan` is None.
+    built. `file` is None where there was no fleet to read. A team's own stack has a plan in `team_stack_plan`,
+    and in `platform_evaluation` what is to be said of the stack it refers to; its `plan` is None.
     """
 
     stack: str
     file: StackFile | None
     plan: FleetPlan | None
     problems: tuple[Problem, ...]
-    ack: AckFleetPlan | None = None
-    team: TeamStackPlan | None = None
-    platform: Verdict | None = None
+    ack_plan: AckFleetPlan | None = None
+    team_stack_plan: TeamStackPlan | None = None
+    platform_evaluation: Evaluation | None = None
 
     @property
-    def of_team(self) -> bool:
+    def is_team_stack(self) -> bool:
         """Whether this is a team's own stack."""
-        return self.file is not None and self.file.kind == TEAM
+        return self.file is not None and self.file.config_key == TEAM_KEY
 
     @property
-    def whole(self) -> FleetPlan | AckFleetPlan | TeamStackPlan | None:
+    def plan_of_any_kind(self) -> FleetPlan | AckFleetPlan | TeamStackPlan | None:
         """The plan, of whatever kind."""
-        return self.plan or self.ack or self.team
+        return self.plan or self.ack_plan or self.team_stack_plan
 
     @property
     def faults(self) -> tuple[Problem, ...]:
@@ -66,88 +68,94 @@ class Verdict(Struct, frozen=True):
         return tuple(p for p in self.problems if p.severity == "note")
 
 
-def of_stack(stack: str, root: pathlib.Path, called: str | None = None) -> Verdict:
+def evaluate_stack(stack: str, root: pathlib.Path, stack_name: str | None = None) -> Evaluation:
     """The verdict on STACK, a stack's name or a path, read from its file; planned as the stack `called`, if given."""
-    file, found = read_stack(stack, root)
-    return _verdict(called or stack, replace(file, stack=called) if file and called else file, found, root)
+    file, load_problems = read_stack(stack, root)
+    return _evaluate(
+        stack_name or stack, replace(file, stack=stack_name) if file and stack_name else file, load_problems, root
+    )
 
 
-def of_config(stack: str, value: object, root: pathlib.Path, team: object = None) -> Verdict:
+def evaluate_config(stack: str, value: object, root: pathlib.Path, team: object = None) -> Evaluation:
     """The verdict on the fleet that the engine handed over, or on a `team`'s own stack, where there is one."""
     if team is not None and value is None:
-        return _verdict(stack, *read_config(stack, team, root, TEAM), root)
-    return _verdict(stack, *read_config(stack, value, root), root)
+        return _evaluate(stack, *read_config(stack, team, root, TEAM_KEY), root)
+    return _evaluate(stack, *read_config(stack, value, root), root)
 
 
-def on_kueue(verdict: Verdict) -> Verdict:
+def require_kueue(evaluation: Evaluation) -> Evaluation:
     """The verdict of a verb that knows nothing but fleets on GKE with Kueue: any other stack is a fault."""
-    if verdict.of_team:
+    if evaluation.is_team_stack:
         message = "this is a team's own stack, and the verb is about fleets: name its platform"
         problem = Problem("fault", "wrong-kind", (), message)
-        return replace(verdict, problems=(*verdict.problems, problem), team=None)
-    if verdict.ack is None:
-        return verdict
+        return replace(evaluation, problems=(*evaluation.problems, problem), team_stack_plan=None)
+    if evaluation.ack_plan is None:
+        return evaluation
     message = "this verb knows fleets with Kueue alone, and nothing of ACK's quota tree"
     problem = Problem("fault", "wrong-backend", ("ack",), message)
-    return replace(verdict, problems=(*verdict.problems, problem), ack=None)
+    return replace(evaluation, problems=(*evaluation.problems, problem), ack_plan=None)
 
 
-def _verdict(stack: str, file: StackFile | None, found: list[Problem], root: pathlib.Path) -> Verdict:
+def _evaluate(stack: str, file: StackFile | None, load_problems: list[Problem], root: pathlib.Path) -> Evaluation:
     if file is None:
-        return Verdict(stack, None, None, tuple(found))
-    if file.kind == TEAM:
-        return _of_team(file, found, root)
-    parsed = parse(file.fleet, found)
+        return Evaluation(stack, None, None, tuple(load_problems))
+    if file.config_key == TEAM_KEY:
+        return _evaluate_team_stack(file, load_problems, root)
+    parsed = parse_fleet(file.fleet, load_problems)
     if parsed.ack is not None:
-        return _on_ack(file, found, parsed)
+        return _evaluate_ack(file, load_problems, parsed)
     planned = plan_fleet(file.stack, parsed)
-    later = parsed.problems + ((planned.problems + prove(planned)) if planned else ())
-    plan = planned.plan if planned and parsed.frame else None
-    return Verdict(file.stack, file, plan, tuple(by_place([*found, *_placed(later, file.places)])))
+    plan_problems = parsed.problems + ((planned.problems + validate(planned)) if planned else ())
+    plan = planned.plan if planned and parsed.has_frame else None
+    return Evaluation(
+        file.stack, file, plan, tuple(sort_by_place([*load_problems, *_with_places(plan_problems, file.source_map)]))
+    )
 
 
-def _on_ack(file: StackFile, found: list[Problem], parsed: Parsed) -> Verdict:
+def _evaluate_ack(file: StackFile, load_problems: list[Problem], parsed: Parsed) -> Evaluation:
     """The verdict on a fleet on Alibaba Cloud."""
     from berth.planner.ack.fleet import plan_ack
-    from berth.validation.ack import prove_ack
+    from berth.validation.ack import validate_ack
 
     planned = plan_ack(file.stack, parsed)
     assert planned is not None
-    later = parsed.problems + planned.problems + prove_ack(planned)
-    problems = tuple(by_place([*found, *_placed(later, file.places)]))
-    return Verdict(file.stack, file, None, problems, planned.plan if parsed.frame else None)
+    plan_problems = parsed.problems + planned.problems + validate_ack(planned)
+    problems = tuple(sort_by_place([*load_problems, *_with_places(plan_problems, file.source_map)]))
+    return Evaluation(file.stack, file, None, problems, planned.plan if parsed.has_frame else None)
 
 
-def _of_team(file: StackFile, found: list[Problem], root: pathlib.Path) -> Verdict:
+def _evaluate_team_stack(file: StackFile, load_problems: list[Problem], root: pathlib.Path) -> Evaluation:
     """The verdict on a team's own stack, with its platform's plan in the place of what that exports."""
-    from berth.spec.team_stack import parse_team
-    from berth.team_stack import plan_team  # no fleet's verdict needs what it imports
+    from berth.spec.team_stack import parse_team_stack
+    from berth.team_stack import plan_team_stack  # no fleet's verdict needs what it imports
 
-    spec, later, faulty = parse_team(cast("dict[str, object]", file.fleet))
+    spec, plan_problems, faulty_workloads = parse_team_stack(cast("dict[str, object]", file.fleet))
     plan = platform = None
     if spec is not None:
-        found_at = locate(spec.platform, root)
-        name = found_at.stack
+        located = locate(spec.platform, root)
+        platform_name = located.stack
         # The file of the same project, also at an earlier revision: not one that lies in the current folder.
-        inside = root / spec.platform
-        there = spec.platform if found_at.by_name or not inside.is_file() else str(inside)
-        platform = of_stack(there, root) if name != file.stack else None
+        platform_file = root / spec.platform
+        platform_stack = spec.platform if located.by_name or not platform_file.is_file() else str(platform_file)
+        platform = evaluate_stack(platform_stack, root) if platform_name != file.stack else None
         if platform is None:
             message = f"'{spec.platform}' is this stack itself; write the stack of the platform"
-            later.append(Problem("fault", "no-platform", ("platform",), message))
+            plan_problems.append(Problem("fault", "no-platform", ("platform",), message))
         elif platform.plan is None or platform.file is None or platform.faults:
-            later.append(_unsound(spec.platform, platform))
+            plan_problems.append(_platform_fault(spec.platform, platform))
         else:
-            plan, more = plan_team(file.stack, name, spec, faulty, platform.plan, platform.file.fleet)
-            later += more
-    problems = by_place([*found, *_placed(tuple(later), file.places)])
-    return Verdict(file.stack, file, None, tuple(problems), team=plan, platform=platform)
+            plan, team_problems = plan_team_stack(
+                file.stack, platform_name, spec, faulty_workloads, platform.plan, platform.file.fleet
+            )
+            plan_problems += team_problems
+    problems = sort_by_place([*load_problems, *_with_places(tuple(plan_problems), file.source_map)])
+    return Evaluation(file.stack, file, None, tuple(problems), team_stack_plan=plan, platform_evaluation=platform)
 
 
-def _unsound(name: str, platform: Verdict) -> Problem:
-    if platform.ack is not None:
+def _platform_fault(name: str, platform: Evaluation) -> Problem:
+    if platform.ack_plan is not None:
         message = f"'{name}' is a fleet on Alibaba Cloud, whose teams have no stacks of their own yet"
-    elif platform.of_team:
+    elif platform.is_team_stack:
         message = f"'{name}' is a team's own stack; write the stack of the platform"
     elif platform.file is None and len(platform.faults) == 1 and not platform.faults[0].place:
         message = platform.faults[0].message
@@ -156,5 +164,5 @@ def _unsound(name: str, platform: Verdict) -> Problem:
     return Problem("fault", "no-platform", ("platform",), message)
 
 
-def _placed(problems: tuple[Problem, ...], places: Places) -> list[Problem]:
-    return [problem.at(places.of(problem.path)) for problem in problems]
+def _with_places(problems: tuple[Problem, ...], places: SourceMap) -> list[Problem]:
+    return [problem.with_place(places.place_of(problem.path)) for problem in problems]

@@ -12,26 +12,26 @@ from functools import lru_cache
 from hashlib import sha256
 from typing import Final
 
-LABEL: Final = 63
+MAX_LABEL: Final = 63
 """A label's value, a label key's name, a DNS label: namespaces, services, Jobs that have pods."""
-SUBDOMAIN: Final = 253
+MAX_SUBDOMAIN: Final = 253
 """Most Kubernetes names, Kueue's flavors, cohorts and cluster queues among them; a label key's prefix."""
-CLUSTER: Final = 40
+MAX_CLUSTER_NAME: Final = 40
 """A GKE cluster's name."""
-NODE_POOL: Final = 40
+MAX_NODE_POOL_NAME: Final = 40
 """A GKE node pool's name."""
-COMPUTE: Final = 63
+MAX_COMPUTE_NAME: Final = 63
 """A Compute Engine resource's name (networks, reservations); a Google Cloud label's key or value."""
-SERVICE_ACCOUNT: Final = 30
+MAX_ACCOUNT_ID: Final = 30
 """A Google service account's id, the part before the @."""
 
-MANAGED_BY: Final = "app.kubernetes.io/managed-by"
+MANAGED_BY_LABEL: Final = "app.kubernetes.io/managed-by"
 TEAM_LABEL: Final = "berth.dev/team"
 
-_DIGITS: Final = 6
-_PART: Final = r"[a-z0-9](?:[-a-z0-9]*[a-z0-9])?"
-_DNS_LABEL: Final = re.compile(_PART)
-_SUBDOMAIN: Final = re.compile(rf"{_PART}(?:\.{_PART})*")
+_HASH_DIGITS: Final = 6
+_DNS_PART: Final = r"[a-z0-9](?:[-a-z0-9]*[a-z0-9])?"
+_DNS_LABEL: Final = re.compile(_DNS_PART)
+_SUBDOMAIN: Final = re.compile(rf"{_DNS_PART}(?:\.{_DNS_PART})*")
 _QUALIFIED: Final = re.compile(r"[A-Za-z0-9](?:[-A-Za-z0-9_.]*[A-Za-z0-9])?")
 _RFC_1035: Final = re.compile(r"[a-z](?:[-a-z0-9]*[a-z0-9])?")
 _GOOGLE_LABEL: Final = re.compile(r"[a-z][-a-z0-9_]*")
@@ -43,32 +43,32 @@ def shorten(text: str, limit: int) -> str:
     Stable, and never cut so that it ends in `-`: equal texts give equal names, different ones differ in the digits.
     ValueError where the limit leaves no room for a head (below 8).
     """
-    if limit < _DIGITS + 2:
-        raise ValueError(f"a limit of {limit} leaves no room for a name and {_DIGITS} digits")
+    if limit < _HASH_DIGITS + 2:
+        raise ValueError(f"a limit of {limit} leaves no room for a name and {_HASH_DIGITS} digits")
     if len(text) <= limit:
         return text
-    head = text[: limit - _DIGITS - 1].rstrip("-._")
-    return f"{head}-{sha256(text.encode()).hexdigest()[:_DIGITS]}"
+    head = text[: limit - _HASH_DIGITS - 1].rstrip("-._")
+    return f"{head}-{sha256(text.encode()).hexdigest()[:_HASH_DIGITS]}"
 
 
 def is_dns_label(text: str) -> bool:
     """An RFC 1123 label: namespaces, local queues, the parts of a subdomain."""
-    return len(text) <= LABEL and _is(_DNS_LABEL, text)
+    return len(text) <= MAX_LABEL and _matches(_DNS_LABEL, text)
 
 
 def is_dns_1035_label(text: str) -> bool:
     """An RFC 1035 label, which starts with a letter: services, replicated jobs of a JobSet."""
-    return len(text) <= LABEL and _is(_RFC_1035, text)
+    return len(text) <= MAX_LABEL and _matches(_RFC_1035, text)
 
 
 def is_subdomain(text: str) -> bool:
     """An RFC 1123 subdomain: flavors, cohorts, cluster queues, priority classes, service accounts in Kubernetes."""
-    return len(text) <= SUBDOMAIN and _is(_SUBDOMAIN, text)
+    return len(text) <= MAX_SUBDOMAIN and _matches(_SUBDOMAIN, text)
 
 
 def is_label_value(text: str) -> bool:
     """A Kubernetes label's value; it may be empty."""
-    return not text or (len(text) <= LABEL and _is(_QUALIFIED, text))
+    return not text or (len(text) <= MAX_LABEL and _matches(_QUALIFIED, text))
 
 
 def is_label_key(text: str) -> bool:
@@ -79,29 +79,29 @@ def is_label_key(text: str) -> bool:
 
 def is_gke_name(text: str) -> bool:
     """A GKE cluster's or node pool's name."""
-    return len(text) <= NODE_POOL and _is(_RFC_1035, text)
+    return len(text) <= MAX_NODE_POOL_NAME and _matches(_RFC_1035, text)
 
 
 def is_compute_name(text: str) -> bool:
     """A Compute Engine resource's name."""
-    return len(text) <= COMPUTE and _is(_RFC_1035, text)
+    return len(text) <= MAX_COMPUTE_NAME and _matches(_RFC_1035, text)
 
 
 def is_service_account_id(text: str) -> bool:
     """A Google service account's id, 6 to 30 characters."""
-    return 6 <= len(text) <= SERVICE_ACCOUNT and _is(_RFC_1035, text)
+    return 6 <= len(text) <= MAX_ACCOUNT_ID and _matches(_RFC_1035, text)
 
 
 def is_google_label(text: str) -> bool:
     """A Google Cloud label's key: lower case, digits, `_` and `-`, starting with a letter."""
-    return len(text) <= COMPUTE and _is(_GOOGLE_LABEL, text)
+    return len(text) <= MAX_COMPUTE_NAME and _matches(_GOOGLE_LABEL, text)
 
 
 def berth_labels(team: str | None = None) -> dict[str, str]:
     """The labels of an object that Berth keeps, and of the team it belongs to; a new dict each time."""
-    return {MANAGED_BY: "berth"} if team is None else {MANAGED_BY: "berth", TEAM_LABEL: team}
+    return {MANAGED_BY_LABEL: "berth"} if team is None else {MANAGED_BY_LABEL: "berth", TEAM_LABEL: team}
 
 
 @lru_cache(maxsize=1 << 16)
-def _is(pattern: re.Pattern[str], text: str) -> bool:
+def _matches(pattern: re.Pattern[str], text: str) -> bool:
     return pattern.fullmatch(text) is not None

@@ -10,12 +10,12 @@ from berth.plan.fleet import FleetPlan
 from berth.plan.team_stack import TeamStackPlan
 from berth.plan.workloads import ProvisioningRequestPlan
 
-VERSION: Final = 2
+OUTPUT_VERSION: Final = 2
 """Raised when the shape of the `fleet` output changes in a way that its readers would notice."""
 
-FLEET: Final = "fleet"
-KUBECONFIG: Final = "kubeconfig"
-STAND_IN: Final = json.dumps(
+FLEET_OUTPUT: Final = "fleet"
+KUBECONFIG_OUTPUT: Final = "kubeconfig"
+PLACEHOLDER_KUBECONFIG: Final = json.dumps(
     {
         "apiVersion": "v1",
         "kind": "Config",
@@ -28,43 +28,50 @@ STAND_IN: Final = json.dumps(
 """A kubeconfig that leads nowhere (RFC 2606), for a preview without an engine: there is nobody to tell the real one."""
 
 
-def of_platform(plan: FleetPlan, cluster: object) -> dict[str, Any]:
+def platform_output(plan: FleetPlan, cluster: object) -> dict[str, Any]:
     """The `fleet` output; `cluster` is the cluster's name, or what becomes it."""
     return {
-        "version": VERSION,
+        "version": OUTPUT_VERSION,
         "cluster": cluster,
         "project": plan.project,
         "region": plan.region,
         "teams": {
             team.name: {
-                "namespaces": [place.name for place in team.namespaces],
+                "namespaces": [namespace.name for namespace in team.namespaces],
                 "serviceAccount": team.identity.service_account if team.identity else None,
-                "queues": sorted({door.name for door in team.local_queues}),
+                "queues": sorted({local_queue.name for local_queue in team.local_queues}),
             }
             for team in plan.teams
         },
     }
 
 
-def stand_in(plan: FleetPlan) -> dict[str, Any]:
+def placeholder_outputs(plan: FleetPlan) -> dict[str, Any]:
     """All outputs of a platform that was never deployed, for a preview without an engine."""
-    return {FLEET: of_platform(plan, plan.cluster.name), KUBECONFIG: STAND_IN}
+    return {FLEET_OUTPUT: platform_output(plan, plan.cluster.name), KUBECONFIG_OUTPUT: PLACEHOLDER_KUBECONFIG}
 
 
-def disagreement(live: object, plan: TeamStackPlan) -> str | None:
+def output_mismatch(exported: object, plan: TeamStackPlan) -> str | None:
     """Why a team's stack cannot be deployed onto a platform that exports `live`; None where it can."""
     platform = f"the platform stack '{plan.platform}'"
-    found: Mapping[str, Any] = cast("Mapping[str, Any]", live) if isinstance(live, Mapping) else {}
-    if (version := found.get("version")) != VERSION:
+    output: Mapping[str, Any] = cast("Mapping[str, Any]", exported) if isinstance(exported, Mapping) else {}
+    if (version := output.get("version")) != OUTPUT_VERSION:
         shown = "nothing for teams" if version is None else f"version {float(version):g} for teams"
-        return f"{platform} exports {shown}, and version {VERSION} is read here: update it with the same Berth first"
-    team: Mapping[str, Any] | None = found["teams"].get(plan.team)
+        return (
+            f"{platform} exports {shown}, and version {OUTPUT_VERSION} "
+            "is read here: update it with the same Berth first"
+        )
+    team: Mapping[str, Any] | None = output["teams"].get(plan.team)
     if team is None:
         return f"{platform} was deployed without team '{plan.team}': update it first"
     if plan.namespace not in team["namespaces"]:
         return f"{platform} was deployed without namespace '{plan.namespace}' of team '{plan.team}': update it first"
-    queued = [each for each in plan.workloads.values() if not isinstance(each, ProvisioningRequestPlan)]
-    used = {workload.submission.queue for workload in queued}
+    queued_workloads = [
+        workload_plan
+        for workload_plan in plan.workloads.values()
+        if not isinstance(workload_plan, ProvisioningRequestPlan)
+    ]
+    used = {workload.submission.queue for workload in queued_workloads}
     if missing := sorted(used - set(team["queues"])):
         return f"{platform} was deployed without queue '{missing[0]}' of team '{plan.team}': update it first"
     return None

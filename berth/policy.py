@@ -16,72 +16,76 @@ from typing import cast
 
 from msgspec.structs import replace
 
-from berth.diagnostics import Path, Problem
-from berth.evaluate import Verdict, on_kueue
+from berth.diagnostics import FieldPath, Problem
+from berth.evaluate import Evaluation, require_kueue
 from berth.plan.fleet import FleetPlan
 
-Rule = Callable[[FleetPlan], Iterable[Problem]]
+PolicyRule = Callable[[FleetPlan], Iterable[Problem]]
 
 
-def fault(path: Path, message: str) -> Problem:
+def fault(path: FieldPath, message: str) -> Problem:
     """What refuses the fleet, at the place where `path` stands in the stack file: ("cluster", "privateNodes")."""
     return Problem("fault", "", path, message)
 
 
-def warning(path: Path, message: str) -> Problem:
+def warning(path: FieldPath, message: str) -> Problem:
     """What its owner should look at."""
     return Problem("warning", "", path, message)
 
 
-def rules(file: pathlib.Path) -> tuple[dict[str, Rule], list[Problem]]:
+def load_rules(file: pathlib.Path) -> tuple[dict[str, PolicyRule], list[Problem]]:
     """The rules of one file by name, in its order; a file that cannot be loaded or holds none is a fault."""
     if not file.is_file():
-        return {}, [_failed(file, None, "no such policy file")]
+        return {}, [_policy_fault(file, None, "no such policy file")]
     try:
-        found = runpy.run_path(str(file), run_name="berth_policy")
+        namespace = runpy.run_path(str(file), run_name="berth_policy")
     except Exception as error:
-        return {}, [_failed(file, error, f"{type(error).__name__}: {error}")]
-    own = {
-        name: cast("Rule", value)
-        for name, value in found.items()
+        return {}, [_policy_fault(file, error, f"{type(error).__name__}: {error}")]
+    functions = {
+        name: cast("PolicyRule", value)
+        for name, value in namespace.items()
         if not name.startswith("_") and isinstance(value, FunctionType) and value.__module__ == "berth_policy"
     }
-    if not own:
-        return {}, [_failed(file, None, "holds no rule: write a public function of the plan that yields faults")]
-    wrong = [name for name, rule in own.items() if len(inspect.signature(rule).parameters) != 1]
+    if not functions:
+        return {}, [_policy_fault(file, None, "holds no rule: write a public function of the plan that yields faults")]
+    wrong = [name for name, rule in functions.items() if len(inspect.signature(rule).parameters) != 1]
     problems = [
-        _failed(file, None, f"'{name}' takes other than the plan alone; begin a helper's name with _") for name in wrong
+        _policy_fault(file, None, f"'{name}' takes other than the plan alone; begin a helper's name with _")
+        for name in wrong
     ]
-    return {name: rule for name, rule in own.items() if name not in wrong}, problems
+    return {name: rule for name, rule in functions.items() if name not in wrong}, problems
 
 
-def judge(verdict: Verdict, files: Iterable[pathlib.Path]) -> Verdict:
+def apply_policies(verdict: Evaluation, files: Iterable[pathlib.Path]) -> Evaluation:
     """The verdict with what the rules of the files find besides, each at its place in the stack file.
 
     A fleet that is refused anyway is not judged further: rules may count on a plan that is simply true. One on ACK is
     refused, for it has another plan than rules know.
     """
-    verdict = on_kueue(verdict)
+    verdict = require_kueue(verdict)
     if verdict.faults or verdict.plan is None or verdict.file is None:
         return verdict
-    found: list[Problem] = []
+    policy_problems: list[Problem] = []
     for file in files:
-        own, problems = rules(file)
-        found += problems
-        for name, rule in own.items():
-            places = verdict.file.places
-            found += [each.at(each.place or places.of(each.path)) for each in _asked(file, name, rule, verdict.plan)]
-    return replace(verdict, problems=(*verdict.problems, *found))
+        file_rules, problems = load_rules(file)
+        policy_problems += problems
+        for name, rule in file_rules.items():
+            places = verdict.file.source_map
+            policy_problems += [
+                problem.with_place(problem.place or places.place_of(problem.path))
+                for problem in _run_rule(file, name, rule, verdict.plan)
+            ]
+    return replace(verdict, problems=(*verdict.problems, *policy_problems))
 
 
-def _asked(file: pathlib.Path, name: str, rule: Rule, plan: FleetPlan) -> Iterator[Problem]:
+def _run_rule(file: pathlib.Path, name: str, rule: PolicyRule, plan: FleetPlan) -> Iterator[Problem]:
     try:
         yield from (replace(problem, code=name.replace("_", "-")) for problem in rule(plan) or ())
     except Exception as error:
-        yield _failed(file, error, f"'{name}' failed: {type(error).__name__}: {error}")
+        yield _policy_fault(file, error, f"'{name}' failed: {type(error).__name__}: {error}")
 
 
-def _failed(file: pathlib.Path, error: Exception | None, message: str) -> Problem:
+def _policy_fault(file: pathlib.Path, error: Exception | None, message: str) -> Problem:
     """A fault of a policy file; at the line of it where an error came from."""
     lines = (
         [frame.lineno for frame in traceback.extract_tb(error.__traceback__) if frame.filename == str(file)]

@@ -12,60 +12,60 @@ from berth.manifests import tenancy
 from berth.plan.fleet import FleetPlan
 from berth.plan.teams import IdentityPlan, TeamPlan
 
-MOST: Final = 2000
+DEFAULT_MAX_RESOURCES: Final = 2000
 """Resources of a proposed stack, unless another number is asked for: docs/operations.md has what such a one costs."""
 
 
-class Part(Struct, frozen=True):
+class ProposedStack(Struct, frozen=True):
     """Teams that belong into one stack, with the cohorts and cluster queues that are theirs, and their resources."""
 
     cohorts: tuple[str, ...]
-    queues: tuple[str, ...]
+    cluster_queues: tuple[str, ...]
     teams: tuple[str, ...]
     resources: int
 
 
-def of_team(team: TeamPlan) -> int:
+def team_resources(team: TeamPlan) -> int:
     """Resources of a team: its component, what is in its namespaces, grants, local queues; not its cluster queues."""
-    namespaces = sum(place.owned for place in team.namespaces)
-    inside = sum(1 for place in team.namespaces for _ in tenancy.inside(team, place))
-    grants = _grants(team.identity) if team.identity else 0
+    namespaces = sum(namespace.owned for namespace in team.namespaces)
+    inside = sum(1 for namespace in team.namespaces for _ in tenancy.namespace_manifests(team, namespace))
+    grants = _iam_bindings(team.identity) if team.identity else 0
     return 1 + namespaces + inside + grants + len(team.local_queues)
 
 
-def _grants(identity: IdentityPlan) -> int:
+def _iam_bindings(identity: IdentityPlan) -> int:
     """IAM bindings, each of the Google account in between or of every namespace's own member, and that account."""
-    secrets = {(each.project, each.secret) for each in identity.secrets}
-    each = len(identity.roles) + len(identity.buckets) + len(secrets)
+    secrets = {(secret.project, secret.secret) for secret in identity.secrets}
+    per_member = len(identity.roles) + len(identity.buckets) + len(secrets)
     members = len(identity.members)
-    return 1 + members + each if identity.impersonates is not None else each * members
+    return 1 + members + per_member if identity.impersonates is not None else per_member * members
 
 
-def groups(plan: FleetPlan) -> list[Part]:
+def indivisible_groups(plan: FleetPlan) -> list[ProposedStack]:
     """The smallest parts that may be stacks of their own: what shares a cohort, a queue or a team stays together."""
-    together = _Together()
+    connected = _DisjointSets()
     for cohort in plan.cohorts:
-        together.join(("cohort", cohort.name), ("cohort", cohort.parent or cohort.name))
+        connected.join(("cohort", cohort.name), ("cohort", cohort.parent or cohort.name))
     for queue in plan.cluster_queues:
-        ties = [("team", team) for team in queue.teams] + ([("cohort", queue.cohort)] if queue.cohort else [])
-        for tie in ties:
-            together.join(("queue", queue.name), tie)
+        neighbours = [("team", team) for team in queue.teams] + ([("cohort", queue.cohort)] if queue.cohort else [])
+        for neighbour in neighbours:
+            connected.join(("queue", queue.name), neighbour)
     for team in plan.teams:
-        together.join(("team", team.name), ("team", team.name))
-    sizes = _sizes(plan)
-    found = [_part(members, sizes) for members in together.sets()]
-    return sorted(found, key=lambda part: (part.cohorts, part.teams))
+        connected.join(("team", team.name), ("team", team.name))
+    sizes = _resource_counts(plan)
+    proposed = [_proposed_stack(members, sizes) for members in connected.sets()]
+    return sorted(proposed, key=lambda part: (part.cohorts, part.teams))
 
 
-def propose(plan: FleetPlan, most: int = MOST) -> list[Part]:
+def propose_stacks(plan: FleetPlan, most: int = DEFAULT_MAX_RESOURCES) -> list[ProposedStack]:
     """Stacks of at most `most` resources, in the order of their cohorts; a group that is larger is a stack alone."""
-    stacks: list[Part] = []
-    for part in groups(plan):
+    stacks: list[ProposedStack] = []
+    for part in indivisible_groups(plan):
         if stacks and stacks[-1].resources + part.resources <= most:
             last = stacks.pop()
-            part = Part(
+            part = ProposedStack(
                 last.cohorts + part.cohorts,
-                last.queues + part.queues,
+                last.cluster_queues + part.cluster_queues,
                 last.teams + part.teams,
                 last.resources + part.resources,
             )
@@ -73,43 +73,43 @@ def propose(plan: FleetPlan, most: int = MOST) -> list[Part]:
     return stacks
 
 
-def _sizes(plan: FleetPlan) -> Counter[tuple[str, str]]:
+def _resource_counts(plan: FleetPlan) -> Counter[tuple[str, str]]:
     """Resources by kind and name, on a manager and on all of its workers together."""
-    found = Counter[tuple[str, str]]()
+    counts = Counter[tuple[str, str]]()
     for cluster in (plan, *(worker.plan for worker in plan.workers)):
-        found.update({("team", team.name): of_team(team) for team in cluster.teams})
-        found.update(("queue", queue.name) for queue in cluster.cluster_queues)
-        found.update(("cohort", cohort.name) for cohort in cluster.cohorts)
-    return found
+        counts.update({("team", team.name): team_resources(team) for team in cluster.teams})
+        counts.update(("queue", queue.name) for queue in cluster.cluster_queues)
+        counts.update(("cohort", cohort.name) for cohort in cluster.cohorts)
+    return counts
 
 
-def _part(members: Iterable[tuple[str, str]], sizes: Mapping[tuple[str, str], int]) -> Part:
+def _proposed_stack(members: Iterable[tuple[str, str]], sizes: Mapping[tuple[str, str], int]) -> ProposedStack:
     names: dict[str, list[str]] = {"cohort": [], "queue": [], "team": []}
-    own = sorted(members)
-    for kind, name in own:
+    nodes = sorted(members)
+    for kind, name in nodes:
         names[kind].append(name)
     cohorts, queues, teams = (tuple(names[kind]) for kind in ("cohort", "queue", "team"))
-    return Part(cohorts, queues, teams, sum(sizes[one] for one in own))
+    return ProposedStack(cohorts, queues, teams, sum(sizes[node] for node in nodes))
 
 
-class _Together:
+class _DisjointSets:
     """Sets of things that were joined, directly or by others."""
 
     def __init__(self) -> None:
-        self._above: dict[tuple[str, str], tuple[str, str]] = {}
+        self._parent_of: dict[tuple[str, str], tuple[str, str]] = {}
 
-    def _top(self, one: tuple[str, str]) -> tuple[str, str]:
-        while (above := self._above.setdefault(one, one)) != one:
-            self._above[one] = one = self._above[above]
-        return one
+    def _root(self, node: tuple[str, str]) -> tuple[str, str]:
+        while (parent := self._parent_of.setdefault(node, node)) != node:
+            self._parent_of[node] = node = self._parent_of[parent]
+        return node
 
-    def join(self, one: tuple[str, str], other: tuple[str, str]) -> None:
+    def join(self, node: tuple[str, str], other_node: tuple[str, str]) -> None:
         """Put both into one set."""
-        self._above[self._top(one)] = self._top(other)
+        self._parent_of[self._root(node)] = self._root(other_node)
 
     def sets(self) -> list[list[tuple[str, str]]]:
         """The sets."""
-        found: dict[tuple[str, str], list[tuple[str, str]]] = {}
-        for one in list(self._above):
-            found.setdefault(self._top(one), []).append(one)
-        return list(found.values())
+        members_by_root: dict[tuple[str, str], list[tuple[str, str]]] = {}
+        for node in list(self._parent_of):
+            members_by_root.setdefault(self._root(node), []).append(node)
+        return list(members_by_root.values())

@@ -2,56 +2,58 @@
 
 from __future__ import annotations
 
-from berth.diagnostics import in_words
+from berth.diagnostics import join_words
 from berth.plan.fleet import FleetPlan, PoolPlan, WorkerPlan
 from berth.plan.gke import ClusterPlan
 from berth.plan.nodes import Bounds
 
-_MANY = 8
+_MAX_NAMES = 8
 """More names than a person reads in a line."""
 
 
-def many(number: int, what: str) -> str:
+def pluralize(number: int, noun: str) -> str:
     """`1 node`, `2 nodes`."""
-    return f"{number} {what}" if number == 1 else f"{number} {what}s"
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
 
 
-def span(bounds: Bounds) -> str:
+def format_range(bounds: Bounds) -> str:
     """`4`, or `0–24`."""
     return str(bounds.max) if bounds.min == bounds.max else f"{bounds.min}–{bounds.max}"
 
 
-def some(names: list[str]) -> str:
+def abbreviate_names(names: list[str]) -> str:
     """Names in words; of many, the first ones and how many more (the JSON has them all)."""
-    return in_words(names if len(names) <= _MANY else [*names[: _MANY - 1], f"{len(names) - _MANY + 1} more"])
+    return join_words(
+        names if len(names) <= _MAX_NAMES else [*names[: _MAX_NAMES - 1], f"{len(names) - _MAX_NAMES + 1} more"]
+    )
 
 
-def shape(pool: PoolPlan) -> str:
+def format_slices(pool: PoolPlan) -> str:
     """The slices of a pool, `3 × 2x4 (2 hosts)`; `–` for GPUs."""
     if pool.slices is None:
         return "–"
-    return f"{span(pool.slices)} × {pool.topology} ({many(pool.hosts_per_slice or 1, 'host')})"
+    return f"{format_range(pool.slices)} × {pool.topology} ({pluralize(pool.hosts_per_slice or 1, 'host')})"
 
 
-def source(pool: PoolPlan) -> str:
+def capacity_source(pool: PoolPlan) -> str:
     """Where a pool's machines come from: `reservation r1`, `spot`, `class c1, made by GKE`."""
-    how = f"reservation {pool.reservation}" if pool.reservation else pool.capacity
-    how = f"class {pool.compute_class}" if pool.compute_class else how
-    return f"{how}{_MADE[pool.made_by]}"
+    description = f"reservation {pool.reservation}" if pool.reservation else pool.capacity
+    description = f"class {pool.compute_class}" if pool.compute_class else description
+    return f"{description}{_MADE_BY_SUFFIX[pool.made_by]}"
 
 
-_MADE = {"berth": "", "gke": ", made by GKE", "others": ", there already"}
+_MADE_BY_SUFFIX = {"berth": "", "gke": ", made by GKE", "others": ", there already"}
 
 
-def whereabouts(plan: FleetPlan) -> str:
+def cluster_summary(plan: FleetPlan) -> str:
     """`acme-ml-dev · us-central1 · cluster dev (standard, rapid channel)`; of an existing cluster what is known."""
     cluster = plan.cluster
     channel = [f"{cluster.release_channel.lower()} channel"] if isinstance(cluster, ClusterPlan) else []
-    named = f"cluster {cluster.name} ({', '.join([cluster.mode, *channel])})"
-    return " · ".join(filter(None, [plan.project, plan.region, named]))
+    cluster_text = f"cluster {cluster.name} ({', '.join([cluster.mode, *channel])})"
+    return " · ".join(filter(None, [plan.project, plan.region, cluster_text]))
 
 
-def reached(worker: WorkerPlan) -> str:
+def worker_target(worker: WorkerPlan) -> str:
     """Where a worker is: `worker-east (us-east5)`, `stack acme/berth/far`, `by berth:far`."""
     if worker.made_here:
         return f"{worker.plan.cluster.name} ({worker.plan.region})"

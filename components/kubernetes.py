@@ -14,7 +14,7 @@ from typing import Any, cast
 import pulumi
 import pulumi_kubernetes as kubernetes
 
-from berth.manifests.immutable import immutable
+from berth.manifests.immutable import immutable_fields
 
 
 class KubernetesObject(pulumi.CustomResource):
@@ -38,10 +38,12 @@ class KubernetesObject(pulumi.CustomResource):
         opts: pulumi.ResourceOptions | None = None,
     ) -> None:
         own = pulumi.ResourceOptions(version=_provider_version())
-        if fixed := immutable(manifest):
-            own.replace_on_changes = fixed
+        if fixed_fields := immutable_fields(manifest):
+            own.replace_on_changes = fixed_fields
             own.delete_before_replace = True
-        super().__init__(token(manifest), name, overlaid(manifest, live or {}), pulumi.ResourceOptions.merge(own, opts))
+        super().__init__(
+            type_token(manifest), name, overlay(manifest, live or {}), pulumi.ResourceOptions.merge(own, opts)
+        )
 
     @property
     def object_name(self) -> pulumi.Output[str]:
@@ -67,7 +69,7 @@ def cluster_provider(
     )
 
 
-def inside(
+def cluster_options(
     parent: pulumi.Resource,
     *,
     provider: pulumi.ProviderResource,
@@ -80,18 +82,18 @@ def inside(
     )
 
 
-def token(manifest: Mapping[str, Any]) -> str:
+def type_token(manifest: Mapping[str, Any]) -> str:
     """The type token: `kubernetes:kueue.x-k8s.io/v1beta2:Cohort`; the legacy group is spelt `core`."""
     group_version = str(manifest["apiVersion"])
     return f"kubernetes:{group_version if '/' in group_version else f'core/{group_version}'}:{manifest['kind']}"
 
 
-def overlaid(manifest: Mapping[str, Any], live: Mapping[str, Any]) -> dict[str, Any]:
+def overlay(manifest: Mapping[str, Any], live: Mapping[str, Any]) -> dict[str, Any]:
     """The manifest with `live` laid over it, mapping by mapping; neither is changed."""
     merged = dict(manifest)
     for key, value in live.items():
-        deeper = isinstance(value, Mapping) and isinstance(merged.get(key), Mapping)
-        merged[key] = overlaid(merged[key], cast("Mapping[str, Any]", value)) if deeper else value
+        is_nested = isinstance(value, Mapping) and isinstance(merged.get(key), Mapping)
+        merged[key] = overlay(merged[key], cast("Mapping[str, Any]", value)) if is_nested else value
     return merged
 
 

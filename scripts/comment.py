@@ -26,17 +26,17 @@ LARGEST_ARCHIVE = 1_000_000
 LONGEST = 60_000
 """Characters that are posted; GitHub takes 65,536."""
 
-_LIVE = re.compile(r"<(?!/?(?:details|summary)>)|@|\](?=[(:])|:(?=//)|www(?=\.)", re.IGNORECASE)
+_ACTIVE_MARKUP = re.compile(r"<(?!/?(?:details|summary)>)|@|\](?=[(:])|:(?=//)|www(?=\.)", re.IGNORECASE)
 """What begins HTML, a mention, the address of a link or image, or an address that GitHub links by itself."""
-_NOTHING = "\u200b"
+_ZERO_WIDTH_SPACE = "\u200b"
 """A space without width."""
 
 
 def main(run: str) -> None:
     """Post the comment of the workflow run with this id; say why where there is nothing to post."""
-    repository = f"repos/{os.environ.get('GITHUB_REPOSITORY') or _here()}"
-    said = _get(f"{repository}/actions/runs/{int(run)}")
-    number = _pull_request(repository, said)
+    repository = f"repos/{os.environ.get('GITHUB_REPOSITORY') or _current_repository()}"
+    run_info = _get(f"{repository}/actions/runs/{int(run)}")
+    number = _pull_request(repository, run_info)
     artifacts = _get(f"{repository}/actions/runs/{int(run)}/artifacts?name={ARTIFACT}")["artifacts"]
     if number is None:
         print(f"run {run} is not of the newest commit of an open pull request: nothing to post")
@@ -46,18 +46,23 @@ def main(run: str) -> None:
         sys.exit(f"the artifact of run {run} has {artifacts[0]['size_in_bytes']} bytes, more than {LARGEST_ARCHIVE}")
     else:
         archive = _gh(f"{repository}/actions/artifacts/{artifacts[0]['id']}/zip")
-        _post(f"{repository}/issues", number, HEAD + harmless(_text(archive)))
+        _post(f"{repository}/issues", number, HEAD + neutralize(_text(archive)))
 
 
-def harmless(text: str) -> str:
+def neutralize(text: str) -> str:
     """The text, cut to what GitHub takes, with nothing in it that does more than to be read."""
-    shown = "".join(character for character in text if character.isprintable() or character in f"\n{_NOTHING}")
-    dead = _LIVE.sub(lambda found: found[0] + _NOTHING, shown)
-    if len(dead) <= LONGEST:
-        return dead
-    kept = dead[: dead.rfind("\n", 0, LONGEST) + 1] or dead[:LONGEST]
-    closed = "\n</details>" * max(0, kept.count("<details>") - kept.count("</details>"))
-    return f"{kept}{closed}\n\nCut here: it is longer than a comment may be. The artifact of the run has all of it."
+    printable = "".join(
+        character for character in text if character.isprintable() or character in f"\n{_ZERO_WIDTH_SPACE}"
+    )
+    neutral = _ACTIVE_MARKUP.sub(lambda match: match[0] + _ZERO_WIDTH_SPACE, printable)
+    if len(neutral) <= LONGEST:
+        return neutral
+    truncated = neutral[: neutral.rfind("\n", 0, LONGEST) + 1] or neutral[:LONGEST]
+    closing_tags = "\n</details>" * max(0, truncated.count("<details>") - truncated.count("</details>"))
+    return (
+        f"{truncated}{closing_tags}\n\nCut here: it is longer than a "
+        "comment may be. The artifact of the run has all of it."
+    )
 
 
 def _text(archive: bytes) -> str:
@@ -80,29 +85,35 @@ def _pull_request(repository: str, run: dict[str, Any]) -> int | None:
 
 def _post(issues: str, number: int, body: str) -> None:
     comments = [
-        one for page in _get(f"{issues}/{number}/comments?per_page=100", "--paginate", "--slurp") for one in page
+        comment
+        for page in _get(f"{issues}/{number}/comments?per_page=100", "--paginate", "--slurp")
+        for comment in page
     ]
-    mine = [one["id"] for one in comments if one["user"]["type"] == "Bot" and one["body"].startswith(MARK)]
-    where = ("PATCH", f"{issues}/comments/{mine[0]}") if mine else ("POST", f"{issues}/{number}/comments")
-    _gh(where[1], "--method", where[0], "--input", "-", sent=json.dumps({"body": body}).encode())
-    print(f"{'wrote anew' if mine else 'posted'} the comment on pull request {number}")
+    own_comment_ids = [one["id"] for one in comments if one["user"]["type"] == "Bot" and one["body"].startswith(MARK)]
+    request = (
+        ("PATCH", f"{issues}/comments/{own_comment_ids[0]}")
+        if own_comment_ids
+        else ("POST", f"{issues}/{number}/comments")
+    )
+    _gh(request[1], "--method", request[0], "--input", "-", stdin=json.dumps({"body": body}).encode())
+    print(f"{'wrote anew' if own_comment_ids else 'posted'} the comment on pull request {number}")
 
 
-def _here() -> str:
-    named = subprocess.run(["gh", "repo", "view", "--json", "nameWithOwner"], capture_output=True, check=True)
-    return json.loads(named.stdout)["nameWithOwner"]
+def _current_repository() -> str:
+    result = subprocess.run(["gh", "repo", "view", "--json", "nameWithOwner"], capture_output=True, check=True)
+    return json.loads(result.stdout)["nameWithOwner"]
 
 
 def _get(path: str, *options: str) -> Any:
     return json.loads(_gh(path, *options))
 
 
-def _gh(path: str, *options: str, sent: bytes | None = None) -> bytes:
+def _gh(path: str, *options: str, stdin: bytes | None = None) -> bytes:
     """What GitHub answers. Ends the script where it refuses, with its words."""
-    done = subprocess.run(["gh", "api", path, *options], input=sent, stdout=subprocess.PIPE, check=False)
-    if done.returncode:
+    result = subprocess.run(["gh", "api", path, *options], input=stdin, stdout=subprocess.PIPE, check=False)
+    if result.returncode:
         sys.exit(f"GitHub did not answer {path}")
-    return done.stdout
+    return result.stdout
 
 
 if __name__ == "__main__":

@@ -19,13 +19,15 @@ EXPORT_VERSION = 1
 
 def build(plan: AckFleetPlan) -> dict[str, Any]:
     """Register everything in the plan, and return what the stack exports."""
-    cloud = alicloud.Provider("alibaba-cloud", region=plan.region)
-    members = {each.name: Member(each.key, each, tags=plan.tags, provider=cloud).cluster_id for each in plan.members}
-    fleet = FleetInstance("fleet", plan.fleet, members=members, provider=cloud)
+    alibaba_provider = alicloud.Provider("alibaba-cloud", region=plan.region)
+    members = {
+        each.name: Member(each.key, each, tags=plan.tags, provider=alibaba_provider).cluster_id for each in plan.members
+    }
+    fleet = FleetInstance("fleet", plan.fleet, members=members, provider=alibaba_provider)
     if plan.fleet.kubeconfig is not None:
         # A path, not what the file holds: the credential stays out of the state.
-        inside = cluster_provider("fleet", kubeconfig=plan.fleet.kubeconfig, cluster_identifier=plan.fleet.name)
-        FleetObjects("objects", plan, provider=inside, members=fleet.joined)
+        provider = cluster_provider("fleet", kubeconfig=plan.fleet.kubeconfig, cluster_identifier=plan.fleet.name)
+        FleetObjects("objects", plan, provider=provider, members=fleet.memberships)
     return {
         "fleet": {
             "version": EXPORT_VERSION,

@@ -6,15 +6,15 @@ from typing import Any
 
 import pulumi
 
-from berth.evaluate import Verdict
+from berth.evaluate import Evaluation
 from berth.plan.ack import AckFleetPlan
 from berth.plan.fleet import FleetPlan
 from berth.plan.team_stack import TeamStackPlan
 
 
-def build(verdict: Verdict) -> dict[str, Any]:
+def build(evaluation: Evaluation) -> dict[str, Any]:
     """Register a sound stack, and return what it exports. Raises RunError, which the engine prints plainly."""
-    plan = sound(verdict)
+    plan = buildable_plan(evaluation)
     if isinstance(plan, FleetPlan):
         from stacks import platform
 
@@ -25,18 +25,20 @@ def build(verdict: Verdict) -> dict[str, Any]:
         return team.build(plan)
     try:
         from stacks import ack
-    except ModuleNotFoundError as missing:
-        if missing.name != "pulumi_alicloud":
+    except ModuleNotFoundError as error:
+        if error.name != "pulumi_alicloud":
             raise
         raise pulumi.RunError("a fleet on Alibaba Cloud needs its provider: pip install 'berth[ack]'") from None
     return ack.build(plan)
 
 
-def sound(verdict: Verdict) -> FleetPlan | AckFleetPlan | TeamStackPlan:
+def buildable_plan(evaluation: Evaluation) -> FleetPlan | AckFleetPlan | TeamStackPlan:
     """The plan of a stack that may be built, warnings told. Raises RunError."""
-    plan = verdict.whole
-    if verdict.faults or plan is None:
-        raise pulumi.RunError("\n".join([f"stack '{verdict.stack}' is refused:", *(p.line() for p in verdict.faults)]))
-    for problem in verdict.warnings:
-        pulumi.log.warn(problem.under_its_severity())
+    plan = evaluation.plan_of_any_kind
+    if evaluation.faults or plan is None:
+        raise pulumi.RunError(
+            "\n".join([f"stack '{evaluation.stack}' is refused:", *(p.line() for p in evaluation.faults)])
+        )
+    for problem in evaluation.warnings:
+        pulumi.log.warn(problem.line_without_severity())
     return plan

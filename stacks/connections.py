@@ -30,12 +30,12 @@ from components.gpu.installers import Installers
 from components.kubernetes import cluster_provider
 from stacks import kubeconfigs
 
-Enabled = dict[str, list[pulumi.Resource]]
+EnabledServices = dict[str, list[pulumi.Resource]]
 """Project → the APIs that were switched on in it so far."""
-Networks = Mapping[str, AcceleratorNetworks]
+NetworksByKey = Mapping[str, AcceleratorNetworks]
 
 
-class Standing(Struct, frozen=True):
+class ClusterConnection(Struct, frozen=True):
     """A cluster that stands: what talks to it, what its controllers run on, where it is reached.
 
     `prefix` begins the names of everything that is a worker's; the manager, and a fleet of one cluster, has none.
@@ -46,80 +46,91 @@ class Standing(Struct, frozen=True):
     plan: FleetPlan
     prefix: str
     name: pulumi.Input[str]
-    inside: kubernetes.Provider
+    provider: kubernetes.Provider
     kubeconfig: pulumi.Input[str] | None
     server: pulumi.Output[str]
     project: str | None = None
-    google: gcp.Provider | None = None
+    google_provider: gcp.Provider | None = None
     resource: pulumi.Resource | None = None
     runs_on: Sequence[pulumi.Resource] = ()
 
 
-def standing(plan: FleetPlan, enabled: Enabled, prefix: str = "") -> Standing:
+def connect_cluster(plan: FleetPlan, enabled: EnabledServices, prefix: str = "") -> ClusterConnection:
     """The cluster of a plan: made, or only reached."""
     cluster = plan.cluster
-    return _found(plan, cluster) if isinstance(cluster, ExistingClusterPlan) else _made(plan, cluster, prefix, enabled)
-
-
-def _found(plan: FleetPlan, wanted: ExistingClusterPlan) -> Standing:
-    """A cluster that is there. State learns what the client needs to find it and no more, or else a secret."""
-    secret = pulumi.Config("berth").require_secret(wanted.secret) if wanted.secret is not None else None
-    kubeconfig = wanted.kubeconfig if secret is None else secret
-    inside = cluster_provider(
-        "kubernetes", kubeconfig=kubeconfig, context=wanted.context, cluster_identifier=cluster_identifier(wanted)
+    return (
+        _connect_existing(plan, cluster)
+        if isinstance(cluster, ExistingClusterPlan)
+        else _create_cluster(plan, cluster, prefix, enabled)
     )
-    nowhere = pulumi.Output.from_input("")  # only the server of a worker is ever told, to its manager
-    return Standing(plan, "", wanted.name, inside, kubeconfig, nowhere)
 
 
-def _made(plan: FleetPlan, wanted: ClusterPlan, prefix: str, enabled: Enabled) -> Standing:
+def _connect_existing(plan: FleetPlan, cluster_plan: ExistingClusterPlan) -> ClusterConnection:
+    """A cluster that is there. State learns what the client needs to find it and no more, or else a secret."""
+    secret = pulumi.Config("berth").require_secret(cluster_plan.secret) if cluster_plan.secret is not None else None
+    kubeconfig = cluster_plan.kubeconfig if secret is None else secret
+    provider = cluster_provider(
+        "kubernetes",
+        kubeconfig=kubeconfig,
+        context=cluster_plan.context,
+        cluster_identifier=cluster_identifier(cluster_plan),
+    )
+    no_server = pulumi.Output.from_input("")  # only the server of a worker is ever told, to its manager
+    return ClusterConnection(plan, "", cluster_plan.name, provider, kubeconfig, no_server)
+
+
+def _create_cluster(
+    plan: FleetPlan, cluster_plan: ClusterPlan, prefix: str, enabled: EnabledServices
+) -> ClusterConnection:
     """A cluster with its machines, and what accelerator nodes need inside."""
     google = gcp.Provider(f"{prefix}google", project=plan.project, region=plan.region)
-    cluster, system_pool, networks = _machines(plan, wanted, prefix, google, enabled)
+    cluster, system_pool, networks = _create_machines(plan, cluster_plan, prefix, google, enabled)
     kubeconfig = pulumi.Output.secret(cluster.kubeconfig)  # no credentials are in it, yet where the cluster answers
-    inside = cluster_provider(
+    provider = cluster_provider(
         f"{prefix}kubernetes",
         kubeconfig=kubeconfig,
         # Else a renewed certificate in the kubeconfig would count as another cluster, and replace every object in it.
-        cluster_identifier=cluster_identifier(wanted),
+        cluster_identifier=cluster_identifier(cluster_plan),
     )
-    _node_upkeep(plan, prefix, cluster, inside, networks)
+    _create_node_objects(plan, prefix, cluster, provider, networks)
     runs_on: list[pulumi.Resource] = [system_pool] if system_pool else [cluster.resource]
     server = pulumi.Output.concat("https://", cluster.endpoint)
-    return Standing(
+    return ClusterConnection(
         plan,
         prefix,
         cluster.cluster_name,
-        inside,
+        provider,
         kubeconfig,
         server,
-        project=wanted.project,
-        google=google,
+        project=cluster_plan.project,
+        google_provider=google,
         resource=cluster.resource,
         runs_on=runs_on,
     )
 
 
-def existing(worker: WorkerPlan, prefix: str) -> Standing:
+def connect_worker(worker: WorkerPlan, prefix: str) -> ClusterConnection:
     """A worker that somebody else made: by another stack's output, or a secret of this one's config."""
     plan = worker.plan
     if worker.stack is not None:
-        known = kubeconfigs.exported(pulumi.StackReference(f"{prefix}stack", worker.stack), worker.stack)
+        kubeconfig = kubeconfigs.exported_kubeconfig(
+            pulumi.StackReference(f"{prefix}stack", worker.stack), worker.stack
+        )
     else:
-        known = pulumi.Config("berth").require_secret(worker.kubeconfig or "")
-    inside = cluster_provider(
-        f"{prefix}kubernetes", kubeconfig=known, cluster_identifier=worker.stack or f"berth:{worker.kubeconfig}"
+        kubeconfig = pulumi.Config("berth").require_secret(worker.kubeconfig or "")
+    provider = cluster_provider(
+        f"{prefix}kubernetes", kubeconfig=kubeconfig, cluster_identifier=worker.stack or f"berth:{worker.kubeconfig}"
     )
     google = gcp.Provider(f"{prefix}google", project=plan.project, region=plan.region)
-    return Standing(
+    return ClusterConnection(
         plan,
         prefix,
         worker.name,
-        inside,
-        known,
-        known.apply(lambda text: kubeconfigs.server_of(worker.name, text)),
+        provider,
+        kubeconfig,
+        kubeconfig.apply(lambda text: kubeconfigs.kubeconfig_server(worker.name, text)),
         project=plan.project,
-        google=google,
+        google_provider=google,
     )
 
 
@@ -129,35 +140,35 @@ def _network(
     """Network and subnet: the cluster's own, or those that are there."""
     if isinstance(plan, ExistingNetworkPlan):
         return plan.network, plan.subnetwork
-    own = Network(f"{prefix}network", plan, gcp_provider=google, depends_on=enabled)
-    return own.network, own.subnetwork
+    own_network = Network(f"{prefix}network", plan, gcp_provider=google, depends_on=enabled)
+    return own_network.network, own_network.subnetwork
 
 
-def _machines(
-    plan: FleetPlan, wanted: ClusterPlan, prefix: str, google: gcp.Provider, switched_on: Enabled
-) -> tuple[Cluster, NodePool | None, Networks]:
+def _create_machines(
+    plan: FleetPlan, cluster_plan: ClusterPlan, prefix: str, google: gcp.Provider, enabled_by_project: EnabledServices
+) -> tuple[Cluster, NodePool | None, NetworksByKey]:
     """What stands in Google Cloud; returns the cluster, the pool of its controllers if it has one, and networks."""
-    services = Services(f"{prefix}services", plan.services, project=wanted.project, gcp_provider=google)
-    enabled = switched_on.setdefault(wanted.project, [])
+    services = Services(f"{prefix}services", plan.services, project=cluster_plan.project, gcp_provider=google)
+    enabled = enabled_by_project.setdefault(cluster_plan.project, [])
     enabled += services.enabled.values()
     account = NodeServiceAccount(
         f"{prefix}nodes",
-        wanted.node_service_account,
-        project=wanted.project,
+        cluster_plan.node_service_account,
+        project=cluster_plan.project,
         gcp_provider=google,
         depends_on=enabled,
     )
-    network, subnetwork = _network(wanted.network, prefix, google, enabled)
+    network, subnetwork = _network(cluster_plan.network, prefix, google, enabled)
     cluster = Cluster(
         f"{prefix}cluster",
-        wanted,
+        cluster_plan,
         network=network,
         subnetwork=subnetwork,
         node_service_account=account.email,
         gcp_provider=google,
         depends_on=enabled,
     )
-    reserved = _reservations(plan, prefix, google, enabled)
+    reservation_names = _reservations(plan, prefix, google, enabled)
     policies = {
         p.name: WorkloadPolicy(f"{prefix}{p.key}", p, gcp_provider=google, depends_on=enabled)
         for p in plan.workload_policies
@@ -168,7 +179,7 @@ def _machines(
         for n in plan.accelerator_networks
     }
 
-    def node_pool(each: NodePoolPlan) -> NodePool:
+    def create_node_pool(each: NodePoolPlan) -> NodePool:
         interfaces = networks.get(each.network.accelerator_networks or "")
         policy = policies.get(each.placement.policy or "") if each.placement else None
         return NodePool(
@@ -180,42 +191,42 @@ def _machines(
             gcp_provider=google,
             placement_policy=policy.policy_name if policy else None,
             interfaces=interfaces.interfaces if interfaces else (),
-            reservation=reserved.get((each.reservation, each.zones)),
+            reservation=reservation_names.get((each.reservation, each.zones)),
         )
 
     for each in (p for pool in plan.own_pools for p in pool.node_pools):
-        node_pool(each)
-    return cluster, node_pool(plan.system_pool) if plan.system_pool else None, networks
+        create_node_pool(each)
+    return cluster, create_node_pool(plan.system_pool) if plan.system_pool else None, networks
 
 
 def _reservations(
     plan: FleetPlan, prefix: str, google: gcp.Provider, enabled: Sequence[pulumi.Resource]
 ) -> dict[tuple[str | None, tuple[str, ...]], pulumi.Output[str]]:
     """Reservations of the fleet's own, now and later: by name and zone, the name that pools take."""
-    now = {
+    current = {
         (r.name, (r.zone,)): Reservation(f"{prefix}{r.key}", r, gcp_provider=google, depends_on=enabled)
         for r in plan.reservations
     }
-    later = {
+    future = {
         (r.reservation_name, (r.zone,)): FutureReservation(
             f"{prefix}{r.key}", r, gcp_provider=google, depends_on=enabled
         )
         for r in plan.future_reservations
     }
-    return {place: made.reservation_name for place, made in (now | later).items()}
+    return {place: made.reservation_name for place, made in (current | future).items()}
 
 
-def _node_upkeep(
-    plan: FleetPlan, prefix: str, cluster: Cluster, inside: kubernetes.Provider, networks: Networks
+def _create_node_objects(
+    plan: FleetPlan, prefix: str, cluster: Cluster, provider: kubernetes.Provider, networks: NetworksByKey
 ) -> None:
     """What accelerator nodes need inside the cluster; it is there before the first of them asks."""
     for each in plan.accelerator_networks:
         ClusterNetworks(
             f"{prefix}{each.key}-objects",
             each,
-            provider=inside,
+            provider=provider,
             devices=networks[each.key].devices,
             cluster=cluster.resource,
         )
     if plan.installers is not None:
-        Installers(f"{prefix}installers", plan.installers, provider=inside, cluster=cluster.resource)
+        Installers(f"{prefix}installers", plan.installers, provider=provider, cluster=cluster.resource)

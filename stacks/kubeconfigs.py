@@ -5,29 +5,29 @@ from __future__ import annotations
 import pulumi
 import yaml
 
-from berth.outputs import KUBECONFIG
+from berth.outputs import KUBECONFIG_OUTPUT
 
 
-def exported(platform: pulumi.StackReference, stack: str) -> pulumi.Output[str]:
+def exported_kubeconfig(platform: pulumi.StackReference, stack: str) -> pulumi.Output[str]:
     """The kubeconfig among another stack's outputs: a secret here, even where that stack makes none of it.
 
     Raises RunError where it has none, with the name of the stack; the SDK's `require_output` ends in a KeyError.
     """
 
-    def there(found: object) -> str:
-        if not isinstance(found, str):
-            raise pulumi.RunError(f"stack '{stack}' has no output '{KUBECONFIG}': update it first")
-        return found
+    def require_text(value: object) -> str:
+        if not isinstance(value, str):
+            raise pulumi.RunError(f"stack '{stack}' has no output '{KUBECONFIG_OUTPUT}': update it first")
+        return value
 
-    return pulumi.Output.secret(platform.get_output(KUBECONFIG).apply(there))
+    return pulumi.Output.secret(platform.get_output(KUBECONFIG_OUTPUT).apply(require_text))
 
 
-def server_of(worker: str, kubeconfig: str) -> str:
+def kubeconfig_server(worker: str, kubeconfig: str) -> str:
     """The control plane's URL that a kubeconfig's current context names. Raises RunError where it names none."""
     try:
-        found = yaml.safe_load(kubeconfig)
-        context = next(each["context"] for each in found["contexts"] if each["name"] == found["current-context"])
-        return str(next(each["cluster"]["server"] for each in found["clusters"] if each["name"] == context["cluster"]))
+        config = yaml.safe_load(kubeconfig)
+        context = next(each["context"] for each in config["contexts"] if each["name"] == config["current-context"])
+        return str(next(each["cluster"]["server"] for each in config["clusters"] if each["name"] == context["cluster"]))
     except (yaml.YAMLError, KeyError, TypeError, StopIteration):
         message = f"the kubeconfig of worker '{worker}' has no current context that names a cluster's server"
         raise pulumi.RunError(message) from None

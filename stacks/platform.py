@@ -25,55 +25,59 @@ from components.monitoring.collection import Collection
 from components.monitoring.views import Views
 from components.tenancy.access import Access
 from components.tenancy.team import Team
-from stacks.connections import Enabled, Standing, existing, standing
+from stacks.connections import ClusterConnection, EnabledServices, connect_cluster, connect_worker
 
 
 def build(plan: FleetPlan) -> dict[str, Any]:
     """Register everything in the plan, and return what the stack exports."""
-    enabled: Enabled = {}
-    here = standing(plan, enabled)
-    kueue = _controllers(here)
-    configs = _workers(here, kueue, enabled) if plan.workers else []
-    _queueing(here, kueue, configs)
+    enabled: EnabledServices = {}
+    connection = connect_cluster(plan, enabled)
+    kueue = _controllers(connection)
+    configs = _workers(connection, kueue, enabled) if plan.workers else []
+    _queueing(connection, kueue, configs)
     if plan.monitoring is not None:
-        _watching(here, plan.monitoring, kueue)
-    exported: dict[str, Any] = {outputs.FLEET: outputs.of_platform(plan, here.name)}
+        _monitoring(connection, plan.monitoring, kueue)
+    stack_outputs: dict[str, Any] = {outputs.FLEET_OUTPUT: outputs.platform_output(plan, connection.name)}
     # A secret that is null would reach a provider as an empty kubeconfig, in which no context is.
-    if here.kubeconfig is not None:
-        exported[outputs.KUBECONFIG] = pulumi.Output.secret(here.kubeconfig)
-    return exported
+    if connection.kubeconfig is not None:
+        stack_outputs[outputs.KUBECONFIG_OUTPUT] = pulumi.Output.secret(connection.kubeconfig)
+    return stack_outputs
 
 
 # --- workers ----------------------------------------------------------------------------------------------------------
 
 
-def _workers(manager: Standing, kueue: Sequence[pulumi.Resource], enabled: Enabled) -> list[pulumi.Resource]:
+def _workers(
+    manager: ClusterConnection, kueue: Sequence[pulumi.Resource], enabled: EnabledServices
+) -> list[pulumi.Resource]:
     """Every worker with all that stands in it, and what names them on the manager; returns what checks name."""
     kubeconfigs: dict[str, tuple[WorkerAccessPlan, pulumi.Output[str]]] = {}
     for worker in manager.plan.workers:
         prefix = f"{worker.name}/"
-        there = standing(worker.plan, enabled, prefix) if worker.made_here else existing(worker, prefix)
-        serving = _controllers(there)
+        worker_connection = (
+            connect_cluster(worker.plan, enabled, prefix) if worker.made_here else connect_worker(worker, prefix)
+        )
+        worker_kueue = _controllers(worker_connection)
         if (access := worker.plan.manager_access) is not None:
-            made_there = WorkerAccess(
+            worker_access = WorkerAccess(
                 f"{prefix}manager-access",
                 worker.name,
                 access,
-                server=there.server,
-                provider=there.inside,
-                served_by=serving,
-                cluster=there.resource,
+                server=worker_connection.server,
+                provider=worker_connection.provider,
+                served_by=worker_kueue,
+                cluster=worker_connection.resource,
             )
-            kubeconfigs[worker.name] = (access, made_there.kubeconfig)
-        _queueing(there, serving)
+            kubeconfigs[worker.name] = (access, worker_access.kubeconfig)
+        _queueing(worker_connection, worker_kueue)
         if worker.plan.monitoring is not None:
-            _watching(there, worker.plan.monitoring, serving)
+            _monitoring(worker_connection, worker.plan.monitoring, worker_kueue)
     return Workers(
         "workers",
         manager.plan.multikueue_clusters,
         manager.plan.multikueue_configs,
         kubeconfigs,
-        provider=manager.inside,
+        provider=manager.provider,
         served_by=kueue,
         cluster=manager.resource,
     ).configs
@@ -82,38 +86,44 @@ def _workers(manager: Standing, kueue: Sequence[pulumi.Resource], enabled: Enabl
 # --- inside a cluster -------------------------------------------------------------------------------------------------
 
 
-def _controllers(of: Standing) -> list[pulumi.Resource]:
+def _controllers(connection: ClusterConnection) -> list[pulumi.Resource]:
     """Controllers; returns what serves Kueue's kinds."""
     controllers = Controllers(
-        f"{of.prefix}controllers", of.plan.charts, provider=of.inside, cluster=of.resource, runs_on=of.runs_on
+        f"{connection.prefix}controllers",
+        connection.plan.charts,
+        provider=connection.provider,
+        cluster=connection.resource,
+        runs_on=connection.runs_on,
     )
     return [release for name, release in controllers.releases.items() if name == "kueue"]
 
 
-def _queueing(of: Standing, kueue: list[pulumi.Resource], configs: Sequence[pulumi.Resource] = ()) -> None:
+def _queueing(
+    connection: ClusterConnection, kueue: list[pulumi.Resource], configs: Sequence[pulumi.Resource] = ()
+) -> None:
     """Queues and teams. Queues wait for Kueue, and for nothing that a stock-out could hold up.
 
     `configs` are the MultiKueueConfigs that a manager's checks name.
     """
-    plan, prefix, inside, cluster = of.plan, of.prefix, of.inside, of.resource
-    Priorities(f"{prefix}priorities", plan.priorities, provider=inside, served_by=kueue, cluster=cluster)
+    plan, prefix, provider, cluster = connection.plan, connection.prefix, connection.provider, connection.resource
+    Priorities(f"{prefix}priorities", plan.priorities, provider=provider, served_by=kueue, cluster=cluster)
     topologies = checks = None
     if plan.topologies:
         topologies = Topologies(
-            f"{prefix}topologies", plan.topologies, provider=inside, served_by=kueue, cluster=cluster
+            f"{prefix}topologies", plan.topologies, provider=provider, served_by=kueue, cluster=cluster
         ).objects
     flavors = Flavors(
-        f"{prefix}flavors", plan.flavors, provider=inside, topologies=topologies, served_by=kueue, cluster=cluster
+        f"{prefix}flavors", plan.flavors, provider=provider, topologies=topologies, served_by=kueue, cluster=cluster
     ).objects
-    Cohorts(f"{prefix}cohorts", plan.cohorts, provider=inside, served_by=kueue, cluster=cluster)
+    Cohorts(f"{prefix}cohorts", plan.cohorts, provider=provider, served_by=kueue, cluster=cluster)
     if plan.compute_classes:
-        ComputeClasses(f"{prefix}compute-classes", plan.compute_classes, provider=inside, cluster=cluster)
+        ComputeClasses(f"{prefix}compute-classes", plan.compute_classes, provider=provider, cluster=cluster)
     if plan.admission_checks:
         checks = AdmissionChecks(
             f"{prefix}admission-checks",
             plan.admission_checks,
             plan.provisioning_configs,
-            provider=inside,
+            provider=provider,
             served_by=kueue,
             workers=configs,
             cluster=cluster,
@@ -122,19 +132,19 @@ def _queueing(of: Standing, kueue: list[pulumi.Resource], configs: Sequence[pulu
         Access(
             f"{prefix}access",
             plan.access,
-            project=of.project,
+            project=connection.project,
             cluster=cluster,
-            gcp_provider=of.google,
-            kubernetes_provider=inside,
+            gcp_provider=connection.google_provider,
+            kubernetes_provider=provider,
         )
     teams = {
         team.name: Team(
             f"{prefix}{team.key}",
             team,
-            project=of.project,
+            project=connection.project,
             cluster=cluster,
-            gcp_provider=of.google,
-            kubernetes_provider=inside,
+            gcp_provider=connection.google_provider,
+            kubernetes_provider=provider,
         )
         for team in plan.teams
     }
@@ -143,7 +153,7 @@ def _queueing(of: Standing, kueue: list[pulumi.Resource], configs: Sequence[pulu
         f"{prefix}queues",
         plan.cluster_queues,
         prefix=prefix,
-        provider=inside,
+        provider=provider,
         namespaces=namespaces,
         flavors=flavors,
         checks=checks,
@@ -152,21 +162,25 @@ def _queueing(of: Standing, kueue: list[pulumi.Resource], configs: Sequence[pulu
     )
 
 
-def _watching(of: Standing, watched: MonitoringPlan, kueue: list[pulumi.Resource]) -> None:
+def _monitoring(connection: ClusterConnection, monitoring: MonitoringPlan, kueue: list[pulumi.Resource]) -> None:
     """What collects and shows metrics: Cloud Monitoring, or what stands in the cluster instead."""
-    plan, prefix, inside, cluster = of.plan, of.prefix, of.inside, of.resource
+    plan, prefix, provider, cluster = connection.plan, connection.prefix, connection.provider, connection.resource
     served_by = kueue
-    if watched.charts:
-        own = Controllers(f"{prefix}monitoring", watched.charts, provider=inside, cluster=cluster, runs_on=of.runs_on)
-        served_by = [*kueue, *own.releases.values()]
-    elif of.google is not None and of.project is not None:
+    if monitoring.charts:
+        prometheus = Controllers(
+            f"{prefix}monitoring", monitoring.charts, provider=provider, cluster=cluster, runs_on=connection.runs_on
+        )
+        served_by = [*kueue, *prometheus.releases.values()]
+    elif connection.google_provider is not None and connection.project is not None:
         Views(
             f"{prefix}views",
-            watched,
+            monitoring,
             stack=plan.stack,
-            project=of.project,
+            project=connection.project,
             labels=plan.labels,
-            gcp_provider=of.google,
+            gcp_provider=connection.google_provider,
             depends_on=[cluster] if cluster else [],
         )
-    Collection(f"{prefix}collection", watched, stack=plan.stack, provider=inside, cluster=cluster, served_by=served_by)
+    Collection(
+        f"{prefix}collection", monitoring, stack=plan.stack, provider=provider, cluster=cluster, served_by=served_by
+    )

@@ -18,21 +18,23 @@ def build(plan: TeamStackPlan) -> dict[str, Any]:
     """Register everything in the plan, and return what the stack exports."""
     stack = f"{pulumi.get_organization()}/{pulumi.get_project()}/{plan.platform}"
     platform = pulumi.StackReference("platform", stack)
-    inside = cluster_provider(
+    provider = cluster_provider(
         "kubernetes",
         # Of an existing cluster the platform may export none: the client finds its own, and the context in it.
-        kubeconfig=platform.get_output(outputs.KUBECONFIG) if plan.context else kubeconfigs.exported(platform, stack),
+        kubeconfig=platform.get_output(outputs.KUBECONFIG_OUTPUT)
+        if plan.context
+        else kubeconfigs.exported_kubeconfig(platform, stack),
         context=plan.context,
         cluster_identifier=plan.cluster_identifier,
     )
 
-    def agreed(live: object) -> str:
-        if wrong := outputs.disagreement(live, plan):
-            raise pulumi.RunError(wrong)
+    def require_agreement(live: object) -> str:
+        if disagreement := outputs.output_mismatch(live, plan):
+            raise pulumi.RunError(disagreement)
         return plan.namespace
 
-    namespace = platform.get_output(outputs.FLEET).apply(agreed)
-    files = Files("files", plan, provider=inside, namespace=namespace)
+    namespace = platform.get_output(outputs.FLEET_OUTPUT).apply(require_agreement)
+    files = Files("files", plan, provider=provider, namespace=namespace)
     for key, workload in plan.workloads.items():
-        Workload(key, workload, provider=inside, namespace=namespace, served_by=files.objects)
+        Workload(key, workload, provider=provider, namespace=namespace, served_by=files.objects)
     return {"team": {"name": plan.team, "namespace": namespace, "workloads": sorted(plan.workloads)}}

@@ -19,57 +19,62 @@ import time
 from berth.jobs.pod_set import PodSet
 from berth.simulator.scheduler.model import (
     ANY,
-    LOWER_OR_NEWER,
+    LOWER_OR_NEWER_EQUAL,
     LOWER_PRIORITY,
-    STOP_SEARCH,
-    TRY_NEXT,
-    Cell,
-    Fungibility,
-    Group,
+    MAY_STOP_SEARCH,
+    TRY_NEXT_FLAVOR,
+    ClusterQueue,
+    FlavorFungibility,
+    FlavorResource,
     Job,
-    Preemption,
-    Queue,
+    PreemptionPolicy,
     Quota,
-    Setup,
+    ResourceGroup,
+    SchedulerSetup,
 )
 from berth.simulator.scheduler.simulate import Simulator
-from berth.simulator.story import undisturbed
+from berth.simulator.story import gc_paused
 
 ROOT = pathlib.Path(__file__).parents[1]
 SIZES = ((40, 8, 2_000), (200, 40, 10_000), (1_000, 200, 50_000))
 """Queues, cohorts, jobs."""
 GI = 2**30
 RULES = (
-    Preemption(),
-    Preemption(within_queue=LOWER_PRIORITY),
-    Preemption(within_queue=LOWER_PRIORITY, reclaim=ANY),
-    Preemption(within_queue=LOWER_OR_NEWER, reclaim=LOWER_PRIORITY, borrow=LOWER_PRIORITY, threshold=10),
+    PreemptionPolicy(),
+    PreemptionPolicy(within_cluster_queue=LOWER_PRIORITY),
+    PreemptionPolicy(within_cluster_queue=LOWER_PRIORITY, reclaim_within_cohort=ANY),
+    PreemptionPolicy(
+        within_cluster_queue=LOWER_OR_NEWER_EQUAL,
+        reclaim_within_cohort=LOWER_PRIORITY,
+        borrow_within_cohort=LOWER_PRIORITY,
+        max_priority_threshold=10,
+    ),
 )
 ONE_MORE = 300
 """Jobs that are put to a full state, one after the other."""
 
 
-def fleet(queues: int, cohorts: int, rng: random.Random) -> Setup:
+def fleet(queues: int, cohorts: int, rng: random.Random) -> SchedulerSetup:
     """Queues by turns in the cohorts."""
-    return Setup(queues=tuple(_queue(index, index * cohorts // queues, rng) for index in range(queues)))
+    return SchedulerSetup(queues=tuple(_queue(index, index * cohorts // queues, rng) for index in range(queues)))
 
 
-def _queue(index: int, cohort: int, rng: random.Random) -> Queue:
+def _queue(index: int, cohort: int, rng: random.Random) -> ClusterQueue:
     flavors = ("reserved", "on-demand", "spot")[: rng.randint(1, 3)]
-    quotas: dict[Cell, Quota] = {}
+    quotas: dict[FlavorResource, Quota] = {}
     for flavor in flavors:
         limit = rng.choice((None, 0, 32))
         quotas[flavor, "nvidia.com/gpu"] = Quota(nominal=rng.choice((16, 32, 64)), borrowing_limit=limit)
         quotas[flavor, "cpu"] = Quota(nominal=64_000)
         quotas[flavor, "memory"] = Quota(nominal=1024 * GI)
-    return Queue(
+    return ClusterQueue(
         name=f"q{index}",
         cohort=f"c{cohort}",
-        strict=rng.random() < 0.3,
-        groups=(Group(resources=("cpu", "memory", "nvidia.com/gpu"), flavors=flavors),),
+        is_strict_fifo=rng.random() < 0.3,
+        resource_groups=(ResourceGroup(resources=("cpu", "memory", "nvidia.com/gpu"), flavors=flavors),),
         quotas=quotas,
         preemption=rng.choice(RULES),
-        fungibility=Fungibility(borrow=rng.choice((STOP_SEARCH, TRY_NEXT))),
+        fungibility=FlavorFungibility(when_can_borrow=rng.choice((MAY_STOP_SEARCH, TRY_NEXT_FLAVOR))),
     )
 
 
@@ -84,7 +89,7 @@ def arrival(number: int, queues: int, rng: random.Random) -> Job:
 
 def run(queues: int, cohorts: int, jobs: int, stay: bool) -> tuple[str, float]:
     """One benchmark: a line of the table, and ms a step; as in `berth admit`, without Python's cycle collector."""
-    with undisturbed():
+    with gc_paused():
         return _run(queues, cohorts, jobs, stay)
 
 
@@ -101,10 +106,10 @@ def _run(queues: int, cohorts: int, jobs: int, stay: bool) -> tuple[str, float]:
         if not stay:
             heapq.heappush(ends, (number + rng.randint(2 * queues, 8 * queues), f"j{number}"))
     spent = time.process_time() - began
-    held = sum(work.holds() for work in simulator.works.values())
-    lost = sum(work.evictions for work in simulator.works.values())
+    held = sum(work.has_quota() for work in simulator.workloads.values())
+    lost = sum(work.eviction_count for work in simulator.workloads.values())
     what = f"{queues:>5,} queues {cohorts:>4} cohorts {jobs:>7,} jobs {'stay' if stay else 'end ':>4}"
-    state = f"{held:>6,} of {len(simulator.works):>6,} hold, {lost:>6,} pushed out"
+    state = f"{held:>6,} of {len(simulator.workloads):>6,} hold, {lost:>6,} pushed out"
     each = 1000 * spent / steps
     more = _more(simulator, queues, jobs, rng)
     return f"{what} {spent:7.2f} s CPU {_memory():5.0f} MB   {more}   {state}   {each:5.2f} ms a step", each

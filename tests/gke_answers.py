@@ -16,16 +16,18 @@ from berth.plan.kueue import ChartPlan
 
 JSON = dict[str, Any]
 _EFFECTS = {"NoSchedule": "NO_SCHEDULE", "PreferNoSchedule": "PREFER_NO_SCHEDULE", "NoExecute": "NO_EXECUTE"}
-CHOSEN = "abc"
+DEFAULT_ZONES = "abc"
 """The zones that GKE picks where none are named."""
 
 
 def files(plan: FleetPlan, *, noise: bool = False) -> dict[str, str]:
     """Every answer by the name of its file."""
-    here = [n for pool in plan.own_pools for n in pool.node_pools] + ([plan.system_pool] if plan.system_pool else [])
+    node_pools = [n for pool in plan.own_pools for n in pool.node_pools] + (
+        [plan.system_pool] if plan.system_pool else []
+    )
     answers: dict[str, object] = {
         "cluster.json": cluster(plan),
-        "node-pools.json": [node_pool(plan, each) for each in here],
+        "node-pools.json": [node_pool(plan, each) for each in node_pools],
         "reservations.json": [reservation(plan, each) for each in plan.reservations],
         "subnets.json": subnetworks(plan),
         "objects.json": {
@@ -35,15 +37,15 @@ def files(plan: FleetPlan, *, noise: bool = False) -> dict[str, str]:
         },
     }
     if noise:
-        noisy(answers)
+        add_noise(answers)
     return {name: json.dumps(answer) for name, answer in answers.items()}
 
 
 def _path(plan: FleetPlan) -> str:
-    return f"https://container.googleapis.com/v1/projects/{plan.project}/locations/{plan.region}/clusters/{home(plan).name}"
+    return f"https://container.googleapis.com/v1/projects/{plan.project}/locations/{plan.region}/clusters/{own_cluster(plan).name}"
 
 
-def home(plan: FleetPlan) -> ClusterPlan:
+def own_cluster(plan: FleetPlan) -> ClusterPlan:
     """The cluster of a fleet that makes it."""
     assert isinstance(plan.cluster, ClusterPlan)
     return plan.cluster
@@ -51,71 +53,71 @@ def home(plan: FleetPlan) -> ClusterPlan:
 
 def zones_of(plan: FleetPlan, zones: tuple[str, ...]) -> list[str]:
     """Those that are named, or those of the cluster."""
-    return list(zones or home(plan).zones or (f"{plan.region}-{letter}" for letter in CHOSEN))
+    return list(zones or own_cluster(plan).zones or (f"{plan.region}-{letter}" for letter in DEFAULT_ZONES))
 
 
 def cluster(plan: FleetPlan) -> JSON:
     """`gcloud container clusters describe --format json`, without its node pools."""
-    one = home(plan)
+    cluster_plan = own_cluster(plan)
     answer: JSON = {
-        "name": one.name,
+        "name": cluster_plan.name,
         "selfLink": _path(plan),
         "location": plan.region,
         "locations": zones_of(plan, ()),
         "status": "RUNNING",
-        "currentMasterVersion": f"{'.'.join((one.version or '1.34').split('.')[:2])}.3-gke.1000",
-        "releaseChannel": {"channel": one.release_channel},
-        "resourceLabels": dict(one.labels),
-        "ipAllocationPolicy": {"useIpAliases": True, **_ranges(one)},
+        "currentMasterVersion": f"{'.'.join((cluster_plan.version or '1.34').split('.')[:2])}.3-gke.1000",
+        "releaseChannel": {"channel": cluster_plan.release_channel},
+        "resourceLabels": dict(cluster_plan.labels),
+        "ipAllocationPolicy": {"useIpAliases": True, **_ranges(cluster_plan)},
         "networkConfig": {"datapathProvider": "ADVANCED_DATAPATH", **_network(plan)},
-        "workloadIdentityConfig": {"workloadPool": one.workload_pool},
+        "workloadIdentityConfig": {"workloadPool": cluster_plan.workload_pool},
         "monitoringConfig": {
-            "componentConfig": {"enableComponents": list(one.monitoring_components)},
+            "componentConfig": {"enableComponents": list(cluster_plan.monitoring_components)},
             "managedPrometheusConfig": {"enabled": True},
         },
-        "loggingConfig": {"componentConfig": {"enableComponents": list(one.logging_components)}},
+        "loggingConfig": {"componentConfig": {"enableComponents": list(cluster_plan.logging_components)}},
         "securityPostureConfig": {"mode": "BASIC"},
         "privateClusterConfig": {
-            "enablePrivateNodes": one.control_plane.private_nodes,
-            "enablePrivateEndpoint": not one.control_plane.public_endpoint,
-            "masterIpv4CidrBlock": one.control_plane.ip_range,
+            "enablePrivateNodes": cluster_plan.control_plane.private_nodes,
+            "enablePrivateEndpoint": not cluster_plan.control_plane.public_endpoint,
+            "masterIpv4CidrBlock": cluster_plan.control_plane.ip_range,
         },
-        "addonsConfig": {"gcePersistentDiskCsiDriverConfig": {"enabled": True}, **_drivers(one)},
+        "addonsConfig": {"gcePersistentDiskCsiDriverConfig": {"enabled": True}, **_drivers(cluster_plan)},
     }
-    answer |= _switches(one)
-    if one.mode == "autopilot":
+    answer |= _switches(cluster_plan)
+    if cluster_plan.mode == "autopilot":
         answer["autopilot"] = {"enabled": True}
-    if (networks := one.control_plane.authorized_networks) is not None:
+    if (networks := cluster_plan.control_plane.authorized_networks) is not None:
         blocks = [{"displayName": n.name, "cidrBlock": n.cidr} for n in networks]
-        google = {"gcpPublicCidrsAccessEnabled": True} if one.control_plane.google_ranges else {}
+        google = {"gcpPublicCidrsAccessEnabled": True} if cluster_plan.control_plane.google_ranges else {}
         answer["masterAuthorizedNetworksConfig"] = {"enabled": True, "cidrBlocks": blocks, **google}
-    if one.maintenance:
-        answer["maintenancePolicy"] = {"window": _maintenance(one.maintenance)}
-    if one.auto_provisioning:
+    if cluster_plan.maintenance:
+        answer["maintenancePolicy"] = {"window": _maintenance(cluster_plan.maintenance)}
+    if cluster_plan.auto_provisioning:
         answer["autoscaling"] = _auto_provisioning(plan)
     return answer
 
 
-def _switches(one: ClusterPlan) -> JSON:
+def _switches(cluster_plan: ClusterPlan) -> JSON:
     answer: JSON = {}
     for field, on in (
-        ("shieldedNodes", one.shielded_nodes),
-        ("costManagementConfig", one.cost_management),
-        ("secretManagerConfig", one.secret_manager),
+        ("shieldedNodes", cluster_plan.shielded_nodes),
+        ("costManagementConfig", cluster_plan.cost_management),
+        ("secretManagerConfig", cluster_plan.secret_manager),
     ):
         answer |= {field: {"enabled": True}} if on else {}
-    if one.image_streaming:
+    if cluster_plan.image_streaming:
         answer["nodePoolDefaults"] = {"nodeConfigDefaults": {"gcfsConfig": {"enabled": True}}}
-    if one.security_group:
-        answer["authenticatorGroupsConfig"] = {"enabled": True, "securityGroup": one.security_group}
-    if one.confidential_nodes:
-        kind = one.confidential_nodes
+    if cluster_plan.security_group:
+        answer["authenticatorGroupsConfig"] = {"enabled": True, "securityGroup": cluster_plan.security_group}
+    if cluster_plan.confidential_nodes:
+        kind = cluster_plan.confidential_nodes
         answer["confidentialNodes"] = {"enabled": True, "confidentialInstanceType": kind}
     return answer
 
 
-def _ranges(one: ClusterPlan) -> JSON:
-    network = one.network
+def _ranges(cluster_plan: ClusterPlan) -> JSON:
+    network = cluster_plan.network
     named = {
         "clusterSecondaryRangeName": network.pod_range_name,
         "servicesSecondaryRangeName": network.service_range_name,
@@ -126,15 +128,15 @@ def _ranges(one: ClusterPlan) -> JSON:
 
 
 def _network(plan: FleetPlan) -> JSON:
-    one = home(plan).network
-    if isinstance(one, ExistingNetworkPlan):
-        return {"network": one.network, "subnetwork": one.subnetwork}
+    network = own_cluster(plan).network
+    if isinstance(network, ExistingNetworkPlan):
+        return {"network": network.network, "subnetwork": network.subnetwork}
     path = f"projects/{plan.project}"
-    more = {"enableMultiNetworking": True} if home(plan).multi_networking else {}
-    gateway = {"channel": "CHANNEL_STANDARD" if home(plan).gateway_api else "CHANNEL_DISABLED"}
+    more = {"enableMultiNetworking": True} if own_cluster(plan).multi_networking else {}
+    gateway = {"channel": "CHANNEL_STANDARD" if own_cluster(plan).gateway_api else "CHANNEL_DISABLED"}
     return {
-        "network": f"{path}/global/networks/{one.name}",
-        "subnetwork": f"{path}/regions/{one.region}/subnetworks/{one.name}",
+        "network": f"{path}/global/networks/{network.name}",
+        "subnetwork": f"{path}/regions/{network.region}/subnetworks/{network.name}",
         "gatewayApiConfig": gateway,
         **more,
     }
@@ -142,23 +144,23 @@ def _network(plan: FleetPlan) -> JSON:
 
 def subnetworks(plan: FleetPlan) -> list[JSON]:
     """`gcloud compute networks subnets list --format json`, of the cluster's own network."""
-    one = home(plan).network
-    if isinstance(one, ExistingNetworkPlan):
+    network = own_cluster(plan).network
+    if isinstance(network, ExistingNetworkPlan):
         return []
-    ranges = {one.pod_range_name: one.pod_range, one.service_range_name: one.service_range}
+    ranges = {network.pod_range_name: network.pod_range, network.service_range_name: network.service_range}
     secondary = [{"rangeName": name, "ipCidrRange": block} for name, block in ranges.items()]
-    link = f"https://www.googleapis.com/compute/v1/projects/{plan.project}/regions/{one.region}/subnetworks/{one.name}"
-    return [{"name": one.name, "ipCidrRange": one.node_range, "secondaryIpRanges": secondary, "selfLink": link}]
+    link = f"https://www.googleapis.com/compute/v1/projects/{plan.project}/regions/{network.region}/subnetworks/{network.name}"
+    return [{"name": network.name, "ipCidrRange": network.node_range, "secondaryIpRanges": secondary, "selfLink": link}]
 
 
-def _drivers(one: ClusterPlan) -> JSON:
+def _drivers(cluster_plan: ClusterPlan) -> JSON:
     names = {
         "gcs-fuse": "gcsFuseCsiDriverConfig",
         "filestore": "gcpFilestoreCsiDriverConfig",
         "parallelstore": "parallelstoreCsiDriverConfig",
         "lustre": "lustreCsiDriverConfig",
     }
-    return {names[driver]: {"enabled": True} for driver in one.storage_drivers}
+    return {names[driver]: {"enabled": True} for driver in cluster_plan.storage_drivers}
 
 
 def _maintenance(plan: MaintenancePlan) -> JSON:
@@ -184,21 +186,21 @@ def _maintenance(plan: MaintenancePlan) -> JSON:
 
 
 def _auto_provisioning(plan: FleetPlan) -> JSON:
-    one = home(plan).auto_provisioning
-    assert one is not None
+    settings = own_cluster(plan).auto_provisioning
+    assert settings is not None
     return {
         "enableNodeAutoprovisioning": True,
-        "autoscalingProfile": one.profile,
+        "autoscalingProfile": settings.profile,
         "resourceLimits": [
             {"resourceType": each.resource, "minimum": str(each.minimum), "maximum": str(each.maximum)}
-            for each in one.limits
+            for each in settings.limits
         ],
-        "autoprovisioningLocations": zones_of(plan, one.zones),
+        "autoprovisioningLocations": zones_of(plan, settings.zones),
         "autoprovisioningNodePoolDefaults": {
-            "diskType": one.disk_type,
-            "diskSizeGb": one.disk_size_gb or 100,
-            "management": {k: True for k, on in (("autoRepair", one.auto_repair), ("autoUpgrade", True)) if on},
-            "shieldedInstanceConfig": {"enableSecureBoot": one.secure_boot, "enableIntegrityMonitoring": True},
+            "diskType": settings.disk_type,
+            "diskSizeGb": settings.disk_size_gb or 100,
+            "management": {k: True for k, on in (("autoRepair", settings.auto_repair), ("autoUpgrade", True)) if on},
+            "shieldedInstanceConfig": {"enableSecureBoot": settings.secure_boot, "enableIntegrityMonitoring": True},
         },
     }
 
@@ -206,66 +208,68 @@ def _auto_provisioning(plan: FleetPlan) -> JSON:
 # --- node pools -------------------------------------------------------------------------------------------------------
 
 
-def node_pool(plan: FleetPlan, one: NodePoolPlan) -> JSON:
+def node_pool(plan: FleetPlan, pool: NodePoolPlan) -> JSON:
     """One of `gcloud container node-pools list --format json`."""
     answer: JSON = {
-        "name": one.name,
-        "selfLink": f"{_path(plan)}/nodePools/{one.name}",
-        "locations": zones_of(plan, one.zones),
-        "initialNodeCount": one.nodes_per_zone or 0,
+        "name": pool.name,
+        "selfLink": f"{_path(plan)}/nodePools/{pool.name}",
+        "locations": zones_of(plan, pool.zones),
+        "initialNodeCount": pool.nodes_per_zone or 0,
         "status": "RUNNING",
-        "config": _config(plan, one),
-        "management": {k: True for k, on in (("autoRepair", _repaired(one)), ("autoUpgrade", one.auto_upgrade)) if on},
-        "maxPodsConstraint": {"maxPodsPerNode": str(one.max_pods_per_node or 110)},
+        "config": _config(plan, pool),
+        "management": {
+            k: True for k, on in (("autoRepair", _repaired(pool)), ("autoUpgrade", pool.auto_upgrade)) if on
+        },
+        "maxPodsConstraint": {"maxPodsPerNode": str(pool.max_pods_per_node or 110)},
     }
-    if scaled := one.zone_nodes or (one.total_nodes if one.slice_topology else None):
+    if scaled := pool.zone_nodes or (pool.total_nodes if pool.slice_topology else None):
         limits = {"minNodeCount": scaled.min, "maxNodeCount": scaled.max}
         answer["autoscaling"] = {"enabled": True, **{k: v for k, v in limits.items() if v}}
-    elif one.total_nodes:
-        limits = {"totalMinNodeCount": one.total_nodes.min, "totalMaxNodeCount": one.total_nodes.max}
+    elif pool.total_nodes:
+        limits = {"totalMinNodeCount": pool.total_nodes.min, "totalMaxNodeCount": pool.total_nodes.max}
         answer["autoscaling"] = {"enabled": True, **{k: v for k, v in limits.items() if v}}
     if "autoscaling" in answer:
-        answer["autoscaling"]["locationPolicy"] = one.location_policy
-    return answer | _placement(one) | _upgrades(one) | _networks(one)
+        answer["autoscaling"]["locationPolicy"] = pool.location_policy
+    return answer | _placement(pool) | _upgrades(pool) | _networks(pool)
 
 
-def _repaired(one: NodePoolPlan) -> bool:
-    return one.auto_repair and not one.short_lived
+def _repaired(pool: NodePoolPlan) -> bool:
+    return pool.auto_repair and not pool.short_lived
 
 
-def _config(plan: FleetPlan, one: NodePoolPlan) -> JSON:
+def _config(plan: FleetPlan, pool: NodePoolPlan) -> JSON:
     config: JSON = {
-        "machineType": one.machine_type,
-        "diskType": one.disk_type,
-        "diskSizeGb": one.disk_size_gb,
-        "imageType": one.image_type or "COS_CONTAINERD",
-        "labels": dict(one.labels),
+        "machineType": pool.machine_type,
+        "diskType": pool.disk_type,
+        "diskSizeGb": pool.disk_size_gb,
+        "imageType": pool.image_type or "COS_CONTAINERD",
+        "labels": dict(pool.labels),
         "taints": [
-            {"key": t.key, "value": t.value, "effect": _EFFECTS[t.effect]} for t in one.taints
+            {"key": t.key, "value": t.value, "effect": _EFFECTS[t.effect]} for t in pool.taints
         ],
-        "serviceAccount": home(plan).node_service_account.email,
+        "serviceAccount": own_cluster(plan).node_service_account.email,
         "oauthScopes": ["https://www.googleapis.com/auth/cloud-platform"],
         "workloadMetadataConfig": {"mode": "GKE_METADATA"},
         "shieldedInstanceConfig": {
-            k: True for k, on in (("enableSecureBoot", one.secure_boot), ("enableIntegrityMonitoring", True)) if on
+            k: True for k, on in (("enableSecureBoot", pool.secure_boot), ("enableIntegrityMonitoring", True)) if on
         },
-        "reservationAffinity": _affinity(one),
+        "reservationAffinity": _affinity(pool),
     }  # fmt: skip
     switches = {
-        "spot": one.spot,
-        "flexStart": one.flex_start,
-        "maxRunDuration": f"{one.max_run_seconds}s" if one.max_run_seconds else None,
+        "spot": pool.spot,
+        "flexStart": pool.flex_start,
+        "maxRunDuration": f"{pool.max_run_seconds}s" if pool.max_run_seconds else None,
     }
     config |= {key: value for key, value in switches.items() if value}
-    config |= {"gvnic": {"enabled": True}} if one.gvnic else {}
-    config |= {"gcfsConfig": {"enabled": True}} if one.image_streaming else {}
-    config |= {"accelerators": [_gpu(one.gpu)]} if one.gpu else {}
-    if one.local_ssd and one.local_ssd.ephemeral:
-        config["ephemeralStorageLocalSsdConfig"] = {"localSsdCount": one.local_ssd.ephemeral}
-    if one.local_ssd and one.local_ssd.block:
-        config["localNvmeSsdBlockConfig"] = {"localSsdCount": one.local_ssd.block}
-    if one.confidential:
-        config["confidentialNodes"] = {"enabled": True, "confidentialInstanceType": one.confidential}
+    config |= {"gvnic": {"enabled": True}} if pool.gvnic else {}
+    config |= {"gcfsConfig": {"enabled": True}} if pool.image_streaming else {}
+    config |= {"accelerators": [_gpu(pool.gpu)]} if pool.gpu else {}
+    if pool.local_ssd and pool.local_ssd.ephemeral:
+        config["ephemeralStorageLocalSsdConfig"] = {"localSsdCount": pool.local_ssd.ephemeral}
+    if pool.local_ssd and pool.local_ssd.block:
+        config["localNvmeSsdBlockConfig"] = {"localSsdCount": pool.local_ssd.block}
+    if pool.confidential:
+        config["confidentialNodes"] = {"enabled": True, "confidentialInstanceType": pool.confidential}
     return config
 
 
@@ -285,71 +289,73 @@ def _gpu(gpu: GpuPlan) -> JSON:
     return answer
 
 
-def _affinity(one: NodePoolPlan) -> JSON:
-    if one.reservation is None:
-        return {"consumeReservationType": one.affinity or "NO_RESERVATION"}
+def _affinity(pool: NodePoolPlan) -> JSON:
+    if pool.reservation is None:
+        return {"consumeReservationType": pool.affinity or "NO_RESERVATION"}
     return {
         "consumeReservationType": "SPECIFIC_RESERVATION",
         "key": "compute.googleapis.com/reservation-name",
-        "values": [one.reservation],
+        "values": [pool.reservation],
     }
 
 
-def _placement(one: NodePoolPlan) -> JSON:
-    queued = {"queuedProvisioning": {"enabled": True}} if one.queued else {}
-    if one.placement:
-        said = {
-            "type": one.placement.type,
-            "policyName": one.placement.policy,
-            "tpuTopology": one.placement.tpu_topology,
+def _placement(pool: NodePoolPlan) -> JSON:
+    queued = {"queuedProvisioning": {"enabled": True}} if pool.queued else {}
+    if pool.placement:
+        placement = {
+            "type": pool.placement.type,
+            "policyName": pool.placement.policy,
+            "tpuTopology": pool.placement.tpu_topology,
         }
-        return queued | {"placementPolicy": {k: v for k, v in said.items() if v}}
+        return queued | {"placementPolicy": {k: v for k, v in placement.items() if v}}
     return queued | (
-        {"placementPolicy": {"type": "COMPACT", "tpuTopology": one.slice_topology}} if one.slice_topology else {}
+        {"placementPolicy": {"type": "COMPACT", "tpuTopology": pool.slice_topology}} if pool.slice_topology else {}
     )
 
 
-def _upgrades(one: NodePoolPlan) -> JSON:
-    if one.short_lived and one.upgrade is None:
+def _upgrades(pool: NodePoolPlan) -> JSON:
+    if pool.short_lived and pool.upgrade is None:
         return {"upgradeSettings": {"strategy": "SHORT_LIVED"}}
-    in_place = one.slice_topology is not None or one.reservation is not None
-    surge, away = (
-        (one.upgrade.max_surge, one.upgrade.max_unavailable) if one.upgrade else (0, 1) if in_place else (1, 0)
+    in_place = pool.slice_topology is not None or pool.reservation is not None
+    surge, unavailable = (
+        (pool.upgrade.max_surge, pool.upgrade.max_unavailable) if pool.upgrade else (0, 1) if in_place else (1, 0)
     )
-    counts = {k: v for k, v in (("maxSurge", surge), ("maxUnavailable", away)) if v}
+    counts = {k: v for k, v in (("maxSurge", surge), ("maxUnavailable", unavailable)) if v}
     return {"upgradeSettings": {"strategy": "SURGE", **counts}}
 
 
-def _networks(one: NodePoolPlan) -> JSON:
-    config: JSON = {"enablePrivateNodes": one.network.private_nodes is not False}
-    if one.network.interfaces:
+def _networks(pool: NodePoolPlan) -> JSON:
+    config: JSON = {"enablePrivateNodes": pool.network.private_nodes is not False}
+    if pool.network.interfaces:
         config["additionalNodeNetworkConfigs"] = [
-            {"network": each.network, "subnetwork": each.subnetwork} for each in one.network.interfaces
+            {"network": each.network, "subnetwork": each.subnetwork} for each in pool.network.interfaces
         ]
-    if one.network.accelerator_profile:
-        config["acceleratorNetworkProfile"] = one.network.accelerator_profile
+    if pool.network.accelerator_profile:
+        config["acceleratorNetworkProfile"] = pool.network.accelerator_profile
     return {"networkConfig": config}
 
 
-def reservation(plan: FleetPlan, one: ReservationPlan) -> JSON:
+def reservation(plan: FleetPlan, plan_entry: ReservationPlan) -> JSON:
     """One of `gcloud compute reservations list --format json`; links and counts as Compute Engine prints them."""
-    zone = f"https://www.googleapis.com/compute/v1/projects/{plan.project}/zones/{one.zone}"
-    machine: JSON = {"machineType": one.machine_type}
-    if one.gpu_type:
-        machine["guestAccelerators"] = [{"acceleratorType": one.gpu_type, "acceleratorCount": one.gpu_count}]
-    if one.local_ssds:
-        machine["localSsds"] = [{"diskSizeGb": str(d.size_gb), "interface": d.interface} for d in one.local_ssds]
+    zone = f"https://www.googleapis.com/compute/v1/projects/{plan.project}/zones/{plan_entry.zone}"
+    machine: JSON = {"machineType": plan_entry.machine_type}
+    if plan_entry.gpu_type:
+        machine["guestAccelerators"] = [
+            {"acceleratorType": plan_entry.gpu_type, "acceleratorCount": plan_entry.gpu_count}
+        ]
+    if plan_entry.local_ssds:
+        machine["localSsds"] = [{"diskSizeGb": str(d.size_gb), "interface": d.interface} for d in plan_entry.local_ssds]
     answer: JSON = {
         "kind": "compute#reservation",
-        "name": one.name,
+        "name": plan_entry.name,
         "zone": zone,
-        "selfLink": f"{zone}/reservations/{one.name}",
+        "selfLink": f"{zone}/reservations/{plan_entry.name}",
         "specificReservationRequired": True,
-        "specificReservation": {"count": str(one.count), "inUseCount": "0", "instanceProperties": machine},
+        "specificReservation": {"count": str(plan_entry.count), "inUseCount": "0", "instanceProperties": machine},
         "status": "READY",
     }
-    if one.share_with:
-        shared = {project: {"projectId": project} for project in one.share_with}
+    if plan_entry.share_with:
+        shared = {project: {"projectId": project} for project in plan_entry.share_with}
         answer["shareSettings"] = {"shareType": "SPECIFIC_PROJECTS", "projectMap": shared}
     return answer
 
@@ -359,32 +365,32 @@ def reservation(plan: FleetPlan, one: ReservationPlan) -> JSON:
 
 def objects(plan: FleetPlan, *, noise: bool = False) -> list[JSON]:
     """`kubectl get … -A -o json`: what the fleet keeps in its cluster; with `noise` as an API server gives it back."""
-    found: list[JSON] = [json.loads(json.dumps(each)) for each in all_manifests(plan)]
-    for one in found if noise else ():
-        one["metadata"] |= {
+    manifests: list[JSON] = [json.loads(json.dumps(each)) for each in all_manifests(plan)]
+    for manifest in manifests if noise else ():
+        manifest["metadata"] |= {
             "uid": "0c5f2a56-77d3-4d5c-8f0b-1f4c8d7e9a10",
             "resourceVersion": "4711",
             "generation": 3,
             "creationTimestamp": "2026-05-01T08:00:00Z",
             "managedFields": [{"manager": "pulumi-kubernetes", "operation": "Apply", "fieldsV1": {"f:spec": {}}}],
         }
-        if one["kind"] == "Namespace":
-            one["metadata"]["labels"]["kubernetes.io/metadata.name"] = one["metadata"]["name"]
-            one |= {"spec": {"finalizers": ["kubernetes"]}, "status": {"phase": "Active"}}
-        if one["kind"] == "ClusterQueue":
-            one["metadata"]["finalizers"] = ["kueue.x-k8s.io/resource-in-use"]
-            one["spec"] = {
+        if manifest["kind"] == "Namespace":
+            manifest["metadata"]["labels"]["kubernetes.io/metadata.name"] = manifest["metadata"]["name"]
+            manifest |= {"spec": {"finalizers": ["kubernetes"]}, "status": {"phase": "Active"}}
+        if manifest["kind"] == "ClusterQueue":
+            manifest["metadata"]["finalizers"] = ["kueue.x-k8s.io/resource-in-use"]
+            manifest["spec"] = {
                 "stopPolicy": "None",
                 "flavorFungibility": {"whenCanBorrow": "MayStopSearch", "whenCanPreempt": "TryNextFlavor"},
-                **one["spec"],
+                **manifest["spec"],
             }
-            one["status"] = {"pendingWorkloads": 0, "conditions": [{"type": "Active", "status": "True"}]}
-        if one["kind"] == "LocalQueue":
-            one["spec"] = {"stopPolicy": "None", **one["spec"]}
-            one["status"] = {"admittedWorkloads": 1}
-        if one["kind"] == "PriorityClass":
-            one.setdefault("globalDefault", False)
-    return found
+            manifest["status"] = {"pendingWorkloads": 0, "conditions": [{"type": "Active", "status": "True"}]}
+        if manifest["kind"] == "LocalQueue":
+            manifest["spec"] = {"stopPolicy": "None", **manifest["spec"]}
+            manifest["status"] = {"admittedWorkloads": 1}
+        if manifest["kind"] == "PriorityClass":
+            manifest.setdefault("globalDefault", False)
+    return manifests
 
 
 def deployments(plan: FleetPlan) -> list[JSON]:
@@ -399,7 +405,7 @@ def _deployment(chart: ChartPlan, name: str) -> JSON:
     return {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": metadata, "spec": {"replicas": 1}}
 
 
-def noisy(answers: dict[str, Any]) -> None:
+def add_noise(answers: dict[str, Any]) -> None:
     """What GKE adds of its own: labels, defaults, addresses, what it is doing."""
     answers["cluster.json"] |= {
         "id": "0123456789abcdef",

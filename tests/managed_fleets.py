@@ -40,21 +40,21 @@ def _tree() -> Iterator[tuple[str, str | None]]:
     level: list[str] = ["company"]
     yield "company", None
     for width in _WIDTH:
-        below = [(f"{parent}-{number}", parent) for parent in level for number in range(width)]
-        yield from below
-        level = [name for name, _ in below]
+        children = [(f"{parent}-{number}", parent) for parent in level for number in range(width)]
+        yield from children
+        level = [name for name, _ in children]
 
 
 def _worker(number: int, teams: int) -> dict[str, object]:
     """A cluster whose pools have room for what teams are guaranteed."""
     nodes = 4 * -(-teams // (CLUSTERS * POOLS // 2))
     pools = {
-        f"p{number // 2}-{each}": {
+        f"p{number // 2}-{pool_number}": {
             "machineType": "g2-standard-24",
             "nodes": {"max": nodes},
-            "labels": {"use": f"p{number // 2}-{each}"},
+            "labels": {"use": f"p{number // 2}-{pool_number}"},
         }
-        for each in range(POOLS)
+        for pool_number in range(POOLS)
     }
     network = {"nodeCidrBlock": "10.0.0.0/12", "podCidrBlock": "32.0.0.0/6"}
     return {"cluster": {"network": network}, "pools": pools}

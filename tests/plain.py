@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Final, cast
 
-_LOOKS: Final = {
+_SECRET_PATTERNS: Final = {
     "a private key": r"-----BEGIN [A-Z ]*PRIVATE KEY-----",
     "a service account's key": r'"private_key"\s*:',
     "a JSON Web Token": r"\beyJ[\w-]{8,}\.eyJ[\w-]{8,}",
@@ -21,41 +21,41 @@ _LOOKS: Final = {
     "a password in a URL": r"://[^/\s:@]+:[^/\s:@]+@",
     "a kubeconfig": r"\bcurrent-context\b|\bclient-key-data\b",
 }
-_CALLED: Final = re.compile(
+_SECRET_KEYS: Final = re.compile(
     r"(?i)(?:.*[._-])?(?:access|bearer|id|auth|refresh)?-?_?(?:token|password|passwd|passphrase)"
     r"|.*(?:private|client|secret|access|api)[._-]?key(?:data)?|client-key-data|certificate-authority-data|authorization"
 )
-_NOT_SAID: Final = ("", "[secret]", "[unknown]")
-_SIGNED: Final = "4dabf18193072939515e22adb298388d"
+_PLACEHOLDERS: Final = ("", "[secret]", "[unknown]")
+_SIGNATURE_KEY: Final = "4dabf18193072939515e22adb298388d"
 """The engine's key of a value that is not plain, in its state and on its wire."""
 
 
-def plain(value: object, where: str = "") -> Iterator[str]:
+def plaintext_secrets(value: object, path: str = "") -> Iterator[str]:
     """A line for each thing that a token, a key, a password or a kubeconfig stands in, base64 seen through.
 
     Values that the engine encrypts, and marks such as `[secret]`, are none.
     """
     if isinstance(value, Mapping):
         entries = cast("Mapping[str, object]", value)
-        if _SIGNED not in entries:
+        if _SIGNATURE_KEY not in entries:
             for key, each in entries.items():
-                yield from _named(str(key), each, f"{where}.{key}")
-                yield from plain(each, f"{where}.{key}")
+                yield from _secret_by_key(str(key), each, f"{path}.{key}")
+                yield from plaintext_secrets(each, f"{path}.{key}")
     elif isinstance(value, list | tuple):
-        for at, each in enumerate(cast("list[object]", value)):
-            yield from plain(each, f"{where}[{at}]")
+        for index, each in enumerate(cast("list[object]", value)):
+            yield from plaintext_secrets(each, f"{path}[{index}]")
     elif isinstance(value, str):
-        yield from (f"{where}: {what}" for text in _readings(value) for what in _seen(text))
+        yield from (f"{path}: {what}" for text in _decodings(value) for what in _matching_kinds(text))
 
 
-def _named(key: str, value: object, where: str) -> Iterator[str]:
+def _secret_by_key(key: str, value: object, path: str) -> Iterator[str]:
     """What stands under a name that only secrets have."""
-    said = isinstance(value, str | int | float) and not isinstance(value, bool) and value not in _NOT_SAID
-    if said and _CALLED.fullmatch(key):
-        yield f"{where}: called so"
+    has_value = isinstance(value, str | int | float) and not isinstance(value, bool) and value not in _PLACEHOLDERS
+    if has_value and _SECRET_KEYS.fullmatch(key):
+        yield f"{path}: called so"
 
 
-def _readings(text: str) -> Iterator[str]:
+def _decodings(text: str) -> Iterator[str]:
     yield text
     if len(text) >= 16 and re.fullmatch(r"[A-Za-z0-9+/\s]+={0,2}", text):
         try:
@@ -64,5 +64,5 @@ def _readings(text: str) -> Iterator[str]:
             return
 
 
-def _seen(text: str) -> Iterator[str]:
-    return (what for what, pattern in _LOOKS.items() if re.search(pattern, text))
+def _matching_kinds(text: str) -> Iterator[str]:
+    return (what for what, pattern in _SECRET_PATTERNS.items() if re.search(pattern, text))

@@ -8,18 +8,18 @@ from __future__ import annotations
 import copy
 from typing import Any
 
-from berth.diagnostics import Problem, dotted
+from berth.diagnostics import Problem, format_path
 from berth.plan.fleet import FleetPlan, PoolPlan
 from berth.plan.gke import ClusterPlan, NetworkPlan
 from berth.plan.kueue import ClusterQueuePlan, FlavorPlan, QuotaPlan
 from berth.plan.teams import TeamPlan
-from berth.planner import Planned, plan_fleet
-from berth.spec.parse import parse
-from berth.validation import prove
+from berth.planner import PlannedFleet, plan_fleet
+from berth.spec.parse import parse_fleet
+from berth.validation import validate
 
 ZONE = "us-central1-a"
 GI = 2**30
-GONE: Any = ...
+REMOVED: Any = ...
 """In `changed`: the key is taken out."""
 
 # Two teams share 3 slices of 8 v5e chips and 4 nodes of 2 L4; everything is promised once.
@@ -60,36 +60,36 @@ TRAIN = "teams.vision.queues.train"
 URGENT = "teams.vision.queues.urgent"
 
 
-def changed(changes: dict[str, Any] | None = None, /, base: dict[str, Any] | None = None) -> dict[str, Any]:
+def fleet_with(changes: dict[str, Any] | None = None, /, base: dict[str, Any] | None = None) -> dict[str, Any]:
     """The small fleet (or `base`) with values put in at dotted paths; `flavors.0` is a list's item, GONE takes out."""
     fleet = copy.deepcopy(base or _FLEET)
     for path, value in (changes or {}).items():
         steps: list[Any] = [int(step) if step.isdecimal() else step for step in path.split(".")]
-        *above, last = steps
-        place: Any = fleet
-        for step in above:
-            place = place[step] if isinstance(place, list) else place.setdefault(step, {})
-        if value is GONE:
-            del place[last]
+        *parents, last = steps
+        node: Any = fleet
+        for step in parents:
+            node = node[step] if isinstance(node, list) else node.setdefault(step, {})
+        if value is REMOVED:
+            del node[last]
         else:
-            place[last] = copy.deepcopy(value)
+            node[last] = copy.deepcopy(value)
     return fleet
 
 
-def of_pools(pools: dict[str, dict[str, Any]], **rest: Any) -> dict[str, Any]:
+def fleet_of_pools(pools: dict[str, dict[str, Any]], **rest: Any) -> dict[str, Any]:
     """A fleet of these pools, all of each guaranteed to one team."""
     queues = {name: {"flavors": [{"pool": name, "guaranteed": "all"}]} for name in pools}
-    return changed({"pools": pools, "teams": {"vision": {"queues": queues}}, "cohorts": GONE, **rest})
+    return fleet_with({"pools": pools, "teams": {"vision": {"queues": queues}}, "cohorts": REMOVED, **rest})
 
 
-def planned(fleet: dict[str, Any], stack: str = "test") -> Planned:
+def run_planner(fleet: dict[str, Any], stack: str = "test") -> PlannedFleet:
     """What the planner makes of a fleet."""
-    found = plan_fleet(stack, parse(fleet))
-    assert found is not None
-    return found
+    result = plan_fleet(stack, parse_fleet(fleet))
+    assert result is not None
+    return result
 
 
-def made(plan: FleetPlan) -> ClusterPlan:
+def own_cluster(plan: FleetPlan) -> ClusterPlan:
     """The cluster of a fleet that makes its own."""
     assert isinstance(plan.cluster, ClusterPlan)
     return plan.cluster
@@ -104,34 +104,34 @@ def own_network(cluster: ClusterPlan) -> NetworkPlan:
 def plan(fleet: dict[str, Any], stack: str = "test") -> FleetPlan:
     """The plan of a fleet that has no fault."""
     assert faults(fleet, stack) == []
-    return planned(fleet, stack).plan
+    return run_planner(fleet, stack).plan
 
 
 def problems(fleet: dict[str, Any], stack: str = "test") -> list[Problem]:
     """Everything that is said of a fleet."""
-    parsed = parse(fleet)
-    found = plan_fleet(stack, parsed)
-    return [*parsed.problems, *((*found.problems, *prove(found)) if found else ())]
+    parsed = parse_fleet(fleet)
+    result = plan_fleet(stack, parsed)
+    return [*parsed.problems, *((*result.problems, *validate(result)) if result else ())]
 
 
 def faults(fleet: dict[str, Any], stack: str = "test") -> list[str]:
     """`code path` of every fault."""
-    return [_short(p) for p in problems(fleet, stack) if p.severity == "fault"]
+    return [_code_and_path(p) for p in problems(fleet, stack) if p.severity == "fault"]
 
 
 def warnings(fleet: dict[str, Any], stack: str = "test") -> list[str]:
     """`code path` of every warning."""
-    return [_short(p) for p in problems(fleet, stack) if p.severity == "warning"]
+    return [_code_and_path(p) for p in problems(fleet, stack) if p.severity == "warning"]
 
 
 def message(fleet: dict[str, Any], code: str) -> str:
     """What the only problem of that code says."""
-    (found,) = [p for p in problems(fleet) if p.code == code]
-    return found.message
+    (problem,) = [p for p in problems(fleet) if p.code == code]
+    return problem.message
 
 
-def _short(problem: Problem) -> str:
-    return f"{problem.code} {dotted(problem.path)}"
+def _code_and_path(problem: Problem) -> str:
+    return f"{problem.code} {format_path(problem.path)}"
 
 
 # --- finding things in a plan -----------------------------------------------------------------------------------------
@@ -160,5 +160,5 @@ def team(plan: FleetPlan, name: str) -> TeamPlan:
 def quota(plan: FleetPlan, queue_name: str, flavor_name: str, resource: str) -> QuotaPlan:
     """One quota of a cluster queue."""
     (entry,) = (e for e in queue(plan, queue_name).flavors if e.flavor == flavor_name)
-    (found,) = (q for q in entry.quotas if q.resource == resource)
-    return found
+    (match,) = (q for q in entry.quotas if q.resource == resource)
+    return match

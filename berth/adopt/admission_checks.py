@@ -5,50 +5,50 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from berth.adopt.inventory import Answer, Entry, Found, at, name_of, part, parts
-from berth.adopt.pools import duration
-from berth.adopt.queues import Flavors
+from berth.adopt.inventory import ApiObject, ClusterInventory, StackEntry, list_at, mapping_at, name_of, value_at
+from berth.adopt.pools import format_duration
+from berth.adopt.queues import PoolsByFlavor
 
-_RETRY = {"backoffLimitCount": 3, "backoffBaseSeconds": 60, "backoffMaxSeconds": 1800}
-_MERGE = "IdenticalWorkloadSchedulingRequirements"
+_DEFAULT_RETRY = {"backoffLimitCount": 3, "backoffBaseSeconds": 60, "backoffMaxSeconds": 1800}
+_DEFAULT_MERGE_POLICY = "IdenticalWorkloadSchedulingRequirements"
 
 
-def queued(found: Found, known: Flavors) -> None:
+def set_queued_options(inventory: ClusterInventory, known: PoolsByFlavor) -> None:
     """Fill in the options of every queued pool."""
-    checks = {name_of(one): one for one in found.of_kind("AdmissionCheck")}
-    configs = {name_of(one): one for one in found.of_kind("ProvisioningRequestConfig")}
+    checks = {name_of(resource): resource for resource in inventory.objects_of_kind("AdmissionCheck")}
+    configs = {name_of(resource): resource for resource in inventory.objects_of_kind("ProvisioningRequestConfig")}
     for flavor, members in known.items():
-        check = checks.get(_check_of(found, flavor) or f"dws-{flavor}")
-        config = configs.get(str(at(check or {}, "spec.parameters.name")))
+        check = checks.get(_check_name(inventory, flavor) or f"dws-{flavor}")
+        config = configs.get(str(value_at(check or {}, "spec.parameters.name")))
         if check is None or config is None:
             continue
         for pool in members:
             if isinstance(capacity := pool.entry.get("capacity"), dict) and "queued" in capacity:
-                options = _options(flavor, name_of(check), config, pool.machine.resource)
+                options = _queued_options(flavor, name_of(check), config, pool.machine.resource)
                 pool.entry["capacity"] = {"queued": options} if options else "queued"
 
 
-def _check_of(found: Found, flavor: str) -> str | None:
+def _check_name(inventory: ClusterInventory, flavor: str) -> str | None:
     """The check that some queue has on a flavor."""
-    for queue in found.of_kind("ClusterQueue"):
-        for check in parts(queue["spec"], "admissionChecksStrategy.admissionChecks"):
-            if flavor in parts(check, "onFlavors"):
+    for queue in inventory.objects_of_kind("ClusterQueue"):
+        for check in list_at(queue["spec"], "admissionChecksStrategy.admissionChecks"):
+            if flavor in list_at(check, "onFlavors"):
                 return str(check["name"])
     return None
 
 
-def _options(flavor: str, check: str, config: Answer, resource: str) -> Entry:
+def _queued_options(flavor: str, check: str, config: ApiObject, resource: str) -> StackEntry:
     spec: Mapping[str, Any] = config["spec"]
-    entry: Entry = {}
-    if seconds := at(spec, "parameters.maxRunDurationSeconds"):
-        entry["maxRunDuration"] = duration(int(seconds))
+    entry: StackEntry = {}
+    if seconds := value_at(spec, "parameters.maxRunDurationSeconds"):
+        entry["maxRunDuration"] = format_duration(int(seconds))
     if check != f"dws-{flavor}":
         entry["admissionCheck"] = check
     if name_of(config) != check:
         entry["provisioningRequestConfig"] = name_of(config)
-    retry = {k: v for k, v in part(spec, "retryStrategy").items() if _RETRY.get(k) != v}
+    retry = {k: v for k, v in mapping_at(spec, "retryStrategy").items() if _DEFAULT_RETRY.get(k) != v}
     entry |= {"retryStrategy": retry} if retry else {}
-    merge = spec.get("podSetMergePolicy", _MERGE)
-    entry |= {"podSetMergePolicy": merge} if merge != _MERGE else {}
-    managed = list(parts(spec, "managedResources"))
+    merge = spec.get("podSetMergePolicy", _DEFAULT_MERGE_POLICY)
+    entry |= {"podSetMergePolicy": merge} if merge != _DEFAULT_MERGE_POLICY else {}
+    managed = list(list_at(spec, "managedResources"))
     return entry | ({"managedResources": managed} if managed and managed != [resource] else {})

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from berth.adopt.inventory import Entry, Found, Left, name_of, part, parts
-from berth.adopt.labels import own_label
+from berth.adopt.inventory import ClusterInventory, NotAdopted, StackEntry, list_at, mapping_at, name_of
+from berth.adopt.labels import is_user_label
 
-_DESCRIBED = (
+_DESCRIBED_KEYS = (
     *("machineType", "accelerator", "topology", "slices", "nodes", "flavor", "topologyAware"),
     *("gpuSharing", "gpuPartition"),
 )
@@ -17,46 +17,52 @@ _CAPACITIES = ("spot", "queued")
 _SECTIONS = ("flavors", "kueue", "jobset", "priorities", "cohorts", "platform", "teams", "clusterQueues")
 
 
-def inside(found: Found, fleet: Entry, context: str, left: list[Left]) -> Entry:
+def existing_cluster_fleet(
+    inventory: ClusterInventory, fleet: StackEntry, context: str, not_adopted: list[NotAdopted]
+) -> StackEntry:
     """The fleet of an existing cluster, which a kubeconfig's `context` reaches; flavors keep their labels."""
-    there: Entry = {"context": context}
-    services = part(found.cluster, "ipAllocationPolicy").get("servicesIpv4CidrBlock")
-    there |= {"serviceCidrBlock": services} if services else {}
-    flavors = {name_of(one): part(one, "spec") for one in found.of_kind("ResourceFlavor")}
+    existing: StackEntry = {"context": context}
+    services = mapping_at(inventory.cluster, "ipAllocationPolicy").get("servicesIpv4CidrBlock")
+    existing |= {"serviceCidrBlock": services} if services else {}
+    flavors = {
+        name_of(resource): mapping_at(resource, "spec") for resource in inventory.objects_of_kind("ResourceFlavor")
+    }
     pools = {
-        key: _pool(entry, flavors.get(str(entry.get("flavor", key)), {}))
+        key: _described_pool(entry, flavors.get(str(entry.get("flavor", key)), {}))
         for key, entry in fleet.get("pools", {}).items()
     }
     rest = {section: fleet[section] for section in _SECTIONS if section in fleet}
     if "teams" in rest:
-        rest["teams"] = {name: _team(name, team, left) for name, team in rest["teams"].items()}
-    return {"cluster": {"name": found.cluster["name"], "existing": there}, "pools": pools, **rest}
+        rest["teams"] = {name: _team_without_rights(name, team, not_adopted) for name, team in rest["teams"].items()}
+    return {"cluster": {"name": inventory.cluster["name"], "existing": existing}, "pools": pools, **rest}
 
 
-def _pool(entry: Entry, flavor: Mapping[str, object]) -> Entry:
-    described = {key: entry[key] for key in _DESCRIBED if key in entry}
+def _described_pool(entry: StackEntry, flavor: Mapping[str, object]) -> StackEntry:
+    described = {key: entry[key] for key in _DESCRIBED_KEYS if key in entry}
     capacity = entry.get("capacity")
     if capacity in _CAPACITIES or (isinstance(capacity, dict) and "queued" in capacity):
         described["capacity"] = capacity
-    labels = part(flavor, "nodeLabels")
+    labels = mapping_at(flavor, "nodeLabels")
     taints = [
-        {"key": t["key"], "value": t.get("value", ""), **({"effect": t["effect"]} if _effect(t) else {})}
-        for t in parts(flavor, "tolerations")
-        if own_label(str(t.get("key"))) and t.get("operator", "Equal") == "Equal"
+        {"key": t["key"], "value": t.get("value", ""), **({"effect": t["effect"]} if _has_other_effect(t) else {})}
+        for t in list_at(flavor, "tolerations")
+        if is_user_label(str(t.get("key"))) and t.get("operator", "Equal") == "Equal"
     ]
     described |= {"nodeLabels": dict(labels)} if labels else {}
     return described | ({"taints": taints} if taints else {})
 
 
-def _effect(toleration: Mapping[str, str]) -> bool:
+def _has_other_effect(toleration: Mapping[str, str]) -> bool:
     return toleration.get("effect", "NoSchedule") != "NoSchedule"
 
 
-def _team(name: str, team: Entry, left: list[Left]) -> Entry:
-    identity: Entry = team.get("identity", {})
+def _team_without_rights(name: str, team: StackEntry, not_adopted: list[NotAdopted]) -> StackEntry:
+    identity: StackEntry = team.get("identity", {})
     kept = {key: value for key, value in identity.items() if key == "serviceAccount"}
-    if lost := [key for key in identity if key not in kept]:
-        left.append(
-            Left(f"team {name}", f"its {' and '.join(lost)} are rights in Google Cloud, and stay whose they are")
+    if dropped_keys := [key for key in identity if key not in kept]:
+        not_adopted.append(
+            NotAdopted(
+                f"team {name}", f"its {' and '.join(dropped_keys)} are rights in Google Cloud, and stay whose they are"
+            )
         )
     return {key: value for key, value in team.items() if key != "identity"} | ({"identity": kept} if kept else {})

@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from berth.adopt import rest_fields
-from berth.adopt.inventory import Answer, Entry, Found, Left, at, part, parts
+from berth.adopt.inventory import ApiObject, ClusterInventory, NotAdopted, StackEntry, list_at, mapping_at, value_at
 from berth.adopt.labels import machine_type
-from berth.adopt.pools import SYSTEM, bounds
+from berth.adopt.pools import SYSTEM_POOL, node_bounds
 
 _DRIVERS = {
     "gcsFuseCsiDriverConfig": "gcs-fuse",
@@ -16,150 +16,167 @@ _DRIVERS = {
     "parallelstoreCsiDriverConfig": "parallelstore",
     "lustreCsiDriverConfig": "lustre",
 }
-_OF_AUTOPILOT = ("gcs-fuse", "filestore")
+_AUTOPILOT_DRIVERS = ("gcs-fuse", "filestore")
 """Drivers that Autopilot brings by itself."""
-NODES, PODS, SERVICES = "10.40.0.0/22", "10.64.0.0/13", "10.44.0.0/20"
+NODE_RANGE, POD_RANGE, SERVICE_RANGE = "10.40.0.0/22", "10.64.0.0/13", "10.44.0.0/20"
 """The ranges of a fleet that names none."""
-_ANY_TIME = "2026-01-01T00:00:00Z"
+_ALWAYS_OPEN_START = "2026-01-01T00:00:00Z"
 """Where a window starts that never closes, beside exclusions alone."""
 
 
-def frame(found: Found) -> Entry:
+def project_settings(inventory: ClusterInventory) -> StackEntry:
     """Project, region and labels."""
-    labels = part(found.cluster, "resourceLabels")
-    own = {k: v for k, v in sorted(labels.items()) if k not in ("managed-by", "fleet") and not k.startswith("goog-")}
-    return {"project": found.project, "region": found.region} | ({"labels": own} if own else {})
+    labels = mapping_at(inventory.cluster, "resourceLabels")
+    user_labels = {
+        k: v for k, v in sorted(labels.items()) if k not in ("managed-by", "fleet") and not k.startswith("goog-")
+    }
+    return {"project": inventory.project, "region": inventory.region} | ({"labels": user_labels} if user_labels else {})
 
 
-def cluster(found: Found, stack: str, left: list[Left]) -> Entry:
+def cluster_section(inventory: ClusterInventory, stack: str, not_adopted: list[NotAdopted]) -> StackEntry:
     """The cluster, as far as it can be said; what is taken for granted is told in `left`."""
-    one, name = found.cluster, str(found.cluster["name"])
-    entry: Entry = {} if name == stack else {"name": name}
-    entry |= {"mode": "autopilot"} if found.autopilot else {}
-    entry |= {"version": ".".join(str(one["currentMasterVersion"]).split(".")[:2])} if _versioned(one) else {}
-    entry |= rest_fields.keys(rest_fields.CLUSTER, one, autopilot=found.autopilot)
-    entry |= {} if found.autopilot else {"zones": sorted(parts(one, "locations"))}
-    if networks := _authorized(one):
+    cluster_answer, name = inventory.cluster, str(inventory.cluster["name"])
+    entry: StackEntry = {} if name == stack else {"name": name}
+    entry |= {"mode": "autopilot"} if inventory.is_autopilot else {}
+    entry |= (
+        {"version": ".".join(str(cluster_answer["currentMasterVersion"]).split(".")[:2])}
+        if _has_version(cluster_answer)
+        else {}
+    )
+    entry |= rest_fields.stack_entry(rest_fields.CLUSTER, cluster_answer, autopilot=inventory.is_autopilot)
+    entry |= {} if inventory.is_autopilot else {"zones": sorted(list_at(cluster_answer, "locations"))}
+    if networks := _authorized_networks(cluster_answer):
         entry.setdefault("controlPlane", {}).update(networks)
-    entry |= _network(found, left)
-    entry |= _system_pool(found)
-    entry |= _provisioning(found)
-    entry |= _maintenance(one)
-    drivers = [word for key, word in _DRIVERS.items() if at(one, f"addonsConfig.{key}.enabled")]
-    drivers = [word for word in drivers if not (found.autopilot and word in _OF_AUTOPILOT)]
+    entry |= _network_section(inventory, not_adopted)
+    entry |= _system_pool_section(inventory)
+    entry |= _provisioning_section(inventory)
+    entry |= _maintenance_section(cluster_answer)
+    drivers = [driver for key, driver in _DRIVERS.items() if value_at(cluster_answer, f"addonsConfig.{key}.enabled")]
+    drivers = [driver for driver in drivers if not (inventory.is_autopilot and driver in _AUTOPILOT_DRIVERS)]
     entry |= {"storageDrivers": drivers} if drivers else {}
-    direct = any(at(each, "networkConfig.additionalNodeNetworkConfigs") for each in found.node_pools)
-    multi = at(one, "networkConfig.enableMultiNetworking") and not direct
-    return entry | ({"multiNetworking": True} if multi else {})
+    uses_gpudirect = any(value_at(each, "networkConfig.additionalNodeNetworkConfigs") for each in inventory.node_pools)
+    multi_networking = value_at(cluster_answer, "networkConfig.enableMultiNetworking") and not uses_gpudirect
+    return entry | ({"multiNetworking": True} if multi_networking else {})
 
 
-def _versioned(one: Answer) -> bool:
-    return bool(one.get("currentMasterVersion"))
+def _has_version(cluster_answer: ApiObject) -> bool:
+    return bool(cluster_answer.get("currentMasterVersion"))
 
 
-def _authorized(one: Answer) -> Entry:
-    config = part(one, "masterAuthorizedNetworksConfig")
+def _authorized_networks(cluster_answer: ApiObject) -> StackEntry:
+    config = mapping_at(cluster_answer, "masterAuthorizedNetworksConfig")
     if not config.get("enabled"):
         return {}
     blocks = [
         {"name": each.get("displayName") or each["cidrBlock"], "cidrBlock": each["cidrBlock"]}
-        for each in parts(config, "cidrBlocks")
+        for each in list_at(config, "cidrBlocks")
     ]
-    google = {"gcpPublicCidrsAccess": True} if config.get("gcpPublicCidrsAccessEnabled") else {}
-    return {"authorizedNetworks": blocks} | google
+    google_access = {"gcpPublicCidrsAccess": True} if config.get("gcpPublicCidrsAccessEnabled") else {}
+    return {"authorizedNetworks": blocks} | google_access
 
 
-def _network(found: Found, left: list[Left]) -> Entry:
+def _network_section(inventory: ClusterInventory, not_adopted: list[NotAdopted]) -> StackEntry:
     """A VPC as Berth makes it is the fleet's own; any other is taken as it is, and not changed."""
-    one = found.cluster
-    path = str(at(one, "networkConfig.network") or one.get("network", ""))
-    subnet = str(at(one, "networkConfig.subnetwork") or one.get("subnetwork", ""))
+    cluster_answer = inventory.cluster
+    path = str(value_at(cluster_answer, "networkConfig.network") or cluster_answer.get("network", ""))
+    subnet = str(value_at(cluster_answer, "networkConfig.subnetwork") or cluster_answer.get("subnetwork", ""))
     owner = path.partition("projects/")[2].partition("/")[0]
-    ranges = part(one, "ipAllocationPolicy")
-    said = (path.rpartition("/")[2], *(ranges.get(f"{each}SecondaryRangeName") for each in ("cluster", "services")))
-    if said == (one["name"], "pods", "services"):
-        return _own_network(found, ranges, subnet.rpartition("/")[2], left)
-    entry: Entry = {"existing": path.rpartition("/")[2], "subnetwork": subnet.rpartition("/")[2]}
-    entry |= {"project": owner} if owner and owner != found.project else {}
-    named = {"podRangeName": "clusterSecondaryRangeName", "serviceRangeName": "servicesSecondaryRangeName"}
-    return {"network": entry | {key: ranges[field] for key, field in named.items() if ranges.get(field)}}
+    ranges = mapping_at(cluster_answer, "ipAllocationPolicy")
+    range_names = (
+        path.rpartition("/")[2],
+        *(ranges.get(f"{each}SecondaryRangeName") for each in ("cluster", "services")),
+    )
+    if range_names == (cluster_answer["name"], "pods", "services"):
+        return _own_network(inventory, ranges, subnet.rpartition("/")[2], not_adopted)
+    entry: StackEntry = {"existing": path.rpartition("/")[2], "subnetwork": subnet.rpartition("/")[2]}
+    entry |= {"project": owner} if owner and owner != inventory.project else {}
+    range_fields = {"podRangeName": "clusterSecondaryRangeName", "serviceRangeName": "servicesSecondaryRangeName"}
+    return {"network": entry | {key: ranges[field] for key, field in range_fields.items() if ranges.get(field)}}
 
 
-def _own_network(found: Found, ranges: Mapping[str, Any], subnet: str, left: list[Left]) -> Entry:
-    nodes = next((each["ipCidrRange"] for each in found.subnetworks if each["name"] == subnet), None)
+def _own_network(
+    inventory: ClusterInventory, ranges: Mapping[str, Any], subnet: str, not_adopted: list[NotAdopted]
+) -> StackEntry:
+    nodes = next((each["ipCidrRange"] for each in inventory.subnetworks if each["name"] == subnet), None)
     if nodes is None:
-        why = f"the range of its nodes is taken for {NODES}; add the answer of gcloud compute networks subnets list"
-        left.append(Left(f"subnetwork {subnet}", why))
+        why = (
+            f"the range of its nodes is taken for {NODE_RANGE}; add the answer of gcloud compute networks subnets list"
+        )
+        not_adopted.append(NotAdopted(f"subnetwork {subnet}", why))
     seen = {"nodeCidrBlock": nodes, "podCidrBlock": ranges.get("clusterIpv4CidrBlock")}
     seen |= {"serviceCidrBlock": ranges.get("servicesIpv4CidrBlock")}
-    entry = {key: block for key, block in seen.items() if block not in (None, NODES, PODS, SERVICES)}
+    entry = {key: block for key, block in seen.items() if block not in (None, NODE_RANGE, POD_RANGE, SERVICE_RANGE)}
     return {"network": entry} if entry else {}
 
 
-def _system_pool(found: Found) -> Entry:
-    one = next((each for each in found.node_pools if each["name"] == SYSTEM), None)
-    if one is None:
+def _system_pool_section(inventory: ClusterInventory) -> StackEntry:
+    node_pool = next((each for each in inventory.node_pools if each["name"] == SYSTEM_POOL), None)
+    if node_pool is None:
         return {}
-    entry: Entry = {} if machine_type(one) == "e2-standard-4" else {"machineType": machine_type(one)}
-    least, most, scaled = bounds(one)
+    entry: StackEntry = {} if machine_type(node_pool) == "e2-standard-4" else {"machineType": machine_type(node_pool)}
+    least, most, scaled = node_bounds(node_pool)
     if (least, most, scaled) != (1, 6, True):
         entry["nodes"] = {"min": least, "max": most} if scaled else most
-    zones = sorted(parts(one, "locations"))
-    entry |= {} if zones == sorted(parts(found.cluster, "locations")) else {"zones": zones}
-    size = at(one, "config.diskSizeGb")
+    zones = sorted(list_at(node_pool, "locations"))
+    entry |= {} if zones == sorted(list_at(inventory.cluster, "locations")) else {"zones": zones}
+    size = value_at(node_pool, "config.diskSizeGb")
     entry |= {"diskSizeGb": size} if size not in (None, 100) else {}
     return {"systemPool": entry} if entry else {}
 
 
-def _provisioning(found: Found) -> Entry:
-    config = part(found.cluster, "autoscaling")
-    if not config.get("enableNodeAutoprovisioning") or found.autopilot:
+def _provisioning_section(inventory: ClusterInventory) -> StackEntry:
+    config = mapping_at(inventory.cluster, "autoscaling")
+    if not config.get("enableNodeAutoprovisioning") or inventory.is_autopilot:
         return {}
-    limits = {each["resourceType"]: each for each in parts(config, "resourceLimits")}
-    entry: Entry = {}
+    limits = {each["resourceType"]: each for each in list_at(config, "resourceLimits")}
+    entry: StackEntry = {}
     if config.get("autoscalingProfile", "BALANCED") != "BALANCED":
         entry["profile"] = config["autoscalingProfile"]
-    entry |= {key: _span(limits.pop(key, {})) for key in ("cpu", "memory")}
+    entry |= {key: _limit_range(limits.pop(key, {})) for key in ("cpu", "memory")}
     entry |= {"accelerators": {k: _limit(v) for k, v in sorted(limits.items())}} if limits else {}
-    zones = sorted(parts(config, "autoprovisioningLocations"))
-    if zones and zones != sorted(parts(found.cluster, "locations")):
+    zones = sorted(list_at(config, "autoprovisioningLocations"))
+    if zones and zones != sorted(list_at(inventory.cluster, "locations")):
         entry["zones"] = zones
-    defaults = part(config, "autoprovisioningNodePoolDefaults")
+    defaults = mapping_at(config, "autoprovisioningNodePoolDefaults")
     disk = defaults.get("diskType", "pd-balanced")
     entry |= {"diskType": disk} if disk != "pd-balanced" else {}
     size = int(defaults.get("diskSizeGb") or 0)
     entry |= {"diskSizeGb": size} if size not in (0, 100) else {}
-    shielded = at(defaults, "shieldedInstanceConfig.enableSecureBoot")
+    shielded = value_at(defaults, "shieldedInstanceConfig.enableSecureBoot")
     return {"nodeAutoProvisioning": entry | ({} if shielded else {"secureBoot": False})}
 
 
-def _span(limit: Mapping[str, Any]) -> Entry:
+def _limit_range(limit: Mapping[str, Any]) -> StackEntry:
     least = int(limit.get("minimum") or 0)
     return ({"min": least} if least else {}) | {"max": int(limit.get("maximum") or 0)}
 
 
 def _limit(limit: Mapping[str, Any]) -> object:
-    return _span(limit) if int(limit.get("minimum") or 0) else int(limit.get("maximum") or 0)
+    return _limit_range(limit) if int(limit.get("minimum") or 0) else int(limit.get("maximum") or 0)
 
 
-def _maintenance(one: Answer) -> Entry:
-    window = part(one, "maintenancePolicy.window")
-    entry: Entry = {}
-    recurring = part(window, "recurringWindow")
-    if recurring and at(recurring, "window.startTime") != _ANY_TIME:
+def _maintenance_section(cluster_answer: ApiObject) -> StackEntry:
+    window = mapping_at(cluster_answer, "maintenancePolicy.window")
+    entry: StackEntry = {}
+    recurring = mapping_at(window, "recurringWindow")
+    if recurring and value_at(recurring, "window.startTime") != _ALWAYS_OPEN_START:
         times = recurring["window"]
         start, end = times["startTime"], times["endTime"]
         entry["window"] = {"start": start, "end": end, "recurrence": recurring["recurrence"]}
     if daily := window.get("dailyMaintenanceWindow"):
         entry["dailyStart"] = daily["startTime"]
-    exclusions = [_exclusion(name, each) for name, each in sorted(part(window, "maintenanceExclusions").items())]
+    exclusions = [_exclusion(name, each) for name, each in sorted(mapping_at(window, "maintenanceExclusions").items())]
     entry |= {"exclusions": exclusions} if exclusions else {}
     return {"maintenance": entry} if entry else {}
 
 
-def _exclusion(name: str, one: Mapping[str, Any]) -> Entry:
-    options = part(one, "maintenanceExclusionOptions")
+def _exclusion(name: str, exclusion: Mapping[str, Any]) -> StackEntry:
+    options = mapping_at(exclusion, "maintenanceExclusionOptions")
     scope = options.get("scope", "NO_UPGRADES")
     open_end = options.get("endTimeBehavior") == "UNTIL_END_OF_SUPPORT"
-    entry = {"name": name, "start": one["startTime"], "end": "end-of-support" if open_end else one["endTime"]}
+    entry = {
+        "name": name,
+        "start": exclusion["startTime"],
+        "end": "end-of-support" if open_end else exclusion["endTime"],
+    }
     return entry | ({"scope": scope} if scope != "NO_MINOR_OR_NODE_UPGRADES" else {})

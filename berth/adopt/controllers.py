@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from berth.adopt.inventory import Answer, Entry, Found, Left, labels_of, name_of, namespace_of
+from berth.adopt.inventory import ApiObject, ClusterInventory, NotAdopted, StackEntry, labels_of, name_of, namespace_of
 
 _DEPLOYMENTS = {
     "kueue": ("kueue-system", "kueue-controller-manager"),
@@ -13,22 +13,34 @@ _DEPLOYMENTS = {
 """Section of the stack file → namespace and name of the controller's Deployment, as the project's own chart has it."""
 
 
-def controllers(found: Found, left: list[Left]) -> dict[str, Entry]:
+def controller_sections(inventory: ClusterInventory, not_adopted: list[NotAdopted]) -> dict[str, StackEntry]:
     """The sections `kueue` and `jobset`."""
-    deployed = {(namespace_of(one), name_of(one)): one for one in found.of_kind("Deployment")}
-    return {section: _section(section, place, deployed, left) for section, place in _DEPLOYMENTS.items()}
+    deployed = {
+        (namespace_of(deployment), name_of(deployment)): deployment
+        for deployment in inventory.objects_of_kind("Deployment")
+    }
+    return {
+        section: _controller_section(section, place, deployed, not_adopted) for section, place in _DEPLOYMENTS.items()
+    }
 
 
-def _section(
-    section: str, place: tuple[str, str], deployed: Mapping[tuple[str, str], Answer], left: list[Left]
-) -> Entry:
-    one = deployed.get(place)
-    if one is None:
-        left.append(Left(section, f"no Deployment {'/'.join(place)} was given: taken for somebody else's (existing)"))
+def _controller_section(
+    section: str,
+    deployment_key: tuple[str, str],
+    deployed: Mapping[tuple[str, str], ApiObject],
+    not_adopted: list[NotAdopted],
+) -> StackEntry:
+    deployment = deployed.get(deployment_key)
+    if deployment is None:
+        not_adopted.append(
+            NotAdopted(
+                section, f"no Deployment {'/'.join(deployment_key)} was given: taken for somebody else's (existing)"
+            )
+        )
         return {"existing": True}
-    labels = labels_of(one)
+    labels = labels_of(deployment)
     version = labels.get("app.kubernetes.io/version", "").removeprefix("v")
     if labels.get("app.kubernetes.io/managed-by") != "Helm" or not version:
-        left.append(Left(section, "no Helm release: taken for somebody else's (existing)"))
+        not_adopted.append(NotAdopted(section, "no Helm release: taken for somebody else's (existing)"))
         return {"existing": True}
     return {"version": version}

@@ -8,44 +8,59 @@ from fractions import Fraction
 from typing import Any
 
 from berth import catalog
-from berth.adopt.inventory import Answer, Entry, Found, Left, at, name_of, part, parts
-from berth.adopt.labels import own_label
-from berth.adopt.pools import Pool
-from berth.adopt.queues import CPU, Flavors, nominal, quotas_of
+from berth.adopt.inventory import (
+    ApiObject,
+    ClusterInventory,
+    NotAdopted,
+    StackEntry,
+    list_at,
+    mapping_at,
+    name_of,
+    value_at,
+)
+from berth.adopt.labels import is_user_label
+from berth.adopt.pools import AdoptedPool
+from berth.adopt.queues import CPU, PoolsByFlavor, nominal_quota, quotas_by_flavor
 from berth.catalog import Machine
-from berth.jobs.quantities import amount
+from berth.jobs.quantities import parse_quantity
 
-Reserve = Callable[[str, str, str, int], str]
+ReservationLookup = Callable[[str, str, str, int], str]
 """Path, zone, machine type and number of a reservation → its key."""
 
-_TYPE = "node.kubernetes.io/instance-type"
-_NAME = re.compile(r"[a-z]([-a-z0-9]{0,28}[a-z0-9])?")
+_INSTANCE_TYPE_LABEL = "node.kubernetes.io/instance-type"
+_POOL_NAME = re.compile(r"[a-z]([-a-z0-9]{0,28}[a-z0-9])?")
 
 
-def made_by_gke(found: Found, known: Flavors, left: list[Left]) -> list[Pool]:
+def read_gke_made_pools(
+    inventory: ClusterInventory, known: PoolsByFlavor, not_adopted: list[NotAdopted]
+) -> list[AdoptedPool]:
     """A pool for every flavor that no node pool is of, as large as its quotas."""
-    by_itself = found.autopilot or bool(at(found.cluster, "autoscaling.enableNodeAutoprovisioning"))
-    made: list[Pool] = []
-    for flavor in found.of_kind("ResourceFlavor"):
-        selected = part(flavor, "spec.nodeLabels")
-        if name_of(flavor) in known or not (by_itself or catalog.labels().compute_class in selected):
+    is_auto_provisioned = inventory.is_autopilot or bool(
+        value_at(inventory.cluster, "autoscaling.enableNodeAutoprovisioning")
+    )
+    made: list[AdoptedPool] = []
+    for flavor in inventory.objects_of_kind("ResourceFlavor"):
+        selected = mapping_at(flavor, "spec.nodeLabels")
+        if name_of(flavor) in known or not (is_auto_provisioned or catalog.labels().compute_class in selected):
             continue
-        if (pool := _pool(found, flavor, selected)) is None:
+        if (pool := _gke_made_pool(inventory, flavor, selected)) is None:
             continue
         made.append(pool)
         count = pool.entry.get("slices", pool.entry.get("nodes", {}))["max"]
         noun = "slices" if "slices" in pool.entry else "nodes"
         why = f"no node pool is its flavor's, so GKE makes the nodes: taken for {count} {noun} of {pool.machine.name}"
-        left.append(Left(f"pool {pool.key}", f"{why}, as the quotas say"))
+        not_adopted.append(NotAdopted(f"pool {pool.key}", f"{why}, as the quotas say"))
     return made
 
 
-def _pool(found: Found, flavor: Answer, labels: Mapping[str, str]) -> Pool | None:
+def _gke_made_pool(inventory: ClusterInventory, flavor: ApiObject, labels: Mapping[str, str]) -> AdoptedPool | None:
     keys, name = catalog.labels(), name_of(flavor)
     kind, topology = labels.get(keys.tpu_accelerator) or labels.get(keys.gpu_accelerator), labels.get(keys.tpu_topology)
-    ladder = _class(found, labels.get(keys.compute_class))
-    machine = _machine(found, name, kind, topology, labels.get(_TYPE) or (ladder or {}).get("machineType"))
-    if machine is None or not (total := _promised(found, machine.resource, name)):
+    class_priority = _first_class_priority(inventory, labels.get(keys.compute_class))
+    machine = _machine_of_flavor(
+        inventory, name, kind, topology, labels.get(_INSTANCE_TYPE_LABEL) or (class_priority or {}).get("machineType")
+    )
+    if machine is None or not (total := _total_guaranteed(inventory, machine.resource, name)):
         return None
     shared = int(labels.get(keys.gpu_max_shared_clients, 1))
     per_node = (
@@ -54,114 +69,127 @@ def _pool(found: Found, flavor: Answer, labels: Mapping[str, str]) -> Pool | Non
     shape = catalog.slice_shape(machine, topology) if topology else None
     unit = shape.chips if shape else per_node
     size = {"max": -(-total // unit)}
-    entry: Entry = {"machineType": machine.name} | (
+    entry: StackEntry = {"machineType": machine.name} | (
         {"topology": topology, "slices": size} if topology else {"nodes": size}
     )
-    entry |= _way(found, flavor, labels)
+    entry |= _provisioning_entry(inventory, flavor, labels)
     nodes = size["max"] * (shape.hosts if shape else 1)
-    key = name if _NAME.fullmatch(name) else re.sub(r"[^a-z0-9]+", "-", name)[:30].strip("-")
+    key = name if _POOL_NAME.fullmatch(name) else re.sub(r"[^a-z0-9]+", "-", name)[:30].strip("-")
     entry |= {"flavor": name} if name != key else {}
-    return Pool(key, entry, machine, dict(labels), per_node, nodes, topology)
+    return AdoptedPool(key, entry, machine, dict(labels), per_node, nodes, topology)
 
 
-def _way(found: Found, flavor: Answer, labels: Mapping[str, str]) -> Entry:
+def _provisioning_entry(inventory: ClusterInventory, flavor: ApiObject, labels: Mapping[str, str]) -> StackEntry:
     """How GKE gets the nodes: by a compute class, or by itself in some capacity."""
     keys = catalog.labels()
     if keys.compute_class in labels:
         return {"computeClass": labels[keys.compute_class]}
-    entry: Entry = {} if found.autopilot else {"autoProvisioned": True}
-    tolerated = {each.get("key") for each in parts(flavor, "spec.tolerations")}
+    entry: StackEntry = {} if inventory.is_autopilot else {"autoProvisioned": True}
+    tolerated = {each.get("key") for each in list_at(flavor, "spec.tolerations")}
     if catalog.taints().queued.key in tolerated:
         entry["capacity"] = {"queued": {}}
     elif labels.get(keys.flex_start):
         entry["capacity"] = "flex-start"
     elif labels.get(keys.spot):
         entry["capacity"] = "spot"
-    own = {key: value for key, value in sorted(labels.items()) if own_label(key)}
+    own = {key: value for key, value in sorted(labels.items()) if is_user_label(key)}
     entry |= {"labels": own} if own else {}
     entry |= {"gpuPartition": labels[keys.gpu_partition]} if keys.gpu_partition in labels else {}
     return entry | ({"compactPlacement": True} if keys.placement_group in labels else {})
 
 
-def _machine(found: Found, flavor: str, kind: str | None, topology: str | None, named: str | None) -> Machine | None:
+def _machine_of_flavor(
+    inventory: ClusterInventory, flavor: str, kind: str | None, topology: str | None, machine_type: str | None
+) -> Machine | None:
     """The machine that a flavor names, or the one whose cpu and memory come with its quotas; else the smallest."""
     known = catalog.machines()
-    if named is not None:
-        return known.get(named)
-    fitting = [
+    if machine_type is not None:
+        return known.get(machine_type)
+    candidates = [
         machine
         for machine in known.values()
         if machine.accelerator == kind
         and machine.status == "current"
         and (topology is None or catalog.slice_shape(machine, topology) is not None)
     ]
-    fitting.sort(key=lambda machine: (machine.accelerators, machine.vcpu, machine.name))
-    seen = list(_rates(found, flavor))
-    brought = (m for m in fitting if seen and all(Fraction(m.vcpu * 1000, m.accelerators) == rate for rate in seen))
-    return next(brought, next(iter(fitting), None))
+    candidates.sort(key=lambda machine: (machine.accelerators, machine.vcpu, machine.name))
+    seen = list(_cpu_per_accelerator(inventory, flavor))
+    matching = (m for m in candidates if seen and all(Fraction(m.vcpu * 1000, m.accelerators) == rate for rate in seen))
+    return next(matching, next(iter(candidates), None))
 
 
-def _rates(found: Found, flavor: str) -> Iterable[Fraction]:
+def _cpu_per_accelerator(inventory: ClusterInventory, flavor: str) -> Iterable[Fraction]:
     """The cpu, in milli, that comes with each accelerator in every queue that has some."""
-    for one in found.of_kind("ClusterQueue"):
-        resources = quotas_of(one).get(flavor, {})
-        counts = [amount(name, each.get("nominalQuota")) for name, each in resources.items() if "/" in name]
-        cpu = amount(CPU, resources.get(CPU, {}).get("nominalQuota"))
+    for queue in inventory.objects_of_kind("ClusterQueue"):
+        resources = quotas_by_flavor(queue).get(flavor, {})
+        counts = [parse_quantity(name, each.get("nominalQuota")) for name, each in resources.items() if "/" in name]
+        cpu = parse_quantity(CPU, resources.get(CPU, {}).get("nominalQuota"))
         if cpu and len(counts := [count for count in counts if count]) == 1:
             yield Fraction(cpu, counts[0])
 
 
-def _promised(found: Found, resource: str, flavor: str) -> int:
-    holders = [*found.of_kind("ClusterQueue"), *found.of_kind("Cohort")]
-    return sum(nominal({**one, "spec": part(one, "spec")}, resource, flavor) for one in holders)
+def _total_guaranteed(inventory: ClusterInventory, resource: str, flavor: str) -> int:
+    quota_owners = [*inventory.objects_of_kind("ClusterQueue"), *inventory.objects_of_kind("Cohort")]
+    return sum(
+        nominal_quota({**resource_object, "spec": mapping_at(resource_object, "spec")}, resource, flavor)
+        for resource_object in quota_owners
+    )
 
 
 # --- compute classes --------------------------------------------------------------------------------------------------
 
 
-def _class(found: Found, name: str | None) -> Mapping[str, Any] | None:
+def _first_class_priority(inventory: ClusterInventory, name: str | None) -> Mapping[str, Any] | None:
     """The first priority of a class."""
-    one = next((each for each in found.of_kind("ComputeClass") if name_of(each) == name), None)
-    return next(iter(parts(one["spec"], "priorities")), None) if one else None
+    compute_class = next((each for each in inventory.objects_of_kind("ComputeClass") if name_of(each) == name), None)
+    return next(iter(list_at(compute_class["spec"], "priorities")), None) if compute_class else None
 
 
-def compute_classes(found: Found, pools: Iterable[Pool], reserve: Reserve, left: list[Left]) -> dict[str, Entry]:
+def compute_class_section(
+    inventory: ClusterInventory, pools: Iterable[AdoptedPool], reserve: ReservationLookup, not_adopted: list[NotAdopted]
+) -> dict[str, StackEntry]:
     """The classes that pools name; `reserve` finds the reservations that they take from."""
     wanted = {pool.entry["computeClass"]: pool for pool in pools if "computeClass" in pool.entry}
-    result: dict[str, Entry] = {}
-    for one in found.of_kind("ComputeClass"):
-        if (pool := wanted.get(name_of(one))) is None:
-            left.append(Left(f"ComputeClass {name_of(one)}", "no flavor of a queue selects it; left alone"))
+    result: dict[str, StackEntry] = {}
+    for compute_class in inventory.objects_of_kind("ComputeClass"):
+        if (pool := wanted.get(name_of(compute_class))) is None:
+            not_adopted.append(
+                NotAdopted(f"ComputeClass {name_of(compute_class)}", "no flavor of a queue selects it; left alone")
+            )
             continue
-        spec = one["spec"]
-        entry: Entry = {"priorities": [_priority(each, pool, reserve) for each in parts(spec, "priorities")]}
+        spec = compute_class["spec"]
+        entry: StackEntry = {
+            "priorities": [_class_priority(each, pool, reserve) for each in list_at(spec, "priorities")]
+        }
         if spec.get("whenUnsatisfiable", "DoNotScaleUp") != "DoNotScaleUp":
             entry["whenUnsatisfiable"] = spec["whenUnsatisfiable"]
-        migrates = at(spec, "activeMigration.optimizeRulePriority")
+        migrates = value_at(spec, "activeMigration.optimizeRulePriority")
         entry |= {} if migrates is None else {"activeMigration": migrates}
-        delay = at(spec, "autoscalingPolicy.consolidationDelayMinutes")
-        result[name_of(one)] = entry | ({} if delay is None else {"consolidationDelayMinutes": delay})
+        delay = value_at(spec, "autoscalingPolicy.consolidationDelayMinutes")
+        result[name_of(compute_class)] = entry | ({} if delay is None else {"consolidationDelayMinutes": delay})
     return result
 
 
-def _priority(one: Mapping[str, Any], pool: Pool, reserve: Reserve) -> Entry:
-    entry: Entry = {"machineType": one.get("machineType") or pool.machine.name}
-    entry |= {"topology": one["tpu"]["topology"]} if "tpu" in one else {}
-    zones = sorted(parts(one, "location.zones"))
-    held = parts(one, "reservations.specific")
-    if held:
-        block = part(held[0], "reservationBlock")
+def _class_priority(priority: Mapping[str, Any], pool: AdoptedPool, reserve: ReservationLookup) -> StackEntry:
+    entry: StackEntry = {"machineType": priority.get("machineType") or pool.machine.name}
+    entry |= {"topology": priority["tpu"]["topology"]} if "tpu" in priority else {}
+    zones = sorted(list_at(priority, "location.zones"))
+    reservations = list_at(priority, "reservations.specific")
+    if reservations:
+        block = mapping_at(reservations[0], "reservationBlock")
         path = (
-            f"projects/{held[0]['project']}/reservations/{held[0]['name']}" if "project" in held[0] else held[0]["name"]
+            f"projects/{reservations[0]['project']}/reservations/{reservations[0]['name']}"
+            if "project" in reservations[0]
+            else reservations[0]["name"]
         )
         path += f"/reservationBlocks/{block['name']}" if block else ""
-        zone = (held[0].get("zones") or zones or [""])[0]
-        entry["capacity"] = {"reservation": reserve(path, zone, entry["machineType"], pool.nodes)}
-    elif at(one, "flexStart.enabled"):
-        seconds = one.get("maxRunDurationSeconds")
+        zone = (reservations[0].get("zones") or zones or [""])[0]
+        entry["capacity"] = {"reservation": reserve(path, zone, entry["machineType"], pool.max_nodes)}
+    elif value_at(priority, "flexStart.enabled"):
+        seconds = priority.get("maxRunDurationSeconds")
         entry["capacity"] = {"flexStart": {"maxRunDuration": f"{seconds}s"}} if seconds else "flex-start"
-    elif one.get("spot"):
+    elif priority.get("spot"):
         entry["capacity"] = "spot"
-    entry |= {"zones": zones} if zones and not held else {}
-    driver = part(one, "gpu").get("driverVersion", "default")
+    entry |= {"zones": zones} if zones and not reservations else {}
+    driver = mapping_at(priority, "gpu").get("driverVersion", "default")
     return entry | ({"driverVersion": driver} if driver != "default" else {})

@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Protocol
 
-from berth.adopt.inventory import Entry, Found, Left, at, name_of, namespace_of, part
+from berth.adopt.inventory import ClusterInventory, NotAdopted, StackEntry, mapping_at, name_of, namespace_of, value_at
 from berth.plan.fleet import FleetPlan
 from berth.plan.gke import ClusterPlan, NetworkPlan
 
@@ -21,7 +21,7 @@ GOOGLE, KUBERNETES = "google", "kubernetes"
 _HELM = "kubernetes:helm.sh/v3:Release"
 
 
-class Registered(Protocol):
+class RegisteredResource(Protocol):
     """A resource as the program registers it."""
 
     @property
@@ -65,110 +65,124 @@ class Registered(Protocol):
         ...
 
 
-def files(registered: Sequence[Registered], found: Found, plan: FleetPlan) -> dict[str, Entry]:
+def import_files(
+    registered: Sequence[RegisteredResource], inventory: ClusterInventory, plan: FleetPlan
+) -> dict[str, StackEntry]:
     """Provider → its import file; of what was found nothing is left out that the program knows."""
-    known = {one.urn: one for one in registered}
-    here = _Here(found, plan)
-    ids = {one.urn: identity for one in registered if one.custom and (identity := here.identity(one)) is not None}
+    known = {resource.urn: resource for resource in registered}
+    import_ids = _ImportIds(inventory, plan)
+    ids = {
+        resource.urn: identity
+        for resource in registered
+        if resource.custom and (identity := import_ids.import_id(resource)) is not None
+    }
     return {
-        provider: _file([known[urn] for urn in ids if _provider(known[urn]) == provider], known, ids)
-        for provider in ((KUBERNETES,) if found.context else (GOOGLE, KUBERNETES))
+        provider: _import_file([known[urn] for urn in ids if _provider_name(known[urn]) == provider], known, ids)
+        for provider in ((KUBERNETES,) if inventory.context else (GOOGLE, KUBERNETES))
     }
 
 
-def unknown(registered: Sequence[Registered], imported: Mapping[str, Entry]) -> Iterator[Left]:
+def not_imported(registered: Sequence[RegisteredResource], imported: Mapping[str, StackEntry]) -> Iterator[NotAdopted]:
     """What the program makes in Google Cloud and no answer speaks of, by kind."""
-    named = {(e["type"], e["logicalName"]) for content in imported.values() for e in content["resources"]}
-    rest = [o for o in registered if o.type.startswith("gcp:") and o.custom and (o.type, o.name) not in named]
-    for kind, count in sorted(Counter(one.type.rpartition(":")[2] for one in rest).items()):
-        yield Left(f"{kind} ({count})", "stands in no answer: the first `pulumi up` makes it")
+    imported_names = {(e["type"], e["logicalName"]) for content in imported.values() for e in content["resources"]}
+    rest = [o for o in registered if o.type.startswith("gcp:") and o.custom and (o.type, o.name) not in imported_names]
+    for kind, count in sorted(Counter(resource.type.rpartition(":")[2] for resource in rest).items()):
+        yield NotAdopted(f"{kind} ({count})", "stands in no answer: the first `pulumi up` makes it")
 
 
-def _provider(one: Registered) -> str:
+def _provider_name(resource: RegisteredResource) -> str:
     """The name of its provider; the default one's is none of ours."""
-    return (one.provider or "").rpartition("::")[2]
+    return (resource.provider or "").rpartition("::")[2]
 
 
-def _file(of_one: Sequence[Registered], known: Mapping[str, Registered], ids: Mapping[str, str]) -> Entry:
+def _import_file(
+    provider_resources: Sequence[RegisteredResource], known: Mapping[str, RegisteredResource], ids: Mapping[str, str]
+) -> StackEntry:
     """Components first, then what is in them; providers by URN, for they are made by the program."""
     components = dict.fromkeys(
-        above
-        for one in of_one
-        for above in reversed([*_above(one, known)])
-        if known[above].type != "pulumi:pulumi:Stack"
+        ancestor
+        for resource in provider_resources
+        for ancestor in reversed([*_ancestors(resource, known)])
+        if known[ancestor].type != "pulumi:pulumi:Stack"
     )
-    names = _names([*(known[urn] for urn in components), *of_one])
-    providers = {_provider(one): one.provider for one in of_one}
+    names = _name_table([*(known[urn] for urn in components), *provider_resources])
+    providers = {_provider_name(resource): resource.provider for resource in provider_resources}
     resources = [
-        *(_component(known[urn], names) for urn in components),
-        *(_resource(one, names, ids[one.urn]) for one in of_one),
+        *(_component_entry(known[urn], names) for urn in components),
+        *(_resource_entry(resource, names, ids[resource.urn]) for resource in provider_resources),
     ]
     return {"nameTable": providers, "resources": resources}
 
 
-def _above(one: Registered, known: Mapping[str, Registered]) -> Iterator[str]:
-    while one.parent is not None:
-        yield one.parent
-        one = known[one.parent]
+def _ancestors(resource: RegisteredResource, known: Mapping[str, RegisteredResource]) -> Iterator[str]:
+    while resource.parent is not None:
+        yield resource.parent
+        resource = known[resource.parent]
 
 
-def _names(resources: Iterable[Registered]) -> dict[str, str]:
+def _name_table(resources: Iterable[RegisteredResource]) -> dict[str, str]:
     """What each is called within the file: a component and its resource may have one logical name."""
-    return {one.urn: f"{one.type.rpartition(':')[2]}/{one.name}" for one in resources}
+    return {resource.urn: f"{resource.type.rpartition(':')[2]}/{resource.name}" for resource in resources}
 
 
-def _component(one: Registered, names: Mapping[str, str]) -> Entry:
-    entry = {"type": one.type, "name": names[one.urn], "logicalName": one.name, "component": True}
-    return entry | _parent(one, names)
+def _component_entry(resource: RegisteredResource, names: Mapping[str, str]) -> StackEntry:
+    entry = {"type": resource.type, "name": names[resource.urn], "logicalName": resource.name, "component": True}
+    return entry | _parent_entry(resource, names)
 
 
-def _resource(one: Registered, names: Mapping[str, str], identity: str) -> Entry:
-    entry = {"type": one.type, "name": names[one.urn], "logicalName": one.name, "id": identity}
-    entry |= _parent(one, names)
-    return entry | {"provider": _provider(one)} | ({"version": one.version} if one.version else {})
+def _resource_entry(resource: RegisteredResource, names: Mapping[str, str], identity: str) -> StackEntry:
+    entry = {"type": resource.type, "name": names[resource.urn], "logicalName": resource.name, "id": identity}
+    entry |= _parent_entry(resource, names)
+    return entry | {"provider": _provider_name(resource)} | ({"version": resource.version} if resource.version else {})
 
 
-def _parent(one: Registered, names: Mapping[str, str]) -> Entry:
+def _parent_entry(resource: RegisteredResource, names: Mapping[str, str]) -> StackEntry:
     """Nothing where that is the stack itself."""
-    return {"parent": names[one.parent]} if one.parent is not None and one.parent in names else {}
+    return {"parent": names[resource.parent]} if resource.parent is not None and resource.parent in names else {}
 
 
-class _Here:
+class _ImportIds:
     """What is there, and how the provider knows it."""
 
-    def __init__(self, found: Found, plan: FleetPlan) -> None:
-        self.project, self.region = found.project, found.region
-        self.cluster = str(found.cluster["name"])
-        self.pools = {str(one["name"]) for one in found.node_pools}
-        self.reservations = {str(one["name"]) for one in found.reservations}
-        self.accounts = {at(one, "config.serviceAccount") for one in found.node_pools}
-        self.accounts |= {at(o["metadata"], "annotations.iam.gke.io/gcp-service-account") for o in found.objects}
-        self.objects = {(str(o["kind"]), namespace_of(o), name_of(o)) for o in found.objects}
-        home = plan.cluster
-        own = isinstance(home, ClusterPlan) and isinstance(home.network, NetworkPlan)
-        self.of_network = {str(one["name"]) for one in found.subnetworks} if own else set[str]()
+    def __init__(self, inventory: ClusterInventory, plan: FleetPlan) -> None:
+        self.project, self.region = inventory.project, inventory.region
+        self.cluster = str(inventory.cluster["name"])
+        self.pools = {str(answer["name"]) for answer in inventory.node_pools}
+        self.reservations = {str(answer["name"]) for answer in inventory.reservations}
+        self.accounts = {value_at(answer, "config.serviceAccount") for answer in inventory.node_pools}
+        self.accounts |= {
+            value_at(o["metadata"], "annotations.iam.gke.io/gcp-service-account") for o in inventory.objects
+        }
+        self.objects = {(str(o["kind"]), namespace_of(o), name_of(o)) for o in inventory.objects}
+        planned_cluster = plan.cluster
+        owns_network = isinstance(planned_cluster, ClusterPlan) and isinstance(planned_cluster.network, NetworkPlan)
+        self.of_network = {str(answer["name"]) for answer in inventory.subnetworks} if owns_network else set[str]()
         self.releases = {c.name: f"{c.namespace}/{c.name}" for c in plan.charts}
 
-    def identity(self, one: Registered) -> str | None:
+    def import_id(self, resource: RegisteredResource) -> str | None:
         """The id to import; None of what is not there, or of which nothing says so."""
-        if one.type == _HELM:
-            return self.releases.get(str(one.inputs.get("name")))
-        if one.type.startswith("kubernetes:"):
-            return self._object(one)
-        return self._of_google(one.type.removeprefix("gcp:"), one.inputs)
+        if resource.type == _HELM:
+            return self.releases.get(str(resource.inputs.get("name")))
+        if resource.type.startswith("kubernetes:"):
+            return self._object_id(resource)
+        return self._google_id(resource.type.removeprefix("gcp:"), resource.inputs)
 
-    def _object(self, one: Registered) -> str | None:
-        metadata = part(one.inputs, "metadata")
-        kind, place, name = one.type.rpartition(":")[2], str(metadata.get("namespace", "")), str(metadata.get("name"))
-        if (kind, place, name) not in self.objects:
+    def _object_id(self, resource: RegisteredResource) -> str | None:
+        metadata = mapping_at(resource.inputs, "metadata")
+        kind, namespace, name = (
+            resource.type.rpartition(":")[2],
+            str(metadata.get("namespace", "")),
+            str(metadata.get("name")),
+        )
+        if (kind, namespace, name) not in self.objects:
             return None
-        return f"{place}/{name}" if place else name
+        return f"{namespace}/{name}" if namespace else name
 
-    def _of_google(self, kind: str, inputs: Mapping[str, Any]) -> str | None:
+    def _google_id(self, kind: str, inputs: Mapping[str, Any]) -> str | None:
         name, zone = str(inputs.get("name")), inputs.get("zone")
         account = f"{inputs.get('accountId')}@{self.project}.iam.gserviceaccount.com"
         router = inputs.get("router") or name
-        forms: dict[str, tuple[bool, str]] = {
+        import_forms: dict[str, tuple[bool, str]] = {
             "container/cluster:Cluster": (
                 name == self.cluster,
                 f"projects/{self.project}/locations/{self.region}/clusters/{name}",
@@ -202,5 +216,5 @@ class _Here:
                 f"projects/{self.project}/serviceAccounts/{account}",
             ),
         }
-        there, identity = forms.get(kind, (False, ""))
-        return identity if there else None
+        exists, identity = import_forms.get(kind, (False, ""))
+        return identity if exists else None

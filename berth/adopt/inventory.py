@@ -11,25 +11,25 @@ from msgspec import Struct, field
 
 from berth.plan.admission_checks import MULTIKUEUE
 
-Answer = Mapping[str, Any]
+ApiObject = Mapping[str, Any]
 """One object as an API gives it."""
 
-Entry = dict[str, Any]
+StackEntry = dict[str, Any]
 """An entry of the stack file."""
 
 
-class Left(Struct, frozen=True):
+class NotAdopted(Struct, frozen=True):
     """Something that is not adopted, or not as it is: what, and why or what becomes of it."""
 
-    what: str
-    why: str
+    subject: str
+    reason: str
 
     def line(self) -> str:
         """Both in one line."""
-        return f"{self.what}: {self.why}"
+        return f"{self.subject}: {self.reason}"
 
 
-ASK = (
+ACCEPTED_COMMANDS = (
     "gcloud container clusters describe, container node-pools list, compute reservations list or compute networks "
     "subnets list, each with --format json, or kubectl get with -o json"
 )
@@ -38,7 +38,7 @@ ASK = (
 _KINDS = ("cluster", "node pool", "reservation", "subnetwork", "object")
 
 
-class Unusable(Exception):
+class InvalidInventory(Exception):
     """What was given cannot be adopted; carries a line for each thing that is wrong."""
 
     def __init__(self, *lines: str) -> None:
@@ -46,209 +46,223 @@ class Unusable(Exception):
         self.lines = lines
 
 
-class Found(Struct, dict=True):
+class ClusterInventory(Struct, dict=True):
     """A cluster with its node pools, reservations of its project, and the objects in it.
 
     `context` names it in a kubeconfig where only what lies inside is to be adopted.
     """
 
-    cluster: Answer
-    node_pools: list[Answer]
-    reservations: list[Answer] = field(default_factory=list[Answer])
-    subnetworks: list[Answer] = field(default_factory=list[Answer])
-    objects: list[Answer] = field(default_factory=list[Answer])
+    cluster: ApiObject
+    node_pools: list[ApiObject]
+    reservations: list[ApiObject] = field(default_factory=list[ApiObject])
+    subnetworks: list[ApiObject] = field(default_factory=list[ApiObject])
+    objects: list[ApiObject] = field(default_factory=list[ApiObject])
     context: str | None = None
 
     @property
-    def autopilot(self) -> bool:
+    def is_autopilot(self) -> bool:
         """Whether GKE makes all nodes itself."""
         return bool(self.cluster.get("autopilot", {}).get("enabled"))
 
     @property
     def project(self) -> str:
         """The project, by the cluster's own link."""
-        return _link(self.cluster).partition("projects/")[2].partition("/")[0]
+        return _resource_path(self.cluster).partition("projects/")[2].partition("/")[0]
 
     @property
     def region(self) -> str:
         """The cluster's location."""
         return str(self.cluster.get("location", ""))
 
-    def of_kind(self, kind: str) -> list[Answer]:
+    def objects_of_kind(self, kind: str) -> list[ApiObject]:
         """The objects of one kind, by namespace and name."""
         return self._by_kind.get(kind, [])
 
     @cached_property
-    def _by_kind(self) -> dict[str, list[Answer]]:
-        kinds: dict[str, list[Answer]] = {}
-        for one in sorted(self.objects, key=lambda o: (namespace_of(o), name_of(o))):
-            kinds.setdefault(str(one["kind"]), []).append(one)
+    def _by_kind(self) -> dict[str, list[ApiObject]]:
+        kinds: dict[str, list[ApiObject]] = {}
+        for resource in sorted(self.objects, key=lambda o: (namespace_of(o), name_of(o))):
+            kinds.setdefault(str(resource["kind"]), []).append(resource)
         return kinds
 
 
-def name_of(one: Answer) -> str:
+def name_of(resource: ApiObject) -> str:
     """A Kubernetes object's name."""
-    return str(one["metadata"]["name"])
+    return str(resource["metadata"]["name"])
 
 
-def namespace_of(one: Answer) -> str:
+def namespace_of(resource: ApiObject) -> str:
     """Its namespace, "" where it has none."""
-    return str(one["metadata"].get("namespace", ""))
+    return str(resource["metadata"].get("namespace", ""))
 
 
-def labels_of(one: Answer) -> dict[str, str]:
+def labels_of(resource: ApiObject) -> dict[str, str]:
     """Its labels."""
-    return dict(one["metadata"].get("labels") or {})
+    return dict(resource["metadata"].get("labels") or {})
 
 
-def at(one: Answer, path: str) -> Any:
+def value_at(resource: ApiObject, path: str) -> Any:
     """The value at a dotted path, None where there is none."""
-    value: Any = one
+    value: Any = resource
     for step in path.split("."):
-        value = cast("Answer", value).get(step) if isinstance(value, Mapping) else None
+        value = cast("ApiObject", value).get(step) if isinstance(value, Mapping) else None
     return value
 
 
-def part(one: Answer, path: str) -> Answer:
+def mapping_at(resource: ApiObject, path: str) -> ApiObject:
     """The object at a dotted path; an empty one where there is none."""
-    return cast("Answer", at(one, path) or {})
+    return cast("ApiObject", value_at(resource, path) or {})
 
 
-def parts(one: Answer, path: str) -> list[Any]:
+def list_at(resource: ApiObject, path: str) -> list[Any]:
     """The list at a dotted path; an empty one where there is none."""
-    return cast("list[Any]", at(one, path) or [])
+    return cast("list[Any]", value_at(resource, path) or [])
 
 
-def found(files: Mapping[str, str], context: str | None = None) -> Found:
+def read_inventory(files: Mapping[str, str], context: str | None = None) -> ClusterInventory:
     """What lies in the files, by their names. Raises Unusable with everything that is wrong."""
     wrong: list[str] = []
-    sorted_out: dict[str, list[tuple[str, Answer]]] = {kind: [] for kind in _KINDS}
+    answers_by_kind: dict[str, list[tuple[str, ApiObject]]] = {kind: [] for kind in _KINDS}
     for file, text in files.items():
         try:
-            for kind, one in _answers(file, text):
-                sorted_out[kind].append((file, one))
-        except Unusable as unusable:
+            for kind, resource in _classify_answers(file, text):
+                answers_by_kind[kind].append((file, resource))
+        except InvalidInventory as unusable:
             wrong += unusable.lines
-    clusters = _one_each(sorted_out["cluster"])
+    clusters = _latest_by_link(answers_by_kind["cluster"])
     if len(clusters) != 1:
-        wrong += list(_not_one(clusters))
+        wrong += list(_cluster_count_error(clusters))
     if wrong:
-        raise Unusable(*wrong)
+        raise InvalidInventory(*wrong)
     cluster = next(iter(clusters.values()))
-    return _of_one(cluster, sorted_out, context)
+    return _cluster_inventory(cluster, answers_by_kind, context)
 
 
-def _of_one(cluster: Answer, sorted_out: Mapping[str, Sequence[tuple[str, Answer]]], context: str | None) -> Found:
+def _cluster_inventory(
+    cluster: ApiObject, answers_by_kind: Mapping[str, Sequence[tuple[str, ApiObject]]], context: str | None
+) -> ClusterInventory:
     """All that is said of one cluster. Raises Unusable where it is said of another, or not at all."""
     wrong: list[str] = []
     if context is None and cluster.get("location", "").count("-") != 1:
-        place = cluster.get("location") or "nowhere"
+        location = cluster.get("location") or "nowhere"
         wrong.append(
-            f"cluster '{cluster['name']}' is zonal ({place}); Berth makes regional ones, and cannot take it over"
+            f"cluster '{cluster['name']}' is zonal ({location}); Berth makes regional ones, and cannot take it over"
         )
-    pools = [(None, one) for one in cast("list[Answer]", cluster.get("nodePools") or [])] + [*sorted_out["node pool"]]
-    for file, one in pools:
-        if file is not None and not _link(one).startswith(f"{_link(cluster)}/"):
-            wrong.append(f"{file}: node pool '{one['name']}' is of another cluster than '{cluster['name']}'")
-    result = Found(
+    pools = [(None, resource) for resource in cast("list[ApiObject]", cluster.get("nodePools") or [])] + [
+        *answers_by_kind["node pool"]
+    ]
+    for file, resource in pools:
+        if file is not None and not _resource_path(resource).startswith(f"{_resource_path(cluster)}/"):
+            wrong.append(f"{file}: node pool '{resource['name']}' is of another cluster than '{cluster['name']}'")
+    result = ClusterInventory(
         cluster,
-        list(_one_each(pools).values()),
-        [one for _, one in sorted_out["reservation"]],
-        [one for _, one in sorted_out["subnetwork"]],
-        [one for _, one in sorted_out["object"]],
+        list(_latest_by_link(pools).values()),
+        [resource for _, resource in answers_by_kind["reservation"]],
+        [resource for _, resource in answers_by_kind["subnetwork"]],
+        [resource for _, resource in answers_by_kind["object"]],
         context,
     )
     if not result.project:
         wrong.append(f"cluster '{cluster['name']}' has no selfLink, which names its project; give the whole answer")
-    if not result.node_pools and not result.autopilot:
+    if not result.node_pools and not result.is_autopilot:
         wrong.append(
             f"cluster '{cluster['name']}' comes without node pools; add the answer of gcloud container node-pools list "
             f"--cluster {cluster['name']} --format json"
         )
-    if any(at(one, "spec.controllerName") == MULTIKUEUE for one in result.of_kind("AdmissionCheck")):
+    if any(
+        value_at(resource, "spec.controllerName") == MULTIKUEUE for resource in result.objects_of_kind("AdmissionCheck")
+    ):
         wrong.append(
             f"cluster '{cluster['name']}' sends its jobs to workers (MultiKueue): give the answers of each worker by "
             "itself, and write `workers` of the manager by hand"
         )
     if wrong:
-        raise Unusable(*wrong)
+        raise InvalidInventory(*wrong)
     return result
 
 
-def _not_one(clusters: Mapping[str, Answer]) -> Iterator[str]:
+def _cluster_count_error(clusters: Mapping[str, ApiObject]) -> Iterator[str]:
     if not clusters:
         yield "no cluster among these files; add the answer of gcloud container clusters describe NAME --format json"
     else:
-        names = ", ".join(sorted(str(one["name"]) for one in clusters.values()))
+        names = ", ".join(sorted(str(resource["name"]) for resource in clusters.values()))
         yield f"{len(clusters)} clusters ({names}); a stack has one: give the answers of each by themselves"
 
 
-def _one_each(answers: Sequence[tuple[str | None, Answer]]) -> dict[str, Answer]:
+def _latest_by_link(answers: Sequence[tuple[str | None, ApiObject]]) -> dict[str, ApiObject]:
     """By link: the later of two answers on one thing."""
-    return {_link(one) or str(one["name"]): one for _, one in answers}
+    return {_resource_path(resource) or str(resource["name"]): resource for _, resource in answers}
 
 
-def _link(one: Answer) -> str:
+def _resource_path(resource: ApiObject) -> str:
     """The path of a Google resource, without what differs between versions of the API."""
-    return str(one.get("selfLink", "")).partition("/projects/")[2] and "projects/" + str(one["selfLink"]).partition(
-        "/projects/"
-    )[2].replace("/zones/", "/locations/").replace("/regions/", "/locations/")
+    return str(resource.get("selfLink", "")).partition("/projects/")[2] and "projects/" + str(
+        resource["selfLink"]
+    ).partition("/projects/")[2].replace("/zones/", "/locations/").replace("/regions/", "/locations/")
 
 
 # --- one file ---------------------------------------------------------------------------------------------------------
 
 
-def _answers(file: str, text: str) -> Iterator[tuple[str, Answer]]:
+def _classify_answers(file: str, text: str) -> Iterator[tuple[str, ApiObject]]:
     """What one file holds, with its kind. Raises Unusable."""
     try:
         value: object = json.loads(text)
     except ValueError as error:
         at = f"line {error.lineno}, column {error.colno}" if isinstance(error, json.JSONDecodeError) else "somewhere"
-        raise Unusable(f"{file}: no JSON ({at}); ask for it with --format json, or -o json of kubectl") from None
-    for one in _each(value):
-        if not isinstance(one, dict):
-            raise Unusable(f"{file}: '{_short(one)}' is no object; give the answer of {ASK}")
-        answer = cast("dict[str, Any]", one)
-        kind = _kind(answer)
+        raise InvalidInventory(
+            f"{file}: no JSON ({at}); ask for it with --format json, or -o json of kubectl"
+        ) from None
+    for item in _items(value):
+        if not isinstance(item, dict):
+            raise InvalidInventory(f"{file}: '{_shorten(item)}' is no object; give the answer of {ACCEPTED_COMMANDS}")
+        answer = cast("dict[str, Any]", item)
+        kind = _answer_kind(answer)
         if kind is None:
-            raise Unusable(f"{file}: not what is known here ({_some(answer)}); give the answer of {ASK}")
+            raise InvalidInventory(
+                f"{file}: not what is known here ({_sample_keys(answer)}); give the answer of {ACCEPTED_COMMANDS}"
+            )
         if problem := _incomplete(kind, answer):
-            raise Unusable(f"{file}: {problem}")
+            raise InvalidInventory(f"{file}: {problem}")
         yield kind, answer
 
 
-def _each(value: object) -> list[object]:
+def _items(value: object) -> list[object]:
     if isinstance(value, dict):
-        whole = cast("dict[str, Any]", value)
-        if str(whole.get("kind", "")).endswith("List") and isinstance(whole.get("items"), list):
-            return cast("list[object]", whole["items"])
+        document = cast("dict[str, Any]", value)
+        if str(document.get("kind", "")).endswith("List") and isinstance(document.get("items"), list):
+            return cast("list[object]", document["items"])
     return cast("list[object]", value) if isinstance(value, list) else [value]
 
 
-def _kind(one: Answer) -> str | None:
-    if "apiVersion" in one and "metadata" in one:
+def _answer_kind(resource: ApiObject) -> str | None:
+    if "apiVersion" in resource and "metadata" in resource:
         return "object"
-    if "currentMasterVersion" in one or "masterAuth" in one:
+    if "currentMasterVersion" in resource or "masterAuth" in resource:
         return "cluster"
-    if isinstance(one.get("config"), dict) and "/nodePools/" in str(one.get("selfLink", "")):
+    if isinstance(resource.get("config"), dict) and "/nodePools/" in str(resource.get("selfLink", "")):
         return "node pool"
-    if "specificReservation" in one or "aggregateReservation" in one:
+    if "specificReservation" in resource or "aggregateReservation" in resource:
         return "reservation"
-    return "subnetwork" if "ipCidrRange" in one else None
+    return "subnetwork" if "ipCidrRange" in resource else None
 
 
-def _incomplete(kind: str, one: Answer) -> str | None:
+def _incomplete(kind: str, resource: ApiObject) -> str | None:
     """What an answer of this kind has to have, if it lacks it."""
     if kind == "object":
-        named = isinstance(one["metadata"], dict) and "name" in one["metadata"] and isinstance(one.get("kind"), str)
-        return None if named else "an object without kind and metadata.name; give the answer of kubectl as it is"
-    return None if isinstance(one.get("name"), str) else f"a {kind} without a name; give gcloud's answer as it is"
+        is_named = (
+            isinstance(resource["metadata"], dict)
+            and "name" in resource["metadata"]
+            and isinstance(resource.get("kind"), str)
+        )
+        return None if is_named else "an object without kind and metadata.name; give the answer of kubectl as it is"
+    return None if isinstance(resource.get("name"), str) else f"a {kind} without a name; give gcloud's answer as it is"
 
 
-def _some(one: Answer) -> str:
-    return f"keys {', '.join(sorted(one)[:4])}" if one else "it is empty"
+def _sample_keys(resource: ApiObject) -> str:
+    return f"keys {', '.join(sorted(resource)[:4])}" if resource else "it is empty"
 
 
-def _short(value: object) -> str:
+def _shorten(value: object) -> str:
     text = json.dumps(value)
     return text if len(text) <= 40 else text[:37] + "..."

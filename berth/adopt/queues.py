@@ -6,30 +6,44 @@ from collections.abc import Iterable, Iterator, Mapping
 from fractions import Fraction
 from typing import Any
 
-from berth.adopt.inventory import Answer, Entry, Found, Left, at, name_of, part, parts
-from berth.adopt.pools import Pool
-from berth.jobs.quantities import amount
+from berth.adopt.inventory import (
+    ApiObject,
+    ClusterInventory,
+    NotAdopted,
+    StackEntry,
+    list_at,
+    mapping_at,
+    name_of,
+    value_at,
+)
+from berth.adopt.pools import AdoptedPool
+from berth.jobs.quantities import parse_quantity
 
 CPU, MEMORY = "cpu", "memory"
-_LIMITS = "borrowingLimit", "lendingLimit"
-_SPANS = ("Ti", 2**40), ("Gi", 2**30), ("Mi", 2**20), ("Ki", 2**10), ("", 1)
+_LIMIT_FIELDS = "borrowingLimit", "lendingLimit"
+_BYTE_UNITS = ("Ti", 2**40), ("Gi", 2**30), ("Mi", 2**20), ("Ki", 2**10), ("", 1)
 
-Flavors = Mapping[str, list[Pool]]
+PoolsByFlavor = Mapping[str, list[AdoptedPool]]
 """Flavor → the pools whose nodes it selects."""
 
 
-def flavors(found: Found, pools: Iterable[Pool], left: list[Left]) -> dict[str, list[Pool]]:
+def match_flavors(
+    inventory: ClusterInventory, pools: Iterable[AdoptedPool], not_adopted: list[NotAdopted]
+) -> dict[str, list[AdoptedPool]]:
     """The pools of each flavor, which are told of it; a pool is of the flavor that selects it most narrowly."""
-    known = [(name_of(one), part(one, "spec")) for one in found.of_kind("ResourceFlavor")]
-    result: dict[str, list[Pool]] = {}
+    known = [
+        (name_of(flavor_object), mapping_at(flavor_object, "spec"))
+        for flavor_object in inventory.objects_of_kind("ResourceFlavor")
+    ]
+    result: dict[str, list[AdoptedPool]] = {}
     for pool in pools:
-        selecting: list[tuple[int, int, str, Answer]] = [
-            (len(part(spec, "nodeLabels")), -_needless(spec, pool), name, spec)
+        selecting: list[tuple[int, int, str, ApiObject]] = [
+            (len(mapping_at(spec, "nodeLabels")), -_foreign_tolerations(spec, pool), name, spec)
             for name, spec in known
-            if part(spec, "nodeLabels").items() <= pool.labels.items() and spec.get("nodeLabels")
+            if mapping_at(spec, "nodeLabels").items() <= pool.labels.items() and spec.get("nodeLabels")
         ]
         if not selecting:
-            left.append(Left(f"pool {pool.key}", "no ResourceFlavor selects its nodes; Berth makes one"))
+            not_adopted.append(NotAdopted(f"pool {pool.key}", "no ResourceFlavor selects its nodes; Berth makes one"))
             continue
         _, _, name, spec = max(selecting, key=lambda each: each[:3])
         result.setdefault(name, []).append(pool)
@@ -38,43 +52,49 @@ def flavors(found: Found, pools: Iterable[Pool], left: list[Left]) -> dict[str, 
     return result
 
 
-def _needless(spec: Mapping[str, Any], pool: Pool) -> int:
+def _foreign_tolerations(spec: Mapping[str, Any], pool: AdoptedPool) -> int:
     """Taints that a flavor tolerates and the pool has not: those are another pool's."""
-    tolerated = {str(each.get("key")) for each in parts(spec, "tolerations")}
+    tolerated = {str(each.get("key")) for each in list_at(spec, "tolerations")}
     return len(tolerated - pool.taints - {pool.machine.resource})
 
 
-def priorities(found: Found, left: list[Left]) -> dict[str, Entry]:
+def read_priorities(inventory: ClusterInventory, not_adopted: list[NotAdopted]) -> dict[str, StackEntry]:
     """The priorities that Kueue orders by, with what their like for pods says."""
-    of_pods = {name_of(one): one for one in found.of_kind("PriorityClass")}
-    result: dict[str, Entry] = {}
-    for one in found.of_kind("WorkloadPriorityClass"):
-        pods = of_pods.pop(name_of(one), {})
-        entry: Entry = {"value": int(one.get("value") or 0)}
-        entry |= {"default": True} if pods.get("globalDefault") else {}
-        entry |= {"preempts": False} if pods.get("preemptionPolicy") == "Never" else {}
-        entry |= {"description": one["description"]} if one.get("description") else {}
-        result[name_of(one)] = entry
-    for name in sorted(name for name in of_pods if not name.startswith("system-")):
-        left.append(Left(f"PriorityClass {name}", "no WorkloadPriorityClass has its name; left alone"))
+    pod_priorities = {
+        name_of(priority_class): priority_class for priority_class in inventory.objects_of_kind("PriorityClass")
+    }
+    result: dict[str, StackEntry] = {}
+    for priority_class in inventory.objects_of_kind("WorkloadPriorityClass"):
+        pod_priority = pod_priorities.pop(name_of(priority_class), {})
+        entry: StackEntry = {"value": int(priority_class.get("value") or 0)}
+        entry |= {"default": True} if pod_priority.get("globalDefault") else {}
+        entry |= {"preempts": False} if pod_priority.get("preemptionPolicy") == "Never" else {}
+        entry |= {"description": priority_class["description"]} if priority_class.get("description") else {}
+        result[name_of(priority_class)] = entry
+    for name in sorted(name for name in pod_priorities if not name.startswith("system-")):
+        not_adopted.append(NotAdopted(f"PriorityClass {name}", "no WorkloadPriorityClass has its name; left alone"))
     return result
 
 
 # --- quotas -----------------------------------------------------------------------------------------------------------
 
 
-def quotas(one: Answer, known: Flavors, cohort: bool, left: list[Left]) -> tuple[list[Entry], Entry]:
+def quota_entries(
+    resource: ApiObject, known: PoolsByFlavor, in_cohort: bool, not_adopted: list[NotAdopted]
+) -> tuple[list[StackEntry], StackEntry]:
     """Entries of `flavors`, and the rates that hold for all of them; flavors that are no pool's are told.
 
     `cohort` is whether what is idle can be borrowed and lent: without it limits say nothing.
     """
-    entries: list[Entry] = []
-    for name, resources in _flavors_of(one):
+    entries: list[StackEntry] = []
+    for name, resources in _iter_flavor_quotas(resource):
         if name not in known:
-            who = f"{one['kind']} {name_of(one)}"
-            left.append(Left(who, f"its flavor '{name}' selects the nodes of no pool; that quota is left out"))
+            who = f"{resource['kind']} {name_of(resource)}"
+            not_adopted.append(
+                NotAdopted(who, f"its flavor '{name}' selects the nodes of no pool; that quota is left out")
+            )
             continue
-        entries.append({"flavor": name} | _quota(resources, known[name], cohort))
+        entries.append({"flavor": name} | _quota_entry(resources, known[name], in_cohort))
     rates = [entry.get("perAccelerator") for entry in entries]
     if rates and rates[0] and all(each == rates[0] for each in rates):
         for entry in entries:
@@ -83,113 +103,119 @@ def quotas(one: Answer, known: Flavors, cohort: bool, left: list[Left]) -> tuple
     return entries, {}
 
 
-def quotas_of(one: Answer) -> dict[str, dict[str, Mapping[str, Any]]]:
+def quotas_by_flavor(resource: ApiObject) -> dict[str, dict[str, Mapping[str, Any]]]:
     """Flavor → resource → its quota, as it is written."""
-    return dict(_flavors_of(one))
+    return dict(_iter_flavor_quotas(resource))
 
 
-def _flavors_of(one: Answer) -> Iterator[tuple[str, dict[str, Mapping[str, Any]]]]:
+def _iter_flavor_quotas(resource: ApiObject) -> Iterator[tuple[str, dict[str, Mapping[str, Any]]]]:
     """Each flavor once, with the quotas of every resource by name."""
-    found: dict[str, dict[str, Mapping[str, Any]]] = {}
-    for group in parts(one["spec"], "resourceGroups"):
-        for flavor in parts(group, "flavors"):
-            resources = {each["name"]: each for each in parts(flavor, "resources")}
-            found.setdefault(flavor["name"], {}).update(resources)
-    yield from found.items()
+    by_flavor: dict[str, dict[str, Mapping[str, Any]]] = {}
+    for group in list_at(resource["spec"], "resourceGroups"):
+        for flavor in list_at(group, "flavors"):
+            resources = {each["name"]: each for each in list_at(flavor, "resources")}
+            by_flavor.setdefault(flavor["name"], {}).update(resources)
+    yield from by_flavor.items()
 
 
-def nominal(one: Answer, resource: str, flavor: str) -> int:
+def nominal_quota(quota_owner: ApiObject, resource: str, flavor: str) -> int:
     """The nominal quota of accelerators that a queue or cohort has of a flavor."""
-    resources = quotas_of(one).get(flavor, {})
-    return amount(resource, resources.get(resource, {}).get("nominalQuota")) or 0
+    resources = quotas_by_flavor(quota_owner).get(flavor, {})
+    return parse_quantity(resource, resources.get(resource, {}).get("nominalQuota")) or 0
 
 
-def _quota(resources: Mapping[str, Mapping[str, Any]], pools: list[Pool], cohort: bool) -> Entry:
+def _quota_entry(resources: Mapping[str, Mapping[str, Any]], pools: list[AdoptedPool], in_cohort: bool) -> StackEntry:
     resource = pools[0].machine.resource
     quota = resources.get(resource, {})
-    said = {key: amount(resource, quota[key]) for key in ("nominalQuota", *_LIMITS) if key in quota}
-    guaranteed, (borrow, lend) = said.get("nominalQuota") or 0, map(said.get, _LIMITS)
-    entry: Entry = {"guaranteed": guaranteed} if guaranteed else {}
-    if cohort and borrow != 0:
+    amounts = {key: parse_quantity(resource, quota[key]) for key in ("nominalQuota", *_LIMIT_FIELDS) if key in quota}
+    guaranteed, (borrow, lend) = amounts.get("nominalQuota") or 0, map(amounts.get, _LIMIT_FIELDS)
+    entry: StackEntry = {"guaranteed": guaranteed} if guaranteed else {}
+    if in_cohort and borrow != 0:
         entry["borrow"] = "unlimited" if borrow is None else borrow
-    if cohort and lend is not None:
+    if in_cohort and lend is not None:
         entry["lend"] = lend
     counted = ("nominalQuota", guaranteed) if guaranteed else ("borrowingLimit", borrow or 0)
-    rates = dict(_rates(resources, pools, *counted))
+    rates = dict(_resource_rates(resources, pools, *counted))
     return entry | ({"perAccelerator": rates} if rates else {})
 
 
-def _rates(
-    resources: Mapping[str, Mapping[str, Any]], pools: list[Pool], field: str, count: int
+def _resource_rates(
+    resources: Mapping[str, Mapping[str, Any]], pools: list[AdoptedPool], field: str, count: int
 ) -> Iterator[tuple[str, object]]:
     """The cpu and memory that come with an accelerator, where it is not what its machine brings."""
     if not count:
         return
-    brought = {
-        CPU: max(Fraction(p.machine.vcpu * 1000, p.per_node) for p in pools),
-        MEMORY: max(Fraction(p.machine.memory_gb) * 2**30 / p.per_node for p in pools),
+    machine_rates = {
+        CPU: max(Fraction(p.machine.vcpu * 1000, p.accelerators_per_node) for p in pools),
+        MEMORY: max(Fraction(p.machine.memory_gb) * 2**30 / p.accelerators_per_node for p in pools),
     }
-    for resource, rate in brought.items():
-        seen = amount(resource, resources.get(resource, {}).get(field))
+    for resource, rate in machine_rates.items():
+        seen = parse_quantity(resource, resources.get(resource, {}).get(field))
         if seen and seen != -(-count * rate // 1):
-            yield resource, (cores if resource == CPU else size)(-(-seen // count))
+            yield resource, (format_cores if resource == CPU else format_bytes)(-(-seen // count))
 
 
-def cores(milli: int) -> int | str:
+def format_cores(milli: int) -> int | str:
     """Cores as they are written: 2, or 500m."""
     return milli // 1000 if milli % 1000 == 0 else f"{milli}m"
 
 
-def size(number: int) -> str:
+def format_bytes(number: int) -> str:
     """Bytes as they are written, in the largest unit that holds them whole."""
-    return next(f"{number // each}{unit}" for unit, each in _SPANS if number % each == 0)
+    return next(f"{number // each}{unit}" for unit, each in _BYTE_UNITS if number % each == 0)
 
 
 # --- cohorts ----------------------------------------------------------------------------------------------------------
 
 
-def cohorts(found: Found, known: Flavors, left: list[Left]) -> dict[str, Entry]:
+def read_cohorts(
+    inventory: ClusterInventory, known: PoolsByFlavor, not_adopted: list[NotAdopted]
+) -> dict[str, StackEntry]:
     """Every cohort: those that are objects, and those that queues merely name."""
-    objects = {name_of(one): one for one in found.of_kind("Cohort")}
-    queues = found.of_kind("ClusterQueue")
-    named = {one["spec"].get("cohortName") for one in queues} | {
-        one["spec"].get("parentName") for one in objects.values()
+    objects = {name_of(cohort_object): cohort_object for cohort_object in inventory.objects_of_kind("Cohort")}
+    queues = inventory.objects_of_kind("ClusterQueue")
+    referenced = {cohort_object["spec"].get("cohortName") for cohort_object in queues} | {
+        cohort_object["spec"].get("parentName") for cohort_object in objects.values()
     }
-    result: dict[str, Entry] = {}
-    for name in sorted({*objects, *(each for each in named if each)}):
-        one = objects.get(name, {"kind": "Cohort", "metadata": {"name": name}, "spec": {}})
-        spec = part(one, "spec")
+    result: dict[str, StackEntry] = {}
+    for name in sorted({*objects, *(flavor_entry for flavor_entry in referenced if flavor_entry)}):
+        cohort_object = objects.get(name, {"kind": "Cohort", "metadata": {"name": name}, "spec": {}})
+        spec = mapping_at(cohort_object, "spec")
         parent = spec.get("parentName")
-        entry: Entry = {"parent": parent} if parent else {}
-        entries, rates = quotas({**one, "spec": spec}, known, bool(parent), left)
-        for each in entries:
-            resource = known[each["flavor"]][0].machine.resource
-            below = _below(name, each["flavor"], resource, objects, queues)
-            if "guaranteed" in each:  # what is written is that of all below, and its own is what is more
-                each["guaranteed"] += below
-        entry |= {"flavors": [_in_order(each) for each in entries]} if entries else {}
-        result[name] = entry | rates | weight(spec)
+        entry: StackEntry = {"parent": parent} if parent else {}
+        entries, rates = quota_entries({**cohort_object, "spec": spec}, known, bool(parent), not_adopted)
+        for flavor_entry in entries:
+            resource = known[flavor_entry["flavor"]][0].machine.resource
+            guaranteed_below = _guaranteed_below(name, flavor_entry["flavor"], resource, objects, queues)
+            if "guaranteed" in flavor_entry:  # what is written is that of all below, and its own is what is more
+                flavor_entry["guaranteed"] += guaranteed_below
+        entry |= {"flavors": [_in_order(flavor_entry) for flavor_entry in entries]} if entries else {}
+        result[name] = entry | rates | fair_share_weight(spec)
     return result
 
 
-def _below(cohort: str, flavor: str, resource: str, objects: Mapping[str, Answer], queues: list[Answer]) -> int:
+def _guaranteed_below(
+    cohort: str, flavor: str, resource: str, objects: Mapping[str, ApiObject], queues: list[ApiObject]
+) -> int:
     """What those below a cohort are guaranteed of a flavor."""
-    total = sum(nominal(q, resource, flavor) for q in queues if q["spec"].get("cohortName") == cohort)
-    for name, one in objects.items():
-        if at(one, "spec.parentName") == cohort:
-            total += nominal(one, resource, flavor) + _below(name, flavor, resource, objects, queues)
+    total = sum(nominal_quota(q, resource, flavor) for q in queues if q["spec"].get("cohortName") == cohort)
+    for name, cohort_object in objects.items():
+        if value_at(cohort_object, "spec.parentName") == cohort:
+            total += nominal_quota(cohort_object, resource, flavor) + _guaranteed_below(
+                name, flavor, resource, objects, queues
+            )
     return total
 
 
-def _in_order(entry: Entry) -> Entry:
+def _in_order(entry: StackEntry) -> StackEntry:
     keys = ("flavor", "guaranteed", "borrow", "lend", "perAccelerator")
     return {key: entry[key] for key in keys if key in entry}
 
 
-def weight(spec: Mapping[str, Any]) -> Entry:
+def fair_share_weight(spec: Mapping[str, Any]) -> StackEntry:
     """The weight under fair sharing, where it is not the one that Kueue fills in."""
-    found = at(spec, "fairSharing.weight")
-    milli = amount(CPU, found)
+    written = value_at(spec, "fairSharing.weight")
+    milli = parse_quantity(CPU, written)
     if milli is None or milli == 1000:
         return {}
     return {"fairShareWeight": milli // 1000 if milli % 1000 == 0 else milli / 1000}
@@ -197,36 +223,36 @@ def weight(spec: Mapping[str, Any]) -> Entry:
 
 # --- a queue ----------------------------------------------------------------------------------------------------------
 
-_SERVED = {"whenCanBorrow": "MayStopSearch", "whenCanPreempt": "TryNextFlavor"}
+_SERVER_DEFAULTS = {"whenCanBorrow": "MayStopSearch", "whenCanPreempt": "TryNextFlavor"}
 """What Kueue's webhook fills in."""
 
 
-def queue(one: Answer, known: Flavors, left: list[Left]) -> Entry:
+def queue_entry(resource: ApiObject, known: PoolsByFlavor, not_adopted: list[NotAdopted]) -> StackEntry:
     """A cluster queue without its names: quotas and rules; an empty entry where none of its flavors is known."""
-    spec, cohort = one["spec"], one["spec"].get("cohortName")
-    entries, rates = quotas(one, known, bool(cohort), left)
+    spec, cohort = resource["spec"], resource["spec"].get("cohortName")
+    entries, rates = quota_entries(resource, known, bool(cohort), not_adopted)
     if not entries:
         return {}
-    entry: Entry = {"flavors": [_in_order(each) for each in entries], **rates}
+    entry: StackEntry = {"flavors": [_in_order(each) for each in entries], **rates}
     if spec.get("queueingStrategy", "BestEffortFIFO") != "BestEffortFIFO":
         entry["queueingStrategy"] = spec["queueingStrategy"]
-    if rules := _preemption(part(spec, "preemption"), bool(cohort)):
+    if rules := _preemption_entry(mapping_at(spec, "preemption"), bool(cohort)):
         entry["preemption"] = rules
-    fungibility = {k: v for k, v in part(spec, "flavorFungibility").items() if _SERVED.get(k) != v}
+    fungibility = {k: v for k, v in mapping_at(spec, "flavorFungibility").items() if _SERVER_DEFAULTS.get(k) != v}
     entry |= {"flavorFungibility": fungibility} if fungibility else {}
     entry |= {"admissionScope": spec["admissionScope"]} if spec.get("admissionScope") else {}
     entry |= {"stopPolicy": spec["stopPolicy"]} if spec.get("stopPolicy", "None") != "None" else {}
     entry |= {"namespaces": "all"} if spec.get("namespaceSelector") == {} else {}
-    return entry | weight(spec)
+    return entry | fair_share_weight(spec)
 
 
-def _preemption(said: Mapping[str, Any], cohort: bool) -> Entry:
-    entry: Entry = {}
-    if (within := said.get("withinClusterQueue", "Never")) != "LowerPriority":
+def _preemption_entry(preemption: Mapping[str, Any], in_cohort: bool) -> StackEntry:
+    entry: StackEntry = {}
+    if (within := preemption.get("withinClusterQueue", "Never")) != "LowerPriority":
         entry["withinClusterQueue"] = within
-    if (reclaim := said.get("reclaimWithinCohort", "Never")) != ("Any" if cohort else "Never"):
+    if (reclaim := preemption.get("reclaimWithinCohort", "Never")) != ("Any" if in_cohort else "Never"):
         entry["reclaimWithinCohort"] = reclaim
-    borrow = part(said, "borrowWithinCohort")
+    borrow = mapping_at(preemption, "borrowWithinCohort")
     if borrow.get("policy", "Never") != "Never":
         entry["borrowWithinCohort"] = dict(borrow)
     return entry

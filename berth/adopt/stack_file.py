@@ -8,85 +8,94 @@ from typing import Any, cast
 import yaml
 from msgspec import Struct
 
-from berth.adopt.admission_checks import queued
-from berth.adopt.cluster_contents import inside
-from berth.adopt.clusters import cluster, frame
-from berth.adopt.controllers import controllers
-from berth.adopt.gke_made_pools import compute_classes, made_by_gke
-from berth.adopt.inventory import Entry, Found, Left, part
-from berth.adopt.pools import Pool, pools
-from berth.adopt.queues import cohorts, flavors, nominal, priorities
-from berth.adopt.reservations import reservation
-from berth.adopt.teams import platform, teams
+from berth.adopt.admission_checks import set_queued_options
+from berth.adopt.cluster_contents import existing_cluster_fleet
+from berth.adopt.clusters import cluster_section, project_settings
+from berth.adopt.controllers import controller_sections
+from berth.adopt.gke_made_pools import compute_class_section, read_gke_made_pools
+from berth.adopt.inventory import ClusterInventory, NotAdopted, StackEntry, mapping_at
+from berth.adopt.pools import AdoptedPool, read_pools
+from berth.adopt.queues import match_flavors, nominal_quota, read_cohorts, read_priorities
+from berth.adopt.reservations import reservation_key
+from berth.adopt.teams import platform_section, read_teams
 
 
-class Adopted(Struct, frozen=True):
+class AdoptedFleet(Struct, frozen=True):
     """What will be the stack's config, and what of the cluster it does not say."""
 
-    fleet: Entry
-    left: tuple[Left, ...]
+    fleet: StackEntry
+    not_adopted: tuple[NotAdopted, ...]
 
 
-def adopt(found: Found, stack: str) -> Adopted:
+def adopt(inventory: ClusterInventory, stack: str) -> AdoptedFleet:
     """The fleet that a cluster is, as the stack of that name."""
-    left: list[Left] = []
-    owned, reserved = pools(found, stack, left)
-    known = flavors(found, owned, left)
-    made = made_by_gke(found, known, left)
+    not_adopted: list[NotAdopted] = []
+    adopted_pools, reserved = read_pools(inventory, stack, not_adopted)
+    known = match_flavors(inventory, adopted_pools, not_adopted)
+    made = read_gke_made_pools(inventory, known, not_adopted)
     known |= {str(pool.entry.get("flavor", pool.key)): [pool] for pool in made}
-    owned += made
-    queued(found, known)
+    adopted_pools += made
+    set_queued_options(inventory, known)
 
     def reserve(path: str, zone: str, kind: str, count: int) -> str:
-        return reservation(path, zone, kind, count, reserved, stack)
+        return reservation_key(path, zone, kind, count, reserved, stack)
 
-    classes = compute_classes(found, made, reserve, left)
+    classes = compute_class_section(inventory, made, reserve, not_adopted)
     sections: dict[str, object] = {
-        "cluster": {} if found.context else cluster(found, stack, left),
+        "cluster": {} if inventory.context else cluster_section(inventory, stack, not_adopted),
         "reservations": {key: entry for key, (_, entry) in sorted(reserved.items())},
         "computeClasses": classes,
-        "pools": {pool.key: _in_order(pool.entry) for pool in sorted(owned, key=lambda pool: pool.key)},
-        "flavors": _oversubscribed(found, known),
-        **controllers(found, left),
-        "priorities": priorities(found, left),
-        "cohorts": cohorts(found, known, left),
-        "platform": platform(found),
+        "pools": {pool.key: _in_order(pool.entry) for pool in sorted(adopted_pools, key=lambda pool: pool.key)},
+        "flavors": _oversubscribed_flavors(inventory, known),
+        **controller_sections(inventory, not_adopted),
+        "priorities": read_priorities(inventory, not_adopted),
+        "cohorts": read_cohorts(inventory, known, not_adopted),
+        "platform": platform_section(inventory),
     }
-    own, shared = teams(found, known, left)
-    sections |= {"teams": own, "clusterQueues": shared}
-    fleet = {**frame(found), **{key: value for key, value in sections.items() if value}}
-    if found.context is not None:
-        fleet = inside(found, fleet, found.context, left)
-    return Adopted(fleet, tuple(left))
+    team_entries, shared = read_teams(inventory, known, not_adopted)
+    sections |= {"teams": team_entries, "clusterQueues": shared}
+    fleet = {**project_settings(inventory), **{key: value for key, value in sections.items() if value}}
+    if inventory.context is not None:
+        fleet = existing_cluster_fleet(inventory, fleet, inventory.context, not_adopted)
+    return AdoptedFleet(fleet, tuple(not_adopted))
 
 
-_FIRST = ("machineType", "accelerator", "topology", "slices", "nodes", "zone", "zones", "capacity", "flavor")
+_LEADING_KEYS = ("machineType", "accelerator", "topology", "slices", "nodes", "zone", "zones", "capacity", "flavor")
 
 
-def _in_order(entry: Entry) -> Entry:
-    return {key: entry[key] for key in (*(k for k in _FIRST if k in entry), *(k for k in entry if k not in _FIRST))}
+def _in_order(entry: StackEntry) -> StackEntry:
+    return {
+        key: entry[key]
+        for key in (*(k for k in _LEADING_KEYS if k in entry), *(k for k in entry if k not in _LEADING_KEYS))
+    }
 
 
-def _oversubscribed(found: Found, known: dict[str, list[Pool]]) -> dict[str, Entry]:
+def _oversubscribed_flavors(inventory: ClusterInventory, known: dict[str, list[AdoptedPool]]) -> dict[str, StackEntry]:
     """Flavors of which more is promised than there is: as much as was found is accepted."""
-    holders = [*found.of_kind("ClusterQueue"), *found.of_kind("Cohort")]
-    result: dict[str, Entry] = {}
+    quota_owners = [*inventory.objects_of_kind("ClusterQueue"), *inventory.objects_of_kind("Cohort")]
+    result: dict[str, StackEntry] = {}
     for flavor, members in sorted(known.items()):
-        resource, capacity = members[0].machine.resource, sum(pool.nodes * pool.per_node for pool in members)
-        promised = sum(nominal({**one, "spec": part(one, "spec")}, resource, flavor) for one in holders)
-        if capacity and promised > capacity:
-            times = -(-promised * 100 // capacity)
-            factor = times // 100 if times % 100 == 0 else times / 100
+        resource, capacity = (
+            members[0].machine.resource,
+            sum(pool.max_nodes * pool.accelerators_per_node for pool in members),
+        )
+        guaranteed = sum(
+            nominal_quota({**quota_owner, "spec": mapping_at(quota_owner, "spec")}, resource, flavor)
+            for quota_owner in quota_owners
+        )
+        if capacity and guaranteed > capacity:
+            percent = -(-guaranteed * 100 // capacity)
+            factor = percent // 100 if percent % 100 == 0 else percent / 100
             result[flavor] = {"oversubscription": factor, "reason": "as it was found"}
     return result
 
 
-HEAD = """\
+HEADER = """\
 # Written by `berth adopt` from the answers of a cluster that stands. See docs/adopt.md for the steps from here.
 """
 
 
-_SECTION, _WIDTH = 3, 100
+_SECTION_DEPTH, _LINE_WIDTH = 3, 100
 """How deep in the file sections lie, and the characters of an entry that is written in one line."""
 
 
@@ -98,22 +107,24 @@ class _Writer(yaml.SafeDumper):
         return True
 
 
-def text(adopted: Adopted) -> str:
+def render_stack_file(adopted: AdoptedFleet) -> str:
     """The stack file, entries in one line where they are short, as people write them."""
     config = {"pulumi:disable-default-providers": ["*"], "berth:fleet": adopted.fleet}
     writer: Any = _Writer(io.StringIO(), sort_keys=False)
     node = writer.represent_data({"config": config})
-    _folded(node, 0)
-    return HEAD + str(cast("Any", yaml).serialize(node, Dumper=_Writer, width=_WIDTH + 20, allow_unicode=True))
+    _set_flow_style(node, 0)
+    return HEADER + str(cast("Any", yaml).serialize(node, Dumper=_Writer, width=_LINE_WIDTH + 20, allow_unicode=True))
 
 
-def _folded(node: Any, depth: int) -> int:
+def _set_flow_style(node: Any, depth: int) -> int:
     """Decide how a node is written; returns about how many characters it takes in one line."""
     if node.id == "scalar":
         return len(node.value) + 2
     pairs: list[Any] = node.value
-    below: list[Any] = [each for pair in pairs for each in pair] if node.id == "mapping" else pairs
-    length = sum(_folded(each, depth + 1) + 2 for each in below)
-    plain = node.id == "sequence" and all(each.id == "scalar" for each in below)
-    node.flow_style = (length <= _WIDTH and depth > _SECTION) or not below or (depth == _SECTION - 1 and plain)
+    children: list[Any] = [each for pair in pairs for each in pair] if node.id == "mapping" else pairs
+    length = sum(_set_flow_style(each, depth + 1) + 2 for each in children)
+    plain = node.id == "sequence" and all(each.id == "scalar" for each in children)
+    node.flow_style = (
+        (length <= _LINE_WIDTH and depth > _SECTION_DEPTH) or not children or (depth == _SECTION_DEPTH - 1 and plain)
+    )
     return length

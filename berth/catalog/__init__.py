@@ -5,23 +5,24 @@ it is read at the first question, not at import. A new accelerator is a new row 
 """
 
 from berth.catalog.allocatable import Allocatable, allocatable
-from berth.catalog.attached_gpus import NotAttachable, attached
+from berth.catalog.attached_gpus import GpuAttachmentError, attach_gpus
 from berth.catalog.rows import (
-    Attachable,
+    AttachableGpus,
+    Availability,
     Generation,
+    GkeLimits,
+    GkeTaints,
     GpuDirect,
-    Labels,
-    Limits,
     Machine,
-    Offer,
+    NodeLabelKeys,
     Provisioning,
+    ProvisioningModel,
     SliceShape,
-    Taints,
-    Way,
 )
-from berth.catalog.slices import divisible_shape, slice_shape, topologies
+from berth.catalog.slices import divisible_shape, slice_shape, slice_topologies
 from berth.catalog.table import (
-    attachable,
+    attachable_gpus,
+    extended_resource,
     generations,
     gpudirect,
     labels,
@@ -30,28 +31,28 @@ from berth.catalog.table import (
     mig_partitions,
     noun,
     provisioning,
-    resource,
     taints,
 )
 
 __all__ = [
     "Allocatable",
-    "Attachable",
+    "AttachableGpus",
+    "Availability",
     "Generation",
+    "GkeLimits",
+    "GkeTaints",
+    "GpuAttachmentError",
     "GpuDirect",
-    "Labels",
-    "Limits",
     "Machine",
-    "NotAttachable",
-    "Offer",
+    "NodeLabelKeys",
     "Provisioning",
+    "ProvisioningModel",
     "SliceShape",
-    "Taints",
-    "Way",
     "allocatable",
-    "attachable",
-    "attached",
+    "attach_gpus",
+    "attachable_gpus",
     "divisible_shape",
+    "extended_resource",
     "generations",
     "gpudirect",
     "labels",
@@ -60,8 +61,7 @@ __all__ = [
     "mig_partitions",
     "noun",
     "provisioning",
-    "resource",
     "slice_shape",
+    "slice_topologies",
     "taints",
-    "topologies",
 ]

@@ -10,13 +10,13 @@ from fractions import Fraction
 
 from msgspec import Struct
 
-from berth.catalog.table import attachable, machines
+from berth.catalog.table import attachable_gpus, machines
 
-_CPU = ((1, "0.06"), (1, "0.01"), (2, "0.005"), (None, "0.0025"))
+_CPU_RESERVED = ((1, "0.06"), (1, "0.01"), (2, "0.005"), (None, "0.0025"))
 """Cores, one after the other, and the part of them that is kept; None is all the rest."""
-_MEMORY = ((4, "0.25"), (4, "0.2"), (8, "0.1"), (112, "0.06"), (None, "0.02"))
+_MEMORY_RESERVED = ((4, "0.25"), (4, "0.2"), (8, "0.1"), (112, "0.06"), (None, "0.02"))
 """The same for memory in GiB."""
-_EVICTION = 100 * 2**20
+_EVICTION_THRESHOLD = 100 * 2**20
 """Bytes below which the kubelet evicts pods."""
 
 
@@ -29,20 +29,20 @@ class Allocatable(Struct, frozen=True):
 
 def allocatable(machine_type: str) -> Allocatable | None:
     """What pods can have of a machine with accelerators; None where the table does not know its size."""
-    hosts = attachable().hosts
+    hosts = attachable_gpus().hosts
     row = machines().get(machine_type)
     cores, gib = (row.vcpu, row.memory_gb) if row else hosts.get(machine_type, (0, 0))
     if not (cores and gib):
         return None
-    cpu = (cores - _kept(Fraction(cores), _CPU)) * 1000
-    memory = (Fraction(gib) - _kept(Fraction(gib), _MEMORY)) * 2**30 - _EVICTION
+    cpu = (cores - _reserved(Fraction(cores), _CPU_RESERVED)) * 1000
+    memory = (Fraction(gib) - _reserved(Fraction(gib), _MEMORY_RESERVED)) * 2**30 - _EVICTION_THRESHOLD
     return Allocatable(int(cpu), int(memory))
 
 
-def _kept(whole: Fraction, parts: tuple[tuple[int | None, str], ...]) -> Fraction:
-    kept, left = Fraction(0), whole
-    for size, part in parts:
-        here = left if size is None else min(left, Fraction(size))
-        kept += here * Fraction(part)
-        left -= here
-    return kept
+def _reserved(total: Fraction, tiers: tuple[tuple[int | None, str], ...]) -> Fraction:
+    reserved, remaining = Fraction(0), total
+    for size, fraction in tiers:
+        in_tier = remaining if size is None else min(remaining, Fraction(size))
+        reserved += in_tier * Fraction(fraction)
+        remaining -= in_tier
+    return reserved

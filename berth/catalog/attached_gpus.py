@@ -3,33 +3,33 @@
 from __future__ import annotations
 
 from berth.catalog.rows import Machine
-from berth.catalog.table import attachable, noun, resource
+from berth.catalog.table import attachable_gpus, extended_resource, noun
 
 
-class NotAttachable(ValueError):
+class GpuAttachmentError(ValueError):
     """A GPU that does not go with this machine; the message says what does."""
 
 
-def attached(machine_type: str, accelerator: str, count: int) -> Machine:
-    """An n1 machine with `count` GPUs; `accelerator` is a node-label value. NotAttachable if that does not exist.
+def attach_gpus(machine_type: str, accelerator: str, count: int) -> Machine:
+    """An n1 machine with `count` GPUs; `accelerator` is a node-label value. Raises GpuAttachmentError.
 
     The vCPU limits are those of GKE's autoscaler; such nodes have no compact placement and take any boot disk.
     """
-    table = attachable()
+    table = attachable_gpus()
     if machine_type not in table.hosts:
-        raise NotAttachable(f"'{machine_type}' takes no attached GPU; one of {', '.join(table.hosts)}")
+        raise GpuAttachmentError(f"'{machine_type}' takes no attached GPU; one of {', '.join(table.hosts)}")
     vcpu, memory_gb = table.hosts[machine_type]
-    if vcpu > (limit := _most_vcpus(accelerator, count)):
-        fitting = [name for name, (size, _) in table.hosts.items() if size <= limit]
-        raise NotAttachable(
+    if vcpu > (limit := _max_vcpus(accelerator, count)):
+        allowed_machines = [name for name, (size, _) in table.hosts.items() if size <= limit]
+        raise GpuAttachmentError(
             f"'{machine_type}' has {vcpu} vCPUs, but {count} {accelerator} go with at most {limit}; "
-            f"one of {', '.join(fitting)}"
+            f"one of {', '.join(allowed_machines)}"
         )
     return Machine(
         name=machine_type,
         kind="gpu",
         accelerator=accelerator,
-        resource=resource("gpu"),
+        resource=extended_resource("gpu"),
         noun=noun(accelerator),
         accelerators=count,
         vcpu=vcpu,
@@ -39,12 +39,12 @@ def attached(machine_type: str, accelerator: str, count: int) -> Machine:
     )
 
 
-def _most_vcpus(accelerator: str, count: int) -> int:
-    gpus = attachable().gpus
+def _max_vcpus(accelerator: str, count: int) -> int:
+    gpus = attachable_gpus().gpus
     if accelerator not in gpus:
-        raise NotAttachable(f"'{accelerator}' cannot be attached to a machine; one of {', '.join(gpus)}")
-    counts = gpus[accelerator]
-    if count not in counts:
-        allowed = ", ".join(map(str, counts))
-        raise NotAttachable(f"{count} {accelerator} cannot be attached to one machine; one of {allowed}")
-    return counts[count]
+        raise GpuAttachmentError(f"'{accelerator}' cannot be attached to a machine; one of {', '.join(gpus)}")
+    vcpus_by_count = gpus[accelerator]
+    if count not in vcpus_by_count:
+        allowed = ", ".join(map(str, vcpus_by_count))
+        raise GpuAttachmentError(f"{count} {accelerator} cannot be attached to one machine; one of {allowed}")
+    return vcpus_by_count[count]

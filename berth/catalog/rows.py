@@ -9,10 +9,10 @@ from msgspec import Struct
 
 from berth.plan.nodes import Taint
 
-Offer = Literal["offered", "doubtful", "refused"]
+Availability = Literal["offered", "doubtful", "refused"]
 """A source shows it · no source shows it, though none refuses it · GKE refuses it."""
 
-Way = Literal["on-demand", "spot", "reservation-any", "reservation-specific", "flex-start", "queued"]
+ProvisioningModel = Literal["on-demand", "spot", "reservation-any", "reservation-specific", "flex-start", "queued"]
 """How GKE gets machines; a reservation is taken by its name (specific) or as any that fits."""
 
 
@@ -25,21 +25,21 @@ class Provisioning(Struct, frozen=True, kw_only=True):
     """
 
     name: str = "none"
-    on_demand: Offer = "refused"
-    spot: Offer = "refused"
-    reservation_any: Offer = "refused"
-    reservation_specific: Offer = "refused"
-    flex_start: Offer = "refused"
-    queued: Offer = "refused"
+    on_demand: Availability = "refused"
+    spot: Availability = "refused"
+    reservation_any: Availability = "refused"
+    reservation_specific: Availability = "refused"
+    flex_start: Availability = "refused"
+    queued: Availability = "refused"
     compact: tuple[str, ...] = ()
     reservations: Literal["zonal", "dense", "aggregate"] = "zonal"
     doubts: str = ""
     source: str = ""
     confidence: Literal["source", "documentation", "example", "recalled"] = "source"
 
-    def offer(self, way: Way) -> Offer:
+    def availability(self, model: ProvisioningModel) -> Availability:
         """Whether the machines can be had this way."""
-        offers: dict[Way, Offer] = {
+        by_model: dict[ProvisioningModel, Availability] = {
             "on-demand": self.on_demand,
             "spot": self.spot,
             "reservation-any": self.reservation_any,
@@ -47,15 +47,22 @@ class Provisioning(Struct, frozen=True, kw_only=True):
             "flex-start": self.flex_start,
             "queued": self.queued,
         }
-        return offers[way]
+        return by_model[model]
 
     @property
-    def ways(self) -> tuple[Way, ...]:
+    def offered_models(self) -> tuple[ProvisioningModel, ...]:
         """The ways that a source shows."""
-        return tuple(way for way in _WAYS if self.offer(way) == "offered")
+        return tuple(model for model in _PROVISIONING_MODELS if self.availability(model) == "offered")
 
 
-_WAYS: tuple[Way, ...] = ("on-demand", "spot", "reservation-any", "reservation-specific", "flex-start", "queued")
+_PROVISIONING_MODELS: tuple[ProvisioningModel, ...] = (
+    "on-demand",
+    "spot",
+    "reservation-any",
+    "reservation-specific",
+    "flex-start",
+    "queued",
+)
 
 
 class Machine(Struct, frozen=True, kw_only=True):
@@ -125,12 +132,12 @@ class Machine(Struct, frozen=True, kw_only=True):
         return self.multi_host_placement is not None
 
     @property
-    def dws(self) -> bool:
+    def supports_dws(self) -> bool:
         """Whether the Dynamic Workload Scheduler may give it: flex-start or queued provisioning is not refused."""
         return "refused" not in (self.provisioning.flex_start, self.provisioning.queued)
 
     @property
-    def flex_start_compact(self) -> bool:
+    def supports_compact_flex_start(self) -> bool:
         """Whether flex-start goes with compact placement."""
         return "flex-start" in self.provisioning.compact
 
@@ -178,7 +185,7 @@ class SliceShape(Struct, frozen=True):
         return self.hosts > 1
 
 
-class Labels(Struct, frozen=True, kw_only=True):
+class NodeLabelKeys(Struct, frozen=True, kw_only=True):
     """Keys of the node labels that GKE sets (`provisioning_request` is a selector of DWS, `placement_group` of pods
     whose nodes GKE makes close to each other). A compute class and a placement group are also taints, by the same keys.
     """
@@ -206,7 +213,7 @@ class Labels(Struct, frozen=True, kw_only=True):
     compute_class: str
 
 
-class Taints(Struct, frozen=True, kw_only=True):
+class GkeTaints(Struct, frozen=True, kw_only=True):
     """The taints GKE puts on nodes by itself: of TPU hosts, of GPU nodes, of queued-provisioning nodes."""
 
     tpu: Taint
@@ -214,7 +221,7 @@ class Taints(Struct, frozen=True, kw_only=True):
     queued: Taint
 
 
-class Limits(Struct, frozen=True, kw_only=True):
+class GkeLimits(Struct, frozen=True, kw_only=True):
     """What GKE and the provider accept beside machines; bounds are inclusive.
 
     Run times, of queued provisioning and flex-start, in seconds. `max_request_nodes` is per request and zone,
@@ -245,7 +252,7 @@ class GpuDirect(Struct, frozen=True, kw_only=True):
     mtu: int
 
 
-class Attachable(Struct, frozen=True, kw_only=True):
+class AttachableGpus(Struct, frozen=True, kw_only=True):
     """What may be attached to n1 machines.
 
     `gpus` maps an accelerator to GPUs per node to the most vCPUs of the machine; `hosts` maps a machine type to its

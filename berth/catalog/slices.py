@@ -13,7 +13,7 @@ from berth.catalog.table import generations
 _TOPOLOGY = re.compile(r"[1-9][0-9]{0,3}(x[1-9][0-9]{0,3})+")
 
 
-def topologies(machine: Machine) -> tuple[str, ...]:
+def slice_topologies(machine: Machine) -> tuple[str, ...]:
     """The slice topologies of this machine in ascending chips; empty for a GPU machine or an unsupported one."""
     return tuple(_shapes(machine))
 
@@ -32,37 +32,37 @@ def divisible_shape(machine: Machine, topology: str) -> SliceShape | None:
     generation = generations().get(machine.generation or "")
     if generation is None or not _TOPOLOGY.fullmatch(topology) or topology.count("x") + 1 != generation.dims:
         return None
-    shape = _divided(machine, topology)
+    shape = _slice_on(machine, topology)
     return shape if shape and shape.chips <= (generation.pod_chips or generation.max_slice_chips) else None
 
 
 @cache
 def _shapes(machine: Machine) -> Mapping[str, SliceShape]:
-    listed = _enumerated(machine.generation) if machine.generation else ()
-    divided = (_divided(machine, topology) for topology in listed)
-    return {shape.topology: shape for shape in divided if shape}
+    topologies = _generation_topologies(machine.generation) if machine.generation else ()
+    slices = (_slice_on(machine, topology) for topology in topologies)
+    return {shape.topology: shape for shape in slices if shape}
 
 
-def _divided(machine: Machine, topology: str) -> SliceShape | None:
+def _slice_on(machine: Machine, topology: str) -> SliceShape | None:
     chips = prod(int(side) for side in topology.split("x"))
-    hosts, rest = divmod(chips, machine.accelerators)
-    fits = hosts == 1 or (hosts > 1 and machine.multi_host)
-    return SliceShape(topology, chips, hosts) if fits and not rest else None
+    hosts, remainder = divmod(chips, machine.accelerators)
+    can_form = hosts == 1 or (hosts > 1 and machine.multi_host)
+    return SliceShape(topology, chips, hosts) if can_form and not remainder else None
 
 
 @cache
-def _enumerated(name: str) -> tuple[str, ...]:
-    generation = generations()[name]
-    cubes = sorted(_cubes(generation), key=lambda sides: (prod(sides), sides))
+def _generation_topologies(generation_name: str) -> tuple[str, ...]:
+    generation = generations()[generation_name]
+    cubes = sorted(_cube_slices(generation), key=lambda sides: (prod(sides), sides))
     return (*generation.shapes, *("x".join(map(str, sides)) for sides in cubes))
 
 
-def _cubes(generation: Generation) -> Iterator[tuple[int, int, int]]:
+def _cube_slices(generation: Generation) -> Iterator[tuple[int, int, int]]:
     """The sides of every slice of whole cubes, by the rule that `Generation` states."""
-    step, longest, most = generation.cube_edge, generation.max_dimension, generation.max_slice_chips
+    step, max_side, max_chips = generation.cube_edge, generation.max_dimension, generation.max_slice_chips
     if step is None:
         return
-    for a in range(step, longest + 1, step):
-        for b in range(a, longest + 1, step):
-            for c in range(b, min(longest, most // (a * b)) + 1, step):
+    for a in range(step, max_side + 1, step):
+        for b in range(a, max_side + 1, step):
+            for c in range(b, min(max_side, max_chips // (a * b)) + 1, step):
                 yield a, b, c

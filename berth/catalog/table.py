@@ -11,34 +11,43 @@ from typing import Any, cast
 import yaml
 from msgspec.structs import replace
 
-from berth.catalog.rows import Attachable, Generation, GpuDirect, Labels, Limits, Machine, Provisioning, Taints
+from berth.catalog.rows import (
+    AttachableGpus,
+    Generation,
+    GkeLimits,
+    GkeTaints,
+    GpuDirect,
+    Machine,
+    NodeLabelKeys,
+    Provisioning,
+)
 from berth.plan.nodes import Taint
 
-_Row = dict[str, Any]
+_YamlRow = dict[str, Any]
 
 
 @cache
 def machines() -> Mapping[str, Machine]:
     """Every machine type that has accelerators, by name; with `-nolssd` variants and unsupported ones, without n1."""
-    families: Iterable[_Row] = _table()["families"].values()
-    return MappingProxyType({machine.name: machine for family in families for machine in _family(family)})
+    families: Iterable[_YamlRow] = _load_table()["families"].values()
+    return MappingProxyType({machine.name: machine for family in families for machine in _family_machines(family)})
 
 
 @cache
 def generations() -> Mapping[str, Generation]:
     """The TPU generations Berth supports, by name (v4, v5e, v5p, v6e, tpu7x)."""
-    rows: dict[str, _Row] = _table()["generations"]
-    return MappingProxyType({name: Generation(name=name, **_tuples(row)) for name, row in rows.items()})
+    rows: dict[str, _YamlRow] = _load_table()["generations"]
+    return MappingProxyType({name: Generation(name=name, **_with_tuples(row)) for name, row in rows.items()})
 
 
 @cache
-def attachable() -> Attachable:
+def attachable_gpus() -> AttachableGpus:
     """The GPUs that can be attached to n1 machines, and those machines."""
-    table = _tuples(_table()["attachable"])
-    series: dict[str, _Row] = table["hosts"]
+    table = _with_tuples(_load_table()["attachable"])
+    series: dict[str, _YamlRow] = table["hosts"]
     sizes = ((name, vcpu, row["gb_per_vcpu"]) for name, row in series.items() for vcpu in row["vcpus"])
-    hosts = {f"{name}-{vcpu}": (vcpu, round(vcpu * gb, 2)) for name, vcpu, gb in sizes}
-    return Attachable(
+    hosts = {f"{name}-{vcpu}": (vcpu, round(vcpu * gb_per_vcpu, 2)) for name, vcpu, gb_per_vcpu in sizes}
+    return AttachableGpus(
         gpus=table["gpus"],
         hosts=MappingProxyType(hosts),
         ssd_options=table["ssd_options"],
@@ -49,77 +58,81 @@ def attachable() -> Attachable:
 @cache
 def provisioning() -> Mapping[str, Provisioning]:
     """The rows of GKE's provisioning matrix, by name."""
-    rows: dict[str, _Row] = _table()["provisioning"]
-    return MappingProxyType({name: Provisioning(name=name, **_tuples(row)) for name, row in rows.items()})
+    rows: dict[str, _YamlRow] = _load_table()["provisioning"]
+    return MappingProxyType({name: Provisioning(name=name, **_with_tuples(row)) for name, row in rows.items()})
 
 
 @cache
 def gpudirect() -> Mapping[str, GpuDirect]:
     """What each kind of GPUDirect wants (tcpx, tcpxo, rdma); a machine without one says none."""
-    rows: dict[str, _Row] = _table()["gpudirect"]
+    rows: dict[str, _YamlRow] = _load_table()["gpudirect"]
     return MappingProxyType({name: GpuDirect(**row) for name, row in rows.items()})
 
 
 @cache
-def labels() -> Labels:
+def labels() -> NodeLabelKeys:
     """The keys of GKE's node labels."""
-    return Labels(**_table()["labels"])
+    return NodeLabelKeys(**_load_table()["labels"])
 
 
 @cache
-def taints() -> Taints:
+def taints() -> GkeTaints:
     """The taints GKE sets by itself; adding them again is a fault."""
-    return Taints(**{name: Taint(**row) for name, row in _table()["taints"].items()})
+    return GkeTaints(**{name: Taint(**row) for name, row in _load_table()["taints"].items()})
 
 
 @cache
-def limits() -> Limits:
+def limits() -> GkeLimits:
     """What GKE and the provider accept for run times, GPU sharing and drivers."""
-    return Limits(**_tuples(_table()["limits"]))
+    return GkeLimits(**_with_tuples(_load_table()["limits"]))
 
 
 def noun(accelerator: str) -> str:
     """What people say after a count of this accelerator: "v5e chips", "L4". KeyError if the table has no such label."""
-    return _table()["accelerators"][accelerator]["noun"]
+    return _load_table()["accelerators"][accelerator]["noun"]
 
 
-def resource(kind: str) -> str:
+def extended_resource(kind: str) -> str:
     """The extended resource of a kind (tpu or gpu)."""
-    return _table()["resources"][kind]
+    return _load_table()["resources"][kind]
 
 
 @cache
 def mig_partitions(accelerator: str) -> Mapping[str, int]:
     """Partitions per GPU by `gpu_partition_size`, for a node-label value; empty where it cannot be partitioned."""
-    return MappingProxyType(_table()["accelerators"].get(accelerator, {}).get("mig", {}))
+    return MappingProxyType(_load_table()["accelerators"].get(accelerator, {}).get("mig", {}))
 
 
-def _family(family: _Row) -> Iterator[Machine]:
+def _family_machines(family: _YamlRow) -> Iterator[Machine]:
     """The machines of one family: its fields, overridden by each row's."""
     shared = {key: value for key, value in family.items() if key not in ("machines", "nolssd")}
-    rows: dict[str, _Row] = family["machines"]
+    rows: dict[str, _YamlRow] = family["machines"]
     for name, row in rows.items():
         yield (machine := _machine(name, {**shared, **row}))
         if family.get("nolssd"):
             yield replace(machine, name=f"{name}-nolssd", ssd_automatic=0, explicit_only=True)
 
 
-def _machine(name: str, row: _Row) -> Machine:
-    fields: _Row = {"noun": noun(row["accelerator"]), "resource": resource(row["kind"]), **_tuples(row)}
+def _machine(name: str, row: _YamlRow) -> Machine:
+    fields: _YamlRow = {
+        "noun": noun(row["accelerator"]),
+        "resource": extended_resource(row["kind"]),
+        **_with_tuples(row),
+    }
     fields["memory_gb"] = float(row["memory_gb"])
     if "topology_levels" in row:
-        fields["topology_levels"] = tuple(_table()["topology_levels"][row["topology_levels"]])
+        fields["topology_levels"] = tuple(_load_table()["topology_levels"][row["topology_levels"]])
     if "provisioning" in row:
         fields["provisioning"] = provisioning()[row["provisioning"]]
     return Machine(name=name, **fields)
 
 
-def _tuples(row: _Row) -> _Row:
+def _with_tuples(row: _YamlRow) -> _YamlRow:
     """The row with tuples for lists: what is cached is shared, and must not change."""
     return {key: tuple(cast("list[Any]", value)) if isinstance(value, list) else value for key, value in row.items()}
 
 
 @cache
-def _table() -> _Row:
+def _load_table() -> _YamlRow:
     text = Path(__file__).with_name("accelerators.yaml").read_text(encoding="utf-8")
     return yaml.load(text, yaml.CSafeLoader)

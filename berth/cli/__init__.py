@@ -13,14 +13,23 @@ import typer
 
 from berth.cli import changing, reporting, starting, terminal
 from berth.cli import prices as costs
-from berth.cli.arguments import FAULTS, SOUND, AsJson, Stack, as_json_text, complain, root, sound
+from berth.cli.arguments import (
+    EXIT_FAULTS,
+    EXIT_OK,
+    JsonOption,
+    StackArgument,
+    evaluate_or_exit,
+    format_json,
+    print_problems,
+    project_root,
+)
 from berth.cli.workload import options
-from berth.evaluate import Verdict, of_stack
+from berth.evaluate import Evaluation, evaluate_stack
 
 TRACEBACK = "BERTH_TRACEBACK"
 """Set in the environment, it lets a fault of Berth's own through as Python shows it."""
 
-_RARELY = 200_000
+_GC_THRESHOLD = 200_000
 """New objects from one garbage collection to the next: what a verb makes it keeps until it ends, in plain values that
 no circle holds, and looking through a large fleet again and again took a fifth of the time."""
 
@@ -42,27 +51,27 @@ def main() -> None:
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):  # a terminal that knows no '▸' is shown its number
             stream.reconfigure(errors="backslashreplace")
-    gc.set_threshold(_RARELY)
+    gc.set_threshold(_GC_THRESHOLD)
     try:
         _run()
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
-        sys.exit(SOUND)
+        sys.exit(EXIT_OK)
     except Exception as error:
         if TRACEBACK in os.environ:
             raise
-        said = " ".join(f"{type(error).__name__}: {error}".split())
-        typer.echo(f"berth failed, and the fault is its own: {said}; with {TRACEBACK}=1 it says where", err=True)
-        sys.exit(FAULTS)
+        message = " ".join(f"{type(error).__name__}: {error}".split())
+        typer.echo(f"berth failed, and the fault is its own: {message}; with {TRACEBACK}=1 it says where", err=True)
+        sys.exit(EXIT_FAULTS)
 
 
 def _run() -> None:
     """Run the app. Raises BrokenPipeError where the reader has gone, which typer takes for a failure."""
     try:
         app()
-    except SystemExit as ended:
-        if isinstance(ended.__context__, BrokenPipeError):
-            raise ended.__context__ from None
+    except SystemExit as exit_request:
+        if isinstance(exit_request.__context__, BrokenPipeError):
+            raise exit_request.__context__ from None
         sys.stdout.flush()  # here and not when Python ends, where nobody could catch it any more
         raise
 
@@ -70,7 +79,7 @@ def _run() -> None:
 @app.command("check", epilog="Example: berth check dev stacks/examples/multislice.yaml")
 def _check(
     stacks: Stacks,
-    form: Annotated[
+    output_format: Annotated[
         Literal["text", "json", "github"], typer.Option("--format", help="github: annotations of a pull request.")
     ] = "text",
     policies: Annotated[
@@ -82,75 +91,79 @@ def _check(
 
     Validates stack files and proves their promises; prints every fault and warning, one a line.
     """
-    verdicts = [of_stack(stack, root()) for stack in stacks]
+    evaluations = [evaluate_stack(stack, project_root()) for stack in stacks]
     if policies:
-        from berth.policy import judge
+        from berth.policy import apply_policies
 
-        verdicts = [judge(verdict, policies) for verdict in verdicts]
-    if form != "text":
+        evaluations = [apply_policies(evaluation, policies) for evaluation in evaluations]
+    if output_format != "text":
         from berth.cli import check as verb
 
-        told = [as_json_text(verb.as_json(verdicts))] if form == "json" else verb.as_annotations(verdicts)
-        for line in told:
+        output_lines = (
+            [format_json(verb.as_json(evaluations))] if output_format == "json" else verb.as_annotations(evaluations)
+        )
+        for line in output_lines:
             typer.echo(line)
-    for verdict in verdicts if form == "text" else ():
-        for problem in (p for p in verdict.problems if p.severity != "note"):
-            typer.echo(terminal.problem(problem))
-        if not verdict.faults:
-            typer.echo(f"{verdict.stack}: sound{_warned(verdict)}")
-    raise typer.Exit(FAULTS if any(v.faults for v in verdicts) else SOUND)
+    for evaluation in evaluations if output_format == "text" else ():
+        for problem in (p for p in evaluation.problems if p.severity != "note"):
+            typer.echo(terminal.format_problem(problem))
+        if not evaluation.faults:
+            typer.echo(f"{evaluation.stack}: sound{_warning_count(evaluation)}")
+    raise typer.Exit(EXIT_FAULTS if any(v.faults for v in evaluations) else EXIT_OK)
 
 
 @app.command("plan", epilog="Example: berth plan dev --json | jq .teams")
-def _plan(stack: Stack, as_json: AsJson = False, prices: costs.PricesFile = None) -> None:
+def _plan(stack: StackArgument, as_json: JsonOption = False, prices: costs.PricesFile = None) -> None:
     """Say what will exist, and for whom.
 
     Capacity, pools, what each team is guaranteed and can reach, who can push out whom, and what to worry about.
     """
-    table = costs.prices(prices)
-    verdict = of_stack(stack, root())
-    costs.of_kueue(verdict, table)
-    if verdict.ack is not None:
+    price_table = costs.load_prices(prices)
+    evaluation = evaluate_stack(stack, project_root())
+    costs.require_priceable(evaluation, price_table)
+    if evaluation.ack_plan is not None:
         from berth.cli.plan import ack
 
-        typer.echo(as_json_text(ack.as_json(verdict)) if as_json else ack.text(verdict))
-    elif verdict.of_team:
+        typer.echo(format_json(ack.as_json(evaluation)) if as_json else ack.text(evaluation))
+    elif evaluation.is_team_stack:
         from berth.cli.plan import team_stack
 
-        typer.echo(as_json_text(team_stack.as_json(verdict)) if as_json else team_stack.text(verdict))
+        typer.echo(format_json(team_stack.as_json(evaluation)) if as_json else team_stack.text(evaluation))
     else:
         from berth.cli.plan import fleet as verb
 
-        typer.echo(as_json_text(verb.as_json(verdict, table)) if as_json else verb.text(verdict, table))
-    raise typer.Exit(FAULTS if verdict.faults else SOUND)
+        typer.echo(
+            format_json(verb.as_json(evaluation, price_table)) if as_json else verb.text(evaluation, price_table)
+        )
+    raise typer.Exit(EXIT_FAULTS if evaluation.faults else EXIT_OK)
 
 
 @app.command("preview", epilog="Example: berth preview dev --inputs | less")
 def _preview(
-    stack: Stack,
-    as_json: AsJson = False,
+    stack: StackArgument,
+    as_json: JsonOption = False,
     inputs: Annotated[bool, typer.Option("--inputs", help="Show the inputs of every resource too.")] = False,
 ) -> None:
     """Show what `pulumi up` would make.
 
     Runs the real program on an in-process engine, without credentials, and shows every resource it registers.
     """
-    verdict = sound(stack, any_kind=True)
+    evaluation = evaluate_or_exit(stack, allow_any_kind=True)
     from berth.cli import preview as verb
     from berth.engine import ProgramError
 
     try:
         with terminal.progress("running the program"):
-            found = verb.run(verdict, root())
+            result = verb.run(evaluation, project_root())
     except ProgramError as error:
         typer.echo(f"{error}", err=True)
-        raise typer.Exit(FAULTS) from None
-    typer.echo(as_json_text(verb.as_json(found)) if as_json else verb.tree(found, inputs))
+        raise typer.Exit(EXIT_FAULTS) from None
+    typer.echo(format_json(verb.as_json(result)) if as_json else verb.tree(result, inputs))
 
 
 @app.command("render", epilog="Example: berth render dev -o manifests/")
 def _render(
-    stack: Stack,
+    stack: StackArgument,
     output: Annotated[
         pathlib.Path | None, typer.Option("-o", "--output", help="A folder for one file an object; stdout otherwise.")
     ] = None,
@@ -160,25 +173,25 @@ def _render(
 
     Every object as YAML, in the order in which it may be applied.
     """
-    verdict = sound(stack, any_kind=True)
+    evaluation = evaluate_or_exit(stack, allow_any_kind=True)
     from berth.cli.render import output as verb
-    from berth.text import many
+    from berth.text import pluralize
 
-    plan = verdict.whole
+    plan = evaluation.plan_of_any_kind
     assert plan is not None
-    if nodes and verdict.plan is None:
+    if nodes and evaluation.plan is None:
         raise typer.BadParameter("nodes are printed of a fleet on GKE or of an existing cluster")
     if output is None:
         verb.write(plan, sys.stdout, nodes=nodes)
         return
     try:
-        typer.echo(f"{many(verb.write_folder(plan, output, nodes=nodes), 'object')} in {output}", err=True)
-    except verb.Occupied as error:
+        typer.echo(f"{pluralize(verb.write_folder(plan, output, nodes=nodes), 'object')} in {output}", err=True)
+    except verb.OutputNotEmpty as error:
         typer.echo(f"{error}", err=True)
-        raise typer.Exit(FAULTS) from None
+        raise typer.Exit(EXIT_FAULTS) from None
     except OSError as error:
         typer.echo(f"{error.filename}: cannot be written: {error.strerror}", err=True)
-        raise typer.Exit(FAULTS) from None
+        raise typer.Exit(EXIT_FAULTS) from None
 
 
 @app.command("admit", epilog="Example: berth admit stacks/scenarios/multislice.yaml")
@@ -197,7 +210,7 @@ def _admit(
     cases: Annotated[
         pathlib.Path | None, typer.Option("--cases", help="Answer recorded cases instead, and say how far it agrees.")
     ] = None,
-    as_json: AsJson = False,
+    as_json: JsonOption = False,
 ) -> None:
     """Say who gets in, who waits and why, who is pushed out.
 
@@ -209,22 +222,22 @@ def _admit(
         raise typer.BadParameter("write STACK JOBS..., a scenario that names its stack, or --cases FILE")
     with terminal.progress("simulating"):
         if cases is not None:
-            answers, words, problems = verb.cases(cases)
+            answers, text, problems = verb.answer_cases(cases)
             value: object = answers
         else:
-            answer = verb.run(arguments or (), live or (), root())
-            value, words, problems = verb.as_json(answer), verb.text(answer), answer.problems
-    faulty = any(problem.severity == "fault" for problem in problems)
-    if not as_json or (cases and faulty):
-        complain(problems)
-    if as_json or not faulty:
-        typer.echo(as_json_text(value) if as_json else words)
-    raise typer.Exit(FAULTS if faulty else SOUND)
+            result = verb.run(arguments or (), live or (), project_root())
+            value, text, problems = verb.as_json(result), verb.text(result), result.problems
+    has_faults = any(problem.severity == "fault" for problem in problems)
+    if not as_json or (cases and has_faults):
+        print_problems(problems)
+    if as_json or not has_faults:
+        typer.echo(format_json(value) if as_json else text)
+    raise typer.Exit(EXIT_FAULTS if has_faults else EXIT_OK)
 
 
 @app.command("workload", epilog="Example: berth workload dev vision train --slices 2 --image IMAGE -- python train.py")
 def _workload(
-    stack: Stack,
+    stack: StackArgument,
     team: options.Team,
     queue: options.Queue,
     command: options.Command = None,
@@ -245,50 +258,50 @@ def _workload(
     port: options.Ports = None,
     service_account: options.ServiceAccount = None,
     placement_group: options.PlacementGroup = None,
-    as_json: AsJson = False,
+    as_json: JsonOption = False,
 ) -> None:
     """Print a manifest that is ready for a team's queue.
 
     Slices, pods, chips and names follow from the queue's machines; what Kueue adds is left out, and said.
     """
-    asked = {key: value for key, value in locals().items() if key not in ("stack", "team", "queue", "as_json")}
-    asked |= {"command": tuple(command or ()), "ports": tuple(asked.pop("port") or ())}
-    verdict = sound(stack, on_ack=True)
+    given_options = {key: value for key, value in locals().items() if key not in ("stack", "team", "queue", "as_json")}
+    given_options |= {"command": tuple(command or ()), "ports": tuple(given_options.pop("port") or ())}
+    evaluation = evaluate_or_exit(stack, allow_ack=True)
     from berth.cli.workload import answer as verb
 
-    answer = verb.run(verdict, team, queue, asked)
+    result = verb.run(evaluation, team, queue, given_options)
     if as_json:
-        typer.echo(as_json_text(verb.as_json(answer)))
+        typer.echo(format_json(verb.as_json(result)))
     else:
-        complain(answer.problems)
-        if not answer.faults:
-            typer.echo(verb.text(answer))
-    raise typer.Exit(FAULTS if answer.faults else SOUND)
+        print_problems(result.problems)
+        if not result.faults:
+            typer.echo(verb.text(result))
+    raise typer.Exit(EXIT_FAULTS if result.faults else EXIT_OK)
 
 
 @app.command("lint", epilog="Example: berth lint dev stacks/jobs/train.yaml --team vision")
 def _lint(
-    stack: Stack,
+    stack: StackArgument,
     files: Annotated[list[str], typer.Argument(metavar="FILE", help="Manifests, or folders of them.")],
     team: Annotated[str | None, typer.Option("--team", help="Whose they are; its namespace is the default.")] = None,
-    as_json: AsJson = False,
+    as_json: JsonOption = False,
 ) -> None:
     """Say whether jobs can ever be admitted.
 
     Holds manifests against queues, priorities, machines and ceilings of a stack; tells each fault at its place.
     """
-    verdict = sound(stack)
+    evaluation = evaluate_or_exit(stack)
     from berth.cli import lint as verb
 
-    answer = verb.run(verdict, files, team, root())
-    for line in [as_json_text(verb.as_json(answer))] if as_json else verb.lines(answer):
-        typer.echo(line if isinstance(line, str) else terminal.problem(line))
-    raise typer.Exit(FAULTS if answer.refused else SOUND)
+    result = verb.run(evaluation, files, team, project_root())
+    for line in [format_json(verb.as_json(result))] if as_json else verb.lines(result):
+        typer.echo(line if isinstance(line, str) else terminal.format_problem(line))
+    raise typer.Exit(EXIT_FAULTS if result.has_faults else EXIT_OK)
 
 
-def _warned(verdict: Verdict) -> str:
-    number = len(verdict.warnings)
-    return f", {number} warning{'s' if number > 1 else ''}" if number else ""
+def _warning_count(evaluation: Evaluation) -> str:
+    count = len(evaluation.warnings)
+    return f", {count} warning{'s' if count > 1 else ''}" if count else ""
 
 
 changing.add_to(app)

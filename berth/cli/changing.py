@@ -9,15 +9,25 @@ import typer
 
 from berth.cli import prices as costs
 from berth.cli import terminal
-from berth.cli.arguments import FAULTS, GUARDED, SOUND, AsJson, Stack, as_json_text, complain, root, sound
-from berth.cli.comparison import Named, named, since, verdict
-from berth.evaluate import Verdict
-from berth.loader.revisions import NoRevision
+from berth.cli.arguments import (
+    EXIT_BLOCKED,
+    EXIT_FAULTS,
+    EXIT_OK,
+    JsonOption,
+    StackArgument,
+    evaluate_or_exit,
+    format_json,
+    print_problems,
+    project_root,
+)
+from berth.cli.comparison import StackRevision, at_merge_base, evaluate_revision, parse_revision
+from berth.evaluate import Evaluation
+from berth.loader.revisions import RevisionNotFound
 
 if TYPE_CHECKING:
     from berth.cost.prices import Prices
 
-Format = Literal["text", "markdown", "json"]
+OutputFormat = Literal["text", "markdown", "json"]
 
 
 def add_to(app: typer.Typer) -> None:
@@ -37,7 +47,9 @@ def _diff(
     revision: Annotated[
         str | None, typer.Option("--since", metavar="REV", help="Compare OLD with itself, where this branch left REV.")
     ] = None,
-    form: Annotated[Format, typer.Option("--format", help="For a terminal, a comment or a program.")] = "text",
+    output_format: Annotated[
+        OutputFormat, typer.Option("--format", help="For a terminal, a comment or a program.")
+    ] = "text",
     prices: costs.PricesFile = None,
 ) -> None:
     """Say what a change means, for whom.
@@ -47,84 +59,91 @@ def _diff(
     """
     if (new is None) == (revision is None):
         raise typer.BadParameter("write OLD NEW, or STACK --since REV")
-    table = costs.prices(prices)
+    price_table = costs.load_prices(prices)
     try:
-        before = named(old) if revision is None else since(old, revision, root())
-        _told(before, named(new or old), form, table)
-    except NoRevision as error:
+        before = parse_revision(old) if revision is None else at_merge_base(old, revision, project_root())
+        _print_changes(before, parse_revision(new or old), output_format, price_table)
+    except RevisionNotFound as error:
         typer.echo(f"{error}", err=True)
-        raise typer.Exit(FAULTS) from None
+        raise typer.Exit(EXIT_FAULTS) from None
 
 
-def _told(before: Named, after: Named, form: Format, prices: Prices | None) -> None:
+def _print_changes(
+    before: StackRevision, after: StackRevision, output_format: OutputFormat, prices: Prices | None
+) -> None:
     from berth.cli.diff import costs as cost_changes
     from berth.cli.diff import markdown, plain_text
-    from berth.cost.fleet import cost
-    from berth.diff.compare import Incomparable, compare
+    from berth.cost.fleet import fleet_cost
+    from berth.diff.compare import IncomparablePlans, compare
 
-    found = _both(before, after)
-    costs.of_kueue(found[1], prices)
-    old, new = (each.whole for each in found)
+    evaluations = _evaluate_both(before, after)
+    costs.require_priceable(evaluations[1], prices)
+    old, new = (each.plan_of_any_kind for each in evaluations)
     assert old is not None
     assert new is not None
     try:
         changes = compare(old, new)
-    except Incomparable as error:
-        typer.echo(f"{before.shown} and {after.shown} cannot be compared: {error}", err=True)
-        raise typer.Exit(FAULTS) from None
-    fleets = [each.plan for each in found if each.plan is not None]
-    both = (cost(fleets[0], prices), cost(fleets[1], prices)) if prices else None
-    if form == "json":
-        priced = {"cost": cost_changes.as_json(*both)} if both else {}
-        typer.echo(as_json_text({**plain_text.as_json(changes, before.shown, after.shown), **priced}))
-    elif form == "text":
-        typer.echo(plain_text.text(changes) + (f"\n\n{cost_changes.text(*both)}" if both else ""))
+    except IncomparablePlans as error:
+        typer.echo(f"{before.label} and {after.label} cannot be compared: {error}", err=True)
+        raise typer.Exit(EXIT_FAULTS) from None
+    fleet_plans = [each.plan for each in evaluations if each.plan is not None]
+    cost_pair = (fleet_cost(fleet_plans[0], prices), fleet_cost(fleet_plans[1], prices)) if prices else None
+    if output_format == "json":
+        cost_json = {"cost": cost_changes.as_json(*cost_pair)} if cost_pair else {}
+        typer.echo(format_json({**plain_text.as_json(changes, before.label, after.label), **cost_json}))
+    elif output_format == "text":
+        typer.echo(plain_text.text(changes) + (f"\n\n{cost_changes.text(*cost_pair)}" if cost_pair else ""))
     else:
-        typer.echo(markdown.markdown(changes) + (f"\n{cost_changes.markdown(*both)}" if both else ""), nl=False)
-    raise typer.Exit(GUARDED if changes.guarded else SOUND)
+        typer.echo(
+            markdown.render_markdown(changes) + (f"\n{cost_changes.markdown(*cost_pair)}" if cost_pair else ""),
+            nl=False,
+        )
+    raise typer.Exit(EXIT_BLOCKED if changes.blocked else EXIT_OK)
 
 
-def _both(before: Named, after: Named) -> tuple[Verdict, Verdict]:
+def _evaluate_both(before: StackRevision, after: StackRevision) -> tuple[Evaluation, Evaluation]:
     """The verdicts on both sides, as of one stack; where one has a fault, all are told, and exit 1."""
     with terminal.progress("planning both"):
-        new = verdict(after, root())
-        old = verdict(before, root(), called=new.stack)
+        new = evaluate_revision(after, project_root())
+        old = evaluate_revision(before, project_root(), stack_name=new.stack)
     faults = (*old.faults, *(fault for fault in new.faults if fault not in old.faults))
     if faults:
-        complain(faults)
-        raise typer.Exit(FAULTS)
+        print_problems(faults)
+        raise typer.Exit(EXIT_FAULTS)
     return old, new
 
 
 def _guard(
-    stack: Stack,
+    stack: StackArgument,
     preview: Annotated[typer.FileText, typer.Argument(metavar="PREVIEW", help="What the engine printed; - is stdin.")],
-    as_json: AsJson = False,
+    as_json: JsonOption = False,
 ) -> None:
     """Judge what the engine is about to do.
 
     Reads `pulumi preview --json` and exits 3 when something would be lost that the stack file does not allow, in the
     words of `berth diff`; 1 when the preview failed for another reason.
     """
-    found = sound(stack, any_kind=True)
+    evaluation = evaluate_or_exit(stack, allow_any_kind=True)
     from berth.cli import guard as verb
-    from berth.diff.guard.preview import NoPreview, judge
+    from berth.diff.guard.preview import PreviewFormatError, check_preview
 
-    assert found.whole is not None
+    assert evaluation.plan_of_any_kind is not None
     try:
-        judged = judge(verb.read(preview.read()), found.whole)
-    except (NoPreview, UnicodeDecodeError) as error:
-        said = "this is not what `pulumi preview --json` prints: it is no text in UTF-8"
-        typer.echo(f"{error}" if isinstance(error, NoPreview) else said, err=True)
-        raise typer.Exit(FAULTS) from None
-    told = [as_json_text(verb.as_json(judged, found.stack))] if as_json else verb.lines(judged, found.stack)
-    for line in told:
+        result = check_preview(verb.parse_preview(preview.read()), evaluation.plan_of_any_kind)
+    except (PreviewFormatError, UnicodeDecodeError) as error:
+        message = "this is not what `pulumi preview --json` prints: it is no text in UTF-8"
+        typer.echo(f"{error}" if isinstance(error, PreviewFormatError) else message, err=True)
+        raise typer.Exit(EXIT_FAULTS) from None
+    output_lines = (
+        [format_json(verb.as_json(result, evaluation.stack))] if as_json else verb.lines(result, evaluation.stack)
+    )
+    for line in output_lines:
         typer.echo(line)
-    raise typer.Exit(GUARDED if judged.guarded else FAULTS if judged.errors else SOUND)
+    raise typer.Exit(EXIT_BLOCKED if result.blocked else EXIT_FAULTS if result.errors else EXIT_OK)
 
 
 def _rotate(
-    stack: Stack,
+    stack: StackArgument,
     pool: Annotated[str, typer.Argument(metavar="POOL", help="A pool of the stack file.")],
     settings: Annotated[
         list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="What the new pool is to have instead.")
@@ -132,30 +151,34 @@ def _rotate(
     in_place: Annotated[
         bool, typer.Option("--in-place", help="Drain the queues and replace it, though both could stand side by side.")
     ] = False,
-    as_json: AsJson = False,
+    as_json: JsonOption = False,
 ) -> None:
     """Print the steps that replace a pool.
 
     Edits of the stack file as diffs, one pull request each: the new pool beside the old one, or, where no machines can
     be had twice, queues drained first. Each step's stack file is checked; exits 1 when one would be refused.
     """
-    found = sound(stack)
+    evaluation = evaluate_or_exit(stack)
     from berth.cli import rotate as verb
-    from berth.rotate.yaml_editor import NotEdited
+    from berth.rotate.yaml_editor import ManualEditRequired
 
     try:
-        steps = verb.steps(found, pool, settings or (), in_place, root())
-    except NotEdited as error:
+        steps = verb.rotation_steps(evaluation, pool, settings or (), in_place, project_root())
+    except ManualEditRequired as error:
         typer.echo(f"{error}", err=True)
-        raise typer.Exit(FAULTS) from None
-    told = [as_json_text(verb.as_json(steps, found.stack, pool))] if as_json else verb.lines(steps, found.stack, pool)
-    for line in told:
+        raise typer.Exit(EXIT_FAULTS) from None
+    output_lines = (
+        [format_json(verb.as_json(steps, evaluation.stack, pool))]
+        if as_json
+        else verb.lines(steps, evaluation.stack, pool)
+    )
+    for line in output_lines:
         typer.echo(line)
-    raise typer.Exit(FAULTS if any(step.faults for step in steps) else SOUND)
+    raise typer.Exit(EXIT_FAULTS if any(step.faults for step in steps) else EXIT_OK)
 
 
 def _drain(
-    stack: Stack,
+    stack: StackArgument,
     output: Annotated[
         pathlib.Path | None, typer.Option("-o", "--output", help="The file to write; stdout otherwise.")
     ] = None,
@@ -166,34 +189,38 @@ def _drain(
     """
     from berth.cli import drain as verb
 
-    found = sound(stack)
-    written = verb.text(found)
-    after = verb.verdict(written, found.stack)
-    if after.faults or after.plan is None:
-        complain(after.faults)
-        raise typer.Exit(FAULTS)
+    evaluation = evaluate_or_exit(stack)
+    drained_text = verb.drained_stack_file(evaluation)
+    drained = verb.evaluate_drained(drained_text, evaluation.stack)
+    if drained.faults or drained.plan is None:
+        print_problems(drained.faults)
+        raise typer.Exit(EXIT_FAULTS)
     if output is None:
-        typer.echo(written, nl=False)
+        typer.echo(drained_text, nl=False)
     else:
         output.parent.mkdir(parents=True, exist_ok=True)
-        output.write_text(written, encoding="utf-8")
-    refused = list(verb.refusal(after.plan))
-    for line in refused:
+        output.write_text(drained_text, encoding="utf-8")
+    refusals = list(verb.destroy_refusals(drained.plan))
+    for line in refusals:
         typer.echo(line, err=True)
-    raise typer.Exit(GUARDED if refused else SOUND)
+    raise typer.Exit(EXIT_BLOCKED if refusals else EXIT_OK)
 
 
 def _split(
-    stack: Stack,
-    most: Annotated[int, typer.Option("--most", min=1, help="Resources a stack may have.")] = 2000,
-    as_json: AsJson = False,
+    stack: StackArgument,
+    max_resources: Annotated[int, typer.Option("--most", min=1, help="Resources a stack may have.")] = 2000,
+    as_json: JsonOption = False,
 ) -> None:
     """Propose stacks for a large fleet.
 
     Counts the resources of teams, cohorts and queues, and groups them so that whatever shares quota stays together.
     """
-    found = sound(stack)
+    evaluation = evaluate_or_exit(stack)
     from berth.cli import split as verb
 
-    assert found.plan is not None
-    typer.echo(as_json_text(verb.as_json(found.plan, most)) if as_json else verb.text(found.plan, most))
+    assert evaluation.plan is not None
+    typer.echo(
+        format_json(verb.as_json(evaluation.plan, max_resources))
+        if as_json
+        else verb.text(evaluation.plan, max_resources)
+    )

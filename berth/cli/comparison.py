@@ -7,44 +7,44 @@ import pathlib
 from msgspec import Struct
 from msgspec.structs import replace
 
-from berth.evaluate import Verdict, of_stack
+from berth.evaluate import Evaluation, evaluate_stack
 from berth.loader import revisions
 from berth.loader.locate import locate
 
 
-class Named(Struct, frozen=True):
+class StackRevision(Struct, frozen=True):
     """One side: STACK, or REV:STACK with its `revision`. `shown` is what to call it."""
 
     stack: str
     revision: str | None = None
 
     @property
-    def shown(self) -> str:
+    def label(self) -> str:
         """As a person would write it."""
         return self.stack if self.revision is None else f"{self.revision}:{self.stack}"
 
 
-def named(text: str) -> Named:
+def parse_revision(text: str) -> StackRevision:
     """`dev`, `Pulumi.dev.yaml`, `main:dev`, `HEAD~2:stacks/examples/dws.yaml`."""
     revision, colon, stack = text.rpartition(":")
-    return Named(stack, revision) if colon and revision else Named(text)
+    return StackRevision(stack, revision) if colon and revision else StackRevision(text)
 
 
-def since(stack: str, revision: str, root: pathlib.Path) -> Named:
+def at_merge_base(stack: str, revision: str, root: pathlib.Path) -> StackRevision:
     """STACK where the current branch left `revision`. Raises NoRevision."""
-    return Named(locate(stack, root).shown, revisions.branched_off(revision, root))
+    return StackRevision(locate(stack, root).display_path, revisions.merge_base(revision, root))
 
 
-def verdict(side: Named, root: pathlib.Path, called: str | None = None) -> Verdict:
+def evaluate_revision(side: StackRevision, root: pathlib.Path, stack_name: str | None = None) -> Evaluation:
     """The verdict on one side, its team files of the same revision; planned as the stack `called` so, if given.
 
     Raises NoRevision.
     """
     if side.revision is None:
-        return of_stack(side.stack, root, called)
-    with revisions.checked_out(side.revision, root) as folder:
+        return evaluate_stack(side.stack, root, stack_name)
+    with revisions.yaml_checkout(side.revision, root) as folder:
         by_name = locate(side.stack, folder).by_name
         # A relative path means the file of the revision, never one that lies in the current folder.
-        found = of_stack(side.stack if by_name else f"{folder / side.stack}", folder, called)
-    placed = (p.at(f"{side.revision}:{p.place}") if p.place else p for p in found.problems)
-    return replace(found, problems=tuple(placed))
+        evaluation = evaluate_stack(side.stack if by_name else f"{folder / side.stack}", folder, stack_name)
+    problems = (p.with_place(f"{side.revision}:{p.place}") if p.place else p for p in evaluation.problems)
+    return replace(evaluation, problems=tuple(problems))

@@ -10,40 +10,40 @@ from typing import Any, cast
 import yaml
 from msgspec.structs import replace
 
-from berth.evaluate import Verdict, of_stack
+from berth.evaluate import Evaluation, evaluate_stack
 from berth.plan.fleet import FleetPlan
 from berth.plan.gke import ClusterPlan
 
-FLEET = "berth:fleet"
+FLEET_KEY = "berth:fleet"
 Entries = Mapping[str, Any]
 
 
-def text(verdict: Verdict) -> str:
+def drained_stack_file(evaluation: Evaluation) -> str:
     """A stack file of its own: teams of team files are in it, and so is what the engine keeps beside the config."""
-    assert verdict.file is not None
-    assert verdict.file.file is not None
-    whole = cast("dict[str, Any]", yaml.safe_load(verdict.file.file.read_text(encoding="utf-8")))
-    whole["config"] = {**verdict.file.config, FLEET: drained(cast("Entries", verdict.file.fleet))}
-    return yaml.safe_dump(whole, sort_keys=False, width=120, allow_unicode=True)
+    assert evaluation.file is not None
+    assert evaluation.file.file is not None
+    stack_file = cast("dict[str, Any]", yaml.safe_load(evaluation.file.file.read_text(encoding="utf-8")))
+    stack_file["config"] = {**evaluation.file.config, FLEET_KEY: drain_fleet(cast("Entries", evaluation.file.fleet))}
+    return yaml.safe_dump(stack_file, sort_keys=False, width=120, allow_unicode=True)
 
 
-def verdict(written: str, stack: str) -> Verdict:
+def evaluate_drained(stack_text: str, stack: str) -> Evaluation:
     """What is to be said of such a file."""
     with tempfile.TemporaryDirectory(prefix="berth-") as folder:
         file = pathlib.Path(folder) / f"Pulumi.{stack}.yaml"
-        file.write_text(written, encoding="utf-8")
-        return of_stack(str(file), file.parent, stack)
+        file.write_text(stack_text, encoding="utf-8")
+        return evaluate_stack(str(file), file.parent, stack)
 
 
-def drained(fleet: Entries) -> dict[str, Any]:
+def drain_fleet(fleet: Entries) -> dict[str, Any]:
     """The fleet with every team drained, and with it its queues and its doors to shared ones, which are drained too."""
     sections = {key: value for key, value in fleet.items() if key not in ("teamFiles", "teams", "clusterQueues")}
-    teams = {name: _team(team) for name, team in _section(fleet, "teams").items()}
+    teams = {name: _drain_team(team) for name, team in _section(fleet, "teams").items()}
     queues = {name: {**queue, "stopPolicy": "HoldAndDrain"} for name, queue in _section(fleet, "clusterQueues").items()}
     return {**sections, **({"teams": teams} if teams else {}), **({"clusterQueues": queues} if queues else {})}
 
 
-def _team(team: Entries) -> dict[str, Any]:
+def _drain_team(team: Entries) -> dict[str, Any]:
     """A drained team; what its queues said themselves would contradict it."""
     queues = {
         name: {key: value for key, value in queue.items() if key != "stopPolicy"}
@@ -54,24 +54,24 @@ def _team(team: Entries) -> dict[str, Any]:
 
 def _section(entries: Entries, key: str) -> Mapping[str, Entries]:
     """A mapping of entries, one that is left empty as an empty one."""
-    found = cast("Mapping[str, Entries | None]", entries.get(key) or {})
-    return {name: entry or {} for name, entry in found.items()}
+    entries_by_name = cast("Mapping[str, Entries | None]", entries.get(key) or {})
+    return {name: entry or {} for name, entry in entries_by_name.items()}
 
 
-def protected(plan: FleetPlan) -> Iterator[str]:
+def protected_keys(plan: FleetPlan) -> Iterator[str]:
     """What the engine would refuse to destroy, by the key that allows it; what workers have, by their own keys."""
-    yield from _in_cluster(plan)
-    yield from (f"workers.{name}.{key}" for name, worker in _workers(plan) for key in _in_cluster(worker))
+    yield from _protected_in_cluster(plan)
+    yield from (f"workers.{name}.{key}" for name, worker in _own_workers(plan) for key in _protected_in_cluster(worker))
 
 
-def _workers(plan: FleetPlan) -> Iterator[tuple[str, FleetPlan]]:
+def _own_workers(plan: FleetPlan) -> Iterator[tuple[str, FleetPlan]]:
     """Workers that go with the fleet; their queues are allowed as the fleet's are."""
     for worker in plan.workers:
         if worker.made_here:
             yield worker.name, replace(worker.plan, cluster_queues=())
 
 
-def _in_cluster(plan: FleetPlan) -> Iterator[str]:
+def _protected_in_cluster(plan: FleetPlan) -> Iterator[str]:
     if isinstance(plan.cluster, ClusterPlan) and plan.cluster.protect:
         yield "cluster"
     yield from (f"reservations.{each.key}" for each in (*plan.reservations, *plan.future_reservations) if each.protect)
@@ -79,13 +79,13 @@ def _in_cluster(plan: FleetPlan) -> Iterator[str]:
     yield from (f"clusterQueues.{queue.name}" for queue in plan.cluster_queues if queue.protect)
 
 
-def refusal(plan: FleetPlan) -> Iterator[str]:
+def destroy_refusals(plan: FleetPlan) -> Iterator[str]:
     """Why a fleet cannot be destroyed as its stack file stands, and what to write; nothing where it can."""
-    for where, cluster in (("", plan), *((f"workers.{name}.", worker) for name, worker in _workers(plan))):
-        if names := list(_in_cluster(cluster)):
+    for prefix, cluster in (("", plan), *((f"workers.{name}.", worker) for name, worker in _own_workers(plan))):
+        if names := list(_protected_in_cluster(cluster)):
             allowances = ", ".join(f"{name}: <why>" for name in names)
-            yield f"{plan.stack}: protected, and not to be destroyed: {', '.join(where + name for name in names)}"
-            yield f"    write {where}allowDeletion: {{{allowances}}}, or protect: false"
+            yield f"{plan.stack}: protected, and not to be destroyed: {', '.join(prefix + name for name in names)}"
+            yield f"    write {prefix}allowDeletion: {{{allowances}}}, or protect: false"
         if isinstance(cluster.cluster, ClusterPlan) and cluster.cluster.deletion_protection:
             yield f"{plan.stack}: GKE does not delete the cluster '{cluster.cluster.name}' either"
-            yield f"    write {where}cluster.deletionProtection: false"
+            yield f"    write {prefix}cluster.deletionProtection: false"

@@ -9,54 +9,54 @@ from typing import Any
 from msgspec import Struct
 from msgspec.structs import replace
 
-from berth.cli.plan.fleet import problem
-from berth.diagnostics import Problem, dotted, near_miss, quoted
-from berth.evaluate import Verdict
-from berth.jobs.files import documents, yaml_files
-from berth.lint.findings import Finding, lint
-from berth.lint.fleet import Fleet
-from berth.loader.locate import shown
+from berth.cli.plan.fleet import problem_as_json
+from berth.diagnostics import Problem, did_you_mean, format_path, join_quoted
+from berth.evaluate import Evaluation
+from berth.jobs.files import list_yaml_files, read_documents
+from berth.lint.findings import Finding, lint_documents
+from berth.lint.fleet import LintContext
+from berth.loader.locate import display_path
 
-_READERS = {"missing-key", "bad-value", "bad-quantity", "unknown-key", "no-kind"}
+_MANIFEST_CODES = {"missing-key", "bad-value", "bad-quantity", "unknown-key", "no-kind"}
 """Faults of the manifest itself, whose path says what they mean."""
 
 
-class Answer(Struct, frozen=True):
+class LintResult(Struct, frozen=True):
     """What was found, object by object; `problems` are those of files and of the question."""
 
     findings: tuple[Finding, ...]
     problems: tuple[Problem, ...]
 
     @property
-    def refused(self) -> bool:
+    def has_faults(self) -> bool:
         """Whether something cannot run, or could not be read."""
-        return any(each.severity == "fault" for each in (*self.problems, *self._of_findings()))
+        return any(each.severity == "fault" for each in (*self.problems, *self._finding_problems()))
 
-    def _of_findings(self) -> Iterator[Problem]:
+    def _finding_problems(self) -> Iterator[Problem]:
         for finding in self.findings:
             yield from finding.problems
 
 
-def run(verdict: Verdict, files: Sequence[str], team: str | None, root: pathlib.Path) -> Answer:
+def run(evaluation: Evaluation, files: Sequence[str], team: str | None, root: pathlib.Path) -> LintResult:
     """Read the files (folders: those in them) and judge each object."""
-    assert verdict.plan is not None
-    fleet = Fleet(verdict.plan)
-    teams = {each.name: each for each in verdict.plan.teams}
+    assert evaluation.plan is not None
+    fleet = LintContext(evaluation.plan)
+    teams = {each.name: each for each in evaluation.plan.teams}
     if team is not None and team not in teams:
-        there = near_miss(team, teams) or f"; there is {quoted(teams)}"
-        return Answer((), (Problem("fault", "unknown-name", ("--team",), f"no team '{team}'{there}"),))
+        hint = did_you_mean(team, teams) or f"; there is {join_quoted(teams)}"
+        return LintResult((), (Problem("fault", "unknown-name", ("--team",), f"no team '{team}'{hint}"),))
     findings: list[Finding] = []
     problems: list[Problem] = []
     for file in _files(files, root, problems):
-        name = shown(file, root)
-        read, faults = documents(file, name)
+        name = display_path(file, root)
+        parsed, faults = read_documents(file, name)
         problems += faults
-        found = list(lint(read, fleet, teams.get(team or "")))
-        if not found and not faults:
+        file_findings = list(lint_documents(parsed, fleet, teams.get(team or "")))
+        if not file_findings and not faults:
             message = "holds no Job, JobSet, PyTorchJob, Pod or ProvisioningRequest"
             problems.append(Problem("fault", "no-job", (), message, name))
-        findings += found
-    return Answer(tuple(findings), tuple(problems))
+        findings += file_findings
+    return LintResult(tuple(findings), tuple(problems))
 
 
 def _files(names: Iterable[str], root: pathlib.Path, problems: list[Problem]) -> Iterator[pathlib.Path]:
@@ -64,26 +64,28 @@ def _files(names: Iterable[str], root: pathlib.Path, problems: list[Problem]) ->
         path = pathlib.Path(name)
         if not path.is_absolute() and not path.exists():
             path = root / path
-        found = yaml_files(path)
-        if not found:
-            problems.append(Problem("fault", "no-file", (), "no YAML files lie in this folder", shown(path, root)))
-        yield from found
+        matches = list_yaml_files(path)
+        if not matches:
+            problems.append(
+                Problem("fault", "no-file", (), "no YAML files lie in this folder", display_path(path, root))
+            )
+        yield from matches
 
 
-def lines(answer: Answer) -> Iterator[Problem | str]:
+def lines(result: LintResult) -> Iterator[Problem | str]:
     """Problems, and a sentence for each object that has no fault, in the order of the files."""
-    yield from answer.problems
-    for finding in answer.findings:
-        called = "/".join(filter(None, (finding.kind, finding.name)))
+    yield from result.problems
+    for finding in result.findings:
+        object_name = "/".join(filter(None, (finding.kind, finding.name)))
         for each in finding.problems:
-            path = f"{dotted(each.path)}: " if each.code in _READERS and each.path else ""
-            yield replace(each, path=(), message=f"{called}: {path}{each.message}")
-        if not finding.faults and finding.takes:
-            where = f"{finding.queue} can admit it" if finding.queue else "can be requested"
-            yield f"{finding.place}: {called}: {where}, {finding.takes}"
+            path = f"{format_path(each.path)}: " if each.code in _MANIFEST_CODES and each.path else ""
+            yield replace(each, path=(), message=f"{object_name}: {path}{each.message}")
+        if not finding.faults and finding.admission:
+            target = f"{finding.queue} can admit it" if finding.queue else "can be requested"
+            yield f"{finding.location}: {object_name}: {target}, {finding.admission}"
 
 
-def as_json(answer: Answer) -> dict[str, Any]:
+def as_json(result: LintResult) -> dict[str, Any]:
     """The same as data: `objects` with their problems, and the problems of files."""
     return {
         "objects": [
@@ -91,13 +93,13 @@ def as_json(answer: Answer) -> dict[str, Any]:
                 "kind": each.kind,
                 "name": each.name,
                 "namespace": each.namespace,
-                "place": each.place,
+                "place": each.location,
                 "queue": each.queue or None,
-                "takes": each.takes or None,
+                "takes": each.admission or None,
                 "sound": not each.faults,
-                "problems": [problem(found) for found in each.problems],
+                "problems": [problem_as_json(object_problem) for object_problem in each.problems],
             }
-            for each in answer.findings
+            for each in result.findings
         ],
-        "problems": [problem(each) for each in answer.problems],
+        "problems": [problem_as_json(each) for each in result.problems],
     }

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from berth.cli.arguments import FAULTS, complain
+from berth.cli.arguments import EXIT_FAULTS, print_problems
 from berth.cli.tables import table
-from berth.evaluate import Verdict
+from berth.evaluate import Evaluation
 
 if TYPE_CHECKING:  # every verb is declared with this module, and few are asked for prices
-    from berth.cost.fleet import Cost, MachinesCost, Sum
+    from berth.cost.fleet import CostTotal, FleetCost, MachineCost
     from berth.cost.prices import Prices
 
 PricesFile = Annotated[
@@ -22,63 +22,63 @@ PricesFile = Annotated[
 ]
 
 
-def prices(file: pathlib.Path | None) -> Prices | None:
+def load_prices(file: pathlib.Path | None) -> Prices | None:
     """The table of prices in a file; its faults on stderr, and exit 1."""
     if file is None:
         return None
     from berth.cost.prices import read_prices
 
-    found, problems = read_prices(file)
-    if found is None:
-        complain(problems)
-        raise typer.Exit(FAULTS)
-    return found
+    price_table, problems = read_prices(file)
+    if price_table is None:
+        print_problems(problems)
+        raise typer.Exit(EXIT_FAULTS)
+    return price_table
 
 
-def of_kueue(verdict: Verdict, prices: Prices | None) -> None:
+def require_priceable(evaluation: Evaluation, prices: Prices | None) -> None:
     """Refuse a table of prices for a stack that has none of Google Cloud's machines. Raises BadParameter."""
-    if prices is not None and verdict.ack is not None:
+    if prices is not None and evaluation.ack_plan is not None:
         raise typer.BadParameter("a price table is of Google Cloud's machines, and this fleet has none of them")
-    if prices is not None and verdict.of_team:
+    if prices is not None and evaluation.is_team_stack:
         raise typer.BadParameter("a team's own stack has no machines that would cost anything")
 
 
 # --- for machines -----------------------------------------------------------------------------------------------------
 
 
-def as_json(cost: Cost) -> dict[str, Any]:
+def as_json(cost: FleetCost) -> dict[str, Any]:
     """`cost` of the plan's JSON, as docs/cost.md says."""
     return {
         "currency": cost.prices.currency,
         "prices": cost.prices.file,
         "fleet": _sum(cost.fleet),
         "machines": [_machines(each) for each in cost.machines],
-        "teams": [{"name": team, **_sum(found)} for team, found in cost.teams.items()],
+        "teams": [{"name": team, **_sum(team_cost)} for team, team_cost in cost.teams.items()],
     }
 
 
-def _machines(cost: MachinesCost) -> dict[str, Any]:
+def _machines(cost: MachineCost) -> dict[str, Any]:
     return {
         "kind": cost.kind,
         "name": cost.name,
         "machineType": cost.machine_type,
         "capacity": cost.capacity,
         "nodes": {"min": cost.nodes.min, "max": cost.nodes.max},
-        "price": number(cost.price),
-        "committed": number(cost.committed),
-        "ceiling": number(cost.ceiling),
+        "price": amount_as_json(cost.price),
+        "committed": amount_as_json(cost.committed),
+        "ceiling": amount_as_json(cost.ceiling),
     }
 
 
-def _sum(found: Sum) -> dict[str, Any]:
+def _sum(total: CostTotal) -> dict[str, Any]:
     return {
-        "committed": number(found.committed),
-        "ceiling": number(found.ceiling),
-        "unpriced": list(found.unpriced),
+        "committed": amount_as_json(total.committed),
+        "ceiling": amount_as_json(total.ceiling),
+        "unpriced": list(total.unpriced),
     }
 
 
-def number(amount: Fraction | None) -> float | None:
+def amount_as_json(amount: Fraction | None) -> float | None:
     """An amount with six decimals at the most."""
     return None if amount is None else round(float(amount), 6)
 
@@ -86,24 +86,39 @@ def number(amount: Fraction | None) -> float | None:
 # --- for people -------------------------------------------------------------------------------------------------------
 
 
-def text(cost: Cost) -> str:
+def text(cost: FleetCost) -> str:
     """The cost as a table of machines, one of teams, and what has no price."""
-    from berth.cost import text as words
+    from berth.cost import text as cost_text
 
     rows = [
-        [m.label, m.machine_type, m.capacity, *map(words.money, (m.price, m.committed, m.ceiling)), ""]
+        [m.label, m.machine_type, m.capacity, *map(cost_text.format_money, (m.price, m.committed, m.ceiling)), ""]
         for m in cost.machines
     ]
     total = cost.fleet
-    rows.append(["all", "", "", "", words.money(total.committed), words.money(total.ceiling), words.without(total)])
+    rows.append(
+        [
+            "all",
+            "",
+            "",
+            "",
+            cost_text.format_money(total.committed),
+            cost_text.format_money(total.ceiling),
+            cost_text.describe_unpriced(total),
+        ]
+    )
     head = [f"Machines, {cost.prices.currency} an hour", "machine", "from", "each", "committed", "ceiling", ""]
     teams = [
-        [team, words.money(found.committed), words.money(found.ceiling), words.without(found)]
-        for team, found in cost.teams.items()
+        [
+            team,
+            cost_text.format_money(team_cost.committed),
+            cost_text.format_money(team_cost.ceiling),
+            cost_text.describe_unpriced(team_cost),
+        ]
+        for team, team_cost in cost.teams.items()
     ]
     parts = [
         table(head, rows, right=(3, 4, 5)),
         table([f"Teams, {cost.prices.currency} an hour", "guaranteed", "ceiling", ""], teams, right=(1, 2)),
-        "\n".join([words.scope(cost), *words.gaps(cost)]),
+        "\n".join([cost_text.describe_scope(cost), *cost_text.missing_price_lines(cost)]),
     ]
     return "\n\n".join(part for part in parts if part)

@@ -9,14 +9,14 @@ import typer
 
 from berth.cli import comparison
 from berth.cli import prices as costs
-from berth.cli.arguments import FAULTS, SOUND, Stack, complain, root, sound
-from berth.evaluate import Verdict, of_stack
-from berth.loader.revisions import NoRevision
+from berth.cli.arguments import EXIT_FAULTS, EXIT_OK, StackArgument, evaluate_or_exit, print_problems, project_root
+from berth.evaluate import Evaluation, evaluate_stack
+from berth.loader.revisions import RevisionNotFound
 
 if TYPE_CHECKING:
     from berth.cost.prices import Prices
     from berth.report.timeline import Timeline
-    from berth.report.view import Changed
+    from berth.report.view import ChangeSummary
 
 Output = Annotated[pathlib.Path | None, typer.Option("-o", "--output", help="A file to write; stdout otherwise.")]
 
@@ -28,7 +28,7 @@ def add_to(app: typer.Typer) -> None:
 
 
 def _report(
-    stack: Stack,
+    stack: StackArgument,
     revision: Annotated[
         str | None, typer.Option("--since", metavar="REV", help="Show what changed where this branch left REV.")
     ] = None,
@@ -44,59 +44,65 @@ def _report(
     Capacity and guarantees as bars, the quota tree, who can preempt whom, pools, cost, changes, jobs by time, every
     warning. The page needs no other file and no network. A faulty stack has one too, and exits 1.
     """
-    table = costs.prices(prices)
-    verdict = of_stack(stack, root())
-    costs.of_kueue(verdict, table)
-    from berth.cost.fleet import cost
-    from berth.report.page import page
+    price_table = costs.load_prices(prices)
+    evaluation = evaluate_stack(stack, project_root())
+    costs.require_priceable(evaluation, price_table)
+    from berth.cost.fleet import fleet_cost
+    from berth.report.page import render_page
 
-    changed = None if revision is None or verdict.faults else _changed(stack, verdict, revision, table)
-    priced = cost(verdict.plan, table) if verdict.plan and table else None
-    timeline = _timeline(stack, jobs) if jobs and not verdict.faults else None
-    _written(page(verdict, priced, changed, timeline), output)
-    raise typer.Exit(FAULTS if verdict.faults else SOUND)
+    changes = (
+        None if revision is None or evaluation.faults else _changes_since(stack, evaluation, revision, price_table)
+    )
+    fleet_cost = fleet_cost(evaluation.plan, price_table) if evaluation.plan and price_table else None
+    timeline = _timeline(stack, jobs) if jobs and not evaluation.faults else None
+    _write_output(render_page(evaluation, fleet_cost, changes, timeline), output)
+    raise typer.Exit(EXIT_FAULTS if evaluation.faults else EXIT_OK)
 
 
 def _timeline(stack: str, jobs: list[str]) -> Timeline:
     """What becomes of the jobs on the queues of a stack, without a cluster; exit 1 where that cannot be told."""
     from berth.cli.admit import answer as admit
-    from berth.cli.admit.timeline import of_story
+    from berth.cli.admit.timeline import story_timeline
 
-    answer = admit.run([stack, *jobs], (), root())
-    complain(answer.problems)
+    answer = admit.run([stack, *jobs], (), project_root())
+    print_problems(answer.problems)
     if answer.faults:
-        raise typer.Exit(FAULTS)
-    return of_story(answer.stories[0])
+        raise typer.Exit(EXIT_FAULTS)
+    return story_timeline(answer.stories[0])
 
 
-def _changed(stack: str, new: Verdict, revision: str, prices: Prices | None) -> Changed:
+def _changes_since(stack: str, new: Evaluation, revision: str, prices: Prices | None) -> ChangeSummary:
     """What changed since a revision, or why that is not known; exit 1 where git knows no such revision."""
     from berth.cli.diff import costs as cost_changes
-    from berth.cli.diff.report_parts import changed
-    from berth.cost.fleet import cost
-    from berth.diff.compare import Incomparable, compare
-    from berth.report.view import Changed, Part
+    from berth.cli.diff.report_parts import report_changes
+    from berth.cost.fleet import fleet_cost
+    from berth.diff.compare import IncomparablePlans, compare
+    from berth.report.view import ChangeSummary, Section
 
     try:
-        old = comparison.verdict(comparison.since(stack, revision, root()), root(), called=new.stack)
-    except NoRevision as error:
+        old = comparison.evaluate_revision(
+            comparison.at_merge_base(stack, revision, project_root()), project_root(), stack_name=new.stack
+        )
+    except RevisionNotFound as error:
         typer.echo(f"{error}", err=True)
-        raise typer.Exit(FAULTS) from None
-    unknown = "What changed cannot be told: the stack had faults then."
-    if old.faults or old.whole is None or new.whole is None:
-        return Changed(revision, unknown, [Part("Faults", lines=[problem.line() for problem in old.faults])])
-    priced: tuple[Part, ...] = ()
+        raise typer.Exit(EXIT_FAULTS) from None
+    message = "What changed cannot be told: the stack had faults then."
+    if old.faults or old.plan_of_any_kind is None or new.plan_of_any_kind is None:
+        return ChangeSummary(revision, message, [Section("Faults", lines=[problem.line() for problem in old.faults])])
+    cost_parts: tuple[Section, ...] = ()
     if prices and old.plan and new.plan:
-        priced = tuple(cost_changes.parts(cost(old.plan, prices), cost(new.plan, prices)))
+        cost_parts = tuple(cost_changes.report_parts(fleet_cost(old.plan, prices), fleet_cost(new.plan, prices)))
     try:
-        return changed(compare(old.whole, new.whole), revision, priced)
-    except Incomparable as error:
-        return Changed(revision, f"What changed cannot be told: {error}.", [])
+        return report_changes(compare(old.plan_of_any_kind, new.plan_of_any_kind), revision, cost_parts)
+    except IncomparablePlans as error:
+        return ChangeSummary(revision, f"What changed cannot be told: {error}.", [])
 
 
 def _graph(
-    stack: Stack,
-    form: Annotated[Literal["mermaid", "svg"], typer.Option("--format", help="What to draw it in.")] = "mermaid",
+    stack: StackArgument,
+    output_format: Annotated[
+        Literal["mermaid", "svg"], typer.Option("--format", help="What to draw it in.")
+    ] = "mermaid",
     output: Output = None,
 ) -> None:
     """Draw the quota tree.
@@ -104,16 +110,19 @@ def _graph(
     Cohorts and queues with what each is guaranteed and can reach at the most: text that GitHub draws, or a picture. Of
     a team's own stack, its queues with its workloads.
     """
-    verdict = sound(stack, any_kind=True)
-    from berth.report.mermaid import mermaid
-    from berth.report.page import drawn
-    from berth.report.svg import svg
+    evaluation = evaluate_or_exit(stack, allow_any_kind=True)
+    from berth.report.mermaid import tree_mermaid
+    from berth.report.page import stack_boxes
+    from berth.report.svg import tree_svg
 
-    found = drawn(verdict)
-    _written(mermaid(found) if form == "mermaid" else svg(found, f"Quota tree of {verdict.stack}"), output)
+    tree = stack_boxes(evaluation)
+    _write_output(
+        tree_mermaid(tree) if output_format == "mermaid" else tree_svg(tree, f"Quota tree of {evaluation.stack}"),
+        output,
+    )
 
 
-def _written(text: str, output: pathlib.Path | None) -> None:
+def _write_output(text: str, output: pathlib.Path | None) -> None:
     """To the file, or to stdout; a file that cannot be written is told, and exit 1."""
     if output is None:
         typer.echo(text, nl=False)
@@ -122,4 +131,4 @@ def _written(text: str, output: pathlib.Path | None) -> None:
         output.write_text(text, encoding="utf-8")
     except OSError as error:
         typer.echo(f"{output}: cannot be written: {error.strerror}", err=True)
-        raise typer.Exit(FAULTS) from None
+        raise typer.Exit(EXIT_FAULTS) from None

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from berth.cli.arguments import FAULTS, as_json_text, complain, root
-from berth.diagnostics import in_words
+from berth.cli.arguments import EXIT_FAULTS, format_json, print_problems, project_root
+from berth.diagnostics import join_words
 
 if TYPE_CHECKING:
-    from berth.cli.init.stack_file import Setting
+    from berth.cli.init.stack_file import InitOption
 
 Name = Annotated[str, typer.Argument(metavar="NAME", help="The stack's name: Pulumi.NAME.yaml is written.")]
 From = Annotated[
@@ -63,41 +63,45 @@ def _init(
     not said is asked on a terminal. The file is checked before it is written, and nothing is ever overwritten.
     """
     from berth.cli.init import stack_file as verb
-    from berth.text import many
+    from berth.text import pluralize
 
-    one = {"project": project, "region": region, "context": context, "platform": platform}
-    answers = {flag: (value,) for flag, value in one.items() if value is not None}
+    single_values = {"project": project, "region": region, "context": context, "platform": platform}
+    answers = {flag: (value,) for flag, value in single_values.items() if value is not None}
     answers |= {flag: tuple(values) for flag, values in (("zone", zone), ("team", team)) if values}
-    folder = _folder()
+    folder = _project_folder()
     file = folder / f"Pulumi.{name}.yaml"
     try:
-        start = verb.example(source, folder)
-        wrong = verb.refusals(name, start, answers)
-        if not sys.stdin.isatty() and (missing := verb.left_out(start, answers)):
-            wrong.append(f"{start.shown} wants {in_words(missing)} too")
-        if wrong:
-            raise typer.BadParameter("; ".join(wrong))
+        example = verb.load_example(source, folder)
+        errors = verb.answer_errors(name, example, answers)
+        if not sys.stdin.isatty() and (missing := verb.missing_flags(example, answers)):
+            errors.append(f"{example.display_path} wants {join_words(missing)} too")
+        if errors:
+            raise typer.BadParameter("; ".join(errors))
         if file.exists():
             raise FileExistsError
-        while sys.stdin.isatty() and (left := [s for s in verb.settings(start, answers) if s.flag not in answers]):
-            answers[left[0].flag] = _asked(left[0])
-        text = verb.written(name, start, {flag: said for flag, said in answers.items() if said}, folder)
-        found = verb.judged(text, name, folder)
-        if not found.faults:
+        while sys.stdin.isatty() and (
+            unanswered := [s for s in verb.init_options(example, answers) if s.flag not in answers]
+        ):
+            answers[unanswered[0].flag] = _prompt_values(unanswered[0])
+        stack_text = verb.stack_file_text(
+            name, example, {flag: given for flag, given in answers.items() if given}, folder
+        )
+        evaluation = verb.evaluate_text(stack_text, name, folder)
+        if not evaluation.faults:
             with file.open("x", encoding="utf-8") as stream:
-                stream.write(text)
+                stream.write(stack_text)
     except FileExistsError:
         typer.echo(f"{file.name} is there, and is not overwritten: take another name, or edit it", err=True)
-        raise typer.Exit(FAULTS) from None
-    except (verb.NoExample, OSError) as error:
+        raise typer.Exit(EXIT_FAULTS) from None
+    except (verb.ExampleError, OSError) as error:
         typer.echo(f"{error}", err=True)
-        raise typer.Exit(FAULTS) from None
-    if found.faults:
+        raise typer.Exit(EXIT_FAULTS) from None
+    if evaluation.faults:
         typer.echo(f"{file.name} would be refused, and is not written:", err=True)
-        complain(problem.at("") for problem in found.faults)
-        raise typer.Exit(FAULTS)
-    warned = f", {many(len(found.warnings), 'warning')}" if found.warnings else ""
-    typer.echo(f"{file.name}: written from {start.shown}, sound{warned}. Next:")
+        print_problems(problem.with_place("") for problem in evaluation.faults)
+        raise typer.Exit(EXIT_FAULTS)
+    warning_text = f", {pluralize(len(evaluation.warnings), 'warning')}" if evaluation.warnings else ""
+    typer.echo(f"{file.name}: written from {example.display_path}, sound{warning_text}. Next:")
     typer.echo(f"  berth plan {name}       # what will exist, for whom")
     typer.echo(f"  berth preview {name}    # every resource that `pulumi up` would make")
 
@@ -119,49 +123,49 @@ def _adopt(
     `pulumi up` would change, is told. Nothing is asked of a cloud, and nothing is ever overwritten.
     """
     from berth.cli import adopt as verb
-    from berth.cli.init.stack_file import refusals_of_name
+    from berth.cli.init.stack_file import stack_name_errors
     from berth.engine import ProgramError
 
-    folder = _folder()
-    if wrong := refusals_of_name(name):
-        raise typer.BadParameter("; ".join(wrong))
+    folder = _project_folder()
+    if errors := stack_name_errors(name):
+        raise typer.BadParameter("; ".join(errors))
     try:
         result = verb.run(name, files, folder, inside)
         verb.write(result, folder)
-    except (verb.Unusable, ProgramError, OSError) as error:
+    except (verb.InvalidInventory, ProgramError, OSError) as error:
         typer.echo(f"{error}", err=True)
-        raise typer.Exit(FAULTS) from None
+        raise typer.Exit(EXIT_FAULTS) from None
     for line in verb.lines(result):
         typer.echo(line)
     if result.faults:
         typer.echo("the stack file has faults, so that nothing can be imported yet:", err=True)
-        complain(problem.at("") for problem in result.faults)
-        raise typer.Exit(FAULTS)
+        print_problems(problem.with_place("") for problem in result.faults)
+        raise typer.Exit(EXIT_FAULTS)
 
 
-def _folder() -> pathlib.Path:
+def _project_folder() -> pathlib.Path:
     """The project's folder. Here none stands in for it, as something is written."""
-    folder = root()
+    folder = project_root()
     if folder not in (pathlib.Path.cwd(), *pathlib.Path.cwd().parents):
         typer.echo("no Pulumi.yaml lies here or above; go to the project's folder", err=True)
-        raise typer.Exit(FAULTS)
+        raise typer.Exit(EXIT_FAULTS)
     return folder
 
 
-def _asked(setting: Setting) -> tuple[str, ...]:
+def _prompt_values(option: InitOption) -> tuple[str, ...]:
     """What somebody answers, asked again until it can be so; nothing where the example's value may stay."""
     while True:
-        said = tuple(typer.prompt(setting.question, default="", show_default=False, err=True).split())
-        if not said and not setting.needed:
+        values = tuple(typer.prompt(option.question, default="", show_default=False, err=True).split())
+        if not values and not option.required:
             return ()
-        wrong = setting.refusals(said) if said else ["is needed"]
-        if not wrong:
-            return said
-        typer.echo(f"  {'; '.join(wrong)}", err=True)
+        errors = option.value_errors(values) if values else ["is needed"]
+        if not errors:
+            return values
+        typer.echo(f"  {'; '.join(errors)}", err=True)
 
 
 def _schema() -> None:
     """Print the stack file's JSON Schema."""
     from berth.spec.schema import stack_schema
 
-    typer.echo(as_json_text(stack_schema()))
+    typer.echo(format_json(stack_schema()))

@@ -24,9 +24,9 @@ def _line(cells: Sequence[str], widths: Sequence[int], right: Sequence[int]) -> 
     return "   ".join(padded).rstrip()
 
 
-def bar(part: int, whole: int) -> str:
+def bar(amount: int, total: int) -> str:
     """Ten blocks, as many as the tenths of `whole` that `part` reaches; more than all is drawn as all and a `!`."""
-    if whole == 0:
+    if total == 0:
         return ""
-    filled = min(_BLOCKS, part * _BLOCKS // whole)
-    return "█" * filled + "░" * (_BLOCKS - filled) + ("!" if part > whole else "")
+    filled = min(_BLOCKS, amount * _BLOCKS // total)
+    return "█" * filled + "░" * (_BLOCKS - filled) + ("!" if amount > total else "")

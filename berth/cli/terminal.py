@@ -12,29 +12,29 @@ from typing import IO
 from berth.diagnostics import Problem
 
 _RED, _YELLOW, _DIM, _END = "\033[31m", "\033[33m", "\033[2m", "\033[0m"
-_PATIENCE = 1.0
+_PROGRESS_DELAY = 1.0
 """Seconds after which one is told what is going on."""
 
 
-def coloured(stream: IO[str]) -> bool:
+def is_coloured(stream: IO[str]) -> bool:
     """Whether to colour what goes to `stream`: a terminal that can, and nobody said NO_COLOR."""
     return stream.isatty() and "NO_COLOR" not in os.environ and os.environ.get("TERM") != "dumb"
 
 
-def problem(found: Problem) -> str:
+def format_problem(problem: Problem) -> str:
     """A problem as one line, red or yellow."""
-    if not coloured(sys.stdout):
-        return found.line()
-    return f"{_RED if found.severity == 'fault' else _YELLOW}{found.line()}{_END}"
+    if not is_coloured(sys.stdout):
+        return problem.line()
+    return f"{_RED if problem.severity == 'fault' else _YELLOW}{problem.line()}{_END}"
 
 
 @contextmanager
-def progress(what: str) -> Generator[None]:
+def progress(activity: str) -> Generator[None]:
     """Say on stderr what is going on once it takes longer than a second; nothing where nobody is watching."""
     if not sys.stderr.isatty():
         yield
         return
-    timer = threading.Timer(_PATIENCE, lambda: print(f"{_DIM}{what} …{_END}", file=sys.stderr, flush=True))
+    timer = threading.Timer(_PROGRESS_DELAY, lambda: print(f"{_DIM}{activity} …{_END}", file=sys.stderr, flush=True))
     timer.start()
     try:
         yield

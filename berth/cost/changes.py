@@ -7,14 +7,14 @@ from fractions import Fraction
 
 from msgspec import Struct
 
-from berth.cost.fleet import Cost
+from berth.cost.fleet import FleetCost
 
 MACHINES, TEAM, FLEET = "machines", "team", "fleet"
 _Pair = tuple[Fraction | None, Fraction | None]
 _NOTHING = Fraction()
 
 
-class CostStep(Struct, frozen=True):
+class CostChange(Struct, frozen=True):
     """What is committed, and the ceiling, each before and after; None where a price is missing.
 
     `kind` is machines, team (then what it is guaranteed, and what it can reach) or fleet. What was not, or is no more,
@@ -27,29 +27,29 @@ class CostStep(Struct, frozen=True):
     ceiling: _Pair
 
 
-def compare_costs(old: Cost, new: Cost) -> tuple[CostStep, ...]:
+def compare_costs(old: FleetCost, new: FleetCost) -> tuple[CostChange, ...]:
     """Machines and teams that cost other than before, by name, and the fleet last; none where nothing does."""
-    found = [*_steps(MACHINES, _machines(old), _machines(new)), *_steps(TEAM, _teams(old), _teams(new))]
-    if not found:
+    changes = [*_compare(MACHINES, _machines(old), _machines(new)), *_compare(TEAM, _teams(old), _teams(new))]
+    if not changes:
         return ()
     before, after = old.fleet, new.fleet
-    return (*found, CostStep(FLEET, "all", (before.committed, after.committed), (before.ceiling, after.ceiling)))
+    return (*changes, CostChange(FLEET, "all", (before.committed, after.committed), (before.ceiling, after.ceiling)))
 
 
-def _steps(kind: str, before: Mapping[str, _Pair], after: Mapping[str, _Pair]) -> Iterator[CostStep]:
+def _compare(kind: str, before: Mapping[str, _Pair], after: Mapping[str, _Pair]) -> Iterator[CostChange]:
     nothing: _Pair = (_NOTHING, _NOTHING)
     for name in sorted(before.keys() | after.keys()):
-        one, other = before.get(name, nothing), after.get(name, nothing)
-        if one != other:
-            yield CostStep(kind, name, (one[0], other[0]), (one[1], other[1]))
+        old_cost, new_cost = before.get(name, nothing), after.get(name, nothing)
+        if old_cost != new_cost:
+            yield CostChange(kind, name, (old_cost[0], new_cost[0]), (old_cost[1], new_cost[1]))
 
 
-def _machines(cost: Cost) -> dict[str, _Pair]:
-    return {each.label: (each.committed, each.ceiling) for each in cost.machines}
+def _machines(cost: FleetCost) -> dict[str, _Pair]:
+    return {machine.label: (machine.committed, machine.ceiling) for machine in cost.machines}
 
 
-def _teams(cost: Cost) -> dict[str, _Pair]:
+def _teams(cost: FleetCost) -> dict[str, _Pair]:
     """A team's sums; None where they lack a price."""
     return {
-        name: (None, None) if found.unpriced else (found.committed, found.ceiling) for name, found in cost.teams.items()
+        name: (None, None) if total.unpriced else (total.committed, total.ceiling) for name, total in cost.teams.items()
     }

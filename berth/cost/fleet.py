@@ -23,7 +23,7 @@ from berth.plan.teams import TeamPlan
 POOL, RESERVATION, SYSTEM = "pool", "reservation", "system pool"
 
 
-class MachinesCost(Struct, frozen=True):
+class MachineCost(Struct, frozen=True):
     """Machines of one kind: an accelerator `pool`, what no pool takes of a `reservation`, or the `system pool`.
 
     `nodes` are always there, and at the most. `price` is of one machine in an hour; of a compute class, that of its
@@ -54,7 +54,7 @@ class MachinesCost(Struct, frozen=True):
         return None if self.price is None else self.price * self.nodes.max
 
 
-class Sum(Struct, frozen=True):
+class CostTotal(Struct, frozen=True):
     """Two sums, and what has no price and is in neither: labels of machines, names of flavors.
 
     Of a fleet: what is `committed` to, and its ceiling. Of a team: what is committed to it, its guarantees; and the
@@ -66,7 +66,7 @@ class Sum(Struct, frozen=True):
     unpriced: tuple[str, ...] = ()
 
 
-class Cost(Struct, frozen=True):
+class FleetCost(Struct, frozen=True):
     """An hour of a fleet by a table of `prices`; `teams` are by name.
 
     An accelerator costs its share of its machine, at the dearest machine of its flavor. Teams borrow from each other,
@@ -74,98 +74,116 @@ class Cost(Struct, frozen=True):
     """
 
     prices: Prices
-    machines: tuple[MachinesCost, ...]
-    teams: Mapping[str, Sum]
+    machines: tuple[MachineCost, ...]
+    teams: Mapping[str, CostTotal]
 
     @property
-    def fleet(self) -> Sum:
+    def fleet(self) -> CostTotal:
         """All machines together."""
         priced = [m for m in self.machines if m.price is not None]
-        return Sum(
+        return CostTotal(
             sum((m.committed or Fraction() for m in priced), Fraction()),
             sum((m.ceiling or Fraction() for m in priced), Fraction()),
             tuple(m.label for m in self.machines if m.price is None),
         )
 
     @property
-    def unpriced(self) -> tuple[MachinesCost, ...]:
+    def unpriced(self) -> tuple[MachineCost, ...]:
         """Machines without a price."""
         return tuple(m for m in self.machines if m.price is None)
 
 
-def cost(plan: FleetPlan, prices: Prices) -> Cost:
+def fleet_cost(plan: FleetPlan, prices: Prices) -> FleetCost:
     """An hour of a fleet."""
-    pools = {pool.name: _of_pool(pool, plan, prices) for pool in plan.pools}
-    each = _of_accelerators(plan, pools)
-    teams = {team.name: _team(team, each) for team in plan.teams}
-    return Cost(prices, tuple(_machines(plan, pools, prices)), teams)
+    pools = {pool.name: _pool_cost(pool, plan, prices) for pool in plan.pools}
+    accelerator_prices = _accelerator_prices(plan, pools)
+    teams = {team.name: _team_cost(team, accelerator_prices) for team in plan.teams}
+    return FleetCost(prices, tuple(_paid_machines(plan, pools, prices)), teams)
 
 
 # --- machines ---------------------------------------------------------------------------------------------------------
 
 
-def _machines(plan: FleetPlan, pools: Mapping[str, MachinesCost], prices: Prices) -> Iterator[MachinesCost]:
+def _paid_machines(plan: FleetPlan, pools: Mapping[str, MachineCost], prices: Prices) -> Iterator[MachineCost]:
     """Machines that this stack pays for; those of a worker that somebody else made are on that one's bill."""
-    others = {worker.name for worker in plan.workers if not worker.made_here}
-    yield from (pools[pool.name] for pool in plan.pools if pool.worker not in others)
+    foreign_workers = {worker.name for worker in plan.workers if not worker.made_here}
+    yield from (pools[pool.name] for pool in plan.pools if pool.worker not in foreign_workers)
     for held in plan.held:
-        idle = _idle(held, plan.pools)
+        idle = _unused_reserved_nodes(held, plan.pools)
         if idle.max or idle.min:
-            yield _priced(RESERVATION, held.key, held.machine_type, "reservation", idle, None, prices)
+            yield _machine_cost(RESERVATION, held.key, held.machine_type, "reservation", idle, None, prices)
     for prefix, pool in (("", plan.system_pool), *((f"{w.name}/", w.plan.system_pool) for w in plan.workers)):
         if pool is not None:
-            had = "spot" if pool.spot else "on-demand"
-            yield _priced(SYSTEM, prefix + pool.name, pool.machine_type, had, _nodes(pool), None, prices)
+            model = "spot" if pool.spot else "on-demand"
+            yield _machine_cost(SYSTEM, prefix + pool.name, pool.machine_type, model, _node_bounds(pool), None, prices)
 
 
-def _of_pool(pool: PoolPlan, plan: FleetPlan, prices: Prices) -> MachinesCost:
-    there = next((worker.plan for worker in plan.workers if worker.name == pool.worker), plan)
-    return _priced(POOL, pool.name, pool.machine_type, pool.capacity, pool.nodes, _ways(pool, there), prices)
+def _pool_cost(pool: PoolPlan, plan: FleetPlan, prices: Prices) -> MachineCost:
+    cluster_plan = next((worker.plan for worker in plan.workers if worker.name == pool.worker), plan)
+    return _machine_cost(
+        POOL, pool.name, pool.machine_type, pool.capacity, pool.nodes, _provisioning_models(pool, cluster_plan), prices
+    )
 
 
-_Way = tuple[str, str, Fraction]
+_ProvisioningModel = tuple[str, str, Fraction]
 """A machine type, how it is had, and the machines of it that stand for one of the pool's own."""
 
 
-def _priced(
-    kind: str, name: str, machine_type: str, capacity: str, nodes: Bounds, ways: list[_Way] | None, prices: Prices
-) -> MachinesCost:
-    asked = [(machine_type, capacity, Fraction(1))] if ways is None else ways
-    found = {(machine, had): prices.of(machine, had) for machine, had, _ in asked}
-    missing = tuple(key for key, price in found.items() if price is None)
-    dearest = None if missing else max((found[machine, had] or Fraction()) * share for machine, had, share in asked)
-    return MachinesCost(kind, name, machine_type, capacity, nodes, dearest, missing)
+def _machine_cost(
+    kind: str,
+    name: str,
+    machine_type: str,
+    capacity: str,
+    nodes: Bounds,
+    models: list[_ProvisioningModel] | None,
+    prices: Prices,
+) -> MachineCost:
+    options = [(machine_type, capacity, Fraction(1))] if models is None else models
+    prices_found = {(machine, model): prices.price_of(machine, model) for machine, model, _ in options}
+    missing = tuple(key for key, price in prices_found.items() if price is None)
+    highest = (
+        None
+        if missing
+        else max((prices_found[machine, model] or Fraction()) * share for machine, model, share in options)
+    )
+    return MachineCost(kind, name, machine_type, capacity, nodes, highest, missing)
 
 
-def _ways(pool: PoolPlan, plan: FleetPlan) -> list[_Way] | None:
+def _provisioning_models(pool: PoolPlan, plan: FleetPlan) -> list[_ProvisioningModel] | None:
     """The ways of a pool's compute class; None where it has none, and its own capacity says how."""
-    ladder = next((each for each in plan.compute_classes if each.name == pool.compute_class), None)
-    return None if ladder is None else [_way(pool, priority) for priority in ladder.priorities]
+    compute_class = next(
+        (candidate for candidate in plan.compute_classes if candidate.name == pool.compute_class), None
+    )
+    return (
+        None
+        if compute_class is None
+        else [_provisioning_model(pool, priority) for priority in compute_class.priorities]
+    )
 
 
-def _way(pool: PoolPlan, priority: ClassPriorityPlan) -> _Way:
+def _provisioning_model(pool: PoolPlan, priority: ClassPriorityPlan) -> _ProvisioningModel:
     reserved = priority.reservations or priority.affinity == "AnyBestEffort"
-    other = "spot" if priority.spot else "flex-start" if priority.flex_start else "on-demand"
-    own = catalog.machines()[pool.machine_type].accelerators
-    share = Fraction(own, priority.gpu.count) if priority.gpu else Fraction(1)
-    return priority.machine_type or pool.machine_type, "reservation" if reserved else other, share
+    model = "spot" if priority.spot else "flex-start" if priority.flex_start else "on-demand"
+    accelerators = catalog.machines()[pool.machine_type].accelerators
+    share = Fraction(accelerators, priority.gpu.count) if priority.gpu else Fraction(1)
+    return priority.machine_type or pool.machine_type, "reservation" if reserved else model, share
 
 
-def _idle(held: HeldPlan, pools: Iterable[PoolPlan]) -> Bounds:
+def _unused_reserved_nodes(held: HeldPlan, pools: Iterable[PoolPlan]) -> Bounds:
     """What a reservation is paid for besides the nodes of its pools; both numbers fall as these rise.
 
     Nothing of another project's, whose bill it is, and nothing of one that is not there yet.
     """
     if held.project is not None or not held.delivered or held.start is not None:
         return Bounds(min=0, max=0)
-    taken = [pool.nodes for pool in pools if pool.name in held.pools]
+    pool_nodes = [pool.nodes for pool in pools if pool.name in held.pools]
     return Bounds(
-        min=max(0, held.count - sum(nodes.min for nodes in taken)),
-        max=max(0, held.count - sum(nodes.max for nodes in taken)),
+        min=max(0, held.count - sum(nodes.min for nodes in pool_nodes)),
+        max=max(0, held.count - sum(nodes.max for nodes in pool_nodes)),
     )
 
 
-def _nodes(pool: NodePoolPlan) -> Bounds:
+def _node_bounds(pool: NodePoolPlan) -> Bounds:
     fixed = (pool.nodes_per_zone or 0) * max(1, len(pool.zones))
     return pool.total_nodes or Bounds(min=fixed, max=fixed)
 
@@ -173,21 +191,25 @@ def _nodes(pool: NodePoolPlan) -> Bounds:
 # --- teams ------------------------------------------------------------------------------------------------------------
 
 
-def _of_accelerators(plan: FleetPlan, costs: Mapping[str, MachinesCost]) -> dict[str, Fraction | None]:
+def _accelerator_prices(plan: FleetPlan, costs: Mapping[str, MachineCost]) -> dict[str, Fraction | None]:
     """Flavor → one accelerator for an hour; None where one of its machines has no price. Empty pools cost nothing."""
-    found: dict[str, Fraction | None] = {}
+    by_flavor: dict[str, Fraction | None] = {}
     for flavor in plan.flavors:
         pools = [pool for pool in plan.pools if pool.name in flavor.pools and pool.accelerators.max]
         known = [
             p * pool.nodes.max / pool.accelerators.max for pool in pools if (p := costs[pool.name].price) is not None
         ]
-        found[flavor.name] = max(known, default=Fraction()) if len(known) == len(pools) else None
-    return found
+        by_flavor[flavor.name] = max(known, default=Fraction()) if len(known) == len(pools) else None
+    return by_flavor
 
 
-def _team(team: TeamPlan, each: Mapping[str, Fraction | None]) -> Sum:
+def _team_cost(team: TeamPlan, accelerator_prices: Mapping[str, Fraction | None]) -> CostTotal:
     def total(amounts: Mapping[str, int]) -> Fraction:
-        return sum(((each.get(flavor) or Fraction()) * amount for flavor, amount in amounts.items()), Fraction())
+        return sum(
+            ((accelerator_prices.get(flavor) or Fraction()) * amount for flavor, amount in amounts.items()), Fraction()
+        )
 
-    missing = (f for f, most in team.ceiling.items() if each.get(f) is None and (most or team.guaranteed.get(f)))
-    return Sum(total(team.guaranteed), total(team.ceiling), tuple(sorted(missing)))
+    missing = (
+        f for f, most in team.ceiling.items() if accelerator_prices.get(f) is None and (most or team.guaranteed.get(f))
+    )
+    return CostTotal(total(team.guaranteed), total(team.ceiling), tuple(sorted(missing)))

@@ -17,9 +17,9 @@ from fractions import Fraction
 from msgspec import Struct, field
 
 from berth import catalog
-from berth.diagnostics import Problem, Problems, near_miss
-from berth.jobs.files import documents
-from berth.jobs.values import At
+from berth.diagnostics import Problem, Problems, did_you_mean
+from berth.jobs.files import read_documents
+from berth.jobs.values import SourceValue
 
 CAPACITY_MODELS = ("on-demand", "spot", "reservation", "flex-start", "queued")
 """Ways to have a machine, as `capacity` of a pool says them."""
@@ -28,7 +28,7 @@ _CURRENCY = re.compile(r"[A-Z]{3}")
 _MACHINE_TYPE = re.compile(r"[a-z][a-z0-9]*(-[a-z0-9]+)+")
 _PRICE = re.compile(r"[0-9]{1,6}(\.[0-9]{1,6})?")
 
-_ALMOST = 0.9
+_TYPO_SIMILARITY = 0.9
 """How alike two machine types are when one is taken for a slip of the other: g2-standart-24, not e2-standard-4."""
 
 
@@ -42,18 +42,18 @@ class Prices(Struct, frozen=True):
     currency: str
     hourly: Mapping[tuple[str, str], Fraction] = field(default_factory=dict[tuple[str, str], Fraction])
 
-    def of(self, machine_type: str, capacity: str) -> Fraction | None:
+    def price_of(self, machine_type: str, capacity: str) -> Fraction | None:
         """The price of a machine; None where the table has none."""
         return self.hourly.get((machine_type, capacity))
 
-    def hint(self, machine_type: str) -> str:
+    def suggestion(self, machine_type: str) -> str:
         """`; did you mean '…'?` where the table has a type that Berth does not know and that is almost the same.
 
         Many types differ by a letter, and most of those are no slip.
         """
         written = {machine for machine, _ in self.hourly}
-        odd = sorted(written - catalog.machines().keys())
-        close = [] if machine_type in written else get_close_matches(machine_type, odd, 1, _ALMOST)
+        unknown = sorted(written - catalog.machines().keys())
+        close = [] if machine_type in written else get_close_matches(machine_type, unknown, 1, _TYPO_SIMILARITY)
         return f"; did you mean '{close[0]}'?" if close else ""
 
 
@@ -64,46 +64,48 @@ def read_prices(file: pathlib.Path) -> tuple[Prices | None, tuple[Problem, ...]]
     `bad-value` for what it says.
     """
     shown = str(file)
-    found, faults = documents(file, shown)
+    yaml_documents, faults = read_documents(file, shown)
     if faults:
         return None, tuple(faults)
-    if len(found) != 1:
-        what = "more than one YAML document: keep one" if found else "empty: write currency and hourly"
+    if len(yaml_documents) != 1:
+        what = "more than one YAML document: keep one" if yaml_documents else "empty: write currency and hourly"
         return None, (Problem("fault", "bad-value", (), f"the table of prices is {what}", shown),)
     problems = Problems()
-    prices = _table(found[0].at(problems), shown)
-    placed = tuple(found[0].placed(problems.found))
+    prices = _table(yaml_documents[0].root_value(problems), shown)
+    placed = tuple(yaml_documents[0].locate_problems(problems.entries))
     return (None if placed else prices), placed
 
 
-def _table(top: At, shown: str) -> Prices | None:
-    parts = top.keys(("currency", "hourly"))
+def _table(root: SourceValue, shown: str) -> Prices | None:
+    parts = root.known_fields(("currency", "hourly"))
     if parts is None:
         return None
     currency = parts["currency"].value
     if not isinstance(currency, str) or not _CURRENCY.fullmatch(currency):
-        parts["currency"].wrong("a currency: write its three capital letters, such as USD")
+        parts["currency"].reject("a currency: write its three capital letters, such as USD")
     hourly: dict[tuple[str, str], Fraction] = {}
-    machines = parts["hourly"].entries("a mapping of machine types to their prices") or {}
-    if not machines and not top.problems.refused():
+    machines = parts["hourly"].mapping("a mapping of machine types to their prices") or {}
+    if not machines and not root.problems.has_faults():
         parts["hourly"].fault("bad-value", "no machine has a price here; write one, or leave the table out")
-    for machine, each in machines.items():
+    for machine, capacities in machines.items():
         if not _MACHINE_TYPE.fullmatch(machine):
-            each.fault("bad-value", f"'{machine}' is not a machine type; write one such as g2-standard-24")
-        for capacity, price in (each.entries(f"a mapping of {', '.join(CAPACITY_MODELS)} to prices") or {}).items():
+            capacities.fault("bad-value", f"'{machine}' is not a machine type; write one such as g2-standard-24")
+        for capacity, price in (
+            capacities.mapping(f"a mapping of {', '.join(CAPACITY_MODELS)} to prices") or {}
+        ).items():
             amount = _price(price, capacity)
             if amount is not None:
                 hourly[machine, capacity] = amount
     return Prices(shown, str(currency), hourly)
 
 
-def _price(at: At, capacity: str) -> Fraction | None:
+def _price(at: SourceValue, capacity: str) -> Fraction | None:
     if capacity not in CAPACITY_MODELS:
         known = ", ".join(CAPACITY_MODELS)
-        at.fault("unknown-key", f"unknown key '{capacity}'; one of {known}{near_miss(capacity, CAPACITY_MODELS)}")
+        at.fault("unknown-key", f"unknown key '{capacity}'; one of {known}{did_you_mean(capacity, CAPACITY_MODELS)}")
         return None
     value = at.value
     if isinstance(value, bool) or not _PRICE.fullmatch(str(value)):
-        at.wrong("an hourly price: write what one machine costs, from 0 to 999999, with six decimals at the most")
+        at.reject("an hourly price: write what one machine costs, from 0 to 999999, with six decimals at the most")
         return None
     return Fraction(str(value))

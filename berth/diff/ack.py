@@ -7,10 +7,10 @@ from collections.abc import Iterable, Iterator, Sequence
 from msgspec import Struct
 from msgspec.structs import replace
 
-from berth.diff.entitlements import NodeQuota, Step
-from berth.diff.fields import differences
-from berth.diff.guard.changes import DELETE, Loss, allowed, guarantees_gone, losses_of_things
-from berth.diff.guard.protected import ON_ACK
+from berth.diff.entitlements import CountChange, QuotaNodeChange
+from berth.diff.fields import compare_fields
+from berth.diff.guard.changes import DELETE, GuardedChange, allowance_reason, guarded_resources, removed_guarantees
+from berth.diff.guard.protected import PROTECTED_ON_ACK
 from berth.diff.pools import ADDED, CHANGED, RESIZED, PoolChange
 from berth.diff.resources import (
     CLUSTER,
@@ -20,17 +20,17 @@ from berth.diff.resources import (
     MEMBERSHIP,
     NODE_POOL,
     REPLACED,
+    CloudResource,
     FieldEffect,
-    Identity,
-    Thing,
-    ThingChange,
-    compare_listed,
+    ResourceChange,
+    ResourceKey,
+    compare_resource_lists,
 )
-from berth.diff.update_effects import LATER, UPDATE
+from berth.diff.update_effects import NEW_NODES_ONLY, UPDATE
 from berth.plan.ack import AckFleetPlan, AckNodePoolPlan, MemberPlan, QuotaNodePlan
 from berth.plan.nodes import Bounds
 
-_NONE = Bounds(min=0, max=0)
+_NO_NODES = Bounds(min=0, max=0)
 
 
 class AckCluster(Struct, frozen=True):
@@ -55,26 +55,26 @@ class Membership(Struct, frozen=True):
     member: str | None
 
 
-def compare_ack_things(old: AckFleetPlan, new: AckFleetPlan) -> tuple[ThingChange, ...]:
+def compare_ack_resources(old: AckFleetPlan, new: AckFleetPlan) -> tuple[ResourceChange, ...]:
     """What becomes of everything that the stack makes on Alibaba Cloud, as `compare_things`."""
-    return compare_listed(list(ack_things(old)), list(ack_things(new)), _made_of)
+    return compare_resource_lists(list(ack_resources(old)), list(ack_resources(new)), _dependencies)
 
 
-def ack_things(plan: AckFleetPlan) -> Iterator[Thing]:
+def ack_resources(plan: AckFleetPlan) -> Iterator[CloudResource]:
     """Everything that the stack makes on Alibaba Cloud, the fleet first; what exists already is not made."""
     fleet = plan.fleet
     if fleet.existing is None:
-        yield Thing(FLEET, FLEET, fleet)
+        yield CloudResource(FLEET, FLEET, fleet)
     for member in plan.members:
         if member.existing is None:
-            yield Thing(CLUSTER, member.name, _cluster(plan, member))
+            yield CloudResource(CLUSTER, member.name, _cluster_inputs(plan, member))
             for pool in member.node_pools:
                 name = f"{member.name}/{pool.name}"
-                yield Thing(NODE_POOL, name, pool, name)
-        yield Thing(MEMBERSHIP, member.name, Membership(fleet.existing, member.existing))
+                yield CloudResource(NODE_POOL, name, pool, name)
+        yield CloudResource(MEMBERSHIP, member.name, Membership(fleet.existing, member.existing))
 
 
-def _cluster(plan: AckFleetPlan, member: MemberPlan) -> AckCluster:
+def _cluster_inputs(plan: AckFleetPlan, member: MemberPlan) -> AckCluster:
     return AckCluster(
         region=plan.region,
         vpc=plan.fleet.vpc,
@@ -89,27 +89,29 @@ def _cluster(plan: AckFleetPlan, member: MemberPlan) -> AckCluster:
     )
 
 
-def _made_of(thing: Thing) -> Iterator[Identity]:
+def _dependencies(resource: CloudResource) -> Iterator[ResourceKey]:
     """The things whose ids its own inputs are made of."""
-    if thing.kind == NODE_POOL:
-        yield CLUSTER, thing.key.partition("/")[0]
-    elif thing.kind == MEMBERSHIP:
+    if resource.kind == NODE_POOL:
+        yield CLUSTER, resource.key.partition("/")[0]
+    elif resource.kind == MEMBERSHIP:
         yield FLEET, FLEET
-        yield CLUSTER, thing.key
+        yield CLUSTER, resource.key
 
 
 # --- node pools -------------------------------------------------------------------------------------------------------
 
 
-def compare_ack_pools(old: AckFleetPlan, new: AckFleetPlan, changed: Iterable[ThingChange]) -> tuple[PoolChange, ...]:
+def compare_ack_pools(
+    old: AckFleetPlan, new: AckFleetPlan, changed: Iterable[ResourceChange]
+) -> tuple[PoolChange, ...]:
     """What becomes of each node pool that is not left as it is, by member and name; also of those of existing members,
     which are only described, so that nothing of them is hit."""
     before, after = _node_pools(old), _node_pools(new)
     parts = {change.key: change for change in changed if change.kind == NODE_POOL}
     return tuple(
-        _pool_change(name, before.get(name), after.get(name), parts.get(name), (old, new))
+        _compare_pool(name, before.get(name), after.get(name), parts.get(name), (old, new))
         for name in sorted(before.keys() | after.keys())
-        if name in parts or _described(before.get(name)) != _described(after.get(name))
+        if name in parts or _user_facing_fields(before.get(name)) != _user_facing_fields(after.get(name))
     )
 
 
@@ -117,114 +119,134 @@ def _node_pools(plan: AckFleetPlan) -> dict[str, AckNodePoolPlan]:
     return {f"{member.name}/{pool.name}": pool for member in plan.members for pool in member.node_pools}
 
 
-def _described(pool: AckNodePoolPlan | None) -> object:
+def _user_facing_fields(pool: AckNodePoolPlan | None) -> object:
     """What is known of a node pool, whoever makes it."""
     return pool and (pool.instance_type, pool.gpu, pool.gpus, pool.nodes, pool.spot, pool.flavor)
 
 
-def _pool_change(
+def _compare_pool(
     name: str,
-    one: AckNodePoolPlan | None,
-    other: AckNodePoolPlan | None,
-    part: ThingChange | None,
+    old_pool: AckNodePoolPlan | None,
+    new_pool: AckNodePoolPlan | None,
+    resource_change: ResourceChange | None,
     plans: tuple[AckFleetPlan, AckFleetPlan],
 ) -> PoolChange:
-    lost = one or other
-    assert lost is not None
-    what = _what(one, other, part)
-    gone = one if one is not None and part is not None and part.what in (REPLACED, DELETED) else None
+    shown_pool = old_pool or new_pool
+    assert shown_pool is not None
+    what = _kind_of_change(old_pool, new_pool, resource_change)
+    deleted_pool = (
+        old_pool
+        if old_pool is not None and resource_change is not None and resource_change.what in (REPLACED, DELETED)
+        else None
+    )
     return PoolChange(
         pool=name,
         what=what,
-        machine_type=lost.instance_type,
-        noun=lost.gpu,
-        capacity="spot" if lost.spot else "on-demand",
+        machine_type=shown_pool.instance_type,
+        noun=shown_pool.gpu,
+        capacity="spot" if shown_pool.spot else "on-demand",
         reservation=None,
-        nodes=(one.nodes if one else _NONE, other.nodes if other else _NONE),
-        accelerators=(one.accelerators if one else _NONE, other.accelerators if other else _NONE),
-        hit_nodes=gone.nodes.max if gone else 0,
-        hit_accelerators=gone.accelerators.max if gone else 0,
-        queues=_queues(plans[0] if one else plans[1], lost.flavor),
-        fields=tuple(_fields(one, other, part)),
-        because=part.because if part else (),
+        nodes=(old_pool.nodes if old_pool else _NO_NODES, new_pool.nodes if new_pool else _NO_NODES),
+        accelerators=(
+            old_pool.accelerators if old_pool else _NO_NODES,
+            new_pool.accelerators if new_pool else _NO_NODES,
+        ),
+        hit_nodes=deleted_pool.nodes.max if deleted_pool else 0,
+        hit_accelerators=deleted_pool.accelerators.max if deleted_pool else 0,
+        queues=_queues_of_flavor(plans[0] if old_pool else plans[1], shown_pool.flavor),
+        fields=tuple(_field_effects(old_pool, new_pool, resource_change)),
+        because=resource_change.because if resource_change else (),
         renamed=None,
     )
 
 
-def _fields(
-    one: AckNodePoolPlan | None, other: AckNodePoolPlan | None, part: ThingChange | None
+def _field_effects(
+    old_pool: AckNodePoolPlan | None, new_pool: AckNodePoolPlan | None, resource_change: ResourceChange | None
 ) -> Iterator[FieldEffect]:
     """The fields that differ, but for its size; of one that is only described, as it is described now."""
-    if one is None or other is None:
+    if old_pool is None or new_pool is None:
         return
-    if part is None:
-        found = [FieldEffect(c.path, c.path, c.before, c.after, UPDATE) for c in differences(one, other)]
-    elif part.what == REPLACED:  # all its nodes are new ones
-        found = [replace(field, does=UPDATE) if field.does == LATER else field for field in part.fields]
+    if resource_change is None:
+        effects = [FieldEffect(c.path, c.path, c.before, c.after, UPDATE) for c in compare_fields(old_pool, new_pool)]
+    elif resource_change.what == REPLACED:  # all its nodes are new ones
+        effects = [
+            replace(field, does=UPDATE) if field.does == NEW_NODES_ONLY else field for field in resource_change.fields
+        ]
     else:
-        found = [*part.fields]
-    yield from (field for field in found if not field.path.startswith("nodes"))
+        effects = [*resource_change.fields]
+    yield from (field for field in effects if not field.path.startswith("nodes"))
 
 
-def _what(one: AckNodePoolPlan | None, other: AckNodePoolPlan | None, part: ThingChange | None) -> str:
-    if one is None:
+def _kind_of_change(
+    old_pool: AckNodePoolPlan | None, new_pool: AckNodePoolPlan | None, resource_change: ResourceChange | None
+) -> str:
+    if old_pool is None:
         return ADDED
-    if other is None or (part is not None and part.what == DELETED):
+    if new_pool is None or (resource_change is not None and resource_change.what == DELETED):
         return DELETED
-    if part is not None and part.what in (CREATED, REPLACED):
-        return ADDED if part.what == CREATED else REPLACED
-    return RESIZED if one.nodes != other.nodes else CHANGED
+    if resource_change is not None and resource_change.what in (CREATED, REPLACED):
+        return ADDED if resource_change.what == CREATED else REPLACED
+    return RESIZED if old_pool.nodes != new_pool.nodes else CHANGED
 
 
-def _queues(plan: AckFleetPlan, flavor: str) -> tuple[str, ...]:
+def _queues_of_flavor(plan: AckFleetPlan, flavor: str) -> tuple[str, ...]:
     return tuple(q.name for q in plan.cluster_queues if any(entry.flavor == flavor for entry in q.flavors))
 
 
 # --- what is guarded --------------------------------------------------------------------------------------------------
 
 
-def ack_losses(old: AckFleetPlan, new: AckFleetPlan, changed: Sequence[ThingChange]) -> tuple[Loss, ...]:
+def ack_guarded_changes(
+    old: AckFleetPlan, new: AckFleetPlan, changed: Sequence[ResourceChange]
+) -> tuple[GuardedChange, ...]:
     """Everything dear that is lost: clusters, node pools, the fleet, and leaves of the tree that guarantee something.
 
     A leaf is no resource of its own, so `pulumi up` cannot hold it; its allowance counts from the change that has it.
     """
     allowances = old.allowances, new.allowances
-    return (*losses_of_things(changed, _allowance_key, _node_pools(new), allowances), *_leaves(old, new))
+    return (*guarded_resources(changed, _allowance_key, _node_pools(new), allowances), *_removed_leaves(old, new))
 
 
-def _allowance_key(change: ThingChange) -> str | None:
-    dear = ON_ACK.get(change.kind)
-    return dear and dear.allowed_as(change.key)
+def _allowance_key(change: ResourceChange) -> str | None:
+    protected_kind = PROTECTED_ON_ACK.get(change.kind)
+    return protected_kind and protected_kind.allowance_key(change.key)
 
 
-def _leaves(old: AckFleetPlan, new: AckFleetPlan) -> Iterator[Loss]:
-    for queue, held in guarantees_gone(old.flavors, old.cluster_queues, new.cluster_queues):
+def _removed_leaves(old: AckFleetPlan, new: AckFleetPlan) -> Iterator[GuardedChange]:
+    for queue, guaranteed_flavors in removed_guarantees(old.flavors, old.cluster_queues, new.cluster_queues):
         key = f"clusterQueues.{queue.name}"
-        yield Loss("queue", queue.name, key, DELETE, flavors=held, allowed=allowed(DELETE, key, new.allowances))
+        yield GuardedChange(
+            "queue",
+            queue.name,
+            key,
+            DELETE,
+            flavors=guaranteed_flavors,
+            allowed=allowance_reason(DELETE, key, new.allowances),
+        )
 
 
 # --- the tree of quotas -----------------------------------------------------------------------------------------------
 
 
-def compare_quota_trees(old: AckFleetPlan, new: AckFleetPlan) -> tuple[NodeQuota, ...]:
+def compare_quota_trees(old: AckFleetPlan, new: AckFleetPlan) -> tuple[QuotaNodeChange, ...]:
     """What each node's minimum and maximum of accelerators become, and what others may use of the minimum."""
-    before, after = _quotas(old.quotas), _quotas(new.quotas)
+    before, after = _leaf_quotas(old.quotas), _leaf_quotas(new.quotas)
     nothing = (0, 0, 0)
     return tuple(
-        NodeQuota(*key, *(Step(one[at], other[at]) for at in range(3)))
+        QuotaNodeChange(*key, *(CountChange(old_quota[at], new_quota[at]) for at in range(3)))
         for key in [*after, *(key for key in before if key not in after)]
-        if (one := before.get(key, nothing)) != (other := after.get(key, nothing))
+        if (old_quota := before.get(key, nothing)) != (new_quota := after.get(key, nothing))
     )
 
 
-def _quotas(root: QuotaNodePlan) -> dict[tuple[str, str], tuple[int, int, int]]:
+def _leaf_quotas(root: QuotaNodePlan) -> dict[tuple[str, str], tuple[int, int, int]]:
     """Node and resource to minimum, maximum, and what of the minimum is lent, in the order of the tree."""
     return {
         (node.name, resource): (least, node.maximum[resource], (node.lend or {}).get(resource, least))
         for _, node in root.walk()
         for resource, least in node.minimum.items()
-        if resource not in _BASIC
+        if resource not in _NON_ACCELERATORS
     }
 
 
-_BASIC = ("cpu", "memory")
+_NON_ACCELERATORS = ("cpu", "memory")

@@ -7,20 +7,20 @@ from collections.abc import Mapping
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from berth.diff.ack import ack_losses, compare_ack_pools, compare_ack_things, compare_quota_trees
-from berth.diff.entitlements import Entitlements, TeamChange, compare_entitlements
-from berth.diff.guard.changes import IdleAllowance, Loss, idle, losses, unused
+from berth.diff.ack import ack_guarded_changes, compare_ack_pools, compare_ack_resources, compare_quota_trees
+from berth.diff.entitlements import QuotaChanges, TeamChange, compare_quotas
+from berth.diff.guard.changes import GuardedChange, IdleAllowance, guarded_changes, idle_allowances, unused_allowances
 from berth.diff.objects import ObjectChange, compare_objects
 from berth.diff.pools import RENAMED, PoolChange, compare_pools
-from berth.diff.renames import called, renames
-from berth.diff.resources import NODE_POOL, ThingChange, compare_things
-from berth.diff.team_stacks import FilesChange, WorkloadChange, compare_deployed, compare_files, compare_workloads
+from berth.diff.renames import find_renames, with_new_names
+from berth.diff.resources import NODE_POOL, ResourceChange, compare_resources
+from berth.diff.team_stacks import FilesChange, WorkloadChange, compare_files, compare_team_objects, compare_workloads
 from berth.diff.workers import WorkerChange, compare_workers
 from berth.plan.ack import AckFleetPlan
 from berth.plan.fleet import FleetPlan
 from berth.plan.team_stack import TeamStackPlan
 
-Plan = FleetPlan | AckFleetPlan | TeamStackPlan
+AnyPlan = FleetPlan | AckFleetPlan | TeamStackPlan
 
 
 class Changes(Struct, frozen=True):
@@ -33,52 +33,54 @@ class Changes(Struct, frozen=True):
     """
 
     stack: str
-    entitlements: Entitlements = field(default_factory=Entitlements)
+    entitlements: QuotaChanges = field(default_factory=QuotaChanges)
     pools: tuple[PoolChange, ...] = ()
-    things: tuple[ThingChange, ...] = ()
+    things: tuple[ResourceChange, ...] = ()
     workers: tuple[WorkerChange, ...] = ()
     workloads: tuple[WorkloadChange, ...] = ()
     files: tuple[FilesChange, ...] = ()
     objects: tuple[ObjectChange, ...] = ()
-    losses: tuple[Loss, ...] = ()
+    losses: tuple[GuardedChange, ...] = ()
     idle: tuple[IdleAllowance, ...] = ()
 
     @property
-    def guarded(self) -> tuple[Loss, ...]:
+    def blocked(self) -> tuple[GuardedChange, ...]:
         """What would be lost and may not be."""
         return tuple(loss for loss in self.losses if loss.allowed is None)
 
     @property
-    def empty(self) -> bool:
+    def is_empty(self) -> bool:
         """Whether nothing changes at all."""
         rest = (self.pools, self.things, self.workers, self.workloads, self.files, self.objects)
-        return self.entitlements == Entitlements() and not any(rest)
+        return self.entitlements == QuotaChanges() and not any(rest)
 
 
-class Incomparable(Exception):
+class IncomparablePlans(Exception):
     """Two stacks of different kinds."""
 
 
-def compare(old: Plan, new: Plan) -> Changes:
+def compare(old: AnyPlan, new: AnyPlan) -> Changes:
     """What changes from one plan of a stack to another; neither has a fault.
 
     Raises Incomparable where one is a fleet on Google Cloud and the other on Alibaba Cloud, or a team's own stack.
     """
     if isinstance(old, FleetPlan) and isinstance(new, FleetPlan):
-        return _on_kueue(old, new)
+        return _compare_fleets(old, new)
     if isinstance(old, AckFleetPlan) and isinstance(new, AckFleetPlan):
-        return _on_ack(old, new)
+        return _compare_ack_fleets(old, new)
     if isinstance(old, TeamStackPlan) and isinstance(new, TeamStackPlan):
         return Changes(
             stack=new.stack,
             workloads=tuple(compare_workloads(old, new)),
             files=tuple(compare_files(old, new)),
-            objects=compare_deployed(old, new),
+            objects=compare_team_objects(old, new),
         )
-    raise Incomparable(f"one is {_kind(old)}, the other {_kind(new)}: nothing of the one becomes the other")
+    raise IncomparablePlans(
+        f"one is {_describe_kind(old)}, the other {_describe_kind(new)}: nothing of the one becomes the other"
+    )
 
 
-def _kind(plan: Plan) -> str:
+def _describe_kind(plan: AnyPlan) -> str:
     match plan:
         case FleetPlan():
             return "a fleet on Google Cloud"
@@ -88,40 +90,44 @@ def _kind(plan: Plan) -> str:
             return "a team's own stack"
 
 
-def _on_kueue(old: FleetPlan, new: FleetPlan) -> Changes:
-    names = renames(old, new)
-    was = called(old, names)
-    changed = compare_things(was, new)
-    lost = losses(was, new, changed)
+def _compare_fleets(old: FleetPlan, new: FleetPlan) -> Changes:
+    names = find_renames(old, new)
+    old_renamed = with_new_names(old, names)
+    changed = compare_resources(old_renamed, new)
+    guarded = guarded_changes(old_renamed, new, changed)
     return Changes(
         stack=new.stack,
-        entitlements=_entitlements(was, new, names.teams),
-        pools=compare_pools(was, new, changed, names.pools),
+        entitlements=_compare_quotas(old_renamed, new, names.teams),
+        pools=compare_pools(old_renamed, new, changed, names.pools),
         things=tuple(change for change in changed if change.kind != NODE_POOL),
-        workers=compare_workers(was, new),
+        workers=compare_workers(old_renamed, new),
         objects=compare_objects(old, new),
-        losses=lost,
-        idle=idle(was, new, lost),
+        losses=guarded,
+        idle=idle_allowances(old_renamed, new, guarded),
     )
 
 
-def _entitlements(was: FleetPlan, new: FleetPlan, renamed: Mapping[str, str]) -> Entitlements:
+def _compare_quotas(old: FleetPlan, new: FleetPlan, renamed: Mapping[str, str]) -> QuotaChanges:
     """What changes for whom, teams that are only called otherwise (old name → new) among them."""
-    found = compare_entitlements(was, new)
-    now = {team.name for team in new.teams}
-    others = [TeamChange(name, RENAMED, before) for before, name in renamed.items() if name in now]
-    return replace(found, teams=tuple(sorted((*found.teams, *others), key=lambda change: change.team)))
+    quota_changes = compare_quotas(old, new)
+    team_names = {team.name for team in new.teams}
+    renamed_teams = [TeamChange(name, RENAMED, before) for before, name in renamed.items() if name in team_names]
+    return replace(
+        quota_changes, teams=tuple(sorted((*quota_changes.teams, *renamed_teams), key=lambda change: change.team))
+    )
 
 
-def _on_ack(old: AckFleetPlan, new: AckFleetPlan) -> Changes:
-    changed = compare_ack_things(old, new)
-    lost = ack_losses(old, new, changed)
+def _compare_ack_fleets(old: AckFleetPlan, new: AckFleetPlan) -> Changes:
+    changed = compare_ack_resources(old, new)
+    guarded = ack_guarded_changes(old, new, changed)
     return Changes(
         stack=new.stack,
-        entitlements=compare_entitlements(old, new, compare_quota_trees(old, new)),
+        entitlements=compare_quotas(old, new, compare_quota_trees(old, new)),
         pools=compare_ack_pools(old, new, changed),
         things=tuple(change for change in changed if change.kind != NODE_POOL),
         objects=compare_objects(old, new),
-        losses=lost,
-        idle=tuple(unused("", old.allowances, new.allowances, {(loss.action, loss.key) for loss in lost})),
+        losses=guarded,
+        idle=tuple(
+            unused_allowances("", old.allowances, new.allowances, {(loss.action, loss.key) for loss in guarded})
+        ),
     )

@@ -10,30 +10,30 @@ from berth.plan.ack import AckFleetPlan
 from berth.plan.fleet import FleetPlan
 from berth.plan.kueue import FlavorPlan, PriorityPlan
 from berth.plan.teams import TeamPlan
-from berth.planner.queueing.preemption import PushOut, push_outs, taken_back
+from berth.planner.queueing.preemption import PreemptionRule, preemption_rules, reclaim_rules
 from berth.planner.queueing.quota_tree import QuotaTree
 
 
-class Step(Struct, frozen=True):
+class CountChange(Struct, frozen=True):
     """A count before and after."""
 
     before: int
     after: int
 
     @property
-    def gain(self) -> int:
+    def delta(self) -> int:
         """How much more it is; negative is a loss."""
         return self.after - self.before
 
 
-class Entitlement(Struct, frozen=True):
+class TeamQuotaChange(Struct, frozen=True):
     """What one team has of one flavor, in accelerators called `noun`; 0 where the flavor was not or is no more."""
 
     team: str
     flavor: str
     noun: str
-    guaranteed: Step
-    ceiling: Step
+    guaranteed: CountChange
+    ceiling: CountChange
 
 
 class TeamChange(Struct, frozen=True):
@@ -61,37 +61,37 @@ class PriorityChange(Struct, frozen=True):
     default: tuple[bool, bool]
 
 
-class CohortTotal(Struct, frozen=True):
+class CohortQuotaChange(Struct, frozen=True):
     """What a cohort, and all cohorts and queues below it, are guaranteed of a flavor together."""
 
     cohort: str
     flavor: str
     noun: str
-    guaranteed: Step
+    guaranteed: CountChange
 
 
-class NodeQuota(Struct, frozen=True):
+class QuotaNodeChange(Struct, frozen=True):
     """What a node of ACK's quota tree has of a resource: the minimum is guaranteed, the maximum is the most, and `lent`
     is what others may use of the minimum."""
 
     node: str
     resource: str
-    minimum: Step
-    maximum: Step
-    lent: Step
+    minimum: CountChange
+    maximum: CountChange
+    lent: CountChange
 
 
-class FlavorTotal(Struct, frozen=True):
+class FlavorQuotaChange(Struct, frozen=True):
     """A flavor's `capacity` at the most, what is promised of it, and the accepted oversubscription (1 means none)."""
 
     flavor: str
     noun: str
-    capacity: Step
-    promised: Step
+    capacity: CountChange
+    promised: CountChange
     oversubscription: tuple[float, float]
 
 
-class Entitlements(Struct, frozen=True):
+class QuotaChanges(Struct, frozen=True):
     """Everything of it that changes, sorted by name; `new_relations` and `lifted_relations` as in
     `berth.planner.queueing.preemption`.
 
@@ -99,123 +99,129 @@ class Entitlements(Struct, frozen=True):
     """
 
     teams: tuple[TeamChange, ...] = ()
-    entitlements: tuple[Entitlement, ...] = ()
-    cohorts: tuple[CohortTotal, ...] = ()
-    flavors: tuple[FlavorTotal, ...] = ()
-    new_relations: tuple[PushOut, ...] = ()
-    lifted_relations: tuple[PushOut, ...] = ()
+    entitlements: tuple[TeamQuotaChange, ...] = ()
+    cohorts: tuple[CohortQuotaChange, ...] = ()
+    flavors: tuple[FlavorQuotaChange, ...] = ()
+    new_relations: tuple[PreemptionRule, ...] = ()
+    lifted_relations: tuple[PreemptionRule, ...] = ()
     priorities: tuple[PriorityChange, ...] = ()
-    quota_tree: tuple[NodeQuota, ...] = ()
+    quota_tree: tuple[QuotaNodeChange, ...] = ()
 
 
-Plan = FleetPlan | AckFleetPlan
+QueueingPlan = FleetPlan | AckFleetPlan
 
 
-def compare_entitlements(old: Plan, new: Plan, quota_tree: tuple[NodeQuota, ...] = ()) -> Entitlements:
+def compare_quotas(old: QueueingPlan, new: QueueingPlan, quota_tree: tuple[QuotaNodeChange, ...] = ()) -> QuotaChanges:
     """What changes for whom between two plans of one fleet, on one backend.
 
     A flavor whose machines become others is two: the old accelerators go, and the new ones come.
     """
-    relations = _relations(old), _relations(new)
-    return Entitlements(
-        teams=tuple(_teams(old, new)),
-        entitlements=tuple(_entitlements(old, new)),
-        cohorts=tuple(_cohorts(old, new)) if isinstance(new, FleetPlan) else (),
-        flavors=tuple(_flavors(old, new)),
-        new_relations=_only(relations[1], relations[0]),
-        lifted_relations=_only(relations[0], relations[1]),
-        priorities=tuple(_priorities(old, new)),
+    relations = _preemption_relations(old), _preemption_relations(new)
+    return QuotaChanges(
+        teams=tuple(_compare_teams(old, new)),
+        entitlements=tuple(_compare_team_quotas(old, new)),
+        cohorts=tuple(_compare_cohorts(old, new)) if isinstance(new, FleetPlan) else (),
+        flavors=tuple(_compare_flavors(old, new)),
+        new_relations=_only_in_first(relations[1], relations[0]),
+        lifted_relations=_only_in_first(relations[0], relations[1]),
+        priorities=tuple(_compare_priorities(old, new)),
         quota_tree=quota_tree,
     )
 
 
-def _relations(plan: Plan) -> tuple[PushOut, ...]:
-    return push_outs(plan) if isinstance(plan, FleetPlan) else taken_back(plan.quotas)
+def _preemption_relations(plan: QueueingPlan) -> tuple[PreemptionRule, ...]:
+    return preemption_rules(plan) if isinstance(plan, FleetPlan) else reclaim_rules(plan.quotas)
 
 
-def _priorities(old: Plan, new: Plan) -> Iterator[PriorityChange]:
+def _compare_priorities(old: QueueingPlan, new: QueueingPlan) -> Iterator[PriorityChange]:
     before, after = ({each.name: each for each in plan.priorities} for plan in (old, new))
     for name in sorted(before.keys() | after.keys()):
-        one, other = before.get(name), after.get(name)
-        if one != other:
+        old_priority, new_priority = before.get(name), after.get(name)
+        if old_priority != new_priority:
             yield PriorityChange(
                 priority=name,
-                value=(one and one.value, other and other.value),
-                above=tuple(sorted(_below(name, after) - _below(name, before))),
-                preempts=(bool(one and one.preempts), bool(other and other.preempts)),
-                default=(bool(one and one.default), bool(other and other.default)),
+                value=(old_priority and old_priority.value, new_priority and new_priority.value),
+                above=tuple(sorted(_lower_priorities(name, after) - _lower_priorities(name, before))),
+                preempts=(bool(old_priority and old_priority.preempts), bool(new_priority and new_priority.preempts)),
+                default=(bool(old_priority and old_priority.default), bool(new_priority and new_priority.default)),
             )
 
 
-def _below(name: str, known: Mapping[str, PriorityPlan]) -> set[str]:
+def _lower_priorities(name: str, known: Mapping[str, PriorityPlan]) -> set[str]:
     return {each.name for each in known.values() if name in known and each.value < known[name].value}
 
 
-def _only(these: tuple[PushOut, ...], others: tuple[PushOut, ...]) -> tuple[PushOut, ...]:
+def _only_in_first(
+    relations: tuple[PreemptionRule, ...], others: tuple[PreemptionRule, ...]
+) -> tuple[PreemptionRule, ...]:
     known = set(others)
-    return tuple(each for each in these if each not in known)
+    return tuple(each for each in relations if each not in known)
 
 
 # --- teams ------------------------------------------------------------------------------------------------------------
 
 
-def _teams(old: Plan, new: Plan) -> Iterator[TeamChange]:
-    before, after = _states(old), _states(new)
-    twins = _twins(old, new)
+def _compare_teams(old: QueueingPlan, new: QueueingPlan) -> Iterator[TeamChange]:
+    before, after = _team_states(old), _team_states(new)
+    renamed = _renamed_teams(old, new)
     for team in sorted(before.keys() | after.keys()):
         if team not in before:
-            yield TeamChange(team, "added", twins.get(team))
+            yield TeamChange(team, "added", renamed.get(team))
         elif team not in after:
-            yield TeamChange(team, "removed", twins.get(team))
+            yield TeamChange(team, "removed", renamed.get(team))
         elif before[team] != after[team]:
             yield TeamChange(team, "resumed" if after[team] == "active" else after[team])
 
 
-def _states(plan: Plan) -> dict[str, str]:
+def _team_states(plan: QueueingPlan) -> dict[str, str]:
     """Team → active, held or drained: its own word, or that of all its queues (held where one of them is no more)."""
     stops: dict[str, set[str]] = {}
     for queue in plan.cluster_queues:
         if len(queue.teams) == 1:
             stops.setdefault(queue.teams[0], set()).add(queue.stop_policy or "None")
-    return {team.name: _state(team.state, stops.get(team.name, set())) for team in plan.teams}
+    return {team.name: _effective_state(team.state, stops.get(team.name, set())) for team in plan.teams}
 
 
-def _state(said: str, stops: set[str]) -> str:
-    if said != "active" or not stops or "None" in stops:
-        return said
+def _effective_state(state: str, stops: set[str]) -> str:
+    if state != "active" or not stops or "None" in stops:
+        return state
     return "held" if "Hold" in stops else "drained"
 
 
-def _twins(old: Plan, new: Plan) -> dict[str, str]:
+def _renamed_teams(old: QueueingPlan, new: QueueingPlan) -> dict[str, str]:
     """Teams that went and came with equal rights on every flavor, and doors of equal names; both ways."""
     names = {team.name for team in old.teams}, {team.name for team in new.teams}
-    gone = [team for team in old.teams if team.name not in names[1]]
-    found: dict[str, str] = {}
+    removed = [team for team in old.teams if team.name not in names[1]]
+    renamed: dict[str, str] = {}
     for team in (team for team in new.teams if team.name not in names[0] and team.ceiling):
-        twin = next((each for each in gone if each.name not in found and _rights(each) == _rights(team)), None)
-        if twin is not None:
-            found |= {team.name: twin.name, twin.name: team.name}
-    return found
+        match = next(
+            (each for each in removed if each.name not in renamed and _team_quota(each) == _team_quota(team)), None
+        )
+        if match is not None:
+            renamed |= {team.name: match.name, match.name: team.name}
+    return renamed
 
 
-def _rights(team: TeamPlan) -> object:
-    return team.guaranteed, team.ceiling, [door.name for door in team.local_queues]
+def _team_quota(team: TeamPlan) -> object:
+    return team.guaranteed, team.ceiling, [local_queue.name for local_queue in team.local_queues]
 
 
-_Key = tuple[str, str, str]
+_QuotaKey = tuple[str, str, str]
 """A team or a cohort, a flavor, and the noun of its accelerators."""
 
 
-def _entitlements(old: Plan, new: Plan) -> Iterator[Entitlement]:
-    before, after = _held(old), _held(new)
+def _compare_team_quotas(old: QueueingPlan, new: QueueingPlan) -> Iterator[TeamQuotaChange]:
+    before, after = _team_quotas(old), _team_quotas(new)
     nothing = (0, 0)
     for key in sorted(before.keys() | after.keys()):
-        one, other = before.get(key, nothing), after.get(key, nothing)
-        if one != other:
-            yield Entitlement(*key, Step(one[0], other[0]), Step(one[1], other[1]))
+        old_quota, new_quota = before.get(key, nothing), after.get(key, nothing)
+        if old_quota != new_quota:
+            yield TeamQuotaChange(
+                *key, CountChange(old_quota[0], new_quota[0]), CountChange(old_quota[1], new_quota[1])
+            )
 
 
-def _held(plan: Plan) -> dict[_Key, tuple[int, int]]:
+def _team_quotas(plan: QueueingPlan) -> dict[_QuotaKey, tuple[int, int]]:
     """Each team's guarantee and ceiling of each flavor that it can use."""
     nouns = {f.name: f.noun for f in plan.flavors}
     return {
@@ -228,38 +234,40 @@ def _held(plan: Plan) -> dict[_Key, tuple[int, int]]:
 # --- totals -----------------------------------------------------------------------------------------------------------
 
 
-def _cohorts(old: Plan, new: Plan) -> Iterator[CohortTotal]:
-    before, after = _totals(old), _totals(new)
+def _compare_cohorts(old: QueueingPlan, new: QueueingPlan) -> Iterator[CohortQuotaChange]:
+    before, after = _cohort_guarantees(old), _cohort_guarantees(new)
     for key in sorted(before.keys() | after.keys()):
-        step = Step(before.get(key, 0), after.get(key, 0))
-        if step.gain:
-            yield CohortTotal(*key, step)
+        step = CountChange(before.get(key, 0), after.get(key, 0))
+        if step.delta:
+            yield CohortQuotaChange(*key, step)
 
 
-def _totals(plan: Plan) -> dict[_Key, int]:
+def _cohort_guarantees(plan: QueueingPlan) -> dict[_QuotaKey, int]:
     """What is guaranteed to each cohort and all below it, by Kueue's reckoning."""
     nouns = {f.name: f.noun for f in plan.flavors}
-    tree = QuotaTree.of(plan)
+    tree = QuotaTree.from_plan(plan)
     names = {cohort.name for cohort in plan.cohorts} | {queue.cohort for queue in plan.cluster_queues if queue.cohort}
     return {
-        (name, flavor, nouns[flavor]): node.promised for name in names for flavor, node in tree.cohort(name).items()
+        (name, flavor, nouns[flavor]): node.guaranteed
+        for name in names
+        for flavor, node in tree.cohort_nodes(name).items()
     }
 
 
-def _flavors(old: Plan, new: Plan) -> Iterator[FlavorTotal]:
-    before, after = _by_noun(old.flavors), _by_noun(new.flavors)
+def _compare_flavors(old: QueueingPlan, new: QueueingPlan) -> Iterator[FlavorQuotaChange]:
+    before, after = _flavors_by_noun(old.flavors), _flavors_by_noun(new.flavors)
     for key in sorted(before.keys() | after.keys()):
-        one, other = before.get(key), after.get(key)
-        found = FlavorTotal(
+        old_flavor, new_flavor = before.get(key), after.get(key)
+        change = FlavorQuotaChange(
             *key,
-            Step(one.capacity.max if one else 0, other.capacity.max if other else 0),
-            Step(one.promised if one else 0, other.promised if other else 0),
-            (one.oversubscription if one else 1, other.oversubscription if other else 1),
+            CountChange(old_flavor.capacity.max if old_flavor else 0, new_flavor.capacity.max if new_flavor else 0),
+            CountChange(old_flavor.promised if old_flavor else 0, new_flavor.promised if new_flavor else 0),
+            (old_flavor.oversubscription if old_flavor else 1, new_flavor.oversubscription if new_flavor else 1),
         )
-        less, more = found.oversubscription
-        if found.capacity.gain or found.promised.gain or less != more:
-            yield found
+        less, more = change.oversubscription
+        if change.capacity.delta or change.promised.delta or less != more:
+            yield change
 
 
-def _by_noun(flavors: Iterable[FlavorPlan]) -> dict[tuple[str, str], FlavorPlan]:
+def _flavors_by_noun(flavors: Iterable[FlavorPlan]) -> dict[tuple[str, str], FlavorPlan]:
     return {(flavor.name, flavor.noun): flavor for flavor in flavors}

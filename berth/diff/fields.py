@@ -20,7 +20,7 @@ class FieldChange(Struct, frozen=True):
     after: object
 
 
-def differences(before: object, after: object, path: str = "") -> Iterator[FieldChange]:
+def compare_fields(before: object, after: object, path: str = "") -> Iterator[FieldChange]:
     """Every leaf that differs, in the order of the fields; plans and mappings are gone into, and so are lists of them
     and JSON objects in texts.
 
@@ -31,27 +31,27 @@ def differences(before: object, after: object, path: str = "") -> Iterator[Field
         return
     if isinstance(before, Struct) and type(before) is type(after):
         for field in before.__struct_fields__:
-            yield from differences(getattr(before, field), getattr(after, field), _join(path, field))
+            yield from compare_fields(getattr(before, field), getattr(after, field), _join_path(path, field))
     elif isinstance(before, Mapping) and isinstance(after, Mapping):
-        yield from _of_mappings(cast("Mapping[str, object]", before), cast("Mapping[str, object]", after), path)
-    elif isinstance(before, str) and isinstance(after, str) and (said := _documents(before, after)):
-        yield from differences(*said, path)
-    elif _are_lists(cast("object", before), cast("object", after)):
-        yield from _of_lists(cast("Sequence[object]", before or ()), cast("Sequence[object]", after or ()), path)
+        yield from _compare_mappings(cast("Mapping[str, object]", before), cast("Mapping[str, object]", after), path)
+    elif isinstance(before, str) and isinstance(after, str) and (parsed := _parse_json_pair(before, after)):
+        yield from compare_fields(*parsed, path)
+    elif _are_comparable_lists(cast("object", before), cast("object", after)):
+        yield from _compare_lists(cast("Sequence[object]", before or ()), cast("Sequence[object]", after or ()), path)
     else:
         yield FieldChange(path, cast("object", before), after)
 
 
-def _are_lists(before: object, after: object) -> bool:
+def _are_comparable_lists(before: object, after: object) -> bool:
     """Whether both are lists; one of entries with names may also come or go as a whole."""
-    one, other = isinstance(before, (list, tuple)), isinstance(after, (list, tuple))
-    if one and other:
+    before_is_list, after_is_list = isinstance(before, (list, tuple)), isinstance(after, (list, tuple))
+    if before_is_list and after_is_list:
         return True
-    whole = before if after is None and one else after if before is None and other else ()
-    return bool(whole) and _named(cast("Sequence[object]", whole)) is not None
+    entries = before if after is None and before_is_list else after if before is None and after_is_list else ()
+    return bool(entries) and _entries_by_name(cast("Sequence[object]", entries)) is not None
 
 
-def _documents(before: str, after: str) -> tuple[object, object] | None:
+def _parse_json_pair(before: str, after: str) -> tuple[object, object] | None:
     """What two JSON objects say, such as the configuration in a chart's values; None where one is none."""
     try:
         return (json.loads(before), json.loads(after)) if before[:1] == after[:1] == "{" else None
@@ -59,40 +59,40 @@ def _documents(before: str, after: str) -> tuple[object, object] | None:
         return None
 
 
-def _of_mappings(before: Mapping[str, object], after: Mapping[str, object], path: str) -> Iterator[FieldChange]:
+def _compare_mappings(before: Mapping[str, object], after: Mapping[str, object], path: str) -> Iterator[FieldChange]:
     for key in [*before, *(key for key in after if key not in before)]:
-        yield from differences(before.get(key), after.get(key), _join(path, key))
+        yield from compare_fields(before.get(key), after.get(key), _join_path(path, key))
 
 
-def _of_lists(before: Sequence[object], after: Sequence[object], path: str) -> Iterator[FieldChange]:
-    old, new = _named(before), _named(after)
+def _compare_lists(before: Sequence[object], after: Sequence[object], path: str) -> Iterator[FieldChange]:
+    old, new = _entries_by_name(before), _entries_by_name(after)
     if old is not None and new is not None:
         for name in [*old, *(name for name in new if name not in old)]:
-            yield from differences(old.get(name), new.get(name), f"{path}[{name}]")
+            yield from compare_fields(old.get(name), new.get(name), f"{path}[{name}]")
         if [name for name in old if name in new] != [name for name in new if name in old]:
             yield FieldChange(path, list(old), list(new))
-    elif len(before) == len(after) and all(map(_has_parts, [*before, *after])):
-        for index, (one, other) in enumerate(zip(before, after, strict=True)):
-            yield from differences(one, other, f"{path}[{index}]")
+    elif len(before) == len(after) and all(map(_is_nested, [*before, *after])):
+        for index, (old_entry, new_entry) in enumerate(zip(before, after, strict=True)):
+            yield from compare_fields(old_entry, new_entry, f"{path}[{index}]")
     else:
         yield FieldChange(path, list(before), list(after))
 
 
-def _named(entries: Sequence[object]) -> dict[str, object] | None:
+def _entries_by_name(entries: Sequence[object]) -> dict[str, object] | None:
     """The entries by their names; None where they have none, or not each its own."""
-    found: dict[str, object] = {}
+    by_name: dict[str, object] = {}
     for entry in entries:
         name = cast("Mapping[str, object]", entry).get("name") if isinstance(entry, Mapping) else None
-        if not isinstance(name, str) or name in found:
+        if not isinstance(name, str) or name in by_name:
             return None
-        found[name] = entry
-    return found
+        by_name[name] = entry
+    return by_name
 
 
-def _has_parts(value: object) -> bool:
+def _is_nested(value: object) -> bool:
     return isinstance(value, (Mapping, Struct))
 
 
-def _join(path: str, key: str) -> str:
+def _join_path(path: str, key: str) -> str:
     step = key if "." not in key and "/" not in key else f"[{key}]"
     return f"{path}.{step}" if path and not step.startswith("[") else path + step

@@ -11,25 +11,24 @@ import yaml
 from msgspec import Struct
 from msgspec.structs import replace
 
-from berth.diff.fields import FieldChange, differences
+from berth.diff.fields import FieldChange, compare_fields
 from berth.diff.resources import CREATED, DELETED, REPLACED, UPDATED
-from berth.manifests import ack
+from berth.manifests import ack, immutable
 from berth.manifests.fleet import all_manifests
-from berth.manifests.immutable import immutable
-from berth.manifests.worker_access import credentials
+from berth.manifests.worker_access import kubeconfig_secret
 from berth.names import TEAM_LABEL
 from berth.plan.ack import AckFleetPlan
 from berth.plan.fleet import FleetPlan
 from berth.plan.kueue import ClusterQueuePlan
 from berth.plan.teams import TeamPlan
 
-Plan = FleetPlan | AckFleetPlan
+QueueingPlan = FleetPlan | AckFleetPlan
 
-_KINDS = pathlib.Path(__file__).with_name("kinds.yaml")
+_KIND_TABLE = pathlib.Path(__file__).with_name("kinds.yaml")
 
 Manifest = Mapping[str, object]
-Identity = tuple[str, str, str, str]
-_OF_A_QUEUE = ("ClusterQueue", "LocalQueue")
+ObjectKey = tuple[str, str, str, str]
+_QUEUE_KINDS = ("ClusterQueue", "LocalQueue")
 """Kinds with a team's label whose identity in the program is the queue's name; that of all others holds the team's key,
 so that a team under another key deletes and makes them."""
 
@@ -49,95 +48,108 @@ class ObjectChange(Struct, frozen=True):
     worker: str | None = None
 
 
-Keyed = tuple[Identity, Manifest]
+KeyedManifest = tuple[ObjectKey, Manifest]
 """A manifest by what tells it from others in the program."""
 
 
-def compare_objects(old: Plan, new: Plan) -> tuple[ObjectChange, ...]:
+def compare_objects(old: QueueingPlan, new: QueueingPlan) -> tuple[ObjectChange, ...]:
     """Every object that is not left as it is, by cluster: those of the fleet's own, then those of each worker.
 
     What comes or changes is in the order of `berth render`, and what goes comes after it.
     """
     if isinstance(old, FleetPlan) and isinstance(new, FleetPlan):
-        return tuple(_on_clusters(old, new))
-    return compare_keyed(_objects(old), _objects(new))
+        return tuple(_compare_clusters(old, new))
+    return compare_manifests(_manifests_by_key(old), _manifests_by_key(new))
 
 
-def _on_clusters(old: FleetPlan, new: FleetPlan) -> Iterator[ObjectChange]:
+def _compare_clusters(old: FleetPlan, new: FleetPlan) -> Iterator[ObjectChange]:
     before, after = ({worker.name: worker for worker in plan.workers} for plan in (old, new))
-    yield from compare_keyed(*_both(old, new))
+    yield from compare_manifests(*_differing_manifests(old, new))
     for name in sorted(before.keys() | after.keys()):
-        one, other = before.get(name), after.get(name)
-        if one and other and one.way == other.way:
-            changed = compare_keyed(*_both(one.plan, other.plan))
+        old_worker, new_worker = before.get(name), after.get(name)
+        if old_worker and new_worker and old_worker.way == new_worker.way:
+            changed = compare_manifests(*_differing_manifests(old_worker.plan, new_worker.plan))
         else:  # come, gone, or made by another provider
-            gone = compare_keyed(_objects(one.plan), {}) if one else ()
-            changed = (*gone, *compare_keyed({}, _objects(other.plan))) if other else gone
+            deleted = compare_manifests(_manifests_by_key(old_worker.plan), {}) if old_worker else ()
+            changed = (*deleted, *compare_manifests({}, _manifests_by_key(new_worker.plan))) if new_worker else deleted
         yield from (replace(change, worker=name) for change in changed)
 
 
-def compare_keyed(before: Mapping[Identity, Manifest], after: Mapping[Identity, Manifest]) -> tuple[ObjectChange, ...]:
+def compare_manifests(
+    before: Mapping[ObjectKey, Manifest], after: Mapping[ObjectKey, Manifest]
+) -> tuple[ObjectChange, ...]:
     """The same of objects by their identities."""
-    found = [_change(key, before.get(key), manifest) for key, manifest in after.items() if before.get(key) != manifest]
-    gone = [ObjectChange(*key[:3], DELETED) for key in before if key not in after]
-    return (*found, *gone)
+    changed = [
+        _compare_object(key, before.get(key), manifest)
+        for key, manifest in after.items()
+        if before.get(key) != manifest
+    ]
+    deleted = [ObjectChange(*key[:3], DELETED) for key in before if key not in after]
+    return (*changed, *deleted)
 
 
-def _both(old: FleetPlan, new: FleetPlan) -> tuple[dict[Identity, Manifest], dict[Identity, Manifest]]:
+def _differing_manifests(old: FleetPlan, new: FleetPlan) -> tuple[dict[ObjectKey, Manifest], dict[ObjectKey, Manifest]]:
     """The manifests of two plans but for those of teams and queues that are the same in both, as most are."""
-    same = _same(old.teams, new.teams), _same(old.cluster_queues, new.cluster_queues)
-    return _objects(old, *same), _objects(new, *same)
+    unchanged = _unchanged_names(old.teams, new.teams), _unchanged_names(old.cluster_queues, new.cluster_queues)
+    return _manifests_by_key(old, *unchanged), _manifests_by_key(new, *unchanged)
 
 
-def _same(old: Iterable[TeamPlan | ClusterQueuePlan], new: Iterable[TeamPlan | ClusterQueuePlan]) -> set[str]:
+def _unchanged_names(
+    old: Iterable[TeamPlan | ClusterQueuePlan], new: Iterable[TeamPlan | ClusterQueuePlan]
+) -> set[str]:
     before = {each.name: each for each in old}
     return {each.name for each in new if before.get(each.name) == each}
 
 
-def _objects(plan: Plan, teams: Container[str] = (), queues: Container[str] = ()) -> dict[Identity, Manifest]:
+def _manifests_by_key(
+    plan: QueueingPlan, teams: Container[str] = (), queues: Container[str] = ()
+) -> dict[ObjectKey, Manifest]:
     """Every manifest but those of the `teams` and `queues` named; the Secrets by which a manager reaches its workers
     without what they hold.
     """
     keys = {team.name: team.key for team in plan.teams}
     if isinstance(plan, AckFleetPlan):
-        return {_identity(manifest, keys): manifest for manifest in ack.all_manifests(plan)}
+        return {_object_key(manifest, keys): manifest for manifest in ack.all_manifests(plan)}
     plan = replace(
         plan,
         teams=tuple(team for team in plan.teams if team.name not in teams),
         cluster_queues=tuple(queue for queue in plan.cluster_queues if queue.name not in queues),
     )
-    let_in = (access for worker in plan.workers if (access := worker.plan.manager_access) is not None)
-    return {_identity(manifest, keys): manifest for manifest in (*map(credentials, let_in), *all_manifests(plan))}
+    manager_access = (access for worker in plan.workers if (access := worker.plan.manager_access) is not None)
+    return {
+        _object_key(manifest, keys): manifest
+        for manifest in (*map(kubeconfig_secret, manager_access), *all_manifests(plan))
+    }
 
 
-def _identity(manifest: Manifest, keys: Mapping[str, str]) -> Identity:
+def _object_key(manifest: Manifest, keys: Mapping[str, str]) -> ObjectKey:
     metadata = cast("dict[str, object]", manifest["metadata"])
     kind, labels = str(manifest["kind"]), cast("dict[str, str]", metadata.get("labels") or {})
-    team = "" if kind in _OF_A_QUEUE else labels.get(TEAM_LABEL, "")
+    team = "" if kind in _QUEUE_KINDS else labels.get(TEAM_LABEL, "")
     return kind, str(metadata.get("namespace", "")), str(metadata["name"]), keys.get(team, team)
 
 
-def _change(key: Identity, before: Manifest | None, after: Manifest) -> ObjectChange:
+def _compare_object(key: ObjectKey, before: Manifest | None, after: Manifest) -> ObjectChange:
     if before is None:
         return ObjectChange(*key[:3], CREATED)
-    fields = tuple(differences(before, after))
-    fixed = [path for path in unchangeable(after) if any(_within(f.path, path) for f in fields)]
-    return ObjectChange(*key[:3], REPLACED if fixed else UPDATED, fields, tuple(fixed))
+    fields = tuple(compare_fields(before, after))
+    immutable_changed = [path for path in immutable_fields(after) if any(_paths_overlap(f.path, path) for f in fields)]
+    return ObjectChange(*key[:3], REPLACED if immutable_changed else UPDATED, fields, tuple(immutable_changed))
 
 
 @cache
-def kinds() -> Mapping[str, Mapping[str, Any]]:
+def load_kinds() -> Mapping[str, Mapping[str, Any]]:
     """Kind → its row of kinds.yaml."""
     loader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
-    return yaml.load(_KINDS.read_text(encoding="utf-8"), loader)
+    return yaml.load(_KIND_TABLE.read_text(encoding="utf-8"), loader)
 
 
-def unchangeable(manifest: Mapping[str, object]) -> list[str]:
+def immutable_fields(manifest: Mapping[str, object]) -> list[str]:
     """The fields of an object whose change replaces it: by the component's own asking, and the provider's."""
-    return [*immutable(manifest), *kinds().get(str(manifest["kind"]), {}).get("provider", ())]
+    return [*immutable.immutable_fields(manifest), *load_kinds().get(str(manifest["kind"]), {}).get("provider", ())]
 
 
-def _within(path: str, field: str) -> bool:
+def _paths_overlap(path: str, field: str) -> bool:
     """Whether a change of `path` is one of `field`: it lies in it, or holds it."""
     inside = (path, field), (field, path)
-    return path == field or any(one.startswith((f"{other}.", f"{other}[")) for one, other in inside)
+    return path == field or any(inner.startswith((f"{outer}.", f"{outer}[")) for inner, outer in inside)

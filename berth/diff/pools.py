@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from msgspec import Struct
 from msgspec.structs import replace
 
-from berth.diff.fields import differences
+from berth.diff.fields import compare_fields
 from berth.diff.resources import (
     CREATED,
     DELETED,
@@ -18,20 +18,20 @@ from berth.diff.resources import (
     REPLACED,
     UPDATED,
     FieldEffect,
-    ThingChange,
+    ResourceChange,
 )
 from berth.diff.update_effects import REPLACE, UPDATE
 from berth.plan.fleet import FleetPlan, PoolPlan
 from berth.plan.gke import NodePoolPlan
 from berth.plan.nodes import Bounds
 
-ADDED, RESIZED, CHANGED, RENAMED, LEFT = "added", "resized", "changed", "renamed", "left"
-_SIZES = ("nodes", "slices", "accelerators")
-_COUNTS = ("nodes_per_zone", "total_nodes", "zone_nodes")
+ADDED, RESIZED, CHANGED, RENAMED, UNMANAGED = "added", "resized", "changed", "renamed", "left"
+_POOL_SIZE_FIELDS = ("nodes", "slices", "accelerators")
+_NODE_POOL_SIZE_FIELDS = ("nodes_per_zone", "total_nodes", "zone_nodes")
 """What PoolChange says by its own counts: fields of a pool, and of its node pools."""
-_GOES = (DELETED, REPLACED, RECREATED)
-_NOTHING = Bounds(min=0, max=0)
-_NUMBERED = re.compile(r"\[\d+\]")
+_DELETES_NODES = (DELETED, REPLACED, RECREATED)
+_NO_NODES = Bounds(min=0, max=0)
+_LIST_INDEX = re.compile(r"\[\d+\]")
 
 
 class PoolChange(Struct, frozen=True):
@@ -61,168 +61,177 @@ class PoolChange(Struct, frozen=True):
 
 
 def compare_pools(
-    old: FleetPlan, new: FleetPlan, changed: Sequence[ThingChange], renamed: Mapping[str, str]
+    old: FleetPlan, new: FleetPlan, changed: Sequence[ResourceChange], renamed: Mapping[str, str]
 ) -> tuple[PoolChange, ...]:
     """What becomes of each pool that is not left as it is, by name; `changed` is what `compare_things` says.
 
     `old` already calls its pools by their new names; `renamed` maps each old one that differs to it.
     """
     before, after = {p.name: p for p in old.pools}, {p.name: p for p in new.pools}
-    parts: dict[str, list[ThingChange]] = {}
+    parts: dict[str, list[ResourceChange]] = {}
     for change in changed:
         if change.kind == NODE_POOL and change.pool is not None:
             parts.setdefault(change.pool, []).append(change)
-    twins = _twins(before, after) | {now: was for was, now in renamed.items() if now in after}
-    found = (
-        _pool_change(before.get(name), after.get(name), parts.get(name, []), (old, new), twins.get(name))
+    other_names = _renamed_pairs(before, after) | {
+        new_name: old_name for old_name, new_name in renamed.items() if new_name in after
+    }
+    pool_changes = (
+        _compare_pool(before.get(name), after.get(name), parts.get(name, []), (old, new), other_names.get(name))
         for name in sorted(before.keys() | after.keys())
-        if before.get(name) != after.get(name) or name in parts or name in twins
+        if before.get(name) != after.get(name) or name in parts or name in other_names
     )
-    return tuple(found)
+    return tuple(pool_changes)
 
 
-def _pool_change(
-    one: PoolPlan | None,
-    other: PoolPlan | None,
-    parts: Sequence[ThingChange],
+def _compare_pool(
+    old_pool: PoolPlan | None,
+    new_pool: PoolPlan | None,
+    parts: Sequence[ResourceChange],
     plans: tuple[FleetPlan, FleetPlan],
     renamed: str | None,
 ) -> PoolChange:
-    shown = one if other is None else other
+    shown = old_pool if new_pool is None else new_pool
     assert shown is not None
-    lost = one or shown
-    what = _what(one, other, parts) if one != other or parts else RENAMED
-    if what == DELETED and not _made_here(plans[0], lost):
-        what = LEFT
-    nodes, accelerators = _hit(one, other, what, parts)
-    fields = tuple(_fields(one, other, parts, what))
-    because = tuple(f for f in _each_once(f for part in parts for f in part.because))
+    old_or_new_pool = old_pool or shown
+    what = _kind_of_change(old_pool, new_pool, parts) if old_pool != new_pool or parts else RENAMED
+    if what == DELETED and not _is_made_here(plans[0], old_or_new_pool):
+        what = UNMANAGED
+    nodes, accelerators = _affected(old_pool, new_pool, what, parts)
+    fields = tuple(_field_effects(old_pool, new_pool, parts, what))
+    because = tuple(f for f in _unique_by_path(f for part in parts for f in part.because))
     return PoolChange(
         pool=shown.name,
         what=what,
-        machine_type=lost.machine_type,
-        noun=_noun(plans[0] if one else plans[1], lost),
-        capacity=lost.capacity,
-        reservation=lost.reservation,
-        nodes=(one.nodes if one else _NOTHING, other.nodes if other else _NOTHING),
-        accelerators=(one.accelerators if one else _NOTHING, other.accelerators if other else _NOTHING),
+        machine_type=old_or_new_pool.machine_type,
+        noun=_accelerator_noun(plans[0] if old_pool else plans[1], old_or_new_pool),
+        capacity=old_or_new_pool.capacity,
+        reservation=old_or_new_pool.reservation,
+        nodes=(old_pool.nodes if old_pool else _NO_NODES, new_pool.nodes if new_pool else _NO_NODES),
+        accelerators=(
+            old_pool.accelerators if old_pool else _NO_NODES,
+            new_pool.accelerators if new_pool else _NO_NODES,
+        ),
         hit_nodes=nodes,
         hit_accelerators=accelerators,
-        queues=_queues(plans[0] if one else plans[1], lost),
+        queues=_queues_of_pool(plans[0] if old_pool else plans[1], old_or_new_pool),
         fields=fields,
-        because=because or _moved(one, other, what, fields),
+        because=because or _replacement_reasons(old_pool, new_pool, what, fields),
         renamed=renamed,
     )
 
 
-def _what(one: PoolPlan | None, other: PoolPlan | None, parts: Sequence[ThingChange]) -> str:
-    if one is None:
+def _kind_of_change(old_pool: PoolPlan | None, new_pool: PoolPlan | None, parts: Sequence[ResourceChange]) -> str:
+    if old_pool is None:
         return ADDED
-    if other is None:
+    if new_pool is None:
         return DELETED
-    found = {part.what for part in parts}
-    kept = {n.key for n in one.node_pools} & {n.key for n in other.node_pools}
-    if REPLACED in found or (DELETED in found and not kept):
+    kinds = {part.what for part in parts}
+    kept = {n.key for n in old_pool.node_pools} & {n.key for n in new_pool.node_pools}
+    if REPLACED in kinds or (DELETED in kinds and not kept):
         return REPLACED
-    if found & {CREATED, DELETED} or (RECREATED not in found and one.nodes != other.nodes):
+    if kinds & {CREATED, DELETED} or (RECREATED not in kinds and old_pool.nodes != new_pool.nodes):
         return RESIZED
-    return RECREATED if RECREATED in found else CHANGED
+    return RECREATED if RECREATED in kinds else CHANGED
 
 
-def _hit(one: PoolPlan | None, other: PoolPlan | None, what: str, parts: Sequence[ThingChange]) -> tuple[int, int]:
+def _affected(
+    old_pool: PoolPlan | None, new_pool: PoolPlan | None, what: str, parts: Sequence[ResourceChange]
+) -> tuple[int, int]:
     """Nodes and accelerators that go, at the most: those of each node pool that goes or is made anew, and of one that
     stays those in zones that it leaves, or beyond the number that it has now."""
-    if one is None:
+    if old_pool is None:
         return 0, 0
-    if not one.node_pools:
-        return (one.nodes.max, one.accelerators.max) if what == DELETED else (0, 0)
-    own = {n.key for n in one.node_pools}
-    gone = sum(part.key.rpartition(IN_WORKER)[2] in own and part.what in _GOES for part in parts)
-    nodes = one.nodes.max * gone // len(one.node_pools)
+    if not old_pool.node_pools:
+        return (old_pool.nodes.max, old_pool.accelerators.max) if what == DELETED else (0, 0)
+    node_pool_keys = {n.key for n in old_pool.node_pools}
+    deleted_count = sum(
+        part.key.rpartition(IN_WORKER)[2] in node_pool_keys and part.what in _DELETES_NODES for part in parts
+    )
+    nodes = old_pool.nodes.max * deleted_count // len(old_pool.node_pools)
     kept = {part.key.rpartition(IN_WORKER)[2] for part in parts if part.what == UPDATED}
-    after = {n.key: n for n in other.node_pools if n.key in kept} if other else {}
-    nodes += sum(_leaving(n, after[n.key]) for n in one.node_pools if n.key in after)
-    return nodes, nodes * one.accelerators.max // max(1, one.nodes.max)
+    after = {n.key: n for n in new_pool.node_pools if n.key in kept} if new_pool else {}
+    nodes += sum(_removed_nodes(n, after[n.key]) for n in old_pool.node_pools if n.key in after)
+    return nodes, nodes * old_pool.accelerators.max // max(1, old_pool.nodes.max)
 
 
-def _leaving(before: NodePoolPlan, after: NodePoolPlan) -> int:
+def _removed_nodes(before: NodePoolPlan, after: NodePoolPlan) -> int:
     """Nodes of a node pool that stays, which go, at the most. One that scales is not made to go below its maximum."""
-    left = len(set(before.zones) - set(after.zones)) if after.zones else 0
+    removed_zones = len(set(before.zones) - set(after.zones)) if after.zones else 0
     if before.nodes_per_zone is not None:
         less = 0 if after.nodes_per_zone is None else max(0, before.nodes_per_zone - after.nodes_per_zone)
-        return left * before.nodes_per_zone + (len(before.zones) - left) * less
+        return removed_zones * before.nodes_per_zone + (len(before.zones) - removed_zones) * less
     if before.zone_nodes is not None:
-        return left * before.zone_nodes.max
-    return before.total_nodes.max if left and before.total_nodes is not None else 0
+        return removed_zones * before.zone_nodes.max
+    return before.total_nodes.max if removed_zones and before.total_nodes is not None else 0
 
 
-def _fields(
-    one: PoolPlan | None, other: PoolPlan | None, parts: Sequence[ThingChange], what: str
+def _field_effects(
+    old_pool: PoolPlan | None, new_pool: PoolPlan | None, parts: Sequence[ResourceChange], what: str
 ) -> Iterator[FieldEffect]:
     """The fields that differ: those of its node pools, each once; without any, those of the pool as it was written."""
-    own = (f for part in parts for f in part.fields if f.path not in ("name", "key"))
-    effects = [f for f in _each_once(own) if not f.path.startswith(_COUNTS)]
-    if one is None or other is None:
+    node_pool_effects = (f for part in parts for f in part.fields if f.path not in ("name", "key"))
+    effects = [f for f in _unique_by_path(node_pool_effects) if not f.path.startswith(_NODE_POOL_SIZE_FIELDS)]
+    if old_pool is None or new_pool is None:
         return
     yield from effects
     if what != RESIZED and effects:
         return
     known = {f.path for f in effects}
-    for change in differences(_written(one), _written(other)):
-        if change.path not in known and not change.path.startswith(_SIZES):
+    for change in compare_fields(_without_node_pools(old_pool), _without_node_pools(new_pool)):
+        if change.path not in known and not change.path.startswith(_POOL_SIZE_FIELDS):
             yield FieldEffect(change.path, change.path, change.before, change.after, UPDATE)
 
 
-def _written(pool: PoolPlan) -> PoolPlan:
+def _without_node_pools(pool: PoolPlan) -> PoolPlan:
     return replace(pool, node_pools=())
 
 
-def _moved(
-    one: PoolPlan | None, other: PoolPlan | None, what: str, fields: Sequence[FieldEffect]
+def _replacement_reasons(
+    old_pool: PoolPlan | None, new_pool: PoolPlan | None, what: str, fields: Sequence[FieldEffect]
 ) -> tuple[FieldEffect, ...]:
     """Why all node pools of a pool give way to others although none of them is replaced: its shape, or who makes it."""
-    if what != REPLACED or one is None or other is None:
+    if what != REPLACED or old_pool is None or new_pool is None:
         return ()
     return tuple(f for f in fields if f.path in ("topology", "made_by", "machine_type", "hosts_per_slice"))[:1]
 
 
-def _each_once(fields: Iterator[FieldEffect]) -> Iterator[FieldEffect]:
+def _unique_by_path(fields: Iterator[FieldEffect]) -> Iterator[FieldEffect]:
     """One of all fields with the same path: the node pools of one pool differ in their numbers only.
 
     Of the entries of a list that force a replacement, one is reason enough.
     """
     seen: set[str] = set()
-    for each in fields:
-        path = _NUMBERED.split(each.path)[0] if each.does == REPLACE else each.path
+    for effect in fields:
+        path = _LIST_INDEX.split(effect.path)[0] if effect.does == REPLACE else effect.path
         if path not in seen:
             seen.add(path)
-            yield each
+            yield effect
 
 
-def _noun(plan: FleetPlan, pool: PoolPlan) -> str:
+def _accelerator_noun(plan: FleetPlan, pool: PoolPlan) -> str:
     return next((f.noun for f in plan.flavors if f.name == pool.flavor), "accelerators")
 
 
-def _made_here(plan: FleetPlan, pool: PoolPlan) -> bool:
+def _is_made_here(plan: FleetPlan, pool: PoolPlan) -> bool:
     return all(worker.made_here for worker in plan.workers if worker.name == pool.worker)
 
 
-def _queues(plan: FleetPlan, pool: PoolPlan) -> tuple[str, ...]:
+def _queues_of_pool(plan: FleetPlan, pool: PoolPlan) -> tuple[str, ...]:
     """The queues that can use a pool: of a worker's pool those that the worker has."""
-    there = next((worker.plan for worker in plan.workers if worker.name == pool.worker), plan)
-    return tuple(q.name for q in there.cluster_queues if any(entry.flavor == pool.flavor for entry in q.flavors))
+    cluster_plan = next((worker.plan for worker in plan.workers if worker.name == pool.worker), plan)
+    return tuple(q.name for q in cluster_plan.cluster_queues if any(entry.flavor == pool.flavor for entry in q.flavors))
 
 
-def _twins(before: Mapping[str, PoolPlan], after: Mapping[str, PoolPlan]) -> dict[str, str]:
+def _renamed_pairs(before: Mapping[str, PoolPlan], after: Mapping[str, PoolPlan]) -> dict[str, str]:
     """Pools that went and came as equals, both ways: a key that changes is a deletion and a new pool."""
-    found: dict[str, str] = {}
+    renamed: dict[str, str] = {}
     for name in sorted(before.keys() - after.keys()):
-        for other in sorted(after.keys() - before.keys() - found.keys()):
-            if _nameless(before[name]) == _nameless(after[other]):
-                found |= {name: other, other: name}
+        for other in sorted(after.keys() - before.keys() - renamed.keys()):
+            if _without_name(before[name]) == _without_name(after[other]):
+                renamed |= {name: other, other: name}
                 break
-    return found
+    return renamed
 
 
-def _nameless(pool: PoolPlan) -> PoolPlan:
+def _without_name(pool: PoolPlan) -> PoolPlan:
     return replace(pool, name="", flavor="", node_pools=())

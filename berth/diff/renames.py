@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from berth.plan.fleet import AllowancesPlan, FleetPlan, WorkerPlan
 from berth.plan.kueue import ClusterQueuePlan
 
-_GONE = "{} (before)"
+_DELETED_NAME = "{} (before)"
 """What something is called that goes while its name is given to something else."""
 
 
@@ -21,21 +21,25 @@ class Renames(Struct, frozen=True):
     pools: Mapping[str, str]
 
 
-def renames(old: FleetPlan, new: FleetPlan) -> Renames:
+def find_renames(old: FleetPlan, new: FleetPlan) -> Renames:
     """The teams and pools that have another name in the new plan, by the keys under which they were first made."""
     return Renames(
-        _renamed({t.key: t.name for t in old.teams}, {t.key: t.name for t in new.teams}),
-        _renamed({p.key: p.name for p in old.pools}, {p.key: p.name for p in new.pools}),
+        _changed_names({t.key: t.name for t in old.teams}, {t.key: t.name for t in new.teams}),
+        _changed_names({p.key: p.name for p in old.pools}, {p.key: p.name for p in new.pools}),
     )
 
 
-def _renamed(before: Mapping[str, str], after: Mapping[str, str]) -> dict[str, str]:
-    found = {name: after[key] for key, name in before.items() if after.get(key, name) != name}
-    gone = {name: _GONE.format(name) for key, name in before.items() if key not in after and name in found.values()}
-    return {**found, **gone}
+def _changed_names(before: Mapping[str, str], after: Mapping[str, str]) -> dict[str, str]:
+    renamed = {name: after[key] for key, name in before.items() if after.get(key, name) != name}
+    displaced = {
+        name: _DELETED_NAME.format(name)
+        for key, name in before.items()
+        if key not in after and name in renamed.values()
+    }
+    return {**renamed, **displaced}
 
 
-def called(plan: FleetPlan, names: Renames) -> FleetPlan:
+def with_new_names(plan: FleetPlan, names: Renames) -> FleetPlan:
     """A plan with its teams and pools under their new names."""
     if not names.teams and not names.pools:
         return plan
@@ -44,31 +48,37 @@ def called(plan: FleetPlan, names: Renames) -> FleetPlan:
         plan,
         teams=tuple(replace(t, name=teams[t.name], formerly=t.key) if t.name in teams else t for t in plan.teams),
         pools=tuple(replace(p, name=pools[p.name], formerly=p.key) if p.name in pools else p for p in plan.pools),
-        flavors=tuple(replace(each, pools=_each(each.pools, pools)) for each in plan.flavors),
-        cluster_queues=tuple(_queue(each, teams) for each in plan.cluster_queues),
-        held=tuple(replace(each, pools=_each(each.pools, pools)) for each in plan.held),
-        allowances=_allowances(plan.allowances, pools),
-        workers=tuple(replace(each, plan=called(each.plan, _of_worker(each, names))) for each in plan.workers),
+        flavors=tuple(replace(each, pools=_translate_names(each.pools, pools)) for each in plan.flavors),
+        cluster_queues=tuple(_with_new_team_names(each, teams) for each in plan.cluster_queues),
+        held=tuple(replace(each, pools=_translate_names(each.pools, pools)) for each in plan.held),
+        allowances=_with_new_pool_names(plan.allowances, pools),
+        workers=tuple(
+            replace(each, plan=with_new_names(each.plan, _renames_in_worker(each, names))) for each in plan.workers
+        ),
     )
 
 
-def _of_worker(worker: WorkerPlan, names: Renames) -> Renames:
+def _renames_in_worker(worker: WorkerPlan, names: Renames) -> Renames:
     """The same names as the worker's own plan has them: its pools are listed as `worker/pool` above."""
     prefix = f"{worker.name}/"
-    own = {old.removeprefix(prefix): new.removeprefix(prefix) for old, new in names.pools.items() if prefix in old}
-    return Renames(names.teams, own)
+    own_pools = {
+        old.removeprefix(prefix): new.removeprefix(prefix) for old, new in names.pools.items() if prefix in old
+    }
+    return Renames(names.teams, own_pools)
 
 
-def _queue(queue: ClusterQueuePlan, teams: Mapping[str, str]) -> ClusterQueuePlan:
-    doors = tuple(replace(door, team=teams.get(door.team, door.team)) for door in queue.local_queues)
-    return replace(queue, teams=_each(queue.teams, teams), local_queues=doors)
+def _with_new_team_names(queue: ClusterQueuePlan, teams: Mapping[str, str]) -> ClusterQueuePlan:
+    local_queues = tuple(
+        replace(local_queue, team=teams.get(local_queue.team, local_queue.team)) for local_queue in queue.local_queues
+    )
+    return replace(queue, teams=_translate_names(queue.teams, teams), local_queues=local_queues)
 
 
-def _allowances(allowed: AllowancesPlan, pools: Mapping[str, str]) -> AllowancesPlan:
+def _with_new_pool_names(allowed: AllowancesPlan, pools: Mapping[str, str]) -> AllowancesPlan:
     replacement = {pools.get(key, key): reason for key, reason in allowed.replacement.items()}
     deletion = {pools.get(key, key): reason for key, reason in allowed.deletion.items()}
     return replace(allowed, replacement=replacement, deletion=deletion)
 
 
-def _each(names: tuple[str, ...], new: Mapping[str, str]) -> tuple[str, ...]:
+def _translate_names(names: tuple[str, ...], new: Mapping[str, str]) -> tuple[str, ...]:
     return tuple(new.get(name, name) for name in names)

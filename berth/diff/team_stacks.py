@@ -7,8 +7,8 @@ from typing import cast
 
 from msgspec import Struct
 
-from berth.diff.entitlements import Step
-from berth.diff.objects import Keyed, ObjectChange, compare_keyed
+from berth.diff.entitlements import CountChange
+from berth.diff.objects import KeyedManifest, ObjectChange, compare_manifests
 from berth.diff.resources import DELETED, REPLACED
 from berth.manifests import workloads as manifests
 from berth.plan.team_stack import TeamStackPlan
@@ -17,11 +17,11 @@ from berth.plan.workloads import JobPlan, JobSetPlan, ProvisioningRequestPlan, P
 CONFIG, SECRETS = "config", "secrets"
 
 
-class Asked(Struct, frozen=True):
+class WorkloadResources(Struct, frozen=True):
     """How much a workload asks for of a resource, all its pods together."""
 
     resource: str
-    amount: Step
+    amount: CountChange
 
 
 class WorkloadChange(Struct, frozen=True):
@@ -36,7 +36,7 @@ class WorkloadChange(Struct, frozen=True):
     name: str
     what: str
     queue: tuple[str | None, str | None]
-    asks: tuple[Asked, ...]
+    asks: tuple[WorkloadResources, ...]
     because: tuple[str, ...] = ()
 
 
@@ -49,21 +49,21 @@ class FilesChange(Struct, frozen=True):
     workloads: tuple[str, ...]
 
 
-def compare_deployed(old: TeamStackPlan, new: TeamStackPlan) -> tuple[ObjectChange, ...]:
+def compare_team_objects(old: TeamStackPlan, new: TeamStackPlan) -> tuple[ObjectChange, ...]:
     """Every object that is not left as it is, as `compare_objects`; a workload under another key is another one."""
-    return compare_keyed(dict(_keyed(old)), dict(_keyed(new)))
+    return compare_manifests(dict(_keyed_manifests(old)), dict(_keyed_manifests(new)))
 
 
-def _keyed(plan: TeamStackPlan) -> Iterator[Keyed]:
+def _keyed_manifests(plan: TeamStackPlan) -> Iterator[KeyedManifest]:
     for config in plan.configs:
-        yield _identified(manifests.config_map(config, plan), "")
+        yield _keyed_manifest(manifests.config_map(config, plan), "")
     for secrets in plan.secrets:
-        yield _identified(manifests.secret_provider_class(secrets, plan), "")
+        yield _keyed_manifest(manifests.secret_provider_class(secrets, plan), "")
     for key, workload in plan.workloads.items():
-        yield from (_identified(each, key) for each in manifests.manifests(workload))
+        yield from (_keyed_manifest(each, key) for each in manifests.workload_manifests(workload))
 
 
-def _identified(manifest: dict[str, object], key: str) -> Keyed:
+def _keyed_manifest(manifest: dict[str, object], key: str) -> KeyedManifest:
     metadata = cast("Mapping[str, object]", manifest["metadata"])
     return (str(manifest["kind"]), str(metadata["namespace"]), str(metadata["name"]), key), manifest
 
@@ -71,51 +71,55 @@ def _identified(manifest: dict[str, object], key: str) -> Keyed:
 def compare_workloads(old: TeamStackPlan, new: TeamStackPlan) -> Iterator[WorkloadChange]:
     """What becomes of each workload that is not left as it is, by key."""
     for key in sorted(old.workloads.keys() | new.workloads.keys()):
-        one, other = old.workloads.get(key), new.workloads.get(key)
-        if one != other:
-            yield _workload(key, one, other)
+        old_workload, new_workload = old.workloads.get(key), new.workloads.get(key)
+        if old_workload != new_workload:
+            yield _compare_workload(key, old_workload, new_workload)
 
 
-def _workload(key: str, one: WorkloadPlan | None, other: WorkloadPlan | None) -> WorkloadChange:
-    before, after = ([] if each is None else manifests.manifests(each) for each in (one, other))
-    found = compare_keyed(*(dict(_identified(m, key) for m in side) for side in (before, after)))
+def _compare_workload(key: str, old_workload: WorkloadPlan | None, new_workload: WorkloadPlan | None) -> WorkloadChange:
+    before, after = (
+        [] if each is None else manifests.workload_manifests(each) for each in (old_workload, new_workload)
+    )
+    object_changes = compare_manifests(*(dict(_keyed_manifest(m, key) for m in side) for side in (before, after)))
     shown = (after or before)[-1]
-    main = [change for change in found if change.kind == shown["kind"]]
-    because = tuple(dict.fromkeys(path for change in found for path in change.because))
-    if one is None or other is None:
-        what = "added" if one is None else DELETED
+    main_changes = [change for change in object_changes if change.kind == shown["kind"]]
+    because = tuple(dict.fromkeys(path for change in object_changes for path in change.because))
+    if old_workload is None or new_workload is None:
+        what = "added" if old_workload is None else DELETED
     else:
-        what = REPLACED if because or any(change.what == DELETED for change in main) else "changed"
+        what = REPLACED if because or any(change.what == DELETED for change in main_changes) else "changed"
     return WorkloadChange(
         workload=key,
         kind=str(shown["kind"]),
         name=str(cast("Mapping[str, object]", shown["metadata"])["name"]),
         what=what,
-        queue=(_queue(one), _queue(other)),
-        asks=tuple(_asks(one, other)),
+        queue=(_local_queue(old_workload), _local_queue(new_workload)),
+        asks=tuple(_compare_resources(old_workload, new_workload)),
         because=because,
     )
 
 
-def _queue(plan: WorkloadPlan | None) -> str | None:
+def _local_queue(plan: WorkloadPlan | None) -> str | None:
     return None if plan is None or isinstance(plan, ProvisioningRequestPlan) else plan.submission.queue
 
 
-def _asks(one: WorkloadPlan | None, other: WorkloadPlan | None) -> Iterator[Asked]:
-    before, after = _amounts(one), _amounts(other)
+def _compare_resources(
+    old_workload: WorkloadPlan | None, new_workload: WorkloadPlan | None
+) -> Iterator[WorkloadResources]:
+    before, after = _total_accelerators(old_workload), _total_accelerators(new_workload)
     for resource in sorted(before.keys() | after.keys()):
-        yield Asked(resource, Step(before.get(resource, 0), after.get(resource, 0)))
+        yield WorkloadResources(resource, CountChange(before.get(resource, 0), after.get(resource, 0)))
 
 
-def _amounts(plan: WorkloadPlan | None) -> dict[str, int]:
+def _total_accelerators(plan: WorkloadPlan | None) -> dict[str, int]:
     """Accelerators of all pods together, by resource."""
     if plan is None:
         return {}
-    each = plan.pod.resources.items()
-    return {resource: amount * _pods(plan) for resource, amount in each if resource not in ("cpu", "memory")}
+    requests = plan.pod.resources.items()
+    return {resource: amount * _pod_count(plan) for resource, amount in requests if resource not in ("cpu", "memory")}
 
 
-def _pods(plan: WorkloadPlan) -> int:
+def _pod_count(plan: WorkloadPlan) -> int:
     match plan:
         case JobPlan() | ProvisioningRequestPlan():
             return plan.pods
@@ -128,17 +132,17 @@ def _pods(plan: WorkloadPlan) -> int:
 def compare_files(old: TeamStackPlan, new: TeamStackPlan) -> Iterator[FilesChange]:
     """What becomes of each entry of `config`, then of `secrets`, that is not left as it is, by name."""
     for kind in (CONFIG, SECRETS):
-        before, after = _files(kind, old), _files(kind, new)
+        before, after = _entries_by_name(kind, old), _entries_by_name(kind, new)
         for name in sorted(before.keys() | after.keys()):
             if before.get(name) != after.get(name):
                 what = "added" if name not in before else DELETED if name not in after else "changed"
-                yield FilesChange(kind, name, what, _readers(kind, name, old if what == DELETED else new))
+                yield FilesChange(kind, name, what, _reading_workloads(kind, name, old if what == DELETED else new))
 
 
-def _files(kind: str, plan: TeamStackPlan) -> dict[str, object]:
+def _entries_by_name(kind: str, plan: TeamStackPlan) -> dict[str, object]:
     return {each.name: each for each in (plan.configs if kind == CONFIG else plan.secrets)}
 
 
-def _readers(kind: str, name: str, plan: TeamStackPlan) -> tuple[str, ...]:
+def _reading_workloads(kind: str, name: str, plan: TeamStackPlan) -> tuple[str, ...]:
     pods = {key: workload.pod for key, workload in plan.workloads.items()}
     return tuple(sorted(key for key, pod in pods.items() if name in (pod.configs if kind == CONFIG else pod.secrets)))

@@ -13,18 +13,18 @@ from msgspec import Struct
 
 from berth.diff.fields import FieldChange
 
-UPDATE, KEPT, IGNORED, LATER = "update", "kept", "ignored", "later"
+UPDATE, KEPT, IGNORED, NEW_NODES_ONLY = "update", "kept", "ignored", "later"
 """In place; not at all, for the provider keeps what is no longer said, or passes no change on; in place, for nodes that
 come later."""
 REFUSED, RECREATE, REPLACE = "refused", "recreate", "replace"
 """In place, if the cloud did not refuse it; in place with every node made anew, one after the other; deleted and made
 anew."""
-WEIGHT = {KEPT: 0, IGNORED: 0, UPDATE: 1, LATER: 2, REFUSED: 3, RECREATE: 4, REPLACE: 5}
+SEVERITY = {KEPT: 0, IGNORED: 0, UPDATE: 1, NEW_NODES_ONLY: 2, REFUSED: 3, RECREATE: 4, REPLACE: 5}
 
 _TABLE = pathlib.Path(__file__).with_name("update_effects.yaml")
 
 
-class Force(Struct, frozen=True):
+class UpdateRule(Struct, frozen=True):
     """A row: the resource's input as the provider spells it, and what a change `does`.
 
     `slice` holds instead for a slice of several hosts, `wider` where the new range contains the old one, `begun` and
@@ -41,45 +41,48 @@ class Force(Struct, frozen=True):
 
 
 @cache
-def forces() -> Mapping[str, Mapping[str, Force]]:
+def load_update_rules() -> Mapping[str, Mapping[str, UpdateRule]]:
     """Name of a plan class → path of a field → its row."""
     loader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
     table = yaml.load(_TABLE.read_text(encoding="utf-8"), loader)  # a safe loader, the faster one
-    return {kind: {path: Force(**row) for path, row in each["fields"].items()} for kind, each in table.items()}
+    return {
+        kind: {path: UpdateRule(**row) for path, row in resource_row["fields"].items()}
+        for kind, resource_row in table.items()
+    }
 
 
-def force(kind: str, change: FieldChange, *, in_slice: bool = False) -> Force:
+def find_update_rule(kind: str, change: FieldChange, *, in_slice: bool = False) -> UpdateRule:
     """The row of a field of the plan class `kind`: its own, or that of the field it lies in.
 
     `does` is already the one that holds for this change. A field that the table lacks (a test finds it) is taken for
     one that replaces: better a guard too many.
     """
-    rows, path = forces()[kind], change.path
+    rows, path = load_update_rules()[kind], change.path
     while path and path not in rows:
         path = path[: max(path.rfind("."), path.rfind("["), 0)]
-    row = rows.get(path) or Force(change.path, REPLACE)
-    if in_slice and row.slice:
-        return Force(row.input, row.slice)
-    if row.moved and _moved(change):
-        return Force(row.input, row.moved)
-    if row.begun and _unsaid(change.before) and change.after:
-        return Force(row.input, row.begun)
-    if row.ended and _unsaid(change.after):
-        return Force(row.input, row.ended)
-    if row.wider and _wider(change):
-        return Force(row.input, row.wider)
-    return row
+    rule = rows.get(path) or UpdateRule(change.path, REPLACE)
+    if in_slice and rule.slice:
+        return UpdateRule(rule.input, rule.slice)
+    if rule.moved and _is_disjoint(change):
+        return UpdateRule(rule.input, rule.moved)
+    if rule.begun and _is_unset(change.before) and change.after:
+        return UpdateRule(rule.input, rule.begun)
+    if rule.ended and _is_unset(change.after):
+        return UpdateRule(rule.input, rule.ended)
+    if rule.wider and _is_widened(change):
+        return UpdateRule(rule.input, rule.wider)
+    return rule
 
 
-def _unsaid(value: object) -> bool:
+def _is_unset(value: object) -> bool:
     return not value and value is not False
 
 
-def _moved(change: FieldChange) -> bool:
+def _is_disjoint(change: FieldChange) -> bool:
     before, after = (set(cast("list[str]", each or ())) for each in (change.before, change.after))
     return bool(before and after) and before.isdisjoint(after)
 
 
-def _wider(change: FieldChange) -> bool:
+def _is_widened(change: FieldChange) -> bool:
     before, after = ip_network(cast("str", change.before)), ip_network(cast("str", change.after))
     return before.version == after.version and before.subnet_of(cast("Any", after))

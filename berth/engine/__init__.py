@@ -5,11 +5,11 @@ process. What comes out is what the SDK would send to the real engine, URNs and 
 provider knows (schema checks, defaults it adds, names it invents) is not here; `tests/e2e/real_preview.py` compares.
 """
 
-from berth.engine.answers import Answers, plausible
+from berth.engine.answers import Answers, plausible_outputs
 from berth.engine.host import Preview, run
 from berth.engine.program import project_name, run_program
 from berth.engine.recorder import Recorder
-from berth.engine.records import SECRET, UNKNOWN, Marker, Message, ProgramError, Recorded, References
+from berth.engine.records import SECRET, UNKNOWN, Marker, Message, ProgramError, RecordedResource, References
 
 __all__ = [
     "SECRET",
@@ -19,10 +19,10 @@ __all__ = [
     "Message",
     "Preview",
     "ProgramError",
-    "Recorded",
+    "RecordedResource",
     "Recorder",
     "References",
-    "plausible",
+    "plausible_outputs",
     "project_name",
     "run",
     "run_program",

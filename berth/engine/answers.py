@@ -14,18 +14,18 @@ from typing import TYPE_CHECKING, Final, cast
 from berth.engine.records import Marker
 
 if TYPE_CHECKING:
-    from berth.engine.records import Recorded
+    from berth.engine.records import RecordedResource
 
-Answers = Callable[["Recorded"], tuple[str, Mapping[str, object]]]
+Answers = Callable[["RecordedResource"], tuple[str, Mapping[str, object]]]
 """The id of a resource that now exists, and the outputs it has beyond its inputs."""
 
 ENDPOINT: Final = "203.0.113.10"
 CERTIFICATE: Final = base64.b64encode(
     b"-----BEGIN CERTIFICATE-----\nnot a certificate\n-----END CERTIFICATE-----\n"
 ).decode()
-_TOKEN: Final = {"ca.crt": CERTIFICATE, "token": base64.b64encode(b"not a token").decode()}
+_TOKEN_DATA: Final = {"ca.crt": CERTIFICATE, "token": base64.b64encode(b"not a token").decode()}
 _PROJECT: Final = "offline-project"
-_NUMBER: Final = "123456789012"
+_PROJECT_NUMBER: Final = "123456789012"
 
 _COLLECTIONS: Final = {
     "gcp:container/cluster:Cluster": "locations/{location}/clusters/{name}",
@@ -40,7 +40,7 @@ _COLLECTIONS: Final = {
 }
 
 
-def planned(resource: Recorded, provider: Recorded | None) -> Mapping[str, object]:
+def known_outputs(resource: RecordedResource, provider: RecordedResource | None) -> Mapping[str, object]:
     """The outputs beyond its inputs that are known in a preview already.
 
     Only what a service account's id makes of its address (`resourceServiceAccountCustomDiff` of the Google provider):
@@ -51,12 +51,12 @@ def planned(resource: Recorded, provider: Recorded | None) -> Mapping[str, objec
         return {}
     account_id = resource.inputs.get("accountId")
     project = resource.inputs.get("project") or (provider.inputs.get("project") if provider else None)
-    known = all(isinstance(value, str) and not isinstance(value, Marker) for value in (account_id, project))
-    address = account(str(account_id), str(project))
-    return {"email": address["email"], "member": address["member"]} if known else {}
+    is_known = all(isinstance(value, str) and not isinstance(value, Marker) for value in (account_id, project))
+    identity = account_outputs(str(account_id), str(project))
+    return {"email": identity["email"], "member": identity["member"]} if is_known else {}
 
 
-def plausible(resource: Recorded) -> tuple[str, Mapping[str, object]]:
+def plausible_outputs(resource: RecordedResource) -> tuple[str, Mapping[str, object]]:
     """An id and outputs for any resource; see `Answers`."""
     if resource.type.startswith("pulumi:providers:"):
         return str(uuid.uuid5(uuid.NAMESPACE_URL, resource.urn)), {}
@@ -65,12 +65,12 @@ def plausible(resource: Recorded) -> tuple[str, Mapping[str, object]]:
     return _google(resource) if resource.type.startswith("gcp:") else (_invented_name(resource), {})
 
 
-def _invented_name(resource: Recorded) -> str:
+def _invented_name(resource: RecordedResource) -> str:
     """The name a provider gives where the program gave none: the logical name and seven hex digits."""
     return f"{resource.name}-{uuid.uuid5(uuid.NAMESPACE_URL, resource.urn).hex[:7]}"
 
 
-def _kubernetes(resource: Recorded) -> tuple[str, Mapping[str, object]]:
+def _kubernetes(resource: RecordedResource) -> tuple[str, Mapping[str, object]]:
     """A Kubernetes object has the name and namespace it asked for, an identity, and no status yet."""
     if resource.type == "kubernetes:helm.sh/v3:Release":
         return _release(resource)
@@ -78,12 +78,12 @@ def _kubernetes(resource: Recorded) -> tuple[str, Mapping[str, object]]:
     name = str(metadata.get("name") or _invented_name(resource))
     namespace = metadata.get("namespace")
     uid = str(uuid.uuid5(uuid.NAMESPACE_URL, resource.urn))
-    made = {**metadata, "name": name, "uid": uid, "resourceVersion": "1", "generation": 1}
-    filled = {"data": _TOKEN} if resource.inputs.get("type") == "kubernetes.io/service-account-token" else {}
-    return (f"{namespace}/{name}" if namespace else name), {"metadata": made, **filled}
+    live_metadata = {**metadata, "name": name, "uid": uid, "resourceVersion": "1", "generation": 1}
+    token_data = {"data": _TOKEN_DATA} if resource.inputs.get("type") == "kubernetes.io/service-account-token" else {}
+    return (f"{namespace}/{name}" if namespace else name), {"metadata": live_metadata, **token_data}
 
 
-def _release(resource: Recorded) -> tuple[str, Mapping[str, object]]:
+def _release(resource: RecordedResource) -> tuple[str, Mapping[str, object]]:
     """A Helm release that is deployed, with the name and namespace it was given."""
     name = str(resource.inputs.get("name") or _invented_name(resource))
     namespace = str(resource.inputs.get("namespace") or "default")
@@ -91,43 +91,45 @@ def _release(resource: Recorded) -> tuple[str, Mapping[str, object]]:
     return f"{namespace}/{name}", {"name": name, "namespace": namespace, "status": status, "resourceNames": {}}
 
 
-def _google(resource: Recorded) -> tuple[str, Mapping[str, object]]:
+def _google(resource: RecordedResource) -> tuple[str, Mapping[str, object]]:
     """A Google resource has its full resource name for an id, its own address, and what its kind has besides."""
     inputs = resource.inputs
     common = {"project": _PROJECT, "name": _invented_name(resource), "location": "us-central1", "region": "us-central1"}
-    known = {**common, **inputs}
-    extra = {**_computed(resource.type, known)}
+    values = {**common, **inputs}
+    computed = {**_computed(resource.type, values)}
     pattern = _COLLECTIONS.get(resource.type, "{kind}/{name}")
     kind = resource.type.rsplit(":", 1)[-1]
-    path = pattern.format_map(_Blanks({"kind": kind[:1].lower() + kind[1:] + "s", **known, **extra}))
-    identity = path if pattern.startswith("{region}") else f"projects/{known['project']}/{path}"
+    path = pattern.format_map(_BlankDefaults({"kind": kind[:1].lower() + kind[1:] + "s", **values, **computed}))
+    identity = path if pattern.startswith("{region}") else f"projects/{values['project']}/{path}"
     link = f"https://www.googleapis.com/{resource.type.split(':')[1].split('/')[0]}/v1/{identity}"
-    given = {key: value for key, value in common.items() if key not in inputs}
-    return identity, {**given, "selfLink": link, **extra}
+    defaults = {key: value for key, value in common.items() if key not in inputs}
+    return identity, {**defaults, "selfLink": link, **computed}
 
 
-class _Blanks(dict[str, object]):
+class _BlankDefaults(dict[str, object]):
     """Values for a pattern; what is not known is left blank."""
 
     def __missing__(self, key: str) -> str:
         return "-"
 
 
-def _computed(kind: str, known: Mapping[str, object]) -> Mapping[str, object]:
+def _computed(kind: str, values: Mapping[str, object]) -> Mapping[str, object]:
     """The outputs that only some kinds have."""
     if kind == "gcp:container/cluster:Cluster":
-        return _cluster(known)
+        return _cluster(values)
     if kind == "gcp:serviceaccount/account:Account":
-        return account(str(known.get("accountId")), str(known["project"]))
+        return account_outputs(str(values.get("accountId")), str(values["project"]))
     if kind == "gcp:organizations/project:Project":
-        return {"number": _NUMBER}
+        return {"number": _PROJECT_NUMBER}
     return {}
 
 
-def _cluster(known: Mapping[str, object]) -> Mapping[str, object]:
+def _cluster(values: Mapping[str, object]) -> Mapping[str, object]:
     """How a GKE cluster is reached: address, authority (base64), DNS endpoint."""
-    dns = f"gke-{uuid.uuid5(uuid.NAMESPACE_DNS, str(known['name'])).hex}-{_NUMBER}.{known['location']}.gke.goog"
-    endpoints = _mapping(known.get("controlPlaneEndpointsConfig"))
+    dns = (
+        f"gke-{uuid.uuid5(uuid.NAMESPACE_DNS, str(values['name'])).hex}-{_PROJECT_NUMBER}.{values['location']}.gke.goog"
+    )
+    endpoints = _mapping(values.get("controlPlaneEndpointsConfig"))
     dns_config = {**_mapping(endpoints.get("dnsEndpointConfig")), "endpoint": dns}
     return {
         "endpoint": ENDPOINT,
@@ -137,11 +139,11 @@ def _cluster(known: Mapping[str, object]) -> Mapping[str, object]:
     }
 
 
-def account(account_id: str, project: str) -> Mapping[str, object]:
+def account_outputs(account_id: str, project: str) -> Mapping[str, object]:
     """What follows from a service account's id: its address, and how policies name it."""
     email = f"{account_id}@{project}.iam.gserviceaccount.com"
     name = f"projects/{project}/serviceAccounts/{email}"
-    return {"email": email, "member": f"serviceAccount:{email}", "name": name, "uniqueId": "1" + _NUMBER}
+    return {"email": email, "member": f"serviceAccount:{email}", "name": name, "uniqueId": "1" + _PROJECT_NUMBER}
 
 
 def _mapping(value: object) -> Mapping[str, object]:

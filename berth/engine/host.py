@@ -25,9 +25,9 @@ from pulumi.runtime.proto import engine_pb2
 from pulumi.runtime.stack import run_in_stack
 
 from berth.engine import source_locations
-from berth.engine.answers import Answers, plausible
-from berth.engine.recorder import Invoke, Recorder
-from berth.engine.records import STACK_TYPE, Message, ProgramError, Recorded, References
+from berth.engine.answers import Answers, plausible_outputs
+from berth.engine.recorder import ProviderFunctions, Recorder
+from berth.engine.records import STACK_TYPE, Message, ProgramError, RecordedResource, References
 
 _SEVERITIES = {engine_pb2.INFO: "info", engine_pb2.WARNING: "warning", engine_pb2.ERROR: "error"}
 
@@ -37,7 +37,7 @@ class Preview(Struct, frozen=True, kw_only=True):
 
     project: str
     stack: str
-    resources: tuple[Recorded, ...]
+    resources: tuple[RecordedResource, ...]
     exports: Mapping[str, object]
     messages: tuple[Message, ...]
 
@@ -50,8 +50,8 @@ def run(
     config: Mapping[str, str],
     preview: bool = True,
     secrets: Collection[str] = (),
-    answers: Answers = plausible,
-    invoke: Invoke | None = None,
+    answers: Answers = plausible_outputs,
+    invoke: ProviderFunctions | None = None,
     references: References | None = None,
     base: Path | None = None,
 ) -> Preview:
@@ -62,7 +62,7 @@ def run(
     `invoke` answers provider functions, `references` are the outputs of other stacks, by name.
     Places in errors are relative to `base` (the current folder).
     """
-    home = str((base or Path.cwd()).absolute())
+    base_folder = str((base or Path.cwd()).absolute())
     recorder = Recorder(
         project=project,
         stack=stack,
@@ -71,15 +71,15 @@ def run(
         answers=answers,
         invoke=invoke,
         references=references,
-        base=home,
+        base=base_folder,
     )
 
-    def in_a_context_of_its_own() -> None:
-        _configure(recorder, project, stack, preview, home)
+    def configure_and_run() -> None:
+        _configure(recorder, project, stack, preview, base_folder)
         pulumi_config.set_all_config(dict(config), list(secrets))
-        _drive(build, recorder, home)
+        _run_program(build, recorder, base_folder)
 
-    copy_context().run(in_a_context_of_its_own)
+    copy_context().run(configure_and_run)
     root = recorder.recorded[recorder.make_urn("", STACK_TYPE, f"{project}-{stack}")]
     return Preview(
         project=project,
@@ -90,7 +90,7 @@ def run(
     )
 
 
-def _configure(recorder: Recorder, project: str, stack: str, preview: bool, home: str) -> None:
+def _configure(recorder: Recorder, project: str, stack: str, preview: bool, base_folder: str) -> None:
     """Put the recorder where the SDK looks for the engine. The SDK keeps its whole state in context variables."""
     settings.reset_options()
     settings.configure(
@@ -98,37 +98,37 @@ def _configure(recorder: Recorder, project: str, stack: str, preview: bool, home
             project=project,
             stack=stack,
             monitor=recorder,
-            engine=_Log(recorder.messages),
+            engine=_EngineLog(recorder.messages),
             dry_run=preview,
-            root_directory=home,
+            root_directory=base_folder,
             organization="organization",
         )
     )
 
 
-def _drive(build: Callable[[], object], recorder: Recorder, home: str) -> None:
+def _run_program(build: Callable[[], object], recorder: Recorder, base_folder: str) -> None:
     """Run the program to its end and forget it; its faults and the engine's become one `ProgramError`."""
-    origins = _Origins()
+    tracebacks = _Tracebacks()
     try:
-        with _listening(recorder.messages), _collecting_seldom():
-            _in_its_own_loop(build, origins)
+        with _captured_messages(recorder.messages), _infrequent_gc():
+            _run_in_new_loop(build, tracebacks)
     except (Exception, SystemExit) as error:
-        recorder.faults.extend(_told(error.with_traceback(origins.traceback(error)), home))
+        recorder.faults.extend(_error_lines(error.with_traceback(tracebacks.first_traceback(error)), base_folder))
         if recorder.faults:
             raise ProgramError("\n".join(recorder.faults)) from error
     finally:
-        _forget()
+        _reset_sdk()
     if recorder.faults:
         raise ProgramError("\n".join(recorder.faults))
 
 
-def _forget() -> None:
+def _reset_sdk() -> None:
     """Let go of everything the SDK holds. Twice: a setting that is None also becomes the default of other contexts."""
     settings.reset_options()
     settings.reset_options()
 
 
-class _Inline(ThreadPoolExecutor):
+class _InlineExecutor(ThreadPoolExecutor):
     """An executor that works in the caller's thread: the SDK sends every request through one, and ours never wait."""
 
     def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
@@ -141,72 +141,74 @@ class _Inline(ThreadPoolExecutor):
         return future
 
 
-def _in_its_own_loop(build: Callable[[], Any], origins: _Origins) -> None:
+def _run_in_new_loop(build: Callable[[], Any], tracebacks: _Tracebacks) -> None:
     """Run the program to its end, with all it started, in a loop that nobody else has or gets."""
     loop = asyncio.new_event_loop()
-    loop.set_default_executor(_Inline())
-    loop.set_task_factory(origins.task)
+    loop.set_default_executor(_InlineExecutor())
+    loop.set_task_factory(tracebacks.create_task)
     loop.set_exception_handler(lambda _loop, _context: None)  # a failed program leaves futures nobody awaits
     try:
         loop.run_until_complete(run_in_stack(build))
     finally:
-        _end(loop)
+        _close_loop(loop)
 
 
-class _Origins:
+class _Tracebacks:
     """Remembers where exceptions came from: a future that several await keeps its traceback for the first one only."""
 
     def __init__(self) -> None:
-        self._seen: dict[int, tuple[BaseException, TracebackType | None]] = {}
+        self._by_error_id: dict[int, tuple[BaseException, TracebackType | None]] = {}
 
-    def task(self, loop: asyncio.AbstractEventLoop, coro: Any, context: Context | None = None) -> asyncio.Task[Any]:
+    def create_task(
+        self, loop: asyncio.AbstractEventLoop, coro: Any, context: Context | None = None
+    ) -> asyncio.Task[Any]:
         """A task factory whose tasks show their exception here before anybody else sees it."""
         task = asyncio.Task(coro, loop=loop, context=context)
-        task.add_done_callback(self._note)
+        task.add_done_callback(self._remember)
         return task
 
-    def _note(self, task: asyncio.Task[Any]) -> None:
+    def _remember(self, task: asyncio.Task[Any]) -> None:
         error = None if task.cancelled() else task.exception()
         if error is not None:
-            self._seen.setdefault(id(error), (error, error.__traceback__))
+            self._by_error_id.setdefault(id(error), (error, error.__traceback__))
 
-    def traceback(self, error: BaseException) -> TracebackType | None:
+    def first_traceback(self, error: BaseException) -> TracebackType | None:
         """The traceback that the exception had at first."""
-        return self._seen[id(error)][1] if id(error) in self._seen else error.__traceback__
+        return self._by_error_id[id(error)][1] if id(error) in self._by_error_id else error.__traceback__
 
 
-def _end(loop: asyncio.AbstractEventLoop) -> None:
+def _close_loop(loop: asyncio.AbstractEventLoop) -> None:
     """Cancel what a failed program left waiting, and close the loop."""
-    left = asyncio.all_tasks(loop)
-    for task in left:
+    pending = asyncio.all_tasks(loop)
+    for task in pending:
         task.cancel()
-    if left:
-        loop.run_until_complete(asyncio.wait(left))
+    if pending:
+        loop.run_until_complete(asyncio.wait(pending))
     loop.run_until_complete(loop.shutdown_asyncgens())
     loop.close()
 
 
-def _told(error: BaseException, home: str) -> list[str]:
+def _error_lines(error: BaseException, base_folder: str) -> list[str]:
     """An exception in words, with its place; a `RunError` is already words. Nothing for a program that exits with 0."""
     if isinstance(error, SystemExit) and not error.code:
         return []
     if isinstance(error, SystemExit):
         text = error.code if isinstance(error.code, str) else f"the program ended with exit status {error.code}"
     else:
-        text = str(error) if isinstance(error, pulumi.RunError) else _placed(error, home)
+        text = str(error) if isinstance(error, pulumi.RunError) else _error_with_place(error, base_folder)
     return [
         text + ("\n" + "".join(traceback.format_exception(error)) if os.environ.get("BERTH_TRACEBACK") == "1" else "")
     ]
 
 
-def _placed(error: BaseException, home: str) -> str:
+def _error_with_place(error: BaseException, base_folder: str) -> str:
     """`file:line: KeyError: 'x'`."""
-    place = source_locations.of_error(error, home)
+    place = source_locations.location_of_error(error, base_folder)
     text = f"{type(error).__name__}: {error.msg if isinstance(error, SyntaxError) else error}"
     return f"{place}: {text}" if place else text
 
 
-class _Log(MockEngine):
+class _EngineLog(MockEngine):
     """The engine's log; debug messages are dropped."""
 
     def __init__(self, messages: list[Message]) -> None:
@@ -223,7 +225,7 @@ class _Log(MockEngine):
 
 
 @contextlib.contextmanager
-def _collecting_seldom() -> Generator[None]:
+def _infrequent_gc() -> Generator[None]:
     """What a program makes stays until its end; looking for garbage in it all the while takes a third of the time."""
     thresholds = gc.get_threshold()
     gc.set_threshold(50_000, 20, 100)
@@ -234,18 +236,18 @@ def _collecting_seldom() -> Generator[None]:
 
 
 @contextlib.contextmanager
-def _listening(messages: list[Message]) -> Generator[None]:
+def _captured_messages(messages: list[Message]) -> Generator[None]:
     """What the program prints and what Python warns of become messages, as the language host makes them."""
 
-    def warned(message: Warning | str, category: type[Warning], filename: str, lineno: int, *_: object) -> None:
+    def show_warning(message: Warning | str, category: type[Warning], filename: str, lineno: int, *_: object) -> None:
         messages.append(Message("warning", f"{filename}:{lineno}: {category.__name__}: {message}"))
 
-    printed = io.StringIO()
+    stdout = io.StringIO()
     try:
-        with contextlib.redirect_stdout(printed), warnings.catch_warnings():
+        with contextlib.redirect_stdout(stdout), warnings.catch_warnings():
             # Loading a module of these warns of every deprecated class in it; using one is told through the log too.
             warnings.filterwarnings("ignore", category=DeprecationWarning, module=r"pulumi_\w+\.")
-            warnings.showwarning = warned
+            warnings.showwarning = show_warning
             yield
     finally:
-        messages.extend(Message("info", line) for line in printed.getvalue().splitlines())
+        messages.extend(Message("info", line) for line in stdout.getvalue().splitlines())

@@ -16,24 +16,24 @@ from typing import Final, cast
 import yaml
 
 from berth.engine import source_locations
-from berth.engine.answers import Answers, plausible
+from berth.engine.answers import Answers, plausible_outputs
 from berth.engine.host import Preview, run
 from berth.engine.records import SECRET, ProgramError, References
 
-_PROJECT: Final = Path(__file__).resolve().parents[2]
+_BERTH_ROOT: Final = Path(__file__).resolve().parents[2]
 """Where this engine lies, as long as it is not installed."""
 
 
 def run_program(
     root: Path,
     stack: str,
-    fleet: object,
+    config_value: object,
     config: Mapping[str, object] | None = None,
     *,
     preview: bool = True,
     secrets: Collection[str] = (),
-    answers: Answers = plausible,
-    kind: str = "berth:fleet",
+    answers: Answers = plausible_outputs,
+    config_key: str = "berth:fleet",
     references: References | None = None,
 ) -> Preview:
     """Run `root/__main__.py` with `berth:fleet` set to `fleet`, and return what it registers, or raise `ProgramError`.
@@ -43,26 +43,26 @@ def run_program(
     `config` holds the stack file's other keys (`gcp:project`, `pulumi:disable-default-providers`, ...), as in the file;
     what is encrypted there stays a secret whose value nobody here knows.
     """
-    home = root.absolute()
-    project = project_name(home)
-    main = home / "__main__.py"
+    project_folder = root.absolute()
+    project = project_name(project_folder)
+    main = project_folder / "__main__.py"
     if not main.is_file():
         raise ProgramError(
             f"{main}: no such file; the program is run from a folder that has Berth's Pulumi.yaml and it"
         )
-    given = {key if ":" in key else f"{project}:{key}": value for key, value in (config or {}).items()}
-    encoded = {key: encoded_value(value) for key, value in {**given, kind: fleet}.items()}
-    with _as_host(home):
+    config_values = {key if ":" in key else f"{project}:{key}": value for key, value in (config or {}).items()}
+    encoded = {key: encode_config_value(value) for key, value in {**config_values, config_key: config_value}.items()}
+    with _language_host(project_folder):
         return run(
             lambda: runpy.run_path(str(main), run_name="__main__") and None,
             project=project,
             stack=stack,
             config=encoded,
             preview=preview,
-            secrets=[*secrets, *(key for key, value in given.items() if _encrypted(value))],
+            secrets=[*secrets, *(key for key, value in config_values.items() if _has_ciphertext(value))],
             answers=answers,
             references=references,
-            base=home,
+            base=project_folder,
         )
 
 
@@ -78,37 +78,41 @@ def project_name(root: Path) -> str:
     return name
 
 
-def encoded_value(value: object) -> str:
+def encode_config_value(value: object) -> str:
     """A value of the stack file as the engine hands it over: strings as they are, the rest as JSON with sorted keys."""
     if isinstance(value, str):
         return value
-    return json.dumps(_masked(value), sort_keys=True, separators=(",", ":")) if not _secure(value) else SECRET
+    return (
+        json.dumps(_mask_ciphertexts(value), sort_keys=True, separators=(",", ":"))
+        if not _is_ciphertext(value)
+        else SECRET
+    )
 
 
-def _secure(value: object) -> bool:
+def _is_ciphertext(value: object) -> bool:
     """Whether a value of the stack file is a ciphertext (`{secure: ...}`)."""
     return isinstance(value, Mapping) and set(cast(Mapping[str, object], value)) == {"secure"}
 
 
-def _masked(value: object) -> object:
+def _mask_ciphertexts(value: object) -> object:
     """The value with every ciphertext in it replaced by a marker."""
-    if _secure(value):
+    if _is_ciphertext(value):
         return SECRET
     if isinstance(value, Mapping):
-        return {key: _masked(item) for key, item in cast(Mapping[str, object], value).items()}
-    return [_masked(item) for item in cast(list[object], value)] if isinstance(value, list) else value
+        return {key: _mask_ciphertexts(item) for key, item in cast(Mapping[str, object], value).items()}
+    return [_mask_ciphertexts(item) for item in cast(list[object], value)] if isinstance(value, list) else value
 
 
-def _encrypted(value: object) -> bool:
+def _has_ciphertext(value: object) -> bool:
     """Whether there is a ciphertext in a value: one makes the whole value secret."""
-    return _masked(value) != value
+    return _mask_ciphertexts(value) != value
 
 
 @contextlib.contextmanager
-def _as_host(root: Path) -> Generator[None]:
+def _language_host(root: Path) -> Generator[None]:
     """The program's folder is the current one and first on the path, and no module is loaded in place of one of its."""
-    path, arguments, folder, own = list(sys.path), sys.argv, Path.cwd(), _own_modules(root)
-    for name in own:
+    path, arguments, folder, own_modules = list(sys.path), sys.argv, Path.cwd(), _own_modules(root)
+    for name in own_modules:
         del sys.modules[name]
     importlib.invalidate_caches()
     sys.path[:0], sys.argv = [str(root)], [str(root)]
@@ -120,7 +124,7 @@ def _as_host(root: Path) -> Generator[None]:
         sys.path[:], sys.argv = path, arguments
         for name in _own_modules(root):
             del sys.modules[name]
-        sys.modules.update(own)
+        sys.modules.update(own_modules)
 
 
 def _own_modules(root: Path) -> dict[str, ModuleType]:
@@ -129,13 +133,17 @@ def _own_modules(root: Path) -> dict[str, ModuleType]:
     None for the project that this engine is part of: what is loaded is its own, and to make it again takes longer than
     all that the program does with it before its first resource.
     """
-    if root.resolve() == _PROJECT:
+    if root.resolve() == _BERTH_ROOT:
         return {}
     names = {entry.stem for entry in root.iterdir() if entry.is_dir() or entry.suffix == ".py"} - {"__main__"}
-    return {name: one for name, one in list(sys.modules.items()) if name.split(".")[0] in names and not _library(one)}
+    return {
+        name: module
+        for name, module in list(sys.modules.items())
+        if name.split(".")[0] in names and not _is_library(module)
+    }
 
 
-def _library(module: ModuleType) -> bool:
+def _is_library(module: ModuleType) -> bool:
     """Whether a module belongs to Python or an installed package."""
     file = getattr(module, "__file__", None) or next(iter(getattr(module, "__path__", [])), None)
     return file is None or source_locations.is_installed(file)

@@ -16,14 +16,22 @@ from pulumi.runtime.mocks import MockCallArgs, MockMonitor, MockResourceArgs, Mo
 from pulumi.runtime.proto import alias_pb2, resource_pb2
 
 from berth.engine import source_locations, values
-from berth.engine.answers import Answers, planned, plausible
-from berth.engine.records import PROVIDER_TYPE, REFERENCE_TYPE, STACK_TYPE, Message, ProgramError, Recorded, References
+from berth.engine.answers import Answers, known_outputs, plausible_outputs
+from berth.engine.records import (
+    PROVIDER_TYPE,
+    REFERENCE_TYPE,
+    STACK_TYPE,
+    Message,
+    ProgramError,
+    RecordedResource,
+    References,
+)
 
-Invoke = Callable[[str, Mapping[str, object]], Mapping[str, object]]
+ProviderFunctions = Callable[[str, Mapping[str, object]], Mapping[str, object]]
 """Answers a provider's function: token and arguments to results."""
 
 
-class _Unasked(Mocks):
+class _UnusedMocks(Mocks):
     """Mocks that the base class wants and that a `Recorder` never asks."""
 
     def call(self, args: MockCallArgs) -> tuple[dict[str, object], list[tuple[str, str]] | None]:
@@ -49,59 +57,59 @@ class Recorder(MockMonitor):
         stack: str,
         config: Mapping[str, str] | None = None,
         preview: bool = True,
-        answers: Answers = plausible,
-        invoke: Invoke | None = None,
+        answers: Answers = plausible_outputs,
+        invoke: ProviderFunctions | None = None,
         references: References | None = None,
         base: str = "",
     ) -> None:
         """`base` is the folder that places are shown relative to."""
-        super().__init__(_Unasked())
-        self.recorded: dict[str, Recorded] = {}
+        super().__init__(_UnusedMocks())
+        self.recorded: dict[str, RecordedResource] = {}
         self.faults: list[str] = []
         self.messages: list[Message] = []
         self._project, self._stack, self._prefix = project, stack, f"urn:pulumi:{stack}::{project}::"
         self._config = dict(config or {})
-        self._denied = frozenset(_denied(self._config.get("pulumi:disable-default-providers", "")))
+        self._denied_packages = frozenset(_denied_packages(self._config.get("pulumi:disable-default-providers", "")))
         self._preview, self._answers, self._invoke, self._base = preview, answers, invoke, base
         self._references = references or {}
-        self._unconfigured: set[str | None] = set()
+        self._unconfigured_urns: set[str | None] = set()
         self._states: dict[str, tuple[str, struct_pb2.Struct]] = {}
 
     def make_urn(self, parent: str, type_: str, name: str) -> str:
         """A URN with the whole chain of parent types in it; the root stack's type is left out."""
-        above = parent.split("::")[2] if parent else ""
-        chain = f"{above}${type_}" if above and above != STACK_TYPE else type_
+        parent_types = parent.split("::")[2] if parent else ""
+        chain = f"{parent_types}${type_}" if parent_types and parent_types != STACK_TYPE else type_
         return f"{self._prefix}{chain}::{name}"
 
     def RegisterResource(self, request: resource_pb2.RegisterResourceRequest) -> resource_pb2.RegisterResourceResponse:
         """Record a resource and answer as the engine would."""
-        one = self._add(self._registered(request))
-        identity, state = self._answer(one, request.object)
-        return resource_pb2.RegisterResourceResponse(urn=one.urn, id=identity, object=state)
+        resource = self._record(self._from_register(request))
+        resource_id, state = self._answer(resource, request.object)
+        return resource_pb2.RegisterResourceResponse(urn=resource.urn, id=resource_id, object=state)
 
     def ReadResource(self, request: resource_pb2.ReadResourceRequest) -> resource_pb2.ReadResourceResponse:
         """Record a resource that exists already; what the cloud knows of it stays unknown in a preview."""
-        one = self._add(self._read(request))
-        if one.type == REFERENCE_TYPE:
-            state = self._referred(one)
+        resource = self._record(self._from_read(request))
+        if resource.type == REFERENCE_TYPE:
+            state = self._reference_state(resource)
         else:
-            _, state = self._answer(one, request.properties)
-        return resource_pb2.ReadResourceResponse(urn=one.urn, properties=state)
+            _, state = self._answer(resource, request.properties)
+        return resource_pb2.ReadResourceResponse(urn=resource.urn, properties=state)
 
     def RegisterResourceOutputs(self, request: resource_pb2.RegisterResourceOutputsRequest) -> empty_pb2.Empty:
         """Remember a component's outputs, or the stack's exports."""
         if request.urn in self.recorded:
-            one = self.recorded[request.urn]
-            self.recorded[request.urn] = replace(one, outputs=values.mapping(request.outputs))
+            resource = self.recorded[request.urn]
+            self.recorded[request.urn] = replace(resource, outputs=values.struct_to_dict(request.outputs))
         return empty_pb2.Empty()
 
     def Invoke(self, request: resource_pb2.ResourceInvokeRequest) -> resource_pb2.ResourceInvokeResponse:
         """Answer a function of the engine's own; a provider's is refused unless the caller brought answers."""
-        arguments = values.mapping(request.args)
+        arguments = values.struct_to_dict(request.args)
         results = struct_pb2.Struct()
         if request.tok == "pulumi:pulumi:getResource":
-            identity, state = self._states[str(arguments["urn"])]
-            values.fill(results, {"urn": arguments["urn"], "id": identity})
+            resource_id, state = self._states[str(arguments["urn"])]
+            values.fill(results, {"urn": arguments["urn"], "id": resource_id})
             results.fields["state"].struct_value.CopyFrom(state)
         elif self._invoke is None:
             raise RuntimeError(
@@ -113,53 +121,57 @@ class Recorder(MockMonitor):
         getattr(response, "return").CopyFrom(results)  # its name is a Python keyword
         return response
 
-    def _referred(self, one: Recorded) -> struct_pb2.Struct:
+    def _reference_state(self, resource: RecordedResource) -> struct_pb2.Struct:
         """What another stack exports, which the engine knows in a preview too (`readStackReference`)."""
         state = struct_pb2.Struct()
-        found = self._references.get(one.import_id or "")
-        if found is None:
-            self._fault(one, f"unknown stack '{one.import_id}'")
-        outputs, secret = found or ({}, ())
-        values.fill(state, {"name": one.import_id, "outputs": dict(outputs), "secretOutputNames": sorted(secret)})
+        reference = self._references.get(resource.import_id or "")
+        if reference is None:
+            self._fault(resource, f"unknown stack '{resource.import_id}'")
+        outputs, secret = reference or ({}, ())
+        values.fill(state, {"name": resource.import_id, "outputs": dict(outputs), "secretOutputNames": sorted(secret)})
         for name in secret:
             wrapped: Any = {values.SIGNATURE: values.SECRET_SIGNATURE, "value": outputs[name]}
             state.fields["outputs"].struct_value.update({name: wrapped})
         return state
 
-    def _add(self, one: Recorded) -> Recorded:
+    def _record(self, resource: RecordedResource) -> RecordedResource:
         """Keep the resource under its URN; a second one of the same URN is a fault."""
-        if one.urn in self.recorded:
-            first = self.recorded[one.urn].place or "elsewhere"
-            self._fault(one, f"duplicate resource URN '{one.urn}', first made at {first}; give it a unique name")
-        if one.custom and one.type.count(":") != 2:
+        if resource.urn in self.recorded:
+            first = self.recorded[resource.urn].place or "elsewhere"
             self._fault(
-                one, f"'{one.type}' is not a type of a provider's resource; it must have the form package:module:Type"
+                resource, f"duplicate resource URN '{resource.urn}', first made at {first}; give it a unique name"
             )
-        for action, time in one.custom_timeouts.items():
+        if resource.custom and resource.type.count(":") != 2:
+            self._fault(
+                resource,
+                f"'{resource.type}' is not a type of a provider's resource; it must have the form package:module:Type",
+            )
+        for action, time in resource.custom_timeouts.items():
             if not _DURATION.fullmatch(time):
                 self._fault(
-                    one, f"'{time}' is no time to {action} '{one.urn}' in; write hours, minutes or seconds (90m)"
+                    resource,
+                    f"'{time}' is no time to {action} '{resource.urn}' in; write hours, minutes or seconds (90m)",
                 )
-        return self.recorded.setdefault(one.urn, one)
+        return self.recorded.setdefault(resource.urn, resource)
 
-    def _fault(self, one: Recorded, text: str) -> None:
-        self.faults.append(f"{one.place}: {text}" if one.place else text)
+    def _fault(self, resource: RecordedResource, text: str) -> None:
+        self.faults.append(f"{resource.place}: {text}" if resource.place else text)
 
-    def _registered(self, request: Any) -> Recorded:
+    def _from_register(self, request: Any) -> RecordedResource:
         """The request, with what the engine lets it inherit (`inheritFromParent` in source_eval.go)."""
-        above = self.recorded.get(request.parent, _NOTHING)
+        parent = self.recorded.get(request.parent, _NO_PARENT)
         if request.transforms:
             self.messages.append(Message("warning", f"transforms of '{request.name}' are not run offline"))
-        one = Recorded(
+        resource = RecordedResource(
             urn=self.make_urn(request.parent, request.type, request.name),
             type=request.type,
             name=request.name,
             parent=request.parent or None,
             custom=request.custom,
-            inputs=values.mapping(request.object),
-            protect=request.protect if request.HasField("protect") else above.protect,
-            provider=_without_id(request.provider) or None,
-            providers={package: _without_id(one) for package, one in sorted(request.providers.items())},
+            inputs=values.struct_to_dict(request.object),
+            protect=request.protect if request.HasField("protect") else parent.protect,
+            provider=_provider_urn(request.provider) or None,
+            providers={package: _provider_urn(reference) for package, reference in sorted(request.providers.items())},
             dependencies=tuple(sorted(request.dependencies)),
             property_dependencies={k: tuple(sorted(v.urns)) for k, v in sorted(request.propertyDependencies.items())},
             aliases=tuple(self._alias(alias, request) for alias in request.aliases),
@@ -168,78 +180,80 @@ class Recorder(MockMonitor):
             ignore_changes=tuple(request.ignoreChanges),
             additional_secret_outputs=tuple(request.additionalSecretOutputs),
             hide_diffs=tuple(request.hideDiffs),
-            retain_on_delete=request.retainOnDelete if request.HasField("retainOnDelete") else above.retain_on_delete,
-            deleted_with=request.deletedWith or above.deleted_with,
+            retain_on_delete=request.retainOnDelete if request.HasField("retainOnDelete") else parent.retain_on_delete,
+            deleted_with=request.deletedWith or parent.deleted_with,
             replace_with=tuple(sorted(request.replace_with)),
-            replacement_trigger=values.plain(request.replacement_trigger),
+            replacement_trigger=values.value_to_python(request.replacement_trigger),
             custom_timeouts=_timeouts(request.customTimeouts),
             import_id=request.importId or None,
             version=request.version or None,
             plugin_download_url=request.pluginDownloadURL or None,
-            place=source_locations.of_trace(request.stackTrace, self._base),
+            place=source_locations.location_of_trace(request.stackTrace, self._base),
         )
-        return self._provided(one)
+        return self._with_provider(resource)
 
-    def _read(self, request: Any) -> Recorded:
+    def _from_read(self, request: Any) -> RecordedResource:
         """The request to read as a record; a read resource inherits nothing."""
-        one = Recorded(
+        resource = RecordedResource(
             urn=self.make_urn(request.parent, request.type, request.name),
             type=request.type,
             name=request.name,
             parent=request.parent or None,
             custom=True,
-            inputs=values.mapping(request.properties),
-            provider=_without_id(request.provider) or None,
+            inputs=values.struct_to_dict(request.properties),
+            provider=_provider_urn(request.provider) or None,
             dependencies=tuple(sorted(request.dependencies)),
             additional_secret_outputs=tuple(request.additionalSecretOutputs),
             import_id=request.id,
             version=request.version or None,
             read=True,
-            place=source_locations.of_trace(request.stackTrace, self._base),
+            place=source_locations.location_of_trace(request.stackTrace, self._base),
         )
-        return self._provided(one)
+        return self._with_provider(resource)
 
-    def _provided(self, one: Recorded) -> Recorded:
+    def _with_provider(self, resource: RecordedResource) -> RecordedResource:
         """The resource with its provider; the SDK has looked for it above, so only the default one is left to try."""
-        package = one.type.split(":", 1)[0]
-        if one.type == REFERENCE_TYPE:  # the engine's own provider, which no preview lists and no stack can deny
-            return replace(one, provider=self.make_urn("", f"{PROVIDER_TYPE}{package}", "default"))
-        if one.provider or not one.custom or package == "pulumi":
-            return one
-        return replace(one, provider=self._default_provider(one, package))
+        package = resource.type.split(":", 1)[0]
+        if resource.type == REFERENCE_TYPE:  # the engine's own provider, which no preview lists and no stack can deny
+            return replace(resource, provider=self.make_urn("", f"{PROVIDER_TYPE}{package}", "default"))
+        if resource.provider or not resource.custom or package == "pulumi":
+            return resource
+        return replace(resource, provider=self._default_provider(resource, package))
 
-    def _default_provider(self, one: Recorded, package: str) -> str | None:
+    def _default_provider(self, resource: RecordedResource, package: str) -> str | None:
         """The URN of the package's default provider, made when first needed; a fault where the stack forbids it."""
-        if self._denied & {"*", package}:
-            self._fault(one, f"default provider for '{package}' disabled; '{one.urn}' must use an explicit provider")
+        if self._denied_packages & {"*", package}:
+            self._fault(
+                resource, f"default provider for '{package}' disabled; '{resource.urn}' must use an explicit provider"
+            )
             return None
-        name = "_".join(["default", *filter(None, re.split(r"[.+-]", one.version or ""))])
+        name = "_".join(["default", *filter(None, re.split(r"[.+-]", resource.version or ""))])
         config = {k.split(":", 1)[1]: v for k, v in sorted(self._config.items()) if k.startswith(f"{package}:")}
-        inputs = {**config, **({"version": one.version} if one.version else {})}
+        inputs = {**config, **({"version": resource.version} if resource.version else {})}
         kind = f"{PROVIDER_TYPE}{package}"
-        made = Recorded(
+        provider = RecordedResource(
             urn=self.make_urn("", kind, name), type=kind, name=name, parent=None, custom=True, inputs=inputs
         )
-        return self.recorded.setdefault(made.urn, made).urn
+        return self.recorded.setdefault(provider.urn, provider).urn
 
-    def _answer(self, one: Recorded, inputs: struct_pb2.Struct) -> tuple[str, struct_pb2.Struct]:
+    def _answer(self, resource: RecordedResource, inputs: struct_pb2.Struct) -> tuple[str, struct_pb2.Struct]:
         """The resource's id (empty while unknown) and its outputs: its inputs, and what it computes once it exists.
 
         A provider whose own inputs are unknown is not asked at all, and then nothing of its resources is known, not
         even what they state (`Create` in provider_plugin.go).
         """
-        if one.type.startswith(PROVIDER_TYPE) and values.has_unknown(inputs):
-            self._unconfigured.add(one.urn)
-        identity, state = one.import_id or "", struct_pb2.Struct()
-        if one.provider not in self._unconfigured:
+        if resource.type.startswith(PROVIDER_TYPE) and values.has_unknown(inputs):
+            self._unconfigured_urns.add(resource.urn)
+        resource_id, state = resource.import_id or "", struct_pb2.Struct()
+        if resource.provider not in self._unconfigured_urns:
             state.CopyFrom(inputs)
-            _extend(state, planned(one, self.recorded.get(one.provider or "")), one)
-        if one.custom and not self._preview:
-            made, outputs = self._answers(one)
-            identity = identity or made
-            _extend(state, outputs, one)
-        self._states[one.urn] = identity, state
-        return identity, state
+            _add_outputs(state, known_outputs(resource, self.recorded.get(resource.provider or "")), resource)
+        if resource.custom and not self._preview:
+            new_id, outputs = self._answers(resource)
+            resource_id = resource_id or new_id
+            _add_outputs(state, outputs, resource)
+        self._states[resource.urn] = resource_id, state
+        return resource_id, state
 
     def _alias(self, alias: alias_pb2.Alias, request: Any) -> str:
         """An alias as the one URN that it stands for: what it leaves out is as it is now."""
@@ -255,18 +269,18 @@ class Recorder(MockMonitor):
 _DURATION = re.compile(r"([0-9]+(\.[0-9]*)?|\.[0-9]+)(ns|us|ms|[hms])(([0-9]+(\.[0-9]*)?)(ns|us|ms|[hms]))*|0")
 """What Go's `time.ParseDuration` takes, which knows no days."""
 
-_NOTHING = Recorded(urn="", type="", name="", parent=None, custom=False, inputs={})
+_NO_PARENT = RecordedResource(urn="", type="", name="", parent=None, custom=False, inputs={})
 """The parent of what has none: there is nothing to inherit."""
 
 
-def _extend(state: struct_pb2.Struct, outputs: Mapping[str, object], one: Recorded) -> None:
+def _add_outputs(state: struct_pb2.Struct, outputs: Mapping[str, object], resource: RecordedResource) -> None:
     """Add outputs to a resource's state, marked as secrets where the program wants them kept as such."""
     for key, value in outputs.items():
         secret = {values.SIGNATURE: values.SECRET_SIGNATURE, "value": value}
-        values.fill(state, {key: secret if key in one.additional_secret_outputs else value})
+        values.fill(state, {key: secret if key in resource.additional_secret_outputs else value})
 
 
-def _without_id(reference: str) -> str:
+def _provider_urn(reference: str) -> str:
     """The URN in a provider reference (`URN::ID`)."""
     return reference.rpartition("::")[0]
 
@@ -277,7 +291,7 @@ def _timeouts(timeouts: resource_pb2.RegisterResourceRequest.CustomTimeouts) -> 
     return {action: time for action in actions if (time := getattr(timeouts, action))}
 
 
-def _denied(setting: str) -> list[str]:
+def _denied_packages(setting: str) -> list[str]:
     """Packages in `pulumi:disable-default-providers`, a JSON list in a string; `*` is all of them."""
     try:
         return [str(name).strip() for name in json.loads(setting)] if setting else []

@@ -29,7 +29,7 @@ class ProgramError(Exception):
     """A program that failed, in words for its author: one line per fault, each with its place in the program."""
 
 
-class Recorded(Struct, frozen=True, kw_only=True):
+class RecordedResource(Struct, frozen=True, kw_only=True):
     """One resource as the engine would hold it: what the program sent, and what it inherits from its parent.
 
     `inputs` have the provider's names (camelCase), sorted; secrets and unknowns in them are `SECRET` and `UNKNOWN`.

@@ -12,7 +12,7 @@ from urllib.parse import unquote, urlsplit
 
 from pulumi.runtime.proto import source_pb2
 
-_HERE: Final = str(Path(__file__).parent)
+_ENGINE_FOLDER: Final = str(Path(__file__).parent)
 _LIBRARIES: Final = tuple({sysconfig.get_paths()[name] for name in ("stdlib", "platstdlib", "purelib", "platlib")})
 
 
@@ -25,20 +25,20 @@ def is_installed(file: str) -> bool:
 @functools.cache
 def is_library(file: str) -> bool:
     """Whether `file` is installed, or is this engine: nobody's own program."""
-    return is_installed(file) or file.startswith(_HERE)
+    return is_installed(file) or file.startswith(_ENGINE_FOLDER)
 
 
-def shown(file: str, line: int, base: str) -> str:
+def format_location(file: str, line: int, base: str) -> str:
     """`file:line`, with the file relative to `base` where it lies inside."""
     return f"{file.removeprefix(base.rstrip('/') + '/')}:{line}"
 
 
-def of_trace(trace: source_pb2.StackTrace, base: str) -> str:
+def location_of_trace(trace: source_pb2.StackTrace, base: str) -> str:
     """The innermost place of the person's own program in a stack trace that the SDK sent; empty if there is none."""
     for frame in trace.frames:
         file = _path(frame.pc.uri)
         if file and not is_library(file):
-            return shown(file, frame.pc.line, base)
+            return format_location(file, frame.pc.line, base)
     return ""
 
 
@@ -47,20 +47,20 @@ def _path(uri: str) -> str:
     return unquote(urlsplit(uri).path)
 
 
-def of_error(error: BaseException, base: str) -> str:
+def location_of_error(error: BaseException, base: str) -> str:
     """The innermost place of the person's own program that an exception came through; empty if there is none."""
-    for one in _chain(error):
-        if isinstance(one, SyntaxError) and one.filename:
-            return shown(one.filename, one.lineno or 1, base)
-        frames = [f for f in traceback.extract_tb(one.__traceback__) if not is_library(f.filename)]
+    for cause in _error_chain(error):
+        if isinstance(cause, SyntaxError) and cause.filename:
+            return format_location(cause.filename, cause.lineno or 1, base)
+        frames = [f for f in traceback.extract_tb(cause.__traceback__) if not is_library(f.filename)]
         if frames:
-            return shown(frames[-1].filename, frames[-1].lineno or 1, base)
+            return format_location(frames[-1].filename, frames[-1].lineno or 1, base)
     return ""
 
 
-def _chain(error: BaseException) -> Iterator[BaseException]:
+def _error_chain(error: BaseException) -> Iterator[BaseException]:
     """The error and what it was raised from."""
-    one: BaseException | None = error
-    while one is not None:
-        yield one
-        one = one.__cause__ or (None if one.__suppress_context__ else one.__context__)
+    current: BaseException | None = error
+    while current is not None:
+        yield current
+        current = current.__cause__ or (None if current.__suppress_context__ else current.__context__)

@@ -25,20 +25,20 @@ _RESOURCE = "5cf8f73096256a8f31e491e813e4eb8e"
 _OUTPUT = "d0e6a833031e9bbcd3f4e8bde6ca49a4"
 
 
-def mapping(struct: struct_pb2.Struct) -> dict[str, object]:
+def struct_to_dict(struct: struct_pb2.Struct) -> dict[str, object]:
     """A struct of the wire as a dict with sorted keys (the wire has no order)."""
-    return {key: plain(struct.fields[key]) for key in sorted(struct.fields)}
+    return {key: value_to_python(struct.fields[key]) for key in sorted(struct.fields)}
 
 
-def plain(value: struct_pb2.Value) -> object:
+def value_to_python(value: struct_pb2.Value) -> object:
     """One value of the wire: whole numbers are ints, secrets `SECRET`, unknowns `UNKNOWN`, the rest as it is."""
     kind = value.WhichOneof("kind")
     if kind == "string_value":
         return UNKNOWN if value.string_value == UNKNOWN_ON_WIRE else value.string_value
     if kind == "struct_value":
-        return _struct(value.struct_value)
+        return _struct_to_python(value.struct_value)
     if kind == "list_value":
-        return [plain(item) for item in value.list_value.values]
+        return [value_to_python(item) for item in value.list_value.values]
     if kind == "number_value":
         return _number(value.number_value)
     return value.bool_value if kind == "bool_value" else None
@@ -61,11 +61,11 @@ def _is_unknown(value: struct_pb2.Value) -> bool:
 def fill(struct: struct_pb2.Struct, extra: Mapping[str, Any]) -> None:
     """Add values to a struct of the wire, at any depth; what it has already stays as it is, markers included."""
     for key, value in extra.items():
-        there = struct.fields.get(key)
-        if there is None:
+        current = struct.fields.get(key)
+        if current is None:
             struct.update({key: value})
-        elif isinstance(value, Mapping) and there.HasField("struct_value") and not _signature(there.struct_value):
-            fill(there.struct_value, cast(Mapping[str, Any], value))
+        elif isinstance(value, Mapping) and current.HasField("struct_value") and not _signature(current.struct_value):
+            fill(current.struct_value, cast(Mapping[str, Any], value))
 
 
 def _number(value: float) -> int | float:
@@ -78,21 +78,21 @@ def _signature(struct: struct_pb2.Struct) -> str:
     return struct.fields[SIGNATURE].string_value if SIGNATURE in struct.fields else ""
 
 
-def _struct(struct: struct_pb2.Struct) -> object:
+def _struct_to_python(struct: struct_pb2.Struct) -> object:
     """A mapping, or what its signature makes of it."""
     signature = _signature(struct)
     if not signature:
-        return mapping(struct)
+        return struct_to_dict(struct)
     if signature == SECRET_SIGNATURE:
         return SECRET
-    rest = {key: value for key, value in mapping(struct).items() if key != SIGNATURE}
-    return _signed(signature, rest)
+    payload = {key: value for key, value in struct_to_dict(struct).items() if key != SIGNATURE}
+    return _resolve_signed(signature, payload)
 
 
-def _signed(signature: str, rest: Mapping[str, object]) -> object:
+def _resolve_signed(signature: str, payload: Mapping[str, object]) -> object:
     """What a signed mapping other than a secret stands for."""
     if signature == _OUTPUT:
-        return SECRET if rest.get("secret") else rest.get("value", UNKNOWN)
+        return SECRET if payload.get("secret") else payload.get("value", UNKNOWN)
     if signature == _RESOURCE:
-        return {"resource": rest.get("urn")}
-    return {{_ASSET: "asset", _ARCHIVE: "archive"}.get(signature, "signed"): rest}
+        return {"resource": payload.get("urn")}
+    return {{_ASSET: "asset", _ARCHIVE: "archive"}.get(signature, "signed"): payload}

@@ -10,14 +10,14 @@ from collections.abc import Callable, Iterator, Mapping
 
 from msgspec import Struct
 
-from berth.diagnostics import quoted
+from berth.diagnostics import join_quoted
 from berth.jobs.pod_set import PodSet
-from berth.jobs.pods import pod_set, pod_spec
-from berth.jobs.values import At, as_mapping, deep
+from berth.jobs.pods import build_pod_set, pod_spec
+from berth.jobs.values import SourceValue, as_mapping, get_nested
 
 QUEUE_NAME = "kueue.x-k8s.io/queue-name"
 PRIORITY_CLASS = "kueue.x-k8s.io/priority-class"
-_POLICY = ("spec", "runPolicy", "schedulingPolicy", "priorityClass")
+_PYTORCH_POLICY_PATH = ("spec", "runPolicy", "schedulingPolicy", "priorityClass")
 
 
 class JobManifest(Struct, frozen=True):
@@ -30,43 +30,43 @@ class JobManifest(Struct, frozen=True):
     kind: str
     name: str
     namespace: str
-    at: At
-    metadata: At
-    templates: tuple[At, ...]
+    source: SourceValue
+    metadata: SourceValue
+    templates: tuple[SourceValue, ...]
     pod_sets: tuple[PodSet, ...] | None
 
     @property
     def labels(self) -> Mapping[str, object]:
         """Its labels; empty without any."""
-        return as_mapping(deep(self.metadata.value, "labels"))
+        return as_mapping(get_nested(self.metadata.value, "labels"))
 
     @property
     def annotations(self) -> Mapping[str, object]:
         """Its annotations; empty without any."""
-        return as_mapping(deep(self.metadata.value, "annotations"))
+        return as_mapping(get_nested(self.metadata.value, "annotations"))
 
-    def label(self, name: str) -> At:
+    def label(self, name: str) -> SourceValue:
         """A label, and where it stands."""
-        return self.metadata.under("labels", self.labels).under(name, self.labels.get(name))
+        return self.metadata.child("labels", self.labels).child(name, self.labels.get(name))
 
     @property
-    def priority_class(self) -> At | None:
+    def priority_class(self) -> SourceValue | None:
         """Where its priority class is named: Kueue's label, a PyTorchJob's policy, or the first pod template."""
         if PRIORITY_CLASS in self.labels:
             return self.label(PRIORITY_CLASS)
-        policy = deep(self.at.value, *_POLICY) if self.kind == "PyTorchJob" else None
+        policy = get_nested(self.source.value, *_PYTORCH_POLICY_PATH) if self.kind == "PyTorchJob" else None
         if policy:
-            return At(policy, (*self.at.path, *_POLICY), self.at.problems)
-        named = ((pod_spec(template) or {}).get("priorityClassName") for template in self.templates)
-        return next((each for each in named if each is not None and each.value), None)
+            return SourceValue(policy, (*self.source.path, *_PYTORCH_POLICY_PATH), self.source.problems)
+        class_names = ((pod_spec(template) or {}).get("priorityClassName") for template in self.templates)
+        return next((each for each in class_names if each is not None and each.value), None)
 
 
-class _Kind(Struct, frozen=True):
+class _JobKind(Struct, frozen=True):
     """A kind of job: its API version, and how its pod sets and pod templates are found under `spec`."""
 
     version: str
-    pod_sets: Callable[[At], list[PodSet] | None]
-    templates: Callable[[At], Iterator[At]]
+    pod_sets: Callable[[SourceValue], list[PodSet] | None]
+    templates: Callable[[SourceValue], Iterator[SourceValue]]
 
     @property
     def group(self) -> str:
@@ -74,173 +74,177 @@ class _Kind(Struct, frozen=True):
         return self.version.rpartition("/")[0]
 
 
-def jobs_in(manifest: At) -> Iterator[JobManifest]:
+def read_jobs(manifest: SourceValue) -> Iterator[JobManifest]:
     """The jobs of one manifest, a `List` of them included; what is no job is passed over, unless it names a queue."""
-    if deep(manifest.value, "kind") == "List":
-        for item in manifest.under("items", deep(manifest.value, "items")).items("a list of objects") or ():
-            yield from jobs_in(item)
+    if get_nested(manifest.value, "kind") == "List":
+        for item in manifest.child("items", get_nested(manifest.value, "items")).sequence("a list of objects") or ():
+            yield from read_jobs(item)
         return
-    found = manifest.entries("a Kubernetes object")
-    if found is None:
+    fields = manifest.mapping("a Kubernetes object")
+    if fields is None:
         return
-    if "kind" not in found:
+    if "kind" not in fields:
         manifest.fault("no-kind", "no 'kind': is it a manifest?")
         return
-    kind = found["kind"].text("a kind")
-    if kind is not None and _is_job(manifest, found, kind):
-        yield from _job_manifest(manifest, found, kind)
+    kind = fields["kind"].text("a kind")
+    if kind is not None and _is_job(manifest, fields, kind):
+        yield from _read_job(manifest, fields, kind)
 
 
-def _is_job(manifest: At, found: dict[str, At], kind: str) -> bool:
+def _is_job(manifest: SourceValue, fields: dict[str, SourceValue], kind: str) -> bool:
     """Whether the object is a job that is understood here. One that queues and is not understood is a fault."""
-    group = str(found["apiVersion"].value).rpartition("/")[0] if "apiVersion" in found else ""
+    group = str(fields["apiVersion"].value).rpartition("/")[0] if "apiVersion" in fields else ""
     known = _KINDS.get(kind)
     if known is not None and known.group == group:
         return True
-    if known is not None and not group and known.group and "apiVersion" in found:
-        found["apiVersion"].fault("bad-value", f"'{found['apiVersion'].value}' has no {kind}; write {known.version}")
-    elif QUEUE_NAME in as_mapping(deep(manifest.value, "metadata", "labels")):
+    if known is not None and not group and known.group and "apiVersion" in fields:
+        fields["apiVersion"].fault("bad-value", f"'{fields['apiVersion'].value}' has no {kind}; write {known.version}")
+    elif QUEUE_NAME in as_mapping(get_nested(manifest.value, "metadata", "labels")):
         remedy = "describe it in a scenario file by its pods and requests"
-        what = f"'{kind}' is not understood; {quoted(_KINDS)} are"
-        if known is not None and "apiVersion" in found:
-            what = f"'{kind}' of '{found['apiVersion'].value}' is not understood; that of '{known.version}' is"
-        manifest.fault("unknown-kind", f"{what}: {remedy}")
+        problem = f"'{kind}' is not understood; {join_quoted(_KINDS)} are"
+        if known is not None and "apiVersion" in fields:
+            problem = f"'{kind}' of '{fields['apiVersion'].value}' is not understood; that of '{known.version}' is"
+        manifest.fault("unknown-kind", f"{problem}: {remedy}")
     return False
 
 
-def _job_manifest(manifest: At, found: dict[str, At], kind: str) -> Iterator[JobManifest]:
-    metadata = found.get("metadata", manifest.under("metadata", {}))
-    said, spec = metadata.entries("an object's metadata"), found.get("spec")
+def _read_job(manifest: SourceValue, fields: dict[str, SourceValue], kind: str) -> Iterator[JobManifest]:
+    metadata = fields.get("metadata", manifest.child("metadata", {}))
+    metadata_fields, spec = metadata.mapping("an object's metadata"), fields.get("spec")
     if spec is None:
         manifest.fault("missing-key", "'spec' is missing; write it")
-    if said is None or spec is None or spec.entries("a job's spec") is None:
+    if metadata_fields is None or spec is None or spec.mapping("a job's spec") is None:
         return
-    written = said.get("name") or said.get("generateName")
-    if written is None:
+    name_value = metadata_fields.get("name") or metadata_fields.get("generateName")
+    if name_value is None:
         manifest.fault("missing-key", "'metadata.name' is missing; write it")
         return
-    name = written.text("a name")
+    name = name_value.text("a name")
     if name is None:
         return
-    pods = _KINDS[kind].pod_sets(spec)
+    pod_sets = _KINDS[kind].pod_sets(spec)
     yield JobManifest(
         kind=kind,
         name=name,
-        namespace=str(said["namespace"].value) if "namespace" in said else "default",
-        at=manifest,
+        namespace=str(metadata_fields["namespace"].value) if "namespace" in metadata_fields else "default",
+        source=manifest,
         metadata=metadata,
         templates=tuple(_KINDS[kind].templates(spec)),
-        pod_sets=None if pods is None else tuple(pods),
+        pod_sets=None if pod_sets is None else tuple(pod_sets),
     )
 
 
 # --- kinds ------------------------------------------------------------------------------------------------------------
 
 
-def _templates_of_job(spec: At) -> Iterator[At]:
-    found = spec.entries("a job's spec") or {}
-    if "template" in found:
-        yield found["template"]
+def _job_templates(spec: SourceValue) -> Iterator[SourceValue]:
+    fields = spec.mapping("a job's spec") or {}
+    if "template" in fields:
+        yield fields["template"]
 
 
-def _templates_of_job_set(spec: At) -> Iterator[At]:
-    for job in _listed(spec, "replicatedJobs"):
-        inner = (job.entries("a replicated job") or {}).get("template")
-        if inner is not None:
-            yield from _templates_of_job((inner.entries("a job template") or {}).get("spec", inner.under("spec", {})))
+def _job_set_templates(spec: SourceValue) -> Iterator[SourceValue]:
+    for job in _list_field(spec, "replicatedJobs"):
+        template = (job.mapping("a replicated job") or {}).get("template")
+        if template is not None:
+            yield from _job_templates(
+                (template.mapping("a job template") or {}).get("spec", template.child("spec", {}))
+            )
 
 
-def _templates_of_pytorch(spec: At) -> Iterator[At]:
-    for _, replica in _replicas(spec):
-        found = replica.entries("a replica") or {}
-        if "template" in found:
-            yield found["template"]
+def _pytorch_templates(spec: SourceValue) -> Iterator[SourceValue]:
+    for _, replica in _pytorch_replicas(spec):
+        fields = replica.mapping("a replica") or {}
+        if "template" in fields:
+            yield fields["template"]
 
 
-def _templates_of_pod(spec: At) -> Iterator[At]:
-    yield spec.under("", {"spec": spec.value})
+def _pod_templates(spec: SourceValue) -> Iterator[SourceValue]:
+    yield spec.child("", {"spec": spec.value})
 
 
-def _job(spec: At) -> list[PodSet] | None:
-    return _whole([_pods_of_job(spec, "main", 1)])
+def _job_pod_sets(spec: SourceValue) -> list[PodSet] | None:
+    return _all_or_none([_child_job_pod_set(spec, "main", 1)])
 
 
-def _job_set(spec: At) -> list[PodSet] | None:
-    sets: list[PodSet | None] = []
-    for job in _listed(spec, "replicatedJobs"):
-        found = job.keys(("name", "template"), ("replicas", "groupName", "dependsOn"))
-        inner = found["template"].entries("a job template") if found else None
-        if found is None or inner is None:
+def _job_set_pod_sets(spec: SourceValue) -> list[PodSet] | None:
+    pod_sets: list[PodSet | None] = []
+    for job in _list_field(spec, "replicatedJobs"):
+        fields = job.known_fields(("name", "template"), ("replicas", "groupName", "dependsOn"))
+        template_fields = fields["template"].mapping("a job template") if fields else None
+        if fields is None or template_fields is None:
             return None
-        if "spec" not in inner:
-            found["template"].fault("missing-key", "'spec' is missing; write it")
+        if "spec" not in template_fields:
+            fields["template"].fault("missing-key", "'spec' is missing; write it")
             return None
-        replicas = found["replicas"].whole("a whole number of replicas from 0", 0) if "replicas" in found else 1
-        name = found["name"].text("a name")
-        sets.append(_pods_of_job(inner["spec"], name, replicas) if name and replicas is not None else None)
-    if not sets:
+        replicas = fields["replicas"].integer("a whole number of replicas from 0", 0) if "replicas" in fields else 1
+        name = fields["name"].text("a name")
+        pod_sets.append(
+            _child_job_pod_set(template_fields["spec"], name, replicas) if name and replicas is not None else None
+        )
+    if not pod_sets:
         spec.fault("missing-key", "'replicatedJobs' is missing or empty; write at least one")
-    return _whole(sets) if sets else None
+    return _all_or_none(pod_sets) if pod_sets else None
 
 
-def _pytorch(spec: At) -> list[PodSet] | None:
-    sets: list[PodSet | None] = []
-    for role, replica in _replicas(spec):
-        found = replica.entries("a replica") or {}
-        count = found["replicas"].whole("a whole number of replicas from 0", 0) if "replicas" in found else 1
-        if "template" not in found:
+def _pytorch_pod_sets(spec: SourceValue) -> list[PodSet] | None:
+    pod_sets: list[PodSet | None] = []
+    for role, replica in _pytorch_replicas(spec):
+        fields = replica.mapping("a replica") or {}
+        count = fields["replicas"].integer("a whole number of replicas from 0", 0) if "replicas" in fields else 1
+        if "template" not in fields:
             replica.fault("missing-key", "'template' is missing; write it")
             return None
-        sets.append(pod_set(found["template"], role.lower(), count) if count is not None else None)
-    if not sets:
+        pod_sets.append(build_pod_set(fields["template"], role.lower(), count) if count is not None else None)
+    if not pod_sets:
         spec.fault("missing-key", "'pytorchReplicaSpecs' is missing or empty; write Master or Worker")
-    return _whole(sets) if sets else None
+    return _all_or_none(pod_sets) if pod_sets else None
 
 
-def _pod(spec: At) -> list[PodSet] | None:
-    return _whole([pod_set(next(_templates_of_pod(spec)), "main", 1)])
+def _pod_pod_sets(spec: SourceValue) -> list[PodSet] | None:
+    return _all_or_none([build_pod_set(next(_pod_templates(spec)), "main", 1)])
 
 
-def _pods_of_job(spec: At, name: str, replicas: int) -> PodSet | None:
-    found = spec.entries("a job's spec")
-    if found is None:
+def _child_job_pod_set(spec: SourceValue, name: str, replicas: int) -> PodSet | None:
+    fields = spec.mapping("a job's spec")
+    if fields is None:
         return None
-    counts = [_count(found.get(key)) for key in ("parallelism", "completions")]
+    counts = [_optional_count(fields.get(key)) for key in ("parallelism", "completions")]
     if None in counts:
         return None
-    if "template" not in found:
+    if "template" not in fields:
         spec.fault("missing-key", "'template' is missing; write it")
         return None
     parallelism, completions = (count for count in counts if count is not None)
     pods = 1 if parallelism < 0 else parallelism
-    return pod_set(found["template"], name, replicas * (min(pods, completions) if completions >= 0 else pods))
+    return build_pod_set(fields["template"], name, replicas * (min(pods, completions) if completions >= 0 else pods))
 
 
-def _count(of: At | None) -> int | None:
+def _optional_count(source: SourceValue | None) -> int | None:
     """A number of pods, -1 where none is written."""
-    return -1 if of is None or of.value is None else of.whole("a whole number of pods from 0", 0)
+    return -1 if source is None or source.value is None else source.integer("a whole number of pods from 0", 0)
 
 
-def _replicas(spec: At) -> Iterator[tuple[str, At]]:
+def _pytorch_replicas(spec: SourceValue) -> Iterator[tuple[str, SourceValue]]:
     """The master before the workers, as Kueue orders them."""
-    found = (spec.entries("a job's spec") or {}).get("pytorchReplicaSpecs")
-    roles = (found.entries("a mapping of Master and Worker") or {}) if found else {}
+    specs = (spec.mapping("a job's spec") or {}).get("pytorchReplicaSpecs")
+    roles = (specs.mapping("a mapping of Master and Worker") or {}) if specs else {}
     yield from ((role, roles[role]) for role in ("Master", "Worker") if role in roles)
 
 
-def _listed(spec: At, key: str) -> list[At]:
-    found = (spec.entries("a spec") or {}).get(key)
-    return (found.items("a list") or []) if found else []
+def _list_field(spec: SourceValue, key: str) -> list[SourceValue]:
+    value = (spec.mapping("a spec") or {}).get(key)
+    return (value.sequence("a list") or []) if value else []
 
 
-def _whole(sets: list[PodSet | None]) -> list[PodSet] | None:
-    found = [each for each in sets if each is not None]
-    return found if len(found) == len(sets) else None
+def _all_or_none(pod_sets: list[PodSet | None]) -> list[PodSet] | None:
+    complete = [each for each in pod_sets if each is not None]
+    return complete if len(complete) == len(pod_sets) else None
 
 
 _KINDS = {
-    "Job": _Kind("batch/v1", _job, _templates_of_job),
-    "JobSet": _Kind("jobset.x-k8s.io/v1alpha2", _job_set, _templates_of_job_set),
-    "PyTorchJob": _Kind("kubeflow.org/v1", _pytorch, _templates_of_pytorch),
-    "Pod": _Kind("v1", _pod, _templates_of_pod),
+    "Job": _JobKind("batch/v1", _job_pod_sets, _job_templates),
+    "JobSet": _JobKind("jobset.x-k8s.io/v1alpha2", _job_set_pod_sets, _job_set_templates),
+    "PyTorchJob": _JobKind("kubeflow.org/v1", _pytorch_pod_sets, _pytorch_templates),
+    "Pod": _JobKind("v1", _pod_pod_sets, _pod_templates),
 }

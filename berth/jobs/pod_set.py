@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from msgspec import Struct, field
 
 
-class Toleration(Struct, frozen=True):
+class PodToleration(Struct, frozen=True):
     """A pod's toleration; no key and no effect mean any, `Exists` means any value."""
 
     key: str | None = None
@@ -16,7 +16,7 @@ class Toleration(Struct, frozen=True):
     effect: str | None = None
 
 
-class Expression(Struct, frozen=True):
+class NodeSelectorRequirement(Struct, frozen=True):
     """One expression of a node affinity: a label's key, Kubernetes' operator and values."""
 
     key: str
@@ -33,6 +33,6 @@ class PodSet(Struct, frozen=True, kw_only=True):
     name: str
     count: int
     requests: Mapping[str, int]
-    selector: Mapping[str, str] = field(default_factory=dict[str, str])
-    affinity: tuple[tuple[Expression, ...], ...] = ()
-    tolerations: tuple[Toleration, ...] | None = None
+    node_selector: Mapping[str, str] = field(default_factory=dict[str, str])
+    affinity_terms: tuple[tuple[NodeSelectorRequirement, ...], ...] = ()
+    tolerations: tuple[PodToleration, ...] | None = None

@@ -8,162 +8,180 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from berth.jobs.pod_set import Expression, PodSet, Toleration
-from berth.jobs.quantities import amount
-from berth.jobs.values import At, as_mapping, deep, shown
+from berth.jobs.pod_set import NodeSelectorRequirement, PodSet, PodToleration
+from berth.jobs.quantities import parse_quantity
+from berth.jobs.values import SourceValue, as_mapping, format_value, get_nested
 
 _OPERATORS = ("In", "NotIn", "Exists", "DoesNotExist", "Gt", "Lt")
 _REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
 
-Amounts = dict[str, int]
+ResourceList = dict[str, int]
 
 
-def pod_set(template: At, name: str, count: int) -> PodSet | None:
+def build_pod_set(template: SourceValue, name: str, count: int) -> PodSet | None:
     """The pods of a template; None after a fault."""
     spec = pod_spec(template)
     if spec is None and "spec" not in as_mapping(template.value) and isinstance(template.value, dict):
         template.fault("missing-key", "'spec' is missing; write it")
-    requests = _requests(template, spec) if spec is not None else None
+    requests = _pod_requests(template, spec) if spec is not None else None
     if spec is None or requests is None:
         return None
-    selector = spec["nodeSelector"].entries("a mapping of node labels") if "nodeSelector" in spec else {}
-    affinity = tuple(_affinity(spec))
+    selector = spec["nodeSelector"].mapping("a mapping of node labels") if "nodeSelector" in spec else {}
+    affinity = tuple(_affinity_terms(spec))
     if selector is None:
         return None
     return PodSet(
         name=name,
         count=count,
         requests=requests,
-        selector={key: str(value.value) for key, value in selector.items()},
-        affinity=affinity,
-        tolerations=tuple(_tolerations(spec)),
+        node_selector={key: str(value.value) for key, value in selector.items()},
+        affinity_terms=affinity,
+        tolerations=tuple(_parse_tolerations(spec)),
     )
 
 
-def pod_spec(template: At) -> dict[str, At] | None:
+def pod_spec(template: SourceValue) -> dict[str, SourceValue] | None:
     """The spec of a pod template."""
-    found = template.entries("a pod template")
-    if found is None or "spec" not in found:
+    fields = template.mapping("a pod template")
+    if fields is None or "spec" not in fields:
         return None
-    return found["spec"].entries("a pod's spec")
+    return fields["spec"].mapping("a pod's spec")
 
 
-def _requests(template: At, spec: dict[str, At]) -> Amounts | None:
-    containers = spec["containers"].items("a list of containers") if "containers" in spec else None
+def _pod_requests(template: SourceValue, spec: dict[str, SourceValue]) -> ResourceList | None:
+    containers = spec["containers"].sequence("a list of containers") if "containers" in spec else None
     if not containers:
         if "containers" not in spec or containers is not None:
             template.fault("missing-key", "its pods have no containers; write them")
         return None
-    running = [_of_container(container) for container in containers]
-    inits = spec["initContainers"].items("a list of containers") if "initContainers" in spec else []
-    starting = [(_is_sidecar(each), _of_container(each)) for each in inits or ()]
-    overhead = _amounts(spec["overhead"]) if "overhead" in spec else {}
-    whole = _of_pod(spec)
-    if inits is None or overhead is None or whole is None or None in running or any(r is None for _, r in starting):
+    container_requests = [_container_requests(container) for container in containers]
+    init_containers = spec["initContainers"].sequence("a list of containers") if "initContainers" in spec else []
+    init_requests = [(_is_sidecar(each), _container_requests(each)) for each in init_containers or ()]
+    overhead = _parse_amounts(spec["overhead"]) if "overhead" in spec else {}
+    pod_level = _pod_level_requests(spec)
+    if (
+        init_containers is None
+        or overhead is None
+        or pod_level is None
+        or None in container_requests
+        or any(r is None for _, r in init_requests)
+    ):
         return None
-    total = _counted([r for r in running if r is not None], [(s, r) for s, r in starting if r is not None]) | whole
-    return _sum(total, overhead)
+    total = (
+        _effective_requests(
+            [r for r in container_requests if r is not None], [(s, r) for s, r in init_requests if r is not None]
+        )
+        | pod_level
+    )
+    return _add(total, overhead)
 
 
-def _counted(running: list[Amounts], starting: list[tuple[bool, Amounts]]) -> Amounts:
+def _effective_requests(
+    containers: list[ResourceList], init_containers: list[tuple[bool, ResourceList]]
+) -> ResourceList:
     """Containers and sidecars together, or what is needed at the worst moment of the start."""
-    beside: Amounts = {}
-    worst: Amounts = {}
-    for sidecar, requests in starting:
-        together = _sum(beside, requests)
-        worst = _most(worst, together)
+    sidecars: ResourceList = {}
+    peak: ResourceList = {}
+    for sidecar, requests in init_containers:
+        with_sidecars = _add(sidecars, requests)
+        peak = _maximum(peak, with_sidecars)
         if sidecar:
-            beside = together
-    total = beside
-    for requests in running:
-        total = _sum(total, requests)
-    return _most(total, worst)
+            sidecars = with_sidecars
+    total = sidecars
+    for requests in containers:
+        total = _add(total, requests)
+    return _maximum(total, peak)
 
 
-def _of_container(container: At) -> Amounts | None:
-    found = container.entries("a container")
-    if found is None:
+def _container_requests(container: SourceValue) -> ResourceList | None:
+    fields = container.mapping("a container")
+    if fields is None:
         return None
-    return _of_resources(found["resources"]) if "resources" in found else {}
+    return _resource_requests(fields["resources"]) if "resources" in fields else {}
 
 
-def _of_pod(spec: dict[str, At]) -> Amounts | None:
+def _pod_level_requests(spec: dict[str, SourceValue]) -> ResourceList | None:
     """Requests of the pod as a whole, which replace those of its containers."""
-    return _of_resources(spec["resources"]) if "resources" in spec else {}
+    return _resource_requests(spec["resources"]) if "resources" in spec else {}
 
 
-def _of_resources(resources: At) -> Amounts | None:
-    found = resources.entries("a mapping with requests and limits")
-    if found is None:
+def _resource_requests(resources: SourceValue) -> ResourceList | None:
+    fields = resources.mapping("a mapping with requests and limits")
+    if fields is None:
         return None
-    limits = _amounts(found["limits"]) if "limits" in found else {}
-    requests = _amounts(found["requests"]) if "requests" in found else {}
+    limits = _parse_amounts(fields["limits"]) if "limits" in fields else {}
+    requests = _parse_amounts(fields["requests"]) if "requests" in fields else {}
     return None if limits is None or requests is None else {**limits, **requests}
 
 
-def _amounts(of: At) -> Amounts | None:
+def _parse_amounts(source: SourceValue) -> ResourceList | None:
     """Resources and quantities."""
-    if of.value is None:
+    if source.value is None:
         return {}
-    found: Amounts = {}
-    for resource, written in (of.entries("a mapping of resources to quantities") or {}).items():
-        number = amount(resource, written.value)
+    amounts: ResourceList = {}
+    for resource, quantity in (source.mapping("a mapping of resources to quantities") or {}).items():
+        number = parse_quantity(resource, quantity.value)
         if number is None:
-            written.fault("bad-quantity", f"{shown(written.value)} is no quantity; write one such as 4, 500m or 16Gi")
+            quantity.fault(
+                "bad-quantity", f"{format_value(quantity.value)} is no quantity; write one such as 4, 500m or 16Gi"
+            )
             return None
-        found[resource] = number
-    return found if isinstance(of.value, dict) else None
+        amounts[resource] = number
+    return amounts if isinstance(source.value, dict) else None
 
 
-def _is_sidecar(container: At) -> bool:
-    return deep(container.value, "restartPolicy") == "Always"
+def _is_sidecar(container: SourceValue) -> bool:
+    return get_nested(container.value, "restartPolicy") == "Always"
 
 
-def _sum(one: Amounts, other: Amounts) -> Amounts:
-    return {name: one.get(name, 0) + other.get(name, 0) for name in {**one, **other}}
+def _add(left: ResourceList, right: ResourceList) -> ResourceList:
+    return {name: left.get(name, 0) + right.get(name, 0) for name in {**left, **right}}
 
 
-def _most(one: Amounts, other: Amounts) -> Amounts:
-    return {name: max(one.get(name, 0), other.get(name, 0)) for name in {**one, **other}}
+def _maximum(left: ResourceList, right: ResourceList) -> ResourceList:
+    return {name: max(left.get(name, 0), right.get(name, 0)) for name in {**left, **right}}
 
 
 # --- which nodes ------------------------------------------------------------------------------------------------------
 
 
-def _affinity(spec: dict[str, At]) -> Iterator[tuple[Expression, ...]]:
+def _affinity_terms(spec: dict[str, SourceValue]) -> Iterator[tuple[NodeSelectorRequirement, ...]]:
     """The terms of the required node affinity."""
     if "affinity" not in spec:
         return
-    found = deep(spec["affinity"].value, "nodeAffinity", _REQUIRED, "nodeSelectorTerms")
-    if found is None:
+    terms = get_nested(spec["affinity"].value, "nodeAffinity", _REQUIRED, "nodeSelectorTerms")
+    if terms is None:
         return
-    of = spec["affinity"].under("nodeAffinity", {}).under(_REQUIRED, {}).under("nodeSelectorTerms", found)
-    for term in of.items("a list of terms") or ():
-        expressions = (term.entries("a term") or {}).get("matchExpressions")
-        found = [
-            _expression(each) for each in (expressions.items("a list of expressions") if expressions else None) or ()
+    terms_source = spec["affinity"].child("nodeAffinity", {}).child(_REQUIRED, {}).child("nodeSelectorTerms", terms)
+    for term in terms_source.sequence("a list of terms") or ():
+        expressions = (term.mapping("a term") or {}).get("matchExpressions")
+        terms = [
+            _parse_expression(each)
+            for each in (expressions.sequence("a list of expressions") if expressions else None) or ()
         ]
-        yield tuple(each for each in found if each is not None)
+        yield tuple(each for each in terms if each is not None)
 
 
-def _expression(of: At) -> Expression | None:
-    found = of.keys(("key", "operator"), ("values",))
-    if found is None:
+def _parse_expression(source: SourceValue) -> NodeSelectorRequirement | None:
+    fields = source.known_fields(("key", "operator"), ("values",))
+    if fields is None:
         return None
-    key, operator = found["key"].text("a label's key"), found["operator"].one_of(_OPERATORS)
+    key, operator = fields["key"].text("a label's key"), fields["operator"].one_of(_OPERATORS)
     values = (
-        [str(value.value) for value in (found["values"].items("a list of values") or ())] if "values" in found else []
+        [str(value.value) for value in (fields["values"].sequence("a list of values") or ())]
+        if "values" in fields
+        else []
     )
     if operator in ("In", "NotIn", "Gt", "Lt") and not values:
-        of.fault("missing-key", f"'values' is missing; {operator} needs it")
+        source.fault("missing-key", f"'values' is missing; {operator} needs it")
         return None
-    return Expression(key, operator, tuple(values)) if key and operator else None
+    return NodeSelectorRequirement(key, operator, tuple(values)) if key and operator else None
 
 
-def _tolerations(spec: dict[str, At]) -> Iterator[Toleration]:
-    for each in (spec["tolerations"].items("a list of tolerations") if "tolerations" in spec else None) or ():
-        found = each.keys((), ("key", "operator", "value", "effect", "tolerationSeconds"))
-        if found is not None:
-            said = {key: str(value.value) for key, value in found.items()}
-            operator = said.get("operator", "Equal")
-            yield Toleration(said.get("key"), operator, said.get("value", ""), said.get("effect"))
+def _parse_tolerations(spec: dict[str, SourceValue]) -> Iterator[PodToleration]:
+    for entry in (spec["tolerations"].sequence("a list of tolerations") if "tolerations" in spec else None) or ():
+        fields = entry.known_fields((), ("key", "operator", "value", "effect", "tolerationSeconds"))
+        if fields is not None:
+            texts = {key: str(value.value) for key, value in fields.items()}
+            operator = texts.get("operator", "Equal")
+            yield PodToleration(texts.get("key"), operator, texts.get("value", ""), texts.get("effect"))

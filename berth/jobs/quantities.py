@@ -8,24 +8,24 @@ from math import ceil
 
 from berth.manifests.quantities import quantity
 
-_WRITTEN = re.compile(r"([+-]?)([0-9]+\.?[0-9]*|\.[0-9]+)([numkMGTPE]|[KMGTPE]i|[eE][+-]?[0-9]{1,2})?")
+_QUANTITY = re.compile(r"([+-]?)([0-9]+\.?[0-9]*|\.[0-9]+)([numkMGTPE]|[KMGTPE]i|[eE][+-]?[0-9]{1,2})?")
 _DECIMAL = {"n": -9, "u": -6, "m": -3, "": 0, "k": 3, "M": 6, "G": 9, "T": 12, "P": 15, "E": 18}
 _BINARY = {"Ki": 10, "Mi": 20, "Gi": 30, "Ti": 40, "Pi": 50, "Ei": 60}
 
 
-def amount(resource: str, written: object) -> int | None:
+def parse_quantity(resource: str, text: object) -> int | None:
     """A quantity as a manifest writes it, rounded up to a whole number; None where it is none, or negative.
 
     Kueue rounds up as well: half an accelerator counts as one (`resource.Quantity.Value`).
     """
-    if isinstance(written, bool) or not isinstance(written, int | float | str):
+    if isinstance(text, bool) or not isinstance(text, int | float | str):
         return None
-    match = _WRITTEN.fullmatch(str(written))
+    match = _QUANTITY.fullmatch(str(text))
     if match is None or match[1] == "-":
         return None
     value = Fraction(match[2]) * _factor(match[3] or "")
-    found = ceil(value * 1000 if resource == "cpu" else value)
-    return found if found < 2**63 else None
+    number = ceil(value * 1000 if resource == "cpu" else value)
+    return number if number < 2**63 else None
 
 
 def _factor(suffix: str) -> Fraction:
@@ -35,6 +35,6 @@ def _factor(suffix: str) -> Fraction:
     return Fraction(10) ** power
 
 
-def written(resource: str, number: int) -> str:
+def format_quantity(resource: str, number: int) -> str:
     """A whole number as Kubernetes would print it: cpu 1500 → `1500m`, memory 2³⁰ → `1Gi`, 8 → `8`."""
     return quantity(resource, max(0, number))

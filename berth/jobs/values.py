@@ -7,84 +7,88 @@ from typing import cast
 
 from msgspec import Struct
 
-from berth.diagnostics import Path, Problems, near_miss, quoted
+from berth.diagnostics import FieldPath, Problems, did_you_mean, join_quoted
 
-_SHOWN = 60
+_MAX_LENGTH = 60
 
 
-class At(Struct, frozen=True):
+class SourceValue(Struct, frozen=True):
     """A value and where it stands. A method that returns None has added a fault to `problems`."""
 
     value: object
-    path: Path
+    path: FieldPath
     problems: Problems
 
     def fault(self, code: str, message: str) -> None:
         """Add a fault about this value."""
         self.problems.fault(code, self.path, message)
 
-    def wrong(self, allowed: str) -> None:
+    def reject(self, allowed: str) -> None:
         """Add the fault that the value is not what is allowed here."""
-        self.fault("bad-value", f"{shown(self.value)} is not {allowed}")
+        self.fault("bad-value", f"{format_value(self.value)} is not {allowed}")
 
-    def keys(self, required: Iterable[str], optional: Iterable[str] = ()) -> dict[str, At] | None:
+    def known_fields(self, required: Iterable[str], optional: Iterable[str] = ()) -> dict[str, SourceValue] | None:
         """A mapping's values by key; every required key is there, and no other than those named."""
-        found = self.entries("a mapping")
-        if found is None:
+        fields = self.mapping("a mapping")
+        if fields is None:
             return None
         known = [*required, *optional]
-        for key in found.keys() - set(known):
-            found[key].fault("unknown-key", f"unknown key '{key}'; one of {', '.join(known)}{near_miss(key, known)}")
-        missing = [key for key in required if key not in found]
+        for key in fields.keys() - set(known):
+            fields[key].fault(
+                "unknown-key", f"unknown key '{key}'; one of {', '.join(known)}{did_you_mean(key, known)}"
+            )
+        missing = [key for key in required if key not in fields]
         if missing:
-            self.fault("missing-key", f"{quoted(missing)} {'is' if len(missing) == 1 else 'are'} missing; write it")
-        return None if missing else found
+            self.fault(
+                "missing-key", f"{join_quoted(missing)} {'is' if len(missing) == 1 else 'are'} missing; write it"
+            )
+        return None if missing else fields
 
-    def entries(self, what: str) -> dict[str, At] | None:
+    def mapping(self, expected: str) -> dict[str, SourceValue] | None:
         """A mapping's values by key, whatever the keys."""
         if not isinstance(self.value, dict):
-            self.wrong(what)
+            self.reject(expected)
             return None
         values = cast("dict[object, object]", self.value)
-        return {str(key): self.under(str(key), value) for key, value in values.items()}
+        return {str(key): self.child(str(key), value) for key, value in values.items()}
 
-    def items(self, what: str) -> list[At] | None:
+    def sequence(self, expected: str) -> list[SourceValue] | None:
         """The items of a list."""
         if not isinstance(self.value, list):
-            self.wrong(what)
+            self.reject(expected)
             return None
-        return list(self._items(cast("list[object]", self.value)))
+        return list(self._children(cast("list[object]", self.value)))
 
-    def _items(self, values: list[object]) -> Iterator[At]:
+    def _children(self, values: list[object]) -> Iterator[SourceValue]:
         for index, value in enumerate(values):
-            yield self.under(index, value)
+            yield self.child(index, value)
 
-    def under(self, step: str | int, value: object) -> At:
+    def child(self, step: str | int, value: object) -> SourceValue:
         """A value inside this one."""
-        return At(value, (*self.path, step), self.problems)
+        return SourceValue(value, (*self.path, step), self.problems)
 
-    def text(self, what: str) -> str | None:
+    def text(self, expected: str) -> str | None:
         """Text that is not empty."""
         if isinstance(self.value, str) and self.value:
             return self.value
-        self.wrong(what)
+        self.reject(expected)
         return None
 
-    def whole(self, what: str, low: int, high: int = 2**63 - 1) -> int | None:
+    def integer(self, expected: str, minimum: int, maximum: int = 2**63 - 1) -> int | None:
         """A whole number from `low` to `high`."""
-        if isinstance(self.value, int) and not isinstance(self.value, bool) and low <= self.value <= high:
+        if isinstance(self.value, int) and not isinstance(self.value, bool) and minimum <= self.value <= maximum:
             return self.value
-        quotes = isinstance(self.value, str) and self.value.removeprefix("-").isdigit()
-        self.wrong(f"{what}: leave the quotes out" if quotes else what)
+        is_quoted = isinstance(self.value, str) and self.value.removeprefix("-").isdigit()
+        self.reject(f"{expected}: leave the quotes out" if is_quoted else expected)
         return None
 
-    def one_of(self, words: Iterable[str]) -> str | None:
+    def one_of(self, choices: Iterable[str]) -> str | None:
         """One of some words."""
-        known = list(words)
+        known = list(choices)
         if isinstance(self.value, str) and self.value in known:
             return self.value
-        near = near_miss(self.value, known) if isinstance(self.value, str) else ""
-        self.wrong(f"one of {', '.join(known)}{near}")
+        suggestion = did_you_mean(self.value, known) if isinstance(self.value, str) else ""
+        self.reject(f"one of {', '.join(known)}{suggestion}")
         return None
 
 
@@ -98,14 +102,14 @@ def as_list(value: object) -> list[object]:
     return cast("list[object]", value) if isinstance(value, list) else []
 
 
-def deep(value: object, *keys: str) -> object:
+def get_nested(value: object, *keys: str) -> object:
     """A value some mappings down; None where one of them is missing."""
     for key in keys:
         value = as_mapping(value).get(key)
     return value
 
 
-def shown(value: object) -> str:
+def format_value(value: object) -> str:
     """A wrong value in quotes; of lists and mappings only what they are."""
     if isinstance(value, dict):
         return "a mapping"
@@ -114,4 +118,4 @@ def shown(value: object) -> str:
     if value is None:
         return "nothing"
     text = {True: "true", False: "false"}[value] if isinstance(value, bool) else str(value)
-    return f"'{text[:_SHOWN]}…'" if len(text) > _SHOWN else f"'{text}'"
+    return f"'{text[:_MAX_LENGTH]}…'" if len(text) > _MAX_LENGTH else f"'{text}'"

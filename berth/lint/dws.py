@@ -6,99 +6,110 @@ Sources: GKE docs on queued provisioning; Kueue 0.19 `pkg/controller/admissionch
 from __future__ import annotations
 
 from berth import catalog
-from berth.jobs.values import At, as_mapping, deep
-from berth.lint.fleet import Submitted
-from berth.lint.machines import Pods, pods_of
+from berth.jobs.values import SourceValue, as_mapping, get_nested
+from berth.lint.fleet import SubmittedJob
+from berth.lint.machines import JobPods, list_job_pods
 from berth.plan.admission_checks import PROVISIONING
 
 PREFIX = "provreq.kueue.x-k8s.io/"
 RUN_DURATION = f"{PREFIX}maxRunDurationSeconds"
-CONSUME = "consume-provisioning-request"
-_SAME_TEMPLATES = "IdenticalPodTemplates"
-_SAME_NEEDS = "IdenticalWorkloadSchedulingRequirements"
+CONSUME_ANNOTATION = "consume-provisioning-request"
+_IDENTICAL_TEMPLATES = "IdenticalPodTemplates"
+_IDENTICAL_REQUIREMENTS = "IdenticalWorkloadSchedulingRequirements"
 
 
-def takes(job: Submitted) -> None:
+def check_queued_pods(job: SubmittedJob) -> None:
     """Report what a provisioning check would never let pass; of a queue without one, what is said in vain."""
-    checked = _checked_flavors(job)
-    at = job.job.metadata.under("annotations", job.job.annotations).under(RUN_DURATION, "")
+    checked_flavors = _checked_flavors(job)
+    source = job.job.metadata.child("annotations", job.job.annotations).child(RUN_DURATION, "")
     if RUN_DURATION in job.job.annotations:
-        if not checked:
-            job.warn("no-check", at.path, f"{job.place} has no queued machines: the annotation says nothing here")
-        run_duration(At(job.job.annotations[RUN_DURATION], at.path, at.problems))
-    if not checked:
+        if not checked_flavors:
+            job.warn(
+                "no-check", source.path, f"{job.queue_name} has no queued machines: the annotation says nothing here"
+            )
+        check_run_duration(SourceValue(job.job.annotations[RUN_DURATION], source.path, source.problems))
+    if not checked_flavors:
         return
-    having = [pods for pods in pods_of(job) if any(pods.pods.requests.get(r) for r in _managed(job))]
-    _one_shape(job, having)
-    for pods in having:
-        _alone(pods)
-        most = catalog.limits().max_request_nodes
-        if pods.pods.count > most:
-            message = f"{pods.pods.count} pods, and a request is for {most} machines at the most"
-            pods.request(_managed(job)[0]).fault("dws", message)
+    queued_pods = [
+        pods for pods in list_job_pods(job) if any(pods.pod_set.requests.get(r) for r in _accelerator_resources(job))
+    ]
+    _check_same_shape(job, queued_pods)
+    for pods in queued_pods:
+        _check_template(pods)
+        limit = catalog.limits().max_request_nodes
+        if pods.pod_set.count > limit:
+            message = f"{pods.pod_set.count} pods, and a request is for {limit} machines at the most"
+            pods.request_source(_accelerator_resources(job)[0]).fault("dws", message)
 
 
-def run_duration(at: At) -> None:
+def check_run_duration(source: SourceValue) -> None:
     """Report a run duration that GKE refuses."""
     limits = catalog.limits()
-    low, high = limits.min_run_seconds, limits.max_run_seconds
-    text = str(at.value)
-    if not isinstance(at.value, str):
-        at.fault("dws", f"{text} must be quoted: annotations and parameters are text")
-    elif not text.isdecimal() or not low <= int(text) <= high:
-        at.fault("dws", f"'{text}' is no number of seconds between {low} (10 minutes) and {high} (7 days)")
+    minimum, maximum = limits.min_run_seconds, limits.max_run_seconds
+    text = str(source.value)
+    if not isinstance(source.value, str):
+        source.fault("dws", f"{text} must be quoted: annotations and parameters are text")
+    elif not text.isdecimal() or not minimum <= int(text) <= maximum:
+        source.fault("dws", f"'{text}' is no number of seconds between {minimum} (10 minutes) and {maximum} (7 days)")
 
 
-def _checked_flavors(job: Submitted) -> list[str]:
+def _checked_flavors(job: SubmittedJob) -> list[str]:
     """The flavors of the queue whose machines are asked for first."""
-    asking = {check.name for check in job.fleet.plan.admission_checks if check.controller == PROVISIONING}
+    check_names = {check.name for check in job.context.plan.admission_checks if check.controller == PROVISIONING}
     all_flavors = [entry.flavor for entry in job.queue.flavors]
-    found = [check.on_flavors or all_flavors for check in job.queue.admission_checks if check.name in asking]
-    return [flavor for flavors in found for flavor in flavors]
+    flavor_lists = [
+        check.on_flavors or all_flavors for check in job.queue.admission_checks if check.name in check_names
+    ]
+    return [flavor for flavors in flavor_lists for flavor in flavors]
 
 
-def _managed(job: Submitted) -> list[str]:
-    return [shape.flavor.resource for shape in job.fleet.shapes(job.queue)]
+def _accelerator_resources(job: SubmittedJob) -> list[str]:
+    return [shape.flavor.resource for shape in job.context.node_shapes(job.queue)]
 
 
-def _one_shape(job: Submitted, having: list[Pods]) -> None:
+def _check_same_shape(job: SubmittedJob, queued_pods: list[JobPods]) -> None:
     """Kueue merges pod sets into one where its config says how, and they are alike; GKE takes one alone."""
-    if len(having) < 2:
+    if len(queued_pods) < 2:
         return
     names = {check.name for check in job.queue.admission_checks}
-    checks = [check for check in job.fleet.plan.admission_checks if check.name in names and check.parameters]
+    checks = [check for check in job.context.plan.admission_checks if check.name in names and check.parameters]
     configs = {check.parameters.name for check in checks if check.parameters}
-    policies = {each.merge_policy for each in job.fleet.plan.provisioning_configs if each.name in configs}
-    if None not in policies and (_SAME_TEMPLATES not in policies or _same_templates(having)) and _same_needs(having):
+    policies = {each.merge_policy for each in job.context.plan.provisioning_configs if each.name in configs}
+    if (
+        None not in policies
+        and (_IDENTICAL_TEMPLATES not in policies or _has_same_templates(queued_pods))
+        and _has_same_requirements(queued_pods)
+    ):
         return
-    sets = " and ".join(f"{each.pods.count} {each.pods.name}" for each in having)
-    job.job.at.under("spec", {}).fault(
-        "dws", f"queued machines are of one shape, and its pods ({sets}) ask for different ones; make them alike"
+    pod_sets_text = " and ".join(f"{each.pod_set.count} {each.pod_set.name}" for each in queued_pods)
+    job.job.source.child("spec", {}).fault(
+        "dws",
+        f"queued machines are of one shape, and its pods ({pod_sets_text}) ask for different ones; make them alike",
     )
 
 
-def _same_templates(having: list[Pods]) -> bool:
-    return all(each.template.value == having[0].template.value for each in having)
+def _has_same_templates(queued_pods: list[JobPods]) -> bool:
+    return all(each.template.value == queued_pods[0].template.value for each in queued_pods)
 
 
-def _same_needs(having: list[Pods]) -> bool:
-    def needs(pods: Pods) -> object:
-        each = pods.pods
-        return (dict(each.requests), dict(each.selector), each.affinity, each.tolerations)
+def _has_same_requirements(queued_pods: list[JobPods]) -> bool:
+    def needs(pods: JobPods) -> object:
+        pod_set = pods.pod_set
+        return (dict(pod_set.requests), dict(pod_set.node_selector), pod_set.affinity_terms, pod_set.tolerations)
 
-    return all(needs(each) == needs(having[0]) for each in having)
+    return all(needs(each) == needs(queued_pods[0]) for each in queued_pods)
 
 
-def _alone(pods: Pods) -> None:
+def _check_template(pods: JobPods) -> None:
     """Things in a pod template that do not go with queued machines."""
-    if deep(pods.template.value, "spec", "affinity", "podAntiAffinity"):
-        at = pods.at("affinity", "podAntiAffinity")
-        at.fault(
+    if get_nested(pods.template.value, "spec", "affinity", "podAntiAffinity"):
+        source = pods.spec_field("affinity", "podAntiAffinity")
+        source.fault(
             "dws", "queued machines do not go with podAntiAffinity: each pod has a machine of its own; leave it out"
         )
-    metadata = pods.template.under("metadata", deep(pods.template.value, "metadata"))
-    annotations = as_mapping(deep(pods.template.value, "metadata", "annotations"))
+    metadata = pods.template.child("metadata", get_nested(pods.template.value, "metadata"))
+    annotations = as_mapping(get_nested(pods.template.value, "metadata", "annotations"))
     for key in annotations:
-        if key.endswith(f"/{CONSUME}"):
-            at = metadata.under("annotations", annotations).under(key, "")
-            at.fault("dws", "Kueue writes this annotation itself; leave it out")
+        if key.endswith(f"/{CONSUME_ANNOTATION}"):
+            source = metadata.child("annotations", annotations).child(key, "")
+            source.fault("dws", "Kueue writes this annotation itself; leave it out")

@@ -7,19 +7,19 @@ from collections.abc import Iterable, Iterator
 from msgspec import Struct
 from msgspec.structs import replace
 
-from berth.diagnostics import Problem, Problems, in_words
-from berth.jobs.files import Document
-from berth.jobs.job_manifests import JobManifest, jobs_in
-from berth.jobs.values import as_list, as_mapping, deep
+from berth.diagnostics import Problem, Problems, join_words
+from berth.jobs.files import ManifestDocument
+from berth.jobs.job_manifests import JobManifest, read_jobs
+from berth.jobs.values import as_list, as_mapping, get_nested
 from berth.lint import dws, local_queues, machines
-from berth.lint.fleet import Fleet, Submitted
-from berth.lint.names import named
-from berth.lint.pod_security import shut_in
-from berth.lint.provisioning_requests import REQUEST, request
-from berth.lint.quota import admitted
+from berth.lint.fleet import LintContext, SubmittedJob
+from berth.lint.names import check_name
+from berth.lint.pod_security import check_pod_security
+from berth.lint.provisioning_requests import PROVISIONING_REQUEST, check_request
+from berth.lint.quota import try_admission
 from berth.plan.teams import TeamPlan
 
-_UNREAD = "unknown-kind"
+_UNKNOWN_KIND = "unknown-kind"
 
 
 class Finding(Struct, frozen=True):
@@ -32,9 +32,9 @@ class Finding(Struct, frozen=True):
     kind: str
     name: str
     namespace: str
-    place: str
+    location: str
     queue: str
-    takes: str
+    admission: str
     problems: tuple[Problem, ...]
 
     @property
@@ -43,111 +43,125 @@ class Finding(Struct, frozen=True):
         return tuple(each for each in self.problems if each.severity == "fault")
 
 
-def lint(documents: Iterable[Document], fleet: Fleet, team: TeamPlan | None = None) -> Iterator[Finding]:
+def lint_documents(
+    documents: Iterable[ManifestDocument], context: LintContext, team: TeamPlan | None = None
+) -> Iterator[Finding]:
     """One finding for each job and each request for machines; what is neither is passed over.
 
     `team` is whose manifests they are: its namespace is that of objects which name none.
     """
-    listed = list(documents)
-    for document in listed:
+    all_documents = list(documents)
+    for document in all_documents:
         for path, value in _objects(document.value):
-            if deep(value, "kind") == REQUEST:
+            if get_nested(value, "kind") == PROVISIONING_REQUEST:
                 problems = Problems()
-                takes = request(document.at(problems), path, listed, fleet)
-                yield _finding(document, path, value, Problems(list(problems.found)), takes=takes)
+                admission = check_request(document.root_value(problems), path, all_documents, context)
+                yield _make_finding(document, path, value, Problems(list(problems.entries)), admission=admission)
         problems = Problems()
-        yield from _jobs(document, problems, fleet, team)
+        yield from _lint_jobs(document, problems, context, team)
 
 
 def _objects(value: object) -> Iterator[tuple[tuple[str | int, ...], object]]:
     """The objects of a document with their paths, those of a List one by one."""
-    if deep(value, "kind") != "List":
+    if get_nested(value, "kind") != "List":
         yield (), value
         return
-    for index, item in enumerate(as_list(deep(value, "items"))):
+    for index, item in enumerate(as_list(get_nested(value, "items"))):
         yield ("items", index), item
 
 
-def _jobs(document: Document, problems: Problems, fleet: Fleet, team: TeamPlan | None) -> Iterator[Finding]:
-    for job in jobs_in(document.at(problems)):
-        read = [_told(each) for each in problems.found]
-        problems.found.clear()
-        whose = _of_team(job, team)
-        place, takes = _judged(fleet, whose, team)
-        found = Problems([*read, *problems.found])
-        problems.found.clear()
-        yield _finding(document, job.at.path, job.at.value, found, queue=place, takes=takes, namespace=whose.namespace)
-    for problem in problems.found:
+def _lint_jobs(
+    document: ManifestDocument, problems: Problems, context: LintContext, team: TeamPlan | None
+) -> Iterator[Finding]:
+    for job in read_jobs(document.root_value(problems)):
+        read_problems = [_soften_unknown_kind(each) for each in problems.entries]
+        problems.entries.clear()
+        namespaced_job = _with_team_namespace(job, team)
+        queue_name, admission = _check_job(context, namespaced_job, team)
+        job_problems = Problems([*read_problems, *problems.entries])
+        problems.entries.clear()
+        yield _make_finding(
+            document,
+            job.source.path,
+            job.source.value,
+            job_problems,
+            queue=queue_name,
+            admission=admission,
+            namespace=namespaced_job.namespace,
+        )
+    for problem in problems.entries:
         path = problem.path[:2] if problem.path[:1] == ("items",) else ()
-        value = deep(document.value) if not path else as_list(deep(document.value, "items"))[int(path[1])]
-        yield _finding(document, path, value, Problems([_told(problem)]))
+        value = get_nested(document.value) if not path else as_list(get_nested(document.value, "items"))[int(path[1])]
+        yield _make_finding(document, path, value, Problems([_soften_unknown_kind(problem)]))
 
 
-def _of_team(job: JobManifest, team: TeamPlan | None) -> JobManifest:
-    written = "namespace" in as_mapping(job.metadata.value)
-    return job if written or team is None else replace(job, namespace=team.namespace)
+def _with_team_namespace(job: JobManifest, team: TeamPlan | None) -> JobManifest:
+    has_namespace = "namespace" in as_mapping(job.metadata.value)
+    return job if has_namespace or team is None else replace(job, namespace=team.namespace)
 
 
-def _judged(fleet: Fleet, job: JobManifest, team: TeamPlan | None) -> tuple[str, str]:
+def _check_job(context: LintContext, job: JobManifest, team: TeamPlan | None) -> tuple[str, str]:
     """The queue as people call it, and what the job would take; faults go to its problems."""
-    problems = job.at.problems
+    problems = job.source.problems
     if team is not None and job.namespace not in (own := [each.name for each in team.namespaces]):
-        at = job.metadata.under("namespace", job.namespace)
-        at.fault("other-namespace", f"'{job.namespace}' is no namespace of team '{team.name}'; write {in_words(own)}")
+        source = job.metadata.child("namespace", job.namespace)
+        source.fault(
+            "other-namespace", f"'{job.namespace}' is no namespace of team '{team.name}'; write {join_words(own)}"
+        )
         return "", ""
-    if not local_queues.is_queued(fleet, job):
+    if not local_queues.is_queued(context, job):
         return "", ""
     if job.pod_sets is not None:
-        named(job, job.pod_sets)
-    door = local_queues.door_of(fleet, job)
-    if door is None:
+        check_name(job, job.pod_sets)
+    local_queue = local_queues.resolve_local_queue(context, job)
+    if local_queue is None:
         return "", ""
-    submitted = Submitted(fleet, job, door, fleet.queues[door.cluster_queue])
-    local_queues.held(submitted)
-    shut_in(submitted)
-    local_queues.priority(submitted)
+    submitted = SubmittedJob(context, job, local_queue, context.queues[local_queue.cluster_queue])
+    local_queues.warn_if_held(submitted)
+    check_pod_security(submitted)
+    local_queues.check_priority(submitted)
     if job.pod_sets is None:
-        return submitted.place, ""
-    before = _faults(problems)
-    machines.run_somewhere(submitted)
-    taken = admitted(submitted) if _faults(problems) == before else None
-    if taken is not None:
-        machines.enough(submitted)
-        machines.run_where_admitted(submitted, taken.flavors)
-    dws.takes(submitted)
-    return submitted.place, taken.words if taken is not None else ""
+        return submitted.queue_name, ""
+    faults_before = _count_faults(problems)
+    machines.check_node_shapes(submitted)
+    trial = try_admission(submitted) if _count_faults(problems) == faults_before else None
+    if trial is not None:
+        machines.check_capacity(submitted)
+        machines.check_assigned_flavors(submitted, trial.flavors)
+    dws.check_queued_pods(submitted)
+    return submitted.queue_name, trial.text if trial is not None else ""
 
 
-def _faults(problems: Problems) -> int:
-    return sum(each.severity == "fault" for each in problems.found)
+def _count_faults(problems: Problems) -> int:
+    return sum(each.severity == "fault" for each in problems.entries)
 
 
-def _told(problem: Problem) -> Problem:
+def _soften_unknown_kind(problem: Problem) -> Problem:
     """A fault of the reader's, which counts on the path to be shown; the scenario files it speaks of are not ours."""
-    if problem.code != _UNREAD:
+    if problem.code != _UNKNOWN_KIND:
         return problem
-    unread, _, _ = problem.message.rpartition(": ")
-    return replace(problem, severity="warning", message=f"{unread}: it may be right or wrong")
+    prefix, _, _ = problem.message.rpartition(": ")
+    return replace(problem, severity="warning", message=f"{prefix}: it may be right or wrong")
 
 
-def _finding(
-    document: Document,
+def _make_finding(
+    document: ManifestDocument,
     path: tuple[str | int, ...],
     value: object,
-    found: Problems,
+    problems: Problems,
     *,
     queue: str = "",
-    takes: str = "",
+    admission: str = "",
     namespace: str = "",
 ) -> Finding:
-    placed = [each if each.place else each.at(document.spot(each.path)) for each in found.found]
-    faulty = any(each.severity == "fault" for each in placed)
+    located = [each if each.place else each.with_place(document.exact_location(each.path)) for each in problems.entries]
+    has_faults = any(each.severity == "fault" for each in located)
     return Finding(
-        kind=str(deep(value, "kind") or "object"),
-        name=str(deep(value, "metadata", "name") or deep(value, "metadata", "generateName") or ""),
-        namespace=namespace or str(deep(value, "metadata", "namespace") or "default"),
-        place=document.place(path),
+        kind=str(get_nested(value, "kind") or "object"),
+        name=str(get_nested(value, "metadata", "name") or get_nested(value, "metadata", "generateName") or ""),
+        namespace=namespace or str(get_nested(value, "metadata", "namespace") or "default"),
+        location=document.location(path),
         queue=queue,
-        takes="" if faulty else takes,
-        problems=tuple(placed),
+        admission="" if has_faults else admission,
+        problems=tuple(located),
     )

@@ -11,34 +11,34 @@ from berth.jobs.job_manifests import JobManifest
 from berth.plan.configuration import JOB_FRAMEWORKS
 from berth.plan.fleet import FleetPlan
 from berth.plan.kueue import ClusterQueuePlan, LocalQueuePlan
-from berth.simulator.fleet import Book, of_plan
+from berth.simulator.fleet import SimulatedFleet, build_simulated_fleet
 from berth.simulator.scheduler.model import RUNNING
 from berth.simulator.scheduler.simulate import Simulator
-from berth.simulator.scheduler.workers import Workers
-from berth.workloads.node_shapes import Shape, shapes
+from berth.simulator.scheduler.workers import WorkerSimulators
+from berth.workloads.node_shapes import NodeShape, list_node_shapes
 
 KUEUE = "kueue"
 
 
-class Fleet:
+class LintContext:
     """What is known of a planned fleet. Jobs are tried on `simulator` one at a time, with every queue admitting."""
 
     def __init__(self, plan: FleetPlan) -> None:
         self.plan = plan
-        self.book: Book = of_plan(plan)
+        self.simulated: SimulatedFleet = build_simulated_fleet(plan)
         self.queues = {queue.name: queue for queue in plan.cluster_queues}
-        self.doors = {(door.namespace, door.name): door for q in plan.cluster_queues for door in q.local_queues}
+        self.local_queues = {(door.namespace, door.name): door for q in plan.cluster_queues for door in q.local_queues}
 
     @cached_property
     def simulator(self) -> Simulator:
         """Every queue admits, for whether one is held today says nothing about a job."""
-        setup = self.book.setup
-        return Simulator(replace(setup, queues=tuple(replace(queue, stop=RUNNING) for queue in setup.queues)))
+        setup = self.simulated.setup
+        return Simulator(replace(setup, queues=tuple(replace(queue, stop_policy=RUNNING) for queue in setup.queues)))
 
     @cached_property
-    def workers(self) -> Workers:
+    def workers(self) -> WorkerSimulators:
         """The workers of a manager, with nobody there."""
-        return Workers(self.book.setup)
+        return WorkerSimulators(self.simulated.setup)
 
     @cached_property
     def frameworks(self) -> tuple[str, ...] | None:
@@ -47,7 +47,7 @@ class Fleet:
             return self.plan.kueue.frameworks
         return JOB_FRAMEWORKS if any(chart.name == KUEUE for chart in self.plan.charts) else None
 
-    def without_queue(self, namespace: str) -> str:
+    def fate_without_queue(self, namespace: str) -> str:
         """What becomes of a job that names no queue: Kueue may hold all jobs of the teams' namespaces."""
         kueue = self.plan.kueue
         teams = {each.name for team in self.plan.teams for each in team.namespaces}
@@ -55,24 +55,24 @@ class Fleet:
             return "Kueue would hold the job for ever"
         return "the job would start at once, outside every quota"
 
-    def shapes(self, queue: ClusterQueuePlan) -> list[Shape]:
+    def node_shapes(self, queue: ClusterQueuePlan) -> list[NodeShape]:
         """The machines behind a queue, in its order of preference."""
-        return shapes(self.plan, [entry.flavor for entry in queue.flavors])
+        return list_node_shapes(self.plan, [entry.flavor for entry in queue.flavors])
 
 
-class Submitted(Struct, frozen=True):
+class SubmittedJob(Struct, frozen=True):
     """A job at its queue's door."""
 
-    fleet: Fleet
+    context: LintContext
     job: JobManifest
-    door: LocalQueuePlan
+    local_queue: LocalQueuePlan
     queue: ClusterQueuePlan
 
     @property
-    def place(self) -> str:
+    def queue_name(self) -> str:
         """`vision/train`."""
-        return f"{self.door.team}/{self.door.name}"
+        return f"{self.local_queue.team}/{self.local_queue.name}"
 
     def warn(self, code: str, path: tuple[str | int, ...], message: str) -> None:
         """Add a warning about something in the manifest."""
-        self.job.at.problems.warning(code, path, message)
+        self.job.source.problems.warning(code, path, message)

@@ -7,164 +7,170 @@ from collections.abc import Iterator, Mapping
 from msgspec import Struct
 
 from berth import catalog
-from berth.diagnostics import in_words, quoted
+from berth.diagnostics import join_quoted, join_words
 from berth.jobs.pod_set import PodSet
 from berth.jobs.pods import pod_spec
-from berth.jobs.quantities import written
-from berth.jobs.values import At, as_list, as_mapping, deep
-from berth.lint.fleet import Submitted
-from berth.lint.names import replicas_of
+from berth.jobs.quantities import format_quantity
+from berth.jobs.values import SourceValue, as_list, as_mapping, get_nested
+from berth.lint.fleet import SubmittedJob
+from berth.lint.names import count_replicas
 from berth.names import is_label_key
-from berth.simulator.scheduler.nodes import may_run
-from berth.workloads.node_shapes import Shape
-from berth.workloads.placement import SLICE, SLICE_SIZE
+from berth.simulator.scheduler.nodes import can_run_on
+from berth.workloads.node_shapes import NodeShape
+from berth.workloads.placement import SLICE_SIZE, SLICE_TOPOLOGY
 
-EXCLUSIVE = "alpha.jobset.sigs.k8s.io/exclusive-topology"
-_GOOGLES = ("cloud.google.com/", "kubernetes.io/", "topology.kubernetes.io/", "node.kubernetes.io/")
+EXCLUSIVE_TOPOLOGY = "alpha.jobset.sigs.k8s.io/exclusive-topology"
+_PROVIDER_PREFIXES = ("cloud.google.com/", "kubernetes.io/", "topology.kubernetes.io/", "node.kubernetes.io/")
 _NODE_POOL = "cloud.google.com/gke-nodepool"
-_INSTANCE = "node.kubernetes.io/instance-type"
+_INSTANCE_TYPE = "node.kubernetes.io/instance-type"
 
 
-class Pods(Struct, frozen=True):
+class JobPods(Struct, frozen=True):
     """One pod set of a job, with the template it comes from and the child jobs it is spread over."""
 
-    of: Submitted
-    template: At
-    pods: PodSet
+    submitted: SubmittedJob
+    template: SourceValue
+    pod_set: PodSet
     replicas: int
 
     @property
-    def each(self) -> int:
+    def pods_per_replica(self) -> int:
         """The pods of one child job."""
-        return self.pods.count // self.replicas if self.replicas else 0
+        return self.pod_set.count // self.replicas if self.replicas else 0
 
-    def at(self, *keys: str) -> At:
+    def spec_field(self, *keys: str) -> SourceValue:
         """Something in the pod's spec."""
-        found = (pod_spec(self.template) or {}).get(keys[0], self.template.under("spec", {}).under(keys[0], None))
+        source = (pod_spec(self.template) or {}).get(keys[0], self.template.child("spec", {}).child(keys[0], None))
         for key in keys[1:]:
-            found = found.under(key, as_mapping(found.value).get(key))
-        return found
+            source = source.child(key, as_mapping(source.value).get(key))
+        return source
 
-    def request(self, resource: str) -> At:
+    def request_source(self, resource: str) -> SourceValue:
         """Where a resource is asked for."""
-        spec = self.template.under("spec", {})
+        spec = self.template.child("spec", {})
         for key in ("containers", "initContainers"):
-            for index, container in enumerate(as_list(deep(self.template.value, "spec", key))):
-                for side in ("requests", "limits"):
-                    amounts = as_mapping(deep(container, "resources", side))
+            for index, container in enumerate(as_list(get_nested(self.template.value, "spec", key))):
+                for section in ("requests", "limits"):
+                    amounts = as_mapping(get_nested(container, "resources", section))
                     if resource in amounts:
-                        at = spec.under(key, {}).under(index, {}).under("resources", {}).under(side, amounts)
-                        return at.under(resource, amounts[resource])
+                        amounts_source = (
+                            spec.child(key, {}).child(index, {}).child("resources", {}).child(section, amounts)
+                        )
+                        return amounts_source.child(resource, amounts[resource])
         return spec
 
 
-def pods_of(job: Submitted) -> list[Pods]:
+def list_job_pods(job: SubmittedJob) -> list[JobPods]:
     """Each pod set of a job whose pods were understood."""
-    sets = job.job.pod_sets or ()
+    pod_sets = job.job.pod_sets or ()
     return [
-        Pods(job, *each) for each in zip(job.job.templates, sets, replicas_of(job.job), strict=True) if each[1].count
+        JobPods(job, *each)
+        for each in zip(job.job.templates, pod_sets, count_replicas(job.job), strict=True)
+        if each[1].count
     ]
 
 
-def run_somewhere(job: Submitted) -> None:
+def check_node_shapes(job: SubmittedJob) -> None:
     """Report pods that no machines of the queue can run."""
-    found = job.fleet.shapes(job.queue)
-    for pods in pods_of(job):
-        wanted = [resource for resource in _accelerators() if pods.pods.requests.get(resource)]
-        having = [shape for shape in found if shape.flavor.resource in wanted]
-        if not wanted:
-            resources = in_words(list(dict.fromkeys(shape.flavor.resource for shape in found)))
-            message = f"its pods ask for no accelerator, and {job.place} is for {resources}"
-            job.warn("no-accelerator", pods.at("containers").path, message)
-        elif having:
-            _fit(pods, having)
+    node_shapes = job.context.node_shapes(job.queue)
+    for pods in list_job_pods(job):
+        requested = [resource for resource in _accelerators() if pods.pod_set.requests.get(resource)]
+        candidates = [shape for shape in node_shapes if shape.flavor.resource in requested]
+        if not requested:
+            resources = join_words(list(dict.fromkeys(shape.flavor.resource for shape in node_shapes)))
+            message = f"its pods ask for no accelerator, and {job.queue_name} is for {resources}"
+            job.warn("no-accelerator", pods.spec_field("containers").path, message)
+        elif candidates:
+            _check_fit(pods, candidates)
 
 
 def _accelerators() -> tuple[str, ...]:
-    return catalog.resource("tpu"), catalog.resource("gpu")
+    return catalog.extended_resource("tpu"), catalog.extended_resource("gpu")
 
 
-def _fit(pods: Pods, having: list[Shape]) -> None:
-    nodes = pods.of.fleet.book.setup.nodes
-    eligible = [shape for shape in having if may_run(pods.pods, nodes[shape.flavor.name])]
+def _check_fit(pods: JobPods, candidates: list[NodeShape]) -> None:
+    nodes = pods.submitted.context.simulated.setup.resource_flavors
+    eligible = [shape for shape in candidates if can_run_on(pods.pod_set, nodes[shape.flavor.name])]
     if not eligible:
-        _unmatched(pods, having)
+        _report_unmatched(pods, candidates)
         return
-    for at, message in _elsewhere(pods):
-        at.fault("no-nodes", message)
-    fitting = [shape for shape in eligible if next(_wrong(pods, shape), None) is None]
+    for source, message in _unsatisfiable_selectors(pods):
+        source.fault("no-nodes", message)
+    fitting = [shape for shape in eligible if next(_find_misfits(pods, shape), None) is None]
     if fitting:
-        _slices_kept_together(pods, fitting[0])
+        _check_slice_placement(pods, fitting[0])
         return
-    at, message = next(_wrong(pods, eligible[0]))
-    at.fault("no-shape", message)
+    source, message = next(_find_misfits(pods, eligible[0]))
+    source.fault("no-shape", message)
 
 
-def run_where_admitted(job: Submitted, chosen: Mapping[str, str]) -> None:
+def check_assigned_flavors(job: SubmittedJob, assigned: Mapping[str, str]) -> None:
     """Report machines that Kueue chooses in vain: it looks at quota and labels, and not at the size of nodes.
 
     `chosen` is the flavor that each pod set gets in an empty fleet; of others, which it may get later, warn.
     """
-    nodes = job.fleet.book.setup.nodes
-    for pods in pods_of(job):
-        wrong: dict[str, tuple[At, str] | None] = {}
-        for shape in job.fleet.shapes(job.queue):
-            if pods.pods.requests.get(shape.flavor.resource) and may_run(pods.pods, nodes[shape.flavor.name]):
+    nodes = job.context.simulated.setup.resource_flavors
+    for pods in list_job_pods(job):
+        misfits: dict[str, tuple[SourceValue, str] | None] = {}
+        for shape in job.context.node_shapes(job.queue):
+            if pods.pod_set.requests.get(shape.flavor.resource) and can_run_on(pods.pod_set, nodes[shape.flavor.name]):
                 name = shape.flavor.name
-                wrong[name] = next(_wrong(pods, shape), None) if wrong.get(name, ()) is not None else None
-        for flavor, found in wrong.items():
-            if found is not None:
-                at, message = found
-                said = f"where they never run: {message}; select the nodes that are meant"
-                if chosen.get(pods.pods.name) == flavor:
-                    at.fault("no-shape", f"Kueue gives its pods '{flavor}', {said}")
+                misfits[name] = next(_find_misfits(pods, shape), None) if misfits.get(name, ()) is not None else None
+        for flavor, misfit in misfits.items():
+            if misfit is not None:
+                source, message = misfit
+                consequence = f"where they never run: {message}; select the nodes that are meant"
+                if assigned.get(pods.pod_set.name) == flavor:
+                    source.fault("no-shape", f"Kueue gives its pods '{flavor}', {consequence}")
                 else:
-                    job.warn("no-shape", at.path, f"Kueue may give its pods '{flavor}', {said}")
+                    job.warn("no-shape", source.path, f"Kueue may give its pods '{flavor}', {consequence}")
 
 
 # --- labels and taints ------------------------------------------------------------------------------------------------
 
 
-def _unmatched(pods: Pods, having: list[Shape]) -> None:
+def _report_unmatched(pods: JobPods, candidates: list[NodeShape]) -> None:
     """Say which selector, expression or taint keeps the pods from every flavor."""
-    place = pods.of.place
-    for key, value in pods.pods.selector.items():
-        known = sorted({shape.flavor.node_labels[key] for shape in having if key in shape.flavor.node_labels})
-        if len(known) and all(shape.flavor.node_labels.get(key, value) != value for shape in having):
-            message = f"no flavor of {place} has nodes with {key}: '{value}'; they have {quoted(known)}"
-            pods.at("nodeSelector", key).fault("no-nodes", message)
+    place = pods.submitted.queue_name
+    for key, value in pods.pod_set.node_selector.items():
+        known = sorted({shape.flavor.node_labels[key] for shape in candidates if key in shape.flavor.node_labels})
+        if len(known) and all(shape.flavor.node_labels.get(key, value) != value for shape in candidates):
+            message = f"no flavor of {place} has nodes with {key}: '{value}'; they have {join_quoted(known)}"
+            pods.spec_field("nodeSelector", key).fault("no-nodes", message)
             return
-    taints = [taint for shape in having for taint in shape.flavor.node_taints]
-    flavors = quoted(dict.fromkeys(shape.flavor.name for shape in having))
-    if taints and not pods.pods.affinity and not pods.pods.selector:
-        keys = quoted(dict.fromkeys(taint.key for taint in taints))
-        pods.at("tolerations").fault("no-nodes", f"its pods do not tolerate {keys} of {flavors}; write tolerations")
+    taints = [taint for shape in candidates for taint in shape.flavor.node_taints]
+    flavors = join_quoted(dict.fromkeys(shape.flavor.name for shape in candidates))
+    if taints and not pods.pod_set.affinity_terms and not pods.pod_set.node_selector:
+        keys = join_quoted(dict.fromkeys(taint.key for taint in taints))
+        pods.spec_field("tolerations").fault(
+            "no-nodes", f"its pods do not tolerate {keys} of {flavors}; write tolerations"
+        )
         return
-    what = "node affinity" if pods.pods.affinity else "node selector"
-    at = pods.at("affinity" if pods.pods.affinity else "nodeSelector")
-    at.fault("no-nodes", f"its {what} leaves no flavor of {place}: it has {flavors}")
+    constraint = "node affinity" if pods.pod_set.affinity_terms else "node selector"
+    source = pods.spec_field("affinity" if pods.pod_set.affinity_terms else "nodeSelector")
+    source.fault("no-nodes", f"its {constraint} leaves no flavor of {place}: it has {flavors}")
 
 
-def _elsewhere(pods: Pods) -> Iterator[tuple[At, str]]:
+def _unsatisfiable_selectors(pods: JobPods) -> Iterator[tuple[SourceValue, str]]:
     """Selectors that flavors say nothing of, and that no node of Berth's pools can satisfy."""
-    plan = pods.of.fleet.plan
+    plan = pods.submitted.context.plan
     if plan.cluster.mode != "standard" or any(pool.made_by != "berth" for pool in plan.pools):
         return
-    made = [node_pool for pool in plan.pools for node_pool in pool.node_pools]
+    node_pools = [node_pool for pool in plan.pools for node_pool in pool.node_pools]
     known = {
-        _NODE_POOL: sorted(each.name for each in made),
-        _INSTANCE: sorted({each.machine_type for each in made}),
+        _NODE_POOL: sorted(each.name for each in node_pools),
+        _INSTANCE_TYPE: sorted({each.machine_type for each in node_pools}),
     }
-    for key, value in pods.pods.selector.items():
-        at = pods.at("nodeSelector", key)
+    for key, value in pods.pod_set.node_selector.items():
+        source = pods.spec_field("nodeSelector", key)
         if key in known and value not in known[key]:
-            yield at, f"no nodes have {key}: '{value}'; there are {quoted(known[key][:6])}"
-        elif is_label_key(key) and not key.startswith(_GOOGLES) and not _labelled(pods, key, value):
-            yield at, f"no pool of {pods.of.place} has nodes with the label {key}: '{value}'"
+            yield source, f"no nodes have {key}: '{value}'; there are {join_quoted(known[key][:6])}"
+        elif is_label_key(key) and not key.startswith(_PROVIDER_PREFIXES) and not _has_labelled_pool(pods, key, value):
+            yield source, f"no pool of {pods.submitted.queue_name} has nodes with the label {key}: '{value}'"
 
 
-def _labelled(pods: Pods, key: str, value: str) -> bool:
-    shapes = pods.of.fleet.shapes(pods.of.queue)
+def _has_labelled_pool(pods: JobPods, key: str, value: str) -> bool:
+    shapes = pods.submitted.context.node_shapes(pods.submitted.queue)
     labels = [each.labels for shape in shapes for each in shape.pool.node_pools]
     return any(each.get(key) == value for each in (*labels, *(shape.flavor.node_labels for shape in shapes)))
 
@@ -172,91 +178,99 @@ def _labelled(pods: Pods, key: str, value: str) -> bool:
 # --- sizes ------------------------------------------------------------------------------------------------------------
 
 
-def _wrong(pods: Pods, shape: Shape) -> Iterator[tuple[At, str]]:
+def _find_misfits(pods: JobPods, shape: NodeShape) -> Iterator[tuple[SourceValue, str]]:
     """What keeps the pods from the nodes of a shape; the first is worth telling."""
-    number, noun, topology = pods.pods.requests[shape.flavor.resource], shape.flavor.noun, shape.pool.topology
-    at = pods.request(shape.flavor.resource)
+    number, noun, topology = pods.pod_set.requests[shape.flavor.resource], shape.flavor.noun, shape.pool.topology
+    source = pods.request_source(shape.flavor.resource)
     if number > shape.per_pod:
-        yield at, f"a pod asks for {number} {noun}, and a node of {shape.pool.machine_type} gives {shape.per_pod}"
-    if shape.multi_host and number != shape.per_node:
+        yield source, f"a pod asks for {number} {noun}, and a node of {shape.pool.machine_type} gives {shape.per_pod}"
+    if shape.is_multi_host and number != shape.per_node:
         yield (
-            at,
+            source,
             f"a pod asks for {number} {noun}; in a slice of several hosts it takes all {shape.per_node} of its host",
         )
-    if shape.multi_host and pods.each % shape.hosts:
-        some = "1 pod is" if pods.each == 1 else f"{pods.each} pods are"
-        message = f"{some} no whole number of {topology} slices, which have {shape.hosts} hosts each"
-        yield _counted(pods), message
-    if shape.multi_host and pods.each > shape.hosts and _exclusive(pods):
-        message = f"{pods.each} pods of one child job share a node pool, and a {topology} slice has {shape.hosts} hosts"
-        yield _counted(pods), f"{message}; write a child job for each slice (replicas)"
-    yield from _room(pods, shape)
+    if shape.is_multi_host and pods.pods_per_replica % shape.hosts:
+        pods_text = "1 pod is" if pods.pods_per_replica == 1 else f"{pods.pods_per_replica} pods are"
+        message = f"{pods_text} no whole number of {topology} slices, which have {shape.hosts} hosts each"
+        yield _pod_count_source(pods), message
+    if shape.is_multi_host and pods.pods_per_replica > shape.hosts and _is_exclusive(pods):
+        message = (
+            f"{pods.pods_per_replica} pods of one child job share a node "
+            f"pool, and a {topology} slice has {shape.hosts} hosts"
+        )
+        yield _pod_count_source(pods), f"{message}; write a child job for each slice (replicas)"
+    yield from _allocatable_misfits(pods, shape)
 
 
-def enough(job: Submitted) -> None:
+def check_capacity(job: SubmittedJob) -> None:
     """Report pods that quota lets in and that outnumber the machines: quota may be more than there is."""
-    for pods in pods_of(job):
-        requests = pods.pods.requests
-        flavors = [shape.flavor for shape in job.fleet.shapes(job.queue) if requests.get(shape.flavor.resource)]
-        most = max(flavors, key=lambda each: each.capacity.max, default=None)
-        total = pods.pods.count * requests.get(most.resource, 0) if most else 0
-        if most and total > most.capacity.max:
-            there = f"the machines of {job.place} are never more than {most.capacity.max}"
-            pods.request(most.resource).fault("no-nodes", f"asks for {total} {most.noun}, and {there}")
+    for pods in list_job_pods(job):
+        requests = pods.pod_set.requests
+        flavors = [shape.flavor for shape in job.context.node_shapes(job.queue) if requests.get(shape.flavor.resource)]
+        largest = max(flavors, key=lambda each: each.capacity.max, default=None)
+        total = pods.pod_set.count * requests.get(largest.resource, 0) if largest else 0
+        if largest and total > largest.capacity.max:
+            capacity_text = f"the machines of {job.queue_name} are never more than {largest.capacity.max}"
+            pods.request_source(largest.resource).fault(
+                "no-nodes", f"asks for {total} {largest.noun}, and {capacity_text}"
+            )
 
 
-def _room(pods: Pods, shape: Shape) -> Iterator[tuple[At, str]]:
-    room = {"cpu": shape.room.cpu, "memory": shape.room.memory} if shape.room else {}
-    for resource, most in room.items():
-        asked = pods.pods.requests.get(resource, 0)
-        if asked > most:
-            shown = written(resource, most) if resource == "cpu" else f"{most // 2**30}Gi"
-            kept = f"GKE leaves pods {shown} of each {shape.pool.machine_type}"
-            yield pods.request(resource), f"a pod asks for {written(resource, asked)} {resource}, and {kept}"
+def _allocatable_misfits(pods: JobPods, shape: NodeShape) -> Iterator[tuple[SourceValue, str]]:
+    allocatable = {"cpu": shape.allocatable.cpu, "memory": shape.allocatable.memory} if shape.allocatable else {}
+    for resource, limit in allocatable.items():
+        requested = pods.pod_set.requests.get(resource, 0)
+        if requested > limit:
+            limit_text = format_quantity(resource, limit) if resource == "cpu" else f"{limit // 2**30}Gi"
+            remark = f"GKE leaves pods {limit_text} of each {shape.pool.machine_type}"
+            yield (
+                pods.request_source(resource),
+                f"a pod asks for {format_quantity(resource, requested)} {resource}, and {remark}",
+            )
 
 
-def _counted(pods: Pods) -> At:
+def _pod_count_source(pods: JobPods) -> SourceValue:
     """Where the number of pods is written."""
-    at = pods.template
-    path, value = at.path[:-1], pods.of.job.at.value
-    for step in path[len(pods.of.job.at.path) :]:
+    source = pods.template
+    path, value = source.path[:-1], pods.submitted.job.source.value
+    for step in path[len(pods.submitted.job.source.path) :]:
         value = as_list(value)[step] if isinstance(step, int) else as_mapping(value).get(step)
     for key in ("completions", "parallelism"):
         if key in as_mapping(value):
-            return At(as_mapping(value)[key], (*path, key), at.problems)
-    return At(value, path, at.problems)
+            return SourceValue(as_mapping(value)[key], (*path, key), source.problems)
+    return SourceValue(value, path, source.problems)
 
 
-def _exclusive(pods: Pods) -> bool:
-    job = pods.of.job
-    return EXCLUSIVE in job.annotations or any(
-        EXCLUSIVE in as_mapping(deep(each, "template", "metadata", "annotations"))
-        for each in as_list(deep(job.at.value, "spec", "replicatedJobs"))
+def _is_exclusive(pods: JobPods) -> bool:
+    job = pods.submitted.job
+    return EXCLUSIVE_TOPOLOGY in job.annotations or any(
+        EXCLUSIVE_TOPOLOGY in as_mapping(get_nested(each, "template", "metadata", "annotations"))
+        for each in as_list(get_nested(job.source.value, "spec", "replicatedJobs"))
     )
 
 
-def _kept_together(pods: Pods, shape: Shape) -> bool:
+def _has_slice_placement(pods: JobPods, shape: NodeShape) -> bool:
     """Whether an annotation says so: JobSet's, or Kueue's where Kueue places the pods."""
     if shape.flavor.topology is None:
-        return _exclusive(pods)
-    return SLICE in as_mapping(deep(pods.template.value, "metadata", "annotations"))
+        return _is_exclusive(pods)
+    return SLICE_TOPOLOGY in as_mapping(get_nested(pods.template.value, "metadata", "annotations"))
 
 
-def _slices_kept_together(pods: Pods, shape: Shape) -> None:
+def _check_slice_placement(pods: JobPods, shape: NodeShape) -> None:
     """Nothing but an annotation keeps the pods of one slice on one slice's nodes."""
-    several = shape.pool.slices is not None and shape.pool.slices.max > 1
-    if shape.multi_host and several and not _kept_together(pods, shape):
-        remedy = f"a JobSet with the annotation {EXCLUSIVE}: {_NODE_POOL}"
+    has_many_slices = shape.pool.slices is not None and shape.pool.slices.max > 1
+    if shape.is_multi_host and has_many_slices and not _has_slice_placement(pods, shape):
+        remedy = f"a JobSet with the annotation {EXCLUSIVE_TOPOLOGY}: {_NODE_POOL}"
         if shape.flavor.topology is not None:
-            remedy = f"the annotations {SLICE}: {_NODE_POOL} and {SLICE_SIZE}: '{shape.hosts}' on its pods"
+            remedy = f"the annotations {SLICE_TOPOLOGY}: {_NODE_POOL} and {SLICE_SIZE}: '{shape.hosts}' on its pods"
         message = f"nothing keeps the {shape.hosts} pods of a slice on one slice; write {remedy}"
-        pods.of.warn("split-slice", pods.of.job.metadata.path, message)
-    networked = shape.networked or pods.of.fleet.plan.cluster.mode == "autopilot"
-    on_host = pods.at("hostNetwork").value is True
-    if shape.tpu and pods.replicas > 1 and not networked and not on_host:
+        pods.submitted.warn("split-slice", pods.submitted.job.metadata.path, message)
+    networked = shape.has_pod_network or pods.submitted.context.plan.cluster.mode == "autopilot"
+    on_host = pods.spec_field("hostNetwork").value is True
+    if shape.is_tpu and pods.replicas > 1 and not networked and not on_host:
         message = "slices talk to each other over the network of their nodes; write hostNetwork: true in the pods"
-        pods.of.warn("no-host-network", pods.template.path, message)
-    if on_host and pods.of.fleet.plan.cluster.mode == "autopilot":
-        pods.at("hostNetwork").fault(
+        pods.submitted.warn("no-host-network", pods.template.path, message)
+    if on_host and pods.submitted.context.plan.cluster.mode == "autopilot":
+        pods.spec_field("hostNetwork").fault(
             "host-network", "Autopilot refuses pods on the network of their nodes; leave it out"
         )

@@ -5,114 +5,126 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from berth import catalog
-from berth.diagnostics import Problems, quoted
-from berth.jobs.files import Document
+from berth.diagnostics import Problems, join_quoted
+from berth.jobs.files import ManifestDocument
 from berth.jobs.pod_set import PodSet
-from berth.jobs.pods import pod_set
-from berth.jobs.values import At, as_list, as_mapping, deep
-from berth.lint.dws import run_duration
-from berth.lint.fleet import Fleet
+from berth.jobs.pods import build_pod_set
+from berth.jobs.values import SourceValue, as_list, as_mapping, get_nested
+from berth.lint.dws import check_run_duration
+from berth.lint.fleet import LintContext
 from berth.plan.admission_checks import QUEUED_CLASS
-from berth.simulator.scheduler.model import Nodes, Taint
-from berth.simulator.scheduler.nodes import may_run
-from berth.workloads.node_shapes import Shape, shapes
+from berth.simulator.scheduler.model import FlavorTaint, ResourceFlavor
+from berth.simulator.scheduler.nodes import can_run_on
+from berth.workloads.node_shapes import NodeShape, list_node_shapes
 
-REQUEST = "ProvisioningRequest"
-NO_QUOTA = "no-queue-asked"
+PROVISIONING_REQUEST = "ProvisioningRequest"
+NO_QUEUE_CODE = "no-queue-asked"
 """The code of the warning that a request passes every queue by."""
 _RUN_DURATION = "maxRunDurationSeconds"
 
 
-def request(document: At, path: tuple[str | int, ...], documents: Iterable[Document], fleet: Fleet) -> str:
+def check_request(
+    document: SourceValue, path: tuple[str | int, ...], documents: Iterable[ManifestDocument], context: LintContext
+) -> str:
     """What a request asks for; faults go to the document's problems."""
-    value = document.value if not path else as_list(deep(document.value, "items"))[int(path[1])]
-    spec = At(deep(value, "spec"), (*path, "spec"), document.problems)
-    found = spec.entries("a request's spec")
-    if found is None:
+    value = document.value if not path else as_list(get_nested(document.value, "items"))[int(path[1])]
+    spec = SourceValue(get_nested(value, "spec"), (*path, "spec"), document.problems)
+    fields = spec.mapping("a request's spec")
+    if fields is None:
         return ""
-    document.problems.warning(NO_QUOTA, (*path, "metadata"), "its machines count towards no quota, and no queue waits")
-    _class(found.get("provisioningClassName", spec))
-    parameters = as_mapping(deep(value, "spec", "parameters"))
+    document.problems.warning(
+        NO_QUEUE_CODE, (*path, "metadata"), "its machines count towards no quota, and no queue waits"
+    )
+    _check_class(fields.get("provisioningClassName", spec))
+    parameters = as_mapping(get_nested(value, "spec", "parameters"))
     if _RUN_DURATION in parameters:
-        run_duration(spec.under("parameters", parameters).under(_RUN_DURATION, parameters[_RUN_DURATION]))
-    sets = found["podSets"].items("a list of pod sets") if "podSets" in found else None
-    if not sets:
+        check_run_duration(spec.child("parameters", parameters).child(_RUN_DURATION, parameters[_RUN_DURATION]))
+    pod_sets = fields["podSets"].sequence("a list of pod sets") if "podSets" in fields else None
+    if not pod_sets:
         spec.fault("missing-key", "'podSets' is missing or empty; write one")
         return ""
-    if len(sets) > 1:
-        sets[1].fault("dws", f"{len(sets)} pod sets, and queued machines are of one shape; make a request for each")
+    if len(pod_sets) > 1:
+        pod_sets[1].fault(
+            "dws", f"{len(pod_sets)} pod sets, and queued machines are of one shape; make a request for each"
+        )
         return ""
-    return _asked(sets[0], value, documents, fleet)
+    return _check_pod_set(pod_sets[0], value, documents, context)
 
 
-def _class(at: At) -> None:
-    if at.value != QUEUED_CLASS:
-        at.fault("dws", f"'{at.value}' is not the class of queued machines; write {QUEUED_CLASS}")
+def _check_class(source: SourceValue) -> None:
+    if source.value != QUEUED_CLASS:
+        source.fault("dws", f"'{source.value}' is not the class of queued machines; write {QUEUED_CLASS}")
 
 
-def _asked(at: At, value: object, documents: Iterable[Document], fleet: Fleet) -> str:
-    found = at.keys(("podTemplateRef", "count"))
-    if found is None:
+def _check_pod_set(
+    source: SourceValue, value: object, documents: Iterable[ManifestDocument], context: LintContext
+) -> str:
+    fields = source.known_fields(("podTemplateRef", "count"))
+    if fields is None:
         return ""
-    name = str(deep(found["podTemplateRef"].value, "name"))
-    count = found["count"].whole("a whole number of pods from 1", 1)
-    template = _template(name, deep(value, "metadata", "namespace"), documents)
+    name = str(get_nested(fields["podTemplateRef"].value, "name"))
+    count = fields["count"].integer("a whole number of pods from 1", 1)
+    template = _find_template(name, get_nested(value, "metadata", "namespace"), documents)
     if template is None:
-        found["podTemplateRef"].fault("no-template", f"no PodTemplate '{name}' lies in the same file; write it there")
+        fields["podTemplateRef"].fault("no-template", f"no PodTemplate '{name}' lies in the same file; write it there")
         return ""
-    pods = pod_set(At(template, (), Problems()), "main", count or 1)
-    if pods is None or count is None:
-        found["podTemplateRef"].fault("no-template", f"the pods of PodTemplate '{name}' are not understood")
+    requested = build_pod_set(SourceValue(template, (), Problems()), "main", count or 1)
+    if requested is None or count is None:
+        fields["podTemplateRef"].fault("no-template", f"the pods of PodTemplate '{name}' are not understood")
         return ""
-    return _machines(found["count"], pods, fleet)
+    return _check_machines(fields["count"], requested, context)
 
 
-def _template(name: str, namespace: object, documents: Iterable[Document]) -> object:
+def _find_template(name: str, namespace: object, documents: Iterable[ManifestDocument]) -> object:
     for document in documents:
         value = document.value
-        found = [deep(value, *keys) for keys in (("kind",), ("metadata", "name"), ("metadata", "namespace"))]
-        if found == ["PodTemplate", name, namespace]:
-            return deep(value, "template")
+        fields = [get_nested(value, *keys) for keys in (("kind",), ("metadata", "name"), ("metadata", "namespace"))]
+        if fields == ["PodTemplate", name, namespace]:
+            return get_nested(value, "template")
     return None
 
 
-def _machines(at: At, pods: PodSet, fleet: Fleet) -> str:
+def _check_machines(source: SourceValue, pod_set: PodSet, context: LintContext) -> str:
     queued = [
-        each for each in shapes(fleet.plan, [f.name for f in fleet.plan.flavors]) if each.pool.capacity == "queued"
+        each
+        for each in list_node_shapes(context.plan, [f.name for f in context.plan.flavors])
+        if each.pool.capacity == "queued"
     ]
-    asking = [each for each in queued if pods.requests.get(each.flavor.resource)]
-    if not asking:
-        at.fault("no-nodes", "its pods ask for nothing that queued machines of this fleet have")
+    requested = [each for each in queued if pod_set.requests.get(each.flavor.resource)]
+    if not requested:
+        source.fault("no-nodes", "its pods ask for nothing that queued machines of this fleet have")
         return ""
-    open_to = [each for each in asking if may_run(pods, _nodes(each))]
-    if not open_to:
-        flavors = quoted(dict.fromkeys(each.flavor.name for each in asking))
-        at.fault(
+    eligible = [each for each in requested if can_run_on(pod_set, _node_flavor(each))]
+    if not eligible:
+        flavors = join_quoted(dict.fromkeys(each.flavor.name for each in requested))
+        source.fault(
             "no-nodes", f"its pods do not select, or do not tolerate, the nodes of {flavors}; Kueue adds nothing here"
         )
         return ""
-    wrong = [_wrong(pods, each) for each in open_to]
-    if all(wrong):
-        at.fault("no-shape", wrong[0])
+    misfits = [_find_misfit(pod_set, each) for each in eligible]
+    if all(misfits):
+        source.fault("no-shape", misfits[0])
         return ""
-    shape = open_to[wrong.index("")]
-    return f"{pods.count * pods.requests[shape.flavor.resource]} {shape.flavor.noun} of {shape.flavor.name}"
+    shape = eligible[misfits.index("")]
+    return f"{pod_set.count * pod_set.requests[shape.flavor.resource]} {shape.flavor.noun} of {shape.flavor.name}"
 
 
-def _nodes(shape: Shape) -> Nodes:
+def _node_flavor(shape: NodeShape) -> ResourceFlavor:
     """The nodes themselves: GKE tolerates an accelerator's own taint for pods that ask for it."""
     flavor = shape.flavor
     taints = [each for each in flavor.tolerations if each.key != flavor.resource]
-    return Nodes(labels=flavor.node_labels, taints=tuple(Taint(t.key, t.value or "", t.effect) for t in taints))
+    return ResourceFlavor(
+        node_labels=flavor.node_labels, node_taints=tuple(FlavorTaint(t.key, t.value or "", t.effect) for t in taints)
+    )
 
 
-def _wrong(pods: PodSet, shape: Shape) -> str:
-    number, noun = pods.requests[shape.flavor.resource], shape.flavor.noun
-    most = min(catalog.limits().max_request_nodes, shape.pool.nodes.max)
+def _find_misfit(pod_set: PodSet, shape: NodeShape) -> str:
+    number, noun = pod_set.requests[shape.flavor.resource], shape.flavor.noun
+    limit = min(catalog.limits().max_request_nodes, shape.pool.nodes.max)
     if number > shape.per_pod:
         return f"a pod asks for {number} {noun}, and a node of {shape.pool.machine_type} gives {shape.per_pod}"
-    if shape.multi_host and pods.count != shape.hosts:
-        return f"{pods.count} pods are no {shape.pool.topology} slice, which has {shape.hosts} hosts"
-    if pods.count > most:
-        return f"{pods.count} pods, and pool '{shape.pool.name}' gives {most} machines to a request at the most"
+    if shape.is_multi_host and pod_set.count != shape.hosts:
+        return f"{pod_set.count} pods are no {shape.pool.topology} slice, which has {shape.hosts} hosts"
+    if pod_set.count > limit:
+        return f"{pod_set.count} pods, and pool '{shape.pool.name}' gives {limit} machines to a request at the most"
     return ""

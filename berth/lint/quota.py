@@ -7,138 +7,167 @@ from collections.abc import Mapping
 from msgspec import Struct
 from msgspec.structs import replace
 
-from berth.diagnostics import in_words
+from berth.diagnostics import join_words
 from berth.jobs.job_manifests import JobManifest
 from berth.jobs.pod_set import PodSet
-from berth.jobs.quantities import written
-from berth.lint.fleet import Submitted
-from berth.lint.machines import Pods, pods_of
+from berth.jobs.quantities import format_quantity
+from berth.lint.fleet import SubmittedJob
+from berth.lint.machines import JobPods, list_job_pods
 from berth.simulator import pending_reasons as reasons
-from berth.simulator.arrivals import counted
-from berth.simulator.pending_reasons import Short, Why, why
+from berth.simulator.arrivals import without_excluded
+from berth.simulator.pending_reasons import PendingReason, Shortage, find_pending_reason
 from berth.simulator.scheduler.model import Job
-from berth.simulator.scheduler.state import Stand, Work
-from berth.workloads.node_shapes import Shape
+from berth.simulator.scheduler.state import JobState, SimulatedWorkload
+from berth.workloads.node_shapes import NodeShape
 
 
-class Taken(Struct, frozen=True):
+class TrialAdmission(Struct, frozen=True):
     """What a job takes in an empty fleet: in words (`8 v5e chips of v5e`), and the flavor of each pod set."""
 
-    words: str
+    text: str
     flavors: Mapping[str, str]
 
 
-def admitted(job: Submitted) -> Taken | None:
+def try_admission(job: SubmittedJob) -> TrialAdmission | None:
     """What the job takes in an empty fleet; None after a fault."""
-    work, reason = _tried(job, _pod_sets(job.job))
+    workload, reason = _admit_alone(job, _pod_sets(job.job))
     if reason is None:
-        return _taken(job, work)
-    pods = pods_of(job)
+        return _build_trial(job, workload)
+    pods = list_job_pods(job)
     match reason.code:
         case reasons.NEVER_COVERED:
             (resource,) = reason.names
-            at = next((each.request(resource) for each in pods if resource in each.pods.requests), job.job.at)
-            has = in_words(list(job.queue.covered_resources))
-            at.fault("not-covered", f"asks for {resource}, of which {job.place} has no quota: it has {has}")
+            source = next(
+                (each.request_source(resource) for each in pods if resource in each.pod_set.requests), job.job.source
+            )
+            has = join_words(list(job.queue.covered_resources))
+            source.fault("not-covered", f"asks for {resource}, of which {job.queue_name} has no quota: it has {has}")
         case reasons.NEVER_WORKER:
-            _too_large_for_workers(job, pods, reason)
+            _report_above_worker(job, pods, reason)
         case _:
-            _too_large(job, pods, reason)
+            _report_above_ceiling(job, pods, reason)
     return None
 
 
 def _pod_sets(job: JobManifest) -> tuple[PodSet, ...]:
-    return tuple(counted(each) for each in job.pod_sets or ())
+    return tuple(without_excluded(each) for each in job.pod_sets or ())
 
 
-def _tried(job: Submitted, pod_sets: tuple[PodSet, ...]) -> tuple[Work, Why | None]:
+def _admit_alone(job: SubmittedJob, pod_sets: tuple[PodSet, ...]) -> tuple[SimulatedWorkload, PendingReason | None]:
     """The job alone in the fleet, and why it is not admitted even then."""
-    simulator = job.fleet.simulator
+    simulator = job.context.simulator
     simulator.submit(Job(name=job.job.name, queue=job.queue.name, priority=0, pod_sets=pod_sets))
-    work = simulator.works[job.job.name]
-    stands = work.stand in (Stand.ADMITTED, Stand.RESERVED)
-    waits = None if stands else why(simulator.trees[job.queue.name], work, simulator.setup.nodes)
-    reason = job.fleet.workers.never(work) if stands else waits
-    found = replace(work)
+    workload = simulator.workloads[job.job.name]
+    has_quota = workload.state in (JobState.ADMITTED, JobState.RESERVED)
+    pending_reason = (
+        None
+        if has_quota
+        else find_pending_reason(simulator.trees[job.queue.name], workload, simulator.setup.resource_flavors)
+    )
+    reason = job.context.workers.find_refusal(workload) if has_quota else pending_reason
+    admitted_copy = replace(workload)
     simulator.finish(job.job.name)
-    return found, reason
+    return admitted_copy, reason
 
 
-def _taken(job: Submitted, work: Work) -> Taken:
-    nouns = job.fleet.book.nouns
+def _build_trial(job: SubmittedJob, workload: SimulatedWorkload) -> TrialAdmission:
+    nouns = job.context.simulated.accelerator_nouns
     parts = [
-        f"{amount} {nouns[stock.cell]} of {stock.cell[0]}"
-        for stock, amount in work.usage.items()
-        if stock.cell in nouns
+        f"{amount} {nouns[stock.flavor_resource]} of {stock.flavor_resource[0]}"
+        for stock, amount in workload.usage.items()
+        if stock.flavor_resource in nouns
     ]
-    chosen = {
+    flavors_by_pod_set = {
         pods.name: flavor
-        for pods, flavors in zip(work.job.pod_sets, work.flavors, strict=True)
+        for pods, flavors in zip(workload.job.pod_sets, workload.flavors, strict=True)
         for resource, flavor in flavors.items()
         if (flavor, resource) in nouns
     }
-    return Taken(in_words(parts) or "no accelerators", chosen)
+    return TrialAdmission(join_words(parts) or "no accelerators", flavors_by_pod_set)
 
 
-def _too_large(job: Submitted, pods: list[Pods], reason: Why) -> None:
+def _report_above_ceiling(job: SubmittedJob, pods: list[JobPods], reason: PendingReason) -> None:
     """More than the queue can ever have, its own and what it may borrow."""
-    short = _telling(job, reason)
-    resource = short[0].cell[1] if short else next(iter(pods[0].pods.requests), "")
-    at = next((each.request(resource) for each in pods if resource in each.pods.requests), job.job.at)
-    noun = job.fleet.book.nouns.get(short[0].cell, resource) if short else resource
-    wants = max((each.wants for each in short), default=0)
-    most = in_words([f"{written(each.cell[1], each.most)} of {each.cell[0]}" for each in short])
-    message = (
-        f"asks for {_slices(job, pods)}{written(resource, wants)} {noun} in {job.place}, whose ceiling is {most}: "
-        f"it can never be admitted{_largest(job)}"
+    shortages = _relevant_shortages(job, reason)
+    resource = shortages[0].flavor_resource[1] if shortages else next(iter(pods[0].pod_set.requests), "")
+    source = next((each.request_source(resource) for each in pods if resource in each.pod_set.requests), job.job.source)
+    noun = (
+        job.context.simulated.accelerator_nouns.get(shortages[0].flavor_resource, resource) if shortages else resource
     )
-    at.fault("above-ceiling", message)
+    requested = max((each.requested for each in shortages), default=0)
+    ceilings = join_words(
+        [f"{format_quantity(each.flavor_resource[1], each.ceiling)} of {each.flavor_resource[0]}" for each in shortages]
+    )
+    message = (
+        f"asks for {_slices_text(job, pods)}{format_quantity(resource, requested)} "
+        f"{noun} in {job.queue_name}, whose ceiling is {ceilings}: "
+        f"it can never be admitted{_largest_fit_text(job)}"
+    )
+    source.fault("above-ceiling", message)
 
 
-def _too_large_for_workers(job: Submitted, pods: list[Pods], reason: Why) -> None:
+def _report_above_worker(job: SubmittedJob, pods: list[JobPods], reason: PendingReason) -> None:
     """More than any worker of a manager lets one job have, though all of them together have it."""
-    short = [(worker, each) for worker, why in reason.workers for each in _telling(job, why)]
-    wants = max((each.wants for _, each in short), default=0)
-    resource = short[0][1].cell[1] if short else next(iter(pods[0].pods.requests), "")
-    at = next((each.request(resource) for each in pods if resource in each.pods.requests), job.job.at)
-    noun = job.fleet.book.nouns.get(short[0][1].cell, resource) if short else resource
-    most = in_words([f"{worker} {written(resource, each.most)} of {each.cell[0]}" for worker, each in short])
-    asks = f"asks for {_slices(job, pods)}{written(resource, wants)} {noun} in {job.place}" if short else "is one job"
-    gives = f"the most is {most}" if short else "none takes its pods"
-    message = f"{asks}, and runs on one worker: {gives}; it would hold its quota for ever{_largest(job)}"
-    at.fault("above-worker", message)
+    shortages = [(worker, each) for worker, why in reason.workers for each in _relevant_shortages(job, why)]
+    requested = max((each.requested for _, each in shortages), default=0)
+    resource = shortages[0][1].flavor_resource[1] if shortages else next(iter(pods[0].pod_set.requests), "")
+    source = next((each.request_source(resource) for each in pods if resource in each.pod_set.requests), job.job.source)
+    noun = (
+        job.context.simulated.accelerator_nouns.get(shortages[0][1].flavor_resource, resource)
+        if shortages
+        else resource
+    )
+    ceilings = join_words(
+        [
+            f"{worker} {format_quantity(resource, each.ceiling)} of {each.flavor_resource[0]}"
+            for worker, each in shortages
+        ]
+    )
+    request_text = (
+        f"asks for {_slices_text(job, pods)}{format_quantity(resource, requested)} {noun} in {job.queue_name}"
+        if shortages
+        else "is one job"
+    )
+    limit_text = f"the most is {ceilings}" if shortages else "none takes its pods"
+    message = (
+        f"{request_text}, and runs on one worker: {limit_text}; it would "
+        f"hold its quota for ever{_largest_fit_text(job)}"
+    )
+    source.fault("above-worker", message)
 
 
-def _telling(job: Submitted, reason: Why) -> list[Short]:
+def _relevant_shortages(job: SubmittedJob, reason: PendingReason) -> list[Shortage]:
     """The shortest of accelerators where these are short, else of what is."""
-    beyond = [each for each in reason.short if each.wants > each.most] or list(reason.short)
-    return [each for each in beyond if each.cell in job.fleet.book.nouns] or beyond
+    beyond = [each for each in reason.shortages if each.requested > each.ceiling] or list(reason.shortages)
+    return [each for each in beyond if each.flavor_resource in job.context.simulated.accelerator_nouns] or beyond
 
 
-def _shape(job: Submitted, pods: list[Pods]) -> Shape | None:
-    return next((s for s in job.fleet.shapes(job.queue) if pods[0].pods.requests.get(s.flavor.resource)), None)
+def _find_node_shape(job: SubmittedJob, pods: list[JobPods]) -> NodeShape | None:
+    return next(
+        (s for s in job.context.node_shapes(job.queue) if pods[0].pod_set.requests.get(s.flavor.resource)), None
+    )
 
 
-def _slices(job: Submitted, pods: list[Pods]) -> str:
-    shape = _shape(job, pods)
-    if shape is None or not shape.multi_host or len(pods) > 1:
+def _slices_text(job: SubmittedJob, pods: list[JobPods]) -> str:
+    shape = _find_node_shape(job, pods)
+    if shape is None or not shape.is_multi_host or len(pods) > 1:
         return ""
-    number = pods[0].pods.count // shape.hosts
+    number = pods[0].pod_set.count // shape.hosts
     return f"{number} {'slice' if number == 1 else 'slices'} of {shape.pool.topology}, "
 
 
-def _largest(job: Submitted) -> str:
+def _largest_fit_text(job: SubmittedJob) -> str:
     """The most of it that would fit, slice by slice or pod by pod."""
-    pods, (first, *more) = pods_of(job), _pod_sets(job.job)
+    pods, (first, *more) = list_job_pods(job), _pod_sets(job.job)
     if more:
         return ""
-    shape = _shape(job, pods)
+    shape = _find_node_shape(job, pods)
     step = shape.hosts if shape is not None else 1
     fits = range(1, first.count // step + 1)
     low, high = 0, len(fits)
     while low < high:
         middle = (low + high + 1) // 2
-        if _tried(job, (replace(first, count=middle * step),))[1] is None:
+        if _admit_alone(job, (replace(first, count=middle * step),))[1] is None:
             low = middle
         else:
             high = middle - 1

@@ -5,7 +5,7 @@ retypes unquoted dates and odd numbers, sorts keys, flattens merge keys and drop
 """
 
 from berth.loader.locate import locate
-from berth.loader.positions import Places, by_place
+from berth.loader.positions import SourceMap, sort_by_place
 from berth.loader.stack_file import StackFile, read_config, read_stack
 
-__all__ = ["Places", "StackFile", "by_place", "locate", "read_config", "read_stack"]
+__all__ = ["SourceMap", "StackFile", "locate", "read_config", "read_stack", "sort_by_place"]

@@ -21,9 +21,9 @@ from yaml.events import (
     StreamEndEvent,
 )
 
-from berth.diagnostics import Path, Problem
+from berth.diagnostics import FieldPath, Problem
 from berth.loader.positions import NO_MARKS, Mark, Marks
-from berth.loader.scalars import plain
+from berth.loader.scalars import parse_scalar
 
 _LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 _MAX_DEPTH = 64
@@ -31,137 +31,137 @@ _MAX_DEPTH = 64
 _MAX_ALIASED = 10_000
 
 
-class Document(Struct, frozen=True):
+class YamlDocument(Struct, frozen=True):
     """One YAML document: its value (None where it is empty), and where its keys and items stand."""
 
     value: object
     marks: Marks
 
 
-class _Stop(Exception):
+class _ParseAborted(Exception):
     """No use in reading on."""
 
 
-def parse(text: str, shown: str) -> tuple[Document | None, list[Problem]]:
+def parse(text: str, display_path: str) -> tuple[YamlDocument | None, list[Problem]]:
     """The document in `text` and its faults, placed in the file `shown`; None where it is no YAML.
 
     Paths start at the document's top. Faults: `bad-yaml` (with line and column), `duplicate-key`, `merge-key`,
     `unquoted-key`, `unquoted`, `yaml-tag`, `yaml-alias`, `secret`. The first of two equal keys is kept, merge keys are
     left out, and a scalar that must be quoted is kept as text.
     """
-    reader = _Reader(shown, iter(_LOADER(text).get_event, None))
+    reader = _EventReader(display_path, iter(_LOADER(text).get_event, None))
     try:
         return reader.document(), reader.faults
     except yaml.YAMLError as error:
-        reader.faults.append(_bad_yaml(error, text, shown))
-    except _Stop:
+        reader.faults.append(_bad_yaml(error, text, display_path))
+    except _ParseAborted:
         pass
     return None, reader.faults
 
 
-class _Reader(Struct):
+class _EventReader(Struct):
     file: str
     events: Iterator[Any]
     faults: list[Problem] = field(default_factory=list[Problem])
     anchors: dict[str, tuple[object, Marks, int]] = field(default_factory=dict[str, tuple[object, Marks, int]])
-    values: int = 0
-    aliased: int = 0
+    value_count: int = 0
+    aliased_count: int = 0
     depth: int = 0
 
-    def document(self) -> Document:
+    def document(self) -> YamlDocument:
         next(self.events)  # the stream's start
         if isinstance(next(self.events), StreamEndEvent):
-            return Document(None, NO_MARKS)
+            return YamlDocument(None, NO_MARKS)
         value, marks = self.value(next(self.events), ())
         next(self.events)  # the document's end
         if isinstance(second := next(self.events), DocumentStartEvent):
             self.fault("bad-yaml", second, (), "a second YAML document begins here: keep one, and remove the '---'")
-        return Document(value, marks)
+        return YamlDocument(value, marks)
 
-    def value(self, event: Any, path: Path) -> tuple[object, Marks]:
+    def value(self, event: Any, path: FieldPath) -> tuple[object, Marks]:
         if isinstance(event, ScalarEvent) and event.tag is None and event.anchor is None:  # most of all there is
-            self.values += 1
+            self.value_count += 1
             return self.scalar(event, path), NO_MARKS
         if isinstance(event, AliasEvent):
             return self.alias(event, path)
-        before = self.values
-        self.values += 1
+        count_before = self.value_count
+        self.value_count += 1
         if event.tag is not None:
-            shown = str(event.tag).replace("tag:yaml.org,2002:", "!!")
-            self.fault("yaml-tag", event, path, f"the tag '{shown}' would be lost: write the value without it")
+            tag = str(event.tag).replace("tag:yaml.org,2002:", "!!")
+            self.fault("yaml-tag", event, path, f"the tag '{tag}' would be lost: write the value without it")
         value, marks = self.untagged(event, path)
         if event.anchor is not None:
-            self.anchors[event.anchor] = (value, marks, self.values - before)
+            self.anchors[event.anchor] = (value, marks, self.value_count - count_before)
         return value, marks
 
-    def untagged(self, event: Any, path: Path) -> tuple[object, Marks]:
+    def untagged(self, event: Any, path: FieldPath) -> tuple[object, Marks]:
         if isinstance(event, ScalarEvent):
             return self.scalar(event, path), NO_MARKS
         if self.depth == _MAX_DEPTH:
             self.fault("bad-yaml", event, (), f"nested more than {_MAX_DEPTH} deep: no fleet needs that")
-            raise _Stop
+            raise _ParseAborted
         self.depth += 1
-        found = self.mapping(event, path) if isinstance(event, MappingStartEvent) else self.sequence(path)
+        parsed = self.mapping(event, path) if isinstance(event, MappingStartEvent) else self.sequence(path)
         self.depth -= 1
-        return found
+        return parsed
 
-    def scalar(self, event: Any, path: Path) -> object:
+    def scalar(self, event: Any, path: FieldPath) -> object:
         text: str = event.value
         if not event.implicit[0]:  # quoted, a block, or tagged
             return text
-        value, wrong = plain(text)
-        if wrong:
-            self.fault("unquoted", event, path, wrong)
+        value, reason = parse_scalar(text)
+        if reason:
+            self.fault("unquoted", event, path, reason)
         return value
 
-    def alias(self, event: Any, path: Path) -> tuple[object, Marks]:
+    def alias(self, event: Any, path: FieldPath) -> tuple[object, Marks]:
         if event.anchor not in self.anchors:
             message = f"the alias '*{event.anchor}' has no anchor '&{event.anchor}' that ends before it: write one"
             self.fault("yaml-alias", event, path, message)
             return None, NO_MARKS
         value, marks, size = self.anchors[event.anchor]
-        self.values += size
-        self.aliased += size
-        if self.aliased > _MAX_ALIASED:
+        self.value_count += size
+        self.aliased_count += size
+        if self.aliased_count > _MAX_ALIASED:
             message = f"YAML aliases add more than {_MAX_ALIASED:,} values: write out what differs, drop the rest"
             self.fault("yaml-alias", event, path, message)
-            raise _Stop
+            raise _ParseAborted
         return value, marks
 
-    def sequence(self, path: Path) -> tuple[object, Marks]:
+    def sequence(self, path: FieldPath) -> tuple[object, Marks]:
         values: list[object] = []
         marks: dict[str | int, Mark] = {}
         while not isinstance(event := next(self.events), SequenceEndEvent):
             index = len(values)
-            value, inside = self.value(event, (*path, index))
+            value, inner_marks = self.value(event, (*path, index))
             values.append(value)
-            marks[index] = Mark(event.start_mark.line + 1, inside, _begin(event))
+            marks[index] = Mark(event.start_mark.line + 1, inner_marks, _start_of(event))
         return values, marks
 
-    def mapping(self, start: Any, path: Path) -> tuple[object, Marks]:
+    def mapping(self, start: Any, path: FieldPath) -> tuple[object, Marks]:
         values: dict[str, object] = {}
         marks: dict[str | int, Mark] = {}
         while not isinstance(event := next(self.events), MappingEndEvent):
-            self.values += 1
+            self.value_count += 1
             self.entry(event, path, values, marks)
         if len(values) == 1 and isinstance(values.get("secure"), str):
             message = "a secret inside the fleet would make the whole fleet secret: give it a config key of its own"
             self.fault("secret", start, path, message)
         return values, marks
 
-    def entry(self, event: Any, path: Path, values: dict[str, object], marks: dict[str | int, Mark]) -> None:
+    def entry(self, event: Any, path: FieldPath, values: dict[str, object], marks: dict[str | int, Mark]) -> None:
         key = self.key(event, path)
         following = next(self.events)
-        value, inside = self.value(following, path if key is None else (*path, key))
+        value, inner_marks = self.value(following, path if key is None else (*path, key))
         if key is None:
             return
         if key in values:
             message = f"the key '{key}' is written twice, first on line {marks[key].line}: keep one"
             self.fault("duplicate-key", event, (*path, key), message)
             return
-        values[key], marks[key] = value, Mark(event.start_mark.line + 1, inside, _begin(following))
+        values[key], marks[key] = value, Mark(event.start_mark.line + 1, inner_marks, _start_of(following))
 
-    def key(self, event: Any, path: Path) -> str | None:
+    def key(self, event: Any, path: FieldPath) -> str | None:
         """The key's text; None, after a fault, where it has none."""
         if not isinstance(event, ScalarEvent):
             self.value(event, path)
@@ -177,32 +177,32 @@ class _Reader(Struct):
             self.fault("unquoted-key", event, path, f"the key '{text}' must be quoted: keys are text")
         return text
 
-    def fault(self, code: str, event: Any, path: Path, message: str) -> None:
+    def fault(self, code: str, event: Any, path: FieldPath, message: str) -> None:
         place = f"{self.file}:{event.start_mark.line + 1}"
         if code == "bad-yaml":
             place += f":{event.start_mark.column + 1}"
         self.faults.append(Problem("fault", code, path, message, place))
 
 
-def _begin(event: Any) -> tuple[int, int]:
+def _start_of(event: Any) -> tuple[int, int]:
     return event.start_mark.line + 1, event.start_mark.column + 1
 
 
 def _is_text(scalar: str) -> bool:
-    value, wrong = plain(scalar)
-    return isinstance(value, str) and not wrong
+    value, reason = parse_scalar(scalar)
+    return isinstance(value, str) and not reason
 
 
-def _bad_yaml(error: yaml.YAMLError, text: str, shown: str) -> Problem:
+def _bad_yaml(error: yaml.YAMLError, text: str, display_path: str) -> Problem:
     """The parser's complaint in one line; the tab has a remedy of its own."""
     if not isinstance(error, yaml.MarkedYAMLError) or error.problem_mark is None:
-        return Problem("fault", "bad-yaml", (), " ".join(f"is no YAML: {error}".split()), shown)
+        return Problem("fault", "bad-yaml", (), " ".join(f"is no YAML: {error}".split()), display_path)
     mark = error.problem_mark
-    at = "".join(text.splitlines()[mark.line : mark.line + 1])[mark.column :]
-    message = "a tab cannot indent YAML: use spaces" if at.startswith("\t") else _sentence(error)
-    return Problem("fault", "bad-yaml", (), message, f"{shown}:{mark.line + 1}:{mark.column + 1}")
+    rest_of_line = "".join(text.splitlines()[mark.line : mark.line + 1])[mark.column :]
+    message = "a tab cannot indent YAML: use spaces" if rest_of_line.startswith("\t") else _error_text(error)
+    return Problem("fault", "bad-yaml", (), message, f"{display_path}:{mark.line + 1}:{mark.column + 1}")
 
 
-def _sentence(error: yaml.MarkedYAMLError) -> str:
-    words = ", ".join(part for part in (error.context, error.problem) if part)
-    return " ".join(f"is no YAML: {words}".split())
+def _error_text(error: yaml.MarkedYAMLError) -> str:
+    reason = ", ".join(part for part in (error.context, error.problem) if part)
+    return " ".join(f"is no YAML: {reason}".split())

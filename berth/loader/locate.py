@@ -7,34 +7,34 @@ import pathlib
 
 from msgspec import Struct
 
-from berth.diagnostics import Problem, near_miss, quoted
+from berth.diagnostics import Problem, did_you_mean, join_quoted
 
 EXAMPLES = "stacks/examples"
 
 
-class Located(Struct, frozen=True):
+class LocatedStack(Struct, frozen=True):
     """The stack's name, its file (which may not exist) and the file's name as a person would type it."""
 
     stack: str
     file: pathlib.Path
-    shown: str
+    display_path: str
     by_name: bool
 
 
-def locate(stack: str, root: pathlib.Path) -> Located:
+def locate(stack: str, root: pathlib.Path) -> LocatedStack:
     """The file of STACK: a path if it holds a `/` or ends in `.yaml` or `.yml`, else `root/Pulumi.<stack>.yaml`.
 
     A relative path is looked for from the current folder first, and then from `root`.
     """
     if "/" not in stack and not stack.endswith((".yaml", ".yml")):
-        return Located(stack, root / f"Pulumi.{stack}.yaml", f"Pulumi.{stack}.yaml", by_name=True)
+        return LocatedStack(stack, root / f"Pulumi.{stack}.yaml", f"Pulumi.{stack}.yaml", by_name=True)
     file = pathlib.Path(stack)
     if not file.is_absolute() and not os.path.exists(file):
         file = root / file
-    return Located(file.stem.removeprefix("Pulumi."), file, shown(file, root), by_name=False)
+    return LocatedStack(file.stem.removeprefix("Pulumi."), file, display_path(file, root), by_name=False)
 
 
-def shown(file: pathlib.Path, root: pathlib.Path) -> str:
+def display_path(file: pathlib.Path, root: pathlib.Path) -> str:
     """`file` as a person would type it: from `root` if it lies in there, else from the current folder, else as is."""
     absolute = os.path.abspath(file)
     for folder in (os.path.abspath(root), os.getcwd()):
@@ -43,25 +43,25 @@ def shown(file: pathlib.Path, root: pathlib.Path) -> str:
     return str(file)
 
 
-def missing(located: Located, root: pathlib.Path) -> Problem:
+def missing_file_fault(located: LocatedStack, root: pathlib.Path) -> Problem:
     """The fault `no-file`, with the nearest stack or example there is, or else with all stacks there are."""
     if not located.by_name:
-        message = f"no file '{located.shown}'{near_miss(located.shown, _beside(located, root))}"
+        message = f"no file '{located.display_path}'{did_you_mean(located.display_path, _sibling_files(located, root))}"
         return Problem("fault", "no-file", (), message)
     stacks = sorted(f.name[len("Pulumi.") : -len(".yaml")] for f in root.glob("Pulumi.*.yaml"))
     examples = {f.stem: f"{EXAMPLES}/{f.name}" for f in sorted((root / EXAMPLES).glob("*.yaml"))}
-    message = f"no stack '{located.stack}' ({located.shown})"
-    return Problem("fault", "no-file", (), message + _offer(located.stack, stacks, examples))
+    message = f"no stack '{located.stack}' ({located.display_path})"
+    return Problem("fault", "no-file", (), message + _suggestion(located.stack, stacks, examples))
 
 
-def _offer(stack: str, stacks: list[str], examples: dict[str, str]) -> str:
-    if close := near_miss(stack, [*stacks, *(name for name in examples if name not in stacks)]):
-        word = close.split("'")[1]
-        return close if word in stacks else close.replace(word, examples[word])
-    there = f"; there is {quoted(stacks)}" if stacks else "; no Pulumi.<stack>.yaml lies here"
-    return there + (f", and examples lie in {EXAMPLES}" if examples else "")
+def _suggestion(stack: str, stacks: list[str], examples: dict[str, str]) -> str:
+    if close := did_you_mean(stack, [*stacks, *(name for name in examples if name not in stacks)]):
+        match = close.split("'")[1]
+        return close if match in stacks else close.replace(match, examples[match])
+    available = f"; there is {join_quoted(stacks)}" if stacks else "; no Pulumi.<stack>.yaml lies here"
+    return available + (f", and examples lie in {EXAMPLES}" if examples else "")
 
 
-def _beside(located: Located, root: pathlib.Path) -> list[str]:
+def _sibling_files(located: LocatedStack, root: pathlib.Path) -> list[str]:
     folder = located.file.parent
-    return [shown(file, root) for file in sorted(folder.glob("*.y*ml"))] if os.path.isdir(folder) else []
+    return [display_path(file, root) for file in sorted(folder.glob("*.y*ml"))] if os.path.isdir(folder) else []

@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from berth.diagnostics import Path, Problem
+from berth.diagnostics import FieldPath, Problem
 
 _PLACE = re.compile(r"(.*?)(?::(\d+))?(?::(\d+))?", re.DOTALL)
 
@@ -18,8 +18,8 @@ class Mark(NamedTuple):
     """
 
     line: int
-    inside: Marks
-    value: tuple[int, int] = (0, 0)
+    inner_marks: Marks
+    value_start: tuple[int, int] = (0, 0)
 
 
 Marks = Mapping[str | int, Mark]
@@ -28,7 +28,7 @@ Marks = Mapping[str | int, Mark]
 NO_MARKS: Marks = {}
 
 
-class Places:
+class SourceMap:
     """Where the paths of one fleet were written. `Places()` knows of no file and answers "" to everything.
 
     `file` is the stack file's name as a person would type it, `fleet` the mark of its `berth:fleet` key, and `teams`
@@ -46,27 +46,27 @@ class Places:
         """Every file that something was written in, by name; the stack file first."""
         return tuple(dict.fromkeys(file for file, _ in (self._stack, *self._teams.values()) if file))
 
-    def of(self, path: Path) -> str:
+    def place_of(self, path: FieldPath) -> str:
         """`FILE:LINE` of the key (in a list: of the item) at `path`, or of its nearest ancestor that was written.
 
         `FILE` where no line is known, and "" where no file is. The empty path is the fleet itself. What came by a YAML
         alias stands where its anchor is: that is where it must be edited.
         """
-        file, mark = self._source(path)
+        file, mark = self._file_and_mark(path)
         line = mark.line
         for step in path:
-            if (inner := mark.inside.get(step)) is None:
+            if (inner := mark.inner_marks.get(step)) is None:
                 break
             mark, line = inner, inner.line
         return f"{file}:{line}" if file and line else file
 
-    def _source(self, path: Path) -> tuple[str, Mark]:
+    def _file_and_mark(self, path: FieldPath) -> tuple[str, Mark]:
         if len(path) > 1 and path[0] == "teams" and isinstance(path[1], str):
             return self._teams.get(path[1], self._stack)
         return self._stack
 
 
-def by_place(problems: list[Problem]) -> list[Problem]:
+def sort_by_place(problems: list[Problem]) -> list[Problem]:
     """The problems sorted by file, line and column (as numbers), then by path and message."""
     return sorted(problems, key=_place_key)
 

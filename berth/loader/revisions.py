@@ -9,16 +9,16 @@ from collections.abc import Generator, Iterator, Sequence
 from contextlib import contextmanager
 
 _YAML = (".yaml", ".yml")
-_FILES = ("100644", "100755")
+_FILE_MODES = ("100644", "100755")
 """Modes of plain files. Links are left out: one could lead anywhere."""
 
 
-class NoRevision(Exception):
+class RevisionNotFound(Exception):
     """What was asked of git and is not there, in one line."""
 
 
 @contextmanager
-def checked_out(revision: str, root: pathlib.Path) -> Generator[pathlib.Path]:
+def yaml_checkout(revision: str, root: pathlib.Path) -> Generator[pathlib.Path]:
     """A folder with every YAML file below `root` as it was at `revision`, for as long as the context lasts.
 
     Raises NoRevision where `root` is in no git repository, or git knows no such commit.
@@ -26,58 +26,62 @@ def checked_out(revision: str, root: pathlib.Path) -> Generator[pathlib.Path]:
     commit = _commit(revision, root)
     with tempfile.TemporaryDirectory(prefix="berth-") as name:
         folder = pathlib.Path(name)
-        wanted = list(_yaml_files(commit, root))
-        for path, text in zip((path for path, _ in wanted), _blobs([blob for _, blob in wanted], root), strict=True):
+        yaml_files = list(_yaml_files(commit, root))
+        for path, text in zip(
+            (path for path, _ in yaml_files), _blobs([blob for _, blob in yaml_files], root), strict=True
+        ):
             file = folder / path
             file.parent.mkdir(parents=True, exist_ok=True)
             file.write_bytes(text)
         yield folder
 
 
-def branched_off(revision: str, root: pathlib.Path) -> str:
+def merge_base(revision: str, root: pathlib.Path) -> str:
     """The commit at which the current branch left `revision`; `revision` itself where git knows of none.
 
     Raises NoRevision as `checked_out` does.
     """
     commit = _commit(revision, root)
-    base = _git(["merge-base", commit, "HEAD"], root)
-    return base.stdout.decode().strip() if base.returncode == 0 else commit
+    result = _git(["merge-base", commit, "HEAD"], root)
+    return result.stdout.decode().strip() if result.returncode == 0 else commit
 
 
 def _commit(revision: str, root: pathlib.Path) -> str:
-    found = _git(["rev-parse", "--verify", "--quiet", "--end-of-options", f"{revision}^{{commit}}"], root)
-    if found.returncode:
-        inside = _git(["rev-parse", "--is-inside-work-tree"], root).returncode == 0
-        raise NoRevision(f"git knows no commit '{revision}'" if inside else f"{root} is in no git repository")
-    return found.stdout.decode().strip()
+    result = _git(["rev-parse", "--verify", "--quiet", "--end-of-options", f"{revision}^{{commit}}"], root)
+    if result.returncode:
+        in_repository = _git(["rev-parse", "--is-inside-work-tree"], root).returncode == 0
+        raise RevisionNotFound(
+            f"git knows no commit '{revision}'" if in_repository else f"{root} is in no git repository"
+        )
+    return result.stdout.decode().strip()
 
 
 def _yaml_files(commit: str, root: pathlib.Path) -> Iterator[tuple[str, str]]:
     """Path from `root` and object id of each YAML file."""
     for line in _git(["ls-tree", "-r", "-z", commit], root, check=True).stdout.decode(errors="replace").split("\0"):
-        described, _, path = line.partition("\t")
-        if path.endswith(_YAML) and described.split()[0] in _FILES:
-            yield path, described.split()[2]
+        metadata, _, path = line.partition("\t")
+        if path.endswith(_YAML) and metadata.split()[0] in _FILE_MODES:
+            yield path, metadata.split()[2]
 
 
 def _blobs(ids: Sequence[str], root: pathlib.Path) -> Iterator[bytes]:
     """The contents of objects, in their order, from one process."""
-    output = _git(["cat-file", "--batch"], root, sent="".join(f"{each}\n" for each in ids).encode(), check=True).stdout
-    at = 0
+    output = _git(["cat-file", "--batch"], root, stdin="".join(f"{each}\n" for each in ids).encode(), check=True).stdout
+    offset = 0
     for _ in ids:
-        end = output.index(b"\n", at)
-        size = int(output[at:end].split()[2])
+        end = output.index(b"\n", offset)
+        size = int(output[offset:end].split()[2])
         yield output[end + 1 : end + 1 + size]
-        at = end + 1 + size + 1
+        offset = end + 1 + size + 1
 
 
 def _git(
-    words: Sequence[str], root: pathlib.Path, sent: bytes | None = None, *, check: bool = False
+    arguments: Sequence[str], root: pathlib.Path, stdin: bytes | None = None, *, check: bool = False
 ) -> subprocess.CompletedProcess[bytes]:
     try:
-        done = subprocess.run(["git", "-C", str(root), *words], input=sent, capture_output=True, check=False)
+        result = subprocess.run(["git", "-C", str(root), *arguments], input=stdin, capture_output=True, check=False)
     except FileNotFoundError:
-        raise NoRevision("a revision needs git on PATH") from None
-    if check and done.returncode:
-        raise NoRevision(" ".join(done.stderr.decode(errors="replace").split()) or f"git {words[0]} failed")
-    return done
+        raise RevisionNotFound("a revision needs git on PATH") from None
+    if check and result.returncode:
+        raise RevisionNotFound(" ".join(result.stderr.decode(errors="replace").split()) or f"git {arguments[0]} failed")
+    return result

@@ -11,7 +11,7 @@ import re
 from functools import lru_cache
 from math import isfinite
 
-_WORDS: dict[str, object] = {
+_CONSTANTS: dict[str, object] = {
     **dict.fromkeys(("true", "True", "TRUE"), True),
     **dict.fromkeys(("false", "False", "FALSE"), False),
     **dict.fromkeys(("null", "Null", "NULL", "~", ""), None),
@@ -37,13 +37,13 @@ _INT64 = range(-(2**63), 2**63)
 
 
 @lru_cache(maxsize=4096)  # a fleet repeats its words
-def plain(text: str) -> tuple[object, str]:
+def parse_scalar(text: str) -> tuple[object, str]:
     """The value of an unquoted scalar, and what is wrong with leaving it unquoted ("" where nothing is).
 
     The value is a str, int, float, bool or None; a scalar that must be quoted keeps its text.
     """
-    if text in _WORDS:
-        return _WORDS[text], ""
+    if text in _CONSTANTS:
+        return _CONSTANTS[text], ""
     if text in _OLD_BOOLEANS:
         return text, f"'{text}' must be quoted, or written as {_OLD_BOOLEANS[text]}: readers of YAML differ on it"
     return _number(text) if text[0] in _NUMBER_STARTS else (text, "")
@@ -53,20 +53,20 @@ def _number(text: str) -> tuple[object, str]:
     if _INTEGER.fullmatch(text) and (value := int(text)) in _INT64:
         return value, ""
     if _TIMESTAMP.fullmatch(text):
-        return text, _retyped(text)
+        return text, _retyped_message(text)
     if _FLOAT.fullmatch(text) and not text.lstrip("+-").isdigit() and isfinite(value := float(text)):
         if not value.is_integer():
             return value, ""
         # JSON lies between the engine and the program, and there a float without a fraction is an integer.
-        whole = f"{int(value)}" if int(value) in _INT64 else "plain digits"
-        return text, f"{_retyped(text)}; as a number, write {whole}"
+        integer = f"{int(value)}" if int(value) in _INT64 else "plain digits"
+        return text, f"{_retyped_message(text)}; as a number, write {integer}"
     if _ODD_NUMBER.fullmatch(text) or _FLOAT.fullmatch(text.replace("_", "")):
         remedy = (
             "it is too large" if text.lstrip("+-").isdigit() and text.lstrip("+-")[0] != "0" else "write plain digits"
         )
-        return text, f"{_retyped(text)}; as a number, {remedy}"
+        return text, f"{_retyped_message(text)}; as a number, {remedy}"
     return text, ""
 
 
-def _retyped(text: str) -> str:
+def _retyped_message(text: str) -> str:
     return f"'{text}' must be quoted: the engine would change it to another type"

@@ -9,9 +9,9 @@ from typing import cast
 from msgspec import Struct
 
 from berth.diagnostics import Problem
-from berth.loader.locate import locate, missing
-from berth.loader.positions import Places, by_place
-from berth.loader.stack_text import KINDS, MOVE_TEAMS, WRITE_FLEET, StackText
+from berth.loader.locate import locate, missing_file_fault
+from berth.loader.positions import SourceMap, sort_by_place
+from berth.loader.stack_text import CONFIG_KEYS, MOVE_TEAMS, WRITE_FLEET, StackText
 from berth.loader.team_files import TeamFiles
 from berth.loader.text_file import read_text
 
@@ -27,9 +27,9 @@ class StackFile(Struct, frozen=True, dict=True):
     stack: str
     file: pathlib.Path | None
     fleet: object
-    places: Places
+    source_map: SourceMap
     config: Mapping[str, object]
-    kind: str = KINDS[0]
+    config_key: str = CONFIG_KEYS[0]
 
 
 def read_stack(stack: str, root: pathlib.Path) -> tuple[StackFile | None, list[Problem]]:
@@ -39,17 +39,17 @@ def read_stack(stack: str, root: pathlib.Path) -> tuple[StackFile | None, list[P
     teams is kept, merge keys are left out, and scalars that must be quoted are kept as text.
     """
     located = locate(stack, root)
-    text = read_text(located.file, located.shown, MOVE_TEAMS)
+    text = read_text(located.file, located.display_path, MOVE_TEAMS)
     if isinstance(text, Problem):
-        return None, [missing(located, root) if text.code == "no-file" else text]
-    found = StackText.read(text, located.shown)
-    if found.fleet is None:
-        return None, by_place(found.faults)
-    return _with_team_files(located.stack, located.file, found.fleet, root, found)
+        return None, [missing_file_fault(located, root) if text.code == "no-file" else text]
+    stack_text = StackText.read(text, located.display_path)
+    if stack_text.fleet is None:
+        return None, sort_by_place(stack_text.faults)
+    return _merge_team_files(located.stack, located.file, stack_text.fleet, root, stack_text)
 
 
 def read_config(
-    stack: str, value: object, root: pathlib.Path, kind: str = KINDS[0]
+    stack: str, value: object, root: pathlib.Path, config_key: str = CONFIG_KEYS[0]
 ) -> tuple[StackFile | None, list[Problem]]:
     """The fleet the engine handed over (`pulumi.Config("berth").get_object("fleet")`), its team files and its faults.
 
@@ -64,36 +64,40 @@ def read_config(
     fleet = cast("dict[str, object]", value)
     file = root / f"Pulumi.{stack}.yaml"
     text = read_text(file, file.name, MOVE_TEAMS)
-    found = StackText() if isinstance(text, Problem) else StackText.read(text, file.name)
-    if found.faults or found.kind != kind or not _same(fleet, found.fleet):
-        return _with_team_files(stack, None, fleet, root, StackText(kind=kind))
-    return _with_team_files(stack, file, fleet, root, found)
+    stack_text = StackText() if isinstance(text, Problem) else StackText.read(text, file.name)
+    if stack_text.faults or stack_text.config_key != config_key or not _is_identical(fleet, stack_text.fleet):
+        return _merge_team_files(stack, None, fleet, root, StackText(config_key=config_key))
+    return _merge_team_files(stack, file, fleet, root, stack_text)
 
 
-def _with_team_files(
-    stack: str, file: pathlib.Path | None, fleet: dict[str, object], root: pathlib.Path, found: StackText
+def _merge_team_files(
+    stack: str, file: pathlib.Path | None, fleet: dict[str, object], root: pathlib.Path, stack_text: StackText
 ) -> tuple[StackFile, list[Problem]]:
-    if found.kind != KINDS[0]:
-        places = Places(found.shown, found.mark)
-        return StackFile(stack, file, fleet, places, found.config, found.kind), by_place(found.faults)
+    if stack_text.config_key != CONFIG_KEYS[0]:
+        source_map = SourceMap(stack_text.display_path, stack_text.key_mark)
+        return StackFile(stack, file, fleet, source_map, stack_text.config, stack_text.config_key), sort_by_place(
+            stack_text.faults
+        )
     teams = fleet.get("teams")
-    own = cast("dict[str, object]", teams) if isinstance(teams, dict) else {}
-    files = TeamFiles(root, own, Places(found.shown, found.mark))
+    own_teams = cast("dict[str, object]", teams) if isinstance(teams, dict) else {}
+    files = TeamFiles(root, own_teams, SourceMap(stack_text.display_path, stack_text.key_mark))
     files.read(fleet.get("teamFiles"))
-    if files.teams and (own or not teams):  # teams that are no mapping stay as they are, for the spec to refuse
-        fleet = {**fleet, "teams": own | files.teams}
-    places = Places(found.shown, found.mark, files.written)
-    return StackFile(stack, file, fleet, places, found.config), by_place(found.faults + files.faults)
+    if files.teams and (own_teams or not teams):  # teams that are no mapping stay as they are, for the spec to refuse
+        fleet = {**fleet, "teams": own_teams | files.teams}
+    source_map = SourceMap(stack_text.display_path, stack_text.key_mark, files.sources)
+    return StackFile(stack, file, fleet, source_map, stack_text.config), sort_by_place(stack_text.faults + files.faults)
 
 
-def _same(one: object, other: object) -> bool:
+def _is_identical(left: object, right: object) -> bool:
     """Whether two plain values are equal in value and type: 1 is not True, nor is it 1.0."""
-    if type(one) is not type(other):
+    if type(left) is not type(right):
         return False
-    if isinstance(one, dict):
-        a, b = cast("dict[object, object]", one), cast("dict[object, object]", other)
-        return a.keys() == b.keys() and all(_same(value, b[key]) for key, value in a.items())
-    if isinstance(one, list):
-        c, d = cast("list[object]", one), cast("list[object]", other)
-        return len(c) == len(d) and all(map(_same, c, d))
-    return one == other
+    if isinstance(left, dict):
+        left_entries, right_entries = cast("dict[object, object]", left), cast("dict[object, object]", right)
+        return left_entries.keys() == right_entries.keys() and all(
+            _is_identical(value, right_entries[key]) for key, value in left_entries.items()
+        )
+    if isinstance(left, list):
+        left_items, right_items = cast("list[object]", left), cast("list[object]", right)
+        return len(left_items) == len(right_items) and all(map(_is_identical, left_items, right_items))
+    return left == right

@@ -8,8 +8,8 @@ from typing import cast
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from berth.diagnostics import Problem, near_miss
-from berth.loader.document import Document, parse
+from berth.diagnostics import Problem, did_you_mean
+from berth.loader.document import YamlDocument, parse
 from berth.loader.positions import NO_MARKS, Mark
 
 MOVE_TEAMS = "move teams into files of their own and name them under 'teamFiles'"
@@ -18,10 +18,10 @@ WRITE_FLEET = "write 'config:', under it 'berth:fleet:', and under that the flee
 
 _FLEET = "berth:fleet"
 _TEAM = "berth:team"
-KINDS = (_FLEET, _TEAM)
-_OURS = tuple((kind,) for kind in KINDS)
+CONFIG_KEYS = (_FLEET, _TEAM)
+_BERTH_PATHS = tuple((kind,) for kind in CONFIG_KEYS)
 _TOP_KEYS = ("config", "encryptedkey", "encryptionsalt", "environment", "secretsprovider")
-_NOWHERE = Mark(0, NO_MARKS)
+_NO_MARK = Mark(0, NO_MARKS)
 # The engine hands all config to the program in one environment variable, and Linux takes at most so many bytes in one.
 _KERNEL_LIMIT = 131_072
 _MAX_CONFIG = 120_000
@@ -34,95 +34,97 @@ class StackText(Struct):
     config keys of the file, as written: the engine's, the providers' and our own.
     """
 
-    shown: str = ""
+    display_path: str = ""
     fleet: dict[str, object] | None = None
-    kind: str = _FLEET
+    config_key: str = _FLEET
     config: dict[str, object] = field(default_factory=dict[str, object])
-    mark: Mark = _NOWHERE
+    key_mark: Mark = _NO_MARK
     faults: list[Problem] = field(default_factory=list[Problem])
 
     @classmethod
-    def read(cls, text: str, shown: str) -> StackText:
+    def read(cls, text: str, display_path: str) -> StackText:
         """Read a stack file's text. Faults: those of `parse`, and `empty-file`, `unknown-key`, `no-fleet` and
         `config-too-large`.
 
         Keys of Pulumi itself and config of other namespaces are passed over, whatever they hold; so are secrets in
         berth's own namespace, which the fleet names.
         """
-        document, faults = parse(text, shown)
-        found = cls(shown, faults=faults if document is None else [fault for fault in faults if _concerns_us(fault)])
+        document, faults = parse(text, display_path)
+        stack_text = cls(
+            display_path, faults=faults if document is None else [fault for fault in faults if _is_berth_fault(fault)]
+        )
         if document is not None:
-            found._read_top(document)
-        found.faults = [replace(fault, path=_inside_fleet(fault)) for fault in found.faults]
-        return found
+            stack_text._read_top(document)
+        stack_text.faults = [replace(fault, path=_path_in_fleet(fault)) for fault in stack_text.faults]
+        return stack_text
 
-    def _read_top(self, document: Document) -> None:
+    def _read_top(self, document: YamlDocument) -> None:
         if document.value is None:
             self._fault("empty-file", 0, f"the file is empty: {WRITE_FLEET}")
             return
         top = _mapping(document.value)
-        strays = sorted(top.keys() - set(_TOP_KEYS))
-        for key in strays:
-            message = f"'{key}' is no key of a stack file{near_miss(key, _TOP_KEYS)}"
+        unknown_keys = sorted(top.keys() - set(_TOP_KEYS))
+        for key in unknown_keys:
+            message = f"'{key}' is no key of a stack file{did_you_mean(key, _TOP_KEYS)}"
             self._fault("unknown-key", document.marks[key].line, message)
-        if "config" in top or not any(near_miss(key, ["config"]) for key in strays):
-            self._read_config(_mapping(top.get("config")), document.marks.get("config", _NOWHERE))
+        if "config" in top or not any(did_you_mean(key, ["config"]) for key in unknown_keys):
+            self._read_config(_mapping(top.get("config")), document.marks.get("config", _NO_MARK))
 
     def _read_config(self, config: dict[str, object], mark: Mark) -> None:
         self.config = config
-        strays = [key for key in sorted(config) if _is_stray(key, config[key])]
-        for key in strays:
-            hint = _did_you_mean_fleet(key) or _secretly(key, config[key])
+        unknown_keys = [key for key in sorted(config) if _is_unknown_key(key, config[key])]
+        for key in unknown_keys:
+            hint = _did_you_mean_fleet(key) or _secret_hint(key, config[key])
             message = f"'{key}' is no key that Berth reads{hint}"
-            self._fault("unknown-key", mark.inside[key].line, message)
-        if all(kind in config for kind in KINDS):
+            self._fault("unknown-key", mark.inner_marks[key].line, message)
+        if all(kind in config for kind in CONFIG_KEYS):
             message = (
                 f"'{_TEAM}' stands beside '{_FLEET}': a stack is a platform's or a team's; move one into its own file"
             )
-            self._fault("two-kinds", mark.inside[_TEAM].line, message)
+            self._fault("two-kinds", mark.inner_marks[_TEAM].line, message)
         elif _FLEET in config or _TEAM in config:
-            self.kind = _FLEET if _FLEET in config else _TEAM
-            self.mark = mark.inside[self.kind]
-            self._read_fleet(config[self.kind], WRITE_FLEET if self.kind == _FLEET else WRITE_TEAM)
-            self._measure(config)
-        elif not any(map(_did_you_mean_fleet, strays)):
+            self.config_key = _FLEET if _FLEET in config else _TEAM
+            self.key_mark = mark.inner_marks[self.config_key]
+            self._read_fleet(config[self.config_key], WRITE_FLEET if self.config_key == _FLEET else WRITE_TEAM)
+            self._check_size(config)
+        elif not any(map(_did_you_mean_fleet, unknown_keys)):
             self._fault("no-fleet", mark.line, f"there is no fleet here: {WRITE_FLEET}")
 
     def _read_fleet(self, fleet: object, remedy: str) -> None:
         if isinstance(fleet, dict):
             self.fleet = None if _is_secret(cast("object", fleet)) else cast("dict[str, object]", fleet)
         elif fleet is None:
-            self._fault("no-fleet", self.mark.line, f"'{self.kind}' is empty: {remedy}")
+            self._fault("no-fleet", self.key_mark.line, f"'{self.config_key}' is empty: {remedy}")
         else:
-            what = "a list" if isinstance(fleet, list) else f"'{fleet}'"
-            self._fault("no-fleet", self.mark.line, f"'{self.kind}' is {what}, not a mapping: {remedy}")
+            shape = "a list" if isinstance(fleet, list) else f"'{fleet}'"
+            self._fault("no-fleet", self.key_mark.line, f"'{self.config_key}' is {shape}, not a mapping: {remedy}")
 
-    def _measure(self, config: dict[str, object]) -> None:
-        size = _size_as_handed_over(config)
+    def _check_size(self, config: dict[str, object]) -> None:
+        size = _size_as_config(config)
         if size > _MAX_CONFIG:
             limits = f"Berth takes {_MAX_CONFIG:,} of the {_KERNEL_LIMIT:,} that fit into one environment variable"
             message = f"the config is {size:,} bytes as the engine hands it over, and {limits}: {MOVE_TEAMS}"
-            self._fault("config-too-large", self.mark.line, message)
+            self._fault("config-too-large", self.key_mark.line, message)
 
     def _fault(self, code: str, line: int, message: str) -> None:
-        place = f"{self.shown}:{line}" if line else self.shown
+        place = f"{self.display_path}:{line}" if line else self.display_path
         self.faults.append(Problem("fault", code, (), message, place))
 
 
-def _concerns_us(fault: Problem) -> bool:
+def _is_berth_fault(fault: Problem) -> bool:
     """Whether a fault lies in the fleet, or in the keys around it; what others keep in their config is their affair."""
     mapping = fault.path[:-1] if fault.code == "duplicate-key" else fault.path
-    return (fault.path[:1] == ("config",) and fault.path[1:2] in _OURS) or mapping in {(), ("config",)}
+    return (fault.path[:1] == ("config",) and fault.path[1:2] in _BERTH_PATHS) or mapping in {(), ("config",)}
 
 
-def _inside_fleet(fault: Problem) -> tuple[str | int, ...]:
-    return fault.path[2:] if fault.path[:1] == ("config",) and fault.path[1:2] in _OURS else ()
+def _path_in_fleet(fault: Problem) -> tuple[str | int, ...]:
+    return fault.path[2:] if fault.path[:1] == ("config",) and fault.path[1:2] in _BERTH_PATHS else ()
 
 
-def _is_stray(key: str, value: object) -> bool:
+def _is_unknown_key(key: str, value: object) -> bool:
     """A key of berth's namespace (or of none) that is neither the fleet nor a secret the fleet names."""
     namespace, colon, _ = key.partition(":")
-    return key not in KINDS and (namespace == "berth" or not colon) and not _is_secret(value)
+    return key not in CONFIG_KEYS and (namespace == "berth" or not colon) and not _is_secret(value)
 
 
 def _is_secret(value: object) -> bool:
@@ -131,23 +133,23 @@ def _is_secret(value: object) -> bool:
 
 def _did_you_mean_fleet(key: str) -> str:
     return (
-        near_miss(key.removeprefix("berth:"), ["fleet", "team"])
+        did_you_mean(key.removeprefix("berth:"), ["fleet", "team"])
         .replace("'fleet'", f"'{_FLEET}'")
         .replace("'team'", f"'{_TEAM}'")
     )
 
 
-def _secretly(key: str, value: object) -> str:
+def _secret_hint(key: str, value: object) -> str:
     """How a text that the fleet may name is written."""
-    named = key.startswith("berth:") and isinstance(value, str)
-    return f"; if a worker names it, it is a secret: pulumi config set --secret {key}" if named else ""
+    is_plain_text = key.startswith("berth:") and isinstance(value, str)
+    return f"; if a worker names it, it is a secret: pulumi config set --secret {key}" if is_plain_text else ""
 
 
 def _mapping(value: object) -> dict[str, object]:
     return cast("dict[str, object]", value) if isinstance(value, dict) else {}
 
 
-def _size_as_handed_over(config: dict[str, object]) -> int:
+def _size_as_config(config: dict[str, object]) -> int:
     """Bytes of the config as the engine writes it: a JSON object whose values are JSON texts again, quotes escaped."""
     texts = {key: value if isinstance(value, str) else _json(value) for key, value in config.items()}
     return len(_json(texts).encode(errors="replace"))

@@ -15,12 +15,12 @@ from typing import cast
 
 from msgspec import Struct, field
 
-from berth.diagnostics import Path, Problem, near_miss
-from berth.loader.document import Document, parse
-from berth.loader.positions import Marks, Places
+from berth.diagnostics import FieldPath, Problem, did_you_mean
+from berth.loader.document import YamlDocument, parse
+from berth.loader.positions import Marks, SourceMap
 from berth.loader.text_file import read_text
 
-_SHAPE = "a team file holds 'teams:' and under it one entry for each team"
+_FORMAT = "a team file holds 'teams:' and under it one entry for each team"
 _REMEDY = "spread its teams over several files"
 
 
@@ -31,13 +31,13 @@ class TeamFiles(Struct):
     """
 
     root: pathlib.Path
-    own: Mapping[str, object]
-    places: Places
+    stack_teams: Mapping[str, object]
+    source_map: SourceMap
     teams: dict[str, object] = field(default_factory=dict[str, object])
-    written: dict[str, tuple[str, Marks]] = field(default_factory=dict[str, tuple[str, Marks]])
+    sources: dict[str, tuple[str, Marks]] = field(default_factory=dict[str, tuple[str, Marks]])
     faults: list[Problem] = field(default_factory=list[Problem])
-    _seen: set[str] = field(default_factory=set[str])
-    _real: dict[str, str] = field(default_factory=dict[str, str])
+    _read_paths: set[str] = field(default_factory=set[str])
+    _real_folders: dict[str, str] = field(default_factory=dict[str, str])
 
     def read(self, patterns: object) -> None:
         """Add the teams of every file that matches a pattern; a file that matches twice is read once.
@@ -50,37 +50,37 @@ class TeamFiles(Struct):
             if isinstance(pattern, str):
                 self._read_pattern(pattern, ("teamFiles", index))
 
-    def _read_pattern(self, pattern: str, path: Path) -> None:
+    def _read_pattern(self, pattern: str, path: FieldPath) -> None:
         if os.path.isabs(pattern) or ".." in pathlib.PurePath(pattern).parts:
-            self._fault_here(
+            self._fault_at_path(
                 "outside-root", path, f"'{pattern}' leads out of the folder of Pulumi.yaml: stay inside it"
             )
             return
-        found = _files(pattern, self.root)
-        if not found:
-            self._fault_here("no-team-file", path, f"no file matches '{pattern}'{self._instead(pattern)}")
-        top = os.path.realpath(self.root)
-        for name in found:
-            self._read_once(name, top, path)
+        names = _files(pattern, self.root)
+        if not names:
+            self._fault_at_path("no-team-file", path, f"no file matches '{pattern}'{self._suggestion(pattern)}")
+        real_root = os.path.realpath(self.root)
+        for name in names:
+            self._read_once(name, real_root, path)
 
-    def _instead(self, pattern: str) -> str:
+    def _suggestion(self, pattern: str) -> str:
         if pattern and os.path.isdir(self.root / pattern):
             return f", which is a folder; did you mean '{os.path.join(pattern, '*.yaml')}'?"
-        beside = os.path.join(glob.escape(os.path.dirname(pattern)), "*.y*ml")
-        return near_miss(pattern, _files(beside, self.root))
+        siblings = os.path.join(glob.escape(os.path.dirname(pattern)), "*.y*ml")
+        return did_you_mean(pattern, _files(siblings, self.root))
 
-    def _read_once(self, name: str, top: str, path: Path) -> None:
-        folder, file = os.path.split(os.path.join(top, name))
-        if folder not in self._real:
-            self._real[folder] = os.path.realpath(folder)
-        real = os.path.join(self._real[folder], file)
+    def _read_once(self, name: str, real_root: str, path: FieldPath) -> None:
+        folder, file = os.path.split(os.path.join(real_root, name))
+        if folder not in self._real_folders:
+            self._real_folders[folder] = os.path.realpath(folder)
+        real = os.path.join(self._real_folders[folder], file)
         if os.path.islink(real):
             real = os.path.realpath(real)
-        if os.path.commonpath([real, top]) != top:
+        if os.path.commonpath([real, real_root]) != real_root:
             message = f"'{name}' is a link that leads out of the folder of Pulumi.yaml: put the file itself there"
-            self._fault_here("outside-root", path, message)
-        elif real not in self._seen:
-            self._seen.add(real)
+            self._fault_at_path("outside-root", path, message)
+        elif real not in self._read_paths:
+            self._read_paths.add(real)
             self._read_file(name)
 
     def _read_file(self, name: str) -> None:
@@ -88,20 +88,20 @@ class TeamFiles(Struct):
         if isinstance(text, Problem):
             self.faults.append(text)
             return
-        document, faults = _parsed(text, name)
+        document, faults = _parse_cached(text, name)
         self.faults += faults
         if document is not None:
-            for team, value in self._teams_of(document, name).items():
+            for team, value in self._teams_in(document, name).items():
                 self._add(team, value, name, document.marks)
 
-    def _teams_of(self, document: Document, name: str) -> dict[str, object]:
+    def _teams_in(self, document: YamlDocument, name: str) -> dict[str, object]:
         if not isinstance(document.value, dict):
-            self._fault("bad-team-file", name, (), f"is {_shape_of(document.value)}: {_SHAPE}")
+            self._fault("bad-team-file", name, (), f"is {_describe_shape(document.value)}: {_FORMAT}")
             return {}
         entries = cast("dict[str, object]", document.value)
         for key in sorted(entries.keys() - {"teams"}):
             place = f"{name}:{document.marks[key].line}"
-            message = f"'{key}' cannot stand in a team file{near_miss(key, ['teams'])}; {_SHAPE}"
+            message = f"'{key}' cannot stand in a team file{did_you_mean(key, ['teams'])}; {_FORMAT}"
             self._fault("bad-team-file", place, (), message)
         if entries and "teams" not in entries:
             return {}
@@ -111,29 +111,33 @@ class TeamFiles(Struct):
         if isinstance(teams, dict):
             return cast("dict[str, object]", teams)
         place = f"{name}:{marks['teams'].line}" if "teams" in marks else name
-        self._fault("bad-team-file", place, (), f"'teams' is {_shape_of(teams)}: {_SHAPE}")
+        self._fault("bad-team-file", place, (), f"'teams' is {_describe_shape(teams)}: {_FORMAT}")
         return {}
 
     def _add(self, team: str, value: object, name: str, marks: Marks) -> None:
-        if team not in self.own and team not in self.teams:
+        if team not in self.stack_teams and team not in self.teams:
             self.teams[team] = value
-            self.written[team] = (name, marks)
+            self.sources[team] = (name, marks)
             return
         path = ("teams", team)
-        first = self.places.of(path) if team in self.own else Places(teams=self.written).of(path)
-        second = Places(teams={team: (name, marks)}).of(path)
-        also = first or "in the stack file"
-        self._fault("duplicate-team", second, path, f"the team '{team}' is written twice, first at {also}: keep one")
+        first = (
+            self.source_map.place_of(path) if team in self.stack_teams else SourceMap(teams=self.sources).place_of(path)
+        )
+        second = SourceMap(teams={team: (name, marks)}).place_of(path)
+        first_place = first or "in the stack file"
+        self._fault(
+            "duplicate-team", second, path, f"the team '{team}' is written twice, first at {first_place}: keep one"
+        )
 
-    def _fault_here(self, code: str, path: Path, message: str) -> None:
-        self._fault(code, self.places.of(path), path, message)
+    def _fault_at_path(self, code: str, path: FieldPath, message: str) -> None:
+        self._fault(code, self.source_map.place_of(path), path, message)
 
-    def _fault(self, code: str, place: str, path: Path, message: str) -> None:
+    def _fault(self, code: str, place: str, path: FieldPath, message: str) -> None:
         self.faults.append(Problem("fault", code, path, message, place))
 
 
 @lru_cache(maxsize=20_000)
-def _parsed(text: str, name: str) -> tuple[Document | None, list[Problem]]:
+def _parse_cached(text: str, name: str) -> tuple[YamlDocument | None, list[Problem]]:
     """`parse`, once for two fleets of which most team files are the same (`berth diff`)."""
     return parse(text, name)
 
@@ -142,11 +146,11 @@ def _files(pattern: str, root: pathlib.Path) -> list[str]:
     """The files under `root` that match, by name; hidden ones only where the pattern names them."""
     if not pattern or "\0" in pattern:
         return []
-    found = glob.glob(pattern, root_dir=root, recursive=True)
-    return sorted({os.path.normpath(name) for name in found if os.path.isfile(root / name)})
+    names = glob.glob(pattern, root_dir=root, recursive=True)
+    return sorted({os.path.normpath(name) for name in names if os.path.isfile(root / name)})
 
 
-def _shape_of(value: object) -> str:
+def _describe_shape(value: object) -> str:
     if value is None or value in ({}, ""):
         return "empty"
     return "a list" if isinstance(value, list) else f"'{value}'"

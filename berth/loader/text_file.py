@@ -15,7 +15,7 @@ _UNPRINTABLE = re.compile("[^\t\n\r\x20-\x7e\x85\xa0-\ud7ff\ue000-\ufffd\U000100
 _BYTE_ORDER_MARKS = {b"\xef\xbb\xbf": "UTF-8", b"\xff\xfe": "UTF-16", b"\xfe\xff": "UTF-16"}
 
 
-def read_text(file: pathlib.Path, shown: str, remedy: str) -> str | Problem:
+def read_text(file: pathlib.Path, display_path: str, remedy: str) -> str | Problem:
     """The file's text, or the fault that kept it from being read.
 
     `shown` is the name to blame, `remedy` what to do with a file of more than `MAX_BYTES`.
@@ -24,41 +24,43 @@ def read_text(file: pathlib.Path, shown: str, remedy: str) -> str | Problem:
     try:
         status = file.stat()
         if not stat.S_ISREG(status.st_mode):
-            return _fault("unreadable", shown, f"{_kind(status.st_mode)}, not a file: name a YAML file")
+            return _fault("unreadable", display_path, f"{_file_type(status.st_mode)}, not a file: name a YAML file")
         if status.st_size > MAX_BYTES:
-            return _fault("too-large", shown, f"{status.st_size:,} bytes, and at most {MAX_BYTES:,} are read: {remedy}")
-        return _decoded(file.read_bytes(), shown)
+            return _fault(
+                "too-large", display_path, f"{status.st_size:,} bytes, and at most {MAX_BYTES:,} are read: {remedy}"
+            )
+        return _decode(file.read_bytes(), display_path)
     except FileNotFoundError:
-        return _fault("no-file", "", f"no file '{shown}'")
+        return _fault("no-file", "", f"no file '{display_path}'")
     except OSError as error:
-        return _fault("unreadable", shown, f"cannot be read: {error.strerror}")
+        return _fault("unreadable", display_path, f"cannot be read: {error.strerror}")
     except ValueError:  # a NUL byte in the name
-        return _fault("no-file", "", f"no file {shown!a}")
+        return _fault("no-file", "", f"no file {display_path!a}")
 
 
-def _kind(mode: int) -> str:
+def _file_type(mode: int) -> str:
     return "a directory" if stat.S_ISDIR(mode) else "a device or pipe"
 
 
-def _decoded(data: bytes, shown: str) -> str | Problem:
+def _decode(data: bytes, display_path: str) -> str | Problem:
     for mark, encoding in _BYTE_ORDER_MARKS.items():
         if data.startswith(mark):
             message = f"begins with a byte order mark ({encoding}): save it as UTF-8 without one"
-            return _fault("bad-text", f"{shown}:1:1", message)
+            return _fault("bad-text", f"{display_path}:1:1", message)
     try:
         text = data.decode()
     except UnicodeDecodeError as error:
-        place = _place(shown, data[: error.start].decode())
+        place = _place(display_path, data[: error.start].decode())
         return _fault("bad-text", place, f"byte 0x{data[error.start]:02x} is not UTF-8: save the file as UTF-8")
-    if odd := _UNPRINTABLE.search(text):
-        message = f"the character U+{ord(odd.group()):04X} cannot stand in YAML: remove it"
-        return _fault("bad-text", _place(shown, text[: odd.start()]), message)
+    if invalid := _UNPRINTABLE.search(text):
+        message = f"the character U+{ord(invalid.group()):04X} cannot stand in YAML: remove it"
+        return _fault("bad-text", _place(display_path, text[: invalid.start()]), message)
     return text
 
 
-def _place(shown: str, before: str) -> str:
-    line = before.count("\n") + 1
-    return f"{shown}:{line}:{len(before) - before.rfind(chr(10))}"
+def _place(display_path: str, text_before: str) -> str:
+    line = text_before.count("\n") + 1
+    return f"{display_path}:{line}:{len(text_before) - text_before.rfind(chr(10))}"
 
 
 def _fault(code: str, place: str, message: str) -> Problem:

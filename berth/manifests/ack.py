@@ -12,8 +12,8 @@ from typing import Final, cast
 
 from berth.manifests.kueue import priority_class
 from berth.manifests.quantities import quantity
-from berth.manifests.tenancy import labels_of
-from berth.manifests.workloads import PYTORCH_JOB, pytorch_job
+from berth.manifests.tenancy import team_labels
+from berth.manifests.workloads import PYTORCH_JOB_API, pytorch_job
 from berth.names import TEAM_LABEL, berth_labels
 from berth.plan.ack import AckFleetPlan, PropagationPlan, QuotaNodePlan
 from berth.plan.teams import NamespacePlan, TeamPlan
@@ -21,8 +21,8 @@ from berth.plan.workloads import PyTorchJobPlan
 
 Manifest = dict[str, object]
 
-QUOTA_TREE: Final = "scheduling.sigs.k8s.io/v1beta1"
-POLICY: Final = "policy.one.alibabacloud.com/v1alpha1"
+QUOTA_TREE_API: Final = "scheduling.sigs.k8s.io/v1beta1"
+POLICY_API: Final = "policy.one.alibabacloud.com/v1alpha1"
 
 TREE_NAME: Final = "elasticquotatree"
 TREE_NAMESPACE: Final = "kube-system"
@@ -33,39 +33,44 @@ LEND_LIMIT: Final = "alibabacloud.com/lendlimit"
 SHARED_POLICY: Final = "berth"
 """The policy that brings to every member what is of no namespace: namespaces and priorities."""
 
-TRAINING_JOB: Final = (PYTORCH_JOB, "PyTorchJob")
+TRAINING_JOB: Final = (PYTORCH_JOB_API, "PyTorchJob")
 """API version and kind of the jobs that are propagated."""
 
 
 def all_manifests(plan: AckFleetPlan) -> Iterator[Manifest]:
     """Every object of the fleet, in the order in which they may be applied."""
-    for _, manifest in named(plan):
+    for _, manifest in manifests_by_role(plan):
         yield manifest
 
 
-def named(plan: AckFleetPlan) -> Iterator[tuple[str, Manifest]]:
+def manifests_by_role(plan: AckFleetPlan) -> Iterator[tuple[str, Manifest]]:
     """Role and manifest of each object: the role is its name among the program's resources."""
-    spaces = [namespace(team, place) for team in plan.teams for place in team.namespaces if place.owned]
+    namespaces = [namespace(team, place) for team in plan.teams for place in team.namespaces if place.owned]
     priorities = list(map(priority_class, plan.priorities))
-    for each in (*spaces, *priorities):
+    for each in (*namespaces, *priorities):
         yield f"{str(each['kind']).lower()}-{_name(each)}", each
-    if shared := [*spaces, *priorities]:
+    if shared := [*namespaces, *priorities]:
         yield "shared-propagation", shared_propagation(shared)
     yield "quota-tree", quota_tree(plan.quotas)
     for policy in plan.propagations:
         yield f"propagation-{policy.namespace}", propagation(policy)
 
 
-def namespace(team: TeamPlan, place: NamespacePlan) -> Manifest:
+def namespace(team: TeamPlan, namespace_plan: NamespacePlan) -> Manifest:
     """A namespace of a team, with its labels."""
-    metadata = {"name": place.name, "labels": labels_of(team)}
+    metadata = {"name": namespace_plan.name, "labels": team_labels(team)}
     return {"apiVersion": "v1", "kind": "Namespace", "metadata": metadata}
 
 
 def quota_tree(root: QuotaNodePlan) -> Manifest:
     """The one ElasticQuotaTree of a fleet."""
     metadata = {"name": TREE_NAME, "namespace": TREE_NAMESPACE, "labels": berth_labels()}
-    return {"apiVersion": QUOTA_TREE, "kind": "ElasticQuotaTree", "metadata": metadata, "spec": {"root": _node(root)}}
+    return {
+        "apiVersion": QUOTA_TREE_API,
+        "kind": "ElasticQuotaTree",
+        "metadata": metadata,
+        "spec": {"root": _node(root)},
+    }
 
 
 def _node(node: QuotaNodePlan) -> Manifest:
@@ -108,7 +113,7 @@ def propagation(plan: PropagationPlan) -> Manifest:
         "resourceSelectors": [{"apiVersion": api_version, "kind": kind}],
     }
     metadata = {"name": plan.name, "namespace": plan.namespace, "labels": berth_labels()}
-    return {"apiVersion": POLICY, "kind": "PropagationPolicy", "metadata": metadata, "spec": spec}
+    return {"apiVersion": POLICY_API, "kind": "PropagationPolicy", "metadata": metadata, "spec": spec}
 
 
 def training_job(plan: PyTorchJobPlan) -> Manifest:
@@ -125,7 +130,7 @@ def shared_propagation(manifests: list[Manifest]) -> Manifest:
     selectors = [{"apiVersion": each["apiVersion"], "kind": each["kind"], "name": _name(each)} for each in manifests]
     spec = {"placement": {"replicaScheduling": {"replicaSchedulingType": "Duplicated"}}, "resourceSelectors": selectors}
     metadata = {"name": SHARED_POLICY, "labels": berth_labels()}
-    return {"apiVersion": POLICY, "kind": "ClusterPropagationPolicy", "metadata": metadata, "spec": spec}
+    return {"apiVersion": POLICY_API, "kind": "ClusterPropagationPolicy", "metadata": metadata, "spec": spec}
 
 
 def _name(manifest: Manifest) -> str:

@@ -63,10 +63,10 @@ def _panel(plan: PanelPlan) -> Widget:
 
 def _data_set(plan: PanelPlan, legend: str, query: str) -> dict[str, Any]:
     """Labels of a series are shown by themselves, so only the words of a legend are said."""
-    words = _LABELS.sub("", legend).strip()
+    template = _LABELS.sub("", legend).strip()
     return {
         "plotType": "STACKED_AREA" if plan.stacked else "LINE",
         "targetAxis": "Y1",
         "timeSeriesQuery": {"prometheusQuery": query, "unitOverride": plan.unit},
-        **({"legendTemplate": words} if words else {}),
+        **({"legendTemplate": template} if template else {}),
     }

@@ -19,17 +19,17 @@ def all_manifests(fleet: FleetPlan) -> Iterator[dict[str, object]]:
     for team in fleet.teams:
         yield from (tenancy.namespace(team, place) for place in team.namespaces if place.owned)
     if fleet.access is not None:
-        yield from (manifest for _, manifest in roles.access(fleet.access))
+        yield from (manifest for _, manifest in roles.cluster_access(fleet.access))
     for team in fleet.teams:
         for place in team.namespaces:
-            yield from (manifest for _, manifest in tenancy.inside(team, place))
+            yield from (manifest for _, manifest in tenancy.namespace_manifests(team, place))
     yield from map(gke.compute_class, fleet.compute_classes)
-    if (let_in := fleet.manager_access) is not None:
-        yield from (manifest for _, manifest in worker_access.inside(let_in))
-        yield worker_access.token(let_in)
+    if (manager_access := fleet.manager_access) is not None:
+        yield from (manifest for _, manifest in worker_access.access_manifests(manager_access))
+        yield worker_access.token_secret(manager_access)
     yield from _queueing(fleet)
     if fleet.monitoring is not None:
-        yield from monitoring.all_of(fleet.monitoring, fleet.stack)
+        yield from monitoring.all_manifests(fleet.monitoring, fleet.stack)
 
 
 def _queueing(fleet: FleetPlan) -> Iterator[dict[str, object]]:

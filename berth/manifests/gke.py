@@ -21,8 +21,8 @@ from berth.plan.nodes import Taint
 
 Manifest = dict[str, object]
 
-NETWORKING: Final = "networking.gke.io/v1"
-COMPUTE_CLASS: Final = "cloud.google.com/v1"
+NETWORKING_API: Final = "networking.gke.io/v1"
+COMPUTE_CLASS_API: Final = "cloud.google.com/v1"
 
 # --- networks ---------------------------------------------------------------------------------------------------------
 
@@ -30,13 +30,13 @@ COMPUTE_CLASS: Final = "cloud.google.com/v1"
 def network(plan: AcceleratorSubnetPlan) -> Manifest:
     """A network that pods may ask for by its name (annotation `networking.gke.io/interfaces`)."""
     parameters = {"group": "networking.gke.io", "kind": "GKENetworkParamSet", "name": plan.device}
-    return _object(NETWORKING, "Network", plan.device) | {"spec": {"type": "Device", "parametersRef": parameters}}
+    return _object(NETWORKING_API, "Network", plan.device) | {"spec": {"type": "Device", "parametersRef": parameters}}
 
 
 def network_parameters(plan: AcceleratorSubnetPlan, vpc: str) -> Manifest:
     """Which VPC and subnet, both by name, a network stands for, and what a pod gets of it."""
     spec = {"vpc": vpc, "vpcSubnet": plan.name, "deviceMode": plan.device_mode}
-    return _object(NETWORKING, "GKENetworkParamSet", plan.device) | {"spec": spec}
+    return _object(NETWORKING_API, "GKENetworkParamSet", plan.device) | {"spec": spec}
 
 
 # --- compute classes --------------------------------------------------------------------------------------------------
@@ -52,19 +52,19 @@ def compute_class(plan: ComputeClassPlan) -> Manifest:
         "nodePoolAutoCreation": auto_creation,
         "priorities": [_priority(each) for each in plan.priorities],
     }
-    spec |= _given(
+    spec |= _set_fields(
         description=plan.description,
         autopilot=_switch(plan.autopilot),
         activeMigration=None if plan.migrate_up is None else {"optimizeRulePriority": plan.migrate_up},
-        autoscalingPolicy=_given(consolidationDelayMinutes=plan.consolidation_minutes),
-        priorityDefaults=_given(location=_location(plan.zones, plan.location_policy)),
+        autoscalingPolicy=_set_fields(consolidationDelayMinutes=plan.consolidation_minutes),
+        priorityDefaults=_set_fields(location=_location(plan.zones, plan.location_policy)),
         nodePoolConfig=_node_pools(plan),
     )
-    return _object(COMPUTE_CLASS, "ComputeClass", plan.name) | {"spec": spec}
+    return _object(COMPUTE_CLASS_API, "ComputeClass", plan.name) | {"spec": spec}
 
 
 def _node_pools(plan: ComputeClassPlan) -> Manifest:
-    return _given(
+    return _set_fields(
         serviceAccount=plan.service_account,
         imageStreaming=_switch(plan.image_streaming),
         autoRepair=plan.auto_repair,
@@ -86,8 +86,8 @@ def _taints(taints: tuple[Taint, ...]) -> list[Manifest]:
 def _priority(plan: ClassPriorityPlan) -> Manifest:
     """One way; the CRD allows nothing beside the names of existing pools but a score."""
     if plan.nodepools:
-        return {"nodepools": list(plan.nodepools)} | _given(priorityScore=plan.score)
-    return _given(
+        return {"nodepools": list(plan.nodepools)} | _set_fields(priorityScore=plan.score)
+    return _set_fields(
         machineType=plan.machine_type,
         machineFamily=plan.machine_family,
         gpu=None if plan.gpu is None else _gpu(plan.gpu),
@@ -97,7 +97,7 @@ def _priority(plan: ClassPriorityPlan) -> Manifest:
         maxRunDurationSeconds=plan.max_run_seconds,
         reservations=_reservations(plan),
         location=_location(plan.zones, plan.location_policy),
-        placement=_given(policyName=plan.placement_policy),
+        placement=_set_fields(policyName=plan.placement_policy),
         storage=_storage(plan),
         maxPodsPerNode=plan.max_pods_per_node,
         acceleratorNetworkProfile=plan.accelerator_profile,
@@ -107,12 +107,12 @@ def _priority(plan: ClassPriorityPlan) -> Manifest:
 
 
 def _gpu(plan: ClassGpuPlan) -> Manifest:
-    sharing = _given(
+    sharing = _set_fields(
         gpuPartitionSize=plan.partition_size,
         sharingStrategy=plan.sharing_strategy,
         maxSharedClientsPerGPU=plan.shared_clients,
     )
-    return {"type": plan.type, "count": plan.count, "driverVersion": plan.driver} | _given(gpuSharing=sharing)
+    return {"type": plan.type, "count": plan.count, "driverVersion": plan.driver} | _set_fields(gpuSharing=sharing)
 
 
 def _tpu(plan: ClassTpuPlan) -> Manifest:
@@ -123,28 +123,28 @@ def _flex_start(plan: ClassPriorityPlan) -> Manifest:
     if not plan.flex_start:
         return {}
     recycling = {} if plan.recycle_seconds is None else {"leadTimeSeconds": plan.recycle_seconds}
-    return {"enabled": True} | _given(nodeRecycling=recycling)
+    return {"enabled": True} | _set_fields(nodeRecycling=recycling)
 
 
 def _reservations(plan: ClassPriorityPlan) -> Manifest:
     if plan.affinity is None:
         return {}
-    return {"affinity": plan.affinity} | _given(specific=[_reservation(each) for each in plan.reservations])
+    return {"affinity": plan.affinity} | _set_fields(specific=[_reservation(each) for each in plan.reservations])
 
 
 def _reservation(plan: ClassReservationPlan) -> Manifest:
     block: Manifest = {}
     if plan.block is not None:
-        block = {"name": plan.block} | _given(reservationSubBlock=_given(name=plan.sub_block))
-    return {"name": plan.name} | _given(project=plan.project, reservationBlock=block, zones=sorted(plan.zones))
+        block = {"name": plan.block} | _set_fields(reservationSubBlock=_set_fields(name=plan.sub_block))
+    return {"name": plan.name} | _set_fields(project=plan.project, reservationBlock=block, zones=sorted(plan.zones))
 
 
 def _location(zones: tuple[str, ...], policy: str | None) -> Manifest:
-    return _given(zones=sorted(zones), locationPolicy=policy)
+    return _set_fields(zones=sorted(zones), locationPolicy=policy)
 
 
 def _storage(plan: ClassPriorityPlan) -> Manifest:
-    return _given(
+    return _set_fields(
         bootDiskType=plan.boot_disk_type, bootDiskSize=plan.boot_disk_gb, localSSDCount=plan.local_ssds or None
     )
 
@@ -160,10 +160,10 @@ def _switch(on: bool | None) -> Manifest:
     return {} if on is None else {"enabled": on}
 
 
-def _given(**fields: object) -> Manifest:
+def _set_fields(**fields: object) -> Manifest:
     """The fields that are said; None, an empty list and an empty mapping are left to GKE."""
-    return {key: value for key, value in fields.items() if not _unsaid(value)}
+    return {key: value for key, value in fields.items() if not _is_unset(value)}
 
 
-def _unsaid(value: object) -> bool:
+def _is_unset(value: object) -> bool:
     return value is None or (isinstance(value, Mapping | list) and not value)

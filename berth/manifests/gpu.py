@@ -23,13 +23,17 @@ from berth.plan.installers import (
 Manifest = dict[str, object]
 
 NAMESPACE: Final = "kube-system"
-ACCELERATOR: Final = "cloud.google.com/gke-accelerator"
-DRIVER: Final = "cloud.google.com/gke-gpu-driver-version"
-CONFIDENTIAL: Final = "cloud.google.com/gke-confidential-nodes-instance-type"
+ACCELERATOR_LABEL: Final = "cloud.google.com/gke-accelerator"
+DRIVER_LABEL: Final = "cloud.google.com/gke-gpu-driver-version"
+CONFIDENTIAL_LABEL: Final = "cloud.google.com/gke-confidential-nodes-instance-type"
 
 _BIN: Final = "/home/kubernetes/bin"
 """Where Container-Optimized OS lets executables and libraries of pods lie."""
-_MODES: Final = {"TCPX": "nccl-tcpx-installer", "TCPXO": "nccl-tcpxo-installer", "RDMA": "nccl-rdma-installer"}
+_INSTALLER_NAMES: Final = {
+    "TCPX": "nccl-tcpx-installer",
+    "TCPXO": "nccl-tcpxo-installer",
+    "RDMA": "nccl-rdma-installer",
+}
 
 
 def installers(plan: InstallersPlan) -> Iterator[Manifest]:
@@ -61,7 +65,7 @@ def driver_installer(plan: DriverInstallerPlan) -> Manifest:
     partition = _privileged("partition-gpus", plan.partition_image, mounts, without=("vulkan", "root", "cos-tools"))
     partition["env"] = [{"name": "LD_LIBRARY_PATH", "value": "/usr/local/nvidia/lib64"}]
     return _daemon_set(
-        "nvidia-driver-installer", _WITHOUT_DRIVER, _host(mounts), [install, partition], plan.pause_image
+        "nvidia-driver-installer", _DRIVERLESS_NODES, _host_volumes(mounts), [install, partition], plan.pause_image
     )
 
 
@@ -75,20 +79,23 @@ _DRIVER_ENVIRONMENT: Final = {
     "COS_TOOLS_DIR_CONTAINER": "/build/cos-tools",
 }
 
-_PLAIN_GPU: Final = ({"key": ACCELERATOR, "operator": "Exists"}, {"key": CONFIDENTIAL, "operator": "DoesNotExist"})
-_WITHOUT_DRIVER: Final = (
-    (*_PLAIN_GPU, {"key": DRIVER, "operator": "DoesNotExist"}),
-    (*_PLAIN_GPU, {"key": DRIVER, "operator": "In", "values": ["autoinstall-disabled"]}),
+_PLAIN_GPU: Final = (
+    {"key": ACCELERATOR_LABEL, "operator": "Exists"},
+    {"key": CONFIDENTIAL_LABEL, "operator": "DoesNotExist"},
+)
+_DRIVERLESS_NODES: Final = (
+    (*_PLAIN_GPU, {"key": DRIVER_LABEL, "operator": "DoesNotExist"}),
+    (*_PLAIN_GPU, {"key": DRIVER_LABEL, "operator": "In", "values": ["autoinstall-disabled"]}),
 )
 """Nodes of either spelling: Google's DaemonSet goes by the missing label, GKE's autoscaler knows a value for it."""
 
 
 def _install_driver(version: str) -> str:
     """A driver that is there stays: exchanging it under running jobs would take their GPUs away."""
-    asked = "" if version == "default" else f" --version={version}"
+    version_flag = "" if version == "default" else f" --version={version}"
     return (
         "if lsmod | grep -q '^nvidia'; then echo 'a driver is loaded already; it stays'; exit 0; fi\n"
-        f"/cos-gpu-installer install{asked} && chmod 755 /root{_BIN}/nvidia\n"
+        f"/cos-gpu-installer install{version_flag} && chmod 755 /root{_BIN}/nvidia\n"
     )
 
 
@@ -97,12 +104,18 @@ def _install_driver(version: str) -> str:
 
 def nccl_installer(plan: NcclInstallerPlan) -> Manifest:
     """The NCCL plugin of a GPUDirect mode, copied to where GPU pods find libraries."""
-    name = _MODES[plan.mode] if plan.arch == "amd64" else f"{_MODES[plan.mode]}-{plan.arch}"
+    name = _INSTALLER_NAMES[plan.mode] if plan.arch == "amd64" else f"{_INSTALLER_NAMES[plan.mode]}-{plan.arch}"
     mounts = _RDMA_MOUNTS if plan.mode == "RDMA" else _TCP_MOUNTS
     install = _privileged(name, plan.image, mounts)
     install["command"] = ["/bin/sh", "-c", _INSTALL_RDMA if plan.mode == "RDMA" else _install_tcp(plan.mode.lower())]
-    before = [_open_apertures(plan.host_image)] if plan.mode == "TCPXO" else []
-    return _daemon_set(name, [_one_of(plan.accelerators)], _host(mounts), [*before, install], plan.pause_image)
+    init_containers = [_open_apertures(plan.host_image)] if plan.mode == "TCPXO" else []
+    return _daemon_set(
+        name,
+        [_any_accelerator(plan.accelerators)],
+        _host_volumes(mounts),
+        [*init_containers, install],
+        plan.pause_image,
+    )
 
 
 _RDMA_MOUNTS: Final = {
@@ -155,7 +168,7 @@ def device_injector(plan: DeviceInjectorPlan) -> Manifest:
     """Gives containers the devices that their pod's annotations name, by containerd's Node Resource Interface."""
     mounts = {"dev": ("/dev", "/dev"), "nri": ("/var/run/nri", "/var/run/nri")}
     injector = _privileged("device-injector", plan.image, mounts)
-    return _daemon_set("device-injector", [_one_of(plan.accelerators)], _host(mounts), [], injector)
+    return _daemon_set("device-injector", [_any_accelerator(plan.accelerators)], _host_volumes(mounts), [], injector)
 
 
 # --- shared -----------------------------------------------------------------------------------------------------------
@@ -174,7 +187,7 @@ def _privileged(name: str, image: str, mounts: _Mounts, without: Sequence[str] =
     }
 
 
-def _host(mounts: _Mounts) -> list[Manifest]:
+def _host_volumes(mounts: _Mounts) -> list[Manifest]:
     return [{"name": key, "hostPath": _host_path(path)} for key, (path, _) in mounts.items()]
 
 
@@ -183,19 +196,21 @@ def _host_path(path: str) -> Manifest:
     return {"path": path, "type": "DirectoryOrCreate"} if path.endswith("lib64") else {"path": path}
 
 
-def _one_of(accelerators: Sequence[str]) -> tuple[Manifest, ...]:
-    return ({"key": ACCELERATOR, "operator": "In", "values": sorted(accelerators)},)
+def _any_accelerator(accelerators: Sequence[str]) -> tuple[Manifest, ...]:
+    return ({"key": ACCELERATOR_LABEL, "operator": "In", "values": sorted(accelerators)},)
 
 
 def _daemon_set(
     name: str,
     nodes: Sequence[Sequence[Mapping[str, object]]],
     volumes: list[Manifest],
-    first: list[Manifest],
-    then: str | Manifest,
+    init_containers: list[Manifest],
+    main_container: str | Manifest,
 ) -> Manifest:
     """On nodes that match any of `nodes`: the containers `first`, one after the other, and `then` for good."""
-    running: Manifest = {"name": "pause", "image": then} if isinstance(then, str) else then
+    container: Manifest = (
+        {"name": "pause", "image": main_container} if isinstance(main_container, str) else main_container
+    )
     selector = {"k8s-app": name}
     pod: Manifest = {
         "priorityClassName": "system-node-critical",
@@ -204,8 +219,8 @@ def _daemon_set(
         "tolerations": [{"operator": "Exists"}],
         "affinity": {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": _terms(nodes)}},
         "volumes": volumes,
-        **({"initContainers": first} if first else {}),
-        "containers": [running],
+        **({"initContainers": init_containers} if init_containers else {}),
+        "containers": [container],
     }
     template: Manifest = {"metadata": {"labels": {**selector, **berth_labels()}}, "spec": pod}
     spec = {"selector": {"matchLabels": selector}, "updateStrategy": {"type": "RollingUpdate"}, "template": template}

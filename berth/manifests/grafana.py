@@ -9,7 +9,7 @@ from typing import Any
 from berth.names import shorten
 from berth.plan.monitoring import DashboardPlan, PanelPlan, SectionPlan
 
-UID = 40
+MAX_UID = 40
 """Grafana's limit of a dashboard's uid, in characters."""
 
 _WIDTH, _HEIGHT, _COLUMNS = 8, 8, 24
@@ -26,7 +26,7 @@ _UNITS = {
 }
 """Cloud Monitoring's units in Grafana's words."""
 
-_SOURCE = {"type": "prometheus", "uid": "${datasource}"}
+_DATASOURCE = {"type": "prometheus", "uid": "${datasource}"}
 
 
 def dashboard_json(plan: DashboardPlan, stack: str) -> str:
@@ -37,7 +37,7 @@ def dashboard_json(plan: DashboardPlan, stack: str) -> str:
 def dashboard(plan: DashboardPlan, stack: str) -> dict[str, Any]:
     """A dashboard that asks whatever Prometheus its reader chooses."""
     return {
-        "uid": shorten(f"berth-{stack}-{plan.key}", UID),
+        "uid": shorten(f"berth-{stack}-{plan.key}", MAX_UID),
         "title": f"{stack}: {plan.title}",
         "tags": ["berth", stack],
         "schemaVersion": _SCHEMA,
@@ -52,17 +52,17 @@ def _panels(sections: tuple[SectionPlan, ...]) -> Iterator[dict[str, Any]]:
     top, number = 0, 0
     for section in sections:
         number += 1
-        yield {"id": number, "type": "row", "title": section.title, "gridPos": _place(0, top, _COLUMNS, 1)}
+        yield {"id": number, "type": "row", "title": section.title, "gridPos": _grid_position(0, top, _COLUMNS, 1)}
         top += 1
         for index, panel in enumerate(section.panels):
             row, column = divmod(index, _COLUMNS // _WIDTH)
             number += 1
-            place = _place(column * _WIDTH, top + row * _HEIGHT, _WIDTH, _HEIGHT)
-            yield {"id": number, "gridPos": place, **_panel(panel)}
+            grid_position = _grid_position(column * _WIDTH, top + row * _HEIGHT, _WIDTH, _HEIGHT)
+            yield {"id": number, "gridPos": grid_position, **_panel(panel)}
         top += -(-len(section.panels) * _WIDTH // _COLUMNS) * _HEIGHT
 
 
-def _place(x: int, y: int, width: int, height: int) -> dict[str, int]:
+def _grid_position(x: int, y: int, width: int, height: int) -> dict[str, int]:
     return {"x": x, "y": y, "w": width, "h": height}
 
 
@@ -76,10 +76,10 @@ def _panel(plan: PanelPlan) -> dict[str, Any]:
     return {
         "type": "timeseries",
         "title": plan.title,
-        "datasource": _SOURCE,
+        "datasource": _DATASOURCE,
         "fieldConfig": {"defaults": {**defaults, "custom": custom}, "overrides": []},
         "targets": [
-            {"refId": chr(ord("A") + index), "datasource": _SOURCE, "expr": query, "legendFormat": legend}
+            {"refId": chr(ord("A") + index), "datasource": _DATASOURCE, "expr": query, "legendFormat": legend}
             for index, (legend, query) in enumerate(plan.queries.items())
         ],
     }

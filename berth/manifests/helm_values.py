@@ -33,9 +33,9 @@ POD_FRAMEWORKS: Final = ("pod", "deployment", "statefulset", "leaderworkerset.x-
 """Single pods and serving, on in the chart's default and off here: each makes a webhook fail closed, so that while
 Kueue is away no pod or Deployment can be made anywhere but in kube-system and Kueue's own namespace."""
 
-_CREDENTIALS: Final = "client.authentication.k8s.io/v1"
-_MI: Final = 2**20
-_SMALLEST: Final = 512 * _MI
+_EXEC_API: Final = "client.authentication.k8s.io/v1"
+_MEBIBYTE: Final = 2**20
+_MIN_MEMORY: Final = 512 * _MEBIBYTE
 
 
 def manager_memory(cluster_queues: int, nodes: int = 0) -> int:
@@ -45,7 +45,7 @@ def manager_memory(cluster_queues: int, nodes: int = 0) -> int:
     reckons for a node (`src/xpk/core/kueue_manager.py`). It grows by doubling, so that a new team seldom restarts the
     manager: 1 GiB up to 256 queues, 2 GiB up to 768, 4 GiB up to 1792.
     """
-    needed, size = _SMALLEST + 2 * _MI * cluster_queues + 12 * _MI * nodes // 10, _SMALLEST
+    needed, size = _MIN_MEMORY + 2 * _MEBIBYTE * cluster_queues + 12 * _MEBIBYTE * nodes // 10, _MIN_MEMORY
     while size < needed:
         size *= 2
     return size
@@ -66,10 +66,10 @@ def chart_values(
     """
     size = memory(manager_memory(cluster_queues, nodes))
     resources = {"requests": {"cpu": "500m", "memory": size}, "limits": {"cpu": "2", "memory": size}}
-    manager: Values = {"resources": resources, **_mirrored(image)}
+    manager: Values = {"resources": resources, **_image_values(image)}
     return {
         "controllerManager": {"manager": manager, **_placement(node_labels, tolerations)},
-        "managerConfig": {"controllerManagerConfigYaml": _text(configuration(plan))},
+        "managerConfig": {"controllerManagerConfigYaml": _yaml_text(configuration(plan))},
     }
 
 
@@ -81,23 +81,23 @@ def jobset_values(
 ) -> Values:
     """Values of JobSet's chart; its own requests and limits fit large fleets. Parameters as in `chart_values`."""
     placement = _placement(node_labels, tolerations)
-    return {**({"controller": placement} if placement else {}), **_mirrored(image)}
+    return {**({"controller": placement} if placement else {}), **_image_values(image)}
 
 
-def _mirrored(image: str | None) -> Values:
+def _image_values(image: str | None) -> Values:
     """The image from a mirror's repository; its tag stays the chart's."""
     return {} if image is None else {"image": {"repository": image}}
 
 
 def _placement(node_labels: Mapping[str, str] | None, tolerations: Iterable[Toleration]) -> Values:
     tolerated = [toleration(each) for each in tolerations]
-    placed: Values = {"nodeSelector": dict(node_labels)} if node_labels else {}
-    return placed | {"tolerations": tolerated} if tolerated else placed
+    placement: Values = {"nodeSelector": dict(node_labels)} if node_labels else {}
+    return placement | {"tolerations": tolerated} if tolerated else placement
 
 
 def configuration(plan: ConfigurationPlan) -> Values:
     """Kueue's Configuration: the chart's default, and over it what the plan says. Lists without order are sorted."""
-    made: Values = {
+    fields: Values = {
         "apiVersion": "config.kueue.x-k8s.io/v1beta2",
         "kind": "Configuration",
         "health": {"healthProbeBindAddress": ":8081"},
@@ -114,30 +114,30 @@ def configuration(plan: ConfigurationPlan) -> Values:
         "admissionFairSharing": _admission_fair_sharing(plan.admission_fair_sharing),
         "resources": _resources(plan) or None,
         "objectRetentionPolicies": _retention(plan),
-        "visibilityServer": _given(bindAddress=plan.visibility_address, bindPort=plan.visibility_port) or None,
+        "visibilityServer": _without_none(bindAddress=plan.visibility_address, bindPort=plan.visibility_port) or None,
         "multiKueue": _multikueue(plan.multikueue),
         "featureGates": dict(sorted(plan.feature_gates.items())) or None,
     }
-    return _given(**made)
+    return _without_none(**fields)
 
 
 def _pods_ready(plan: PodsReadyPlan) -> Values:
-    again = _given(
+    requeuing = _without_none(
         timestamp=plan.requeuing.timestamp,
         backoffLimitCount=plan.requeuing.limit_count,
         backoffBaseSeconds=plan.requeuing.base_seconds,
         backoffMaxSeconds=plan.requeuing.max_seconds,
     )
-    return _given(
+    return _without_none(
         timeout=_seconds(plan.timeout_seconds),
         recoveryTimeout=_seconds(plan.recovery_seconds),
         blockAdmission=plan.block_admission or None,
-        requeuingStrategy=again or None,
+        requeuingStrategy=requeuing or None,
     )
 
 
 def _integrations(plan: ConfigurationPlan) -> Values:
-    return _given(
+    return _without_none(
         frameworks=sorted(plan.frameworks),
         externalFrameworks=sorted(plan.external_frameworks) or None,
         labelKeysToCopy=sorted(plan.label_keys_to_copy) or None,
@@ -147,7 +147,7 @@ def _integrations(plan: ConfigurationPlan) -> Values:
 def _admission_fair_sharing(plan: AdmissionFairSharingPlan | None) -> Values | None:
     if plan is None:
         return None
-    return _given(
+    return _without_none(
         usageHalfLifeTime=_seconds(plan.half_life_seconds),
         usageSamplingInterval=_seconds(plan.sampling_seconds),
         resourceWeights=dict(sorted(plan.resource_weights.items())) or None,
@@ -156,7 +156,7 @@ def _admission_fair_sharing(plan: AdmissionFairSharingPlan | None) -> Values | N
 
 def _resources(plan: ConfigurationPlan) -> Values:
     mappings = [{"name": m.name, "deviceClassNames": sorted(m.device_classes)} for m in plan.device_mappings]
-    return _given(
+    return _without_none(
         excludeResourcePrefixes=sorted(plan.excluded_prefixes) or None,
         quotaCheckStrategy=plan.quota_check,
         transformations=[_transformation(each) for each in plan.transformations] or None,
@@ -166,33 +166,38 @@ def _resources(plan: ConfigurationPlan) -> Values:
 
 def _transformation(plan: TransformationPlan) -> Values:
     outputs = {name: quantity(name, amount) for name, amount in sorted(plan.outputs.items())}
-    made = {"input": plan.input, "strategy": plan.strategy, "multiplyBy": plan.multiply_by, "outputs": outputs or None}
-    return _given(**made)
+    fields = {
+        "input": plan.input,
+        "strategy": plan.strategy,
+        "multiplyBy": plan.multiply_by,
+        "outputs": outputs or None,
+    }
+    return _without_none(**fields)
 
 
 def _retention(plan: ConfigurationPlan) -> Values | None:
-    kept = _given(
+    retention = _without_none(
         afterFinished=_seconds(plan.retain_finished_seconds),
         afterDeactivatedByKueue=_seconds(plan.retain_deactivated_seconds),
     )
-    return {"workloads": kept} if kept else None
+    return {"workloads": retention} if retention else None
 
 
 def _metrics(plan: MetricsPlan) -> Values:
-    local = None
+    local_queues = None
     if plan.local_queues is not None or plan.local_queue_selector is not None:
-        shown = plan.local_queues is not False
-        local = _given(enable=shown, localQueueSelector=_selector(plan.local_queue_selector))
-    return _given(
+        enabled = plan.local_queues is not False
+        local_queues = _without_none(enable=enabled, localQueueSelector=_selector(plan.local_queue_selector))
+    return _without_none(
         bindAddress=":8443",
         enableClusterQueueResources=plan.queue_resources or None,
-        localQueueMetrics=local,
+        localQueueMetrics=local_queues,
         customLabels=[_custom_label(each) for each in plan.custom_labels] or None,
     )
 
 
 def _custom_label(plan: CustomLabelPlan) -> Values:
-    return _given(
+    return _without_none(
         name=plan.name,
         sourceKind=plan.source_kind,
         sourceLabelKey=plan.label_key,
@@ -206,7 +211,7 @@ def _multikueue(plan: MultiKueueSettingsPlan | None) -> Values | None:
         return None
     step = None if plan.step_size is None else {"stepSize": plan.step_size}
     providers = [_provider(each) for each in plan.access_providers]
-    return _given(
+    return _without_none(
         gcInterval=_seconds(plan.gc_interval_seconds),
         origin=plan.origin,
         workerLostTimeout=_seconds(plan.worker_lost_seconds),
@@ -217,7 +222,7 @@ def _multikueue(plan: MultiKueueSettingsPlan | None) -> Values | None:
 
 
 def _provider(plan: AccessProviderPlan) -> Values:
-    command = _given(apiVersion=_CREDENTIALS, command=plan.command, args=list(plan.args) or None)
+    command = _without_none(apiVersion=_EXEC_API, command=plan.command, args=list(plan.args) or None)
     return {"name": plan.name, "execConfig": {**command, "interactiveMode": "Never"}}
 
 
@@ -226,12 +231,13 @@ def _selector(plan: SelectorPlan | None) -> Values | None:
     if plan is None:
         return None
     expressions = [
-        _given(key=each.key, operator=each.operator, values=sorted(each.values) or None) for each in plan.expressions
+        _without_none(key=each.key, operator=each.operator, values=sorted(each.values) or None)
+        for each in plan.expressions
     ]
-    return _given(matchLabels=dict(sorted(plan.labels.items())) or None, matchExpressions=expressions or None)
+    return _without_none(matchLabels=dict(sorted(plan.labels.items())) or None, matchExpressions=expressions or None)
 
 
-def _given(**fields: object) -> Values:
+def _without_none(**fields: object) -> Values:
     return {key: value for key, value in fields.items() if value is not None}
 
 
@@ -251,6 +257,6 @@ def _concurrency() -> dict[str, int]:
     }
 
 
-def _text(configuration: Values) -> str:
+def _yaml_text(configuration: Values) -> str:
     """YAML, one key a line: JSON is YAML, and a preview shows the line that changed."""
     return json.dumps(configuration, indent=2) + "\n"

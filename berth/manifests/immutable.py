@@ -26,9 +26,9 @@ The topology itself is not among them: to add one is a plain update, which must 
 """
 
 
-def immutable(manifest: Mapping[str, Any]) -> list[str]:
+def immutable_fields(manifest: Mapping[str, Any]) -> list[str]:
     """The fields of an object that cannot be changed, as paths for `replace_on_changes`."""
     kind: str = manifest["kind"]
     spec: Mapping[str, Any] = manifest.get("spec") or {}
-    given = [fields for (of, field), fields in IMMUTABLE_WITH.items() if of == kind and field in spec]
-    return [*IMMUTABLE.get(kind, ()), *(each for fields in given for each in fields)]
+    conditional = [fields for (of, field), fields in IMMUTABLE_WITH.items() if of == kind and field in spec]
+    return [*IMMUTABLE.get(kind, ()), *(each for fields in conditional for each in fields)]

@@ -10,7 +10,7 @@ from berth.plan.teams import EgressPlan, IsolationPlan
 
 Manifest = dict[str, object]
 
-NAME: Final = "team"
+OBJECT_NAME: Final = "team"
 """Of the one NetworkPolicy, ResourceQuota and LimitRange in a namespace."""
 
 _NAMESPACE: Final = "kubernetes.io/metadata.name"
@@ -23,7 +23,9 @@ _COLLECTORS: Final = ("gke-gmp-system", "gmp-system")
 """Where Managed Prometheus scrapes from."""
 
 
-def network_policy(plan: IsolationPlan, namespace: str, team: Sequence[str], labels: Mapping[str, str]) -> Manifest:
+def network_policy(
+    plan: IsolationPlan, namespace: str, team_namespaces: Sequence[str], labels: Mapping[str, str]
+) -> Manifest:
     """Nothing in and nothing out but what is listed; between the team's own namespaces, which `team` names, everything.
 
     One policy says all: every pod it selects is shut in by being selected. Pods on the host's network are beyond it.
@@ -31,11 +33,11 @@ def network_policy(plan: IsolationPlan, namespace: str, team: Sequence[str], lab
     spec: Manifest = {
         "podSelector": {},
         "policyTypes": ["Ingress", "Egress"],
-        "ingress": [{"from": [_own(team)]}, {"from": [_namespaces(_COLLECTORS)]}],
+        "ingress": [{"from": [_team_peer(team_namespaces)]}, {"from": [_namespaces(_COLLECTORS)]}],
         "egress": [
-            {"to": [_own(team)]},
+            {"to": [_team_peer(team_namespaces)]},
             _dns(plan.service_range),
-            {"to": [_range(_METADATA_SERVER)], "ports": _tcp(_METADATA_PORTS)},
+            {"to": [_ip_block(_METADATA_SERVER)], "ports": _tcp(_METADATA_PORTS)},
             *map(_egress, plan.egress or ()),
         ],
     }
@@ -60,13 +62,13 @@ def limit_range(plan: IsolationPlan, namespace: str, labels: Mapping[str, str]) 
 
 
 def _object(api_version: str, kind: str, namespace: str, labels: Mapping[str, str]) -> Manifest:
-    metadata = {"name": NAME, "namespace": namespace, "labels": dict(labels)}
+    metadata = {"name": OBJECT_NAME, "namespace": namespace, "labels": dict(labels)}
     return {"apiVersion": api_version, "kind": kind, "metadata": metadata}
 
 
-def _own(team: Sequence[str]) -> Manifest:
+def _team_peer(team_namespaces: Sequence[str]) -> Manifest:
     """The pods of the team's namespaces; of the policy's own alone where there is no other."""
-    return {"podSelector": {}} if len(team) == 1 else _namespaces(team)
+    return {"podSelector": {}} if len(team_namespaces) == 1 else _namespaces(team_namespaces)
 
 
 def _namespaces(names: Sequence[str]) -> Manifest:
@@ -75,16 +77,16 @@ def _namespaces(names: Sequence[str]) -> Manifest:
 
 
 def _dns(service_range: str) -> Manifest:
-    peers = [_namespaces(["kube-system"]), *map(_range, (_NODE_DNS, _METADATA_SERVER, service_range))]
+    peers = [_namespaces(["kube-system"]), *map(_ip_block, (_NODE_DNS, _METADATA_SERVER, service_range))]
     return {"to": peers, "ports": [{"protocol": protocol, "port": 53} for protocol in ("UDP", "TCP")]}
 
 
 def _egress(plan: EgressPlan) -> Manifest:
-    return {"to": [_range(plan.cidr, plan.besides)], "ports": _tcp(plan.ports)}
+    return {"to": [_ip_block(plan.cidr, plan.besides)], "ports": _tcp(plan.ports)}
 
 
-def _range(cidr: str, besides: Sequence[str] = ()) -> Manifest:
-    return {"ipBlock": {"cidr": cidr, **({"except": list(besides)} if besides else {})}}
+def _ip_block(cidr: str, excluded: Sequence[str] = ()) -> Manifest:
+    return {"ipBlock": {"cidr": cidr, **({"except": list(excluded)} if excluded else {})}}
 
 
 def _tcp(ports: Sequence[int]) -> list[Manifest]:

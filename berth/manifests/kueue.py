@@ -35,16 +35,18 @@ from berth.plan.nodes import Taint, Toleration
 
 Manifest = dict[str, object]
 
-KUEUE: Final = "kueue.x-k8s.io/v1beta2"
+KUEUE_API: Final = "kueue.x-k8s.io/v1beta2"
 """The one place that names the API version: it is part of every identity, so a move needs aliases."""
-SCHEDULING: Final = "scheduling.k8s.io/v1"
+SCHEDULING_API: Final = "scheduling.k8s.io/v1"
 
-_NAMESPACE: Final = "kubernetes.io/metadata.name"
+_NAMESPACE_LABEL: Final = "kubernetes.io/metadata.name"
 
 
 def topology(plan: TopologyPlan) -> Manifest:
     """The labels by which Kueue tells how near nodes are to one another."""
-    return _object(KUEUE, "Topology", plan.name) | {"spec": {"levels": [{"nodeLabel": each} for each in plan.levels]}}
+    return _object(KUEUE_API, "Topology", plan.name) | {
+        "spec": {"levels": [{"nodeLabel": each} for each in plan.levels]}
+    }
 
 
 def resource_flavor(plan: FlavorPlan) -> Manifest:
@@ -58,17 +60,17 @@ def resource_flavor(plan: FlavorPlan) -> Manifest:
         spec["tolerations"] = [toleration(each) for each in plan.tolerations]
     if plan.topology is not None:
         spec["topologyName"] = plan.topology
-    return _object(KUEUE, "ResourceFlavor", plan.name) | {"spec": spec}
+    return _object(KUEUE_API, "ResourceFlavor", plan.name) | {"spec": spec}
 
 
 def cohort(plan: CohortPlan) -> Manifest:
     """Queues that lend to one another, below its parent if it has one."""
     spec: Manifest = {} if plan.parent is None else {"parentName": plan.parent}
     if plan.resource_groups:
-        below = plan.parent is not None
-        spec["resourceGroups"] = [_resource_group(each, limited=below) for each in plan.resource_groups]
+        has_parent = plan.parent is not None
+        spec["resourceGroups"] = [_resource_group(each, limited=has_parent) for each in plan.resource_groups]
     spec |= _fair_sharing(plan.fair_share_weight)
-    return _object(KUEUE, "Cohort", plan.name) | {"spec": spec}
+    return _object(KUEUE_API, "Cohort", plan.name) | {"spec": spec}
 
 
 def cluster_queue(plan: ClusterQueuePlan) -> Manifest:
@@ -85,22 +87,24 @@ def cluster_queue(plan: ClusterQueuePlan) -> Manifest:
     if fungibility := _fungibility(plan):
         spec["flavorFungibility"] = fungibility
     team = plan.teams[0] if len(plan.teams) == 1 else None
-    return _object(KUEUE, "ClusterQueue", plan.name, team=team, labels=plan.labels) | {"spec": spec | _admission(plan)}
+    return _object(KUEUE_API, "ClusterQueue", plan.name, team=team, labels=plan.labels) | {
+        "spec": spec | _admission(plan)
+    }
 
 
 def local_queue(plan: LocalQueuePlan) -> Manifest:
     """A team's door to a cluster queue."""
-    spec = {"clusterQueue": plan.cluster_queue} | _given(stopPolicy=plan.stop_policy)
-    manifest = _object(KUEUE, "LocalQueue", plan.name, namespace=plan.namespace, team=plan.team, labels=plan.labels)
+    spec = {"clusterQueue": plan.cluster_queue} | _without_none(stopPolicy=plan.stop_policy)
+    manifest = _object(KUEUE_API, "LocalQueue", plan.name, namespace=plan.namespace, team=plan.team, labels=plan.labels)
     return manifest | {"spec": spec | _fair_sharing(plan.fair_share_weight)}
 
 
 def admission_check(plan: AdmissionCheckPlan) -> Manifest:
     """Whose consent a workload needs besides quota, and what that controller is configured with."""
     spec: Manifest = {"controllerName": plan.controller}
-    if (given := plan.parameters) is not None:
-        spec["parameters"] = {"apiGroup": given.api_group, "kind": given.kind, "name": given.name}
-    return _object(KUEUE, "AdmissionCheck", plan.name) | {"spec": spec}
+    if (parameters := plan.parameters) is not None:
+        spec["parameters"] = {"apiGroup": parameters.api_group, "kind": parameters.kind, "name": parameters.name}
+    return _object(KUEUE_API, "AdmissionCheck", plan.name) | {"spec": spec}
 
 
 def provisioning_request_config(plan: ProvisioningConfigPlan) -> Manifest:
@@ -121,14 +125,14 @@ def provisioning_request_config(plan: ProvisioningConfigPlan) -> Manifest:
     if plan.selector_updates:
         updates = [{"key": u.key, "valueFromProvisioningClassDetail": u.detail} for u in plan.selector_updates]
         spec["podSetUpdates"] = {"nodeSelector": updates}
-    spec |= _given(podSetMergePolicy=plan.merge_policy)
-    return _object(KUEUE, "ProvisioningRequestConfig", plan.name) | {"spec": spec}
+    spec |= _without_none(podSetMergePolicy=plan.merge_policy)
+    return _object(KUEUE_API, "ProvisioningRequestConfig", plan.name) | {"spec": spec}
 
 
 def multikueue_config(plan: MultiKueueConfigPlan) -> Manifest:
     """The clusters that workloads may be sent to."""
-    spec = {"clusters": list(plan.clusters)} | _given(quotaManagement=plan.quota_management)
-    return _object(KUEUE, "MultiKueueConfig", plan.name) | {"spec": spec}
+    spec = {"clusters": list(plan.clusters)} | _without_none(quotaManagement=plan.quota_management)
+    return _object(KUEUE_API, "MultiKueueConfig", plan.name) | {"spec": spec}
 
 
 def multikueue_cluster(plan: MultiKueueClusterPlan) -> Manifest:
@@ -138,26 +142,28 @@ def multikueue_cluster(plan: MultiKueueClusterPlan) -> Manifest:
         source["kubeConfig"] = {"location": plan.kubeconfig, "locationType": plan.kubeconfig_in}
     if plan.profile is not None:
         source["clusterProfileRef"] = {"name": plan.profile}
-    return _object(KUEUE, "MultiKueueCluster", plan.name) | {"spec": {"clusterSource": source}}
+    return _object(KUEUE_API, "MultiKueueCluster", plan.name) | {"spec": {"clusterSource": source}}
 
 
 def workload_priority_class(plan: PriorityPlan) -> Manifest:
     """The priority as Kueue orders by it."""
-    return _object(KUEUE, "WorkloadPriorityClass", plan.name) | _valued(plan)
+    return _object(KUEUE_API, "WorkloadPriorityClass", plan.name) | _priority_fields(plan)
 
 
 def priority_class(plan: PriorityPlan) -> Manifest:
     """The priority as the pod scheduler reads it; the class of pods that name none, where it is the default."""
     policy = "PreemptLowerPriority" if plan.preempts else "Never"
-    manifest = _object(SCHEDULING, "PriorityClass", plan.name) | _valued(plan) | {"preemptionPolicy": policy}
+    manifest = (
+        _object(SCHEDULING_API, "PriorityClass", plan.name) | _priority_fields(plan) | {"preemptionPolicy": policy}
+    )
     return manifest | {"globalDefault": True} if plan.default else manifest
 
 
 def toleration(plan: Toleration) -> dict[str, str]:
     """A pod toleration; without a value where the operator is Exists, without key or effect where it is any."""
     value = {} if plan.value is None else {"value": plan.value}
-    found = {"key": plan.key, "operator": plan.operator, **value, "effect": plan.effect}
-    return {key: text for key, text in found.items() if text}
+    fields = {"key": plan.key, "operator": plan.operator, **value, "effect": plan.effect}
+    return {key: text for key, text in fields.items() if text}
 
 
 def _object(
@@ -180,12 +186,12 @@ def _taint(plan: Taint) -> dict[str, str]:
     return {"key": plan.key, **value, "effect": plan.effect}
 
 
-def _valued(plan: PriorityPlan) -> Manifest:
+def _priority_fields(plan: PriorityPlan) -> Manifest:
     described = {"description": plan.description} if plan.description else {}
     return {"value": plan.value, **described}
 
 
-def _given(**fields: str | None) -> Manifest:
+def _without_none(**fields: str | None) -> Manifest:
     return {key: value for key, value in fields.items() if value is not None}
 
 
@@ -194,7 +200,9 @@ def _fair_sharing(share: float | None) -> Manifest:
 
 
 def _fungibility(plan: ClusterQueuePlan) -> Manifest:
-    return _given(whenCanBorrow=plan.when_can_borrow, whenCanPreempt=plan.when_can_preempt, preference=plan.preference)
+    return _without_none(
+        whenCanBorrow=plan.when_can_borrow, whenCanPreempt=plan.when_can_preempt, preference=plan.preference
+    )
 
 
 def _admission(plan: ClusterQueuePlan) -> Manifest:
@@ -203,7 +211,7 @@ def _admission(plan: ClusterQueuePlan) -> Manifest:
     spec: Manifest = {"admissionChecksStrategy": {"admissionChecks": checks}} if checks else {}
     if plan.admission_mode is not None:
         spec["admissionScope"] = {"admissionMode": plan.admission_mode}
-    return spec | _given(stopPolicy=plan.stop_policy) | _fair_sharing(plan.fair_share_weight)
+    return spec | _without_none(stopPolicy=plan.stop_policy) | _fair_sharing(plan.fair_share_weight)
 
 
 def _check(plan: QueueCheckPlan) -> Manifest:
@@ -217,9 +225,9 @@ def _namespace_selector(namespaces: Sequence[str] | None) -> Manifest:
     if namespaces is None:
         return {}
     if len(namespaces) == 1:
-        return {"matchLabels": {_NAMESPACE: namespaces[0]}}
-    named = {"operator": "In", "values": sorted(namespaces)} if namespaces else {"operator": "DoesNotExist"}
-    return {"matchExpressions": [{"key": _NAMESPACE, **named}]}
+        return {"matchLabels": {_NAMESPACE_LABEL: namespaces[0]}}
+    expression = {"operator": "In", "values": sorted(namespaces)} if namespaces else {"operator": "DoesNotExist"}
+    return {"matchExpressions": [{"key": _NAMESPACE_LABEL, **expression}]}
 
 
 def _preemption(plan: PreemptionPlan) -> Manifest:

@@ -16,9 +16,9 @@ from berth.plan.monitoring import AlertPlan, MonitoringPlan
 
 Manifest = dict[str, object]
 
-MANAGED: Final = "monitoring.googleapis.com/v1"
-OPERATOR: Final = "monitoring.coreos.com/v1"
-RBAC: Final = "rbac.authorization.k8s.io/v1"
+MANAGED_API: Final = "monitoring.googleapis.com/v1"
+OPERATOR_API: Final = "monitoring.coreos.com/v1"
+RBAC_API: Final = "rbac.authorization.k8s.io/v1"
 
 READER: Final = "berth-kueue-metrics"
 """The account whose token reads Kueue's metrics, and everything that belongs to it."""
@@ -33,20 +33,23 @@ _DCGM_NAMESPACE = "gke-managed-system"
 _DCGM = {"matchLabels": {"app.kubernetes.io/name": "gke-managed-dcgm-exporter"}}
 
 
-def all_of(plan: MonitoringPlan, stack: str) -> Iterator[Manifest]:
+def all_manifests(plan: MonitoringPlan, stack: str) -> Iterator[Manifest]:
     """Everything that a cluster needs, in the order in which it may be applied."""
-    yield from managed(plan) if plan.backend == "managed" else in_cluster(plan, stack)
+    yield from managed_prometheus(plan) if plan.backend == "managed" else operator_prometheus(plan, stack)
 
 
-def managed(plan: MonitoringPlan) -> Iterator[Manifest]:
+def managed_prometheus(plan: MonitoringPlan) -> Iterator[Manifest]:
     """Kueue's metrics for Managed Prometheus: an account with a token, the right to use it, and the collection."""
-    where = plan.kueue_namespace
-    yield _object("v1", "ServiceAccount", READER, where)
-    yield token(plan)
-    yield reader_binding({"kind": "ServiceAccount", "name": READER, "namespace": where})
+    namespace = plan.kueue_namespace
+    yield _object("v1", "ServiceAccount", READER, namespace)
+    yield token_secret(plan)
+    yield reader_binding({"kind": "ServiceAccount", "name": READER, "namespace": namespace})
     rule = {"apiGroups": [""], "resources": ["secrets"], "resourceNames": [READER], "verbs": ["get", "list", "watch"]}
-    yield _object(RBAC, "Role", READER, where) | {"rules": [rule]}
-    yield _object(RBAC, "RoleBinding", READER, where) | {"roleRef": _role("Role", READER), "subjects": [_COLLECTOR]}
+    yield _object(RBAC_API, "Role", READER, namespace) | {"rules": [rule]}
+    yield _object(RBAC_API, "RoleBinding", READER, namespace) | {
+        "roleRef": _role("Role", READER),
+        "subjects": [_COLLECTOR],
+    }
     endpoint = {
         "port": _METRICS_PORT,
         "path": "/metrics",
@@ -56,10 +59,10 @@ def managed(plan: MonitoringPlan) -> Iterator[Manifest]:
         "authorization": {"type": "Bearer", "credentials": {"secret": {"name": READER, "key": "token"}}},
     }
     spec = {"selector": _CONTROLLER, "endpoints": [endpoint]}
-    yield _object(MANAGED, "PodMonitoring", "berth-kueue", where) | {"spec": spec}
+    yield _object(MANAGED_API, "PodMonitoring", "berth-kueue", namespace) | {"spec": spec}
 
 
-def token(plan: MonitoringPlan) -> Manifest:
+def token_secret(plan: MonitoringPlan) -> Manifest:
     """The secret that Kubernetes fills with the reader's token; nothing of it is known here."""
     manifest = _object("v1", "Secret", READER, plan.kueue_namespace)
     manifest["metadata"] = {
@@ -71,13 +74,13 @@ def token(plan: MonitoringPlan) -> Manifest:
 
 def reader_binding(subject: dict[str, str]) -> Manifest:
     """Lets an account read Kueue's metrics, by the role that Kueue brings."""
-    return _object(RBAC, "ClusterRoleBinding", READER) | {
+    return _object(RBAC_API, "ClusterRoleBinding", READER) | {
         "roleRef": _role("ClusterRole", _KUEUE_ROLE),
         "subjects": [subject],
     }
 
 
-def in_cluster(plan: MonitoringPlan, stack: str) -> Iterator[Manifest]:
+def operator_prometheus(plan: MonitoringPlan, stack: str) -> Iterator[Manifest]:
     """What a Prometheus and a Grafana of the cluster's own read: targets, alerts, dashboards."""
     yield reader_binding({"kind": "ServiceAccount", "name": _PROMETHEUS, "namespace": plan.namespace})
     endpoint = {
@@ -93,14 +96,14 @@ def in_cluster(plan: MonitoringPlan, stack: str) -> Iterator[Manifest]:
         "namespaceSelector": {"matchNames": [plan.kueue_namespace]},
         "endpoints": [endpoint],
     }
-    yield _object(OPERATOR, "ServiceMonitor", "berth-kueue", plan.namespace) | {"spec": kueue}
+    yield _object(OPERATOR_API, "ServiceMonitor", "berth-kueue", plan.namespace) | {"spec": kueue}
     if plan.collects_gpus:
         dcgm = {
             "selector": _DCGM,
             "namespaceSelector": {"matchNames": [_DCGM_NAMESPACE]},
             "podMetricsEndpoints": [{"port": "metrics", "interval": _INTERVAL}],
         }
-        yield _object(OPERATOR, "PodMonitor", "berth-dcgm", plan.namespace) | {"spec": dcgm}
+        yield _object(OPERATOR_API, "PodMonitor", "berth-dcgm", plan.namespace) | {"spec": dcgm}
     if plan.alerts:
         yield prometheus_rule(plan)
     for each in plan.dashboards:
@@ -112,7 +115,7 @@ def in_cluster(plan: MonitoringPlan, stack: str) -> Iterator[Manifest]:
 
 def prometheus_rule(plan: MonitoringPlan) -> Manifest:
     """The alerts for the operator's Prometheus."""
-    manifest = _object(OPERATOR, "PrometheusRule", "berth", plan.namespace)
+    manifest = _object(OPERATOR_API, "PrometheusRule", "berth", plan.namespace)
     return manifest | {"spec": rule_groups(plan.alerts)}
 
 

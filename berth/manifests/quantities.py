@@ -24,18 +24,18 @@ _BYTES: Final = frozenset({"memory", "ephemeral-storage"})
 
 def count(number: int) -> str:
     """Accelerators, pods, anything counted whole: 8 → `8`, 1000 → `1k`. ValueError below 0 or above MAXIMUM."""
-    return _printed(number, 1000, _DECIMAL)
+    return _format(number, 1000, _DECIMAL)
 
 
 def cpu(milli: int) -> str:
     """CPU in milli: 1500 → `1500m`, 2000 → `2`, 12,000,000 → `12k`. ValueError below 0 or above MAXIMUM."""
-    return _printed(milli, 1000, ("m", *_DECIMAL)) if milli else "0"
+    return _format(milli, 1000, ("m", *_DECIMAL)) if milli else "0"
 
 
 def memory(number_of_bytes: int) -> str:
     """Memory or storage in bytes: 96 · 2³⁰ → `96Gi`, 1500 → `1500`. ValueError below 0 or above MAXIMUM."""
     binary = number_of_bytes >= 1024 and number_of_bytes % 1024 == 0
-    return _printed(number_of_bytes, 1024, _BINARY) if binary else count(number_of_bytes)
+    return _format(number_of_bytes, 1024, _BINARY) if binary else count(number_of_bytes)
 
 
 def quantity(resource: str, number: int) -> str:
@@ -50,10 +50,10 @@ def weight(number: float) -> str:
     nano = Fraction(str(number)) * 10**9
     if nano.denominator != 1:
         raise ValueError(f"{number} is no quantity: it has more than nine decimals")
-    return _printed(nano.numerator, 1000, ("n", "u", "m", *_DECIMAL)) if nano else "0"
+    return _format(nano.numerator, 1000, ("n", "u", "m", *_DECIMAL)) if nano else "0"
 
 
-def _printed(number: int, base: int, suffixes: tuple[str, ...]) -> str:
+def _format(number: int, base: int, suffixes: tuple[str, ...]) -> str:
     """The number with every factor of `base` moved into the suffix."""
     if not 0 <= number <= MAXIMUM:
         raise ValueError(f"{number} is no quantity: it must lie between 0 and {MAXIMUM}")

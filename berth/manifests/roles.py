@@ -14,47 +14,49 @@ from berth.plan.teams import AccessPlan
 
 Manifest = dict[str, object]
 
-RBAC: Final = "rbac.authorization.k8s.io"
+RBAC_GROUP: Final = "rbac.authorization.k8s.io"
 SUBMITTER: Final = "berth-submitter"
 VIEWER: Final = "berth-queue-viewer"
 OWNER: Final = "berth-platform-owner"
 
-_READ: Final = ["get", "list", "watch"]
-_WRITE: Final = ["get", "list", "watch", "create", "update", "patch", "delete", "deletecollection"]
+_READ_VERBS: Final = ["get", "list", "watch"]
+_WRITE_VERBS: Final = ["get", "list", "watch", "create", "update", "patch", "delete", "deletecollection"]
 _KUEUE: Final = "kueue.x-k8s.io"
 
 
-def access(plan: AccessPlan) -> list[tuple[str, Manifest]]:
+def cluster_access(plan: AccessPlan) -> list[tuple[str, Manifest]]:
     """Role (in the program) and manifest of what holds for the whole cluster: roles first, then who has them."""
-    made = [
+    manifests = [
         ("submitter", _role(SUBMITTER, _submitter(plan.job_kinds))),
         ("queue-viewer", _role(VIEWER, _viewer())),
         ("viewers", _cluster_binding(VIEWER, (*plan.owners, *plan.teams))),
     ]
     if plan.owners:
-        made.append(("platform-owner", _role(OWNER, _owner(plan.job_kinds))))
-        made.append(("owners", _cluster_binding(OWNER, plan.owners)))
-    return made
+        manifests.append(("platform-owner", _role(OWNER, _owner(plan.job_kinds))))
+        manifests.append(("owners", _cluster_binding(OWNER, plan.owners)))
+    return manifests
 
 
-def submitters(groups: Sequence[str], namespace: str, labels: Mapping[str, str]) -> Manifest:
+def submitter_binding(groups: Sequence[str], namespace: str, labels: Mapping[str, str]) -> Manifest:
     """A team's people, in one of its namespaces."""
     metadata = {"name": SUBMITTER, "namespace": namespace, "labels": dict(labels)}
-    return {"apiVersion": f"{RBAC}/v1", "kind": "RoleBinding", "metadata": metadata} | _bound(SUBMITTER, groups)
+    return {"apiVersion": f"{RBAC_GROUP}/v1", "kind": "RoleBinding", "metadata": metadata} | _role_and_subjects(
+        SUBMITTER, groups
+    )
 
 
 def _submitter(job_kinds: Mapping[str, Sequence[str]]) -> list[Manifest]:
     return [
-        *(_rule(group, kinds, _WRITE) for group, kinds in sorted(job_kinds.items())),
-        _rule(_KUEUE, ["localqueues", "workloads"], _READ),
-        _rule("visibility.kueue.x-k8s.io", ["localqueues/pendingworkloads"], _READ),
-        _rule("", ["configmaps", "persistentvolumeclaims", "services"], _WRITE),
-        _rule("", ["pods"], [*_READ, "delete"]),
-        _rule("", ["events", "limitranges", "pods/log", "resourcequotas", "serviceaccounts"], _READ),
+        *(_rule(group, kinds, _WRITE_VERBS) for group, kinds in sorted(job_kinds.items())),
+        _rule(_KUEUE, ["localqueues", "workloads"], _READ_VERBS),
+        _rule("visibility.kueue.x-k8s.io", ["localqueues/pendingworkloads"], _READ_VERBS),
+        _rule("", ["configmaps", "persistentvolumeclaims", "services"], _WRITE_VERBS),
+        _rule("", ["pods"], [*_READ_VERBS, "delete"]),
+        _rule("", ["events", "limitranges", "pods/log", "resourcequotas", "serviceaccounts"], _READ_VERBS),
         _rule("", ["pods/attach", "pods/exec", "pods/portforward"], ["create", "get"]),
-        _rule("networking.k8s.io", ["networkpolicies"], _READ),
+        _rule("networking.k8s.io", ["networkpolicies"], _READ_VERBS),
         # It names secrets; which of them a pod can read is for IAM to say.
-        _rule("secrets-store.csi.x-k8s.io", ["secretproviderclasses"], _WRITE),
+        _rule("secrets-store.csi.x-k8s.io", ["secretproviderclasses"], _WRITE_VERBS),
     ]
 
 
@@ -62,24 +64,31 @@ def _viewer() -> list[Manifest]:
     """What lies outside every namespace and explains why a job waits."""
     kinds = ["admissionchecks", "clusterqueues", "cohorts", "resourceflavors", "topologies", "workloadpriorityclasses"]
     return [
-        _rule(_KUEUE, kinds, _READ),
-        _rule("scheduling.k8s.io", ["priorityclasses"], _READ),
+        _rule(_KUEUE, kinds, _READ_VERBS),
+        _rule("scheduling.k8s.io", ["priorityclasses"], _READ_VERBS),
     ]
 
 
 def _owner(job_kinds: Mapping[str, Sequence[str]]) -> list[Manifest]:
     """Everything of queueing and tenancy in every namespace, and nothing that would let them read Secrets."""
-    kept = ["configmaps", "limitranges", "namespaces", "persistentvolumeclaims", "resourcequotas", "serviceaccounts"]
+    managed_kinds = [
+        "configmaps",
+        "limitranges",
+        "namespaces",
+        "persistentvolumeclaims",
+        "resourcequotas",
+        "serviceaccounts",
+    ]
     return [
-        *(_rule(group, kinds, _WRITE) for group, kinds in sorted(job_kinds.items())),
-        _rule(_KUEUE, ["*"], _WRITE),
-        _rule("visibility.kueue.x-k8s.io", ["*"], _READ),
-        _rule("", [*kept, "pods", "services"], _WRITE),
-        _rule("", ["events", "pods/log"], _READ),
-        _rule("", ["nodes"], [*_READ, "patch"]),
-        _rule("apps", ["daemonsets", "deployments", "replicasets"], [*_READ, "patch"]),
-        _rule("networking.k8s.io", ["networkpolicies"], _WRITE),
-        _rule(RBAC, ["clusterrolebindings", "clusterroles", "rolebindings", "roles"], _READ),
+        *(_rule(group, kinds, _WRITE_VERBS) for group, kinds in sorted(job_kinds.items())),
+        _rule(_KUEUE, ["*"], _WRITE_VERBS),
+        _rule("visibility.kueue.x-k8s.io", ["*"], _READ_VERBS),
+        _rule("", [*managed_kinds, "pods", "services"], _WRITE_VERBS),
+        _rule("", ["events", "pods/log"], _READ_VERBS),
+        _rule("", ["nodes"], [*_READ_VERBS, "patch"]),
+        _rule("apps", ["daemonsets", "deployments", "replicasets"], [*_READ_VERBS, "patch"]),
+        _rule("networking.k8s.io", ["networkpolicies"], _WRITE_VERBS),
+        _rule(RBAC_GROUP, ["clusterrolebindings", "clusterroles", "rolebindings", "roles"], _READ_VERBS),
     ]
 
 
@@ -89,15 +98,17 @@ def _rule(group: str, resources: Sequence[str], verbs: Sequence[str]) -> Manifes
 
 def _role(name: str, rules: list[Manifest]) -> Manifest:
     metadata = {"name": name, "labels": berth_labels()}
-    return {"apiVersion": f"{RBAC}/v1", "kind": "ClusterRole", "metadata": metadata, "rules": rules}
+    return {"apiVersion": f"{RBAC_GROUP}/v1", "kind": "ClusterRole", "metadata": metadata, "rules": rules}
 
 
 def _cluster_binding(role: str, groups: Sequence[str]) -> Manifest:
     metadata = {"name": role, "labels": berth_labels()}
-    return {"apiVersion": f"{RBAC}/v1", "kind": "ClusterRoleBinding", "metadata": metadata} | _bound(role, groups)
+    return {"apiVersion": f"{RBAC_GROUP}/v1", "kind": "ClusterRoleBinding", "metadata": metadata} | _role_and_subjects(
+        role, groups
+    )
 
 
-def _bound(role: str, groups: Sequence[str]) -> Manifest:
+def _role_and_subjects(role: str, groups: Sequence[str]) -> Manifest:
     """Groups are no mapping and have no order; sorted, and each once."""
-    subjects = [{"apiGroup": RBAC, "kind": "Group", "name": group} for group in sorted(set(groups))]
-    return {"roleRef": {"apiGroup": RBAC, "kind": "ClusterRole", "name": role}, "subjects": subjects}
+    subjects = [{"apiGroup": RBAC_GROUP, "kind": "Group", "name": group} for group in sorted(set(groups))]
+    return {"roleRef": {"apiGroup": RBAC_GROUP, "kind": "ClusterRole", "name": role}, "subjects": subjects}

@@ -16,46 +16,49 @@ from berth.plan.teams import SECRETS, IdentityPlan, NamespacePlan, SecretPlan, T
 
 Manifest = dict[str, object]
 
-GOOGLE_ACCOUNT: Final = "iam.gke.io/gcp-service-account"
+ACCOUNT_ANNOTATION: Final = "iam.gke.io/gcp-service-account"
 """The annotation by which a Kubernetes service account names the Google one it may impersonate."""
 
 _POD_SECURITY: Final = "pod-security.kubernetes.io"
 
 
-def namespace(team: TeamPlan, place: NamespacePlan) -> Manifest:
+def namespace(team: TeamPlan, namespace_plan: NamespacePlan) -> Manifest:
     """A namespace of the team, with its labels and the levels of Pod Security Admission."""
-    shut = team.isolation
-    levels = {f"{_POD_SECURITY}/enforce": shut.pod_security, f"{_POD_SECURITY}/warn": shut.pod_security_warning}
-    labels = labels_of(team) | levels
-    return {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": place.name, "labels": labels}}
+    team_isolation = team.isolation
+    levels = {
+        f"{_POD_SECURITY}/enforce": team_isolation.pod_security,
+        f"{_POD_SECURITY}/warn": team_isolation.pod_security_warning,
+    }
+    labels = team_labels(team) | levels
+    return {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": namespace_plan.name, "labels": labels}}
 
 
-def inside(team: TeamPlan, place: NamespacePlan) -> Iterator[tuple[str, Manifest]]:
+def namespace_manifests(team: TeamPlan, namespace_plan: NamespacePlan) -> Iterator[tuple[str, Manifest]]:
     """Role and manifest of all that the team has in one namespace, but for its local queues.
 
     Into a namespace that is not its own go only its account, its secrets and the rights of its people.
     """
-    labels = labels_of(team)
-    if place.owned:
-        yield "quota", isolation.resource_quota(team.isolation, place.name, labels)
-        yield "limits", isolation.limit_range(team.isolation, place.name, labels)
+    labels = team_labels(team)
+    if namespace_plan.owned:
+        yield "quota", isolation.resource_quota(team.isolation, namespace_plan.name, labels)
+        yield "limits", isolation.limit_range(team.isolation, namespace_plan.name, labels)
         if team.isolation.egress is not None:
             names = [each.name for each in team.namespaces]
-            yield "network-policy", isolation.network_policy(team.isolation, place.name, names, labels)
+            yield "network-policy", isolation.network_policy(team.isolation, namespace_plan.name, names, labels)
     if team.identity is not None:
-        yield "service-account", service_account(team, place, team.identity)
+        yield "service-account", service_account(team, namespace_plan, team.identity)
         if team.identity.secrets:
-            yield "secrets", secrets(team, place, team.identity)
+            yield "secrets", secrets_volume(team, namespace_plan, team.identity)
     if team.groups:
-        yield "submitters", roles.submitters(team.groups, place.name, labels)
+        yield "submitters", roles.submitter_binding(team.groups, namespace_plan.name, labels)
 
 
-def service_account(team: TeamPlan, place: NamespacePlan, identity: IdentityPlan) -> Manifest:
+def service_account(team: TeamPlan, namespace_plan: NamespacePlan, identity: IdentityPlan) -> Manifest:
     """Who the team's pods are; annotated where it impersonates a Google service account.
 
     Pods get no token for the Kubernetes API: Google's comes from the metadata server, which needs none.
     """
-    metadata = _metadata(team, place, identity.service_account)
+    metadata = _metadata(team, namespace_plan, identity.service_account)
     if identity.impersonates is not None:
         metadata["annotations"] = _impersonation(identity.impersonates)
     return {
@@ -66,24 +69,24 @@ def service_account(team: TeamPlan, place: NamespacePlan, identity: IdentityPlan
     }
 
 
-def secrets(team: TeamPlan, place: NamespacePlan, identity: IdentityPlan) -> Manifest:
+def secrets_volume(team: TeamPlan, namespace_plan: NamespacePlan, identity: IdentityPlan) -> Manifest:
     """Which secrets of Secret Manager a volume of the team holds."""
-    return secret_provider_class(_metadata(team, place, SECRETS), identity.secrets)
+    return secret_provider_class(_metadata(team, namespace_plan, SECRETS), identity.secrets)
 
 
 def secret_provider_class(metadata: Manifest, secrets: Sequence[SecretPlan]) -> Manifest:
     """Secrets of Secret Manager as files of a volume, for GKE's Secret Manager add-on (provider `gke`)."""
-    listed = [{"resourceName": _version(each), "path": each.file} for each in secrets]
+    secret_files = [{"resourceName": _version(each), "path": each.file} for each in secrets]
     return {
         "apiVersion": "secrets-store.csi.x-k8s.io/v1",
         "kind": "SecretProviderClass",
         "metadata": metadata,
         # A text that the provider reads as YAML, which JSON is.
-        "spec": {"provider": "gke", "parameters": {"secrets": json.dumps(listed, indent=2) + "\n"}},
+        "spec": {"provider": "gke", "parameters": {"secrets": json.dumps(secret_files, indent=2) + "\n"}},
     }
 
 
-def labels_of(team: TeamPlan) -> dict[str, str]:
+def team_labels(team: TeamPlan) -> dict[str, str]:
     """The labels of everything that is the team's; a new dict each time."""
     return {**team.labels, **berth_labels(team.name)}
 
@@ -92,9 +95,9 @@ def _version(secret: SecretPlan) -> str:
     return f"projects/{secret.project}/secrets/{secret.secret}/versions/{secret.version}"
 
 
-def _metadata(team: TeamPlan, place: NamespacePlan, name: str) -> Manifest:
-    return {"name": name, "namespace": place.name, "labels": labels_of(team)}
+def _metadata(team: TeamPlan, namespace_plan: NamespacePlan, name: str) -> Manifest:
+    return {"name": name, "namespace": namespace_plan.name, "labels": team_labels(team)}
 
 
 def _impersonation(account: ServiceAccountPlan) -> dict[str, str]:
-    return {GOOGLE_ACCOUNT: account.email}
+    return {ACCOUNT_ANNOTATION: account.email}

@@ -18,30 +18,30 @@ Manifest = dict[str, object]
 
 _RBAC: Final = "rbac.authorization.k8s.io"
 _KUEUE: Final = "kueue.x-k8s.io"
-_MAKE: Final = ("create", "delete", "get", "list", "watch")
-_CHANGE: Final = ("update", "patch")
-_CHANGED: Final = {("ray.io", "rayclusters")}
+_CREATE_VERBS: Final = ("create", "delete", "get", "list", "watch")
+_UPDATE_VERBS: Final = ("update", "patch")
+_UPDATED_KINDS: Final = {("ray.io", "rayclusters")}
 """Kinds that the manager also changes while they run: Ray scales them."""
 
 
-def inside(plan: WorkerAccessPlan) -> Iterator[tuple[str, Manifest]]:
+def access_manifests(plan: WorkerAccessPlan) -> Iterator[tuple[str, Manifest]]:
     """Role (in the program) and manifest of what stands in the worker, but for the token."""
-    place = {"name": plan.account, "namespace": plan.namespace}
+    account_ref = {"name": plan.account, "namespace": plan.namespace}
     yield "account", {"apiVersion": "v1", "kind": "ServiceAccount"} | _metadata(plan.account, plan.namespace)
-    rules = [rule for group in sorted(plan.job_kinds) for rule in _of_jobs(group, plan.job_kinds[group])]
+    rules = [rule for group in sorted(plan.job_kinds) for rule in _job_rules(group, plan.job_kinds[group])]
     role = {"apiVersion": f"{_RBAC}/v1", "kind": "ClusterRole"} | _metadata(plan.account)
-    yield "role", role | {"rules": [*rules, *_of_kueue()]}
-    bound = {
+    yield "role", role | {"rules": [*rules, *_kueue_rules()]}
+    binding = {
         "roleRef": {"apiGroup": _RBAC, "kind": "ClusterRole", "name": plan.account},
-        "subjects": [{"kind": "ServiceAccount", **place}],
+        "subjects": [{"kind": "ServiceAccount", **account_ref}],
     }
-    yield "binding", {"apiVersion": f"{_RBAC}/v1", "kind": "ClusterRoleBinding"} | _metadata(plan.account) | bound
+    yield "binding", {"apiVersion": f"{_RBAC}/v1", "kind": "ClusterRoleBinding"} | _metadata(plan.account) | binding
 
 
-def token(plan: WorkerAccessPlan) -> Manifest:
+def token_secret(plan: WorkerAccessPlan) -> Manifest:
     """The Secret that Kubernetes fills with a token of the account, and with the cluster's certificate."""
-    made = _metadata(plan.account, plan.namespace, {"kubernetes.io/service-account.name": plan.account})
-    return {"apiVersion": "v1", "kind": "Secret", "type": "kubernetes.io/service-account-token"} | made
+    metadata = _metadata(plan.account, plan.namespace, {"kubernetes.io/service-account.name": plan.account})
+    return {"apiVersion": "v1", "kind": "Secret", "type": "kubernetes.io/service-account-token"} | metadata
 
 
 def kubeconfig(name: str, server: str, data: Mapping[str, str]) -> str:
@@ -60,22 +60,22 @@ def kubeconfig(name: str, server: str, data: Mapping[str, str]) -> str:
     return json.dumps(config, sort_keys=True)
 
 
-def credentials(plan: WorkerAccessPlan) -> Manifest:
+def kubeconfig_secret(plan: WorkerAccessPlan) -> Manifest:
     """The Secret on the manager, but for the kubeconfig that it holds: only a running stack knows that."""
     return {"apiVersion": "v1", "kind": "Secret", "type": "Opaque"} | _metadata(plan.secret, plan.namespace)
 
 
-def _of_jobs(group: str, resources: Sequence[str]) -> Iterator[Manifest]:
+def _job_rules(group: str, resources: Sequence[str]) -> Iterator[Manifest]:
     for resource in resources:
-        changes = _CHANGE if (group, resource) in _CHANGED else ()
-        yield _rule(group, [resource], (*_MAKE, *changes))
+        update_verbs = _UPDATE_VERBS if (group, resource) in _UPDATED_KINDS else ()
+        yield _rule(group, [resource], (*_CREATE_VERBS, *update_verbs))
         if (group, resource) != ("", "pods"):
             yield _rule(group, [f"{resource}/status"], ("get",))
 
 
-def _of_kueue() -> Iterator[Manifest]:
-    yield _rule(_KUEUE, ["workloads"], (*_MAKE, *_CHANGE))
-    yield _rule(_KUEUE, ["workloads/status"], ("get", *_CHANGE))
+def _kueue_rules() -> Iterator[Manifest]:
+    yield _rule(_KUEUE, ["workloads"], (*_CREATE_VERBS, *_UPDATE_VERBS))
+    yield _rule(_KUEUE, ["workloads/status"], ("get", *_UPDATE_VERBS))
     yield _rule(_KUEUE, ["clusterqueues", "localqueues"], ("get", "list", "watch"))
 
 

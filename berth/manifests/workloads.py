@@ -12,7 +12,7 @@ from typing import Final
 from berth.manifests import tenancy
 from berth.manifests.kueue import toleration
 from berth.manifests.quantities import quantity
-from berth.names import LABEL, TEAM_LABEL, shorten
+from berth.names import MAX_LABEL, TEAM_LABEL, shorten
 from berth.plan.team_stack import ConfigPlan, SecretsPlan, TeamStackPlan
 from berth.plan.workloads import (
     JobPlan,
@@ -26,13 +26,13 @@ from berth.plan.workloads import (
 
 Manifest = dict[str, object]
 
-JOB: Final = "batch/v1"
-JOB_SET: Final = "jobset.x-k8s.io/v1alpha2"
-PYTORCH_JOB: Final = "kubeflow.org/v1"
-PROVISIONING_REQUEST: Final = "autoscaling.x-k8s.io/v1"
+JOB_API: Final = "batch/v1"
+JOB_SET_API: Final = "jobset.x-k8s.io/v1alpha2"
+PYTORCH_JOB_API: Final = "kubeflow.org/v1"
+PROVISIONING_API: Final = "autoscaling.x-k8s.io/v1"
 
-QUEUE_NAME: Final = "kueue.x-k8s.io/queue-name"
-PRIORITY_CLASS: Final = "kueue.x-k8s.io/priority-class"
+QUEUE_NAME_LABEL: Final = "kueue.x-k8s.io/queue-name"
+PRIORITY_CLASS_LABEL: Final = "kueue.x-k8s.io/priority-class"
 CONFIG_FOLDER: Final = "/etc/config"
 SECRETS_FOLDER: Final = "/var/secrets"
 """Where pods find the files of a ConfigMap, and of secrets, in a folder of its name."""
@@ -43,7 +43,7 @@ _PYTORCH: Final = "pytorch"
 """The name that the training operator looks for among a pod's containers."""
 
 
-def manifests(plan: WorkloadPlan) -> list[Manifest]:
+def workload_manifests(plan: WorkloadPlan) -> list[Manifest]:
     """The objects of a workload, in the order in which they may be applied."""
     if isinstance(plan, JobPlan):
         return [*([_headless_service(plan.submission)] if plan.pods > 1 else []), job(plan)]
@@ -54,14 +54,14 @@ def manifests(plan: WorkloadPlan) -> list[Manifest]:
     return [pod_template(plan), provisioning_request(plan)]
 
 
-def deployed(plan: TeamStackPlan) -> Iterator[Manifest]:
+def team_stack_manifests(plan: TeamStackPlan) -> Iterator[Manifest]:
     """Everything of a team's stack, in the order in which it may be applied: what pods read comes first."""
     for each in plan.configs:
         yield config_map(each, plan)
     for each in plan.secrets:
         yield secret_provider_class(each, plan)
     for workload in plan.workloads.values():
-        yield from manifests(workload)
+        yield from workload_manifests(workload)
 
 
 def config_map(config: ConfigPlan, plan: TeamStackPlan) -> Manifest:
@@ -82,20 +82,20 @@ def secret_provider_class(secrets: SecretsPlan, plan: TeamStackPlan) -> Manifest
 
 def job(plan: JobPlan) -> Manifest:
     """A Job whose pods all run at once; a pod that was pushed off its node does not count as failed."""
-    several = plan.pods > 1
+    indexed = plan.pods > 1
     spec: Manifest = {
         "suspend": True,
         "parallelism": plan.pods,
         "completions": plan.pods,
-        **({"completionMode": "Indexed"} if several else {}),
-        **_given("backoffLimit", plan.backoff_limit),
-        **(_DISRUPTIONS if plan.pod.restart_policy == "Never" else {}),
-        "template": _template(plan.submission, plan.pod, subdomain=plan.submission.name if several else None),
+        **({"completionMode": "Indexed"} if indexed else {}),
+        **_optional("backoffLimit", plan.backoff_limit),
+        **(_IGNORE_DISRUPTIONS if plan.pod.restart_policy == "Never" else {}),
+        "template": _template(plan.submission, plan.pod, subdomain=plan.submission.name if indexed else None),
     }
-    return _submitted(JOB, "Job", plan.submission) | {"spec": spec}
+    return _queued_object(JOB_API, "Job", plan.submission) | {"spec": spec}
 
 
-_DISRUPTIONS: Final[Manifest] = {
+_IGNORE_DISRUPTIONS: Final[Manifest] = {
     "podFailurePolicy": {"rules": [{"action": "Ignore", "onPodConditions": [{"type": "DisruptionTarget"}]}]}
 }
 """Kubernetes takes it only together with the restart policy Never."""
@@ -112,11 +112,11 @@ def job_set(plan: JobSetPlan) -> Manifest:
     replicated = {"name": plan.replicated_job, "replicas": plan.replicas, "template": {"spec": template}}
     spec: Manifest = {
         "suspend": True,
-        "failurePolicy": {"maxRestarts": plan.max_restarts, **_given("restartStrategy", plan.restart_strategy)},
+        "failurePolicy": {"maxRestarts": plan.max_restarts, **_optional("restartStrategy", plan.restart_strategy)},
         "replicatedJobs": [replicated],
     }
     exclusive = {EXCLUSIVE_TOPOLOGY: plan.exclusive_topology} if plan.exclusive_topology else {}
-    return _submitted(JOB_SET, "JobSet", plan.submission, exclusive) | {"spec": spec}
+    return _queued_object(JOB_SET_API, "JobSet", plan.submission, exclusive) | {"spec": spec}
 
 
 def pytorch_job(plan: PyTorchJobPlan) -> Manifest:
@@ -125,15 +125,15 @@ def pytorch_job(plan: PyTorchJobPlan) -> Manifest:
     replicas = {
         role: {
             "replicas": number,
-            **_given("restartPolicy", plan.pod.restart_policy),
-            "template": _template(plan.submission, plan.pod, container=_PYTORCH, restarts=False),
+            **_optional("restartPolicy", plan.pod.restart_policy),
+            "template": _template(plan.submission, plan.pod, container=_PYTORCH, with_restart_policy=False),
         }
         for role, number in roles.items()
         if number
     }
-    policy = {"suspend": True, **_given("backoffLimit", plan.backoff_limit)}
+    policy = {"suspend": True, **_optional("backoffLimit", plan.backoff_limit)}
     spec: Manifest = {"runPolicy": policy, "pytorchReplicaSpecs": replicas}
-    return _submitted(PYTORCH_JOB, "PyTorchJob", plan.submission) | {"spec": spec}
+    return _queued_object(PYTORCH_JOB_API, "PyTorchJob", plan.submission) | {"spec": spec}
 
 
 def provisioning_request(plan: ProvisioningRequestPlan) -> Manifest:
@@ -144,7 +144,7 @@ def provisioning_request(plan: ProvisioningRequestPlan) -> Manifest:
     }
     if plan.parameters:
         spec["parameters"] = dict(plan.parameters)
-    return _object(PROVISIONING_REQUEST, "ProvisioningRequest", plan) | {"spec": spec}
+    return _object(PROVISIONING_API, "ProvisioningRequest", plan) | {"spec": spec}
 
 
 def pod_template(plan: ProvisioningRequestPlan) -> Manifest:
@@ -161,15 +161,17 @@ def _object(api_version: str, kind: str, plan: SubmissionPlan | ProvisioningRequ
     return {"apiVersion": api_version, "kind": kind, "metadata": metadata}
 
 
-def _submitted(api_version: str, kind: str, plan: SubmissionPlan, more: dict[str, str] | None = None) -> Manifest:
+def _queued_object(
+    api_version: str, kind: str, plan: SubmissionPlan, extra_annotations: dict[str, str] | None = None
+) -> Manifest:
     """An object that Kueue queues: it reads labels of the object itself, never those of the pods."""
-    priority = {} if plan.priority is None else {PRIORITY_CLASS: plan.priority}
+    priority = {} if plan.priority is None else {PRIORITY_CLASS_LABEL: plan.priority}
     metadata: Manifest = {
         "name": plan.name,
         "namespace": plan.namespace,
-        "labels": {TEAM_LABEL: plan.team, QUEUE_NAME: plan.queue, **priority},
+        "labels": {TEAM_LABEL: plan.team, QUEUE_NAME_LABEL: plan.queue, **priority},
     }
-    if annotations := {**plan.annotations, **(more or {})}:
+    if annotations := {**plan.annotations, **(extra_annotations or {})}:
         metadata["annotations"] = annotations
     return {"apiVersion": api_version, "kind": kind, "metadata": metadata}
 
@@ -191,11 +193,11 @@ def _template(
     *,
     container: str = _MAIN,
     subdomain: str | None = None,
-    restarts: bool = True,
+    with_restart_policy: bool = True,
 ) -> Manifest:
     """A pod template. The PyTorchJob says `restarts` elsewhere."""
-    spec = {**_given("subdomain", subdomain), **_pod_spec(pod, submission.priority, container)}
-    if not restarts:
+    spec = {**_optional("subdomain", subdomain), **_pod_spec(pod, submission.priority, container)}
+    if not with_restart_policy:
         spec.pop("restartPolicy", None)
     metadata: Manifest = {"labels": {TEAM_LABEL: submission.team}}
     if pod.annotations:
@@ -207,9 +209,9 @@ def _pod_spec(plan: PodPlan, priority: str | None, container: str) -> Manifest:
     network: Manifest = {"hostNetwork": True, "dnsPolicy": "ClusterFirstWithHostNet"} if plan.host_network else {}
     spec: Manifest = {
         **network,
-        **_given("restartPolicy", plan.restart_policy),
-        **_given("priorityClassName", priority),
-        **_given("serviceAccountName", plan.service_account),
+        **_optional("restartPolicy", plan.restart_policy),
+        **_optional("priorityClassName", priority),
+        **_optional("serviceAccountName", plan.service_account),
     }
     if plan.node_selector:
         spec["nodeSelector"] = dict(plan.node_selector)
@@ -222,12 +224,12 @@ def _pod_spec(plan: PodPlan, priority: str | None, container: str) -> Manifest:
 def _volumes(plan: PodPlan) -> dict[str, Manifest]:
     """Mount path to volume, of the ConfigMaps and the secrets that the pod sees as folders."""
     configs: dict[str, Manifest] = {
-        f"{CONFIG_FOLDER}/{name}": {"name": shorten(f"config-{name}", LABEL), "configMap": {"name": name}}
+        f"{CONFIG_FOLDER}/{name}": {"name": shorten(f"config-{name}", MAX_LABEL), "configMap": {"name": name}}
         for name in plan.configs
     }
     secrets: dict[str, Manifest] = {
         f"{SECRETS_FOLDER}/{name}": {
-            "name": shorten(f"secrets-{name}", LABEL),
+            "name": shorten(f"secrets-{name}", MAX_LABEL),
             "csi": {
                 "driver": "secrets-store-gke.csi.k8s.io",
                 "readOnly": True,
@@ -253,5 +255,5 @@ def _container(plan: PodPlan, name: str) -> Manifest:
     return container | {"resources": {"requests": dict(amounts), "limits": dict(amounts)}}
 
 
-def _given(key: str, value: object) -> Manifest:
+def _optional(key: str, value: object) -> Manifest:
     return {} if value is None else {key: value}

@@ -7,18 +7,18 @@ from typing import Any, cast
 
 from msgspec import Struct
 
-from berth.monitoring.metrics import available, query, rows
+from berth.monitoring.metrics import is_available, load_table, render_query
 from berth.plan.kueue import ClusterQueuePlan, FlavorPlan
 from berth.plan.monitoring import AlertPlan, DashboardPlan, PanelPlan, SectionPlan
 from berth.plan.teams import TeamPlan
 
-Row = Mapping[str, Any]
+TableRow = Mapping[str, Any]
 
-MANY_TEAMS = 12
+MAX_TEAM_PANELS = 12
 """More teams than this have no panel each: a dashboard of Cloud Monitoring holds a hundred widgets."""
 
 
-class Watched(Struct, frozen=True, kw_only=True):
+class MonitoredFleet(Struct, frozen=True, kw_only=True):
     """What a fleet has: `features` (gpu, tpu, multi-host, queued), and the `settings` of its collectors."""
 
     cluster: str
@@ -26,16 +26,16 @@ class Watched(Struct, frozen=True, kw_only=True):
     features: frozenset[str]
     settings: frozenset[str]
 
-    def shows(self, row: Row) -> bool:
+    def is_relevant(self, row: TableRow) -> bool:
         """Whether a row of a table concerns this fleet."""
         return row.get("needs") is None or row["needs"] in self.features
 
-    def has(self, expression: str) -> bool:
+    def has_samples(self, expression: str) -> bool:
         """Whether there are samples for an expression."""
-        return available(expression, self.backend, self.settings)
+        return is_available(expression, self.backend, self.settings)
 
 
-class Threshold(Struct, frozen=True):
+class AlertThreshold(Struct, frozen=True):
     """What a stack file changes of an alert: None leaves a value as it is; not `enabled` leaves the alert out."""
 
     enabled: bool = True
@@ -45,31 +45,33 @@ class Threshold(Struct, frozen=True):
 
 def alert_keys() -> tuple[str, ...]:
     """The keys of all alerts, sorted."""
-    return tuple(sorted(row["key"] for row in cast("list[Row]", rows("alerts"))))
+    return tuple(sorted(row["key"] for row in cast("list[TableRow]", load_table("alerts"))))
 
 
 def has_limit(key: str) -> bool:
     """Whether an alert has a threshold that could be changed."""
-    return any(row["key"] == key and "limit" in row for row in cast("list[Row]", rows("alerts")))
+    return any(row["key"] == key and "limit" in row for row in cast("list[TableRow]", load_table("alerts")))
 
 
-def alerts(watched: Watched, thresholds: Mapping[str, Threshold]) -> tuple[AlertPlan, ...]:
+def build_alerts(fleet: MonitoredFleet, thresholds: Mapping[str, AlertThreshold]) -> tuple[AlertPlan, ...]:
     """Every alert that can fire in this fleet, in the order of the table."""
     return tuple(
-        _alert(row, watched, thresholds.get(row["key"], Threshold()))
-        for row in cast("list[Row]", rows("alerts"))
-        if watched.shows(row) and watched.has(row["expression"]) and thresholds.get(row["key"], Threshold()).enabled
+        _alert(row, fleet, thresholds.get(row["key"], AlertThreshold()))
+        for row in cast("list[TableRow]", load_table("alerts"))
+        if fleet.is_relevant(row)
+        and fleet.has_samples(row["expression"])
+        and thresholds.get(row["key"], AlertThreshold()).enabled
     )
 
 
-def _alert(row: Row, watched: Watched, threshold: Threshold) -> AlertPlan:
+def _alert(row: TableRow, fleet: MonitoredFleet, threshold: AlertThreshold) -> AlertPlan:
     limit = row.get("limit") if threshold.limit is None else threshold.limit
     expression = row["expression"] if limit is None else row["expression"].replace("{limit}", f"{limit:g}")
     return AlertPlan(
         key=row["key"],
         title=row["title"],
-        query=query(expression, watched.backend, watched.cluster),
-        seconds=seconds(row["for"]) if threshold.seconds is None else threshold.seconds,
+        query=render_query(expression, fleet.backend, fleet.cluster),
+        seconds=parse_duration(row["for"]) if threshold.seconds is None else threshold.seconds,
         severity=row["severity"],
         meaning=row["meaning"],
         remedy=row["remedy"],
@@ -77,37 +79,37 @@ def _alert(row: Row, watched: Watched, threshold: Threshold) -> AlertPlan:
     )
 
 
-def seconds(duration: str) -> int:
+def parse_duration(duration: str) -> int:
     """`15m` as 900."""
     return int(duration[:-1]) * {"s": 1, "m": 60, "h": 3600, "d": 86400}[duration[-1]]
 
 
-def dashboards(
-    watched: Watched,
+def build_dashboards(
+    fleet: MonitoredFleet,
     flavors: Sequence[FlavorPlan],
     queues: Sequence[ClusterQueuePlan],
     teams: Sequence[TeamPlan],
 ) -> tuple[DashboardPlan, ...]:
     """Every dashboard that has something to show, in the order of the table."""
-    found: list[DashboardPlan] = []
-    for row in cast("list[Row]", rows("dashboards")):
-        sections = [*_sections(row, watched)] if watched.shows(row) else []
+    built: list[DashboardPlan] = []
+    for row in cast("list[TableRow]", load_table("dashboards")):
+        sections = [*_sections(row, fleet)] if fleet.is_relevant(row) else []
         if row["key"] == "queues":
-            sections += _use(watched, flavors, queues, teams)
+            sections += _usage_sections(fleet, flavors, queues, teams)
         if sections:
-            found.append(DashboardPlan(key=row["key"], title=row["title"], sections=tuple(sections)))
-    return tuple(found)
+            built.append(DashboardPlan(key=row["key"], title=row["title"], sections=tuple(sections)))
+    return tuple(built)
 
 
-def _sections(dashboard: Row, watched: Watched) -> Iterator[SectionPlan]:
+def _sections(dashboard: TableRow, fleet: MonitoredFleet) -> Iterator[SectionPlan]:
     for row in dashboard["sections"]:
-        panels = [_panel(p, watched) for p in row["panels"] if all(map(watched.has, p["queries"].values()))]
-        if watched.shows(row) and panels:
+        panels = [_panel(p, fleet) for p in row["panels"] if all(map(fleet.has_samples, p["queries"].values()))]
+        if fleet.is_relevant(row) and panels:
             yield SectionPlan(title=row["title"], panels=tuple(panels))
 
 
-def _panel(row: Row, watched: Watched) -> PanelPlan:
-    queries = {legend: query(text, watched.backend, watched.cluster) for legend, text in row["queries"].items()}
+def _panel(row: TableRow, fleet: MonitoredFleet) -> PanelPlan:
+    queries = {legend: render_query(text, fleet.backend, fleet.cluster) for legend, text in row["queries"].items()}
     return PanelPlan(
         title=row["title"],
         unit=row["unit"],
@@ -120,15 +122,15 @@ def _panel(row: Row, watched: Watched) -> PanelPlan:
 # --- what the plan itself knows: guarantees and ceilings --------------------------------------------------------------
 
 
-def _use(
-    watched: Watched,
+def _usage_sections(
+    fleet: MonitoredFleet,
     flavors: Sequence[FlavorPlan],
     queues: Sequence[ClusterQueuePlan],
     teams: Sequence[TeamPlan],
 ) -> Iterator[SectionPlan]:
     """Use of each flavor by queue against what it holds; and of each team against its guarantee and its ceiling."""
     usage = '<kueue_cluster_queue_resource_usage flavor="{}",resource="{}"{}>'
-    if not watched.has(usage.format("", "", "")):
+    if not fleet.has_samples(usage.format("", "", "")):
         return
     panels = [
         PanelPlan(
@@ -137,8 +139,8 @@ def _use(
             stacked=True,
             limit=float(flavor.capacity.max),
             queries={
-                "{{cluster_queue}}": _query(
-                    watched, f"sum by (cluster_queue) ({usage.format(flavor.name, flavor.resource, '')})"
+                "{{cluster_queue}}": _render_query(
+                    fleet, f"sum by (cluster_queue) ({usage.format(flavor.name, flavor.resource, '')})"
                 )
             },
         )
@@ -146,31 +148,31 @@ def _use(
         if flavor.promised
     ]
     yield SectionPlan(title="Use of each flavor, and what it holds", panels=tuple(panels))
-    if len(teams) <= MANY_TEAMS:
-        own = {team.name: [q.name for q in queues if q.teams == (team.name,)] for team in teams}
-        named = {flavor.name: flavor for flavor in flavors}
-        of_teams = [
-            _entitled(watched, team, named[flavor], own[team.name], ceiling, usage)
+    if len(teams) <= MAX_TEAM_PANELS:
+        queues_by_team = {team.name: [q.name for q in queues if q.teams == (team.name,)] for team in teams}
+        flavors_by_name = {flavor.name: flavor for flavor in flavors}
+        team_panels = [
+            _team_panel(fleet, team, flavors_by_name[flavor], queues_by_team[team.name], ceiling, usage)
             for team in teams
             for flavor, ceiling in team.ceiling.items()
-            if own[team.name] and ceiling
+            if queues_by_team[team.name] and ceiling
         ]
-        if of_teams:
-            yield SectionPlan(title="Teams: use, guaranteed and ceiling", panels=tuple(of_teams))
+        if team_panels:
+            yield SectionPlan(title="Teams: use, guaranteed and ceiling", panels=tuple(team_panels))
 
 
-def _entitled(
-    watched: Watched, team: TeamPlan, flavor: FlavorPlan, queues: Sequence[str], ceiling: int, usage: str
+def _team_panel(
+    fleet: MonitoredFleet, team: TeamPlan, flavor: FlavorPlan, queues: Sequence[str], ceiling: int, usage: str
 ) -> PanelPlan:
-    named = ',cluster_queue=~"' + "|".join(name.replace(".", "\\\\.") for name in queues) + '"'
-    used = f"sum({usage.format(flavor.name, flavor.resource, named)})"
+    queue_matcher = ',cluster_queue=~"' + "|".join(name.replace(".", "\\\\.") for name in queues) + '"'
+    used = f"sum({usage.format(flavor.name, flavor.resource, queue_matcher)})"
     return PanelPlan(
         title=f"{team.name}: {flavor.noun} of {flavor.name}",
         unit="1",
         limit=float(ceiling),
-        queries={"used": _query(watched, used), "guaranteed": f"vector({team.guaranteed.get(flavor.name, 0)})"},
+        queries={"used": _render_query(fleet, used), "guaranteed": f"vector({team.guaranteed.get(flavor.name, 0)})"},
     )
 
 
-def _query(watched: Watched, expression: str) -> str:
-    return query(expression, watched.backend, watched.cluster)
+def _render_query(fleet: MonitoredFleet, expression: str) -> str:
+    return render_query(expression, fleet.backend, fleet.cluster)

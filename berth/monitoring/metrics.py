@@ -19,9 +19,9 @@ MANAGED, IN_CLUSTER = "managed", "in-cluster"
 
 _TABLES = Path(__file__).parent
 _SERIES: Final = ("_bucket", "_sum", "_count")
-_TERM = re.compile(r'<([A-Za-z_:][\w:]*)((?:[ ,]\w+(?:=~|!=|!~|=)"[^"]*")*)>')
+_METRIC_TERM = re.compile(r'<([A-Za-z_:][\w:]*)((?:[ ,]\w+(?:=~|!=|!~|=)"[^"]*")*)>')
 _MATCHER = re.compile(r'(\w+)(=~|!=|!~|=)"([^"]*)"')
-_LEFTOVER = re.compile(r"<[A-Za-z_]")
+_UNMATCHED_TERM = re.compile(r"<[A-Za-z_]")
 
 
 class Metric(Struct, frozen=True):
@@ -37,26 +37,26 @@ class Metric(Struct, frozen=True):
     backends: frozenset[str]
     cluster: str | None
     selector: tuple[str, ...]
-    needs: str | None
+    required_setting: str | None
 
 
 @cache
-def rows(table: str) -> Any:
+def load_table(table: str) -> Any:
     """A table beside this file, read once."""
     return yaml.load((_TABLES / f"{table}.yaml").read_text(encoding="utf-8"), yaml.CSafeLoader)
 
 
 @cache
-def metrics() -> Mapping[str, Metric]:
+def metrics_by_name() -> Mapping[str, Metric]:
     """Every metric by its PromQL name."""
-    table = cast("dict[str, dict[str, dict[str, Any]]]", rows("metrics"))
+    table = cast("dict[str, dict[str, dict[str, Any]]]", load_table("metrics"))
     return {name: _metric(name, row, table["sources"][row["from"]]) for name, row in table["metrics"].items()}
 
 
 def _metric(name: str, row: Mapping[str, Any], source: Mapping[str, Any]) -> Metric:
     cluster, selector = source.get("cluster"), tuple(source.get("selector", ()))
-    own = {label for each in selector for label, _, _ in _MATCHER.findall(each)}
-    labels = {*row.get("labels", ()), *source.get("labels", ()), *own, *([cluster] if cluster else ())}
+    selector_labels = {label for each in selector for label, _, _ in _MATCHER.findall(each)}
+    labels = {*row.get("labels", ()), *source.get("labels", ()), *selector_labels, *([cluster] if cluster else ())}
     return Metric(
         name=name,
         kind=row["kind"],
@@ -64,47 +64,50 @@ def _metric(name: str, row: Mapping[str, Any], source: Mapping[str, Any]) -> Met
         backends=frozenset(source["backends"]),
         cluster=cluster,
         selector=selector,
-        needs=row.get("needs"),
+        required_setting=row.get("needs"),
     )
 
 
-def metric_of(series: str) -> Metric:
+def find_metric(series: str) -> Metric:
     """The metric that a series belongs to: a histogram has three. Raises KeyError for one that does not exist."""
-    known = metrics()
+    known = metrics_by_name()
     if series in known and known[series].kind != "histogram":
         return known[series]
     for suffix in _SERIES:
-        found = known.get(series.removesuffix(suffix))
-        if series.endswith(suffix) and found is not None and found.kind == "histogram":
-            return found
+        metric = known.get(series.removesuffix(suffix))
+        if series.endswith(suffix) and metric is not None and metric.kind == "histogram":
+            return metric
     raise KeyError(series)
 
 
-def terms(expression: str) -> Iterator[tuple[Metric, frozenset[str]]]:
+def metrics_in(expression: str) -> Iterator[tuple[Metric, frozenset[str]]]:
     """The metrics that an expression names, each with the labels it is selected by."""
-    for match in _TERM.finditer(expression):
-        yield metric_of(match[1]), frozenset(label for label, _, _ in _MATCHER.findall(match[2]))
+    for match in _METRIC_TERM.finditer(expression):
+        yield find_metric(match[1]), frozenset(label for label, _, _ in _MATCHER.findall(match[2]))
 
 
-def available(expression: str, backend: str, settings: frozenset[str]) -> bool:
+def is_available(expression: str, backend: str, settings: frozenset[str]) -> bool:
     """Whether a backend has every metric of an expression, under the `settings` that are on."""
-    return all(backend in m.backends and (m.needs is None or m.needs in settings) for m, _ in terms(expression))
+    return all(
+        backend in m.backends and (m.required_setting is None or m.required_setting in settings)
+        for m, _ in metrics_in(expression)
+    )
 
 
-def query(expression: str, backend: str, cluster: str) -> str:
+def render_query(expression: str, backend: str, cluster: str) -> str:
     """The expression as PromQL for one cluster. Raises KeyError for a metric, ValueError for a label that is not."""
-    for metric, labels in terms(expression):
+    for metric, labels in metrics_in(expression):
         if unknown := labels - metric.labels:
             raise ValueError(f"{metric.name} has no label {sorted(unknown)}")
-    found = _TERM.sub(lambda match: _selector(match, backend, cluster), expression)
-    if left := _LEFTOVER.search(found):
-        raise ValueError(f"not understood: {found[left.start() :]}")
-    return found
+    promql = _METRIC_TERM.sub(lambda match: _selector(match, backend, cluster), expression)
+    if unmatched := _UNMATCHED_TERM.search(promql):
+        raise ValueError(f"not understood: {promql[unmatched.start() :]}")
+    return promql
 
 
 def _selector(match: re.Match[str], backend: str, cluster: str) -> str:
-    metric = metric_of(match[1])
-    here = [f'{metric.cluster}="{cluster}"'] if backend == MANAGED and metric.cluster else []
-    asked = [f'{label}{how}"{value}"' for label, how, value in _MATCHER.findall(match[2])]
-    matchers = [*metric.selector, *here, *asked]
+    metric = find_metric(match[1])
+    cluster_matcher = [f'{metric.cluster}="{cluster}"'] if backend == MANAGED and metric.cluster else []
+    label_matchers = [f'{label}{how}"{value}"' for label, how, value in _MATCHER.findall(match[2])]
+    matchers = [*metric.selector, *cluster_matcher, *label_matchers]
     return match[1] + ("{" + ",".join(matchers) + "}" if matchers else "")

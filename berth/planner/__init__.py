@@ -6,17 +6,17 @@ from collections.abc import Mapping
 
 from msgspec import Struct, field
 
-from berth.diagnostics import Path, Problem
+from berth.diagnostics import FieldPath, Problem
 from berth.plan.fleet import FleetPlan, WorkerPlan
 from berth.planner import backend_losses
 from berth.planner.allowances import allowances
-from berth.planner.cluster_fleet import cluster_fleet, machines
-from berth.planner.context import Draft
+from berth.planner.cluster_fleet import plan_cluster_fleet, plan_machines
+from berth.planner.context import PlanningContext
 from berth.planner.queueing import admission_checks, cohorts, queues
 from berth.spec.parse import Parsed
 
 
-class Planned(Struct, frozen=True):
+class PlannedFleet(Struct, frozen=True):
     """A plan of everything that could be planned, what was found on the way, and where each queue came from.
 
     `complete` is False where entries had to be left out: what a proof then finds missing may only be set aside. So is
@@ -26,45 +26,65 @@ class Planned(Struct, frozen=True):
 
     plan: FleetPlan
     problems: tuple[Problem, ...]
-    origins: Mapping[tuple[str, str], Path]
+    origins: Mapping[tuple[str, str], FieldPath]
     complete: bool
     machines_complete: bool
-    workers: Mapping[str, Planned] = field(default_factory=dict[str, "Planned"])
+    workers: Mapping[str, PlannedFleet] = field(default_factory=dict[str, "PlannedFleet"])
     made_here: bool = True
 
 
-_MACHINES = {"pools", "reservations", "computeClasses", "flavors"}
-_OF_MACHINES = {"", "mode", "zones", "privateNodes", "controlPlane", "network", "systemPool", "nodeAutoProvisioning"}
+_MACHINE_SECTIONS = {"pools", "reservations", "computeClasses", "flavors"}
+_MACHINE_CLUSTER_KEYS = {
+    "",
+    "mode",
+    "zones",
+    "privateNodes",
+    "controlPlane",
+    "network",
+    "systemPool",
+    "nodeAutoProvisioning",
+}
 """Sections, and keys of the cluster, that say what machines there are and what room for them."""
-_QUEUES = {"cluster", "cohorts", "teams", "clusterQueues"}
+_QUEUE_SECTIONS = {"cluster", "cohorts", "teams", "clusterQueues"}
 """The other sections that proofs argue from."""
 
 
-def plan_fleet(stack: str, parsed: Parsed) -> Planned | None:
+def plan_fleet(stack: str, parsed: Parsed) -> PlannedFleet | None:
     """Plan the fleet of one stack; None where not even its frame could be understood."""
     if parsed.spec is None:
         return None
-    draft = Draft(stack, parsed.spec, set(parsed.set_aside))
-    plan, there = _plan(draft)
-    lost = {section for section, _ in draft.set_aside}
-    machines = _MACHINES.isdisjoint(lost) and _OF_MACHINES.isdisjoint(n for s, n in draft.set_aside if s == "cluster")
-    complete = machines and _QUEUES.isdisjoint(lost) and not draft.incomplete
-    inside = {w.name: Planned(w.plan, (), origins, complete, machines, made_here=w.made_here) for w, origins in there}
-    return Planned(plan, tuple(draft.problems.found), draft.origins, complete, machines, inside)
+    context = PlanningContext(stack, parsed.spec, set(parsed.set_aside))
+    plan, worker_plans = _plan(context)
+    faulty_sections = {section for section, _ in context.set_aside}
+    machines_complete = _MACHINE_SECTIONS.isdisjoint(faulty_sections) and _MACHINE_CLUSTER_KEYS.isdisjoint(
+        n for s, n in context.set_aside if s == "cluster"
+    )
+    complete = machines_complete and _QUEUE_SECTIONS.isdisjoint(faulty_sections) and not context.incomplete
+    workers = {
+        w.name: PlannedFleet(w.plan, (), origins, complete, machines_complete, made_here=w.made_here)
+        for w, origins in worker_plans
+    }
+    return PlannedFleet(plan, tuple(context.problems.entries), context.origins, complete, machines_complete, workers)
 
 
-def _plan(draft: Draft) -> tuple[FleetPlan, list[tuple[WorkerPlan, Mapping[tuple[str, str], Path]]]]:
+def _plan(context: PlanningContext) -> tuple[FleetPlan, list[tuple[WorkerPlan, Mapping[tuple[str, str], FieldPath]]]]:
     """The fleet, and each worker with where its things come from."""
-    allowed = allowances(draft, queues.names(draft))
-    backend_losses.settle(draft, "kueue", backend_losses.on_kueue(draft.spec), draft.spec.accept_loss)
-    here = machines(draft)
-    if draft.spec.workers:
+    allowances_plan = allowances(context, queues.queue_names(context))
+    backend_losses.report_losses(context, "kueue", backend_losses.kueue_losses(context.spec), context.spec.accept_loss)
+    cluster_machines = plan_machines(context)
+    if context.spec.workers:
         from berth.planner.multikueue import manager_cluster  # only a manager has any
 
-        return manager_cluster.managed(draft, here, allowed)
-    asked = queues.cluster_queues(draft, here.pools, here.flavors)
-    shared = cohorts.cohorts(draft, asked, here.pools, here.flavors)
-    plan = cluster_fleet(
-        draft, here, here.flavors, asked, shared, admission_checks.checks(draft, here.flavors), allowed
+        return manager_cluster.plan_manager(context, cluster_machines, allowances_plan)
+    queue_plans = queues.plan_cluster_queues(context, cluster_machines.pools, cluster_machines.flavors)
+    cohort_plans = cohorts.plan_cohorts(context, queue_plans, cluster_machines.pools, cluster_machines.flavors)
+    plan = plan_cluster_fleet(
+        context,
+        cluster_machines,
+        cluster_machines.flavors,
+        queue_plans,
+        cohort_plans,
+        admission_checks.plan_checks(context, cluster_machines.flavors),
+        allowances_plan,
     )
     return plan, []

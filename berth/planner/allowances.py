@@ -4,42 +4,42 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 
-from berth.diagnostics import closest, quoted, shown
+from berth.diagnostics import closest_match, format_value, join_quoted
 from berth.plan.allowances import AllowancesPlan
-from berth.planner.context import Draft
+from berth.planner.context import PlanningContext
 
 CLUSTER, FLEET = "cluster", "fleet"
 
 
-def protected(draft: Draft, key: str) -> bool:
+def is_protected(context: PlanningContext, key: str) -> bool:
     """Whether a thing is protected: it is, unless the fleet is not, or an allowance names it.
 
     `key` is one of those that AllowancesPlan knows.
     """
-    spec = draft.spec
+    spec = context.spec
     return spec.protect and key not in spec.allow_replacement and key not in spec.allow_deletion
 
 
-def allowances(draft: Draft, queues: list[str]) -> AllowancesPlan:
+def allowances(context: PlanningContext, queues: list[str]) -> AllowancesPlan:
     """What may be lost. Report the allowances that name nothing: they are typing errors, or were forgotten here.
 
     `queues` are Kueue's names of all cluster queues, as they were written.
     """
-    spec = draft.spec
+    spec = context.spec
     if CLUSTER in spec.pools:
         message = f"'{CLUSTER}' is what allowances call the cluster itself; name the pool otherwise"
-        draft.drop("pools", CLUSTER, "duplicate-name", ("pools", CLUSTER), message)
-    named = {"reservations": spec.reservations, "clusterQueues": queues}
+        context.reject("pools", CLUSTER, "duplicate-name", ("pools", CLUSTER), message)
+    names_by_kind = {"reservations": spec.reservations, "clusterQueues": queues}
     known = [
         *sorted(spec.pools),
-        *(f"{kind}.{name}" for kind, names in named.items() for name in sorted(names)),
+        *(f"{kind}.{name}" for kind, names in names_by_kind.items() for name in sorted(names)),
         CLUSTER,
     ]
     remedy = "write a pool's name, reservations.<name>, clusterQueues.<name> or cluster"
-    return _settled(draft, known, remedy, lambda _, key: _lost(draft, key))
+    return _checked_allowances(context, known, remedy, lambda _, key: _is_set_aside(context, key))
 
 
-def ack_allowances(draft: Draft, members: Mapping[str, Iterable[str]], queues: list[str]) -> AllowancesPlan:
+def ack_allowances(context: PlanningContext, members: Mapping[str, Iterable[str]], queues: list[str]) -> AllowancesPlan:
     """The same of a fleet on Alibaba Cloud, of its `members` with their node pools.
 
     The deletion of a queue is allowed by the change that takes it out, so its name need not be there any more.
@@ -52,31 +52,37 @@ def ack_allowances(draft: Draft, members: Mapping[str, Iterable[str]], queues: l
     ]
     remedy = "write <member>/<node pool>, clusters.<member>, clusterQueues.<name> or fleet"
 
-    def lost(section: str, key: str) -> bool:
-        return bool(draft.set_aside) or (section == "allowDeletion" and key.startswith("clusterQueues."))
+    def is_set_aside(section: str, key: str) -> bool:
+        return bool(context.set_aside) or (section == "allowDeletion" and key.startswith("clusterQueues."))
 
-    return _settled(draft, known, remedy, lost)
+    return _checked_allowances(context, known, remedy, is_set_aside)
 
 
-def _settled(draft: Draft, known: list[str], remedy: str, lost: Callable[[str, str], bool]) -> AllowancesPlan:
+def _checked_allowances(
+    context: PlanningContext, known: list[str], remedy: str, is_set_aside: Callable[[str, str], bool]
+) -> AllowancesPlan:
     """The allowances, with a fault for each that names nothing `known`, unless what it names is `lost`."""
-    spec = draft.spec
+    spec = context.spec
     for section, keys in (("allowReplacement", spec.allow_replacement), ("allowDeletion", spec.allow_deletion)):
         for key in sorted(keys):
-            if key not in known and not lost(section, key):
-                message = f"nothing protected is called '{shown(key)}'; {_meant(key, known) or remedy}"
-                draft.problems.fault("unknown-reference", (section, key), message)
+            if key not in known and not is_set_aside(section, key):
+                message = f"nothing protected is called '{format_value(key)}'; {_suggestion(key, known) or remedy}"
+                context.problems.fault("unknown-reference", (section, key), message)
     return AllowancesPlan(protect=spec.protect, replacement=spec.allow_replacement, deletion=spec.allow_deletion)
 
 
-def _lost(draft: Draft, key: str) -> bool:
+def _is_set_aside(context: PlanningContext, key: str) -> bool:
     section, dot, name = key.partition(".")
     if section == "clusterQueues" and dot:
-        return any(each in ("teams", section) for each, _ in draft.set_aside)
-    return draft.lost("reservations", name) if section == "reservations" and dot else draft.lost("pools", key)
+        return any(aside in ("teams", section) for aside, _ in context.set_aside)
+    return (
+        context.is_set_aside("reservations", name)
+        if section == "reservations" and dot
+        else context.is_set_aside("pools", key)
+    )
 
 
-def _meant(key: str, known: list[str]) -> str:
-    inside = next((each for each in known if each.endswith((f".{key}", f"/{key}"))), None)
-    close = inside or closest(key, known)
-    return f"did you mean {quoted([close])}?" if close else ""
+def _suggestion(key: str, known: list[str]) -> str:
+    suffix_match = next((candidate for candidate in known if candidate.endswith((f".{key}", f"/{key}"))), None)
+    best_match = suffix_match or closest_match(key, known)
+    return f"did you mean {join_quoted([best_match])}?" if best_match else ""

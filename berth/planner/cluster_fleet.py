@@ -15,100 +15,110 @@ from berth.plan.fleet import FleetPlan, PoolPlan
 from berth.plan.kueue import ClusterQueuePlan, CohortPlan
 from berth.planner import monitoring
 from berth.planner.cluster import controllers, existing, gke, versions
-from berth.planner.context import Draft
+from berth.planner.context import PlanningContext
 from berth.planner.machines import accelerator_networks, compute_classes, installers, node_pools, pools, reservations
-from berth.planner.machines.compute_classes import Ladder
-from berth.planner.machines.pools import Pool
+from berth.planner.machines.compute_classes import PlannedClass
+from berth.planner.machines.pools import PlannedPool
 from berth.planner.queueing import flavors, priorities
-from berth.planner.queueing.flavors import Flavor
+from berth.planner.queueing.flavors import PlannedFlavor
 from berth.planner.queueing.quota_tree import accelerator_quotas, quota_tree
 from berth.planner.tenancy import access, teams
 
 
-class Machines(Struct, frozen=True):
+class ClusterMachines(Struct, frozen=True):
     """What a cluster has: reservations, compute classes, the pools that take from both, flavors and networks."""
 
-    reserved: dict[str, Machine]
-    ladders: dict[str, Ladder]
-    demands: reservations.Demands
-    pools: dict[str, Pool]
-    flavors: dict[str, Flavor]
+    reserved_machines: dict[str, Machine]
+    compute_classes: dict[str, PlannedClass]
+    demands: reservations.DemandsByReservation
+    pools: dict[str, PlannedPool]
+    flavors: dict[str, PlannedFlavor]
     networks: tuple[AcceleratorNetworksPlan, ...]
 
 
-def machines(draft: Draft) -> Machines:
+def plan_machines(context: PlanningContext) -> ClusterMachines:
     """The machines that a draft asks for; faults are the draft's."""
-    reserved = reservations.reserved_machines(draft)
-    ladders = compute_classes.ladders(draft)
-    known = pools.pools(draft, ladders)
-    demands = pools.demands(known)
-    reservations.check(draft, reserved, demands)
-    kinds = flavors.flavors(draft, known)
-    return Machines(reserved, ladders, demands, known, kinds, accelerator_networks.accelerator_networks(draft, known))
+    reserved_machines = reservations.reserved_machines(context)
+    classes = compute_classes.plan_classes(context)
+    planned_pools = pools.plan_pools(context, classes)
+    demands = pools.reservation_demands(planned_pools)
+    reservations.check_reservations(context, reserved_machines, demands)
+    planned_flavors = flavors.plan_flavors(context, planned_pools)
+    return ClusterMachines(
+        reserved_machines,
+        classes,
+        demands,
+        planned_pools,
+        planned_flavors,
+        accelerator_networks.plan_networks(context, planned_pools),
+    )
 
 
-def pool_plans(draft: Draft, here: Machines) -> tuple[PoolPlan, ...]:
+def cluster_pool_plans(context: PlanningContext, machines: ClusterMachines) -> tuple[PoolPlan, ...]:
     """The pools of a cluster, as they will be."""
-    flavor_of = {pool.name: flavor.name for flavor in here.flavors.values() for pool in flavor.pools}
-    return node_pools.pool_plans(draft, here.pools, flavor_of, here.networks)
+    flavor_of = {pool.name: flavor.name for flavor in machines.flavors.values() for pool in flavor.pools}
+    return node_pools.plan_pools(context, machines.pools, flavor_of, machines.networks)
 
 
-def cluster_fleet(
-    draft: Draft,
-    here: Machines,
-    kinds: Mapping[str, Flavor],
-    asked: tuple[ClusterQueuePlan, ...],
-    shared: tuple[CohortPlan, ...],
+def plan_cluster_fleet(
+    context: PlanningContext,
+    machines: ClusterMachines,
+    queue_flavors: Mapping[str, PlannedFlavor],
+    queue_plans: tuple[ClusterQueuePlan, ...],
+    cohort_plans: tuple[CohortPlan, ...],
     checks: tuple[tuple[AdmissionCheckPlan, ...], tuple[ProvisioningConfigPlan, ...]],
-    allowed: AllowancesPlan,
+    allowances: AllowancesPlan,
 ) -> FleetPlan:
     """All of one cluster. `kinds` are the flavors of its queues, `checks` those that its queues name."""
-    resource_of = {f.name: f.resource for f in kinds.values()}
-    promised = Counter[str]()
-    for holder in (*asked, *shared):
-        for flavor, quota in accelerator_quotas(holder, resource_of):
-            promised[flavor] += quota.nominal
-    kueue = controllers.configuration(draft)
-    nodes = [pool.hardware.nodes.max for pool in here.pools.values()]
-    versions.versions(draft, here.pools)
-    made = pool_plans(draft, here)
-    flavor_plans = tuple(flavors.flavor_plan(draft, f, promised[n]) for n, f in kinds.items())
-    entitled = teams.teams(draft, asked, quota_tree(asked, shared, resource_of), kinds)
-    there = existing.cluster_plan(draft)
-    home = there or gke.cluster_plan(
-        draft,
-        {name: pool.asked for name, pool in here.pools.items()},
-        multi_networking=bool(here.networks),
+    resource_of = {f.name: f.resource for f in queue_flavors.values()}
+    guaranteed = Counter[str]()
+    for owner in (*queue_plans, *cohort_plans):
+        for flavor, quota in accelerator_quotas(owner, resource_of):
+            guaranteed[flavor] += quota.nominal
+    kueue = controllers.kueue_configuration(context)
+    max_nodes = [pool.hardware.nodes.max for pool in machines.pools.values()]
+    versions.check_versions(context, machines.pools)
+    planned_pools = cluster_pool_plans(context, machines)
+    flavor_plans = tuple(flavors.flavor_plan(context, f, guaranteed[n]) for n, f in queue_flavors.items())
+    team_plans = teams.plan_teams(
+        context, queue_plans, quota_tree(queue_plans, cohort_plans, resource_of), queue_flavors
+    )
+    existing_cluster = existing.existing_cluster_plan(context)
+    cluster = existing_cluster or gke.cluster_plan(
+        context,
+        {name: pool.request for name, pool in machines.pools.items()},
+        multi_networking=bool(machines.networks),
     )
     return FleetPlan(
-        stack=draft.stack,
-        project=draft.spec.project,
-        region=draft.spec.region,
-        services=() if there else gke.services(draft),
-        cluster=home,
-        system_pool=None if there else gke.system_pool(draft),
-        reservations=reservations.reservations(draft, here.reserved),
-        pools=made,
-        charts=controllers.charts(draft, kueue, len(asked), nodes),
+        stack=context.stack,
+        project=context.spec.project,
+        region=context.spec.region,
+        services=() if existing_cluster else gke.required_services(context),
+        cluster=cluster,
+        system_pool=None if existing_cluster else gke.system_pool_plan(context),
+        reservations=reservations.reservation_plans(context, machines.reserved_machines),
+        pools=planned_pools,
+        charts=controllers.controller_charts(context, kueue, len(queue_plans), max_nodes),
         flavors=flavor_plans,
-        priorities=priorities.priorities(draft),
-        cohorts=shared,
-        cluster_queues=asked,
-        teams=entitled,
-        labels=gke.labels(draft),
+        priorities=priorities.plan_priorities(context),
+        cohorts=cohort_plans,
+        cluster_queues=queue_plans,
+        teams=team_plans,
+        labels=gke.resource_labels(context),
         admission_checks=checks[0],
         provisioning_configs=checks[1],
         compute_classes=tuple(
-            compute_classes.class_plan(draft, each, gke.node_email(draft)) for each in here.ladders.values()
+            compute_classes.class_plan(context, compute_class, gke.node_account_email(context))
+            for compute_class in machines.compute_classes.values()
         ),
         kueue=kueue,
-        held=reservations.held(draft, here.reserved, here.demands),
-        future_reservations=reservations.future_reservations(draft, here.reserved, here.demands),
-        topologies=flavors.topologies(kinds),
-        workload_policies=node_pools.workload_policies(draft, here.pools),
-        accelerator_networks=here.networks,
-        installers=installers.installers(draft, here.pools),
-        access=access.access(draft, kueue),
-        monitoring=monitoring.monitoring(draft, made, flavor_plans, asked, entitled),
-        allowances=allowed,
+        held=reservations.held_plans(context, machines.reserved_machines, machines.demands),
+        future_reservations=reservations.future_reservations(context, machines.reserved_machines, machines.demands),
+        topologies=flavors.topology_plans(queue_flavors),
+        workload_policies=node_pools.workload_policies(context, machines.pools),
+        accelerator_networks=machines.networks,
+        installers=installers.plan_installers(context, machines.pools),
+        access=access.access(context, kueue),
+        monitoring=monitoring.monitoring(context, planned_pools, flavor_plans, queue_plans, team_plans),
+        allowances=allowances,
     )

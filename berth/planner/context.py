@@ -7,13 +7,13 @@ from typing import TypeVar
 
 from msgspec import Struct, field
 
-from berth.diagnostics import Path, Problems, near_miss, shown
+from berth.diagnostics import FieldPath, Problems, did_you_mean, format_value
 from berth.spec.fleet import FleetSpec
 
 T = TypeVar("T")
 
 
-class Draft(Struct):
+class PlanningContext(Struct):
     """A fleet being planned.
 
     `set_aside` holds the parts that were faulty, as in `Parsed`: what refers to them is left out without a further
@@ -25,25 +25,25 @@ class Draft(Struct):
     spec: FleetSpec
     set_aside: set[tuple[str, str]]
     problems: Problems = field(default_factory=Problems)
-    origins: dict[tuple[str, str], Path] = field(default_factory=dict[tuple[str, str], Path])
+    origins: dict[tuple[str, str], FieldPath] = field(default_factory=dict[tuple[str, str], FieldPath])
     incomplete: bool = False
-    elsewhere: bool = False
+    machines_exist: bool = False
 
-    def find(self, section: str, name: str, entries: Mapping[str, T], path: Path) -> T | None:
+    def resolve(self, section: str, name: str, entries: Mapping[str, T], path: FieldPath) -> T | None:
         """The entry that `path` refers to by `name`; None, and a fault unless it was set aside, where there is none."""
         if name in entries:
             return entries[name]
-        if not self.lost(section, name):
-            hint = near_miss(name, entries) or _known(section, entries)
-            self.problems.fault("unknown-reference", path, f"no {_ONE[section]} '{shown(name)}'{hint}")
+        if not self.is_set_aside(section, name):
+            hint = did_you_mean(name, entries) or _known_names(section, entries)
+            self.problems.fault("unknown-reference", path, f"no {_SINGULAR[section]} '{format_value(name)}'{hint}")
         return None
 
-    def lost(self, section: str, name: str) -> bool:
+    def is_set_aside(self, section: str, name: str) -> bool:
         """Whether an entry (of `cluster`: a key) may be missing only because it was set aside."""
         return any((section, part) in self.set_aside for part in (name, "", "*"))
 
     @property
-    def existing(self) -> bool:
+    def cluster_exists(self) -> bool:
         """Whether somebody else made the cluster."""
         return self.spec.cluster.existing is not None or ("cluster", "existing") in self.set_aside
 
@@ -57,18 +57,18 @@ class Draft(Struct):
         """The region that things are made in; empty where nothing is."""
         return self.spec.region or ""
 
-    def check_zone(self, path: Path, zone: str) -> None:
+    def check_zone(self, path: FieldPath, zone: str) -> None:
         """Report a zone outside the fleet's region."""
-        if self.region and not zone.startswith(f"{self.region}-") and not self.lost("region", ""):
+        if self.region and not zone.startswith(f"{self.region}-") and not self.is_set_aside("region", ""):
             message = f"'{zone}' is outside the region {self.region}; write one of its zones"
             self.problems.fault("bad-zone", path, message)
 
-    def drop(self, section: str, name: str, code: str, path: Path, message: str) -> None:
+    def reject(self, section: str, name: str, code: str, path: FieldPath, message: str) -> None:
         """Report a fault and set the entry aside."""
         self.problems.fault(code, path, message)
-        self.leave_out(section, name)
+        self.set_entry_aside(section, name)
 
-    def leave_out(self, section: str, name: str) -> None:
+    def set_entry_aside(self, section: str, name: str) -> None:
         """Set an entry aside, and with a pool the flavor that it may have been the only one of."""
         self.set_aside.add((section, name))
         if section == "pools":
@@ -76,16 +76,16 @@ class Draft(Struct):
             self.set_aside |= {("flavors", name), ("flavors", spec.flavor or spec.formerly or name)}
 
 
-def _known(section: str, entries: Mapping[str, object]) -> str:
-    some = sorted(entries)[:_SHOWN]
-    more = f", … ({len(entries)} in all)" if len(entries) > _SHOWN else ""
-    return f"; known: {', '.join(some)}{more}" if some else f"; no {_ONE[section]} is declared"
+def _known_names(section: str, entries: Mapping[str, object]) -> str:
+    listed = sorted(entries)[:_MAX_LISTED]
+    more = f", … ({len(entries)} in all)" if len(entries) > _MAX_LISTED else ""
+    return f"; known: {', '.join(listed)}{more}" if listed else f"; no {_SINGULAR[section]} is declared"
 
 
-_SHOWN = 12
+_MAX_LISTED = 12
 """Names that a message lists."""
 
-_ONE = {
+_SINGULAR = {
     "pools": "pool",
     "flavors": "flavor",
     "reservations": "reservation",

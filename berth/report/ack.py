@@ -4,74 +4,74 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from berth.diagnostics import in_words
+from berth.diagnostics import join_words
 from berth.plan.ack import AckFleetPlan, QuotaNodePlan
-from berth.planner.queueing.preemption import sentences, taken_back
-from berth.report.bars import charts
-from berth.report.fleet import accelerators, entitled, picture, queueing, tree_table
-from berth.report.tree import COHORT, QUEUE, Box, Share
-from berth.report.view import Body, Figure, Part
-from berth.text import many, span
+from berth.planner.queueing.preemption import describe_rules, reclaim_rules
+from berth.report.bars import flavor_charts
+from berth.report.fleet import accelerator_figures, queueing_figures, team_quota_section, tree_picture, tree_section
+from berth.report.tree import COHORT, QUEUE, BoxQuota, TreeBox
+from berth.report.view import KeyFigure, ReportBody, Section
+from berth.text import format_range, pluralize
 
-_BASIC = ("cpu", "memory")
+_NON_ACCELERATORS = ("cpu", "memory")
 
 
-def ack_body(plan: AckFleetPlan) -> Body:
+def ack_body(plan: AckFleetPlan) -> ReportBody:
     """Bars, the tree of quotas, who gets back what, node pools of the members."""
-    drawn = ack_boxes(plan)
-    return Body(
+    tree_boxes = ack_boxes(plan)
+    return ReportBody(
         subtitle=f"Alibaba Cloud · {plan.region} · ACK One fleet {plan.fleet.name}",
-        figures=[*accelerators(plan), *queueing(plan), _members(plan)],
-        charts=charts(plan),
-        teams=entitled(plan),
-        picture=picture(drawn, plan.stack),
-        tree_says="The minimum of each node is guaranteed, its maximum is the most that it can use.",
-        tree=tree_table(drawn),
-        relations=Part("In words", lines=list(sentences(taken_back(plan.quotas), len(plan.cluster_queues)))),
-        pools=[_pools(plan)],
+        figures=[*accelerator_figures(plan), *queueing_figures(plan), _member_figure(plan)],
+        charts=flavor_charts(plan),
+        teams=team_quota_section(plan),
+        picture=tree_picture(tree_boxes, plan.stack),
+        tree_caption="The minimum of each node is guaranteed, its maximum is the most that it can use.",
+        tree=tree_section(tree_boxes),
+        relations=Section("In words", lines=list(describe_rules(reclaim_rules(plan.quotas), len(plan.cluster_queues)))),
+        pools=[_pool_section(plan)],
     )
 
 
-def ack_boxes(plan: AckFleetPlan) -> tuple[Box, ...]:
+def ack_boxes(plan: AckFleetPlan) -> tuple[TreeBox, ...]:
     """Every node of the quota tree right before those below it."""
-    return tuple(_boxes(plan.quotas, None, 0, 0))
+    return tuple(_node_boxes(plan.quotas, None, 0, 0))
 
 
-def _boxes(node: QuotaNodePlan, parent: int | None, depth: int, place: int) -> Iterator[Box]:
+def _node_boxes(node: QuotaNodePlan, parent: int | None, depth: int, index: int) -> Iterator[TreeBox]:
     """The box of a node, which stands at `place`, and those of all below it."""
     shares = tuple(
-        Share(resource, least, node.maximum[resource], "GPUs")
+        BoxQuota(resource, least, node.maximum[resource], "GPUs")
         for resource, least in node.minimum.items()
-        if resource not in _BASIC
+        if resource not in _NON_ACCELERATORS
     )
-    jobs = () if node.max_jobs is None else (f"{many(node.max_jobs, 'job')} at once",)
-    yield Box(COHORT if node.children else QUEUE, node.name, shares, parent, depth, jobs)
-    below = place + 1
+    jobs = () if node.max_jobs is None else (f"{pluralize(node.max_jobs, 'job')} at once",)
+    yield TreeBox(COHORT if node.children else QUEUE, node.name, shares, parent, depth, jobs)
+    next_index = index + 1
     for child in node.children:
-        for box in _boxes(child, place, depth + 1, below):
+        for box in _node_boxes(child, index, depth + 1, next_index):
             yield box
-            below += 1
+            next_index += 1
 
 
-def _members(plan: AckFleetPlan) -> Figure:
-    there = sum(member.existing is not None for member in plan.members)
+def _member_figure(plan: AckFleetPlan) -> KeyFigure:
+    existing_count = sum(member.existing is not None for member in plan.members)
     what = "member" if len(plan.members) == 1 else "members"
-    return Figure(str(len(plan.members)), what, f"{there} there already" if there else "made here")
+    return KeyFigure(str(len(plan.members)), what, f"{existing_count} there already" if existing_count else "made here")
 
 
-def _pools(plan: AckFleetPlan) -> Part:
+def _pool_section(plan: AckFleetPlan) -> Section:
     rows = [
         [
             f"{member.name}/{pool.name}",
             pool.instance_type,
             "there already" if member.existing else "spot" if pool.spot else "on-demand",
-            span(pool.nodes),
-            f"{span(pool.accelerators)} {pool.gpu}",
+            format_range(pool.nodes),
+            f"{format_range(pool.accelerators)} {pool.gpu}",
             pool.flavor,
-            in_words(list(pool.vswitches)),
+            join_words(list(pool.vswitches)),
         ]
         for member in plan.members
         for pool in member.node_pools
     ]
     head = ("node pool", "instance type", "from", "nodes", "accelerators", "flavor", "vSwitches")
-    return Part("Node pools and where their machines come from", head, rows, (3,))
+    return Section("Node pools and where their machines come from", head, rows, (3,))

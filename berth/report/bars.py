@@ -9,16 +9,16 @@ from msgspec import Struct
 from berth.plan.ack import AckFleetPlan
 from berth.plan.fleet import FleetPlan, WorkerPlan
 from berth.plan.kueue import FlavorPlan
-from berth.text import span
+from berth.text import format_range
 
-STANDING, POSSIBLE, PROMISED, BEYOND, REACH = "standing", "possible", "promised", "beyond", "reach"
+MINIMUM, MAXIMUM, GUARANTEED, OVERSUBSCRIBED, CEILING = "standing", "possible", "promised", "beyond", "reach"
 
 
-class Stretch(Struct, frozen=True):
+class BarSegment(Struct, frozen=True):
     """A part of a bar, in accelerators from the left."""
 
     kind: str
-    begin: int
+    start: int
     end: int
 
 
@@ -27,10 +27,10 @@ class Bar(Struct, frozen=True):
 
     label: str
     text: str
-    stretches: tuple[Stretch, ...]
+    segments: tuple[BarSegment, ...]
 
 
-class Chart(Struct, frozen=True):
+class FlavorChart(Struct, frozen=True):
     """A flavor: its capacity and what is promised of it, then both on each worker, and a bar for each team with it.
 
     `scale` is the width of the chart in accelerators; no bar is longer. `capacity` is at the most, and
@@ -42,62 +42,70 @@ class Chart(Struct, frozen=True):
     pools: tuple[str, ...]
     capacity: int
     scale: int
-    whole: tuple[Bar, ...]
+    totals: tuple[Bar, ...]
     teams: tuple[Bar, ...]
-    accepted: str | None
+    oversubscription_note: str | None
 
     def percent(self, amount: int) -> str:
         """How far to the right an amount is, as CSS says it."""
         return f"{100 * amount / self.scale:.3f}%"
 
 
-def charts(plan: FleetPlan | AckFleetPlan) -> tuple[Chart, ...]:
+def flavor_charts(plan: FleetPlan | AckFleetPlan) -> tuple[FlavorChart, ...]:
     """One for each flavor."""
-    return tuple(_chart(flavor, plan) for flavor in plan.flavors)
+    return tuple(_flavor_chart(flavor, plan) for flavor in plan.flavors)
 
 
-def _chart(flavor: FlavorPlan, plan: FleetPlan | AckFleetPlan) -> Chart:
-    most, promised = flavor.capacity.max, flavor.promised
+def _flavor_chart(flavor: FlavorPlan, plan: FleetPlan | AckFleetPlan) -> FlavorChart:
+    most, guaranteed = flavor.capacity.max, flavor.promised
     teams = [
         (t.name, t.guaranteed.get(flavor.name, 0), t.ceiling[flavor.name])
         for t in plan.teams
         if flavor.name in t.ceiling
     ]
-    accepted = f"{flavor.oversubscription:g} times the capacity may be promised: {flavor.oversubscription_reason}"
-    return Chart(
+    oversubscription_note = (
+        f"{flavor.oversubscription:g} times the capacity may be promised: {flavor.oversubscription_reason}"
+    )
+    return FlavorChart(
         flavor=flavor.name,
         noun=flavor.noun,
         pools=flavor.pools,
         capacity=most,
-        scale=max(1, most, promised, *(max(held, reach) for _, held, reach in teams)),
-        whole=(
-            _bar("capacity", span(flavor.capacity), (STANDING, flavor.capacity.min), (POSSIBLE, most)),
-            _bar("promised", str(promised), (PROMISED, min(promised, most)), (BEYOND, promised)),
-            *_workers(flavor, plan.workers if isinstance(plan, FleetPlan) else ()),
+        scale=max(1, most, guaranteed, *(max(team_guaranteed, reach) for _, team_guaranteed, reach in teams)),
+        totals=(
+            _bar("capacity", format_range(flavor.capacity), (MINIMUM, flavor.capacity.min), (MAXIMUM, most)),
+            _bar("promised", str(guaranteed), (GUARANTEED, min(guaranteed, most)), (OVERSUBSCRIBED, guaranteed)),
+            *_worker_bars(flavor, plan.workers if isinstance(plan, FleetPlan) else ()),
         ),
         teams=tuple(
-            _bar(name, f"{held}, at most {reach}", (PROMISED, held), (REACH, reach)) for name, held, reach in teams
+            _bar(name, f"{team_guaranteed}, at most {reach}", (GUARANTEED, team_guaranteed), (CEILING, reach))
+            for name, team_guaranteed, reach in teams
         ),
-        accepted=accepted if flavor.oversubscription > 1 else None,
+        oversubscription_note=oversubscription_note if flavor.oversubscription > 1 else None,
     )
 
 
-def _workers(flavor: FlavorPlan, workers: Iterable[WorkerPlan]) -> Iterator[Bar]:
+def _worker_bars(flavor: FlavorPlan, workers: Iterable[WorkerPlan]) -> Iterator[Bar]:
     """What each worker of a manager holds, and what of it is promised."""
     for worker in workers:
-        for held in (each for each in worker.plan.flavors if each.name == flavor.name):
-            most, promised = held.capacity.max, held.promised
-            ends = (PROMISED, min(promised, most)), (STANDING, held.capacity.min), (POSSIBLE, most), (BEYOND, promised)
-            yield _bar(f"on {worker.name}", f"{promised} of {span(held.capacity)}", *ends)
+        for worker_flavor in (each for each in worker.plan.flavors if each.name == flavor.name):
+            most, promised = worker_flavor.capacity.max, worker_flavor.promised
+            ends = (
+                (GUARANTEED, min(promised, most)),
+                (MINIMUM, worker_flavor.capacity.min),
+                (MAXIMUM, most),
+                (OVERSUBSCRIBED, promised),
+            )
+            yield _bar(f"on {worker.name}", f"{promised} of {format_range(worker_flavor.capacity)}", *ends)
 
 
 def _bar(label: str, text: str, *ends: tuple[str, int]) -> Bar:
-    return Bar(label, text, tuple(_stretches(ends)))
+    return Bar(label, text, tuple(_segments(ends)))
 
 
-def _stretches(ends: tuple[tuple[str, int], ...]) -> Iterator[Stretch]:
-    begin = 0
+def _segments(ends: tuple[tuple[str, int], ...]) -> Iterator[BarSegment]:
+    start = 0
     for kind, end in ends:
-        if end > begin:
-            yield Stretch(kind, begin, end)
-            begin = end
+        if end > start:
+            yield BarSegment(kind, start, end)
+            start = end

@@ -6,73 +6,73 @@ from collections.abc import Iterator, Sequence
 
 from markupsafe import Markup
 
-from berth.diagnostics import in_words
+from berth.diagnostics import join_words
 from berth.plan.ack import AckFleetPlan
 from berth.plan.fleet import FleetPlan
-from berth.planner.queueing.preemption import push_outs, sentences
+from berth.planner.queueing.preemption import describe_rules, preemption_rules
 from berth.planner.queueing.quota_tree import largest_jobs
-from berth.report.bars import charts
-from berth.report.preemption_matrix import matrices
-from berth.report.svg import svg
-from berth.report.tree import Box, boxes
-from berth.report.view import Body, Figure, Part
-from berth.text import many, reached, shape, source, span, whereabouts
+from berth.report.bars import flavor_charts
+from berth.report.preemption_matrix import preemption_matrices
+from berth.report.svg import tree_svg
+from berth.report.tree import TreeBox, quota_tree_boxes
+from berth.report.view import KeyFigure, ReportBody, Section
+from berth.text import capacity_source, cluster_summary, format_range, format_slices, pluralize, worker_target
 
-REACHES = "What each cohort and queue is guaranteed, and the most that it can use when nobody else uses anything."
+TREE_CAPTION = "What each cohort and queue is guaranteed, and the most that it can use when nobody else uses anything."
 
-_DAY = len("2026-12-01")
+_DATE_LENGTH = len("2026-12-01")
 
 
-def fleet_body(plan: FleetPlan) -> Body:
+def fleet_body(plan: FleetPlan) -> ReportBody:
     """Bars, the tree, who can preempt whom, pools."""
-    drawn = boxes(plan)
-    return Body(
-        subtitle=whereabouts(plan),
-        figures=[*accelerators(plan), *queueing(plan), _pool_figure(plan)],
-        charts=charts(plan),
-        teams=entitled(plan),
-        picture=picture(drawn, plan.stack),
-        tree_says=REACHES,
-        tree=tree_table(drawn),
-        matrices=matrices(plan),
-        relations=Part("In words", lines=list(sentences(push_outs(plan), len(plan.cluster_queues)))),
-        pools=[_pools(plan), _workers(plan), _later(plan)],
+    tree_boxes = quota_tree_boxes(plan)
+    return ReportBody(
+        subtitle=cluster_summary(plan),
+        figures=[*accelerator_figures(plan), *queueing_figures(plan), _pool_figure(plan)],
+        charts=flavor_charts(plan),
+        teams=team_quota_section(plan),
+        picture=tree_picture(tree_boxes, plan.stack),
+        tree_caption=TREE_CAPTION,
+        tree=tree_section(tree_boxes),
+        matrices=preemption_matrices(plan),
+        relations=Section("In words", lines=list(describe_rules(preemption_rules(plan), len(plan.cluster_queues)))),
+        pools=[_pool_section(plan), _worker_section(plan), _later_section(plan)],
     )
 
 
-def picture(drawn: Sequence[Box], stack: str) -> Markup:
+def tree_picture(drawn: Sequence[TreeBox], stack: str) -> Markup:
     """The tree as SVG; every text in it is escaped where it is drawn."""
-    return Markup(svg(drawn, f"Quota tree of {stack}"))
+    return Markup(tree_svg(drawn, f"Quota tree of {stack}"))
 
 
 # --- figures ----------------------------------------------------------------------------------------------------------
 
 
-def accelerators(plan: FleetPlan | AckFleetPlan) -> Iterator[Figure]:
+def accelerator_figures(plan: FleetPlan | AckFleetPlan) -> Iterator[KeyFigure]:
     """How many of each kind there are, and how many are promised."""
     nouns: dict[str, list[int]] = {}
     for flavor in plan.flavors:
         total = nouns.setdefault(flavor.noun, [0, 0, 0])
         total[:] = (total[0] + flavor.capacity.min, total[1] + flavor.capacity.max, total[2] + flavor.promised)
-    for noun, (least, most, promised) in sorted(nouns.items()):
-        yield Figure(str(most) if least == most else f"{least}–{most}", noun, f"{promised} promised")
+    for noun, (least, most, guaranteed) in sorted(nouns.items()):
+        yield KeyFigure(str(most) if least == most else f"{least}–{most}", noun, f"{guaranteed} promised")
 
 
-def queueing(plan: FleetPlan | AckFleetPlan) -> Iterator[Figure]:
+def queueing_figures(plan: FleetPlan | AckFleetPlan) -> Iterator[KeyFigure]:
     """Teams, and their queues."""
-    queues = many(len(plan.cluster_queues), "cluster queue")
-    yield Figure(str(len(plan.teams)), "team" if len(plan.teams) == 1 else "teams", f"in {queues}")
+    queues = pluralize(len(plan.cluster_queues), "cluster queue")
+    yield KeyFigure(str(len(plan.teams)), "team" if len(plan.teams) == 1 else "teams", f"in {queues}")
 
 
-def _pool_figure(plan: FleetPlan) -> Figure:
-    models = in_words(sorted({pool.capacity for pool in plan.pools}))
-    return Figure(str(len(plan.pools)), "pool" if len(plan.pools) == 1 else "pools", models)
+def _pool_figure(plan: FleetPlan) -> KeyFigure:
+    models = join_words(sorted({pool.capacity for pool in plan.pools}))
+    return KeyFigure(str(len(plan.pools)), "pool" if len(plan.pools) == 1 else "pools", models)
 
 
 # --- tables -----------------------------------------------------------------------------------------------------------
 
 
-def entitled(plan: FleetPlan | AckFleetPlan) -> Part:
+def team_quota_section(plan: FleetPlan | AckFleetPlan) -> Section:
     """What each team has of each flavor."""
     nouns = {f.name: f.noun for f in plan.flavors}
     rows = [
@@ -82,46 +82,46 @@ def entitled(plan: FleetPlan | AckFleetPlan) -> Part:
     ]
     idle = [[team.name, team.state, "no queues", "–", "–", ""] for team in plan.teams if not team.ceiling]
     head = ("team", "state", "flavor", "guaranteed", "ceiling", "of")
-    return Part("Guaranteed and reachable at the most", head, [*rows, *idle], (3, 4))
+    return Section("Guaranteed and reachable at the most", head, [*rows, *idle], (3, 4))
 
 
-def tree_table(drawn: Sequence[Box]) -> Part:
+def tree_section(drawn: Sequence[TreeBox]) -> Section:
     """The boxes of the picture as a table."""
     rows = [
         ["\u2003" * box.depth + box.name, box.kind, share.flavor, str(share.guaranteed), str(share.ceiling), share.noun]
         for box in drawn
-        for share in box.shares
+        for share in box.quotas
     ]
     head = ("cohort or queue", "kind", "flavor", "guaranteed", "ceiling", "of")
-    return Part("The tree as a table", head, rows, (3, 4), folded=True)
+    return Section("The tree as a table", head, rows, (3, 4), folded=True)
 
 
-def _pools(plan: FleetPlan) -> Part:
+def _pool_section(plan: FleetPlan) -> Section:
     nouns = {f.name: f.noun for f in plan.flavors}
     rows = [
         [
             pool.name,
             pool.machine_type,
-            source(pool),
-            span(pool.nodes),
-            f"{span(pool.accelerators)} {nouns.get(pool.flavor, '')}",
-            shape(pool),
+            capacity_source(pool),
+            format_range(pool.nodes),
+            f"{format_range(pool.accelerators)} {nouns.get(pool.flavor, '')}",
+            format_slices(pool),
             pool.flavor,
-            in_words(list(pool.zones)) or "any",
+            join_words(list(pool.zones)) or "any",
         ]
         for pool in plan.pools
     ]
     head = ("pool", "machine", "from", "nodes", "accelerators", "slices", "flavor", "zones")
-    return Part("Pools and where their machines come from", head, rows, (3,))
+    return Section("Pools and where their machines come from", head, rows, (3,))
 
 
-def _workers(plan: FleetPlan) -> Part:
+def _worker_section(plan: FleetPlan) -> Section:
     rows = [
         [
             worker.name,
-            reached(worker),
+            worker_target(worker),
             flavor.name,
-            f"{span(flavor.capacity)} {flavor.noun}",
+            f"{format_range(flavor.capacity)} {flavor.noun}",
             str(flavor.promised),
             str(largest_jobs(worker.plan).get(flavor.name, 0) or "–"),
         ]
@@ -129,19 +129,19 @@ def _workers(plan: FleetPlan) -> Part:
         for flavor in worker.plan.flavors
     ]
     head = ("worker", "cluster", "flavor", "accelerators", "guaranteed", "one job at the most")
-    return Part("Workers: what each holds, and its share of what is guaranteed", head, rows, (4, 5))
+    return Section("Workers: what each holds, and its share of what is guaranteed", head, rows, (4, 5))
 
 
-def _later(plan: FleetPlan) -> Part:
+def _later_section(plan: FleetPlan) -> Section:
     rows = [
         [
-            held.key,
-            f"{held.count} × {held.machine_type}",
-            held.start[:_DAY],
-            held.end[:_DAY],
-            in_words([*held.pools]) or "–",
+            reservation.key,
+            f"{reservation.count} × {reservation.machine_type}",
+            reservation.start[:_DATE_LENGTH],
+            reservation.end[:_DATE_LENGTH],
+            join_words([*reservation.pools]) or "–",
         ]
-        for held in plan.held
-        if held.start and held.end
+        for reservation in plan.held
+        if reservation.start and reservation.end
     ]
-    return Part("Reserved for later", ("reservation", "machines", "from", "until", "pools"), rows)
+    return Section("Reserved for later", ("reservation", "machines", "from", "until", "pools"), rows)

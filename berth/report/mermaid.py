@@ -4,24 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from berth.report.tree import COHORT, Box
+from berth.report.tree import COHORT, TreeBox
 
-_MEANT = {"#": "#35;", '"': "#quot;", "<": "#lt;", ">": "#gt;", "&": "#amp;"}
+_ENTITIES = {"#": "#35;", '"': "#quot;", "<": "#lt;", ">": "#gt;", "&": "#amp;"}
 """Mermaid writes entities with a # and takes neither quotes nor tags in a label as they are."""
 
 
-def mermaid(boxes: Sequence[Box]) -> str:
+def tree_mermaid(boxes: Sequence[TreeBox]) -> str:
     """The flowchart, from left to right; cohorts are round and queues have corners."""
     return "\n".join(["flowchart LR", *_nodes(boxes), *_edges(boxes)]) + "\n"
 
 
-def _nodes(boxes: Sequence[Box]) -> Iterator[str]:
+def _nodes(boxes: Sequence[TreeBox]) -> Iterator[str]:
     for number, box in enumerate(boxes):
-        label = "<br/>".join("".join(_MEANT.get(c, c) for c in line) for line in box.lines)
+        label = "<br/>".join("".join(_ENTITIES.get(c, c) for c in line) for line in box.lines)
         yield f'  n{number}("{label}")' if box.kind == COHORT else f'  n{number}["{label}"]'
 
 
-def _edges(boxes: Sequence[Box]) -> Iterator[str]:
+def _edges(boxes: Sequence[TreeBox]) -> Iterator[str]:
     for number, box in enumerate(boxes):
         if box.parent is not None:
             yield f"  n{box.parent} --- n{number}"

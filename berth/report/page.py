@@ -9,22 +9,25 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
 from berth.cost import text as cost_words
-from berth.cost.fleet import Cost
-from berth.evaluate import Verdict
+from berth.cost.fleet import FleetCost
+from berth.evaluate import Evaluation
 from berth.report.ack import ack_body, ack_boxes
 from berth.report.fleet import fleet_body
-from berth.report.preemption_matrix import MEANING, MOST
+from berth.report.preemption_matrix import MAX_QUEUES, RULE_MEANINGS
 from berth.report.team import team_body, team_boxes
-from berth.report.timeline import MEANT, Timeline, timeline_svg
-from berth.report.tree import Box, boxes
-from berth.report.view import Body, Changed, Figure, Part
+from berth.report.timeline import STATE_LABELS, Timeline, timeline_svg
+from berth.report.tree import TreeBox, quota_tree_boxes
+from berth.report.view import ChangeSummary, KeyFigure, ReportBody, Section
 
-_FEW = 12
+_OPEN_TEAM_BARS = 12
 """Teams whose bars are shown without a click."""
 
 
-def page(
-    verdict: Verdict, cost: Cost | None = None, changed: Changed | None = None, timeline: Timeline | None = None
+def render_page(
+    verdict: Evaluation,
+    cost: FleetCost | None = None,
+    changed: ChangeSummary | None = None,
+    timeline: Timeline | None = None,
 ) -> str:
     """The page of a stack: with what it costs, what changed and what becomes of jobs, where that is known.
 
@@ -39,56 +42,66 @@ def page(
         lstrip_blocks=True,
     )
     body = _body(verdict)
-    found = environment.get_template("page.html").render(
+    html = environment.get_template("page.html").render(
         stack=verdict.stack,
         verdict=verdict,
         body=body,
-        few=_FEW,
-        most=MOST,
-        meaning=MEANING,
-        figures=list(_figures(verdict, body, cost)),
-        problems=list(_problems(verdict)),
+        few=_OPEN_TEAM_BARS,
+        most=MAX_QUEUES,
+        meaning=RULE_MEANINGS,
+        figures=list(_all_figures(verdict, body, cost)),
+        problems=list(_problem_sections(verdict)),
         changed=changed,
         timeline=timeline,
-        states=MEANT,
+        states=STATE_LABELS,
         # Every text in the picture is escaped where it is drawn.
-        timeline_picture=Markup(timeline_svg(timeline)) if timeline and timeline.drawn else "",
+        timeline_picture=Markup(timeline_svg(timeline)) if timeline and timeline.is_drawable else "",
         cost=cost,
-        costs=list(_costs(cost)) if cost else [],
+        costs=list(_cost_sections(cost)) if cost else [],
     )
-    return found + "\n"
+    return html + "\n"
 
 
-def _body(verdict: Verdict) -> Body | None:
+def _body(verdict: Evaluation) -> ReportBody | None:
     """What there is to show; None where not even the frame of the stack could be understood."""
     if verdict.plan is not None:
         return fleet_body(verdict.plan)
-    if verdict.ack is not None:
-        return ack_body(verdict.ack)
-    if verdict.team is not None and verdict.platform is not None and verdict.platform.plan is not None:
-        return team_body(verdict.team, verdict.platform.plan)
+    if verdict.ack_plan is not None:
+        return ack_body(verdict.ack_plan)
+    if (
+        verdict.team_stack_plan is not None
+        and verdict.platform_evaluation is not None
+        and verdict.platform_evaluation.plan is not None
+    ):
+        return team_body(verdict.team_stack_plan, verdict.platform_evaluation.plan)
     return None
 
 
-def drawn(verdict: Verdict) -> tuple[Box, ...]:
+def stack_boxes(verdict: Evaluation) -> tuple[TreeBox, ...]:
     """The boxes of a sound stack's quota tree."""
-    if verdict.ack is not None:
-        return ack_boxes(verdict.ack)
-    if verdict.team is not None and verdict.platform is not None and verdict.platform.plan is not None:
-        return team_boxes(verdict.team, verdict.platform.plan)
-    return boxes(verdict.plan) if verdict.plan is not None else ()
+    if verdict.ack_plan is not None:
+        return ack_boxes(verdict.ack_plan)
+    if (
+        verdict.team_stack_plan is not None
+        and verdict.platform_evaluation is not None
+        and verdict.platform_evaluation.plan is not None
+    ):
+        return team_boxes(verdict.team_stack_plan, verdict.platform_evaluation.plan)
+    return quota_tree_boxes(verdict.plan) if verdict.plan is not None else ()
 
 
-def _figures(verdict: Verdict, body: Body | None, cost: Cost | None) -> Iterator[Figure]:
+def _all_figures(verdict: Evaluation, body: ReportBody | None, cost: FleetCost | None) -> Iterator[KeyFigure]:
     yield from body.figures if body is not None else ()
     if cost is not None:
         total = cost.fleet
-        more = f"committed; at the ceiling {cost_words.money(total.ceiling)}"
-        lacking = f", {cost_words.without(total)}" if total.unpriced else ""
-        yield Figure(cost_words.money(total.committed), f"{cost.prices.currency} an hour", f"{more}{lacking}")
+        more = f"committed; at the ceiling {cost_words.format_money(total.ceiling)}"
+        unpriced_note = f", {cost_words.describe_unpriced(total)}" if total.unpriced else ""
+        yield KeyFigure(
+            cost_words.format_money(total.committed), f"{cost.prices.currency} an hour", f"{more}{unpriced_note}"
+        )
     faults, warnings = len(verdict.faults), len(verdict.warnings)
-    what = "stack" if verdict.of_team else "fleet"
-    yield Figure(
+    what = "stack" if verdict.is_team_stack else "fleet"
+    yield KeyFigure(
         str(faults or warnings),
         "fault" if faults == 1 else "faults" if faults else "warnings",
         f"the {what} is refused" if faults else f"the {what} is sound",
@@ -98,35 +111,39 @@ def _figures(verdict: Verdict, body: Body | None, cost: Cost | None) -> Iterator
 # --- parts ------------------------------------------------------------------------------------------------------------
 
 
-def _problems(verdict: Verdict) -> Iterator[Part]:
-    for caption, found, folded in (
+def _problem_sections(verdict: Evaluation) -> Iterator[Section]:
+    for caption, problems, folded in (
         ("Faults", verdict.faults, False),
         ("Warnings", verdict.warnings, False),
         ("Notes", verdict.notes, True),
     ):
-        lines = [p.under_its_severity() for p in found]
-        yield Part(f"{caption} ({len(found)})", lines=lines, folded=folded)
+        lines = [p.line_without_severity() for p in problems]
+        yield Section(f"{caption} ({len(problems)})", lines=lines, folded=folded)
 
 
-def _costs(cost: Cost) -> Iterator[Part]:
-    money, total = cost_words.money, cost.fleet
+def _cost_sections(cost: FleetCost) -> Iterator[Section]:
+    money, total = cost_words.format_money, cost.fleet
     machines = [
         [
             m.label,
             m.machine_type,
             m.capacity,
             *map(money, (m.price, m.committed, m.ceiling)),
-            _unpriced(m.price is None),
+            _price_note(m.price is None),
         ]
         for m in cost.machines
     ]
-    machines.append(["all", "", "", "", money(total.committed), money(total.ceiling), cost_words.without(total)])
+    machines.append(
+        ["all", "", "", "", money(total.committed), money(total.ceiling), cost_words.describe_unpriced(total)]
+    )
     head = ("machines", "type", "from", "each", "committed", "ceiling", "")
-    yield Part(f"Machines, {cost.prices.currency} an hour", head, machines, (3, 4, 5))
-    teams = [[t, money(s.committed), money(s.ceiling), cost_words.without(s)] for t, s in cost.teams.items()]
-    yield Part(f"Teams, {cost.prices.currency} an hour", ("team", "guaranteed", "ceiling", ""), teams, (1, 2))
-    yield Part("What the figures hold", lines=[cost_words.scope(cost), *cost_words.gaps(cost)])
+    yield Section(f"Machines, {cost.prices.currency} an hour", head, machines, (3, 4, 5))
+    teams = [[t, money(s.committed), money(s.ceiling), cost_words.describe_unpriced(s)] for t, s in cost.teams.items()]
+    yield Section(f"Teams, {cost.prices.currency} an hour", ("team", "guaranteed", "ceiling", ""), teams, (1, 2))
+    yield Section(
+        "What the figures hold", lines=[cost_words.describe_scope(cost), *cost_words.missing_price_lines(cost)]
+    )
 
 
-def _unpriced(missing: bool) -> str:
+def _price_note(missing: bool) -> str:
     return "no price" if missing else ""

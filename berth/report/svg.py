@@ -7,9 +7,9 @@ from html import escape
 
 from msgspec import Struct
 
-from berth.report.tree import COHORT, Box
+from berth.report.tree import COHORT, TreeBox
 
-_LETTER, _LINE = 7.4, 18
+_LETTER_WIDTH, _LINE_HEIGHT = 7.4, 18
 """Width of a letter and height of a line of 12-pixel monospaced text, with a little to spare."""
 _PADDING, _GAP, _COLUMN, _MARGIN = 10, 10, 44, 8
 
@@ -25,95 +25,96 @@ _STYLE = (
 )
 
 
-class Placed(Struct, frozen=True):
+class PlacedBox(Struct, frozen=True):
     """A box with its upper left corner and its size, in pixels."""
 
-    box: Box
+    box: TreeBox
     x: float
     y: float
     width: float
     height: float
 
 
-def layout(boxes: Sequence[Box]) -> tuple[Placed, ...]:
+def place_boxes(boxes: Sequence[TreeBox]) -> tuple[PlacedBox, ...]:
     """Where each box stands: none touches another, and each is in the middle of all that is below it.
 
     A box and all below it have a band of their own, as high as the higher of the two.
     """
-    heights = [2.0 * _PADDING + _LINE * len(box.lines) for box in boxes]
-    below = [0.0] * len(boxes)
+    heights = [2.0 * _PADDING + _LINE_HEIGHT * len(box.lines) for box in boxes]
+    descendants = [0.0] * len(boxes)
     bands = [0.0] * len(boxes)
     for i in reversed(range(len(boxes))):
-        bands[i] = max(heights[i], below[i])
+        bands[i] = max(heights[i], descendants[i])
         if (parent := boxes[i].parent) is not None:
-            below[parent] += bands[i] + (_GAP if below[parent] else 0)
+            descendants[parent] += bands[i] + (_GAP if descendants[parent] else 0)
     columns = _columns(boxes)
-    placed: list[Placed] = []
-    free: list[float] = []
+    placed: list[PlacedBox] = []
+    next_top: list[float] = []
     top = float(_MARGIN)
     for i, box in enumerate(boxes):
-        band = top if box.parent is None else free[box.parent]
+        band = top if box.parent is None else next_top[box.parent]
         if box.parent is None:
             top += bands[i] + _GAP
         else:
-            free[box.parent] += bands[i] + _GAP
-        free.append(band + (bands[i] - below[i]) / 2)
+            next_top[box.parent] += bands[i] + _GAP
+        next_top.append(band + (bands[i] - descendants[i]) / 2)
         x, width = columns[box.depth]
-        placed.append(Placed(box, x, band + (bands[i] - heights[i]) / 2, width, heights[i]))
+        placed.append(PlacedBox(box, x, band + (bands[i] - heights[i]) / 2, width, heights[i]))
     return tuple(placed)
 
 
-def _columns(boxes: Sequence[Box]) -> list[tuple[float, float]]:
+def _columns(boxes: Sequence[TreeBox]) -> list[tuple[float, float]]:
     """The left edge and the width of each level."""
     widths: dict[int, float] = {}
     for box in boxes:
-        widths[box.depth] = max(widths.get(box.depth, 0), 2 * _PADDING + _LETTER * max(map(len, box.lines)))
-    found: list[tuple[float, float]] = []
+        widths[box.depth] = max(widths.get(box.depth, 0), 2 * _PADDING + _LETTER_WIDTH * max(map(len, box.lines)))
+    columns: list[tuple[float, float]] = []
     left = float(_MARGIN)
     for depth in range(len(widths)):
-        found.append((left, widths[depth]))
+        columns.append((left, widths[depth]))
         left += widths[depth] + _COLUMN
-    return found
+    return columns
 
 
-def svg(boxes: Sequence[Box], title: str) -> str:
+def tree_svg(boxes: Sequence[TreeBox], title: str) -> str:
     """The picture; light or dark as its reader likes it. The same facts are its description, for who cannot see it."""
-    placed = layout(boxes)
+    placed = place_boxes(boxes)
     width = max((p.x + p.width for p in placed), default=0) + _MARGIN
     height = max((p.y + p.height for p in placed), default=0) + _MARGIN
-    described = "; ".join(", ".join(box.lines) for box in boxes)
+    description = "; ".join(", ".join(box.lines) for box in boxes)
     parts = [
         f'<svg xmlns="http://www.w3.org/2000/svg" class="quota-tree" role="img" aria-labelledby="quota-tree-title" '
         f'width="{width:.0f}" height="{height:.0f}" viewBox="0 0 {width:.0f} {height:.0f}">',
         f'<title id="quota-tree-title">{escape(title)}</title>',
-        f"<desc>{escape(described)}</desc>",
+        f"<desc>{escape(description)}</desc>",
         f"<style>{_STYLE}</style>",
-        *_paths(placed),
-        *(_drawn(each) for each in placed),
+        *_edge_paths(placed),
+        *(_box_group(each) for each in placed),
         "</svg>",
     ]
     return "\n".join(parts) + "\n"
 
 
-def _paths(placed: Sequence[Placed]) -> Iterator[str]:
-    for each in placed:
-        if each.box.parent is not None:
-            above = placed[each.box.parent]
-            x, y = above.x + above.width, above.y + above.height / 2
-            end, half = each.y + each.height / 2, (x + each.x) / 2
-            yield f'<path d="M{x:.1f} {y:.1f}C{half:.1f} {y:.1f} {half:.1f} {end:.1f} {each.x:.1f} {end:.1f}"/>'
+def _edge_paths(placed: Sequence[PlacedBox]) -> Iterator[str]:
+    for child in placed:
+        if child.box.parent is not None:
+            parent = placed[child.box.parent]
+            x, y = parent.x + parent.width, parent.y + parent.height / 2
+            end, half = child.y + child.height / 2, (x + child.x) / 2
+            yield f'<path d="M{x:.1f} {y:.1f}C{half:.1f} {y:.1f} {half:.1f} {end:.1f} {child.x:.1f} {end:.1f}"/>'
 
 
-def _drawn(each: Placed) -> str:
-    round_ = 8 if each.box.kind == COHORT else 2
+def _box_group(placed: PlacedBox) -> str:
+    round_ = 8 if placed.box.kind == COHORT else 2
     rect = (
-        f'<rect x="{each.x:.1f}" y="{each.y:.1f}" width="{each.width:.1f}" height="{each.height:.1f}" rx="{round_}"/>'
+        f'<rect x="{placed.x:.1f}" y="{placed.y:.1f}" width="{placed.width:.1f}" '
+        f'height="{placed.height:.1f}" rx="{round_}"/>'
     )
-    lines = "".join(_line(each, number, text) for number, text in enumerate(each.box.lines))
-    return f'<g class="{each.box.kind}">{rect}{lines}</g>'
+    lines = "".join(_text_line(placed, number, text) for number, text in enumerate(placed.box.lines))
+    return f'<g class="{placed.box.kind}">{rect}{lines}</g>'
 
 
-def _line(each: Placed, number: int, text: str) -> str:
+def _text_line(placed: PlacedBox, number: int, text: str) -> str:
     name = "" if number else ' class="name"'
-    x, y = each.x + _PADDING, each.y + _PADDING + _LINE * number + 13
+    x, y = placed.x + _PADDING, placed.y + _PADDING + _LINE_HEIGHT * number + 13
     return f'<text x="{x:.1f}" y="{y:.1f}"{name}>{escape(text)}</text>'

@@ -8,12 +8,12 @@ from msgspec import Struct
 
 from berth.plan.fleet import FleetPlan
 from berth.plan.kueue import ClusterQueuePlan, CohortPlan, FlavorPlan
-from berth.planner.queueing.quota_tree import Node, QuotaTree
+from berth.planner.queueing.quota_tree import QuotaNode, QuotaTree
 
 COHORT, QUEUE, WORKLOAD = "cohort", "queue", "workload"
 
 
-class Share(Struct, frozen=True):
+class BoxQuota(Struct, frozen=True):
     """Of one flavor, in accelerators called `noun`: what is guaranteed here and below, and the most in reach.
 
     That is never more than the machines there are.
@@ -30,12 +30,12 @@ class Share(Struct, frozen=True):
         return f"{self.flavor}: {self.guaranteed} guaranteed, at most {self.ceiling} {self.noun}"
 
 
-class Box(Struct, frozen=True):
+class TreeBox(Struct, frozen=True):
     """A cohort, a queue or a workload. `parent` is the place of its parent's box in the list, which comes before it."""
 
     kind: str
     name: str
-    shares: tuple[Share, ...]
+    quotas: tuple[BoxQuota, ...]
     parent: int | None
     depth: int
     notes: tuple[str, ...] = ()
@@ -43,42 +43,42 @@ class Box(Struct, frozen=True):
     @property
     def lines(self) -> tuple[str, ...]:
         """What stands in the box: its name, then a line for each flavor, then `notes`."""
-        return (self.name, *(share.text for share in self.shares), *self.notes)
+        return (self.name, *(share.text for share in self.quotas), *self.notes)
 
 
-def boxes(plan: FleetPlan) -> tuple[Box, ...]:
+def quota_tree_boxes(plan: FleetPlan) -> tuple[TreeBox, ...]:
     """Every cohort right before all that is below it, each with its cohorts first; last the queues without a cohort.
 
     A cohort whose parent is not there, which only a faulty plan has, is left out with all below it.
     """
-    tree = QuotaTree.of(plan)
+    tree = QuotaTree.from_plan(plan)
     flavors = {f.name: f for f in plan.flavors}
-    below: dict[str | None, list[CohortPlan | ClusterQueuePlan]] = {}
+    children: dict[str | None, list[CohortPlan | ClusterQueuePlan]] = {}
     for cohort in plan.cohorts:
-        below.setdefault(cohort.parent, []).append(cohort)
+        children.setdefault(cohort.parent, []).append(cohort)
     for queue in plan.cluster_queues:
-        below.setdefault(queue.cohort, []).append(queue)
-    found: list[Box] = []
-    waiting = _pushed(below.get(None, []), None)
-    while waiting:
-        each, parent = waiting.pop()
-        depth = 0 if parent is None else found[parent].depth + 1
-        if isinstance(each, CohortPlan):
-            waiting += _pushed(below.get(each.name, []), len(found))
-            found.append(Box(COHORT, each.name, _shares(tree.cohort(each.name), flavors), parent, depth))
+        children.setdefault(queue.cohort, []).append(queue)
+    result: list[TreeBox] = []
+    pending = _reversed_children(children.get(None, []), None)
+    while pending:
+        item, parent = pending.pop()
+        depth = 0 if parent is None else result[parent].depth + 1
+        if isinstance(item, CohortPlan):
+            pending += _reversed_children(children.get(item.name, []), len(result))
+            result.append(TreeBox(COHORT, item.name, _box_quotas(tree.cohort_nodes(item.name), flavors), parent, depth))
         else:
-            found.append(Box(QUEUE, each.name, _shares(tree.queue(each.name), flavors), parent, depth))
-    return tuple(found)
+            result.append(TreeBox(QUEUE, item.name, _box_quotas(tree.queue_nodes(item.name), flavors), parent, depth))
+    return tuple(result)
 
 
-def _pushed(
+def _reversed_children(
     children: Sequence[CohortPlan | ClusterQueuePlan], parent: int | None
 ) -> list[tuple[CohortPlan | ClusterQueuePlan, int | None]]:
     return [(child, parent) for child in reversed(children)]
 
 
-def _shares(nodes: Mapping[str, Node], flavors: Mapping[str, FlavorPlan]) -> tuple[Share, ...]:
+def _box_quotas(nodes: Mapping[str, QuotaNode], flavors: Mapping[str, FlavorPlan]) -> tuple[BoxQuota, ...]:
     return tuple(
-        Share(name, node.promised, min(node.ceiling, flavors[name].capacity.max), flavors[name].noun)
+        BoxQuota(name, node.guaranteed, min(node.ceiling, flavors[name].capacity.max), flavors[name].noun)
         for name, node in sorted(nodes.items())
     )

@@ -12,7 +12,7 @@ from msgspec import Struct
 
 Backend = Literal["kueue", "ack"]
 
-NAMES: Mapping[str, str] = {"kueue": "Kueue", "ack": "ACK"}
+DISPLAY_NAMES: Mapping[str, str] = {"kueue": "Kueue", "ack": "ACK"}
 """What people call the backends."""
 
 
@@ -41,20 +41,20 @@ def concepts() -> tuple[Concept, ...]:
 
 
 @cache
-def losses() -> Mapping[str, Concept]:
+def concepts_by_loss() -> Mapping[str, Concept]:
     """Loss → the row that it is in."""
     return {row.loss: row for row in concepts() if row.loss is not None}
 
 
-def table() -> Iterator[str]:
+def markdown_table() -> Iterator[str]:
     """The table as lines of Markdown."""
     yield "| concept | Kueue on GKE | ACK One fleet | where it cannot be said |"
     yield "| --- | --- | --- | --- |"
     for row in concepts():
-        yield f"| {row.concept} | {row.kueue} | {row.ack} | {_otherwise(row)} |"
+        yield f"| {row.concept} | {row.kueue} | {row.ack} | {_unsupported_cell(row)} |"
 
 
-def _otherwise(row: Concept) -> str:
+def _unsupported_cell(row: Concept) -> str:
     if row.loss is not None and row.lost_on is not None:
-        return f"{NAMES[row.lost_on]}: `{row.loss}`"
-    return f"{NAMES[row.refused_on]} refuses {row.refused}" if row.refused_on else ""
+        return f"{DISPLAY_NAMES[row.lost_on]}: `{row.loss}`"
+    return f"{DISPLAY_NAMES[row.refused_on]} refuses {row.refused}" if row.refused_on else ""

@@ -11,51 +11,53 @@ from typing import Any
 
 from msgspec import Struct
 
-from berth.simulator.recorded_cases import Case, Then, replay
+from berth.simulator.recorded_cases import ExpectedStates, RecordedCase, replay
 
 
-class Difference(Struct, frozen=True):
+class CaseMismatch(Struct, frozen=True):
     """A step (from 0) of a case in which the model says something else than was recorded."""
 
     case: str
     step: int
-    what: str
-    recorded: Then
-    said: Then
+    action: str
+    recorded: ExpectedStates
+    simulated: ExpectedStates
 
     def lines(self) -> Iterator[str]:
         """The difference in words, a job a line."""
-        yield f"{self.case}, step {self.step} ({self.what}):"
-        for name in sorted(self.recorded.keys() | self.said.keys()):
-            recorded, said = self.recorded.get(name), self.said.get(name)
-            if recorded != said:
-                yield f"  {name}: recorded {_words(recorded)}; the model says {_words(said)}"
+        yield f"{self.case}, step {self.step} ({self.action}):"
+        for name in sorted(self.recorded.keys() | self.simulated.keys()):
+            recorded, simulated = self.recorded.get(name), self.simulated.get(name)
+            if recorded != simulated:
+                yield f"  {name}: recorded {_describe_state(recorded)}; the model says {_describe_state(simulated)}"
 
 
-def differences(cases: Iterable[Case]) -> Iterator[Difference]:
+def find_mismatches(cases: Iterable[RecordedCase]) -> Iterator[CaseMismatch]:
     """Every step that differs."""
     for case in cases:
-        for index, (step, said) in enumerate(zip(case["steps"], replay(case), strict=True)):
-            if step.get("then", {}) != said:
-                yield Difference(case["case"], index, _what(step), step.get("then", {}), said)
+        for index, (step, simulated) in enumerate(zip(case["steps"], replay(case), strict=True)):
+            if step.get("then", {}) != simulated:
+                yield CaseMismatch(case["case"], index, _describe_step(step), step.get("then", {}), simulated)
 
 
-def summary(cases: Sequence[Case], found: Sequence[Difference]) -> str:
+def format_summary(cases: Sequence[RecordedCase], mismatches: Sequence[CaseMismatch]) -> str:
     """The last line."""
     steps = sum(len(case["steps"]) for case in cases)
-    wrong = len({difference.case for difference in found})
-    return f"agreement: {steps - len(found)} of {steps} steps, {len(cases) - wrong} of {len(cases)} cases"
+    failed = len({difference.case for difference in mismatches})
+    return f"agreement: {steps - len(mismatches)} of {steps} steps, {len(cases) - failed} of {len(cases)} cases"
 
 
-def _what(step: dict[str, Any]) -> str:
+def _describe_step(step: dict[str, Any]) -> str:
     return f"submit {step['submit']['name']}" if "submit" in step else f"finish {step['finish']}"
 
 
-def _words(state: dict[str, Any] | None) -> str:
+def _describe_state(state: dict[str, Any] | None) -> str:
     if state is None:
         return "nothing"
     flavors = state.get("flavors", {})
-    on = " on " + ", ".join(f"{flavor} ({resource})" for resource, flavor in sorted(flavors.items())) if flavors else ""
-    times = state.get("evicted", 0)
-    evicted = f", evicted {times} time{'s' if times > 1 else ''}" if times else ""
-    return f"{state['state']}{on}{evicted}" + (f" ({state['reason']})" if "reason" in state else "")
+    on_flavors = (
+        " on " + ", ".join(f"{flavor} ({resource})" for resource, flavor in sorted(flavors.items())) if flavors else ""
+    )
+    count = state.get("evicted", 0)
+    evicted_text = f", evicted {count} time{'s' if count > 1 else ''}" if count else ""
+    return f"{state['state']}{on_flavors}{evicted_text}" + (f" ({state['reason']})" if "reason" in state else "")

@@ -10,14 +10,14 @@ from collections.abc import Iterator
 from msgspec import Struct
 from msgspec.structs import replace
 
-from berth.diagnostics import near_miss, quoted
-from berth.jobs.job_manifests import QUEUE_NAME, JobManifest, jobs_in
+from berth.diagnostics import did_you_mean, join_quoted
+from berth.jobs.job_manifests import QUEUE_NAME, JobManifest, read_jobs
 from berth.jobs.pod_set import PodSet
-from berth.jobs.values import At
-from berth.simulator.fleet import Book, excluded
+from berth.jobs.values import SourceValue
+from berth.simulator.fleet import SimulatedFleet, is_excluded
 from berth.simulator.scheduler.model import Job
 
-MANY = 6
+MAX_LISTED = 6
 """More names than one reads in a message."""
 
 
@@ -25,61 +25,66 @@ class Arrival(Struct, frozen=True):
     """A job that arrives: `job.name` is unique in a run, `shown` is what its owner calls it."""
 
     job: Job
-    shown: str
+    display_name: str
 
 
-def arrivals(manifest: At, book: Book) -> Iterator[Arrival]:
+def read_arrivals(manifest: SourceValue, fleet: SimulatedFleet) -> Iterator[Arrival]:
     """The jobs of one manifest. Faults go to its problems."""
-    for job in jobs_in(manifest):
-        queue, priority = _queue(job, book), _priority(job, book)
+    for job in read_jobs(manifest):
+        queue, priority = _resolve_queue(job, fleet), _resolve_priority(job, fleet)
         if queue is not None and priority is not None and job.pod_sets is not None:
             name = f"{job.namespace}/{job.name}"
-            pods = tuple(counted(each) for each in job.pod_sets)
-            yield Arrival(Job(name=name, queue=queue, priority=priority, pod_sets=pods), job.name)
+            pod_sets = tuple(without_excluded(each) for each in job.pod_sets)
+            yield Arrival(Job(name=name, queue=queue, priority=priority, pod_sets=pod_sets), job.name)
 
 
-def counted(pods: PodSet) -> PodSet:
+def without_excluded(pod_set: PodSet) -> PodSet:
     """Pods without the resources that Kueue is told to ignore."""
-    return replace(pods, requests={name: number for name, number in pods.requests.items() if not excluded(name)})
+    return replace(
+        pod_set, requests={name: number for name, number in pod_set.requests.items() if not is_excluded(name)}
+    )
 
 
-def _queue(job: JobManifest, book: Book) -> str | None:
+def _resolve_queue(job: JobManifest, fleet: SimulatedFleet) -> str | None:
     """The cluster queue behind the local queue that the object names (or that is named `default`)."""
-    local = job.labels.get(QUEUE_NAME)
-    if local is None and QUEUE_NAME in job.annotations:
+    queue_name = job.labels.get(QUEUE_NAME)
+    if queue_name is None and QUEUE_NAME in job.annotations:
         message = f"the queue is named in an annotation; Kueue reads the label {QUEUE_NAME}, so none admits the job"
         job.metadata.fault("no-queue", message)
         return None
-    if local is None and (job.namespace, "default") not in book.doors:
+    if queue_name is None and (job.namespace, "default") not in fleet.local_queues:
         message = f"names no queue, so none admits it; write the label {QUEUE_NAME}"
         job.metadata.fault("no-queue", message)
         return None
-    door = (job.namespace, "default" if local is None else str(local))
-    if door not in book.doors:
-        message = f"no local queue '{door[1]}' in namespace '{job.namespace}'{_doors(door, book)}"
+    local_queue = (job.namespace, "default" if queue_name is None else str(queue_name))
+    if local_queue not in fleet.local_queues:
+        message = (
+            f"no local queue '{local_queue[1]}' in namespace "
+            f"'{job.namespace}'{_suggest_local_queue(local_queue, fleet)}"
+        )
         job.label(QUEUE_NAME).fault("no-queue", message)
         return None
-    return book.doors[door]
+    return fleet.local_queues[local_queue]
 
 
-def _doors(door: tuple[str, str], book: Book) -> str:
+def _suggest_local_queue(local_queue: tuple[str, str], fleet: SimulatedFleet) -> str:
     """What was meant, or what there is."""
-    here = sorted(name for namespace, name in book.doors if namespace == door[0])
-    if not here:
-        known = sorted({namespace for namespace, _ in book.doors})
-        return f"; local queues are in {quoted(known[:MANY])}" if known else ""
-    return near_miss(door[1], here) or f"; there is {quoted(here[:MANY])}"
+    namespace_queues = sorted(name for namespace, name in fleet.local_queues if namespace == local_queue[0])
+    if not namespace_queues:
+        known = sorted({namespace for namespace, _ in fleet.local_queues})
+        return f"; local queues are in {join_quoted(known[:MAX_LISTED])}" if known else ""
+    return did_you_mean(local_queue[1], namespace_queues) or f"; there is {join_quoted(namespace_queues[:MAX_LISTED])}"
 
 
-def _priority(job: JobManifest, book: Book) -> int | None:
+def _resolve_priority(job: JobManifest, fleet: SimulatedFleet) -> int | None:
     """The value of its priority class, else the default."""
-    named = job.priority_class
-    if named is None:
-        return book.default
-    name = str(named.value)
-    if name in book.priorities:
-        return book.priorities[name]
-    known = sorted(book.priorities)
-    there = near_miss(name, known) or (f"; there is {quoted(known[:MANY])}" if known else "")
-    named.fault("no-priority", f"no priority '{name}'{there}")
+    class_value = job.priority_class
+    if class_value is None:
+        return fleet.default_priority
+    name = str(class_value.value)
+    if name in fleet.priorities:
+        return fleet.priorities[name]
+    known = sorted(fleet.priorities)
+    suggestion = did_you_mean(name, known) or (f"; there is {join_quoted(known[:MAX_LISTED])}" if known else "")
+    class_value.fault("no-priority", f"no priority '{name}'{suggestion}")
     return None

@@ -4,74 +4,90 @@ from __future__ import annotations
 
 from typing import Any
 
-from berth.simulator.compare import Difference, compare
-from berth.simulator.lenders import Take
-from berth.simulator.pending_reasons import Why
-from berth.simulator.story import Loss, Moment, Row, Story
-from berth.simulator.text import Words
+from berth.simulator.compare import JobDifference, compare_runs
+from berth.simulator.lenders import QuotaUse
+from berth.simulator.pending_reasons import PendingReason
+from berth.simulator.story import JobOutcome, Preemption, SimulationRun, StepResult
+from berth.simulator.text import RunFormatter
 
 
-def told(story: Story) -> dict[str, Any]:
+def run_to_json(run: SimulationRun) -> dict[str, Any]:
     """A run: every step with what it changed, and where every unfinished job stands in the end."""
     return {
-        "stack": story.book.name,
-        "steps": [_moment(moment, Words(story, moment)) for moment in story.moments],
-        "standing": [_row(row, Words(story)) for row in story.standing],
+        "stack": run.fleet.name,
+        "steps": [_step_to_json(moment, RunFormatter(run, moment)) for moment in run.steps],
+        "standing": [_outcome_to_json(row, RunFormatter(run)) for row in run.unfinished],
     }
 
 
-def differing(old: Story, new: Story) -> dict[str, Any]:
+def comparison_to_json(old: SimulationRun, new: SimulationRun) -> dict[str, Any]:
     """What differs between two runs of the same jobs."""
-    found = [_difference(each, Words(old), Words(new)) for each in compare(old, new)]
-    return {"old": old.book.name, "new": new.book.name, "differences": found}
+    differences = [_difference_to_json(each, RunFormatter(old), RunFormatter(new)) for each in compare_runs(old, new)]
+    return {"old": old.fleet.name, "new": new.fleet.name, "differences": differences}
 
 
-def _moment(moment: Moment, words: Words) -> dict[str, Any]:
-    rows = [_row(row, words) for row in moment.rows]
-    return {"step": moment.number, "kind": moment.kind, "said": moment.said, "changes": rows}
+def _step_to_json(step: StepResult, formatter: RunFormatter) -> dict[str, Any]:
+    outcomes = [_outcome_to_json(row, formatter) for row in step.outcomes]
+    return {"step": step.number, "kind": step.kind, "said": step.text, "changes": outcomes}
 
 
-def _row(row: Row, words: Words) -> dict[str, Any]:
-    said: dict[str, Any] = {"job": words.job(row.job), "queue": row.queue, "verdict": row.verdict}
-    said |= {"text": words.details(row)}
-    if row.takes:
-        said["takes"] = [_take(take) for take in row.takes]
-    if row.lost is not None:
-        said["pushedOut"] = _loss(row.lost, words)
-    if row.pushed:
-        said["pushes"] = [_loss(loss, words) for loss in row.pushed]
-    if row.why is not None:
-        said["why"] = _why(row.why, words)
-    return said
+def _outcome_to_json(outcome: JobOutcome, formatter: RunFormatter) -> dict[str, Any]:
+    entry: dict[str, Any] = {"job": formatter.job_name(outcome.job), "queue": outcome.queue, "verdict": outcome.status}
+    entry |= {"text": formatter.describe_outcome(outcome)}
+    if outcome.quota_uses:
+        entry["takes"] = [_use_to_json(take) for take in outcome.quota_uses]
+    if outcome.preempted_by is not None:
+        entry["pushedOut"] = _preemption_to_json(outcome.preempted_by, formatter)
+    if outcome.preempted:
+        entry["pushes"] = [_preemption_to_json(loss, formatter) for loss in outcome.preempted]
+    if outcome.pending_reason is not None:
+        entry["why"] = _reason_to_json(outcome.pending_reason, formatter)
+    return entry
 
 
-def _take(take: Take) -> dict[str, Any]:
-    flavor, resource = take.cell
-    amounts = {"amount": take.amount, "guaranteed": take.own, "borrowed": take.borrowed, "from": list(take.lenders)}
+def _use_to_json(quota_use: QuotaUse) -> dict[str, Any]:
+    flavor, resource = quota_use.flavor_resource
+    amounts = {
+        "amount": quota_use.amount,
+        "guaranteed": quota_use.guaranteed,
+        "borrowed": quota_use.borrowed,
+        "from": list(quota_use.lenders),
+    }
     return {"flavor": flavor, "resource": resource, **amounts}
 
 
-def _loss(loss: Loss, words: Words) -> dict[str, Any]:
-    by = words.job(loss.by) if loss.by else None
-    return {"job": words.job(loss.job), "by": by, "byQueue": loss.by_queue, "reason": loss.reason}
-
-
-def _why(why: Why, words: Words) -> dict[str, Any]:
-    short = [
-        {"flavor": s.cell[0], "resource": s.cell[1], "wants": s.wants, "free": s.free, "ceiling": s.most}
-        for s in why.short
-    ]
-    others = [words.job(name) for name in why.others]
-    said = {"code": why.code, "short": short, "others": others, "names": list(why.names)}
-    workers = [{"worker": name, **_why(reason, words)} for name, reason in why.workers]
-    return said | ({"workers": workers} if workers else {})
-
-
-def _difference(difference: Difference, old: Words, new: Words) -> dict[str, Any]:
+def _preemption_to_json(preemption: Preemption, formatter: RunFormatter) -> dict[str, Any]:
+    preemptor = formatter.job_name(preemption.preemptor) if preemption.preemptor else None
     return {
-        "step": difference.number,
-        "said": difference.said,
-        "job": old.job(difference.job),
-        "old": _row(difference.old, old) if difference.old else None,
-        "new": _row(difference.new, new) if difference.new else None,
+        "job": formatter.job_name(preemption.job),
+        "by": preemptor,
+        "byQueue": preemption.preemptor_queue,
+        "reason": preemption.reason,
+    }
+
+
+def _reason_to_json(pending_reason: PendingReason, formatter: RunFormatter) -> dict[str, Any]:
+    shortages = [
+        {
+            "flavor": s.flavor_resource[0],
+            "resource": s.flavor_resource[1],
+            "wants": s.requested,
+            "free": s.free,
+            "ceiling": s.ceiling,
+        }
+        for s in pending_reason.shortages
+    ]
+    other_jobs = [formatter.job_name(name) for name in pending_reason.other_jobs]
+    entry = {"code": pending_reason.code, "short": shortages, "others": other_jobs, "names": list(pending_reason.names)}
+    workers = [{"worker": name, **_reason_to_json(reason, formatter)} for name, reason in pending_reason.workers]
+    return entry | ({"workers": workers} if workers else {})
+
+
+def _difference_to_json(difference: JobDifference, old: RunFormatter, new: RunFormatter) -> dict[str, Any]:
+    return {
+        "step": difference.step_number,
+        "said": difference.step_text,
+        "job": old.job_name(difference.job),
+        "old": _outcome_to_json(difference.old, old) if difference.old else None,
+        "new": _outcome_to_json(difference.new, new) if difference.new else None,
     }

@@ -7,56 +7,56 @@ from itertools import zip_longest
 
 from msgspec import Struct
 
-from berth.simulator.lenders import Take
-from berth.simulator.story import FINISHED, Moment, Row, Story
+from berth.simulator.lenders import QuotaUse
+from berth.simulator.story import FINISHED, JobOutcome, SimulationRun, StepResult
 
 
-class Difference(Struct, frozen=True):
+class JobDifference(Struct, frozen=True):
     """A job that fares differently from a step on. A row is None where the stack does not know the job."""
 
-    number: int
-    said: str
+    step_number: int
+    step_text: str
     job: str
-    old: Row | None
-    new: Row | None
+    old: JobOutcome | None
+    new: JobOutcome | None
 
 
-def compare(old: Story, new: Story) -> Iterator[Difference]:
+def compare_runs(old: SimulationRun, new: SimulationRun) -> Iterator[JobDifference]:
     """Every job whose lot differs after a step, and did not differ in the same way before it."""
-    before, after = _Lots(), _Lots()
-    told: dict[str, object] = {}
-    for one, other in zip_longest(old.moments, new.moments):
-        touched = list(dict.fromkeys([*before.take(one), *after.take(other)]))
-        moment = one or other
-        for job in touched:
-            lots = before.lot(job), after.lot(job)
-            if lots[0] != lots[1] and told.get(job) != lots:
-                yield Difference(moment.number, moment.said, job, before.rows.get(job), after.rows.get(job))
-            told[job] = lots
+    old_jobs, new_jobs = _JobStatuses(), _JobStatuses()
+    reported: dict[str, object] = {}
+    for old_step, new_step in zip_longest(old.steps, new.steps):
+        changed_jobs = list(dict.fromkeys([*old_jobs.apply(old_step), *new_jobs.apply(new_step)]))
+        step = old_step or new_step
+        for job in changed_jobs:
+            statuses = old_jobs.status(job), new_jobs.status(job)
+            if statuses[0] != statuses[1] and reported.get(job) != statuses:
+                yield JobDifference(step.number, step.text, job, old_jobs.outcomes.get(job), new_jobs.outcomes.get(job))
+            reported[job] = statuses
 
 
-class _Lots:
+class _JobStatuses:
     """How each job stands, as moments pass: its last row, with what it took last while it holds it."""
 
     def __init__(self) -> None:
-        self.rows: dict[str, Row] = {}
-        self.takes: dict[str, tuple[Take, ...]] = {}
+        self.outcomes: dict[str, JobOutcome] = {}
+        self.quota_uses: dict[str, tuple[QuotaUse, ...]] = {}
 
-    def take(self, moment: Moment | None) -> list[str]:
+    def apply(self, step: StepResult | None) -> list[str]:
         """Take a moment in; the jobs it touched."""
-        for row in moment.rows if moment else ():
-            if row.verdict == FINISHED:
-                self.rows.pop(row.job, None)
+        for outcome in step.outcomes if step else ():
+            if outcome.status == FINISHED:
+                self.outcomes.pop(outcome.job, None)
                 continue
-            self.rows[row.job] = row
-            if row.takes:
-                self.takes[row.job] = row.takes
-        return [row.job for row in moment.rows] if moment else []
+            self.outcomes[outcome.job] = outcome
+            if outcome.quota_uses:
+                self.quota_uses[outcome.job] = outcome.quota_uses
+        return [row.job for row in step.outcomes] if step else []
 
-    def lot(self, job: str) -> object:
+    def status(self, job: str) -> object:
         """What counts of how a job stands: its verdict and flavors, and whether it lost a place."""
-        row = self.rows.get(job)
-        if row is None:
+        outcome = self.outcomes.get(job)
+        if outcome is None:
             return None
-        takes = self.takes.get(job, ()) if row.why is None else ()
-        return row.verdict, tuple(take.cell for take in takes), row.lost is not None
+        uses = self.quota_uses.get(job, ()) if outcome.pending_reason is None else ()
+        return outcome.status, tuple(take.flavor_resource for take in uses), outcome.preempted_by is not None

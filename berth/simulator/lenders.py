@@ -6,57 +6,68 @@ from collections.abc import Iterator
 
 from msgspec import Struct
 
-from berth.simulator.scheduler.model import Cell
-from berth.simulator.scheduler.quota import Node, Stock
+from berth.simulator.scheduler.model import FlavorResource
+from berth.simulator.scheduler.quota import QuotaState, QuotaTreeNode
 
 
-class Take(Struct, frozen=True):
+class QuotaUse(Struct, frozen=True):
     """An amount of one cell: `own` of it within the queue's nominal quota, the rest borrowed from `lenders`.
 
     Lenders are queues, or cohorts with quota of their own, that have quota idle; the nearest first, as many as suffice.
     """
 
-    cell: Cell
+    flavor_resource: FlavorResource
     amount: int
-    own: int
+    guaranteed: int
     lenders: tuple[str, ...] = ()
 
     @property
     def borrowed(self) -> int:
         """What goes beyond the queue's nominal quota."""
-        return self.amount - self.own
+        return self.amount - self.guaranteed
 
 
-def takes(usage: dict[Stock, int]) -> tuple[Take, ...]:
+def quota_uses(usage: dict[QuotaState, int]) -> tuple[QuotaUse, ...]:
     """What a job is about to take, before it is counted."""
-    return tuple(_take(stock, amount) for stock, amount in usage.items() if amount)
+    return tuple(_quota_use(stock, amount) for stock, amount in usage.items() if amount)
 
 
-def _take(stock: Stock, amount: int) -> Take:
-    own = max(0, min(amount, stock.nominal - stock.usage))
-    return Take(stock.cell, amount, own, tuple(_lenders(stock, amount - own)) if own < amount else ())
+def _quota_use(quota_state: QuotaState, amount: int) -> QuotaUse:
+    guaranteed = max(0, min(amount, quota_state.nominal - quota_state.usage))
+    return QuotaUse(
+        quota_state.flavor_resource,
+        amount,
+        guaranteed,
+        tuple(_find_lenders(quota_state, amount - guaranteed)) if guaranteed < amount else (),
+    )
 
 
-def _lenders(stock: Stock, needed: int) -> Iterator[str]:
-    below = stock.node
-    for cohort in below.above():
-        for lender, idle in _idle(cohort, below, stock.cell):
+def _find_lenders(quota_state: QuotaState, needed: int) -> Iterator[str]:
+    branch = quota_state.node
+    for cohort in branch.ancestors():
+        for lender, idle in _idle_quota(cohort, branch, quota_state.flavor_resource):
             if needed <= 0:
                 return
             needed -= idle
             yield lender
-        below = cohort
+        branch = cohort
 
 
-def _idle(cohort: Node, below: Node, cell: Cell) -> Iterator[tuple[str, int]]:
+def _idle_quota(
+    cohort: QuotaTreeNode, branch: QuotaTreeNode, flavor_resource: FlavorResource
+) -> Iterator[tuple[str, int]]:
     """Whose quota is idle under a cohort, outside the branch `below`, and how much of it may be lent."""
     for child in cohort.children:
-        stock = child.stocks.get(cell)
-        if child is below or stock is None:
+        quota_state = child.quota_states.get(flavor_resource)
+        if child is branch or quota_state is None:
             continue
         if child.children:
-            yield from _idle(child, below, cell)
-        elif (idle := min(stock.subtree - stock.kept, stock.subtree - stock.usage)) > 0:
+            yield from _idle_quota(child, branch, flavor_resource)
+        elif (
+            idle := min(
+                quota_state.subtree_quota - quota_state.local_quota, quota_state.subtree_quota - quota_state.usage
+            )
+        ) > 0:
             yield child.name, idle
-    if (own := cohort.stock(cell).nominal) > 0:
-        yield cohort.name, own
+    if (cohort_nominal := cohort.quota_state(flavor_resource).nominal) > 0:
+        yield cohort.name, cohort_nominal

@@ -6,36 +6,36 @@ from collections.abc import Mapping
 
 from msgspec import Struct
 
-from berth.simulator.scheduler.flavor_assignment import Assignment, Mode, Search
-from berth.simulator.scheduler.model import HOLD_AND_DRAIN, Cell, Nodes
-from berth.simulator.scheduler.preemption import remembered
-from berth.simulator.scheduler.quota import Stock
-from berth.simulator.scheduler.simulate import checks
-from berth.simulator.scheduler.state import Stand, Work
-from berth.simulator.scheduler.tree import Tree
+from berth.simulator.scheduler.flavor_assignment import Assignment, AssignmentOutcome, FlavorAssigner
+from berth.simulator.scheduler.model import HOLD_AND_DRAIN, FlavorResource, ResourceFlavor
+from berth.simulator.scheduler.preemption import cached_preemption
+from berth.simulator.scheduler.quota import QuotaState
+from berth.simulator.scheduler.simulate import required_checks
+from berth.simulator.scheduler.state import JobState, SimulatedWorkload
+from berth.simulator.scheduler.tree import CohortTree
 
 NEVER_COVERED = "never-covered"
 NEVER_NODES = "never-nodes"
 NEVER_FITS = "never-fits"
 NEVER_WORKER = "never-worker"
-HELD = "held"
-BEHIND = "behind"
+QUEUE_STOPPED = "held"
+BEHIND_OTHER = "behind"
 NO_ROOM = "no-room"
-KEPT = "kept"
-VICTIMS = "victims"
-CHECK = "check"
+RESERVED_FOR_OTHERS = "kept"
+WAITS_FOR_VICTIMS = "victims"
+ADMISSION_CHECK = "check"
 
 
-class Short(Struct, frozen=True):
+class Shortage(Struct, frozen=True):
     """A cell that is short: more is wanted than is `free` to the queue, or than it can ever have (`most`)."""
 
-    cell: Cell
-    wants: int
+    flavor_resource: FlavorResource
+    requested: int
     free: int
-    most: int
+    ceiling: int
 
 
-class Why(Struct, frozen=True):
+class PendingReason(Struct, frozen=True):
     """Why a job waits: a code (the constants above), and what belongs to it.
 
     `others` are jobs (names): whom it stands behind, or who keeps the room. `names` are resources, flavors or checks.
@@ -44,88 +44,99 @@ class Why(Struct, frozen=True):
     """
 
     code: str
-    short: tuple[Short, ...] = ()
-    others: tuple[str, ...] = ()
+    shortages: tuple[Shortage, ...] = ()
+    other_jobs: tuple[str, ...] = ()
     names: tuple[str, ...] = ()
-    free: tuple[Short, ...] = ()
-    workers: tuple[tuple[str, Why], ...] = ()
+    free_now: tuple[Shortage, ...] = ()
+    workers: tuple[tuple[str, PendingReason], ...] = ()
 
 
-def why(tree: Tree, work: Work, nodes: Mapping[str, Nodes]) -> Why:
+def find_pending_reason(
+    tree: CohortTree, workload: SimulatedWorkload, resource_flavors: Mapping[str, ResourceFlavor]
+) -> PendingReason:
     """The first reason that keeps a job from being admitted."""
-    line = work.line
-    if work.stand == Stand.RESERVED:
-        return Why(CHECK, names=tuple(checks(work)))
-    if not line.running():
-        state = "gone" if line.gone else "drained" if line.stop == HOLD_AND_DRAIN else "held"
-        return Why(HELD, names=(state,))
-    found = _searched(tree, work, nodes)
-    never = _never(work, found)
-    if never is not None:
-        return never
-    ahead = _ahead(work)
-    if ahead is not None:
-        return Why(BEHIND, others=(ahead.job.name,), free=_free(found))
-    if tree.leaving and line.pusher is work:
-        return Why(VICTIMS, others=tuple(other.job.name for other in tree.leaving))
-    if found.mode == Mode.FIT:
-        return Why(KEPT, others=tuple(other.job.name for other in tree.claimants if other is not work))
-    return Why(NO_ROOM, short=_shorts(work, found))
+    queue_state = workload.queue_state
+    if workload.state == JobState.RESERVED:
+        return PendingReason(ADMISSION_CHECK, names=tuple(required_checks(workload)))
+    if not queue_state.is_active():
+        state = "gone" if queue_state.is_removed else "drained" if queue_state.stop_policy == HOLD_AND_DRAIN else "held"
+        return PendingReason(QUEUE_STOPPED, names=(state,))
+    assignment = _search_all_flavors(tree, workload, resource_flavors)
+    permanent = _permanent_reason(workload, assignment)
+    if permanent is not None:
+        return permanent
+    blocker = _job_ahead(workload)
+    if blocker is not None:
+        return PendingReason(BEHIND_OTHER, other_jobs=(blocker.job.name,), free_now=_list_free(assignment))
+    if tree.evicted and queue_state.preemptor is workload:
+        return PendingReason(WAITS_FOR_VICTIMS, other_jobs=tuple(other.job.name for other in tree.evicted))
+    if assignment.outcome == AssignmentOutcome.FIT:
+        return PendingReason(
+            RESERVED_FOR_OTHERS,
+            other_jobs=tuple(other.job.name for other in tree.blocked_heads if other is not workload),
+        )
+    return PendingReason(NO_ROOM, shortages=_list_shortages(workload, assignment))
 
 
-def _searched(tree: Tree, work: Work, nodes: Mapping[str, Nodes]) -> Assignment:
+def _search_all_flavors(
+    tree: CohortTree, workload: SimulatedWorkload, resource_flavors: Mapping[str, ResourceFlavor]
+) -> Assignment:
     """What a search through all flavors finds now."""
-    scan, work.scan = work.scan, None
-    found = Search(work, tree.cycle, lambda w, stock, amount: remembered(tree, w, stock, amount), nodes).run()
-    work.scan = scan
-    return found
+    progress, workload.search_progress = workload.search_progress, None
+    assignment = FlavorAssigner(
+        workload, tree.cycle, lambda w, stock, amount: cached_preemption(tree, w, stock, amount), resource_flavors
+    ).assign()
+    workload.search_progress = progress
+    return assignment
 
 
-def _never(work: Work, found: Assignment) -> Why | None:
+def _permanent_reason(workload: SimulatedWorkload, assignment: Assignment) -> PendingReason | None:
     """Why a job can never be admitted to its queue as it is."""
-    if found.mode != Mode.NO_FIT:
+    if assignment.outcome != AssignmentOutcome.NO_FIT:
         return None
-    if work.uncovered:
-        return Why(NEVER_COVERED, names=(work.uncovered,))
-    flavors = {flavor for group in work.line.queue.groups for flavor in group.flavors}
-    if flavors <= set(found.unmatched):
-        return Why(NEVER_NODES, names=tuple(dict.fromkeys(found.unmatched)))
-    short = tuple(each for each in _shorts(work, found) if each.wants > each.most)
-    if len(work.asks) == 1 and flavors - set(found.unmatched) == {each.cell[0] for each in short}:
-        return Why(NEVER_FITS, short=short)
+    if workload.uncovered_resource:
+        return PendingReason(NEVER_COVERED, names=(workload.uncovered_resource,))
+    flavors = {flavor for group in workload.queue_state.queue.resource_groups for flavor in group.flavors}
+    if flavors <= set(assignment.unmatched_flavors):
+        return PendingReason(NEVER_NODES, names=tuple(dict.fromkeys(assignment.unmatched_flavors)))
+    shortages = tuple(each for each in _list_shortages(workload, assignment) if each.requested > each.ceiling)
+    if len(workload.group_requests) == 1 and flavors - set(assignment.unmatched_flavors) == {
+        each.flavor_resource[0] for each in shortages
+    }:
+        return PendingReason(NEVER_FITS, shortages=shortages)
     return None
 
 
-def _ahead(work: Work) -> Work | None:
+def _job_ahead(workload: SimulatedWorkload) -> SimulatedWorkload | None:
     """Who is tried first in a StrictFIFO queue, where nobody overtakes."""
-    line = work.line
-    if not line.queue.strict:
+    queue_state = workload.queue_state
+    if not queue_state.queue.is_strict_fifo:
         return None
-    first = min(line.ready.values(), key=lambda other: (-other.priority, other.order), default=None)
-    return None if first is work else first
+    first = min(queue_state.ready.values(), key=lambda other: (-other.priority, other.arrival_order), default=None)
+    return None if first is workload else first
 
 
-def _shorts(work: Work, found: Assignment) -> tuple[Short, ...]:
+def _list_shortages(workload: SimulatedWorkload, assignment: Assignment) -> tuple[Shortage, ...]:
     """What is short, flavor by flavor, for the pod set that finds no place (of those that find one, the last)."""
-    asks = work.asks[min(len(found.flavors), len(work.asks)) - 1]
-    taken = found.usage if found.mode == Mode.NO_FIT else {}
-    shorts: list[Short] = []
-    for ask in asks:
-        for offer in ask.offers:
-            for resource, amount in ask.amounts:
-                stock = offer.stocks[resource]
-                wants = amount + taken.get(stock, 0)
-                if wants > stock.left() and offer.flavor not in found.unmatched:
-                    shorts.append(_short(stock, wants))
-    return tuple(shorts)
+    requests = workload.group_requests[min(len(assignment.flavors), len(workload.group_requests)) - 1]
+    taken = assignment.usage if assignment.outcome == AssignmentOutcome.NO_FIT else {}
+    shortages: list[Shortage] = []
+    for request in requests:
+        for option in request.flavor_options:
+            for resource, amount in request.amounts:
+                quota_state = option.quota_states[resource]
+                requested = amount + taken.get(quota_state, 0)
+                if requested > quota_state.available() and option.flavor not in assignment.unmatched_flavors:
+                    shortages.append(_shortage(quota_state, requested))
+    return tuple(shortages)
 
 
-def _free(found: Assignment) -> tuple[Short, ...]:
+def _list_free(assignment: Assignment) -> tuple[Shortage, ...]:
     """What a job would take that could be had at once."""
-    if found.mode != Mode.FIT:
+    if assignment.outcome != AssignmentOutcome.FIT:
         return ()
-    return tuple(_short(stock, amount) for stock, amount in found.usage.items())
+    return tuple(_shortage(stock, amount) for stock, amount in assignment.usage.items())
 
 
-def _short(stock: Stock, want: int) -> Short:
-    return Short(stock.cell, want, stock.left(), stock.most)
+def _shortage(quota_state: QuotaState, requested: int) -> Shortage:
+    return Shortage(quota_state.flavor_resource, requested, quota_state.available(), quota_state.ceiling)

@@ -16,227 +16,233 @@ import yaml
 from berth.diagnostics import Problem, Problems
 from berth.jobs.files import load_all
 from berth.jobs.pod_set import PodSet
-from berth.jobs.values import At
+from berth.jobs.values import SourceValue
 from berth.simulator.scheduler.model import (
     ANY,
     BEST_EFFORT_FIFO,
-    BORROW_FIRST,
-    LOWER_OR_NEWER,
+    BORROWING_FIRST,
+    LOWER_OR_NEWER_EQUAL,
     LOWER_PRIORITY,
+    MAY_STOP_SEARCH,
     NEVER,
-    PUSH_FIRST,
-    STOP_SEARCH,
+    PREEMPTION_FIRST,
     STRICT_FIFO,
-    TRY_NEXT,
-    Cell,
+    TRY_NEXT_FLAVOR,
+    ClusterQueue,
     Cohort,
-    Fungibility,
-    Group,
+    FlavorFungibility,
+    FlavorResource,
     Job,
-    Preemption,
-    Queue,
+    PreemptionPolicy,
     Quota,
-    Setup,
+    ResourceGroup,
+    SchedulerSetup,
 )
 from berth.simulator.scheduler.simulate import Simulator
-from berth.simulator.scheduler.state import Work
+from berth.simulator.scheduler.state import SimulatedWorkload
 
-Case = dict[str, Any]
-Then = dict[str, dict[str, Any]]
+RecordedCase = dict[str, Any]
+ExpectedStates = dict[str, dict[str, Any]]
 """Job → its state: admitted with a flavor for each resource, or pending; how often evicted, and why last."""
 
 
-def read(path: pathlib.Path) -> tuple[list[Case], list[Problem]]:
+def read_cases(path: pathlib.Path) -> tuple[list[RecordedCase], list[Problem]]:
     """The cases of a file, and its faults; with a fault there are no cases."""
-    shown = str(path)
+    path_text = str(path)
     try:
         (value,) = load_all(path.read_text(encoding="utf-8")) or [None]
     except OSError as error:
-        return [], [Problem("fault", "no-file", (), f"cannot be read: {error.strerror}", shown)]
+        return [], [Problem("fault", "no-file", (), f"cannot be read: {error.strerror}", path_text)]
     except (UnicodeDecodeError, yaml.YAMLError, RecursionError) as error:
-        return [], [Problem("fault", "bad-yaml", (), f"is no YAML: {str(error).splitlines()[0]}", shown)]
+        return [], [Problem("fault", "bad-yaml", (), f"is no YAML: {str(error).splitlines()[0]}", path_text)]
     problems = Problems()
-    check(At(value, (), problems))
-    if problems.refused():
-        return [], [problem.at(shown) for problem in problems.found]
-    return cast("list[Case]", value), []
+    check_cases(SourceValue(value, (), problems))
+    if problems.has_faults():
+        return [], [problem.with_place(path_text) for problem in problems.entries]
+    return cast("list[RecordedCase]", value), []
 
 
-def replay(case: Case) -> list[Then]:
+def replay(case: RecordedCase) -> list[ExpectedStates]:
     """What the model says after each step."""
-    simulator = Simulator(setup_of(case), lagging=True)
-    said: list[Then] = []
+    simulator = Simulator(build_setup(case), delay_release=True)
+    states: list[ExpectedStates] = []
     for step in case["steps"]:
         if "submit" in step:
-            simulator.submit(_job(step["submit"]))
+            simulator.submit(_build_job(step["submit"]))
         else:
             simulator.finish(step["finish"])
-        said.append({name: _state(work) for name, work in sorted(simulator.works.items())})
-    return said
+        states.append({name: _observed_state(work) for name, work in sorted(simulator.workloads.items())})
+    return states
 
 
-def answered(cases: Iterable[Case]) -> Iterator[Case]:
+def with_simulated_states(cases: Iterable[RecordedCase]) -> Iterator[RecordedCase]:
     """The same cases, with the model's own `then`."""
     for case in cases:
         steps = zip(case["steps"], replay(case), strict=True)
         yield {**case, "steps": [{**step, "then": then} for step, then in steps]}
 
 
-def setup_of(case: Case) -> Setup:
+def build_setup(case: RecordedCase) -> SchedulerSetup:
     """The queues and cohorts of a case."""
     cohorts = tuple(
-        Cohort(name=c["name"], parent=c.get("parent"), quotas=_quotas(c.get("quotas", ())))
+        Cohort(name=c["name"], parent=c.get("parent"), quotas=_build_quotas(c.get("quotas", ())))
         for c in case.get("cohorts", ())
     )
-    return Setup(queues=tuple(_queue(q) for q in case["clusterQueues"]), cohorts=cohorts)
+    return SchedulerSetup(queues=tuple(_build_queue(q) for q in case["clusterQueues"]), cohorts=cohorts)
 
 
-def _queue(said: Mapping[str, Any]) -> Queue:
-    fungibility = said.get("flavorFungibility", {})
-    resources = tuple(dict.fromkeys(quota["resource"] for quota in said["quotas"]))
-    return Queue(
-        name=said["name"],
-        cohort=said.get("cohort"),
-        strict=said.get("strategy", BEST_EFFORT_FIFO) == STRICT_FIFO,
-        groups=(Group(resources=resources, flavors=tuple(said["flavors"])),),
-        quotas=_quotas(said["quotas"]),
-        preemption=_preemption(said.get("preemption", {})),
-        fungibility=Fungibility(
-            borrow=fungibility.get("whenCanBorrow", STOP_SEARCH),
-            preempt=fungibility.get("whenCanPreempt", TRY_NEXT),
-            prefer=fungibility.get("preference", BORROW_FIRST),
+def _build_queue(entry: Mapping[str, Any]) -> ClusterQueue:
+    fungibility = entry.get("flavorFungibility", {})
+    resources = tuple(dict.fromkeys(quota["resource"] for quota in entry["quotas"]))
+    return ClusterQueue(
+        name=entry["name"],
+        cohort=entry.get("cohort"),
+        is_strict_fifo=entry.get("strategy", BEST_EFFORT_FIFO) == STRICT_FIFO,
+        resource_groups=(ResourceGroup(resources=resources, flavors=tuple(entry["flavors"])),),
+        quotas=_build_quotas(entry["quotas"]),
+        preemption=_build_preemption(entry.get("preemption", {})),
+        fungibility=FlavorFungibility(
+            when_can_borrow=fungibility.get("whenCanBorrow", MAY_STOP_SEARCH),
+            when_can_preempt=fungibility.get("whenCanPreempt", TRY_NEXT_FLAVOR),
+            preference=fungibility.get("preference", BORROWING_FIRST),
         ),
     )
 
 
-def _preemption(said: Mapping[str, Any]) -> Preemption:
-    borrow = said.get("borrowWithinCohort", {})
-    return Preemption(
-        within_queue=said.get("withinClusterQueue", NEVER),
-        reclaim=said.get("reclaimWithinCohort", NEVER),
-        borrow=borrow.get("policy", NEVER),
-        threshold=borrow.get("maxPriorityThreshold"),
+def _build_preemption(entry: Mapping[str, Any]) -> PreemptionPolicy:
+    borrow_entry = entry.get("borrowWithinCohort", {})
+    return PreemptionPolicy(
+        within_cluster_queue=entry.get("withinClusterQueue", NEVER),
+        reclaim_within_cohort=entry.get("reclaimWithinCohort", NEVER),
+        borrow_within_cohort=borrow_entry.get("policy", NEVER),
+        max_priority_threshold=borrow_entry.get("maxPriorityThreshold"),
     )
 
 
-def _quotas(said: Iterable[Mapping[str, Any]]) -> dict[Cell, Quota]:
+def _build_quotas(entries: Iterable[Mapping[str, Any]]) -> dict[FlavorResource, Quota]:
     return {
         (quota["flavor"], quota["resource"]): Quota(
             nominal=quota["nominal"],
             borrowing_limit=quota.get("borrowingLimit"),
             lending_limit=quota.get("lendingLimit"),
         )
-        for quota in said
+        for quota in entries
     }
 
 
-def _job(said: Mapping[str, Any]) -> Job:
-    pods = PodSet(name="main", count=said["pods"], requests=said["requests"])
-    return Job(name=said["name"], queue=said["queue"], priority=said.get("priority", 0), pod_sets=(pods,))
+def _build_job(entry: Mapping[str, Any]) -> Job:
+    pod_set = PodSet(name="main", count=entry["pods"], requests=entry["requests"])
+    return Job(name=entry["name"], queue=entry["queue"], priority=entry.get("priority", 0), pod_sets=(pod_set,))
 
 
-def _state(work: Work) -> dict[str, Any]:
-    said: dict[str, Any] = {"state": "admitted" if work.holds() else "pending"}
-    if work.holds():
-        said["flavors"] = dict(sorted(work.flavors[0].items()))
-    if work.evictions:
-        said["evicted"] = work.evictions
-        if not work.holds():
-            said["reason"] = work.reason
-    return said
+def _observed_state(work: SimulatedWorkload) -> dict[str, Any]:
+    state: dict[str, Any] = {"state": "admitted" if work.has_quota() else "pending"}
+    if work.has_quota():
+        state["flavors"] = dict(sorted(work.flavors[0].items()))
+    if work.eviction_count:
+        state["evicted"] = work.eviction_count
+        if not work.has_quota():
+            state["reason"] = work.eviction_reason
+    return state
 
 
 # --- whether a file has the form --------------------------------------------------------------------------------------
 
 
-def check(cases: At) -> None:
+def check_cases(cases: SourceValue) -> None:
     """Add a fault for everything in which a file's value is not of the form."""
-    for case in cases.items("a list of cases") or ():
-        found = case.keys(("case", "clusterQueues", "steps"), ("cohorts",))
-        if found is not None:
-            cohorts = found.get("cohorts")
-            for cohort in (cohorts.items("a list of cohorts") if cohorts else None) or ():
+    for case in cases.sequence("a list of cases") or ():
+        fields = case.known_fields(("case", "clusterQueues", "steps"), ("cohorts",))
+        if fields is not None:
+            cohorts_value = fields.get("cohorts")
+            for cohort in (cohorts_value.sequence("a list of cohorts") if cohorts_value else None) or ():
                 _check_cohort(cohort)
-            queues = [_check_queue(queue) for queue in found["clusterQueues"].items("a list of cluster queues") or ()]
-            _check_steps(found["steps"], {name for name in queues if name})
+            queues = [
+                _check_queue(queue) for queue in fields["clusterQueues"].sequence("a list of cluster queues") or ()
+            ]
+            _check_steps(fields["steps"], {name for name in queues if name})
 
 
-def _check_cohort(cohort: At) -> None:
-    found = cohort.keys(("name",), ("parent", "quotas"))
-    if found is not None:
-        found["name"].text("a cohort's name")
-        if "quotas" in found:
-            _check_quotas(found["quotas"])
+def _check_cohort(cohort: SourceValue) -> None:
+    fields = cohort.known_fields(("name",), ("parent", "quotas"))
+    if fields is not None:
+        fields["name"].text("a cohort's name")
+        if "quotas" in fields:
+            _check_quotas(fields["quotas"])
 
 
-def _check_queue(queue: At) -> str | None:
-    found = queue.keys(("name", "flavors", "quotas"), ("cohort", "strategy", "preemption", "flavorFungibility"))
-    if found is None:
+def _check_queue(queue: SourceValue) -> str | None:
+    fields = queue.known_fields(
+        ("name", "flavors", "quotas"), ("cohort", "strategy", "preemption", "flavorFungibility")
+    )
+    if fields is None:
         return None
-    _check_quotas(found["quotas"])
-    for flavor in found["flavors"].items("a list of flavors, in order of preference") or ():
+    _check_quotas(fields["quotas"])
+    for flavor in fields["flavors"].sequence("a list of flavors, in order of preference") or ():
         flavor.text("a flavor's name")
-    if "strategy" in found:
-        found["strategy"].one_of((STRICT_FIFO, BEST_EFFORT_FIFO))
-    if "flavorFungibility" in found:
+    if "strategy" in fields:
+        fields["strategy"].one_of((STRICT_FIFO, BEST_EFFORT_FIFO))
+    if "flavorFungibility" in fields:
         keys = ("whenCanBorrow", "whenCanPreempt", "preference")
-        for key, rule in (found["flavorFungibility"].keys((), keys) or {}).items():
-            rule.one_of((BORROW_FIRST, PUSH_FIRST) if key == "preference" else (STOP_SEARCH, TRY_NEXT))
-    if "preemption" in found:
-        _check_preemption(found["preemption"])
-    return found["name"].text("a cluster queue's name")
+        for key, rule in (fields["flavorFungibility"].known_fields((), keys) or {}).items():
+            rule.one_of(
+                (BORROWING_FIRST, PREEMPTION_FIRST) if key == "preference" else (MAY_STOP_SEARCH, TRY_NEXT_FLAVOR)
+            )
+    if "preemption" in fields:
+        _check_preemption(fields["preemption"])
+    return fields["name"].text("a cluster queue's name")
 
 
-def _check_preemption(preemption: At) -> None:
-    found = preemption.keys((), ("withinClusterQueue", "reclaimWithinCohort", "borrowWithinCohort")) or {}
-    if "withinClusterQueue" in found:
-        found["withinClusterQueue"].one_of((NEVER, LOWER_PRIORITY, LOWER_OR_NEWER))
-    if "reclaimWithinCohort" in found:
-        found["reclaimWithinCohort"].one_of((NEVER, LOWER_PRIORITY, ANY))
-    if "borrowWithinCohort" in found:
-        inner = found["borrowWithinCohort"].keys(("policy",), ("maxPriorityThreshold",))
-        if inner:
-            inner["policy"].one_of((NEVER, LOWER_PRIORITY))
+def _check_preemption(preemption: SourceValue) -> None:
+    fields = preemption.known_fields((), ("withinClusterQueue", "reclaimWithinCohort", "borrowWithinCohort")) or {}
+    if "withinClusterQueue" in fields:
+        fields["withinClusterQueue"].one_of((NEVER, LOWER_PRIORITY, LOWER_OR_NEWER_EQUAL))
+    if "reclaimWithinCohort" in fields:
+        fields["reclaimWithinCohort"].one_of((NEVER, LOWER_PRIORITY, ANY))
+    if "borrowWithinCohort" in fields:
+        borrow_fields = fields["borrowWithinCohort"].known_fields(("policy",), ("maxPriorityThreshold",))
+        if borrow_fields:
+            borrow_fields["policy"].one_of((NEVER, LOWER_PRIORITY))
 
 
-def _check_quotas(quotas: At) -> None:
-    for quota in quotas.items("a list of quotas") or ():
-        found = quota.keys(("flavor", "resource", "nominal"), ("borrowingLimit", "lendingLimit")) or {}
+def _check_quotas(quotas: SourceValue) -> None:
+    for quota in quotas.sequence("a list of quotas") or ():
+        fields = quota.known_fields(("flavor", "resource", "nominal"), ("borrowingLimit", "lendingLimit")) or {}
         for key in ("nominal", "borrowingLimit", "lendingLimit"):
-            if key in found:
-                found[key].whole("a whole number from 0", 0)
+            if key in fields:
+                fields[key].integer("a whole number from 0", 0)
 
 
-def _check_steps(steps: At, queues: set[str]) -> None:
-    there: set[str] = set()
-    for step in steps.items("a list of steps") or ():
-        found = step.keys((), ("submit", "finish", "then"))
-        if found is None:
+def _check_steps(steps: SourceValue, queues: set[str]) -> None:
+    unfinished: set[str] = set()
+    for step in steps.sequence("a list of steps") or ():
+        fields = step.known_fields((), ("submit", "finish", "then"))
+        if fields is None:
             continue
-        if ("submit" in found) == ("finish" in found):
+        if ("submit" in fields) == ("finish" in fields):
             step.fault("bad-step", "a step submits one job or finishes one; write submit or finish")
-        elif "submit" in found:
-            _check_submit(found["submit"], queues, there)
-        elif (name := found["finish"].text("a job's name")) is not None:
-            if name not in there:
-                found["finish"].fault("no-job", f"no job '{name}' is there to finish; submit it in a step before")
-            there.discard(name)
+        elif "submit" in fields:
+            _check_submit(fields["submit"], queues, unfinished)
+        elif (name := fields["finish"].text("a job's name")) is not None:
+            if name not in unfinished:
+                fields["finish"].fault("no-job", f"no job '{name}' is there to finish; submit it in a step before")
+            unfinished.discard(name)
 
 
-def _check_submit(submit: At, queues: set[str], there: set[str]) -> None:
-    found = submit.keys(("name", "queue", "pods", "requests"), ("priority",))
-    if found is None:
+def _check_submit(submit: SourceValue, queues: set[str], unfinished: set[str]) -> None:
+    fields = submit.known_fields(("name", "queue", "pods", "requests"), ("priority",))
+    if fields is None:
         return
-    queue = found["queue"].text("a cluster queue's name")
+    queue = fields["queue"].text("a cluster queue's name")
     if queue is not None and queue not in queues:
-        found["queue"].one_of(sorted(queues))
-    found["pods"].whole("a whole number of pods from 1", 1)
-    if "priority" in found:
-        found["priority"].whole("a whole number", -(2**31), 2**31 - 1)
-    for amount in (found["requests"].entries("a mapping of resources to amounts") or {}).values():
-        amount.whole("a whole number from 0", 0)
-    name = found["name"].text("a job's name")
-    if name in there:
-        found["name"].fault("twice", f"job '{name}' is there already; finish it first, or write another name")
+        fields["queue"].one_of(sorted(queues))
+    fields["pods"].integer("a whole number of pods from 1", 1)
+    if "priority" in fields:
+        fields["priority"].integer("a whole number", -(2**31), 2**31 - 1)
+    for amount in (fields["requests"].mapping("a mapping of resources to amounts") or {}).values():
+        amount.integer("a whole number from 0", 0)
+    name = fields["name"].text("a job's name")
+    if name in unfinished:
+        fields["name"].fault("twice", f"job '{name}' is there already; finish it first, or write another name")
     if name is not None:
-        there.add(name)
+        unfinished.add(name)

@@ -20,13 +20,13 @@ from itertools import count
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from berth.diagnostics import Problem, Problems, near_miss
-from berth.jobs.files import Document
+from berth.diagnostics import Problem, Problems, did_you_mean
+from berth.jobs.files import ManifestDocument
 from berth.jobs.pod_set import PodSet
-from berth.jobs.quantities import amount
-from berth.jobs.values import At, as_mapping, deep, shown
-from berth.simulator.arrivals import Arrival, arrivals, counted
-from berth.simulator.fleet import Book
+from berth.jobs.quantities import parse_quantity
+from berth.jobs.values import SourceValue, as_mapping, format_value, get_nested
+from berth.simulator.arrivals import Arrival, read_arrivals, without_excluded
+from berth.simulator.fleet import SimulatedFleet
 from berth.simulator.scheduler.model import Job
 
 SUBMIT, FINISH, HOLD, DRAIN, RESUME, PROVISIONED, CHANGE = KINDS = (
@@ -39,217 +39,221 @@ SUBMIT, FINISH, HOLD, DRAIN, RESUME, PROVISIONED, CHANGE = KINDS = (
     "change",
 )
 
-OpenBook = Callable[[str], tuple[Book | None, list[Problem]]]
+LoadFleet = Callable[[str], tuple[SimulatedFleet | None, list[Problem]]]
 """The book of a stack file that a scenario names, and what is wrong with it."""
 
-OpenManifests = Callable[[str], tuple[list[Document], list[Problem]]]
+LoadManifests = Callable[[str], tuple[list[ManifestDocument], list[Problem]]]
 """The documents of a file or folder that a scenario names."""
 
 
-class Step(Struct, frozen=True):
+class ScenarioStep(Struct, frozen=True):
     """One step. `name` is a job's or a cluster queue's name, or the stack file; `said` is the step in words."""
 
     kind: str
     name: str
-    said: str
+    text: str
     arrival: Arrival | None = None
-    book: Book | None = None
+    fleet: SimulatedFleet | None = None
 
 
-class Steps(Struct):
+class ScenarioReader(Struct):
     """Steps in the making: manifests and scenarios of one run, in the order in which they are given.
 
     `there` are the unfinished jobs, each with the name that its owner calls it by.
     """
 
-    book: Book
-    open_book: OpenBook
-    open_manifests: OpenManifests
-    steps: list[Step] = field(default_factory=list[Step])
+    fleet: SimulatedFleet
+    load_fleet: LoadFleet
+    load_manifests: LoadManifests
+    steps: list[ScenarioStep] = field(default_factory=list[ScenarioStep])
     problems: list[Problem] = field(default_factory=list[Problem])
-    there: dict[str, str] = field(default_factory=dict[str, str])
-    _meant: dict[str, set[str]] = field(default_factory=dict[str, set[str]])
+    unfinished: dict[str, str] = field(default_factory=dict[str, str])
+    _ids_by_name: dict[str, set[str]] = field(default_factory=dict[str, set[str]])
     _queues: dict[str, str | None] = field(default_factory=dict[str, str | None])
-    _taken: dict[str, int] = field(default_factory=dict[str, int])
+    _next_numbers: dict[str, int] = field(default_factory=dict[str, int])
     """Of a `generateName` a number up to which none is free."""
 
-    def begin_with(self, jobs: Mapping[str, str]) -> None:
+    def add_existing(self, jobs: Mapping[str, str]) -> None:
         """Jobs that are there before the first step, with what they are called."""
-        for name, called in jobs.items():
-            self._is_there(name, called)
+        for name, display_name in jobs.items():
+            self._register(name, display_name)
 
-    def _is_there(self, name: str, called: str) -> None:
-        self.there[name] = called
-        for each in (name, called):
-            self._meant.setdefault(each, set()).add(name)
+    def _register(self, name: str, display_name: str) -> None:
+        self.unfinished[name] = display_name
+        for alias in (name, display_name):
+            self._ids_by_name.setdefault(alias, set()).add(name)
 
-    def add(self, documents: Iterable[Document]) -> None:
+    def add(self, documents: Iterable[ManifestDocument]) -> None:
         """The documents' steps."""
         for document in documents:
             problems = Problems()
-            at = document.at(problems)
+            source = document.root_value(problems)
             if is_scenario(document):
-                self._scenario(at)
+                self._add_scenario(source)
             else:
-                self._manifest(at)
-            self.problems += document.placed(problems.found)
+                self._add_manifest(source)
+            self.problems += document.locate_problems(problems.entries)
 
-    def _manifest(self, at: At) -> None:
-        for arrival in arrivals(at, self.book):
-            self._arrives(at, self._one_of_its_own(arrival))
+    def _add_manifest(self, source: SourceValue) -> None:
+        for arrival in read_arrivals(source, self.fleet):
+            self._add_arrival(source, self._with_generated_name(arrival))
 
-    def _one_of_its_own(self, arrival: Arrival) -> Arrival:
+    def _with_generated_name(self, arrival: Arrival) -> Arrival:
         """A further job of one `generateName`, which ends in a dash: Kubernetes makes names up, and here they count."""
         name = arrival.job.name
-        if name not in self.there or not name.endswith("-"):
+        if name not in self.unfinished or not name.endswith("-"):
             return arrival
-        number = next(n for n in count(self._taken.get(name, 2)) if f"{name}{n}" not in self.there)
-        self._taken[name] = number
-        return Arrival(replace(arrival.job, name=f"{name}{number}"), f"{arrival.shown}{number}")
+        number = next(n for n in count(self._next_numbers.get(name, 2)) if f"{name}{n}" not in self.unfinished)
+        self._next_numbers[name] = number
+        return Arrival(replace(arrival.job, name=f"{name}{number}"), f"{arrival.display_name}{number}")
 
-    def _arrives(self, at: At, arrival: Arrival) -> None:
+    def _add_arrival(self, source: SourceValue, arrival: Arrival) -> None:
         name = arrival.job.name
-        if name in self.there:
-            at.fault("twice", f"job '{name}' is there already; finish it first, or write another name")
+        if name in self.unfinished:
+            source.fault("twice", f"job '{name}' is there already; finish it first, or write another name")
             return
-        self._is_there(name, arrival.shown)
-        self.steps.append(Step(SUBMIT, name, f"submit {arrival.shown}", arrival=arrival))
+        self._register(name, arrival.display_name)
+        self.steps.append(ScenarioStep(SUBMIT, name, f"submit {arrival.display_name}", arrival=arrival))
 
-    def _scenario(self, at: At) -> None:
-        found = at.keys(("steps",), ("stack",))
-        for step in (found["steps"].items("a list of steps") if found else None) or ():
-            said = step.keys((), KINDS)
-            if said is None:
+    def _add_scenario(self, source: SourceValue) -> None:
+        fields = source.known_fields(("steps",), ("stack",))
+        for step in (fields["steps"].sequence("a list of steps") if fields else None) or ():
+            action = step.known_fields((), KINDS)
+            if action is None:
                 continue
-            if len(said) != 1:
+            if len(action) != 1:
                 step.fault("bad-step", f"a step does one thing; write one of {', '.join(KINDS)}")
                 continue
-            kind, of = next(iter(said.items()))
+            kind, action_value = next(iter(action.items()))
             if kind in KINDS:
-                self._step(kind, of)
+                self._add_step(kind, action_value)
 
-    def _step(self, kind: str, of: At) -> None:
+    def _add_step(self, kind: str, source: SourceValue) -> None:
         if kind == SUBMIT:
-            self._submit(of)
+            self._add_submit(source)
         elif kind in (FINISH, PROVISIONED):
-            self._of_job(kind, of)
+            self._add_job_step(kind, source)
         elif kind == CHANGE:
-            self._change(of)
-        elif (name := of.text("a queue's name")) is not None:
-            queue = self._queue(of, name)
+            self._add_change(source)
+        elif (name := source.text("a queue's name")) is not None:
+            queue = self._resolve_queue(source, name)
             if queue is not None:
-                self.steps.append(Step(kind, queue, f"{kind} {name}"))
+                self.steps.append(ScenarioStep(kind, queue, f"{kind} {name}"))
 
-    def _submit(self, of: At) -> None:
-        if isinstance(of.value, str):
-            documents, problems = self.open_manifests(of.value)
-            self._passed_on(of, problems)
+    def _add_submit(self, source: SourceValue) -> None:
+        if isinstance(source.value, str):
+            documents, problems = self.load_manifests(source.value)
+            self._forward_problems(source, problems)
             for document in documents:
                 if is_scenario(document):
-                    of.fault("bad-step", f"'{of.value}' is a scenario; a step submits manifests")
+                    source.fault("bad-step", f"'{source.value}' is a scenario; a step submits manifests")
                     return
             self.add(documents)
             return
-        arrival = _described(of, self.book, self._queue)
+        arrival = _inline_job(source, self.fleet, self._resolve_queue)
         if arrival is not None:
-            self._arrives(of, arrival)
+            self._add_arrival(source, arrival)
 
-    def _of_job(self, kind: str, of: At) -> None:
-        name = of.text("a job's name")
+    def _add_job_step(self, kind: str, source: SourceValue) -> None:
+        name = source.text("a job's name")
         if name is None:
             return
-        meant = sorted(self._meant.get(name, ()))
-        if len(meant) != 1:
-            known = [*self.there, *self.there.values()]
-            message = f"no job '{name}' is there{near_miss(name, known)}"
-            if meant:
-                message = f"'{name}' may be any of {', '.join(meant)}; write one of these"
-            of.fault("no-job", message)
+        ids = sorted(self._ids_by_name.get(name, ()))
+        if len(ids) != 1:
+            known = [*self.unfinished, *self.unfinished.values()]
+            message = f"no job '{name}' is there{did_you_mean(name, known)}"
+            if ids:
+                message = f"'{name}' may be any of {', '.join(ids)}; write one of these"
+            source.fault("no-job", message)
             return
-        self.steps.append(Step(kind, meant[0], f"{kind} {name}"))
+        self.steps.append(ScenarioStep(kind, ids[0], f"{kind} {name}"))
         if kind == FINISH:
-            for each in (meant[0], self.there.pop(meant[0])):
-                self._meant[each].discard(meant[0])
-            self._taken.clear()
+            for alias in (ids[0], self.unfinished.pop(ids[0])):
+                self._ids_by_name[alias].discard(ids[0])
+            self._next_numbers.clear()
 
-    def _change(self, of: At) -> None:
-        name = of.text("a stack file")
+    def _add_change(self, source: SourceValue) -> None:
+        name = source.text("a stack file")
         if name is None:
             return
-        book, problems = self.open_book(name)
-        self._passed_on(of, problems)
-        if book is not None:
-            self.book, self._queues = book, {}
-            self.steps.append(Step(CHANGE, name, f"change to {name}", book=book))
+        fleet, problems = self.load_fleet(name)
+        self._forward_problems(source, problems)
+        if fleet is not None:
+            self.fleet, self._queues = fleet, {}
+            self.steps.append(ScenarioStep(CHANGE, name, f"change to {name}", fleet=fleet))
 
-    def _passed_on(self, of: At, problems: Iterable[Problem]) -> None:
+    def _forward_problems(self, source: SourceValue, problems: Iterable[Problem]) -> None:
         """What is wrong with a file that is named here; what has no place of its own is wrong here."""
         for problem in problems:
             if problem.place or problem.severity == "warning":
                 self.problems.append(problem)
             else:
-                of.fault(problem.code, problem.message)
+                source.fault(problem.code, problem.message)
 
-    def _queue(self, of: At, name: str) -> str | None:
+    def _resolve_queue(self, source: SourceValue, name: str) -> str | None:
         if name not in self._queues:
-            self._queues[name] = self.book.queue_named(name)
+            self._queues[name] = self.fleet.find_queue(name)
         queue = self._queues[name]
         if queue is None:
-            known = self.book.queue_names()
-            there = near_miss(name, known) or f"; there is {', '.join(known[:6])}" if known else ""
-            of.fault("no-queue", f"no queue '{name}'{there}")
+            known = self.fleet.queue_names()
+            suggestion = did_you_mean(name, known) or f"; there is {', '.join(known[:6])}" if known else ""
+            source.fault("no-queue", f"no queue '{name}'{suggestion}")
         return queue
 
 
-def is_scenario(document: Document) -> bool:
+def is_scenario(document: ManifestDocument) -> bool:
     """Whether a document is a scenario: it has steps, and is no Kubernetes object."""
     value = document.value
     return "steps" in as_mapping(value) and "kind" not in as_mapping(value)
 
 
-def scenario_says(documents: Iterable[Document], key: str) -> Iterator[tuple[Document, At]]:
+def scenario_values(documents: Iterable[ManifestDocument], key: str) -> Iterator[tuple[ManifestDocument, SourceValue]]:
     """What scenarios say under a key of their top."""
     for document in documents:
-        if is_scenario(document) and (said := deep(document.value, key)) is not None:
-            yield document, document.at(Problems()).under(key, said)
+        if is_scenario(document) and (value := get_nested(document.value, key)) is not None:
+            yield document, document.root_value(Problems()).child(key, value)
 
 
-def _described(of: At, book: Book, queue_named: Callable[[At, str], str | None]) -> Arrival | None:
+def _inline_job(
+    source: SourceValue, fleet: SimulatedFleet, resolve_queue: Callable[[SourceValue, str], str | None]
+) -> Arrival | None:
     """A job as a scenario describes it: pods of one kind."""
-    found = of.keys(("name", "queue", "requests"), ("pods", "priority"))
-    if found is None:
+    fields = source.known_fields(("name", "queue", "requests"), ("pods", "priority"))
+    if fields is None:
         return None
-    name, called = found["name"].text("a job's name"), found["queue"].text("a queue's name")
-    queue = queue_named(found["queue"], called) if called else None
-    pods = found["pods"].whole("a whole number of pods from 0", 0) if "pods" in found else 1
-    priority = _priority(found["priority"], book) if "priority" in found else book.default
-    requests = _requests(found["requests"])
+    name, queue_name = fields["name"].text("a job's name"), fields["queue"].text("a queue's name")
+    queue = resolve_queue(fields["queue"], queue_name) if queue_name else None
+    pods = fields["pods"].integer("a whole number of pods from 0", 0) if "pods" in fields else 1
+    priority = _resolve_priority(fields["priority"], fleet) if "priority" in fields else fleet.default_priority
+    requests = _parse_requests(fields["requests"])
     if name is None or queue is None or pods is None or priority is None or requests is None:
         return None
-    sets = counted(PodSet(name="main", count=pods, requests=requests))
-    return Arrival(Job(name=name, queue=queue, priority=priority, pod_sets=(sets,)), name)
+    pod_set = without_excluded(PodSet(name="main", count=pods, requests=requests))
+    return Arrival(Job(name=name, queue=queue, priority=priority, pod_sets=(pod_set,)), name)
 
 
-def _priority(of: At, book: Book) -> int | None:
+def _resolve_priority(source: SourceValue, fleet: SimulatedFleet) -> int | None:
     """A priority by its value or its name."""
-    if isinstance(of.value, int):
-        return of.whole("a priority's value or name", -(2**31), 2**31 - 1)
-    name = of.text("a priority's value or name")
-    if name is None or name in book.priorities:
-        return None if name is None else book.priorities[name]
-    known = list(book.priorities)
-    there = near_miss(name, known) or (f"; there is {', '.join(known)}" if known else "")
-    of.fault("no-priority", f"no priority '{name}'{there}")
+    if isinstance(source.value, int):
+        return source.integer("a priority's value or name", -(2**31), 2**31 - 1)
+    name = source.text("a priority's value or name")
+    if name is None or name in fleet.priorities:
+        return None if name is None else fleet.priorities[name]
+    known = list(fleet.priorities)
+    suggestion = did_you_mean(name, known) or (f"; there is {', '.join(known)}" if known else "")
+    source.fault("no-priority", f"no priority '{name}'{suggestion}")
     return None
 
 
-def _requests(of: At) -> dict[str, int] | None:
-    found: dict[str, int] = {}
-    entries = of.entries("a mapping of resources to quantities")
-    for resource, written in (entries or {}).items():
-        number = amount(resource, written.value)
+def _parse_requests(source: SourceValue) -> dict[str, int] | None:
+    requests: dict[str, int] = {}
+    entries = source.mapping("a mapping of resources to quantities")
+    for resource, quantity in (entries or {}).items():
+        number = parse_quantity(resource, quantity.value)
         if number is None:
-            written.fault("bad-quantity", f"{shown(written.value)} is no quantity; write one such as 4, 500m or 16Gi")
+            quantity.fault(
+                "bad-quantity", f"{format_value(quantity.value)} is no quantity; write one such as 4, 500m or 16Gi"
+            )
             return None
-        found[resource] = number
-    return None if entries is None else found
+        requests[resource] = number
+    return None if entries is None else requests

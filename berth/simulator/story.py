@@ -10,15 +10,15 @@ from typing import Protocol
 
 from msgspec import Struct
 
-from berth.simulator.fleet import Book
-from berth.simulator.lenders import Take
-from berth.simulator.pending_reasons import Why, why
-from berth.simulator.scenario import FINISH, PROVISIONED, SUBMIT, Step
-from berth.simulator.scheduler.simulate import Move, Simulator
-from berth.simulator.scheduler.state import Stand, Work
-from berth.simulator.scheduler.workers import Workers
+from berth.simulator.fleet import SimulatedFleet
+from berth.simulator.lenders import QuotaUse
+from berth.simulator.pending_reasons import PendingReason, find_pending_reason
+from berth.simulator.scenario import FINISH, PROVISIONED, SUBMIT, ScenarioStep
+from berth.simulator.scheduler.simulate import JobEvent, Simulator
+from berth.simulator.scheduler.state import JobState, SimulatedWorkload
+from berth.simulator.scheduler.workers import WorkerSimulators
 
-ADMITTED, RESERVED, WAITS, NEVER, PUSHED_OUT, DRAINED, RESTLESS, FINISHED = (
+ADMITTED, RESERVED, PENDING, NEVER_ADMITTED, PREEMPTED, DRAINED, PREEMPTION_LOOP, FINISHED = (
     "admitted",
     "reserved",
     "waits",
@@ -32,26 +32,26 @@ ADMITTED, RESERVED, WAITS, NEVER, PUSHED_OUT, DRAINED, RESTLESS, FINISHED = (
 START = "start"
 
 
-class Start(Protocol):
+class InitialState(Protocol):
     """What is there before the first step."""
 
-    def begin(self, simulator: Simulator) -> dict[str, str]:
+    def populate(self, simulator: Simulator) -> dict[str, str]:
         """Put jobs in place; what to call each of them."""
         ...
 
 
-class Loss(Struct, frozen=True):
+class Preemption(Struct, frozen=True):
     """A place that was lost: whose, by whom (None: its queue was drained), and Kueue's word for the rule."""
 
     job: str
     queue: str
-    by: str | None
-    by_queue: str | None
+    preemptor: str | None
+    preemptor_queue: str | None
     reason: str
     same_priority: bool = False
 
 
-class Row(Struct, frozen=True):
+class JobOutcome(Struct, frozen=True):
     """How a job came out of a step: one of the words above, what it took, who had to go for it or who took its place.
 
     `admitted` beside `lost` says that it lost one place and got another.
@@ -59,74 +59,84 @@ class Row(Struct, frozen=True):
 
     job: str
     queue: str
-    verdict: str
-    takes: tuple[Take, ...] = ()
-    lost: Loss | None = None
-    pushed: tuple[Loss, ...] = ()
-    why: Why | None = None
+    status: str
+    quota_uses: tuple[QuotaUse, ...] = ()
+    preempted_by: Preemption | None = None
+    preempted: tuple[Preemption, ...] = ()
+    pending_reason: PendingReason | None = None
 
 
-class Moment(Struct, frozen=True):
+class StepResult(Struct, frozen=True):
     """A step and what it changed; `number` counts from 1, 0 is what was before the first. `book`: the fleet by then."""
 
     number: int
     kind: str
-    said: str
-    rows: tuple[Row, ...]
-    book: Book
+    text: str
+    outcomes: tuple[JobOutcome, ...]
+    fleet: SimulatedFleet
 
 
-class Story(Struct, frozen=True):
+class SimulationRun(Struct, frozen=True):
     """A whole run, and the fleet it began with. `shown`: job → the name to show; `standing`: who is left in the end."""
 
-    book: Book
-    moments: tuple[Moment, ...]
-    standing: tuple[Row, ...]
-    shown: Mapping[str, str]
+    fleet: SimulatedFleet
+    steps: tuple[StepResult, ...]
+    unfinished: tuple[JobOutcome, ...]
+    display_names: Mapping[str, str]
 
 
 @contextmanager
-def undisturbed() -> Generator[None]:
+def gc_paused() -> Generator[None]:
     """Keep Python's cycle collector away: it would look through all jobs again and again, and finds next to nothing."""
-    collects = gc.isenabled()
+    was_enabled = gc.isenabled()
     gc.disable()
     try:
         yield
     finally:
-        if collects:
+        if was_enabled:
             gc.enable()
 
 
-def tell(book: Book, steps: Iterable[Step], start: Start | None = None) -> Story:
+def run_steps(fleet: SimulatedFleet, steps: Iterable[ScenarioStep], start: InitialState | None = None) -> SimulationRun:
     """Run the steps, from an empty cluster or from `start`."""
-    with undisturbed():
-        return _told(book, steps, start)
+    with gc_paused():
+        return _run_steps(fleet, steps, start)
 
 
-def _told(book: Book, steps: Iterable[Step], start: Start | None) -> Story:
-    simulator, workers = Simulator(book.setup), Workers(book.setup)
-    moments: list[Moment] = []
-    shown: dict[str, str] = {}
+def _run_steps(fleet: SimulatedFleet, steps: Iterable[ScenarioStep], start: InitialState | None) -> SimulationRun:
+    simulator, workers = Simulator(fleet.setup), WorkerSimulators(fleet.setup)
+    results: list[StepResult] = []
+    display_names: dict[str, str] = {}
     if start is not None:
-        shown |= start.begin(simulator)
-        moments.append(
-            Moment(0, START, "as it is", tuple(_rows(simulator, workers, None, None, simulator.settle())), book)
+        display_names |= start.populate(simulator)
+        results.append(
+            StepResult(
+                0, START, "as it is", tuple(_job_outcomes(simulator, workers, None, None, simulator.settle())), fleet
+            )
         )
-    now = book
+    current_fleet = fleet
     for number, step in enumerate(steps, 1):
-        own = step.name if step.kind in (SUBMIT, FINISH, PROVISIONED) else None
+        own_job = step.name if step.kind in (SUBMIT, FINISH, PROVISIONED) else None
         if step.arrival is not None:
-            shown[step.name] = step.arrival.shown
-        if step.book is not None:
-            now, workers = step.book, Workers(step.book.setup)
-        gone = simulator.works.get(step.name) if step.kind == FINISH else None
-        moves = _act(simulator, step)
-        moments.append(Moment(number, step.kind, step.said, tuple(_rows(simulator, workers, own, gone, moves)), now))
-    standing = tuple(_row(simulator, workers, work, []) for work in simulator.works.values())
-    return Story(book, tuple(moments), standing, _unique(shown))
+            display_names[step.name] = step.arrival.display_name
+        if step.fleet is not None:
+            current_fleet, workers = step.fleet, WorkerSimulators(step.fleet.setup)
+        finished = simulator.workloads.get(step.name) if step.kind == FINISH else None
+        events = _apply_step(simulator, step)
+        results.append(
+            StepResult(
+                number,
+                step.kind,
+                step.text,
+                tuple(_job_outcomes(simulator, workers, own_job, finished, events)),
+                current_fleet,
+            )
+        )
+    unfinished = tuple(_job_outcome(simulator, workers, work, []) for work in simulator.workloads.values())
+    return SimulationRun(fleet, tuple(results), unfinished, _unique_names(display_names))
 
 
-def _act(simulator: Simulator, step: Step) -> list[Move]:
+def _apply_step(simulator: Simulator, step: ScenarioStep) -> list[JobEvent]:
     match step.kind:
         case "submit":
             assert step.arrival is not None
@@ -134,64 +144,82 @@ def _act(simulator: Simulator, step: Step) -> list[Move]:
         case "finish":
             return simulator.finish(step.name)
         case "provisioned":
-            return simulator.provision(step.name)
+            return simulator.complete_checks(step.name)
         case "change":
-            assert step.book is not None
-            return simulator.change(step.book.setup)
+            assert step.fleet is not None
+            return simulator.replace_setup(step.fleet.setup)
         case "resume":
             return simulator.resume(step.name)
         case _:
             return simulator.hold(step.name, drain=step.kind == "drain")
 
 
-def _rows(
-    simulator: Simulator, workers: Workers, own: str | None, gone: Work | None, moves: list[Move]
-) -> Iterable[Row]:
+def _job_outcomes(
+    simulator: Simulator,
+    workers: WorkerSimulators,
+    own_job: str | None,
+    finished: SimulatedWorkload | None,
+    events: list[JobEvent],
+) -> Iterable[JobOutcome]:
     """The step's own job first, then the others as things happened to them."""
-    touched: dict[Work, list[Move]] = {}
-    if own is not None and own in simulator.works:
-        touched[simulator.works[own]] = []
-    for move in moves:
-        touched.setdefault(move.work, []).append(move)
-        if move.by is not None:
-            touched.setdefault(move.by, [])
-    if gone is not None:
-        yield Row(gone.job.name, gone.line.queue.name, FINISHED)
-    for work, own_moves in touched.items():
-        caused = tuple(_loss(move) for move in moves if move.by is work)
-        yield _row(simulator, workers, work, own_moves, caused)
+    events_by_workload: dict[SimulatedWorkload, list[JobEvent]] = {}
+    if own_job is not None and own_job in simulator.workloads:
+        events_by_workload[simulator.workloads[own_job]] = []
+    for event in events:
+        events_by_workload.setdefault(event.workload, []).append(event)
+        if event.preemptor is not None:
+            events_by_workload.setdefault(event.preemptor, [])
+    if finished is not None:
+        yield JobOutcome(finished.job.name, finished.queue_state.queue.name, FINISHED)
+    for workload, own_events in events_by_workload.items():
+        preemptions = tuple(_preemption(move) for move in events if move.preemptor is workload)
+        yield _job_outcome(simulator, workers, workload, own_events, preemptions)
 
 
-def _row(simulator: Simulator, workers: Workers, work: Work, moves: list[Move], pushed: tuple[Loss, ...] = ()) -> Row:
-    name, queue = work.job.name, work.line.queue.name
-    takes = next((move.takes for move in reversed(moves) if move.takes), ())
-    lost = next((_loss(move) for move in reversed(moves) if move.what in ("pushed out", "drained")), None)
-    if any(move.what == "restless" for move in moves):
-        return Row(name, queue, RESTLESS, takes, lost, pushed)
-    if work.stand == Stand.ADMITTED and not work.evicted:
-        return Row(name, queue, ADMITTED, takes, lost, pushed)
-    reason = why(simulator.trees[queue], work, simulator.setup.nodes)
-    if work.stand == Stand.RESERVED:
-        never = workers.never(work)
-        return Row(name, queue, NEVER if never else RESERVED, takes, lost, pushed, never or reason)
-    if lost is not None:
-        return Row(name, queue, DRAINED if lost.by is None else PUSHED_OUT, (), lost, pushed, reason)
-    return Row(name, queue, NEVER if reason.code.startswith("never") else WAITS, (), None, pushed, reason)
-
-
-def _loss(move: Move) -> Loss:
-    by = move.by
-    return Loss(
-        job=move.work.job.name,
-        queue=move.work.line.queue.name,
-        by=by.job.name if by else None,
-        by_queue=by.line.queue.name if by else None,
-        reason=move.reason,
-        same_priority=by is not None and by.priority == move.work.priority,
+def _job_outcome(
+    simulator: Simulator,
+    workers: WorkerSimulators,
+    workload: SimulatedWorkload,
+    events: list[JobEvent],
+    preempted: tuple[Preemption, ...] = (),
+) -> JobOutcome:
+    name, queue = workload.job.name, workload.queue_state.queue.name
+    quota_uses = next((move.quota_uses for move in reversed(events) if move.quota_uses), ())
+    preempted_by = next(
+        (_preemption(move) for move in reversed(events) if move.kind in ("pushed out", "drained")), None
+    )
+    if any(move.kind == "restless" for move in events):
+        return JobOutcome(name, queue, PREEMPTION_LOOP, quota_uses, preempted_by, preempted)
+    if workload.state == JobState.ADMITTED and not workload.is_evicted:
+        return JobOutcome(name, queue, ADMITTED, quota_uses, preempted_by, preempted)
+    reason = find_pending_reason(simulator.trees[queue], workload, simulator.setup.resource_flavors)
+    if workload.state == JobState.RESERVED:
+        refusal = workers.find_refusal(workload)
+        return JobOutcome(
+            name, queue, NEVER_ADMITTED if refusal else RESERVED, quota_uses, preempted_by, preempted, refusal or reason
+        )
+    if preempted_by is not None:
+        return JobOutcome(
+            name, queue, DRAINED if preempted_by.preemptor is None else PREEMPTED, (), preempted_by, preempted, reason
+        )
+    return JobOutcome(
+        name, queue, NEVER_ADMITTED if reason.code.startswith("never") else PENDING, (), None, preempted, reason
     )
 
 
-def _unique(shown: Mapping[str, str]) -> dict[str, str]:
+def _preemption(event: JobEvent) -> Preemption:
+    preemptor = event.preemptor
+    return Preemption(
+        job=event.workload.job.name,
+        queue=event.workload.queue_state.queue.name,
+        preemptor=preemptor.job.name if preemptor else None,
+        preemptor_queue=preemptor.queue_state.queue.name if preemptor else None,
+        reason=event.reason,
+        same_priority=preemptor is not None and preemptor.priority == event.workload.priority,
+    )
+
+
+def _unique_names(display_names: Mapping[str, str]) -> dict[str, str]:
     """What to call each job: what its owner does, unless two are called so."""
-    called = Counter(shown.values())
-    return {name: short if called[short] == 1 else name for name, short in shown.items()}
+    counts = Counter(display_names.values())
+    return {name: short if counts[short] == 1 else name for name, short in display_names.items()}

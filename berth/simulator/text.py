@@ -4,165 +4,195 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 
-from berth.diagnostics import in_words
-from berth.jobs.quantities import written
+from berth.diagnostics import join_words
+from berth.jobs.quantities import format_quantity
 from berth.simulator import pending_reasons as reasons
-from berth.simulator.lenders import Take
-from berth.simulator.pending_reasons import Short, Why
-from berth.simulator.scheduler.preemption import IN_QUEUE, RECLAIMED, WHILE_BORROWING
-from berth.simulator.story import ADMITTED, RESERVED, RESTLESS, Loss, Moment, Row, Story
+from berth.simulator.lenders import QuotaUse
+from berth.simulator.pending_reasons import PendingReason, Shortage
+from berth.simulator.scheduler.preemption import IN_CLUSTER_QUEUE, IN_COHORT_RECLAMATION, RECLAIM_WHILE_BORROWING
+from berth.simulator.story import ADMITTED, PREEMPTION_LOOP, RESERVED, JobOutcome, Preemption, SimulationRun, StepResult
 
 NOT_MODELLED = "Quota only: fair sharing, topology and the placing of pods on nodes are not modelled."
-ON_A_MANAGER = "Of workers only whether one could ever run a job: which one does, and when, is not modelled."
+MANAGER_NOTICE = "Of workers only whether one could ever run a job: which one does, and when, is not modelled."
 
-_MANY = 4
+_MAX_LISTED = 4
 """More names than one reads in a cell."""
 
 
-class Words:
+class RunFormatter:
     """Words for the rows of one moment: names as the fleet has them by then, and as the jobs' owners do."""
 
-    def __init__(self, story: Story, moment: Moment | None = None) -> None:
-        last = story.moments[-1].book if story.moments else story.book
-        self.book = moment.book if moment else last
-        self.shown = story.shown
+    def __init__(self, run: SimulationRun, step: StepResult | None = None) -> None:
+        last_fleet = run.steps[-1].fleet if run.steps else run.fleet
+        self.fleet = step.fleet if step else last_fleet
+        self.display_names = run.display_names
 
-    def job(self, name: str) -> str:
+    def job_name(self, name: str) -> str:
         """What to call a job."""
-        return self.shown.get(name, name)
+        return self.display_names.get(name, name)
 
-    def queue(self, name: str) -> str:
+    def queue_name(self, name: str) -> str:
         """What to call a queue."""
-        return self.book.labels.get(name, name)
+        return self.fleet.queue_display_names.get(name, name)
 
-    def details(self, row: Row) -> str:
+    def describe_outcome(self, outcome: JobOutcome) -> str:
         """All that is to be said of a row after its verdict."""
-        return "; ".join(part for part in self._parts(row) if part)
+        return "; ".join(part for part in self._parts(outcome) if part)
 
-    def _parts(self, row: Row) -> Iterator[str]:
-        stopped = row.lost is not None and row.lost.by is None
-        if row.lost is not None and not stopped:
-            yield self.lost(row.lost)
-        if row.verdict == RESTLESS:
+    def _parts(self, outcome: JobOutcome) -> Iterator[str]:
+        drained = outcome.preempted_by is not None and outcome.preempted_by.preemptor is None
+        if outcome.preempted_by is not None and not drained:
+            yield self.preemption(outcome.preempted_by)
+        if outcome.status == PREEMPTION_LOOP:
             yield "gets back in and is pushed out again, without end"
-        if row.takes:
-            again = "back on " if row.lost is not None and row.verdict in (ADMITTED, RESERVED) else ""
-            yield again + self.took(row.takes, row.queue)
-        if row.verdict == ADMITTED and not (row.takes or row.pushed):
+        if outcome.quota_uses:
+            prefix = "back on " if outcome.preempted_by is not None and outcome.status in (ADMITTED, RESERVED) else ""
+            yield prefix + self.describe_uses(outcome.quota_uses, outcome.queue)
+        if outcome.status == ADMITTED and not (outcome.quota_uses or outcome.preempted):
             yield "its checks are met"
-        if row.why is not None:
-            yield ("now " if row.lost is not None and not stopped else "") + self.why(row.why)
-        if row.pushed:
-            yield self.pushed(row.pushed)
+        if outcome.pending_reason is not None:
+            yield ("now " if outcome.preempted_by is not None and not drained else "") + self.pending_reason(
+                outcome.pending_reason
+            )
+        if outcome.preempted:
+            yield self.preemptions(outcome.preempted)
 
-    def took(self, takes: Sequence[Take], queue: str) -> str:
+    def describe_uses(self, quota_uses: Sequence[QuotaUse], queue: str) -> str:
         """`v5e 24 (8 own, 16 borrowed from speech)`, flavor by flavor; only accelerators where there are any."""
-        by_flavor: dict[str, list[Take]] = {}
-        for take in takes:
-            by_flavor.setdefault(take.cell[0], []).append(take)
-        return ", ".join(f"{flavor} {self._took(of, queue)}" for flavor, of in by_flavor.items())
+        by_flavor: dict[str, list[QuotaUse]] = {}
+        for quota_use in quota_uses:
+            by_flavor.setdefault(quota_use.flavor_resource[0], []).append(quota_use)
+        return ", ".join(f"{flavor} {self._describe_flavor(of, queue)}" for flavor, of in by_flavor.items())
 
-    def _took(self, takes: list[Take], queue: str) -> str:
-        telling = [take for take in takes if take.cell in self.book.nouns and take.amount] or takes
-        bare = len(telling) == 1 and telling[0].cell in self.book.nouns
-        return " and ".join(self._take(take, bare, queue) for take in telling)
+    def _describe_flavor(self, quota_uses: list[QuotaUse], queue: str) -> str:
+        relevant = [
+            take for take in quota_uses if take.flavor_resource in self.fleet.accelerator_nouns and take.amount
+        ] or quota_uses
+        number_only = len(relevant) == 1 and relevant[0].flavor_resource in self.fleet.accelerator_nouns
+        return " and ".join(self._describe_use(take, number_only, queue) for take in relevant)
 
-    def _take(self, take: Take, bare: bool, queue: str) -> str:
-        resource = take.cell[1]
-        text = written(resource, take.amount) if bare else self.amount(take.cell, take.amount)
-        if not take.borrowed:
+    def _describe_use(self, quota_use: QuotaUse, number_only: bool, queue: str) -> str:
+        resource = quota_use.flavor_resource[1]
+        text = (
+            format_quantity(resource, quota_use.amount)
+            if number_only
+            else self.format_amount(quota_use.flavor_resource, quota_use.amount)
+        )
+        if not quota_use.borrowed:
             return text
-        lenders = self._listed(self._lender(lender, queue) for lender in take.lenders)
-        of_whom = f" from {lenders}" if lenders else ""
-        if not take.own:
-            return f"{text} (borrowed{of_whom})"
-        return f"{text} ({written(resource, take.own)} own, {written(resource, take.borrowed)} borrowed{of_whom})"
+        lenders = self._join_names(self._lender_name(lender, queue) for lender in quota_use.lenders)
+        from_lenders = f" from {lenders}" if lenders else ""
+        if not quota_use.guaranteed:
+            return f"{text} (borrowed{from_lenders})"
+        return (
+            f"{text} ({format_quantity(resource, quota_use.guaranteed)} own, "
+            f"{format_quantity(resource, quota_use.borrowed)} borrowed{from_lenders})"
+        )
 
-    def _lender(self, lender: str, queue: str) -> str:
+    def _lender_name(self, lender: str, queue: str) -> str:
         """Whose idle quota it is: a team, or the queue where it is the borrower's own team."""
-        owner = self.book.owners.get(lender, lender)
-        return self.queue(lender) if owner == self.book.owners.get(queue) else owner
+        owner = self.fleet.queue_owners.get(lender, lender)
+        return self.queue_name(lender) if owner == self.fleet.queue_owners.get(queue) else owner
 
-    def amount(self, cell: tuple[str, str], number: int) -> str:
+    def format_amount(self, flavor_resource: tuple[str, str], number: int) -> str:
         """`24 chips`, `4 L4`, `500m cpu`."""
-        return f"{written(cell[1], number)} {self.book.nouns.get(cell, cell[1])}"
+        return (
+            f"{format_quantity(flavor_resource[1], number)} "
+            f"{self.fleet.accelerator_nouns.get(flavor_resource, flavor_resource[1])}"
+        )
 
-    def lost(self, lost: Loss) -> str:
+    def preemption(self, lost: Preemption) -> str:
         """By whom and by what right a place was lost."""
-        return f"by {self.job(lost.by or '')} ({self.right(lost)})"
+        return f"by {self.job_name(lost.preemptor or '')} ({self.describe_rule(lost)})"
 
-    def pushed(self, pushed: Sequence[Loss]) -> str:
+    def preemptions(self, pushed: Sequence[Preemption]) -> str:
         """Whom a job pushed out, rule by rule."""
-        by_right: dict[str, list[str]] = {}
-        for loss in pushed:
-            by_right.setdefault(self.right(loss), []).append(self.job(loss.job))
-        return "; ".join(f"pushes out {self._listed(jobs)} ({right})" for right, jobs in by_right.items())
+        preempted_by_rule: dict[str, list[str]] = {}
+        for preemption in pushed:
+            preempted_by_rule.setdefault(self.describe_rule(preemption), []).append(self.job_name(preemption.job))
+        return "; ".join(f"pushes out {self._join_names(jobs)} ({right})" for right, jobs in preempted_by_rule.items())
 
-    def right(self, loss: Loss) -> str:
+    def describe_rule(self, preemption: Preemption) -> str:
         """The rule in words."""
-        owner = self.book.owners.get(loss.by_queue or "", loss.by_queue or "")
-        if loss.reason == IN_QUEUE:
-            return "it came first in their queue" if loss.same_priority else "higher priority in their queue"
-        if loss.reason == RECLAIMED:
+        owner = self.fleet.queue_owners.get(preemption.preemptor_queue or "", preemption.preemptor_queue or "")
+        if preemption.reason == IN_CLUSTER_QUEUE:
+            return "it came first in their queue" if preemption.same_priority else "higher priority in their queue"
+        if preemption.reason == IN_COHORT_RECLAMATION:
             return f"{owner} takes back what it is owed"
-        return f"higher priority, while {owner} borrows" if loss.reason == WHILE_BORROWING else loss.reason
+        return (
+            f"higher priority, while {owner} borrows"
+            if preemption.reason == RECLAIM_WHILE_BORROWING
+            else preemption.reason
+        )
 
-    def why(self, why: Why) -> str:
+    def pending_reason(self, why: PendingReason) -> str:
         """Why a job waits."""
-        others = self._listed(self.job(name) for name in why.others)
-        names = self._listed(why.names)
+        other_jobs = self._join_names(self.job_name(name) for name in why.other_jobs)
+        names = self._join_names(why.names)
         match why.code:
-            case reasons.CHECK:
+            case reasons.ADMISSION_CHECK:
                 return f"holds its quota, and waits for {names}"
-            case reasons.HELD:
+            case reasons.QUEUE_STOPPED:
                 return f"its queue is {names or 'held'}"
             case reasons.NEVER_COVERED:
                 return f"its queue has no quota of {names}"
             case reasons.NEVER_NODES:
                 return f"its pods do not accept the nodes of {names}"
             case reasons.NEVER_FITS:
-                return "larger than its ceiling, " + self._shorts(why.short)
+                return "larger than its ceiling, " + self._describe_shortages(why.shortages)
             case reasons.NEVER_WORKER:
-                return f"holds its quota for ever: no worker can run it ({self._workers(why)})"
-            case reasons.BEHIND:
-                return f"behind {others} (StrictFIFO)" + self._though(why.free)
-            case reasons.KEPT:
+                return f"holds its quota for ever: no worker can run it ({self._describe_workers(why)})"
+            case reasons.BEHIND_OTHER:
+                return f"behind {other_jobs} (StrictFIFO)" + self._describe_free(why.free_now)
+            case reasons.RESERVED_FOR_OTHERS:
                 return (
-                    f"there is room, but it is kept for {others}" if others else "there is room, but others come first"
+                    f"there is room, but it is kept for {other_jobs}"
+                    if other_jobs
+                    else "there is room, but others come first"
                 )
-            case reasons.VICTIMS:
-                return f"waits until {others} {'have' if len(why.others) > 1 else 'has'} given way"
+            case reasons.WAITS_FOR_VICTIMS:
+                return f"waits until {other_jobs} {'have' if len(why.other_jobs) > 1 else 'has'} given way"
             case _:
-                return "no room for " + self._shorts(why.short)
+                return "no room for " + self._describe_shortages(why.shortages)
 
-    def _workers(self, why: Why) -> str:
+    def _describe_workers(self, pending_reason: PendingReason) -> str:
         """Why each worker refuses, those with the same reason together."""
         by_reason: dict[str, list[str]] = {}
-        for worker, reason in why.workers:
-            by_reason.setdefault(self.why(reason), []).append(worker)
-        return "; ".join(f"{self._listed(workers)}: {reason}" for reason, workers in by_reason.items())
+        for worker, reason in pending_reason.workers:
+            by_reason.setdefault(self.pending_reason(reason), []).append(worker)
+        return "; ".join(f"{self._join_names(workers)}: {reason}" for reason, workers in by_reason.items())
 
-    def _though(self, free: Sequence[Short]) -> str:
-        telling = [short for short in free if short.cell in self.book.nouns] or list(free)
-        parts = [f"{written(s.cell[1], s.free)} of {self.amount(s.cell, s.most)}" for s in telling]
-        return f", though {in_words(parts)} are free" if parts else ""
+    def _describe_free(self, free: Sequence[Shortage]) -> str:
+        relevant = [short for short in free if short.flavor_resource in self.fleet.accelerator_nouns] or list(free)
+        parts = [
+            f"{format_quantity(s.flavor_resource[1], s.free)} of {self.format_amount(s.flavor_resource, s.ceiling)}"
+            for s in relevant
+        ]
+        return f", though {join_words(parts)} are free" if parts else ""
 
-    def _shorts(self, shorts: Sequence[Short]) -> str:
+    def _describe_shortages(self, shortages: Sequence[Shortage]) -> str:
         """`4 L4: reserved 0 of 4 free, on-demand at most 2`; of a flavor only accelerators where these are short."""
-        telling = {short.cell[0] for short in shorts if short.cell in self.book.nouns}
+        relevant = {
+            short.flavor_resource[0] for short in shortages if short.flavor_resource in self.fleet.accelerator_nouns
+        }
         parts: dict[str, list[str]] = {}
-        for short in shorts:
-            if short.cell in self.book.nouns or short.cell[0] not in telling:
-                parts.setdefault(self.amount(short.cell, short.wants), []).append(self._short(short))
+        for shortage in shortages:
+            if shortage.flavor_resource in self.fleet.accelerator_nouns or shortage.flavor_resource[0] not in relevant:
+                parts.setdefault(self.format_amount(shortage.flavor_resource, shortage.requested), []).append(
+                    self._describe_shortage(shortage)
+                )
         return "; ".join(f"{wants}: {', '.join(of)}" for wants, of in parts.items())
 
-    def _short(self, short: Short) -> str:
-        (flavor, resource), most = short.cell, written(short.cell[1], short.most)
-        if short.wants > short.most:
-            return f"{flavor} at most {most}"
-        return f"{flavor} {written(resource, short.free)} of {most} free"
+    def _describe_shortage(self, shortage: Shortage) -> str:
+        (flavor, resource), ceiling = (
+            shortage.flavor_resource,
+            format_quantity(shortage.flavor_resource[1], shortage.ceiling),
+        )
+        if shortage.requested > shortage.ceiling:
+            return f"{flavor} at most {ceiling}"
+        return f"{flavor} {format_quantity(resource, shortage.free)} of {ceiling} free"
 
-    def _listed(self, names: Iterable[str]) -> str:
-        listed = list(dict.fromkeys(names))
-        rest = len(listed) - _MANY
-        return in_words([*listed[:_MANY], f"{rest} more"] if rest > 0 else listed)
+    def _join_names(self, names: Iterable[str]) -> str:
+        unique = list(dict.fromkeys(names))
+        omitted = len(unique) - _MAX_LISTED
+        return join_words([*unique[:_MAX_LISTED], f"{omitted} more"] if omitted > 0 else unique)

@@ -6,9 +6,9 @@ from typing import Annotated, Literal
 
 from pydantic import AfterValidator
 
-from berth.spec.base import Sequence, each_once
+from berth.spec.base import Sequence, unique_items
 
-Loss = Literal[
+BackendLoss = Literal[
     "borrow-within-cohort",
     "default-requests",
     "fair-sharing",
@@ -27,4 +27,4 @@ Loss = Literal[
 ]
 """Every loss, of both backends."""
 
-AcceptLoss = Annotated[Sequence[Loss], AfterValidator(each_once)]
+AcceptLoss = Annotated[Sequence[BackendLoss], AfterValidator(unique_items)]

@@ -7,8 +7,19 @@ from typing import Annotated, Literal
 from pydantic import AfterValidator, Field
 
 from berth.spec.accept_loss import AcceptLoss
-from berth.spec.amounts import Bytes, Count
-from berth.spec.base import DnsLabel, DnsName, Entry, Model, Section, Sequence, Text, Words, default, each_once
+from berth.spec.amounts import Bytes, CountField
+from berth.spec.base import (
+    DnsLabel,
+    DnsName,
+    Entry,
+    Model,
+    NonEmptyText,
+    Section,
+    Sequence,
+    Text,
+    default_field,
+    unique_items,
+)
 from berth.spec.cluster import Cidr
 from berth.spec.machines.pools import FlavorSpec, LabelKey, LabelValue, PoolName, Reason, TaintSpec
 from berth.spec.teams import CohortSpec, PrioritySpec, SharedQueueSpec, TeamSpec
@@ -22,7 +33,7 @@ GpuModel = Annotated[
 ]
 VpcId = Annotated[str, Text(r"vpc-[a-z0-9]+", "the id of a VPC such as vpc-bp1x9")]
 VSwitchId = Annotated[str, Text(r"vsw-[a-z0-9]+", "the id of a vSwitch such as vsw-bp1x9")]
-VSwitches = Annotated[Sequence[VSwitchId], AfterValidator(each_once)]
+VSwitches = Annotated[Sequence[VSwitchId], AfterValidator(unique_items)]
 ClusterId = Annotated[str, Text(r"c[a-z0-9]{8,63}", "the id of a cluster such as c0b1d2e3f4a5")]
 ClusterName = Annotated[
     str, Text(r"[a-z]([-a-z0-9]{0,38}[a-z0-9])?", "a name: lower-case letters, digits and '-', 40 at most")
@@ -45,7 +56,7 @@ class AckNodePoolSpec(Model):
     """GPU nodes of one member. Node pools of one name in several members are one pool to the queues."""
 
     instance_type: InstanceType
-    nodes: Count
+    nodes: CountField
     capacity: Literal["on-demand", "spot"] = "on-demand"
     flavor: DnsName | None = None
     vswitches: VSwitches = ()
@@ -82,7 +93,7 @@ class PropagationSpec(Model):
     suspension: bool = True
     propagate_deps: bool = True
     preserve_resources_on_deletion: bool = False
-    failover: Entry[FailoverSpec] = default(FailoverSpec)
+    failover: Entry[FailoverSpec] = default_field(FailoverSpec)
 
 
 class AckOneSpec(Model):
@@ -93,8 +104,8 @@ class AckOneSpec(Model):
 
     name: ClusterName | None = None
     existing: ClusterId | None = None
-    kubeconfig: Words | None = None
-    propagation: Entry[PropagationSpec] = default(PropagationSpec)
+    kubeconfig: NonEmptyText | None = None
+    propagation: Entry[PropagationSpec] = default_field(PropagationSpec)
 
 
 class AckNetworkSpec(Model):
@@ -111,7 +122,7 @@ class AckSpec(Model):
     network: AckNetworkSpec
     instance_types: Section[InstanceType, InstanceTypeSpec] = Field(default_factory=dict)
     clusters: Section[ClusterName, MemberSpec] = Field(min_length=1)
-    fleet: Entry[AckOneSpec] = default(AckOneSpec)
+    fleet: Entry[AckOneSpec] = default_field(AckOneSpec)
 
 
 class AckFleetSpec(Model):

@@ -10,8 +10,8 @@ from typing import Annotated, Any, cast
 from msgspec import Struct
 from pydantic import BeforeValidator, Field, PlainValidator, model_validator
 
-from berth.diagnostics import shown
-from berth.spec.base import JsonSchema, Model, fault, mistyped
+from berth.diagnostics import format_value
+from berth.spec.base import JsonSchema, Model, validation_fault, wrong_type
 
 # More digits than any fleet needs are a typing error, and slow to reckon with.
 _SLICES = re.compile(r"([0-9]{1,9}) slices?")
@@ -33,128 +33,138 @@ class Amount(Struct, frozen=True):
     written: str
 
 
-NOTHING = Amount("accelerators", Fraction(0), "0")
+ZERO_AMOUNT = Amount("accelerators", Fraction(0), "0")
 
-_WAYS = "write a number of accelerators (8), slices (2 slices), a share (25%) or all"
+_AMOUNT_FORMS = "write a number of accelerators (8), slices (2 slices), a share (25%) or all"
 
 
-def _amount(value: Any) -> Amount:
+def _parse_amount(value: Any) -> Amount:
     if isinstance(value, int) and not isinstance(value, bool):
         if value < 0:
-            raise fault("bad-amount", f"'{value}' is negative; {_WAYS}")
-        return _counted(value)
+            raise validation_fault("bad-amount", f"'{value}' is negative; {_AMOUNT_FORMS}")
+        return _accelerator_amount(value)
     if not isinstance(value, str):
-        raise fault("bad-amount", f"{'is empty' if value is None else _not_an_amount(value)}; {_WAYS}")
-    return _worded(value)
+        raise validation_fault(
+            "bad-amount", f"{'is empty' if value is None else _not_an_amount(value)}; {_AMOUNT_FORMS}"
+        )
+    return _parse_text_amount(value)
 
 
 @lru_cache(maxsize=4096)  # a fleet repeats its numbers
-def _counted(value: int) -> Amount:
+def _accelerator_amount(value: int) -> Amount:
     return Amount("accelerators", Fraction(value), str(value))
 
 
 def _not_an_amount(value: object) -> str:
-    return f"'{shown(value)}' is not an amount"
+    return f"'{format_value(value)}' is not an amount"
 
 
-def _worded(value: str) -> Amount:
+def _parse_text_amount(value: str) -> Amount:
     if value == "all":
         return Amount("share", Fraction(1), value)
     if match := _SLICES.fullmatch(value):
         return Amount("slices", Fraction(int(match[1])), value)
     if match := _SHARE.fullmatch(value):
-        return _share(value, Fraction(match[1]))
+        return _share_amount(value, Fraction(match[1]))
     if value.isdecimal() and value.isascii():
-        raise fault("bad-amount", f"'{shown(value)}' is text; write the number without quotes")
-    raise fault("bad-amount", f"{_not_an_amount(value)}; {_WAYS}")
+        raise validation_fault("bad-amount", f"'{format_value(value)}' is text; write the number without quotes")
+    raise validation_fault("bad-amount", f"{_not_an_amount(value)}; {_AMOUNT_FORMS}")
 
 
-def _share(value: str, percent: Fraction) -> Amount:
+def _share_amount(value: str, percent: Fraction) -> Amount:
     if percent > 100:
-        raise fault("bad-amount", f"'{value}' is more than all of it; a share is at most 100%")
+        raise validation_fault("bad-amount", f"'{value}' is more than all of it; a share is at most 100%")
     return Amount("share", percent / 100, value)
 
 
-def _limit(value: Any) -> Amount:
-    return Amount("unlimited", Fraction(0), value) if value == "unlimited" else _amount(value)
+def _parse_limit(value: Any) -> Amount:
+    return Amount("unlimited", Fraction(0), value) if value == "unlimited" else _parse_amount(value)
 
 
-def _schema(*words: str) -> JsonSchema:
+def _amount_schema(*words: str) -> JsonSchema:
     pattern = r"^([0-9]+ slices?|[0-9]+(\.[0-9]+)?%)$"
     choices = [{"type": "integer", "minimum": 0}, {"type": "string", "pattern": pattern}, {"enum": list(words)}]
     return JsonSchema({"anyOf": choices, "description": "8, '2 slices', '25%' or " + " or ".join(words)})
 
 
-AmountField = Annotated[Amount, PlainValidator(_amount), _schema("all")]
-LimitField = Annotated[Amount, PlainValidator(_limit), _schema("all", "unlimited")]
+AmountField = Annotated[Amount, PlainValidator(_parse_amount), _amount_schema("all")]
+LimitField = Annotated[Amount, PlainValidator(_parse_limit), _amount_schema("all", "unlimited")]
 
 
-MOST = 1_000_000
+MAX_COUNT = 1_000_000
 """The most of anything that is counted: nodes, slices, machines of a reservation, cores of a cluster."""
 
 
 class Range(Model):
     """A count that may vary: `{min: 0, max: 24}`, or a number for a fixed one."""
 
-    min: int = Field(default=0, ge=0, le=MOST)
-    max: int = Field(ge=0, le=MOST)
+    min: int = Field(default=0, ge=0, le=MAX_COUNT)
+    max: int = Field(ge=0, le=MAX_COUNT)
 
     @model_validator(mode="after")
-    def _ordered(self) -> Range:
+    def _check_order(self) -> Range:
         if self.min > self.max:
-            raise fault("bad-size", f"min {self.min} is above max {self.max}; write a min of at most {self.max}")
+            raise validation_fault(
+                "bad-size", f"min {self.min} is above max {self.max}; write a min of at most {self.max}"
+            )
         return self
 
 
-class Fixed(Range):
+class FixedCount(Range):
     """A count that was written as a number: it does not follow what jobs ask for."""
 
 
-def _count(value: Any) -> Any:
+def _parse_count(value: Any) -> Any:
     """A number as a fixed range; its faults are told here, for there is one number and not two."""
     if isinstance(value, dict | Range):
         return cast("object", value)
     if not isinstance(value, int) or isinstance(value, bool):
-        raise mistyped(value, "write a whole number, or {min: 0, max: 24}")
-    if not 0 <= value <= MOST:
-        bound = "small; the least is 0" if value < 0 else f"large; the most is {MOST}"
-        raise fault("bad-value", f"'{value}' is too {bound}")
-    return Fixed(min=value, max=value)
+        raise wrong_type(value, "write a whole number, or {min: 0, max: 24}")
+    if not 0 <= value <= MAX_COUNT:
+        bound = "small; the least is 0" if value < 0 else f"large; the most is {MAX_COUNT}"
+        raise validation_fault("bad-value", f"'{value}' is too {bound}")
+    return FixedCount(min=value, max=value)
 
 
-def _span(value: Any) -> Any:
+def _parse_range(value: Any) -> Any:
     if not isinstance(value, dict | Range):
-        raise mistyped(value, f"write {{max: {value if isinstance(value, int) and value > 1 else 24}}}")
+        raise wrong_type(value, f"write {{max: {value if isinstance(value, int) and value > 1 else 24}}}")
     return cast("object", value)
 
 
-Count = Annotated[Range, BeforeValidator(_count, json_schema_input_type=int | Range)]
+CountField = Annotated[Range, BeforeValidator(_parse_count, json_schema_input_type=int | Range)]
 """`4`, or `{min: 0, max: 24}`."""
 
-Span = Annotated[Range, BeforeValidator(_span, json_schema_input_type=Range)]
+RangeField = Annotated[Range, BeforeValidator(_parse_range, json_schema_input_type=Range)]
 """`{min: 0, max: 24}`: a number alone would leave open whether it is both."""
 
 
-def _cpu(value: Any) -> int:
+def _parse_cpu(value: Any) -> int:
     match = _CPU.fullmatch(str(value)) if isinstance(value, int | str) and not isinstance(value, bool) else None
     if not match or not int(match[1]):
-        raise fault("bad-amount", f"'{shown(value)}' is not an amount of cpu; write cores (4) or milli-cores (500m)")
+        raise validation_fault(
+            "bad-amount", f"'{format_value(value)}' is not an amount of cpu; write cores (4) or milli-cores (500m)"
+        )
     return int(match[1]) * (1 if match[2] else 1000)
 
 
-def _memory(value: Any) -> int:
+def _parse_memory(value: Any) -> int:
     match = _MEMORY.fullmatch(value) if isinstance(value, str) else None
     if not match or not int(match[1]):
-        raise fault("bad-amount", f"'{shown(value)}' is not an amount of memory; write it with its unit, as in 20Gi")
+        raise validation_fault(
+            "bad-amount", f"'{format_value(value)}' is not an amount of memory; write it with its unit, as in 20Gi"
+        )
     return int(match[1]) * _BINARY[match[2] or ""]
 
 
 MilliCpu = Annotated[
-    int, PlainValidator(_cpu), JsonSchema({"type": ["integer", "string"], "pattern": f"^(?:{_CPU.pattern})$"})
+    int, PlainValidator(_parse_cpu), JsonSchema({"type": ["integer", "string"], "pattern": f"^(?:{_CPU.pattern})$"})
 ]
 """Cores (`4`, `500m`), kept as milli-CPU."""
 
-Bytes = Annotated[int, PlainValidator(_memory), JsonSchema({"type": "string", "pattern": f"^(?:{_MEMORY.pattern})$"})]
+Bytes = Annotated[
+    int, PlainValidator(_parse_memory), JsonSchema({"type": "string", "pattern": f"^(?:{_MEMORY.pattern})$"})
+]
 """Memory (`20Gi`), kept as bytes."""
 
 _QUANTITY = re.compile(r"(-?[0-9]{1,15})(m|Ki|Mi|Gi|Ti)?")
@@ -167,17 +177,19 @@ class Quantity(Struct, frozen=True):
     written: str
 
 
-def _quantity(value: Any) -> Quantity:
+def _parse_quantity(value: Any) -> Quantity:
     match = _QUANTITY.fullmatch(str(value)) if isinstance(value, int | str) and not isinstance(value, bool) else None
     if not match:
-        raise fault("bad-amount", f"'{shown(value)}' is not an amount of a resource; write one such as 2, 500m or 5Gi")
+        raise validation_fault(
+            "bad-amount", f"'{format_value(value)}' is not an amount of a resource; write one such as 2, 500m or 5Gi"
+        )
     number, suffix = Fraction(match[1]), match[2] or ""
     return Quantity(number / 1000 if suffix == "m" else number * _BINARY[suffix], str(value))
 
 
 QuantityField = Annotated[
     Quantity,
-    PlainValidator(_quantity),
+    PlainValidator(_parse_quantity),
     JsonSchema({"type": ["integer", "string"], "pattern": f"^(?:{_QUANTITY.pattern})$"}),
 ]
 """`2`, `500m` or `5Gi` of any resource."""
@@ -189,16 +201,16 @@ _DURATION = re.compile(r"([0-9]{1,7})([smhd])")
 _SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
 
 
-def seconds(value: Any) -> int:
+def parse_seconds(value: Any) -> int:
     """A duration such as `45m`, in seconds; raises a fault for anything else."""
     match = _DURATION.fullmatch(value) if isinstance(value, str) else None
     if not match:
-        found = "is empty" if value is None else f"'{shown(value)}' is no duration"
-        raise fault("bad-value", f"{found}; write one such as 3600s, 36h or 7d")
+        subject = "is empty" if value is None else f"'{format_value(value)}' is no duration"
+        raise validation_fault("bad-value", f"{subject}; write one such as 3600s, 36h or 7d")
     return int(match[1]) * _SECONDS[match[2]]
 
 
 Seconds = Annotated[
-    int, PlainValidator(seconds), JsonSchema({"type": "string", "pattern": f"^(?:{_DURATION.pattern})$"})
+    int, PlainValidator(parse_seconds), JsonSchema({"type": "string", "pattern": f"^(?:{_DURATION.pattern})$"})
 ]
 """`45m`, kept as seconds."""

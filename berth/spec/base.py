@@ -20,7 +20,7 @@ from pydantic import (
 from pydantic.alias_generators import to_camel
 from pydantic_core import PydanticCustomError, core_schema
 
-from berth.diagnostics import shown
+from berth.diagnostics import format_value
 
 K = TypeVar("K")
 T = TypeVar("T")
@@ -35,31 +35,31 @@ class Model(BaseModel):
     )
 
 
-def written(model: Model, fields: Collection[str]) -> Iterator[str]:
+def written_keys(model: Model, fields: Collection[str]) -> Iterator[str]:
     """The keys, of some fields, that stand in the stack file."""
     for field, info in type(model).model_fields.items():
         if field in fields and field in model.model_fields_set:
             yield info.alias or field
 
 
-def fault(code: str, message: str) -> PydanticCustomError:
+def validation_fault(code: str, message: str) -> PydanticCustomError:
     """An error of ours for a validator to raise; `message` reaches the person as it is, so braces are escaped."""
     return PydanticCustomError("berth", "{message}", {"code": code, "message": message})
 
 
-def kind(value: object) -> str:
+def yaml_type(value: object) -> str:
     """What a value is, in words that a person who writes YAML uses."""
-    kinds: dict[type, str] = {
+    names_by_type: dict[type, str] = {
         bool: "true or false", int: "a number", float: "a number", str: "text",
         dict: "a mapping", list: "a list",
     }  # fmt: skip
-    return kinds.get(type(value), "of another type")
+    return names_by_type.get(type(value), "of another type")
 
 
-def mistyped(value: object, remedy: str) -> PydanticCustomError:
+def wrong_type(value: object, remedy: str) -> PydanticCustomError:
     """An error of ours for a value of the wrong type; `remedy` says what to write instead."""
-    found = "is empty" if value is None else f"'{shown(value)}' is {kind(value)}"
-    return fault("bad-type", f"{found}; {remedy}")
+    subject = "is empty" if value is None else f"'{format_value(value)}' is {yaml_type(value)}"
+    return validation_fault("bad-type", f"{subject}; {remedy}")
 
 
 class JsonSchema:
@@ -72,7 +72,7 @@ class JsonSchema:
         return dict(self.schema)
 
 
-def default(model: type[M], **values: JsonValue) -> M:
+def default_field(model: type[M], **values: JsonValue) -> M:
     """A field's default as it would be written: one for all that leave the field out, made when the first does."""
     return Field(default_factory=cache(lambda: model.model_validate(values)), json_schema_extra={"default": values})
 
@@ -90,7 +90,7 @@ class Text:
     def check(self, value: str) -> str:
         """The value itself; raises a fault where it does not match."""
         if not self.pattern.fullmatch(value):
-            raise fault("bad-value", f"'{shown(value)}' is not {self.what}")
+            raise validation_fault("bad-value", f"'{format_value(value)}' is not {self.what}")
         return value
 
     def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> core_schema.CoreSchema:
@@ -107,9 +107,9 @@ class NullIsEmpty:
         return core_schema.no_info_before_validator_function(_null_is_empty, handler(source))
 
     def __get_pydantic_json_schema__(self, core: core_schema.CoreSchema, handler: GetJsonSchemaHandler) -> Any:
-        found = handler(core)
-        strict = {"additionalProperties": False} if "patternProperties" in found else {}
-        return {"anyOf": [{**found, **strict}, {"type": "null"}]}
+        schema = handler(core)
+        strict = {"additionalProperties": False} if "patternProperties" in schema else {}
+        return {"anyOf": [{**schema, **strict}, {"type": "null"}]}
 
 
 Section = Annotated[dict[K, T], NullIsEmpty()]
@@ -122,23 +122,23 @@ Sequence = Annotated[tuple[T, ...], Strict(False)]
 """A YAML list."""
 
 
-def each_once(values: tuple[T, ...]) -> tuple[T, ...]:
+def unique_items(values: tuple[T, ...]) -> tuple[T, ...]:
     """The values themselves; raises a fault where one of them is there twice."""
     seen: set[T] = set()
     for value in values:
         if value in seen:
-            raise fault("bad-value", f"'{shown(value)}' is named twice; write it once")
+            raise validation_fault("bad-value", f"'{format_value(value)}' is named twice; write it once")
         seen.add(value)
     return values
 
 
-def _something(value: str) -> str:
+def _non_empty(value: str) -> str:
     if not value.strip():
-        raise fault("bad-value", "is empty; write some text")
+        raise validation_fault("bad-value", "is empty; write some text")
     return value
 
 
-Words = Annotated[str, AfterValidator(_something), JsonSchema({"type": "string", "pattern": r"\S"})]
+NonEmptyText = Annotated[str, AfterValidator(_non_empty), JsonSchema({"type": "string", "pattern": r"\S"})]
 """Text that says something."""
 
 _LABEL = r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?"
@@ -158,7 +158,7 @@ ProjectNumber = Annotated[str, Text(r"[0-9]{6,20}", 'a project number such as "1
 MachineType = Annotated[str, Text(r"[a-z][a-z0-9]*(-[a-z0-9]+)+", "a machine type such as g2-standard-24")]
 Region = Annotated[str, Text(r"[a-z]+-[a-z]+[0-9]+", "a region such as us-central1")]
 Zone = Annotated[str, Text(r"[a-z]+-[a-z]+[0-9]+-([a-z]|ai[0-9]+[a-z])", "a zone such as us-central1-a")]
-Zones = Annotated[Sequence[Zone], AfterValidator(each_once)]
+Zones = Annotated[Sequence[Zone], AfterValidator(unique_items)]
 GkeVersion = Annotated[
     str, Text(r"[0-9]+\.[0-9]+(\.[0-9]+(-gke\.[0-9]+)?)?", 'a GKE version such as "1.34" or "1.34.1-gke.1829001"')
 ]

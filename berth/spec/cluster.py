@@ -9,8 +9,8 @@ from typing import Annotated, Literal
 
 from pydantic import AfterValidator, Field, model_validator
 
-from berth.diagnostics import shown
-from berth.spec.amounts import Count, Range, Span
+from berth.diagnostics import format_value
+from berth.spec.amounts import CountField, Range, RangeField
 from berth.spec.base import (
     ConfidentialType,
     DnsLabel,
@@ -19,50 +19,59 @@ from berth.spec.base import (
     JsonSchema,
     MachineType,
     Model,
+    NonEmptyText,
     ProjectId,
     Section,
     Sequence,
     Text,
-    Words,
     Zones,
-    default,
-    fault,
+    default_field,
+    validation_fault,
 )
 
 
-def _cidr(value: str) -> str:
+def _check_cidr(value: str) -> str:
     try:
         network = IPv4Network(value, strict=False)
     except ValueError:
-        raise fault("bad-range", f"'{shown(value)}' is not an IPv4 range such as 10.40.0.0/22") from None
+        raise validation_fault(
+            "bad-range", f"'{format_value(value)}' is not an IPv4 range such as 10.40.0.0/22"
+        ) from None
     if "/" not in value:
-        raise fault("bad-range", f"'{value}' has no prefix length; write a range such as {value}/28")
+        raise validation_fault("bad-range", f"'{value}' has no prefix length; write a range such as {value}/28")
     if str(network) != value:
-        raise fault("bad-range", f"'{value}' has host bits set; the range that holds it is {network}")
+        raise validation_fault("bad-range", f"'{value}' has host bits set; the range that holds it is {network}")
     return value
 
 
-Cidr = Annotated[str, AfterValidator(_cidr), JsonSchema({"type": "string", "format": "ipv4-cidr"})]
+Cidr = Annotated[str, AfterValidator(_check_cidr), JsonSchema({"type": "string", "format": "ipv4-cidr"})]
 
 
-OPEN = "end-of-support"
+END_OF_SUPPORT = "end-of-support"
 """The end of an exclusion that lasts as long as the cluster's version is supported."""
 
 
-def _real(value: str) -> str:
-    if value == OPEN:
+def _check_timestamp(value: str) -> str:
+    if value == END_OF_SUPPORT:
         return value
     try:
         datetime.fromisoformat(value)
     except ValueError:
-        raise fault("bad-value", f"'{value}' is no day or time that exists; write one that does") from None
+        raise validation_fault("bad-value", f"'{value}' is no day or time that exists; write one that does") from None
     return value
 
 
-_TIME, _SUCH = r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}Z", 'a UTC time such as "2026-12-01T00:00:00Z"'
+_TIME, _TIMESTAMP_EXAMPLE = (
+    r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}Z",
+    'a UTC time such as "2026-12-01T00:00:00Z"',
+)
 
-Timestamp = Annotated[str, Text(_TIME, _SUCH), AfterValidator(_real)]
-ExclusionEnd = Annotated[str, Text(f"{_TIME}|{OPEN}", f"{_SUCH}, or {OPEN}"), AfterValidator(_real)]
+Timestamp = Annotated[str, Text(_TIME, _TIMESTAMP_EXAMPLE), AfterValidator(_check_timestamp)]
+ExclusionEnd = Annotated[
+    str,
+    Text(f"{_TIME}|{END_OF_SUPPORT}", f"{_TIMESTAMP_EXAMPLE}, or {END_OF_SUPPORT}"),
+    AfterValidator(_check_timestamp),
+]
 TimeOfDay = Annotated[str, Text(r"([01][0-9]|2[0-3]):[0-5][0-9]", 'a time of day in UTC such as "03:00"')]
 ClusterName = Annotated[
     str,
@@ -83,17 +92,17 @@ ComputeName = Annotated[
     ),
 ]
 
-_WITHIN = re.compile(r"\n|^\s*\{|apiVersion")
+_KUBECONFIG_CONTENT = re.compile(r"\n|^\s*\{|apiVersion")
 
 
-def _a_path(value: str) -> str:
-    if _WITHIN.search(value):  # never shown: there are keys in it
+def _check_kubeconfig_path(value: str) -> str:
+    if _KUBECONFIG_CONTENT.search(value):  # never shown: there are keys in it
         message = "is a kubeconfig itself, which would lie here for all to read; write the path of its file, or secret"
-        raise fault("secret", message)
+        raise validation_fault("secret", message)
     return value
 
 
-KubeconfigPath = Annotated[Words, AfterValidator(_a_path)]
+KubeconfigPath = Annotated[NonEmptyText, AfterValidator(_check_kubeconfig_path)]
 ConfigKey = Annotated[
     str, Text(r"(?!fleet$)[A-Za-z][-A-Za-z0-9_.]*", "a key of this stack's config such as kubeconfig")
 ]
@@ -104,7 +113,7 @@ Recurrence = Annotated[str, Text(r"FREQ=(DAILY|WEEKLY|MONTHLY)(;.+)?", "an RFC 5
 class AuthorizedNetworkSpec(Model):
     """A range that may reach the control plane."""
 
-    name: Words
+    name: NonEmptyText
     cidr_block: Cidr
 
 
@@ -144,11 +153,11 @@ class AutoProvisioningSpec(Model):
     """
 
     profile: Literal["BALANCED", "OPTIMIZE_UTILIZATION"] = "BALANCED"
-    cpu: Span
-    memory: Span
-    accelerators: Section[str, Count] = Field(default_factory=dict)
+    cpu: RangeField
+    memory: RangeField
+    accelerators: Section[str, CountField] = Field(default_factory=dict)
     zones: Zones = ()
-    disk_type: Words = "pd-balanced"
+    disk_type: NonEmptyText = "pd-balanced"
     disk_size_gb: int | None = Field(default=None, ge=10, le=65536)
     auto_repair: bool | None = None
     secure_boot: bool = True
@@ -157,29 +166,29 @@ class AutoProvisioningSpec(Model):
 class InstallerImagesSpec(Model):
     """Images of the DaemonSets that make GPU nodes ready, for mirrors and digests of one's own."""
 
-    driver: Words | None = None
-    partition: Words | None = None
-    device_injector: Words | None = None
-    tcpx: Words | None = None
-    tcpxo: Words | None = None
-    rdma: Words | None = None
-    rdma_arm: Words | None = None
-    host: Words | None = None
-    pause: Words | None = None
+    driver: NonEmptyText | None = None
+    partition: NonEmptyText | None = None
+    device_injector: NonEmptyText | None = None
+    tcpx: NonEmptyText | None = None
+    tcpxo: NonEmptyText | None = None
+    rdma: NonEmptyText | None = None
+    rdma_arm: NonEmptyText | None = None
+    host: NonEmptyText | None = None
+    pause: NonEmptyText | None = None
 
 
 class GpuInstallersSpec(Model):
     """What makes GPU nodes ready where GKE does not; `driverVersion` is that of pools that switched GKE's off."""
 
     driver_version: DriverVersion = "default"
-    images: Entry[InstallerImagesSpec] = default(InstallerImagesSpec)
+    images: Entry[InstallerImagesSpec] = default_field(InstallerImagesSpec)
 
 
 class SystemPoolSpec(Model):
     """The ordinary pool that runs the controllers; `nodes` is a total, whatever the zones."""
 
     machine_type: MachineType = "e2-standard-4"
-    nodes: Count = default(Range, min=1, max=6)
+    nodes: CountField = default_field(Range, min=1, max=6)
     zones: Zones = ()
     disk_size_gb: int = Field(default=100, ge=10, le=65536)
 
@@ -216,20 +225,20 @@ class ExistingClusterSpec(Model):
     `berth:` where the stack's config holds a kubeconfig, encrypted. `serviceCidrBlock` is where its DNS answers.
     """
 
-    context: Words | None = None
+    context: NonEmptyText | None = None
     kubeconfig: KubeconfigPath | None = None
     secret: ConfigKey | None = None
     service_cidr_block: Cidr = "10.96.0.0/12"
 
     @model_validator(mode="after")
-    def _one_way(self) -> ExistingClusterSpec:
+    def _check_one_connection(self) -> ExistingClusterSpec:
         if self.secret is not None and self.kubeconfig is not None:
-            raise fault(
-                "contradiction", f"'{shown(self.secret)}' holds a kubeconfig already; write secret or kubeconfig"
+            raise validation_fault(
+                "contradiction", f"'{format_value(self.secret)}' holds a kubeconfig already; write secret or kubeconfig"
             )
         if self.secret is None and self.context is None:
             message = "names no context, and the current one is whatever somebody used last; write context: <name>"
-            raise fault("missing-key", message)
+            raise validation_fault("missing-key", message)
         return self
 
 
@@ -243,16 +252,16 @@ class ClusterSpec(Model):
     version: GkeVersion | None = None
     zones: Zones = ()
     private_nodes: bool = True
-    control_plane: Entry[ControlPlaneSpec] = default(ControlPlaneSpec)
-    network: Entry[NetworkSpec] = default(NetworkSpec)
+    control_plane: Entry[ControlPlaneSpec] = default_field(ControlPlaneSpec)
+    network: Entry[NetworkSpec] = default_field(NetworkSpec)
     node_auto_provisioning: AutoProvisioningSpec | None = None
-    system_pool: Entry[SystemPoolSpec] = default(SystemPoolSpec)
+    system_pool: Entry[SystemPoolSpec] = default_field(SystemPoolSpec)
     maintenance: MaintenanceSpec | None = None
     storage_drivers: Sequence[Literal["gcs-fuse", "filestore", "parallelstore", "lustre"]] = ()
     image_streaming: bool = True
     gateway_api: bool = False
     multi_networking: bool = False
-    gpu_installers: Entry[GpuInstallersSpec] = default(GpuInstallersSpec)
+    gpu_installers: Entry[GpuInstallersSpec] = default_field(GpuInstallersSpec)
     deletion_protection: bool = True
     dns_endpoint: bool | None = None
     fleet_project: ProjectId | None = None

@@ -7,9 +7,9 @@ from typing import Literal
 from pydantic import Field, model_validator
 from pydantic.alias_generators import to_camel
 
-from berth.diagnostics import in_words
+from berth.diagnostics import join_words
 from berth.spec.amounts import QuantityField, Seconds
-from berth.spec.base import Entry, Model, Section, SemVer, Sequence, Words, default, fault
+from berth.spec.base import Entry, Model, NonEmptyText, Section, SemVer, Sequence, default_field, validation_fault
 from berth.spec.machines.pools import LabelKey, LabelValue
 from berth.spec.multikueue import MultiKueueSpec
 
@@ -24,14 +24,16 @@ class ControllerSpec(Model):
 
     existing: bool = False
     version: SemVer | None = None
-    chart: Words | None = None
+    chart: NonEmptyText | None = None
 
     @model_validator(mode="after")
-    def _not_ours(self) -> ControllerSpec:
-        said = [key for key in type(self).model_fields if key in self.model_fields_set - {"existing"}]
-        if self.existing and said:
-            words = in_words([to_camel(key) for key in said])
-            raise fault("bad-value", f"an existing controller is somebody else's to configure; leave {words} out")
+    def _check_existing(self) -> ControllerSpec:
+        configured_fields = [key for key in type(self).model_fields if key in self.model_fields_set - {"existing"}]
+        if self.existing and configured_fields:
+            words = join_words([to_camel(key) for key in configured_fields])
+            raise validation_fault(
+                "bad-value", f"an existing controller is somebody else's to configure; leave {words} out"
+            )
         return self
 
 
@@ -53,7 +55,7 @@ class PodsReadySpec(Model):
     timeout: Seconds | None = None
     recovery_timeout: Seconds | None = None
     block_admission: bool = False
-    requeuing_strategy: Entry[RequeuingSpec] = default(RequeuingSpec)
+    requeuing_strategy: Entry[RequeuingSpec] = default_field(RequeuingSpec)
 
 
 # --- whose turn it is -------------------------------------------------------------------------------------------------
@@ -97,7 +99,7 @@ class DeviceMappingSpec(Model):
 class ResourcesSpec(Model):
     """Which requests count, and as what."""
 
-    exclude_resource_prefixes: Sequence[Words] | None = None
+    exclude_resource_prefixes: Sequence[NonEmptyText] | None = None
     quota_check_strategy: Literal["BlockUndeclared", "IgnoreUndeclared"] | None = None
     transformations: Sequence[TransformationSpec] = ()
     device_class_mappings: Sequence[DeviceMappingSpec] = ()
@@ -142,7 +144,7 @@ class WorkloadRetentionSpec(Model):
 class RetentionSpec(Model):
     """Which of its own objects Kueue deletes."""
 
-    workloads: Entry[WorkloadRetentionSpec] = default(WorkloadRetentionSpec)
+    workloads: Entry[WorkloadRetentionSpec] = default_field(WorkloadRetentionSpec)
 
 
 class LocalQueueMetricsSpec(Model):
@@ -177,23 +179,23 @@ class KueueSpec(ControllerSpec):
     """
 
     wait_for_pods_ready_minutes: int = Field(default=60, ge=1, le=1440)
-    wait_for_pods_ready: Entry[PodsReadySpec] = default(PodsReadySpec)
+    wait_for_pods_ready: Entry[PodsReadySpec] = default_field(PodsReadySpec)
     fair_sharing: Entry[FairSharingSpec | None] = None
     admission_fair_sharing: AdmissionFairSharingSpec | None = None
-    resources: Entry[ResourcesSpec] = default(ResourcesSpec)
-    integrations: Entry[IntegrationsSpec] = default(IntegrationsSpec)
+    resources: Entry[ResourcesSpec] = default_field(ResourcesSpec)
+    integrations: Entry[IntegrationsSpec] = default_field(IntegrationsSpec)
     manage_jobs_without_queue_name: bool | None = None
     managed_jobs_namespace_selector: SelectorSpec | None = None
-    object_retention_policies: Entry[RetentionSpec] = default(RetentionSpec)
-    metrics: Entry[MetricsSpec] = default(MetricsSpec)
+    object_retention_policies: Entry[RetentionSpec] = default_field(RetentionSpec)
+    metrics: Entry[MetricsSpec] = default_field(MetricsSpec)
     multi_kueue: MultiKueueSpec | None = None
     feature_gates: Section[str, bool] = Field(default_factory=dict)
 
     @model_validator(mode="after")
-    def _one_timeout(self) -> KueueSpec:
+    def _check_single_timeout(self) -> KueueSpec:
         if "wait_for_pods_ready_minutes" in self.model_fields_set and self.wait_for_pods_ready.timeout is not None:
             message = (
                 "waitForPodsReadyMinutes and waitForPodsReady.timeout say the same; leave waitForPodsReadyMinutes out"
             )
-            raise fault("bad-value", message)
+            raise validation_fault("bad-value", message)
         return self

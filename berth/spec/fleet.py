@@ -18,7 +18,7 @@ from berth.spec.base import (
     Section,
     Sequence,
     Text,
-    default,
+    default_field,
 )
 from berth.spec.cluster import ClusterSpec
 from berth.spec.controllers import ControllerSpec, KueueSpec
@@ -61,20 +61,20 @@ class FleetSpec(Model):
     region: Region | None = None
     labels: Section[CloudLabelKey, CloudLabelValue] = Field(default_factory=dict)
     protect: bool = True
-    cluster: Entry[ClusterSpec] = default(ClusterSpec)
+    cluster: Entry[ClusterSpec] = default_field(ClusterSpec)
     reservations: Section[DnsLabel, ReservationSpec] = Field(default_factory=dict)
     pools: Section[PoolName, PoolSpec] = Field(default_factory=dict)
     compute_classes: Section[ClassName, ComputeClassSpec] = Field(default_factory=dict)
     workers: Section[WorkerName, WorkerSpec] = Field(default_factory=dict, max_length=20)
     flavors: Section[DnsName, Entry[FlavorSpec]] = Field(default_factory=dict)
-    kueue: Entry[KueueSpec] = default(KueueSpec)
-    jobset: Entry[ControllerSpec] = default(ControllerSpec)
-    monitoring: Entry[MonitoringSpec] = default(MonitoringSpec)
+    kueue: Entry[KueueSpec] = default_field(KueueSpec)
+    jobset: Entry[ControllerSpec] = default_field(ControllerSpec)
+    monitoring: Entry[MonitoringSpec] = default_field(MonitoringSpec)
     priorities: Section[DnsName, PrioritySpec] = Field(default_factory=dict)
     cohorts: Section[DnsName, Entry[CohortSpec]] = Field(default_factory=dict)
     teams: Section[DnsLabel, TeamSpec] = Field(default_factory=dict)
     team_files: Sequence[str] = ()
-    platform: Entry[PlatformSpec] = default(PlatformSpec)
+    platform: Entry[PlatformSpec] = default_field(PlatformSpec)
     cluster_queues: Section[DnsName, SharedQueueSpec] = Field(default_factory=dict)
     accept_loss: AcceptLoss = ()
     allow_replacement: Section[str, Reason] = Field(default_factory=dict)

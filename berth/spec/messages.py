@@ -8,8 +8,8 @@ from typing import Any
 
 from pydantic import BaseModel
 
-from berth.diagnostics import Path, Problem, near_miss, shown
-from berth.spec.base import kind
+from berth.diagnostics import FieldPath, Problem, did_you_mean, format_value
+from berth.spec.base import yaml_type
 from berth.spec.fleet import FleetSpec
 
 _EXAMPLES = {
@@ -55,175 +55,177 @@ _EXAMPLES = {
 """What one might write under a key, or under a key of one section."""
 
 
-def problem_of(error: Mapping[str, Any], root: type[BaseModel] = FleetSpec) -> Problem:
+def to_problem(error: Mapping[str, Any], root: type[BaseModel] = FleetSpec) -> Problem:
     """One finding of pydantic's as a fault; `root` is the model of the whole fleet."""
-    path: Path = error["loc"]
+    path: FieldPath = error["loc"]
     if path[1:] and path[-1] == "[key]" and error["input"] == path[-2]:  # the key is at fault, not what stands under it
         path = path[:-1]
     if error["type"] == "berth":
         return Problem("fault", error["ctx"]["code"], path, error["ctx"]["message"])
     if error["type"] == "extra_forbidden":
         return Problem("fault", "unknown-key", path, _unknown_key(error, path, root))
-    if (wanted := _COLLECTIONS.get(error["type"])) is not None:
-        return Problem("fault", "bad-type", path, _instead(wanted)(error, path) + _remedy(error, path, root))
-    code, words = _WORDS.get(error["type"], ("bad-value", _as_it_is))
-    return Problem("fault", code, path, words(error, path))
+    if (expected := _COLLECTION_NOUNS.get(error["type"])) is not None:
+        return Problem("fault", "bad-type", path, _wrong_type(expected)(error, path) + _remedy(error, path, root))
+    code, message = _MESSAGES.get(error["type"], ("bad-value", _original_message))
+    return Problem("fault", code, path, message(error, path))
 
 
-def keys_at(path: Path, root: type[BaseModel] = FleetSpec) -> list[str]:
+def allowed_keys(path: FieldPath, root: type[BaseModel] = FleetSpec) -> list[str]:
     """The keys that may stand at `path`, found by walking the models' annotations from `root`."""
-    model = _model(_at(path, root))
+    model = _model_of(_annotation_at(path, root))
     return [field.alias or name for name, field in model.model_fields.items()] if model else []
 
 
-def _at(path: Path, root: type[BaseModel]) -> Any:
-    kind: Any = root
+def _annotation_at(path: FieldPath, root: type[BaseModel]) -> Any:
+    annotation: Any = root
     for step in path:
-        kind = _step(kind, step)
-    return kind
+        annotation = _child_annotation(annotation, step)
+    return annotation
 
 
-def _step(kind: Any, step: str | int) -> Any:
-    if (model := _model(kind)) is not None:
+def _child_annotation(annotation: Any, step: str | int) -> Any:
+    if (model := _model_of(annotation)) is not None:
         for name, field in model.model_fields.items():
             if step in (field.alias, name):
                 return field.annotation
-    origin, args = typing.get_origin(kind), typing.get_args(kind)
+    origin, args = typing.get_origin(annotation), typing.get_args(annotation)
     if origin is dict:
         return args[1]
     if origin is tuple:
         return args[0]
-    inner = [a for a in args if a is not type(None)] if origin else []
-    return _step(inner[0], step) if inner else None
+    alternatives = [argument for argument in args if argument is not type(None)] if origin else []
+    return _child_annotation(alternatives[0], step) if alternatives else None
 
 
-def _model(kind: Any) -> type[BaseModel] | None:
-    if isinstance(kind, type):
-        return kind if issubclass(kind, BaseModel) else None
-    if typing.get_origin(kind) in (dict, tuple):
+def _model_of(annotation: Any) -> type[BaseModel] | None:
+    if isinstance(annotation, type):
+        return annotation if issubclass(annotation, BaseModel) else None
+    if typing.get_origin(annotation) in (dict, tuple):
         return None
-    return next((m for a in typing.get_args(kind) if (m := _model(a)) is not None), None)
+    return next((model for argument in typing.get_args(annotation) if (model := _model_of(argument)) is not None), None)
 
 
 # --- forms ------------------------------------------------------------------------------------------------------------
 
 
-def _remedy(error: Mapping[str, Any], path: Path, root: type[BaseModel]) -> str:
+def _remedy(error: Mapping[str, Any], path: FieldPath, root: type[BaseModel]) -> str:
     """What to write where a list or a mapping is wanted: its form, the one item that is there, or its keys."""
     section = str(path[0])
-    if form := _example_form(error, path) or _form(_at(path, root), section):
+    if form := _example_form(error, path) or _minimal_form(_annotation_at(path, root), section):
         return f"; write {form}"
-    if isinstance(error["input"], str) and error["input"].split() and _COLLECTIONS[error["type"]] == "a list":
-        return f"; write [{shown(', '.join(error['input'].split()))}]"
-    keys = keys_at(path, root)
+    if isinstance(error["input"], str) and error["input"].split() and _COLLECTION_NOUNS[error["type"]] == "a list":
+        return f"; write [{format_value(', '.join(error['input'].split()))}]"
+    keys = allowed_keys(path, root)
     return f"; its keys are {', '.join(keys)}" if keys else ""
 
 
-def _example_form(error: Mapping[str, Any], path: Path) -> str:
+def _example_form(error: Mapping[str, Any], path: FieldPath) -> str:
     """The example of what stands at `path`, or of the list that it is an item of, where it is of the form wanted."""
     example = _example(path[:-1])[1:-1] if isinstance(path[-1], int) else _example(path)
-    return example if example.startswith("[{" if _COLLECTIONS[error["type"]] == "a list" else "{") else ""
+    return example if example.startswith("[{" if _COLLECTION_NOUNS[error["type"]] == "a list" else "{") else ""
 
 
-def _form(kind: Any, section: str) -> str:
+def _minimal_form(annotation: Any, section: str) -> str:
     """How a mapping, or a list of them, is written at the least: "" for text and numbers, or where all keys may go."""
-    if (model := _model(kind)) is not None:
+    if (model := _model_of(annotation)) is not None:
         required = [field.alias or name for name, field in model.model_fields.items() if field.is_required()]
         return "{" + ", ".join(f"{key}: {_example((section, key))}" for key in required) + "}" if required else ""
-    origin, args = typing.get_origin(kind), typing.get_args(kind)
+    origin, args = typing.get_origin(annotation), typing.get_args(annotation)
     if origin is dict:
-        return f"{{<name>: {_form(args[1], section) or '…'}}}"
+        return f"{{<name>: {_minimal_form(args[1], section) or '…'}}}"
     if origin is tuple:
-        return f"[{inner}]" if (inner := _form(args[0], section)) else ""
-    inner = [a for a in args if a is not type(None)] if origin else []
-    return _form(inner[0], section) if inner else ""
+        return f"[{inner}]" if (inner := _minimal_form(args[0], section)) else ""
+    inner = [argument for argument in args if argument is not type(None)] if origin else []
+    return _minimal_form(inner[0], section) if inner else ""
 
 
 # --- words ------------------------------------------------------------------------------------------------------------
 
-_Words = Callable[[Mapping[str, Any], Path], str]
+_MessageBuilder = Callable[[Mapping[str, Any], FieldPath], str]
 
 
-def _as_it_is(error: Mapping[str, Any], path: Path) -> str:
-    return f"'{shown(error['input'])}': {error['msg'].lower()}"
+def _original_message(error: Mapping[str, Any], path: FieldPath) -> str:
+    return f"'{format_value(error['input'])}': {error['msg'].lower()}"
 
 
-def _unknown_key(error: Mapping[str, Any], path: Path, root: type[BaseModel]) -> str:
-    known = keys_at(path[:-1], root)
-    hint = near_miss(str(path[-1]), known) or (f"; one of {', '.join(known)}" if known else "; nothing may stand here")
-    return f"'{shown(path[-1])}' is no key here{hint}"
+def _unknown_key(error: Mapping[str, Any], path: FieldPath, root: type[BaseModel]) -> str:
+    known = allowed_keys(path[:-1], root)
+    hint = did_you_mean(str(path[-1]), known) or (
+        f"; one of {', '.join(known)}" if known else "; nothing may stand here"
+    )
+    return f"'{format_value(path[-1])}' is no key here{hint}"
 
 
-def _missing(error: Mapping[str, Any], path: Path) -> str:
+def _missing(error: Mapping[str, Any], path: FieldPath) -> str:
     return f"is missing; write {path[-1]}: {_example(path)}"
 
 
-def _too_short(error: Mapping[str, Any], path: Path) -> str:
+def _too_short(error: Mapping[str, Any], path: FieldPath) -> str:
     return f"is empty; write at least one, such as {_example(path)}"
 
 
-def _too_long(error: Mapping[str, Any], path: Path) -> str:
-    what = "characters" if isinstance(error["input"], str) else "entries"
-    return f"has {len(error['input'])} {what}; the most is {error['ctx']['max_length']}"
+def _too_long(error: Mapping[str, Any], path: FieldPath) -> str:
+    noun = "characters" if isinstance(error["input"], str) else "entries"
+    return f"has {len(error['input'])} {noun}; the most is {error['ctx']['max_length']}"
 
 
-def _example(path: Path) -> str:
+def _example(path: FieldPath) -> str:
     return _EXAMPLES.get(f"{path[0]}.{path[-1]}") or _EXAMPLES.get(str(path[-1]), "…")
 
 
-def _string(error: Mapping[str, Any], path: Path) -> str:
+def _not_a_string(error: Mapping[str, Any], path: FieldPath) -> str:
     value: object = error["input"]
     remedies: dict[type, str] = {int: f'; quote it: "{value}"', float: "; quote it as it stands, with every digit"}
-    return _instead("text")(error, path) + remedies.get(type(value), "")
+    return _wrong_type("text")(error, path) + remedies.get(type(value), "")
 
 
-def _whole_number(error: Mapping[str, Any], path: Path) -> str:
+def _whole_number(error: Mapping[str, Any], path: FieldPath) -> str:
     value: object = error["input"]
-    quoted = isinstance(value, str) and value.isdecimal()
-    return _instead("a whole number")(error, path) + (f"; write {value}, without quotes" if quoted else "")
+    is_quoted = isinstance(value, str) and value.isdecimal()
+    return _wrong_type("a whole number")(error, path) + (f"; write {value}, without quotes" if is_quoted else "")
 
 
-def _instead(wanted: str) -> _Words:
-    def words(error: Mapping[str, Any], path: Path) -> str:
+def _wrong_type(expected: str) -> _MessageBuilder:
+    def build(error: Mapping[str, Any], path: FieldPath) -> str:
         value = error["input"]
-        found = "is empty" if value is None else f"'{shown(value)}' is {kind(value)}"
-        return f"{found}, but {wanted} is wanted"
+        subject = "is empty" if value is None else f"'{format_value(value)}' is {yaml_type(value)}"
+        return f"{subject}, but {expected} is wanted"
 
-    return words
+    return build
 
 
-def _literal(error: Mapping[str, Any], path: Path) -> str:
+def _not_in_literal(error: Mapping[str, Any], path: FieldPath) -> str:
     value = error["input"]
-    allowed = [w.strip("'") for w in error["ctx"]["expected"].replace(" or ", ", ").split(", ")]
-    found = "is empty" if value is None else f"'{shown(value)}' is not allowed here"
-    hint = near_miss(value, allowed) if isinstance(value, str) else ""
-    return f"{found}; {'one of ' if len(allowed) > 1 else 'write '}{', '.join(allowed)}{hint}"
+    allowed = [option.strip("'") for option in error["ctx"]["expected"].replace(" or ", ", ").split(", ")]
+    subject = "is empty" if value is None else f"'{format_value(value)}' is not allowed here"
+    hint = did_you_mean(value, allowed) if isinstance(value, str) else ""
+    return f"{subject}; {'one of ' if len(allowed) > 1 else 'write '}{', '.join(allowed)}{hint}"
 
 
-def _bound(words: str, key_of_bound: str) -> _Words:
-    def say(error: Mapping[str, Any], path: Path) -> str:
-        return f"'{shown(error['input'])}' is too {words} {int(error['ctx'][key_of_bound])}"
+def _out_of_bounds(comparison: str, key_of_bound: str) -> _MessageBuilder:
+    def build(error: Mapping[str, Any], path: FieldPath) -> str:
+        return f"'{format_value(error['input'])}' is too {comparison} {int(error['ctx'][key_of_bound])}"
 
-    return say
+    return build
 
 
-_COLLECTIONS = {
+_COLLECTION_NOUNS = {
     "dict_type": "a mapping",
     "model_type": "a mapping",
     "model_attributes_type": "a mapping",
     "tuple_type": "a list",
     "list_type": "a list",
 }
-_WORDS: dict[str, tuple[str, _Words]] = {
+_MESSAGES: dict[str, tuple[str, _MessageBuilder]] = {
     "missing": ("missing-key", _missing),
-    "string_type": ("bad-type", _string),
+    "string_type": ("bad-type", _not_a_string),
     "int_type": ("bad-type", _whole_number),
     "int_from_float": ("bad-type", _whole_number),
-    "float_type": ("bad-type", _instead("a number")),
-    "bool_type": ("bad-type", _instead("true or false")),
-    "literal_error": ("bad-value", _literal),
-    "greater_than_equal": ("bad-value", _bound("small; the least is", "ge")),
-    "less_than_equal": ("bad-value", _bound("large; the most is", "le")),
+    "float_type": ("bad-type", _wrong_type("a number")),
+    "bool_type": ("bad-type", _wrong_type("true or false")),
+    "literal_error": ("bad-value", _not_in_literal),
+    "greater_than_equal": ("bad-value", _out_of_bounds("small; the least is", "ge")),
+    "less_than_equal": ("bad-value", _out_of_bounds("large; the most is", "le")),
     "too_short": ("missing-key", _too_short),
     "too_long": ("bad-size", _too_long),
     "string_too_long": ("bad-size", _too_long),

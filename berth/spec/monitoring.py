@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal, cast
 from pydantic import BeforeValidator, Field
 
 from berth.spec.amounts import Seconds
-from berth.spec.base import Entry, JsonSchema, Model, SemVer, Sequence, Text, Words, default, mistyped
+from berth.spec.base import Entry, JsonSchema, Model, NonEmptyText, SemVer, Sequence, Text, default_field, wrong_type
 
 ChannelName = Annotated[
     str,
@@ -26,28 +26,28 @@ class AlertSpec(Model):
     enabled: bool = True
 
 
-def _alert(value: Any) -> Any:
+def _expand_alert(value: Any) -> Any:
     """`false` leaves an alert out."""
     if isinstance(value, dict | AlertSpec):
         return cast("object", value)
     if not isinstance(value, bool):
-        raise mistyped(value, "write {limit: <number>, for: 30m}, or false")
+        raise wrong_type(value, "write {limit: <number>, for: 30m}, or false")
     return {"enabled": value}
 
 
-def _alerts(value: Any) -> Any:
+def _expand_alerts(value: Any) -> Any:
     """`false` leaves all alerts out."""
     return None if value is False else {} if value is True or value is None else value
 
 
-AlertField = Annotated[AlertSpec, BeforeValidator(_alert, json_schema_input_type=bool | AlertSpec)]
+AlertField = Annotated[AlertSpec, BeforeValidator(_expand_alert, json_schema_input_type=bool | AlertSpec)]
 
 
 class PrometheusSpec(Model):
     """The chart of a Prometheus and a Grafana in the cluster; `chart` is an OCI address, a mirror's or a path."""
 
     version: SemVer | None = None
-    chart: Words | None = None
+    chart: NonEmptyText | None = None
 
 
 class MonitoringSpec(Model):
@@ -57,8 +57,8 @@ class MonitoringSpec(Model):
     dashboards: bool = True
     alerts: Annotated[
         dict[str, AlertField] | None,
-        BeforeValidator(_alerts),
+        BeforeValidator(_expand_alerts),
         JsonSchema({"type": ["object", "boolean", "null"]}),
     ] = Field(default_factory=dict)
     notification_channels: Sequence[ChannelName] = ()
-    prometheus: Entry[PrometheusSpec] = default(PrometheusSpec)
+    prometheus: Entry[PrometheusSpec] = default_field(PrometheusSpec)

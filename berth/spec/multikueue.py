@@ -7,7 +7,7 @@ from typing import Literal
 from pydantic import Field
 
 from berth.spec.amounts import Seconds
-from berth.spec.base import Model, Sequence, Words
+from berth.spec.base import Model, NonEmptyText, Sequence
 
 Dispatcher = Literal[
     "kueue.x-k8s.io/multikueue-dispatcher-all-at-once", "kueue.x-k8s.io/multikueue-dispatcher-incremental"
@@ -23,8 +23,8 @@ class IncrementalSpec(Model):
 class AccessProviderSpec(Model):
     """A program in Kueue's container that gets credentials for clusters known by a ClusterProfile."""
 
-    name: Words
-    command: Words
+    name: NonEmptyText
+    command: NonEmptyText
     args: Sequence[str] = ()
 
 

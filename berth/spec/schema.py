@@ -35,13 +35,17 @@ def stack_schema() -> dict[str, Any]:
                 "properties": {"berth:fleet": _FLEET, "berth:team": {"$ref": "#/$defs/TeamStackSpec"}},
             }
         },
-        "$defs": _untitled(dict(sorted(definitions.items()))),
+        "$defs": _without_titles(dict(sorted(definitions.items()))),
     }
 
 
-def _untitled(schema: Any) -> Any:
+def _without_titles(schema: Any) -> Any:
     """The schema without pydantic's titles, which only repeat a key in another spelling (`Projectnumber`)."""
     if isinstance(schema, dict):
-        found = cast("dict[str, Any]", schema)
-        return {key: _untitled(value) for key, value in found.items() if key != "title" or not isinstance(value, str)}
-    return [_untitled(item) for item in cast("list[Any]", schema)] if isinstance(schema, list) else schema
+        mapping = cast("dict[str, Any]", schema)
+        return {
+            key: _without_titles(value)
+            for key, value in mapping.items()
+            if key != "title" or not isinstance(value, str)
+        }
+    return [_without_titles(item) for item in cast("list[Any]", schema)] if isinstance(schema, list) else schema

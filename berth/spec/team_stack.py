@@ -9,13 +9,13 @@ from pydantic import AfterValidator, Field, ValidationError
 
 from berth.diagnostics import Problem
 from berth.spec.amounts import Bytes, MilliCpu, Seconds
-from berth.spec.base import DnsLabel, Entry, Model, Section, Sequence, Words, each_once
-from berth.spec.messages import problem_of
-from berth.spec.tenancy import FileName, Port, SecretField, no_token
+from berth.spec.base import DnsLabel, Entry, Model, NonEmptyText, Section, Sequence, unique_items
+from berth.spec.messages import to_problem
+from berth.spec.tenancy import FileName, Port, SecretField, check_no_token
 
-Files = Annotated[Sequence[DnsLabel], AfterValidator(each_once)]
-NoToken = Annotated[str, AfterValidator(no_token)]
-Count = Annotated[int, Field(ge=1)]
+Files = Annotated[Sequence[DnsLabel], AfterValidator(unique_items)]
+NoToken = Annotated[str, AfterValidator(check_no_token)]
+PositiveCount = Annotated[int, Field(ge=1)]
 
 
 class WorkloadSpec(Model):
@@ -27,11 +27,11 @@ class WorkloadSpec(Model):
     queue: str
     kind: Literal["jobset", "job", "pytorchjob", "provisioning-request"] | None = None
     name: str | None = None
-    image: Words
+    image: NonEmptyText
     command: Sequence[str] = ()
-    slices: Count | None = None
-    pods: Count | None = None
-    gpus: Count | None = None
+    slices: PositiveCount | None = None
+    pods: PositiveCount | None = None
+    gpus: PositiveCount | None = None
     cpu: MilliCpu | None = None
     memory: Bytes | None = None
     priority: str | None = None
@@ -53,7 +53,7 @@ class TeamStackSpec(Model):
     `platform` is the stack (or a path to its file) that has the team.
     """
 
-    platform: Words
+    platform: NonEmptyText
     team: DnsLabel
     config: Section[DnsLabel, Entry[dict[FileName, NoToken]]] = Field(default_factory=dict)
     secrets: Section[DnsLabel, dict[FileName, SecretField]] = Field(default_factory=dict)
@@ -63,32 +63,32 @@ class TeamStackSpec(Model):
 _SECTIONS = ("config", "secrets", "workloads")
 
 
-Faulty = frozenset[tuple[str, ...]]
+FaultyEntries = frozenset[tuple[str, ...]]
 """Sections, and entries of them by section and name."""
 
 
-def parse_team(value: Mapping[str, Any]) -> tuple[TeamStackSpec | None, list[Problem], Faulty]:
+def parse_team_stack(value: Mapping[str, Any]) -> tuple[TeamStackSpec | None, list[Problem], FaultyEntries]:
     """The value of `berth:team` without what is faulty in it; its faults; and what was left out because of them.
 
     None where the rest says too little.
     """
-    spec, errors = _validated(value)
+    spec, errors = _validate(value)
     faulty = frozenset(tuple(map(str, error["loc"][:2])) for error in errors)
     if spec is None:
-        rest = {key: _without(key, entries, faulty) for key, entries in value.items() if (key,) not in faulty}
+        rest = {key: _without_faulty(key, entries, faulty) for key, entries in value.items() if (key,) not in faulty}
         known = {key: entries for key, entries in rest.items() if key in TeamStackSpec.model_fields}
-        spec, _ = _validated(known)
-    return spec, [problem_of(error, TeamStackSpec) for error in errors], faulty
+        spec, _ = _validate(known)
+    return spec, [to_problem(error, TeamStackSpec) for error in errors], faulty
 
 
-def _validated(value: Mapping[str, Any]) -> tuple[TeamStackSpec | None, list[Mapping[str, Any]]]:
+def _validate(value: Mapping[str, Any]) -> tuple[TeamStackSpec | None, list[Mapping[str, Any]]]:
     try:
         return TeamStackSpec.model_validate(value), []
     except ValidationError as error:
         return None, [cast("Mapping[str, Any]", each) for each in error.errors(include_url=False)]
 
 
-def _without(section: str, entries: object, faulty: Faulty) -> object:
+def _without_faulty(section: str, entries: object, faulty: FaultyEntries) -> object:
     if section not in _SECTIONS or not isinstance(entries, dict):
         return entries
     return {key: entry for key, entry in cast("dict[str, Any]", entries).items() if (section, key) not in faulty}

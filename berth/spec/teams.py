@@ -6,8 +6,8 @@ from typing import Annotated, Literal
 
 from pydantic import AfterValidator, Field
 
-from berth.spec.amounts import NOTHING, AmountField, Bytes, LimitField, MilliCpu
-from berth.spec.base import DnsLabel, DnsName, Model, Section, Sequence, default, each_once
+from berth.spec.amounts import ZERO_AMOUNT, AmountField, Bytes, LimitField, MilliCpu
+from berth.spec.base import DnsLabel, DnsName, Model, Section, Sequence, default_field, unique_items
 from berth.spec.tenancy import TenancySpec
 
 QueueName = DnsLabel
@@ -34,7 +34,7 @@ class QuotaSpec(Model):
 
     pool: str | None = None
     flavor: str | None = None
-    guaranteed: AmountField = Field(default_factory=lambda: NOTHING, json_schema_extra={"default": 0})
+    guaranteed: AmountField = Field(default_factory=lambda: ZERO_AMOUNT, json_schema_extra={"default": 0})
     borrow: LimitField | None = None
     lend: AmountField | None = None
     per_accelerator: PerAcceleratorSpec | None = None
@@ -91,7 +91,7 @@ class QueueSpec(Model):
     local_queue: DnsLabel | None = None
     flavors: Sequence[QuotaSpec] = Field(min_length=1, max_length=64)
     queueing_strategy: Literal["BestEffortFIFO", "StrictFIFO"] = "BestEffortFIFO"
-    preemption: PreemptionSpec = default(PreemptionSpec)
+    preemption: PreemptionSpec = default_field(PreemptionSpec)
     flavor_fungibility: FlavorFungibilitySpec | None = None
     priority: str | None = None
     max_jobs: int | None = Field(default=None, ge=1, le=1_000_000_000)
@@ -105,7 +105,7 @@ class QueueSpec(Model):
 class SharedQueueSpec(QueueSpec):
     """A cluster queue that serves several teams, through a local queue in the namespace of each."""
 
-    teams: Annotated[Sequence[str], AfterValidator(each_once)] = Field(min_length=1)
+    teams: Annotated[Sequence[str], AfterValidator(unique_items)] = Field(min_length=1)
     cohort: str | None = None
 
 

@@ -16,10 +16,10 @@ from berth.spec.base import (
     Section,
     Sequence,
     Text,
-    default,
-    each_once,
-    fault,
-    mistyped,
+    default_field,
+    unique_items,
+    validation_fault,
+    wrong_type,
 )
 from berth.spec.cluster import Cidr
 
@@ -59,7 +59,7 @@ Group = Annotated[
         "a group's address in lower case, such as vision@acme.example",
     ),
 ]
-Groups = Annotated[Sequence[Group], AfterValidator(each_once)]
+Groups = Annotated[Sequence[Group], AfterValidator(unique_items)]
 Domain = Annotated[str, Text(r"[a-z0-9-]+(\.[a-z0-9-]+)+", "a domain such as acme.example")]
 CostLabelKey = Annotated[
     str,
@@ -88,28 +88,28 @@ class NamespaceSpec(Model):
     existing: bool = False
 
 
-def _namespace(value: Any) -> Any:
+def _parse_namespace(value: Any) -> Any:
     if isinstance(value, dict | NamespaceSpec):
         return cast("object", value)
     if not isinstance(value, str):
-        raise mistyped(value, "write its name, or {name: <name>, existing: true}")
+        raise wrong_type(value, "write its name, or {name: <name>, existing: true}")
     return {"name": value}
 
 
-NamespaceField = Annotated[NamespaceSpec, BeforeValidator(_namespace, json_schema_input_type=str | NamespaceSpec)]
+NamespaceField = Annotated[NamespaceSpec, BeforeValidator(_parse_namespace, json_schema_input_type=str | NamespaceSpec)]
 
 
-def no_token(value: str) -> str:
+def check_no_token(value: str) -> str:
     """The text itself; raises a fault where it begins as the tokens of a well-known issuer do."""
     if _TOKENS.fullmatch(value):
         message = f"'{value[:4]}…' looks like a token itself; store it in Secret Manager and write the secret's name"
-        raise fault("secret-by-value", message)
+        raise validation_fault("secret-by-value", message)
     return value
 
 
 SecretId = Annotated[
     str,
-    AfterValidator(no_token),
+    AfterValidator(check_no_token),
     Text(r"[A-Za-z0-9_-]{1,255}", "a secret's name in Secret Manager: letters, digits, '-' and '_'"),
 ]
 
@@ -122,15 +122,15 @@ class SecretSpec(Model):
     project: ProjectId | None = None
 
 
-def _secret(value: Any) -> Any:
+def _parse_secret(value: Any) -> Any:
     if isinstance(value, dict | SecretSpec):
         return cast("object", value)
     if not isinstance(value, str):
-        raise mistyped(value, "write a secret's name, or {secret: <name>, version: <version>}")
+        raise wrong_type(value, "write a secret's name, or {secret: <name>, version: <version>}")
     return {"secret": value}
 
 
-SecretField = Annotated[SecretSpec, BeforeValidator(_secret, json_schema_input_type=str | SecretSpec)]
+SecretField = Annotated[SecretSpec, BeforeValidator(_parse_secret, json_schema_input_type=str | SecretSpec)]
 
 
 class IdentitySpec(Model):
@@ -169,14 +169,14 @@ class TenancySpec(Model):
     """Namespaces, people and limits of a team."""
 
     state: Literal["active", "held", "drained"] = "active"
-    namespace: NamespaceField = default(NamespaceSpec)
+    namespace: NamespaceField = default_field(NamespaceSpec)
     namespaces: Sequence[NamespaceField] = ()
     labels: Section[CostLabelKey, CostLabelValue] = Field(default_factory=dict)
     groups: Groups = ()
     identity: IdentitySpec | None = None
     pod_security: Literal["restricted", "baseline", "privileged"] | None = None
-    network_policy: Entry[NetworkPolicySpec] = default(NetworkPolicySpec)
-    default_requests: Entry[DefaultRequestsSpec] = default(DefaultRequestsSpec)
+    network_policy: Entry[NetworkPolicySpec] = default_field(NetworkPolicySpec)
+    default_requests: Entry[DefaultRequestsSpec] = default_field(DefaultRequestsSpec)
     default_queue: str | None = None
 
 

@@ -6,8 +6,19 @@ from typing import Annotated
 
 from pydantic import Field, model_validator
 
-from berth.diagnostics import in_words
-from berth.spec.base import DnsLabel, DnsName, Entry, Model, ProjectId, ProjectNumber, Region, Section, Text, fault
+from berth.diagnostics import join_words
+from berth.spec.base import (
+    DnsLabel,
+    DnsName,
+    Entry,
+    Model,
+    ProjectId,
+    ProjectNumber,
+    Region,
+    Section,
+    Text,
+    validation_fault,
+)
 from berth.spec.cluster import ClusterSpec
 from berth.spec.machines.compute_classes import ClassName, ComputeClassSpec
 from berth.spec.machines.pools import PoolName, PoolSpec, Reason
@@ -47,14 +58,16 @@ class WorkerSpec(Model):
     allow_deletion: Section[str, Reason] = Field(default_factory=dict)
 
     @model_validator(mode="after")
-    def _one_way(self) -> WorkerSpec:
+    def _check_one_connection(self) -> WorkerSpec:
         """One way to the cluster."""
         ways = [key for key in ("cluster", "stack", "kubeconfig") if getattr(self, key) is not None]
         if len(ways) > 1:
-            raise fault("contradiction", f"{in_words(ways)}: the cluster is made here or there already; write one")
+            raise validation_fault(
+                "contradiction", f"{join_words(ways)}: the cluster is made here or there already; write one"
+            )
         if self.cluster is not None and self.cluster.existing is not None:
             message = "cluster.existing is the way of a fleet of one cluster; write kubeconfig: <key of the config>"
-            raise fault("contradiction", message)
+            raise validation_fault("contradiction", message)
         return self
 
     @property

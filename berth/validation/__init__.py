@@ -10,62 +10,64 @@ from collections.abc import Callable
 from msgspec.structs import replace
 
 from berth.diagnostics import Problem, Problems
-from berth.planner import Planned
+from berth.planner import PlannedFleet
 from berth.validation import advice, capacity, reachability
-from berth.validation.accelerator_networks import accelerator_addresses_suffice
-from berth.validation.kueue import kueue_accepts
-from berth.validation.multikueue import in_worker, one_job_runs_on_one_worker
-from berth.validation.quota_claims import Ledger, ledger_of
-from berth.validation.resource_rates import what_comes_along_suffices
+from berth.validation.accelerator_networks import check_accelerator_addresses
+from berth.validation.kueue import check_kueue_rules
+from berth.validation.multikueue import note_one_worker_per_job, worker_path
+from berth.validation.quota_claims import FleetQuotaClaims, collect_claims
+from berth.validation.resource_rates import check_resource_rates
 
-Proof = Callable[[Ledger, Problems], None]
+Check = Callable[[FleetQuotaClaims, Problems], None]
 
-WITH_MACHINES: tuple[Proof, ...] = (
-    capacity.promises_are_kept,
-    capacity.auto_provisioning_allows,
-    capacity.auto_provisioning_has_room,
-    capacity.addresses_suffice,
-    accelerator_addresses_suffice,
+MACHINE_CHECKS: tuple[Check, ...] = (
+    capacity.check_guarantees,
+    capacity.check_provisioning_limits,
+    capacity.check_provisioning_room,
+    capacity.check_addresses,
+    check_accelerator_addresses,
 )
 """Proofs that argue from the machines that there are: skipped where some of those were set aside."""
 
-ON_WORKERS: tuple[Proof, ...] = (
-    capacity.auto_provisioning_allows,
-    capacity.addresses_suffice,
-    accelerator_addresses_suffice,
-    advice.exposure,
+WORKER_CHECKS: tuple[Check, ...] = (
+    capacity.check_provisioning_limits,
+    capacity.check_addresses,
+    check_accelerator_addresses,
+    advice.warn_exposure,
 )
 """Proofs that argue from the machines of one cluster: they hold for every worker that is made here, by itself."""
 
-WHEN_COMPLETE: tuple[Proof, ...] = (
-    reachability.limits_can_be_reached,
-    reachability.queues_can_admit,
-    what_comes_along_suffices,
-    advice.idle_capacity,
-    advice.sharing,
-    advice.teams_without_queues,
-    advice.exposure,
+COMPLETENESS_CHECKS: tuple[Check, ...] = (
+    reachability.check_limits_reachable,
+    reachability.check_queues_can_admit,
+    check_resource_rates,
+    advice.warn_idle_capacity,
+    advice.warn_sharing,
+    advice.warn_teams_without_queues,
+    advice.warn_exposure,
 )
 """Proofs that argue from what is missing: skipped where a part of the stack file was set aside, for that may be it."""
 
 
-def prove(planned: Planned) -> tuple[Problem, ...]:
+def validate(planned: PlannedFleet) -> tuple[Problem, ...]:
     """Every problem of the plan as a whole, and of each worker's."""
-    here = replace(planned, plan=replace(planned.plan, pools=planned.plan.own_pools))
-    found, ledger = Problems(), ledger_of(here.plan, here.origins)
-    proofs = (WITH_MACHINES if planned.machines_complete else ()) + (WHEN_COMPLETE if planned.complete else ())
-    for proof in proofs:
-        proof(ledger, found)
-    there = {name: ledger_of(worker.plan, worker.origins) for name, worker in planned.workers.items()}
-    for name, on_worker in there.items():
-        inside = Problems()
-        for proof in ON_WORKERS if planned.machines_complete and planned.workers[name].made_here else ():
-            proof(on_worker, inside)
-        found.found.extend(replace(problem, path=("workers", name, *problem.path)) for problem in inside.found)
+    own_machines_only = replace(planned, plan=replace(planned.plan, pools=planned.plan.own_pools))
+    problems, claims = Problems(), collect_claims(own_machines_only.plan, own_machines_only.origins)
+    checks = (MACHINE_CHECKS if planned.machines_complete else ()) + (COMPLETENESS_CHECKS if planned.complete else ())
+    for check in checks:
+        check(claims, problems)
+    worker_claims = {name: collect_claims(worker.plan, worker.origins) for name, worker in planned.workers.items()}
+    for name, claims_on_worker in worker_claims.items():
+        worker_problems = Problems()
+        for check in WORKER_CHECKS if planned.machines_complete and planned.workers[name].made_here else ():
+            check(claims_on_worker, worker_problems)
+        problems.entries.extend(
+            replace(problem, path=("workers", name, *problem.path)) for problem in worker_problems.entries
+        )
     if planned.complete:
-        one_job_runs_on_one_worker(ledger, there, found)
-    if not found.refused() and not any(p.severity == "fault" for p in planned.problems):
-        found.found.extend(kueue_accepts(here))
+        note_one_worker_per_job(claims, worker_claims, problems)
+    if not problems.has_faults() and not any(p.severity == "fault" for p in planned.problems):
+        problems.entries.extend(check_kueue_rules(own_machines_only))
         for worker in planned.workers.values():
-            found.found.extend(p for p in kueue_accepts(worker) if p not in found.found)
-    return tuple(replace(problem, path=in_worker(problem.path)) for problem in found.found)
+            problems.entries.extend(p for p in check_kueue_rules(worker) if p not in problems.entries)
+    return tuple(replace(problem, path=worker_path(problem.path)) for problem in problems.entries)

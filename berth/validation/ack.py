@@ -5,28 +5,28 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from berth.diagnostics import Problem, Problems
-from berth.planner.ack.fleet import AckPlanned
+from berth.planner.ack.fleet import PlannedAckFleet
 from berth.validation import advice, capacity, reachability
-from berth.validation.quota_claims import Accounts, Promises, ledger_of
-from berth.validation.resource_rates import what_comes_along_suffices
+from berth.validation.quota_claims import FleetQuotas, QuotaClaims, collect_claims
+from berth.validation.resource_rates import check_resource_rates
 
-ON_ACK: tuple[Callable[[Accounts[Promises], Problems], None], ...] = (
-    reachability.limits_can_be_reached,
-    reachability.queues_can_admit,
-    what_comes_along_suffices,
-    advice.idle_capacity,
-    advice.sharing,
-    advice.teams_without_queues,
+ACK_CHECKS: tuple[Callable[[QuotaClaims[FleetQuotas], Problems], None], ...] = (
+    reachability.check_limits_reachable,
+    reachability.check_queues_can_admit,
+    check_resource_rates,
+    advice.warn_idle_capacity,
+    advice.warn_sharing,
+    advice.warn_teams_without_queues,
 )
 """Proofs that hold of queues on any backend, where nothing was set aside."""
 
 
-def prove_ack(planned: AckPlanned) -> tuple[Problem, ...]:
+def validate_ack(planned: PlannedAckFleet) -> tuple[Problem, ...]:
     """Every problem of a plan on Alibaba Cloud as a whole."""
-    found, accounts = Problems(), ledger_of(planned.plan, planned.origins)
+    problems, claims = Problems(), collect_claims(planned.plan, planned.origins)
     if planned.machines_complete:
-        capacity.promises_are_kept(accounts, found)
+        capacity.check_guarantees(claims, problems)
     if planned.complete:
-        for proof in ON_ACK:
-            proof(accounts, found)
-    return tuple(map(planned.placed, found.found))
+        for check in ACK_CHECKS:
+            check(claims, problems)
+    return tuple(map(planned.with_node_pool_path, problems.entries))

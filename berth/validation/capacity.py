@@ -6,143 +6,155 @@ from fractions import Fraction
 from ipaddress import IPv4Network
 from math import ceil
 
-from berth.diagnostics import Path, Problems, in_words
+from berth.diagnostics import FieldPath, Problems, join_words
 from berth.plan.existing import ExistingClusterPlan
 from berth.plan.fleet import FleetPlan, PoolPlan
 from berth.plan.gke import ExistingNetworkPlan
 from berth.plan.kueue import FlavorPlan
-from berth.validation.quota_claims import Accounts, Ledger, Promises
+from berth.validation.quota_claims import FleetQuotaClaims, FleetQuotas, QuotaClaims
 
-_MOST_OVERSUBSCRIPTION = 100  # as the spec has it
+_MAX_OVERSUBSCRIPTION = 100  # as the spec has it
 
 _DEFAULT_PODS = 110
 """Pods that a node may have where nothing is said (GKE docs: flexible Pod CIDR)."""
 
 
-def promises_are_kept(ledger: Accounts[Promises], found: Problems) -> None:
+def check_guarantees(claims: QuotaClaims[FleetQuotas], problems: Problems) -> None:
     """Σ nominal over all queues is at most what the flavor's pools can hold, times an accepted factor."""
-    for flavor in ledger.plan.flavors:
-        path: Path = ("flavors", flavor.name)
-        held, factor = flavor.capacity.max, flavor.oversubscription
-        if flavor.promised > held * Fraction(str(factor)):  # as written: in floats, 100 × 4.35 is less than 435
-            found.fault("overcommitted", ("pools", flavor.pools[0]), _overcommitted(ledger, flavor))
-        elif factor > 1 and flavor.promised <= held:
-            message = f"'{factor:g}' is not needed: {flavor.promised} {flavor.noun} promised, {held} held; leave it out"
-            found.warning("needless-oversubscription", (*path, "oversubscription"), message)
+    for flavor in claims.plan.flavors:
+        path: FieldPath = ("flavors", flavor.name)
+        capacity, factor = flavor.capacity.max, flavor.oversubscription
+        if flavor.promised > capacity * Fraction(str(factor)):  # as written: in floats, 100 × 4.35 is less than 435
+            problems.fault("overcommitted", ("pools", flavor.pools[0]), _overcommitted_message(claims, flavor))
+        elif factor > 1 and flavor.promised <= capacity:
+            message = (
+                f"'{factor:g}' is not needed: {flavor.promised} {flavor.noun} promised, {capacity} held; leave it out"
+            )
+            problems.warning("needless-oversubscription", (*path, "oversubscription"), message)
         elif factor > 1 and flavor.oversubscription_reason:
             message = (
-                f"{flavor.promised} {flavor.noun} promised over {held}, accepted: {flavor.oversubscription_reason}"
+                f"{flavor.promised} {flavor.noun} promised over {capacity}, accepted: {flavor.oversubscription_reason}"
             )
-            found.warning("oversubscribed", (*path, "oversubscription"), message)
-        if factor > 1 and flavor.promised > held and not flavor.oversubscription_reason:
+            problems.warning("oversubscribed", (*path, "oversubscription"), message)
+        if factor > 1 and flavor.promised > capacity and not flavor.oversubscription_reason:
             message = "is missing; an oversubscription is accepted with a reason: write reason: <why>"
-            found.fault("missing-key", (*path, "reason"), message)
+            problems.fault("missing-key", (*path, "reason"), message)
 
 
-def _overcommitted(ledger: Accounts[Promises], flavor: FlavorPlan) -> str:
-    claims = [f"{c.label} {c.quota.nominal}" for c in ledger.of_flavor.get(flavor.name, []) if c.quota.nominal]
-    claims += [f"cohort {name} itself {amount}" for name, amount in ledger.own_of_cohorts(flavor.name)]
-    held = (
+def _overcommitted_message(claims: QuotaClaims[FleetQuotas], flavor: FlavorPlan) -> str:
+    claim_texts = [f"{c.label} {c.quota.nominal}" for c in claims.by_flavor.get(flavor.name, []) if c.quota.nominal]
+    claim_texts += [f"cohort {name} itself {amount}" for name, amount in claims.cohort_quotas(flavor.name)]
+    capacity_text = (
         f"{flavor.capacity.max} at the most" if flavor.capacity.min < flavor.capacity.max else str(flavor.capacity.max)
     )
-    allowed = f", times {flavor.oversubscription:g}" if flavor.oversubscription > 1 else ""
+    factor_text = f", times {flavor.oversubscription:g}" if flavor.oversubscription > 1 else ""
     return (
-        f"flavor '{flavor.name}' guarantees {flavor.promised} {flavor.noun}, but {in_words(list(flavor.pools))} "
-        f"{'holds' if len(flavor.pools) == 1 else 'hold'} {held}{allowed} ({', '.join(claims)}); guarantee less"
-        f"{_or_more(flavor)}"
+        f"flavor '{flavor.name}' guarantees {flavor.promised} {flavor.noun}, but {join_words(list(flavor.pools))} "
+        f"{'holds' if len(flavor.pools) == 1 else 'hold'} {capacity_text}{factor_text} "
+        f"({', '.join(claim_texts)}); guarantee less"
+        f"{_remedies(flavor)}"
     )
 
 
-def _or_more(flavor: FlavorPlan) -> str:
+def _remedies(flavor: FlavorPlan) -> str:
     """The other remedies: more nodes, or an oversubscription as large as may be written."""
     tenths = -(-flavor.promised * 10 // max(1, flavor.capacity.max))
-    if not flavor.capacity.max or tenths > 10 * _MOST_OVERSUBSCRIPTION:
+    if not flavor.capacity.max or tenths > 10 * _MAX_OVERSUBSCRIPTION:
         return " or add nodes"
     accepted = f"{{oversubscription: {tenths / 10:g}, reason: <why>}}"
     return f", add nodes, or accept it: flavors.{flavor.name}: {accepted}"
 
 
-def auto_provisioning_allows(ledger: Ledger, found: Problems) -> None:
+def check_provisioning_limits(claims: FleetQuotaClaims, problems: Problems) -> None:
     """Pools that GKE makes itself fit under the limits of auto-provisioning, which count the whole cluster."""
-    plan, cluster = ledger.plan, ledger.plan.cluster
+    plan, cluster = claims.plan, claims.plan.cluster
     if isinstance(cluster, ExistingClusterPlan):
         return
-    auto = [p for p in plan.pools if p.made_by == "gke"] if cluster.mode == "standard" else []
+    gke_pools = [p for p in plan.pools if p.made_by == "gke"] if cluster.mode == "standard" else []
     provisioning = cluster.auto_provisioning
     limits = {limit.resource: limit.maximum for limit in provisioning.limits} if provisioning else {}
-    for pool in auto:
-        path: Path = ("pools", pool.name, "computeClass" if pool.compute_class else "autoProvisioned")
+    for pool in gke_pools:
+        path: FieldPath = ("pools", pool.name, "computeClass" if pool.compute_class else "autoProvisioned")
         if provisioning is None and pool.compute_class is None:
             message = "nothing makes these nodes: write cluster.nodeAutoProvisioning with its limits"
-            found.fault("no-auto-provisioning", path, message)
+            problems.fault("no-auto-provisioning", path, message)
         if provisioning is None:
             continue
         limit = limits.get(pool.accelerator, 0)
-        asked = sum(p.accelerators.max for p in plan.pools if p.accelerator == pool.accelerator)
-        if asked > limit:
+        requested = sum(p.accelerators.max for p in plan.pools if p.accelerator == pool.accelerator)
+        if requested > limit:
             message = (
-                f"all pools of {pool.accelerator} reach {asked}, and auto-provisioning stops the cluster at {limit}; "
-                f"write cluster.nodeAutoProvisioning.accelerators.{pool.accelerator}: {asked} or more"
+                f"all pools of {pool.accelerator} reach {requested}, and "
+                f"auto-provisioning stops the cluster at {limit}; "
+                f"write cluster.nodeAutoProvisioning.accelerators.{pool.accelerator}: {requested} or more"
             )
-            found.fault("auto-provisioning-limit", path, message)
+            problems.fault("auto-provisioning-limit", path, message)
 
 
-def auto_provisioning_has_room(ledger: Ledger, found: Problems) -> None:
+def check_provisioning_room(claims: FleetQuotaClaims, problems: Problems) -> None:
     """What always stands and what is guaranteed fits under the limits of cpu and memory, as machines bring them.
 
     Beside the system pool, of whose machine nothing is known here.
     """
-    plan, cluster = ledger.plan, ledger.plan.cluster
+    plan, cluster = claims.plan, claims.plan.cluster
     if isinstance(cluster, ExistingClusterPlan) or cluster.mode != "standard" or cluster.auto_provisioning is None:
         return
     provisioning = cluster.auto_provisioning
     limits = {limit.resource: limit.maximum for limit in provisioning.limits}
     for resource, unit in (("cpu", "cores"), ("memory", "GB")):
-        asked = sum(_brought(plan, flavor, resource) for flavor in plan.flavors)
-        if asked > limits[resource]:
+        requested = sum(_node_resources(plan, flavor, resource) for flavor in plan.flavors)
+        if requested > limits[resource]:
             message = (
-                f"'{limits[resource]}' {unit} at the most, and the nodes of what is guaranteed have {asked}, beside "
-                f"the system pool; write max: {asked} or more"
+                f"'{limits[resource]}' {unit} at the most, and the nodes "
+                f"of what is guaranteed have {requested}, beside "
+                f"the system pool; write max: {requested} or more"
             )
-            found.fault("auto-provisioning-limit", ("cluster", "nodeAutoProvisioning", resource), message)
+            problems.fault("auto-provisioning-limit", ("cluster", "nodeAutoProvisioning", resource), message)
 
 
-def _brought(plan: FleetPlan, flavor: FlavorPlan, resource: str) -> int:
+def _node_resources(plan: FleetPlan, flavor: FlavorPlan, resource: str) -> int:
     """Cores or GB of the nodes behind what a flavor promises; of several machines, those that bring the most."""
     pools = [pool for pool in plan.pools if pool.flavor == flavor.name and pool.accelerators.max]
     count = max(flavor.capacity.min, min(flavor.promised, flavor.capacity.max))
-    rates = [Fraction(_of_node(pool, resource)) * pool.nodes.max / pool.accelerators.max for pool in pools]
+    rates = [Fraction(_machine_resource(pool, resource)) * pool.nodes.max / pool.accelerators.max for pool in pools]
     return ceil(count * max(rates, default=Fraction(0)))
 
 
-def _of_node(pool: PoolPlan, resource: str) -> float:
+def _machine_resource(pool: PoolPlan, resource: str) -> float:
     return pool.vcpu if resource == "cpu" else pool.memory_gb
 
 
-def addresses_suffice(ledger: Ledger, found: Problems) -> None:
+def check_addresses(claims: FleetQuotaClaims, problems: Problems) -> None:
     """The subnet and the pod range have room for every node at the maximum of every pool."""
-    plan, cluster = ledger.plan, ledger.plan.cluster
+    plan, cluster = claims.plan, claims.plan.cluster
     if isinstance(cluster, ExistingClusterPlan) or isinstance(cluster.network, ExistingNetworkPlan):
         return  # the ranges are not known
     network = cluster.network
-    nodes = sum(p.nodes.max for p in plan.pools) + _most(plan)
-    room = IPv4Network(network.node_range).num_addresses - 4
-    if nodes > room:
-        message = f"'{network.node_range}' has room for {room} nodes, and the pools reach {nodes}; write a larger range"
-        found.fault("range-too-small", ("cluster", "network", "nodeCidrBlock"), message)
-    blocks = [(p.nodes.max, pod_block(_pods_per_node(p))) for p in plan.pools] + [(_most(plan), pod_block(None))]
-    wanted, held = sum(count * block for count, block in blocks), IPv4Network(network.pod_range).num_addresses
-    if wanted > held and {block for _, block in blocks} == {pod_block(None)}:
-        most = held // pod_block(None)
-        message = f"'{network.pod_range}' has room for {most} nodes, and the pools reach {nodes}; write a larger range"
-        found.fault("range-too-small", ("cluster", "network", "podCidrBlock"), message)
-    elif wanted > held:
-        message = f"'{network.pod_range}' has {held} addresses, and the nodes take {wanted} for their pods"
+    nodes = sum(p.nodes.max for p in plan.pools) + _max_system_nodes(plan)
+    max_nodes = IPv4Network(network.node_range).num_addresses - 4
+    if nodes > max_nodes:
+        message = (
+            f"'{network.node_range}' has room for {max_nodes} nodes, and the pools reach {nodes}; write a larger range"
+        )
+        problems.fault("range-too-small", ("cluster", "network", "nodeCidrBlock"), message)
+    blocks = [(p.nodes.max, pod_block_size(_pods_per_node(p))) for p in plan.pools] + [
+        (_max_system_nodes(plan), pod_block_size(None))
+    ]
+    required, available = sum(count * block for count, block in blocks), IPv4Network(network.pod_range).num_addresses
+    if required > available and {block for _, block in blocks} == {pod_block_size(None)}:
+        max_pod_nodes = available // pod_block_size(None)
+        message = (
+            f"'{network.pod_range}' has room for {max_pod_nodes} nodes, "
+            f"and the pools reach {nodes}; write a larger range"
+        )
+        problems.fault("range-too-small", ("cluster", "network", "podCidrBlock"), message)
+    elif required > available:
+        message = f"'{network.pod_range}' has {available} addresses, and the nodes take {required} for their pods"
         remedy = "write a larger range, or fewer maxPodsPerNode"
-        found.fault("range-too-small", ("cluster", "network", "podCidrBlock"), f"{message}; {remedy}")
+        problems.fault("range-too-small", ("cluster", "network", "podCidrBlock"), f"{message}; {remedy}")
 
 
-def pod_block(pods: int | None) -> int:
+def pod_block_size(pods: int | None) -> int:
     """The addresses that GKE gives a node for its pods: twice as many as it may have, rounded up to a power of two.
 
     None is GKE's default of 110 pods.
@@ -154,7 +166,7 @@ def _pods_per_node(pool: PoolPlan) -> int | None:
     return next((node_pool.max_pods_per_node for node_pool in pool.node_pools), None)
 
 
-def _most(plan: FleetPlan) -> int:
+def _max_system_nodes(plan: FleetPlan) -> int:
     system = plan.system_pool
     if system is None:
         return 0

@@ -2,26 +2,26 @@
 
 from __future__ import annotations
 
-from berth.diagnostics import Path, Problem
-from berth.planner import Planned
-from berth.rules.kueue import violations
-from berth.rules.kueue.rule import Thing
+from berth.diagnostics import FieldPath, Problem
+from berth.planner import PlannedFleet
+from berth.rules.kueue import fleet_violations
+from berth.rules.kueue.rule import ObjectRef
 
 
-def kueue_accepts(planned: Planned) -> tuple[Problem, ...]:
+def check_kueue_rules(planned: PlannedFleet) -> tuple[Problem, ...]:
     """Every rule of Kueue's that the plan breaks, at the place of its cause.
 
     Asked of a plan without other faults: what the planner refuses breaks rules of Kueue's too, and once is enough.
     """
     return tuple(
-        Problem(v.severity, v.code, (*planned.origins.get(v.thing, ()), *_key(v.thing, v.hint)), v.message)
-        for v in violations(planned.plan, complete=planned.complete)
+        Problem(v.severity, v.code, (*planned.origins.get(v.ref, ()), *_stack_file_path(v.ref, v.path)), v.message)
+        for v in fleet_violations(planned.plan, complete=planned.complete)
     )
 
 
-def _key(thing: Thing, hint: Path) -> Path:
+def _stack_file_path(ref: ObjectRef, path: FieldPath) -> FieldPath:
     """Where in the cause, for what the stack file calls otherwise than Kueue."""
-    keys: dict[tuple[str, Path], Path] = {
+    keys: dict[tuple[str, FieldPath], FieldPath] = {
         ("multikueue config", ("clusters",)): (),
         ("flavor", ("topology",)): ("topologyAware",),
         ("admission check", ("name",)): ("admissionCheck",),
@@ -29,4 +29,4 @@ def _key(thing: Thing, hint: Path) -> Path:
         ("provisioning config", ("name",)): ("provisioningRequestConfig",),
         ("provisioning config", ("parameters", "maxRunDurationSeconds")): ("maxRunDuration",),
     }
-    return keys.get((thing[0], hint), hint)
+    return keys.get((ref[0], path), path)

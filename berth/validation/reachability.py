@@ -4,54 +4,62 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from berth.diagnostics import Path, Problems
-from berth.planner.queueing.quota_tree import Node, accelerator_quotas
-from berth.validation.quota_claims import Accounts, Promises
+from berth.diagnostics import FieldPath, Problems
+from berth.planner.queueing.quota_tree import QuotaNode, accelerator_quotas
+from berth.validation.quota_claims import FleetQuotas, QuotaClaims
 
 
-def limits_can_be_reached(ledger: Accounts[Promises], found: Problems) -> None:
+def check_limits_reachable(claims: QuotaClaims[FleetQuotas], problems: Problems) -> None:
     """No borrowing limit is above what the rest of the tree lends, and no cohort's lending limit above what it has.
 
     What a queue keeps to itself its cohort has not, though it is guaranteed it. More than that is seen to elsewhere.
     """
-    nouns = {flavor.name: flavor.noun for flavor in ledger.plan.flavors}
-    for claim in (c for claims in ledger.of_queue.values() for c in claims):
+    nouns = {flavor.name: flavor.noun for flavor in claims.plan.flavors}
+    for claim in (c for queue_claims in claims.by_queue.values() for c in queue_claims):
         path = (*claim.path, "flavors", claim.index, "borrow")
-        _reachable(path, f"cohort '{claim.queue.cohort}'", claim.flavor, nouns, ledger.node(claim), found)
-    resources = {flavor.name: flavor.resource for flavor in ledger.plan.flavors}
-    for cohort in ledger.plan.cohorts:
-        nodes = ledger.tree.cohort(cohort.name)
+        _check_borrowing_limit(
+            path, f"cohort '{claim.queue.cohort}'", claim.flavor, nouns, claims.quota_node(claim), problems
+        )
+    resources = {flavor.name: flavor.resource for flavor in claims.plan.flavors}
+    for cohort in claims.plan.cohorts:
+        nodes = claims.tree.cohort_nodes(cohort.name)
         quotas = accelerator_quotas(cohort, resources)
         for index, (flavor, quota) in enumerate(quotas):
             path = ("cohorts", cohort.name, "flavors", index)
-            _reachable((*path, "borrow"), f"cohort '{cohort.parent}'", flavor, nouns, nodes[flavor], found)
-            lend, held = quota.lending_limit, nodes[flavor].held
-            if lend is not None and held < lend <= nodes[flavor].promised:
-                has = f"those below lend {held} of '{flavor}', the cohort's own included"
-                message = f"{lend} {nouns[flavor]} can never be reached: {has}; write lend: {held}"
-                found.fault("unreachable-limit", (*path, "lend"), message)
+            _check_borrowing_limit(
+                (*path, "borrow"), f"cohort '{cohort.parent}'", flavor, nouns, nodes[flavor], problems
+            )
+            lending_limit, available = quota.lending_limit, nodes[flavor].subtree_quota
+            if lending_limit is not None and available < lending_limit <= nodes[flavor].guaranteed:
+                reason = f"those below lend {available} of '{flavor}', the cohort's own included"
+                message = f"{lending_limit} {nouns[flavor]} can never be reached: {reason}; write lend: {available}"
+                problems.fault("unreachable-limit", (*path, "lend"), message)
 
 
-def _reachable(path: Path, whence: str, flavor: str, nouns: Mapping[str, str], node: Node, found: Problems) -> None:
-    if node.limit and node.limit > node.lent:
-        remedy = f"write {node.lent} or less" if node.lent else "leave borrow out"
-        asked = f"{node.limit} {nouns[flavor]}"
-        message = f"{asked} can never be reached: the rest of {whence} lends {node.lent} of '{flavor}'; {remedy}"
-        found.fault("unreachable-limit", path, message)
+def _check_borrowing_limit(
+    path: FieldPath, lender: str, flavor: str, nouns: Mapping[str, str], node: QuotaNode, problems: Problems
+) -> None:
+    if node.borrowing_limit and node.borrowing_limit > node.available_above:
+        remedy = f"write {node.available_above} or less" if node.available_above else "leave borrow out"
+        amount = f"{node.borrowing_limit} {nouns[flavor]}"
+        message = (
+            f"{amount} can never be reached: the rest of {lender} lends {node.available_above} of '{flavor}'; {remedy}"
+        )
+        problems.fault("unreachable-limit", path, message)
 
 
-def queues_can_admit(ledger: Accounts[Promises], found: Problems) -> None:
+def check_queues_can_admit(claims: QuotaClaims[FleetQuotas], problems: Problems) -> None:
     """Every queue has some flavor with nodes, and something guaranteed or to be borrowed.
 
     What is guaranteed without nodes to it is seen to elsewhere.
     """
-    capacity = {f.name: f.capacity.max for f in ledger.plan.flavors}
-    for claims in ledger.of_queue.values():
-        path = (*claims[0].path, "flavors")
-        if any(c.quota.nominal for c in claims):
+    capacity = {f.name: f.capacity.max for f in claims.plan.flavors}
+    for queue_claims in claims.by_queue.values():
+        path = (*queue_claims[0].path, "flavors")
+        if any(c.quota.nominal for c in queue_claims):
             continue
-        if not any(capacity[c.flavor] for c in claims):
-            found.fault("no-nodes", path, "no flavor of this queue has any nodes; give one of its pools nodes")
-        elif not any(ledger.node(c).most for c in claims):
+        if not any(capacity[c.flavor] for c in queue_claims):
+            problems.fault("no-nodes", path, "no flavor of this queue has any nodes; give one of its pools nodes")
+        elif not any(claims.quota_node(c).potential_available for c in queue_claims):
             message = "nothing is guaranteed and nothing can be borrowed: no job is ever admitted; write guaranteed"
-            found.fault("empty-queue", path, message)
+            problems.fault("empty-queue", path, message)

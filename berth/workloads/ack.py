@@ -8,18 +8,18 @@ from __future__ import annotations
 
 from msgspec import Struct
 
-from berth.diagnostics import Problem, Problems, near_miss, quoted
+from berth.diagnostics import Problem, Problems, did_you_mean, join_quoted
 from berth.names import is_dns_1035_label, shorten
 from berth.plan.ack import AckFleetPlan, AckNodePoolPlan, QuotaNodePlan
 from berth.plan.kueue import ClusterQueuePlan
 from berth.plan.teams import TeamPlan
 from berth.plan.workloads import PodPlan, PyTorchJobPlan, SubmissionPlan
 from berth.workloads import names
-from berth.workloads.options import TRIAL, TRIAL_IMAGE, Asked
+from berth.workloads.options import TRIAL_COMMAND, TRIAL_IMAGE, WorkloadOptions
 
 GPU = "nvidia.com/gpu"
 
-_ELSEWHERE = (
+_UNSUPPORTED_OPTIONS = (
     ("slices", "--slices"),
     ("max_run_seconds", "--max-run-duration"),
     ("restart_strategy", "--restart-strategy"),
@@ -29,7 +29,7 @@ _ELSEWHERE = (
 """What is asked of machines, of Kueue or of JobSet, none of which is there."""
 
 
-class OnAck(Struct, frozen=True):
+class DerivedAckWorkload(Struct, frozen=True):
     """The job and what is to be said about it, or the faults that keep it from being one."""
 
     job: PyTorchJobPlan | None
@@ -37,41 +37,45 @@ class OnAck(Struct, frozen=True):
     problems: tuple[Problem, ...]
 
 
-def on_ack(plan: AckFleetPlan, team: str, queue: str, asked: Asked) -> OnAck:
+def derive_ack_workload(plan: AckFleetPlan, team: str, queue: str, options: WorkloadOptions) -> DerivedAckWorkload:
     """The job that is asked for; `queue` is a key of the team's queues, or the name of a leaf of the quota tree."""
     problems = Problems()
     teams = {each.name: each for each in plan.teams}
     if team not in teams:
-        _unknown(problems, "TEAM", f"no team '{team}'", team, list(teams))
-        return OnAck(None, (), tuple(problems.found))
+        _report_unknown(problems, "TEAM", f"no team '{team}'", team, list(teams))
+        return DerivedAckWorkload(None, (), tuple(problems.entries))
     queues = {q.name: q for q in plan.cluster_queues if any(door.team == team for door in q.local_queues)}
-    doors = {door.name: q for q in queues.values() for door in q.local_queues if door.team == team}
-    behind = doors.get(queue) or queues.get(queue)
-    if behind is None:
-        _unknown(problems, "QUEUE", f"team '{team}' has no queue '{queue}'", queue, [*doors, *queues])
-        return OnAck(None, (), tuple(problems.found))
-    _refuse(plan, asked, problems)
-    job = _job(plan, teams[team], behind, asked, problems)
-    notes = () if job is None or problems.refused() else _notes(plan, job)
-    return OnAck(None if problems.refused() else job, notes, tuple(problems.found))
+    queue_by_local_name = {door.name: q for q in queues.values() for door in q.local_queues if door.team == team}
+    cluster_queue = queue_by_local_name.get(queue) or queues.get(queue)
+    if cluster_queue is None:
+        _report_unknown(
+            problems, "QUEUE", f"team '{team}' has no queue '{queue}'", queue, [*queue_by_local_name, *queues]
+        )
+        return DerivedAckWorkload(None, (), tuple(problems.entries))
+    _check_options(plan, options, problems)
+    job = _build_job(plan, teams[team], cluster_queue, options, problems)
+    notes = () if job is None or problems.has_faults() else _notes(plan, job)
+    return DerivedAckWorkload(None if problems.has_faults() else job, notes, tuple(problems.entries))
 
 
-def _refuse(plan: AckFleetPlan, asked: Asked, problems: Problems) -> None:
-    if asked.kind not in (None, "pytorchjob"):
-        problems.fault("wrong-kind", ("--kind",), f"'{asked.kind}': the fleet propagates PyTorchJobs; write pytorchjob")
-    for field, option in _ELSEWHERE:
-        if getattr(asked, field) is not None:
+def _check_options(plan: AckFleetPlan, options: WorkloadOptions, problems: Problems) -> None:
+    if options.kind not in (None, "pytorchjob"):
+        problems.fault(
+            "wrong-kind", ("--kind",), f"'{options.kind}': the fleet propagates PyTorchJobs; write pytorchjob"
+        )
+    for field, option in _UNSUPPORTED_OPTIONS:
+        if getattr(options, field) is not None:
             problems.fault("wrong-kind", (option,), "a fleet on ACK has nothing of the kind; leave it out")
     known = [each.name for each in plan.priorities]
-    if asked.priority is not None and asked.priority not in known:
-        _unknown(problems, "--priority", f"no priority '{asked.priority}'", asked.priority, known)
-    if asked.name is not None and not is_dns_1035_label(asked.name):
-        message = f"'{asked.name}' is no name for a workload: lower-case letters, digits and '-', a letter first"
+    if options.priority is not None and options.priority not in known:
+        _report_unknown(problems, "--priority", f"no priority '{options.priority}'", options.priority, known)
+    if options.name is not None and not is_dns_1035_label(options.name):
+        message = f"'{options.name}' is no name for a workload: lower-case letters, digits and '-', a letter first"
         problems.fault("bad-name", ("--name",), message)
 
 
-def _job(
-    plan: AckFleetPlan, team: TeamPlan, queue: ClusterQueuePlan, asked: Asked, problems: Problems
+def _build_job(
+    plan: AckFleetPlan, team: TeamPlan, queue: ClusterQueuePlan, options: WorkloadOptions, problems: Problems
 ) -> PyTorchJobPlan | None:
     pools = [
         (member.name, pool)
@@ -82,37 +86,37 @@ def _job(
     if not pools:
         problems.fault("no-nodes", ("QUEUE",), "none of its node pools ever has a node; give one of them nodes")
         return None
-    gpus, pods = asked.gpus or min(pool.gpus for _, pool in pools), asked.pods or 1
-    _fits(plan, queue, pools, gpus, pods, problems)
-    longest = names.pytorch_job(pods - 1)
-    if len(asked.name or "") > longest:
-        problems.fault("long-name", ("--name",), f"'{asked.name}' is longer than {longest} characters; shorten it")
-    door = next(each for each in queue.local_queues if each.team == team.name)
-    said = {"cpu": asked.cpu, "memory": asked.memory}
+    gpus, pods = options.gpus or min(pool.gpus for _, pool in pools), options.pods or 1
+    _check_fits(plan, queue, pools, gpus, pods, problems)
+    longest = names.pytorch_name_limit(pods - 1)
+    if len(options.name or "") > longest:
+        problems.fault("long-name", ("--name",), f"'{options.name}' is longer than {longest} characters; shorten it")
+    local_queue = next(each for each in queue.local_queues if each.team == team.name)
+    requested = {"cpu": options.cpu, "memory": options.memory}
     return PyTorchJobPlan(
         submission=SubmissionPlan(
-            name=shorten(asked.name or f"{team.name}-{door.name}", longest),
-            namespace=door.namespace,
+            name=shorten(options.name or f"{team.name}-{local_queue.name}", longest),
+            namespace=local_queue.namespace,
             team=team.name,
             queue=queue.name,
-            priority=asked.priority,
+            priority=options.priority,
         ),
         pod=PodPlan(
-            image=asked.image or TRIAL_IMAGE,
-            command=asked.command or (() if asked.image else TRIAL),
-            resources={**{key: amount for key, amount in said.items() if amount is not None}, GPU: gpus},
-            ports=asked.ports,
+            image=options.image or TRIAL_IMAGE,
+            command=options.command or (() if options.image else TRIAL_COMMAND),
+            resources={**{key: amount for key, amount in requested.items() if amount is not None}, GPU: gpus},
+            ports=options.ports,
             # The job's own: there is no flavor that adds them to its pods, as on Kueue.
             tolerations=tuple(dict.fromkeys(taint.tolerated for _, pool in pools for taint in pool.taints)),
             restart_policy="OnFailure",
-            service_account=asked.service_account,
+            service_account=options.service_account,
         ),
         workers=pods - 1,
-        backoff_limit=asked.backoff_limit,
+        backoff_limit=options.backoff_limit,
     )
 
 
-def _fits(
+def _check_fits(
     plan: AckFleetPlan,
     queue: ClusterQueuePlan,
     pools: list[tuple[str, AckNodePoolPlan]],
@@ -121,32 +125,34 @@ def _fits(
     problems: Problems,
 ) -> None:
     """A pod fits on a node, the job below the maximum of its leaf, and as a gang on one member."""
-    widest = max(pool.gpus for _, pool in pools)
-    if gpus > widest:
-        message = f"'{gpus}': a node has {widest} GPUs at the most; write more --pods instead"
+    largest_node = max(pool.gpus for _, pool in pools)
+    if gpus > largest_node:
+        message = f"'{gpus}': a node has {largest_node} GPUs at the most; write more --pods instead"
         problems.fault("wrong-shape", ("--gpus",), message)
         return
-    most = _leaf(plan.quotas, queue.name).maximum[GPU]
-    if gpus * pods > most:
-        message = f"{pods} × {gpus} GPUs are more than the {most} of '{queue.name}': it would never be dequeued"
+    quota = _find_leaf(plan.quotas, queue.name).maximum[GPU]
+    if gpus * pods > quota:
+        message = f"{pods} × {gpus} GPUs are more than the {quota} of '{queue.name}': it would never be dequeued"
         problems.fault("over-quota", ("--pods",), message)
-    room: dict[str, int] = {}
+    pods_by_member: dict[str, int] = {}
     for member, pool in pools:
-        room[member] = room.get(member, 0) + pool.nodes.max * (pool.gpus // gpus)
-    together = plan.propagations[0].gang if plan.propagations else False
-    held = max(room.values()) if together else sum(room.values())
-    if pods > held:
-        where = "on one member, as a gang," if together else "on all members together"
-        problems.fault("no-room", ("--pods",), f"'{pods}': {where} {held} pods of {gpus} GPUs have room at the most")
+        pods_by_member[member] = pods_by_member.get(member, 0) + pool.nodes.max * (pool.gpus // gpus)
+    is_gang = plan.propagations[0].gang if plan.propagations else False
+    capacity = max(pods_by_member.values()) if is_gang else sum(pods_by_member.values())
+    if pods > capacity:
+        scope = "on one member, as a gang," if is_gang else "on all members together"
+        problems.fault(
+            "no-room", ("--pods",), f"'{pods}': {scope} {capacity} pods of {gpus} GPUs have room at the most"
+        )
 
 
-def _leaf(root: QuotaNodePlan, name: str) -> QuotaNodePlan:
+def _find_leaf(root: QuotaNodePlan, name: str) -> QuotaNodePlan:
     return next(node for _, node in root.walk() if node.name == name)
 
 
 def _notes(plan: AckFleetPlan, job: PyTorchJobPlan) -> tuple[str, ...]:
     pods = job.workers + 1
-    leaf = _leaf(plan.quotas, job.submission.queue)
+    leaf = _find_leaf(plan.quotas, job.submission.queue)
     jobs = "" if leaf.max_jobs is None else f", {leaf.max_jobs} at a time"
     gang = "one member, all pods or none" if plan.propagations[0].gang else "any members with room"
     return (
@@ -157,6 +163,8 @@ def _notes(plan: AckFleetPlan, job: PyTorchJobPlan) -> tuple[str, ...]:
     )
 
 
-def _unknown(problems: Problems, what: str, message: str, word: str, known: list[str]) -> None:
-    there = near_miss(word, known) or (f"; there is {quoted(sorted(set(known)))}" if known else "; the fleet has none")
-    problems.fault("unknown-name", (what,), message + there)
+def _report_unknown(problems: Problems, argument: str, message: str, word: str, known: list[str]) -> None:
+    suggestion = did_you_mean(word, known) or (
+        f"; there is {join_quoted(sorted(set(known)))}" if known else "; the fleet has none"
+    )
+    problems.fault("unknown-name", (argument,), message + suggestion)

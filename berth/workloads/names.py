@@ -8,31 +8,31 @@ from __future__ import annotations
 
 from typing import cast
 
-from berth.names import LABEL
+from berth.names import MAX_LABEL
 
 
-def local_queue(fleet: object, team: str, queue: str) -> str:
+def local_queue_name(fleet: object, team: str, queue: str) -> str:
     """The local queue behind a key of the team's `queues` in a `berth:fleet`, as plain values; else the name itself."""
-    found = fleet
+    value = fleet
     for key in ("teams", team, "queues", queue):
-        found = cast("dict[str, object]", found).get(key) if isinstance(found, dict) else None
-    named = cast("dict[str, object]", found).get("localQueue") if isinstance(found, dict) else None
-    return str(named or queue)
+        value = cast("dict[str, object]", value).get(key) if isinstance(value, dict) else None
+    queue_name = cast("dict[str, object]", value).get("localQueue") if isinstance(value, dict) else None
+    return str(queue_name or queue)
 
 
-_RANDOM = len("-xxxxx")
+_SUFFIX_LENGTH = len("-xxxxx")
 
 
-def job(pods: int) -> int:
+def job_name_limit(pods: int) -> int:
     """Of a Job; its pods carry it in a label, and several have host names `<job>-<index>`."""
-    return LABEL - (len(f"-{pods - 1}") if pods > 1 else 0)
+    return MAX_LABEL - (len(f"-{pods - 1}") if pods > 1 else 0)
 
 
-def job_set(replicated_job: str, replicas: int, pods: int) -> int:
+def job_set_name_limit(replicated_job: str, replicas: int, pods: int) -> int:
     """Of a JobSet: pods are called `<jobset>-<replicated job>-<index>-<pod>-xxxxx`."""
-    return LABEL - len(f"-{replicated_job}-{max(0, replicas - 1)}-{max(0, pods - 1)}") - _RANDOM
+    return MAX_LABEL - len(f"-{replicated_job}-{max(0, replicas - 1)}-{max(0, pods - 1)}") - _SUFFIX_LENGTH
 
 
-def pytorch_job(workers: int) -> int:
+def pytorch_name_limit(workers: int) -> int:
     """Of a PyTorchJob: pods and services are called `<job>-master-0` and `<job>-worker-<index>`."""
-    return LABEL - len(f"-worker-{max(0, workers - 1)}")
+    return MAX_LABEL - len(f"-worker-{max(0, workers - 1)}")

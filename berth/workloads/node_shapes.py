@@ -12,7 +12,7 @@ from berth.plan.fleet import FleetPlan, PoolPlan
 from berth.plan.kueue import FlavorPlan
 
 
-class Shape(Struct, frozen=True):
+class NodeShape(Struct, frozen=True):
     """One pool, as a pod meets it.
 
     `per_node` are the accelerators of a node, `per_pod` those that one pod may ask for: of shared GPUs one, of the
@@ -23,7 +23,7 @@ class Shape(Struct, frozen=True):
     flavor: FlavorPlan
     per_node: int
     hosts: int
-    room: Allocatable | None
+    allocatable: Allocatable | None
 
     @property
     def per_pod(self) -> int:
@@ -31,40 +31,42 @@ class Shape(Struct, frozen=True):
         return 1 if catalog.labels().gpu_sharing_strategy in self.flavor.node_labels else self.per_node
 
     @property
-    def tpu(self) -> bool:
+    def is_tpu(self) -> bool:
         """Whether the accelerators are TPU chips."""
-        return self.flavor.resource == catalog.resource("tpu")
+        return self.flavor.resource == catalog.extended_resource("tpu")
 
     @property
-    def multi_host(self) -> bool:
+    def is_multi_host(self) -> bool:
         """Whether a slice spans several nodes, which are then taken together or not at all."""
         return self.hosts > 1
 
     @property
-    def words(self) -> str:
+    def description(self) -> str:
         """`2x4 slices of v5e (2 pods of 4 chips)`, `g2-standard-24 (2 L4)`."""
-        if not self.multi_host:
-            named = f" {self.pool.topology}" if self.pool.topology else ""
-            return f"{self.pool.machine_type}{named} ({self.per_node} {self.flavor.noun})"
+        if not self.is_multi_host:
+            topology = f" {self.pool.topology}" if self.pool.topology else ""
+            return f"{self.pool.machine_type}{topology} ({self.per_node} {self.flavor.noun})"
         return f"{self.pool.topology} slices ({self.hosts} pods of {self.per_node} {self.flavor.noun})"
 
     @property
-    def networked(self) -> bool:
+    def has_pod_network(self) -> bool:
         """Whether GKE wires the accelerator network into pods, so that they do without the node's own."""
         networks = [pool.network for pool in self.pool.node_pools]
         return any(network.accelerator_profile is not None for network in networks)
 
 
-def shapes(plan: FleetPlan, flavors: Iterable[str]) -> list[Shape]:
+def list_node_shapes(plan: FleetPlan, flavors: Iterable[str]) -> list[NodeShape]:
     """The shapes behind some flavors, in the flavors' order and by pool; none of a pool that never has a node."""
     known = {flavor.name: flavor for flavor in plan.flavors}
     return [
-        Shape(pool, known[name], pool.accelerators.max // pool.nodes.max, pool.hosts_per_slice or 1, _room(pool))
+        NodeShape(
+            pool, known[name], pool.accelerators.max // pool.nodes.max, pool.hosts_per_slice or 1, _allocatable(pool)
+        )
         for name in flavors
         for pool in plan.pools
         if pool.flavor == name and pool.nodes.max
     ]
 
 
-def _room(pool: PoolPlan) -> Allocatable | None:
+def _allocatable(pool: PoolPlan) -> Allocatable | None:
     return catalog.allocatable(pool.machine_type)

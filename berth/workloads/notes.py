@@ -4,38 +4,38 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from berth.diagnostics import in_words
+from berth.diagnostics import join_words
 from berth.plan.workloads import JobPlan, JobSetPlan, ProvisioningRequestPlan, PyTorchJobPlan, WorkloadPlan
-from berth.workloads.target import Ground
+from berth.workloads.target import WorkloadTarget
 
-HERE = "autoscaling.x-k8s.io"
+AUTOSCALING_PREFIX = "autoscaling.x-k8s.io"
 """The prefix of the annotations by which pods take the machines of a request."""
 
 
-def notes(ground: Ground, plan: WorkloadPlan) -> Iterator[str]:
+def workload_notes(target: WorkloadTarget, plan: WorkloadPlan) -> Iterator[str]:
     """One sentence each."""
-    yield _asks(ground, plan)
+    yield _request_note(target, plan)
     if isinstance(plan, ProvisioningRequestPlan):
         yield "Kueue has no part in this: the machines count towards no quota. Pods take them by the annotations"
-        yield f"  {HERE}/consume-provisioning-request: {plan.name}"
-        yield f"  {HERE}/provisioning-class-name: {plan.class_name}"
+        yield f"  {AUTOSCALING_PREFIX}/consume-provisioning-request: {plan.name}"
+        yield f"  {AUTOSCALING_PREFIX}/provisioning-class-name: {plan.class_name}"
         yield "  and must start within 10 minutes of Provisioned=True."
         return
-    yield from _added(ground)
-    yield from _sent(ground, plan)
+    yield from _kueue_notes(target)
+    yield from _worker_notes(target, plan)
     if plan.pod.node_selector:
-        yield f"The node selector is this workload's own: it keeps it on {in_words(ground.flavors)}."
+        yield f"The node selector is this workload's own: it keeps it on {join_words(target.flavors)}."
     if isinstance(plan, JobSetPlan):
-        yield from _of_slices(plan)
-    if total(plan) > 1:
-        yield from _unnamed(ground)
+        yield from _slice_notes(plan)
+    if count_pods(plan) > 1:
+        yield from _network_notes(target)
     if isinstance(plan, PyTorchJobPlan):
         yield "Needs Kubeflow's training operator in the cluster (kubeflow.org/v1), which Berth does not install."
     if plan.submission.priority:
         yield f"Priority '{plan.submission.priority}' orders the queue by its label, and the pods by their class."
 
 
-def total(plan: WorkloadPlan) -> int:
+def count_pods(plan: WorkloadPlan) -> int:
     """The pods of a workload."""
     match plan:
         case JobSetPlan():
@@ -46,70 +46,73 @@ def total(plan: WorkloadPlan) -> int:
             return plan.pods
 
 
-def _asks(ground: Ground, plan: WorkloadPlan) -> str:
-    shape, pods = ground.shape, total(plan)
-    each = plan.pod.resources[shape.flavor.resource]
-    ceiling = sum(ground.team.ceiling.get(flavor, 0) for flavor in ground.flavors)
-    slices = f"{_number(pods // shape.hosts, 'slice')} of {shape.pool.topology}, " if shape.multi_host else ""
+def _request_note(target: WorkloadTarget, plan: WorkloadPlan) -> str:
+    shape, pods = target.shape, count_pods(plan)
+    per_pod = plan.pod.resources[shape.flavor.resource]
+    ceiling = sum(target.team.ceiling.get(flavor, 0) for flavor in target.flavors)
+    slices = f"{_pluralize(pods // shape.hosts, 'slice')} of {shape.pool.topology}, " if shape.is_multi_host else ""
     return (
-        f"{ground.name}: {slices}{_number(pods, 'pod')} of {each}, {pods * each} {shape.flavor.noun} in all "
-        f"(the team can reach {ceiling} there{_on_one_worker(ground)})."
+        f"{target.name}: {slices}{_pluralize(pods, 'pod')} of {per_pod}, {pods * per_pod} {shape.flavor.noun} in all "
+        f"(the team can reach {ceiling} there{_worker_limit_note(target)})."
     )
 
 
-def _on_one_worker(ground: Ground) -> str:
+def _worker_limit_note(target: WorkloadTarget) -> str:
     """Of a manager: a job runs on one worker, whatever all of them hold together."""
-    held = [
-        sum(flavor.capacity.max for flavor in worker.plan.flavors if flavor.name in ground.flavors)
-        for worker in ground.plan.workers
+    capacities = [
+        sum(flavor.capacity.max for flavor in worker.plan.flavors if flavor.name in target.flavors)
+        for worker in target.plan.workers
     ]
-    return f", and no worker holds more than {max(held)}" if held else ""
+    return f", and no worker holds more than {max(capacities)}" if capacities else ""
 
 
-def _sent(ground: Ground, plan: WorkloadPlan) -> Iterator[str]:
+def _worker_notes(target: WorkloadTarget, plan: WorkloadPlan) -> Iterator[str]:
     """Of a manager: what comes to a worker with a job, which is the job (MultiKueue copies nothing else)."""
-    there = [
+    worker_names = [
         worker.name
-        for worker in ground.plan.workers
-        if any(queue.name == ground.queue.name for queue in worker.plan.cluster_queues)
+        for worker in target.plan.workers
+        if any(queue.name == target.queue.name for queue in worker.plan.cluster_queues)
     ]
-    if there:
+    if worker_names:
         service = "the Service below, " if isinstance(plan, JobPlan) and plan.pods > 1 else ""
-        where = f"one of {in_words(there)}" if there[1:] else there[0]
-        yield f"It runs on {where}, and the job alone is sent there: apply {service}ConfigMaps and Secrets there too."
+        destination = f"one of {join_words(worker_names)}" if worker_names[1:] else worker_names[0]
+        yield (
+            f"It runs on {destination}, and the job alone is sent there: "
+            f"apply {service}ConfigMaps and Secrets there too."
+        )
 
 
-def _added(ground: Ground) -> Iterator[str]:
+def _kueue_notes(target: WorkloadTarget) -> Iterator[str]:
     """What Kueue gives the pods, flavor by flavor."""
     yield "Kueue adds what belongs to the flavor it chooses:"
-    for flavor in dict.fromkeys(each.flavor.name for each in ground.shapes):
-        plan = next(each.flavor for each in ground.shapes if each.flavor.name == flavor)
-        labels = ", ".join(f"{key}={value}" for key, value in plan.node_labels.items()) or "no node selector"
-        tolerated = ", ".join(each.key for each in plan.tolerations)
-        yield f"  {flavor}: {labels}" + (f"; tolerates {tolerated}" if tolerated else "")
+    for flavor in dict.fromkeys(each.flavor.name for each in target.shapes):
+        flavor_plan = next(each.flavor for each in target.shapes if each.flavor.name == flavor)
+        labels = ", ".join(f"{key}={value}" for key, value in flavor_plan.node_labels.items()) or "no node selector"
+        tolerated_keys = ", ".join(each.key for each in flavor_plan.tolerations)
+        yield f"  {flavor}: {labels}" + (f"; tolerates {tolerated_keys}" if tolerated_keys else "")
 
 
-def _of_slices(plan: JobSetPlan) -> Iterator[str]:
+def _slice_notes(plan: JobSetPlan) -> Iterator[str]:
     if plan.exclusive_topology:
         yield "Exclusive topology: each slice's pods get a node pool, which is one slice, to themselves."
     if plan.pod.host_network:
         yield "Host network: slices talk to each other over the network of their nodes."
 
 
-def _unnamed(ground: Ground) -> Iterator[str]:
+def _network_notes(target: WorkloadTarget) -> Iterator[str]:
     """Interfaces of the nodes that no pod gets unasked: which of them a job needs is its own to say."""
-    pools = {each.pool.name for each in ground.shapes}
+    pools = {each.pool.name for each in target.shapes}
     devices = [
         subnet.device
-        for networks in ground.plan.accelerator_networks
-        if pools & set(ground.plan.pools_on(networks.key))
+        for networks in target.plan.accelerator_networks
+        if pools & set(target.plan.pools_on(networks.key))
         for vpc in networks.vpcs
         for subnet in vpc.subnets
     ]
     if devices:
         yield "Pods have the node's first network alone, unless their annotation networking.gke.io/interfaces names:"
-        yield f"  {in_words(devices)}"
+        yield f"  {join_words(devices)}"
 
 
-def _number(number: int, word: str) -> str:
+def _pluralize(number: int, word: str) -> str:
     return f"{number} {word}{'' if number == 1 else 's'}"

@@ -9,11 +9,11 @@ RESTART_STRATEGIES = ("Recreate", "BlockingRecreate")
 """JobSet's strategies that need no feature gate."""
 
 TRIAL_IMAGE = "busybox:1.37"
-TRIAL = ("sleep", "60")
+TRIAL_COMMAND = ("sleep", "60")
 """What runs where no image and no command are named: enough to see a job pass through its queue."""
 
 
-class Asked(Struct, frozen=True, kw_only=True):
+class WorkloadOptions(Struct, frozen=True, kw_only=True):
     """A workload as it was asked for; None is what was not said. The kind is then a jobset for TPUs, a job for GPUs.
 
     `slices` counts TPU slices; `pods` and `gpus` (of each pod) are for GPUs. `cpu` is in milli, `memory` in bytes, each

@@ -6,23 +6,23 @@ Source: Kueue docs, "Run workloads with topology-aware scheduling" (annotations 
 from __future__ import annotations
 
 from berth import catalog
-from berth.workloads.target import Ground
+from berth.workloads.target import WorkloadTarget
 
 _PREFIX = "kueue.x-k8s.io/podset-"
-PREFERRED = f"{_PREFIX}preferred-topology"
-SLICE = f"{_PREFIX}slice-required-topology"
+PREFERRED_TOPOLOGY = f"{_PREFIX}preferred-topology"
+SLICE_TOPOLOGY = f"{_PREFIX}slice-required-topology"
 SLICE_SIZE = f"{_PREFIX}slice-size"
 
 
-def placement(ground: Ground, together: int) -> dict[str, str]:
+def placement_annotations(target: WorkloadTarget, group_size: int) -> dict[str, str]:
     """The annotations of pods of which so many belong together; none where the flavor has no topology.
 
     The hosts of a TPU slice stand in one node pool, or nowhere; GPU nodes as near to each other as can be.
     """
-    flavor = ground.shape.flavor
-    levels = next((each.levels for each in ground.plan.topologies if each.name == flavor.topology), ())
-    if not levels or together == 1:
+    flavor = target.shape.flavor
+    levels = next((each.levels for each in target.plan.topologies if each.name == flavor.topology), ())
+    if not levels or group_size == 1:
         return {}
-    if ground.shape.multi_host:
-        return {SLICE: catalog.labels().nodepool, SLICE_SIZE: str(together)}
-    return {PREFERRED: levels[0]}
+    if target.shape.is_multi_host:
+        return {SLICE_TOPOLOGY: catalog.labels().nodepool, SLICE_SIZE: str(group_size)}
+    return {PREFERRED_TOPOLOGY: levels[0]}

@@ -27,7 +27,7 @@ class FleetInstance(pulumi.ComponentResource):
     ) -> None:
         super().__init__("berth:ack:FleetInstance", name, None, opts)
         self.fleet_id: pulumi.Output[str] = pulumi.Output.from_input(plan.existing or "")
-        self.joined: list[pulumi.Resource] = []
+        self.memberships: list[pulumi.Resource] = []
         if plan.existing is None:
             network = alicloud.ackone.ClusterNetworkArgs(vpc_id=plan.vpc, vswitches=[*plan.vswitches])
             instance = alicloud.ackone.Cluster(
@@ -41,11 +41,11 @@ class FleetInstance(pulumi.ComponentResource):
             )
             self.fleet_id = instance.id
         for member, cluster_id in sorted(members.items()):
-            joined = alicloud.ackone.MembershipAttachment(
+            membership = alicloud.ackone.MembershipAttachment(
                 f"{name}-{member}",
                 cluster_id=self.fleet_id,
                 sub_cluster_id=cluster_id,
                 opts=pulumi.ResourceOptions(parent=self, provider=provider, delete_before_replace=True),
             )
-            self.joined.append(joined)
+            self.memberships.append(membership)
         self.register_outputs({"fleetId": self.fleet_id})

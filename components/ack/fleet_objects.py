@@ -6,9 +6,9 @@ from collections.abc import Sequence
 
 import pulumi
 
-from berth.manifests.ack import named
+from berth.manifests.ack import manifests_by_role
 from berth.plan.ack import AckFleetPlan
-from components.kubernetes import KubernetesObject, inside
+from components.kubernetes import KubernetesObject, cluster_options
 
 
 class FleetObjects(pulumi.ComponentResource):
@@ -27,12 +27,16 @@ class FleetObjects(pulumi.ComponentResource):
         opts: pulumi.ResourceOptions | None = None,
     ) -> None:
         super().__init__("berth:ack:FleetObjects", name, None, opts)
-        first = inside(self, provider=provider, cluster=None, served_by=members)
-        spaces: list[pulumi.Resource] = []
-        for role, manifest in named(plan):
-            space = manifest["kind"] == "Namespace"
-            options = first if space else inside(self, provider=provider, cluster=None, served_by=[*members, *spaces])
-            made = KubernetesObject(f"{name}-{role}", manifest, opts=options)
-            if space:
-                spaces.append(made)
-        self.register_outputs({"objects": [role for role, _ in named(plan)]})
+        namespace_options = cluster_options(self, provider=provider, cluster=None, served_by=members)
+        namespaces: list[pulumi.Resource] = []
+        for role, manifest in manifests_by_role(plan):
+            is_namespace = manifest["kind"] == "Namespace"
+            options = (
+                namespace_options
+                if is_namespace
+                else cluster_options(self, provider=provider, cluster=None, served_by=[*members, *namespaces])
+            )
+            kubernetes_object = KubernetesObject(f"{name}-{role}", manifest, opts=options)
+            if is_namespace:
+                namespaces.append(kubernetes_object)
+        self.register_outputs({"objects": [role for role, _ in manifests_by_role(plan)]})

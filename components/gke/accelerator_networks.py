@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import pulumi
 import pulumi_gcp as gcp
 
-from berth.names import COMPUTE, shorten
+from berth.names import MAX_COMPUTE_NAME, shorten
 from berth.plan.accelerator_networks import AcceleratorNetworksPlan, AcceleratorSubnetPlan, AcceleratorVpcPlan
 
 
@@ -34,9 +34,9 @@ class AcceleratorNetworks(pulumi.ComponentResource):
         for vpc in plan.vpcs:
             network = self._vpc(f"{name}-{vpc.key}", vpc, gcp_provider, depends_on)
             for subnet in vpc.subnets:
-                own = subnet.device.removeprefix(f"{name}-")  # devices are mostly named after their set
-                made = self._subnet(f"{name}-{own}", subnet, plan.region, network, gcp_provider)
-                self.devices[subnet.device] = (network.name, made.name)
+                suffix = subnet.device.removeprefix(f"{name}-")  # devices are mostly named after their set
+                node_subnet = self._subnet(f"{name}-{suffix}", subnet, plan.region, network, gcp_provider)
+                self.devices[subnet.device] = (network.name, node_subnet.name)
         self.interfaces = list(self.devices.values())
         self.register_outputs({"subnetworks": [subnetwork for _, subnetwork in self.interfaces]})
 
@@ -53,13 +53,15 @@ class AcceleratorNetworks(pulumi.ComponentResource):
             opts=pulumi.ResourceOptions(parent=self, provider=provider, depends_on=[*depends_on]),
         )
         if plan.allowed_ranges:
-            self._let_in(name, plan, vpc, provider)
+            self._allow_internal(name, plan, vpc, provider)
         return vpc
 
-    def _let_in(self, name: str, plan: AcceleratorVpcPlan, vpc: gcp.compute.Network, provider: gcp.Provider) -> None:
+    def _allow_internal(
+        self, name: str, plan: AcceleratorVpcPlan, vpc: gcp.compute.Network, provider: gcp.Provider
+    ) -> None:
         gcp.compute.Firewall(
             f"{name}-internal",
-            name=shorten(f"{plan.name}-internal", COMPUTE),
+            name=shorten(f"{plan.name}-internal", MAX_COMPUTE_NAME),
             network=vpc.id,
             direction="INGRESS",
             source_ranges=sorted(plan.allowed_ranges),

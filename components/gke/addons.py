@@ -17,7 +17,7 @@ DRIVERS = ("gcs-fuse", "filestore", "parallelstore", "lustre")
 _BROUGHT_BY_AUTOPILOT = ("gcs-fuse", "filestore")
 
 
-def standard(plan: ClusterPlan) -> gcp.container.ClusterAddonsConfigArgs:
+def standard_addons(plan: ClusterPlan) -> gcp.container.ClusterAddonsConfigArgs:
     """Drivers that are not named are switched off: a block that merely goes away would leave its driver on.
 
     Except the plan's silent ones, and the one for persistent disks, which GKE turns on itself.
@@ -25,15 +25,15 @@ def standard(plan: ClusterPlan) -> gcp.container.ClusterAddonsConfigArgs:
     return _drivers(plan, [d for d in DRIVERS if d in plan.storage_drivers or d not in plan.silent_drivers])
 
 
-def autopilot(plan: ClusterPlan) -> gcp.container.ClusterAddonsConfigArgs | None:
+def autopilot_addons(plan: ClusterPlan) -> gcp.container.ClusterAddonsConfigArgs | None:
     """Only what is asked for and is not there already; None where that is nothing."""
-    asked = [d for d in DRIVERS if d in plan.storage_drivers and d not in _BROUGHT_BY_AUTOPILOT]
-    return _drivers(plan, asked) if asked else None
+    drivers = [d for d in DRIVERS if d in plan.storage_drivers and d not in _BROUGHT_BY_AUTOPILOT]
+    return _drivers(plan, drivers) if drivers else None
 
 
-def _drivers(plan: ClusterPlan, said: Container[str]) -> gcp.container.ClusterAddonsConfigArgs:
+def _drivers(plan: ClusterPlan, explicit: Container[str]) -> gcp.container.ClusterAddonsConfigArgs:
     def block(arguments: Callable[..., _Block], driver: str) -> _Block | None:
-        return arguments(enabled=driver in plan.storage_drivers) if driver in said else None
+        return arguments(enabled=driver in plan.storage_drivers) if driver in explicit else None
 
     args = gcp.container
     return args.ClusterAddonsConfigArgs(

@@ -11,17 +11,17 @@ from berth.plan.node_settings import UpgradePlan
 SCOPE = "https://www.googleapis.com/auth/cloud-platform"
 """The one scope that nodes get: what they may do is decided by the roles of their account."""
 
-_DRAINED_FIRST = UpgradePlan(max_surge=0, max_unavailable=1)
+_DRAIN_FIRST = UpgradePlan(max_surge=0, max_unavailable=1)
 """One node at a time, before another is there: a surge node counts against the limits and may find no accelerator."""
 
 
-def standard(
+def standard_autoscaling(
     cluster: ClusterPlan, service_account: pulumi.Input[str]
 ) -> gcp.container.ClusterClusterAutoscalingArgs | None:
     """Auto-provisioning of a Standard cluster; None where neither it nor the default compute class is spoken of."""
     plan = cluster.auto_provisioning
     if plan is None:
-        return _off(cluster)
+        return _disabled(cluster)
     return gcp.container.ClusterClusterAutoscalingArgs(
         enabled=True,
         autoscaling_profile=plan.profile,
@@ -37,7 +37,9 @@ def standard(
     )
 
 
-def autopilot(cluster: ClusterPlan, service_account: pulumi.Input[str]) -> gcp.container.ClusterClusterAutoscalingArgs:
+def autopilot_autoscaling(
+    cluster: ClusterPlan, service_account: pulumi.Input[str]
+) -> gcp.container.ClusterClusterAutoscalingArgs:
     """The identity of Autopilot's nodes, for which there is no other place; limits and profiles may not be said."""
     return gcp.container.ClusterClusterAutoscalingArgs(
         default_compute_class_enabled=cluster.default_compute_class,
@@ -47,7 +49,7 @@ def autopilot(cluster: ClusterPlan, service_account: pulumi.Input[str]) -> gcp.c
     )
 
 
-def _off(cluster: ClusterPlan) -> gcp.container.ClusterClusterAutoscalingArgs | None:
+def _disabled(cluster: ClusterPlan) -> gcp.container.ClusterClusterAutoscalingArgs | None:
     """ComputeClasses make node pools without cluster-wide auto-provisioning, the default one among them."""
     if cluster.default_compute_class is None:
         return None
@@ -71,7 +73,7 @@ def _defaults(
         shielded_instance_config=gcp.container.ClusterClusterAutoscalingAutoProvisioningDefaultsShieldedInstanceConfigArgs(
             enable_secure_boot=plan.secure_boot, enable_integrity_monitoring=True
         ),
-        upgrade_settings=_upgrades(plan.upgrade or _DRAINED_FIRST),
+        upgrade_settings=_upgrades(plan.upgrade or _DRAIN_FIRST),
     )
 
 

@@ -51,7 +51,7 @@ class Cluster(pulumi.ComponentResource):
         self.cluster_name: pulumi.Output[str] = self.resource.name
         self.location: pulumi.Output[str] = self.resource.location
         self.endpoint: pulumi.Output[str] = self.resource.endpoint
-        self.kubeconfig: pulumi.Output[str] = self._kubeconfig(dns=plan.control_plane.dns_endpoint is True)
+        self.kubeconfig: pulumi.Output[str] = self._kubeconfig(use_dns=plan.control_plane.dns_endpoint is True)
         self.register_outputs({"clusterName": self.cluster_name, "endpoint": self.endpoint})
 
     def _options(
@@ -68,15 +68,15 @@ class Cluster(pulumi.ComponentResource):
             depends_on=[*depends_on],
         )
 
-    def _kubeconfig(self, dns: bool) -> pulumi.Output[str]:
+    def _kubeconfig(self, use_dns: bool) -> pulumi.Output[str]:
         # Without a public endpoint GKE's `endpoint` is the private one, so this serves both.
         authority = self.resource.master_auth.apply(lambda auth: auth.cluster_ca_certificate)
-        if dns:  # behind a certificate that every system trusts
+        if use_dns:  # behind a certificate that every system trusts
             return pulumi.Output.all(name=self.cluster_name, endpoint=self._dns_endpoint()).apply(
-                lambda known: kubeconfig(**known)
+                lambda values: kubeconfig(**values)
             )
         return pulumi.Output.all(name=self.cluster_name, endpoint=self.endpoint, ca_certificate=authority).apply(
-            lambda known: kubeconfig(**known)
+            lambda values: kubeconfig(**values)
         )
 
     def _dns_endpoint(self) -> pulumi.Output[str]:
@@ -86,9 +86,9 @@ class Cluster(pulumi.ComponentResource):
         keeps this unknown as well.
         """
         dns = self.resource.control_plane_endpoints_config.apply(lambda config: config.dns_endpoint_config)
-        return pulumi.Output.all(dns.apply(lambda known: known and known.endpoint), self.endpoint).apply(
-            lambda known: str(known[0])
-        )
+        return pulumi.Output.all(
+            dns.apply(lambda endpoint_config: endpoint_config and endpoint_config.endpoint), self.endpoint
+        ).apply(lambda values: str(values[0]))
 
 
 def _common(plan: ClusterPlan, network: pulumi.Input[str], subnetwork: pulumi.Input[str]) -> gcp.container.ClusterArgs:
@@ -106,8 +106,8 @@ def _common(plan: ClusterPlan, network: pulumi.Input[str], subnetwork: pulumi.In
             cluster_secondary_range_name=plan.network.pod_range_name,
             services_secondary_range_name=plan.network.service_range_name,
         ),
-        private_cluster_config=control_plane.private(plan.control_plane),
-        master_authorized_networks_config=control_plane.authorized(plan.control_plane),
+        private_cluster_config=control_plane.private_cluster(plan.control_plane),
+        master_authorized_networks_config=control_plane.authorized_networks(plan.control_plane),
         control_plane_endpoints_config=control_plane.endpoints(plan.control_plane),
         maintenance_policy=maintenance.policy(plan.maintenance),
         monitoring_config=_monitoring(plan),
@@ -129,14 +129,14 @@ def _common(plan: ClusterPlan, network: pulumi.Input[str], subnetwork: pulumi.In
     )
 
 
-def _standard(arguments: gcp.container.ClusterArgs, plan: ClusterPlan, account: pulumi.Input[str]) -> None:
+def _standard(arguments: gcp.container.ClusterArgs, plan: ClusterPlan, service_account: pulumi.Input[str]) -> None:
     """What has to be said of a Standard cluster and is implied by Autopilot."""
     arguments.initial_node_count = 1
     arguments.remove_default_node_pool = True
     # Else the first pool would run as the project's default account, which many projects have switched off.
     arguments.node_config = gcp.container.ClusterNodeConfigArgs(
         machine_type=plan.first_machine_type,
-        service_account=account,
+        service_account=service_account,
         oauth_scopes=[auto_provisioning.SCOPE],
         shielded_instance_config=gcp.container.ClusterNodeConfigShieldedInstanceConfigArgs(
             enable_secure_boot=True, enable_integrity_monitoring=True
@@ -147,16 +147,16 @@ def _standard(arguments: gcp.container.ClusterArgs, plan: ClusterPlan, account: 
         workload_pool=plan.workload_pool
     )
     arguments.enable_shielded_nodes = None if plan.shielded_nodes else False
-    arguments.addons_config = addons.standard(plan)
+    arguments.addons_config = addons.standard_addons(plan)
     arguments.node_pool_defaults = _node_defaults(plan)
-    arguments.cluster_autoscaling = auto_provisioning.standard(plan, account)
+    arguments.cluster_autoscaling = auto_provisioning.standard_autoscaling(plan, service_account)
 
 
-def _autopilot(arguments: gcp.container.ClusterArgs, plan: ClusterPlan, account: pulumi.Input[str]) -> None:
+def _autopilot(arguments: gcp.container.ClusterArgs, plan: ClusterPlan, service_account: pulumi.Input[str]) -> None:
     """Autopilot brings its own data plane, workload identity, shielded nodes and image streaming: none may be said."""
     arguments.enable_autopilot = True
-    arguments.addons_config = addons.autopilot(plan)
-    arguments.cluster_autoscaling = auto_provisioning.autopilot(plan, account)
+    arguments.addons_config = addons.autopilot_addons(plan)
+    arguments.cluster_autoscaling = auto_provisioning.autopilot_autoscaling(plan, service_account)
 
 
 def _monitoring(plan: ClusterPlan) -> gcp.container.ClusterMonitoringConfigArgs:

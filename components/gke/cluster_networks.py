@@ -8,7 +8,7 @@ import pulumi
 
 from berth.manifests.gke import network, network_parameters
 from berth.plan.accelerator_networks import AcceleratorNetworksPlan
-from components.kubernetes import KubernetesObject, inside
+from components.kubernetes import KubernetesObject, cluster_options
 
 
 class ClusterNetworks(pulumi.ComponentResource):
@@ -35,7 +35,7 @@ class ClusterNetworks(pulumi.ComponentResource):
         for vpc in plan.vpcs:
             for subnet in vpc.subnets:
                 live = devices.get(subnet.device, (vpc.name, subnet.name))
-                options = inside(self, provider=provider, cluster=cluster, served_by=served_by)
+                options = cluster_options(self, provider=provider, cluster=cluster, served_by=served_by)
                 parameters = KubernetesObject(
                     f"{name}-{subnet.device}-parameters",
                     network_parameters(subnet, vpc.name),
@@ -43,6 +43,6 @@ class ClusterNetworks(pulumi.ComponentResource):
                     opts=options,
                 )
                 # GKE keeps the parameters for as long as a network names them, so the network has to go first.
-                options = inside(self, provider=provider, cluster=cluster, served_by=[*served_by, parameters])
+                options = cluster_options(self, provider=provider, cluster=cluster, served_by=[*served_by, parameters])
                 KubernetesObject(f"{name}-{subnet.device}-network", network(subnet), opts=options)
         self.register_outputs({"networks": [subnet.device for vpc in plan.vpcs for subnet in vpc.subnets]})

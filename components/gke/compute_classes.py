@@ -8,7 +8,7 @@ import pulumi
 
 from berth.manifests.gke import compute_class
 from berth.plan.compute_classes import ComputeClassPlan
-from components.kubernetes import KubernetesObject, inside
+from components.kubernetes import KubernetesObject, cluster_options
 
 
 class ComputeClasses(pulumi.ComponentResource):
@@ -29,7 +29,7 @@ class ComputeClasses(pulumi.ComponentResource):
         opts: pulumi.ResourceOptions | None = None,
     ) -> None:
         super().__init__("berth:gke:ComputeClasses", name, None, opts)
-        options = inside(self, provider=provider, cluster=cluster, served_by=served_by)
+        options = cluster_options(self, provider=provider, cluster=cluster, served_by=served_by)
         for each in plan:
             KubernetesObject(f"{name}-{each.name}", compute_class(each), opts=options)
         self.register_outputs({"computeClasses": [each.name for each in plan]})

@@ -7,7 +7,7 @@ import pulumi_gcp as gcp
 from berth.plan.gke import ControlPlanePlan
 
 
-def private(plan: ControlPlanePlan) -> gcp.container.ClusterPrivateClusterConfigArgs:
+def private_cluster(plan: ControlPlanePlan) -> gcp.container.ClusterPrivateClusterConfigArgs:
     """Private nodes and the private address, said of a public cluster too.
 
     Of a block that goes away the provider keeps what it knew, and nodes would stay private. A range that is not said
@@ -20,7 +20,7 @@ def private(plan: ControlPlanePlan) -> gcp.container.ClusterPrivateClusterConfig
     )
 
 
-def authorized(plan: ControlPlanePlan) -> gcp.container.ClusterMasterAuthorizedNetworksConfigArgs | None:
+def authorized_networks(plan: ControlPlanePlan) -> gcp.container.ClusterMasterAuthorizedNetworksConfigArgs | None:
     """None leaves the endpoint open; a block without networks closes it to all but nodes.
 
     None also where there is no address that networks could reach: the provider does not send the block then, and would

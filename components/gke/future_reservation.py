@@ -47,7 +47,7 @@ class FutureReservation(pulumi.ComponentResource):
             auto_delete_auto_created_reservations=plan.auto_delete,
             deployment_type=plan.deployment_type,
             planning_status=plan.planning_status,
-            share_settings=_shared(plan),
+            share_settings=_share_settings(plan),
             opts=pulumi.ResourceOptions(
                 parent=self,
                 provider=gcp_provider,
@@ -112,7 +112,7 @@ def _aggregate(plan: AggregatePlan) -> gcp.compute.FutureReservationAggregateRes
     )
 
 
-def _shared(plan: FutureReservationPlan) -> gcp.compute.FutureReservationShareSettingsArgs | None:
+def _share_settings(plan: FutureReservationPlan) -> gcp.compute.FutureReservationShareSettingsArgs | None:
     if not plan.share_with:
         return None
     return gcp.compute.FutureReservationShareSettingsArgs(

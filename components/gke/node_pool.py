@@ -16,11 +16,11 @@ from components.gke.node_config import node_config
 _DEFAULT_ZONES: Final = 3
 """The zones that GKE picks for a regional cluster that names none."""
 
-_ONE_PIECE: Final = ("placementPolicy", "nodeConfig.machineType", "nodeLocations")
+_SLICE_FIELDS: Final = ("placementPolicy", "nodeConfig.machineType", "nodeLocations")
 """What a slice cannot change in place. The provider has no update for a topology: it would show the change for ever and
 try to resize the slice, which GKE refuses."""
 
-_SSDS: Final = ("nodeConfig.ephemeralStorageLocalSsdConfig", "nodeConfig.localNvmeSsdBlockConfig")
+_SSD_FIELDS: Final = ("nodeConfig.ephemeralStorageLocalSsdConfig", "nodeConfig.localNvmeSsdBlockConfig")
 """GKE reports the SSDs of machines that always bring some; the provider would replace the pool to be rid of them."""
 
 
@@ -55,7 +55,7 @@ class NodePool(pulumi.ComponentResource):
             location=location,
             node_locations=sorted(plan.zones) or None,
             node_count=plan.nodes_per_zone,
-            initial_node_count=_at_first(plan),
+            initial_node_count=_initial_node_count(plan),
             autoscaling=_autoscaling(plan),
             placement_policy=_placement(plan, placement_policy),
             node_config=node_config(plan, service_account, reservation),
@@ -78,8 +78,8 @@ class NodePool(pulumi.ComponentResource):
             protect=plan.protect,
             # The name is fixed, and there is no second set of accelerators to build the new pool from.
             delete_before_replace=True,
-            replace_on_changes=_replaced_on(plan) or None,
-            ignore_changes=_ignored(plan),
+            replace_on_changes=_replace_on_changes(plan) or None,
+            ignore_changes=_ignore_changes(plan),
             custom_timeouts=pulumi.CustomTimeouts(create="30m", update="20m"),
             depends_on=[*depends_on],
         )
@@ -88,31 +88,33 @@ class NodePool(pulumi.ComponentResource):
 # --- options ----------------------------------------------------------------------------------------------------------
 
 
-def _replaced_on(plan: NodePoolPlan) -> list[str]:
+def _replace_on_changes(plan: NodePoolPlan) -> list[str]:
     """What the provider shows as an update and then leaves undone, so that it would be shown for ever."""
-    fields = _ONE_PIECE if plan.slice_topology is not None else _ONE_PIECE[:1] if plan.placement is not None else ()
+    fields = (
+        _SLICE_FIELDS if plan.slice_topology is not None else _SLICE_FIELDS[:1] if plan.placement is not None else ()
+    )
     return [*fields, *(["nodeConfig.gpudirectStrategy"] if plan.gpudirect_strategy is not None else [])]
 
 
-def _ignored(plan: NodePoolPlan) -> list[str]:
+def _ignore_changes(plan: NodePoolPlan) -> list[str]:
     """What GKE decides. It rewrites the initial count when a pool is resized, and the provider would replace it."""
     autoscaled = plan.total_nodes is not None or plan.zone_nodes is not None
     counts = ["initialNodeCount", "nodeCount"] if autoscaled else ["initialNodeCount"]
-    return [*counts, *(_SSDS if plan.attached_ssds and plan.local_ssd is None else ())]
+    return [*counts, *(_SSD_FIELDS if plan.attached_ssds and plan.local_ssd is None else ())]
 
 
 # --- size -------------------------------------------------------------------------------------------------------------
 
 
-def _at_first(plan: NodePoolPlan) -> int | None:
+def _initial_node_count(plan: NodePoolPlan) -> int | None:
     """Nodes for each zone at creation: enough for the minimum, unless as many in every zone would pass the maximum."""
     if plan.zone_nodes is not None:
         return plan.zone_nodes.min
     if plan.total_nodes is None:
         return None
     total, zones = plan.total_nodes, len(plan.zones) or _DEFAULT_ZONES
-    enough = -(-total.min // zones)
-    return enough if enough * zones <= total.max else total.max // zones
+    per_zone = -(-total.min // zones)
+    return per_zone if per_zone * zones <= total.max else total.max // zones
 
 
 def _autoscaling(plan: NodePoolPlan) -> gcp.container.NodePoolAutoscalingArgs | None:
@@ -123,10 +125,10 @@ def _autoscaling(plan: NodePoolPlan) -> gcp.container.NodePoolAutoscalingArgs | 
         return gcp.container.NodePoolAutoscalingArgs(
             min_node_count=per_zone.min, max_node_count=per_zone.max, location_policy=plan.location_policy
         )
-    return None if plan.total_nodes is None else _over_all_zones(plan.total_nodes, plan.location_policy)
+    return None if plan.total_nodes is None else _total_autoscaling(plan.total_nodes, plan.location_policy)
 
 
-def _over_all_zones(total: Bounds, location_policy: str | None) -> gcp.container.NodePoolAutoscalingArgs:
+def _total_autoscaling(total: Bounds, location_policy: str | None) -> gcp.container.NodePoolAutoscalingArgs:
     return gcp.container.NodePoolAutoscalingArgs(
         total_min_node_count=total.min, total_max_node_count=total.max, location_policy=location_policy
     )
@@ -165,13 +167,13 @@ def _upgrades(plan: NodePoolPlan) -> gcp.container.NodePoolUpgradeSettingsArgs |
     """Nothing for nodes that live for a time: GKE has a strategy for them that the provider has no word for."""
     if plan.short_lived and plan.upgrade is None:
         return None
-    upgrade = plan.upgrade or _one_at_a_time(plan)
+    upgrade = plan.upgrade or _default_upgrade(plan)
     return gcp.container.NodePoolUpgradeSettingsArgs(
         strategy=upgrade.strategy, max_surge=upgrade.max_surge, max_unavailable=upgrade.max_unavailable
     )
 
 
-def _one_at_a_time(plan: NodePoolPlan) -> UpgradePlan:
+def _default_upgrade(plan: NodePoolPlan) -> UpgradePlan:
     """One node at a time. It is drained first where no machine can be had beside it, else replaced before it goes.
 
     No machine can be had beside a slice, whose hosts are wired together (GKE makes all of it anew whatever is said
@@ -185,26 +187,26 @@ def _one_at_a_time(plan: NodePoolPlan) -> UpgradePlan:
 
 
 def _network(
-    plan: NodePoolPlan, live: Sequence[tuple[pulumi.Input[str], pulumi.Input[str]]]
+    plan: NodePoolPlan, live_interfaces: Sequence[tuple[pulumi.Input[str], pulumi.Input[str]]]
 ) -> gcp.container.NodePoolNetworkConfigArgs | None:
     network = plan.network
     if network == NodeNetworkPlan():
         return None
-    named = live or [(each.network, each.subnetwork) for each in network.interfaces]
+    interfaces = live_interfaces or [(each.network, each.subnetwork) for each in network.interfaces]
     return gcp.container.NodePoolNetworkConfigArgs(
         enable_private_nodes=network.private_nodes,
         accelerator_network_profile=network.accelerator_profile,
-        additional_node_network_configs=_interfaces(named) or None,
+        additional_node_network_configs=_interfaces(interfaces) or None,
         network_performance_config=None if network.egress_tier is None else _egress(network.egress_tier),
     )
 
 
 def _interfaces(
-    named: Sequence[tuple[pulumi.Input[str], pulumi.Input[str]]],
+    interfaces: Sequence[tuple[pulumi.Input[str], pulumi.Input[str]]],
 ) -> list[gcp.container.NodePoolNetworkConfigAdditionalNodeNetworkConfigArgs]:
     return [
         gcp.container.NodePoolNetworkConfigAdditionalNodeNetworkConfigArgs(network=network, subnetwork=subnetwork)
-        for network, subnetwork in named
+        for network, subnetwork in interfaces
     ]
 
 

@@ -33,7 +33,7 @@ class Reservation(pulumi.ComponentResource):
             zone=plan.zone,
             specific_reservation_required=True,
             specific_reservation=_machines(plan),
-            share_settings=_shared(plan),
+            share_settings=_share_settings(plan),
             opts=pulumi.ResourceOptions(
                 parent=self,
                 provider=gcp_provider,
@@ -80,7 +80,7 @@ def _ssds(
     ] or None
 
 
-def _shared(plan: ReservationPlan) -> gcp.compute.ReservationShareSettingsArgs | None:
+def _share_settings(plan: ReservationPlan) -> gcp.compute.ReservationShareSettingsArgs | None:
     """With projects by their ids. The map beside this list wants project numbers, and would show them as a change."""
     if not plan.share_with:
         return None

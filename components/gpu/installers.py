@@ -8,9 +8,9 @@ import pulumi
 
 from berth.manifests.gpu import installers
 from berth.plan.installers import InstallersPlan
-from components.kubernetes import KubernetesObject, inside
+from components.kubernetes import KubernetesObject, cluster_options
 
-_NO_WAIT: Final = {"metadata": {"annotations": {"pulumi.com/skipAwait": "true"}}}
+_SKIP_AWAIT: Final = {"metadata": {"annotations": {"pulumi.com/skipAwait": "true"}}}
 """A DaemonSet counts as made at once. Its pods start with nodes that come and go with the jobs, and one node that waits
 for its driver would otherwise hold back everything else."""
 
@@ -32,10 +32,10 @@ class Installers(pulumi.ComponentResource):
         opts: pulumi.ResourceOptions | None = None,
     ) -> None:
         super().__init__("berth:gpu:Installers", name, None, opts)
-        options = inside(self, provider=provider, cluster=cluster)
-        made: list[str] = []
+        options = cluster_options(self, provider=provider, cluster=cluster)
+        names: list[str] = []
         for manifest in installers(plan):
-            called = str(cast("dict[str, Any]", manifest["metadata"])["name"])
-            KubernetesObject(f"{name}-{called}", manifest, live=_NO_WAIT, opts=options)
-            made.append(called)
-        self.register_outputs({"daemonSets": made})
+            object_name = str(cast("dict[str, Any]", manifest["metadata"])["name"])
+            KubernetesObject(f"{name}-{object_name}", manifest, live=_SKIP_AWAIT, opts=options)
+            names.append(object_name)
+        self.register_outputs({"daemonSets": names})

@@ -8,7 +8,7 @@ import pulumi
 
 from berth.manifests.kueue import admission_check, provisioning_request_config
 from berth.plan.admission_checks import AdmissionCheckPlan, ProvisioningConfigPlan
-from components.kubernetes import KubernetesObject, inside
+from components.kubernetes import KubernetesObject, cluster_options
 
 
 class AdmissionChecks(pulumi.ComponentResource):
@@ -33,18 +33,18 @@ class AdmissionChecks(pulumi.ComponentResource):
         opts: pulumi.ResourceOptions | None = None,
     ) -> None:
         super().__init__("berth:kueue:AdmissionChecks", name, None, opts)
-        options = inside(self, provider=provider, cluster=cluster, served_by=served_by)
-        made = {
+        options = cluster_options(self, provider=provider, cluster=cluster, served_by=served_by)
+        config_objects = {
             each.name: KubernetesObject(f"{name}-config-{each.name}", provisioning_request_config(each), opts=options)
             for each in configs
         }
         self.objects = {}
         for check in plan:
-            config = made.get(check.parameters.name) if check.parameters else None
-            after = inside(
+            config = config_objects.get(check.parameters.name) if check.parameters else None
+            check_options = cluster_options(
                 self, provider=provider, cluster=cluster, served_by=[config] if config else [*served_by, *workers]
             )
             self.objects[check.name] = KubernetesObject(
-                f"{name}-check-{check.name}", admission_check(check), opts=after
+                f"{name}-check-{check.name}", admission_check(check), opts=check_options
             )
         self.register_outputs({"admissionChecks": [each.name for each in plan]})

@@ -8,7 +8,7 @@ import pulumi
 
 from berth.manifests.kueue import cohort
 from berth.plan.kueue import CohortPlan
-from components.kubernetes import KubernetesObject, inside
+from components.kubernetes import KubernetesObject, cluster_options
 
 
 class Cohorts(pulumi.ComponentResource):
@@ -25,7 +25,7 @@ class Cohorts(pulumi.ComponentResource):
         opts: pulumi.ResourceOptions | None = None,
     ) -> None:
         super().__init__("berth:kueue:Cohorts", name, None, opts)
-        options = inside(self, provider=provider, cluster=cluster, served_by=served_by)
+        options = cluster_options(self, provider=provider, cluster=cluster, served_by=served_by)
         for each in plan:
             KubernetesObject(f"{name}-{each.name}", cohort(each), opts=options)
         self.register_outputs({"cohorts": [each.name for each in plan]})

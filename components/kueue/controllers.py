@@ -8,7 +8,7 @@ import pulumi
 from pulumi_kubernetes.helm.v3 import Release, ReleaseArgs
 
 from berth.plan.kueue import ChartPlan
-from components.kubernetes import inside
+from components.kubernetes import cluster_options
 
 
 class Controllers(pulumi.ComponentResource):
@@ -40,8 +40,8 @@ class Controllers(pulumi.ComponentResource):
         super().__init__("berth:kueue:Controllers", name, None, opts)
         self.releases = {}
         for chart in plan:
-            before = list(self.releases.values())[-1:] or runs_on
-            options = inside(self, provider=provider, cluster=cluster, served_by=before)
+            waits_for = list(self.releases.values())[-1:] or runs_on
+            options = cluster_options(self, provider=provider, cluster=cluster, served_by=waits_for)
             options.retain_on_delete = True
             self.releases[chart.name] = Release(f"{name}-{chart.name}", _arguments(chart), opts=options)
         self.register_outputs({"versions": {chart.name: chart.version for chart in plan}})

@@ -8,7 +8,7 @@ import pulumi
 
 from berth.manifests.kueue import resource_flavor
 from berth.plan.kueue import FlavorPlan
-from components.kubernetes import KubernetesObject, inside
+from components.kubernetes import KubernetesObject, cluster_options
 
 
 class Flavors(pulumi.ComponentResource):
@@ -33,7 +33,7 @@ class Flavors(pulumi.ComponentResource):
         super().__init__("berth:kueue:Flavors", name, None, opts)
         self.objects = {}
         for flavor in plan:
-            places = [each for called, each in (topologies or {}).items() if called == flavor.topology]
-            options = inside(self, provider=provider, cluster=cluster, served_by=[*served_by, *places])
+            own_topology = [each for called, each in (topologies or {}).items() if called == flavor.topology]
+            options = cluster_options(self, provider=provider, cluster=cluster, served_by=[*served_by, *own_topology])
             self.objects[flavor.name] = KubernetesObject(f"{name}-{flavor.name}", resource_flavor(flavor), opts=options)
         self.register_outputs({"flavors": [flavor.name for flavor in plan]})

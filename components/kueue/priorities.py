@@ -8,7 +8,7 @@ import pulumi
 
 from berth.manifests.kueue import priority_class, workload_priority_class
 from berth.plan.kueue import PriorityPlan
-from components.kubernetes import KubernetesObject, inside
+from components.kubernetes import KubernetesObject, cluster_options
 
 
 class Priorities(pulumi.ComponentResource):
@@ -29,9 +29,9 @@ class Priorities(pulumi.ComponentResource):
         opts: pulumi.ResourceOptions | None = None,
     ) -> None:
         super().__init__("berth:kueue:Priorities", name, None, opts)
-        at_once = inside(self, provider=provider, cluster=cluster)
-        with_kueue = inside(self, provider=provider, cluster=cluster, served_by=served_by)
+        pod_options = cluster_options(self, provider=provider, cluster=cluster)
+        kueue_options = cluster_options(self, provider=provider, cluster=cluster, served_by=served_by)
         for priority in plan:
-            KubernetesObject(f"{name}-pod-{priority.name}", priority_class(priority), opts=at_once)
-            KubernetesObject(f"{name}-workload-{priority.name}", workload_priority_class(priority), opts=with_kueue)
+            KubernetesObject(f"{name}-pod-{priority.name}", priority_class(priority), opts=pod_options)
+            KubernetesObject(f"{name}-workload-{priority.name}", workload_priority_class(priority), opts=kueue_options)
         self.register_outputs({"priorities": {priority.name: priority.value for priority in plan}})

@@ -8,7 +8,7 @@ import pulumi
 
 from berth.manifests.kueue import cluster_queue, local_queue
 from berth.plan.kueue import ClusterQueuePlan
-from components.kubernetes import KubernetesObject, inside
+from components.kubernetes import KubernetesObject, cluster_options
 
 
 class TeamQueues(pulumi.ComponentResource):
@@ -37,15 +37,19 @@ class TeamQueues(pulumi.ComponentResource):
     ) -> None:
         super().__init__("berth:kueue:TeamQueues", name, None, opts)
         for each in plan:
-            named = [flavors[f.flavor] for f in each.flavors if flavors and f.flavor in flavors]
-            named += [checks[c.name] for c in each.admission_checks if checks and c.name in checks]
-            options = inside(self, provider=provider, cluster=cluster, served_by=[*served_by, *named])
-            protected = pulumi.ResourceOptions.merge(options, pulumi.ResourceOptions(protect=each.protect))
-            queue = KubernetesObject(f"{prefix}{each.name}-cluster-queue", cluster_queue(each), opts=protected)
-            doors = inside(self, provider=provider, cluster=cluster, served_by=[queue])
-            for door in each.local_queues:
-                live = {"metadata": {"namespace": (namespaces or {}).get(door.namespace, door.namespace)}}
+            references = [flavors[f.flavor] for f in each.flavors if flavors and f.flavor in flavors]
+            references += [checks[c.name] for c in each.admission_checks if checks and c.name in checks]
+            options = cluster_options(self, provider=provider, cluster=cluster, served_by=[*served_by, *references])
+            queue_options = pulumi.ResourceOptions.merge(options, pulumi.ResourceOptions(protect=each.protect))
+            queue = KubernetesObject(f"{prefix}{each.name}-cluster-queue", cluster_queue(each), opts=queue_options)
+            local_queue_options = cluster_options(self, provider=provider, cluster=cluster, served_by=[queue])
+            for local_queue_plan in each.local_queues:
+                live = {
+                    "metadata": {
+                        "namespace": (namespaces or {}).get(local_queue_plan.namespace, local_queue_plan.namespace)
+                    }
+                }
                 # The word in between keeps `a` in namespace `b-c` apart from `a-b` in `c`.
-                logical = f"{prefix}{each.name}-local-queue/{door.namespace}/{door.name}"
-                KubernetesObject(logical, local_queue(door), live=live, opts=doors)
+                resource_name = f"{prefix}{each.name}-local-queue/{local_queue_plan.namespace}/{local_queue_plan.name}"
+                KubernetesObject(resource_name, local_queue(local_queue_plan), live=live, opts=local_queue_options)
         self.register_outputs({"clusterQueues": [each.name for each in plan]})

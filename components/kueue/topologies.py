@@ -8,7 +8,7 @@ import pulumi
 
 from berth.manifests.kueue import topology
 from berth.plan.kueue import TopologyPlan
-from components.kubernetes import KubernetesObject, inside
+from components.kubernetes import KubernetesObject, cluster_options
 
 
 class Topologies(pulumi.ComponentResource):
@@ -27,7 +27,7 @@ class Topologies(pulumi.ComponentResource):
         opts: pulumi.ResourceOptions | None = None,
     ) -> None:
         super().__init__("berth:kueue:Topologies", name, None, opts)
-        options = inside(self, provider=provider, cluster=cluster, served_by=served_by)
+        options = cluster_options(self, provider=provider, cluster=cluster, served_by=served_by)
         self.objects = {
             each.name: KubernetesObject(f"{name}-{each.name}", topology(each), opts=options) for each in plan
         }

@@ -8,10 +8,10 @@ from typing import Any
 import pulumi
 import pulumi_kubernetes as kubernetes
 
-from berth.manifests.worker_access import inside as inside_worker
-from berth.manifests.worker_access import kubeconfig, token
+from berth.manifests.worker_access import access_manifests as inside_worker
+from berth.manifests.worker_access import kubeconfig, token_secret
 from berth.plan.admission_checks import WorkerAccessPlan
-from components.kubernetes import KubernetesObject, inside
+from components.kubernetes import KubernetesObject, cluster_options
 
 
 class WorkerAccess(pulumi.ComponentResource):
@@ -36,15 +36,17 @@ class WorkerAccess(pulumi.ComponentResource):
         opts: pulumi.ResourceOptions | None = None,
     ) -> None:
         super().__init__("berth:kueue:WorkerAccess", name, None, opts)
-        options = inside(self, provider=provider, cluster=cluster, served_by=served_by)
-        made = {
+        options = cluster_options(self, provider=provider, cluster=cluster, served_by=served_by)
+        objects = {
             role: KubernetesObject(f"{name}-{role}", manifest, opts=options) for role, manifest in inside_worker(plan)
         }
-        after = inside(self, provider=provider, cluster=cluster, served_by=list(made.values()))
-        secret: Any = token(plan)
-        held = kubernetes.core.v1.Secret(f"{name}-token", metadata=secret["metadata"], type=secret["type"], opts=after)
-        reached = pulumi.Output.all(server=server, data=held.data).apply(
+        token_options = cluster_options(self, provider=provider, cluster=cluster, served_by=list(objects.values()))
+        token_manifest: Any = token_secret(plan)
+        live_secret = kubernetes.core.v1.Secret(
+            f"{name}-token", metadata=token_manifest["metadata"], type=token_manifest["type"], opts=token_options
+        )
+        kubeconfig_text = pulumi.Output.all(server=server, data=live_secret.data).apply(
             lambda known: kubeconfig(worker, known["server"], known["data"])
         )
-        self.kubeconfig = pulumi.Output.secret(reached)
+        self.kubeconfig = pulumi.Output.secret(kubeconfig_text)
         self.register_outputs({})

@@ -9,9 +9,9 @@ import pulumi
 import pulumi_kubernetes as kubernetes
 
 from berth.manifests.kueue import multikueue_cluster, multikueue_config
-from berth.manifests.worker_access import credentials
+from berth.manifests.worker_access import kubeconfig_secret
 from berth.plan.admission_checks import MultiKueueClusterPlan, MultiKueueConfigPlan, WorkerAccessPlan
-from components.kubernetes import KubernetesObject, inside
+from components.kubernetes import KubernetesObject, cluster_options
 
 
 class Workers(pulumi.ComponentResource):
@@ -37,24 +37,27 @@ class Workers(pulumi.ComponentResource):
         opts: pulumi.ResourceOptions | None = None,
     ) -> None:
         super().__init__("berth:kueue:Workers", name, None, opts)
-        options = inside(self, provider=provider, cluster=cluster, served_by=served_by)
-        made: list[pulumi.Resource] = []
+        options = cluster_options(self, provider=provider, cluster=cluster, served_by=served_by)
+        cluster_objects: list[pulumi.Resource] = []
         for each in clusters:
-            after = options
+            object_options = options
             if each.name in kubeconfigs:
                 secret = self._secret(f"{name}-kubeconfig-{each.name}", *kubeconfigs[each.name], options)
-                after = inside(self, provider=provider, cluster=cluster, served_by=[secret])
-            made.append(KubernetesObject(f"{name}-cluster-{each.name}", multikueue_cluster(each), opts=after))
-        after = inside(self, provider=provider, cluster=cluster, served_by=made)
+                object_options = cluster_options(self, provider=provider, cluster=cluster, served_by=[secret])
+            cluster_objects.append(
+                KubernetesObject(f"{name}-cluster-{each.name}", multikueue_cluster(each), opts=object_options)
+            )
+        object_options = cluster_options(self, provider=provider, cluster=cluster, served_by=cluster_objects)
         self.configs = [
-            KubernetesObject(f"{name}-config-{each.name}", multikueue_config(each), opts=after) for each in configs
+            KubernetesObject(f"{name}-config-{each.name}", multikueue_config(each), opts=object_options)
+            for each in configs
         ]
         self.register_outputs({"clusters": [each.name for each in clusters]})
 
     def _secret(
         self, name: str, plan: WorkerAccessPlan, text: pulumi.Output[str], options: pulumi.ResourceOptions
     ) -> kubernetes.core.v1.Secret:
-        manifest: Any = credentials(plan)
+        manifest: Any = kubeconfig_secret(plan)
         return kubernetes.core.v1.Secret(
             name,
             metadata=manifest["metadata"],

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 
 import pulumi
 
-from berth.manifests.monitoring import all_of
+from berth.manifests.monitoring import all_manifests
 from berth.plan.monitoring import MonitoringPlan
-from components.kubernetes import KubernetesObject, inside
+from components.kubernetes import KubernetesObject, cluster_options
 
 
 class Collection(pulumi.ComponentResource):
@@ -29,17 +29,17 @@ class Collection(pulumi.ComponentResource):
         opts: pulumi.ResourceOptions | None = None,
     ) -> None:
         super().__init__("berth:monitoring:Collection", name, None, opts)
-        made: dict[str, KubernetesObject] = {}
-        for manifest in all_of(plan, stack):
-            options = inside(self, provider=provider, cluster=cluster, served_by=served_by)
+        objects: dict[str, KubernetesObject] = {}
+        for manifest in all_manifests(plan, stack):
+            options = cluster_options(self, provider=provider, cluster=cluster, served_by=served_by)
             if manifest["kind"] == "Secret":
                 # Kubernetes fills it, and the provider reads it back: the token is never plain in the state.
                 options.additional_secret_outputs = ["data", "stringData"]
                 # One whose account is not there yet is deleted by Kubernetes (tokens controller).
-                options.depends_on = [*served_by, *made.values()]
+                options.depends_on = [*served_by, *objects.values()]
             key = _key(manifest)
-            made[key] = KubernetesObject(f"{name}-{key}", manifest, opts=options)
-        self.register_outputs({"objects": list(made)})
+            objects[key] = KubernetesObject(f"{name}-{key}", manifest, opts=options)
+        self.register_outputs({"objects": list(objects)})
 
 
 def _key(manifest: dict[str, object]) -> str:

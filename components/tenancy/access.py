@@ -8,7 +8,7 @@ import pulumi_kubernetes as kubernetes
 
 from berth.manifests import roles
 from berth.plan.teams import AccessPlan
-from components.kubernetes import KubernetesObject, inside
+from components.kubernetes import KubernetesObject, cluster_options
 
 
 class Access(pulumi.ComponentResource):
@@ -30,9 +30,9 @@ class Access(pulumi.ComponentResource):
         opts: pulumi.ResourceOptions | None = None,
     ) -> None:
         super().__init__("berth:tenancy:Access", name, None, opts)
-        here = inside(self, provider=kubernetes_provider, cluster=cluster)
-        for role, manifest in roles.access(plan):
-            KubernetesObject(f"{name}-{role}", manifest, opts=here)
+        options = cluster_options(self, provider=kubernetes_provider, cluster=cluster)
+        for role, manifest in roles.cluster_access(plan):
+            KubernetesObject(f"{name}-{role}", manifest, opts=options)
         for group in sorted({*plan.owners, *plan.teams}) if plan.in_project and project is not None else ():
             # Who may not see the cluster cannot ask for its address; it gives no right to anything inside.
             gcp.projects.IAMMember(

@@ -11,7 +11,7 @@ import pulumi_kubernetes as kubernetes
 from berth.manifests import tenancy
 from berth.plan.gke import ServiceAccountPlan
 from berth.plan.teams import IdentityPlan, NamespacePlan, TeamPlan
-from components.kubernetes import KubernetesObject, inside
+from components.kubernetes import KubernetesObject, cluster_options
 
 
 class Team(pulumi.ComponentResource):
@@ -36,23 +36,25 @@ class Team(pulumi.ComponentResource):
     ) -> None:
         super().__init__("berth:tenancy:Team", name, None, opts)
         self._cluster, self._google = cluster, gcp_provider
-        here = inside(self, provider=kubernetes_provider, cluster=cluster)
+        options = cluster_options(self, provider=kubernetes_provider, cluster=cluster)
         self.namespaces: Mapping[str, pulumi.Output[str]] = {
-            place.name: self._namespace(name, plan, place, here) for place in plan.namespaces if place.owned
+            place.name: self._namespace(name, plan, place, options) for place in plan.namespaces if place.owned
         }
-        for place in plan.namespaces:
-            live = {"metadata": {"namespace": self.namespaces.get(place.name, place.name)}}
-            for role, manifest in tenancy.inside(plan, place):
-                KubernetesObject(_logical(name, role, plan, place), manifest, live=live, opts=here)
+        for namespace_plan in plan.namespaces:
+            live = {"metadata": {"namespace": self.namespaces.get(namespace_plan.name, namespace_plan.name)}}
+            for role, manifest in tenancy.namespace_manifests(plan, namespace_plan):
+                KubernetesObject(_resource_name(name, role, plan, namespace_plan), manifest, live=live, opts=options)
         if plan.identity is not None and plan.identity.granted and project is not None:
             self._grants(name, plan, plan.identity, project)
         self.register_outputs({"namespaces": self.namespaces})
 
     def _namespace(
-        self, name: str, plan: TeamPlan, place: NamespacePlan, here: pulumi.ResourceOptions
+        self, name: str, plan: TeamPlan, namespace_plan: NamespacePlan, options: pulumi.ResourceOptions
     ) -> pulumi.Output[str]:
-        manifest = tenancy.namespace(plan, place)
-        return KubernetesObject(_logical(name, "namespace", plan, place), manifest, opts=here).object_name
+        manifest = tenancy.namespace(plan, namespace_plan)
+        return KubernetesObject(
+            _resource_name(name, "namespace", plan, namespace_plan), manifest, opts=options
+        ).object_name
 
     def _grants(self, name: str, plan: TeamPlan, identity: IdentityPlan, project: str) -> None:
         """Rights on the project, on buckets and on secrets: to the Google account in between, or to the pods."""
@@ -65,7 +67,11 @@ class Team(pulumi.ComponentResource):
             self._roles(name, suffix, identity, member, project)
             for bucket, role in sorted(identity.buckets.items()):
                 gcp.storage.BucketIAMMember(
-                    f"{name}-bucket/{bucket}{suffix}", bucket=bucket, role=role, member=member, opts=self._in_project()
+                    f"{name}-bucket/{bucket}{suffix}",
+                    bucket=bucket,
+                    role=role,
+                    member=member,
+                    opts=self._project_options(),
                 )
             for owner, secret in sorted({(each.project, each.secret) for each in identity.secrets}):
                 gcp.secretmanager.SecretIamMember(
@@ -74,7 +80,7 @@ class Team(pulumi.ComponentResource):
                     secret_id=secret,
                     role="roles/secretmanager.secretAccessor",
                     member=member,
-                    opts=self._in_project(),
+                    opts=self._project_options(),
                 )
 
     def _roles(self, name: str, suffix: str, identity: IdentityPlan, member: pulumi.Input[str], project: str) -> None:
@@ -84,7 +90,7 @@ class Team(pulumi.ComponentResource):
                 project=project,
                 role=role,
                 member=member,
-                opts=self._in_project(),
+                opts=self._project_options(),
             )
 
     def _google_account(
@@ -99,7 +105,7 @@ class Team(pulumi.ComponentResource):
             project=project,
             account_id=plan.account_id,
             display_name=plan.display_name,
-            opts=self._in_project(),
+            opts=self._project_options(),
         )
         for suffix, member in members:
             gcp.serviceaccount.IAMMember(
@@ -107,21 +113,21 @@ class Team(pulumi.ComponentResource):
                 service_account_id=account.name,
                 role="roles/iam.workloadIdentityUser",
                 member=member,
-                opts=self._in_project(),
+                opts=self._project_options(),
             )
         return account.member
 
-    def _in_project(self) -> pulumi.ResourceOptions:
+    def _project_options(self) -> pulumi.ResourceOptions:
         """After the cluster: a project's first one makes the workload pool, and no member of it can be named before."""
         return pulumi.ResourceOptions(
             parent=self, provider=self._google, depends_on=[self._cluster] if self._cluster else None
         )
 
 
-def _logical(name: str, role: str, plan: TeamPlan, place: NamespacePlan) -> str:
-    return f"{name}-{role}{_suffix(plan, place)}"
+def _resource_name(name: str, role: str, plan: TeamPlan, namespace_plan: NamespacePlan) -> str:
+    return f"{name}-{role}{_suffix(plan, namespace_plan)}"
 
 
-def _suffix(plan: TeamPlan, place: NamespacePlan) -> str:
+def _suffix(plan: TeamPlan, namespace_plan: NamespacePlan) -> str:
     """Nothing for the first namespace, so that a second one renames nothing."""
-    return "" if place.name == plan.namespace else f"/{place.name}"
+    return "" if namespace_plan.name == plan.namespace else f"/{namespace_plan.name}"

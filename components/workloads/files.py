@@ -6,7 +6,7 @@ import pulumi
 
 from berth.manifests.workloads import config_map, secret_provider_class
 from berth.plan.team_stack import TeamStackPlan
-from components.kubernetes import KubernetesObject, inside
+from components.kubernetes import KubernetesObject, cluster_options
 
 
 class Files(pulumi.ComponentResource):
@@ -22,7 +22,7 @@ class Files(pulumi.ComponentResource):
         opts: pulumi.ResourceOptions | None = None,
     ) -> None:
         super().__init__("berth:workloads:Files", name, None, opts)
-        options = inside(self, provider=provider, cluster=None)
+        options = cluster_options(self, provider=provider, cluster=None)
         live = {"metadata": {"namespace": namespace}}
         self.objects: list[pulumi.Resource] = [
             *(

@@ -7,13 +7,13 @@ from typing import Any, Final
 
 import pulumi
 
-from berth.manifests.workloads import manifests
+from berth.manifests.workloads import workload_manifests
 from berth.plan.workloads import WorkloadPlan
-from components.kubernetes import KubernetesObject, inside
+from components.kubernetes import KubernetesObject, cluster_options
 
-_AT_ONCE: Final = {"pulumi.com/skipAwait": "true"}
+_SKIP_AWAIT: Final = {"pulumi.com/skipAwait": "true"}
 """The provider would wait until a Job is complete, and it may wait in its queue for days."""
-_KUEUES: Final = ["spec.suspend", "spec.runPolicy.suspend"]
+_KUEUE_FIELDS: Final = ["spec.suspend", "spec.runPolicy.suspend"]
 """Fields that are Kueue's once the object is made."""
 
 
@@ -37,11 +37,11 @@ class Workload(pulumi.ComponentResource):
         opts: pulumi.ResourceOptions | None = None,
     ) -> None:
         super().__init__("berth:workloads:Workload", name, None, opts)
-        live: dict[str, Any] = {"annotations": _AT_ONCE} | ({} if namespace is None else {"namespace": namespace})
-        made: list[KubernetesObject] = []
-        for manifest in manifests(plan):
-            options = inside(self, provider=provider, cluster=cluster, served_by=made[-1:] or served_by)
-            options.ignore_changes = _KUEUES
-            logical = f"{name}-{str(manifest['kind']).lower()}"
-            made.append(KubernetesObject(logical, manifest, live={"metadata": live}, opts=options))
-        self.register_outputs({"workload": made[-1].object_name})
+        live: dict[str, Any] = {"annotations": _SKIP_AWAIT} | ({} if namespace is None else {"namespace": namespace})
+        objects: list[KubernetesObject] = []
+        for manifest in workload_manifests(plan):
+            options = cluster_options(self, provider=provider, cluster=cluster, served_by=objects[-1:] or served_by)
+            options.ignore_changes = _KUEUE_FIELDS
+            resource_name = f"{name}-{str(manifest['kind']).lower()}"
+            objects.append(KubernetesObject(resource_name, manifest, live={"metadata": live}, opts=options))
+        self.register_outputs({"workload": objects[-1].object_name})

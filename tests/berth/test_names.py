@@ -32,13 +32,15 @@ def test_a_shortened_name_fits_and_never_ends_in_a_hyphen(text: str, limit: int)
 @given(first=TEXT, second=TEXT)
 def test_two_long_names_with_one_head_stay_apart(first: str, second: str) -> None:
     head = "a" * 40
-    same = names.shorten(head + first, names.NODE_POOL) == names.shorten(head + second, names.NODE_POOL)
+    same = names.shorten(head + first, names.MAX_NODE_POOL_NAME) == names.shorten(
+        head + second, names.MAX_NODE_POOL_NAME
+    )
     assert same == (first == second)
 
 
 @given(text=st.from_regex(r"[a-z]([-a-z0-9]{0,80}[a-z0-9])?", fullmatch=True))
 def test_a_shortened_node_pool_name_is_a_node_pool_name(text: str) -> None:
-    assert names.is_gke_name(names.shorten(text, names.NODE_POOL))
+    assert names.is_gke_name(names.shorten(text, names.MAX_NODE_POOL_NAME))
 
 
 def test_shortening_is_the_same_in_every_release() -> None:

@@ -14,8 +14,8 @@ import pytest
 from typer.testing import CliRunner
 
 from berth.cli import app
-from berth.policy import judge
-from tests.stack_files import ON_ACK, ROOT, every_stack, plan, resources, verdict
+from berth.policy import apply_policies
+from tests.stack_files import ACK_STACKS, ROOT, evaluation, every_stack, plan, resources
 
 SHIPPED = sorted((ROOT / "docs" / "policies").glob("*.py"))
 PACK = ROOT / "docs" / "policy-pack" / "__main__.py"
@@ -137,7 +137,7 @@ def test_a_fleet_that_is_refused_anyway_is_not_judged(tmp_path: pathlib.Path) ->
 
 
 def test_a_fleet_that_rules_know_nothing_of_is_refused() -> None:
-    done = CliRunner().invoke(app, ["check", str(ON_ACK["ack-fleet"]), "--policy", str(SHIPPED[0])])
+    done = CliRunner().invoke(app, ["check", str(ACK_STACKS["ack-fleet"]), "--policy", str(SHIPPED[0])])
     assert done.exit_code == 1
     assert "this verb knows fleets with Kueue alone" in done.stdout
 
@@ -199,7 +199,9 @@ def test_the_pack_and_the_files_agree_on_every_stack(pack: list[Any], stack: str
 
     A namespace that somebody else made is no resource, so its label is not seen.
     """
-    by_plan = {problem.code for problem in judge(verdict(stack), SHIPPED).faults} - {"spot-for-low-priority"}
+    by_plan = {problem.code for problem in apply_policies(evaluation(stack), SHIPPED).faults} - {
+        "spot-for-low-priority"
+    }
     if not any(place.owned for team in plan(stack).teams for place in team.namespaces):
         by_plan -= {"owner-label"}
     assert {rule for rule, _ in broken(pack, stack)} == by_plan

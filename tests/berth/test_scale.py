@@ -15,10 +15,10 @@ import yaml
 
 from berth.cli.render import documents, output
 from berth.diff.objects import compare_objects
-from berth.evaluate import of_stack
+from berth.evaluate import evaluate_stack
 from berth.manifests.fleet import all_manifests
 from berth.plan.fleet import FleetPlan
-from berth.planner.queueing.preemption import push_outs
+from berth.planner.queueing.preemption import preemption_rules
 from berth.planner.queueing.quota_tree import QuotaTree
 from tests import fleets, managed_fleets, stack_files
 
@@ -30,7 +30,7 @@ TEAMS, MANAGED = 20, 200
 def managed(tmp_path_factory: pytest.TempPathFactory) -> FleetPlan:
     """The plan of a manager with 20 workers."""
     file = managed_fleets.write(tmp_path_factory.mktemp("managed") / "project", MANAGED)
-    verdict = of_stack(str(file), file.parent)
+    verdict = evaluate_stack(str(file), file.parent)
     assert verdict.faults == ()
     assert verdict.plan is not None
     return verdict.plan
@@ -60,9 +60,9 @@ def test_a_plan_grows_its_quota_tree_once(stack: str, monkeypatch: pytest.Monkey
         grow(tree, *of)  # pyright: ignore[reportArgumentType]: whatever it was called with
 
     monkeypatch.setattr(QuotaTree, "__init__", counted)
-    plan = of_stack(str(stack_files.FILES[stack]), stack_files.ROOT).plan
+    plan = evaluate_stack(str(stack_files.GKE_STACKS[stack]), stack_files.ROOT).plan
     assert plan is not None
-    push_outs(plan)
+    preemption_rules(plan)
     assert len(grown) == 1 + len(plan.workers)
 
 
@@ -70,7 +70,7 @@ def test_what_objects_share_is_written_once(managed: FleetPlan, monkeypatch: pyt
     """And the whole is what each cluster would be by itself."""
     plans = {"manager": managed} | {f"worker-{worker.name}": worker.plan for worker in managed.workers}
     objects = [(name, list(all_manifests(plan))) for name, plan in plans.items()]
-    alone = "".join(f"# cluster: {name}\n" + "".join(map(documents.document, each)) for name, each in objects)
+    alone = "".join(f"# cluster: {name}\n" + "".join(map(documents.yaml_document, each)) for name, each in objects)
     written: Counter[str] = Counter()
 
     def counted(mapping: dict[str, object]) -> str:
@@ -99,7 +99,7 @@ def two(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[FleetPlan, F
         team.write_text(team.read_text().replace(before, after))
         if number:
             (file.parent / "teams" / "team-00007.yaml").unlink()
-        verdict = of_stack(str(file), file.parent)
+        verdict = evaluate_stack(str(file), file.parent)
         assert verdict.plan is not None
         plans.append(verdict.plan)
     yield plans[0], plans[1]
@@ -131,7 +131,7 @@ def test_every_team_file_of_a_folder_counts(tmp_path: pathlib.Path) -> None:
     outside.write_text(fleets.team_file(19).replace("00019", "00020"))
     (file.parent / "teams" / "team-00020.yaml").symlink_to(outside)
     (file.parent / "teams" / "again.yaml").symlink_to("team-00004.yaml")
-    verdict = of_stack(str(file), file.parent)
+    verdict = evaluate_stack(str(file), file.parent)
     assert [(fault.code, "team-00020.yaml" in fault.message) for fault in verdict.faults] == [("outside-root", True)]
     assert verdict.plan is not None
     assert len(verdict.plan.teams) == TEAMS

@@ -9,25 +9,25 @@ import pytest
 from typer.testing import CliRunner
 
 from berth.cli import app
-from berth.engine import Recorded
-from berth.evaluate import of_stack
+from berth.engine import RecordedResource
+from berth.evaluate import evaluate_stack
 from berth.plan.fleet import FleetPlan
-from berth.split import groups, of_team, propose
+from berth.split import indivisible_groups, propose_stacks, team_resources
 from tests import fleets
-from tests.small_fleets import GONE, changed
+from tests.small_fleets import REMOVED, fleet_with
 from tests.small_fleets import plan as small_plan
 from tests.stack_files import every_stack, plan, resources
 
 
 def generated(folder: pathlib.Path, teams: int) -> FleetPlan:
     fleets.write(folder / "project", teams)
-    found = of_stack("bench", folder / "project")
+    found = evaluate_stack("bench", folder / "project")
     assert found.faults == ()
     assert found.plan is not None
     return found.plan
 
 
-def is_of_teams(one: Recorded) -> bool:
+def is_of_teams(one: RecordedResource) -> bool:
     """Whether a resource is a team's, a cohort or a queue, by the types above it."""
     kinds = ("berth:tenancy:Team", "berth:kueue:TeamQueues$", "berth:kueue:Cohorts$")
     return one.urn.split("::")[2].startswith(kinds)
@@ -37,15 +37,15 @@ def is_of_teams(one: Recorded) -> bool:
 def test_what_is_counted_is_what_the_program_registers(stack: str) -> None:
     """The count comes from the plan alone, the other one from the recorded requests; on workers too."""
     made = [one for one in resources(stack, True) if is_of_teams(one)]
-    assert sum(part.resources for part in groups(plan(stack))) == len(made)
+    assert sum(part.resources for part in indivisible_groups(plan(stack))) == len(made)
 
 
 def test_a_team_with_one_queue_costs_at_most_eight_resources() -> None:
     """And each further queue two: the queue and its door."""
     for queues in (1, 2, 5):
         named = {f"q{n}": {"flavors": [{"pool": "l4", "guaranteed": 1}]} for n in range(queues)}
-        found = small_plan(changed({"teams": {"vision": {"queues": named}}, "cohorts": GONE}))
-        (part,) = groups(found)
+        found = small_plan(fleet_with({"teams": {"vision": {"queues": named}}, "cohorts": REMOVED}))
+        (part,) = indivisible_groups(found)
         assert part.resources == 8 + 2 * (queues - 1)
 
 
@@ -53,8 +53,8 @@ def test_a_team_with_one_queue_costs_at_most_eight_resources() -> None:
 def test_teams_of_generated_fleets_cost_what_their_queues_say(tmp_path: pathlib.Path, teams: int) -> None:
     """Three queues each: twelve resources, and a cohort for ten of them."""
     found = generated(tmp_path, teams)
-    assert {of_team(team) + 3 for team in found.teams} == {12}
-    assert sum(part.resources for part in groups(found)) == 12 * teams + teams // fleets.COHORT
+    assert {team_resources(team) + 3 for team in found.teams} == {12}
+    assert sum(part.resources for part in indivisible_groups(found)) == 12 * teams + teams // fleets.COHORT
 
 
 def roots(found: FleetPlan) -> dict[str, str]:
@@ -71,10 +71,12 @@ def roots(found: FleetPlan) -> dict[str, str]:
 @pytest.mark.parametrize("most", [1, 200, 2000])
 def test_queues_of_one_cohort_stay_together_and_nothing_is_lost(tmp_path: pathlib.Path, most: int) -> None:
     found = generated(tmp_path, 50)
-    parts = propose(found, most)
+    parts = propose_stacks(found, most)
     assert sorted(team for part in parts for team in part.teams) == [team.name for team in found.teams]
-    assert sorted(queue for part in parts for queue in part.queues) == sorted(q.name for q in found.cluster_queues)
-    where = {queue: n for n, part in enumerate(parts) for queue in part.queues}
+    assert sorted(queue for part in parts for queue in part.cluster_queues) == sorted(
+        q.name for q in found.cluster_queues
+    )
+    where = {queue: n for n, part in enumerate(parts) for queue in part.cluster_queues}
     homes: dict[str, set[int]] = {}
     for queue in found.cluster_queues:
         homes.setdefault(roots(found)[queue.cohort or ""], set()).add(where[queue.name])
@@ -85,8 +87,8 @@ def test_queues_of_one_cohort_stay_together_and_nothing_is_lost(tmp_path: pathli
 @every_stack
 def test_a_whole_tree_of_cohorts_and_whoever_shares_a_queue_is_one_part(stack: str) -> None:
     found = plan(stack)
-    where = {name: n for n, part in enumerate(groups(found)) for name in part.queues}
-    home = {team: n for n, part in enumerate(groups(found)) for team in part.teams}
+    where = {name: n for n, part in enumerate(indivisible_groups(found)) for name in part.cluster_queues}
+    home = {team: n for n, part in enumerate(indivisible_groups(found)) for team in part.teams}
     trees: dict[str, set[int]] = {}
     for queue in found.cluster_queues:
         assert {home[team] for team in queue.teams} <= {where[queue.name]}

@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import typing
 
-from berth.planner.backend_losses import on_ack, on_kueue
-from berth.rules.backends import concepts, losses, table
-from berth.spec.accept_loss import Loss
-from berth.spec.parse import parse
+from berth.planner.backend_losses import ack_losses, kueue_losses
+from berth.rules.backends import concepts, concepts_by_loss, markdown_table
+from berth.spec.accept_loss import BackendLoss
+from berth.spec.parse import parse_fleet
 from tests.berth.planner.ack.test_elastic_quotas import fleet
-from tests.small_fleets import changed
+from tests.small_fleets import fleet_with
 from tests.stack_files import ROOT
 
 
 def test_the_page_holds_the_table() -> None:
     page = (ROOT / "docs" / "backends.md").read_text(encoding="utf-8")
-    assert "\n".join(table()) in page
+    assert "\n".join(markdown_table()) in page
 
 
 def test_a_row_says_both_sides_and_a_loss_whose_it_is_and_why() -> None:
@@ -27,7 +27,7 @@ def test_a_row_says_both_sides_and_a_loss_whose_it_is_and_why() -> None:
 
 
 def test_what_may_be_accepted_is_what_the_table_knows() -> None:
-    assert set(typing.get_args(Loss)) == losses().keys()
+    assert set(typing.get_args(BackendLoss)) == concepts_by_loss().keys()
 
 
 def test_every_loss_of_the_table_happens_to_somebody() -> None:
@@ -54,7 +54,7 @@ def test_every_loss_of_the_table_happens_to_somebody() -> None:
     }
     value = fleet(teams={"vision": team})
     value["ack"]["clusters"]["one"]["nodePools"]["b"] = {"instanceType": "ecs.gn7e-c16g1.32xlarge", "nodes": 1}
-    there, here = parse(value).ack, parse(changed({"teams.vision.queues.train.maxJobs": 4})).spec
+    there, here = parse_fleet(value).ack, parse_fleet(fleet_with({"teams.vision.queues.train.maxJobs": 4})).spec
     assert there is not None and here is not None
-    assert {each.loss for each in on_ack(there)} == {row.loss for row in concepts() if row.lost_on == "ack"}
-    assert {each.loss for each in on_kueue(here)} == {row.loss for row in concepts() if row.lost_on == "kueue"}
+    assert {each.loss for each in ack_losses(there)} == {row.loss for row in concepts() if row.lost_on == "ack"}
+    assert {each.loss for each in kueue_losses(here)} == {row.loss for row in concepts() if row.lost_on == "kueue"}

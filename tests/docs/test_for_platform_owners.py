@@ -14,7 +14,7 @@ import yaml
 from typer.testing import CliRunner
 
 from berth.cli import app
-from berth.evaluate import of_stack
+from berth.evaluate import evaluate_stack
 
 ROOT = pathlib.Path(__file__).parents[2]
 PAGE = (ROOT / "docs" / "for-platform-owners.md").read_text(encoding="utf-8")
@@ -44,7 +44,7 @@ def test_every_edit_of_the_page_is_sound_and_every_command_answers(project: path
             stack = yaml.safe_load(file.read_text(encoding="utf-8"))
             _write_into(stack["config"]["berth:fleet"], yaml.safe_load(block))
             file.write_text(yaml.safe_dump(stack), encoding="utf-8")
-            assert [p.line() for p in of_stack("dev", project).faults] == [], block
+            assert [p.line() for p in evaluate_stack("dev", project).faults] == [], block
             continue
         for command in (line for line in block.splitlines() if line.startswith("berth ")):
             done = CliRunner().invoke(app, shlex.split(command, comments=True)[1:])
@@ -64,7 +64,7 @@ def test_what_the_page_says_of_its_edits_is_so(project: pathlib.Path) -> None:
         if language:
             _write_into(stack["config"]["berth:fleet"], yaml.safe_load(block))
     (project / "Pulumi.dev.yaml").write_text(yaml.safe_dump(stack), encoding="utf-8")
-    plan = of_stack("dev", project).plan
+    plan = evaluate_stack("dev", project).plan
     assert plan is not None
     promised = {team.name: team.guaranteed.get("l4-spot", 0) for team in plan.teams}
     assert (promised["language"], promised["robotics"]) == (36, 12)

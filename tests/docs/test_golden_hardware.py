@@ -30,7 +30,7 @@ def page() -> str:
 
 
 def _tpu(machine: Machine) -> list[str]:
-    shapes = catalog.topologies(machine)
+    shapes = catalog.slice_topologies(machine)
     shown = ", ".join(shapes if len(shapes) <= 12 else (*shapes[:8], f"… {shapes[-1]} ({len(shapes)} in all)"))
     return [machine.name, str(machine.accelerators), *_size(machine), shown, machine.default_boot_disk]
 

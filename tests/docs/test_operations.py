@@ -14,7 +14,7 @@ import yaml
 from typer.testing import CliRunner
 
 from berth.cli import app
-from berth.evaluate import of_stack
+from berth.evaluate import evaluate_stack
 from tests.stack_files import GOLDEN, ROOT
 
 OPERATIONS = (ROOT / "docs" / "operations.md").read_text(encoding="utf-8")
@@ -47,7 +47,7 @@ def test_every_command_of_the_page_answers_and_every_edit_is_sound(project: Path
             stack: Any = yaml.safe_load(file.read_text(encoding="utf-8"))
             stack["config"]["berth:fleet"] |= yaml.safe_load(block)
             (project / "Pulumi.edited.yaml").write_text(yaml.safe_dump(stack), encoding="utf-8")
-            assert [p.line() for p in of_stack("edited", project).faults] == [], block
+            assert [p.line() for p in evaluate_stack("edited", project).faults] == [], block
             continue
         for command in (line for line in block.splitlines() if line.startswith("berth ")):
             done = CliRunner().invoke(app, shlex.split(command)[1:])
@@ -67,7 +67,7 @@ def test_less_capacity_than_promised_is_named(project: Path) -> None:
     text = file.read_text(encoding="utf-8")
     assert "slices: 3" in text
     file.write_text(text.replace("slices: 3", "slices: 2"), encoding="utf-8")
-    (fault,) = of_stack("dev", project).faults
+    (fault,) = evaluate_stack("dev", project).faults
     assert "guarantees 24 v5e chips, but v5e holds 16" in fault.message
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from berth.cli.preview import stand_in_references, stand_in_secrets
-from berth.evaluate import of_stack
+from berth.evaluate import evaluate_stack
 from tests.e2e.project import output
 
 _SECRET = {"4dabf18193072939515e22adb298388d": "1b47061264138c4ac30d75fd1eb44270"}  # sdk/go/common/resource/sig
@@ -19,7 +19,7 @@ _SECRET = {"4dabf18193072939515e22adb298388d": "1b47061264138c4ac30d75fd1eb44270
 
 def provide(project: Path, stack: str, environment: Mapping[str, str]) -> None:
     """Make the stacks that `stack` refers to, with their outputs, and set its secrets. A deployed one is not needed."""
-    verdict = of_stack(stack, project)
+    verdict = evaluate_stack(stack, project)
     for name, (outputs, secret) in stand_in_references(verdict, project).items():
         _exporting(name, {key: _kept(value, key in secret) for key, value in outputs.items()}, project, environment)
     for key, value in stand_in_secrets(verdict).items():

@@ -13,7 +13,7 @@ from typing import Any
 
 import yaml
 
-from berth.evaluate import of_config
+from berth.evaluate import evaluate_config
 from berth.plan.kueue import ClusterQueuePlan
 from tests.e2e.project import ROOT, Failed, stack_name
 
@@ -48,7 +48,7 @@ def queueing_part(file: Path, context: str, root: Path = ROOT) -> Part:
     part.fleet["protect"] = False
     part.added += ["cluster.existing", "protect: false"]
     for _ in range(_ROUNDS):
-        faults = of_config(part.stack, part.fleet, root).faults
+        faults = evaluate_config(part.stack, part.fleet, root).faults
         refused = [each for each in faults if each.code == "existing-cluster"]
         for each in refused:
             _leave_out(part, each.path)
@@ -123,7 +123,7 @@ def other_guarantee(part: Part, root: Path = ROOT) -> tuple[Part, str]:
 
 
 def _queues(part: Part, root: Path) -> dict[str, ClusterQueuePlan] | None:
-    found = of_config(part.stack, part.fleet, root)
+    found = evaluate_config(part.stack, part.fleet, root)
     return None if found.faults or found.plan is None else {each.name: each for each in found.plan.cluster_queues}
 
 

@@ -16,7 +16,7 @@ from typing import Any
 
 import yaml
 
-from berth.evaluate import of_config
+from berth.evaluate import evaluate_config
 from tests.e2e.cluster import Cluster, until
 from tests.e2e.project import BERTH, ROOT, Failed, output
 from tests.e2e.queueing import Part, queueing_part
@@ -73,7 +73,7 @@ class Story:
         for step in self.told["steps"]:
             if "change" in step:
                 self.files.append(_changed(self.files[-1], step["change"]))
-        plan = of_config(self.part.stack, self.files[0].fleet, ROOT).plan
+        plan = evaluate_config(self.part.stack, self.files[0].fleet, ROOT).plan
         assert plan is not None
         self.resources = {flavor.resource for flavor in plan.flavors}
 

@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 import yaml
 
-from berth.evaluate import of_stack
+from berth.evaluate import evaluate_stack
 from berth.manifests import worker_access
 from tests.e2e.cluster import Cluster, until
 from tests.e2e.project import BERTH, ROOT, Failed, output
@@ -89,7 +89,7 @@ def objects(folder: Path) -> Objects:
 
 def credentials(worker: Cluster, file: Path) -> dict[str, Any]:
     """The Secret with the worker's kubeconfig, of the token that its cluster has made."""
-    plan = of_stack(str(file), file.parent).plan
+    plan = evaluate_stack(str(file), file.parent).plan
     assert plan is not None
     (found,) = (each.plan.manager_access for each in plan.workers)
     assert found is not None
@@ -97,7 +97,7 @@ def credentials(worker: Cluster, file: Path) -> dict[str, Any]:
     data = until("a token", lambda: worker.get(*token).get("data", {}), lambda data: {"token", "ca.crt"} <= data.keys())
     config: dict[str, Any] = json.loads(worker.kubectl("config", "view", "--raw", "--minify", "-o", "json"))
     text = worker_access.kubeconfig("east", config["clusters"][0]["cluster"]["server"], data)
-    return {**worker_access.credentials(found), "data": {"kubeconfig": base64.b64encode(text.encode()).decode()}}
+    return {**worker_access.kubeconfig_secret(found), "data": {"kubeconfig": base64.b64encode(text.encode()).decode()}}
 
 
 @contextmanager

@@ -11,7 +11,7 @@ from tests.e2e.cluster import Cluster, until
 from tests.e2e.project import BERTH, ROOT, Failed, output
 from tests.e2e.queueing import queueing_part
 from tests.e2e.stack import Project
-from tests.targets import make, script
+from tests.targets import run_make, write_script
 
 LOCAL = ROOT / "Pulumi.local.yaml"
 REFUSAL = "no local queues today"
@@ -77,9 +77,11 @@ def test_make_down_drains_first_and_leaves_the_controllers(cluster: Cluster, pro
     cluster.kubectl("create", "-f", str(job))
     until("the job to hold quota", lambda: _reserving(cluster), lambda count: count == 1)
 
-    script(project.folder / "bin" / "berth", f'exec {sys.executable} -c "from berth.cli import main; main()" "$@"')
+    write_script(
+        project.folder / "bin" / "berth", f'exec {sys.executable} -c "from berth.cli import main; main()" "$@"'
+    )
     confirmed = {**project.environment, "PULUMI_SKIP_CONFIRMATIONS": "true", "PYTHONPATH": str(project.folder)}
-    done = make(project.folder, "down", STACK="local", WAIT="60s", **confirmed)
+    done = run_make(project.folder, "down", STACK="local", WAIT="60s", **confirmed)
     assert done.returncode == 0, done.stdout[-2000:] + done.stderr[-2000:]
     said = [done.stdout.find(text) for text in ("Updating (local)", "condition met", "Destroying (local)")]
     assert -1 not in said

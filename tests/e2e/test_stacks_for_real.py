@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from berth.evaluate import of_config
+from berth.evaluate import evaluate_config
 from tests.e2e.cluster import Cluster
 from tests.e2e.project import ROOT, stack_files, stack_name
 from tests.e2e.queueing import other_guarantee, queueing_part
 from tests.e2e.stack import Project, counted
-from tests.plain import plain
+from tests.plain import plaintext_secrets
 
 ON_KUEUE = [file for file in stack_files() if "    ack:" not in file.read_text(encoding="utf-8")]
 """Fleets on Alibaba Cloud have no queueing part: kube-queue is there, not Kueue."""
@@ -26,7 +26,7 @@ def test_a_stack_comes_stays_changes_and_goes(file: Path, cluster: Cluster, proj
     stack = project.stack(part.stack, part.text())
     made = stack.up()
     assert set(made) == {"created"}
-    assert list(plain(json.loads(stack.run("stack", "export")))) == []
+    assert list(plaintext_secrets(json.loads(stack.run("stack", "export")))) == []
     unchanged = {"unchanged": made["created"]}
     assert stack.preview() == unchanged
     assert stack.refresh() == unchanged
@@ -54,7 +54,7 @@ def _quotas(cluster: Cluster, queue: str) -> dict[tuple[str, str], int]:
 
 
 def _planned(stack: str, fleet: object, queue: str) -> dict[tuple[str, str], int]:
-    plan = of_config(stack, fleet, ROOT).plan
+    plan = evaluate_config(stack, fleet, ROOT).plan
     assert plan is not None
     (found,) = (each for each in plan.cluster_queues if each.name == queue)
     return {

@@ -11,10 +11,12 @@ import yaml
 from berth import outputs
 from tests.e2e.project import ROOT
 from tests.e2e.stack import Project
-from tests.plain import plain
+from tests.plain import plaintext_secrets
 
 PLANTED = "ya29.planted-and-found-again"
-KUBECONFIG = json.dumps({**json.loads(outputs.STAND_IN), "users": [{"name": "unknown", "user": {"token": PLANTED}}]})
+KUBECONFIG = json.dumps(
+    {**json.loads(outputs.PLACEHOLDER_KUBECONFIG), "users": [{"name": "unknown", "user": {"token": PLANTED}}]}
+)
 PROVIDER = "urn:pulumi:local::berth::pulumi:providers:kubernetes::kubernetes"
 
 
@@ -28,9 +30,9 @@ def test_a_kubeconfig_is_encrypted_wherever_the_engine_keeps_it(project: Project
     stack.run("up", "--yes", "--skip-preview", "--target", PROVIDER)
 
     kept = stack.run("stack", "export")
-    assert [*plain(json.loads(kept))] == []
+    assert [*plaintext_secrets(json.loads(kept))] == []
     assert PLANTED not in kept and PLANTED not in stack.file.read_text(encoding="utf-8")
     told = json.loads(stack.run("stack", "export", "--show-secrets"))
     (provider,) = (each for each in told["deployment"]["resources"] if each["urn"] == PROVIDER)
     assert PLANTED in json.dumps(provider["inputs"])
-    assert PLANTED in stack.run("stack", "output", outputs.KUBECONFIG, "--show-secrets")
+    assert PLANTED in stack.run("stack", "output", outputs.KUBECONFIG_OUTPUT, "--show-secrets")

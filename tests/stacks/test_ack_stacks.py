@@ -13,14 +13,14 @@ import yaml
 from berth.cli.plan import ack as ack_plan
 from berth.plan.ack import AckFleetPlan
 from tests.engine import both_modes, identity
-from tests.stack_files import GOLDEN, ON_ACK, ROOT, is_golden, program, rendered, resources, verdict
+from tests.stack_files import ACK_STACKS, GOLDEN, ROOT, assert_golden, evaluation, rendered, resources, run_stack
 
-every_stack = pytest.mark.parametrize("stack", list(ON_ACK))
+every_stack = pytest.mark.parametrize("stack", list(ACK_STACKS))
 
 
 def plan(stack: str) -> AckFleetPlan:
     """The plan of a sound stack."""
-    found = verdict(stack).ack
+    found = evaluation(stack).ack_plan
     assert found is not None
     return found
 
@@ -32,7 +32,7 @@ def plan(stack: str) -> AckFleetPlan:
 @both_modes
 def test_the_program_runs_without_a_warning_and_without_google(stack: str, preview: bool) -> None:
     """Neither a resource nor a provider of Google's, and every resource in a component of this cloud's own."""
-    done = program(stack, preview)
+    done = run_stack(stack, preview)
     assert [m.text for m in done.messages if m.severity != "info"] == []
     assert [r.urn for r in done.resources if "gcp" in r.type] == []
     known = {r.urn: r for r in done.resources}
@@ -53,7 +53,7 @@ def test_clusters_fleet_and_node_pools_are_protected_and_hold_what_is_promised(s
     sent = [r for r in resources(stack, False) if r.type == "alicloud:cs/nodePool:NodePool"]
     protected = {r.type.rpartition(":")[2] for r in resources(stack, False) if r.protect}
     assert protected == {"ManagedKubernetes", "NodePool", "Cluster"}
-    file = verdict(stack).file
+    file = evaluation(stack).file
     assert file is not None
     ack: Any = cast("Any", file.fleet)["ack"]
     types = ack["instanceTypes"]
@@ -72,7 +72,7 @@ def most_nodes(inputs: Any) -> int:
 
 def test_the_kubeconfig_is_a_path_and_no_resource_holds_what_is_in_it() -> None:
     """The credential of the fleet is a file of the operator's: no state, encrypted or not, has it."""
-    provider = next(r for r in program("ack-fleet", False).resources if r.name == "fleet" and r.custom)
+    provider = next(r for r in run_stack("ack-fleet", False).resources if r.name == "fleet" and r.custom)
     assert provider.inputs["kubeconfig"] == "ack-one.kubeconfig"
 
 
@@ -82,7 +82,7 @@ def test_the_kubeconfig_is_a_path_and_no_resource_holds_what_is_in_it() -> None:
 @every_stack
 def test_golden_plan_on_ack(stack: str) -> None:
     """What people read."""
-    is_golden(f"{ack_plan.text(verdict(stack))}\n", GOLDEN / stack / "plan.txt")
+    assert_golden(f"{ack_plan.text(evaluation(stack))}\n", GOLDEN / stack / "plan.txt")
 
 
 # --- verbs ------------------------------------------------------------------------------------------------------------
@@ -95,7 +95,7 @@ def test_the_plan_as_json_has_the_documented_keys(stack: str) -> None:
     section = PAGE.partition("## The plan as JSON")[2]
     rows = re.findall(r"^\| (`.+?) \| (.*) \|$", section, re.MULTILINE)
     documented = {key: re.findall(r"`(\w+)`", words) for row, words in rows for key in re.findall(r"`(\w+)`", row)}
-    found = ack_plan.as_json(verdict(stack))
+    found = ack_plan.as_json(evaluation(stack))
     assert list(found) == list(documented)
     nested = {"fleet": found["fleet"], "members": found["members"][0], "flavors": found["flavors"][0]}
     nested |= {"quotaTree": found["quotaTree"], "propagations": found["propagations"][0], "teams": found["teams"][0]}

@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 
 from berth.planner import plan_fleet
-from berth.spec.parse import parse
+from berth.spec.parse import parse_fleet
 from stacks.platform import build
 from tests.engine import run
-from tests.small_fleets import ZONE, changed, faults
+from tests.small_fleets import ZONE, faults, fleet_with
 from tests.small_fleets import plan as small_plan
 
 GPU: dict[str, Any] = {"machineType": "g2-standard-24", "nodes": {"max": 8}, "zones": [ZONE, "us-central1-b"]}
@@ -27,11 +27,13 @@ def node_pools(pool: dict[str, Any], capacity: Any, **more: Any) -> list[dict[st
         "project": "acme-dev", "region": "us-central1", "pools": {"p": {**pool, "capacity": capacity}},
         "teams": {"t": {"queues": {"q": {"flavors": [{"pool": "p", "guaranteed": "all"}]}}}}, **more,
     }  # fmt: skip
-    found = plan_fleet("dev", parse(fleet))
+    found = plan_fleet("dev", parse_fleet(fleet))
     assert found is not None and [p.line() for p in found.problems if p.severity == "fault"] == []
     done = run(lambda: build(found.plan))
     return [
-        dict(one.inputs) for one in done.all("NodePool") if one.type.startswith("gcp:") and one.name != "system-pool"
+        dict(one.inputs)
+        for one in done.resources_of("NodePool")
+        if one.type.startswith("gcp:") and one.name != "system-pool"
     ]
 
 
@@ -80,7 +82,7 @@ def test_dws_refuses_tpu_v4_and_a3_edge(capacity: str) -> None:
     v4 = {"machineType": "ct4p-hightpu-4t", "topology": "2x2x2", "slices": {"max": 1}, "zone": ZONE}
     edge = {"machineType": "a3-edgegpu-8g", "nodes": {"max": 2}, "zone": ZONE}
     for pool in (v4, edge):
-        assert faults(changed({"pools.extra": {**pool, "capacity": capacity}})) == [
+        assert faults(fleet_with({"pools.extra": {**pool, "capacity": capacity}})) == [
             "capacity-not-offered pools.extra.capacity"
         ]
 
@@ -123,7 +125,7 @@ def made(pool: dict[str, Any], **provisioning: Any) -> Any:
         "pools.x": {"autoProvisioned": True, **pool},
         "teams.vision.queues.x": {"flavors": [{"pool": "x", "guaranteed": "all"}]},
     }
-    return small_plan(changed({**more, "cluster.nodeAutoProvisioning": {**LIMITS, **provisioning}}))
+    return small_plan(fleet_with({**more, "cluster.nodeAutoProvisioning": {**LIMITS, **provisioning}}))
 
 
 @pytest.mark.parametrize(

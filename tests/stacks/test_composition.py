@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from berth.engine import Recorded
+from berth.engine import RecordedResource
 from stacks.platform import build
 from tests.engine import run
-from tests.small_fleets import GONE, changed
+from tests.small_fleets import REMOVED, fleet_with
 from tests.small_fleets import plan as small_plan
-from tests.stack_files import clusters, every_stack, inside_of, plan, program, resources
+from tests.stack_files import clusters, every_stack, in_cluster, plan, resources, run_stack
 
 
 def name(urn: str) -> str:
@@ -17,9 +17,9 @@ def name(urn: str) -> str:
     return urn.rsplit("::", 1)[1]
 
 
-def waits_for(stack: str, one: Recorded) -> set[str]:
+def waits_for(stack: str, one: RecordedResource) -> set[str]:
     """The names of all that is made before a resource, however many steps away."""
-    known = {r.urn: r for r in program(stack, True).resources}
+    known = {r.urn: r for r in run_stack(stack, True).resources}
     found: set[str] = set()
     left = [one.urn]
     while left:
@@ -42,7 +42,7 @@ def test_a_stock_out_of_accelerators_holds_back_no_queue(stack: str) -> None:
 def test_what_kueue_serves_waits_for_kueue_and_doors_wait_for_their_namespace(stack: str) -> None:
     for prefix, found in clusters(stack):
         owned = {t.namespace: f"{prefix}{t.name}-namespace" for t in found.teams if t.namespaces[0].owned}
-        shown, made = (inside_of(resources(stack, preview), prefix, stack) for preview in (True, False))
+        shown, made = (in_cluster(resources(stack, preview), prefix, stack) for preview in (True, False))
         for one in (r for r in shown if r.type.startswith("kubernetes:kueue.x-k8s.io")):
             assert f"{prefix}controllers-kueue" in waits_for(stack, one)
         for one in (r for r in made if r.type.endswith(":LocalQueue")):
@@ -54,7 +54,7 @@ def test_what_kueue_serves_waits_for_kueue_and_doors_wait_for_their_namespace(st
 def test_what_kueue_keeps_while_it_is_named_goes_after_what_names_it(stack: str) -> None:
     """Flavors, checks and topologies in use stay until they are not; an engine that asks too early waits in vain."""
     for prefix, found in clusters(stack):
-        made = {r.name: r for r in inside_of(resources(stack, True), prefix, stack)}
+        made = {r.name: r for r in in_cluster(resources(stack, True), prefix, stack)}
         for queue in found.cluster_queues:
             before = waits_for(stack, made[f"{prefix}{queue.name}-cluster-queue"])
             assert {f"{prefix}flavors-{each.flavor}" for each in queue.flavors} <= before
@@ -94,6 +94,8 @@ def test_names_that_run_together_are_still_two() -> None:
         name: {"teams": [team], "localQueue": "train", "flavors": [{"pool": "l4", "guaranteed": 4}]}
         for name, team in (("research", "ml-vision"), ("research-ml", "vision"))
     }
-    found = small_plan(changed({"teams": {"ml-vision": {}, "vision": {}}, "clusterQueues": queues, "cohorts": GONE}))
+    found = small_plan(
+        fleet_with({"teams": {"ml-vision": {}, "vision": {}}, "clusterQueues": queues, "cohorts": REMOVED})
+    )
     done = run(lambda: build(found))
-    assert len(done.all("LocalQueue")) == 2
+    assert len(done.resources_of("LocalQueue")) == 2

@@ -8,15 +8,15 @@ from typing import Any
 import pytest
 import yaml
 
-from berth.cli.render.nodes import nodes
-from berth.engine import SECRET, Preview, Recorded, run_program
+from berth.cli.render.nodes import simulated_nodes
+from berth.engine import SECRET, Preview, RecordedResource, run_program
 from berth.plan.existing import ExistingClusterPlan
 from berth.plan.fleet import FleetPlan
 from berth.planner import plan_fleet
-from berth.spec.parse import parse
-from berth.validation import prove
+from berth.spec.parse import parse_fleet
+from berth.validation import validate
 from tests.engine import both_modes
-from tests.stack_files import ROOT, every_stack, fleet, plan, program, resources
+from tests.stack_files import ROOT, every_stack, fleet_values, plan, resources, run_stack
 
 TOKEN = "hunter2-which-nobody-may-read"
 IN_PLACE = {"enableConfigMapMutable": "true", "enableSecretMutable": "true"}
@@ -25,12 +25,12 @@ KUBECONFIG = json.dumps({"apiVersion": "v1", "kind": "Config", "users": [{"name"
 
 def local(**changes: Any) -> dict[str, Any]:
     """The local fleet with other keys at its top."""
-    return {**fleet("local"), **changes}
+    return {**fleet_values("local"), **changes}
 
 
 def planned(value: dict[str, Any]) -> FleetPlan:
     """The plan of a fleet that has no fault."""
-    found = plan_fleet("local", parse(value))
+    found = plan_fleet("local", parse_fleet(value))
     assert found is not None
     assert [p.line() for p in found.problems if p.severity == "fault"] == []
     return found.plan
@@ -42,7 +42,7 @@ def ran(value: dict[str, Any], preview: bool, **config: str) -> Preview:
     return run_program(ROOT, "local", value, keys, preview=preview, secrets=list(keys))
 
 
-def provider(found: Preview) -> Recorded:
+def provider(found: Preview) -> RecordedResource:
     """The one provider of a run."""
     (one,) = (r for r in found.resources if r.type.startswith("pulumi:providers:"))
     return one
@@ -53,7 +53,7 @@ def provider(found: Preview) -> Recorded:
 
 def test_nothing_is_made_outside_the_cluster() -> None:
     assert {r.type.split(":")[0] for r in resources("local", False)} == {"kubernetes", "berth"}
-    assert provider(program("local", False)).type == "pulumi:providers:kubernetes"
+    assert provider(run_stack("local", False)).type == "pulumi:providers:kubernetes"
     found = plan("local")
     assert (found.services, found.system_pool, found.project, found.region) == ((), None, None, None)
     assert {(p.made_by, p.node_pools) for p in found.pools} == {("others", ())}
@@ -70,9 +70,9 @@ def test_described_pools_count_for_promises() -> None:
 
 def test_more_than_the_described_pools_hold_is_refused() -> None:
     pools = {**local()["pools"], "v5e": {"machineType": "ct5lp-hightpu-4t", "topology": "2x4", "slices": 1}}
-    found = plan_fleet("local", parse(local(pools=pools)))
+    found = plan_fleet("local", parse_fleet(local(pools=pools)))
     assert found is not None
-    assert "overcommitted" in {p.code for p in prove(found)}
+    assert "overcommitted" in {p.code for p in validate(found)}
 
 
 def test_tenancy_is_the_same_as_in_a_cluster_of_our_own() -> None:
@@ -113,7 +113,7 @@ def test_a_kubeconfig_file_is_named_and_never_read() -> None:
 
 def test_without_a_file_the_client_finds_its_own() -> None:
     asked = {"clusterIdentifier": "local", "context": "kind-berth"}
-    assert dict(provider(program("local", False)).inputs) == asked | IN_PLACE
+    assert dict(provider(run_stack("local", False)).inputs) == asked | IN_PLACE
 
 
 @both_modes
@@ -138,7 +138,7 @@ def test_queues_wait_for_a_kueue_of_ours_and_for_no_other() -> None:
         assert len(served) > 10
         return {urn.rsplit("::", 1)[1] for r in served for urn in r.dependencies if "helm.sh" in urn}
 
-    assert release(program("local", True)) == {"controllers-kueue"}
+    assert release(run_stack("local", True)) == {"controllers-kueue"}
     there = ran(local(kueue={"existing": True}, jobset={"existing": True}), preview=True)
     assert release(there) == set()
     assert "kubernetes:helm.sh/v3:Release" not in {r.type for r in there.resources}
@@ -155,7 +155,7 @@ def test_a_first_preview_shows_every_object_though_nothing_is_there(stack: str) 
     )
     assert len(shown) > 30
     assert shown == made
-    (inside,) = (r for r in program(stack, True).resources if r.type == "pulumi:providers:kubernetes")
+    (inside,) = (r for r in run_stack(stack, True).resources if r.type == "pulumi:providers:kubernetes")
     assert inside.inputs.get("kubeconfig") == {"dev": SECRET, "local": None}[stack]
 
 
@@ -166,7 +166,7 @@ def test_a_first_preview_shows_every_object_though_nothing_is_there(stack: str) 
 def test_simulated_nodes_are_those_that_flavors_look_for(stack: str) -> None:
     """Counted from the nodes: what a job with a flavor's selector and tolerations finds is the flavor's capacity."""
     for cluster in [worker.plan for worker in plan(stack).workers] or [plan(stack)]:
-        there = [yaml.safe_load(yaml.safe_dump(each)) for each in nodes(cluster)]
+        there = [yaml.safe_load(yaml.safe_dump(each)) for each in simulated_nodes(cluster)]
         assert len({node["metadata"]["name"] for node in there}) == len(there)
         for flavor in cluster.flavors:
             tolerated = {(t.key, t.value) for t in flavor.tolerations}

@@ -10,21 +10,23 @@ from functools import cache
 import pytest
 
 from berth import outputs as exports
-from berth.engine import Preview, Recorded, run_program
-from berth.engine.answers import CERTIFICATE, plausible
+from berth.engine import Preview, RecordedResource, run_program
+from berth.engine.answers import CERTIFICATE, plausible_outputs
 from berth.plan.gke import ClusterPlan
-from tests.plain import plain
-from tests.stack_files import ALL, ROOT, verdict
+from tests.plain import plaintext_secrets
+from tests.stack_files import ALL_STACKS, ROOT, evaluation
 
-every_file = pytest.mark.parametrize("stack", list(ALL))
+every_file = pytest.mark.parametrize("stack", list(ALL_STACKS))
 
 PLANTED = "ya29.planted-and-found-again"
-KUBECONFIG = json.dumps({**json.loads(exports.STAND_IN), "users": [{"name": "unknown", "user": {"token": PLANTED}}]})
+KUBECONFIG = json.dumps(
+    {**json.loads(exports.PLACEHOLDER_KUBECONFIG), "users": [{"name": "unknown", "user": {"token": PLANTED}}]}
+)
 
 
-def answers(one: Recorded) -> tuple[str, Mapping[str, object]]:
+def answers(one: RecordedResource) -> tuple[str, Mapping[str, object]]:
     """What providers answer, with a token wherever they answer with one."""
-    made, outputs = plausible(one)
+    made, outputs = plausible_outputs(one)
     if one.type == "kubernetes:core/v1:Secret":
         token = base64.b64encode(PLANTED.encode()).decode()
         return made, {**outputs, "data": {"ca.crt": CERTIFICATE, "token": token}}
@@ -34,32 +36,41 @@ def answers(one: Recorded) -> tuple[str, Mapping[str, object]]:
 @cache
 def ran(stack: str) -> Preview:
     """The whole program as an update, in which everything is known; kubeconfigs of other stacks hold the token."""
-    found = verdict(stack)
+    found = evaluation(stack)
     assert found.file is not None
     config = dict(found.file.config)
-    kind = found.file.kind
+    kind = found.file.config_key
     references = {}
-    if found.team is not None and found.platform is not None and found.platform.plan is not None:
-        outputs = {**exports.stand_in(found.platform.plan), exports.KUBECONFIG: KUBECONFIG}
-        references = {f"organization/berth/{found.team.platform}": (outputs, {exports.KUBECONFIG})}
+    if (
+        found.team_stack_plan is not None
+        and found.platform_evaluation is not None
+        and found.platform_evaluation.plan is not None
+    ):
+        outputs = {**exports.placeholder_outputs(found.platform_evaluation.plan), exports.KUBECONFIG_OUTPUT: KUBECONFIG}
+        references = {f"organization/berth/{found.team_stack_plan.platform}": (outputs, {exports.KUBECONFIG_OUTPUT})}
     return run_program(
-        ROOT, stack, config.pop(kind), config, preview=False, answers=answers, kind=kind, references=references
+        ROOT, stack, config.pop(kind), config, preview=False, answers=answers, config_key=kind, references=references
     )
 
 
 @every_file
 def test_nothing_that_is_recorded_tells_a_secret(stack: str) -> None:
     found = ran(stack)
-    told = [line for one in found.resources for each in (one.inputs, one.outputs) for line in plain(each, one.name)]
-    assert [*told, *plain(found.exports, "exports")] == []
+    told = [
+        line
+        for one in found.resources
+        for each in (one.inputs, one.outputs)
+        for line in plaintext_secrets(each, one.name)
+    ]
+    assert [*told, *plaintext_secrets(found.exports, "exports")] == []
 
 
 @every_file
 def test_a_kubeconfig_is_exported_as_a_secret_alone(stack: str) -> None:
     """That of a cluster made here, for the teams' stacks; nobody exports another."""
-    plan = verdict(stack).plan
+    plan = evaluation(stack).plan
     made_here = plan is not None and isinstance(plan.cluster, ClusterPlan)
-    assert ran(stack).exports.get(exports.KUBECONFIG) == ("[secret]" if made_here else None)
+    assert ran(stack).exports.get(exports.KUBECONFIG_OUTPUT) == ("[secret]" if made_here else None)
 
 
 @every_file
@@ -108,7 +119,7 @@ def test_there_is_something_to_be_found() -> None:
     ],
 )
 def test_what_should_be_found_is_found(value: object) -> None:
-    assert list(plain(value))
+    assert list(plaintext_secrets(value))
 
 
 @pytest.mark.parametrize(
@@ -123,4 +134,4 @@ def test_what_should_be_found_is_found(value: object) -> None:
     ],
 )
 def test_what_is_no_secret_is_left_alone(value: object) -> None:
-    assert list(plain(value)) == []
+    assert list(plaintext_secrets(value)) == []

@@ -13,34 +13,34 @@ from msgspec.structs import replace
 
 from berth.cli.render import output
 from berth.diagnostics import Problem
-from berth.engine import Preview, Recorded
-from berth.evaluate import of_config
+from berth.engine import Preview, RecordedResource
+from berth.evaluate import evaluate_config
 from berth.plan.ack import AckFleetPlan
 from berth.plan.fleet import FleetPlan
 from berth.plan.gke import ClusterPlan
 from berth.planner import plan_fleet
 from berth.planner.ack.fleet import plan_ack
-from berth.spec.parse import Parsed, parse
-from berth.validation import prove
-from berth.validation.ack import prove_ack
-from tests.engine import agree, both_modes, identity
+from berth.spec.parse import Parsed, parse_fleet
+from berth.validation import validate
+from berth.validation.ack import validate_ack
+from tests.engine import both_modes, identity, is_consistent
 from tests.stack_files import (
-    ALL,
-    FILES,
-    FLEETS,
+    ACK_STACKS,
+    ALL_STACKS,
+    FLEET_STACKS,
+    GKE_STACKS,
     GOLDEN,
-    ON_ACK,
     ROOT,
+    assert_golden,
     clusters,
+    evaluation,
     every_fleet,
     every_stack,
-    fleet,
-    inside_of,
-    is_golden,
-    program,
+    fleet_values,
+    in_cluster,
     rendered,
     resources,
-    verdict,
+    run_stack,
 )
 
 
@@ -54,55 +54,57 @@ def sorted_json(value: Any) -> Any:
 
 def test_there_are_stack_files() -> None:
     """What is marked `every_stack` would otherwise pass by testing nothing."""
-    assert {"dev", "multislice", "multislice-autopilot", "batch-platform"} <= FILES.keys()
-    assert "ack-fleet" in FLEETS.keys() - FILES.keys()
+    assert {"dev", "multislice", "multislice-autopilot", "batch-platform"} <= GKE_STACKS.keys()
+    assert "ack-fleet" in FLEET_STACKS.keys() - GKE_STACKS.keys()
 
 
 @every_fleet
 def test_a_stack_file_is_sound(stack: str) -> None:
-    assert [problem.line() for problem in verdict(stack).faults] == []
+    assert [problem.line() for problem in evaluation(stack).faults] == []
 
 
 @every_fleet
 def test_the_plan_does_not_depend_on_the_order_of_keys(stack: str) -> None:
     """The engine sorts the keys of the file whenever it writes a config value."""
-    planned, problems = planned_of(stack, parse(sorted_json(fleet(stack))))
-    assert planned == verdict(stack).whole
-    assert {p.line() for p in problems} == {p.at("").line() for p in verdict(stack).problems}
+    planned, problems = planned_of(stack, parse_fleet(sorted_json(fleet_values(stack))))
+    assert planned == evaluation(stack).plan_of_any_kind
+    assert {p.line() for p in problems} == {p.with_place("").line() for p in evaluation(stack).problems}
 
 
 def planned_of(stack: str, parsed: Parsed) -> tuple[FleetPlan | AckFleetPlan, tuple[Problem, ...]]:
     """The plan, and what is to be said of it."""
-    if stack in ON_ACK:
+    if stack in ACK_STACKS:
         on_ack = plan_ack(stack, parsed)
         assert on_ack is not None
-        return on_ack.plan, (*on_ack.problems, *prove_ack(on_ack))
+        return on_ack.plan, (*on_ack.problems, *validate_ack(on_ack))
     found = plan_fleet(stack, parsed)
     assert found is not None
-    return found.plan, (*found.problems, *prove(found))
+    return found.plan, (*found.problems, *validate(found))
 
 
 @every_fleet
 def test_the_engine_and_the_command_see_one_fleet(stack: str) -> None:
     """Config through the engine, team files and all, gives the plan and the problems that the file gives."""
-    file = verdict(stack).file
+    file = evaluation(stack).file
     assert file is not None
-    handed_over = of_config(stack, sorted_json(file.config["berth:fleet"]), ROOT)
-    assert handed_over.whole == verdict(stack).whole
-    assert {p.at("").line() for p in handed_over.problems} == {p.at("").line() for p in verdict(stack).problems}
+    handed_over = evaluate_config(stack, sorted_json(file.config["berth:fleet"]), ROOT)
+    assert handed_over.plan_of_any_kind == evaluation(stack).plan_of_any_kind
+    assert {p.with_place("").line() for p in handed_over.problems} == {
+        p.with_place("").line() for p in evaluation(stack).problems
+    }
 
 
 @every_fleet
 def test_no_default_provider_is_ever_used(stack: str) -> None:
     """It would deploy into whatever project the person's own credentials happen to point at."""
-    text = yaml.safe_load(FLEETS[stack].read_text(encoding="utf-8"))
+    text = yaml.safe_load(FLEET_STACKS[stack].read_text(encoding="utf-8"))
     assert text["config"]["pulumi:disable-default-providers"] == ["*"]
 
 
 @every_fleet
 def test_a_stack_file_points_editors_at_the_schema(stack: str) -> None:
-    first = FLEETS[stack].read_text(encoding="utf-8").splitlines()[0]
-    schema = FLEETS[stack].parent / first.removeprefix("# yaml-language-server: $schema=")
+    first = FLEET_STACKS[stack].read_text(encoding="utf-8").splitlines()[0]
+    schema = FLEET_STACKS[stack].parent / first.removeprefix("# yaml-language-server: $schema=")
     assert schema.resolve() == ROOT / "docs" / "stack.schema.json"
 
 
@@ -113,15 +115,15 @@ def test_a_stack_file_points_editors_at_the_schema(stack: str) -> None:
 @both_modes
 def test_the_program_runs(stack: str, preview: bool) -> None:
     """As an update, and as a first preview in which no id is known; what is said on the way are the plan's warnings."""
-    done: Preview = program(stack, preview)
-    assert {m.text for m in done.messages} == {told(problem, stack) for problem in verdict(stack).warnings}
+    done: Preview = run_stack(stack, preview)
+    assert {m.text for m in done.messages} == {told(problem, stack) for problem in evaluation(stack).warnings}
     assert len({r.urn for r in done.resources}) == len(done.resources)
 
 
 def told(problem: Problem, stack: str) -> str:
     """A warning as the engine is told it; of an example without its place, for the program knows no file."""
-    of_the_project = FLEETS[stack].parent == ROOT
-    return (problem if of_the_project else problem.at("")).under_its_severity()
+    of_the_project = FLEET_STACKS[stack].parent == ROOT
+    return (problem if of_the_project else problem.with_place("")).line_without_severity()
 
 
 @every_fleet
@@ -133,8 +135,8 @@ def test_every_component_registered_its_outputs(stack: str, preview: bool) -> No
 @every_fleet
 @both_modes
 def test_every_resource_has_an_explicit_provider_and_a_component_for_a_parent(stack: str, preview: bool) -> None:
-    known = {r.urn: r for r in program(stack, preview).resources}
-    providers = ("alibaba-cloud", "fleet") if stack in ON_ACK else ("google", "kubernetes")
+    known = {r.urn: r for r in run_stack(stack, preview).resources}
+    providers = ("alibaba-cloud", "fleet") if stack in ACK_STACKS else ("google", "kubernetes")
     for one in (r for r in resources(stack, preview) if r.custom):
         assert one.provider is not None
         assert known[one.provider].name.rpartition("/")[2] in providers
@@ -147,14 +149,14 @@ def test_a_preview_shows_what_an_update_makes(stack: str) -> None:
     """Nothing is registered, and no value chosen, only once an id is known: a preview that hides something is a lie."""
     shown, made = ({r.urn: r.inputs for r in resources(stack, preview)} for preview in (True, False))
     assert shown.keys() == made.keys()
-    assert [urn for urn in shown if not agree(shown[urn], made[urn])] == []
+    assert [urn for urn in shown if not is_consistent(shown[urn], made[urn])] == []
 
 
 @every_stack
 def test_protected_are_the_cluster_reservations_accelerators_and_guarantees(stack: str) -> None:
     """Exactly these: what was hard to get, and what was promised. Everything else can be made again in minutes."""
     for prefix, planned in clusters(stack):
-        found = {r.name.removeprefix(prefix) for r in inside_of(resources(stack, False), prefix, stack) if r.protect}
+        found = {r.name.removeprefix(prefix) for r in in_cluster(resources(stack, False), prefix, stack) if r.protect}
         cluster = {"cluster-cluster"} if isinstance(planned.cluster, ClusterPlan) else set[str]()
         assert found == hard_to_get(planned) | cluster
 
@@ -172,7 +174,7 @@ def hard_to_get(planned: FleetPlan) -> set[str]:
 def test_node_pools_of_the_program_are_those_of_the_plan(stack: str) -> None:
     """Counted the second way: nodes and accelerators from what the provider is sent."""
     for prefix, planned in clusters(stack):
-        made = inside_of(resources(stack, False), prefix, stack)
+        made = in_cluster(resources(stack, False), prefix, stack)
         node_pools_are_planned(
             {r.inputs["name"]: r.inputs for r in made if r.type == "gcp:container/nodePool:NodePool"}, planned
         )
@@ -205,7 +207,7 @@ def most_nodes(inputs: Any, zones: int) -> int:
 def test_berth_render_prints_what_the_program_registers(stack: str) -> None:
     """Object by object, value by value: people who apply with kubectl get the same fleet."""
     for prefix, planned in clusters(stack):
-        there = inside_of(resources(stack, False), prefix, stack)
+        there = in_cluster(resources(stack, False), prefix, stack)
         printed = {identity(m): m for m in manifests_of(planned)}
         made = {identity(r.inputs): applied(r.inputs) for r in there if is_manifest(r) and "kubeconfig" not in r.name}
         assert printed.keys() == made.keys()
@@ -226,7 +228,7 @@ def applied(inputs: Mapping[str, Any]) -> dict[str, Any]:
     return {**inputs, "metadata": {**metadata, **({"annotations": said} if said else {})}}
 
 
-def is_manifest(one: Recorded) -> bool:
+def is_manifest(one: RecordedResource) -> bool:
     """Whether the resource is a Kubernetes object; a Helm release is none."""
     return one.type.startswith("kubernetes:") and not one.type.startswith("kubernetes:helm.sh")
 
@@ -260,21 +262,21 @@ def references(manifest: Any) -> Iterator[tuple[str, str]]:
 @every_fleet
 def test_golden_manifests(stack: str) -> None:
     """What the fleet keeps in its cluster, reviewed like code."""
-    is_golden(rendered(stack), GOLDEN / stack / "manifests.yaml")
+    assert_golden(rendered(stack), GOLDEN / stack / "manifests.yaml")
 
 
 @every_fleet
 def test_golden_tree(stack: str) -> None:
     """Every identity: a rename shows here, and must come with an alias."""
-    is_golden(tree(stack), GOLDEN / stack / "tree.txt")
+    assert_golden(tree(stack), GOLDEN / stack / "tree.txt")
 
 
 @every_fleet
 def test_golden_cloud(stack: str) -> None:
     """What the cloud is asked for, to the last argument: a disk of another type is seen here and nowhere else."""
-    ours = [r for r in program(stack, True).resources if r.type.startswith(("gcp:", "alicloud:"))]
+    ours = [r for r in run_stack(stack, True).resources if r.type.startswith(("gcp:", "alicloud:"))]
     asked = {short(r.urn): plain(r.inputs) for r in ours}
-    is_golden(yaml.safe_dump(asked, width=120), GOLDEN / stack / "cloud.yaml")
+    assert_golden(yaml.safe_dump(asked, width=120), GOLDEN / stack / "cloud.yaml")
 
 
 def plain(inputs: object) -> Any:
@@ -284,10 +286,10 @@ def plain(inputs: object) -> Any:
 
 def tree(stack: str) -> str:
     """One line a resource: its URN after stack and project, then what an update may do to it."""
-    return "".join(f"{line}\n" for line in sorted(map(line_of, program(stack, True).resources)))
+    return "".join(f"{line}\n" for line in sorted(map(line_of, run_stack(stack, True).resources)))
 
 
-def line_of(one: Recorded) -> str:
+def line_of(one: RecordedResource) -> str:
     """`berth:gke:NodePool$gcp:container/nodePool:NodePool::v5e-1-pool  protect  provider=google`."""
     flags = [
         *(["protect"] if one.protect else []),
@@ -315,10 +317,10 @@ def name(urn: str) -> str:
 def test_a_missing_golden_says_how_to_write_it(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("BERTH_GOLDEN", raising=False)
     with pytest.raises(pytest.fail.Exception, match=r"there is no tests/golden/nowhere/x\.txt: write it with `make"):
-        is_golden("", GOLDEN / "nowhere" / "x.txt")
+        assert_golden("", GOLDEN / "nowhere" / "x.txt")
 
 
 def test_every_golden_belongs_to_a_stack() -> None:
     """One that is left over when a stack goes would be read as if it were true."""
     folders = {folder.name for folder in GOLDEN.iterdir()} if GOLDEN.is_dir() else set[str]()
-    assert folders <= ALL.keys() | {"README.md"}
+    assert folders <= ALL_STACKS.keys() | {"README.md"}

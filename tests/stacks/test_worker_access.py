@@ -21,8 +21,8 @@ def managed(**kueue: Any) -> dict[str, Any]:
         "pools": {"l4": {"machineType": "g2-standard-24", "nodes": 4, "zone": small.ZONE}},
     }
     team = {"queues": {"train": {"flavors": [{"pool": "l4", "guaranteed": "all"}]}}}
-    fleet = {"workers": {"east": worker}, "pools": small.GONE, "cohorts": small.GONE, "teams": {"vision": team}}
-    return small.changed({**fleet, "kueue": kueue})
+    fleet = {"workers": {"east": worker}, "pools": small.REMOVED, "cohorts": small.REMOVED, "teams": {"vision": team}}
+    return small.fleet_with({**fleet, "kueue": kueue})
 
 
 def test_a_manager_queues_no_kind_that_a_worker_may_not_know() -> None:

@@ -13,10 +13,10 @@ import pytest
 from typer.testing import CliRunner
 
 from berth.cli import app
-from berth.engine import Preview, ProgramError, Recorded, run_program
-from berth.evaluate import of_stack
-from stacks.kubeconfigs import server_of
-from tests.engine import agree, both_modes
+from berth.engine import Preview, ProgramError, RecordedResource, run_program
+from berth.evaluate import evaluate_stack
+from stacks.kubeconfigs import kubeconfig_server
+from tests.engine import both_modes, is_consistent
 from tests.stack_files import ROOT
 
 FILE = pathlib.Path(__file__).parent / "workers" / "elsewhere.yaml"
@@ -50,7 +50,7 @@ def program(
     secret: bool = True,
 ) -> Preview:
     """The whole program, with what the engine would know of the other stack (and as what) and of the secret."""
-    file = of_stack(str(FILE), ROOT).file
+    file = evaluate_stack(str(FILE), ROOT).file
     assert file is not None
     config = {**file.config, KEY: lab}
     outputs = {"kubeconfig": platform} if platform else {}
@@ -65,13 +65,13 @@ def program(
     )
 
 
-def made(found: Preview) -> dict[str, Recorded]:
+def made(found: Preview) -> dict[str, RecordedResource]:
     """The resources by name; no two that are looked at here share one."""
     return {one.name: one for one in found.resources}
 
 
 def test_the_stack_file_is_sound() -> None:
-    assert [p.line() for p in of_stack(str(FILE), ROOT).problems if p.severity != "note"] == []
+    assert [p.line() for p in evaluate_stack(str(FILE), ROOT).problems if p.severity != "note"] == []
 
 
 @both_modes
@@ -82,7 +82,7 @@ def test_the_program_runs_and_says_nothing(preview: bool) -> None:
 def test_a_preview_shows_what_an_update_makes() -> None:
     shown, updated = ({one.urn: one.inputs for one in program(preview).resources} for preview in (True, False))
     assert shown.keys() == updated.keys()
-    assert [urn for urn in shown if not agree(shown[urn], updated[urn])] == []
+    assert [urn for urn in shown if not is_consistent(shown[urn], updated[urn])] == []
 
 
 @both_modes
@@ -171,13 +171,13 @@ def test_what_is_no_kubeconfig_is_refused_in_a_line_that_names_the_worker(previe
 
 
 def test_the_server_is_that_of_the_current_context() -> None:
-    assert server_of("lab", kubeconfig("https://lab.example")) == "https://lab.example"
+    assert kubeconfig_server("lab", kubeconfig("https://lab.example")) == "https://lab.example"
 
 
 @pytest.mark.parametrize("text", ["", "no kubeconfig", "[]", "clusters: [", '{"current-context": "x"}'])
 def test_a_text_without_a_server_is_no_kubeconfig(text: str) -> None:
     with pytest.raises(pulumi.RunError, match="worker 'lab'"):
-        server_of("lab", text)
+        kubeconfig_server("lab", text)
 
 
 def test_a_preview_needs_neither_the_other_stack_nor_the_secret() -> None:

@@ -10,7 +10,7 @@ import sys
 import pytest
 
 from tests.stack_files import ROOT
-from tests.targets import commit, script
+from tests.targets import commit_all, write_script
 
 
 @pytest.fixture
@@ -20,10 +20,10 @@ def project(tmp_path: pathlib.Path) -> pathlib.Path:
         shutil.copy(ROOT / name, tmp_path / name)
     shutil.copytree(ROOT / "scripts", tmp_path / "scripts")
     shutil.copytree(ROOT / "stacks" / "teams", tmp_path / "stacks" / "teams")
-    script(
+    write_script(
         tmp_path / "bin" / "berth",
         f'PYTHONPATH={ROOT} exec {sys.executable} -c "from berth.cli import main; main()" "$@"',
     )
     subprocess.run(["git", "init", "-q", "-b", "main"], cwd=tmp_path, check=True)
-    commit(tmp_path)
+    commit_all(tmp_path)
     return tmp_path

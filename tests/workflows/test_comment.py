@@ -49,9 +49,9 @@ class GitHub:
         }
         self.sent: list[tuple[str, tuple[str, ...], str]] = []
 
-    def __call__(self, path: str, *options: str, sent: bytes | None = None) -> bytes:
-        if sent is not None:
-            self.sent.append((path, options, json.loads(sent)["body"]))
+    def __call__(self, path: str, *options: str, stdin: bytes | None = None) -> bytes:
+        if stdin is not None:
+            self.sent.append((path, options, json.loads(stdin)["body"]))
             return b"{}"
         found = self.answers[path]
         return found if isinstance(found, bytes) else json.dumps(found).encode()
@@ -140,7 +140,7 @@ def test_an_archive_that_unpacks_to_much_is_read_no_further_than_a_comment_goes(
 )
 def test_text_is_to_be_read_and_nothing_else(written: str, shown: str) -> None:
     """`~` stands for a space without width."""
-    assert comment.harmless(written).replace("\u200b", "~") == shown
+    assert comment.neutralize(written).replace("\u200b", "~") == shown
 
 
 def test_gh_is_asked_and_its_refusal_ends_the_script(monkeypatch: pytest.MonkeyPatch, tmp_path: pathlib.Path) -> None:

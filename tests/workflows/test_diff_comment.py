@@ -8,15 +8,15 @@ import shutil
 import pytest
 
 from tests.stack_files import ROOT
-from tests.targets import commit, edit, make, script
+from tests.targets import commit_all, replace_in_stack, run_make, write_script
 
 
 def test_a_change_is_told_stack_by_stack(project: pathlib.Path) -> None:
     """A changed stack by its diff, a new one by its plan; the list is words or JSON."""
     shutil.copy(ROOT / "stacks" / "examples" / "multislice.yaml", project / "Pulumi.prod.yaml")
-    edit(project, "guaranteed: 1 slice, borrow: 2 slices", "guaranteed: 1 slice, borrow: 1 slice")
+    replace_in_stack(project, "guaranteed: 1 slice, borrow: 2 slices", "guaranteed: 1 slice, borrow: 1 slice")
     summary = project / "summary.md"
-    done = make(project, "diff-comment", STACKS='["dev", "prod"]', SINCE="HEAD", GITHUB_STEP_SUMMARY=str(summary))
+    done = run_make(project, "diff-comment", STACKS='["dev", "prod"]', SINCE="HEAD", GITHUB_STEP_SUMMARY=str(summary))
     assert (done.returncode, done.stderr) == (0, "")
     comment = (project / "build" / "comment.md").read_text(encoding="utf-8")
     dev, prod = comment.split("## Stack prod\n")
@@ -27,15 +27,17 @@ def test_a_change_is_told_stack_by_stack(project: pathlib.Path) -> None:
 
 
 def test_what_is_guarded_fails_after_it_was_told(project: pathlib.Path) -> None:
-    edit(project, "topology: 2x4, slices: 3, zone: us-central1-a", "topology: 2x4, slices: 3, zone: us-central1-c")
-    done = make(project, "diff-comment", "STACKS=dev", "SINCE=main")
+    replace_in_stack(
+        project, "topology: 2x4, slices: 3, zone: us-central1-a", "topology: 2x4, slices: 3, zone: us-central1-c"
+    )
+    done = run_make(project, "diff-comment", "STACKS=dev", "SINCE=main")
     assert "Error 3" in done.stderr
     assert "Guarded" in (project / "build" / "comment.md").read_text(encoding="utf-8")
 
 
 def test_what_is_refused_is_marked_in_the_pull_request_and_told(project: pathlib.Path) -> None:
-    edit(project, "topology: 2x4", "topology: 2x5")
-    done = make(project, "diff-comment", "SINCE=main", GITHUB_ACTIONS="true")
+    replace_in_stack(project, "topology: 2x4", "topology: 2x5")
+    done = run_make(project, "diff-comment", "SINCE=main", GITHUB_ACTIONS="true")
     assert "Error 1" in done.stderr
     assert "::error file=Pulumi.dev.yaml,line=13" in done.stdout
     comment = (project / "build" / "comment.md").read_text(encoding="utf-8")
@@ -49,11 +51,11 @@ def test_a_fleet_on_ack_and_a_teams_own_stack_are_told_too(project: pathlib.Path
     text = (examples / "team-a.yaml").read_text(encoding="utf-8")
     mine = project / "Pulumi.mine.yaml"
     mine.write_text(text.replace("stacks/examples/batch-platform.yaml", "batch"), encoding="utf-8")
-    commit(project)
+    commit_all(project)
     mine.write_text(mine.read_text(encoding="utf-8").replace("evaluation:1.4", "evaluation:1.5"), encoding="utf-8")
     fleet = project / "Pulumi.hz.yaml"
     fleet.write_text(fleet.read_text(encoding="utf-8").replace("borrow: 8", "borrow: 4"), encoding="utf-8")
-    done = make(project, "diff-comment", STACKS="hz mine", SINCE="HEAD")
+    done = run_make(project, "diff-comment", STACKS="hz mine", SINCE="HEAD")
     assert (done.returncode, done.stderr) == (0, "")
     comment = (project / "build" / "comment.md").read_text(encoding="utf-8")
     assert "hz: examples can reach less" in comment
@@ -74,14 +76,14 @@ def with_a_policy(project: pathlib.Path) -> pathlib.Path:
     rule = project / "rules" / "owner.py"
     rule.parent.mkdir()
     rule.write_text(RULE, encoding="utf-8")
-    commit(project)
+    commit_all(project)
     return rule
 
 
 def test_a_pull_request_is_judged_by_the_policies_of_its_base(project: pathlib.Path) -> None:
     rule = with_a_policy(project)
     rule.write_text(RULE.replace("nobody owns it", "never mind").replace("fault", "warning"), encoding="utf-8")
-    done = make(project, "diff-comment", SINCE="HEAD", POLICIES='["rules/owner.py"]')
+    done = run_make(project, "diff-comment", SINCE="HEAD", POLICIES='["rules/owner.py"]')
     assert "Error 1" in done.stderr
     assert "teams.vision: nobody owns it" in done.stdout
     comment = (project / "build" / "comment.md").read_text(encoding="utf-8")
@@ -90,22 +92,22 @@ def test_a_pull_request_is_judged_by_the_policies_of_its_base(project: pathlib.P
 
 
 def test_a_policy_that_the_base_lacks_lets_nothing_pass(project: pathlib.Path) -> None:
-    done = make(project, "diff-comment", SINCE="HEAD", POLICIES="rules/none.py")
+    done = run_make(project, "diff-comment", SINCE="HEAD", POLICIES="rules/none.py")
     assert done.returncode != 0
 
 
 def test_policies_are_asked_of_fleets_with_kueue_alone(project: pathlib.Path) -> None:
     with_a_policy(project)
     shutil.copy(ROOT / "stacks" / "examples" / "ack-fleet.yaml", project / "Pulumi.hz.yaml")
-    done = make(project, "diff-comment", STACKS="hz", SINCE="HEAD", POLICIES="rules/owner.py")
+    done = run_make(project, "diff-comment", STACKS="hz", SINCE="HEAD", POLICIES="rules/owner.py")
     assert done.returncode == 0
     assert "hz: no fleet with Kueue, so no policy is asked" in done.stderr
 
 
 def test_nothing_is_deployed_that_a_policy_refuses(project: pathlib.Path) -> None:
     with_a_policy(project)
-    script(project / "bin" / "pulumi", 'echo "$@" >> asked')
-    done = make(project, "deploy", STACK="dev", POLICIES="rules/owner.py")
+    write_script(project / "bin" / "pulumi", 'echo "$@" >> asked')
+    done = run_make(project, "deploy", STACK="dev", POLICIES="rules/owner.py")
     assert "Error 1" in done.stderr
     assert "nobody owns it" in done.stdout
     assert not (project / "asked").exists()
@@ -115,8 +117,8 @@ PREVIEW = '{"steps": [{"op": "same", "urn": "urn:pulumi:dev::berth::pulumi:pulum
 
 
 def test_the_guard_lets_a_harmless_preview_through_to_the_deployment(project: pathlib.Path) -> None:
-    script(project / "bin" / "pulumi", f'echo "$@" >> asked; [ "$1" != preview ] || echo \'{PREVIEW}\'')
-    done = make(project, "deploy", STACK="dev")
+    write_script(project / "bin" / "pulumi", f'echo "$@" >> asked; [ "$1" != preview ] || echo \'{PREVIEW}\'')
+    done = run_make(project, "deploy", STACK="dev")
     assert (done.returncode, done.stderr) == (0, "")
     assert "dev: the preview loses nothing that is guarded" in done.stdout
     asked = (project / "asked").read_text(encoding="utf-8").splitlines()
@@ -124,22 +126,22 @@ def test_the_guard_lets_a_harmless_preview_through_to_the_deployment(project: pa
 
 
 def test_nothing_is_deployed_after_a_preview_that_failed(project: pathlib.Path) -> None:
-    script(project / "bin" / "pulumi", 'echo "$@" >> asked; exit 1')
-    done = make(project, "deploy", STACK="dev")
+    write_script(project / "bin" / "pulumi", 'echo "$@" >> asked; exit 1')
+    done = run_make(project, "deploy", STACK="dev")
     assert done.returncode != 0
     assert "it is empty" in done.stderr
     assert (project / "asked").read_text(encoding="utf-8").splitlines() == ["preview --json --stack dev"]
 
 
 def test_drift_is_what_a_refreshing_preview_would_change(project: pathlib.Path) -> None:
-    script(project / "bin" / "pulumi", 'echo "$@"; exit 1')
-    done = make(project, "drift", "STACK=dev")
+    write_script(project / "bin" / "pulumi", 'echo "$@"; exit 1')
+    done = run_make(project, "drift", "STACK=dev")
     assert done.returncode != 0
     assert done.stdout.splitlines()[-1] == "preview --refresh --expect-no-changes --diff --stack dev"
 
 
 @pytest.mark.parametrize("target", ["preview-guarded", "deploy", "drift", "up"])
 def test_what_touches_a_real_stack_is_told_which(project: pathlib.Path, target: str) -> None:
-    done = make(project, target)
+    done = run_make(project, target)
     assert "say which stack: make" in done.stdout
     assert "Error 2" in done.stderr

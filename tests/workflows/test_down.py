@@ -8,7 +8,7 @@ import shutil
 import pytest
 
 from tests.stack_files import ROOT
-from tests.targets import edit, make, script
+from tests.targets import replace_in_stack, run_make, write_script
 
 QUEUES = "language-batch language-train speech-serve speech-train vision-train vision-urgent"
 FILE = "build/drained/Pulumi.dev.yaml"
@@ -19,8 +19,8 @@ def tools(project: pathlib.Path) -> pathlib.Path:
     """Tools that write down what they are asked; the stack has a kubeconfig."""
     for name in ("pulumi", "kubectl", "helm"):
         words = '"${@//\\/*tmp.*/KUBECONFIG}"'
-        script(project / "bin" / name, f'echo {name} {words} >> asked; [ "$1" != stack ] || echo "{{}}"')
-    edit(project, "    project: acme-ml-dev\n", "    project: acme-ml-dev\n    protect: false\n")
+        write_script(project / "bin" / name, f'echo {name} {words} >> asked; [ "$1" != stack ] || echo "{{}}"')
+    replace_in_stack(project, "    project: acme-ml-dev\n", "    project: acme-ml-dev\n    protect: false\n")
     return project
 
 
@@ -29,7 +29,7 @@ def asked(project: pathlib.Path) -> list[str]:
 
 
 def test_queues_run_empty_before_anything_is_destroyed(tools: pathlib.Path) -> None:
-    done = make(tools, "down", STACK="dev")
+    done = run_make(tools, "down", STACK="dev")
     assert (done.returncode, done.stderr) == (0, "")
     assert asked(tools) == [
         "pulumi stack output kubeconfig --show-secrets --stack dev",
@@ -42,7 +42,7 @@ def test_queues_run_empty_before_anything_is_destroyed(tools: pathlib.Path) -> N
 
 
 def test_controllers_go_last_and_only_when_asked(tools: pathlib.Path) -> None:
-    make(tools, "down", STACK="dev", UNINSTALL="kueue jobset", WAIT="5s")
+    run_make(tools, "down", STACK="dev", UNINSTALL="kueue jobset", WAIT="5s")
     assert "--timeout 5s" in asked(tools)[2]
     assert asked(tools)[4:] == [
         "helm uninstall kueue --namespace kueue-system --kubeconfig KUBECONFIG",
@@ -51,20 +51,20 @@ def test_controllers_go_last_and_only_when_asked(tools: pathlib.Path) -> None:
 
 
 def test_a_queue_that_does_not_run_empty_stops_it(tools: pathlib.Path) -> None:
-    script(tools / "bin" / "kubectl", "exit 1")
-    assert make(tools, "down", STACK="dev").returncode != 0
+    write_script(tools / "bin" / "kubectl", "exit 1")
+    assert run_make(tools, "down", STACK="dev").returncode != 0
     assert asked(tools)[-1].startswith("pulumi up")
 
 
 def test_a_stack_that_has_no_cluster_is_not_made_first(tools: pathlib.Path) -> None:
-    script(tools / "bin" / "pulumi", 'echo pulumi "$@" >> asked; [ "$1" != stack ]')
-    assert make(tools, "down", STACK="dev").returncode == 0
+    write_script(tools / "bin" / "pulumi", 'echo pulumi "$@" >> asked; [ "$1" != stack ]')
+    assert run_make(tools, "down", STACK="dev").returncode == 0
     assert [line.split()[1] for line in asked(tools)] == ["stack", "destroy"]
 
 
 def test_a_protected_stack_is_left_alone(tools: pathlib.Path) -> None:
-    edit(tools, "    protect: false\n", "")
-    done = make(tools, "down", STACK="dev")
+    replace_in_stack(tools, "    protect: false\n", "")
+    done = run_make(tools, "down", STACK="dev")
     assert "write allowDeletion: {cluster: <why>, reservations.l4: <why>," in done.stderr
     assert "Error 3" in done.stderr
     assert not (tools / "asked").exists()
@@ -73,8 +73,8 @@ def test_a_protected_stack_is_left_alone(tools: pathlib.Path) -> None:
 def test_an_existing_cluster_is_drained_by_its_context(tools: pathlib.Path) -> None:
     """Its stack exports no kubeconfig; the one that every client finds is for it alone."""
     shutil.copy(ROOT / "Pulumi.local.yaml", tools / "Pulumi.local.yaml")
-    script(tools / "bin" / "pulumi", 'echo pulumi "$@" >> asked; [ "$3" != kubeconfig ]')
-    done = make(tools, "down", STACK="local")
+    write_script(tools / "bin" / "pulumi", 'echo pulumi "$@" >> asked; [ "$3" != kubeconfig ]')
+    done = run_make(tools, "down", STACK="local")
     assert (done.returncode, done.stderr) == (0, "")
     assert asked(tools)[3] == (
         "kubectl --context kind-berth wait --for=jsonpath={.status.reservingWorkloads}=0 --timeout 30m clusterqueue "

@@ -8,28 +8,28 @@ from typing import Any
 
 from msgspec import Struct
 
-from berth.cli.plan.fleet import problem
+from berth.cli.plan.fleet import problem_as_json
 from berth.cli.tables import table
 from berth.diagnostics import Problem
-from berth.evaluate import of_stack, on_kueue
-from berth.jobs.files import Document, documents, printed, yaml_files
+from berth.evaluate import evaluate_stack, require_kueue
+from berth.jobs.files import ManifestDocument, list_yaml_files, read_documents, read_kubectl_json
 from berth.jobs.values import as_mapping
-from berth.loader.locate import locate, shown
-from berth.simulator.agreement import differences, summary
-from berth.simulator.as_json import differing, told
-from berth.simulator.compare import Difference, compare
-from berth.simulator.fleet import Book, not_modelled, of_plan
-from berth.simulator.live import is_state, live_of
-from berth.simulator.recorded_cases import Case, answered, read
-from berth.simulator.scenario import FINISH, PROVISIONED, SUBMIT, Steps, scenario_says
-from berth.simulator.story import ADMITTED, NEVER, RESERVED, Moment, Row, Story, tell
-from berth.simulator.text import NOT_MODELLED, ON_A_MANAGER, Words
+from berth.loader.locate import display_path, locate
+from berth.simulator.agreement import find_mismatches, format_summary
+from berth.simulator.as_json import comparison_to_json, run_to_json
+from berth.simulator.compare import JobDifference, compare_runs
+from berth.simulator.fleet import SimulatedFleet, build_simulated_fleet, unmodelled_warnings
+from berth.simulator.live import is_cluster_state, read_cluster_state
+from berth.simulator.recorded_cases import RecordedCase, read_cases, with_simulated_states
+from berth.simulator.scenario import FINISH, PROVISIONED, SUBMIT, ScenarioReader, scenario_values
+from berth.simulator.story import ADMITTED, NEVER_ADMITTED, RESERVED, JobOutcome, SimulationRun, StepResult, run_steps
+from berth.simulator.text import MANAGER_NOTICE, NOT_MODELLED, RunFormatter
 
 
-class Answer(Struct, frozen=True):
+class SimulationResult(Struct, frozen=True):
     """One story, or two to compare, and what is wrong; with a fault there is no story. `warnings` are worth a look."""
 
-    stories: tuple[Story, ...]
+    stories: tuple[SimulationRun, ...]
     problems: tuple[Problem, ...]
 
     @property
@@ -38,75 +38,79 @@ class Answer(Struct, frozen=True):
         return tuple(each for each in self.problems if each.severity == "fault")
 
 
-def run(arguments: Sequence[str], live: Sequence[pathlib.Path], root: pathlib.Path) -> Answer:
+def run(arguments: Sequence[str], live: Sequence[pathlib.Path], root: pathlib.Path) -> SimulationResult:
     """Simulate. `arguments` are one or two stacks, then manifests, folders of them, or scenarios.
 
     A scenario that names its stack needs none before it. `live` are files that kubectl printed: the beginning. One
     among the arguments is known by what is in it.
     """
-    stacks, jobs = _sorted_out(arguments, root)
-    given, problems = _given(jobs, root)
-    states = [document for document in given if is_state(document)]
-    given = [document for document in given if not is_state(document)]
-    if not stacks and not _faults(problems):
-        stacks, faults = _stacks_of(given, jobs)
+    stacks, jobs = _split_arguments(arguments, root)
+    job_documents, problems = _read_documents(jobs, root)
+    states = [document for document in job_documents if is_cluster_state(document)]
+    job_documents = [document for document in job_documents if not is_cluster_state(document)]
+    if not stacks and not _has_faults(problems):
+        stacks, faults = _scenario_stack(job_documents, jobs)
         problems += faults
-    printouts, faults = _printed(live, root)
+    live_documents, faults = _read_live(live, root)
     problems += faults
-    runs = [_Run(stack, root, given, [*printouts, *states]) for stack in stacks]
-    stories = [one.story() for one in runs] if not _faults(problems) else []
-    problems += [each for one in runs for each in one.problems]
-    if not (jobs or live or _faults(problems)):
+    simulations = [_Simulation(stack, root, job_documents, [*live_documents, *states]) for stack in stacks]
+    stories = [simulation.simulate() for simulation in simulations] if not _has_faults(problems) else []
+    problems += [each for simulation in simulations for each in simulation.problems]
+    if not (jobs or live or _has_faults(problems)):
         problems.append(Problem("fault", "no-jobs", (), f"nothing happens; write berth admit {arguments[0]} JOBS..."))
     unique = tuple(dict.fromkeys(problems))
-    return Answer(() if _faults(unique) else tuple(story for story in stories if story), unique)
+    return SimulationResult(() if _has_faults(unique) else tuple(story for story in stories if story), unique)
 
 
-class _Run:
+class _Simulation:
     """One stack, with everything that is to happen to it."""
 
     def __init__(
-        self, stack: str, root: pathlib.Path, given: Sequence[Document], printouts: Sequence[Document]
+        self,
+        stack: str,
+        root: pathlib.Path,
+        job_documents: Sequence[ManifestDocument],
+        live_documents: Sequence[ManifestDocument],
     ) -> None:
         self.stack = stack
         self.root = root
-        self.given = given
-        self.printouts = printouts
+        self.job_documents = job_documents
+        self.live_documents = live_documents
         self.problems: list[Problem] = []
 
-    def story(self) -> Story | None:
-        book, problems = self._book(self.stack)
+    def simulate(self) -> SimulationRun | None:
+        fleet, problems = self._load_fleet(self.stack)
         self.problems += problems
-        if book is None:
+        if fleet is None:
             return None
-        steps = Steps(book, self._book, self._manifests)
-        live, problems = live_of(self.printouts, book)
-        steps.begin_with({each.job.name: each.shown for each in live.workloads})
-        steps.add(self.given)
+        steps = ScenarioReader(fleet, self._load_fleet, self._load_documents)
+        live, problems = read_cluster_state(self.live_documents, fleet)
+        steps.add_existing({each.job.name: each.display_name for each in live.workloads})
+        steps.add(self.job_documents)
         self.problems += [*problems, *steps.problems]
-        if _faults(self.problems):
+        if _has_faults(self.problems):
             return None
-        return tell(book, steps.steps, live if self.printouts else None)
+        return run_steps(fleet, steps.steps, live if self.live_documents else None)
 
-    def _book(self, stack: str) -> tuple[Book | None, list[Problem]]:
-        verdict = on_kueue(of_stack(stack, self.root))
-        if verdict.faults or verdict.plan is None:
-            return None, list(verdict.faults)
-        return of_plan(verdict.plan), not_modelled(verdict.plan)
+    def _load_fleet(self, stack: str) -> tuple[SimulatedFleet | None, list[Problem]]:
+        evaluation = require_kueue(evaluate_stack(stack, self.root))
+        if evaluation.faults or evaluation.plan is None:
+            return None, list(evaluation.faults)
+        return build_simulated_fleet(evaluation.plan), unmodelled_warnings(evaluation.plan)
 
-    def _manifests(self, name: str) -> tuple[list[Document], list[Problem]]:
-        return _given([name], self.root)
+    def _load_documents(self, name: str) -> tuple[list[ManifestDocument], list[Problem]]:
+        return _read_documents([name], self.root)
 
 
 # --- what the words on the command line are ---------------------------------------------------------------------------
 
 
-def _sorted_out(arguments: Sequence[str], root: pathlib.Path) -> tuple[list[str], list[str]]:
+def _split_arguments(arguments: Sequence[str], root: pathlib.Path) -> tuple[list[str], list[str]]:
     """The stacks that the arguments begin with, two at the most, and the rest."""
-    number = 0
-    while number < min(2, len(arguments)) and _is_stack(arguments[number], root):
-        number += 1
-    return list(arguments[:number]), list(arguments[number:])
+    stack_count = 0
+    while stack_count < min(2, len(arguments)) and _is_stack(arguments[stack_count], root):
+        stack_count += 1
+    return list(arguments[:stack_count]), list(arguments[stack_count:])
 
 
 def _is_stack(argument: str, root: pathlib.Path) -> bool:
@@ -116,146 +120,160 @@ def _is_stack(argument: str, root: pathlib.Path) -> bool:
         return located.file.is_file() or not pathlib.Path(argument).exists()
     if not located.file.is_file():
         return False
-    found, _ = documents(located.file, located.shown)
-    return any("config" in as_mapping(each.value) for each in found)
+    parsed, _ = read_documents(located.file, located.display_path)
+    return any("config" in as_mapping(each.value) for each in parsed)
 
 
-def _given(names: Iterable[str], root: pathlib.Path) -> tuple[list[Document], list[Problem]]:
+def _read_documents(names: Iterable[str], root: pathlib.Path) -> tuple[list[ManifestDocument], list[Problem]]:
     """The documents of files and folders, looked for from the current folder and then from the project's."""
-    found: list[Document] = []
+    results: list[ManifestDocument] = []
     problems: list[Problem] = []
     for name in names:
         path = pathlib.Path(name)
         if not path.is_absolute() and not path.exists():
             path = root / path
-        files = yaml_files(path)
+        files = list_yaml_files(path)
         if not files:
-            problems.append(Problem("fault", "no-file", (), "no YAML files lie in this folder", shown(path, root)))
+            problems.append(
+                Problem("fault", "no-file", (), "no YAML files lie in this folder", display_path(path, root))
+            )
         for file in files:
-            read_as = printed if file.suffix == ".json" else documents
-            more, faults = read_as(file, shown(file, root))
-            found += more
+            reader = read_kubectl_json if file.suffix == ".json" else read_documents
+            file_documents, faults = reader(file, display_path(file, root))
+            results += file_documents
             problems += faults
-    return found, problems
+    return results, problems
 
 
-def _stacks_of(given: Iterable[Document], jobs: Sequence[str]) -> tuple[list[str], list[Problem]]:
+def _scenario_stack(job_documents: Iterable[ManifestDocument], jobs: Sequence[str]) -> tuple[list[str], list[Problem]]:
     """The stack that the scenarios name."""
-    said = list(scenario_says(given, "stack"))
-    names = [str(at.value) for _, at in said]
+    stack_entries = list(scenario_values(job_documents, "stack"))
+    names = [str(at.value) for _, at in stack_entries]
     if len(set(names)) == 1:
         return names[:1], []
     if not names:
-        what = f"'{jobs[0]}' is no stack" if jobs else "no stack is named"
-        return [], [Problem("fault", "no-stack", (), f"{what}; write berth admit STACK JOBS...")]
-    document, at = said[1]
+        reason = f"'{jobs[0]}' is no stack" if jobs else "no stack is named"
+        return [], [Problem("fault", "no-stack", (), f"{reason}; write berth admit STACK JOBS...")]
+    document, at = stack_entries[1]
     message = f"'{names[1]}', and another scenario names '{names[0]}'; name the stack on the command line"
-    return [], document.placed([Problem("fault", "no-stack", at.path, message)])
+    return [], document.locate_problems([Problem("fault", "no-stack", at.path, message)])
 
 
-def _printed(live: Iterable[pathlib.Path], root: pathlib.Path) -> tuple[list[Document], list[Problem]]:
-    found: list[Document] = []
+def _read_live(live: Iterable[pathlib.Path], root: pathlib.Path) -> tuple[list[ManifestDocument], list[Problem]]:
+    states: list[ManifestDocument] = []
     problems: list[Problem] = []
     for path in live:
-        state, faults = printed(path, shown(path, root))
-        found += state
+        file_states, faults = read_kubectl_json(path, display_path(path, root))
+        states += file_states
         problems += faults
-    return found, problems
+    return states, problems
 
 
-def _faults(problems: Iterable[Problem]) -> bool:
+def _has_faults(problems: Iterable[Problem]) -> bool:
     return any(each.severity == "fault" for each in problems)
 
 
 # --- for people -------------------------------------------------------------------------------------------------------
 
 
-def text(answer: Answer) -> str:
+def text(result: SimulationResult) -> str:
     """The run as a table, or what differs between two; then the sum of it. Empty with a fault."""
-    if not answer.stories:
+    if not result.stories:
         return ""
-    if len(answer.stories) == 2:
-        return _differences(*answer.stories)
-    (story,) = answer.stories
-    rows = [row for moment in story.moments for row in lines(moment, Words(story, moment))]
+    if len(result.stories) == 2:
+        return _differences(*result.stories)
+    (story,) = result.stories
+    rows = [row for moment in story.steps for row in lines(moment, RunFormatter(story, moment))]
     head = ("t", "job", "queue", "verdict", "")
-    return "\n\n".join(part for part in (_plain(head, rows), total(story), left_out(story)) if part)
+    return "\n\n".join(part for part in (_unindented_table(head, rows), totals(story), limitations(story)) if part)
 
 
-def left_out(story: Story) -> str:
+def limitations(story: SimulationRun) -> str:
     """What the table does not know."""
-    return f"{NOT_MODELLED}\n{ON_A_MANAGER}" if story.book.setup.workers else NOT_MODELLED
+    return f"{NOT_MODELLED}\n{MANAGER_NOTICE}" if story.fleet.setup.workers else NOT_MODELLED
 
 
-def lines(moment: Moment, words: Words) -> Iterator[tuple[str, ...]]:
+def lines(moment: StepResult, texts: RunFormatter) -> Iterator[tuple[str, ...]]:
     """A moment as rows of the table: step, job, queue, verdict and details."""
     number = str(moment.number)
     if moment.kind not in (SUBMIT, FINISH, PROVISIONED):
-        yield number, moment.said, "", "", ""
+        yield number, moment.text, "", "", ""
         number = ""
-    for row in moment.rows:
-        yield number, words.job(row.job), words.queue(row.queue), row.verdict, words.details(row)
+    for row in moment.outcomes:
+        yield number, texts.job_name(row.job), texts.queue_name(row.queue), row.status, texts.describe_outcome(row)
         number = ""
 
 
-def _plain(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+def _unindented_table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     """A table without an indent: the first column is a number."""
     return "\n".join(line.removeprefix("  ") for line in table(("  " + head[0], *head[1:]), rows).splitlines())
 
 
-def total(story: Story) -> str:
+def totals(story: SimulationRun) -> str:
     """`4 jobs in the end: 2 admitted, 2 wait, 1 of them for ever`."""
-    words = {ADMITTED: "admitted", RESERVED: "held by a check"}
+    labels = {ADMITTED: "admitted", RESERVED: "held by a check"}
     counts: dict[str, int] = {}
-    for row in story.standing:
-        word = words.get(row.verdict, "waiting for ever" if row.verdict == NEVER else "waiting")
+    for row in story.unfinished:
+        word = labels.get(row.status, "waiting for ever" if row.status == NEVER_ADMITTED else "waiting")
         counts[word] = counts.get(word, 0) + 1
-    lost = len({row.job for moment in story.moments for row in moment.rows if row.lost})
+    preempted_count = len({row.job for moment in story.steps for row in moment.outcomes if row.preempted_by})
     parts = [f"{number} {word}" for word, number in sorted(counts.items())]
-    standing = ", ".join(parts) if parts else "no job is left"
-    return f"In the end: {standing}." + (f" {lost} lost a place on the way." if lost else "")
+    counts_text = ", ".join(parts) if parts else "no job is left"
+    return f"In the end: {counts_text}." + (f" {preempted_count} lost a place on the way." if preempted_count else "")
 
 
-def _differences(old: Story, new: Story) -> str:
-    found = list(compare(old, new))
-    names = old.book.name, new.book.name
-    if not found:
+def _differences(old: SimulationRun, new: SimulationRun) -> str:
+    changes = list(compare_runs(old, new))
+    names = old.fleet.name, new.fleet.name
+    if not changes:
         return f"No job fares differently under {names[1]} than under {names[0]}."
-    words = Words(old), Words(new)
+    texts = RunFormatter(old), RunFormatter(new)
     rows = [
-        (str(d.number), words[0].job(d.job), _queue_of(d, words), _lot(d.old, words[0]), _lot(d.new, words[1]))
-        for d in found
+        (
+            str(d.step_number),
+            texts[0].job_name(d.job),
+            _queue_name(d, texts),
+            _outcome_text(d.old, texts[0]),
+            _outcome_text(d.new, texts[1]),
+        )
+        for d in changes
     ]
-    return _plain(("t", "job", "queue", *names), rows) + f"\n\n{left_out(old)}"
+    return _unindented_table(("t", "job", "queue", *names), rows) + f"\n\n{limitations(old)}"
 
 
-def _queue_of(difference: Difference, words: tuple[Words, Words]) -> str:
+def _queue_name(difference: JobDifference, texts: tuple[RunFormatter, RunFormatter]) -> str:
     row = difference.new or difference.old
-    return (words[1] if difference.new else words[0]).queue(row.queue) if row else ""
+    return (texts[1] if difference.new else texts[0]).queue_name(row.queue) if row else ""
 
 
-def _lot(row: Row | None, words: Words) -> str:
-    return f"{row.verdict}: {words.details(row)}".removesuffix(": ") if row else "–"
+def _outcome_text(row: JobOutcome | None, texts: RunFormatter) -> str:
+    return f"{row.status}: {texts.describe_outcome(row)}".removesuffix(": ") if row else "–"
 
 
 # --- for machines -----------------------------------------------------------------------------------------------------
 
 
-def as_json(answer: Answer) -> dict[str, Any]:
+def as_json(result: SimulationResult) -> dict[str, Any]:
     """The run, or the differences between two, as docs/admission.md describes them."""
-    problems = [problem(each) for each in answer.problems]
-    if not answer.stories:
+    problems = [problem_as_json(each) for each in result.problems]
+    if not result.stories:
         return {"problems": problems}
-    found = told(answer.stories[0]) if len(answer.stories) == 1 else differing(*answer.stories)
-    return {**found, "problems": problems}
+    simulation_json = (
+        run_to_json(result.stories[0]) if len(result.stories) == 1 else comparison_to_json(*result.stories)
+    )
+    return {**simulation_json, "problems": problems}
 
 
 # --- recorded cases ---------------------------------------------------------------------------------------------------
 
 
-def cases(path: pathlib.Path) -> tuple[list[Case], str, tuple[Problem, ...]]:
+def answer_cases(path: pathlib.Path) -> tuple[list[RecordedCase], str, tuple[Problem, ...]]:
     """Recorded cases with the model's own `then`; in words, where it differs from the file's and how far it agrees."""
-    found, problems = read(path)
-    different = list(differences(found))
-    lines = [line for each in different for line in each.lines()]
-    return list(answered(found)), "\n".join([*lines, summary(found, different)]), tuple(problems)
+    recorded, problems = read_cases(path)
+    mismatches = list(find_mismatches(recorded))
+    mismatch_lines = [line for each in mismatches for line in each.lines()]
+    return (
+        list(with_simulated_states(recorded)),
+        "\n".join([*mismatch_lines, format_summary(recorded, mismatches)]),
+        tuple(problems),
+    )

@@ -6,18 +6,18 @@ from collections.abc import Iterator
 from fractions import Fraction
 from typing import Any
 
-from berth.cli.diff.markdown import escaped
-from berth.cli.prices import number
+from berth.cli.diff.markdown import escape_markdown
+from berth.cli.prices import amount_as_json
 from berth.cli.tables import table
-from berth.cost import text as words
-from berth.cost.changes import TEAM, CostStep, compare_costs
-from berth.cost.fleet import Cost
-from berth.report.view import Part
+from berth.cost import text as cost_text
+from berth.cost.changes import TEAM, CostChange, compare_costs
+from berth.cost.fleet import FleetCost
+from berth.report.view import Section
 
-_SAME = "It costs the same as before."
+_UNCHANGED = "It costs the same as before."
 
 
-def as_json(old: Cost, new: Cost) -> dict[str, Any]:
+def as_json(old: FleetCost, new: FleetCost) -> dict[str, Any]:
     """`cost` of the diff's JSON, as docs/cost.md says."""
     return {
         "currency": new.prices.currency,
@@ -26,8 +26,8 @@ def as_json(old: Cost, new: Cost) -> dict[str, Any]:
             {
                 "kind": step.kind,
                 "name": step.name,
-                "committed": {"before": number(step.committed[0]), "after": number(step.committed[1])},
-                "ceiling": {"before": number(step.ceiling[0]), "after": number(step.ceiling[1])},
+                "committed": {"before": amount_as_json(step.committed[0]), "after": amount_as_json(step.committed[1])},
+                "ceiling": {"before": amount_as_json(step.ceiling[0]), "after": amount_as_json(step.ceiling[1])},
             }
             for step in compare_costs(old, new)
         ],
@@ -35,40 +35,43 @@ def as_json(old: Cost, new: Cost) -> dict[str, Any]:
     }
 
 
-def text(old: Cost, new: Cost) -> str:
+def text(old: FleetCost, new: FleetCost) -> str:
     """A table of what costs other than before, and what the figures hold."""
     rows = _rows(old, new)
-    told = table([f"Cost, {new.prices.currency} an hour", "committed", "ceiling"], rows, right=(1, 2))
-    return "\n\n".join([told or _SAME, "\n".join(_notes(old, new))])
+    cost_table = table([f"Cost, {new.prices.currency} an hour", "committed", "ceiling"], rows, right=(1, 2))
+    return "\n\n".join([cost_table or _UNCHANGED, "\n".join(_notes(old, new))])
 
 
-def markdown(old: Cost, new: Cost) -> str:
+def markdown(old: FleetCost, new: FleetCost) -> str:
     """The same for the comment on a pull request; what comes from files is escaped."""
-    lines = [f"| {' | '.join(map(escaped, row))} |" for row in _rows(old, new)]
+    lines = [f"| {' | '.join(map(escape_markdown, row))} |" for row in _rows(old, new)]
     head = [f"| {new.prices.currency} an hour | committed | ceiling |", "|---|---:|---:|"]
-    notes = "\n".join(f"- {escaped(line)}" for line in _notes(old, new))
-    return "\n".join([*head, *lines] if lines else [_SAME]) + f"\n\n{notes}\n"
+    notes = "\n".join(f"- {escape_markdown(line)}" for line in _notes(old, new))
+    return "\n".join([*head, *lines] if lines else [_UNCHANGED]) + f"\n\n{notes}\n"
 
 
-def parts(old: Cost, new: Cost) -> Iterator[Part]:
+def report_parts(old: FleetCost, new: FleetCost) -> Iterator[Section]:
     """The same as a part of the report's page."""
     head = (f"{new.prices.currency} an hour", "committed", "ceiling")
-    yield Part("What it costs, before and after", head, _rows(old, new), (1, 2))
+    yield Section("What it costs, before and after", head, _rows(old, new), (1, 2))
 
 
-def _rows(old: Cost, new: Cost) -> list[list[str]]:
-    return [[_name(step), _step(*step.committed), _step(*step.ceiling)] for step in compare_costs(old, new)]
+def _rows(old: FleetCost, new: FleetCost) -> list[list[str]]:
+    return [
+        [_step_name(step), _format_step(*step.committed), _format_step(*step.ceiling)]
+        for step in compare_costs(old, new)
+    ]
 
 
-def _name(step: CostStep) -> str:
+def _step_name(step: CostChange) -> str:
     return f"team {step.name}" if step.kind == TEAM else step.name
 
 
-def _step(before: Fraction | None, after: Fraction | None) -> str:
-    one, other = words.money(before), words.money(after)
-    return other if before == after else f"{one} → {other}"
+def _format_step(before: Fraction | None, after: Fraction | None) -> str:
+    old_amount, new_amount = cost_text.format_money(before), cost_text.format_money(after)
+    return new_amount if before == after else f"{old_amount} → {new_amount}"
 
 
-def _notes(old: Cost, new: Cost) -> Iterator[str]:
-    yield words.scope(new)
-    yield from dict.fromkeys((*words.gaps(new), *words.gaps(old)))
+def _notes(old: FleetCost, new: FleetCost) -> Iterator[str]:
+    yield cost_text.describe_scope(new)
+    yield from dict.fromkeys((*cost_text.missing_price_lines(new), *cost_text.missing_price_lines(old)))

@@ -8,49 +8,53 @@ from berth.cli.diff import plain_text
 from berth.diff import text
 from berth.diff.compare import Changes
 from berth.diff.headline import headline
-from berth.report.view import Changed, Part
-from berth.text import many
+from berth.report.view import ChangeSummary, Section
+from berth.text import pluralize
 
 
-def changed(changes: Changes, since: str, more: Iterable[Part] = ()) -> Changed:
+def report_changes(changes: Changes, since: str, extra_parts: Iterable[Section] = ()) -> ChangeSummary:
     """What changed since a revision, in the order of `berth diff`, and `more`; empty parts are left out."""
-    found = [*_parts(changes), *more]
-    return Changed(since, headline(changes), [part for part in found if not part.empty])
+    parts = [*_parts(changes), *extra_parts]
+    return ChangeSummary(since, headline(changes), [part for part in parts if not part.is_empty])
 
 
-def _parts(changes: Changes) -> Iterator[Part]:
-    told = changes.entitlements
-    yield Part("Guarded: this is not done unless it is allowed", lines=list(plain_text.guarded(changes)))
-    yield Part("Teams that come, go or are held", lines=list(plain_text.team_lines(told)))
-    rows = [[e.team, e.flavor, text.step(e.guaranteed), text.step(e.ceiling), e.noun] for e in told.entitlements]
-    yield Part("Who gains and who loses", ("team", "flavor", "guaranteed", "ceiling", "of"), rows, (2, 3))
-    rows = [[c.cohort, c.flavor, text.step(c.guaranteed), c.noun] for c in told.cohorts]
-    yield Part("Totals of cohorts", ("cohort", "flavor", "guaranteed", "of"), rows, (2,))
+def _parts(changes: Changes) -> Iterator[Section]:
+    entitlement_changes = changes.entitlements
+    yield Section("Guarded: this is not done unless it is allowed", lines=list(plain_text.guarded_lines(changes)))
+    yield Section("Teams that come, go or are held", lines=list(plain_text.team_lines(entitlement_changes)))
     rows = [
-        [n.node, text.step(n.minimum), text.step(n.maximum), text.step(n.lent), n.resource] for n in told.quota_tree
+        [e.team, e.flavor, text.format_count(e.guaranteed), text.format_count(e.ceiling), e.noun]
+        for e in entitlement_changes.entitlements
     ]
-    yield Part("Quota tree", ("node", "min", "max", "lent", "of"), rows, (1, 2, 3))
+    yield Section("Who gains and who loses", ("team", "flavor", "guaranteed", "ceiling", "of"), rows, (2, 3))
+    rows = [[c.cohort, c.flavor, text.format_count(c.guaranteed), c.noun] for c in entitlement_changes.cohorts]
+    yield Section("Totals of cohorts", ("cohort", "flavor", "guaranteed", "of"), rows, (2,))
+    rows = [
+        [n.node, text.format_count(n.minimum), text.format_count(n.maximum), text.format_count(n.lent), n.resource]
+        for n in entitlement_changes.quota_tree
+    ]
+    yield Section("Quota tree", ("node", "min", "max", "lent", "of"), rows, (1, 2, 3))
     head = ("flavor", "capacity", "promised", "oversubscription", "of")
     rows = [
         [
             f.flavor,
-            text.step(f.capacity),
-            text.step(f.promised),
-            plain_text.oversubscription(f.oversubscription),
+            text.format_count(f.capacity),
+            text.format_count(f.promised),
+            plain_text.format_factors(f.oversubscription),
             f.noun,
         ]
-        for f in told.flavors
+        for f in entitlement_changes.flavors
     ]
-    yield Part("Flavors", head, rows, (1, 2, 3))
+    yield Section("Flavors", head, rows, (1, 2, 3))
     head = ("worker", "flavor", "capacity", "guaranteed", "of")
-    yield Part("Workers", head, list(plain_text.worker_rows(changes)), (2, 3))
+    yield Section("Workers", head, list(plain_text.worker_rows(changes)), (2, 3))
     head = ("queue", "worker", "flavor", "guaranteed", "of")
-    yield Part("Shares of workers", head, list(plain_text.share_rows(changes)), (3,))
-    yield Part("Preemption that is new or lifted", lines=list(plain_text.relations(told)))
-    yield Part("Workloads", lines=list(plain_text.workloads(changes)))
-    yield Part("Files that pods read", lines=list(plain_text.files(changes)))
-    yield Part("Machines and everything else in the cloud", lines=list(plain_text.capacity(changes)))
-    yield Part("Allowed", lines=list(plain_text.allowed(changes)))
-    yield Part("Allowances without a use", lines=[text.idle(each) for each in changes.idle])
-    count = many(len(changes.objects), "Kubernetes object")
-    yield Part(f"{count} created, changed or deleted", lines=list(plain_text.objects(changes)), folded=True)
+    yield Section("Shares of workers", head, list(plain_text.share_rows(changes)), (3,))
+    yield Section("Preemption that is new or lifted", lines=list(plain_text.preemption_lines(entitlement_changes)))
+    yield Section("Workloads", lines=list(plain_text.workload_lines(changes)))
+    yield Section("Files that pods read", lines=list(plain_text.file_lines(changes)))
+    yield Section("Machines and everything else in the cloud", lines=list(plain_text.capacity_lines(changes)))
+    yield Section("Allowed", lines=list(plain_text.allowed_lines(changes)))
+    yield Section("Allowances without a use", lines=[text.describe_idle_allowance(each) for each in changes.idle])
+    count = pluralize(len(changes.objects), "Kubernetes object")
+    yield Section(f"{count} created, changed or deleted", lines=list(plain_text.object_lines(changes)), folded=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from berth.cli.tables import table
-from berth.diagnostics import in_words
+from berth.diagnostics import join_words
 from berth.plan.fleet import FleetPlan
 
 
@@ -33,9 +33,9 @@ def text(plan: FleetPlan) -> str:
         [
             networks.key,
             vpc.name,
-            _span([subnet.device for subnet in vpc.subnets], " – "),
-            _span([subnet.ip_range for subnet in vpc.subnets], " – "),
-            in_words(list(plan.pools_on(networks.key))),
+            _first_to_last([subnet.device for subnet in vpc.subnets], " – "),
+            _first_to_last([subnet.ip_range for subnet in vpc.subnets], " – "),
+            join_words(list(plan.pools_on(networks.key))),
         ]
         for networks in plan.accelerator_networks
         for vpc in networks.vpcs
@@ -43,5 +43,5 @@ def text(plan: FleetPlan) -> str:
     return table(["Networks", "VPC", "interfaces", "ranges", "pools"], rows)
 
 
-def _span(names: list[str], to: str) -> str:
+def _first_to_last(names: list[str], to: str) -> str:
     return to.join(dict.fromkeys((names[0], names[-1])))

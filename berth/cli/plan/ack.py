@@ -5,22 +5,22 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from berth.cli.plan.fleet import bounds, problem, problems_told
+from berth.cli.plan.fleet import bounds_as_json, problem_as_json, problems_text
 from berth.cli.tables import bar, table
-from berth.diagnostics import in_words
-from berth.evaluate import Verdict
+from berth.diagnostics import join_words
+from berth.evaluate import Evaluation
 from berth.manifests.quantities import quantity
 from berth.plan.ack import AckFleetPlan, AckNodePoolPlan, MemberPlan, PropagationPlan, QuotaNodePlan
 from berth.plan.kueue import FlavorPlan
 from berth.plan.teams import TeamPlan
-from berth.text import many, span
+from berth.text import format_range, pluralize
 
 # --- for machines -----------------------------------------------------------------------------------------------------
 
 
-def as_json(verdict: Verdict) -> dict[str, Any]:
+def as_json(evaluation: Evaluation) -> dict[str, Any]:
     """The plan and its problems as docs/backends.md says."""
-    plan = verdict.ack
+    plan = evaluation.ack_plan
     assert plan is not None
     return {
         "stack": plan.stack,
@@ -28,13 +28,13 @@ def as_json(verdict: Verdict) -> dict[str, Any]:
         "fleet": {"name": plan.fleet.name, "existing": plan.fleet.existing},
         "members": [_member(each) for each in plan.members],
         "flavors": [
-            {"name": f.name, "resource": f.resource, "capacity": bounds(f.capacity), "guaranteed": f.promised}
+            {"name": f.name, "resource": f.resource, "capacity": bounds_as_json(f.capacity), "guaranteed": f.promised}
             for f in plan.flavors
         ],
         "quotaTree": _node(plan.quotas),
         "propagations": [_propagation(each) for each in plan.propagations],
         "teams": [_team(each) for each in plan.teams],
-        "problems": [problem(each) for each in verdict.problems],
+        "problems": [problem_as_json(each) for each in evaluation.problems],
     }
 
 
@@ -52,8 +52,8 @@ def _node_pool(pool: AckNodePoolPlan) -> dict[str, Any]:
     return {
         "name": pool.name,
         "instanceType": pool.instance_type,
-        "nodes": bounds(pool.nodes),
-        "accelerators": bounds(pool.accelerators),
+        "nodes": bounds_as_json(pool.nodes),
+        "accelerators": bounds_as_json(pool.accelerators),
         "capacity": "spot" if pool.spot else "on-demand",
         "flavor": pool.flavor,
     }
@@ -92,22 +92,22 @@ def _team(team: TeamPlan) -> dict[str, Any]:
 # --- for people -------------------------------------------------------------------------------------------------------
 
 
-def text(verdict: Verdict) -> str:
+def text(evaluation: Evaluation) -> str:
     """The plan as paragraphs: the answer, capacity, members, teams, the quota tree, what to worry about."""
-    plan = verdict.ack
+    plan = evaluation.ack_plan
     assert plan is not None
-    parts = [_head(plan), _capacity(plan), _pools(plan), _teams(plan), _tree(plan.quotas), *_ways(plan)]
-    return "\n\n".join(part for part in (*parts, problems_told(verdict)) if part)
+    parts = [_head(plan), _capacity(plan), _pools(plan), _teams(plan), _tree(plan.quotas), *_propagation_text(plan)]
+    return "\n\n".join(part for part in (*parts, problems_text(evaluation)) if part)
 
 
 def _head(plan: AckFleetPlan) -> str:
-    made = "there already" if plan.fleet.existing else "to be made"
-    there = [member.name for member in plan.members if member.existing]
-    joined = f", {in_words(there)} there already" if there else ""
+    fleet_state = "there already" if plan.fleet.existing else "to be made"
+    existing = [member.name for member in plan.members if member.existing]
+    existing_text = f", {join_words(existing)} there already" if existing else ""
     return (
-        f"{plan.stack} · Alibaba Cloud · {plan.region} · ACK One fleet {plan.fleet.name} ({made}), "
-        f"{many(len(plan.members), 'member')}{joined}, {many(len(plan.teams), 'team')}, "
-        f"{many(len(plan.cluster_queues), 'queue')}"
+        f"{plan.stack} · Alibaba Cloud · {plan.region} · ACK One fleet {plan.fleet.name} ({fleet_state}), "
+        f"{pluralize(len(plan.members), 'member')}{existing_text}, {pluralize(len(plan.teams), 'team')}, "
+        f"{pluralize(len(plan.cluster_queues), 'queue')}"
     )
 
 
@@ -115,7 +115,7 @@ def _capacity(plan: AckFleetPlan) -> str:
     rows = [
         [
             f.name,
-            f"{span(f.capacity)} {f.noun}",
+            f"{format_range(f.capacity)} {f.noun}",
             str(f.promised),
             bar(f.promised, f.capacity.max),
             _per_member(plan, f),
@@ -127,12 +127,12 @@ def _capacity(plan: AckFleetPlan) -> str:
 
 def _per_member(plan: AckFleetPlan, flavor: FlavorPlan) -> str:
     """A gang stands on one member: the most that any of them holds."""
-    held: Mapping[str, int] = {
+    capacities: Mapping[str, int] = {
         member.name: sum(pool.accelerators.max for pool in member.node_pools if pool.flavor == flavor.name)
         for member in plan.members
     }
-    most = max(held.values(), default=0)
-    return f"{most}, on {in_words([name for name, each in held.items() if each == most])}"
+    largest = max(capacities.values(), default=0)
+    return f"{largest}, on {join_words([name for name, each in capacities.items() if each == largest])}"
 
 
 def _pools(plan: AckFleetPlan) -> str:
@@ -140,8 +140,8 @@ def _pools(plan: AckFleetPlan) -> str:
         [
             f"{member.name}/{pool.name}",
             pool.instance_type,
-            span(pool.nodes),
-            f"{span(pool.accelerators)} {pool.gpu}",
+            format_range(pool.nodes),
+            f"{format_range(pool.accelerators)} {pool.gpu}",
             "there already" if member.existing else "spot" if pool.spot else "on-demand",
         ]
         for member in plan.members
@@ -156,12 +156,12 @@ def _teams(plan: AckFleetPlan) -> str:
 
 
 def _entitlements(team: TeamPlan) -> Iterator[list[str]]:
-    name, places = team.name, in_words([place.name for place in team.namespaces])
-    for flavor, most in team.ceiling.items():
-        yield [name, flavor, str(team.guaranteed.get(flavor, 0) or "–"), str(most), places]
-        name, places = "", ""
+    name, namespaces = team.name, join_words([place.name for place in team.namespaces])
+    for flavor, ceiling in team.ceiling.items():
+        yield [name, flavor, str(team.guaranteed.get(flavor, 0) or "–"), str(ceiling), namespaces]
+        name, namespaces = "", ""
     if name:
-        yield [name, "–", "–", "–", places]
+        yield [name, "–", "–", "–", namespaces]
 
 
 def _tree(root: QuotaNodePlan) -> str:
@@ -171,7 +171,7 @@ def _tree(root: QuotaNodePlan) -> str:
             "  " * depth + node.name,
             *(_range(resource, node) for resource in resources),
             "–" if node.max_jobs is None else str(node.max_jobs),
-            in_words(list(node.namespaces)) if node.namespaces else "–",
+            join_words(list(node.namespaces)) if node.namespaces else "–",
         ]
         for depth, node in root.walk()
     ]
@@ -183,12 +183,12 @@ def _range(resource: str, node: QuotaNodePlan) -> str:
     return least if least == most else f"{least}–{most}"
 
 
-def _ways(plan: AckFleetPlan) -> Iterator[str]:
+def _propagation_text(plan: AckFleetPlan) -> Iterator[str]:
     if plan.propagations:
         first = plan.propagations[0]
         gang = "each job as a whole on one member" if first.gang else "pods wherever members have room"
-        held = "when kube-queue lets it go" if first.suspension else "at once"
+        release = "when kube-queue lets it go" if first.suspension else "at once"
         yield (
-            f"PyTorchJobs go to a member {held}, {gang}; one that fails there is placed anew after "
+            f"PyTorchJobs go to a member {release}, {gang}; one that fails there is placed anew after "
             f"{first.toleration_seconds} s."
         )

@@ -9,26 +9,28 @@ from berth.cli.tables import table
 from berth.plan.fleet import FleetPlan
 from berth.plan.kueue import CohortPlan, FlavorPlan, QuotaPlan
 from berth.planner.queueing.quota_tree import QuotaTree
-from berth.text import some
+from berth.text import abbreviate_names
 
 
 def as_json(plan: FleetPlan) -> list[dict[str, Any]]:
     """Every cohort as docs/plan.md says, by name."""
-    tree, most = QuotaTree.of(plan), {f.name: f.capacity.max for f in plan.flavors}
+    tree, capacities = QuotaTree.from_plan(plan), {f.name: f.capacity.max for f in plan.flavors}
     return [
         {
             "name": cohort.name,
             "parent": cohort.parent,
             "fairShareWeight": cohort.fair_share_weight,
-            "guaranteed": {flavor: node.promised for flavor, node in sorted(tree.cohort(cohort.name).items())},
-            "ceiling": {f: min(node.ceiling, most[f]) for f, node in sorted(tree.cohort(cohort.name).items())},
-            "quotas": [quota(entry.flavor, each) for entry in cohort.flavors for each in entry.quotas],
+            "guaranteed": {flavor: node.guaranteed for flavor, node in sorted(tree.cohort_nodes(cohort.name).items())},
+            "ceiling": {
+                f: min(node.ceiling, capacities[f]) for f, node in sorted(tree.cohort_nodes(cohort.name).items())
+            },
+            "quotas": [quota_as_json(entry.flavor, each) for entry in cohort.flavors for each in entry.quotas],
         }
         for cohort in plan.cohorts
     ]
 
 
-def quota(flavor: str, plan: QuotaPlan) -> dict[str, Any]:
+def quota_as_json(flavor: str, plan: QuotaPlan) -> dict[str, Any]:
     """One quota of a queue or a cohort."""
     return {
         "flavor": flavor,
@@ -45,9 +47,9 @@ def text(plan: FleetPlan) -> str:
     for queue in plan.cluster_queues:
         queues.setdefault(queue.cohort, []).append(queue.name)
     if not any(cohort.parent or cohort.resource_groups for cohort in plan.cohorts):
-        rows = [[cohort.name, some(queues.get(cohort.name, [])) or "–"] for cohort in plan.cohorts]
+        rows = [[cohort.name, abbreviate_names(queues.get(cohort.name, [])) or "–"] for cohort in plan.cohorts]
         return table(["Cohorts", "queues that share what is idle"], rows)
-    tree, flavors = QuotaTree.of(plan), {f.name: f for f in plan.flavors}
+    tree, flavors = QuotaTree.from_plan(plan), {f.name: f for f in plan.flavors}
     rows = [row for depth, cohort in _in_order(plan) for row in _rows(cohort, depth, queues, tree, flavors)]
     return table(["Quota tree", "flavor", "guaranteed", "ceiling", "", "queues"], rows, right=(2, 3))
 
@@ -57,22 +59,24 @@ def _in_order(plan: FleetPlan) -> Iterator[tuple[int, CohortPlan]]:
     children: dict[str | None, list[CohortPlan]] = {}
     for cohort in plan.cohorts:
         children.setdefault(cohort.parent, []).append(cohort)
-    waiting = [(0, cohort) for cohort in reversed(children.get(None, []))]
-    while waiting:
-        depth, cohort = waiting.pop()
+    pending = [(0, cohort) for cohort in reversed(children.get(None, []))]
+    while pending:
+        depth, cohort = pending.pop()
         yield depth, cohort
-        waiting += [(depth + 1, child) for child in reversed(children.get(cohort.name, []))]
+        pending += [(depth + 1, child) for child in reversed(children.get(cohort.name, []))]
 
 
 def _rows(
     cohort: CohortPlan, depth: int, queues: dict[str | None, list[str]], tree: QuotaTree, flavors: dict[str, FlavorPlan]
 ) -> Iterator[list[str]]:
     """A row for each flavor; the first one names the cohort and its queues."""
-    name, members = "  " * depth + cohort.name, some(queues.get(cohort.name, []))
-    for flavor, node in sorted(tree.cohort(cohort.name).items()):
-        of = flavors[flavor]
-        most = min(node.ceiling, of.capacity.max)  # as a team's: what runs, where more is promised than there is
-        yield [name, flavor, str(node.promised or "–"), str(most), of.noun, members]
+    name, members = "  " * depth + cohort.name, abbreviate_names(queues.get(cohort.name, []))
+    for flavor, node in sorted(tree.cohort_nodes(cohort.name).items()):
+        flavor_plan = flavors[flavor]
+        ceiling = min(
+            node.ceiling, flavor_plan.capacity.max
+        )  # as a team's: what runs, where more is promised than there is
+        yield [name, flavor, str(node.guaranteed or "–"), str(ceiling), flavor_plan.noun, members]
         name, members = "", ""
     if name:
         yield [name, "–", "–", "–", "no queues", members]

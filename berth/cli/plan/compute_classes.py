@@ -12,7 +12,7 @@ from berth.plan.fleet import FleetPlan
 def text(plan: FleetPlan) -> str:
     """A row for each priority; nothing where the fleet has no class."""
     rows = [
-        ["" if number else each.name, str(number + 1), _way(priority), _wares(priority)]
+        ["" if number else each.name, str(number + 1), _provisioning_model(priority), _machine(priority)]
         for each in plan.compute_classes
         for number, priority in enumerate(each.priorities)
     ]
@@ -25,17 +25,18 @@ def as_json(plan: ComputeClassPlan) -> dict[str, Any]:
         "name": plan.name,
         "whenUnsatisfiable": plan.when_unsatisfiable,
         "priorities": [
-            {"accelerator": _wares(p), "capacity": _way(p), "zones": list(p.zones)} for p in plan.priorities
+            {"accelerator": _machine(p), "capacity": _provisioning_model(p), "zones": list(p.zones)}
+            for p in plan.priorities
         ],
     }
 
 
-def _wares(priority: ClassPriorityPlan) -> str:
+def _machine(priority: ClassPriorityPlan) -> str:
     """The machine, or the slice, of one priority."""
     return f"{priority.tpu.type} {priority.tpu.topology}" if priority.tpu else str(priority.machine_type)
 
 
-def _way(priority: ClassPriorityPlan) -> str:
+def _provisioning_model(priority: ClassPriorityPlan) -> str:
     """How one priority gets its nodes, in the words of the stack file."""
     if priority.reservations:
         return f"reservation {priority.reservations[0].name}"

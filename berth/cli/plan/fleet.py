@@ -8,30 +8,30 @@ from typing import Any
 from berth.cli import prices as costs
 from berth.cli.plan import accelerator_networks, cohorts, compute_classes, reservations, workers
 from berth.cli.tables import bar, table
-from berth.cost.fleet import cost
+from berth.cost.fleet import fleet_cost
 from berth.cost.prices import Prices
-from berth.diagnostics import Problem, dotted, in_words
-from berth.evaluate import Verdict
+from berth.diagnostics import Problem, format_path, join_words
+from berth.evaluate import Evaluation
 from berth.plan.existing import ExistingClusterPlan
 from berth.plan.fleet import FleetPlan, PoolPlan
 from berth.plan.gke import ClusterPlan
 from berth.plan.kueue import ClusterQueuePlan, FlavorPlan, QuotaPlan
 from berth.plan.nodes import Bounds
 from berth.plan.teams import TeamPlan
-from berth.planner.queueing.preemption import push_outs, sentences
+from berth.planner.queueing.preemption import describe_rules, preemption_rules
 from berth.planner.queueing.quota_tree import accelerator_quotas
-from berth.text import many, shape, source, span, whereabouts
+from berth.text import capacity_source, cluster_summary, format_range, format_slices, pluralize
 
 # --- for machines -----------------------------------------------------------------------------------------------------
 
 
-def as_json(verdict: Verdict, prices: Prices | None = None) -> dict[str, Any]:
+def as_json(evaluation: Evaluation, prices: Prices | None = None) -> dict[str, Any]:
     """The plan and its problems as docs/plan.md says; without a plan, its lists are empty. With prices, its cost."""
-    plan = verdict.plan
-    priced = {"cost": costs.as_json(cost(plan, prices))} if plan and prices else {}
+    plan = evaluation.plan
+    priced = {"cost": costs.as_json(fleet_cost(plan, prices))} if plan and prices else {}
     clusters = [plan, *(worker.plan for worker in plan.workers if worker.made_here)] if plan else []
     return {
-        "stack": verdict.stack,
+        "stack": evaluation.stack,
         "clusters": [_cluster(p) for p in clusters],
         "reservations": [reservations.as_json(each) for each in plan.held] if plan else [],
         "pools": [_pool(p) for p in plan.pools] if plan else [],
@@ -43,34 +43,34 @@ def as_json(verdict: Verdict, prices: Prices | None = None) -> dict[str, Any]:
         "networks": [each for p in clusters for each in accelerator_networks.as_json(p)],
         "workers": workers.as_json(plan) if plan else [],
         **priced,
-        "problems": [problem(p) for p in verdict.problems],
+        "problems": [problem_as_json(p) for p in evaluation.problems],
     }
 
 
-def problem(found: Problem) -> dict[str, str]:
+def problem_as_json(problem: Problem) -> dict[str, str]:
     """One problem; `path` is dotted, `place` is FILE:LINE or empty."""
     return {
-        "severity": found.severity,
-        "code": found.code,
-        "place": found.place,
-        "path": dotted(found.path),
-        "message": found.message,
+        "severity": problem.severity,
+        "code": problem.code,
+        "place": problem.place,
+        "path": format_path(problem.path),
+        "message": problem.message,
     }
 
 
 def _cluster(plan: FleetPlan) -> dict[str, Any]:
     cluster = plan.cluster
-    made = cluster if isinstance(cluster, ClusterPlan) else None
-    found = cluster if isinstance(cluster, ExistingClusterPlan) else None
+    own_cluster = cluster if isinstance(cluster, ClusterPlan) else None
+    existing_cluster = cluster if isinstance(cluster, ExistingClusterPlan) else None
     return {
         "name": cluster.name,
         "project": plan.project,
         "location": plan.region,
         "mode": cluster.mode,
-        "releaseChannel": made.release_channel.lower() if made else None,
-        "version": made.version if made else None,
-        "kubeconfig": found.kubeconfig if found else None,
-        "context": found.context if found else None,
+        "releaseChannel": own_cluster.release_channel.lower() if own_cluster else None,
+        "version": own_cluster.version if own_cluster else None,
+        "kubeconfig": existing_cluster.kubeconfig if existing_cluster else None,
+        "context": existing_cluster.context if existing_cluster else None,
     }
 
 
@@ -81,8 +81,8 @@ def _pool(pool: PoolPlan) -> dict[str, Any]:
         "topology": pool.topology,
         "slices": pool.slices.max if pool.slices else None,
         "hostsPerSlice": pool.hosts_per_slice,
-        "nodes": bounds(pool.nodes),
-        "accelerators": bounds(pool.accelerators),
+        "nodes": bounds_as_json(pool.nodes),
+        "accelerators": bounds_as_json(pool.accelerators),
         "resource": pool.resource,
         "capacity": pool.capacity,
         "computeClass": pool.compute_class,
@@ -94,16 +94,16 @@ def _pool(pool: PoolPlan) -> dict[str, Any]:
     }
 
 
-def bounds(least_to_most: Bounds) -> dict[str, int]:
+def bounds_as_json(interval: Bounds) -> dict[str, int]:
     """A count as every plan tells it to machines."""
-    return {"min": least_to_most.min, "max": least_to_most.max}
+    return {"min": interval.min, "max": interval.max}
 
 
 def _flavor(flavor: FlavorPlan) -> dict[str, Any]:
     return {
         "name": flavor.name,
         "resource": flavor.resource,
-        "capacity": bounds(flavor.capacity),
+        "capacity": bounds_as_json(flavor.capacity),
         "guaranteed": flavor.promised,
         "unit": flavor.unit,
         "oversubscription": flavor.oversubscription,
@@ -126,7 +126,7 @@ def _cluster_queue(queue: ClusterQueuePlan) -> dict[str, Any]:
             "reclaimWithinCohort": preemption.reclaim_within_cohort,
             "borrowWithinCohort": preemption.borrow_within_cohort or "Never",
         },
-        "quotas": [cohorts.quota(entry.flavor, quota) for entry in queue.flavors for quota in entry.quotas],
+        "quotas": [cohorts.quota_as_json(entry.flavor, quota) for entry in queue.flavors for quota in entry.quotas],
     }
 
 
@@ -135,7 +135,7 @@ def _team(team: TeamPlan) -> dict[str, Any]:
         "name": team.name,
         "state": team.state,
         "namespaces": [place.name for place in team.namespaces],
-        "queues": sorted({door.name for door in team.local_queues}),
+        "queues": sorted({local_queue.name for local_queue in team.local_queues}),
         "guaranteed": dict(team.guaranteed),
         "ceiling": dict(team.ceiling),
     }
@@ -144,60 +144,60 @@ def _team(team: TeamPlan) -> dict[str, Any]:
 # --- for people -------------------------------------------------------------------------------------------------------
 
 
-def text(verdict: Verdict, prices: Prices | None = None) -> str:
+def text(evaluation: Evaluation, prices: Prices | None = None) -> str:
     """The plan as paragraphs: the answer, capacity, pools, teams, who can push out whom, what to worry about."""
-    plan = verdict.plan
-    parts = [*_planned(plan)] if plan else []
+    plan = evaluation.plan
+    parts = [*_plan_parts(plan)] if plan else []
     if plan and prices:
-        parts.append(costs.text(cost(plan, prices)))
-    parts.append(problems_told(verdict))
+        parts.append(costs.text(fleet_cost(plan, prices)))
+    parts.append(problems_text(evaluation))
     return "\n\n".join(part for part in parts if part)
 
 
-def _planned(plan: FleetPlan) -> Iterator[str]:
+def _plan_parts(plan: FleetPlan) -> Iterator[str]:
     yield from (_head(plan), _capacity(plan), _pools(plan), compute_classes.text(plan), reservations.text(plan))
     yield from (
         workers.text(plan),
         accelerator_networks.text(plan),
         teams_text(plan),
         cohorts.text(plan),
-        _relations(plan),
+        _preemption_text(plan),
     )
 
 
 def _head(plan: FleetPlan) -> str:
     counts = [
-        *([many(len(plan.workers), "worker")] if plan.workers else []),
-        many(len(plan.pools), "pool"),
-        many(len(plan.teams), "team"),
-        many(len(plan.cluster_queues), "cluster queue"),
+        *([pluralize(len(plan.workers), "worker")] if plan.workers else []),
+        pluralize(len(plan.pools), "pool"),
+        pluralize(len(plan.teams), "team"),
+        pluralize(len(plan.cluster_queues), "cluster queue"),
     ]
-    return f"{plan.stack} · {whereabouts(plan)}, {', '.join(counts)}"
+    return f"{plan.stack} · {cluster_summary(plan)}, {', '.join(counts)}"
 
 
 def _capacity(plan: FleetPlan) -> str:
-    claims = _claims(plan)
+    quotas = _quotas_by_flavor(plan)
     rows = [
         [
             f.name,
-            f"{span(f.capacity)} {f.noun}",
+            f"{format_range(f.capacity)} {f.noun}",
             str(f.promised),
             bar(f.promised, f.capacity.max),
-            _borrowable(claims.get(f.name, [])),
-            in_words(list(f.pools)),
+            _borrowable(quotas.get(f.name, [])),
+            join_words(list(f.pools)),
         ]
         for f in plan.flavors
     ]
     return table(["Capacity", "accelerators", "promised", "", "may borrow", "pools"], rows, right=(2, 4))
 
 
-def _claims(plan: FleetPlan) -> Mapping[str, list[QuotaPlan]]:
+def _quotas_by_flavor(plan: FleetPlan) -> Mapping[str, list[QuotaPlan]]:
     resources = {f.name: f.resource for f in plan.flavors}
-    found: dict[str, list[QuotaPlan]] = {}
+    quotas: dict[str, list[QuotaPlan]] = {}
     for queue in plan.cluster_queues:
         for flavor, quota in accelerator_quotas(queue, resources):
-            found.setdefault(flavor, []).append(quota)
-    return found
+            quotas.setdefault(flavor, []).append(quota)
+    return quotas
 
 
 def _borrowable(quotas: list[QuotaPlan]) -> str:
@@ -209,15 +209,22 @@ def _borrowable(quotas: list[QuotaPlan]) -> str:
 def _pools(plan: FleetPlan) -> str:
     nouns = {f.name: f.noun for f in plan.flavors}
     rows = [
-        [_named(p), p.machine_type, span(p.nodes), f"{span(p.accelerators)} {nouns[p.flavor]}", shape(p), source(p)]
+        [
+            _name_with_former(p),
+            p.machine_type,
+            format_range(p.nodes),
+            f"{format_range(p.accelerators)} {nouns[p.flavor]}",
+            format_slices(p),
+            capacity_source(p),
+        ]
         for p in plan.pools
     ]
     return table(["Pools", "machine", "nodes", "accelerators", "shape", "from"], rows, right=(2,))
 
 
-def _named(what: PoolPlan | TeamPlan) -> str:
+def _name_with_former(entry: PoolPlan | TeamPlan) -> str:
     """Its name, with the one that its things in the cluster have kept."""
-    return f"{what.name} (formerly {what.formerly})" if what.formerly else what.name
+    return f"{entry.name} (formerly {entry.formerly})" if entry.formerly else entry.name
 
 
 def teams_text(plan: FleetPlan, only: str | None = None) -> str:
@@ -229,25 +236,25 @@ def teams_text(plan: FleetPlan, only: str | None = None) -> str:
 
 def _entitlements(team: TeamPlan, nouns: Mapping[str, str]) -> Iterator[list[str]]:
     """A row for each flavor that the team can ever use; the first one names the team."""
-    name = _named(team)
-    for flavor, most in team.ceiling.items():
-        yield [name, flavor, str(team.guaranteed.get(flavor, 0) or "–"), str(most), nouns[flavor]]
+    name = _name_with_former(team)
+    for flavor, ceiling in team.ceiling.items():
+        yield [name, flavor, str(team.guaranteed.get(flavor, 0) or "–"), str(ceiling), nouns[flavor]]
         name = ""
     if name:
         yield [name, "–", "–", "–", "no queues"]
 
 
-def _relations(plan: FleetPlan) -> str:
-    lines = [f"  {line}" for line in sentences(push_outs(plan), len(plan.cluster_queues))]
+def _preemption_text(plan: FleetPlan) -> str:
+    lines = [f"  {line}" for line in describe_rules(preemption_rules(plan), len(plan.cluster_queues))]
     return "\n".join(["Who can push out whom", *(lines or ["  nobody ▸ nobody"])]) if plan.cluster_queues else ""
 
 
-def problems_told(verdict: Verdict) -> str:
+def problems_text(evaluation: Evaluation) -> str:
     """Every fault, warning and note, as a paragraph each."""
-    troubles = [_listed("fault", verdict.faults), _listed("warning", verdict.warnings)]
-    parts = [part for part in troubles if part] or ["No faults, no warnings."]
-    return "\n\n".join([*parts, *filter(None, [_listed("note", verdict.notes)])])
+    sections = [_problem_list("fault", evaluation.faults), _problem_list("warning", evaluation.warnings)]
+    parts = [part for part in sections if part] or ["No faults, no warnings."]
+    return "\n\n".join([*parts, *filter(None, [_problem_list("note", evaluation.notes)])])
 
 
-def _listed(what: str, found: tuple[Problem, ...]) -> str:
-    return "\n".join([many(len(found), what), *(f"  {p.line()}" for p in found)]) if found else ""
+def _problem_list(severity: str, problems: tuple[Problem, ...]) -> str:
+    return "\n".join([pluralize(len(problems), severity), *(f"  {p.line()}" for p in problems)]) if problems else ""

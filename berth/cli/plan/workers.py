@@ -9,7 +9,7 @@ from berth.cli.plan import cohorts
 from berth.cli.tables import table
 from berth.plan.fleet import FleetPlan, WorkerPlan
 from berth.planner.queueing.quota_tree import largest_jobs
-from berth.text import reached
+from berth.text import worker_target
 
 
 def as_json(plan: FleetPlan) -> list[dict[str, Any]]:
@@ -18,7 +18,7 @@ def as_json(plan: FleetPlan) -> list[dict[str, Any]]:
 
 
 def _worker(worker: WorkerPlan) -> dict[str, Any]:
-    most = largest_jobs(worker.plan)
+    largest = largest_jobs(worker.plan)
     return {
         "name": worker.name,
         "cluster": worker.plan.cluster.name if worker.made_here else None,
@@ -29,14 +29,16 @@ def _worker(worker: WorkerPlan) -> dict[str, Any]:
                 "name": flavor.name,
                 "capacity": {"min": flavor.capacity.min, "max": flavor.capacity.max},
                 "guaranteed": flavor.promised,
-                "largestJob": most.get(flavor.name, 0),
+                "largestJob": largest.get(flavor.name, 0),
             }
             for flavor in worker.plan.flavors
         ],
         "clusterQueues": [
             {
                 "name": queue.name,
-                "quotas": [cohorts.quota(entry.flavor, quota) for entry in queue.flavors for quota in entry.quotas],
+                "quotas": [
+                    cohorts.quota_as_json(entry.flavor, quota) for entry in queue.flavors for quota in entry.quotas
+                ],
             }
             for queue in worker.plan.cluster_queues
         ],
@@ -51,9 +53,9 @@ def text(plan: FleetPlan) -> str:
 
 
 def _rows(worker: WorkerPlan) -> Iterator[list[str]]:
-    plan, most = worker.plan, largest_jobs(worker.plan)
-    names = [worker.name, reached(worker)]
+    plan, largest = worker.plan, largest_jobs(worker.plan)
+    names = [worker.name, worker_target(worker)]
     for flavor in plan.flavors:
-        held = f"{flavor.capacity.max} {flavor.noun}"
-        yield [*names, flavor.name, held, str(flavor.promised), str(most.get(flavor.name, 0) or "–")]
+        capacity = f"{flavor.capacity.max} {flavor.noun}"
+        yield [*names, flavor.name, capacity, str(flavor.promised), str(largest.get(flavor.name, 0) or "–")]
         names = ["", ""]

@@ -15,8 +15,8 @@ from typing import Any, cast
 import ryaml
 import yaml
 
-_STEP = "  "
-_BY_VALUE = 2
+_INDENT = "  "
+_MARSHAL_VERSION = 2
 """The version of `marshal` that says nothing of which values are one object: what is equal has equal bytes."""
 _RETYPED = re.compile(
     r"(?:^| )(?!(?:0|-?[1-9][0-9]{0,17})$)(?:[yn]|yes|no|on|off|=|<<|[-+]?\.?[0-9][-+0-9_:.eETtZz ]*)(?::.*)?$",
@@ -26,7 +26,7 @@ _RETYPED = re.compile(
 It finds too much rather than too little. A plain whole number is one to both: text that looks like it is quoted."""
 
 
-def document(manifest: dict[str, object]) -> str:
+def yaml_document(manifest: dict[str, object]) -> str:
     """The whole document, with the line that begins it."""
     lines = ["---\n"]
     _write(manifest, 0, lines)
@@ -40,24 +40,24 @@ def _write(mapping: dict[str, object], depth: int, lines: list[str]) -> None:
             lines.append(_header(key, depth))
             _write(cast("dict[str, object]", value), depth + 1, lines)
         elif kind is dict or kind is list:
-            lines.append(_list(key, marshal.dumps(cast("Any", value), _BY_VALUE), depth))
+            lines.append(_list(key, marshal.dumps(cast("Any", value), _MARSHAL_VERSION), depth))
         else:
             lines.append(_scalar(key, value, depth))
 
 
 @lru_cache(maxsize=1 << 16, typed=True)
 def _scalar(key: str, value: object, depth: int) -> str:
-    return indent(_text({key: value}), depth * _STEP)
+    return indent(_text({key: value}), depth * _INDENT)
 
 
 @lru_cache(maxsize=1 << 12)
 def _header(key: str, depth: int) -> str:
-    return indent(_text({key: 0}).removesuffix(" 0\n") + "\n", depth * _STEP)
+    return indent(_text({key: 0}).removesuffix(" 0\n") + "\n", depth * _INDENT)
 
 
 @lru_cache(maxsize=1 << 14)
 def _list(key: str, value: bytes, depth: int) -> str:
-    return indent(_text({key: marshal.loads(value)}), depth * _STEP)
+    return indent(_text({key: marshal.loads(value)}), depth * _INDENT)
 
 
 def _text(mapping: dict[str, object]) -> str:

@@ -17,12 +17,12 @@ SIMULATED = "berth.dev/simulated"
 """Label of every such node, to delete them by."""
 NODE_POOL, INSTANCE_TYPE = "cloud.google.com/gke-nodepool", "node.kubernetes.io/instance-type"
 HOSTNAME, ZONE = "kubernetes.io/hostname", "topology.kubernetes.io/zone"
-_PODS = "110"
-_ROOM = {"cpu": "1000", "memory": "4Ti"}
+_MAX_PODS = "110"
+_UNKNOWN_SIZE = {"cpu": "1000", "memory": "4Ti"}
 """Of a machine whose size nobody has published: cpu and memory are then never what is lacking."""
 
 
-def nodes(plan: FleetPlan) -> Iterator[dict[str, object]]:
+def simulated_nodes(plan: FleetPlan) -> Iterator[dict[str, object]]:
     """One Node a machine, at the most that each pool can have."""
     flavors = {flavor.name: flavor for flavor in plan.flavors}
     levels = {topology.name: topology.levels for topology in plan.topologies}
@@ -35,19 +35,19 @@ def nodes(plan: FleetPlan) -> Iterator[dict[str, object]]:
 
 def _node(pool: PoolPlan, flavor: FlavorPlan, number: int, blocks: dict[str, str]) -> dict[str, object]:
     name = f"{pool.name}-{number + 1}"
-    several = (pool.hosts_per_slice or 1) > 1
+    multi_host = (pool.hosts_per_slice or 1) > 1
     labels = {
         **blocks,
         **flavor.node_labels,
         SIMULATED: "true",
         HOSTNAME: name,
         INSTANCE_TYPE: pool.machine_type,
-        NODE_POOL: f"{pool.name}-{number // (pool.hosts_per_slice or 1) + 1}" if several else pool.name,
+        NODE_POOL: f"{pool.name}-{number // (pool.hosts_per_slice or 1) + 1}" if multi_host else pool.name,
     }
     if pool.zones:
         labels[ZONE] = pool.zones[number * len(pool.zones) // pool.nodes.max]
     taints = [{"key": t.key, "value": t.value or "present", "effect": t.effect} for t in flavor.tolerations]
-    room = _room(pool)
+    resources = _node_resources(pool)
     return {
         "apiVersion": "v1",
         "kind": "Node",
@@ -57,12 +57,14 @@ def _node(pool: PoolPlan, flavor: FlavorPlan, number: int, blocks: dict[str, str
             "annotations": {"kwok.x-k8s.io/node": "fake", "node.alpha.kubernetes.io/ttl": "0"},
         },
         "spec": {"taints": taints},
-        "status": {"allocatable": room, "capacity": dict(room), "phase": "Running"},
+        "status": {"allocatable": resources, "capacity": dict(resources), "phase": "Running"},
     }
 
 
-def _room(pool: PoolPlan) -> dict[str, str]:
+def _node_resources(pool: PoolPlan) -> dict[str, str]:
     """What pods can have of a node."""
-    most = allocatable(pool.machine_type)
-    size = {"cpu": cpu(most.cpu), "memory": memory(most.memory)} if most else dict(_ROOM)
-    return {**size, "pods": _PODS, pool.resource: str(pool.accelerators.max // pool.nodes.max)}
+    machine_size = allocatable(pool.machine_type)
+    size = (
+        {"cpu": cpu(machine_size.cpu), "memory": memory(machine_size.memory)} if machine_size else dict(_UNKNOWN_SIZE)
+    )
+    return {**size, "pods": _MAX_PODS, pool.resource: str(pool.accelerators.max // pool.nodes.max)}

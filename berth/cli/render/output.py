@@ -6,11 +6,11 @@ import pathlib
 from collections.abc import Iterable, Iterator
 from typing import IO, cast
 
-from berth.cli.render.documents import document
-from berth.cli.render.nodes import nodes as simulated
+from berth.cli.render.documents import yaml_document
+from berth.cli.render.nodes import simulated_nodes as simulated
 from berth.manifests import ack
 from berth.manifests.fleet import all_manifests
-from berth.manifests.workloads import deployed
+from berth.manifests.workloads import team_stack_manifests
 from berth.plan.ack import AckFleetPlan
 from berth.plan.fleet import FleetPlan
 from berth.plan.team_stack import TeamStackPlan
@@ -19,7 +19,7 @@ MANAGER, WORKER = "manager", "worker-"
 """How the folders of a manager's and its workers' objects are called."""
 
 
-class Occupied(Exception):
+class OutputNotEmpty(Exception):
     """The output folder holds something that is not a rendered object; nothing was written."""
 
 
@@ -32,7 +32,7 @@ def write(plan: FleetPlan | AckFleetPlan | TeamStackPlan, stream: IO[str], *, no
     for name, cluster in clusters:
         if len(clusters) > 1:
             stream.write(f"# cluster: {name}\n")
-        stream.writelines(map(document, _objects(cluster, nodes)))
+        stream.writelines(map(yaml_document, _objects(cluster, nodes)))
 
 
 def write_folder(plan: FleetPlan | AckFleetPlan | TeamStackPlan, folder: pathlib.Path, *, nodes: bool = False) -> int:
@@ -42,11 +42,13 @@ def write_folder(plan: FleetPlan | AckFleetPlan | TeamStackPlan, folder: pathlib
     """
     clusters = _clusters(plan)
     if len(clusters) == 1:
-        return _one_folder(plan, folder, nodes)
+        return _write_cluster(plan, folder, nodes)
     names = {name for name, _ in clusters}
-    if strangers := sorted(f.name for f in folder.iterdir() if f.name not in names) if folder.is_dir() else []:
-        raise Occupied(f"{folder} holds {strangers[0]}, which was not rendered; name an empty or a new folder")
-    return sum(_one_folder(cluster, folder / name, nodes) for name, cluster in clusters)
+    if foreign_files := sorted(f.name for f in folder.iterdir() if f.name not in names) if folder.is_dir() else []:
+        raise OutputNotEmpty(
+            f"{folder} holds {foreign_files[0]}, which was not rendered; name an empty or a new folder"
+        )
+    return sum(_write_cluster(cluster, folder / name, nodes) for name, cluster in clusters)
 
 
 def _clusters(
@@ -57,18 +59,20 @@ def _clusters(
     return [(MANAGER, plan), *((f"{WORKER}{worker.name}", worker.plan) for worker in workers)]
 
 
-def _one_folder(plan: FleetPlan | AckFleetPlan | TeamStackPlan, folder: pathlib.Path, nodes: bool) -> int:
+def _write_cluster(plan: FleetPlan | AckFleetPlan | TeamStackPlan, folder: pathlib.Path, nodes: bool) -> int:
     """Write the objects of one cluster, and say how many."""
-    old = list(folder.iterdir()) if folder.is_dir() else []
-    if strangers := [f.name for f in old if not _is_ours(f.name)]:
-        raise Occupied(f"{folder} holds {strangers[0]}, which was not rendered; name an empty or a new folder")
+    old_files = list(folder.iterdir()) if folder.is_dir() else []
+    if foreign_files := [f.name for f in old_files if not _is_rendered(f.name)]:
+        raise OutputNotEmpty(
+            f"{folder} holds {foreign_files[0]}, which was not rendered; name an empty or a new folder"
+        )
     folder.mkdir(parents=True, exist_ok=True)
-    for file in old:
+    for file in old_files:
         file.unlink()
     count = 0
-    for name, manifest in _named(_objects(plan, nodes)):
+    for name, manifest in _numbered(_objects(plan, nodes)):
         with (folder / name).open("w", encoding="utf-8") as stream:
-            stream.write(document(manifest))
+            stream.write(yaml_document(manifest))
         count += 1
     return count
 
@@ -77,16 +81,16 @@ def _objects(plan: FleetPlan | AckFleetPlan | TeamStackPlan, nodes: bool) -> Ite
     if nodes and isinstance(plan, FleetPlan):
         return simulated(plan)
     if isinstance(plan, TeamStackPlan):
-        return deployed(plan)
+        return team_stack_manifests(plan)
     return ack.all_manifests(plan) if isinstance(plan, AckFleetPlan) else all_manifests(plan)
 
 
-def _named(manifests: Iterable[dict[str, object]]) -> Iterator[tuple[str, dict[str, object]]]:
+def _numbered(manifests: Iterable[dict[str, object]]) -> Iterator[tuple[str, dict[str, object]]]:
     for number, manifest in enumerate(manifests, 1):
         metadata = cast("dict[str, str]", manifest["metadata"])
-        place = f"{metadata['namespace']}-" if "namespace" in metadata else ""
-        yield f"{number:05d}-{str(manifest['kind']).lower()}-{place}{metadata['name']}.yaml", manifest
+        namespace_prefix = f"{metadata['namespace']}-" if "namespace" in metadata else ""
+        yield f"{number:05d}-{str(manifest['kind']).lower()}-{namespace_prefix}{metadata['name']}.yaml", manifest
 
 
-def _is_ours(name: str) -> bool:
+def _is_rendered(name: str) -> bool:
     return name[:5].isdecimal() and name[5:6] == "-" and name.endswith(".yaml")

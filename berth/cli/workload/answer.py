@@ -8,27 +8,27 @@ from typing import Any
 from msgspec import Struct
 from msgspec.structs import replace
 
-from berth.cli.plan.fleet import problem
-from berth.cli.render.documents import document
-from berth.diagnostics import Problem, Problems, near_miss
-from berth.evaluate import Verdict
-from berth.jobs.files import Document
-from berth.jobs.quantities import amount
-from berth.lint.findings import lint
-from berth.lint.fleet import Fleet
-from berth.lint.provisioning_requests import NO_QUOTA
+from berth.cli.plan.fleet import problem_as_json
+from berth.cli.render.documents import yaml_document
+from berth.diagnostics import Problem, Problems, did_you_mean
+from berth.evaluate import Evaluation
+from berth.jobs.files import ManifestDocument
+from berth.jobs.quantities import parse_quantity
+from berth.lint.findings import lint_documents
+from berth.lint.fleet import LintContext
+from berth.lint.provisioning_requests import NO_QUEUE_CODE
 from berth.manifests.ack import training_job
-from berth.manifests.workloads import Manifest, manifests
-from berth.spec.amounts import seconds
-from berth.workloads.ack import on_ack
-from berth.workloads.derive import workload
-from berth.workloads.names import local_queue
-from berth.workloads.options import KINDS, RESTART_STRATEGIES, Asked
+from berth.manifests.workloads import Manifest, workload_manifests
+from berth.spec.amounts import parse_seconds
+from berth.workloads.ack import derive_ack_workload
+from berth.workloads.derive import derive_workload
+from berth.workloads.names import local_queue_name
+from berth.workloads.options import KINDS, RESTART_STRATEGIES, WorkloadOptions
 
 _EXAMPLES = {"cpu": "4 or 500m", "memory": "16Gi"}
 
 
-class Answer(Struct, frozen=True):
+class WorkloadResult(Struct, frozen=True):
     """The objects and what is to be said about them; none where something is wrong."""
 
     objects: tuple[Manifest, ...]
@@ -41,66 +41,77 @@ class Answer(Struct, frozen=True):
         return tuple(each for each in self.problems if each.severity == "fault")
 
 
-def run(verdict: Verdict, team: str, queue: str, options: Mapping[str, Any]) -> Answer:
+def run(evaluation: Evaluation, team: str, queue: str, options: Mapping[str, Any]) -> WorkloadResult:
     """The workload for a team's queue, by the name that the stack file or the cluster has for it.
 
     `options` are the fields of `Asked`, with cpu, memory and the run duration as they were typed.
     """
     problems = Problems()
-    asked = _asked(options, problems)
-    if asked is None:
-        return Answer((), (), tuple(problems.found))
-    if verdict.ack is not None:
-        found = on_ack(verdict.ack, team, queue, asked)
-        return Answer((training_job(found.job),) if found.job else (), found.notes, found.problems)
-    assert verdict.plan is not None
-    draft = workload(verdict.plan, team, local_queue(verdict.file and verdict.file.fleet, team, queue), asked)
-    objects = manifests(draft.workload) if draft.workload is not None else []
-    return _linted(Answer(tuple(objects), draft.notes, draft.problems), Fleet(verdict.plan))
+    workload_options = _parse_options(options, problems)
+    if workload_options is None:
+        return WorkloadResult((), (), tuple(problems.entries))
+    if evaluation.ack_plan is not None:
+        ack_workload = derive_ack_workload(evaluation.ack_plan, team, queue, workload_options)
+        return WorkloadResult(
+            (training_job(ack_workload.job),) if ack_workload.job else (), ack_workload.notes, ack_workload.problems
+        )
+    assert evaluation.plan is not None
+    derived = derive_workload(
+        evaluation.plan,
+        team,
+        local_queue_name(evaluation.file and evaluation.file.fleet, team, queue),
+        workload_options,
+    )
+    objects = workload_manifests(derived.workload) if derived.workload is not None else []
+    return _lint_result(WorkloadResult(tuple(objects), derived.notes, derived.problems), LintContext(evaluation.plan))
 
 
-def _linted(answer: Answer, fleet: Fleet) -> Answer:
+def _lint_result(result: WorkloadResult, fleet: LintContext) -> WorkloadResult:
     """The answer, or what `berth lint` would say against it."""
-    findings = lint([Document("", each) for each in answer.objects], fleet)
-    found = [replace(each, path=()) for finding in findings for each in finding.problems if each.code != NO_QUOTA]
-    refused = any(each.severity == "fault" for each in found)
-    return replace(answer, objects=() if refused else answer.objects, problems=(*answer.problems, *found))
+    findings = lint_documents([ManifestDocument("", each) for each in result.objects], fleet)
+    lint_problems = [
+        replace(each, path=()) for finding in findings for each in finding.problems if each.code != NO_QUEUE_CODE
+    ]
+    refused = any(each.severity == "fault" for each in lint_problems)
+    return replace(result, objects=() if refused else result.objects, problems=(*result.problems, *lint_problems))
 
 
-def _asked(options: Mapping[str, Any], problems: Problems) -> Asked | None:
+def _parse_options(options: Mapping[str, Any], problems: Problems) -> WorkloadOptions | None:
     given = {key: value for key, value in options.items() if value is not None and value != ()}
     for resource, example in _EXAMPLES.items():
         if resource in given:
-            number = amount(resource, given[resource])
+            number = parse_quantity(resource, given[resource])
             if not number:
-                _wrong(problems, resource, given[resource], f"is no quantity; write one such as {example}")
+                _option_fault(problems, resource, given[resource], f"is no quantity; write one such as {example}")
             given[resource] = number
     if "max_run_duration" in given:
         try:
-            given["max_run_seconds"] = seconds(given.pop("max_run_duration"))
+            given["max_run_seconds"] = parse_seconds(given.pop("max_run_duration"))
         except ValueError as error:
             problems.fault("bad-value", ("--max-run-duration",), str(error))
-    for option, words in (("kind", KINDS), ("restart_strategy", RESTART_STRATEGIES)):
-        if option in given and given[option] not in words:
-            near = near_miss(given[option], words)
-            _wrong(problems, option.replace("_", "-"), given[option], f"is not one of {', '.join(words)}{near}")
-    return None if problems.refused() else Asked(**given)
+    for option, allowed in (("kind", KINDS), ("restart_strategy", RESTART_STRATEGIES)):
+        if option in given and given[option] not in allowed:
+            near = did_you_mean(given[option], allowed)
+            _option_fault(
+                problems, option.replace("_", "-"), given[option], f"is not one of {', '.join(allowed)}{near}"
+            )
+    return None if problems.has_faults() else WorkloadOptions(**given)
 
 
-def _wrong(problems: Problems, option: str, value: str, message: str) -> None:
+def _option_fault(problems: Problems, option: str, value: str, message: str) -> None:
     problems.fault("bad-value", (f"--{option}",), f"'{value}' {message}")
 
 
-def text(answer: Answer) -> str:
+def text(result: WorkloadResult) -> str:
     """The objects as YAML, and above them, as comments, what is to be said."""
-    notes = "".join(f"# {note}\n" for note in answer.notes)
-    return (notes + "".join(map(document, answer.objects))).rstrip("\n")
+    notes = "".join(f"# {note}\n" for note in result.notes)
+    return (notes + "".join(map(yaml_document, result.objects))).rstrip("\n")
 
 
-def as_json(answer: Answer) -> dict[str, Any]:
+def as_json(result: WorkloadResult) -> dict[str, Any]:
     """The same as data."""
     return {
-        "objects": list(answer.objects),
-        "notes": list(answer.notes),
-        "problems": [problem(each) for each in answer.problems],
+        "objects": list(result.objects),
+        "notes": list(result.notes),
+        "problems": [problem_as_json(each) for each in result.problems],
     }

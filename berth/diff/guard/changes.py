@@ -12,21 +12,21 @@ from collections.abc import Callable, Collection, Container, Iterable, Iterator,
 from msgspec import Struct
 from msgspec.structs import replace
 
-from berth.diff.guard.protected import ON_GKE
-from berth.diff.resources import CLUSTER, DELETED, IN_WORKER, REPLACED, FieldEffect, ThingChange, in_worker
-from berth.diff.update_effects import REPLACE as FORCES
+from berth.diff.guard.protected import PROTECTED_ON_GKE
+from berth.diff.resources import CLUSTER, DELETED, IN_WORKER, REPLACED, FieldEffect, ResourceChange, in_worker
+from berth.diff.update_effects import REPLACE as REPLACE_EFFECT
 from berth.plan.allowances import AllowancesPlan
 from berth.plan.fleet import FleetPlan, WorkerPlan
 from berth.plan.kueue import ClusterQueuePlan, FlavorPlan
 from berth.planner.queueing.quota_tree import accelerator_quotas
 
 REPLACE, DELETE = "replace", "delete"
-SECTION = {REPLACE: "allowReplacement", DELETE: "allowDeletion"}
+ALLOWANCE_SECTION = {REPLACE: "allowReplacement", DELETE: "allowDeletion"}
 UNPROTECTED = "nothing in this fleet is protected (protect: false)"
-DRAINED = "the queue is drained"
+QUEUE_DRAINED = "the queue is drained"
 
 
-class Loss(Struct, frozen=True):
+class GuardedChange(Struct, frozen=True):
     """Something dear that would be lost. `key` is how an allowance names it; `parts` are its node pools that go
     (the pool itself stays where it is not `whole`),
     `flavors` those of which a queue guarantees something, `because` the fields that force it. What a `worker` has is
@@ -57,81 +57,90 @@ class IdleAllowance(Struct, frozen=True):
     reason: str
 
 
-def losses(old: FleetPlan, new: FleetPlan, changed: Sequence[ThingChange]) -> tuple[Loss, ...]:
+def guarded_changes(old: FleetPlan, new: FleetPlan, changed: Sequence[ResourceChange]) -> tuple[GuardedChange, ...]:
     """Everything dear that is lost between two plans, allowed or not; `changed` is what `compare_things` says."""
-    here = [change for change in changed if IN_WORKER not in change.key]
-    found = list(_of_things(here, new, (old.allowances, new.allowances)))
-    lost = [*found, *_of_queues(old, new), *_inside_the_cluster(old, found)]
+    own_changes = [change for change in changed if IN_WORKER not in change.key]
+    cluster_changes = list(_guarded_in_cluster(own_changes, new, (old.allowances, new.allowances)))
+    result = [*cluster_changes, *_guarded_queues(old, new), *_queues_of_cluster(old, cluster_changes)]
     for worker in old.workers:
-        lost += [_on(worker.name, loss) for loss in _of_worker(worker, new, changed)]
-    return tuple(lost)
+        result += [_with_worker(worker.name, guarded) for guarded in _in_one_worker(worker, new, changed)]
+    return tuple(result)
 
 
-def _of_worker(worker: WorkerPlan, new: FleetPlan, changed: Sequence[ThingChange]) -> Iterator[Loss]:
+def _in_one_worker(worker: WorkerPlan, new: FleetPlan, changed: Sequence[ResourceChange]) -> Iterator[GuardedChange]:
     """The same of a worker, by its own names. A queue that the whole fleet loses is told of the manager."""
-    old, there = worker.plan, next((each for each in new.workers if each.name == worker.name), None)
-    after = there and there.plan
-    own = [each for each in map(in_worker, changed) if each is not None and each[0] == worker.name]
+    old, new_worker = worker.plan, next((each for each in new.workers if each.name == worker.name), None)
+    after = new_worker and new_worker.plan
+    worker_changes = [each for each in map(in_worker, changed) if each is not None and each[0] == worker.name]
     allowances = old.allowances, after.allowances if after else AllowancesPlan()
-    found = list(_of_things([change for _, change in own], after, allowances))
-    yield from found
-    if there is not None and there.way != worker.way:
-        reason = allowed(REPLACE, CLUSTER, old.allowances)
-        yield from (replace(loss, allowed=reason) for loss in _with_the_cluster(old))
+    resource_guards = list(_guarded_in_cluster([change for _, change in worker_changes], after, allowances))
+    yield from resource_guards
+    if new_worker is not None and new_worker.way != worker.way:
+        reason = allowance_reason(REPLACE, CLUSTER, old.allowances)
+        yield from (replace(guarded, allowed=reason) for guarded in _replaced_queues(old))
     elif after is not None:
         kept = {queue.name for queue in new.cluster_queues}
-        yield from (loss for loss in _of_queues(old, after) if loss.name in kept)
-        yield from _inside_the_cluster(old, found)
+        yield from (guarded for guarded in _guarded_queues(old, after) if guarded.name in kept)
+        yield from _queues_of_cluster(old, resource_guards)
     elif not worker.made_here:  # of one that is made here the queues go with the cluster
-        reason = allowed(DELETE, CLUSTER, old.allowances)
-        for loss in _of_queues(old, None):
-            yield replace(loss, key=CLUSTER, allowed=reason or loss.allowed)
+        reason = allowance_reason(DELETE, CLUSTER, old.allowances)
+        for guarded in _guarded_queues(old, None):
+            yield replace(guarded, key=CLUSTER, allowed=reason or guarded.allowed)
 
 
-def _on(worker: str, loss: Loss) -> Loss:
-    return replace(loss, name=f"{worker}{IN_WORKER}{loss.name}", worker=worker)
+def _with_worker(worker: str, guarded: GuardedChange) -> GuardedChange:
+    return replace(guarded, name=f"{worker}{IN_WORKER}{guarded.name}", worker=worker)
 
 
-def plan_of(plan: FleetPlan, worker: str) -> FleetPlan | None:
+def worker_plan(plan: FleetPlan, worker: str) -> FleetPlan | None:
     """The plan of a worker; None where there is none of that name."""
     return next((each.plan for each in plan.workers if each.name == worker), None)
 
 
-def idle(old: FleetPlan, new: FleetPlan, lost: Iterable[Loss]) -> tuple[IdleAllowance, ...]:
+def idle_allowances(
+    old: FleetPlan, new: FleetPlan, guarded_changes: Iterable[GuardedChange]
+) -> tuple[IdleAllowance, ...]:
     """Allowances of the new file that are not, or no longer, needed; after those of the fleet those of its workers.
 
     One to delete is written one change before the deletion, so it is idle only from its second change on.
     """
-    used = {(loss.worker if not _of_fleet(loss.key) else None, loss.action, loss.key) for loss in lost}
-    found = list(
-        unused("", old.allowances, new.allowances, {(action, key) for worker, action, key in used if not worker})
+    used = {
+        (guarded.worker if not _is_fleet_allowance(guarded.key) else None, guarded.action, guarded.key)
+        for guarded in guarded_changes
+    }
+    result = list(
+        unused_allowances(
+            "", old.allowances, new.allowances, {(action, key) for worker, action, key in used if not worker}
+        )
     )
     for worker in new.workers:
-        before = plan_of(old, worker.name)
-        mine = {(action, key) for name, action, key in used if name == worker.name}
-        own = unused(f"workers.{worker.name}.", before and before.allowances, worker.plan.allowances, mine)
-        found += [each for each in own if not _of_fleet(each.key)]
-    return tuple(found)
+        before = worker_plan(old, worker.name)
+        used_in_worker = {(action, key) for name, action, key in used if name == worker.name}
+        worker_allowances = unused_allowances(
+            f"workers.{worker.name}.", before and before.allowances, worker.plan.allowances, used_in_worker
+        )
+        result += [each for each in worker_allowances if not _is_fleet_allowance(each.key)]
+    return tuple(result)
 
 
-def _of_fleet(key: str) -> bool:
+def _is_fleet_allowance(key: str) -> bool:
     """Whether an allowance is the fleet's also for what stands in a worker: those of queues are."""
     return key.startswith("clusterQueues.")
 
 
-def unused(
-    where: str, old: AllowancesPlan | None, new: AllowancesPlan, used: Container[tuple[str, str]]
+def unused_allowances(
+    section_prefix: str, old: AllowancesPlan | None, new: AllowancesPlan, used: Container[tuple[str, str]]
 ) -> Iterator[IdleAllowance]:
     """Those that are not in `used` (action and key); `where` is what their section begins with."""
     for key in sorted(new.replacement):
         if (REPLACE, key) not in used:
-            yield IdleAllowance(where + SECTION[REPLACE], key, new.replacement[key])
+            yield IdleAllowance(section_prefix + ALLOWANCE_SECTION[REPLACE], key, new.replacement[key])
     for key in sorted(new.deletion):
         if (DELETE, key) not in used and old is not None and key in old.deletion:
-            yield IdleAllowance(where + SECTION[DELETE], key, new.deletion[key])
+            yield IdleAllowance(section_prefix + ALLOWANCE_SECTION[DELETE], key, new.deletion[key])
 
 
-def allowed(action: str, key: str, allowances: AllowancesPlan) -> str | None:
+def allowance_reason(action: str, key: str, allowances: AllowancesPlan) -> str | None:
     """The reason why something may be lost; None where it may not.
 
     A replacement is allowed by the new stack file; a deletion by the one that was deployed before, and so is the
@@ -142,33 +151,33 @@ def allowed(action: str, key: str, allowances: AllowancesPlan) -> str | None:
     return (allowances.replacement if action == REPLACE else allowances.deletion).get(key)
 
 
-def _of_things(
-    changed: Iterable[ThingChange], new: FleetPlan | None, allowances: tuple[AllowancesPlan, AllowancesPlan]
-) -> Iterator[Loss]:
+def _guarded_in_cluster(
+    changed: Iterable[ResourceChange], new: FleetPlan | None, allowances: tuple[AllowancesPlan, AllowancesPlan]
+) -> Iterator[GuardedChange]:
     """Things of one cluster; `allowances` are those of the old and of the new stack file."""
     kept = {pool.name for pool in new.own_pools} if new else set[str]()
-    return losses_of_things(changed, _key_of, kept, allowances)
+    return guarded_resources(changed, _allowance_key, kept, allowances)
 
 
-def losses_of_things(
-    changed: Iterable[ThingChange],
-    key_of: Callable[[ThingChange], str | None],
+def guarded_resources(
+    changed: Iterable[ResourceChange],
+    key_of: Callable[[ResourceChange], str | None],
     kept: Collection[str],
     allowances: tuple[AllowancesPlan, AllowancesPlan],
-) -> Iterator[Loss]:
+) -> Iterator[GuardedChange]:
     """Things that are replaced or deleted, of those that have a key for an allowance.
 
     `kept` are the pools after the change, `allowances` those of the old and of the new stack file.
     """
-    found: dict[tuple[str, str], list[ThingChange]] = {}
+    grouped: dict[tuple[str, str], list[ResourceChange]] = {}
     for change in changed:
         key = key_of(change)
         if key is not None and change.what in (REPLACED, DELETED):
-            found.setdefault((key, REPLACE if change.what == REPLACED else DELETE), []).append(change)
-    for (key, action), parts in found.items():
+            grouped.setdefault((key, REPLACE if change.what == REPLACED else DELETE), []).append(change)
+    for (key, action), parts in grouped.items():
         because = tuple({field.path: field for part in parts for field in part.because}.values())
         first = action == DELETE or not all(field.input for field in because)
-        yield Loss(
+        yield GuardedChange(
             kind="pool" if parts[0].pool else parts[0].kind,
             name=parts[0].pool or parts[0].key,
             key=key,
@@ -177,51 +186,55 @@ def losses_of_things(
             first=first,
             parts=tuple(part.key for part in parts if part.pool),
             whole=action == REPLACE or parts[0].pool not in kept,
-            allowed=allowed(action, key, allowances[0 if first else 1]),
+            allowed=allowance_reason(action, key, allowances[0 if first else 1]),
         )
 
 
-def _key_of(change: ThingChange) -> str | None:
-    dear = ON_GKE.get(change.kind)
-    return dear and dear.allowed_as(change.key, change.pool)
+def _allowance_key(change: ResourceChange) -> str | None:
+    protected_kind = PROTECTED_ON_GKE.get(change.kind)
+    return protected_kind and protected_kind.allowance_key(change.key, change.pool)
 
 
-def _of_queues(old: FleetPlan, new: FleetPlan | None) -> Iterator[Loss]:
+def _guarded_queues(old: FleetPlan, new: FleetPlan | None) -> Iterator[GuardedChange]:
     """Queues that held a guarantee and are gone."""
-    for queue, held in guarantees_gone(old.flavors, old.cluster_queues, new.cluster_queues if new else ()):
+    for queue, guaranteed_flavors in removed_guarantees(
+        old.flavors, old.cluster_queues, new.cluster_queues if new else ()
+    ):
         key = f"clusterQueues.{queue.name}"
-        reason = allowed(DELETE, key, old.allowances) or (DRAINED if _drained(queue) else None)
-        yield Loss("queue", queue.name, key, DELETE, flavors=held, first=True, allowed=reason)
+        reason = allowance_reason(DELETE, key, old.allowances) or (QUEUE_DRAINED if _is_drained(queue) else None)
+        yield GuardedChange("queue", queue.name, key, DELETE, flavors=guaranteed_flavors, first=True, allowed=reason)
 
 
-def guarantees_gone(
+def removed_guarantees(
     flavors: Iterable[FlavorPlan], old: Iterable[ClusterQueuePlan], new: Iterable[ClusterQueuePlan]
 ) -> Iterator[tuple[ClusterQueuePlan, tuple[str, ...]]]:
     """Queues that held a guarantee and are gone, each with the flavors of which it held something."""
     kept = {queue.name for queue in new}
     resources = {f.name: f.resource for f in flavors}
     for queue in old:
-        held = tuple(flavor for flavor, quota in accelerator_quotas(queue, resources) if quota.nominal)
-        if queue.name not in kept and held:
-            yield queue, held
+        guaranteed_flavors = tuple(flavor for flavor, quota in accelerator_quotas(queue, resources) if quota.nominal)
+        if queue.name not in kept and guaranteed_flavors:
+            yield queue, guaranteed_flavors
 
 
-def _inside_the_cluster(old: FleetPlan, found: Iterable[Loss]) -> Iterator[Loss]:
+def _queues_of_cluster(old: FleetPlan, guarded_changes: Iterable[GuardedChange]) -> Iterator[GuardedChange]:
     """Queues that go with a cluster that may go now, and might not before: they are still protected then."""
-    cluster = next((loss for loss in found if loss.kind == CLUSTER), None)
-    if cluster is None or cluster.allowed is None or allowed(REPLACE, CLUSTER, old.allowances):
+    cluster = next((guarded for guarded in guarded_changes if guarded.kind == CLUSTER), None)
+    if cluster is None or cluster.allowed is None or allowance_reason(REPLACE, CLUSTER, old.allowances):
         return
-    yield from _with_the_cluster(old)
+    yield from _replaced_queues(old)
 
 
-def _with_the_cluster(old: FleetPlan) -> Iterator[Loss]:
+def _replaced_queues(old: FleetPlan) -> Iterator[GuardedChange]:
     """Queues that are replaced with the cluster that they are in."""
-    below = FieldEffect(CLUSTER, "", None, None, FORCES)
+    cluster_effect = FieldEffect(CLUSTER, "", None, None, REPLACE_EFFECT)
     for queue in old.cluster_queues:
         if queue.protect:
-            held = tuple(entry.flavor for entry in queue.flavors)
-            yield Loss("queue", queue.name, CLUSTER, REPLACE, (below,), flavors=held, first=True)
+            quota_flavors = tuple(entry.flavor for entry in queue.flavors)
+            yield GuardedChange(
+                "queue", queue.name, CLUSTER, REPLACE, (cluster_effect,), flavors=quota_flavors, first=True
+            )
 
 
-def _drained(queue: ClusterQueuePlan) -> bool:
+def _is_drained(queue: ClusterQueuePlan) -> bool:
     return queue.stop_policy == "HoldAndDrain"

@@ -14,215 +14,227 @@ from typing import Any, cast
 from msgspec import Struct
 from msgspec.structs import replace
 
-from berth.diff.guard.ack_preview import dear_on_ack, leaves_lost
-from berth.diff.guard.changes import DELETE, DRAINED, REPLACE, Loss, allowed, plan_of
-from berth.diff.guard.protected import BY_RESOURCE
+from berth.diff.guard.ack_preview import classify_ack_resource, removed_quota_leaves
+from berth.diff.guard.changes import DELETE, QUEUE_DRAINED, REPLACE, GuardedChange, allowance_reason, worker_plan
+from berth.diff.guard.protected import PROTECTED_BY_TYPE
 from berth.diff.resources import CLUSTER, IN_WORKER, NODE_POOL, FieldEffect
-from berth.diff.update_effects import REPLACE as FORCES
+from berth.diff.update_effects import REPLACE as REPLACE_EFFECT
 from berth.plan.ack import AckFleetPlan
 from berth.plan.allowances import AllowancesPlan
 from berth.plan.fleet import FleetPlan
 from berth.plan.team_stack import TeamStackPlan
 from berth.planner.machines.pools import SYSTEM
 
-Plan = FleetPlan | AckFleetPlan | TeamStackPlan
+AnyPlan = FleetPlan | AckFleetPlan | TeamStackPlan
 
-_OPS = {
+_ACTION_OF_OP = {
     "replace": REPLACE,
     "create-replacement": REPLACE,
     "delete-replaced": REPLACE,
     "delete": DELETE,
 }
-_REFUSED = re.compile(
+_PROTECT_ERROR = re.compile(
     r'unable to replace resource "(?P<urn>[^"]+)"(?: as part of replacing "(?P<below>[^"]+)")?'
     r'|resource "(?P<deleted>[^"]+)" cannot be deleted'
 )
-_FOLLOWS = ("preview failed", "update failed")
+_SUMMARY_MESSAGES = ("preview failed", "update failed")
 """What the engine says after its errors, of all of them."""
-_BASIC = ("cpu", "memory", "pods", "ephemeral-storage")
-WAS_FREE = "it was not protected when it was last deployed"
+_NON_ACCELERATORS = ("cpu", "memory", "pods", "ephemeral-storage")
+WAS_UNPROTECTED = "it was not protected when it was last deployed"
 
 
-class NoPreview(Exception):
+class PreviewFormatError(Exception):
     """What was read is no preview, in one line."""
 
 
-class Judged(Struct, frozen=True):
+class GuardReport(Struct, frozen=True):
     """Every loss of a preview, allowed or not, and the errors that have nothing to do with protection."""
 
-    losses: tuple[Loss, ...]
+    losses: tuple[GuardedChange, ...]
     errors: tuple[str, ...]
 
     @property
-    def guarded(self) -> tuple[Loss, ...]:
+    def blocked(self) -> tuple[GuardedChange, ...]:
         """What would be lost and may not be."""
-        return tuple(loss for loss in self.losses if loss.allowed is None)
+        return tuple(change for change in self.losses if change.allowed is None)
 
 
-def judge(preview: object, plan: Plan) -> Judged:
+def check_preview(preview: object, plan: AnyPlan) -> GuardReport:
     """What a preview (its JSON, read) of the stack of `plan` would lose. Raises NoPreview.
 
     Nothing of a team's own stack is guarded. That somebody protected a resource by hand is an error of the preview.
     """
     if not isinstance(preview, Mapping) or ("steps" not in preview and "diagnostics" not in preview):
-        raise NoPreview("this is not what `pulumi preview --json` prints: an object with steps is wanted")
-    found = cast("Mapping[str, Any]", preview)
-    diagnostics = _records(found, "diagnostics")
-    made = _records(found, "steps", "op", "urn")
+        raise PreviewFormatError("this is not what `pulumi preview --json` prints: an object with steps is wanted")
+    document = cast("Mapping[str, Any]", preview)
+    diagnostics = _read_records(document, "diagnostics")
+    made = _read_records(document, "steps", "op", "urn")
     messages = [str(d.get("message", "")) for d in diagnostics if d.get("severity") == "error"]
-    refused = {urn: (action, first) for message in messages for urn, action, first in _refusals(message)}
-    steps = [step for step in made if _action(step)]
+    refused = {urn: (action, first) for message in messages for urn, action, first in _protect_errors(message)}
+    steps = [step for step in made if _step_action(step)]
     known = {str(step["urn"]) for step in steps}
-    losses = [
-        *(_loss(str(s["urn"]), _action(s), s, plan, refused) for s in steps),
-        *(_loss(urn, action, {}, plan, refused) for urn, (action, _) in refused.items() if urn not in known),
-        *(leaves_lost(made, plan) if isinstance(plan, AckFleetPlan) else ()),
+    changes = [
+        *(_guarded_change(str(s["urn"]), _step_action(s), s, plan, refused) for s in steps),
+        *(_guarded_change(urn, action, {}, plan, refused) for urn, (action, _) in refused.items() if urn not in known),
+        *(removed_quota_leaves(made, plan) if isinstance(plan, AckFleetPlan) else ()),
     ]
-    told = {urn for urn in refused if _found(urn, {}, plan) is not None}
-    errors = tuple(m.strip() for m in messages if not (_follows(m) or any(urn in told for urn, _, _ in _refusals(m))))
-    return Judged(tuple(_joined(loss for loss in losses if loss is not None)), errors)
+    reported_urns = {urn for urn in refused if _classify_urn(urn, {}, plan) is not None}
+    errors = tuple(
+        m.strip()
+        for m in messages
+        if not (_is_summary(m) or any(urn in reported_urns for urn, _, _ in _protect_errors(m)))
+    )
+    return GuardReport(tuple(_merged(change for change in changes if change is not None)), errors)
 
 
-def _records(preview: Mapping[str, Any], key: str, *texts: str) -> list[dict[str, Any]]:
+def _read_records(preview: Mapping[str, Any], key: str, *texts: str) -> list[dict[str, Any]]:
     """The objects below a key, each with these texts: one that is not understood might be a loss. Raises NoPreview."""
-    found: object = preview.get(key) or []
-    records = cast("list[dict[str, Any]]", found) if isinstance(found, list) else []
-    objects = isinstance(found, list) and all(type(each) is dict for each in records)
+    section: object = preview.get(key) or []
+    records = cast("list[dict[str, Any]]", section) if isinstance(section, list) else []
+    objects = isinstance(section, list) and all(type(each) is dict for each in records)
     if objects and all(isinstance(each.get(text), str) for each in records for text in texts):
         return records
-    wanted = f"objects with {' and '.join(texts)} are" if texts else "objects are"
-    raise NoPreview(f"this is not what `pulumi preview --json` prints: {wanted} wanted below {key}")
+    expected = f"objects with {' and '.join(texts)} are" if texts else "objects are"
+    raise PreviewFormatError(f"this is not what `pulumi preview --json` prints: {expected} wanted below {key}")
 
 
-def _action(step: Mapping[str, Any]) -> str:
+def _step_action(step: Mapping[str, Any]) -> str:
     """What a step does to what there was; "" where it stays. A pool that moves to other zones loses all its nodes."""
     if step.get("op") == "update":
-        before, after = _zones(step.get("oldState")), _zones(step.get("newState"))
+        before, after = _node_zones(step.get("oldState")), _node_zones(step.get("newState"))
         return REPLACE if before and after and before.isdisjoint(after) else ""
-    return _OPS.get(str(step.get("op")), "")
+    return _ACTION_OF_OP.get(str(step.get("op")), "")
 
 
-def _zones(state: Mapping[str, Any] | None) -> set[str]:
+def _node_zones(state: Mapping[str, Any] | None) -> set[str]:
     """Where a node pool has its nodes; nowhere for anything else."""
     inputs: Mapping[str, Any] = (state or {}).get("inputs") or {}
-    found: list[str] = inputs.get("nodeLocations") or []
-    return set(found)
+    locations: list[str] = inputs.get("nodeLocations") or []
+    return set(locations)
 
 
-def _refusals(message: str) -> Iterator[tuple[str, str, bool]]:
+def _protect_errors(message: str) -> Iterator[tuple[str, str, bool]]:
     """URN, action, and whether it was protected before: as what is deleted, or is made of something replaced."""
-    for found in _REFUSED.finditer(message):
-        yield (found["urn"], REPLACE, found["below"] is not None) if found["urn"] else (found["deleted"], DELETE, True)
+    for match in _PROTECT_ERROR.finditer(message):
+        yield (match["urn"], REPLACE, match["below"] is not None) if match["urn"] else (match["deleted"], DELETE, True)
 
 
-def _follows(message: str) -> bool:
-    return message.strip().removeprefix("error: ") in _FOLLOWS
+def _is_summary(message: str) -> bool:
+    return message.strip().removeprefix("error: ") in _SUMMARY_MESSAGES
 
 
-def _loss(
-    urn: str, action: str, step: Mapping[str, Any], plan: Plan, refused: Mapping[str, tuple[str, bool]]
-) -> Loss | None:
+def _guarded_change(
+    urn: str, action: str, step: Mapping[str, Any], plan: AnyPlan, refused: Mapping[str, tuple[str, bool]]
+) -> GuardedChange | None:
     """None where it is nothing dear."""
     old: Mapping[str, Any] = step.get("oldState") or {}
     inputs: Mapping[str, Any] = old.get("inputs") or {}
-    found = _found(urn, inputs, plan)
-    if found is None or isinstance(plan, TeamStackPlan):
+    resource = _classify_urn(urn, inputs, plan)
+    if resource is None or isinstance(plan, TeamStackPlan):
         return None
     first = refused[urn][1] if urn in refused else action == DELETE
-    loss = replace(found, action=action, first=first, because=tuple(_because(step)))
+    change = replace(resource, action=action, first=first, because=tuple(_replace_reasons(step)))
     if urn in refused:
-        return loss
+        return change
     if action == REPLACE:
         allowances = plan.allowances
-        if isinstance(plan, FleetPlan) and loss.worker is not None:
-            allowances = _worker(plan, loss.worker).allowances
-        inside = allowed(REPLACE, CLUSTER, allowances) if loss.kind == "queue" else None
-        return replace(loss, allowed=allowed(REPLACE, loss.key, allowances) or inside)
+        if isinstance(plan, FleetPlan) and change.worker is not None:
+            allowances = _worker_plan(plan, change.worker).allowances
+        inside = allowance_reason(REPLACE, CLUSTER, allowances) if change.kind == "queue" else None
+        return replace(change, allowed=allowance_reason(REPLACE, change.key, allowances) or inside)
     if inputs.get("spec", {}).get("stopPolicy") == "HoldAndDrain":
-        return replace(loss, allowed=DRAINED)
-    return replace(loss, allowed=None if old.get("protect") else WAS_FREE)
+        return replace(change, allowed=QUEUE_DRAINED)
+    return replace(change, allowed=None if old.get("protect") else WAS_UNPROTECTED)
 
 
-def _found(urn: str, inputs: Mapping[str, Any], plan: Plan) -> Loss | None:
+def _classify_urn(urn: str, inputs: Mapping[str, Any], plan: AnyPlan) -> GuardedChange | None:
     """What a resource is to the guard; None where it is nothing dear."""
     type_token, name = urn.rpartition("::")[0].rpartition("::")[2].rpartition("$")[2], urn.rpartition("::")[2]
     if isinstance(plan, AckFleetPlan):
-        return dear_on_ack(type_token, name, inputs, plan)
-    return _dear(type_token, name, inputs, plan) if isinstance(plan, FleetPlan) else None
+        return classify_ack_resource(type_token, name, inputs, plan)
+    return _classify_resource(type_token, name, inputs, plan) if isinstance(plan, FleetPlan) else None
 
 
-def _dear(type_token: str, name: str, inputs: Mapping[str, Any], plan: FleetPlan) -> Loss | None:
+def _classify_resource(type_token: str, name: str, inputs: Mapping[str, Any], plan: FleetPlan) -> GuardedChange | None:
     """What a resource is to the guard, by its type and its name in the program; None where it is nothing dear."""
-    worker, slash, own = name.partition(IN_WORKER)
+    worker, slash, own_name = name.partition(IN_WORKER)
     if not slash:
-        return _in_cluster(type_token, name, inputs, plan)
-    found = _in_cluster(type_token, own, inputs, _worker(plan, worker))
-    if found is None:
+        return _classify_in_cluster(type_token, name, inputs, plan)
+    resource = _classify_in_cluster(type_token, own_name, inputs, _worker_plan(plan, worker))
+    if resource is None:
         return None
-    key = found.key if found.kind != "queue" or plan_of(plan, worker) else CLUSTER
-    return replace(found, name=f"{worker}{IN_WORKER}{found.name}", key=key, worker=worker)
+    key = resource.key if resource.kind != "queue" or worker_plan(plan, worker) else CLUSTER
+    return replace(resource, name=f"{worker}{IN_WORKER}{resource.name}", key=key, worker=worker)
 
 
-def _worker(plan: FleetPlan, name: str) -> FleetPlan:
+def _worker_plan(plan: FleetPlan, name: str) -> FleetPlan:
     """A worker's plan; an empty one where the fleet has the worker no more."""
-    return plan_of(plan, name) or replace(plan, pools=(), cluster_queues=(), allowances=AllowancesPlan())
+    return worker_plan(plan, name) or replace(plan, pools=(), cluster_queues=(), allowances=AllowancesPlan())
 
 
-def _in_cluster(type_token: str, name: str, inputs: Mapping[str, Any], plan: FleetPlan) -> Loss | None:
+def _classify_in_cluster(
+    type_token: str, name: str, inputs: Mapping[str, Any], plan: FleetPlan
+) -> GuardedChange | None:
     if type_token.endswith(":ClusterQueue"):
-        return _queue(name.removesuffix("-cluster-queue"), inputs)
-    dear = BY_RESOURCE.get(type_token)
-    if dear is None:
+        return _guarded_queue(name.removesuffix("-cluster-queue"), inputs)
+    protected_kind = PROTECTED_BY_TYPE.get(type_token)
+    if protected_kind is None:
         return None
-    key = dear.key(name)
-    if dear.kind != NODE_POOL:
-        return Loss(dear.kind, key, dear.allowed_as(key), "")
-    pool = _pool_of(key, inputs, plan)
+    key = protected_kind.resource_key(name)
+    if protected_kind.kind != NODE_POOL:
+        return GuardedChange(protected_kind.kind, key, protected_kind.allowance_key(key), "")
+    pool = _pool_name(key, inputs, plan)
     kept = any(each.name == pool for each in plan.own_pools)
-    own = dear.allowed_as(key, pool)
-    return None if key == SYSTEM else Loss("pool", pool, own, "", parts=(key,), whole=not kept)
+    allowance = protected_kind.allowance_key(key, pool)
+    return None if key == SYSTEM else GuardedChange("pool", pool, allowance, "", parts=(key,), whole=not kept)
 
 
-def _pool_of(key: str, inputs: Mapping[str, Any], plan: FleetPlan) -> str:
+def _pool_name(key: str, inputs: Mapping[str, Any], plan: FleetPlan) -> str:
     """The pool of a node pool; of one that the plan has no more, by its key, which counts the slices of a pool."""
     for pool in plan.pools:
         if any(each.key == key for each in pool.node_pools):
             return pool.name
-    counted = re.fullmatch(r"(.+)-\d+", key)
+    numbered = re.fullmatch(r"(.+)-\d+", key)
     placement: dict[str, Any] = inputs.get("placementPolicy") or {}
     in_slices = bool(placement.get("tpuTopology"))
-    return counted[1] if counted and (in_slices or any(p.name == counted[1] for p in plan.pools)) else key
+    return numbered[1] if numbered and (in_slices or any(p.name == numbered[1] for p in plan.pools)) else key
 
 
-def _queue(name: str, inputs: Mapping[str, Any]) -> Loss | None:
+def _guarded_queue(name: str, inputs: Mapping[str, Any]) -> GuardedChange | None:
     """A queue with the flavors that it guarantees something of; without its inputs it was refused, so it does."""
     groups: Iterable[Mapping[str, Any]] = inputs.get("spec", {}).get("resourceGroups") or ()
-    held = tuple(
+    guaranteed_flavors = tuple(
         str(flavor["name"])
         for group in groups
         for flavor in group.get("flavors") or ()
-        if any(r["name"] not in _BASIC and str(r.get("nominalQuota", "0")) != "0" for r in flavor["resources"])
-    )
-    return Loss("queue", name, f"clusterQueues.{name}", "", flavors=held) if held or not inputs else None
-
-
-def _because(step: Mapping[str, Any]) -> Iterator[FieldEffect]:
-    for reason in step.get("replaceReasons") or ():
-        yield FieldEffect(str(reason), str(reason), None, None, FORCES)
-
-
-def _joined(losses: Iterable[Loss]) -> list[Loss]:
-    """One loss for each thing: the slices of a pool go together, and a replacement may be several steps."""
-    found: dict[tuple[str, ...], Loss] = {}
-    for loss in losses:
-        identity = (loss.worker or "", loss.key, loss.action, loss.name)
-        first = found.setdefault(identity, loss)
-        found[identity] = replace(
-            first,
-            because=tuple({f.path: f for f in (*first.because, *loss.because)}.values()),
-            parts=tuple(dict.fromkeys((*first.parts, *loss.parts))),
-            flavors=tuple(dict.fromkeys((*first.flavors, *loss.flavors))),
-            first=first.first or loss.first,
-            allowed=first.allowed and loss.allowed,
+        if any(
+            r["name"] not in _NON_ACCELERATORS and str(r.get("nominalQuota", "0")) != "0" for r in flavor["resources"]
         )
-    return [found[key] for key in sorted(found)]
+    )
+    return (
+        GuardedChange("queue", name, f"clusterQueues.{name}", "", flavors=guaranteed_flavors)
+        if guaranteed_flavors or not inputs
+        else None
+    )
+
+
+def _replace_reasons(step: Mapping[str, Any]) -> Iterator[FieldEffect]:
+    for reason in step.get("replaceReasons") or ():
+        yield FieldEffect(str(reason), str(reason), None, None, REPLACE_EFFECT)
+
+
+def _merged(changes: Iterable[GuardedChange]) -> list[GuardedChange]:
+    """One loss for each thing: the slices of a pool go together, and a replacement may be several steps."""
+    merged: dict[tuple[str, ...], GuardedChange] = {}
+    for change in changes:
+        identity = (change.worker or "", change.key, change.action, change.name)
+        first = merged.setdefault(identity, change)
+        merged[identity] = replace(
+            first,
+            because=tuple({f.path: f for f in (*first.because, *change.because)}.values()),
+            parts=tuple(dict.fromkeys((*first.parts, *change.parts))),
+            flavors=tuple(dict.fromkeys((*first.flavors, *change.flavors))),
+            first=first.first or change.first,
+            allowed=first.allowed and change.allowed,
+        )
+    return [merged[key] for key in sorted(merged)]

@@ -9,37 +9,39 @@ from msgspec import Struct
 from berth.diff.resources import CLUSTER, FLEET, FUTURE_RESERVATION, NODE_POOL, RESERVATION
 
 
-class Dear(Struct, frozen=True):
+class ProtectedKind(Struct, frozen=True):
     """A kind of thing. Its `resource` is called `beginning`, the thing's key and `ending` in the program; an allowance
     names it as `allowance` says, of its `key` or its `pool`.
     """
 
     kind: str
-    resource: str
-    ending: str
-    allowance: str
-    beginning: str = ""
+    type_token: str
+    name_suffix: str
+    allowance_format: str
+    name_prefix: str = ""
 
-    def key(self, name: str) -> str:
+    def resource_key(self, name: str) -> str:
         """The thing's key, of a resource called `name`."""
-        return name.removeprefix(self.beginning).removesuffix(self.ending)
+        return name.removeprefix(self.name_prefix).removesuffix(self.name_suffix)
 
-    def allowed_as(self, key: str, pool: str | None = None) -> str:
+    def allowance_key(self, key: str, pool: str | None = None) -> str:
         """The key of its allowance: `cluster`, `v5e`, `reservations.l4`."""
-        return self.allowance.format(key=key, pool=pool)
+        return self.allowance_format.format(key=key, pool=pool)
 
 
-_ON_GKE: Final = (
-    Dear(CLUSTER, "gcp:container/cluster:Cluster", "-cluster", "{key}"),
-    Dear(NODE_POOL, "gcp:container/nodePool:NodePool", "-pool", "{pool}"),
-    Dear(RESERVATION, "gcp:compute/reservation:Reservation", "-reservation", "reservations.{key}"),
-    Dear(FUTURE_RESERVATION, "gcp:compute/futureReservation:FutureReservation", "-request", "reservations.{key}"),
+_GKE_KINDS: Final = (
+    ProtectedKind(CLUSTER, "gcp:container/cluster:Cluster", "-cluster", "{key}"),
+    ProtectedKind(NODE_POOL, "gcp:container/nodePool:NodePool", "-pool", "{pool}"),
+    ProtectedKind(RESERVATION, "gcp:compute/reservation:Reservation", "-reservation", "reservations.{key}"),
+    ProtectedKind(
+        FUTURE_RESERVATION, "gcp:compute/futureReservation:FutureReservation", "-request", "reservations.{key}"
+    ),
 )
-_ON_ACK: Final = (
-    Dear(CLUSTER, "alicloud:cs/managedKubernetes:ManagedKubernetes", "-cluster", "clusters.{key}", "member-"),
-    Dear(NODE_POOL, "alicloud:cs/nodePool:NodePool", "", "{key}"),
-    Dear(FLEET, "alicloud:ackone/cluster:Cluster", "", "fleet"),
+_ACK_KINDS: Final = (
+    ProtectedKind(CLUSTER, "alicloud:cs/managedKubernetes:ManagedKubernetes", "-cluster", "clusters.{key}", "member-"),
+    ProtectedKind(NODE_POOL, "alicloud:cs/nodePool:NodePool", "", "{key}"),
+    ProtectedKind(FLEET, "alicloud:ackone/cluster:Cluster", "", "fleet"),
 )
-ON_GKE: Final = {each.kind: each for each in _ON_GKE}
-ON_ACK: Final = {each.kind: each for each in _ON_ACK}
-BY_RESOURCE: Final = {each.resource: each for each in (*_ON_GKE, *_ON_ACK)}
+PROTECTED_ON_GKE: Final = {each.kind: each for each in _GKE_KINDS}
+PROTECTED_ON_ACK: Final = {each.kind: each for each in _ACK_KINDS}
+PROTECTED_BY_TYPE: Final = {each.type_token: each for each in (*_GKE_KINDS, *_ACK_KINDS)}

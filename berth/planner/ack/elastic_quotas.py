@@ -15,41 +15,46 @@ from msgspec import Struct, field
 from berth.plan.ack import QuotaNodePlan
 from berth.plan.kueue import ClusterQueuePlan, CohortPlan, FlavorQuotasPlan, QuotaPlan
 
-ROOT = "root"
-SHARED = "-shared"
+ROOT_NAME = "root"
+SHARED_SUFFIX = "-shared"
 """How the name of a leaf ends that holds what is a cohort's own."""
 
-Amounts = dict[str, int]
+ResourceAmounts = dict[str, int]
 """By resource, in the units of QuotaPlan."""
 
 
-class _Node(Struct):
+class _ElasticQuotaNode(Struct):
     """A node before its parent is known. `beyond` and `lend` are None of a resource without such a limit."""
 
     name: str
-    minimum: Amounts
-    beyond: Mapping[str, int | None]
-    lend: Mapping[str, int | None]
+    minimum: ResourceAmounts
+    borrowing_limits: Mapping[str, int | None]
+    lending_limits: Mapping[str, int | None]
     flavors: set[str]
     namespaces: tuple[str, ...] = ()
     max_jobs: int | None = None
-    children: list[_Node] = field(default_factory=list["_Node"])
+    children: list[_ElasticQuotaNode] = field(default_factory=list["_ElasticQuotaNode"])
 
 
 def elastic_quota_tree(queues: Iterable[ClusterQueuePlan], cohorts: Iterable[CohortPlan]) -> QuotaNodePlan:
     """The root of the tree. The parents of `cohorts` exist and form no circle."""
     queues, cohorts = tuple(queues), tuple(cohorts)
-    known = {cohort.name for cohort in cohorts}
-    below: dict[str | None, list[ClusterQueuePlan | CohortPlan]] = {}
-    for each in (*queues, *cohorts):
-        above = each.cohort if isinstance(each, ClusterQueuePlan) else each.parent
-        below.setdefault(above if above in known else None, []).append(each)
+    cohort_names = {cohort.name for cohort in cohorts}
+    children_by_cohort: dict[str | None, list[ClusterQueuePlan | CohortPlan]] = {}
+    for member in (*queues, *cohorts):
+        parent = member.cohort if isinstance(member, ClusterQueuePlan) else member.parent
+        children_by_cohort.setdefault(parent if parent in cohort_names else None, []).append(member)
     resources = {r for q in queues for r in q.covered_resources}
     resources |= {r for c in cohorts for group in c.resource_groups for r in group.covered_resources}
-    order = tuple(sorted(resources, key=lambda r: (r not in ("cpu", "memory"), r)))
-    tops = [_grown(each, below, order) for each in _by_name(below.get(None, ()))]
-    total = _sum(order, (top.minimum for top in tops))
-    return QuotaNodePlan(name=ROOT, minimum=total, maximum=total, children=tuple(_planned(top, total) for top in tops))
+    resource_order = tuple(sorted(resources, key=lambda r: (r not in ("cpu", "memory"), r)))
+    roots = [
+        _quota_node(each, children_by_cohort, resource_order)
+        for each in _sorted_by_name(children_by_cohort.get(None, ()))
+    ]
+    total = _sum_amounts(resource_order, (root.minimum for root in roots))
+    return QuotaNodePlan(
+        name=ROOT_NAME, minimum=total, maximum=total, children=tuple(_node_plan(top, total) for top in roots)
+    )
 
 
 def node_names(queues: Iterable[ClusterQueuePlan], cohorts: Iterable[CohortPlan]) -> Iterator[tuple[str, str, str]]:
@@ -59,67 +64,85 @@ def node_names(queues: Iterable[ClusterQueuePlan], cohorts: Iterable[CohortPlan]
     for cohort in cohorts:
         yield cohort.name, "cohort", cohort.name
         if any(quota.nominal for entry in cohort.flavors for quota in entry.quotas):
-            yield cohort.name + SHARED, "cohort", cohort.name
+            yield cohort.name + SHARED_SUFFIX, "cohort", cohort.name
 
 
-def _by_name(found: Iterable[ClusterQueuePlan | CohortPlan]) -> list[ClusterQueuePlan | CohortPlan]:
-    return sorted(found, key=lambda each: each.name)
+def _sorted_by_name(members: Iterable[ClusterQueuePlan | CohortPlan]) -> list[ClusterQueuePlan | CohortPlan]:
+    return sorted(members, key=lambda each: each.name)
 
 
-def _grown(
-    each: ClusterQueuePlan | CohortPlan,
-    below: Mapping[str | None, list[ClusterQueuePlan | CohortPlan]],
-    order: tuple[str, ...],
-) -> _Node:
-    if isinstance(each, ClusterQueuePlan):
-        return _leaf(each, order)
-    children = [_grown(child, below, order) for child in _by_name(below.get(each.name, ()))]
-    return _inner(each, children, order)
+def _quota_node(
+    member: ClusterQueuePlan | CohortPlan,
+    children_by_cohort: Mapping[str | None, list[ClusterQueuePlan | CohortPlan]],
+    resource_order: tuple[str, ...],
+) -> _ElasticQuotaNode:
+    if isinstance(member, ClusterQueuePlan):
+        return _queue_node(member, resource_order)
+    children = [
+        _quota_node(child, children_by_cohort, resource_order)
+        for child in _sorted_by_name(children_by_cohort.get(member.name, ()))
+    ]
+    return _cohort_node(member, children, resource_order)
 
 
-def _leaf(queue: ClusterQueuePlan, order: tuple[str, ...]) -> _Node:
-    own = _quotas(queue.flavors)
-    alone = queue.cohort is None
-    return _Node(
+def _queue_node(queue: ClusterQueuePlan, resource_order: tuple[str, ...]) -> _ElasticQuotaNode:
+    own_quotas = _quotas_by_resource(queue.flavors)
+    has_no_cohort = queue.cohort is None
+    return _ElasticQuotaNode(
         name=queue.name,
-        minimum={r: sum(q.nominal for q in own.get(r, ())) for r in order},
-        beyond={r: 0 if alone else _limited(q.borrowing_limit for q in own.get(r, ())) for r in order},
-        lend=dict.fromkeys(order) if alone else {r: _limited(q.lending_limit for q in own.get(r, ())) for r in order},
+        minimum={r: sum(q.nominal for q in own_quotas.get(r, ())) for r in resource_order},
+        borrowing_limits={
+            r: 0 if has_no_cohort else _sum_limits(q.borrowing_limit for q in own_quotas.get(r, ()))
+            for r in resource_order
+        },
+        lending_limits=dict.fromkeys(resource_order)
+        if has_no_cohort
+        else {r: _sum_limits(q.lending_limit for q in own_quotas.get(r, ())) for r in resource_order},
         flavors={entry.flavor for entry in queue.flavors},
-        namespaces=tuple(sorted({door.namespace for door in queue.local_queues})),
+        namespaces=tuple(sorted({local_queue.namespace for local_queue in queue.local_queues})),
         max_jobs=queue.max_jobs,
     )
 
 
-def _inner(cohort: CohortPlan, children: list[_Node], order: tuple[str, ...]) -> _Node:
+def _cohort_node(
+    cohort: CohortPlan, children: list[_ElasticQuotaNode], resource_order: tuple[str, ...]
+) -> _ElasticQuotaNode:
     entries = cohort.flavors
-    own = _quotas(entries)
-    said = {entry.flavor for entry in entries}
-    flavors = said.union(*(child.flavors for child in children))
-    free = bool(flavors - said)  # a flavor without an entry passes freely
-    extra = {r: sum(q.nominal for q in own.get(r, ())) for r in order}
-    if any(extra.values()):
-        none = dict.fromkeys(order, 0)
-        children = [*children, _Node(cohort.name + SHARED, extra, none, dict.fromkeys(order), said)]
-    top = cohort.parent is None
+    own_quotas = _quotas_by_resource(entries)
+    own_flavors = {entry.flavor for entry in entries}
+    flavors = own_flavors.union(*(child.flavors for child in children))
+    passes_freely = bool(flavors - own_flavors)  # a flavor without an entry passes freely
+    own_guarantees = {r: sum(q.nominal for q in own_quotas.get(r, ())) for r in resource_order}
+    if any(own_guarantees.values()):
+        no_borrowing = dict.fromkeys(resource_order, 0)
+        children = [
+            *children,
+            _ElasticQuotaNode(
+                cohort.name + SHARED_SUFFIX, own_guarantees, no_borrowing, dict.fromkeys(resource_order), own_flavors
+            ),
+        ]
+    is_root = cohort.parent is None
 
-    def limits(key: str) -> dict[str, int | None]:
-        return {r: None if free else _limited(getattr(q, key) for q in own.get(r, ())) for r in order}
+    def limits(field_name: str) -> dict[str, int | None]:
+        return {
+            r: None if passes_freely else _sum_limits(getattr(q, field_name) for q in own_quotas.get(r, ()))
+            for r in resource_order
+        }
 
-    return _Node(
+    return _ElasticQuotaNode(
         name=cohort.name,
-        minimum=_sum(order, (child.minimum for child in children)),
-        beyond=dict.fromkeys(order, 0) if top else limits("borrowing_limit"),
-        lend=dict.fromkeys(order) if top else limits("lending_limit"),
+        minimum=_sum_amounts(resource_order, (child.minimum for child in children)),
+        borrowing_limits=dict.fromkeys(resource_order, 0) if is_root else limits("borrowing_limit"),
+        lending_limits=dict.fromkeys(resource_order) if is_root else limits("lending_limit"),
         flavors=flavors,
         children=children,
     )
 
 
-def _planned(node: _Node, most: Mapping[str, int]) -> QuotaNodePlan:
+def _node_plan(node: _ElasticQuotaNode, parent_maximum: Mapping[str, int]) -> QuotaNodePlan:
     """The node below a parent with this maximum."""
-    maximum = {r: _least(most[r], amount, node.beyond[r]) for r, amount in node.minimum.items()}
-    lend = {r: limit for r, limit in node.lend.items() if limit is not None and limit < node.minimum[r]}
+    maximum = {r: _maximum(parent_maximum[r], amount, node.borrowing_limits[r]) for r, amount in node.minimum.items()}
+    lend = {r: limit for r, limit in node.lending_limits.items() if limit is not None and limit < node.minimum[r]}
     return QuotaNodePlan(
         name=node.name,
         minimum=node.minimum,
@@ -127,32 +150,32 @@ def _planned(node: _Node, most: Mapping[str, int]) -> QuotaNodePlan:
         namespaces=node.namespaces,
         lend=lend or None,
         max_jobs=node.max_jobs,
-        children=tuple(_planned(child, maximum) for child in node.children),
+        children=tuple(_node_plan(child, maximum) for child in node.children),
     )
 
 
-def _least(most: int, amount: int, beyond: int | None) -> int:
-    return most if beyond is None else min(most, amount + beyond)
+def _maximum(parent_maximum: int, minimum: int, borrowing_limit: int | None) -> int:
+    return parent_maximum if borrowing_limit is None else min(parent_maximum, minimum + borrowing_limit)
 
 
-def _limited(limits: Iterable[int | None]) -> int | None:
+def _sum_limits(limits: Iterable[int | None]) -> int | None:
     """The sum of limits, or None where one of them is none."""
-    found = list(limits)
-    return None if None in found else sum(limit or 0 for limit in found)
+    known_limits = list(limits)
+    return None if None in known_limits else sum(limit or 0 for limit in known_limits)
 
 
-def _sum(order: tuple[str, ...], amounts: Iterable[Mapping[str, int]]) -> Amounts:
-    total = dict.fromkeys(order, 0)
-    for each in amounts:
-        for resource, amount in each.items():
+def _sum_amounts(resource_order: tuple[str, ...], amounts: Iterable[Mapping[str, int]]) -> ResourceAmounts:
+    total = dict.fromkeys(resource_order, 0)
+    for resource_amounts in amounts:
+        for resource, amount in resource_amounts.items():
             total[resource] += amount
     return total
 
 
-def _quotas(entries: Iterable[FlavorQuotasPlan]) -> dict[str, list[QuotaPlan]]:
+def _quotas_by_resource(entries: Iterable[FlavorQuotasPlan]) -> dict[str, list[QuotaPlan]]:
     """Resource → its quota on every flavor."""
-    found: dict[str, list[QuotaPlan]] = {}
+    by_resource: dict[str, list[QuotaPlan]] = {}
     for entry in entries:
         for quota in entry.quotas:
-            found.setdefault(quota.resource, []).append(quota)
-    return found
+            by_resource.setdefault(quota.resource, []).append(quota)
+    return by_resource

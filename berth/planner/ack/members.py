@@ -10,15 +10,15 @@ from itertools import combinations
 from msgspec import Struct, field
 
 from berth.catalog import Machine
-from berth.diagnostics import Path, near_miss, quoted, shown
+from berth.diagnostics import FieldPath, did_you_mean, format_value, join_quoted
 from berth.plan.ack import AckNodePoolPlan, MemberPlan
 from berth.plan.nodes import Bounds, Taint
-from berth.planner.allowances import protected
-from berth.planner.context import Draft
+from berth.planner.allowances import is_protected
+from berth.planner.context import PlanningContext
 from berth.planner.machines.hardware import Hardware
-from berth.planner.machines.pools import BERTH, Pool
-from berth.planner.queueing.flavors import Flavor
-from berth.rules.gke.pool_request import Asked
+from berth.planner.machines.pools import BERTH, PlannedPool
+from berth.planner.queueing.flavors import PlannedFlavor
+from berth.rules.gke.pool_request import PoolRequest
 from berth.spec.ack import AckFleetSpec, AckNodePoolSpec, InstanceTypeSpec, MemberSpec
 from berth.spec.machines.capacity import Capacity
 from berth.spec.machines.pools import PoolSpec
@@ -26,35 +26,42 @@ from berth.spec.machines.pools import PoolSpec
 GPU = "nvidia.com/gpu"
 """The resource that ACK's device plugin offers, whatever the GPU."""
 
-_TAKEN = ("kubernetes.io", "k8s.io", "alibabacloud.com", "aliyun.com", "aliyun.accelerator", "berth.dev")
+_RESERVED_DOMAINS = ("kubernetes.io", "k8s.io", "alibabacloud.com", "aliyun.com", "aliyun.accelerator", "berth.dev")
 """Domains whose labels and taints are set by others."""
 
-_OF_MADE_ONES = ("cluster_spec", "version", "vswitches", "pod_vswitches", "pod_cidr_block", "service_cidr_block")
+_CREATED_MEMBER_FIELDS = (
+    "cluster_spec",
+    "version",
+    "vswitches",
+    "pod_vswitches",
+    "pod_cidr_block",
+    "service_cidr_block",
+)
 """What can be said of a member that Berth makes, and of no other."""
 
-_VSWITCHES = 5
+_MAX_VSWITCHES = 5
 """The most vSwitches of a cluster's control plane (provider's schema of `alicloud_cs_managed_kubernetes`)."""
-_SCALES = Bounds(min=1000, max=2000)
+_MAX_AUTOSCALING = Bounds(min=1000, max=2000)
 """The most of either bound of a pool that scales (`scaling_config` of `alicloud_cs_kubernetes_node_pool`)."""
 
 
-class Members(Struct):
+class PlannedMembers(Struct):
     """Members and, by the name of a node pool, the first place where it was written."""
 
     plans: list[MemberPlan] = field(default_factory=list[MemberPlan])
-    places: dict[str, Path] = field(default_factory=dict[str, Path])
+    node_pool_paths: dict[str, FieldPath] = field(default_factory=dict[str, FieldPath])
 
 
-def members(draft: Draft, spec: AckFleetSpec) -> Members:
+def plan_members(context: PlanningContext, spec: AckFleetSpec) -> PlannedMembers:
     """Every member of the fleet, by name, with the node pools that can exist."""
-    found = Members()
+    planned_members = PlannedMembers()
     for name, member in sorted(spec.ack.clusters.items()):
-        path: Path = ("ack", "clusters", name)
-        _fits(draft, path, member)
+        path: FieldPath = ("ack", "clusters", name)
+        _check_member_keys(context, path, member)
         if member.existing is None:
-            _few_vswitches(draft, spec, path, member)
-        pools = tuple(_node_pools(draft, spec, found, name))
-        found.plans.append(
+            _check_vswitch_count(context, spec, path, member)
+        pools = tuple(_node_pool_plans(context, spec, planned_members, name))
+        planned_members.plans.append(
             MemberPlan(
                 key=f"member-{name}",
                 name=name,
@@ -66,65 +73,75 @@ def members(draft: Draft, spec: AckFleetSpec) -> Members:
                 pod_range=member.pod_cidr_block,
                 service_range=member.service_cidr_block,
                 node_pools=pools,
-                protect=protected(draft, f"clusters.{name}"),
+                protect=is_protected(context, f"clusters.{name}"),
             )
         )
-    _pods_apart(draft, found)
-    return found
+    _check_pod_ranges(context, planned_members)
+    return planned_members
 
 
-def _pods_apart(draft: Draft, found: Members) -> None:
+def _check_pod_ranges(context: PlanningContext, planned_members: PlannedMembers) -> None:
     """Flannel's pods are reached by routes of the VPC, and the cloud controller manager deletes those in conflict
     (ACK docs: Use the Flannel network plugin)."""
-    ranges = [(m.name, IPv4Network(m.pod_range)) for m in found.plans if m.existing is None and m.pod_range]
-    for (first, a), (second, b) in combinations(ranges, 2):
-        if a.overlaps(b):
-            message = f"'{b}' overlaps {a} of member '{first}' in the same VPC; write ranges that share no address"
-            draft.problems.fault("overlapping-ranges", ("ack", "clusters", second, "podCidrBlock"), message)
+    ranges = [(m.name, IPv4Network(m.pod_range)) for m in planned_members.plans if m.existing is None and m.pod_range]
+    for (first_member, first_range), (second_member, second_range) in combinations(ranges, 2):
+        if first_range.overlaps(second_range):
+            message = (
+                f"'{second_range}' overlaps {first_range} of member '{first_member}' "
+                "in the same VPC; write ranges that share no address"
+            )
+            context.problems.fault("overlapping-ranges", ("ack", "clusters", second_member, "podCidrBlock"), message)
 
 
-def _fits(draft: Draft, path: Path, member: MemberSpec) -> None:
-    written = [key for key in _OF_MADE_ONES if key in member.model_fields_set]
-    keys = {name: info.alias or name for name, info in MemberSpec.model_fields.items()}
+def _check_member_keys(context: PlanningContext, path: FieldPath, member: MemberSpec) -> None:
+    created_only = [key for key in _CREATED_MEMBER_FIELDS if key in member.model_fields_set]
+    yaml_keys = {name: info.alias or name for name, info in MemberSpec.model_fields.items()}
     if member.existing is not None:
-        for key in written:
-            message = f"cluster '{member.existing}' exists, and Berth makes nothing of it; leave {keys[key]} out"
-            draft.problems.fault("contradiction", (*path, keys[key]), message)
+        for key in created_only:
+            message = f"cluster '{member.existing}' exists, and Berth makes nothing of it; leave {yaml_keys[key]} out"
+            context.problems.fault("contradiction", (*path, yaml_keys[key]), message)
         return
     if member.pod_vswitches and member.pod_cidr_block:
         message = "pods take addresses of podVswitches (Terway) or of podCidrBlock (Flannel); write one of them"
-        draft.problems.fault("contradiction", (*path, "podCidrBlock"), message)
+        context.problems.fault("contradiction", (*path, "podCidrBlock"), message)
     elif not member.pod_vswitches and not member.pod_cidr_block:
         message = (
             "is missing: pods need addresses; write podCidrBlock: 10.64.0.0/16 (Flannel), or podVswitches (Terway)"
         )
-        draft.problems.fault("missing-key", (*path, "podCidrBlock"), message)
+        context.problems.fault("missing-key", (*path, "podCidrBlock"), message)
     elif member.pod_cidr_block and IPv4Network(member.pod_cidr_block).overlaps(IPv4Network(member.service_cidr_block)):
         message = (
             f"'{member.pod_cidr_block}' overlaps serviceCidrBlock, {member.service_cidr_block}; write another range"
         )
-        draft.problems.fault("bad-range", (*path, "podCidrBlock"), message)
+        context.problems.fault("bad-range", (*path, "podCidrBlock"), message)
 
 
-def _few_vswitches(draft: Draft, spec: AckFleetSpec, path: Path, member: MemberSpec) -> None:
+def _check_vswitch_count(context: PlanningContext, spec: AckFleetSpec, path: FieldPath, member: MemberSpec) -> None:
     """Node pools may have more: only a cluster's own are bounded, or those of the network in their place."""
     vswitches = member.vswitches or spec.ack.network.vswitches
-    if len(vswitches) > _VSWITCHES:
-        place: Path = (*path, "vswitches") if member.vswitches else path
+    if len(vswitches) > _MAX_VSWITCHES:
+        vswitches_path: FieldPath = (*path, "vswitches") if member.vswitches else path
         message = (
-            f"a cluster takes {_VSWITCHES} vSwitches at most, and this has {len(vswitches)}; write its own vswitches"
+            f"a cluster takes {_MAX_VSWITCHES} vSwitches at most, and "
+            f"this has {len(vswitches)}; write its own vswitches"
         )
-        draft.problems.fault("bad-size", place, message)
+        context.problems.fault("bad-size", vswitches_path, message)
 
 
-def _node_pools(draft: Draft, spec: AckFleetSpec, found: Members, member: str) -> Iterator[AckNodePoolPlan]:
+def _node_pool_plans(
+    context: PlanningContext, spec: AckFleetSpec, planned_members: PlannedMembers, member: str
+) -> Iterator[AckNodePoolPlan]:
     for name, pool in sorted(spec.ack.clusters[member].node_pools.items()):
-        path: Path = ("ack", "clusters", member, "nodePools", name)
-        machine = _machine(draft, spec.ack.instance_types, pool, path)
-        _marks_are_free(draft, path, pool)
-        first = found.places.setdefault(name, path)
-        if machine is None or not _scales(draft, path, pool) or not _alike(draft, spec, name, pool, first, path):
-            draft.set_aside |= {("pools", name), ("flavors", pool.flavor or name)}
+        path: FieldPath = ("ack", "clusters", member, "nodePools", name)
+        machine = _instance_type(context, spec.ack.instance_types, pool, path)
+        _check_labels_and_taints(context, path, pool)
+        first_path = planned_members.node_pool_paths.setdefault(name, path)
+        if (
+            machine is None
+            or not _can_scale(context, path, pool)
+            or not _matches_first_pool(context, spec, name, pool, first_path, path)
+        ):
+            context.set_aside |= {("pools", name), ("flavors", pool.flavor or name)}
             continue
         yield AckNodePoolPlan(
             key=f"pool-{member}-{name}",
@@ -139,136 +156,149 @@ def _node_pools(draft: Draft, spec: AckFleetSpec, found: Members, member: str) -
             labels=dict(sorted(pool.labels.items())),
             taints=tuple(Taint(key=t.key, value=t.value, effect=t.effect) for t in pool.taints),
             disk_size_gb=pool.disk_size_gb,
-            protect=protected(draft, f"{member}/{name}"),
+            protect=is_protected(context, f"{member}/{name}"),
         )
 
 
-def _scales(draft: Draft, path: Path, pool: AckNodePoolSpec) -> bool:
+def _can_scale(context: PlanningContext, path: FieldPath, pool: AckNodePoolSpec) -> bool:
     """Whether a node pool has one size, or scales as far as one can."""
-    least, most = pool.nodes.min, pool.nodes.max
-    if least == most or (least <= _SCALES.min and most <= _SCALES.max):
+    min_nodes, max_nodes = pool.nodes.min, pool.nodes.max
+    if min_nodes == max_nodes or (min_nodes <= _MAX_AUTOSCALING.min and max_nodes <= _MAX_AUTOSCALING.max):
         return True
-    message = f"a pool that scales has a min of at most {_SCALES.min} and a max of at most {_SCALES.max}"
-    draft.problems.fault("bad-size", (*path, "nodes"), message)
+    message = (
+        f"a pool that scales has a min of at most {_MAX_AUTOSCALING.min} and a max of at most {_MAX_AUTOSCALING.max}"
+    )
+    context.problems.fault("bad-size", (*path, "nodes"), message)
     return False
 
 
-def _machine(
-    draft: Draft, types: Mapping[str, InstanceTypeSpec], pool: AckNodePoolSpec, path: Path
+def _instance_type(
+    context: PlanningContext, types: Mapping[str, InstanceTypeSpec], pool: AckNodePoolSpec, path: FieldPath
 ) -> InstanceTypeSpec | None:
     if pool.instance_type in types:
         return types[pool.instance_type]
-    hint = near_miss(pool.instance_type, types)
+    hint = did_you_mean(pool.instance_type, types)
     remedy = hint or "; write what it holds under ack.instanceTypes: {gpu: A100, gpus: 8, cpu: 128, memory: 1024Gi}"
     message = f"nothing says what '{pool.instance_type}' holds{remedy}"
-    draft.problems.fault("unknown-machine", (*path, "instanceType"), message)
+    context.problems.fault("unknown-machine", (*path, "instanceType"), message)
     return None
 
 
-def _alike(draft: Draft, spec: AckFleetSpec, name: str, pool: AckNodePoolSpec, first: Path, path: Path) -> bool:
+def _matches_first_pool(
+    context: PlanningContext,
+    spec: AckFleetSpec,
+    name: str,
+    pool: AckNodePoolSpec,
+    first_path: FieldPath,
+    path: FieldPath,
+) -> bool:
     """Whether a node pool is like the first of its name: the two are one pool to whoever has a share of it."""
-    other = spec.ack.clusters[str(first[2])].node_pools[name]
-    for key, mine, theirs in (
+    other = spec.ack.clusters[str(first_path[2])].node_pools[name]
+    for key, value, other_value in (
         ("instanceType", pool.instance_type, other.instance_type),
         ("capacity", pool.capacity, other.capacity),
         ("flavor", pool.flavor, other.flavor),
     ):
-        if mine != theirs:
+        if value != other_value:
             message = (
-                f"'{mine}' here and '{theirs}' in {first[2]}: node pools of one name are one pool; "
+                f"'{value}' here and '{other_value}' in {first_path[2]}: node pools of one name are one pool; "
                 "write the same, or another name"
             )
-            draft.problems.fault("mixed-pool", (*path, key), message)
+            context.problems.fault("mixed-pool", (*path, key), message)
             return False
     return True
 
 
-def _marks_are_free(draft: Draft, path: Path, pool: AckNodePoolSpec) -> None:
+def _check_labels_and_taints(context: PlanningContext, path: FieldPath, pool: AckNodePoolSpec) -> None:
     keys = [((*path, "labels", key), key) for key in sorted(pool.labels)]
     keys += [((*path, "taints", index), taint.key) for index, taint in enumerate(pool.taints)]
-    for where, key in keys:
+    for key_path, key in keys:
         domain = key.rpartition("/")[0]
-        if any(domain == taken or domain.endswith(f".{taken}") for taken in _TAKEN):
-            message = f"'{shown(key)}' is for Kubernetes, ACK or Berth to set; write a key of your own"
-            draft.problems.fault("reserved-label", where, message)
+        if any(
+            domain == reserved_domain or domain.endswith(f".{reserved_domain}") for reserved_domain in _RESERVED_DOMAINS
+        ):
+            message = f"'{format_value(key)}' is for Kubernetes, ACK or Berth to set; write a key of your own"
+            context.problems.fault("reserved-label", key_path, message)
 
 
 # --- what queues see --------------------------------------------------------------------------------------------------
 
 
-def pools(spec: AckFleetSpec, plans: list[MemberPlan]) -> dict[str, Pool]:
+def plan_pools(spec: AckFleetSpec, plans: list[MemberPlan]) -> dict[str, PlannedPool]:
     """Node pools by name, those of one name in several members as one."""
-    found: dict[str, list[AckNodePoolPlan]] = {}
+    groups: dict[str, list[AckNodePoolPlan]] = {}
     for member in plans:
         for pool in member.node_pools:
-            found.setdefault(pool.name, []).append(pool)
-    return {name: _pool(spec, name, group) for name, group in sorted(found.items())}
+            groups.setdefault(pool.name, []).append(pool)
+    return {name: _pool(spec, name, group) for name, group in sorted(groups.items())}
 
 
-def _pool(spec: AckFleetSpec, name: str, group: list[AckNodePoolPlan]) -> Pool:
+def _pool(spec: AckFleetSpec, name: str, group: list[AckNodePoolPlan]) -> PlannedPool:
     first = group[0]
-    holds = spec.ack.instance_types[first.instance_type]
+    instance_type = spec.ack.instance_types[first.instance_type]
     machine = Machine(
         name=first.instance_type,
         kind="gpu",
-        accelerator=holds.gpu,
+        accelerator=instance_type.gpu,
         resource=GPU,
-        noun=holds.gpu,
-        accelerators=holds.gpus,
-        vcpu=holds.cpu,
-        memory_gb=holds.memory / 2**30,
+        noun=instance_type.gpu,
+        accelerators=instance_type.gpus,
+        vcpu=instance_type.cpu,
+        memory_gb=instance_type.memory / 2**30,
     )
     nodes = Bounds(min=sum(p.nodes.min for p in group), max=sum(p.nodes.max for p in group))
     kind = "spot" if first.spot else "on-demand"
-    written = PoolSpec.model_construct(
+    pool_spec = PoolSpec.model_construct(
         machine_type=first.instance_type, capacity=Capacity(kind=kind), flavor=first.flavor
     )
-    hardware = Hardware(machine, None, None, nodes, holds.gpus)
-    return Pool(
+    hardware = Hardware(machine, None, None, nodes, instance_type.gpus)
+    return PlannedPool(
         name=name,
-        spec=written,
+        spec=pool_spec,
         hardware=hardware,
         zones=(),
         made_by=BERTH,
         reservation=None,
-        asked=Asked(machine=machine, nodes=nodes),
-        ladder=None,
+        request=PoolRequest(machine=machine, nodes=nodes),
+        compute_class=None,
     )
 
 
-def flavors(draft: Draft, known: Mapping[str, Pool]) -> dict[str, Flavor]:
+def plan_flavors(context: PlanningContext, planned_pools: Mapping[str, PlannedPool]) -> dict[str, PlannedFlavor]:
     """Flavors by name: pools of one GPU and one capacity."""
-    groups: dict[str, list[Pool]] = {}
-    for pool in known.values():
+    groups: dict[str, list[PlannedPool]] = {}
+    for pool in planned_pools.values():
         groups.setdefault(pool.spec.flavor or pool.name, []).append(pool)
-    found = {name: _flavor(name, group) for name, group in sorted(groups.items()) if _agree(draft, name, group)}
-    for name in sorted(draft.spec.flavors):
-        draft.find("flavors", name, found, ("flavors", name))
-    return found
+    by_name = {
+        name: _flavor(name, group) for name, group in sorted(groups.items()) if _can_form_flavor(context, name, group)
+    }
+    for name in sorted(context.spec.flavors):
+        context.resolve("flavors", name, by_name, ("flavors", name))
+    return by_name
 
 
-def _agree(draft: Draft, name: str, group: list[Pool]) -> bool:
+def _can_form_flavor(context: PlanningContext, name: str, group: list[PlannedPool]) -> bool:
     first = group[0]
     for pool in group[1:]:
         if (pool.hardware.machine.noun, pool.spec.capacity) != (first.hardware.machine.noun, first.spec.capacity):
-            what = f"pools {quoted([first.name, pool.name])} cannot form one flavor '{name}'"
-            message = f"{what}: a flavor has one GPU and one capacity; name another flavor"
-            draft.problems.fault("mixed-flavor", ("pools", pool.name, "flavor"), message)
-            draft.set_aside.add(("flavors", name))
+            problem = f"pools {join_quoted([first.name, pool.name])} cannot form one flavor '{name}'"
+            message = f"{problem}: a flavor has one GPU and one capacity; name another flavor"
+            context.problems.fault("mixed-flavor", ("pools", pool.name, "flavor"), message)
+            context.set_aside.add(("flavors", name))
             return False
     return True
 
 
-def _flavor(name: str, group: list[Pool]) -> Flavor:
+def _flavor(name: str, group: list[PlannedPool]) -> PlannedFlavor:
     machines = [(p.hardware.machine, p.hardware.per_node) for p in group]
     counts = [p.hardware.accelerators for p in group]
-    return Flavor(
+    return PlannedFlavor(
         name=name,
         pools=tuple(group),
         node_labels={},
         tolerations=(),
         capacity=Bounds(min=sum(c.min for c in counts), max=sum(c.max for c in counts)),
         unit=1,
-        cpu_each=max(Fraction(m.vcpu * 1000, each) for m, each in machines),
-        memory_each=max(Fraction(m.memory_gb) * 2**30 / each for m, each in machines),
+        cpu_per_accelerator=max(Fraction(m.vcpu * 1000, per_node) for m, per_node in machines),
+        memory_per_accelerator=max(Fraction(m.memory_gb) * 2**30 / each for m, each in machines),
     )

@@ -25,7 +25,7 @@ from berth.plan.configuration import (
     TransformationPlan,
 )
 from berth.plan.kueue import ChartPlan
-from berth.planner.context import Draft
+from berth.planner.context import PlanningContext
 from berth.planner.queueing.amounts import CPU
 from berth.planner.queueing.local_queues import managed_namespaces
 from berth.rules.kueue import gates
@@ -39,30 +39,36 @@ from berth.spec.controllers import (
 )
 from berth.spec.multikueue import MultiKueueSpec
 
-KUEUE = ("0.19.2", "oci://registry.k8s.io/kueue/charts/kueue", "kueue-system")
-JOBSET = ("0.12.0", "oci://registry.k8s.io/jobset/charts/jobset", "jobset-system")
+KUEUE_RELEASE = ("0.19.2", "oci://registry.k8s.io/kueue/charts/kueue", "kueue-system")
+JOBSET_RELEASE = ("0.12.0", "oci://registry.k8s.io/jobset/charts/jobset", "jobset-system")
 """Release, chart and namespace."""
 
-_OLDEST = (0, 15)
+_MIN_VERSION = (0, 15)
 """The first Kueue that serves v1beta2, in which everything is written (Kueue's release notes of 0.15)."""
 
 
-def charts(
-    draft: Draft, kueue: ConfigurationPlan | None, cluster_queues: int, nodes: Iterable[int]
+def controller_charts(
+    context: PlanningContext, kueue: ConfigurationPlan | None, cluster_queues: int, nodes: Iterable[int]
 ) -> tuple[ChartPlan, ...]:
     """The controllers to install; none for those that exist. JobSet comes first: Kueue looks for its kind.
 
     Kueue's manager is sized for these `cluster_queues`, and for the `nodes` of all pools at the most.
     """
-    made = [_chart("jobset", draft.spec.jobset, JOBSET, jobset_values())] if not draft.spec.jobset.existing else []
+    planned_charts = (
+        [_chart("jobset", context.spec.jobset, JOBSET_RELEASE, jobset_values())]
+        if not context.spec.jobset.existing
+        else []
+    )
     if kueue is not None:
         values = chart_values(kueue, cluster_queues=cluster_queues, nodes=sum(nodes))
-        made.append(_chart("kueue", draft.spec.kueue, KUEUE, values))
-    return tuple(made)
+        planned_charts.append(_chart("kueue", context.spec.kueue, KUEUE_RELEASE, values))
+    return tuple(planned_charts)
 
 
-def _chart(name: str, spec: ControllerSpec, released: tuple[str, str, str], values: Mapping[str, object]) -> ChartPlan:
-    version, chart, namespace = released
+def _chart(
+    name: str, spec: ControllerSpec, default_release: tuple[str, str, str], values: Mapping[str, object]
+) -> ChartPlan:
+    version, chart, namespace = default_release
     return ChartPlan(
         name=name,
         chart=spec.chart or chart,
@@ -75,112 +81,114 @@ def _chart(name: str, spec: ControllerSpec, released: tuple[str, str, str], valu
 # --- Kueue's own configuration ----------------------------------------------------------------------------------------
 
 
-def configuration(draft: Draft) -> ConfigurationPlan | None:
+def kueue_configuration(context: PlanningContext) -> ConfigurationPlan | None:
     """How Kueue is set up; None where somebody else did that.
 
     A feature gate that something here needs is switched on with it, in the release whose gates are known.
     """
-    spec = draft.spec.kueue
+    spec = context.spec.kueue
     if spec.existing:
         return None
-    draft.origins["configuration", "kueue"] = ("kueue",)
-    _new_enough(draft, spec.version or KUEUE[0])
-    sharing, usage = spec.fair_sharing, spec.admission_fair_sharing
-    kept = spec.object_retention_policies.workloads
-    teams, all_jobs = managed_namespaces(draft), spec.manage_jobs_without_queue_name
+    context.origins["configuration", "kueue"] = ("kueue",)
+    _check_version(context, spec.version or KUEUE_RELEASE[0])
+    sharing, usage_sharing = spec.fair_sharing, spec.admission_fair_sharing
+    workload_retention = spec.object_retention_policies.workloads
+    team_selector, all_jobs = managed_namespaces(context), spec.manage_jobs_without_queue_name
     if all_jobs is None:  # where any namespace may have queued jobs, GKE's own jobs would be held too
-        all_jobs = teams is not None
+        all_jobs = team_selector is not None
     plan = ConfigurationPlan(
-        namespace=KUEUE[2],
+        namespace=KUEUE_RELEASE[2],
         pods_ready=_pods_ready(spec),
         fair_sharing=sharing.preemption_strategies if sharing else None,
         admission_fair_sharing=AdmissionFairSharingPlan(
-            half_life_seconds=usage.usage_half_life_time,
-            sampling_seconds=usage.usage_sampling_interval,
-            resource_weights=usage.resource_weights,
+            half_life_seconds=usage_sharing.usage_half_life_time,
+            sampling_seconds=usage_sharing.usage_sampling_interval,
+            resource_weights=usage_sharing.resource_weights,
         )
-        if usage
+        if usage_sharing
         else None,
-        frameworks=frameworks(draft),
+        frameworks=job_frameworks(context),
         external_frameworks=spec.integrations.external_frameworks,
         label_keys_to_copy=spec.integrations.label_keys_to_copy,
         manage_jobs_without_queue_name=all_jobs,
-        managed_namespaces=_selector(spec.managed_jobs_namespace_selector) or (teams if all_jobs else None),
-        excluded_prefixes=_excluded(spec.resources),
+        managed_namespaces=_selector_plan(spec.managed_jobs_namespace_selector)
+        or (team_selector if all_jobs else None),
+        excluded_prefixes=_excluded_prefixes(spec.resources),
         quota_check=spec.resources.quota_check_strategy,
-        transformations=tuple(_transformation(draft, i, t) for i, t in enumerate(spec.resources.transformations)),
+        transformations=tuple(_transformation(context, i, t) for i, t in enumerate(spec.resources.transformations)),
         device_mappings=tuple(
             DeviceMappingPlan(name=m.name, device_classes=m.device_class_names)
             for m in spec.resources.device_class_mappings
         ),
-        retain_finished_seconds=kept.after_finished,
-        retain_deactivated_seconds=kept.after_deactivated_by_kueue,
-        metrics=_metrics(spec.metrics),
-        multikueue=_multikueue(draft, spec.multi_kueue),
+        retain_finished_seconds=workload_retention.after_finished,
+        retain_deactivated_seconds=workload_retention.after_deactivated_by_kueue,
+        metrics=_metrics_plan(spec.metrics),
+        multikueue=_multikueue_settings(context, spec.multi_kueue),
     )
-    known = (spec.version or KUEUE[0]).startswith(f"{gates.RELEASE}.")
-    return replace(plan, feature_gates={**(gates.derived(plan) if known else {}), **spec.feature_gates})
+    gates_known = (spec.version or KUEUE_RELEASE[0]).startswith(f"{gates.RELEASE}.")
+    return replace(plan, feature_gates={**(gates.implied_gates(plan) if gates_known else {}), **spec.feature_gates})
 
 
-def _new_enough(draft: Draft, version: str) -> None:
-    if tuple(int(number) for number in version.split(".")[:2]) < _OLDEST:
+def _check_version(context: PlanningContext, version: str) -> None:
+    if tuple(int(number) for number in version.split(".")[:2]) < _MIN_VERSION:
         message = (
-            f"'{version}' does not serve v1beta2, in which queues are written; write 0.15.0 or later, best {KUEUE[0]}"
+            f"'{version}' does not serve v1beta2, in which queues are written; "
+            f"write 0.15.0 or later, best {KUEUE_RELEASE[0]}"
         )
-        draft.problems.fault("version-too-old", ("kueue", "version"), message)
+        context.problems.fault("version-too-old", ("kueue", "version"), message)
 
 
-def frameworks(draft: Draft) -> tuple[str, ...]:
+def job_frameworks(context: PlanningContext) -> tuple[str, ...]:
     """The kinds of jobs that are queued: as written, or those of batch jobs; on a manager, what its workers know."""
-    said = draft.spec.kueue.integrations.frameworks
-    if said is not None:
-        return said
-    return SENT_FRAMEWORKS if draft.spec.workers and not draft.spec.kueue.existing else JOB_FRAMEWORKS
+    written = context.spec.kueue.integrations.frameworks
+    if written is not None:
+        return written
+    return SENT_FRAMEWORKS if context.spec.workers and not context.spec.kueue.existing else JOB_FRAMEWORKS
 
 
 def _pods_ready(spec: KueueSpec) -> PodsReadyPlan:
-    ready = spec.wait_for_pods_ready
-    again = ready.requeuing_strategy
-    timeout = spec.wait_for_pods_ready_minutes * 60 if ready.timeout is None else ready.timeout
+    pods_ready = spec.wait_for_pods_ready
+    requeuing = pods_ready.requeuing_strategy
+    timeout = spec.wait_for_pods_ready_minutes * 60 if pods_ready.timeout is None else pods_ready.timeout
     return PodsReadyPlan(
         timeout_seconds=timeout,
-        recovery_seconds=ready.recovery_timeout,
-        block_admission=ready.block_admission,
+        recovery_seconds=pods_ready.recovery_timeout,
+        block_admission=pods_ready.block_admission,
         requeuing=RequeuingPlan(
-            timestamp=again.timestamp,
-            limit_count=again.backoff_limit_count,
-            base_seconds=again.backoff_base_seconds,
-            max_seconds=again.backoff_max_seconds,
+            timestamp=requeuing.timestamp,
+            limit_count=requeuing.backoff_limit_count,
+            base_seconds=requeuing.backoff_base_seconds,
+            max_seconds=requeuing.backoff_max_seconds,
         ),
     )
 
 
-def _excluded(spec: ResourcesSpec) -> tuple[str, ...]:
+def _excluded_prefixes(spec: ResourcesSpec) -> tuple[str, ...]:
     """What is left out of account: as written, or else Berth's default, unless a quota check takes its place."""
     if spec.exclude_resource_prefixes is not None:
         return spec.exclude_resource_prefixes
     return () if spec.quota_check_strategy else ConfigurationPlan().excluded_prefixes
 
 
-def _transformation(draft: Draft, index: int, spec: TransformationSpec) -> TransformationPlan:
+def _transformation(context: PlanningContext, index: int, spec: TransformationSpec) -> TransformationPlan:
     outputs: dict[str, int] = {}
-    for resource, written in spec.outputs.items():
-        amount = written.value * 1000 if resource == CPU else written.value
+    for resource, quantity in spec.outputs.items():
+        amount = quantity.value * 1000 if resource == CPU else quantity.value
         if amount.denominator == 1 and 0 <= amount <= MAXIMUM:
             outputs[resource] = int(amount)
         else:
             path = ("kueue", "resources", "transformations", index, "outputs", resource)
-            message = f"'{written.written}' of {resource} cannot be counted; write a whole number, 0 or more"
-            draft.problems.fault("bad-transformation", path, message)
+            message = f"'{quantity.written}' of {resource} cannot be counted; write a whole number, 0 or more"
+            context.problems.fault("bad-transformation", path, message)
     return TransformationPlan(input=spec.input, outputs=outputs, strategy=spec.strategy, multiply_by=spec.multiply_by)
 
 
-def _metrics(spec: MetricsSpec) -> MetricsPlan:
+def _metrics_plan(spec: MetricsSpec) -> MetricsPlan:
     local = spec.local_queue_metrics
     return MetricsPlan(
         queue_resources=spec.enable_cluster_queue_resources,
         local_queues=local.enable if local else None,
-        local_queue_selector=_selector(local.local_queue_selector) if local else None,
+        local_queue_selector=_selector_plan(local.local_queue_selector) if local else None,
         custom_labels=tuple(
             CustomLabelPlan(
                 name=label.name,
@@ -194,13 +202,13 @@ def _metrics(spec: MetricsSpec) -> MetricsPlan:
     )
 
 
-def _multikueue(draft: Draft, spec: MultiKueueSpec | None) -> MultiKueueSettingsPlan | None:
+def _multikueue_settings(context: PlanningContext, spec: MultiKueueSpec | None) -> MultiKueueSettingsPlan | None:
     """How jobs are sent to workers; None leaves it to Kueue."""
     if spec is None:
         return None
-    if not draft.spec.workers and all(section != "workers" for section, _ in draft.set_aside):
+    if not context.spec.workers and all(section != "workers" for section, _ in context.set_aside):
         message = "there are no workers to send jobs to; leave it out, or write workers"
-        draft.problems.fault("no-workers", ("kueue", "multiKueue"), message)
+        context.problems.fault("no-workers", ("kueue", "multiKueue"), message)
     step, profiles = spec.incremental_dispatcher_config, spec.cluster_profile
     return MultiKueueSettingsPlan(
         gc_interval_seconds=spec.gc_interval,
@@ -209,13 +217,13 @@ def _multikueue(draft: Draft, spec: MultiKueueSpec | None) -> MultiKueueSettings
         dispatcher=spec.dispatcher_name,
         step_size=step.step_size if step else None,
         access_providers=tuple(
-            AccessProviderPlan(name=each.name, command=each.command, args=each.args)
-            for each in (profiles.access_providers if profiles else ())
+            AccessProviderPlan(name=provider.name, command=provider.command, args=provider.args)
+            for provider in (profiles.access_providers if profiles else ())
         ),
     )
 
 
-def _selector(spec: SelectorSpec | None) -> SelectorPlan | None:
+def _selector_plan(spec: SelectorSpec | None) -> SelectorPlan | None:
     if spec is None:
         return None
     return SelectorPlan(

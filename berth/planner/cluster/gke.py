@@ -6,18 +6,18 @@ import re
 from collections.abc import Mapping
 
 from berth import catalog
-from berth.diagnostics import Path, shown
-from berth.names import CLUSTER, COMPUTE, SERVICE_ACCOUNT, is_gke_name, shorten
+from berth.diagnostics import FieldPath, format_value
+from berth.names import MAX_ACCOUNT_ID, MAX_CLUSTER_NAME, MAX_COMPUTE_NAME, is_gke_name, shorten
 from berth.plan.gke import AuthorizedNetwork, ClusterPlan, ControlPlanePlan, NodePoolPlan, ServiceAccountPlan
 from berth.plan.nodes import Bounds
-from berth.planner.allowances import protected
-from berth.planner.cluster.maintenance import auto_provisioning, maintenance
-from berth.planner.cluster.vpc import vpc
-from berth.planner.context import Draft
-from berth.planner.machines.node_settings import own_network
+from berth.planner.allowances import is_protected
+from berth.planner.cluster.maintenance import auto_provisioning_plan, maintenance_plan
+from berth.planner.cluster.vpc import network_plan
+from berth.planner.context import PlanningContext
+from berth.planner.machines.node_settings import default_node_network
 from berth.planner.machines.pools import SYSTEM
 from berth.planner.tenancy.access import security_group
-from berth.rules.gke.pool_request import Asked
+from berth.rules.gke.pool_request import PoolRequest
 
 NODE_ROLES = (
     "roles/artifactregistry.reader",
@@ -43,49 +43,49 @@ SERVICES = (
     "monitoring.googleapis.com",
     "serviceusage.googleapis.com",
 )
-_MOST_LABELS = 64 - 2
+_MAX_LABELS = 64 - 2
 """A Google Cloud resource takes 64 labels, and Berth adds two."""
 _SERVICE_OF_DRIVER = {
     "filestore": "file.googleapis.com",
     "lustre": "lustre.googleapis.com",
     "parallelstore": "parallelstore.googleapis.com",
 }
-_CONFIDENTIAL = {"SEV": ("n2d", "c2d", "c3d"), "SEV_SNP": ("n2d",), "TDX": ("c3",)}
+_CONFIDENTIAL_FAMILIES = {"SEV": ("n2d", "c2d", "c3d"), "SEV_SNP": ("n2d",), "TDX": ("c3",)}
 """Kind of confidential VM → the families of machines without accelerators that can be one (Confidential VM docs)."""
 
 
-def services(draft: Draft) -> tuple[str, ...]:
+def required_services(context: PlanningContext) -> tuple[str, ...]:
     """The APIs that have to be switched on."""
-    cluster = draft.spec.cluster
-    wanted = {_SERVICE_OF_DRIVER[d] for d in cluster.storage_drivers if d in _SERVICE_OF_DRIVER}
+    cluster = context.spec.cluster
+    required = {_SERVICE_OF_DRIVER[driver] for driver in cluster.storage_drivers if driver in _SERVICE_OF_DRIVER}
     if cluster.fleet_project is not None:
-        wanted.add("gkehub.googleapis.com")
-    if _secrets(draft):
-        wanted.add("secretmanager.googleapis.com")
-    return tuple(sorted({*SERVICES, *wanted}))
+        required.add("gkehub.googleapis.com")
+    if _mounts_secrets(context):
+        required.add("secretmanager.googleapis.com")
+    return tuple(sorted({*SERVICES, *required}))
 
 
-def cluster_plan(draft: Draft, pools: Mapping[str, Asked], *, multi_networking: bool) -> ClusterPlan:
+def cluster_plan(context: PlanningContext, pools: Mapping[str, PoolRequest], *, multi_networking: bool) -> ClusterPlan:
     """The cluster of the fleet, and of these pools; `multi_networking` is whether one of them wants it."""
-    spec = draft.spec.cluster
-    name = cluster_name(draft)
-    _named(draft, name)
-    _modes(draft)
-    _zones(draft, ("cluster", "zones"), spec.zones)
+    spec = context.spec.cluster
+    name = cluster_name(context)
+    _check_name_and_labels(context, name)
+    _check_autopilot_keys(context)
+    _check_zones(context, ("cluster", "zones"), spec.zones)
     return ClusterPlan(
         name=name,
         mode=spec.mode,
-        project=draft.project,
-        location=draft.region,
+        project=context.project,
+        location=context.region,
         zones=tuple(sorted(spec.zones)),
         release_channel=spec.release_channel.upper(),
         version=spec.version,
-        workload_pool=f"{draft.project}.svc.id.goog",
-        network=vpc(draft, name),
-        control_plane=_control_plane(draft),
-        node_service_account=_node_account(draft),
-        auto_provisioning=auto_provisioning(draft, spec.node_auto_provisioning, pools),
-        maintenance=maintenance(draft),
+        workload_pool=f"{context.project}.svc.id.goog",
+        network=network_plan(context, name),
+        control_plane=_control_plane_plan(context),
+        node_service_account=_node_account_plan(context),
+        auto_provisioning=auto_provisioning_plan(context, spec.node_auto_provisioning, pools),
+        maintenance=maintenance_plan(context),
         storage_drivers=tuple(sorted(set(spec.storage_drivers))),
         image_streaming=spec.image_streaming,
         gateway_api=spec.gateway_api,
@@ -93,72 +93,72 @@ def cluster_plan(draft: Draft, pools: Mapping[str, Asked], *, multi_networking: 
         monitoring_components=MONITORING,
         logging_components=LOGGING,
         deletion_protection=spec.deletion_protection,
-        protect=protected(draft, "cluster"),
-        labels=labels(draft),
+        protect=is_protected(context, "cluster"),
+        labels=resource_labels(context),
         fleet_project=spec.fleet_project,
         confidential_nodes=spec.confidential_nodes,
         first_machine_type=spec.system_pool.machine_type if spec.confidential_nodes else None,
         shielded_nodes=spec.shielded_nodes,
         cost_management=True,
-        security_group=security_group(draft),
-        secret_manager=_secrets(draft),
+        security_group=security_group(context),
+        secret_manager=_mounts_secrets(context),
     )
 
 
-def _secrets(draft: Draft) -> bool:
+def _mounts_secrets(context: PlanningContext) -> bool:
     """Whether pods of any team are to mount secrets."""
-    return any(team.identity is not None and team.identity.secrets for team in draft.spec.teams.values())
+    return any(team.identity is not None and team.identity.secrets for team in context.spec.teams.values())
 
 
-def labels(draft: Draft) -> dict[str, str]:
+def resource_labels(context: PlanningContext) -> dict[str, str]:
     """Google Cloud labels of everything the fleet owns."""
-    fleet = shorten(re.sub("[^a-z0-9_-]", "-", draft.stack.lower()), COMPUTE)
-    return dict(sorted({**draft.spec.labels, "managed-by": "berth", "fleet": fleet}.items()))
+    fleet_label = shorten(re.sub("[^a-z0-9_-]", "-", context.stack.lower()), MAX_COMPUTE_NAME)
+    return dict(sorted({**context.spec.labels, "managed-by": "berth", "fleet": fleet_label}.items()))
 
 
-def _named(draft: Draft, name: str) -> None:
+def _check_name_and_labels(context: PlanningContext, name: str) -> None:
     """The cluster can have its name, and the fleet its labels."""
-    if not is_gke_name(name) and not draft.lost("cluster", "name"):
-        message = f"the stack's name, '{shown(name)}', is no name for a cluster; write cluster.name"
-        draft.problems.fault("bad-stack-name", ("cluster", "name"), message)
-    for key in sorted(draft.spec.labels):
+    if not is_gke_name(name) and not context.is_set_aside("cluster", "name"):
+        message = f"the stack's name, '{format_value(name)}', is no name for a cluster; write cluster.name"
+        context.problems.fault("bad-stack-name", ("cluster", "name"), message)
+    for key in sorted(context.spec.labels):
         if key in ("managed-by", "fleet") or key.startswith("goog-"):
             message = f"'{key}' is set by {'Google' if key.startswith('goog-') else 'Berth'}; write another key"
-            draft.problems.fault("reserved-label", ("labels", key), message)
-    if len(draft.spec.labels) > _MOST_LABELS:
-        message = f"{len(draft.spec.labels)} labels, and Google Cloud takes {_MOST_LABELS} beside Berth's own"
-        draft.problems.fault("too-many-labels", ("labels",), message)
+            context.problems.fault("reserved-label", ("labels", key), message)
+    if len(context.spec.labels) > _MAX_LABELS:
+        message = f"{len(context.spec.labels)} labels, and Google Cloud takes {_MAX_LABELS} beside Berth's own"
+        context.problems.fault("too-many-labels", ("labels",), message)
 
 
-def system_pool(draft: Draft) -> NodePoolPlan | None:
+def system_pool_plan(context: PlanningContext) -> NodePoolPlan | None:
     """The ordinary pool that controllers run on; Autopilot has none."""
-    if draft.spec.cluster.mode == "autopilot":
+    if context.spec.cluster.mode == "autopilot":
         return None
-    spec = draft.spec.cluster.system_pool
-    path: Path = ("cluster", "systemPool")
-    _zones(draft, (*path, "zones"), spec.zones)
-    zones = tuple(sorted(spec.zones or draft.spec.cluster.zones))
-    fixed = spec.nodes.min == spec.nodes.max
+    spec = context.spec.cluster.system_pool
+    path: FieldPath = ("cluster", "systemPool")
+    _check_zones(context, (*path, "zones"), spec.zones)
+    zones = tuple(sorted(spec.zones or context.spec.cluster.zones))
+    is_fixed = spec.nodes.min == spec.nodes.max
     if spec.nodes.max == 0:
-        draft.problems.fault("bad-size", (*path, "nodes"), "'0' leaves the controllers no place; write at least 1")
-    elif fixed and (not zones or spec.nodes.max % len(zones)) and not draft.lost("cluster", "zones"):
+        context.problems.fault("bad-size", (*path, "nodes"), "'0' leaves the controllers no place; write at least 1")
+    elif is_fixed and (not zones or spec.nodes.max % len(zones)) and not context.is_set_aside("cluster", "zones"):
         message = (
             f"'{spec.nodes.max}' fixed nodes need zones that divide them, and these are "
             f"{', '.join(zones) or 'not named'}; write zones, or nodes: {{min: 1, max: {spec.nodes.max}}}"
         )
-        draft.problems.fault("bad-size", (*path, "nodes"), message)
-    _confidential_system_pool(draft)
+        context.problems.fault("bad-size", (*path, "nodes"), message)
+    _check_confidential_pool(context)
     if spec.machine_type in catalog.machines():
         message = f"'{spec.machine_type}' has accelerators, and controllers need none; write one such as e2-standard-4"
-        draft.problems.fault("bad-value", (*path, "machineType"), message)
+        context.problems.fault("bad-value", (*path, "machineType"), message)
     return NodePoolPlan(
         key=SYSTEM,
         name=SYSTEM,
         machine_type=spec.machine_type,
         zones=zones,
-        nodes_per_zone=spec.nodes.max // max(1, len(zones)) if fixed else None,
-        total_nodes=None if fixed else Bounds(min=spec.nodes.min, max=spec.nodes.max),
-        location_policy=None if fixed else "BALANCED",
+        nodes_per_zone=spec.nodes.max // max(1, len(zones)) if is_fixed else None,
+        total_nodes=None if is_fixed else Bounds(min=spec.nodes.min, max=spec.nodes.max),
+        location_policy=None if is_fixed else "BALANCED",
         slice_topology=None,
         gpu=None,
         spot=False,
@@ -168,20 +168,20 @@ def system_pool(draft: Draft) -> NodePoolPlan | None:
         disk_type="pd-balanced",
         disk_size_gb=spec.disk_size_gb,
         secure_boot=True,
-        image_streaming=draft.spec.cluster.image_streaming,
-        network=own_network(draft.spec.cluster),
+        image_streaming=context.spec.cluster.image_streaming,
+        network=default_node_network(context.spec.cluster),
         protect=False,
     )
 
 
-def _confidential_system_pool(draft: Draft) -> None:
-    kind, machine = draft.spec.cluster.confidential_nodes, draft.spec.cluster.system_pool.machine_type
-    if kind is not None and machine.partition("-")[0] not in (able := _CONFIDENTIAL[kind]):
-        message = f"'{machine}' is no machine for {kind} confidential nodes; write one such as {able[0]}-standard-4"
-        draft.problems.fault("confidential", ("cluster", "systemPool", "machineType"), message)
+def _check_confidential_pool(context: PlanningContext) -> None:
+    kind, machine = context.spec.cluster.confidential_nodes, context.spec.cluster.system_pool.machine_type
+    if kind is not None and machine.partition("-")[0] not in (families := _CONFIDENTIAL_FAMILIES[kind]):
+        message = f"'{machine}' is no machine for {kind} confidential nodes; write one such as {families[0]}-standard-4"
+        context.problems.fault("confidential", ("cluster", "systemPool", "machineType"), message)
 
 
-_NOT_ON_AUTOPILOT = {
+_STANDARD_ONLY_KEYS = {
     "systemPool": ("system_pool", "makes its nodes itself"),
     "multiNetworking": ("multi_networking", "makes its nodes itself"),
     "gpuInstallers": ("gpu_installers", "brings drivers itself"),
@@ -193,67 +193,67 @@ _NOT_ON_AUTOPILOT = {
 """Keys of the cluster that may not be said of an Autopilot cluster, and what it does instead."""
 
 
-def _modes(draft: Draft) -> None:
-    spec = draft.spec.cluster
+def _check_autopilot_keys(context: PlanningContext) -> None:
+    spec = context.spec.cluster
     if spec.mode != "autopilot":
         return
-    for key, (field, instead) in _NOT_ON_AUTOPILOT.items():
+    for key, (field, alternative) in _STANDARD_ONLY_KEYS.items():
         if field in spec.model_fields_set:
-            message = f"an Autopilot cluster {instead}; leave {key} out, or write mode: standard"
-            draft.problems.fault("autopilot", ("cluster", key), message)
+            message = f"an Autopilot cluster {alternative}; leave {key} out, or write mode: standard"
+            context.problems.fault("autopilot", ("cluster", key), message)
 
 
-def _zones(draft: Draft, path: Path, zones: tuple[str, ...]) -> None:
+def _check_zones(context: PlanningContext, path: FieldPath, zones: tuple[str, ...]) -> None:
     for index, zone in enumerate(zones):
-        draft.check_zone((*path, index), zone)
+        context.check_zone((*path, index), zone)
 
 
 # --- control plane and nodes ----------------------------------------------------------------------------------------
 
 
-def _control_plane(draft: Draft) -> ControlPlanePlan:
-    spec = draft.spec.cluster
-    control = spec.control_plane
-    path: Path = ("cluster", "controlPlane")
-    if spec.private_nodes and not control.cidr_block.endswith("/28"):
-        message = f"'{control.cidr_block}' is not a /28; GKE takes no other size for the control plane"
-        draft.problems.fault("bad-range", (*path, "cidrBlock"), message)
-    if not control.public_endpoint and not spec.private_nodes:
+def _control_plane_plan(context: PlanningContext) -> ControlPlanePlan:
+    spec = context.spec.cluster
+    control_spec = spec.control_plane
+    path: FieldPath = ("cluster", "controlPlane")
+    if spec.private_nodes and not control_spec.cidr_block.endswith("/28"):
+        message = f"'{control_spec.cidr_block}' is not a /28; GKE takes no other size for the control plane"
+        context.problems.fault("bad-range", (*path, "cidrBlock"), message)
+    if not control_spec.public_endpoint and not spec.private_nodes:
         message = "a private endpoint needs private nodes; write privateNodes: true"
-        draft.problems.fault("bad-value", (*path, "publicEndpoint"), message)
-    networks = control.authorized_networks
+        context.problems.fault("bad-value", (*path, "publicEndpoint"), message)
+    networks = control_spec.authorized_networks
     return ControlPlanePlan(
         private_nodes=spec.private_nodes,
-        public_endpoint=control.public_endpoint,
-        ip_range=control.cidr_block if spec.private_nodes else None,
+        public_endpoint=control_spec.public_endpoint,
+        ip_range=control_spec.cidr_block if spec.private_nodes else None,
         authorized_networks=None
         if networks is None
         else tuple(AuthorizedNetwork(name=n.name, cidr=n.cidr_block) for n in networks),
-        google_ranges=control.gcp_public_cidrs_access,
+        google_ranges=control_spec.gcp_public_cidrs_access,
         dns_endpoint=spec.dns_endpoint,
     )
 
 
-def cluster_name(draft: Draft) -> str:
+def cluster_name(context: PlanningContext) -> str:
     """The cluster's name: the one that is written, or the stack's."""
-    return draft.spec.cluster.name or shorten(draft.stack, CLUSTER)
+    return context.spec.cluster.name or shorten(context.stack, MAX_CLUSTER_NAME)
 
 
-def node_account(draft: Draft) -> str:
+def node_account_id(context: PlanningContext) -> str:
     """The id of the nodes' service account."""
-    return shorten(f"{cluster_name(draft)}-nodes", SERVICE_ACCOUNT)
+    return shorten(f"{cluster_name(context)}-nodes", MAX_ACCOUNT_ID)
 
 
-def node_email(draft: Draft) -> str:
+def node_account_email(context: PlanningContext) -> str:
     """The address of the nodes' service account."""
-    return f"{node_account(draft)}@{draft.project}.iam.gserviceaccount.com"
+    return f"{node_account_id(context)}@{context.project}.iam.gserviceaccount.com"
 
 
-def _node_account(draft: Draft) -> ServiceAccountPlan:
-    account = node_account(draft)
+def _node_account_plan(context: PlanningContext) -> ServiceAccountPlan:
+    account = node_account_id(context)
     return ServiceAccountPlan(
         account_id=account,
-        display_name=f"Nodes of cluster {cluster_name(draft)}",
-        email=node_email(draft),
+        display_name=f"Nodes of cluster {cluster_name(context)}",
+        email=node_account_email(context),
         roles=NODE_ROLES,
     )

@@ -4,38 +4,49 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from berth.diagnostics import Path
-from berth.planner.context import Draft
-from berth.planner.machines.capacity_rules import where
-from berth.planner.machines.pools import Pool
-from berth.rules.gke.pool_request import Asked
-from berth.rules.gke.versions import Lack, Need, lacking, needs, parse, standing
-from berth.rules.gke.versions import since as first_version
+from berth.diagnostics import FieldPath
+from berth.planner.context import PlanningContext
+from berth.planner.machines.capacity_rules import setting_path
+from berth.planner.machines.pools import PlannedPool
+from berth.rules.gke.pool_request import PoolRequest
+from berth.rules.gke.versions import (
+    FeatureNeed,
+    MissingFeature,
+    compare_version,
+    feature_needs,
+    missing_features,
+    parse_version,
+)
+from berth.rules.gke.versions import first_version as first_version
 
 
-def versions(draft: Draft, known: Mapping[str, Pool]) -> None:
+def check_versions(context: PlanningContext, planned_pools: Mapping[str, PlannedPool]) -> None:
     """Report what a quoted version lacks, at the pool that asks for it; and in one note what could only be assumed."""
-    if draft.existing or any(draft.lost("cluster", key) for key in ("mode", "version", "releaseChannel")):
+    if context.cluster_exists or any(
+        context.is_set_aside("cluster", key) for key in ("mode", "version", "releaseChannel")
+    ):
         return
-    cluster, assumed = draft.spec.cluster, list[Lack]()
-    for name, pool in known.items():
-        for lack in lacking(needs(pool.asked), cluster.version, cluster.release_channel):
-            path: Path = ("pools", name, *where(pool.asked, lack.key))
-            if lack.severity == "fault":
-                draft.problems.fault("version-too-old", path, lack.message)
-            elif lack.severity == "warning":
-                draft.problems.warning("version-doubtful", path, lack.message)
+    cluster, assumed = context.spec.cluster, list[MissingFeature]()
+    for name, pool in planned_pools.items():
+        for missing in missing_features(feature_needs(pool.request), cluster.version, cluster.release_channel):
+            path: FieldPath = ("pools", name, *setting_path(pool.request, missing.key))
+            if missing.severity == "fault":
+                context.problems.fault("version-too-old", path, missing.message)
+            elif missing.severity == "warning":
+                context.problems.warning("version-doubtful", path, missing.message)
             else:
-                assumed.append(lack)
+                assumed.append(missing)
     if assumed:
         # The newest version that is assumed has whatever an older one has.
-        newest = max(assumed, key=lambda lack: parse(lack.since))
+        newest = max(assumed, key=lambda lack: parse_version(lack.since))
         key = "version" if cluster.version else "releaseChannel"
-        draft.problems.note("version-assumed", ("cluster", key), newest.message)
+        context.problems.note("version-assumed", ("cluster", key), newest.message)
 
 
-def knows_flex_start(draft: Draft, asked: Asked) -> bool:
+def may_support_flex_start(context: PlanningContext, request: PoolRequest) -> bool:
     """Whether the cluster is not known to be older than flex-start."""
-    first = first_version(Need(feature="flex-start", autopilot=asked.cluster.autopilot, kind=asked.machine.kind))
-    version = draft.spec.cluster.version
-    return version is None or first is None or standing(version, first) != "older"
+    flex_start_version = first_version(
+        FeatureNeed(feature="flex-start", autopilot=request.cluster.autopilot, kind=request.machine.kind)
+    )
+    version = context.spec.cluster.version
+    return version is None or flex_start_version is None or compare_version(version, flex_start_version) != "older"

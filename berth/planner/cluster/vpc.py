@@ -5,13 +5,13 @@ from __future__ import annotations
 from ipaddress import IPv4Network
 from itertools import combinations
 
-from berth.diagnostics import Path, dotted
+from berth.diagnostics import FieldPath, format_path
 from berth.plan.gke import ExistingNetworkPlan, NetworkPlan
-from berth.planner.context import Draft
+from berth.planner.context import PlanningContext
 
-NETWORK: Path = ("cluster", "network")
+NETWORK_PATH: FieldPath = ("cluster", "network")
 
-_OWN = {
+_CREATED_VPC_FIELDS = {
     "node_cidr_block": "nodeCidrBlock",
     "pod_cidr_block": "podCidrBlock",
     "service_cidr_block": "serviceCidrBlock",
@@ -19,27 +19,31 @@ _OWN = {
     "nat": "nat",
 }
 """What may be said of a VPC of the fleet's own alone."""
-_IN_EXISTING = {"subnetwork": "subnetwork", "pod_range_name": "podRangeName", "service_range_name": "serviceRangeName"}
+_EXISTING_VPC_FIELDS = {
+    "subnetwork": "subnetwork",
+    "pod_range_name": "podRangeName",
+    "service_range_name": "serviceRangeName",
+}
 """What must be said of an existing one, and of no other."""
 
 
-def vpc(draft: Draft, name: str) -> NetworkPlan | ExistingNetworkPlan:
+def network_plan(context: PlanningContext, name: str) -> NetworkPlan | ExistingNetworkPlan:
     """The network of a cluster of that name."""
-    spec = draft.spec.cluster.network
-    _forms(draft)
-    if not draft.lost("cluster", "network") and not draft.lost("cluster", "controlPlane"):
-        _disjoint(draft)
+    spec = context.spec.cluster.network
+    _check_keys(context)
+    if not context.is_set_aside("cluster", "network") and not context.is_set_aside("cluster", "controlPlane"):
+        _check_no_overlap(context)
     if spec.existing is not None:
-        project = f"projects/{spec.project or draft.project}"
+        project = f"projects/{spec.project or context.project}"
         return ExistingNetworkPlan(
             network=f"{project}/global/networks/{spec.existing}",
-            subnetwork=f"{project}/regions/{draft.region}/subnetworks/{spec.subnetwork}",
+            subnetwork=f"{project}/regions/{context.region}/subnetworks/{spec.subnetwork}",
             pod_range_name=spec.pod_range_name or "",
             service_range_name=spec.service_range_name or "",
         )
     return NetworkPlan(
         name=name,
-        region=draft.region,
+        region=context.region,
         node_range=spec.node_cidr_block,
         pod_range=spec.pod_cidr_block,
         service_range=spec.service_cidr_block,
@@ -50,45 +54,48 @@ def vpc(draft: Draft, name: str) -> NetworkPlan | ExistingNetworkPlan:
     )
 
 
-def _forms(draft: Draft) -> None:
+def _check_keys(context: PlanningContext) -> None:
     """Nothing of an existing VPC is made, and in a VPC that is made there is nothing to be found."""
-    spec = draft.spec.cluster.network
+    spec = context.spec.cluster.network
     if spec.existing is None:
-        for field, key in {**_IN_EXISTING, "project": "project"}.items():
+        for field, key in {**_EXISTING_VPC_FIELDS, "project": "project"}.items():
             if field in spec.model_fields_set:
                 message = f"'{getattr(spec, field)}' lies in a VPC that exists; write its name under existing"
-                draft.problems.fault("existing-network", (*NETWORK, key), message)
+                context.problems.fault("existing-network", (*NETWORK_PATH, key), message)
         return
-    for field, key in _OWN.items():
+    for field, key in _CREATED_VPC_FIELDS.items():
         if field in spec.model_fields_set:
             message = f"'{spec.existing}' is somebody else's VPC, and only taken as it is; leave {key} out"
-            draft.problems.fault("existing-network", (*NETWORK, key), message)
-    for field, key in _IN_EXISTING.items():
+            context.problems.fault("existing-network", (*NETWORK_PATH, key), message)
+    for field, key in _EXISTING_VPC_FIELDS.items():
         if getattr(spec, field) is None:
             message = f"is missing; write which one of the VPC '{spec.existing}' the cluster takes"
-            draft.problems.fault("missing-key", (*NETWORK, key), message)
+            context.problems.fault("missing-key", (*NETWORK_PATH, key), message)
 
 
-def cluster_ranges(draft: Draft) -> dict[Path, str]:
+def cluster_ranges(context: PlanningContext) -> dict[FieldPath, str]:
     """The ranges of nodes, pods, services and the control plane, by where they are written.
 
     Those of an existing VPC stand nowhere in the stack file.
     """
-    spec = draft.spec.cluster
-    ranges: dict[Path, str] = {}
+    spec = context.spec.cluster
+    ranges: dict[FieldPath, str] = {}
     if spec.network.existing is None:
         ranges = {
-            (*NETWORK, "nodeCidrBlock"): spec.network.node_cidr_block,
-            (*NETWORK, "podCidrBlock"): spec.network.pod_cidr_block,
-            (*NETWORK, "serviceCidrBlock"): spec.network.service_cidr_block,
+            (*NETWORK_PATH, "nodeCidrBlock"): spec.network.node_cidr_block,
+            (*NETWORK_PATH, "podCidrBlock"): spec.network.pod_cidr_block,
+            (*NETWORK_PATH, "serviceCidrBlock"): spec.network.service_cidr_block,
         }
     if spec.private_nodes:
         ranges["cluster", "controlPlane", "cidrBlock"] = spec.control_plane.cidr_block
     return ranges
 
 
-def _disjoint(draft: Draft) -> None:
-    for (first, a), (second, b) in combinations(cluster_ranges(draft).items(), 2):
-        if IPv4Network(a).overlaps(IPv4Network(b)):
-            message = f"'{b}' overlaps {a} of {dotted(first)}; write ranges that share no address"
-            draft.problems.fault("overlapping-ranges", second, message)
+def _check_no_overlap(context: PlanningContext) -> None:
+    for (first_path, first_range), (second_path, second_range) in combinations(cluster_ranges(context).items(), 2):
+        if IPv4Network(first_range).overlaps(IPv4Network(second_range)):
+            message = (
+                f"'{second_range}' overlaps {first_range} of {format_path(first_path)}; "
+                "write ranges that share no address"
+            )
+            context.problems.fault("overlapping-ranges", second_path, message)

@@ -10,76 +10,78 @@ from collections.abc import Iterable, Iterator, Mapping
 from ipaddress import IPv4Network
 from itertools import islice
 
-from berth.diagnostics import Path, dotted
+from berth.diagnostics import FieldPath, format_path
 from berth.plan.accelerator_networks import AcceleratorNetworksPlan, AcceleratorSubnetPlan, AcceleratorVpcPlan
 from berth.plan.node_settings import NodeInterfacePlan, NodeNetworkPlan
 from berth.planner.cluster.gke import cluster_name
 from berth.planner.cluster.vpc import cluster_ranges
-from berth.planner.context import Draft
-from berth.planner.machines.node_settings import own_network
-from berth.planner.machines.pools import Pool
+from berth.planner.context import PlanningContext
+from berth.planner.machines.node_settings import default_node_network
+from berth.planner.machines.pools import PlannedPool
 from berth.rules.gke.networks import NetworkNeeds, network_needs
 
-BASE: Path = ("cluster", "network", "acceleratorCidrBlock")
+RANGE_PATH: FieldPath = ("cluster", "network", "acceleratorCidrBlock")
 
-_SETS, _SUBNETS = 6, 4
+_SET_BITS, _SUBNET_BITS = 6, 4
 """Bits that the range is divided by: 64 sets of at most 16 subnets, which leaves a /11 subnets of 2044 nodes each."""
-_SMALLEST = 29
+_MAX_PREFIX = 29
 """Google Cloud takes no smaller subnet."""
 _TCP_SETS = ("tcpx", "tcpxo")
 
 
-def set_key(pool: Pool) -> str | None:
+def network_set_key(pool: PlannedPool) -> str | None:
     """The set of networks that a pool's nodes have interfaces in; None where there is none, or GKE makes it."""
-    needs = network_needs(pool.asked)
+    needs = network_needs(pool.request)
     if not needs.additional_networks or pool.made_by_gke:
         return None
-    return f"{needs.mode}-{_letter(pool)}" if needs.rdma_subnetworks else needs.mode
+    return f"{needs.mode}-{_zone_letter(pool)}" if needs.rdma_subnetworks else needs.mode
 
 
-def _letter(pool: Pool) -> str:
+def _zone_letter(pool: PlannedPool) -> str:
     """What tells a zone from the others of its region."""
     return pool.zones[0].rpartition("-")[2]
 
 
-def accelerator_networks(draft: Draft, known: Mapping[str, Pool]) -> tuple[AcceleratorNetworksPlan, ...]:
+def plan_networks(
+    context: PlanningContext, planned_pools: Mapping[str, PlannedPool]
+) -> tuple[AcceleratorNetworksPlan, ...]:
     """Every set of networks that a pool asks for, by key."""
-    users = {key: pool for pool in known.values() if (key := set_key(pool))}
-    if not users or draft.lost("cluster", "network"):
+    users = {key: pool for pool in planned_pools.values() if (key := network_set_key(pool))}
+    if not users or context.is_set_aside("cluster", "network"):
         return ()
-    base = IPv4Network(draft.spec.cluster.network.accelerator_cidr_block)
-    if not _has_room(draft, base):
+    base = IPv4Network(context.spec.cluster.network.accelerator_cidr_block)
+    if not _has_room(context, base):
         return ()
-    return tuple(_set(draft, key, users[key], base) for key in sorted(users))
+    return tuple(_network_set(context, key, users[key], base) for key in sorted(users))
 
 
-def _has_room(draft: Draft, base: IPv4Network) -> bool:
+def _has_room(context: PlanningContext, base: IPv4Network) -> bool:
     """The range can be divided, and shares no address with those of the cluster."""
-    if base.prefixlen + _SETS + _SUBNETS > _SMALLEST:
+    if base.prefixlen + _SET_BITS + _SUBNET_BITS > _MAX_PREFIX:
         message = f"'{base}' is too small to be divided among networks of accelerators; write a /19 or larger, best /11"
-        draft.problems.fault("bad-range", BASE, message)
+        context.problems.fault("bad-range", RANGE_PATH, message)
         return False
-    for path, written in cluster_ranges(draft).items():
-        if IPv4Network(written).overlaps(base):
-            message = f"'{base}' overlaps {written} of {dotted(path)}; write ranges that share no address"
-            draft.problems.fault("overlapping-ranges", BASE, message)
+    for path, cluster_range in cluster_ranges(context).items():
+        if IPv4Network(cluster_range).overlaps(base):
+            message = f"'{base}' overlaps {cluster_range} of {format_path(path)}; write ranges that share no address"
+            context.problems.fault("overlapping-ranges", RANGE_PATH, message)
     return True
 
 
-def _set(draft: Draft, key: str, pool: Pool, base: IPv4Network) -> AcceleratorNetworksPlan:
-    needs = network_needs(pool.asked)
-    ranges = _ranges(base, key)
-    vpcs = _rdma(draft, pool, needs, ranges) if needs.rdma_subnetworks else _tcp(draft, needs, ranges)
-    return AcceleratorNetworksPlan(key=key, region=draft.region, vpcs=tuple(vpcs))
+def _network_set(context: PlanningContext, key: str, pool: PlannedPool, base: IPv4Network) -> AcceleratorNetworksPlan:
+    needs = network_needs(pool.request)
+    ranges = _subnet_ranges(base, key)
+    vpcs = _rdma_vpcs(context, pool, needs, ranges) if needs.rdma_subnetworks else _tcp_vpcs(context, needs, ranges)
+    return AcceleratorNetworksPlan(key=key, region=context.region, vpcs=tuple(vpcs))
 
 
-def _ranges(base: IPv4Network, key: str) -> Iterator[str]:
+def _subnet_ranges(base: IPv4Network, key: str) -> Iterator[str]:
     """The ranges of a set's subnets, in order."""
-    block = next(islice(base.subnets(prefixlen_diff=_SETS), _place(key), None))
-    return map(str, block.subnets(prefixlen_diff=_SUBNETS))
+    block = next(islice(base.subnets(prefixlen_diff=_SET_BITS), _set_index(key), None))
+    return map(str, block.subnets(prefixlen_diff=_SUBNET_BITS))
 
 
-def _place(key: str) -> int:
+def _set_index(key: str) -> int:
     """Where a set lies in the range: TCP's first, then those of zones a to z, then those of AI zones, by letter."""
     if key in _TCP_SETS:
         return _TCP_SETS.index(key)
@@ -87,58 +89,62 @@ def _place(key: str) -> int:
     return len(_TCP_SETS) + ord(zone[-1]) - ord("a") + (26 if len(zone) > 1 else 0)
 
 
-def _tcp(draft: Draft, needs: NetworkNeeds, ranges: Iterator[str]) -> Iterator[AcceleratorVpcPlan]:
+def _tcp_vpcs(context: PlanningContext, needs: NetworkNeeds, ranges: Iterator[str]) -> Iterator[AcceleratorVpcPlan]:
     """A VPC for each interface."""
     for number, ip_range in zip(range(1, needs.own_vpcs + 1), ranges, strict=False):
-        name = f"{cluster_name(draft)}-{needs.mode}-{number}"
+        name = f"{cluster_name(context)}-{needs.mode}-{number}"
         subnet = AcceleratorSubnetPlan(name=name, ip_range=ip_range, device=f"{needs.mode}-{number}")
         yield AcceleratorVpcPlan(
             key=str(number), name=name, mtu=needs.mtu, allowed_ranges=(ip_range,), subnets=(subnet,)
         )
 
 
-def _rdma(draft: Draft, pool: Pool, needs: NetworkNeeds, ranges: Iterator[str]) -> Iterator[AcceleratorVpcPlan]:
+def _rdma_vpcs(
+    context: PlanningContext, pool: PlannedPool, needs: NetworkNeeds, ranges: Iterator[str]
+) -> Iterator[AcceleratorVpcPlan]:
     """A VPC for the further gVNIC, and one with the zone's profile that has a subnet for each RDMA card."""
-    letter, zone = _letter(pool), pool.zones[0]
-    gvnic, rdma, first = f"gvnic-{letter}", f"{needs.mode}-{letter}", next(ranges)
-    name = f"{cluster_name(draft)}-{gvnic}"
+    letter, zone = _zone_letter(pool), pool.zones[0]
+    gvnic_device, rdma_device, gvnic_range = f"gvnic-{letter}", f"{needs.mode}-{letter}", next(ranges)
+    name = f"{cluster_name(context)}-{gvnic_device}"
     yield AcceleratorVpcPlan(
         key="gvnic",
         name=name,
         mtu=needs.mtu,
-        allowed_ranges=(first,),
-        subnets=(AcceleratorSubnetPlan(name=name, ip_range=first, device=gvnic),),
+        allowed_ranges=(gvnic_range,),
+        subnets=(AcceleratorSubnetPlan(name=name, ip_range=gvnic_range, device=gvnic_device),),
     )
-    name = f"{cluster_name(draft)}-{rdma}"
+    name = f"{cluster_name(context)}-{rdma_device}"
     yield AcceleratorVpcPlan(
         key="rdma",
         name=name,
         mtu=needs.mtu,
-        profile=f"projects/{draft.project}/global/networkProfiles/{zone}-vpc-roce",
+        profile=f"projects/{context.project}/global/networkProfiles/{zone}-vpc-roce",
         subnets=tuple(
             AcceleratorSubnetPlan(
-                name=f"{name}-{number}", ip_range=ip_range, device=f"{rdma}-{number}", device_mode="RDMA"
+                name=f"{name}-{number}", ip_range=ip_range, device=f"{rdma_device}-{number}", device_mode="RDMA"
             )
             for number, ip_range in zip(range(needs.rdma_subnetworks), ranges, strict=False)
         ),
     )
 
 
-def node_network(draft: Draft, pool: Pool, sets: Iterable[AcceleratorNetworksPlan]) -> NodeNetworkPlan:
+def node_network(
+    context: PlanningContext, pool: PlannedPool, sets: Iterable[AcceleratorNetworksPlan]
+) -> NodeNetworkPlan:
     """The network settings of a pool's nodes, with their further interfaces."""
-    private = draft.spec.cluster.private_nodes
-    if profile := network_needs(pool.asked).profile:
+    private = context.spec.cluster.private_nodes
+    if profile := network_needs(pool.request).profile:
         return NodeNetworkPlan(private_nodes=private, accelerator_profile=profile)
-    key = set_key(pool)
+    key = network_set_key(pool)
     interfaces = tuple(
         NodeInterfacePlan(network=vpc.name, subnetwork=subnet.name)
-        for each in sets
-        if each.key == key
-        for vpc in each.vpcs
+        for network_set in sets
+        if network_set.key == key
+        for vpc in network_set.vpcs
         for subnet in vpc.subnets
     )
     return (
         NodeNetworkPlan(private_nodes=private, interfaces=interfaces, accelerator_networks=key)
         if key
-        else own_network(draft.spec.cluster)
+        else default_node_network(context.spec.cluster)
     )

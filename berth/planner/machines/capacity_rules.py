@@ -5,48 +5,56 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from berth.catalog import Machine, SliceShape
-from berth.diagnostics import Path
+from berth.diagnostics import FieldPath
 from berth.plan.nodes import Bounds
-from berth.planner.context import Draft
-from berth.planner.machines.hardware import machine_of
-from berth.planner.machines.reservations import is_existing, reservation_name, reserved
-from berth.rules.gke.capacity import notes, violations
-from berth.rules.gke.pool_request import Asked, ClusterAsked, Key, ReservationAsked, Sharing, Upgrade, Violation
-from berth.rules.gke.reservations import mismatches
-from berth.spec.amounts import Fixed
+from berth.planner.context import PlanningContext
+from berth.planner.machines.hardware import find_machine
+from berth.planner.machines.reservations import declared_reservation, is_existing, reservation_name
+from berth.rules.gke.capacity import capacity_notes, pool_violations
+from berth.rules.gke.pool_request import (
+    ClusterFeatures,
+    GkeViolation,
+    GpuSharing,
+    PoolRequest,
+    ReservationRequest,
+    SettingKey,
+    UpgradeSettings,
+)
+from berth.rules.gke.reservations import reservation_mismatches
+from berth.spec.amounts import FixedCount
 from berth.spec.machines.capacity import Capacity
 from berth.spec.machines.pools import PoolSpec
-from berth.spec.parse import Part
+from berth.spec.parse import SpecPart
 
-_KEYS: dict[Key, tuple[str, ...]] = {
+_PATH_BY_KEY: dict[SettingKey, tuple[str, ...]] = {
     "reservation": ("capacity", "reservation"),
     "placement": ("compactPlacement",),
 }
 """Where a rule's key stands in a pool, if not under its own name."""
 
-_OPTIONS: dict[str, str] = {"flex-start": "flexStart", "queued": "queued"}
+_OPTIONS_KEY: dict[str, str] = {"flex-start": "flexStart", "queued": "queued"}
 """The key under which a capacity has options."""
 
 
-def asked_of(
-    draft: Draft,
+def pool_request(
+    context: PlanningContext,
     spec: PoolSpec,
     machine: Machine,
     shape: SliceShape | None,
     nodes: Bounds,
     zones: tuple[str, ...],
-) -> Asked:
+) -> PoolRequest:
     """A pool in the words of the rules."""
     ssd = spec.local_ssd
     sharing, surge = spec.gpu_sharing, spec.surge
-    return Asked(
+    return PoolRequest(
         machine=machine,
         nodes=nodes,
         capacity=spec.capacity.kind,
-        reservation=reservation_asked(draft, spec.capacity),
+        reservation=reservation_request(context, spec.capacity),
         max_run_seconds=spec.capacity.max_run_seconds,
         shape=shape,
-        autoscaled=not isinstance(spec.slices or spec.nodes, Fixed),
+        autoscaled=not isinstance(spec.slices or spec.nodes, FixedCount),
         zones=zones,
         compact=spec.compact_placement,
         topology_aware=spec.topology_aware,
@@ -54,98 +62,106 @@ def asked_of(
         compute_class=spec.compute_class is not None,
         local_ssds=ssd.ephemeral or ssd.block if ssd else None,
         local_ssd_use="block" if ssd and ssd.block else "ephemeral",
-        sharing=Sharing(strategy=_strategy(sharing.strategy), clients=sharing.max_shared_clients) if sharing else None,
+        sharing=GpuSharing(strategy=_provider_strategy(sharing.strategy), clients=sharing.max_shared_clients)
+        if sharing
+        else None,
         partition=spec.gpu_partition,
         driver=spec.driver_version if "driver_version" in spec.model_fields_set else None,
         boot_disk_gb=spec.disk_size_gb if "disk_size_gb" in spec.model_fields_set else None,
         network=spec.networking or "none",
-        upgrade=Upgrade(max_surge=surge.max_surge, max_unavailable=surge.max_unavailable) if surge else None,
+        upgrade=UpgradeSettings(max_surge=surge.max_surge, max_unavailable=surge.max_unavailable) if surge else None,
         confidential=spec.confidential_nodes,
         max_pods=spec.max_pods_per_node,
         secure_boot=spec.secure_boot,
         node_system=spec.node_system_config is not None,
-        cluster=cluster_asked(draft),
+        cluster=cluster_features(context),
     )
 
 
-def cluster_asked(draft: Draft) -> ClusterAsked:
+def cluster_features(context: PlanningContext) -> ClusterFeatures:
     """The cluster in the words of the rules."""
-    autopilot = draft.spec.cluster.mode == "autopilot"
-    return ClusterAsked(
+    autopilot = context.spec.cluster.mode == "autopilot"
+    return ClusterFeatures(
         autopilot=autopilot,
         dataplane_v2=True,
         multi_networking=True,
         dcgm=not autopilot,
-        confidential=None if autopilot else draft.spec.cluster.confidential_nodes,
+        confidential=None if autopilot else context.spec.cluster.confidential_nodes,
     )
 
 
-def _strategy(word: str) -> str:
+def _provider_strategy(word: str) -> str:
     return word.upper().replace("-", "_")
 
 
-def reservation_asked(draft: Draft, capacity: Capacity) -> ReservationAsked | None:
+def reservation_request(context: PlanningContext, capacity: Capacity) -> ReservationRequest | None:
     """The reservation that a capacity takes machines from, in the words of the rules."""
     if capacity.kind != "reservation":
         return None
     key = capacity.reservation
     if key is None:
-        return ReservationAsked(form="any-or-fail" if capacity.then_fail else "any")
-    written, name = draft.spec.reservations[key], reservation_name(draft, key)
-    existing, future = is_existing(draft, key), written.future
-    return ReservationAsked(
+        return ReservationRequest(form="any-or-fail" if capacity.then_fail else "any")
+    spec, name = context.spec.reservations[key], reservation_name(context, key)
+    existing, future = is_existing(context, key), spec.future
+    return ReservationRequest(
         form="named" if existing else "own",
         name=name,
-        project=written.project if existing else None,
-        block=written.block if existing else None,
-        sub_block=written.sub_block if existing else None,
-        begins=future.start[:_DAY] if future else None,
-        ends=future.end[:_DAY] if future else None,
+        project=spec.project if existing else None,
+        block=spec.block if existing else None,
+        sub_block=spec.sub_block if existing else None,
+        begins=future.start[:_DATE_LENGTH] if future else None,
+        ends=future.end[:_DATE_LENGTH] if future else None,
     )
 
 
-def where(asked: Asked, key: Key) -> Path:
+def setting_path(request: PoolRequest, key: SettingKey) -> FieldPath:
     """Where in a pool, or in a priority of a compute class, stands what a rule blames."""
     if key == "maxRunDuration":
-        return ("capacity", _OPTIONS.get(asked.capacity, ""), key)
-    return _KEYS.get(key, (key,))
+        return ("capacity", _OPTIONS_KEY.get(request.capacity, ""), key)
+    return _PATH_BY_KEY.get(key, (key,))
 
 
-_DAY = len("2026-12-01")
+_DATE_LENGTH = len("2026-12-01")
 
 
-def agrees(draft: Draft, name: str, asked: Asked) -> bool:
+def check_reservation(context: PlanningContext, name: str, request: PoolRequest) -> bool:
     """Whether the reservation that a pool names holds the machines that it asks for; reports where it does not."""
-    key = draft.spec.pools[name].capacity.reservation
+    key = context.spec.pools[name].capacity.reservation
     if key is None:
         return True
-    written = draft.spec.reservations[key]
-    held = reserved(written, key, machine_of(written.machine_type, written.accelerator))
-    return sound(draft, ("pools", name), ("pools", name), asked, mismatches(held, asked))
+    spec = context.spec.reservations[key]
+    reservation = declared_reservation(spec, key, find_machine(spec.machine_type, spec.accelerator))
+    return report(context, ("pools", name), ("pools", name), request, reservation_mismatches(reservation, request))
 
 
-def obeys(draft: Draft, name: str, asked: Asked) -> bool:
+def check_rules(context: PlanningContext, name: str, request: PoolRequest) -> bool:
     """Report what is wrong with a pool, or what the plan should say of it; False where it cannot exist."""
-    fine = sound(draft, ("pools", name), ("pools", name), asked, violations(asked))
-    if asked.capacity == "queued" and fine:
-        draft.problems.warning("resize-requests", ("pools", name, "capacity"), notes(asked)[0])
-    return fine
+    is_valid = report(context, ("pools", name), ("pools", name), request, pool_violations(request))
+    if request.capacity == "queued" and is_valid:
+        context.problems.warning("resize-requests", ("pools", name, "capacity"), capacity_notes(request)[0])
+    return is_valid
 
 
-def sound(draft: Draft, part: Part, above: Path, asked: Asked, violated: Iterable[Violation]) -> bool:
+def report(
+    context: PlanningContext,
+    part: SpecPart,
+    base_path: FieldPath,
+    request: PoolRequest,
+    violations: Iterable[GkeViolation],
+) -> bool:
     """Report what is violated by what stands at `above`; False, with `part` set aside, where there is a fault."""
-    fine = True
-    for found in violated:
-        if draft.existing and found.key == "zones":  # where its nodes stand was somebody else's to decide
+    is_valid = True
+    for violation in violations:
+        if context.cluster_exists and violation.key == "zones":  # where its nodes stand was somebody else's to decide
             continue
-        path: Path = (*above, *where(asked, found.key))
-        if found.key == "zones" and part[0] == "pools" and draft.spec.pools[part[1]].zone:
-            path = (*above, "zone")
-        if found.severity == "fault":
-            draft.drop(*part, found.code, path, found.message)
-            fine = False
-        elif found.severity == "warning":
-            draft.problems.warning(found.code, path, found.message)
+        path: FieldPath = (*base_path, *setting_path(request, violation.key))
+        if violation.key == "zones" and part[0] == "pools" and context.spec.pools[part[1]].zone:
+            path = (*base_path, "zone")
+        if violation.severity == "fault":
+            context.reject(*part, violation.code, path, violation.message)
+            is_valid = False
+        elif violation.severity == "warning":
+            context.problems.warning(violation.code, path, violation.message)
         else:
-            draft.problems.note(found.code, path, found.message)
-    return fine
+            context.problems.note(violation.code, path, violation.message)
+    return is_valid

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from msgspec import Struct
 
-from berth.diagnostics import Path
+from berth.diagnostics import FieldPath
 from berth.plan.compute_classes import (
     ClassGpuPlan,
     ClassPriorityPlan,
@@ -13,157 +13,163 @@ from berth.plan.compute_classes import (
     ComputeClassPlan,
 )
 from berth.plan.nodes import Bounds
-from berth.planner.context import Draft
-from berth.planner.machines.capacity_rules import cluster_asked, reservation_asked, sound
-from berth.planner.machines.hardware import machine_and_shape, machine_of
-from berth.planner.machines.reservations import is_there
-from berth.planner.machines.reservations import reserved as reserved_of
-from berth.rules.gke.capacity import violations
-from berth.rules.gke.pool_request import Asked
-from berth.rules.gke.reservations import mismatches
+from berth.planner.context import PlanningContext
+from berth.planner.machines.capacity_rules import cluster_features, report, reservation_request
+from berth.planner.machines.hardware import find_machine, machine_and_shape
+from berth.planner.machines.reservations import declared_reservation as reserved_of
+from berth.planner.machines.reservations import is_delivered
+from berth.rules.gke.capacity import pool_violations
+from berth.rules.gke.pool_request import PoolRequest
+from berth.rules.gke.reservations import reservation_mismatches
 from berth.spec.machines.compute_classes import ClassPrioritySpec, ComputeClassSpec
 
 _AFFINITIES = {"own": "Specific", "named": "Specific", "any": "AnyBestEffort"}
 
 
-class Way(Struct, frozen=True):
+class ClassPriority(Struct, frozen=True):
     """One priority of a class: what it asks for, and the machines that its reservation holds (None without one)."""
 
-    asked: Asked
+    request: PoolRequest
     reservation: str | None
-    held: int
+    reserved_machines: int
 
 
-class Ladder(Struct, frozen=True):
+class PlannedClass(Struct, frozen=True):
     """A class that can exist, with its ways in order of preference."""
 
     name: str
     spec: ComputeClassSpec
-    ways: tuple[Way, ...]
+    priorities: tuple[ClassPriority, ...]
 
     @property
-    def spot(self) -> bool:
+    def may_use_spot(self) -> bool:
         """Whether some of its nodes may be spot ones."""
-        return any(way.asked.capacity == "spot" for way in self.ways)
+        return any(priority.request.capacity == "spot" for priority in self.priorities)
 
 
-def ladders(draft: Draft) -> dict[str, Ladder]:
+def plan_classes(context: PlanningContext) -> dict[str, PlannedClass]:
     """Every compute class that can exist, by name."""
-    found = {name: _ladder(draft, name, spec) for name, spec in sorted(draft.spec.compute_classes.items())}
-    _used(draft)
-    return {name: ladder for name, ladder in found.items() if ladder}
+    classes = {name: _plan_class(context, name, spec) for name, spec in sorted(context.spec.compute_classes.items())}
+    _warn_unused_classes(context)
+    return {name: planned_class for name, planned_class in classes.items() if planned_class}
 
 
-def _ladder(draft: Draft, name: str, spec: ComputeClassSpec) -> Ladder | None:
-    path: Path = ("computeClasses", name)
+def _plan_class(context: PlanningContext, name: str, spec: ComputeClassSpec) -> PlannedClass | None:
+    path: FieldPath = ("computeClasses", name)
     if not spec.node_pool_auto_creation:
         message = "'false' leaves no way to get nodes: the priorities name machines, and no pool that exists"
-        draft.drop(*path, "class-makes-nothing", (*path, "nodePoolAutoCreation"), f"{message}; leave it out")
+        context.reject(*path, "class-makes-nothing", (*path, "nodePoolAutoCreation"), f"{message}; leave it out")
     if spec.when_unsatisfiable == "ScaleUpAnyway":
         message = "'ScaleUpAnyway' ends with ordinary nodes, which have no accelerators; write DoNotScaleUp"
-        draft.problems.warning("class-scales-anyway", (*path, "whenUnsatisfiable"), message)
-    ways: dict[ClassPrioritySpec, Way] = {}
+        context.problems.warning("class-scales-anyway", (*path, "whenUnsatisfiable"), message)
+    planned_priorities: dict[ClassPrioritySpec, ClassPriority] = {}
     for index, priority in enumerate(spec.priorities):
-        where_to: Path = (*path, "priorities", index)
-        if priority in ways:
-            draft.drop(*path, "class-repeats", where_to, "is a priority before already; leave one of them out")
-        elif way := _way(draft, name, where_to, priority):
-            ways[priority] = way
-    return None if path in draft.set_aside else Ladder(name, spec, tuple(ways.values()))
+        priority_path: FieldPath = (*path, "priorities", index)
+        if priority in planned_priorities:
+            context.reject(*path, "class-repeats", priority_path, "is a priority before already; leave one of them out")
+        elif planned := _plan_priority(context, name, priority_path, priority):
+            planned_priorities[priority] = planned
+    return None if path in context.set_aside else PlannedClass(name, spec, tuple(planned_priorities.values()))
 
 
-def _way(draft: Draft, name: str, path: Path, spec: ClassPrioritySpec) -> Way | None:
-    found = machine_and_shape(draft, ("computeClasses", name), path, spec)
+def _plan_priority(
+    context: PlanningContext, name: str, path: FieldPath, spec: ClassPrioritySpec
+) -> ClassPriority | None:
+    machine_and_slice = machine_and_shape(context, ("computeClasses", name), path, spec)
     key = spec.capacity.reservation
-    reserved = draft.find("reservations", key, draft.spec.reservations, (*path, "capacity")) if key else None
-    if found is None or (key and reserved is None):
-        draft.set_aside.add(("computeClasses", name))
+    reservation_spec = (
+        context.resolve("reservations", key, context.spec.reservations, (*path, "capacity")) if key else None
+    )
+    if machine_and_slice is None or (key and reservation_spec is None):
+        context.set_aside.add(("computeClasses", name))
         return None
-    machine, shape = found
+    machine, shape = machine_and_slice
     for index, zone in enumerate(spec.zones):
-        draft.check_zone((*path, "zones", index), zone)
+        context.check_zone((*path, "zones", index), zone)
     if spec.capacity.kind == "queued":
         message = "'queued' is no way of a compute class, which no request is made to; write flex-start"
-        draft.drop("computeClasses", name, "class-queued", (*path, "capacity"), message)
-    if reserved and not is_there(draft, key):
+        context.reject("computeClasses", name, "class-queued", (*path, "capacity"), message)
+    if reservation_spec and not is_delivered(context, key):
         message = f"reservation '{key}' is not there yet; leave this priority out until it is delivered"
-        draft.drop("computeClasses", name, "reservation-not-active", (*path, "capacity"), message)
-    asked = Asked(
+        context.reject("computeClasses", name, "reservation-not-active", (*path, "capacity"), message)
+    request = PoolRequest(
         machine=machine,
         nodes=Bounds(min=0, max=shape.hosts if shape else 1),
         capacity=spec.capacity.kind,
-        reservation=reservation_asked(draft, spec.capacity),
+        reservation=reservation_request(context, spec.capacity),
         max_run_seconds=spec.capacity.max_run_seconds,
         shape=shape,
         autoscaled=True,
-        zones=(reserved.zone,) if reserved and not spec.zones else tuple(sorted(spec.zones)),
+        zones=(reservation_spec.zone,) if reservation_spec and not spec.zones else tuple(sorted(spec.zones)),
         auto_provisioned=True,
         compute_class=True,
         driver=spec.driver_version if "driver_version" in spec.model_fields_set else None,
-        cluster=cluster_asked(draft),
+        cluster=cluster_features(context),
     )
     part = ("computeClasses", name)
-    if reserved and key:
-        held = reserved_of(reserved, key, machine_of(reserved.machine_type, reserved.accelerator))
-        sound(draft, part, path, asked, mismatches(held, asked))
-    sound(draft, part, path, asked, violations(asked))
-    return Way(asked, key, reserved.count if reserved else 0)
+    if reservation_spec and key:
+        reservation = reserved_of(
+            reservation_spec, key, find_machine(reservation_spec.machine_type, reservation_spec.accelerator)
+        )
+        report(context, part, path, request, reservation_mismatches(reservation, request))
+    report(context, part, path, request, pool_violations(request))
+    return ClassPriority(request, key, reservation_spec.count if reservation_spec else 0)
 
 
-def _used(draft: Draft) -> None:
+def _warn_unused_classes(context: PlanningContext) -> None:
     """A class that no pool names counts for no quota: nothing that Kueue admits ever gets its nodes."""
-    used = {pool.compute_class for pool in draft.spec.pools.values()}
-    aside = {name for section, name in draft.set_aside if section == "computeClasses"}
-    if not any(section == "pools" for section, _ in draft.set_aside):
-        for name in sorted(draft.spec.compute_classes.keys() - used - aside):
+    used_classes = {pool.compute_class for pool in context.spec.pools.values()}
+    faulty_classes = {name for section, name in context.set_aside if section == "computeClasses"}
+    if not any(section == "pools" for section, _ in context.set_aside):
+        for name in sorted(context.spec.compute_classes.keys() - used_classes - faulty_classes):
             message = "no pool names this class, so no queue has a share in it; write a pool with computeClass"
-            draft.problems.warning("unused-class", ("computeClasses", name), message)
+            context.problems.warning("unused-class", ("computeClasses", name), message)
 
 
 # --- the plan ---------------------------------------------------------------------------------------------------------
 
 
-def class_plan(draft: Draft, ladder: Ladder, account: str) -> ComputeClassPlan:
+def class_plan(context: PlanningContext, planned_class: PlannedClass, service_account: str) -> ComputeClassPlan:
     """The class as GKE gets it: its nodes have the `account` (an address) of the others, and are as they are."""
-    spec, ours = ladder.spec, draft.spec.cluster.mode == "standard"
+    spec, is_standard = planned_class.spec, context.spec.cluster.mode == "standard"
     return ComputeClassPlan(
-        name=ladder.name,
-        priorities=tuple(_priority_plan(way) for way in ladder.ways),
+        name=planned_class.name,
+        priorities=tuple(_priority_plan(priority) for priority in planned_class.priorities),
         when_unsatisfiable=spec.when_unsatisfiable,
         migrate_up=spec.active_migration,
         consolidation_minutes=spec.consolidation_delay_minutes,
-        service_account=account if ours else None,
-        secure_boot=True if ours else None,
-        image_streaming=draft.spec.cluster.image_streaming if ours else None,
+        service_account=service_account if is_standard else None,
+        secure_boot=True if is_standard else None,
+        image_streaming=context.spec.cluster.image_streaming if is_standard else None,
     )
 
 
-def _priority_plan(way: Way) -> ClassPriorityPlan:
+def _priority_plan(priority: ClassPriority) -> ClassPriorityPlan:
     """Chips and topology say which machine a slice is of; GPUs leave it open. On-demand nodes take nothing reserved."""
-    asked, machine = way.asked, way.asked.machine
-    kind, count, driver = machine.accelerator, machine.accelerators, asked.driver or "default"
-    gpus = machine.kind == "gpu"
+    request, machine = priority.request, priority.request.machine
+    accelerator, count, driver = machine.accelerator, machine.accelerators, request.driver or "default"
+    is_gpu = machine.kind == "gpu"
     return ClassPriorityPlan(
-        machine_type=machine.name if gpus else None,
-        gpu=ClassGpuPlan(type=kind, count=count, driver=driver) if gpus else None,
-        tpu=ClassTpuPlan(type=kind, count=count, topology=asked.shape.topology) if asked.shape else None,
-        spot=True if asked.capacity == "spot" else None,
-        flex_start=asked.capacity == "flex-start",
-        max_run_seconds=asked.max_run_seconds,
-        affinity=_affinity(asked),
-        reservations=_reservations(asked),
-        zones=asked.zones,
+        machine_type=machine.name if is_gpu else None,
+        gpu=ClassGpuPlan(type=accelerator, count=count, driver=driver) if is_gpu else None,
+        tpu=ClassTpuPlan(type=accelerator, count=count, topology=request.shape.topology) if request.shape else None,
+        spot=True if request.capacity == "spot" else None,
+        flex_start=request.capacity == "flex-start",
+        max_run_seconds=request.max_run_seconds,
+        affinity=_reservation_affinity(request),
+        reservations=_class_reservations(request),
+        zones=request.zones,
     )
 
 
-def _affinity(asked: Asked) -> str | None:
-    if asked.reservation:
-        return _AFFINITIES[asked.reservation.form]
-    return "None" if asked.capacity == "on-demand" else None
+def _reservation_affinity(request: PoolRequest) -> str | None:
+    if request.reservation:
+        return _AFFINITIES[request.reservation.form]
+    return "None" if request.capacity == "on-demand" else None
 
 
-def _reservations(asked: Asked) -> tuple[ClassReservationPlan, ...]:
-    reservation = asked.reservation
+def _class_reservations(request: PoolRequest) -> tuple[ClassReservationPlan, ...]:
+    reservation = request.reservation
     if reservation is None or reservation.name is None:
         return ()
     return (
@@ -172,6 +178,6 @@ def _reservations(asked: Asked) -> tuple[ClassReservationPlan, ...]:
             project=reservation.project,
             block=reservation.block,
             sub_block=reservation.sub_block,
-            zones=asked.zones,
+            zones=request.zones,
         ),
     )

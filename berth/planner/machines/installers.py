@@ -19,43 +19,45 @@ from berth.plan.installers import (
     InstallersPlan,
     NcclInstallerPlan,
 )
-from berth.planner.context import Draft
-from berth.planner.machines.pools import Pool
+from berth.planner.context import PlanningContext
+from berth.planner.machines.pools import PlannedPool
 from berth.rules.gke.networks import network_needs
 from berth.spec.cluster import InstallerImagesSpec
 
 
-def installers(draft: Draft, known: Mapping[str, Pool]) -> InstallersPlan | None:
+def plan_installers(context: PlanningContext, planned_pools: Mapping[str, PlannedPool]) -> InstallersPlan | None:
     """Drivers where a pool switched GKE's off, NCCL plugins of every kind of GPUDirect, and what else these need."""
-    own = [pool for pool in known.values() if not pool.made_by_gke]
-    spec = draft.spec.cluster.gpu_installers
+    berth_pools = [pool for pool in planned_pools.values() if not pool.made_by_gke]
+    spec = context.spec.cluster.gpu_installers
     images, pause = spec.images, spec.images.pause or PAUSE_IMAGE
-    injected = _accelerators(own, ("tcpx", "tcpxo"))
-    found = InstallersPlan(
+    injected_accelerators = _accelerators_using(berth_pools, ("tcpx", "tcpxo"))
+    plan = InstallersPlan(
         driver=DriverInstallerPlan(
             version=spec.driver_version,
             image=images.driver or DRIVER_IMAGE,
             partition_image=images.partition or PARTITION_IMAGE,
             pause_image=pause,
         )
-        if any(pool.asked.driver == "disabled" for pool in own)
+        if any(pool.request.driver == "disabled" for pool in berth_pools)
         else None,
-        nccl=tuple(_nccl(own, images, pause)),
-        injector=DeviceInjectorPlan(accelerators=injected, image=images.device_injector or INJECTOR_IMAGE)
-        if injected
+        nccl=tuple(_nccl_installers(berth_pools, images, pause)),
+        injector=DeviceInjectorPlan(accelerators=injected_accelerators, image=images.device_injector or INJECTOR_IMAGE)
+        if injected_accelerators
         else None,
     )
-    return None if found == InstallersPlan() else found
+    return None if plan == InstallersPlan() else plan
 
 
-def _nccl(own: list[Pool], images: InstallerImagesSpec, pause: str) -> Iterator[NcclInstallerPlan]:
+def _nccl_installers(
+    berth_pools: list[PlannedPool], images: InstallerImagesSpec, pause: str
+) -> Iterator[NcclInstallerPlan]:
     for kind, arch, image in (
         ("tcpx", "amd64", images.tcpx or TCPX_IMAGE),
         ("tcpxo", "amd64", images.tcpxo or TCPXO_IMAGE),
         ("rdma", "amd64", images.rdma or RDMA_IMAGE),
         ("rdma", "arm64", images.rdma_arm or RDMA_ARM64_IMAGE),
     ):
-        if accelerators := _accelerators((p for p in own if p.hardware.machine.arch == arch), (kind,)):
+        if accelerators := _accelerators_using((p for p in berth_pools if p.hardware.machine.arch == arch), (kind,)):
             yield NcclInstallerPlan(
                 mode=kind.upper(),
                 arch=arch,
@@ -66,6 +68,8 @@ def _nccl(own: list[Pool], images: InstallerImagesSpec, pause: str) -> Iterator[
             )
 
 
-def _accelerators(pools: Iterable[Pool], kinds: tuple[str, ...]) -> tuple[str, ...]:
+def _accelerators_using(pools: Iterable[PlannedPool], gpudirect_kinds: tuple[str, ...]) -> tuple[str, ...]:
     """The accelerators of pools with one of these kinds of GPUDirect."""
-    return tuple(sorted({p.hardware.machine.accelerator for p in pools if network_needs(p.asked).nccl in kinds}))
+    return tuple(
+        sorted({p.hardware.machine.accelerator for p in pools if network_needs(p.request).nccl in gpudirect_kinds})
+    )

@@ -7,54 +7,54 @@ from berth.spec.cluster import ClusterSpec
 from berth.spec.machines.node_system import KubeletSpec, NodeSystemSpec
 
 
-def kubelet(spec: NodeSystemSpec | None) -> KubeletPlan | None:
+def kubelet_plan(spec: NodeSystemSpec | None) -> KubeletPlan | None:
     """The kubelet's settings; None where nothing is said."""
     if spec is None or spec.kubelet == KubeletSpec():
         return None
-    said = spec.kubelet
+    settings = spec.kubelet
     return KubeletPlan(
-        cpu_manager=said.cpu_manager_policy,
-        memory_manager=said.memory_manager_policy,
-        topology_manager=said.topology_manager_policy,
-        topology_scope=said.topology_manager_scope,
-        cpu_cfs_quota=said.cpu_cfs_quota,
-        cpu_cfs_quota_period=said.cpu_cfs_quota_period,
-        pod_pids_limit=said.pod_pids_limit,
-        max_parallel_image_pulls=said.max_parallel_image_pulls,
-        container_log_max_size=said.container_log_max_size,
-        container_log_max_files=said.container_log_max_files,
-        image_gc_high_threshold_percent=said.image_gc_high_threshold_percent,
-        image_gc_low_threshold_percent=said.image_gc_low_threshold_percent,
-        image_minimum_gc_age=said.image_minimum_gc_age,
-        image_maximum_gc_age=said.image_maximum_gc_age,
-        allowed_unsafe_sysctls=said.allowed_unsafe_sysctls,
-        single_process_oom_kill=said.single_process_oom_kill,
-        insecure_readonly_port=said.insecure_kubelet_readonly_port_enabled,
-        shutdown_grace_seconds=said.shutdown_grace_period_seconds,
-        shutdown_grace_critical_seconds=said.shutdown_grace_period_critical_pods_seconds,
+        cpu_manager=settings.cpu_manager_policy,
+        memory_manager=settings.memory_manager_policy,
+        topology_manager=settings.topology_manager_policy,
+        topology_scope=settings.topology_manager_scope,
+        cpu_cfs_quota=settings.cpu_cfs_quota,
+        cpu_cfs_quota_period=settings.cpu_cfs_quota_period,
+        pod_pids_limit=settings.pod_pids_limit,
+        max_parallel_image_pulls=settings.max_parallel_image_pulls,
+        container_log_max_size=settings.container_log_max_size,
+        container_log_max_files=settings.container_log_max_files,
+        image_gc_high_threshold_percent=settings.image_gc_high_threshold_percent,
+        image_gc_low_threshold_percent=settings.image_gc_low_threshold_percent,
+        image_minimum_gc_age=settings.image_minimum_gc_age,
+        image_maximum_gc_age=settings.image_maximum_gc_age,
+        allowed_unsafe_sysctls=settings.allowed_unsafe_sysctls,
+        single_process_oom_kill=settings.single_process_oom_kill,
+        insecure_readonly_port=settings.insecure_kubelet_readonly_port_enabled,
+        shutdown_grace_seconds=settings.shutdown_grace_period_seconds,
+        shutdown_grace_critical_seconds=settings.shutdown_grace_period_critical_pods_seconds,
     )
 
 
-def linux(spec: NodeSystemSpec | None) -> LinuxPlan | None:
+def linux_plan(spec: NodeSystemSpec | None) -> LinuxPlan | None:
     """The kernel's settings; None where nothing is said."""
     if spec is None:
         return None
     plan = LinuxPlan(
         sysctls=spec.sysctls,
-        cgroup_mode=_enum("CGROUP_MODE_", spec.cgroup_mode),
+        cgroup_mode=_provider_enum("CGROUP_MODE_", spec.cgroup_mode),
         hugepages_2m=spec.hugepages.size_2m,
         hugepages_1g=spec.hugepages.size_1g,
-        transparent_hugepages=_enum("TRANSPARENT_HUGEPAGE_ENABLED_", spec.transparent_hugepages),
-        transparent_hugepage_defrag=_enum("TRANSPARENT_HUGEPAGE_DEFRAG_", spec.transparent_hugepage_defrag),
+        transparent_hugepages=_provider_enum("TRANSPARENT_HUGEPAGE_ENABLED_", spec.transparent_hugepages),
+        transparent_hugepage_defrag=_provider_enum("TRANSPARENT_HUGEPAGE_DEFRAG_", spec.transparent_hugepage_defrag),
     )
     return None if plan == LinuxPlan() else plan
 
 
-def _enum(prefix: str, word: str | None) -> str | None:
+def _provider_enum(prefix: str, word: str | None) -> str | None:
     return None if word is None else prefix + word.upper().replace("-", "_")
 
 
-def own_network(spec: ClusterSpec) -> NodeNetworkPlan:
+def default_node_network(spec: ClusterSpec) -> NodeNetworkPlan:
     """The network of nodes that have the cluster's alone: whether they are private, where that is written.
 
     Left to the cluster, the nodes of a pool that stands stay as they are when the cluster changes.

@@ -7,32 +7,32 @@ from collections.abc import Mapping
 from msgspec import Struct
 
 from berth.catalog import Machine, SliceShape
-from berth.diagnostics import Path, shown
+from berth.diagnostics import FieldPath, format_value
 from berth.plan.nodes import Taint
-from berth.planner.context import Draft
-from berth.planner.formerly import former_names
-from berth.planner.machines.capacity_rules import agrees, asked_of, obeys
-from berth.planner.machines.compute_classes import Ladder
-from berth.planner.machines.hardware import Hardware, hardware
-from berth.planner.machines.reservations import Demand, reservation_known, reservation_name
-from berth.rules.gke.pool_request import Asked
+from berth.planner.context import PlanningContext
+from berth.planner.formerly import check_former_names
+from berth.planner.machines.capacity_rules import check_reservation, check_rules, pool_request
+from berth.planner.machines.compute_classes import PlannedClass
+from berth.planner.machines.hardware import Hardware, pool_hardware
+from berth.planner.machines.reservations import ReservationDemand, has_reservation, reservation_name
+from berth.rules.gke.pool_request import PoolRequest
 from berth.spec.machines.pools import PoolSpec
 
 CAPACITY_TAINT = "berth.dev/capacity"
 """Keeps jobs of other flavors, and jobs outside Kueue, off machines that were bought for a purpose."""
 
 AUTOPILOT = "autopilot"
-BERTH, GKE, OTHERS = "berth", "gke", "others"
+BERTH, GKE, EXTERNAL = "berth", "gke", "others"
 """Who makes the nodes of a pool."""
 
-_TAKEN = ("kubernetes.io", "k8s.io", "google.com", "gke.io", "nvidia.com", "berth.dev")
+_RESERVED_DOMAINS = ("kubernetes.io", "k8s.io", "google.com", "gke.io", "nvidia.com", "berth.dev")
 """Domains whose labels and taints say what a node is: flavors go by them, so they must be true."""
 
 SYSTEM = "system"
 """Key and name of the node pool that controllers run on."""
 
 
-class Pool(Struct, frozen=True):
+class PlannedPool(Struct, frozen=True):
     """A pool that can exist: what its owner wrote, its machines, and where they stand."""
 
     name: str
@@ -41,8 +41,8 @@ class Pool(Struct, frozen=True):
     zones: tuple[str, ...]
     made_by: str
     reservation: str | None
-    asked: Asked
-    ladder: Ladder | None
+    request: PoolRequest
+    compute_class: PlannedClass | None
 
     @property
     def key(self) -> str:
@@ -53,7 +53,7 @@ class Pool(Struct, frozen=True):
     def taints(self) -> tuple[Taint, ...]:
         """The taints that its nodes carry beside those of GKE."""
         own = tuple(Taint(key=t.key, value=t.value, effect=t.effect) for t in self.spec.taints)
-        return own + capacity_taints(self.spec.capacity.kind) if self.made_by == BERTH else own
+        return own + berth_capacity_taints(self.spec.capacity.kind) if self.made_by == BERTH else own
 
     @property
     def made_by_gke(self) -> bool:
@@ -61,175 +61,209 @@ class Pool(Struct, frozen=True):
         return self.made_by == GKE
 
 
-def capacity_taints(kind: str) -> tuple[Taint, ...]:
+def berth_capacity_taints(kind: str) -> tuple[Taint, ...]:
     """The taint that marks nodes of a special capacity; on-demand ones are open to all, queued ones GKE marks."""
     return () if kind in ("on-demand", "queued") else (Taint(key=CAPACITY_TAINT, value=kind, effect="NoSchedule"),)
 
 
-def pools(draft: Draft, ladders: Mapping[str, Ladder]) -> dict[str, Pool]:
+def plan_pools(context: PlanningContext, classes: Mapping[str, PlannedClass]) -> dict[str, PlannedPool]:
     """Every pool of the spec that can exist, by name."""
-    former_names(draft, ("pools",), draft.spec.pools)
-    found = (_pool(draft, name, spec, ladders) for name, spec in sorted(draft.spec.pools.items()))
-    return {pool.name: pool for pool in found if pool}
+    check_former_names(context, ("pools",), context.spec.pools)
+    planned_pools = (_pool(context, name, spec, classes) for name, spec in sorted(context.spec.pools.items()))
+    return {pool.name: pool for pool in planned_pools if pool}
 
 
-def demands(known: Mapping[str, Pool]) -> dict[str, dict[str, Demand]]:
+def reservation_demands(planned_pools: Mapping[str, PlannedPool]) -> dict[str, dict[str, ReservationDemand]]:
     """Reservation → pool → what it asks for; a compute class takes what the others leave of it."""
-    found: dict[str, dict[str, Demand]] = {}
-    for pool in known.values():
+    demand_by_reservation: dict[str, dict[str, ReservationDemand]] = {}
+    for pool in planned_pools.values():
         if pool.spec.capacity.reservation is not None:
-            wanted = Demand(pool.hardware.nodes.max, pool.asked.multi_host)
-            found.setdefault(pool.spec.capacity.reservation, {})[pool.name] = wanted
-    for pool in known.values():
-        for way in pool.ladder.ways if pool.ladder else ():
-            if way.reservation is not None:
-                users = found.setdefault(way.reservation, {})
-                left = way.held - sum(user.nodes for user in users.values())
-                users[pool.name] = Demand(max(0, min(pool.hardware.nodes.max, left)), pool.asked.multi_host)
-    return found
+            demand = ReservationDemand(pool.hardware.nodes.max, pool.request.multi_host)
+            demand_by_reservation.setdefault(pool.spec.capacity.reservation, {})[pool.name] = demand
+    for pool in planned_pools.values():
+        for priority in pool.compute_class.priorities if pool.compute_class else ():
+            if priority.reservation is not None:
+                users = demand_by_reservation.setdefault(priority.reservation, {})
+                remaining = priority.reserved_machines - sum(user.nodes for user in users.values())
+                users[pool.name] = ReservationDemand(
+                    max(0, min(pool.hardware.nodes.max, remaining)), pool.request.multi_host
+                )
+    return demand_by_reservation
 
 
-def _pool(draft: Draft, name: str, spec: PoolSpec, ladders: Mapping[str, Ladder]) -> Pool | None:
-    machines = hardware(draft, name, spec)
-    _marks_are_free(draft, ("pools", name), spec)
+def _pool(
+    context: PlanningContext, name: str, spec: PoolSpec, classes: Mapping[str, PlannedClass]
+) -> PlannedPool | None:
+    pool_machines = pool_hardware(context, name, spec)
+    _check_labels_and_taints(context, ("pools", name), spec)
     key = spec.capacity.reservation
-    if not reservation_known(draft, name, key) or machines is None:
+    if not has_reservation(context, name, key) or pool_machines is None:
         return None
     if spec.compute_class is not None:
-        return _of_class(draft, name, spec, machines, ladders)
-    if spec.auto_provisioned and draft.spec.cluster.mode == AUTOPILOT:
+        return _class_pool(context, name, spec, pool_machines, classes)
+    if spec.auto_provisioned and context.spec.cluster.mode == AUTOPILOT:
         message = "an Autopilot cluster makes all its nodes itself; leave autoProvisioned out"
-        draft.problems.fault("autopilot", ("pools", name, "autoProvisioned"), message)
-    by_gke = spec.auto_provisioned or draft.spec.cluster.mode == AUTOPILOT
-    made_by = OTHERS if draft.existing else GKE if by_gke else BERTH
+        context.problems.fault("autopilot", ("pools", name, "autoProvisioned"), message)
+    is_made_by_gke = spec.auto_provisioned or context.spec.cluster.mode == AUTOPILOT
+    made_by = EXTERNAL if context.cluster_exists else GKE if is_made_by_gke else BERTH
     if made_by == GKE:
-        _taints_follow_labels(draft, ("pools", name), spec)
-    zones = _zones(draft, spec)
-    if not _places_fit(draft, name, spec, machines, zones, made_by):
+        _check_gke_taints(context, ("pools", name), spec)
+    zones = _pool_zones(context, spec)
+    if not _check_zones(context, name, spec, pool_machines, zones, made_by):
         return None
-    asked = asked_of(draft, spec, machines.machine, machines.shape, machines.nodes, zones)
-    told = draft.lost("cluster", "mode") or draft.lost("cluster", "zones")
-    if not agrees(draft, name, asked) or (not told and not obeys(draft, name, asked)):
+    request = pool_request(context, spec, pool_machines.machine, pool_machines.shape, pool_machines.nodes, zones)
+    mode_or_zones_unknown = context.is_set_aside("cluster", "mode") or context.is_set_aside("cluster", "zones")
+    if not check_reservation(context, name, request) or (
+        not mode_or_zones_unknown and not check_rules(context, name, request)
+    ):
         return None
-    return Pool(name, spec, machines, zones, made_by, reservation_name(draft, key) if key else None, asked, None)
+    return PlannedPool(
+        name, spec, pool_machines, zones, made_by, reservation_name(context, key) if key else None, request, None
+    )
 
 
 # --- pools of a compute class -----------------------------------------------------------------------------------------
 
-_OF_POOL = ("machine_type", "topology", "accept_topology", "accelerator", "slices", "nodes", "flavor", "compute_class")
+_CLASS_POOL_FIELDS = (
+    "machine_type",
+    "topology",
+    "accept_topology",
+    "accelerator",
+    "slices",
+    "nodes",
+    "flavor",
+    "compute_class",
+)
 """What is said of a pool of a compute class; of everything else, its class speaks."""
 
 
-def _of_class(
-    draft: Draft, name: str, spec: PoolSpec, machines: Hardware, ladders: Mapping[str, Ladder]
-) -> Pool | None:
-    path: Path = ("pools", name)
-    ladder = draft.find("computeClasses", spec.compute_class or "", ladders, (*path, "computeClass"))
-    if ladder is None:
-        draft.leave_out(*path)
+def _class_pool(
+    context: PlanningContext, name: str, spec: PoolSpec, machines: Hardware, classes: Mapping[str, PlannedClass]
+) -> PlannedPool | None:
+    path: FieldPath = ("pools", name)
+    compute_class = context.resolve("computeClasses", spec.compute_class or "", classes, (*path, "computeClass"))
+    if compute_class is None:
+        context.set_entry_aside(*path)
         return None
-    for field in sorted(spec.model_fields_set.difference(_OF_POOL)):
+    for field in sorted(spec.model_fields_set.difference(_CLASS_POOL_FIELDS)):
         key = type(spec).model_fields[field].alias or field
-        message = f"'{ladder.name}', a compute class, says how these nodes are got; leave {key} out"
-        draft.drop(*path, "class-decides", (*path, key), message)
-    for number, way in enumerate(ladder.ways, 1):
-        if (way.asked.machine.accelerator, way.asked.shape) != (machines.machine.accelerator, machines.shape):
-            given, counted = _wares(way.asked.machine, way.asked.shape), _wares(machines.machine, machines.shape)
+        message = f"'{compute_class.name}', a compute class, says how these nodes are got; leave {key} out"
+        context.reject(*path, "class-decides", (*path, key), message)
+    for number, priority in enumerate(compute_class.priorities, 1):
+        if (priority.request.machine.accelerator, priority.request.shape) != (
+            machines.machine.accelerator,
+            machines.shape,
+        ):
+            offered, counted = (
+                _accelerator_text(priority.request.machine, priority.request.shape),
+                _accelerator_text(machines.machine, machines.shape),
+            )
             message = (
-                f"priority {number} of '{ladder.name}' gives {given}, and this pool counts {counted}; write the same, "
+                f"priority {number} of '{compute_class.name}' gives {offered}, "
+                f"and this pool counts {counted}; write the same, "
                 "for a quota counts one kind"
             )
-            draft.drop(*path, "class-mismatch", (*path, "computeClass"), message)
-    asked = asked_of(draft, spec, machines.machine, machines.shape, machines.nodes, ())
-    if asked.autoscaled and asked.nodes.min:
-        message = f"'{asked.nodes.min}' nodes at the least cannot be kept by a compute class; write min: 0"
-        draft.drop(*path, "gke-minimum", (*path, asked.size), message)
-    if path in draft.set_aside:
+            context.reject(*path, "class-mismatch", (*path, "computeClass"), message)
+    request = pool_request(context, spec, machines.machine, machines.shape, machines.nodes, ())
+    if request.autoscaled and request.nodes.min:
+        message = f"'{request.nodes.min}' nodes at the least cannot be kept by a compute class; write min: 0"
+        context.reject(*path, "gke-minimum", (*path, request.size_key), message)
+    if path in context.set_aside:
         return None
-    return Pool(name, spec, machines, (), GKE, None, asked, ladder)
+    return PlannedPool(name, spec, machines, (), GKE, None, request, compute_class)
 
 
-def _wares(machine: Machine, shape: SliceShape | None) -> str:
+def _accelerator_text(machine: Machine, shape: SliceShape | None) -> str:
     return f"{machine.accelerator} {shape.topology}" if shape else machine.accelerator
 
 
 # --- labels and taints ------------------------------------------------------------------------------------------------
 
 
-def _marks_are_free(draft: Draft, path: Path, spec: PoolSpec) -> None:
+def _check_labels_and_taints(context: PlanningContext, path: FieldPath, spec: PoolSpec) -> None:
     """The owner's labels and taints are none that something else sets, and no taint is there twice."""
     for key in sorted(spec.labels):
-        _own_key(draft, (*path, "labels", key), key)
-    seen: set[tuple[str, str]] = set()
+        _check_key_is_free(context, (*path, "labels", key), key)
+    seen_taints: set[tuple[str, str]] = set()
     for index, taint in enumerate(spec.taints):
-        where = (*path, "taints", index)
-        _own_key(draft, where, taint.key)
-        if (taint.key, taint.effect) in seen:
-            message = f"'{shown(taint.key)}' with the effect {taint.effect} is there already; leave one of them out"
-            draft.problems.fault("duplicate-name", where, message)
-        seen.add((taint.key, taint.effect))
+        taint_path = (*path, "taints", index)
+        _check_key_is_free(context, taint_path, taint.key)
+        if (taint.key, taint.effect) in seen_taints:
+            message = (
+                f"'{format_value(taint.key)}' with the effect {taint.effect} is there already; leave one of them out"
+            )
+            context.problems.fault("duplicate-name", taint_path, message)
+        seen_taints.add((taint.key, taint.effect))
 
 
-def _taints_follow_labels(draft: Draft, path: Path, spec: PoolSpec) -> None:
+def _check_gke_taints(context: PlanningContext, path: FieldPath, spec: PoolSpec) -> None:
     """Nodes that GKE makes are tainted by the labels that jobs select, and in no other way (workload separation)."""
     for index, taint in enumerate(spec.taints):
         if spec.labels.get(taint.key) != taint.value:
             message = (
-                f"'{shown(taint.key)}' would be on no node, for GKE taints what it makes by its labels alone; "
+                f"'{format_value(taint.key)}' would be on no node, for GKE taints what it makes by its labels alone; "
                 f"write labels: {{{taint.key}: {taint.value or '<value>'}}} instead"
             )
-            draft.problems.fault("gke-taint", (*path, "taints", index), message)
+            context.problems.fault("gke-taint", (*path, "taints", index), message)
 
 
-def _own_key(draft: Draft, path: Path, key: str) -> None:
+def _check_key_is_free(context: PlanningContext, path: FieldPath, key: str) -> None:
     domain = key.rpartition("/")[0]
-    if any(domain == taken or domain.endswith(f".{taken}") for taken in _TAKEN):
-        message = f"'{shown(key)}' is for Kubernetes, GKE or Berth to set; write a key of your own"
-        draft.problems.fault("reserved-label", path, message)
+    if any(
+        domain == reserved_domain or domain.endswith(f".{reserved_domain}") for reserved_domain in _RESERVED_DOMAINS
+    ):
+        message = f"'{format_value(key)}' is for Kubernetes, GKE or Berth to set; write a key of your own"
+        context.problems.fault("reserved-label", path, message)
 
 
 # --- zones ------------------------------------------------------------------------------------------------------------
 
 
-def _zones(draft: Draft, spec: PoolSpec) -> tuple[str, ...]:
+def _pool_zones(context: PlanningContext, spec: PoolSpec) -> tuple[str, ...]:
     if spec.zone:
         return (spec.zone,)
     if spec.zones:
         return tuple(sorted(spec.zones))
-    reserved = draft.spec.reservations.get(spec.capacity.reservation or "")
-    return (reserved.zone,) if reserved else tuple(sorted(draft.spec.cluster.zones))
+    reservation = context.spec.reservations.get(spec.capacity.reservation or "")
+    return (reservation.zone,) if reservation else tuple(sorted(context.spec.cluster.zones))
 
 
-def _places_fit(
-    draft: Draft, name: str, spec: PoolSpec, machines: Hardware, zones: tuple[str, ...], made_by: str
+def _check_zones(
+    context: PlanningContext, name: str, spec: PoolSpec, machines: Hardware, zones: tuple[str, ...], made_by: str
 ) -> bool:
-    path: Path = ("pools", name)
+    path: FieldPath = ("pools", name)
     if spec.zone and spec.zones:
-        draft.drop("pools", name, "bad-zone", (*path, "zone"), "write zone or zones, not both")
+        context.reject("pools", name, "bad-zone", (*path, "zone"), "write zone or zones, not both")
         return False
     if spec.zone:
-        draft.check_zone((*path, "zone"), spec.zone)
+        context.check_zone((*path, "zone"), spec.zone)
     for index, zone in enumerate(spec.zones):
-        draft.check_zone((*path, "zones", index), zone)
-    if made_by == BERTH and not draft.lost("cluster", "mode") and not draft.lost("cluster", "zones"):
-        _own_places_fit(draft, path, name, machines, zones)
-    return ("pools", name) not in draft.set_aside
+        context.check_zone((*path, "zones", index), zone)
+    if (
+        made_by == BERTH
+        and not context.is_set_aside("cluster", "mode")
+        and not context.is_set_aside("cluster", "zones")
+    ):
+        _check_even_spread(context, path, name, machines, zones)
+    return ("pools", name) not in context.set_aside
 
 
-def _own_places_fit(draft: Draft, path: Path, name: str, machines: Hardware, zones: tuple[str, ...]) -> None:
-    fixed = machines.nodes.min == machines.nodes.max > 0
+def _check_even_spread(
+    context: PlanningContext, path: FieldPath, name: str, machines: Hardware, zones: tuple[str, ...]
+) -> None:
+    is_fixed = machines.nodes.min == machines.nodes.max > 0
     if machines.shape and machines.shape.multi_host:
         return  # a slice stands in one zone: a rule of placement
-    if fixed and not zones:
+    if is_fixed and not zones:
         message = (
-            f"a fixed number of nodes needs to know its zones; write zones: [{draft.region}-…], "
+            f"a fixed number of nodes needs to know its zones; write zones: [{context.region}-…], "
             f"or a range: {{max: {machines.slices.max if machines.slices else machines.nodes.max}}}"
         )
-        draft.drop("pools", name, "bad-zone", (*path, "zones"), message)
-    elif fixed and machines.nodes.max % len(zones):
+        context.reject("pools", name, "bad-zone", (*path, "zones"), message)
+    elif is_fixed and machines.nodes.max % len(zones):
         key = "slices" if machines.shape else "nodes"
         message = (
             f"'{machines.nodes.max}' nodes cannot be spread evenly over {len(zones)} zones ({', '.join(zones)}); "
             f"GKE counts per zone: write a multiple of {len(zones)}, or name one zone"
         )
-        draft.drop("pools", name, "bad-size", (*path, key), message)
+        context.reject("pools", name, "bad-size", (*path, key), message)

@@ -12,8 +12,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from berth.diagnostics import Path
-from berth.names import LABEL, shorten
+from berth.diagnostics import FieldPath
+from berth.names import MAX_LABEL, shorten
 from berth.plan.admission_checks import (
     MULTIKUEUE,
     MULTIKUEUE_CONFIG,
@@ -27,93 +27,113 @@ from berth.plan.capacity import HeldPlan
 from berth.plan.fleet import FleetPlan, PoolPlan, WorkerPlan
 from berth.plan.kueue import ClusterQueuePlan, CohortPlan, QueueCheckPlan
 from berth.planner.allowances import allowances
-from berth.planner.cluster_fleet import Machines, cluster_fleet
-from berth.planner.context import Draft
-from berth.planner.multikueue.quota_shares import cohort_on, queues_on, shares
+from berth.planner.cluster_fleet import ClusterMachines, plan_cluster_fleet
+from berth.planner.context import PlanningContext
+from berth.planner.multikueue.quota_shares import compute_shares, plan_worker_cohort, worker_queues
 from berth.planner.multikueue.worker_access import (
-    ACCOUNT,
-    access_plan,
-    kinds_are_there,
-    namespaces_are_there,
-    reached,
-    secret,
+    MULTIKUEUE_ACCOUNT,
+    check_reachable,
+    kubeconfig_secret,
+    note_required_crds,
+    note_required_namespaces,
+    worker_access_plan,
 )
-from berth.planner.multikueue.worker_clusters import Site, common_flavors, common_pools, held, placed, sites, tell
+from berth.planner.multikueue.worker_clusters import (
+    WorkerContext,
+    common_flavors,
+    common_pools,
+    fleet_path,
+    plan_workers,
+    report_problems,
+    worker_capacities,
+)
 from berth.planner.queueing import cohorts, queues
-from berth.planner.queueing.admission_checks import checks
+from berth.planner.queueing.admission_checks import plan_checks
 
-Origins = Mapping[tuple[str, str], Path]
+Origins = Mapping[tuple[str, str], FieldPath]
 
 
-class _Done(Struct):
+class _PlannedPerProject(Struct):
     """What is seen to once in each project, whatever clusters there are: APIs, people's view, rights of teams' pods."""
 
     services: dict[str, set[str]] = field(default_factory=dict[str, set[str]])
-    viewed: set[str] = field(default_factory=set[str])
-    granted: set[tuple[str, str]] = field(default_factory=set[tuple[str, str]])
+    access_projects: set[str] = field(default_factory=set[str])
+    granted_teams: set[tuple[str, str]] = field(default_factory=set[tuple[str, str]])
 
-    def rest(self, plan: FleetPlan) -> FleetPlan:
+    def without_planned(self, plan: FleetPlan) -> FleetPlan:
         """A plan without what is seen to already; it counts as seen to then."""
         project = plan.project or ""
-        seen = self.services.setdefault(project, set())
-        services = tuple(api for api in plan.services if api not in seen)
-        seen.update(services)
-        access = plan.access and replace(plan.access, in_project=project not in self.viewed)
+        seen_services = self.services.setdefault(project, set())
+        services = tuple(api for api in plan.services if api not in seen_services)
+        seen_services.update(services)
+        access = plan.access and replace(plan.access, in_project=project not in self.access_projects)
         if access:
-            self.viewed.add(project)
+            self.access_projects.add(project)
         teams = tuple(
             replace(team, identity=replace(team.identity, granted=False))
-            if team.identity and (project, team.name) in self.granted
+            if team.identity and (project, team.name) in self.granted_teams
             else team
             for team in plan.teams
         )
-        self.granted.update((project, team.name) for team in teams)
+        self.granted_teams.update((project, team.name) for team in teams)
         return replace(plan, services=services, access=access, teams=teams)
 
 
-def managed(
-    draft: Draft, here: Machines, allowed: AllowancesPlan
+def plan_manager(
+    context: PlanningContext, manager_machines: ClusterMachines, manager_allowances: AllowancesPlan
 ) -> tuple[FleetPlan, list[tuple[WorkerPlan, Origins]]]:
     """The manager's plan with its workers', and where each worker's things come from."""
-    _nothing_runs_here(draft)
-    kinds_are_there(draft)
-    found = sites(draft)
-    known = common_pools(draft, found)
-    kinds = common_flavors(draft, found, known)
-    asked = queues.cluster_queues(draft, known, kinds)
-    namespaces_are_there(draft, asked)
-    shared = cohorts.cohorts(draft, asked, known, kinds)
-    holds = held(draft, found, kinds.values())
-    parts = shares((*asked, *shared), holds)
-    on = [queues_on(asked, index, parts, holds) for index in range(len(found))]
-    configs, check_of = _checks(found, on)
-    asked = tuple(replace(q, admission_checks=check_of.get(q.name, ())) for q in asked)
-    manager = cluster_fleet(draft, here, kinds, asked, shared, (tuple(_check(c) for c in configs), ()), allowed)
-    done = _Done()
-    manager = done.rest(manager)
+    _check_no_machines(context)
+    note_required_crds(context)
+    worker_contexts = plan_workers(context)
+    pools_by_name = common_pools(context, worker_contexts)
+    flavors_by_name = common_flavors(context, worker_contexts, pools_by_name)
+    queue_plans = queues.plan_cluster_queues(context, pools_by_name, flavors_by_name)
+    note_required_namespaces(context, queue_plans)
+    cohort_plans = cohorts.plan_cohorts(context, queue_plans, pools_by_name, flavors_by_name)
+    capacities = worker_capacities(context, worker_contexts, flavors_by_name.values())
+    worker_shares = compute_shares((*queue_plans, *cohort_plans), capacities)
+    queues_by_worker = [
+        worker_queues(queue_plans, index, worker_shares, capacities) for index in range(len(worker_contexts))
+    ]
+    configs, checks_by_queue = _configs_and_checks(worker_contexts, queues_by_worker)
+    queue_plans = tuple(replace(q, admission_checks=checks_by_queue.get(q.name, ())) for q in queue_plans)
+    manager = plan_cluster_fleet(
+        context,
+        manager_machines,
+        flavors_by_name,
+        queue_plans,
+        cohort_plans,
+        (tuple(_multikueue_check(c) for c in configs), ()),
+        manager_allowances,
+    )
+    planned_per_project = _PlannedPerProject()
+    manager = planned_per_project.without_planned(manager)
     workers: list[tuple[WorkerPlan, Origins]] = []
-    for index, site in enumerate(found):
-        above = [cohort_on(cohort, index, parts, holds) for cohort in shared]
-        plan = _fleet(site, on[index], _needed(above, on[index]))
-        worker = _worker(draft, site, done.rest(plan))
-        own = {thing: placed(site, path) for thing, path in site.draft.origins.items()}
-        workers.append((worker, ChainMap(own, draft.origins)))
-        tell(draft, site)
-    _origins_of(draft, found, configs)
+    for index, worker_context in enumerate(worker_contexts):
+        worker_cohorts = [plan_worker_cohort(cohort, index, worker_shares, capacities) for cohort in cohort_plans]
+        plan = _worker_fleet(
+            worker_context, queues_by_worker[index], _needed_cohorts(worker_cohorts, queues_by_worker[index])
+        )
+        worker = _worker_plan(context, worker_context, planned_per_project.without_planned(plan))
+        worker_origins = {ref: fleet_path(worker_context, path) for ref, path in worker_context.context.origins.items()}
+        workers.append((worker, ChainMap(worker_origins, context.origins)))
+        report_problems(context, worker_context)
+    _record_origins(context, worker_contexts, configs)
     plan = replace(
         manager,
-        pools=tuple(_listed(worker.name, pool) for worker, _ in workers for pool in worker.plan.pools),
-        flavors=tuple(replace(f, pools=tuple(_pools_of(found, f.name))) for f in manager.flavors),
-        held=tuple(_reserved(worker.name, each) for worker, _ in workers for each in worker.plan.held),
+        pools=tuple(_with_worker_name(worker.name, pool) for worker, _ in workers for pool in worker.plan.pools),
+        flavors=tuple(replace(f, pools=tuple(_worker_pool_names(worker_contexts, f.name))) for f in manager.flavors),
+        held=tuple(_held_by_worker(worker.name, held_plan) for worker, _ in workers for held_plan in worker.plan.held),
         workers=tuple(worker for worker, _ in workers),
         multikueue_configs=configs,
-        multikueue_clusters=tuple(_cluster(site) for site in found),
+        multikueue_clusters=tuple(_multikueue_cluster(site) for site in worker_contexts),
     )
     return plan, workers
 
 
-def _nothing_runs_here(draft: Draft) -> None:
-    spec = draft.spec
+def _check_no_machines(context: PlanningContext) -> None:
+    spec = context.spec
     for section, entries in (
         ("pools", spec.pools),
         ("reservations", spec.reservations),
@@ -121,79 +141,102 @@ def _nothing_runs_here(draft: Draft) -> None:
     ):
         if entries:
             message = "jobs of every queue are sent to workers, and none would run here; write them in a worker"
-            draft.problems.fault("machines-on-manager", (section,), message)
+            context.problems.fault("machines-on-manager", (section,), message)
 
 
 # --- where queues send to ---------------------------------------------------------------------------------------------
 
 
-def _checks(
-    found: Sequence[Site], on: Sequence[Sequence[ClusterQueuePlan]]
+def _configs_and_checks(
+    worker_contexts: Sequence[WorkerContext], queues_by_worker: Sequence[Sequence[ClusterQueuePlan]]
 ) -> tuple[tuple[MultiKueueConfigPlan, ...], dict[str, tuple[QueueCheckPlan, ...]]]:
     """A config for each set of workers that some queue is on, and for each queue the check that is called like its."""
-    where: dict[str, list[str]] = {}
-    for site, those in zip(found, on, strict=True):
-        for queue in those:
-            where.setdefault(queue.name, []).append(site.name)
-    configs = {tuple(workers): _config(workers, len(workers) == len(found)) for workers in where.values()}
-    check_of = {queue: (QueueCheckPlan(name=configs[tuple(workers)].name),) for queue, workers in where.items()}
-    return tuple(sorted(configs.values(), key=lambda config: config.name)), check_of
+    workers_by_queue: dict[str, list[str]] = {}
+    for worker_context, plans in zip(worker_contexts, queues_by_worker, strict=True):
+        for queue in plans:
+            workers_by_queue.setdefault(queue.name, []).append(worker_context.name)
+    configs = {
+        tuple(workers): _multikueue_config(workers, len(workers) == len(worker_contexts))
+        for workers in workers_by_queue.values()
+    }
+    checks_by_queue = {
+        queue: (QueueCheckPlan(name=configs[tuple(workers)].name),) for queue, workers in workers_by_queue.items()
+    }
+    return tuple(sorted(configs.values(), key=lambda config: config.name)), checks_by_queue
 
 
-def _config(workers: Sequence[str], everywhere: bool) -> MultiKueueConfigPlan:
+def _multikueue_config(workers: Sequence[str], on_all_workers: bool) -> MultiKueueConfigPlan:
     """No worker has `--` in its name, so no two sets are called the same."""
-    name = ACCOUNT if everywhere else shorten("--".join([ACCOUNT, *workers]), LABEL)
+    name = MULTIKUEUE_ACCOUNT if on_all_workers else shorten("--".join([MULTIKUEUE_ACCOUNT, *workers]), MAX_LABEL)
     return MultiKueueConfigPlan(name=name, clusters=tuple(workers))
 
 
-def _check(config: MultiKueueConfigPlan) -> AdmissionCheckPlan:
+def _multikueue_check(config: MultiKueueConfigPlan) -> AdmissionCheckPlan:
     parameters = ParametersPlan(kind=MULTIKUEUE_CONFIG, name=config.name)
     return AdmissionCheckPlan(name=config.name, controller=MULTIKUEUE, parameters=parameters)
 
 
-def _cluster(site: Site) -> MultiKueueClusterPlan:
-    profile = site.spec.cluster_profile
-    return MultiKueueClusterPlan(name=site.name, kubeconfig=None if profile else secret(site), profile=profile)
+def _multikueue_cluster(worker_context: WorkerContext) -> MultiKueueClusterPlan:
+    profile = worker_context.spec.cluster_profile
+    return MultiKueueClusterPlan(
+        name=worker_context.name, kubeconfig=None if profile else kubeconfig_secret(worker_context), profile=profile
+    )
 
 
-def _origins_of(draft: Draft, found: Sequence[Site], configs: Iterable[MultiKueueConfigPlan]) -> None:
+def _record_origins(
+    context: PlanningContext, worker_contexts: Sequence[WorkerContext], configs: Iterable[MultiKueueConfigPlan]
+) -> None:
     """Where the manager's things come from, for whoever finds fault with them."""
     for config in configs:
-        draft.origins["multikueue config", config.name] = draft.origins["admission check", config.name] = ("workers",)
-    for site in found:
-        draft.origins["multikueue cluster", site.name] = ("workers", site.name)
-    for thing, path in list(draft.origins.items()):
+        context.origins["multikueue config", config.name] = context.origins["admission check", config.name] = (
+            "workers",
+        )
+    for worker_context in worker_contexts:
+        context.origins["multikueue cluster", worker_context.name] = ("workers", worker_context.name)
+    for ref, path in list(context.origins.items()):
         if path[0] == "pools":
-            site = next(site for site in found if path[1] in site.here.pools)
-            draft.origins[thing] = placed(site, path)
+            worker_context = next(site for site in worker_contexts if path[1] in site.machines.pools)
+            context.origins[ref] = fleet_path(worker_context, path)
 
 
 # --- a worker ---------------------------------------------------------------------------------------------------------
 
 
-def _fleet(site: Site, asked: tuple[ClusterQueuePlan, ...], shared: tuple[CohortPlan, ...]) -> FleetPlan:
+def _worker_fleet(
+    worker_context: WorkerContext, queue_plans: tuple[ClusterQueuePlan, ...], cohort_plans: tuple[CohortPlan, ...]
+) -> FleetPlan:
     """The worker as a fleet: its machines, and the teams that have queues there."""
-    spec = site.draft.spec
-    served = {team for queue in asked for team in queue.teams}
-    site.draft.spec = spec.model_copy(update={"teams": {n: t for n, t in spec.teams.items() if n in served}})
+    spec = worker_context.context.spec
+    served_teams = {team for queue in queue_plans for team in queue.teams}
+    worker_context.context.spec = spec.model_copy(
+        update={"teams": {n: t for n, t in spec.teams.items() if n in served_teams}}
+    )
     names = [key.partition(".")[2] for key in (*spec.allow_replacement, *spec.allow_deletion)]
-    allowed = allowances(site.draft, names)
-    kinds = site.here.flavors
-    asked = tuple(_with_checks(site, queue) for queue in asked)
-    plan = cluster_fleet(site.draft, site.here, kinds, asked, shared, checks(site.draft, kinds), allowed)
-    return plan if site.spec.made_here else _only_inside(plan)
+    worker_allowances = allowances(worker_context.context, names)
+    worker_flavors = worker_context.machines.flavors
+    queue_plans = tuple(_with_checks(worker_context, queue) for queue in queue_plans)
+    plan = plan_cluster_fleet(
+        worker_context.context,
+        worker_context.machines,
+        worker_flavors,
+        queue_plans,
+        cohort_plans,
+        plan_checks(worker_context.context, worker_flavors),
+        worker_allowances,
+    )
+    return plan if worker_context.spec.made_here else _without_cloud_resources(plan)
 
 
-def _with_checks(site: Site, queue: ClusterQueuePlan) -> ClusterQueuePlan:
+def _with_checks(worker_context: WorkerContext, queue: ClusterQueuePlan) -> ClusterQueuePlan:
     """The queue with the checks of the worker's flavors, and protected unless the worker's own cluster is not."""
-    checks = queues.checks_of([site.here.flavors[entry.flavor] for entry in queue.flavors])
-    protect = queue.protect and queues.queue_protected(site.draft, queue.name)
-    if (checks, protect) == (queue.admission_checks, queue.protect):
+    flavor_checks = queues.queue_checks([worker_context.machines.flavors[entry.flavor] for entry in queue.flavors])
+    protect = queue.protect and queues.is_queue_protected(worker_context.context, queue.name)
+    if (flavor_checks, protect) == (queue.admission_checks, queue.protect):
         return queue
-    return replace(queue, admission_checks=checks, protect=protect)
+    return replace(queue, admission_checks=flavor_checks, protect=protect)
 
 
-def _only_inside(plan: FleetPlan) -> FleetPlan:
+def _without_cloud_resources(plan: FleetPlan) -> FleetPlan:
     """What Berth makes in a cluster that exists: who made it has made its machines and controllers."""
     return replace(
         plan,
@@ -212,48 +255,57 @@ def _only_inside(plan: FleetPlan) -> FleetPlan:
     )
 
 
-def _needed(shared: Sequence[CohortPlan], asked: Sequence[ClusterQueuePlan]) -> tuple[CohortPlan, ...]:
+def _needed_cohorts(
+    cohort_plans: Sequence[CohortPlan], queue_plans: Sequence[ClusterQueuePlan]
+) -> tuple[CohortPlan, ...]:
     """The cohorts above a queue, or above a quota of a cohort's own."""
-    parents = {cohort.name: cohort.parent for cohort in shared}
-    wanted: set[str] = set()
-    for start in (*(q.cohort for q in asked), *(c.name for c in shared if c.resource_groups)):
-        step = start
-        while step is not None and step not in wanted:
-            wanted.add(step)
-            step = parents.get(step)
-    return tuple(cohort for cohort in shared if cohort.name in wanted)
+    parents = {cohort.name: cohort.parent for cohort in cohort_plans}
+    needed_names: set[str] = set()
+    for start in (*(q.cohort for q in queue_plans), *(c.name for c in cohort_plans if c.resource_groups)):
+        current = start
+        while current is not None and current not in needed_names:
+            needed_names.add(current)
+            current = parents.get(current)
+    return tuple(cohort for cohort in cohort_plans if cohort.name in needed_names)
 
 
-def _worker(draft: Draft, site: Site, plan: FleetPlan) -> WorkerPlan:
-    path: Path = ("workers", site.name)
-    if not site.here.pools and not any(section == "pools" for section, _ in site.draft.set_aside):
-        draft.problems.fault("empty-worker", path, "holds nothing, so no job is ever sent here; write pools")
-    numberless = any(problem.code == "missing-project-number" for problem in site.draft.problems.found)
-    if numberless and plan.project != draft.spec.project:
+def _worker_plan(context: PlanningContext, worker_context: WorkerContext, plan: FleetPlan) -> WorkerPlan:
+    path: FieldPath = ("workers", worker_context.name)
+    if not worker_context.machines.pools and not any(
+        section == "pools" for section, _ in worker_context.context.set_aside
+    ):
+        context.problems.fault("empty-worker", path, "holds nothing, so no job is ever sent here; write pools")
+    lacks_project_number = any(
+        problem.code == "missing-project-number" for problem in worker_context.context.problems.entries
+    )
+    if lacks_project_number and plan.project != context.spec.project:
         message = f"is missing; direct grants to teams name project {plan.project} by its number: write projectNumber"
-        draft.problems.fault("missing-project-number", (*path, "projectNumber"), message)
-    reached(draft, site)
+        context.problems.fault("missing-project-number", (*path, "projectNumber"), message)
+    check_reachable(context, worker_context)
     return WorkerPlan(
-        name=site.name,
-        plan=replace(plan, manager_access=None if site.spec.cluster_profile else access_plan(draft, site)),
-        stack=site.spec.stack,
-        kubeconfig=site.spec.kubeconfig,
+        name=worker_context.name,
+        plan=replace(
+            plan,
+            manager_access=None if worker_context.spec.cluster_profile else worker_access_plan(context, worker_context),
+        ),
+        stack=worker_context.spec.stack,
+        kubeconfig=worker_context.spec.kubeconfig,
     )
 
 
 # --- what the manager shows of them -----------------------------------------------------------------------------------
 
 
-def _listed(worker: str, pool: PoolPlan) -> PoolPlan:
+def _with_worker_name(worker: str, pool: PoolPlan) -> PoolPlan:
     former = f"{worker}/{pool.formerly}" if pool.formerly else None
     return replace(pool, name=f"{worker}/{pool.name}", worker=worker, formerly=former)
 
 
-def _reserved(worker: str, plan: HeldPlan) -> HeldPlan:
+def _held_by_worker(worker: str, plan: HeldPlan) -> HeldPlan:
     return replace(plan, key=f"{worker}/{plan.key}", pools=tuple(f"{worker}/{pool}" for pool in plan.pools))
 
 
-def _pools_of(found: Sequence[Site], flavor: str) -> Iterable[str]:
-    for site in found:
-        if flavor in site.here.flavors:
-            yield from (f"{site.name}/{pool.name}" for pool in site.here.flavors[flavor].pools)
+def _worker_pool_names(worker_contexts: Sequence[WorkerContext], flavor: str) -> Iterable[str]:
+    for worker_context in worker_contexts:
+        if flavor in worker_context.machines.flavors:
+            yield from (f"{worker_context.name}/{pool.name}" for pool in worker_context.machines.flavors[flavor].pools)

@@ -7,46 +7,46 @@ from collections.abc import Iterable, Mapping, Sequence
 from msgspec import Struct
 from msgspec.structs import replace
 
-from berth.diagnostics import Path, Problem
+from berth.diagnostics import FieldPath, Problem
 from berth.plan.nodes import Bounds
 from berth.planner.cluster.gke import cluster_name
-from berth.planner.cluster_fleet import Machines, machines
-from berth.planner.context import Draft
-from berth.planner.machines.pools import Pool
-from berth.planner.multikueue.quota_shares import Held
-from berth.planner.queueing.flavors import Flavor
+from berth.planner.cluster_fleet import ClusterMachines, plan_machines
+from berth.planner.context import PlanningContext
+from berth.planner.machines.pools import PlannedPool
+from berth.planner.multikueue.quota_shares import WorkerCapacity
+from berth.planner.queueing.flavors import PlannedFlavor
 from berth.rules.gke.gpu import gpu_labels
 from berth.spec.workers import WorkerSpec
 
-OF_MACHINES = frozenset(
+WORKER_SECTIONS = frozenset(
     {"cluster", "pools", "computeClasses", "reservations", "allowReplacement", "allowDeletion", "region"}
 )
 """Sections that a worker has of its own."""
 
 
-class Site(Struct, frozen=True):
+class WorkerContext(Struct, frozen=True):
     """A worker being planned, as a fleet of its own with the sections that it shares with the manager."""
 
     name: str
     spec: WorkerSpec
-    draft: Draft
-    here: Machines
+    context: PlanningContext
+    machines: ClusterMachines
 
 
-def sites(draft: Draft) -> list[Site]:
+def plan_workers(context: PlanningContext) -> list[WorkerContext]:
     """Every worker, by name, with its machines. What could not exist is missing in the fleet too."""
-    found = [_site(draft, name, spec) for name, spec in sorted(draft.spec.workers.items())]
-    for site in found:
-        draft.set_aside |= {part for part in site.draft.set_aside if part[0] in ("pools", "flavors")}
-    _clusters_apart(draft, found)
-    _one_worker_each(draft, found)
-    return found
+    contexts = [_worker_context(context, name, spec) for name, spec in sorted(context.spec.workers.items())]
+    for worker_context in contexts:
+        context.set_aside |= {part for part in worker_context.context.set_aside if part[0] in ("pools", "flavors")}
+    _check_cluster_names(context, contexts)
+    _check_unique_clusters(context, contexts)
+    return contexts
 
 
-def _site(draft: Draft, name: str, spec: WorkerSpec) -> Site:
-    fleet = draft.spec
+def _worker_context(context: PlanningContext, name: str, spec: WorkerSpec) -> WorkerContext:
+    fleet = context.spec
     project = spec.project or fleet.project
-    own = fleet.model_copy(
+    worker_fleet = fleet.model_copy(
         update={
             "project": project,
             "project_number": spec.project_number or (fleet.project_number if project == fleet.project else None),
@@ -58,167 +58,205 @@ def _site(draft: Draft, name: str, spec: WorkerSpec) -> Site:
             "flavors": {},
             "workers": {},
             "kueue": fleet.kueue.model_copy(update={"multi_kueue": None}),
-            "allow_replacement": spec.allow_replacement | _of_queues(fleet.allow_replacement),
-            "allow_deletion": spec.allow_deletion | _of_queues(fleet.allow_deletion),
+            "allow_replacement": spec.allow_replacement | _queue_allowances(fleet.allow_replacement),
+            "allow_deletion": spec.allow_deletion | _queue_allowances(fleet.allow_deletion),
         }
     )
-    shared = {part for part in draft.set_aside if part[0] not in OF_MACHINES | {"flavors"}}
+    shared_set_aside = {part for part in context.set_aside if part[0] not in WORKER_SECTIONS | {"flavors"}}
     if spec.region is None:
-        shared |= {part for part in draft.set_aside if part[0] == "region"}
-    site = Draft(f"{draft.stack}-{name}", own, shared, elsewhere=not spec.made_here)
-    return Site(name, spec, site, machines(site))
+        shared_set_aside |= {part for part in context.set_aside if part[0] == "region"}
+    worker_planning = PlanningContext(
+        f"{context.stack}-{name}", worker_fleet, shared_set_aside, machines_exist=not spec.made_here
+    )
+    return WorkerContext(name, spec, worker_planning, plan_machines(worker_planning))
 
 
-def _of_queues(allowed: Mapping[str, str]) -> dict[str, str]:
-    return {key: why for key, why in allowed.items() if key.startswith("clusterQueues.")}
+def _queue_allowances(allowed: Mapping[str, str]) -> dict[str, str]:
+    return {key: reason for key, reason in allowed.items() if key.startswith("clusterQueues.")}
 
 
-def placed(site: Site, path: Path) -> Path:
+def fleet_path(worker_context: WorkerContext, path: FieldPath) -> FieldPath:
     """Where a path of a worker stands in the fleet."""
-    return ("workers", site.name, *path) if path and path[0] in OF_MACHINES else path
+    return ("workers", worker_context.name, *path) if path and path[0] in WORKER_SECTIONS else path
 
 
-def tell(draft: Draft, site: Site) -> None:
+def report_problems(context: PlanningContext, worker_context: WorkerContext) -> None:
     """Report what was found in a worker. What it shares with the manager is reported there."""
-    for problem in site.draft.problems.found:
-        if problem.path and problem.path[0] in OF_MACHINES:
-            draft.problems.found.append(_moved(site, problem))
+    for problem in worker_context.context.problems.entries:
+        if problem.path and problem.path[0] in WORKER_SECTIONS:
+            context.problems.entries.append(_with_fleet_path(worker_context, problem))
 
 
-def _moved(site: Site, problem: Problem) -> Problem:
-    return replace(problem, path=placed(site, problem.path))
+def _with_fleet_path(worker_context: WorkerContext, problem: Problem) -> Problem:
+    return replace(problem, path=fleet_path(worker_context, problem.path))
 
 
-def _clusters_apart(draft: Draft, found: Sequence[Site]) -> None:
+def _check_cluster_names(context: PlanningContext, contexts: Sequence[WorkerContext]) -> None:
     """No two clusters of a project have one name: their networks would have it too."""
-    taken = {(draft.spec.project, cluster_name(draft)): "the manager"}
-    for site in found:
-        name = cluster_name(site.draft)
-        first = taken.setdefault((site.draft.spec.project, name), f"worker '{site.name}'")
-        if first != f"worker '{site.name}'" and site.spec.made_here:
-            message = f"'{name}' is already the cluster of {first} in project {site.draft.spec.project}"
-            draft.problems.fault(
-                "duplicate-name", ("workers", site.name, "cluster", "name"), f"{message}; name it otherwise"
+    owner_by_name = {(context.spec.project, cluster_name(context)): "the manager"}
+    for worker_context in contexts:
+        name = cluster_name(worker_context.context)
+        first_owner = owner_by_name.setdefault(
+            (worker_context.context.spec.project, name), f"worker '{worker_context.name}'"
+        )
+        if first_owner != f"worker '{worker_context.name}'" and worker_context.spec.made_here:
+            message = (
+                f"'{name}' is already the cluster of {first_owner} in project {worker_context.context.spec.project}"
+            )
+            context.problems.fault(
+                "duplicate-name", ("workers", worker_context.name, "cluster", "name"), f"{message}; name it otherwise"
             )
 
 
-def _one_worker_each(draft: Draft, found: Sequence[Site]) -> None:
+def _check_unique_clusters(context: PlanningContext, contexts: Sequence[WorkerContext]) -> None:
     """A cluster that exists is one worker: two would promise its machines twice."""
     for field, key in (("stack", "stack"), ("kubeconfig", "kubeconfig"), ("cluster_profile", "clusterProfile")):
-        taken: dict[str, str] = {}
-        for site in found:
-            said: str | None = getattr(site.spec, field)
-            if said is not None and (first := taken.setdefault(said, site.name)) != site.name:
-                message = f"'{said}' is worker '{first}' already; a cluster is one worker: write all its pools there"
-                draft.problems.fault("duplicate-name", ("workers", site.name, key), message)
+        worker_by_cluster: dict[str, str] = {}
+        for worker_context in contexts:
+            connection: str | None = getattr(worker_context.spec, field)
+            if (
+                connection is not None
+                and (first_worker := worker_by_cluster.setdefault(connection, worker_context.name))
+                != worker_context.name
+            ):
+                message = (
+                    f"'{connection}' is worker '{first_worker}' already; a "
+                    "cluster is one worker: write all its pools there"
+                )
+                context.problems.fault("duplicate-name", ("workers", worker_context.name, key), message)
 
 
 # --- what they have in common -----------------------------------------------------------------------------------------
 
 
-def common_pools(draft: Draft, found: Sequence[Site]) -> dict[str, Pool]:
+def common_pools(context: PlanningContext, contexts: Sequence[WorkerContext]) -> dict[str, PlannedPool]:
     """Pools by name, those of one name as one: what a queue means by it."""
-    together: dict[str, list[tuple[Site, Pool]]] = {}
-    for site in found:
-        for pool in site.here.pools.values():
-            together.setdefault(pool.name, []).append((site, pool))
-    known: dict[str, Pool] = {}
-    for name, each in sorted(together.items()):
-        (first, pool), *others = each
-        flavor = _flavor_of(first, name)
-        other = next((site for site, _ in others if _flavor_of(site, name) != flavor), None)
-        if other is not None:
+    pools_by_name: dict[str, list[tuple[WorkerContext, PlannedPool]]] = {}
+    for worker_context in contexts:
+        for pool in worker_context.machines.pools.values():
+            pools_by_name.setdefault(pool.name, []).append((worker_context, pool))
+    merged: dict[str, PlannedPool] = {}
+    for name, worker_pools in sorted(pools_by_name.items()):
+        (first_worker, pool), *others = worker_pools
+        flavor = _pool_flavor(first_worker, name)
+        other_worker = next((site for site, _ in others if _pool_flavor(site, name) != flavor), None)
+        if other_worker is not None:
             message = (
-                f"pool '{name}' is of flavor '{_flavor_of(other, name)}' here and of '{flavor}' in worker "
-                f"'{first.name}'; a queue that names it must know which: name one of them otherwise"
+                f"pool '{name}' is of flavor '{_pool_flavor(other_worker, name)}' here and of '{flavor}' in worker "
+                f"'{first_worker.name}'; a queue that names it must know which: name one of them otherwise"
             )
-            draft.problems.fault("mixed-flavor", ("workers", other.name, "pools", name), message)
-            draft.set_aside |= {("pools", name), ("flavors", flavor)}
+            context.problems.fault("mixed-flavor", ("workers", other_worker.name, "pools", name), message)
+            context.set_aside |= {("pools", name), ("flavors", flavor)}
         else:
-            known[name] = _together(pool, [p for _, p in each])
-    return known
+            merged[name] = _merge_pools(pool, [p for _, p in worker_pools])
+    return merged
 
 
-def _flavor_of(site: Site, pool: str) -> str:
-    return next((f.name for f in site.here.flavors.values() for p in f.pools if p.name == pool), pool)
+def _pool_flavor(worker_context: WorkerContext, pool: str) -> str:
+    return next((f.name for f in worker_context.machines.flavors.values() for p in f.pools if p.name == pool), pool)
 
 
-def _together(first: Pool, pools: Sequence[Pool]) -> Pool:
+def _merge_pools(first: PlannedPool, pools: Sequence[PlannedPool]) -> PlannedPool:
     """All of them as one, with the accelerators of all; where their nodes differ, as of nodes with one each."""
-    held = [p.hardware.accelerators for p in pools]
-    each = _same([p.hardware.per_node for p in pools])
-    nodes = Bounds(min=sum(h.min for h in held) // each, max=sum(h.max for h in held) // each)
-    return replace(first, hardware=replace(first.hardware, nodes=nodes, per_node=each))
+    accelerator_bounds = [p.hardware.accelerators for p in pools]
+    per_node = _common_size([p.hardware.per_node for p in pools])
+    nodes = Bounds(
+        min=sum(h.min for h in accelerator_bounds) // per_node, max=sum(h.max for h in accelerator_bounds) // per_node
+    )
+    return replace(first, hardware=replace(first.hardware, nodes=nodes, per_node=per_node))
 
 
-def _same(sizes: Iterable[int]) -> int:
+def _common_size(sizes: Iterable[int]) -> int:
     """The size of all nodes, or 1 where they have several."""
-    several = set(sizes)
-    return several.pop() if len(several) == 1 else 1
+    distinct_sizes = set(sizes)
+    return distinct_sizes.pop() if len(distinct_sizes) == 1 else 1
 
 
-def common_flavors(draft: Draft, found: Sequence[Site], known: Mapping[str, Pool]) -> dict[str, Flavor]:
+def common_flavors(
+    context: PlanningContext, contexts: Sequence[WorkerContext], known_pools: Mapping[str, PlannedPool]
+) -> dict[str, PlannedFlavor]:
     """Flavors by name. One selects by what all its workers' flavors select by: no job runs on the manager."""
-    together: dict[str, list[tuple[Site, Flavor]]] = {}
-    for site in found:
-        for flavor in site.here.flavors.values():
-            together.setdefault(flavor.name, []).append((site, flavor))
-    kinds = {name: _common(draft, each, known) for name, each in sorted(together.items())}
-    for name in sorted(draft.spec.flavors):
-        draft.find("flavors", name, kinds, ("flavors", name))
-    return kinds
+    flavors_by_name: dict[str, list[tuple[WorkerContext, PlannedFlavor]]] = {}
+    for worker_context in contexts:
+        for flavor in worker_context.machines.flavors.values():
+            flavors_by_name.setdefault(flavor.name, []).append((worker_context, flavor))
+    merged = {
+        name: _merge_flavors(context, worker_flavors, known_pools)
+        for name, worker_flavors in sorted(flavors_by_name.items())
+    }
+    for name in sorted(context.spec.flavors):
+        context.resolve("flavors", name, merged, ("flavors", name))
+    return merged
 
 
-def _common(draft: Draft, each: Sequence[tuple[Site, Flavor]], known: Mapping[str, Pool]) -> Flavor:
-    (first, flavor), *others = each
-    for site, other in others:
-        if differs := _differs(flavor.pools[0], other.pools[0]):
+def _merge_flavors(
+    context: PlanningContext,
+    worker_flavors: Sequence[tuple[WorkerContext, PlannedFlavor]],
+    known_pools: Mapping[str, PlannedPool],
+) -> PlannedFlavor:
+    (first_worker, flavor), *others = worker_flavors
+    for worker_context, other in others:
+        if difference := _pool_difference(flavor.pools[0], other.pools[0]):
             message = (
-                f"flavor '{flavor.name}' has another {differs} in worker '{first.name}'; a flavor is of one kind "
+                f"flavor '{flavor.name}' has another {difference} in worker "
+                f"'{first_worker.name}'; a flavor is of one kind "
                 "everywhere: name another flavor"
             )
-            draft.problems.fault("mixed-flavor", ("workers", site.name, "pools", other.pools[0].name), message)
-            draft.set_aside.add(("flavors", flavor.name))
-    of_all = [f for _, f in each]
-    names = dict.fromkeys(pool.name for f in of_all for pool in f.pools)
-    tolerations = dict.fromkeys(toleration for f in of_all for toleration in f.tolerations)
+            context.problems.fault(
+                "mixed-flavor", ("workers", worker_context.name, "pools", other.pools[0].name), message
+            )
+            context.set_aside.add(("flavors", flavor.name))
+    all_flavors = [worker_flavor for _, worker_flavor in worker_flavors]
+    names = dict.fromkeys(pool.name for f in all_flavors for pool in f.pools)
+    tolerations = dict.fromkeys(toleration for f in all_flavors for toleration in f.tolerations)
     return replace(
         flavor,
-        pools=tuple(known[name] for name in names if name in known) or flavor.pools,
-        node_labels={k: v for k, v in flavor.node_labels.items() if all(f.node_labels.get(k) == v for f in of_all)},
+        pools=tuple(known_pools[name] for name in names if name in known_pools) or flavor.pools,
+        node_labels={
+            k: v for k, v in flavor.node_labels.items() if all(f.node_labels.get(k) == v for f in all_flavors)
+        },
         tolerations=tuple(tolerations),
-        capacity=Bounds(min=sum(f.capacity.min for f in of_all), max=sum(f.capacity.max for f in of_all)),
-        cpu_each=max(f.cpu_each for f in of_all),
-        memory_each=max(f.memory_each for f in of_all),
+        capacity=Bounds(min=sum(f.capacity.min for f in all_flavors), max=sum(f.capacity.max for f in all_flavors)),
+        cpu_per_accelerator=max(f.cpu_per_accelerator for f in all_flavors),
+        memory_per_accelerator=max(f.memory_per_accelerator for f in all_flavors),
     )
 
 
-def held(draft: Draft, found: Sequence[Site], kinds: Iterable[Flavor]) -> dict[str, Held]:
+def worker_capacities(
+    context: PlanningContext, contexts: Sequence[WorkerContext], merged_flavors: Iterable[PlannedFlavor]
+) -> dict[str, WorkerCapacity]:
     """What each worker holds of each flavor."""
     return {
-        kind.name: Held(
-            resource=kind.resource,
+        flavor.name: WorkerCapacity(
+            resource=flavor.resource,
             capacity=tuple(
-                site.here.flavors[kind.name].capacity.max if kind.name in site.here.flavors else 0 for site in found
+                worker_context.machines.flavors[flavor.name].capacity.max
+                if flavor.name in worker_context.machines.flavors
+                else 0
+                for worker_context in contexts
             ),
-            oversubscription=said.oversubscription if (said := draft.spec.flavors.get(kind.name)) else 1,
-            unit=kind.unit,
-            node=_same(pool.hardware.per_node for pool in kind.pools),
+            oversubscription=flavor_spec.oversubscription
+            if (flavor_spec := context.spec.flavors.get(flavor.name))
+            else 1,
+            unit=flavor.unit,
+            per_node=_common_size(pool.hardware.per_node for pool in flavor.pools),
         )
-        for kind in kinds
+        for flavor in merged_flavors
     }
 
 
-def _differs(one: Pool, other: Pool) -> str | None:
+def _pool_difference(first: PlannedPool, other: PlannedPool) -> str | None:
     """What keeps two pools on different clusters from being of one flavor, in words; None where nothing does."""
-    kinds = [(p.hardware.machine.accelerator, p.hardware.shape and p.hardware.shape.topology) for p in (one, other)]
-    if kinds[0] != kinds[1]:
+    accelerators = [
+        (p.hardware.machine.accelerator, p.hardware.shape and p.hardware.shape.topology) for p in (first, other)
+    ]
+    if accelerators[0] != accelerators[1]:
         return "accelerator or topology"
-    divided = [gpu_labels(p.asked) for p in (one, other)]
-    if divided[0] != divided[1]:
+    sharing_labels = [gpu_labels(p.request) for p in (first, other)]
+    if sharing_labels[0] != sharing_labels[1]:
         return "way of sharing and partitioning GPUs"
-    capacities = [(p.spec.capacity.kind, p.spec.compute_class) for p in (one, other)]
+    capacities = [(p.spec.capacity.kind, p.spec.compute_class) for p in (first, other)]
     if capacities[0] != capacities[1]:
         return "capacity"
-    levels = [p.hardware.machine.topology_levels if p.spec.topology_aware else None for p in (one, other)]
+    levels = [p.hardware.machine.topology_levels if p.spec.topology_aware else None for p in (first, other)]
     return None if levels[0] == levels[1] else "way of placing its jobs (topologyAware)"

@@ -5,56 +5,63 @@ from __future__ import annotations
 from fractions import Fraction
 from functools import lru_cache
 
-from berth.diagnostics import Path
+from berth.diagnostics import FieldPath
 from berth.plan.kueue import QuotaPlan
-from berth.planner.context import Draft
-from berth.planner.queueing.flavors import Flavor
+from berth.planner.context import PlanningContext
+from berth.planner.queueing.flavors import PlannedFlavor
 from berth.spec.amounts import Amount
 
 CPU, MEMORY = "cpu", "memory"
 
-Limits = tuple[int, int | None, int | None]
+QuotaLimits = tuple[int, int | None, int | None]
 """Nominal quota, borrowing limit and lending limit in accelerators; None as in QuotaPlan."""
 
 
-def accelerators(draft: Draft, amount: Amount, flavor: Flavor, maximum: int, path: Path) -> int | None:
+def to_accelerators(
+    context: PlanningContext, amount: Amount, flavor: PlannedFlavor, maximum: int, path: FieldPath
+) -> int | None:
     """`amount` in accelerators, `maximum` being what a share is of. None, and a fault, where it is no whole number."""
-    count = _count(draft, amount, flavor, maximum, path)
+    count = _accelerator_count(context, amount, flavor, maximum, path)
     if count is None:
         return None
     if count.denominator != 1 or count.numerator % flavor.unit:
         code = "fraction" if count.denominator != 1 else "not-a-slice-multiple"
-        draft.problems.fault(code, path, _remedy(amount, flavor, maximum, count))
+        context.problems.fault(code, path, _fraction_message(amount, flavor, maximum, count))
         return None
     return count.numerator
 
 
-def _count(draft: Draft, amount: Amount, flavor: Flavor, maximum: int, path: Path) -> Fraction | None:
+def _accelerator_count(
+    context: PlanningContext, amount: Amount, flavor: PlannedFlavor, maximum: int, path: FieldPath
+) -> Fraction | None:
     if amount.unit == "share":
         return amount.value * maximum
     if amount.unit != "slices":
         return amount.value
     if flavor.pools[0].hardware.shape is None:
         message = f"'{amount.written}': flavor '{flavor.name}' has no slices; write a number of {flavor.noun}"
-        draft.problems.fault("bad-amount", path, message)
+        context.problems.fault("bad-amount", path, message)
         return None
     return amount.value * flavor.unit
 
 
-def _remedy(amount: Amount, flavor: Flavor, maximum: int, count: Fraction) -> str:
+def _fraction_message(amount: Amount, flavor: PlannedFlavor, maximum: int, count: Fraction) -> str:
     """What is wrong with `count` accelerators, and the whole numbers beside it."""
     below = int(count // flavor.unit)
-    ways = [str(n) for n in (below, below + 1) if n]
-    said = f"'{amount.written}' of {maximum}" if amount.unit == "share" else f"'{amount.written}'"
-    found = f" is {float(count):g}," if amount.unit == "share" else " is"
+    alternatives = [str(n) for n in (below, below + 1) if n]
+    quoted_amount = f"'{amount.written}' of {maximum}" if amount.unit == "share" else f"'{amount.written}'"
+    verb = f" is {float(count):g}," if amount.unit == "share" else " is"
     if flavor.unit == 1:
-        return f"{said} {flavor.noun}{found} no whole number; write {' or '.join(ways)}"
-    slices = "slice" if ways == ["1"] else "slices"
-    return f"{said} {flavor.noun}{found} no whole number of slices of {flavor.unit}; write {' or '.join(ways)} {slices}"
+        return f"{quoted_amount} {flavor.noun}{verb} no whole number; write {' or '.join(alternatives)}"
+    slices = "slice" if alternatives == ["1"] else "slices"
+    return (
+        f"{quoted_amount} {flavor.noun}{verb} no whole number of slices of "
+        f"{flavor.unit}; write {' or '.join(alternatives)} {slices}"
+    )
 
 
-def quotas(
-    flavor: Flavor, resources: tuple[str, ...], cpu: int | None, memory: int | None, limits: Limits
+def resource_quotas(
+    flavor: PlannedFlavor, resources: tuple[str, ...], cpu: int | None, memory: int | None, limits: QuotaLimits
 ) -> tuple[QuotaPlan, ...]:
     """One quota per covered resource, following from `limits` in accelerators.
 
@@ -63,23 +70,23 @@ def quotas(
     """
     rates: dict[str, int | Fraction] = {
         flavor.resource: 1,
-        CPU: flavor.cpu_each if cpu is None else cpu,
-        MEMORY: flavor.memory_each if memory is None else memory,
+        CPU: flavor.cpu_per_accelerator if cpu is None else cpu,
+        MEMORY: flavor.memory_per_accelerator if memory is None else memory,
     }
-    each = tuple([(name, *rates.get(name, 0).as_integer_ratio()) for name in resources])
-    return _quotas(each, limits)
+    resource_rates = tuple([(name, *rates.get(name, 0).as_integer_ratio()) for name in resources])
+    return _cached_quotas(resource_rates, limits)
 
 
 @lru_cache(maxsize=1 << 14)  # many teams are promised the same
-def _quotas(rates: tuple[tuple[str, int, int], ...], limits: Limits) -> tuple[QuotaPlan, ...]:
+def _cached_quotas(rates: tuple[tuple[str, int, int], ...], limits: QuotaLimits) -> tuple[QuotaPlan, ...]:
     """One quota for each resource; its rate is a fraction of two integers."""
     nominal, borrowing, lending = limits
     return tuple(
         QuotaPlan(
             resource=resource,
-            nominal=-(-nominal * many // few),
-            borrowing_limit=None if borrowing is None else -(-borrowing * many // few),
-            lending_limit=None if lending is None else -(-lending * many // few),
+            nominal=-(-nominal * numerator // denominator),
+            borrowing_limit=None if borrowing is None else -(-borrowing * numerator // denominator),
+            lending_limit=None if lending is None else -(-lending * numerator // denominator),
         )
-        for resource, many, few in rates
+        for resource, numerator, denominator in rates
     )

@@ -5,53 +5,66 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Mapping
 
-from berth.diagnostics import Path, in_words
+from berth.diagnostics import FieldPath, join_words
 from berth.plan.kueue import ClusterQueuePlan, CohortPlan, ResourceGroupPlan
-from berth.planner.context import Draft
-from berth.planner.machines.pools import Pool
-from berth.planner.queueing.flavors import Flavor
-from berth.planner.queueing.queues import called
+from berth.planner.context import PlanningContext
+from berth.planner.machines.pools import PlannedPool
+from berth.planner.queueing.flavors import PlannedFlavor
+from berth.planner.queueing.queues import display_name
 from berth.planner.queueing.quota_tree import accelerator_quotas
-from berth.planner.queueing.quotas import Choice, Holder, Offer, chosen, flavor_quotas, lends_what_it_has, resources_of
+from berth.planner.queueing.quotas import (
+    FlavorIndex,
+    FlavorQuotaRequest,
+    QuotaOwner,
+    check_lending_limit,
+    covered_resources,
+    flavor_quotas,
+    flavor_requests,
+)
 
-Shares = dict[str, dict[str, int]]
+GuaranteesBelow = dict[str, dict[str, int]]
 """Flavor → queue or cohort → accelerators."""
 
 
-def cohorts(
-    draft: Draft, queues: tuple[ClusterQueuePlan, ...], pools: Mapping[str, Pool], flavors: Mapping[str, Flavor]
+def plan_cohorts(
+    context: PlanningContext,
+    queues: tuple[ClusterQueuePlan, ...],
+    pools: Mapping[str, PlannedPool],
+    flavors: Mapping[str, PlannedFlavor],
 ) -> tuple[CohortPlan, ...]:
     """Every cohort, by name. One's own quota is what it is guaranteed beyond what those below it are."""
-    parents = _parents(draft)
+    parents = _checked_parents(context)
     resources = {flavor.name: flavor.resource for flavor in flavors.values()}
-    below: dict[str, Shares] = {name: {} for name in parents}
+    guarantees_below: dict[str, GuaranteesBelow] = {name: {} for name in parents}
     for queue in queues:
-        if queue.cohort in below:
-            who = called(draft.origins["cluster queue", queue.name], queue.name)
+        if queue.cohort in guarantees_below:
+            queue_name = display_name(context.origins["cluster queue", queue.name], queue.name)
             for flavor, quota in accelerator_quotas(queue, resources):
-                below[queue.cohort].setdefault(flavor, {})[who] = quota.nominal
-    found: dict[str, CohortPlan] = {}
-    offer = Offer(pools, flavors)
+                guarantees_below[queue.cohort].setdefault(flavor, {})[queue_name] = quota.nominal
+    plans: dict[str, CohortPlan] = {}
+    index = FlavorIndex(pools, flavors)
     for name in leaves_first(parents):
-        found[name], total = _cohort(draft, name, parents[name], below[name], offer)
+        plans[name], total = _cohort(context, name, parents[name], guarantees_below[name], index)
         if (parent := parents[name]) is not None:
             for flavor, amount in total.items():
-                below[parent].setdefault(flavor, {})[name] = amount
-    return tuple(found[name] for name in sorted(found))
+                guarantees_below[parent].setdefault(flavor, {})[name] = amount
+    return tuple(plans[name] for name in sorted(plans))
 
 
 def _cohort(
-    draft: Draft, name: str, parent: str | None, below: Shares, offer: Offer
+    context: PlanningContext, name: str, parent: str | None, below: GuaranteesBelow, index: FlavorIndex
 ) -> tuple[CohortPlan, dict[str, int]]:
     """The plan of one, and what it is guaranteed of each flavor, those below it included."""
-    spec = draft.spec.cohorts[name]
-    holder = Holder(("cohorts", name), spec.flavors, spec.per_accelerator, parent)
-    choices = chosen(draft, holder, offer)
-    resources = resources_of(choices)
-    total = {flavor: sum(shares.values()) for flavor, shares in below.items()}
+    spec = context.spec.cohorts[name]
+    owner = QuotaOwner(("cohorts", name), spec.flavors, spec.per_accelerator, parent)
+    requests = flavor_requests(context, owner, index)
+    resources = covered_resources(requests)
+    guaranteed = {flavor: sum(amounts.values()) for flavor, amounts in below.items()}
     entries = [
-        flavor_quotas(draft, holder, choice, resources, (_own(draft, choice, below, total), *choice.limits[1:]))
-        for choice in choices
+        flavor_quotas(
+            context, owner, request, resources, (_own_quota(context, request, below, guaranteed), *request.limits[1:])
+        )
+        for request in requests
     ]
     group = ResourceGroupPlan(covered_resources=resources, flavors=tuple(entries))
     plan = CohortPlan(
@@ -60,63 +73,69 @@ def _cohort(
         fair_share_weight=spec.fair_share_weight,
         resource_groups=(group,) if entries else (),
     )
-    draft.origins["cohort", name] = holder.path
-    return plan, total
+    context.origins["cohort", name] = owner.path
+    return plan, guaranteed
 
 
-def _own(draft: Draft, choice: Choice, below: Shares, total: dict[str, int]) -> int:
+def _own_quota(
+    context: PlanningContext, request: FlavorQuotaRequest, below: GuaranteesBelow, total: dict[str, int]
+) -> int:
     """The quota that is the cohort's own; `total` is raised by it."""
-    flavor, sum_below = choice.flavor, total.get(choice.flavor.name, 0)
-    guaranteed = choice.limits[0] if "guaranteed" in choice.spec.model_fields_set else sum_below
-    if guaranteed < sum_below:
-        parts = in_words([f"{who} {amount}" for who, amount in below[flavor.name].items() if amount])
+    flavor, guaranteed_below = request.flavor, total.get(request.flavor.name, 0)
+    guaranteed = request.limits[0] if "guaranteed" in request.spec.model_fields_set else guaranteed_below
+    if guaranteed < guaranteed_below:
+        parts = join_words([f"{who} {amount}" for who, amount in below[flavor.name].items() if amount])
         message = (
-            f"'{choice.spec.guaranteed.written}' is less than the {sum_below} {flavor.noun} that those below are "
-            f"guaranteed ({parts}); write {sum_below} or more, or guarantee them less"
+            f"'{request.spec.guaranteed.written}' is less than the "
+            f"{guaranteed_below} {flavor.noun} that those below are "
+            f"guaranteed ({parts}); write {guaranteed_below} or more, or guarantee them less"
         )
-        draft.problems.fault("overpromised-cohort", (*choice.path, "guaranteed"), message)
-        guaranteed = sum_below
-    lends_what_it_has(draft, choice, guaranteed)
+        context.problems.fault("overpromised-cohort", (*request.path, "guaranteed"), message)
+        guaranteed = guaranteed_below
+    check_lending_limit(context, request, guaranteed)
     total[flavor.name] = guaranteed
-    return guaranteed - sum_below
+    return guaranteed - guaranteed_below
 
 
 # --- the tree ---------------------------------------------------------------------------------------------------------
 
 
-def _parents(draft: Draft) -> dict[str, str | None]:
+def _checked_parents(context: PlanningContext) -> dict[str, str | None]:
     """Cohort → parent. One that does not exist, or leads round in a circle, is a fault and counts as none."""
-    known = draft.spec.cohorts
+    known = context.spec.cohorts
     parents: dict[str, str | None] = {}
     for name, spec in sorted(known.items()):
-        path: Path = ("cohorts", name, "parent")
-        exists = spec.parent is not None and draft.find("cohorts", spec.parent, known, path) is not None
-        draft.incomplete |= spec.parent is not None and not exists
+        path: FieldPath = ("cohorts", name, "parent")
+        exists = spec.parent is not None and context.resolve("cohorts", spec.parent, known, path) is not None
+        context.incomplete |= spec.parent is not None and not exists
         parents[name] = spec.parent if exists else None
-    for circle in list(_circles(parents)):
-        first = min(circle)
-        at = circle.index(first)
-        way = " → ".join([*circle[at:], *circle[:at], first])
-        message = f"'{parents[first]}' leads back here ({way}); a tree has a root: leave out one of these parents"
-        draft.problems.fault("cohort-circle", ("cohorts", first, "parent"), message)
-        draft.incomplete = True
-        parents.update(dict.fromkeys(circle))
+    for cycle in list(_cycles(parents)):
+        first_cohort = min(cycle)
+        start = cycle.index(first_cohort)
+        cycle_text = " → ".join([*cycle[start:], *cycle[:start], first_cohort])
+        message = (
+            f"'{parents[first_cohort]}' leads back here ({cycle_text}); "
+            "a tree has a root: leave out one of these parents"
+        )
+        context.problems.fault("cohort-circle", ("cohorts", first_cohort, "parent"), message)
+        context.incomplete = True
+        parents.update(dict.fromkeys(cycle))
     return parents
 
 
-def _circles(parents: Mapping[str, str | None]) -> Iterator[list[str]]:
+def _cycles(parents: Mapping[str, str | None]) -> Iterator[list[str]]:
     """Each circle once, in the order child to parent."""
     seen: set[str] = set()
     for start in parents:
-        way: dict[str, None] = {}
-        step: str | None = start
-        while step is not None and step not in seen:
-            seen.add(step)
-            way[step] = None
-            step = parents[step]
-        if step in way:
-            names = list(way)
-            yield names[names.index(step) :]
+        visited: dict[str, None] = {}
+        current: str | None = start
+        while current is not None and current not in seen:
+            seen.add(current)
+            visited[current] = None
+            current = parents[current]
+        if current in visited:
+            names = list(visited)
+            yield names[names.index(current) :]
 
 
 def leaves_first(parents: Mapping[str, str | None]) -> list[str]:

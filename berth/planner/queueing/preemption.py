@@ -7,12 +7,12 @@ from collections.abc import Collection, Iterable, Iterator
 
 from msgspec import Struct
 
-from berth.diagnostics import in_words
+from berth.diagnostics import join_words
 from berth.plan.ack import QuotaNodePlan
 from berth.plan.fleet import FleetPlan
 from berth.plan.kueue import ClusterQueuePlan
 from berth.planner.queueing.quota_tree import QuotaTree, accelerator_quotas, lendable
-from berth.text import some
+from berth.text import abbreviate_names
 
 _WITHIN = {
     "LowerPriority": "lower-priority work of its own queue",
@@ -20,7 +20,7 @@ _WITHIN = {
 }
 
 
-class PushOut(Struct, frozen=True):
+class PreemptionRule(Struct, frozen=True):
     """`queue` may push out `whom` (words that follow "▸"), by Kueue's rule `rule`, on `flavors` (empty: on any)."""
 
     queue: str
@@ -29,115 +29,134 @@ class PushOut(Struct, frozen=True):
     flavors: tuple[str, ...] = ()
 
 
-class Pair(Struct, frozen=True):
+class PreemptionPair(Struct, frozen=True):
     """`queue` may push out work of `other`, itself included, by Kueue's rule `rule`, on `flavors` (empty: on any)."""
 
     queue: str
-    other: str
+    target_queue: str
     rule: str
     flavors: tuple[str, ...] = ()
 
 
-def push_outs(plan: FleetPlan) -> tuple[PushOut, ...]:
+def preemption_rules(plan: FleetPlan) -> tuple[PreemptionRule, ...]:
     """Every relation, queue by queue; at most three a queue, so the whole grows with the queues and not their pairs."""
     resources = {f.name: f.resource for f in plan.flavors}
-    tree = QuotaTree.of(plan)
-    borrowers = _borrowers(plan, tree)
-    return tuple(found for queue in plan.cluster_queues for found in _of_queue(queue, resources, tree, borrowers))
+    tree = QuotaTree.from_plan(plan)
+    borrowers = _borrowers_by_flavor(plan, tree)
+    return tuple(
+        preemption_rule
+        for queue in plan.cluster_queues
+        for preemption_rule in _queue_rules(queue, resources, tree, borrowers)
+    )
 
 
-def taken_back(root: QuotaNodePlan) -> tuple[PushOut, ...]:
+def reclaim_rules(root: QuotaNodePlan) -> tuple[PreemptionRule, ...]:
     """The relations of a tree of quotas on ACK: a leaf gets back what it is guaranteed and another has borrowed.
 
     Another can where a maximum is above its minimum on each level below the cohort that the two have in common.
     """
     return tuple(
-        PushOut(name, "min", "whoever borrows its guarantee", resources)
-        for name, resources in _owed(root, frozenset())
+        PreemptionRule(name, "min", "whoever borrows its guarantee", resources)
+        for name, resources in _reclaimable(root, frozenset())
         if resources
     )
 
 
-def _owed(node: QuotaNodePlan, borrowed: Collection[str]) -> Iterator[tuple[str, tuple[str, ...]]]:
+def _reclaimable(node: QuotaNodePlan, borrowed: Collection[str]) -> Iterator[tuple[str, tuple[str, ...]]]:
     """Leaves below a node, each with what of its guarantee others may use: `borrowed` from outside, and within."""
-    lent = {r for r in node.minimum if node.lend is None or node.lend.get(r, 1)}
+    lendable_resources = {r for r in node.minimum if node.lend is None or node.lend.get(r, 1)}
     if node.namespaces:
-        yield node.name, tuple(r for r, least in node.minimum.items() if least and r in lent & set(borrowed))
-    by_child = [_borrowing(child) for child in node.children]
-    borrowers = Counter(r for found in by_child for r in found)
-    for child, own in zip(node.children, by_child, strict=True):
-        beside = {r for r, number in borrowers.items() if number > (r in own)}
-        yield from _owed(child, beside | (set(borrowed) & lent))
+        yield (
+            node.name,
+            tuple(r for r, minimum in node.minimum.items() if minimum and r in lendable_resources & set(borrowed)),
+        )
+    by_child = [_borrowable(child) for child in node.children]
+    borrowers = Counter(r for child_borrowing in by_child for r in child_borrowing)
+    for child, child_resources in zip(node.children, by_child, strict=True):
+        sibling_borrowed = {r for r, borrower_count in borrowers.items() if borrower_count > (r in child_resources)}
+        yield from _reclaimable(child, sibling_borrowed | (set(borrowed) & lendable_resources))
 
 
-def _borrowing(node: QuotaNodePlan) -> set[str]:
+def _borrowable(node: QuotaNodePlan) -> set[str]:
     """Accelerators of which some leaf here may use more than this node is guaranteed."""
-    own = {r for r, least in node.minimum.items() if node.maximum[r] > least and r not in ("cpu", "memory")}
-    return own & {r for child in node.children for r in _borrowing(child)} if node.children else own
+    above_minimum = {
+        r for r, minimum in node.minimum.items() if node.maximum[r] > minimum and r not in ("cpu", "memory")
+    }
+    return (
+        above_minimum & {r for child in node.children for r in _borrowable(child)} if node.children else above_minimum
+    )
 
 
-def pairs(plan: FleetPlan, among: Collection[str]) -> Iterator[Pair]:
+def preemption_pairs(plan: FleetPlan, queue_names: Collection[str]) -> Iterator[PreemptionPair]:
     """The relations between the queues `among`, one by one: as many as these times themselves, at the most.
 
     Pushed out of another queue is only who borrows there.
     """
     resources = {f.name: f.resource for f in plan.flavors}
-    tree = QuotaTree.of(plan)
-    borrowers = _borrowers(plan, tree)
-    for queue in (queue for queue in plan.cluster_queues if queue.name in among):
-        for found in _of_queue(queue, resources, tree, borrowers):
-            if found.rule == "withinClusterQueue":
-                yield Pair(queue.name, queue.name, found.rule)
+    tree = QuotaTree.from_plan(plan)
+    borrowers = _borrowers_by_flavor(plan, tree)
+    for queue in (queue for queue in plan.cluster_queues if queue.name in queue_names):
+        for preemption_rule in _queue_rules(queue, resources, tree, borrowers):
+            if preemption_rule.rule == "withinClusterQueue":
+                yield PreemptionPair(queue.name, queue.name, preemption_rule.rule)
                 continue
-            others: dict[str, list[str]] = {}
-            for flavor in found.flavors:
-                for other in borrowers.get((tree.root(queue.cohort), flavor), set()) & set(among) - {queue.name}:
-                    others.setdefault(other, []).append(flavor)
-            yield from (Pair(queue.name, other, found.rule, tuple(others[other])) for other in sorted(others))
+            flavors_by_queue: dict[str, list[str]] = {}
+            for flavor in preemption_rule.flavors:
+                for other in borrowers.get((tree.root_cohort(queue.cohort), flavor), set()) & set(queue_names) - {
+                    queue.name
+                }:
+                    flavors_by_queue.setdefault(other, []).append(flavor)
+            yield from (
+                PreemptionPair(queue.name, other, preemption_rule.rule, tuple(flavors_by_queue[other]))
+                for other in sorted(flavors_by_queue)
+            )
 
 
-def sentences(found: Iterable[PushOut], queues: int) -> Iterator[str]:
+def describe_rules(preemption_rules: Iterable[PreemptionRule], queues: int) -> Iterator[str]:
     """Relations in words, those alike in one: `a and b ▸ whoever borrows its guarantee, on v5e`; of `queues` in all."""
     groups: dict[tuple[str, tuple[str, ...]], list[str]] = {}
-    for one in found:
-        groups.setdefault((one.whom, one.flavors), []).append(one.queue)
-    for (whom, flavors), names in groups.items():
-        who = "every queue" if len(names) == queues > 1 else some(names)
-        yield f"{who} ▸ {whom}" + (f", on {in_words(list(flavors))}" if flavors else "")
+    for preemption_rule in preemption_rules:
+        groups.setdefault((preemption_rule.whom, preemption_rule.flavors), []).append(preemption_rule.queue)
+    for (target, flavors), names in groups.items():
+        subject = "every queue" if len(names) == queues > 1 else abbreviate_names(names)
+        yield f"{subject} ▸ {target}" + (f", on {join_words(list(flavors))}" if flavors else "")
 
 
-def _borrowers(plan: FleetPlan, tree: QuotaTree) -> dict[tuple[str | None, str], set[str]]:
+def _borrowers_by_flavor(plan: FleetPlan, tree: QuotaTree) -> dict[tuple[str | None, str], set[str]]:
     """(root cohort, flavor) → the queues that may borrow there, from their cohort or from above it."""
-    found: dict[tuple[str | None, str], set[str]] = {}
+    borrowers: dict[tuple[str | None, str], set[str]] = {}
     for queue in plan.cluster_queues:
         if queue.cohort is not None:
-            for flavor, node in tree.queue(queue.name).items():
-                if node.limit != 0:
-                    found.setdefault((tree.root(queue.cohort), flavor), set()).add(queue.name)
-    return found
+            for flavor, node in tree.queue_nodes(queue.name).items():
+                if node.borrowing_limit != 0:
+                    borrowers.setdefault((tree.root_cohort(queue.cohort), flavor), set()).add(queue.name)
+    return borrowers
 
 
-def _of_queue(
+def _queue_rules(
     queue: ClusterQueuePlan,
     resources: dict[str, str],
     tree: QuotaTree,
     borrowers: dict[tuple[str | None, str], set[str]],
-) -> Iterator[PushOut]:
-    rules = queue.preemption
-    if rules.within_cluster_queue in _WITHIN:
-        yield PushOut(queue.name, "withinClusterQueue", _WITHIN[rules.within_cluster_queue])
+) -> Iterator[PreemptionRule]:
+    policies = queue.preemption
+    if policies.within_cluster_queue in _WITHIN:
+        yield PreemptionRule(queue.name, "withinClusterQueue", _WITHIN[policies.within_cluster_queue])
     if queue.cohort is None:
         return
     quotas = list(accelerator_quotas(queue, resources))
-    root = tree.root(queue.cohort)
-    owed = tuple(f for f, q in quotas if lendable(q) and borrowers.get((root, f), set()) - {queue.name})
-    if rules.reclaim_within_cohort != "Never" and owed:
-        who = "whoever borrows" if rules.reclaim_within_cohort == "Any" else "lower-priority work that borrows"
-        yield PushOut(queue.name, "reclaimWithinCohort", f"{who} its guarantee", owed)
-    borrowing = tuple(f for f, q in quotas if q.borrowing_limit != 0)
-    if rules.borrow_within_cohort == "LowerPriority" and borrowing:
-        limit = rules.max_priority_threshold
-        below = "" if limit is None else f" of priority {limit} or less"
-        yield PushOut(
-            queue.name, "borrowWithinCohort", f"lower-priority work{below} of its cohort, to borrow", borrowing
+    root = tree.root_cohort(queue.cohort)
+    reclaimable_flavors = tuple(f for f, q in quotas if lendable(q) and borrowers.get((root, f), set()) - {queue.name})
+    if policies.reclaim_within_cohort != "Never" and reclaimable_flavors:
+        subject = "whoever borrows" if policies.reclaim_within_cohort == "Any" else "lower-priority work that borrows"
+        yield PreemptionRule(queue.name, "reclaimWithinCohort", f"{subject} its guarantee", reclaimable_flavors)
+    borrowable_flavors = tuple(f for f, q in quotas if q.borrowing_limit != 0)
+    if policies.borrow_within_cohort == "LowerPriority" and borrowable_flavors:
+        limit = policies.max_priority_threshold
+        priority_text = "" if limit is None else f" of priority {limit} or less"
+        yield PreemptionRule(
+            queue.name,
+            "borrowWithinCohort",
+            f"lower-priority work{priority_text} of its cohort, to borrow",
+            borrowable_flavors,
         )

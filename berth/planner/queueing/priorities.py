@@ -3,24 +3,24 @@
 from __future__ import annotations
 
 from berth.plan.kueue import PriorityPlan
-from berth.planner.context import Draft
+from berth.planner.context import PlanningContext
 
 
-def priorities(draft: Draft) -> tuple[PriorityPlan, ...]:
+def plan_priorities(context: PlanningContext) -> tuple[PriorityPlan, ...]:
     """Every priority, the lowest first."""
-    found = sorted(draft.spec.priorities.items(), key=lambda item: (item[1].value, item[0]))
-    defaults = [name for name, spec in found if spec.default]
+    specs = sorted(context.spec.priorities.items(), key=lambda item: (item[1].value, item[0]))
+    defaults = [name for name, spec in specs if spec.default]
     for name in defaults[1:]:
         message = f"'{defaults[0]}' is the default already, and a cluster has one; leave default out here"
-        draft.problems.fault("two-defaults", ("priorities", name, "default"), message)
-    for name, _ in found:
-        draft.origins["priority", name] = ("priorities", name)
+        context.problems.fault("two-defaults", ("priorities", name, "default"), message)
+    for name, _ in specs:
+        context.origins["priority", name] = ("priorities", name)
         if name.startswith("system-"):
             message = f"'{name}': Kubernetes keeps names that start with system- for itself; write another"
-            draft.problems.fault("bad-value", ("priorities", name), message)
+            context.problems.fault("bad-value", ("priorities", name), message)
     return tuple(
         PriorityPlan(
             name=name, value=spec.value, default=spec.default, preempts=spec.preempts, description=spec.description
         )
-        for name, spec in found
+        for name, spec in specs
     )

@@ -6,23 +6,31 @@ from collections.abc import Iterable, Iterator
 
 from msgspec import Struct
 
-from berth.diagnostics import Path, dotted
+from berth.diagnostics import FieldPath, format_path
 from berth.plan.kueue import ClusterQueuePlan, PreemptionPlan, QueueCheckPlan
-from berth.planner.allowances import CLUSTER, protected
-from berth.planner.context import Draft
-from berth.planner.formerly import former_names
-from berth.planner.machines.pools import Pool
-from berth.planner.queueing.admission_checks import check_of
-from berth.planner.queueing.flavors import Flavor
-from berth.planner.queueing.local_queues import Doors, local_queues, namespaces_of, stop_policy
-from berth.planner.queueing.quotas import Choice, Holder, Offer, chosen, flavor_quotas, lends_what_it_has, resources_of
+from berth.planner.allowances import CLUSTER, is_protected
+from berth.planner.context import PlanningContext
+from berth.planner.formerly import check_former_names
+from berth.planner.machines.pools import PlannedPool
+from berth.planner.queueing.admission_checks import admission_check_name
+from berth.planner.queueing.flavors import PlannedFlavor
+from berth.planner.queueing.local_queues import LocalQueueNames, plan_local_queues, stop_policy, team_namespaces
+from berth.planner.queueing.quotas import (
+    FlavorIndex,
+    FlavorQuotaRequest,
+    QuotaOwner,
+    check_lending_limit,
+    covered_resources,
+    flavor_quotas,
+    flavor_requests,
+)
 from berth.spec.teams import QueueSpec
 
 
-class Wish(Struct, frozen=True):
+class QueueRequest(Struct, frozen=True):
     """A queue as somebody wrote it: where, for whom, in which cohort."""
 
-    path: Path
+    path: FieldPath
     spec: QueueSpec
     name: str
     local_name: str
@@ -30,41 +38,46 @@ class Wish(Struct, frozen=True):
     cohort: str | None
 
 
-def cluster_queues(draft: Draft, pools: dict[str, Pool], flavors: dict[str, Flavor]) -> tuple[ClusterQueuePlan, ...]:
+def plan_cluster_queues(
+    context: PlanningContext, pools: dict[str, PlannedPool], flavors: dict[str, PlannedFlavor]
+) -> tuple[ClusterQueuePlan, ...]:
     """Every cluster queue of the fleet, by name."""
-    _former_names(draft)
-    found: dict[str, ClusterQueuePlan] = {}
-    doors = Doors()
-    offer = Offer(pools, flavors)
-    for wish in sorted(_wishes(draft), key=_named):
-        queue = _cluster_queue(draft, wish, offer)
-        doors.add(draft, wish.path, wish.local_name, wish.teams)
-        if queue and queue.name in found:
-            first = draft.origins["cluster queue", queue.name]
-            draft.incomplete = True
-            _twice(draft, (*wish.path, "name"), f"cluster queue '{queue.name}'", first)
+    _check_former_names(context)
+    by_name: dict[str, ClusterQueuePlan] = {}
+    local_names = LocalQueueNames()
+    index = FlavorIndex(pools, flavors)
+    for request in sorted(_queue_requests(context), key=_request_order):
+        queue = _cluster_queue(context, request, index)
+        local_names.add(context, request.path, request.local_name, request.teams)
+        if queue and queue.name in by_name:
+            first_path = context.origins["cluster queue", queue.name]
+            context.incomplete = True
+            _report_duplicate(context, (*request.path, "name"), f"cluster queue '{queue.name}'", first_path)
         elif queue:
-            found[queue.name] = queue
-            draft.origins["cluster queue", queue.name] = wish.path
-            draft.origins |= {("local queue", f"{d.namespace}/{d.name}"): wish.path for d in queue.local_queues}
-    return tuple(found[name] for name in sorted(found))
+            by_name[queue.name] = queue
+            context.origins["cluster queue", queue.name] = request.path
+            context.origins |= {
+                ("local queue", f"{local_queue.namespace}/{local_queue.name}"): request.path
+                for local_queue in queue.local_queues
+            }
+    return tuple(by_name[name] for name in sorted(by_name))
 
 
-def _former_names(draft: Draft) -> None:
-    former_names(draft, ("teams",), draft.spec.teams)
-    for team, spec in sorted(draft.spec.teams.items()):
-        former_names(draft, ("teams", team, "queues"), spec.queues)
-    former_names(draft, ("clusterQueues",), draft.spec.cluster_queues)
+def _check_former_names(context: PlanningContext) -> None:
+    check_former_names(context, ("teams",), context.spec.teams)
+    for team, spec in sorted(context.spec.teams.items()):
+        check_former_names(context, ("teams", team, "queues"), spec.queues)
+    check_former_names(context, ("clusterQueues",), context.spec.cluster_queues)
 
 
-def names(draft: Draft) -> list[str]:
+def queue_names(context: PlanningContext) -> list[str]:
     """Kueue's names of all cluster queues, as they were written."""
-    own = (
-        _own_name(spec.formerly or team, key, wanted)
-        for team, spec in draft.spec.teams.items()
-        for key, wanted in spec.queues.items()
+    own_names = (
+        _own_name(spec.formerly or team, key, queue_spec)
+        for team, spec in context.spec.teams.items()
+        for key, queue_spec in spec.queues.items()
     )
-    return [*own, *(_shared_name(key, shared) for key, shared in draft.spec.cluster_queues.items())]
+    return [*own_names, *(_shared_name(key, shared) for key, shared in context.spec.cluster_queues.items())]
 
 
 def _own_name(team: str, key: str, spec: QueueSpec) -> str:
@@ -79,122 +92,129 @@ def _local_name(key: str, spec: QueueSpec) -> str:
     return spec.local_queue or spec.formerly or key
 
 
-def called(path: Path, name: str) -> str:
+def display_name(path: FieldPath, name: str) -> str:
     """How people call a queue by where it is written: `team/queue`, or its own `name` where it is shared."""
     return f"{path[1]}/{path[3]}" if path[0] == "teams" else name
 
 
-def _named(wish: Wish) -> tuple[bool, bool, Path]:
+def _request_order(request: QueueRequest) -> tuple[bool, bool, FieldPath]:
     """Teams' queues that are given no name come first: where two have one, it is a name that somebody gave."""
-    given = wish.spec.name is not None or wish.spec.local_queue is not None
-    return given, wish.path[0] != "teams", wish.path
+    has_given_name = request.spec.name is not None or request.spec.local_queue is not None
+    return has_given_name, request.path[0] != "teams", request.path
 
 
-def _wishes(draft: Draft) -> Iterator[Wish]:
-    for team, spec in sorted(draft.spec.teams.items()):
-        _in_cohort(draft, spec.cohort, ("teams", team, "cohort"))
-        for queue, wanted in sorted(spec.queues.items()):
-            path: Path = ("teams", team, "queues", queue)
-            name = _own_name(spec.formerly or team, queue, wanted)
-            yield Wish(path, wanted, name, _local_name(queue, wanted), (team,), spec.cohort)
-    for queue, shared in sorted(draft.spec.cluster_queues.items()):
+def _queue_requests(context: PlanningContext) -> Iterator[QueueRequest]:
+    for team, spec in sorted(context.spec.teams.items()):
+        _check_cohort(context, spec.cohort, ("teams", team, "cohort"))
+        for queue, queue_spec in sorted(spec.queues.items()):
+            path: FieldPath = ("teams", team, "queues", queue)
+            name = _own_name(spec.formerly or team, queue, queue_spec)
+            yield QueueRequest(path, queue_spec, name, _local_name(queue, queue_spec), (team,), spec.cohort)
+    for queue, shared in sorted(context.spec.cluster_queues.items()):
         path = ("clusterQueues", queue)
-        known = {t: t for t in draft.spec.teams}
-        teams = [draft.find("teams", t, known, (*path, "teams", i)) for i, t in enumerate(shared.teams)]
-        served = tuple(sorted({t for t in teams if t}))
-        draft.incomplete |= len(served) < len(teams)
-        _in_cohort(draft, shared.cohort, (*path, "cohort"))
-        yield Wish(path, shared, _shared_name(queue, shared), _local_name(queue, shared), served, shared.cohort)
+        known = {team_name: team_name for team_name in context.spec.teams}
+        teams = [context.resolve("teams", t, known, (*path, "teams", i)) for i, t in enumerate(shared.teams)]
+        served_teams = tuple(sorted({t for t in teams if t}))
+        context.incomplete |= len(served_teams) < len(teams)
+        _check_cohort(context, shared.cohort, (*path, "cohort"))
+        yield QueueRequest(
+            path, shared, _shared_name(queue, shared), _local_name(queue, shared), served_teams, shared.cohort
+        )
 
 
-def _in_cohort(draft: Draft, cohort: str | None, path: Path) -> None:
+def _check_cohort(context: PlanningContext, cohort: str | None, path: FieldPath) -> None:
     if cohort is not None:
-        draft.incomplete |= draft.find("cohorts", cohort, draft.spec.cohorts, path) is None
+        context.incomplete |= context.resolve("cohorts", cohort, context.spec.cohorts, path) is None
 
 
-def _cluster_queue(draft: Draft, wish: Wish, offer: Offer) -> ClusterQueuePlan | None:
-    spec = wish.spec
-    holder = Holder(wish.path, spec.flavors, spec.per_accelerator, wish.cohort)
-    choices = chosen(draft, holder, offer)
-    for choice in choices:
-        lends_what_it_has(draft, choice, choice.limits[0])
+def _cluster_queue(context: PlanningContext, request: QueueRequest, index: FlavorIndex) -> ClusterQueuePlan | None:
+    spec = request.spec
+    owner = QuotaOwner(request.path, spec.flavors, spec.per_accelerator, request.cohort)
+    quota_requests = flavor_requests(context, owner, index)
+    for quota_request in quota_requests:
+        check_lending_limit(context, quota_request, quota_request.limits[0])
     if spec.priority is not None:
-        draft.find("priorities", spec.priority, draft.spec.priorities, (*wish.path, "priority"))
-    if not choices:
+        context.resolve("priorities", spec.priority, context.spec.priorities, (*request.path, "priority"))
+    if not quota_requests:
         return None
-    resources = resources_of(choices)
+    resources = covered_resources(quota_requests)
     fungibility = spec.flavor_fungibility
-    stopped = stop_policy(draft, wish.path, spec, wish.teams)
+    effective_stop_policy = stop_policy(context, request.path, spec, request.teams)
     return ClusterQueuePlan(
-        name=wish.name,
-        teams=wish.teams,
-        cohort=wish.cohort,
+        name=request.name,
+        teams=request.teams,
+        cohort=request.cohort,
         queueing_strategy=spec.queueing_strategy,
-        namespaces=None if spec.namespaces == "all" else _namespaces(draft, wish),
+        namespaces=None if spec.namespaces == "all" else _queue_namespaces(context, request),
         covered_resources=resources,
-        flavors=tuple(flavor_quotas(draft, holder, c, resources, c.limits) for c in choices),
-        preemption=_preemption(draft, wish),
+        flavors=tuple(flavor_quotas(context, owner, entry, resources, entry.limits) for entry in quota_requests),
+        preemption=_preemption_plan(context, request),
         when_can_borrow=fungibility.when_can_borrow if fungibility else None,
         when_can_preempt=fungibility.when_can_preempt if fungibility else None,
         priority=spec.priority,
-        local_queues=tuple(local_queues(draft, wish.path, wish.name, wish.local_name, wish.teams)),
-        admission_checks=checks_of(choice.flavor for choice in choices),
-        stop_policy=stopped,
+        local_queues=tuple(plan_local_queues(context, request.path, request.name, request.local_name, request.teams)),
+        admission_checks=queue_checks(choice.flavor for choice in quota_requests),
+        stop_policy=effective_stop_policy,
         fair_share_weight=spec.fair_share_weight,
-        protect=_holds_a_guarantee(stopped, choices) and queue_protected(draft, wish.name),
-        labels=_labels(draft, wish),
+        protect=_may_run_guaranteed(effective_stop_policy, quota_requests)
+        and is_queue_protected(context, request.name),
+        labels=_queue_labels(context, request),
         preference=fungibility.preference if fungibility else None,
         max_jobs=spec.max_jobs,
         admission_mode=spec.admission_scope.admission_mode if spec.admission_scope else None,
     )
 
 
-def _namespaces(draft: Draft, wish: Wish) -> tuple[str, ...]:
-    return tuple(sorted({place.name for team in wish.teams for place in namespaces_of(draft, team)}))
+def _queue_namespaces(context: PlanningContext, request: QueueRequest) -> tuple[str, ...]:
+    return tuple(sorted({namespace.name for team in request.teams for namespace in team_namespaces(context, team)}))
 
 
-def _labels(draft: Draft, wish: Wish) -> dict[str, str]:
+def _queue_labels(context: PlanningContext, request: QueueRequest) -> dict[str, str]:
     """Those of the team, where the queue is its alone."""
-    return dict(sorted(draft.spec.teams[wish.teams[0]].labels.items())) if wish.path[0] == "teams" else {}
+    return dict(sorted(context.spec.teams[request.teams[0]].labels.items())) if request.path[0] == "teams" else {}
 
 
-def queue_protected(draft: Draft, name: str) -> bool:
+def is_queue_protected(context: PlanningContext, name: str) -> bool:
     """Who allows the cluster to go allows what is kept inside it to go."""
-    return protected(draft, f"clusterQueues.{name}") and protected(draft, CLUSTER)
+    return is_protected(context, f"clusterQueues.{name}") and is_protected(context, CLUSTER)
 
 
-def _holds_a_guarantee(stopped: str | None, choices: tuple[Choice, ...]) -> bool:
+def _may_run_guaranteed(effective_stop_policy: str | None, quota_requests: tuple[FlavorQuotaRequest, ...]) -> bool:
     """Whether somebody may be running on what the queue is guaranteed: a drained queue runs nothing."""
-    return stopped != "HoldAndDrain" and any(c.limits[0] for c in choices)
+    return effective_stop_policy != "HoldAndDrain" and any(c.limits[0] for c in quota_requests)
 
 
-def checks_of(kinds: Iterable[Flavor]) -> tuple[QueueCheckPlan, ...]:
+def queue_checks(planned_flavors: Iterable[PlannedFlavor]) -> tuple[QueueCheckPlan, ...]:
     """Each check of a queued flavor, on the flavors that it is the check of."""
-    flavors: dict[str, list[str]] = {}
-    for kind in kinds:
-        if name := check_of(kind):
-            flavors.setdefault(name, []).append(kind.name)
-    return tuple(QueueCheckPlan(name=name, on_flavors=tuple(flavors[name])) for name in sorted(flavors))
+    flavors_by_check: dict[str, list[str]] = {}
+    for flavor in planned_flavors:
+        if name := admission_check_name(flavor):
+            flavors_by_check.setdefault(name, []).append(flavor.name)
+    return tuple(
+        QueueCheckPlan(name=name, on_flavors=tuple(flavors_by_check[name])) for name in sorted(flavors_by_check)
+    )
 
 
 # --- rules between fields ---------------------------------------------------------------------------------------------
 
 
-def _preemption(draft: Draft, wish: Wish) -> PreemptionPlan:
-    spec = wish.spec.preemption
-    reclaim = spec.reclaim_within_cohort or ("Any" if wish.cohort else "Never")
-    borrow = spec.borrow_within_cohort
-    if borrow and borrow.policy != "Never" and reclaim == "Never":
-        path = (*wish.path, "preemption", "borrowWithinCohort")
-        message = f"'{borrow.policy}' needs reclaimWithinCohort other than Never; Kueue refuses it"
-        draft.problems.fault("bad-preemption", path, message)
+def _preemption_plan(context: PlanningContext, request: QueueRequest) -> PreemptionPlan:
+    spec = request.spec.preemption
+    reclaim_policy = spec.reclaim_within_cohort or ("Any" if request.cohort else "Never")
+    borrow_policy = spec.borrow_within_cohort
+    if borrow_policy and borrow_policy.policy != "Never" and reclaim_policy == "Never":
+        path = (*request.path, "preemption", "borrowWithinCohort")
+        message = f"'{borrow_policy.policy}' needs reclaimWithinCohort other than Never; Kueue refuses it"
+        context.problems.fault("bad-preemption", path, message)
     return PreemptionPlan(
         within_cluster_queue=spec.within_cluster_queue,
-        reclaim_within_cohort=reclaim,
-        borrow_within_cohort=borrow.policy if borrow else None,
-        max_priority_threshold=borrow.max_priority_threshold if borrow else None,
+        reclaim_within_cohort=reclaim_policy,
+        borrow_within_cohort=borrow_policy.policy if borrow_policy else None,
+        max_priority_threshold=borrow_policy.max_priority_threshold if borrow_policy else None,
     )
 
 
-def _twice(draft: Draft, path: Path, what: str, first: Path) -> None:
-    draft.problems.fault("duplicate-name", path, f"{what} is already that of {dotted(first)}; name it otherwise")
+def _report_duplicate(context: PlanningContext, path: FieldPath, subject: str, first: FieldPath) -> None:
+    context.problems.fault(
+        "duplicate-name", path, f"{subject} is already that of {format_path(first)}; name it otherwise"
+    )

@@ -21,10 +21,10 @@ if TYPE_CHECKING:  # one kind of fleet does not load the other's plan
 
 
 def accelerator_quotas(
-    holder: ClusterQueuePlan | CohortPlan, resource_of: Mapping[str, str]
+    owner: ClusterQueuePlan | CohortPlan, resource_of: Mapping[str, str]
 ) -> Iterator[tuple[str, QuotaPlan]]:
     """Each flavor of a queue or cohort with the quota of its own accelerator; `resource_of` maps flavor to resource."""
-    for entry in holder.flavors:
+    for entry in owner.flavors:
         for quota in entry.quotas:
             if quota.resource == resource_of[entry.flavor]:
                 yield entry.flavor, quota
@@ -35,7 +35,7 @@ def lendable(quota: QuotaPlan) -> int:
     return quota.nominal if quota.lending_limit is None else min(quota.lending_limit, quota.nominal)
 
 
-class Node(Struct):
+class QuotaNode(Struct):
     """One flavor at one queue (a `leaf`) or cohort, in accelerators.
 
     `held` is its own quota and all that those below lend; `kept` what of it is not lent; `limit` how far beyond `held`
@@ -44,31 +44,33 @@ class Node(Struct):
     and `private` what they could use of what they keep to themselves.
     """
 
-    parent: Node | None
+    parent: QuotaNode | None
     leaf: bool
     depth: int
-    limit: int | None
-    held: int
-    promised: int
-    kept: int = 0
-    lent: int = 0
-    wanted: int = 0
-    private: int = 0
+    borrowing_limit: int | None
+    subtree_quota: int
+    guaranteed: int
+    local_quota: int = 0
+    available_above: int = 0
+    requested: int = 0
+    local_use: int = 0
 
     @property
-    def most(self) -> int:
+    def potential_available(self) -> int:
         """What could be used of this quota and beyond it if nothing else were."""
-        return self.held + (self.lent if self.limit is None else min(self.lent, self.limit))
+        return self.subtree_quota + (
+            self.available_above if self.borrowing_limit is None else min(self.available_above, self.borrowing_limit)
+        )
 
     @property
     def ceiling(self) -> int:
         """The most that all queues here and below can use at once."""
-        return self.private + self.used
+        return self.local_use + self.subtree_use
 
     @property
-    def used(self) -> int:
+    def subtree_use(self) -> int:
         """What of its quota, and beyond it, the ceiling takes."""
-        return self.most if self.leaf else min(self.wanted, self.most)
+        return self.potential_available if self.leaf else min(self.requested, self.potential_available)
 
 
 class QuotaTree:
@@ -79,63 +81,65 @@ class QuotaTree:
     ) -> None:
         """Grow the tree; the parents of `cohorts` exist and form no circle."""
         self._cohorts = {cohort.name: cohort for cohort in cohorts}
-        self._own = {c.name: dict(accelerator_quotas(c, resource_of)) for c in self._cohorts.values()}
-        self._of_cohort: dict[str, dict[str, Node]] = {}
-        self._of_queue: dict[str, dict[str, Node]] = {}
-        lending: list[tuple[Node, int | None]] = []
-        for name, flavors in self._own.items():
+        self._own_quotas = {c.name: dict(accelerator_quotas(c, resource_of)) for c in self._cohorts.values()}
+        self._nodes_by_cohort: dict[str, dict[str, QuotaNode]] = {}
+        self._nodes_by_queue: dict[str, dict[str, QuotaNode]] = {}
+        lending_limits: list[tuple[QuotaNode, int | None]] = []
+        for name, flavors in self._own_quotas.items():
             for flavor in flavors:
-                self._grown(name, flavor, lending)
+                self._cohort_node(name, flavor, lending_limits)
         for queue in queues:
             for flavor, quota in accelerator_quotas(queue, resource_of):
-                node = _node(self._grown(queue.cohort, flavor, lending), quota, leaf=True)
-                self._of_queue.setdefault(queue.name, {})[flavor] = node
-                lending.append((node, quota.lending_limit))
-        _reckon(lending)
+                node = _new_node(self._cohort_node(queue.cohort, flavor, lending_limits), quota, leaf=True)
+                self._nodes_by_queue.setdefault(queue.name, {})[flavor] = node
+                lending_limits.append((node, quota.lending_limit))
+        _compute_quotas(lending_limits)
 
     @staticmethod
-    def of(plan: FleetPlan | AckFleetPlan) -> QuotaTree:
+    def from_plan(plan: FleetPlan | AckFleetPlan) -> QuotaTree:
         """The tree of a finished plan."""
         resource_of = {flavor.name: flavor.resource for flavor in plan.flavors}
         return quota_tree(plan.cluster_queues, plan.cohorts, resource_of)
 
-    def _grown(self, cohort: str | None, flavor: str, lending: list[tuple[Node, int | None]]) -> Node | None:
+    def _cohort_node(
+        self, cohort: str | None, flavor: str, lending_limits: list[tuple[QuotaNode, int | None]]
+    ) -> QuotaNode | None:
         """The node of a cohort, with those above it; one without an entry of its own lets everything pass."""
         missing: list[str] = []
-        while cohort is not None and flavor not in self._of_cohort.get(cohort, {}):
+        while cohort is not None and flavor not in self._nodes_by_cohort.get(cohort, {}):
             missing.append(cohort)
             cohort = self._cohorts[cohort].parent if cohort in self._cohorts else None
-        node = self._of_cohort[cohort][flavor] if cohort is not None else None
+        node = self._nodes_by_cohort[cohort][flavor] if cohort is not None else None
         for name in reversed(missing):
-            quota = self._own.get(name, {}).get(flavor)
-            node = self._of_cohort.setdefault(name, {})[flavor] = _node(node, quota)
-            lending.append((node, quota.lending_limit if quota else None))
+            quota = self._own_quotas.get(name, {}).get(flavor)
+            node = self._nodes_by_cohort.setdefault(name, {})[flavor] = _new_node(node, quota)
+            lending_limits.append((node, quota.lending_limit if quota else None))
         return node
 
-    def queue(self, name: str) -> Mapping[str, Node]:
+    def queue_nodes(self, name: str) -> Mapping[str, QuotaNode]:
         """Flavor → node of a queue."""
-        return self._of_queue.get(name, {})
+        return self._nodes_by_queue.get(name, {})
 
-    def cohort(self, name: str) -> Mapping[str, Node]:
+    def cohort_nodes(self, name: str) -> Mapping[str, QuotaNode]:
         """Flavor → node of a cohort, for every flavor that it or somebody below it has an entry for."""
-        return self._of_cohort.get(name, {})
+        return self._nodes_by_cohort.get(name, {})
 
-    def root(self, cohort: str | None) -> str | None:
+    def root_cohort(self, cohort: str | None) -> str | None:
         """The cohort at the top of the tree that a cohort is in."""
-        while cohort in self._cohorts and (above := self._cohorts[cohort].parent) is not None:
-            cohort = above
+        while cohort in self._cohorts and (parent := self._cohorts[cohort].parent) is not None:
+            cohort = parent
         return cohort
 
     def ceilings(self, queues: Iterable[ClusterQueuePlan]) -> dict[str, int]:
         """Flavor → the most that `queues` together can use of it."""
-        own: dict[str, list[Node]] = {}
+        nodes_by_flavor: dict[str, list[QuotaNode]] = {}
         for queue in queues:
-            for flavor, node in self.queue(queue.name).items():
-                own.setdefault(flavor, []).append(node)
-        return {flavor: ceiling(own[flavor]) for flavor in sorted(own)}
+            for flavor, node in self.queue_nodes(queue.name).items():
+                nodes_by_flavor.setdefault(flavor, []).append(node)
+        return {flavor: ceiling_of_nodes(nodes_by_flavor[flavor]) for flavor in sorted(nodes_by_flavor)}
 
 
-_GROWN: deque[tuple[tuple[ClusterQueuePlan, ...], tuple[CohortPlan, ...], Mapping[str, str], QuotaTree]] = deque(
+_TREE_CACHE: deque[tuple[tuple[ClusterQueuePlan, ...], tuple[CohortPlan, ...], Mapping[str, str], QuotaTree]] = deque(
     maxlen=64
 )
 """The last trees, for the planner, the proofs and whoever asks after them: more than a fleet has clusters."""
@@ -145,64 +149,69 @@ def quota_tree(
     queues: tuple[ClusterQueuePlan, ...], cohorts: tuple[CohortPlan, ...], resource_of: Mapping[str, str]
 ) -> QuotaTree:
     """The tree of these queues and cohorts, grown once: a plan never changes, and neither does its tree."""
-    for of, below, resources, tree in _GROWN:
-        if of is queues and below is cohorts and resources == resource_of:
+    for cached_queues, cached_cohorts, cached_resources, tree in _TREE_CACHE:
+        if cached_queues is queues and cached_cohorts is cohorts and cached_resources == resource_of:
             return tree
     tree = QuotaTree(queues, cohorts, resource_of)
-    _GROWN.append((queues, cohorts, resource_of, tree))
+    _TREE_CACHE.append((queues, cohorts, resource_of, tree))
     return tree
 
 
 def largest_jobs(plan: FleetPlan) -> dict[str, int]:
     """Flavor → the most that one job of any queue can have of it in one cluster, under quotas and as machines go."""
-    tree = QuotaTree.of(plan)
-    held = {flavor.name: flavor.capacity.max for flavor in plan.flavors}
-    found: dict[str, int] = {}
+    tree = QuotaTree.from_plan(plan)
+    capacity = {flavor.name: flavor.capacity.max for flavor in plan.flavors}
+    largest: dict[str, int] = {}
     for queue in plan.cluster_queues:
-        for flavor, node in tree.queue(queue.name).items():
-            found[flavor] = max(found.get(flavor, 0), min(node.most, held[flavor]))
-    return found
+        for flavor, node in tree.queue_nodes(queue.name).items():
+            largest[flavor] = max(largest.get(flavor, 0), min(node.potential_available, capacity[flavor]))
+    return largest
 
 
-def ceiling(nodes: Sequence[Node]) -> int:
+def ceiling_of_nodes(nodes: Sequence[QuotaNode]) -> int:
     """The most that queues can use at once, by their nodes: each level keeps its own and asks above for the rest."""
     if len(nodes) == 1:  # every limit above is in it already
-        return nodes[0].most
-    asked: dict[int, dict[int, tuple[Node, int]]] = {}
+        return nodes[0].potential_available
+    requests_by_depth: dict[int, dict[int, tuple[QuotaNode, int]]] = {}
     for node in nodes:
-        asked.setdefault(node.depth, {})[id(node)] = (node, node.most)
+        requests_by_depth.setdefault(node.depth, {})[id(node)] = (node, node.potential_available)
     total = 0
-    for depth in range(max(asked, default=0), -1, -1):
-        for node, wanted in asked.get(depth, {}).values():
-            used = min(wanted, node.most)
-            total += min(used, node.kept)
-            if node.parent is not None and used > node.kept:
-                above = asked.setdefault(depth - 1, {})
-                _, sum_so_far = above.get(id(node.parent), (node.parent, 0))
-                above[id(node.parent)] = (node.parent, sum_so_far + used - node.kept)
+    for depth in range(max(requests_by_depth, default=0), -1, -1):
+        for node, requested in requests_by_depth.get(depth, {}).values():
+            used = min(requested, node.potential_available)
+            total += min(used, node.local_quota)
+            if node.parent is not None and used > node.local_quota:
+                requests_above = requests_by_depth.setdefault(depth - 1, {})
+                _, sum_so_far = requests_above.get(id(node.parent), (node.parent, 0))
+                requests_above[id(node.parent)] = (node.parent, sum_so_far + used - node.local_quota)
     return total
 
 
-def _node(parent: Node | None, quota: QuotaPlan | None, *, leaf: bool = False) -> Node:
+def _new_node(parent: QuotaNode | None, quota: QuotaPlan | None, *, leaf: bool = False) -> QuotaNode:
     depth = 0 if parent is None else parent.depth + 1
-    nominal = quota.nominal if quota else 0
-    return Node(parent, leaf, depth, quota.borrowing_limit if quota else None, held=nominal, promised=nominal)
+    guaranteed = quota.nominal if quota else 0
+    return QuotaNode(
+        parent, leaf, depth, quota.borrowing_limit if quota else None, subtree_quota=guaranteed, guaranteed=guaranteed
+    )
 
 
-def _reckon(lending: list[tuple[Node, int | None]]) -> None:
+def _compute_quotas(lending_limits: list[tuple[QuotaNode, int | None]]) -> None:
     """Sum up from the leaves what is held, then hand down from the roots what can be lent."""
-    lending.sort(key=lambda each: each[0].depth)
-    for node, limit in reversed(lending):
+    lending_limits.sort(key=lambda entry: entry[0].depth)
+    for node, lending_limit in reversed(lending_limits):
         if node.parent is None:
-            node.kept, node.limit = node.held, 0  # nobody is above: nothing is lent, nothing borrowed
+            node.local_quota, node.borrowing_limit = (
+                node.subtree_quota,
+                0,
+            )  # nobody is above: nothing is lent, nothing borrowed
         else:
-            node.kept = 0 if limit is None else max(0, node.held - limit)
-            node.parent.held += node.held - node.kept
-            node.parent.promised += node.promised
-    for node, _ in lending:
+            node.local_quota = 0 if lending_limit is None else max(0, node.subtree_quota - lending_limit)
+            node.parent.subtree_quota += node.subtree_quota - node.local_quota
+            node.parent.guaranteed += node.guaranteed
+    for node, _ in lending_limits:
         if node.parent is not None:
-            node.lent = node.kept + node.parent.most - node.held
-    for node, _ in reversed(lending):
+            node.available_above = node.local_quota + node.parent.potential_available - node.subtree_quota
+    for node, _ in reversed(lending_limits):
         if node.parent is not None:
-            node.parent.wanted += max(0, node.used - node.kept)
-            node.parent.private += node.private + min(node.used, node.kept)
+            node.parent.requested += max(0, node.subtree_use - node.local_quota)
+            node.parent.local_use += node.local_use + min(node.subtree_use, node.local_quota)

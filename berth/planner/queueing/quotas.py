@@ -6,24 +6,24 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from msgspec import Struct
 
-from berth.diagnostics import Path
+from berth.diagnostics import FieldPath
 from berth.manifests.quantities import MAXIMUM
 from berth.plan.kueue import FlavorQuotasPlan
-from berth.planner.context import Draft
-from berth.planner.machines.pools import Pool
-from berth.planner.queueing.amounts import CPU, MEMORY, Limits, accelerators, quotas
-from berth.planner.queueing.flavors import Flavor
-from berth.spec.amounts import NOTHING, Amount
+from berth.planner.context import PlanningContext
+from berth.planner.machines.pools import PlannedPool
+from berth.planner.queueing.amounts import CPU, MEMORY, QuotaLimits, resource_quotas, to_accelerators
+from berth.planner.queueing.flavors import PlannedFlavor
+from berth.spec.amounts import ZERO_AMOUNT, Amount
 from berth.spec.teams import PerAcceleratorSpec, QuotaSpec
 
 
-class Holder(Struct, frozen=True):
+class QuotaOwner(Struct, frozen=True):
     """A queue or a cohort with its entries; `above` is the cohort it shares in, if any."""
 
-    path: Path
+    path: FieldPath
     entries: Sequence[QuotaSpec]
     per_accelerator: PerAcceleratorSpec | None
-    above: str | None
+    parent_cohort: str | None
 
     @property
     def noun(self) -> str:
@@ -38,112 +38,126 @@ class Holder(Struct, frozen=True):
         return f"give the {'team' if self.path[0] == 'teams' else 'queue'} a cohort"
 
 
-class Choice(Struct, frozen=True):
+class FlavorQuotaRequest(Struct, frozen=True):
     """One flavor of a holder, its limits in accelerators: guaranteed, borrowing, lending (None as in QuotaPlan)."""
 
-    path: Path
-    flavor: Flavor
+    path: FieldPath
+    flavor: PlannedFlavor
     spec: QuotaSpec
-    limits: Limits
+    limits: QuotaLimits
 
 
-class Offer:
+class FlavorIndex:
     """The pools and flavors that entries may name, and the flavor that each pool is of; all by name."""
 
-    def __init__(self, pools: Mapping[str, Pool], flavors: Mapping[str, Flavor]) -> None:
+    def __init__(self, pools: Mapping[str, PlannedPool], flavors: Mapping[str, PlannedFlavor]) -> None:
         self.pools = pools
         self.flavors = flavors
         self.flavor_of = {pool.name: flavor for flavor in flavors.values() for pool in flavor.pools}
 
 
-def chosen(draft: Draft, holder: Holder, offer: Offer) -> tuple[Choice, ...]:
+def flavor_requests(context: PlanningContext, owner: QuotaOwner, index: FlavorIndex) -> tuple[FlavorQuotaRequest, ...]:
     """The entries of a holder in their order, each flavor once; faults for those that mean nothing."""
-    found: dict[str, Choice] = {}
-    for index, spec in enumerate(holder.entries):
-        path = (*holder.path, "flavors", index)
-        choice = _choice(draft, holder, spec, path, offer)
-        draft.incomplete |= choice is None
-        if choice and choice.flavor.name in found:
-            message = f"flavor '{choice.flavor.name}' is in this {holder.noun} twice; write one entry for it"
-            draft.problems.fault("duplicate-flavor", path, message)
-        elif choice:
-            found[choice.flavor.name] = choice
-    return tuple(found.values())
+    by_flavor: dict[str, FlavorQuotaRequest] = {}
+    for position, spec in enumerate(owner.entries):
+        path = (*owner.path, "flavors", position)
+        request = _flavor_request(context, owner, spec, path, index)
+        context.incomplete |= request is None
+        if request and request.flavor.name in by_flavor:
+            message = f"flavor '{request.flavor.name}' is in this {owner.noun} twice; write one entry for it"
+            context.problems.fault("duplicate-flavor", path, message)
+        elif request:
+            by_flavor[request.flavor.name] = request
+    return tuple(by_flavor.values())
 
 
-def resources_of(choices: Iterable[Choice]) -> tuple[str, ...]:
+def covered_resources(requests: Iterable[FlavorQuotaRequest]) -> tuple[str, ...]:
     """What a holder of these has quotas of, in the one order that Kueue wants everywhere."""
-    return (CPU, MEMORY, *sorted({c.flavor.resource for c in choices}))
+    return (CPU, MEMORY, *sorted({request.flavor.resource for request in requests}))
 
 
-def _choice(draft: Draft, holder: Holder, spec: QuotaSpec, path: Path, offer: Offer) -> Choice | None:
-    target = _target(draft, spec, path, offer)
+def _flavor_request(
+    context: PlanningContext, owner: QuotaOwner, spec: QuotaSpec, path: FieldPath, index: FlavorIndex
+) -> FlavorQuotaRequest | None:
+    target = _resolve_flavor(context, spec, path, index)
     if target is None:
         return None
     flavor, maximum = target
-    nominal = accelerators(draft, spec.guaranteed, flavor, maximum, (*path, "guaranteed"))
-    if holder.above is None:
-        _no_limits(draft, holder, spec, path)
+    nominal = to_accelerators(context, spec.guaranteed, flavor, maximum, (*path, "guaranteed"))
+    if owner.parent_cohort is None:
+        _reject_limits(context, owner, spec, path)
         limits: tuple[int | None, int | None] | None = (0, 0)
     else:
-        limits = _limits(draft, spec, flavor, maximum, path)
+        limits = _cohort_limits(context, spec, flavor, maximum, path)
     if nominal is None or limits is None:
         return None
-    return Choice(path, flavor, spec, (nominal, limits[0], limits[1]))
+    return FlavorQuotaRequest(path, flavor, spec, (nominal, limits[0], limits[1]))
 
 
-def _target(draft: Draft, spec: QuotaSpec, path: Path, offer: Offer) -> tuple[Flavor, int] | None:
+def _resolve_flavor(
+    context: PlanningContext, spec: QuotaSpec, path: FieldPath, index: FlavorIndex
+) -> tuple[PlannedFlavor, int] | None:
     """The flavor meant, and the accelerators that a share is of: those of the pool or flavor that is named."""
     if (spec.pool is None) == (spec.flavor is None):
-        draft.problems.fault("bad-flavor", path, "name either a pool or a flavor; write pool: <name>")
+        context.problems.fault("bad-flavor", path, "name either a pool or a flavor; write pool: <name>")
         return None
     if spec.flavor is not None:
-        flavor = draft.find("flavors", spec.flavor, offer.flavors, (*path, "flavor"))
+        flavor = context.resolve("flavors", spec.flavor, index.flavors, (*path, "flavor"))
         return (flavor, flavor.capacity.max) if flavor else None
-    pool = draft.find("pools", spec.pool or "", offer.pools, (*path, "pool"))
-    flavor = offer.flavor_of.get(pool.name) if pool else None
+    pool = context.resolve("pools", spec.pool or "", index.pools, (*path, "pool"))
+    flavor = index.flavor_of.get(pool.name) if pool else None
     return (flavor, pool.hardware.accelerators.max) if pool and flavor else None
 
 
-def _limits(
-    draft: Draft, spec: QuotaSpec, flavor: Flavor, maximum: int, path: Path
+def _cohort_limits(
+    context: PlanningContext, spec: QuotaSpec, flavor: PlannedFlavor, maximum: int, path: FieldPath
 ) -> tuple[int | None, int | None] | None:
     """Borrowing and lending limits in a cohort; None after a fault."""
     unlimited = spec.borrow is not None and spec.borrow.unit == "unlimited"
-    borrow = None if unlimited else accelerators(draft, spec.borrow or NOTHING, flavor, maximum, (*path, "borrow"))
-    lend = accelerators(draft, spec.lend, flavor, maximum, (*path, "lend")) if spec.lend else None
-    refused = (borrow is None and not unlimited) or (lend is None and spec.lend is not None)
-    return None if refused else (borrow, lend)
+    borrowing_limit = (
+        None if unlimited else to_accelerators(context, spec.borrow or ZERO_AMOUNT, flavor, maximum, (*path, "borrow"))
+    )
+    lending_limit = to_accelerators(context, spec.lend, flavor, maximum, (*path, "lend")) if spec.lend else None
+    is_invalid = (borrowing_limit is None and not unlimited) or (lending_limit is None and spec.lend is not None)
+    return None if is_invalid else (borrowing_limit, lending_limit)
 
 
-def _no_limits(draft: Draft, holder: Holder, spec: QuotaSpec, path: Path) -> None:
+def _reject_limits(context: PlanningContext, owner: QuotaOwner, spec: QuotaSpec, path: FieldPath) -> None:
     limits: dict[str, tuple[str, Amount | None]] = {"borrow": ("from", spec.borrow), "lend": ("to", spec.lend)}
-    for key, (way, amount) in limits.items():
+    for key, (preposition, amount) in limits.items():
         if amount is not None:
-            message = f"'{amount.written}': there is nobody to {key} {way}; {holder.remedy}, or leave {key} out"
-            draft.problems.fault("limit-without-cohort", (*path, key), message)
-            draft.incomplete = True  # a cohort was meant, and what it would share is not known
+            message = f"'{amount.written}': there is nobody to {key} {preposition}; {owner.remedy}, or leave {key} out"
+            context.problems.fault("limit-without-cohort", (*path, key), message)
+            context.incomplete = True  # a cohort was meant, and what it would share is not known
 
 
-def lends_what_it_has(draft: Draft, choice: Choice, guaranteed: int) -> None:
+def check_lending_limit(context: PlanningContext, request: FlavorQuotaRequest, guaranteed: int) -> None:
     """A fault where more is lent than is `guaranteed`."""
-    lend = choice.limits[2]
-    if lend is not None and lend > guaranteed:
-        said = choice.spec.lend.written if choice.spec.lend else str(lend)
-        counted = "" if said == str(lend) else f" ({lend})"
-        message = f"'{said}'{counted} is more than the {guaranteed} guaranteed; lend at most what is guaranteed"
-        draft.problems.fault("lend-above-guaranteed", (*choice.path, "lend"), message)
+    lending_limit = request.limits[2]
+    if lending_limit is not None and lending_limit > guaranteed:
+        written = request.spec.lend.written if request.spec.lend else str(lending_limit)
+        in_accelerators = "" if written == str(lending_limit) else f" ({lending_limit})"
+        message = (
+            f"'{written}'{in_accelerators} is more than the {guaranteed} guaranteed; lend at most what is guaranteed"
+        )
+        context.problems.fault("lend-above-guaranteed", (*request.path, "lend"), message)
 
 
 def flavor_quotas(
-    draft: Draft, holder: Holder, choice: Choice, resources: tuple[str, ...], limits: Limits
+    context: PlanningContext,
+    owner: QuotaOwner,
+    request: FlavorQuotaRequest,
+    resources: tuple[str, ...],
+    limits: QuotaLimits,
 ) -> FlavorQuotasPlan:
     """`limits` in every resource. The entry's own rates come before the holder's, and the machines' come last."""
-    said = [rates for rates in (choice.spec.per_accelerator, holder.per_accelerator) if rates]
-    cpu = next((rates.cpu for rates in said if rates.cpu is not None), None)
-    memory = next((rates.memory for rates in said if rates.memory is not None), None)
-    found = quotas(choice.flavor, resources, cpu, memory, limits)
-    if beyond := next((q.resource for q in found if max(q.nominal, q.borrowing_limit or 0) > MAXIMUM), None):
-        message = f"comes to more {beyond} than Kubernetes can count ({MAXIMUM}); write smaller amounts"
-        draft.problems.fault("too-large", choice.path, message)
-    return FlavorQuotasPlan(flavor=choice.flavor.name, quotas=found)
+    written_rates = [rates for rates in (request.spec.per_accelerator, owner.per_accelerator) if rates]
+    cpu = next((rates.cpu for rates in written_rates if rates.cpu is not None), None)
+    memory = next((rates.memory for rates in written_rates if rates.memory is not None), None)
+    flavor_quota_plans = resource_quotas(request.flavor, resources, cpu, memory, limits)
+    if too_large := next(
+        (q.resource for q in flavor_quota_plans if max(q.nominal, q.borrowing_limit or 0) > MAXIMUM), None
+    ):
+        message = f"comes to more {too_large} than Kubernetes can count ({MAXIMUM}); write smaller amounts"
+        context.problems.fault("too-large", request.path, message)
+    return FlavorQuotasPlan(flavor=request.flavor.name, quotas=flavor_quota_plans)

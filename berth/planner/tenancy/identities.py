@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-from berth.diagnostics import Path
-from berth.names import SERVICE_ACCOUNT, shorten
+from berth.diagnostics import FieldPath
+from berth.names import MAX_ACCOUNT_ID, shorten
 from berth.plan.gke import ServiceAccountPlan
 from berth.plan.teams import IdentityPlan, SecretPlan
-from berth.planner.cluster.gke import node_account
-from berth.planner.context import Draft
-from berth.planner.queueing.local_queues import namespaces_of
+from berth.planner.cluster.gke import node_account_id
+from berth.planner.context import PlanningContext
+from berth.planner.queueing.local_queues import team_namespaces
 from berth.spec.tenancy import IdentitySpec
 
-_UNSAID = IdentitySpec.model_construct()
+_DEFAULT_IDENTITY = IdentitySpec.model_construct()
 _EVERYTHING = "may change nearly everything in the project; name what the pods need"
 _BUCKETS = "may write to every bucket of the project; write identity.buckets"
 _SECRETS = "may read every secret of the project; write identity.secrets"
-_BROAD = {
+_BROAD_ROLES = {
     "roles/owner": _EVERYTHING,
     "roles/editor": _EVERYTHING,
     "roles/storage.admin": _BUCKETS,
@@ -31,79 +31,81 @@ GRANTS = ("roles", "buckets", "secrets")
 """Keys of an identity that give rights in Google Cloud."""
 
 
-def identity(draft: Draft, team: str) -> IdentityPlan | None:
+def team_identity(context: PlanningContext, team: str) -> IdentityPlan | None:
     """The identity of a team's pods; none in a namespace of others, unless the team asks for one."""
-    spec = draft.spec.teams[team]
-    places = namespaces_of(draft, team)
-    if spec.identity is None and not any(place.owned for place in places):
+    spec = context.spec.teams[team]
+    namespaces = team_namespaces(context, team)
+    if spec.identity is None and not any(namespace.owned for namespace in namespaces):
         return None
-    written = spec.identity or _UNSAID
-    account = written.service_account or spec.formerly or team
-    impersonated = _impersonated(draft, team, written.impersonate) if written.impersonate else None
-    _narrow(draft, team, written)
+    spec_identity = spec.identity or _DEFAULT_IDENTITY
+    account = spec_identity.service_account or spec.formerly or team
+    impersonated = (
+        _impersonated_account(context, team, spec_identity.impersonate) if spec_identity.impersonate else None
+    )
+    _warn_broad_roles(context, team, spec_identity)
     return IdentityPlan(
         service_account=account,
-        members=_members(draft, team, written, account),
+        members=_iam_members(context, team, spec_identity, account),
         impersonates=impersonated,
-        roles=tuple(sorted(set(written.roles))),
-        buckets=dict(sorted(written.buckets.items())),
-        secrets=_secrets(draft, written),
+        roles=tuple(sorted(set(spec_identity.roles))),
+        buckets=dict(sorted(spec_identity.buckets.items())),
+        secrets=_secrets(context, spec_identity),
     )
 
 
-def one_account_each(draft: Draft) -> None:
+def check_unique_accounts(context: PlanningContext) -> None:
     """No two Google service accounts of the fleet are one; that of the nodes is among them."""
-    taken = {node_account(draft): "the nodes"}
-    for name, spec in sorted(draft.spec.teams.items()):
+    taken = {node_account_id(context): "the nodes"}
+    for name, spec in sorted(context.spec.teams.items()):
         account = spec.identity.impersonate if spec.identity else None
         if account is not None:
             first = taken.setdefault(account, f"team '{name}'")
             if first != f"team '{name}'":
-                path: Path = ("teams", name, "identity", "impersonate")
+                path: FieldPath = ("teams", name, "identity", "impersonate")
                 message = f"'{account}' is already the service account of {first}; give each its own"
-                draft.problems.fault("duplicate-name", path, message)
+                context.problems.fault("duplicate-name", path, message)
 
 
-def _secrets(draft: Draft, spec: IdentitySpec) -> tuple[SecretPlan, ...]:
+def _secrets(context: PlanningContext, spec: IdentitySpec) -> tuple[SecretPlan, ...]:
     return tuple(
-        SecretPlan(file=file, project=each.project or draft.project, secret=each.secret, version=each.version)
-        for file, each in sorted(spec.secrets.items())
+        SecretPlan(file=file, project=secret.project or context.project, secret=secret.secret, version=secret.version)
+        for file, secret in sorted(spec.secrets.items())
     )
 
 
-def _narrow(draft: Draft, team: str, spec: IdentitySpec) -> None:
+def _warn_broad_roles(context: PlanningContext, team: str, spec: IdentitySpec) -> None:
     for index, role in enumerate(spec.roles):
-        if role in _BROAD:
-            path: Path = ("teams", team, "identity", "roles", index)
-            draft.problems.warning("broad-role", path, f"'{role}' {_BROAD[role]}")
+        if role in _BROAD_ROLES:
+            path: FieldPath = ("teams", team, "identity", "roles", index)
+            context.problems.warning("broad-role", path, f"'{role}' {_BROAD_ROLES[role]}")
 
 
-def _members(draft: Draft, team: str, spec: IdentitySpec, account: str) -> tuple[str, ...]:
+def _iam_members(context: PlanningContext, team: str, spec: IdentitySpec, account: str) -> tuple[str, ...]:
     """The team's pods as IAM members: as Workload Identity names them, or as direct principals."""
-    pool = f"{draft.project}.svc.id.goog"
-    names = [place.name for place in namespaces_of(draft, team)]
+    pool = f"{context.project}.svc.id.goog"
+    names = [namespace.name for namespace in team_namespaces(context, team)]
     if spec.impersonate:
         return tuple(f"serviceAccount:{pool}[{name}/{account}]" for name in names)
-    granted = next((key for key in GRANTS if getattr(spec, key)), None)
-    if granted is None or draft.existing:
+    grant_key = next((key for key in GRANTS if getattr(spec, key)), None)
+    if grant_key is None or context.cluster_exists:
         return ()
-    if draft.spec.project_number is None:
-        if not draft.lost("projectNumber", ""):
+    if context.spec.project_number is None:
+        if not context.is_set_aside("projectNumber", ""):
             message = (
                 "a direct grant names the project by its number; write projectNumber at the top of the fleet, "
                 "or identity.impersonate: <service account id>"
             )
-            draft.problems.fault("missing-project-number", ("teams", team, "identity", granted), message)
+            context.problems.fault("missing-project-number", ("teams", team, "identity", grant_key), message)
         return ()
-    where = f"projects/{draft.spec.project_number}/locations/global/workloadIdentityPools/{pool}"
-    return tuple(f"principal://iam.googleapis.com/{where}/subject/ns/{name}/sa/{account}" for name in names)
+    pool_path = f"projects/{context.spec.project_number}/locations/global/workloadIdentityPools/{pool}"
+    return tuple(f"principal://iam.googleapis.com/{pool_path}/subject/ns/{name}/sa/{account}" for name in names)
 
 
-def _impersonated(draft: Draft, team: str, account_id: str) -> ServiceAccountPlan:
-    account = shorten(account_id, SERVICE_ACCOUNT)
+def _impersonated_account(context: PlanningContext, team: str, account_id: str) -> ServiceAccountPlan:
+    account = shorten(account_id, MAX_ACCOUNT_ID)
     return ServiceAccountPlan(
         account_id=account,
         display_name=f"Workloads of team {team}",
-        email=f"{account}@{draft.project}.iam.gserviceaccount.com",
+        email=f"{account}@{context.project}.iam.gserviceaccount.com",
         roles=(),
     )

@@ -10,229 +10,263 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from berth import catalog
-from berth.rules.gke.gpu import gpu
-from berth.rules.gke.networks import networks
-from berth.rules.gke.placement import placed
-from berth.rules.gke.pool_request import WAYS, Asked, Found, Key, Violation
-from berth.rules.gke.reservations import reserved
+from berth.rules.gke.gpu import device_violations
+from berth.rules.gke.networks import network_violations
+from berth.rules.gke.placement import placement_violations
+from berth.rules.gke.pool_request import MODEL_LABELS, GkeViolation, PoolRequest, SettingKey, Violations
+from berth.rules.gke.reservations import reservation_violations
 
 
-def violations(asked: Asked) -> tuple[Violation, ...]:
+def pool_violations(request: PoolRequest) -> tuple[GkeViolation, ...]:
     """Everything that is wrong with one pool, faults and warnings; of an unsupported machine, only that."""
-    if asked.machine.status == "unsupported":
-        message = f"'{asked.machine.name}' is not supported: {asked.machine.note.rstrip('.')}; write another machine"
-        return (Violation(code="unsupported-machine", key="machineType", message=message),)
-    return tuple(found for rule in _RULES for found in rule(asked))
+    if request.machine.status == "unsupported":
+        message = (
+            f"'{request.machine.name}' is not supported: {request.machine.note.rstrip('.')}; write another machine"
+        )
+        return (GkeViolation(code="unsupported-machine", key="machineType", message=message),)
+    return tuple(violation for rule in _RULES for violation in rule(request))
 
 
 # --- can this machine be had at all? ----------------------------------------------------------------------------------
 
 
-def _offered(asked: Asked) -> Found:
-    row, machine = asked.machine.provisioning, asked.machine.name
-    key: Key = "reservation" if asked.way == "reservation-any" else "capacity"
-    ways = ", ".join(WAYS[way] for way in row.ways)
-    if row.offer(asked.way) == "refused":
-        message = f"'{machine}' cannot be had from '{WAYS[asked.way]}' capacity; write one of: {ways}"
-        yield Violation(code="capacity-not-offered", key=key, message=message)
-    elif row.offer(asked.way) == "doubtful":
-        message = f"no source shows '{machine}' from '{WAYS[asked.way]}' capacity: {row.doubts}; known are: {ways}"
-        yield Violation(code="capacity-doubtful", key=key, message=message, severity="warning")
+def _check_availability(request: PoolRequest) -> Violations:
+    provisioning, machine = request.machine.provisioning, request.machine.name
+    key: SettingKey = "reservation" if request.provisioning_model == "reservation-any" else "capacity"
+    known_models = ", ".join(MODEL_LABELS[model] for model in provisioning.offered_models)
+    if provisioning.availability(request.provisioning_model) == "refused":
+        message = (
+            f"'{machine}' cannot be had from '{MODEL_LABELS[request.provisioning_model]}' "
+            f"capacity; write one of: {known_models}"
+        )
+        yield GkeViolation(code="capacity-not-offered", key=key, message=message)
+    elif provisioning.availability(request.provisioning_model) == "doubtful":
+        message = (
+            f"no source shows '{machine}' from '{MODEL_LABELS[request.provisioning_model]}' "
+            f"capacity: {provisioning.doubts}; known are: {known_models}"
+        )
+        yield GkeViolation(code="capacity-doubtful", key=key, message=message, severity="warning")
 
 
-def _sized(asked: Asked) -> Found:
-    low, high = asked.nodes.min, asked.nodes.max
-    if low > high:
-        message = f"'{low}' nodes at the least are more than the {high} at the most; write min first, then max"
-        yield Violation(code="bad-size", key=asked.size, message=message)
+def _check_size(request: PoolRequest) -> Violations:
+    min_nodes, max_nodes = request.nodes.min, request.nodes.max
+    if min_nodes > max_nodes:
+        message = (
+            f"'{min_nodes}' nodes at the least are more than the {max_nodes} at the most; write min first, then max"
+        )
+        yield GkeViolation(code="bad-size", key=request.size_key, message=message)
 
 
-def _disk(asked: Asked) -> Found:
-    allowed = asked.machine.boot_disk_types
-    if asked.boot_disk and allowed and asked.boot_disk not in allowed:
-        message = f"'{asked.boot_disk}' is no boot disk for {asked.machine.name}; write {_either(allowed)}"
-        yield Violation(code="boot-disk", key="bootDisk", message=message)
+def _check_boot_disk(request: PoolRequest) -> Violations:
+    allowed = request.machine.boot_disk_types
+    if request.boot_disk and allowed and request.boot_disk not in allowed:
+        message = f"'{request.boot_disk}' is no boot disk for {request.machine.name}; write {_join_or(allowed)}"
+        yield GkeViolation(code="boot-disk", key="bootDisk", message=message)
 
 
 # --- flex-start and queued provisioning -------------------------------------------------------------------------------
 
 
-def _dws(asked: Asked) -> Found:
+def _check_dws(request: PoolRequest) -> Violations:
     """The rules of flex-start and queued provisioning (GKE docs: DWS), but for placement and reservations."""
-    if not asked.dws:
+    if not request.uses_dws:
         return
-    yield from _from_zero(asked)
-    yield from _managed(asked)
-    yield from _zoned(asked)
-    if asked.spot:
-        message = f"'spot' and '{asked.capacity}' are two ways to get machines; write one of them as capacity"
-        yield Violation(code="dws-spot", key="capacity", message=message)
-    if asked.location_policy not in (None, "ANY"):
-        message = f"'{asked.location_policy}' does not go with '{asked.capacity}' capacity, which takes any zone"
-        yield Violation(code="dws-location-policy", key="locationPolicy", message=f"{message}; write ANY")
+    yield from _check_scale_from_zero(request)
+    yield from _check_node_management(request)
+    yield from _check_dws_zones(request)
+    if request.spot:
+        message = f"'spot' and '{request.capacity}' are two ways to get machines; write one of them as capacity"
+        yield GkeViolation(code="dws-spot", key="capacity", message=message)
+    if request.location_policy not in (None, "ANY"):
+        message = f"'{request.location_policy}' does not go with '{request.capacity}' capacity, which takes any zone"
+        yield GkeViolation(code="dws-location-policy", key="locationPolicy", message=f"{message}; write ANY")
 
 
-def _from_zero(asked: Asked) -> Found:
-    low, high = asked.nodes.min, asked.nodes.max
-    if not asked.made_by_gke and (not asked.autoscaled or low):
-        wrong = f"a fixed number of {high} nodes" if not asked.autoscaled else f"'{low}' nodes at the least"
-        message = f"{wrong} cannot be kept by '{asked.capacity}' capacity, which scales from zero"
-        remedy = f"write {{min: 0, max: {_people(asked, high) or 1}}}"
-        yield Violation(code="dws-static", key=asked.size, message=f"{message}; {remedy}")
-    if not high:
-        message = f"'{asked.capacity}' capacity with '0' nodes at the most gives none; write a max of 1 or more"
-        yield Violation(code="dws-static", key=asked.size, message=message)
-    yield from _request(asked)
+def _check_scale_from_zero(request: PoolRequest) -> Violations:
+    min_nodes, max_nodes = request.nodes.min, request.nodes.max
+    if not request.made_by_gke and (not request.autoscaled or min_nodes):
+        problem = (
+            f"a fixed number of {max_nodes} nodes" if not request.autoscaled else f"'{min_nodes}' nodes at the least"
+        )
+        message = f"{problem} cannot be kept by '{request.capacity}' capacity, which scales from zero"
+        remedy = f"write {{min: 0, max: {_slices_or_nodes(request, max_nodes) or 1}}}"
+        yield GkeViolation(code="dws-static", key=request.size_key, message=f"{message}; {remedy}")
+    if not max_nodes:
+        message = f"'{request.capacity}' capacity with '0' nodes at the most gives none; write a max of 1 or more"
+        yield GkeViolation(code="dws-static", key=request.size_key, message=message)
+    yield from _check_request_size(request)
 
 
-def _request(asked: Asked) -> Found:
+def _check_request_size(request: PoolRequest) -> Violations:
     """One request for nodes has a bound, and a slice is one request (GKE docs: DWS)."""
-    most = catalog.limits().max_request_nodes
-    if asked.capacity != "queued" or max(asked.nodes.max, asked.shape.hosts if asked.shape else 0) <= most:
+    limit = catalog.limits().max_request_nodes
+    if request.capacity != "queued" or max(request.nodes.max, request.shape.hosts if request.shape else 0) <= limit:
         return
-    if asked.shape and asked.shape.hosts > most:
-        message = f"'{asked.shape.topology}' has {asked.shape.hosts} hosts, and a queued request at most {most}"
-        yield Violation(code="queued-request", key="topology", message=f"{message}; write a smaller topology")
-    elif not asked.shape:
-        message = f"'{asked.nodes.max}' nodes: a job that asks for more than {most} at once is refused; keep jobs below"
-        yield Violation(code="queued-request", key="nodes", message=message, severity="warning")
+    if request.shape and request.shape.hosts > limit:
+        message = f"'{request.shape.topology}' has {request.shape.hosts} hosts, and a queued request at most {limit}"
+        yield GkeViolation(code="queued-request", key="topology", message=f"{message}; write a smaller topology")
+    elif not request.shape:
+        message = (
+            f"'{request.nodes.max}' nodes: a job that asks for more than {limit} at once is refused; keep jobs below"
+        )
+        yield GkeViolation(code="queued-request", key="nodes", message=message, severity="warning")
 
 
-def _managed(asked: Asked) -> Found:
-    if asked.auto_repair:
-        message = f"'autoRepair' does not go with '{asked.capacity}' capacity: repaired nodes are not got again"
-        yield Violation(code="dws-auto-repair", key="autoRepair", message=f"{message}; leave it out")
-    if asked.upgrade:
-        refused = asked.upgrade.strategy != "SURGE"
-        message = f"'{asked.upgrade.strategy}' upgrades {'do not go' if refused else 'have no effect'} with"
-        message = f"{message} '{asked.capacity}' capacity, whose nodes GKE lets run out; leave surge out"
-        yield Violation(code="dws-upgrade", key="surge", message=message, severity="fault" if refused else "warning")
-
-
-def _surging(asked: Asked) -> Found:
-    """Upgrade settings that GKE passes over, or that wait for a machine that there is not."""
-    if asked.upgrade is None or asked.dws or asked.made_by_gke or asked.machine.domain_topology:
-        return
-    if asked.multi_host:
-        message = "'surge' has no effect on slices of several hosts, each of which GKE makes anew as a whole"
-        yield Violation(code="slice-surge", key="surge", message=f"{message}; leave it out", severity="warning")
-    elif asked.way == "reservation-specific" and asked.upgrade.max_surge:
-        message = f"'{asked.upgrade.max_surge}' surge nodes wait for machines that the reservation has to spare"
-        remedy = "write maxSurge: 0 and maxUnavailable: 1, or reserve more than the pool takes"
-        yield Violation(code="reserved-surge", key="surge", message=f"{message}; {remedy}", severity="warning")
-
-
-def _zoned(asked: Asked) -> Found:
-    """TPU pools have bounds per zone (GKE docs: DWS), so their maximum is spread evenly; flex-start knows few zones."""
-    zones, listed = asked.zones, asked.machine.flex_start_zones
-    if asked.shape and not asked.multi_host and zones and asked.nodes.max % len(zones):
-        message = f"'{asked.nodes.max}' slices cannot be spread evenly over {len(zones)} zones, and TPU pools of"
-        message = f"{message} {asked.capacity} have bounds per zone; write a multiple of {len(zones)}, or one zone"
-        yield Violation(code="dws-tpu-zones", key="slices", message=message)
-    elsewhere = [zone for zone in zones if zone not in listed]
-    if asked.capacity == "flex-start" and listed and elsewhere:
-        message = f"'{elsewhere[0]}' was not among the zones with flex-start of {asked.machine.name} in mid-2026"
-        yield Violation(
-            code="flex-start-zone", key="zones", message=f"{message}: {', '.join(listed)}", severity="warning"
+def _check_node_management(request: PoolRequest) -> Violations:
+    if request.auto_repair:
+        message = f"'autoRepair' does not go with '{request.capacity}' capacity: repaired nodes are not got again"
+        yield GkeViolation(code="dws-auto-repair", key="autoRepair", message=f"{message}; leave it out")
+    if request.upgrade:
+        is_refused = request.upgrade.strategy != "SURGE"
+        message = f"'{request.upgrade.strategy}' upgrades {'do not go' if is_refused else 'have no effect'} with"
+        message = f"{message} '{request.capacity}' capacity, whose nodes GKE lets run out; leave surge out"
+        yield GkeViolation(
+            code="dws-upgrade", key="surge", message=message, severity="fault" if is_refused else "warning"
         )
 
 
-def _ends(asked: Asked) -> Found:
-    limits, seconds = catalog.limits(), asked.max_run_seconds
+def _check_surge(request: PoolRequest) -> Violations:
+    """Upgrade settings that GKE passes over, or that wait for a machine that there is not."""
+    if request.upgrade is None or request.uses_dws or request.made_by_gke or request.machine.domain_topology:
+        return
+    if request.multi_host:
+        message = "'surge' has no effect on slices of several hosts, each of which GKE makes anew as a whole"
+        yield GkeViolation(code="slice-surge", key="surge", message=f"{message}; leave it out", severity="warning")
+    elif request.provisioning_model == "reservation-specific" and request.upgrade.max_surge:
+        message = f"'{request.upgrade.max_surge}' surge nodes wait for machines that the reservation has to spare"
+        remedy = "write maxSurge: 0 and maxUnavailable: 1, or reserve more than the pool takes"
+        yield GkeViolation(code="reserved-surge", key="surge", message=f"{message}; {remedy}", severity="warning")
+
+
+def _check_dws_zones(request: PoolRequest) -> Violations:
+    """TPU pools have bounds per zone (GKE docs: DWS), so their maximum is spread evenly; flex-start knows few zones."""
+    zones, known_zones = request.zones, request.machine.flex_start_zones
+    if request.shape and not request.multi_host and zones and request.nodes.max % len(zones):
+        message = f"'{request.nodes.max}' slices cannot be spread evenly over {len(zones)} zones, and TPU pools of"
+        message = f"{message} {request.capacity} have bounds per zone; write a multiple of {len(zones)}, or one zone"
+        yield GkeViolation(code="dws-tpu-zones", key="slices", message=message)
+    unknown_zones = [zone for zone in zones if zone not in known_zones]
+    if request.capacity == "flex-start" and known_zones and unknown_zones:
+        message = f"'{unknown_zones[0]}' was not among the zones with flex-start of {request.machine.name} in mid-2026"
+        yield GkeViolation(
+            code="flex-start-zone", key="zones", message=f"{message}: {', '.join(known_zones)}", severity="warning"
+        )
+
+
+def _check_max_run(request: PoolRequest) -> Violations:
+    limits, seconds = catalog.limits(), request.max_run_seconds
     if seconds is None:
         return
     if not limits.min_run_seconds <= seconds <= limits.max_run_seconds:
         message = f"'{seconds}' seconds are not from {limits.min_run_seconds} (10 minutes) to {limits.max_run_seconds}"
-        yield Violation(code="max-run", key="maxRunDuration", message=f"{message} (7 days); write a time between them")
-    if not asked.dws:
-        message = f"a run time of '{seconds}' seconds is known of flex-start and queued, and not of {asked.capacity}"
+        yield GkeViolation(
+            code="max-run", key="maxRunDuration", message=f"{message} (7 days); write a time between them"
+        )
+    if not request.uses_dws:
+        message = f"a run time of '{seconds}' seconds is known of flex-start and queued, and not of {request.capacity}"
         message = f"{message}; leave it out, or write such a capacity"
-        yield Violation(code="max-run-unknown", key="maxRunDuration", message=message, severity="warning")
+        yield GkeViolation(code="max-run-unknown", key="maxRunDuration", message=message, severity="warning")
 
 
 # --- pools that GKE makes ---------------------------------------------------------------------------------------------
 
 
-def _made_by_gke(asked: Asked) -> Found:
+def _check_made_by_gke(request: PoolRequest) -> Violations:
     """What cannot be said of nodes that GKE makes by itself (auto-provisioning, Autopilot)."""
-    if not asked.made_by_gke:
+    if not request.made_by_gke:
         return
-    maker = "Autopilot" if asked.cluster.autopilot else "auto-provisioning"
-    if asked.autoscaled and asked.nodes.min:
-        message = f"'{asked.nodes.min}' nodes at the least cannot be kept by {maker}, which removes idle pools"
-        yield Violation(code="gke-minimum", key=asked.size, message=f"{message}; write min: 0")
-    if not asked.compute_class:
-        yield from _unsaid(asked, maker)
-    yield from _named_only(asked, maker)
-    if asked.cluster.autopilot and asked.capacity == "queued":
+    provisioner = "Autopilot" if request.cluster.autopilot else "auto-provisioning"
+    if request.autoscaled and request.nodes.min:
+        message = f"'{request.nodes.min}' nodes at the least cannot be kept by {provisioner}, which removes idle pools"
+        yield GkeViolation(code="gke-minimum", key=request.size_key, message=f"{message}; write min: 0")
+    if not request.compute_class:
+        yield from _check_unsupported_keys(request, provisioner)
+    yield from _check_explicit_only(request, provisioner)
+    if request.cluster.autopilot and request.capacity == "queued":
         message = "no source shows 'queued' capacity on Autopilot; flex-start is known to work there"
-        yield Violation(code="autopilot-queued", key="capacity", message=message, severity="warning")
+        yield GkeViolation(code="autopilot-queued", key="capacity", message=message, severity="warning")
 
 
-def _unsaid(asked: Asked, maker: str) -> Found:
-    remedy = "leave it out" if asked.cluster.autopilot else "leave it out, or make the pool yourself"
-    settings: tuple[tuple[Key, object], ...] = (
-        ("surge", asked.upgrade),
-        ("locationPolicy", asked.location_policy),
-        ("localSsd", asked.local_ssds),
-        ("bootDisk", asked.boot_disk),
-        ("diskSizeGb", asked.boot_disk_gb),
-        ("driverVersion", asked.driver),
-        ("networking", None if asked.network == "none" else asked.network),
-        ("dynamicSlicing", asked.dynamic_slicing or None),
-        ("maxPodsPerNode", asked.max_pods),
-        ("secureBoot", asked.secure_boot),
-        ("confidentialNodes", asked.confidential),
-        ("nodeSystemConfig", asked.node_system or None),
+def _check_unsupported_keys(request: PoolRequest, provisioner: str) -> Violations:
+    remedy = "leave it out" if request.cluster.autopilot else "leave it out, or make the pool yourself"
+    settings: tuple[tuple[SettingKey, object], ...] = (
+        ("surge", request.upgrade),
+        ("locationPolicy", request.location_policy),
+        ("localSsd", request.local_ssds),
+        ("bootDisk", request.boot_disk),
+        ("diskSizeGb", request.boot_disk_gb),
+        ("driverVersion", request.driver),
+        ("networking", None if request.network == "none" else request.network),
+        ("dynamicSlicing", request.dynamic_slicing or None),
+        ("maxPodsPerNode", request.max_pods),
+        ("secureBoot", request.secure_boot),
+        ("confidentialNodes", request.confidential),
+        ("nodeSystemConfig", request.node_system or None),
     )
     for key, value in settings:
         if value is not None:
-            message = f"'{key}' cannot be set on one pool of {maker}, which makes its nodes by itself; {remedy}"
-            yield Violation(code="gke-setting", key=key, message=message)
+            message = f"'{key}' cannot be set on one pool of {provisioner}, which makes its nodes by itself; {remedy}"
+            yield GkeViolation(code="gke-setting", key=key, message=message)
 
 
-def _named_only(asked: Asked, maker: str) -> Found:
-    machine = asked.machine
-    if machine.explicit_only and not asked.compute_class:
-        message = f"'{machine.name}' is made by {maker} only where a job or a ComputeClass names it; name it there"
-        yield Violation(code="explicit-only", key="machineType", message=message, severity="warning")
+def _check_explicit_only(request: PoolRequest, provisioner: str) -> Violations:
+    machine = request.machine
+    if machine.explicit_only and not request.compute_class:
+        message = (
+            f"'{machine.name}' is made by {provisioner} only where a job or a ComputeClass names it; name it there"
+        )
+        yield GkeViolation(code="explicit-only", key="machineType", message=message, severity="warning")
     if machine.domain_topology:
-        message = f"'{machine.name}' wants a workload policy of its own, and no source shows that {maker} makes one"
+        message = (
+            f"'{machine.name}' wants a workload policy of its own, and no source shows that {provisioner} makes one"
+        )
         message = f"{message}; make the pool yourself"
-        yield Violation(code="gke-domain", key="autoProvisioned", message=message, severity="warning")
+        yield GkeViolation(code="gke-domain", key="autoProvisioned", message=message, severity="warning")
 
 
-_RULES = (_offered, _sized, _disk, reserved, _dws, _surging, _ends, placed, gpu, networks, _made_by_gke)
+_RULES = (
+    _check_availability,
+    _check_size,
+    _check_boot_disk,
+    reservation_violations,
+    _check_dws,
+    _check_surge,
+    _check_max_run,
+    placement_violations,
+    device_violations,
+    network_violations,
+    _check_made_by_gke,
+)
 
 
 # --- the whole cluster ------------------------------------------------------------------------------------------------
 
 
-def made_pools_are_repaired(pools: Iterable[Asked]) -> bool:
+def can_auto_repair(pools: Iterable[PoolRequest]) -> bool:
     """Whether auto-provisioning may repair its nodes: one setting holds for all, and DWS wants none (GKE docs: DWS)."""
-    return not any(pool.auto_provisioned and pool.dws for pool in pools)
+    return not any(pool.auto_provisioned and pool.uses_dws for pool in pools)
 
 
-def notes(asked: Asked) -> tuple[str, ...]:
+def capacity_notes(request: PoolRequest) -> tuple[str, ...]:
     """What the plan says of a pool's capacity: quotas that it draws on, and when its nodes end."""
-    found: list[str] = []
-    if asked.capacity == "queued":
-        most = catalog.limits().max_resize_requests
-        found.append(f"at most {most} requests at once per project and region (quota ACTIVE_RESIZE_REQUESTS)")
-    if asked.dws or asked.capacity == "spot":
-        found.append("draws on the preemptible quota of its accelerators")
-    if asked.dws:
-        days = (asked.max_run_seconds or catalog.limits().max_run_seconds) / 86400
-        found.append(f"nodes end after {days:g} days at the latest")
-    if asked.multi_host and not asked.dws:
-        found.append("an upgrade of nodes recreates whole slices; a maintenance exclusion holds it off")
-    return tuple(found)
+    lines: list[str] = []
+    if request.capacity == "queued":
+        limit = catalog.limits().max_resize_requests
+        lines.append(f"at most {limit} requests at once per project and region (quota ACTIVE_RESIZE_REQUESTS)")
+    if request.uses_dws or request.capacity == "spot":
+        lines.append("draws on the preemptible quota of its accelerators")
+    if request.uses_dws:
+        days = (request.max_run_seconds or catalog.limits().max_run_seconds) / 86400
+        lines.append(f"nodes end after {days:g} days at the latest")
+    if request.multi_host and not request.uses_dws:
+        lines.append("an upgrade of nodes recreates whole slices; a maintenance exclusion holds it off")
+    return tuple(lines)
 
 
-def _people(asked: Asked, nodes: int) -> int:
+def _slices_or_nodes(request: PoolRequest, nodes: int) -> int:
     """Nodes as their owner counts them: slices of a TPU pool."""
-    return nodes // asked.shape.hosts if asked.shape else nodes
+    return nodes // request.shape.hosts if request.shape else nodes
 
 
-def _either(words: tuple[str, ...]) -> str:
+def _join_or(words: tuple[str, ...]) -> str:
     return " or ".join(words)

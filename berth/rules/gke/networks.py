@@ -5,9 +5,9 @@ from __future__ import annotations
 from msgspec import Struct
 
 from berth import catalog
-from berth.rules.gke.pool_request import Asked, Found, Violation
+from berth.rules.gke.pool_request import GkeViolation, PoolRequest, Violations
 
-ZONE = "topology.kubernetes.io/zone"
+ZONE_LABEL = "topology.kubernetes.io/zone"
 
 
 class NetworkNeeds(Struct, frozen=True, kw_only=True):
@@ -33,14 +33,14 @@ class NetworkNeeds(Struct, frozen=True, kw_only=True):
         return self.own_vpcs + self.rdma_subnetworks
 
 
-def network_needs(asked: Asked) -> NetworkNeeds:
+def network_needs(request: PoolRequest) -> NetworkNeeds:
     """What the pool's network mode wants; nothing where the machine does not have it (`networks` reports that)."""
-    machine = asked.machine
-    if asked.network == "dranet" and machine.accelerator_network_profile:
+    machine = request.machine
+    if request.network == "dranet" and machine.accelerator_network_profile:
         nccl = machine.gpudirect if machine.dranet and machine.gpudirect != "none" else None
         return NetworkNeeds(mode="dranet", dataplane_v2=True, profile=machine.accelerator_network_profile, nccl=nccl)
     kind = catalog.gpudirect().get(machine.gpudirect)
-    if asked.network != "gpudirect" or kind is None or not machine.additional_networks:
+    if request.network != "gpudirect" or kind is None or not machine.additional_networks:
         return NetworkNeeds()
     return NetworkNeeds(
         mode=machine.gpudirect,
@@ -53,56 +53,63 @@ def network_needs(asked: Asked) -> NetworkNeeds:
     )
 
 
-def network_labels(asked: Asked) -> dict[str, str]:
+def network_labels(request: PoolRequest) -> dict[str, str]:
     """The labels of nodes by which a flavor tells their networks: of DRANET its own, of RDMA the zone of its VPC."""
-    needs = network_needs(asked)
+    needs = network_needs(request)
     if needs.mode == "dranet":
         return {catalog.labels().dra_driver: "true"}
-    return {ZONE: asked.zones[0]} if needs.rdma_subnetworks and asked.zones else {}
+    return {ZONE_LABEL: request.zones[0]} if needs.rdma_subnetworks and request.zones else {}
 
 
 # --- rules ------------------------------------------------------------------------------------------------------------
 
 
-def networks(asked: Asked) -> Found:
+def network_violations(request: PoolRequest) -> Violations:
     """What is wrong between a pool's network mode, its machine and its cluster."""
-    if asked.network == "dranet":
-        yield from _dranet(asked)
-    elif asked.network == "gpudirect":
-        yield from _gpudirect(asked)
-    needs, cluster = network_needs(asked), asked.cluster
-    for has, needed, what in (
+    if request.network == "dranet":
+        yield from _check_dranet(request)
+    elif request.network == "gpudirect":
+        yield from _check_gpudirect(request)
+    needs, cluster = network_needs(request), request.cluster
+    for has_feature, is_needed, feature in (
         (cluster.dataplane_v2, needs.dataplane_v2, "Dataplane V2"),
         (cluster.multi_networking, needs.multi_networking, "multi-networking"),
     ):
-        if needed and not has and not cluster.autopilot:
-            message = f"'{asked.network}' needs {what}, and the cluster has none; switch it on, or leave networking out"
-            yield Violation(code="cluster-network", key="networking", message=message)
+        if is_needed and not has_feature and not cluster.autopilot:
+            message = (
+                f"'{request.network}' needs {feature}, and the cluster has none; switch it on, or leave networking out"
+            )
+            yield GkeViolation(code="cluster-network", key="networking", message=message)
 
 
-def _dranet(asked: Asked) -> Found:
-    machine = asked.machine
+def _check_dranet(request: PoolRequest) -> Violations:
+    machine = request.machine
     if machine.accelerator_network_profile is None:
-        message = f"'dranet' does not exist for {machine.name}; {_otherwise(asked)}"
-        yield Violation(code="dranet-not-offered", key="networking", message=message)
+        message = f"'dranet' does not exist for {machine.name}; {_network_remedy(request)}"
+        yield GkeViolation(code="dranet-not-offered", key="networking", message=message)
     elif not machine.dranet:
-        message = f"'dranet' is accepted for {machine.name} but documented only for newer machines; {_otherwise(asked)}"
-        yield Violation(code="dranet-doubtful", key="networking", message=message, severity="warning")
+        message = (
+            f"'dranet' is accepted for {machine.name} but documented only "
+            f"for newer machines; {_network_remedy(request)}"
+        )
+        yield GkeViolation(code="dranet-doubtful", key="networking", message=message, severity="warning")
 
 
-def _gpudirect(asked: Asked) -> Found:
-    machine = asked.machine
+def _check_gpudirect(request: PoolRequest) -> Violations:
+    machine = request.machine
     if not machine.additional_networks:
         remedy = "write dranet" if machine.dranet else "leave networking out"
         message = f"'gpudirect' with additional networks does not exist for {machine.name}; {remedy}"
-        yield Violation(code="gpudirect-not-offered", key="networking", message=message)
+        yield GkeViolation(code="gpudirect-not-offered", key="networking", message=message)
         return
-    zones = asked.zones
-    if network_needs(asked).rdma_subnetworks and not asked.made_by_gke and len(zones) != 1:
-        named = f"{len(zones)} are named ({', '.join(zones)})" if zones else "none is named"
-        message = f"'gpudirect' of {machine.name} has a network of one zone, and {named}; write a pool for each zone"
-        yield Violation(code="network-zone", key="zones", message=message)
+    zones = request.zones
+    if network_needs(request).rdma_subnetworks and not request.made_by_gke and len(zones) != 1:
+        zones_text = f"{len(zones)} are named ({', '.join(zones)})" if zones else "none is named"
+        message = (
+            f"'gpudirect' of {machine.name} has a network of one zone, and {zones_text}; write a pool for each zone"
+        )
+        yield GkeViolation(code="network-zone", key="zones", message=message)
 
 
-def _otherwise(asked: Asked) -> str:
-    return "write gpudirect" if asked.machine.additional_networks else "leave networking out"
+def _network_remedy(request: PoolRequest) -> str:
+    return "write gpudirect" if request.machine.additional_networks else "leave networking out"

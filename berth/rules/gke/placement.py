@@ -10,10 +10,10 @@ from typing import Literal
 from msgspec import Struct
 
 from berth import catalog
-from berth.rules.gke.pool_request import WAYS, Asked, Found, Upgrade, Violation
+from berth.rules.gke.pool_request import MODEL_LABELS, GkeViolation, PoolRequest, UpgradeSettings, Violations
 
 
-class WorkloadPolicy(Struct, frozen=True, kw_only=True):
+class WorkloadPolicyRequest(Struct, frozen=True, kw_only=True):
     """A `compute.ResourcePolicy` with a workload policy, in the pool's region; pools of one topology may share one.
 
     `topology_mode` is None where the provider's default is meant. Every field forces a replacement.
@@ -33,175 +33,190 @@ class Placement(Struct, frozen=True, kw_only=True):
 
     type: str | None = None
     tpu_topology: str | None = None
-    policy: WorkloadPolicy | None = None
+    policy: WorkloadPolicyRequest | None = None
     one_zone: bool = False
     max_nodes: int | None = None
     atomic_nodes: int | None = None
 
 
-_POLICY = "workload_policy_high_throughput"
+_HIGH_THROUGHPUT_POLICY = "workload_policy_high_throughput"
 
 
-def placement(asked: Asked, *, policy_only: bool = False) -> Placement:
+def placement(request: PoolRequest, *, policy_only: bool = False) -> Placement:
     """The placement of each node pool of this pool.
 
     A slice behind a workload policy (TPU7x) is sent as Google's Terraform blueprint does: type COMPACT, the policy's
     name and the topology. `policy_only` leaves the topology out, as xpk does.
     """
-    if asked.multi_host:
-        return _slice(asked, policy_only)
-    if asked.machine.domain_topology:
-        policy = WorkloadPolicy(accelerator_topology=asked.machine.domain_topology)
-        return Placement(type="COMPACT", policy=policy, one_zone=True, max_nodes=asked.machine.domain_nodes)
-    if asked.compact and asked.machine.compact_max_nodes:
-        return Placement(type="COMPACT", one_zone=True, max_nodes=asked.machine.compact_max_nodes)
+    if request.multi_host:
+        return _slice_placement(request, policy_only)
+    if request.machine.domain_topology:
+        policy = WorkloadPolicyRequest(accelerator_topology=request.machine.domain_topology)
+        return Placement(type="COMPACT", policy=policy, one_zone=True, max_nodes=request.machine.domain_nodes)
+    if request.compact and request.machine.compact_max_nodes:
+        return Placement(type="COMPACT", one_zone=True, max_nodes=request.machine.compact_max_nodes)
     return Placement()
 
 
-def _slice(asked: Asked, policy_only: bool) -> Placement:
-    assert asked.shape is not None
-    topology, hosts = asked.shape.topology, asked.shape.hosts
-    if asked.machine.multi_host_placement != _POLICY:
+def _slice_placement(request: PoolRequest, policy_only: bool) -> Placement:
+    assert request.shape is not None
+    topology, hosts = request.shape.topology, request.shape.hosts
+    if request.machine.multi_host_placement != _HIGH_THROUGHPUT_POLICY:
         return Placement(type="COMPACT", tpu_topology=topology, one_zone=True, max_nodes=hosts, atomic_nodes=hosts)
-    policy = WorkloadPolicy(
-        accelerator_topology=topology, topology_mode="PROVISION_ONLY" if asked.dynamic_slicing else None
+    policy = WorkloadPolicyRequest(
+        accelerator_topology=topology, topology_mode="PROVISION_ONLY" if request.dynamic_slicing else None
     )
-    told = None if policy_only else topology
+    tpu_topology = None if policy_only else topology
     return Placement(
-        type="COMPACT", tpu_topology=told, policy=policy, one_zone=True, max_nodes=hosts, atomic_nodes=hosts
+        type="COMPACT", tpu_topology=tpu_topology, policy=policy, one_zone=True, max_nodes=hosts, atomic_nodes=hosts
     )
 
 
 # --- rules ------------------------------------------------------------------------------------------------------------
 
 
-def placed(asked: Asked) -> Found:
+def placement_violations(request: PoolRequest) -> Violations:
     """What is wrong with where the nodes shall stand."""
-    if asked.shape:
-        yield from _slices(asked)
-    elif asked.machine.domain_topology:
-        yield from _domain(asked)
-    elif asked.compact:
-        yield from _compact(asked)
-    if asked.dynamic_slicing:
-        yield from _dynamic(asked)
-    if asked.topology_aware:
-        yield from _aware(asked)
+    if request.shape:
+        yield from _check_slices(request)
+    elif request.machine.domain_topology:
+        yield from _check_domain(request)
+    elif request.compact:
+        yield from _check_compact(request)
+    if request.dynamic_slicing:
+        yield from _check_dynamic_slicing(request)
+    if request.topology_aware:
+        yield from _check_topology_aware(request)
 
 
-def _aware(asked: Asked) -> Found:
+def _check_topology_aware(request: PoolRequest) -> Violations:
     """Kueue places jobs on nodes that are there, by labels that say where (Kueue docs: topology-aware scheduling)."""
-    if not asked.machine.topology_levels:
-        message = f"nodes of '{asked.machine.name}' do not say where they stand; leave topologyAware out"
-        yield Violation(code="topology-levels", key="topologyAware", message=message)
-    elif asked.autoscaled and asked.capacity != "queued":
+    if not request.machine.topology_levels:
+        message = f"nodes of '{request.machine.name}' do not say where they stand; leave topologyAware out"
+        yield GkeViolation(code="topology-levels", key="topologyAware", message=message)
+    elif request.autoscaled and request.capacity != "queued":
         message = (
-            f"Kueue counts the nodes that are there, {asked.nodes.min} at the least: no job waits for the other "
-            f"{asked.nodes.max - asked.nodes.min}, so nothing makes them; write a fixed number, or queued capacity"
+            f"Kueue counts the nodes that are there, {request.nodes.min} at the least: no job waits for the other "
+            f"{request.nodes.max - request.nodes.min}, so nothing makes them; write a fixed number, or queued capacity"
         )
-        yield Violation(code="topology-from-zero", key="topologyAware", message=message, severity="warning")
+        yield GkeViolation(code="topology-from-zero", key="topologyAware", message=message, severity="warning")
 
 
-def _slices(asked: Asked) -> Found:
-    shape = asked.shape
+def _check_slices(request: PoolRequest) -> Violations:
+    shape = request.shape
     assert shape is not None
-    if asked.compact and not shape.multi_host:
+    if request.compact and not shape.multi_host:
         message = f"'compact' has no meaning for {shape.topology}, a slice of one host; leave placement out"
-        yield Violation(code="compact-single-host", key="placement", message=message)
-    if shape.multi_host and not asked.made_by_gke and len(asked.zones) != 1:
-        message = f"a slice of {shape.hosts} hosts stands in exactly one zone, {_named(asked)}; write one zone"
-        yield Violation(code="slice-zone", key="zones", message=message)
-    odd = [count for count in (asked.nodes.min, asked.nodes.max) if count % shape.hosts]
-    if odd:
+        yield GkeViolation(code="compact-single-host", key="placement", message=message)
+    if shape.multi_host and not request.made_by_gke and len(request.zones) != 1:
+        message = f"a slice of {shape.hosts} hosts stands in exactly one zone, {_zones_text(request)}; write one zone"
+        yield GkeViolation(code="slice-zone", key="zones", message=message)
+    partial_counts = [count for count in (request.nodes.min, request.nodes.max) if count % shape.hosts]
+    if partial_counts:
         message = (
-            f"'{odd[0]}' nodes are no whole number of {shape.topology} slices, which have {shape.hosts} hosts each; "
+            f"'{partial_counts[0]}' nodes are no whole number of {shape.topology} "
+            f"slices, which have {shape.hosts} hosts each; "
             f"write a multiple of {shape.hosts}"
         )
-        yield Violation(code="slice-size", key="slices", message=message)
+        yield GkeViolation(code="slice-size", key="slices", message=message)
 
 
-def _domain(asked: Asked) -> Found:
+def _check_domain(request: PoolRequest) -> Violations:
     """An NVLink domain is upgraded as a whole, without spare nodes."""
-    machine, upgrade = asked.machine, asked.upgrade
-    if not asked.made_by_gke and len(asked.zones) != 1:
-        message = f"the nodes of a {machine.domain_topology} domain stand in one zone, {_named(asked)}; write one zone"
-        yield Violation(code="compact-zones", key="zones", message=message)
-    if asked.nodes.max > machine.domain_nodes:
+    machine, upgrade = request.machine, request.upgrade
+    if not request.made_by_gke and len(request.zones) != 1:
         message = (
-            f"'{asked.nodes.max}' nodes are more than the {machine.domain_nodes} of a {machine.domain_topology} domain "
+            f"the nodes of a {machine.domain_topology} domain stand in one zone, {_zones_text(request)}; write one zone"
+        )
+        yield GkeViolation(code="compact-zones", key="zones", message=message)
+    if request.nodes.max > machine.domain_nodes:
+        message = (
+            f"'{request.nodes.max}' nodes are more than the {machine.domain_nodes} "
+            f"of a {machine.domain_topology} domain "
             f"of {machine.name}; write a pool for each domain"
         )
-        yield Violation(code="domain-nodes", key="nodes", message=message, severity="warning")
-    wanted = domain_upgrade(asked)
-    if upgrade and upgrade != wanted and not asked.made_by_gke:
+        yield GkeViolation(code="domain-nodes", key="nodes", message=message, severity="warning")
+    required_upgrade = domain_upgrade(request)
+    if upgrade and upgrade != required_upgrade and not request.made_by_gke:
         message = (
-            f"'{_upgrade(upgrade)}' does not go with a {machine.domain_topology} domain of {machine.name}, which is "
-            f"upgraded as a whole; leave surge out: it is {_upgrade(wanted)}"
+            f"'{_upgrade_text(upgrade)}' does not go with a "
+            f"{machine.domain_topology} domain of {machine.name}, which is "
+            f"upgraded as a whole; leave surge out: it is {_upgrade_text(required_upgrade)}"
         )
-        yield Violation(code="domain-upgrade", key="surge", message=message)
+        yield GkeViolation(code="domain-upgrade", key="surge", message=message)
 
 
-def domain_upgrade(asked: Asked) -> Upgrade:
+def domain_upgrade(request: PoolRequest) -> UpgradeSettings:
     """The upgrade settings of a pool that is one NVLink domain: all of its nodes at once."""
-    return Upgrade(max_surge=0, max_unavailable=max(1, min(asked.nodes.max, asked.machine.domain_nodes)))
+    return UpgradeSettings(max_surge=0, max_unavailable=max(1, min(request.nodes.max, request.machine.domain_nodes)))
 
 
-def _compact(asked: Asked) -> Found:
-    machine = asked.machine
+def _check_compact(request: PoolRequest) -> Violations:
+    machine = request.machine
     if not machine.compact_max_nodes:
         message = f"'compact' placement does not exist for {machine.name}; leave placement out"
-        yield Violation(code="compact-not-offered", key="placement", message=message)
+        yield GkeViolation(code="compact-not-offered", key="placement", message=message)
         return
-    if asked.way not in machine.provisioning.compact:
+    if request.provisioning_model not in machine.provisioning.compact:
         message = (
-            f"'compact' placement does not go with {asked.capacity} for {machine.name}; leave placement out, "
-            f"or write a capacity that it goes with: {', '.join(WAYS[way] for way in machine.provisioning.compact)}"
+            f"'compact' placement does not go with {request.capacity} for {machine.name}; leave placement out, "
+            "or write a capacity that it goes with: "
+            f"{', '.join(MODEL_LABELS[model] for model in machine.provisioning.compact)}"
         )
-        yield Violation(code="compact-capacity", key="placement", message=message)
-    yield from _compact_pool(asked)
+        yield GkeViolation(code="compact-capacity", key="placement", message=message)
+    yield from _check_compact_pool(request)
 
 
-def _compact_pool(asked: Asked) -> Found:
+def _check_compact_pool(request: PoolRequest) -> Violations:
     """One zone, no blue-green upgrades, no more nodes than the family's limit."""
-    most = asked.machine.compact_max_nodes
-    if not asked.made_by_gke and len(asked.zones) != 1:
-        message = f"'compact' placement needs exactly one zone, {_named(asked)}; write one zone, or leave placement out"
-        yield Violation(code="compact-zones", key="zones", message=message)
-    if asked.nodes.max > most:
+    limit = request.machine.compact_max_nodes
+    if not request.made_by_gke and len(request.zones) != 1:
         message = (
-            f"'{asked.nodes.max}' nodes are more than the {most} that compact placement of {asked.machine.name} holds; "
-            f"write at most {most}, or several pools"
+            f"'compact' placement needs exactly one zone, {_zones_text(request)}; "
+            "write one zone, or leave placement out"
         )
-        yield Violation(code="compact-nodes", key="nodes", message=message)
-    if asked.upgrade and asked.upgrade.strategy == "BLUE_GREEN":
+        yield GkeViolation(code="compact-zones", key="zones", message=message)
+    if request.nodes.max > limit:
+        message = (
+            f"'{request.nodes.max}' nodes are more than the {limit} that "
+            f"compact placement of {request.machine.name} holds; "
+            f"write at most {limit}, or several pools"
+        )
+        yield GkeViolation(code="compact-nodes", key="nodes", message=message)
+    if request.upgrade and request.upgrade.strategy == "BLUE_GREEN":
         message = "'BLUE_GREEN' upgrades do not go with compact placement; write SURGE, or leave placement out"
-        yield Violation(code="compact-blue-green", key="surge", message=message)
+        yield GkeViolation(code="compact-blue-green", key="surge", message=message)
 
 
-def _dynamic(asked: Asked) -> Found:
+def _check_dynamic_slicing(request: PoolRequest) -> Violations:
     """Dynamic slicing of TPU7x, from base cubes of a reservation taken by name."""
-    generation = catalog.generations().get(asked.machine.generation or "")
-    base = generation.dynamic_slicing_topology if generation else None
-    if base is None:
-        message = f"'{asked.machine.name}' has no dynamic slicing; leave dynamicSlicing out"
-        yield Violation(code="dynamic-slicing", key="dynamicSlicing", message=message)
+    generation = catalog.generations().get(request.machine.generation or "")
+    base_topology = generation.dynamic_slicing_topology if generation else None
+    if base_topology is None:
+        message = f"'{request.machine.name}' has no dynamic slicing; leave dynamicSlicing out"
+        yield GkeViolation(code="dynamic-slicing", key="dynamicSlicing", message=message)
         return
-    if asked.shape is None or asked.shape.topology != base:
-        topology = asked.shape.topology if asked.shape else "none"
-        message = f"'{topology}' is no base of dynamic slicing, which joins slices of {base}; write topology: {base}"
-        yield Violation(code="dynamic-slicing", key="topology", message=message)
-    if asked.way != "reservation-specific":
-        message = f"'{asked.way}' capacity does not go with dynamic slicing; write a reservation by its name"
-        yield Violation(code="dynamic-slicing", key="capacity", message=message)
-    if not asked.cluster.slice_controller:
+    if request.shape is None or request.shape.topology != base_topology:
+        topology = request.shape.topology if request.shape else "none"
+        message = (
+            f"'{topology}' is no base of dynamic slicing, which joins slices "
+            f"of {base_topology}; write topology: {base_topology}"
+        )
+        yield GkeViolation(code="dynamic-slicing", key="topology", message=message)
+    if request.provisioning_model != "reservation-specific":
+        message = (
+            f"'{request.provisioning_model}' capacity does not go with dynamic slicing; write a reservation by its name"
+        )
+        yield GkeViolation(code="dynamic-slicing", key="capacity", message=message)
+    if not request.cluster.slice_controller:
         message = "dynamic slicing needs the cluster's slice controller, which is off; switch it on, or leave this out"
-        yield Violation(code="dynamic-slicing", key="dynamicSlicing", message=message)
+        yield GkeViolation(code="dynamic-slicing", key="dynamicSlicing", message=message)
 
 
-def _upgrade(upgrade: Upgrade) -> str:
+def _upgrade_text(upgrade: UpgradeSettings) -> str:
     counts = (("maxSurge", upgrade.max_surge), ("maxUnavailable", upgrade.max_unavailable))
     return " ".join([upgrade.strategy, *(f"{key} {count}" for key, count in counts if count is not None)])
 
 
-def _named(asked: Asked) -> str:
-    return f"and {len(asked.zones)} are named ({', '.join(asked.zones)})" if asked.zones else "and none is named"
+def _zones_text(request: PoolRequest) -> str:
+    return f"and {len(request.zones)} are named ({', '.join(request.zones)})" if request.zones else "and none is named"

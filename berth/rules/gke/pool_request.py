@@ -10,16 +10,16 @@ from typing import Literal
 
 from msgspec import Struct
 
-from berth.catalog import Machine, SliceShape, Way
+from berth.catalog import Machine, ProvisioningModel, SliceShape
 from berth.plan.nodes import Bounds
 
-Kind = Literal["on-demand", "spot", "reservation", "flex-start", "queued"]
+CapacityKind = Literal["on-demand", "spot", "reservation", "flex-start", "queued"]
 """How a pool gets its machines."""
 
 Severity = Literal["fault", "warning", "note"]
 """The fleet is refused · it is sound, but look here · it is sound, and the plan says what it assumes."""
 
-Key = Literal[
+SettingKey = Literal[
     "capacity", "reservation", "maxRunDuration", "machineType", "accelerator", "topology", "nodes", "slices", "zones",
     "placement", "locationPolicy", "autoRepair", "autoProvisioned", "surge", "bootDisk", "diskSizeGb", "localSsd",
     "gpuSharing", "gpuPartition", "driverVersion", "imageType", "confidentialNodes", "networking", "dynamicSlicing",
@@ -27,11 +27,11 @@ Key = Literal[
 ]  # fmt: skip
 """What of a pool is to blame, in the words of the stack file; of a reservation: count and end."""
 
-DWS: tuple[Kind, ...] = ("flex-start", "queued")
+DWS: tuple[CapacityKind, ...] = ("flex-start", "queued")
 """The two ways of the Dynamic Workload Scheduler."""
 
 
-WAYS: dict[str, str] = {
+MODEL_LABELS: dict[str, str] = {
     "on-demand": "on-demand",
     "spot": "spot",
     "reservation-any": "any reservation",
@@ -42,19 +42,19 @@ WAYS: dict[str, str] = {
 """The columns of the provisioning matrix, as messages say them."""
 
 
-class Violation(Struct, frozen=True, kw_only=True):
+class GkeViolation(Struct, frozen=True, kw_only=True):
     """A broken rule. `code` is a stable word, `key` what is to blame; the message holds both sides and the remedy."""
 
     code: str
-    key: Key
+    key: SettingKey
     message: str
     severity: Severity = "fault"
 
 
-Found = Iterator[Violation]
+Violations = Iterator[GkeViolation]
 
 
-class ReservationAsked(Struct, frozen=True, kw_only=True):
+class ReservationRequest(Struct, frozen=True, kw_only=True):
     """The reservation that a pool takes machines from.
 
     `form`: own (made by Berth), named (somebody else's), any (one that fits, else on-demand) or any-or-fail. `project`
@@ -71,19 +71,19 @@ class ReservationAsked(Struct, frozen=True, kw_only=True):
     ends: str | None = None
 
     @property
-    def specific(self) -> bool:
+    def is_specific(self) -> bool:
         """Whether it is taken by its name."""
         return self.form in ("own", "named")
 
 
-class Sharing(Struct, frozen=True, kw_only=True):
+class GpuSharing(Struct, frozen=True, kw_only=True):
     """One GPU for several containers: the provider's strategy (TIME_SHARING, MPS), and clients per GPU or partition."""
 
     strategy: str
     clients: int
 
 
-class Upgrade(Struct, frozen=True, kw_only=True):
+class UpgradeSettings(Struct, frozen=True, kw_only=True):
     """How nodes are upgraded: the provider's strategy (SURGE, BLUE_GREEN); counts are nodes."""
 
     strategy: str = "SURGE"
@@ -91,7 +91,7 @@ class Upgrade(Struct, frozen=True, kw_only=True):
     max_unavailable: int | None = None
 
 
-class ClusterAsked(Struct, frozen=True, kw_only=True):
+class ClusterFeatures(Struct, frozen=True, kw_only=True):
     """What the cluster gives to its pools. `dcgm` is GKE's managed package of GPU metrics.
 
     `confidential` is the kind of confidential VM that every node is to be.
@@ -105,7 +105,7 @@ class ClusterAsked(Struct, frozen=True, kw_only=True):
     confidential: str | None = None
 
 
-class Asked(Struct, frozen=True, kw_only=True):
+class PoolRequest(Struct, frozen=True, kw_only=True):
     """One pool as its owner asks for it. `nodes` counts the whole pool, over all zones and slices.
 
     `shape` is the slice of a TPU pool. `autoscaled` is whether the count follows the jobs. `max_run_seconds` bounds the
@@ -121,8 +121,8 @@ class Asked(Struct, frozen=True, kw_only=True):
 
     machine: Machine
     nodes: Bounds
-    capacity: Kind = "on-demand"
-    reservation: ReservationAsked | None = None
+    capacity: CapacityKind = "on-demand"
+    reservation: ReservationRequest | None = None
     spot: bool = False
     max_run_seconds: int | None = None
     shape: SliceShape | None = None
@@ -132,14 +132,14 @@ class Asked(Struct, frozen=True, kw_only=True):
     topology_aware: bool = False
     location_policy: str | None = None
     auto_repair: bool | None = None
-    upgrade: Upgrade | None = None
+    upgrade: UpgradeSettings | None = None
     auto_provisioned: bool = False
     compute_class: bool = False
     boot_disk: str | None = None
     boot_disk_gb: int | None = None
     local_ssds: int | None = None
     local_ssd_use: Literal["ephemeral", "block"] = "ephemeral"
-    sharing: Sharing | None = None
+    sharing: GpuSharing | None = None
     partition: str | None = None
     driver: str | None = None
     image_type: str = "COS_CONTAINERD"
@@ -149,24 +149,24 @@ class Asked(Struct, frozen=True, kw_only=True):
     secure_boot: bool | None = None
     node_system: bool = False
     dynamic_slicing: bool = False
-    cluster: ClusterAsked = ClusterAsked()
+    cluster: ClusterFeatures = ClusterFeatures()
 
     @property
-    def dws(self) -> bool:
+    def uses_dws(self) -> bool:
         """Whether the Dynamic Workload Scheduler gives the machines."""
         return self.capacity in DWS
 
     @property
-    def way(self) -> Way:
+    def provisioning_model(self) -> ProvisioningModel:
         """The column of the provisioning matrix."""
         if self.capacity != "reservation":
             return self.capacity
-        return "reservation-specific" if self.specific else "reservation-any"
+        return "reservation-specific" if self.is_specific else "reservation-any"
 
     @property
-    def specific(self) -> bool:
+    def is_specific(self) -> bool:
         """Whether the machines come from a reservation taken by its name."""
-        return self.reservation is None or self.reservation.specific
+        return self.reservation is None or self.reservation.is_specific
 
     @property
     def made_by_gke(self) -> bool:
@@ -179,6 +179,6 @@ class Asked(Struct, frozen=True, kw_only=True):
         return self.shape is not None and self.shape.multi_host
 
     @property
-    def size(self) -> Key:
+    def size_key(self) -> SettingKey:
         """What its owner counts: slices or nodes."""
         return "slices" if self.shape else "nodes"

@@ -14,16 +14,16 @@ from msgspec import Struct
 from berth import catalog
 from berth.catalog import Machine
 from berth.plan.capacity import reservation_path
-from berth.rules.gke.pool_request import Asked, Found, Key, ReservationAsked, Violation
+from berth.rules.gke.pool_request import GkeViolation, PoolRequest, ReservationRequest, SettingKey, Violations
 
-KEY = "compute.googleapis.com/reservation-name"
+AFFINITY_KEY = "compute.googleapis.com/reservation-name"
 """The key of the affinity to a reservation by its name."""
 
-MOST_CALENDAR_DAYS = 90
+MAX_CALENDAR_DAYS = 90
 """The longest window of a calendar reservation (Compute Engine docs: future reservations in calendar mode)."""
 
 
-class Affinity(Struct, frozen=True, kw_only=True):
+class ReservationAffinity(Struct, frozen=True, kw_only=True):
     """The `reservation_affinity` of a node pool: the provider's consume type; key and value of a specific one."""
 
     type: str
@@ -31,22 +31,24 @@ class Affinity(Struct, frozen=True, kw_only=True):
     value: str | None = None
 
 
-def affinity(asked: Asked) -> Affinity:
+def reservation_affinity(request: PoolRequest) -> ReservationAffinity:
     """What the pool takes from reservations; NO_RESERVATION is said aloud, since absence means any that fits."""
-    if asked.capacity != "reservation" or asked.reservation is None:
-        return Affinity(type="NO_RESERVATION")
-    if not asked.reservation.specific:
-        fail = asked.reservation.form == "any-or-fail"
-        return Affinity(type="ANY_RESERVATION_THEN_FAIL" if fail else "ANY_RESERVATION")
-    named = asked.reservation
-    path = reservation_path(named.name or "", project=named.project, block=named.block, sub_block=named.sub_block)
-    return Affinity(type="SPECIFIC_RESERVATION", key=KEY, value=path)
+    if request.capacity != "reservation" or request.reservation is None:
+        return ReservationAffinity(type="NO_RESERVATION")
+    if not request.reservation.is_specific:
+        fail_otherwise = request.reservation.form == "any-or-fail"
+        return ReservationAffinity(type="ANY_RESERVATION_THEN_FAIL" if fail_otherwise else "ANY_RESERVATION")
+    reservation = request.reservation
+    path = reservation_path(
+        reservation.name or "", project=reservation.project, block=reservation.block, sub_block=reservation.sub_block
+    )
+    return ReservationAffinity(type="SPECIFIC_RESERVATION", key=AFFINITY_KEY, value=path)
 
 
-def reservation_labels(asked: Asked) -> dict[str, str]:
+def reservation_labels(request: PoolRequest) -> dict[str, str]:
     """The node labels by which a flavor tells the machines of this reservation; none unless it is taken by name."""
-    reservation = asked.reservation
-    if asked.capacity != "reservation" or reservation is None or not reservation.specific:
+    reservation = request.reservation
+    if request.capacity != "reservation" or reservation is None or not reservation.is_specific:
         return {}
     keys = catalog.labels()
     labels = {
@@ -61,75 +63,84 @@ def reservation_labels(asked: Asked) -> dict[str, str]:
 # --- rules of a pool --------------------------------------------------------------------------------------------------
 
 
-def reserved(asked: Asked) -> Found:
+def reservation_violations(request: PoolRequest) -> Violations:
     """What is wrong between a pool's capacity and its reservation."""
-    reservation = asked.reservation
+    reservation = request.reservation
     if reservation is None:
         return
-    if asked.capacity != "reservation" or asked.spot:
-        yield _contradiction(asked, reservation)
+    if request.capacity != "reservation" or request.spot:
+        yield _contradiction(request, reservation)
         return
-    yield from _form(asked, reservation)
-    yield from _zones(asked, reservation)
-    yield from _kind(asked, reservation)
+    yield from _check_form(request, reservation)
+    yield from _check_zones(request, reservation)
+    yield from _check_kind(request, reservation)
 
 
-def _contradiction(asked: Asked, reservation: ReservationAsked) -> Violation:
-    capacity = asked.capacity if asked.dws or not asked.spot else "spot"
-    code = "dws-reservation" if asked.dws else f"{capacity}-reservation"
+def _contradiction(request: PoolRequest, reservation: ReservationRequest) -> GkeViolation:
+    capacity = request.capacity if request.uses_dws or not request.spot else "spot"
+    code = "dws-reservation" if request.uses_dws else f"{capacity}-reservation"
     message = (
-        f"'{capacity}' capacity takes machines from no reservation, and {_called(reservation)} is named; "
+        f"'{capacity}' capacity takes machines from no reservation, and {_display_name(reservation)} is named; "
         f"leave the reservation out, or write it as the capacity"
     )
-    return Violation(code=code, key="reservation", message=message)
+    return GkeViolation(code=code, key="reservation", message=message)
 
 
-def _form(asked: Asked, reservation: ReservationAsked) -> Found:
-    if not reservation.specific and asked.cluster.autopilot:
-        yield _bad("autopilot-reservation", "'any' reservation is not taken by Autopilot; write a reservation's name")
-
-
-def _zones(asked: Asked, reservation: ReservationAsked) -> Found:
-    """A reservation by its name stands in one zone, which is said."""
-    if reservation.specific and not asked.made_by_gke and len(asked.zones) != 1:
-        named = f"{len(asked.zones)} are named ({', '.join(asked.zones)})" if asked.zones else "none is named"
-        message = f"{_called(reservation)} stands in one zone, and {named}; write the zone it stands in"
-        yield Violation(code="reservation-zones", key="zones", message=message)
-    if reservation.begins and asked.nodes.min:
-        hosts = asked.shape.hosts if asked.shape else 1
-        message = (
-            f"'{asked.nodes.min // hosts}' {asked.size} cannot be kept: {_called(reservation)} gives machines from "
-            f"{reservation.begins} to {reservation.ends} alone; write {{min: 0, max: {asked.nodes.max // hosts}}}"
+def _check_form(request: PoolRequest, reservation: ReservationRequest) -> Violations:
+    if not reservation.is_specific and request.cluster.autopilot:
+        yield _violation(
+            "autopilot-reservation", "'any' reservation is not taken by Autopilot; write a reservation's name"
         )
-        yield Violation(code="reservation-not-active", key=asked.size, message=message)
 
 
-def _kind(asked: Asked, reservation: ReservationAsked) -> Found:
-    row, machine = asked.machine.provisioning, asked.machine
-    if reservation.block and row.reservations != "dense":
+def _check_zones(request: PoolRequest, reservation: ReservationRequest) -> Violations:
+    """A reservation by its name stands in one zone, which is said."""
+    if reservation.is_specific and not request.made_by_gke and len(request.zones) != 1:
+        zones_text = (
+            f"{len(request.zones)} are named ({', '.join(request.zones)})" if request.zones else "none is named"
+        )
+        message = f"{_display_name(reservation)} stands in one zone, and {zones_text}; write the zone it stands in"
+        yield GkeViolation(code="reservation-zones", key="zones", message=message)
+    if reservation.begins and request.nodes.min:
+        hosts = request.shape.hosts if request.shape else 1
+        message = (
+            f"'{request.nodes.min // hosts}' {request.size_key} cannot be kept: "
+            f"{_display_name(reservation)} gives machines from "
+            f"{reservation.begins} to {reservation.ends} alone; write {{min: 0, max: {request.nodes.max // hosts}}}"
+        )
+        yield GkeViolation(code="reservation-not-active", key=request.size_key, message=message)
+
+
+def _check_kind(request: PoolRequest, reservation: ReservationRequest) -> Violations:
+    provisioning, machine = request.machine.provisioning, request.machine
+    if reservation.block and provisioning.reservations != "dense":
         message = f"no source shows reservations of {machine.name} in blocks, and block '{reservation.block}' is named"
-        yield _bad("reservation-block", f"{message}; leave the block out if there is none", severity="warning")
-    if reservation.form == "own" and row.reservations == "aggregate" and not reservation.begins:
-        message = f"{_called(reservation)} would be made by Berth, but {machine.name} is usually reserved in aggregate,"
+        yield _violation("reservation-block", f"{message}; leave the block out if there is none", severity="warning")
+    if reservation.form == "own" and provisioning.reservations == "aggregate" and not reservation.begins:
+        message = (
+            f"{_display_name(reservation)} would be made by Berth, but {machine.name} is usually reserved in aggregate,"
+        )
         message = f"{message} by Google's sales or a future reservation; name one that exists"
-        yield _bad("own-tpu-reservation", message, severity="warning")
-    if reservation.project and asked.made_by_gke and (asked.compact or asked.multi_host):
-        message = f"{_called(reservation)} is shared, and auto-provisioning combines no shared reservation with a"
-        yield _bad("shared-placement", f"{message} placement policy; make the pool yourself, or leave placement out")
+        yield _violation("own-tpu-reservation", message, severity="warning")
+    if reservation.project and request.made_by_gke and (request.compact or request.multi_host):
+        message = f"{_display_name(reservation)} is shared, and auto-provisioning combines no shared reservation with a"
+        yield _violation(
+            "shared-placement", f"{message} placement policy; make the pool yourself, or leave placement out"
+        )
 
 
-def _bad(code: str, message: str, *, severity: Literal["fault", "warning"] = "fault") -> Violation:
-    return Violation(code=code, key="reservation", message=message, severity=severity)
+def _violation(code: str, message: str, *, severity: Literal["fault", "warning"] = "fault") -> GkeViolation:
+    return GkeViolation(code=code, key="reservation", message=message, severity=severity)
 
 
-def _called(reservation: ReservationAsked) -> str:
+def _display_name(reservation: ReservationRequest) -> str:
     return f"reservation '{reservation.name or reservation.form}'"
 
 
 # --- a reservation whose contents are known ---------------------------------------------------------------------------
 
 
-class Reserved(Struct, frozen=True, kw_only=True):
+class DeclaredReservation(Struct, frozen=True, kw_only=True):
     """What a declared reservation holds; `count` is machines. `local_ssds` None: as the machine has them."""
 
     name: str
@@ -139,65 +150,81 @@ class Reserved(Struct, frozen=True, kw_only=True):
     local_ssds: int | None = None
 
 
-def mismatches(held: Reserved, asked: Asked) -> Iterator[Violation]:
+def reservation_mismatches(reservation: DeclaredReservation, request: PoolRequest) -> Iterator[GkeViolation]:
     """Where a pool and the reservation that it names do not hold the same machines, field by field."""
-    there, here = held.machine, asked.machine
-    if there.name != here.name:
-        yield _differs(held, "machineType", "machines of type", there.name, here.name)
+    reserved_machine, requested_machine = reservation.machine, request.machine
+    if reserved_machine.name != requested_machine.name:
+        yield _mismatch(reservation, "machineType", "machines of type", reserved_machine.name, requested_machine.name)
     else:
-        yield from _differ(held, asked)
-    for zone in asked.zones:
-        if zone != held.zone:
-            message = f"reservation '{held.name}' stands in {held.zone}, and this pool in '{zone}'; write {held.zone}"
-            yield Violation(code="reservation-mismatch", key="zones", message=message)
+        yield from _field_mismatches(reservation, request)
+    for zone in request.zones:
+        if zone != reservation.zone:
+            message = (
+                f"reservation '{reservation.name}' stands in {reservation.zone}, "
+                f"and this pool in '{zone}'; write {reservation.zone}"
+            )
+            yield GkeViolation(code="reservation-mismatch", key="zones", message=message)
 
 
-def _differ(held: Reserved, asked: Asked) -> Iterator[Violation]:
+def _field_mismatches(reservation: DeclaredReservation, request: PoolRequest) -> Iterator[GkeViolation]:
     """What may differ between machines of one type."""
-    fields: tuple[tuple[Key, str, str, str], ...] = (
-        ("accelerator", "accelerators", _attached(held.machine), _attached(asked.machine)),
-        ("localSsd", "local SSDs", _ssds(held.machine, held.local_ssds), _ssds(asked.machine, asked.local_ssds)),
+    fields: tuple[tuple[SettingKey, str, str, str], ...] = (
+        ("accelerator", "accelerators", _accelerators_text(reservation.machine), _accelerators_text(request.machine)),
+        (
+            "localSsd",
+            "local SSDs",
+            _local_ssds_text(reservation.machine, reservation.local_ssds),
+            _local_ssds_text(request.machine, request.local_ssds),
+        ),
     )
-    for key, what, there, here in fields:
-        if there != here:
-            yield _differs(held, key, what, there, here)
+    for key, noun, reserved_value, requested_value in fields:
+        if reserved_value != requested_value:
+            yield _mismatch(reservation, key, noun, reserved_value, requested_value)
 
 
-def _differs(held: Reserved, key: Key, what: str, there: str, here: str) -> Violation:
-    message = f"reservation '{held.name}' has {what} '{there}', and this pool '{here}'; write the same on both"
-    return Violation(code="reservation-mismatch", key=key, message=message)
+def _mismatch(
+    reservation: DeclaredReservation, key: SettingKey, noun: str, reserved_value: str, requested_value: str
+) -> GkeViolation:
+    message = (
+        f"reservation '{reservation.name}' has {noun} '{reserved_value}', and "
+        f"this pool '{requested_value}'; write the same on both"
+    )
+    return GkeViolation(code="reservation-mismatch", key=key, message=message)
 
 
-def overused(held: Reserved, pools: Mapping[str, int]) -> Violation | None:
+def overuse_violation(reservation: DeclaredReservation, pools: Mapping[str, int]) -> GkeViolation | None:
     """The fault of pools (name to machines, at the most) that ask a reservation for more than it holds, if they do."""
-    asked = sum(pools.values())
-    if asked <= held.count:
+    requested = sum(pools.values())
+    if requested <= reservation.count:
         return None
-    named = ", ".join(f"{pool} {count}" for pool, count in pools.items())
-    message = f"'{held.count}' machines are reserved, but pools ask for {asked} of them ({named}); reserve {asked}"
-    return Violation(code="reservation-overused", key="count", message=message)
+    pools_text = ", ".join(f"{pool} {count}" for pool, count in pools.items())
+    message = (
+        f"'{reservation.count}' machines are reserved, but pools ask for "
+        f"{requested} of them ({pools_text}); reserve {requested}"
+    )
+    return GkeViolation(code="reservation-overused", key="count", message=message)
 
 
-def _attached(machine: Machine) -> str:
+def _accelerators_text(machine: Machine) -> str:
     return f"{machine.accelerators} {machine.accelerator}"
 
 
-def _ssds(machine: Machine, chosen: int | None) -> str:
-    return str(machine.ssd_automatic if chosen is None else chosen)
+def _local_ssds_text(machine: Machine, count: int | None) -> str:
+    return str(machine.ssd_automatic if count is None else count)
 
 
 # --- future and calendar reservations ---------------------------------------------------------------------------------
 
 
-def window(start: datetime, end: datetime, *, calendar: bool) -> Iterator[Violation]:
+def window_violations(start: datetime, end: datetime, *, calendar: bool) -> Iterator[GkeViolation]:
     """What is wrong with the time of a reservation that begins later, in DWS's calendar or as long as one likes."""
     if end <= start:
-        message = f"'{end:{_TIME}}' is not after the start, {start:{_TIME}}; write a later end"
-        yield Violation(code="reservation-window", key="end", message=message)
-    elif calendar and end - start > timedelta(days=MOST_CALENDAR_DAYS):
+        message = f"'{end:{_TIME_FORMAT}}' is not after the start, {start:{_TIME_FORMAT}}; write a later end"
+        yield GkeViolation(code="reservation-window", key="end", message=message)
+    elif calendar and end - start > timedelta(days=MAX_CALENDAR_DAYS):
         days = (end - start) / timedelta(days=1)
-        message = f"'{days:g}' days are more than the {MOST_CALENDAR_DAYS} of a calendar reservation; end it earlier"
-        yield Violation(code="reservation-window", key="end", message=message)
+        message = f"'{days:g}' days are more than the {MAX_CALENDAR_DAYS} of a calendar reservation; end it earlier"
+        yield GkeViolation(code="reservation-window", key="end", message=message)
 
 
-_TIME = "%Y-%m-%dT%H:%M:%SZ"
+_TIME_FORMAT = "%Y-%m-%dT%H:%M:%SZ"

@@ -16,36 +16,36 @@ from typing import Any, Literal
 import yaml
 from msgspec import Struct, field
 
-from berth.rules.gke.pool_request import Asked, Key, Severity
+from berth.rules.gke.pool_request import PoolRequest, SettingKey, Severity
 
-Parts = tuple[int, ...]
+VersionParts = tuple[int, ...]
 """The numbers that a version names: major, minor, patch, GKE's own; two to four of them."""
 
 _VERSION = re.compile(r"([0-9]+)\.([0-9]+)(?:\.([0-9]+)(?:-gke\.([0-9]+))?)?")
 
-Standing = Literal["older", "newer", "unknown"]
+VersionOrder = Literal["older", "newer", "unknown"]
 """A version before another · that one or after it · one that does not name enough to tell."""
 
 
-class NotAVersion(ValueError):
+class InvalidVersionError(ValueError):
     """Text that is no GKE version."""
 
 
-def parse(version: str) -> Parts:
+def parse_version(version: str) -> VersionParts:
     """The numbers of a GKE version; NotAVersion if it is none."""
     match = _VERSION.fullmatch(version)
     if not match or not version.isascii():
-        raise NotAVersion(f"'{version}' is no GKE version such as 1.34 or 1.34.1-gke.1829001")
+        raise InvalidVersionError(f"'{version}' is no GKE version such as 1.34 or 1.34.1-gke.1829001")
     return tuple(int(part) for part in match.groups() if part is not None)
 
 
-def standing(version: str, since: str) -> Standing:
+def compare_version(version: str, since: str) -> VersionOrder:
     """How `version` stands to the first version that has something."""
-    have, want = parse(version), parse(since)
-    for mine, theirs in zip(have, want, strict=False):
-        if mine != theirs:
-            return "older" if mine < theirs else "newer"
-    return "unknown" if any(want[len(have) :]) else "newer"
+    actual, required = parse_version(version), parse_version(since)
+    for actual_part, required_part in zip(actual, required, strict=False):
+        if actual_part != required_part:
+            return "older" if actual_part < required_part else "newer"
+    return "unknown" if any(required[len(actual) :]) else "newer"
 
 
 class Feature(Struct, frozen=True, kw_only=True):
@@ -59,11 +59,11 @@ class Feature(Struct, frozen=True, kw_only=True):
     later: Mapping[str, str] = field(default_factory=dict[str, str])
 
 
-class Need(Struct, frozen=True, kw_only=True):
+class FeatureNeed(Struct, frozen=True, kw_only=True):
     """A feature that something asks for, on which kind of cluster and accelerator; `key` says what asks for it."""
 
     feature: str
-    key: Key = "capacity"
+    key: SettingKey = "capacity"
     autopilot: bool = False
     kind: Literal["gpu", "tpu"] | None = None
 
@@ -74,11 +74,11 @@ class Need(Struct, frozen=True, kw_only=True):
         return tuple(variant for variant in (self.kind, mode, "any") if variant)
 
 
-class Lack(Struct, frozen=True, kw_only=True):
+class MissingFeature(Struct, frozen=True, kw_only=True):
     """A feature that a version lacks (fault), may lack (warning), or is assumed to have (note)."""
 
     feature: str
-    key: Key
+    key: SettingKey
     severity: Severity
     message: str
     since: str
@@ -92,75 +92,88 @@ def features() -> Mapping[str, Feature]:
     return MappingProxyType({name: Feature(name=name, **row) for name, row in rows.items()})
 
 
-def since(need: Need) -> str | None:
+def first_version(need: FeatureNeed) -> str | None:
     """The first version that has what is needed; None where no source says one. KeyError for an unknown feature."""
-    return _first(features()[need.feature].since, need)
+    return _first_for_variant(features()[need.feature].since, need)
 
 
-def lacking(needs: Iterable[Need], version: str | None, channel: str = "regular") -> list[Lack]:
+def missing_features(
+    needs: Iterable[FeatureNeed], version: str | None, channel: str = "regular"
+) -> list[MissingFeature]:
     """What is needed and the cluster's version lacks, in the order of the needs; NotAVersion if it is none.
 
     `version` None: the cluster names its release channel alone, and every need is an assumption (a note).
     """
-    return [lack for need in needs for lack in _lack(need, version, channel)]
+    return [missing for need in needs for missing in _missing_feature(need, version, channel)]
 
 
-def _lack(need: Need, version: str | None, channel: str) -> Iterator[Lack]:
-    feature, first = features()[need.feature], since(need)
-    if first is None:
+def _missing_feature(need: FeatureNeed, version: str | None, channel: str) -> Iterator[MissingFeature]:
+    feature, first_with_feature = features()[need.feature], first_version(need)
+    if first_with_feature is None:
         return
-    stands: Standing = "unknown" if version is None else standing(version, first)
-    if stands == "newer" and version is not None:
-        yield from _later(need, feature, version)
-    elif stands == "older":
-        doubtful = feature.confidence == "recalled"
-        needs = "is recalled to need" if doubtful else "needs"
+    order: VersionOrder = "unknown" if version is None else compare_version(version, first_with_feature)
+    if order == "newer" and version is not None:
+        yield from _missing_by_later_source(need, feature, version)
+    elif order == "older":
+        is_doubtful = feature.confidence == "recalled"
+        verb = "is recalled to need" if is_doubtful else "needs"
         message = (
-            f"{feature.says} {needs} GKE {first}, and the cluster has '{version}'; write cluster.version: \"{first}\""
+            f"{feature.says} {verb} GKE {first_with_feature}, and the cluster has "
+            f"'{version}'; write cluster.version: \"{first_with_feature}\""
         )
-        yield _found(need, "warning" if doubtful else "fault", f"{message} or later", first)
-    elif stands == "unknown":
-        named = f"release channel '{channel}' names no version" if version is None else f"'{version}' names no patch"
-        yield _found(need, "note", f"{named}: {feature.says} assumes at least GKE {first}", first)
+        yield _build_missing(need, "warning" if is_doubtful else "fault", f"{message} or later", first_with_feature)
+    elif order == "unknown":
+        assumption = (
+            f"release channel '{channel}' names no version" if version is None else f"'{version}' names no patch"
+        )
+        yield _build_missing(
+            need, "note", f"{assumption}: {feature.says} assumes at least GKE {first_with_feature}", first_with_feature
+        )
 
 
-def _later(need: Need, feature: Feature, version: str) -> Iterator[Lack]:
-    later = _first(feature.later, need)
-    if later and standing(version, later) == "older":
+def _missing_by_later_source(need: FeatureNeed, feature: Feature, version: str) -> Iterator[MissingFeature]:
+    later = _first_for_variant(feature.later, need)
+    if later and compare_version(version, later) == "older":
         message = f"{feature.says} needs GKE {later} by a later source, and the cluster has '{version}'"
-        yield _found(need, "warning", f'{message}; write cluster.version: "{later}" or later', later)
+        yield _build_missing(need, "warning", f'{message}; write cluster.version: "{later}" or later', later)
 
 
-def _first(versions: Mapping[str, str], need: Need) -> str | None:
+def _first_for_variant(versions: Mapping[str, str], need: FeatureNeed) -> str | None:
     return next((versions[variant] for variant in need.variants if variant in versions), None)
 
 
-def _found(need: Need, severity: Severity, message: str, first: str) -> Lack:
-    return Lack(feature=need.feature, key=need.key, severity=severity, message=message, since=first)
+def _build_missing(need: FeatureNeed, severity: Severity, message: str, first_with_feature: str) -> MissingFeature:
+    return MissingFeature(
+        feature=need.feature, key=need.key, severity=severity, message=message, since=first_with_feature
+    )
 
 
 # --- what a pool needs ------------------------------------------------------------------------------------------------
 
 
-def needs(asked: Asked) -> tuple[Need, ...]:
+def feature_needs(request: PoolRequest) -> tuple[FeatureNeed, ...]:
     """The features that a pool asks for and that have a first version."""
-    wanted: tuple[tuple[str, Key, bool], ...] = (
-        (asked.machine.generation or "", "machineType", asked.machine.generation in features()),
-        ("tpu-autopilot", "machineType", asked.machine.kind == "tpu"),
-        (_auto_provisioned(asked), "autoProvisioned", _auto_provisioned(asked) in features()),
-        ("dynamic-slicing", "dynamicSlicing", asked.dynamic_slicing),
-        ("dranet", "networking", asked.network == "dranet"),
-        ("flex-start", "capacity", asked.capacity == "flex-start"),
-        ("queued", "capacity", asked.capacity == "queued"),
-        ("queued-auto-provisioned", "autoProvisioned", asked.capacity == "queued" and asked.auto_provisioned),
-        ("queued-max-run", "maxRunDuration", asked.capacity == "queued" and asked.max_run_seconds is not None),
-        ("autopilot-reservation", "reservation", asked.capacity == "reservation"),
-        ("mps", "gpuSharing", asked.sharing is not None and asked.sharing.strategy == "MPS"),
+    candidates: tuple[tuple[str, SettingKey, bool], ...] = (
+        (request.machine.generation or "", "machineType", request.machine.generation in features()),
+        ("tpu-autopilot", "machineType", request.machine.kind == "tpu"),
+        (_auto_provisioned(request), "autoProvisioned", _auto_provisioned(request) in features()),
+        ("dynamic-slicing", "dynamicSlicing", request.dynamic_slicing),
+        ("dranet", "networking", request.network == "dranet"),
+        ("flex-start", "capacity", request.capacity == "flex-start"),
+        ("queued", "capacity", request.capacity == "queued"),
+        ("queued-auto-provisioned", "autoProvisioned", request.capacity == "queued" and request.auto_provisioned),
+        ("queued-max-run", "maxRunDuration", request.capacity == "queued" and request.max_run_seconds is not None),
+        ("autopilot-reservation", "reservation", request.capacity == "reservation"),
+        ("mps", "gpuSharing", request.sharing is not None and request.sharing.strategy == "MPS"),
     )
-    autopilot, kind = asked.cluster.autopilot, asked.machine.kind
-    asks = (Need(feature=name, key=key, autopilot=autopilot, kind=kind) for name, key, is_so in wanted if is_so)
-    return tuple(need for need in asks if since(need))
+    autopilot, kind = request.cluster.autopilot, request.machine.kind
+    needs = (
+        FeatureNeed(feature=name, key=key, autopilot=autopilot, kind=kind)
+        for name, key, is_needed in candidates
+        if is_needed
+    )
+    return tuple(need for need in needs if first_version(need))
 
 
-def _auto_provisioned(asked: Asked) -> str:
-    return f"tpu-auto-provisioning-{asked.machine.generation}" if asked.auto_provisioned else ""
+def _auto_provisioned(request: PoolRequest) -> str:
+    return f"tpu-auto-provisioning-{request.machine.generation}" if request.auto_provisioned else ""

@@ -19,9 +19,9 @@ from msgspec.structs import replace
 from berth.plan.fleet import FleetPlan
 from berth.plan.kueue import ClusterQueuePlan, LocalQueuePlan
 from berth.rules.kueue import checks, configuration, flavors, gates, queues, quotas, references
-from berth.rules.kueue.rule import FleetRule, Rule, Thing, Violation, broken
+from berth.rules.kueue.rule import FleetRule, KueueViolation, ObjectRef, Rule, find_violations
 
-TABLE: Final[Mapping[str, tuple[Rule[Any], ...]]] = {
+OBJECT_RULES: Final[Mapping[str, tuple[Rule[Any], ...]]] = {
     "topology": flavors.TOPOLOGIES,
     "flavor": flavors.FLAVORS,
     "provisioning config": checks.PROVISIONING_CONFIGS,
@@ -34,76 +34,76 @@ TABLE: Final[Mapping[str, tuple[Rule[Any], ...]]] = {
     "local queue": queues.LOCAL_QUEUES,
     "priority": queues.PRIORITIES,
     "configuration": configuration.RULES,
-    "configuration of the release": configuration.OF_RELEASE,
+    "configuration of the release": configuration.RELEASE_RULES,
 }
 """Rules over one thing. Resource groups are those of cluster queues and of cohorts."""
 
-FLEET: Final[tuple[FleetRule[FleetPlan], ...]] = references.RULES
+FLEET_RULES: Final[tuple[FleetRule[FleetPlan], ...]] = references.RULES
 """Rules between the things of a fleet."""
 
 
-def violations(fleet: FleetPlan, *, complete: bool = True) -> Iterator[Violation]:
+def fleet_violations(fleet: FleetPlan, *, complete: bool = True) -> Iterator[KueueViolation]:
     """Every broken rule of a fleet. `complete` as in `Planned`: False leaves out rules between things, of which the
     cause may only have been set aside.
     """
-    yield from _objects(fleet)
+    yield from _object_violations(fleet)
     for queue in fleet.cluster_queues:
-        yield from _queue(queue)
-    yield from _configuration(fleet)
+        yield from _queue_violations(queue)
+    yield from _configuration_violations(fleet)
     if complete:
-        for rule in FLEET:
-            for thing, hint, message in rule.check(fleet):
-                yield Violation(rule.severity, rule.code, thing, hint, message)
+        for rule in FLEET_RULES:
+            for ref, path, message in rule.check(fleet):
+                yield KueueViolation(rule.severity, rule.code, ref, path, message)
 
 
-def _objects(fleet: FleetPlan) -> Iterator[Violation]:
+def _object_violations(fleet: FleetPlan) -> Iterator[KueueViolation]:
     """All that is named but for queues."""
     for topology in fleet.topologies:
-        yield from broken(flavors.TOPOLOGIES, ("topology", topology.name), topology)
+        yield from find_violations(flavors.TOPOLOGIES, ("topology", topology.name), topology)
     for flavor in fleet.flavors:
-        yield from broken(flavors.FLAVORS, ("flavor", flavor.name), flavor)
+        yield from find_violations(flavors.FLAVORS, ("flavor", flavor.name), flavor)
     for config in fleet.provisioning_configs:
-        yield from broken(checks.PROVISIONING_CONFIGS, ("provisioning config", config.name), config)
+        yield from find_violations(checks.PROVISIONING_CONFIGS, ("provisioning config", config.name), config)
     for check in fleet.admission_checks:
-        yield from broken(checks.ADMISSION_CHECKS, ("admission check", check.name), check)
+        yield from find_violations(checks.ADMISSION_CHECKS, ("admission check", check.name), check)
     for config in fleet.multikueue_configs:
-        yield from broken(checks.MULTIKUEUE_CONFIGS, ("multikueue config", config.name), config)
+        yield from find_violations(checks.MULTIKUEUE_CONFIGS, ("multikueue config", config.name), config)
     for member in fleet.multikueue_clusters:
-        yield from broken(checks.MULTIKUEUE_MEMBERS, ("multikueue cluster", member.name), member)
+        yield from find_violations(checks.MULTIKUEUE_MEMBERS, ("multikueue cluster", member.name), member)
     for cohort in fleet.cohorts:
-        yield from broken(queues.COHORTS, ("cohort", cohort.name), cohort)
-        yield from _quotas(("cohort", cohort.name), quotas.of_cohort(cohort))
+        yield from find_violations(queues.COHORTS, ("cohort", cohort.name), cohort)
+        yield from _quota_violations(("cohort", cohort.name), quotas.cohort_groups(cohort))
     for priority in fleet.priorities:
-        yield from broken(queues.PRIORITIES, ("priority", priority.name), priority)
+        yield from find_violations(queues.PRIORITIES, ("priority", priority.name), priority)
 
 
-def _queue(plan: ClusterQueuePlan) -> Iterator[Violation]:
-    thing = ("cluster queue", plan.name)
-    yield from broken(queues.CLUSTER_QUEUES, thing, plan)
-    yield from _quotas(thing, quotas.of_queue(plan))
-    yield from chain.from_iterable(map(_local_queue, plan.local_queues))
+def _queue_violations(plan: ClusterQueuePlan) -> Iterator[KueueViolation]:
+    ref = ("cluster queue", plan.name)
+    yield from find_violations(queues.CLUSTER_QUEUES, ref, plan)
+    yield from _quota_violations(ref, quotas.queue_groups(plan))
+    yield from chain.from_iterable(map(_local_queue_violations, plan.local_queues))
 
 
-def _quotas(thing: Thing, groups: quotas.Groups) -> Iterator[Violation]:
-    for found in _wrong_quotas(groups):
-        yield replace(found, thing=thing)
+def _quota_violations(ref: ObjectRef, groups: quotas.ResourceGroups) -> Iterator[KueueViolation]:
+    for violation in _cached_quota_violations(groups):
+        yield replace(violation, ref=ref)
 
 
 @lru_cache(maxsize=1 << 14)
-def _wrong_quotas(groups: quotas.Groups) -> tuple[Violation, ...]:
+def _cached_quota_violations(groups: quotas.ResourceGroups) -> tuple[KueueViolation, ...]:
     """What is wrong with quotas, whoever has them: many teams have the same."""
-    return tuple(broken(quotas.RULES, ("", ""), groups))
+    return tuple(find_violations(quotas.RULES, ("", ""), groups))
 
 
-def _local_queue(plan: LocalQueuePlan) -> Iterator[Violation]:
-    return broken(queues.LOCAL_QUEUES, ("local queue", f"{plan.namespace}/{plan.name}"), plan)
+def _local_queue_violations(plan: LocalQueuePlan) -> Iterator[KueueViolation]:
+    return find_violations(queues.LOCAL_QUEUES, ("local queue", f"{plan.namespace}/{plan.name}"), plan)
 
 
-def _configuration(fleet: FleetPlan) -> Iterator[Violation]:
+def _configuration_violations(fleet: FleetPlan) -> Iterator[KueueViolation]:
     """Of a Kueue that the fleet sets up; feature gates where its release is the one whose gates are known."""
     if fleet.kueue is None:
         return
-    thing = ("configuration", "kueue")
-    yield from broken(configuration.RULES, thing, fleet.kueue)
+    ref = ("configuration", "kueue")
+    yield from find_violations(configuration.RULES, ref, fleet.kueue)
     if any(chart.name == "kueue" and chart.version.startswith(f"{gates.RELEASE}.") for chart in fleet.charts):
-        yield from broken(configuration.OF_RELEASE, thing, fleet.kueue)
+        yield from find_violations(configuration.RELEASE_RULES, ref, fleet.kueue)

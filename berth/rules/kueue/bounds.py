@@ -34,20 +34,20 @@ GROUP_PAIRS: Final = 512
 # --- cluster queues ---------------------------------------------------------------------------------------------------
 
 INT32: Final = 2**31 - 1
-STRATEGIES: Final = ("BestEffortFIFO", "StrictFIFO")
+QUEUEING_STRATEGIES: Final = ("BestEffortFIFO", "StrictFIFO")
 STOP_POLICIES: Final = ("None", "Hold", "HoldAndDrain")
 WITHIN_CLUSTER_QUEUE: Final = ("Never", "LowerPriority", "LowerOrNewerEqualPriority")
 RECLAIM_WITHIN_COHORT: Final = ("Never", "LowerPriority", "Any")
 BORROW_WITHIN_COHORT: Final = ("Never", "LowerPriority")
 TRY_NEXT: Final = "TryNextFlavor"
-FUNGIBILITY: Final = ("MayStopSearch", TRY_NEXT)
+FUNGIBILITY_POLICIES: Final = ("MayStopSearch", TRY_NEXT)
 PREFERENCES: Final = ("BorrowingOverPreemption", "PreemptionOverBorrowing")
 USAGE_BASED: Final = "UsageBasedAdmissionFairSharing"
 ADMISSION_MODES: Final = (USAGE_BASED, "NoAdmissionFairSharing")
 QUEUE_CHECKS: Final = 64
-CHECK_REFERENCE: Final = 316
+CHECK_NAME_LENGTH: Final = 316
 CHECK_FLAVORS: Final = 64
-LEAST_WEIGHT: Final = 1e-9
+MIN_WEIGHT: Final = 1e-9
 """A fair-share weight is 0 or more than this."""
 
 # --- checks and their configuration -----------------------------------------------------------------------------------
@@ -69,14 +69,14 @@ RUN_SECONDS: Final = (600, 604800)
 QUEUED_PARAMETERS: Final = ("maxRunDurationSeconds", "capacitySearchStrategy", "tpu-topology")
 """What GKE's queued provisioning takes (GKE docs: DWS)."""
 MULTIKUEUE_CLUSTERS: Final = 20
-MULTIKUEUE_NAME: Final = 256
+MULTIKUEUE_NAME_LENGTH: Final = 256
 QUOTA_MANAGEMENT: Final = ("Manual", "Automated")
-KUBECONFIG_IN: Final = ("Secret", "Path")
+KUBECONFIG_LOCATIONS: Final = ("Secret", "Path")
 
 # --- priorities -------------------------------------------------------------------------------------------------------
 
-DESCRIPTION: Final = 2048
-HIGHEST_PRIORITY: Final = 10**9
+DESCRIPTION_LENGTH: Final = 2048
+MAX_PRIORITY: Final = 10**9
 """Of a PriorityClass that people make; Kubernetes keeps what is above for itself."""
 
 # --- configuration ----------------------------------------------------------------------------------------------------
@@ -106,20 +106,20 @@ FRAMEWORKS: Final = (
     "trainer.kubeflow.org/trainjob",
     "workload.codeflare.dev/appwrapper",
 )
-SPARK: Final = "sparkoperator.k8s.io/sparkapplication"
-POD: Final = "pod"
-TIMESTAMPS: Final = ("Eviction", "Creation")
+SPARK_FRAMEWORK: Final = "sparkoperator.k8s.io/sparkapplication"
+POD_FRAMEWORK: Final = "pod"
+REQUEUING_TIMESTAMPS: Final = ("Eviction", "Creation")
 IGNORE_UNDECLARED: Final = "IgnoreUndeclared"
 QUOTA_CHECKS: Final = ("BlockUndeclared", IGNORE_UNDECLARED)
 TRANSFORMATIONS: Final = ("Retain", "Replace")
 DEVICE_MAPPINGS: Final = 16
 DEVICE_CLASSES: Final = 8
-DEVICE_NAME: Final = 253
+DEVICE_NAME_LENGTH: Final = 253
 CUSTOM_LABELS: Final = 20
-CUSTOM_LABELS_OF: Final = {"Cohort": 6, "LocalQueue": 6, "ClusterQueue": 6, "Workload": 2}
+CUSTOM_LABELS_BY_KIND: Final = {"Cohort": 6, "LocalQueue": 6, "ClusterQueue": 6, "Workload": 2}
 TRACKED_VALUES: Final = 16
-TRACKED_OF_WORKLOADS: Final = 12
+WORKLOAD_TRACKED_VALUES: Final = 12
 SELECTOR_OPERATORS: Final = ("In", "NotIn", "Exists", "DoesNotExist")
-INCREMENTAL: Final = "kueue.x-k8s.io/multikueue-dispatcher-incremental"
-TAKEN_PORTS: Final = {8081: "health", 8443: "metrics", 9443: "webhooks"}
+INCREMENTAL_DISPATCHER: Final = "kueue.x-k8s.io/multikueue-dispatcher-incremental"
+RESERVED_PORTS: Final = {8081: "health", 8443: "metrics", 9443: "webhooks"}
 """What the manager listens on besides the visibility server."""

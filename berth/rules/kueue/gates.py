@@ -8,14 +8,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from typing import Final
 
-from berth.diagnostics import near_miss, shown
+from berth.diagnostics import did_you_mean, format_value
 from berth.plan.configuration import ConfigurationPlan
 from berth.rules.kueue import bounds
-from berth.rules.kueue.rule import Fault
+from berth.rules.kueue.rule import FieldError
 
 RELEASE: Final = "0.19"
 
-_ON: Final = """
+_ON_BY_DEFAULT: Final = """
     AdmissionFairSharing AdmissionGatedBy AssignQueueLabelsForPods CleanupProvisioningRequestsOnEviction
     DeferRayServiceFinalizationForRedisCleanup ElasticJobsViaWorkloadSlices FairSharingPreemptWithinNominal
     FairSharingPrioritizeNonBorrowing FinishOrphanedWorkloads FlavorFungibility FlavorFungibilityPreserveScanProgress
@@ -34,7 +34,7 @@ _ON: Final = """
     TopologyAwareScheduling ValidateRayAndSparkJobUpdates VectorizedResourceRequests VisibilityOnDemand
     WorkloadIdentifierAnnotations WorkloadValidateResourcesAreNonNegative WorkloadValidationForPodSetMetadata
 """
-_OFF: Final = """
+_OFF_BY_DEFAULT: Final = """
     ConcurrentAdmission CustomMetricLabels DisableWaitForPodsReady ElasticJobsViaWorkloadSlicesWithTAS
     FailureRecoveryPolicy FastQuotaReleaseInPodIntegration KueueDRAIntegrationConsumableCapacity
     MultiKueueAllowInsecureKubeconfigs MultiKueueClusterProfile MultiKueueKubeConfigPathValidation
@@ -46,7 +46,10 @@ _OFF: Final = """
     WorkloadRequestUseMergePatch
 """
 
-DEFAULTS: Final = {**dict[str, bool].fromkeys(_ON.split(), True), **dict[str, bool].fromkeys(_OFF.split(), False)}
+DEFAULTS: Final = {
+    **dict[str, bool].fromkeys(_ON_BY_DEFAULT.split(), True),
+    **dict[str, bool].fromkeys(_OFF_BY_DEFAULT.split(), False),
+}
 """Gate to its default."""
 
 LOCKED: Final = frozenset(
@@ -67,7 +70,7 @@ _TAS: Final = "TopologyAwareScheduling"
 _REPLACEMENT: Final = (_TAS, "TASFailedNodeReplacement")
 _DRA: Final = "KueueDRAIntegration"
 
-NEEDS: Final[Mapping[str, tuple[str, ...]]] = {
+DEPENDENCIES: Final[Mapping[str, tuple[str, ...]]] = {
     "TASProfileMixed": (_TAS,),
     "TASHandleOverlappingFlavors": (_TAS,),
     "TASFailedNodeReplacement": (_TAS,),
@@ -87,15 +90,19 @@ NEEDS: Final[Mapping[str, tuple[str, ...]]] = {
 }
 """Gate to those that must be on where it is: Kueue does not start otherwise, defaults included."""
 
-_ALL: Final = ("AllAlpha", "AllBeta")
+_GATE_GROUPS: Final = ("AllAlpha", "AllBeta")
 """Kubernetes' own words for many gates at once; with one of them nothing is said of single gates' states."""
 
-USERS: Final[tuple[tuple[str, str, Callable[[ConfigurationPlan], bool]], ...]] = (
+GATED_SETTINGS: Final[tuple[tuple[str, str, Callable[[ConfigurationPlan], bool]], ...]] = (
     ("QuotaCheckStrategy", "resources.quotaCheckStrategy", lambda plan: plan.quota_check is not None),
     ("AdmissionFairSharing", "admissionFairSharing", lambda plan: plan.admission_fair_sharing is not None),
     ("CustomMetricLabels", "metrics.customLabels", lambda plan: bool(plan.metrics.custom_labels)),
     ("LocalQueueMetrics", "metrics.localQueueMetrics", lambda plan: plan.metrics.local_queues is True),
-    ("SparkApplicationIntegration", f"integrations.frameworks: {bounds.SPARK}", lambda p: bounds.SPARK in p.frameworks),
+    (
+        "SparkApplicationIntegration",
+        f"integrations.frameworks: {bounds.SPARK_FRAMEWORK}",
+        lambda p: bounds.SPARK_FRAMEWORK in p.frameworks,
+    ),
     (_DRA, "resources.deviceClassMappings", lambda plan: bool(plan.device_mappings)),
     ("VisibilityOnDemand", "visibilityServer", lambda plan: plan.visibility_port is not None),
     ("MultiKueue", "multiKueue", lambda plan: plan.multikueue is not None),
@@ -113,42 +120,48 @@ def is_on(plan: ConfigurationPlan, gate: str) -> bool:
     return plan.feature_gates.get(gate, DEFAULTS.get(gate, False))
 
 
-def derived(plan: ConfigurationPlan) -> dict[str, bool]:
+def implied_gates(plan: ConfigurationPlan) -> dict[str, bool]:
     """The gates that what is configured needs and that are off by default."""
-    return {gate: True for gate, _, uses in USERS if uses(plan) and not DEFAULTS[gate]}
+    return {gate: True for gate, _, is_used in GATED_SETTINGS if is_used(plan) and not DEFAULTS[gate]}
 
 
-def known(plan: ConfigurationPlan) -> Iterator[Fault]:
+def check_known(plan: ConfigurationPlan) -> Iterator[FieldError]:
     """Kueue does not start with a gate that it does not know."""
     for gate in sorted(plan.feature_gates):
-        if gate not in DEFAULTS and gate not in _ALL:
-            message = f"'{shown(gate)}' is no feature gate of Kueue {RELEASE}{near_miss(gate, DEFAULTS)}"
+        if gate not in DEFAULTS and gate not in _GATE_GROUPS:
+            message = f"'{format_value(gate)}' is no feature gate of Kueue {RELEASE}{did_you_mean(gate, DEFAULTS)}"
             yield ("featureGates", gate), message
 
 
-def locked(plan: ConfigurationPlan) -> Iterator[Fault]:
+def check_locked(plan: ConfigurationPlan) -> Iterator[FieldError]:
     """A gate that has become the rule, or is about to go, keeps its default."""
     for gate in sorted(LOCKED & plan.feature_gates.keys()):
         if plan.feature_gates[gate] != DEFAULTS[gate]:
-            written, default = str(plan.feature_gates[gate]).lower(), str(DEFAULTS[gate]).lower()
-            yield ("featureGates", gate), f"'{written}': in Kueue {RELEASE} it is {default} and stays so; leave it out"
+            value, default = str(plan.feature_gates[gate]).lower(), str(DEFAULTS[gate]).lower()
+            yield ("featureGates", gate), f"'{value}': in Kueue {RELEASE} it is {default} and stays so; leave it out"
 
 
-def needs(plan: ConfigurationPlan) -> Iterator[Fault]:
+def check_dependencies(plan: ConfigurationPlan) -> Iterator[FieldError]:
     """A gate that is on wants others to be on, and many are on without being written."""
-    if plan.feature_gates.keys() & set(_ALL):
+    if plan.feature_gates.keys() & set(_GATE_GROUPS):
         return
-    for gate, wanted in NEEDS.items():
-        off = [each for each in wanted if not is_on(plan, each)]
-        if off and is_on(plan, gate):
-            written = gate if gate in plan.feature_gates else off[0]
-            yield ("featureGates", written), f"'{gate}' is on and needs {off[0]}; write {gate}: false, or leave that on"
+    for gate, dependencies in DEPENDENCIES.items():
+        disabled = [dependency for dependency in dependencies if not is_on(plan, dependency)]
+        if disabled and is_on(plan, gate):
+            key = gate if gate in plan.feature_gates else disabled[0]
+            yield (
+                ("featureGates", key),
+                f"'{gate}' is on and needs {disabled[0]}; write {gate}: false, or leave that on",
+            )
 
 
-def used(plan: ConfigurationPlan) -> Iterator[Fault]:
+def check_enabled(plan: ConfigurationPlan) -> Iterator[FieldError]:
     """What is configured is on."""
-    if plan.feature_gates.keys() & set(_ALL):
+    if plan.feature_gates.keys() & set(_GATE_GROUPS):
         return
-    for gate, words, uses in USERS:
-        if uses(plan) and not is_on(plan, gate):
-            yield tuple(words.partition(":")[0].split(".")), f"'{words}' needs the feature gate {gate}, which is off"
+    for gate, setting, is_used in GATED_SETTINGS:
+        if is_used(plan) and not is_on(plan, gate):
+            yield (
+                tuple(setting.partition(":")[0].split(".")),
+                f"'{setting}' needs the feature gate {gate}, which is off",
+            )

@@ -7,19 +7,19 @@ from typing import Generic, TypeVar
 
 from msgspec import Struct
 
-from berth.diagnostics import Path, in_words, near_miss, shown
-from berth.names import SUBDOMAIN, is_label_key, is_label_value, is_subdomain
+from berth.diagnostics import FieldPath, did_you_mean, format_value, join_words
+from berth.names import MAX_SUBDOMAIN, is_label_key, is_label_value, is_subdomain
 
 T = TypeVar("T")
 
-Thing = tuple[str, str]
+ObjectRef = tuple[str, str]
 """What a plan is of: its kind (`cluster queue`, `flavor`, ...) and its name, as in `Planned.origins`."""
 
-Fault = tuple[Path, str]
+FieldError = tuple[FieldPath, str]
 """Where in the thing, and what to say."""
 
 
-class Violation(Struct, frozen=True):
+class KueueViolation(Struct, frozen=True):
     """A broken rule. `hint` is the path within the thing, in Kueue's words; of quotas in the stack file's.
 
     `severity` is `fault` where Kueue refuses or never admits anything, `warning` where what is written has no effect.
@@ -27,8 +27,8 @@ class Violation(Struct, frozen=True):
 
     severity: str
     code: str
-    thing: Thing
-    hint: Path
+    ref: ObjectRef
+    path: FieldPath
     message: str
 
 
@@ -37,7 +37,7 @@ class Rule(Struct, Generic[T], frozen=True):
 
     code: str
     source: str
-    check: Callable[[T], Iterable[Fault]]
+    check: Callable[[T], Iterable[FieldError]]
     severity: str = "fault"
 
 
@@ -46,64 +46,70 @@ class FleetRule(Struct, Generic[T], frozen=True):
 
     code: str
     source: str
-    check: Callable[[T], Iterable[tuple[Thing, Path, str]]]
+    check: Callable[[T], Iterable[tuple[ObjectRef, FieldPath, str]]]
     severity: str = "fault"
 
 
-def broken(rules: Iterable[Rule[T]], thing: Thing, plan: T) -> Iterator[Violation]:
+def find_violations(rules: Iterable[Rule[T]], ref: ObjectRef, plan: T) -> Iterator[KueueViolation]:
     """Every violation of `rules` by one plan."""
     for rule in rules:
-        for hint, message in rule.check(plan):
-            yield Violation(rule.severity, rule.code, thing, hint, message)
+        for path, message in rule.check(plan):
+            yield KueueViolation(rule.severity, rule.code, ref, path, message)
 
 
-def too_many(hint: Path, count: int, most: int, what: str, remedy: str) -> Iterator[Fault]:
+def check_max_items(path: FieldPath, count: int, limit: int, noun: str, remedy: str) -> Iterator[FieldError]:
     """More of something than Kueue takes."""
-    if count > most:
-        yield hint, f"'{count}' {what} are more than the {most} that Kueue takes; {remedy}"
+    if count > limit:
+        yield path, f"'{count}' {noun} are more than the {limit} that Kueue takes; {remedy}"
 
 
-def twice(hint: Path, names: Iterable[str], what: str) -> Iterator[Fault]:
+def check_unique(path: FieldPath, names: Iterable[str], noun: str) -> Iterator[FieldError]:
     """Names that stand in a list more than once, each reported at its second place."""
     seen = set[str]()
     for index, name in enumerate(names):
         if name in seen:
-            yield (*hint, index), f"{what} '{shown(name)}' is here twice; write it once"
+            yield (*path, index), f"{noun} '{format_value(name)}' is here twice; write it once"
         seen.add(name)
 
 
-def one_of(hint: Path, value: str | None, allowed: tuple[str, ...]) -> Iterator[Fault]:
+def check_enum(path: FieldPath, value: str | None, allowed: tuple[str, ...]) -> Iterator[FieldError]:
     """A value that is none of those allowed; None is not written at all."""
     if value is not None and value not in allowed:
-        close = near_miss(value, allowed)
-        yield hint, f"'{shown(value)}' is no value of Kueue's; {close.lstrip('; ') or f'write {either(allowed)}'}"
+        suggestion = did_you_mean(value, allowed)
+        yield (
+            path,
+            f"'{format_value(value)}' is no value of Kueue's; {suggestion.lstrip('; ') or f'write {join_or(allowed)}'}",
+        )
 
 
-def either(words: tuple[str, ...]) -> str:
+def join_or(words: tuple[str, ...]) -> str:
     """`a, b or c`."""
-    return in_words([*words]).replace(" and ", " or ")
+    return join_words([*words]).replace(" and ", " or ")
 
 
-def subdomain(hint: Path, name: str, what: str) -> Iterator[Fault]:
+def check_subdomain(path: FieldPath, name: str, noun: str) -> Iterator[FieldError]:
     """A name that is no RFC 1123 subdomain."""
     if not is_subdomain(name):
-        rule = f"lower-case letters, digits, '-' and '.', {SUBDOMAIN} at most"
-        yield hint, f"'{shown(name)}' is no name for {what}: {rule}"
+        rule = f"lower-case letters, digits, '-' and '.', {MAX_SUBDOMAIN} at most"
+        yield path, f"'{format_value(name)}' is no name for {noun}: {rule}"
 
 
-def label_key(hint: Path, key: str, what: str) -> Iterator[Fault]:
+def check_label_key(path: FieldPath, key: str, noun: str) -> Iterator[FieldError]:
     """A key that is no Kubernetes qualified name."""
     if not is_label_key(key):
-        yield hint, f"'{shown(key)}' is no {what}: write a name such as a-b or example.com/a-b, 63 characters at most"
+        yield (
+            path,
+            f"'{format_value(key)}' is no {noun}: write a name such as a-b or example.com/a-b, 63 characters at most",
+        )
 
 
-def label_value(hint: Path, value: str) -> Iterator[Fault]:
+def check_label_value(path: FieldPath, value: str) -> Iterator[FieldError]:
     """A value that no Kubernetes label can have."""
     if not is_label_value(value):
-        yield hint, f"'{shown(value)}' is no label value: 63 letters, digits, '-', '_' and '.' at most"
+        yield path, f"'{format_value(value)}' is no label value: 63 letters, digits, '-', '_' and '.' at most"
 
 
-def within(hint: Path, number: int, least: int, most: int, what: str) -> Iterator[Fault]:
+def check_range(path: FieldPath, number: int, minimum: int, maximum: int, noun: str) -> Iterator[FieldError]:
     """A number outside its range."""
-    if not least <= number <= most:
-        yield hint, f"'{number}' is no {what}; write {least} to {most}"
+    if not minimum <= number <= maximum:
+        yield path, f"'{number}' is no {noun}; write {minimum} to {maximum}"

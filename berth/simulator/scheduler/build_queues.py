@@ -6,44 +6,48 @@ from collections.abc import Iterable
 
 from msgspec.structs import replace
 
-from berth.simulator.scheduler.model import HOLD, Cohort, Queue, Setup
-from berth.simulator.scheduler.quota import Node, fill
-from berth.simulator.scheduler.state import Line
-from berth.simulator.scheduler.tree import Tree
+from berth.simulator.scheduler.model import HOLD, ClusterQueue, Cohort, SchedulerSetup
+from berth.simulator.scheduler.quota import QuotaTreeNode, compute_quotas
+from berth.simulator.scheduler.state import QueueState
+from berth.simulator.scheduler.tree import CohortTree
 
 
-def plant(setup: Setup, gone: Iterable[Line] = ()) -> tuple[dict[str, Line], dict[str, Tree]]:
+def build_queues(
+    setup: SchedulerSetup, removed: Iterable[QueueState] = ()
+) -> tuple[dict[str, QueueState], dict[str, CohortTree]]:
     """The line and the tree of each queue. `gone`: the lines of queues that the setup lacks; those in use stay, held.
 
     Raises ValueError where a cohort is below itself.
     """
-    nodes = _cohorts(setup)
-    lines: dict[str, Line] = {}
-    trees: dict[Node, list[Line]] = {}
-    ghosts = _ghosts(gone)
-    for queue in (*setup.queues, *ghosts):
-        parent = None if queue.cohort is None else nodes.setdefault(queue.cohort, Node(queue.cohort, None, {}))
-        line = Line(queue, Node(queue.name, parent, queue.quotas), gone=queue in ghosts)
-        lines[queue.name] = line
-        trees.setdefault(line.node.root(), []).append(line)
-    tree_of: dict[str, Tree] = {}
-    for root, members in trees.items():
-        fill(root)
-        tree_of |= dict.fromkeys((line.queue.name for line in members), Tree(members))
-    return lines, tree_of
+    nodes = _build_cohorts(setup)
+    queue_states: dict[str, QueueState] = {}
+    members_by_root: dict[QuotaTreeNode, list[QueueState]] = {}
+    kept_queues = _removed_in_use(removed)
+    for queue in (*setup.queues, *kept_queues):
+        parent = None if queue.cohort is None else nodes.setdefault(queue.cohort, QuotaTreeNode(queue.cohort, None, {}))
+        queue_state = QueueState(
+            queue, QuotaTreeNode(queue.name, parent, queue.quotas), is_removed=queue in kept_queues
+        )
+        queue_states[queue.name] = queue_state
+        members_by_root.setdefault(queue_state.node.root(), []).append(queue_state)
+    tree_of: dict[str, CohortTree] = {}
+    for root, members in members_by_root.items():
+        compute_quotas(root)
+        tree_of |= dict.fromkeys((line.queue.name for line in members), CohortTree(members))
+    return queue_states, tree_of
 
 
-def _cohorts(setup: Setup) -> dict[str, Node]:
+def _build_cohorts(setup: SchedulerSetup) -> dict[str, QuotaTreeNode]:
     known = {cohort.name: cohort for cohort in setup.cohorts}
-    nodes: dict[str, Node] = {}
+    nodes: dict[str, QuotaTreeNode] = {}
 
-    def node_of(name: str, seen: tuple[str, ...] = ()) -> Node:
+    def node_of(name: str, seen: tuple[str, ...] = ()) -> QuotaTreeNode:
         if name in seen:
             raise ValueError(" in ".join((*seen, name)))
         if name not in nodes:
-            cohort = known.get(name, Cohort(name=name))
-            parent = None if cohort.parent is None else node_of(cohort.parent, (*seen, name))
-            nodes[name] = Node(name, parent, cohort.quotas)
+            cohort_spec = known.get(name, Cohort(name=name))
+            parent = None if cohort_spec.parent is None else node_of(cohort_spec.parent, (*seen, name))
+            nodes[name] = QuotaTreeNode(name, parent, cohort_spec.quotas)
         return nodes[name]
 
     for name in known:
@@ -51,10 +55,10 @@ def _cohorts(setup: Setup) -> dict[str, Node]:
     return nodes
 
 
-def _ghosts(gone: Iterable[Line]) -> list[Queue]:
+def _removed_in_use(removed: Iterable[QueueState]) -> list[ClusterQueue]:
     """Queues that were removed while jobs of theirs are left: without quota once nobody holds any."""
     return [
-        replace(line.queue, stop=HOLD, quotas=line.queue.quotas if line.holders else {})
-        for line in gone
-        if line.holders or line.ready or line.aside
+        replace(line.queue, stop_policy=HOLD, quotas=line.queue.quotas if line.quota_holders else {})
+        for line in removed
+        if line.quota_holders or line.ready or line.inadmissible
     ]

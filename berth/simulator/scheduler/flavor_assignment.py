@@ -11,23 +11,23 @@ from enum import IntEnum
 
 from msgspec import Struct, field
 
-from berth.simulator.scheduler.model import NEVER, PUSH_FIRST, TRY_NEXT, Fungibility, Nodes
-from berth.simulator.scheduler.nodes import may_run
-from berth.simulator.scheduler.quota import Stock, reach
-from berth.simulator.scheduler.state import Ask, Offer, Scan, Work
+from berth.simulator.scheduler.model import NEVER, PREEMPTION_FIRST, TRY_NEXT_FLAVOR, FlavorFungibility, ResourceFlavor
+from berth.simulator.scheduler.nodes import can_run_on
+from berth.simulator.scheduler.quota import QuotaState, find_borrowing_level
+from berth.simulator.scheduler.state import FlavorOption, GroupRequest, SearchProgress, SimulatedWorkload
 
 
-class Way(IntEnum):
+class AssignmentMode(IntEnum):
     """How one flavor would serve, worst first."""
 
-    NONE = 0
-    NOBODY_TO_PUSH = 1
-    PUSH = 2
+    NO_FIT = 0
+    NO_CANDIDATES = 1
+    PREEMPT = 2
     RECLAIM = 3
-    FITS = 4
+    FIT = 4
 
 
-class Mode(IntEnum):
+class AssignmentOutcome(IntEnum):
     """How the whole job would get in, worst first. DEFERRED: it fits once others' victims are gone."""
 
     NO_FIT = 0
@@ -36,7 +36,7 @@ class Mode(IntEnum):
     FIT = 3
 
 
-Oracle = Callable[[Work, Stock, int], tuple[Way, int]]
+PreemptionOracle = Callable[[SimulatedWorkload, QuotaState, int], tuple[AssignmentMode, int]]
 """Whether pushing others out could make room for so much of a cell, and how high one would then borrow."""
 
 
@@ -46,36 +46,36 @@ class Assignment(Struct):
     For words: `unmatched` flavors, whose nodes the pods do not accept.
     """
 
-    scan: Scan
-    mode: Mode = Mode.FIT
+    search_progress: SearchProgress
+    outcome: AssignmentOutcome = AssignmentOutcome.FIT
     flavors: list[dict[str, str]] = field(default_factory=list[dict[str, str]])
-    ways: dict[Stock, Way] = field(default_factory=dict[Stock, Way])
-    usage: dict[Stock, int] = field(default_factory=dict[Stock, int])
-    borrowing: int = 0
-    unmatched: list[str] = field(default_factory=list[str])
+    modes: dict[QuotaState, AssignmentMode] = field(default_factory=dict[QuotaState, AssignmentMode])
+    usage: dict[QuotaState, int] = field(default_factory=dict[QuotaState, int])
+    borrowing_level: int = 0
+    unmatched_flavors: list[str] = field(default_factory=list[str])
 
-    def to_push(self) -> list[Stock]:
+    def quotas_to_preempt(self) -> list[QuotaState]:
         """Where others would have to be pushed out."""
-        return [stock for stock, way in self.ways.items() if way < Way.FITS]
+        return [stock for stock, way in self.modes.items() if way < AssignmentMode.FIT]
 
 
-class Memory(Struct, frozen=True):
+class AssignmentCache(Struct, frozen=True):
     """What is known of each flavor, and what of the job, besides what it asks for, decides whom it may push out."""
 
-    of: Callable[[str], dict[object, object]]
-    standpoint: tuple[int, int]
+    flavor_cache: Callable[[str], dict[object, object]]
+    preemptor_key: tuple[int, int]
 
 
-class _Option(Struct):
+class _FlavorFit(Struct):
     """What one flavor would do for the resources of a group; `way` and `borrowing` are those of the worst of them."""
 
-    offer: Offer
-    way: Way = Way.FITS
-    borrowing: int = 0
-    ways: list[tuple[Way, int]] = field(default_factory=list[tuple[Way, int]])
+    flavor_option: FlavorOption
+    mode: AssignmentMode = AssignmentMode.FIT
+    borrowing_level: int = 0
+    modes: list[tuple[AssignmentMode, int]] = field(default_factory=list[tuple[AssignmentMode, int]])
 
 
-class Search:
+class FlavorAssigner:
     """The search for flavors for one job. `only`: for each pod set, the one flavor of each resource to be looked at.
 
     `memory` remembers what flavors would do, as long as that stays true; it must not be given in the midst of a cycle.
@@ -83,144 +83,162 @@ class Search:
 
     def __init__(
         self,
-        work: Work,
+        workload: SimulatedWorkload,
         cycle: int,
-        oracle: Oracle,
-        nodes: Mapping[str, Nodes],
-        only: list[dict[str, str]] | None = None,
-        memory: Memory | None = None,
+        oracle: PreemptionOracle,
+        resource_flavors: Mapping[str, ResourceFlavor],
+        allowed_flavors: list[dict[str, str]] | None = None,
+        cache: AssignmentCache | None = None,
     ) -> None:
-        self.work = work
-        self.memory = memory
+        self.workload = workload
+        self.cache = cache
         self.oracle = oracle
-        self.nodes = nodes
-        self.only = only
-        self.taste = work.line.queue.fungibility
-        self.found = Assignment(Scan([], cycle, work.line.generation))
+        self.resource_flavors = resource_flavors
+        self.allowed_flavors = allowed_flavors
+        self.fungibility = workload.queue_state.queue.fungibility
+        self.assignment = Assignment(SearchProgress([], cycle, workload.queue_state.generation))
 
-    def run(self) -> Assignment:
+    def assign(self) -> Assignment:
         """The best assignment there is; its `mode` is NO_FIT when there is none."""
-        found = self.found
-        for index, asks in enumerate(self.work.asks):
-            if self.work.uncovered or not self._pod_set(index, asks):
-                found.mode = Mode.NO_FIT
-                return found
-        return found
+        assignment = self.assignment
+        for index, requests in enumerate(self.workload.group_requests):
+            if self.workload.uncovered_resource or not self._assign_pod_set(index, requests):
+                assignment.outcome = AssignmentOutcome.NO_FIT
+                return assignment
+        return assignment
 
-    def _pod_set(self, index: int, asks: tuple[Ask, ...]) -> bool:
+    def _assign_pod_set(self, index: int, requests: tuple[GroupRequest, ...]) -> bool:
         """Flavors for one pod set; False when a group of resources finds none."""
         flavors: dict[str, str] = {}
-        tried: dict[str, int] = {}
-        self.found.flavors.append(flavors)
-        self.found.scan.tried.append(tried)
-        chosen: list[tuple[Ask, _Option, int]] = []
-        for ask in asks:
-            option, last = self._group(index, ask)
-            if option is None:
+        last_tried: dict[str, int] = {}
+        self.assignment.flavors.append(flavors)
+        self.assignment.search_progress.last_tried.append(last_tried)
+        chosen: list[tuple[GroupRequest, _FlavorFit, int]] = []
+        for request in requests:
+            fit, last_index = self._assign_group(index, request)
+            if fit is None:
                 return False
-            chosen.append((ask, option, last))
-        for ask, option, last in chosen:
-            for (resource, amount), (way, borrowing) in zip(ask.amounts, option.ways, strict=True):
-                flavors[resource], tried[resource] = option.offer.flavor, last
-                self._take(option.offer.stocks[resource], amount, way, borrowing)
+            chosen.append((request, fit, last_index))
+        for request, fit, last_index in chosen:
+            for (resource, amount), (mode, borrowing_level) in zip(request.amounts, fit.modes, strict=True):
+                flavors[resource], last_tried[resource] = fit.flavor_option.flavor, last_index
+                self._record(fit.flavor_option.quota_states[resource], amount, mode, borrowing_level)
         return True
 
-    def _take(self, stock: Stock, amount: int, way: Way, borrowing: int) -> None:
-        found = self.found
-        known = found.ways.get(stock)
-        found.ways[stock] = way if known is None or way < known else known
-        if way < Way.FITS:
-            found.mode = Mode.PREEMPT
-        if borrowing > found.borrowing:
-            found.borrowing = borrowing
-        found.usage[stock] = found.usage.get(stock, 0) + amount
+    def _record(self, quota_state: QuotaState, amount: int, mode: AssignmentMode, borrowing_level: int) -> None:
+        assignment = self.assignment
+        previous = assignment.modes.get(quota_state)
+        assignment.modes[quota_state] = mode if previous is None or mode < previous else previous
+        if mode < AssignmentMode.FIT:
+            assignment.outcome = AssignmentOutcome.PREEMPT
+        if borrowing_level > assignment.borrowing_level:
+            assignment.borrowing_level = borrowing_level
+        assignment.usage[quota_state] = assignment.usage.get(quota_state, 0) + amount
 
-    def _group(self, index: int, ask: Ask) -> tuple[_Option | None, int]:
+    def _assign_group(self, index: int, request: GroupRequest) -> tuple[_FlavorFit | None, int]:
         """The flavor for a group, and how far the search came (-1 when it came to the last flavor)."""
-        best: _Option | None = None
-        last = -1
-        for last in range(_first(self.work.scan, index, ask.amounts[0][0]), len(ask.offers)):
-            offer = ask.offers[last]
-            if not self._considered(index, offer.flavor, ask.amounts[0][0]):
+        best: _FlavorFit | None = None
+        last_index = -1
+        for last_index in range(
+            _first_index(self.workload.search_progress, index, request.amounts[0][0]), len(request.flavor_options)
+        ):
+            flavor_option = request.flavor_options[last_index]
+            if not self._is_eligible(index, flavor_option.flavor, request.amounts[0][0]):
                 continue
-            option = self._known(offer, ask)
-            ends = _ends_search(option, self.taste)
-            if ends or _better(option, best, self.taste):
-                best = option
-            if ends:
+            fit = self._cached_fit(flavor_option, request)
+            is_final = _is_final(fit, self.fungibility)
+            if is_final or _is_better(fit, best, self.fungibility):
+                best = fit
+            if is_final:
                 break
-        return best, last if last < len(ask.offers) - 1 else -1
+        return best, last_index if last_index < len(request.flavor_options) - 1 else -1
 
-    def _considered(self, index: int, flavor: str, resource: str) -> bool:
+    def _is_eligible(self, index: int, flavor: str, resource: str) -> bool:
         """Whether a flavor comes into question: it is asked for, and the pods accept its nodes."""
-        if self.only is not None and self.only[index].get(resource) != flavor:
+        if self.allowed_flavors is not None and self.allowed_flavors[index].get(resource) != flavor:
             return False
-        nodes = self.nodes.get(flavor)
-        if nodes is None or may_run(self.work.job.pod_sets[index], nodes):
+        resource_flavor = self.resource_flavors.get(flavor)
+        if resource_flavor is None or can_run_on(self.workload.job.pod_sets[index], resource_flavor):
             return True
-        self.found.unmatched.append(flavor)
+        self.assignment.unmatched_flavors.append(flavor)
         return False
 
-    def _known(self, offer: Offer, ask: Ask) -> _Option:
+    def _cached_fit(self, flavor_option: FlavorOption, request: GroupRequest) -> _FlavorFit:
         """What a flavor would do, from memory where nothing that the job took before it matters."""
-        if self.memory is None or self.found.usage:
-            return self._option(offer, ask)
-        memory = self.memory.of(offer.flavor)
-        key = (ask, self.memory.standpoint)
-        known = memory.get(key)
-        if not isinstance(known, _Option):
-            known = memory[key] = self._option(offer, ask)
-        return known
+        if self.cache is None or self.assignment.usage:
+            return self._evaluate_flavor(flavor_option, request)
+        cache = self.cache.flavor_cache(flavor_option.flavor)
+        key = (request, self.cache.preemptor_key)
+        cached = cache.get(key)
+        if not isinstance(cached, _FlavorFit):
+            cached = cache[key] = self._evaluate_flavor(flavor_option, request)
+        return cached
 
-    def _option(self, offer: Offer, ask: Ask) -> _Option:
+    def _evaluate_flavor(self, flavor_option: FlavorOption, request: GroupRequest) -> _FlavorFit:
         """What a flavor would do: as bad as for the worst of the resources."""
-        option = _Option(offer)
-        for resource, amount in ask.amounts:
-            way, borrowing = self._quota(offer.stocks[resource], amount)
-            if (way < Way.FITS or borrowing) and self._worse(way, borrowing, option):
-                option.way, option.borrowing = way, borrowing
-                if way == Way.NONE:
+        fit = _FlavorFit(flavor_option)
+        for resource, amount in request.amounts:
+            mode, borrowing_level = self._evaluate_quota(flavor_option.quota_states[resource], amount)
+            if (mode < AssignmentMode.FIT or borrowing_level) and self._is_worse(mode, borrowing_level, fit):
+                fit.mode, fit.borrowing_level = mode, borrowing_level
+                if mode == AssignmentMode.NO_FIT:
                     break
-            option.ways.append((way, borrowing))
-        return option
+            fit.modes.append((mode, borrowing_level))
+        return fit
 
-    def _worse(self, way: Way, borrowing: int, option: _Option) -> bool:
-        return _rank(way, borrowing, self.taste) < _rank(option.way, option.borrowing, self.taste)
+    def _is_worse(self, mode: AssignmentMode, borrowing_level: int, fit: _FlavorFit) -> bool:
+        return _preference_rank(mode, borrowing_level, self.fungibility) < _preference_rank(
+            fit.mode, fit.borrowing_level, self.fungibility
+        )
 
-    def _quota(self, stock: Stock, amount: int) -> tuple[Way, int]:
+    def _evaluate_quota(self, quota_state: QuotaState, amount: int) -> tuple[AssignmentMode, int]:
         """How a stock would serve, beside what earlier pod sets of the job take of it."""
-        amount += self.found.usage.get(stock, 0)
-        if amount > stock.most:
-            return Way.NONE, 0
-        borrowing, may_reclaim = reach(stock, amount)
-        if amount <= stock.left():
-            return Way.FITS, borrowing
-        if may_reclaim or stock.nominal >= amount or self.work.line.queue.preemption.borrow != NEVER:
-            return self.oracle(self.work, stock, amount)
-        return Way.NONE, borrowing
+        amount += self.assignment.usage.get(quota_state, 0)
+        if amount > quota_state.ceiling:
+            return AssignmentMode.NO_FIT, 0
+        borrowing_level, may_reclaim = find_borrowing_level(quota_state, amount)
+        if amount <= quota_state.available():
+            return AssignmentMode.FIT, borrowing_level
+        if (
+            may_reclaim
+            or quota_state.nominal >= amount
+            or self.workload.queue_state.queue.preemption.borrow_within_cohort != NEVER
+        ):
+            return self.oracle(self.workload, quota_state, amount)
+        return AssignmentMode.NO_FIT, borrowing_level
 
 
-def _first(scan: Scan | None, index: int, resource: str) -> int:
+def _first_index(progress: SearchProgress | None, index: int, resource: str) -> int:
     """The flavor to begin with: the one after the last that was tried."""
-    if scan is None or index >= len(scan.tried):
+    if progress is None or index >= len(progress.last_tried):
         return 0
-    return scan.tried[index].get(resource, -1) + 1
+    return progress.last_tried[index].get(resource, -1) + 1
 
 
-def _rank(way: Way, borrowing: int, taste: Fungibility) -> tuple[int, int, int]:
+def _preference_rank(
+    mode: AssignmentMode, borrowing_level: int, fungibility: FlavorFungibility
+) -> tuple[int, int, int]:
     """A measure that is greater for what is preferred; what cannot be had in this cycle comes after all that can."""
-    usable = 0 if way == Way.NONE else 1 if way == Way.NOBODY_TO_PUSH else 2
-    return (usable, -borrowing, way) if taste.prefer == PUSH_FIRST else (usable, way, -borrowing)
+    usable = 0 if mode == AssignmentMode.NO_FIT else 1 if mode == AssignmentMode.NO_CANDIDATES else 2
+    return (
+        (usable, -borrowing_level, mode)
+        if fungibility.preference == PREEMPTION_FIRST
+        else (usable, mode, -borrowing_level)
+    )
 
 
-def _better(option: _Option, best: _Option | None, taste: Fungibility) -> bool:
-    if option.way == Way.NONE:
+def _is_better(fit: _FlavorFit, best: _FlavorFit | None, fungibility: FlavorFungibility) -> bool:
+    if fit.mode == AssignmentMode.NO_FIT:
         return False
-    return best is None or _rank(option.way, option.borrowing, taste) > _rank(best.way, best.borrowing, taste)
+    return best is None or _preference_rank(fit.mode, fit.borrowing_level, fungibility) > _preference_rank(
+        best.mode, best.borrowing_level, fungibility
+    )
 
 
-def _ends_search(option: _Option, taste: Fungibility) -> bool:
+def _is_final(fit: _FlavorFit, fungibility: FlavorFungibility) -> bool:
     """Whether no further flavor is looked at."""
-    if option.way <= Way.NOBODY_TO_PUSH or (option.way < Way.FITS and taste.preempt == TRY_NEXT):
+    if fit.mode <= AssignmentMode.NO_CANDIDATES or (
+        fit.mode < AssignmentMode.FIT and fungibility.when_can_preempt == TRY_NEXT_FLAVOR
+    ):
         return False
-    return option.borrowing == 0 or taste.borrow != TRY_NEXT
+    return fit.borrowing_level == 0 or fungibility.when_can_borrow != TRY_NEXT_FLAVOR

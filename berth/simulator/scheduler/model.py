@@ -11,21 +11,21 @@ from collections.abc import Mapping
 
 from msgspec import Struct, field
 
-from berth.jobs.pod_set import PodSet, Toleration
+from berth.jobs.pod_set import PodSet, PodToleration
 
-Cell = tuple[str, str]
+FlavorResource = tuple[str, str]
 """Flavor and resource: what a quota is of."""
 
 NEVER = "Never"
 LOWER_PRIORITY = "LowerPriority"
-LOWER_OR_NEWER = "LowerOrNewerEqualPriority"
+LOWER_OR_NEWER_EQUAL = "LowerOrNewerEqualPriority"
 ANY = "Any"
 """Preemption policies: whom a rule lets a job push out."""
 
-STOP_SEARCH = "MayStopSearch"
-TRY_NEXT = "TryNextFlavor"
-BORROW_FIRST = "BorrowingOverPreemption"
-PUSH_FIRST = "PreemptionOverBorrowing"
+MAY_STOP_SEARCH = "MayStopSearch"
+TRY_NEXT_FLAVOR = "TryNextFlavor"
+BORROWING_FIRST = "BorrowingOverPreemption"
+PREEMPTION_FIRST = "PreemptionOverBorrowing"
 """Fungibility: when the search for a flavor goes on, and what is preferred."""
 
 STRICT_FIFO = "StrictFIFO"
@@ -36,7 +36,7 @@ HOLD = "Hold"
 HOLD_AND_DRAIN = "HoldAndDrain"
 """Stop policies."""
 
-CHECKED = frozenset({"NoSchedule", "NoExecute"})
+BLOCKING_EFFECTS = frozenset({"NoSchedule", "NoExecute"})
 """Effects of taints that keep pods away."""
 
 
@@ -48,42 +48,44 @@ class Quota(Struct, frozen=True, kw_only=True):
     lending_limit: int | None = None
 
 
-class Preemption(Struct, frozen=True, kw_only=True):
+class PreemptionPolicy(Struct, frozen=True, kw_only=True):
     """Whom a queue's jobs may push out, in Kueue's own values; `threshold` is `maxPriorityThreshold`."""
 
-    within_queue: str = NEVER
-    reclaim: str = NEVER
-    borrow: str = NEVER
-    threshold: int | None = None
+    within_cluster_queue: str = NEVER
+    reclaim_within_cohort: str = NEVER
+    borrow_within_cohort: str = NEVER
+    max_priority_threshold: int | None = None
 
 
-class Fungibility(Struct, frozen=True, kw_only=True):
+class FlavorFungibility(Struct, frozen=True, kw_only=True):
     """When the search for a flavor goes on past one that would do, and what it prefers among those it saw."""
 
-    borrow: str = STOP_SEARCH
-    preempt: str = TRY_NEXT
-    prefer: str = BORROW_FIRST
+    when_can_borrow: str = MAY_STOP_SEARCH
+    when_can_preempt: str = TRY_NEXT_FLAVOR
+    preference: str = BORROWING_FIRST
 
 
-class Group(Struct, frozen=True, kw_only=True):
+class ResourceGroup(Struct, frozen=True, kw_only=True):
     """Resources that take one flavor together, and the flavors in order of preference."""
 
     resources: tuple[str, ...]
     flavors: tuple[str, ...]
 
 
-class Queue(Struct, frozen=True, kw_only=True):
+class ClusterQueue(Struct, frozen=True, kw_only=True):
     """A cluster queue. `checks`: the admission checks that a job waits for which uses the cell."""
 
     name: str
     cohort: str | None
-    strict: bool
-    groups: tuple[Group, ...]
-    quotas: Mapping[Cell, Quota]
-    preemption: Preemption = Preemption()
-    fungibility: Fungibility = Fungibility()
-    stop: str = RUNNING
-    checks: Mapping[Cell, tuple[str, ...]] = field(default_factory=dict[Cell, tuple[str, ...]])
+    is_strict_fifo: bool
+    resource_groups: tuple[ResourceGroup, ...]
+    quotas: Mapping[FlavorResource, Quota]
+    preemption: PreemptionPolicy = PreemptionPolicy()
+    fungibility: FlavorFungibility = FlavorFungibility()
+    stop_policy: str = RUNNING
+    admission_checks: Mapping[FlavorResource, tuple[str, ...]] = field(
+        default_factory=dict[FlavorResource, tuple[str, ...]]
+    )
 
 
 class Cohort(Struct, frozen=True, kw_only=True):
@@ -91,22 +93,22 @@ class Cohort(Struct, frozen=True, kw_only=True):
 
     name: str
     parent: str | None = None
-    quotas: Mapping[Cell, Quota] = field(default_factory=dict[Cell, Quota])
+    quotas: Mapping[FlavorResource, Quota] = field(default_factory=dict[FlavorResource, Quota])
 
 
-class Setup(Struct, frozen=True, kw_only=True):
+class SchedulerSetup(Struct, frozen=True, kw_only=True):
     """All queues and cohorts at one time; a cohort that only a queue or another cohort names exists too.
 
     With `workers` (by name) these are a manager's: what holds quota here runs in the queue of the same name on one.
     """
 
-    queues: tuple[Queue, ...]
+    queues: tuple[ClusterQueue, ...]
     cohorts: tuple[Cohort, ...] = ()
-    nodes: Mapping[str, Nodes] = field(default_factory=dict[str, "Nodes"])
-    workers: Mapping[str, Setup] = field(default_factory=dict[str, "Setup"])
+    resource_flavors: Mapping[str, ResourceFlavor] = field(default_factory=dict[str, "ResourceFlavor"])
+    workers: Mapping[str, SchedulerSetup] = field(default_factory=dict[str, "SchedulerSetup"])
 
 
-class Taint(Struct, frozen=True):
+class FlavorTaint(Struct, frozen=True):
     """A taint of a flavor's nodes."""
 
     key: str
@@ -114,12 +116,12 @@ class Taint(Struct, frozen=True):
     effect: str
 
 
-class Nodes(Struct, frozen=True, kw_only=True):
+class ResourceFlavor(Struct, frozen=True, kw_only=True):
     """The nodes of a flavor, as its ResourceFlavor describes them. `tolerations` are given to pods that get it."""
 
-    labels: Mapping[str, str] = field(default_factory=dict[str, str])
-    taints: tuple[Taint, ...] = ()
-    tolerations: tuple[Toleration, ...] = ()
+    node_labels: Mapping[str, str] = field(default_factory=dict[str, str])
+    node_taints: tuple[FlavorTaint, ...] = ()
+    tolerations: tuple[PodToleration, ...] = ()
 
 
 class Job(Struct, frozen=True, kw_only=True):

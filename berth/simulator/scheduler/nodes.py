@@ -4,27 +4,29 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from berth.jobs.pod_set import Expression, PodSet, Toleration
-from berth.simulator.scheduler.model import CHECKED, Nodes, Taint
+from berth.jobs.pod_set import NodeSelectorRequirement, PodSet, PodToleration
+from berth.simulator.scheduler.model import BLOCKING_EFFECTS, FlavorTaint, ResourceFlavor
 
 
-def may_run(pods: PodSet, nodes: Nodes) -> bool:
+def can_run_on(pod_set: PodSet, flavor: ResourceFlavor) -> bool:
     """Whether the pods may run on a flavor's nodes; label keys that the flavor does not name are ignored.
 
     Terms of an affinity are alternatives; one that asks nothing of the flavor's own keys accepts it.
     """
-    if any(nodes.labels.get(key, value) != value for key, value in pods.selector.items()):
+    if any(flavor.node_labels.get(key, value) != value for key, value in pod_set.node_selector.items()):
         return False
-    if pods.affinity and not any(_accepts(term, nodes.labels) for term in pods.affinity):
+    if pod_set.affinity_terms and not any(_matches_term(term, flavor.node_labels) for term in pod_set.affinity_terms):
         return False
-    return not nodes.taints or pods.tolerations is None or _tolerates(pods.tolerations, nodes)
+    return not flavor.node_taints or pod_set.tolerations is None or _tolerates_all(pod_set.tolerations, flavor)
 
 
-def _accepts(term: tuple[Expression, ...], labels: Mapping[str, str]) -> bool:
-    return all(_holds(expression, labels[expression.key]) for expression in term if expression.key in labels)
+def _matches_term(term: tuple[NodeSelectorRequirement, ...], labels: Mapping[str, str]) -> bool:
+    return all(
+        _matches_expression(expression, labels[expression.key]) for expression in term if expression.key in labels
+    )
 
 
-def _holds(expression: Expression, label: str) -> bool:
+def _matches_expression(expression: NodeSelectorRequirement, label: str) -> bool:
     """Whether one expression holds of a label that the flavor has."""
     values = expression.values
     match expression.operator:
@@ -40,13 +42,17 @@ def _holds(expression: Expression, label: str) -> bool:
             return label.isdigit() and values[0].isdigit() and int(label) < int(values[0])
 
 
-def _tolerates(tolerations: tuple[Toleration, ...], nodes: Nodes) -> bool:
+def _tolerates_all(tolerations: tuple[PodToleration, ...], flavor: ResourceFlavor) -> bool:
     """Whether every taint that keeps pods away is tolerated, by the pods or by what the flavor gives them."""
-    known = tolerations + nodes.tolerations
-    return all(any(_covers(each, taint) for each in known) for taint in nodes.taints if taint.effect in CHECKED)
+    all_tolerations = tolerations + flavor.tolerations
+    return all(
+        any(_tolerates_taint(each, taint) for each in all_tolerations)
+        for taint in flavor.node_taints
+        if taint.effect in BLOCKING_EFFECTS
+    )
 
 
-def _covers(toleration: Toleration, taint: Taint) -> bool:
+def _tolerates_taint(toleration: PodToleration, taint: FlavorTaint) -> bool:
     if toleration.effect not in (None, "", taint.effect) or toleration.key not in (None, "", taint.key):
         return False
     return toleration.operator == "Exists" or toleration.value == taint.value

@@ -6,15 +6,15 @@ from collections.abc import Iterable
 
 from msgspec import Struct
 
-from berth.simulator.scheduler.flavor_assignment import Way
-from berth.simulator.scheduler.model import LOWER_OR_NEWER, NEVER
-from berth.simulator.scheduler.quota import Node, Stock, reach, refund, spend
-from berth.simulator.scheduler.state import Line, Work
-from berth.simulator.scheduler.tree import Tree
+from berth.simulator.scheduler.flavor_assignment import AssignmentMode
+from berth.simulator.scheduler.model import LOWER_OR_NEWER_EQUAL, NEVER
+from berth.simulator.scheduler.quota import QuotaState, QuotaTreeNode, add_usage, find_borrowing_level, remove_usage
+from berth.simulator.scheduler.state import QueueState, SimulatedWorkload
+from berth.simulator.scheduler.tree import CohortTree
 
-IN_QUEUE = "InClusterQueue"
-RECLAIMED = "InCohortReclamation"
-WHILE_BORROWING = "InCohortReclaimWhileBorrowing"
+IN_CLUSTER_QUEUE = "InClusterQueue"
+IN_COHORT_RECLAMATION = "InCohortReclamation"
+RECLAIM_WHILE_BORROWING = "InCohortReclaimWhileBorrowing"
 
 
 class Victim(Struct):
@@ -24,219 +24,264 @@ class Victim(Struct):
     stay within their nominal quota.
     """
 
-    work: Work
+    workload: SimulatedWorkload
     reason: str
-    meeting: Node | None = None
-    own_only: bool = False
+    common_cohort: QuotaTreeNode | None = None
+    only_within_nominal: bool = False
 
 
-class Victims(Struct):
+class CachedVictims(Struct):
     """Those who would be pushed out."""
 
-    chosen: tuple[Victim, ...]
+    victims: tuple[Victim, ...]
 
 
-class Pushing(Struct):
+class PreemptionPossibility(Struct):
     """What pushing others out would do for one stock, and how high the job would then borrow."""
 
-    way: Way
-    borrowing: int
+    mode: AssignmentMode
+    borrowing_level: int
 
 
 class _Candidates(Struct):
-    own: list[Victim]
-    owed: list[Victim]
-    by_rank: list[Victim]
+    same_queue: list[Victim]
+    hierarchical: list[Victim]
+    by_priority: list[Victim]
 
 
-class Push:
+class PreemptionSearch:
     """One attempt: `work` wants `usage`, and lacks room in `short`."""
 
-    def __init__(self, tree: Tree, work: Work, usage: dict[Stock, int], short: Iterable[Stock]) -> None:
+    def __init__(
+        self,
+        tree: CohortTree,
+        workload: SimulatedWorkload,
+        usage: dict[QuotaState, int],
+        quotas_short: Iterable[QuotaState],
+    ) -> None:
         self.tree = tree
-        self.work = work
-        self.line = work.line
-        self.rules = work.line.queue.preemption
+        self.workload = workload
+        self.queue_state = workload.queue_state
+        self.policy = workload.queue_state.queue.preemption
         self.usage = usage
-        self.short = tuple(short)
-        self.cells = {stock.cell for stock in self.short}
+        self.quotas_short = tuple(quotas_short)
+        self.flavor_resources = {stock.flavor_resource for stock in self.quotas_short}
 
-    def victims(self) -> list[Victim]:
+    def find_victims(self) -> list[Victim]:
         """Those to be pushed out so that the job fits; empty when that cannot be."""
-        if not self._could_suffice():
+        if not self._can_suffice():
             return []
-        found = self._candidates()
-        ordered = _ordered(found)
-        for borrowing in self._attempts(found):
-            chosen = self._attempt(ordered, borrowing)
-            if chosen:
-                return chosen
+        candidates = self._find_candidates()
+        ordered = _order_candidates(candidates)
+        for allow_borrowing in self._borrowing_attempts(candidates):
+            victims = self._preempt_until_fit(ordered, allow_borrowing)
+            if victims:
+                return victims
         return []
 
-    def _could_suffice(self) -> bool:
+    def _can_suffice(self) -> bool:
         """Whether there could be room with everybody gone who may be pushed out; a short way to a no."""
-        return all(amount <= stock.left() or self._bound(stock) >= amount for stock, amount in self.usage.items())
+        return all(
+            amount <= stock.available() or self._upper_bound(stock) >= amount for stock, amount in self.usage.items()
+        )
 
-    def _bound(self, stock: Stock) -> int:
+    def _upper_bound(self, quota_state: QuotaState) -> int:
         """No more than this could be had of a stock."""
-        cell, priority = stock.cell, self.work.priority
-        found = stock.left() + self.line.pushable_amount(priority, self.rules.within_queue, cell)
-        if stock.parent is None or self.rules.reclaim == NEVER:
-            return found
-        for line in self.tree.lines:
-            if line is not self.line and line.running() and not line.node.within_nominal(self.cells):
-                found += line.pushable_amount(priority, self.rules.reclaim, cell)
-        return found
+        flavor_resource, priority = quota_state.flavor_resource, self.workload.priority
+        bound = quota_state.available() + self.queue_state.preemptible_amount(
+            priority, self.policy.within_cluster_queue, flavor_resource
+        )
+        if quota_state.parent is None or self.policy.reclaim_within_cohort == NEVER:
+            return bound
+        for queue_state in self.tree.queue_states:
+            if (
+                queue_state is not self.queue_state
+                and queue_state.is_active()
+                and not queue_state.node.is_within_nominal(self.flavor_resources)
+            ):
+                bound += queue_state.preemptible_amount(priority, self.policy.reclaim_within_cohort, flavor_resource)
+        return bound
 
-    def _attempts(self, found: _Candidates) -> tuple[bool, ...]:
+    def _borrowing_attempts(self, candidates: _Candidates) -> tuple[bool, ...]:
         """Whether to try while borrowing, without, or both, and in which order."""
-        forbidden = self.rules.borrow == NEVER
-        if not found.owed and not found.by_rank:
+        is_forbidden = self.policy.borrow_within_cohort == NEVER
+        if not candidates.hierarchical and not candidates.by_priority:
             return (True,)
-        if forbidden and not self._below_nominal():
+        if is_forbidden and not self._is_below_nominal():
             return (True,)
-        return (False, True) if forbidden and not found.owed else (True, False)
+        return (False, True) if is_forbidden and not candidates.hierarchical else (True, False)
 
-    def _below_nominal(self) -> bool:
-        return all(stock.usage < stock.nominal for stock in self.short)
+    def _is_below_nominal(self) -> bool:
+        return all(stock.usage < stock.nominal for stock in self.quotas_short)
 
-    def _attempt(self, ordered: list[Victim], borrowing: bool) -> list[Victim]:
+    def _preempt_until_fit(self, candidates: list[Victim], allow_borrowing: bool) -> list[Victim]:
         """Push out one after the other until the job fits, then let back in whom that does not need."""
-        out: list[Victim] = []
+        preempted: list[Victim] = []
         try:
-            for victim in ordered:
-                if not self._may_still(victim, borrowing):
+            for victim in candidates:
+                if not self._is_still_valid(victim, allow_borrowing):
                     continue
-                refund(victim.work.usage)
-                out.append(victim)
-                if self._fits(borrowing):
-                    self._let_back(out, borrowing)
-                    return list(out)
+                remove_usage(victim.workload.usage)
+                preempted.append(victim)
+                if self._can_fit(allow_borrowing):
+                    self._fill_back(preempted, allow_borrowing)
+                    return list(preempted)
             return []
         finally:
-            for victim in out:
-                spend(victim.work.usage)
+            for victim in preempted:
+                add_usage(victim.workload.usage)
 
-    def _let_back(self, out: list[Victim], borrowing: bool) -> None:
-        for index in range(len(out) - 2, -1, -1):
-            spend(out[index].work.usage)
-            if self._fits(borrowing):
-                out[index] = out[-1]
-                out.pop()
+    def _fill_back(self, preempted: list[Victim], allow_borrowing: bool) -> None:
+        for index in range(len(preempted) - 2, -1, -1):
+            add_usage(preempted[index].workload.usage)
+            if self._can_fit(allow_borrowing):
+                preempted[index] = preempted[-1]
+                preempted.pop()
             else:
-                refund(out[index].work.usage)
+                remove_usage(preempted[index].workload.usage)
 
-    def _fits(self, borrowing: bool) -> bool:
-        for stock, amount in self.usage.items():
-            if (not borrowing and stock.exceeds(amount)) or amount > stock.left():
+    def _can_fit(self, allow_borrowing: bool) -> bool:
+        for quota_state, amount in self.usage.items():
+            if (not allow_borrowing and quota_state.is_borrowing_with(amount)) or amount > quota_state.available():
                 return False
         return True
 
-    def _may_still(self, victim: Victim, borrowing: bool) -> bool:
+    def _is_still_valid(self, victim: Victim, allow_borrowing: bool) -> bool:
         """Whether the victim's queue, and each cohort up to the meeting one, still uses more than its own."""
-        if victim.meeting is None:
+        if victim.common_cohort is None:
             return True
-        if borrowing and victim.own_only:
+        if allow_borrowing and victim.only_within_nominal:
             return False
-        node: Node | None = victim.work.line.node
-        while node is not None and node is not victim.meeting:
-            if node.within_nominal(self.cells):
+        node: QuotaTreeNode | None = victim.workload.queue_state.node
+        while node is not None and node is not victim.common_cohort:
+            if node.is_within_nominal(self.flavor_resources):
                 return False
             node = node.parent
         return True
 
     # --- who may be pushed out ---------------------------------------------------------------------------------------
 
-    def _candidates(self) -> _Candidates:
-        found = _Candidates([], [], [])
-        if self.rules.within_queue != NEVER:
-            found.own = self._of(self.line, None, False)
-        if self.line.node.parent is None or self.rules.reclaim == NEVER:
-            return found
-        owed, rest = _covered(self.usage)
-        below: Node = self.line.node
-        for cohort in self.line.node.above():
-            self._collect(cohort, cohort, below, owed, found.owed if owed else found.by_rank)
-            fits, rest = _covered(rest)
-            owed = owed or fits
-            below = cohort
-        return found
+    def _find_candidates(self) -> _Candidates:
+        candidates = _Candidates([], [], [])
+        if self.policy.within_cluster_queue != NEVER:
+            candidates.same_queue = self._queue_victims(self.queue_state, None, False)
+        if self.queue_state.node.parent is None or self.policy.reclaim_within_cohort == NEVER:
+            return candidates
+        within_nominal, remainder = _split_by_quota(self.usage)
+        branch: QuotaTreeNode = self.queue_state.node
+        for cohort in self.queue_state.node.ancestors():
+            self._collect_victims(
+                cohort,
+                cohort,
+                branch,
+                within_nominal,
+                candidates.hierarchical if within_nominal else candidates.by_priority,
+            )
+            covers, remainder = _split_by_quota(remainder)
+            within_nominal = within_nominal or covers
+            branch = cohort
+        return candidates
 
-    def _collect(self, cohort: Node, meeting: Node, below: Node, owed: bool, into: list[Victim]) -> None:
+    def _collect_victims(
+        self,
+        cohort: QuotaTreeNode,
+        common_cohort: QuotaTreeNode,
+        branch: QuotaTreeNode,
+        within_nominal: bool,
+        victims: list[Victim],
+    ) -> None:
         """The victims under `cohort`, leaving out the branch `below` and branches that use no more than their own."""
         for child in cohort.children:
-            if child is below or child.within_nominal(self.cells):
+            if child is branch or child.is_within_nominal(self.flavor_resources):
                 continue
-            line = self.tree.line_of.get(child)
-            if line is None:
-                self._collect(child, meeting, below, owed, into)
-            elif line.running():
-                into.extend(self._of(line, meeting, owed))
+            queue_state = self.tree.queue_of_node.get(child)
+            if queue_state is None:
+                self._collect_victims(child, common_cohort, branch, within_nominal, victims)
+            elif queue_state.is_active():
+                victims.extend(self._queue_victims(queue_state, common_cohort, within_nominal))
 
-    def _of(self, line: Line, meeting: Node | None, owed: bool) -> list[Victim]:
-        rule = self.rules.within_queue if meeting is None else self.rules.reclaim
-        cells = self.cells
+    def _queue_victims(
+        self, queue_state: QueueState, common_cohort: QuotaTreeNode | None, within_nominal: bool
+    ) -> list[Victim]:
+        rule = self.policy.within_cluster_queue if common_cohort is None else self.policy.reclaim_within_cohort
+        flavor_resources = self.flavor_resources
         return [
-            self._victim(other, meeting, owed)
-            for other in line.pushable(self.work, rule)
-            if not cells.isdisjoint(other.cells)
+            self._make_victim(other, common_cohort, within_nominal)
+            for other in queue_state.preemptible_workloads(self.workload, rule)
+            if not flavor_resources.isdisjoint(other.flavor_resources)
         ]
 
-    def _victim(self, other: Work, meeting: Node | None, owed: bool) -> Victim:
-        if meeting is None:
-            return Victim(other, IN_QUEUE)
-        if owed:
-            return Victim(other, RECLAIMED, meeting)
-        if self.rules.borrow == NEVER or self._above_threshold(other):
-            return Victim(other, RECLAIMED, meeting, own_only=True)
-        return Victim(other, WHILE_BORROWING, meeting)
+    def _make_victim(
+        self, other: SimulatedWorkload, common_cohort: QuotaTreeNode | None, within_nominal: bool
+    ) -> Victim:
+        if common_cohort is None:
+            return Victim(other, IN_CLUSTER_QUEUE)
+        if within_nominal:
+            return Victim(other, IN_COHORT_RECLAMATION, common_cohort)
+        if self.policy.borrow_within_cohort == NEVER or self._is_above_threshold(other):
+            return Victim(other, IN_COHORT_RECLAMATION, common_cohort, only_within_nominal=True)
+        return Victim(other, RECLAIM_WHILE_BORROWING, common_cohort)
 
-    def _above_threshold(self, other: Work) -> bool:
-        threshold = self.rules.threshold
-        return other.priority >= self.work.priority or (threshold is not None and other.priority > threshold)
+    def _is_above_threshold(self, other: SimulatedWorkload) -> bool:
+        threshold = self.policy.max_priority_threshold
+        return other.priority >= self.workload.priority or (threshold is not None and other.priority > threshold)
 
 
-def remembered(tree: Tree, work: Work, stock: Stock, amount: int) -> tuple[Way, int]:
+def cached_preemption(
+    tree: CohortTree, workload: SimulatedWorkload, quota_state: QuotaState, amount: int
+) -> tuple[AssignmentMode, int]:
     """What `could_push` says between cycles; as long as nothing changes it is worked out once."""
-    memory = tree.remembered(stock.cell[0])
-    key = (stock, amount, *standpoint(work))
-    known = memory.get(key)
-    if not isinstance(known, Pushing):
-        known = memory[key] = Pushing(*could_push(tree, work, stock, amount))
-    return known.way, known.borrowing
+    cache = tree.flavor_cache(quota_state.flavor_resource[0])
+    key = (quota_state, amount, *preemptor_key(workload))
+    possibility = cache.get(key)
+    if not isinstance(possibility, PreemptionPossibility):
+        possibility = cache[key] = PreemptionPossibility(*simulate_preemption(tree, workload, quota_state, amount))
+    return possibility.mode, possibility.borrowing_level
 
 
-def standpoint(work: Work) -> tuple[int, int]:
+def preemptor_key(workload: SimulatedWorkload) -> tuple[int, int]:
     """What of a job, besides what it asks for, decides whom it may push out: its age only where a rule asks for it."""
-    return work.priority, work.order if work.line.queue.preemption.within_queue == LOWER_OR_NEWER else -1
+    return (
+        workload.priority,
+        workload.arrival_order
+        if workload.queue_state.queue.preemption.within_cluster_queue == LOWER_OR_NEWER_EQUAL
+        else -1,
+    )
 
 
-def could_push(tree: Tree, work: Work, stock: Stock, amount: int) -> tuple[Way, int]:
+def simulate_preemption(
+    tree: CohortTree, workload: SimulatedWorkload, quota_state: QuotaState, amount: int
+) -> tuple[AssignmentMode, int]:
     """Whether pushing others out could make room in one stock, and how high the job would then borrow."""
-    victims = Push(tree, work, {stock: amount}, (stock,)).victims()
+    victims = PreemptionSearch(tree, workload, {quota_state: amount}, (quota_state,)).find_victims()
     if not victims:
-        return Way.NOBODY_TO_PUSH, reach(stock, amount)[0]
+        return AssignmentMode.NO_CANDIDATES, find_borrowing_level(quota_state, amount)[0]
     for victim in victims:
-        refund(victim.work.usage)
-    borrowing = reach(stock, amount)[0]
+        remove_usage(victim.workload.usage)
+    borrowing_level = find_borrowing_level(quota_state, amount)[0]
     for victim in victims:
-        spend(victim.work.usage)
-    own = any(victim.work.line is work.line for victim in victims)
-    return (Way.PUSH if own else Way.RECLAIM), borrowing
+        add_usage(victim.workload.usage)
+    in_same_queue = any(victim.workload.queue_state is workload.queue_state for victim in victims)
+    return (AssignmentMode.PREEMPT if in_same_queue else AssignmentMode.RECLAIM), borrowing_level
 
 
-def _covered(wants: dict[Stock, int]) -> tuple[bool, dict[Stock, int]]:
+def _split_by_quota(requests: dict[QuotaState, int]) -> tuple[bool, dict[QuotaState, int]]:
     """Whether a node's quota covers `wants` beside what is used, and what of it its parent would have to give."""
-    fits = not any(stock.exceeds(amount) for stock, amount in wants.items())
-    return fits, {s.parent: max(0, amount - s.own_left()) for s, amount in wants.items() if s.parent is not None}
+    fits = not any(stock.is_borrowing_with(amount) for stock, amount in requests.items())
+    return fits, {
+        s.parent: max(0, amount - s.local_available()) for s, amount in requests.items() if s.parent is not None
+    }
 
 
-def _ordered(found: _Candidates) -> list[Victim]:
+def _order_candidates(candidates: _Candidates) -> list[Victim]:
     """Those already on their way out first; others' queues before one's own, owed before merely lower."""
-    groups = [sorted(group, key=_turn) for group in (found.owed, found.by_rank, found.own)]
-    leaving = [victim for group in groups for victim in group if victim.work.evicted]
-    return leaving + [victim for group in groups for victim in group if not victim.work.evicted]
+    groups = [
+        sorted(group, key=_preemption_order)
+        for group in (candidates.hierarchical, candidates.by_priority, candidates.same_queue)
+    ]
+    evicted = [victim for group in groups for victim in group if victim.workload.is_evicted]
+    return evicted + [victim for group in groups for victim in group if not victim.workload.is_evicted]
 
 
-def _turn(victim: Victim) -> tuple[int, int, int]:
-    return victim.work.turn
+def _preemption_order(victim: Victim) -> tuple[int, int, int]:
+    return victim.workload.preemption_order

@@ -9,189 +9,209 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 
-from berth.simulator.scheduler.model import Cell, Quota
+from berth.simulator.scheduler.model import FlavorResource, Quota
 
 _NO_QUOTA = Quota(nominal=0)
 
 
-class Stock:
+class QuotaState:
     """One cell at one node. `subtree` is the quota of the node and all that those below it lend, `kept` what of it the
     node does not lend, `most` what it could use at the very most, `limit` its borrowing limit (None: none).
     """
 
-    __slots__ = ("cell", "down", "kept", "limit", "most", "node", "nominal", "parent", "root", "subtree", "usage")
+    __slots__ = (
+        "borrowing_limit",
+        "ceiling",
+        "flavor_resource",
+        "local_quota",
+        "node",
+        "nominal",
+        "parent",
+        "path_from_root",
+        "root",
+        "subtree_quota",
+        "usage",
+    )
 
-    def __init__(self, node: Node, cell: Cell, parent: Stock | None, quota: Quota) -> None:
+    def __init__(
+        self, node: QuotaTreeNode, flavor_resource: FlavorResource, parent: QuotaState | None, quota: Quota
+    ) -> None:
         self.node = node
-        self.cell = cell
+        self.flavor_resource = flavor_resource
         self.parent = parent
         self.nominal = quota.nominal
-        self.limit = quota.borrowing_limit if parent is not None else None
-        self.subtree = quota.nominal
-        self.kept = 0
-        self.most = 0
+        self.borrowing_limit = quota.borrowing_limit if parent is not None else None
+        self.subtree_quota = quota.nominal
+        self.local_quota = 0
+        self.ceiling = 0
         self.usage = 0
         # The way from the root's child down to here, along which room is found.
-        self.down: tuple[Stock, ...] = () if parent is None else (*parent.down, self)
-        self.root: Stock = self if parent is None else parent.root
+        self.path_from_root: tuple[QuotaState, ...] = () if parent is None else (*parent.path_from_root, self)
+        self.root: QuotaState = self if parent is None else parent.root
 
-    def exceeds(self, amount: int) -> bool:
+    def is_borrowing_with(self, amount: int) -> bool:
         """Whether `amount` more would be beyond the subtree's quota, that is borrowed."""
-        return self.subtree < self.usage + amount
+        return self.subtree_quota < self.usage + amount
 
-    def own_left(self) -> int:
+    def local_available(self) -> int:
         """What is left of what the node keeps to itself."""
-        return self.kept - self.usage if self.kept > self.usage else 0
+        return self.local_quota - self.usage if self.local_quota > self.usage else 0
 
-    def left(self) -> int:
+    def available(self) -> int:
         """What the node may use beside what is used; never less than nothing."""
-        room = available(self)
-        return room if room > 0 else 0
+        amount = signed_available(self)
+        return amount if amount > 0 else 0
 
 
-class Node:
+class QuotaTreeNode:
     """A cohort or a cluster queue in the tree; `height` is 0 for a queue, else one more than the highest child's."""
 
-    __slots__ = ("children", "height", "name", "parent", "quotas", "stocks")
+    __slots__ = ("children", "height", "name", "parent", "quota_states", "quotas")
 
-    def __init__(self, name: str, parent: Node | None, quotas: Mapping[Cell, Quota]) -> None:
+    def __init__(self, name: str, parent: QuotaTreeNode | None, quotas: Mapping[FlavorResource, Quota]) -> None:
         self.name = name
         self.parent = parent
         self.quotas = quotas
-        self.stocks: dict[Cell, Stock] = {}
-        self.children: list[Node] = []
+        self.quota_states: dict[FlavorResource, QuotaState] = {}
+        self.children: list[QuotaTreeNode] = []
         self.height = 0
         if parent is not None:
             parent.children.append(self)
 
-    def above(self) -> Iterator[Node]:
+    def ancestors(self) -> Iterator[QuotaTreeNode]:
         """The cohorts above, nearest first."""
         node = self.parent
         while node is not None:
             yield node
             node = node.parent
 
-    def root(self) -> Node:
+    def root(self) -> QuotaTreeNode:
         """The top of the tree."""
-        return [self, *self.above()][-1]
+        return [self, *self.ancestors()][-1]
 
-    def stock(self, cell: Cell) -> Stock:
+    def quota_state(self, flavor_resource: FlavorResource) -> QuotaState:
         """The stock of a cell; one that nobody has quota of is made, empty."""
-        found = self.stocks.get(cell)
-        if found is None:
-            parent = None if self.parent is None else self.parent.stock(cell)
-            found = self.stocks[cell] = Stock(self, cell, parent, self.quotas.get(cell, _NO_QUOTA))
-        return found
+        quota_state = self.quota_states.get(flavor_resource)
+        if quota_state is None:
+            parent = None if self.parent is None else self.parent.quota_state(flavor_resource)
+            quota_state = self.quota_states[flavor_resource] = QuotaState(
+                self, flavor_resource, parent, self.quotas.get(flavor_resource, _NO_QUOTA)
+            )
+        return quota_state
 
-    def within_nominal(self, cells: Iterable[Cell]) -> bool:
+    def is_within_nominal(self, flavor_resources: Iterable[FlavorResource]) -> bool:
         """Whether the node uses no more than its subtree's quota of each of `cells`."""
-        for cell in cells:
-            stock = self.stocks.get(cell)
-            if stock is not None and stock.subtree < stock.usage:
+        for flavor_resource in flavor_resources:
+            quota_state = self.quota_states.get(flavor_resource)
+            if quota_state is not None and quota_state.subtree_quota < quota_state.usage:
                 return False
         return True
 
 
-def fill(root: Node) -> None:
+def compute_quotas(root: QuotaTreeNode) -> None:
     """Make the stocks of a tree, and work out what each lends and keeps and the most it can use."""
-    for node in _below(root):
-        for cell in node.quotas:
-            node.stock(cell)
-    _gather(root)
-    for node in _below(root):
-        for stock in node.stocks.values():
-            stock.most = _most(stock)
+    for node in _walk_subtree(root):
+        for flavor_resource in node.quotas:
+            node.quota_state(flavor_resource)
+    _accumulate_quotas(root)
+    for node in _walk_subtree(root):
+        for quota_state in node.quota_states.values():
+            quota_state.ceiling = _ceiling(quota_state)
 
 
-def _below(node: Node) -> Iterator[Node]:
+def _walk_subtree(node: QuotaTreeNode) -> Iterator[QuotaTreeNode]:
     """The node and all below it, parents first."""
     yield node
     for child in node.children:
-        yield from _below(child)
+        yield from _walk_subtree(child)
 
 
-def _gather(node: Node) -> None:
+def _accumulate_quotas(node: QuotaTreeNode) -> None:
     for child in node.children:
-        _gather(child)
+        _accumulate_quotas(child)
         node.height = max(node.height, child.height + 1)
-        for cell, stock in child.stocks.items():
-            node.stock(cell).subtree += stock.subtree - stock.kept
-    for cell, quota in node.quotas.items():
+        for flavor_resource, quota_state in child.quota_states.items():
+            node.quota_state(flavor_resource).subtree_quota += quota_state.subtree_quota - quota_state.local_quota
+    for flavor_resource, quota in node.quotas.items():
         if quota.lending_limit is not None:
-            stock = node.stocks[cell]
-            stock.kept = max(0, stock.subtree - quota.lending_limit)
+            quota_state = node.quota_states[flavor_resource]
+            quota_state.local_quota = max(0, quota_state.subtree_quota - quota.lending_limit)
 
 
-def _most(stock: Stock) -> int:
+def _ceiling(quota_state: QuotaState) -> int:
     """What the node could use if nothing else were used; its parent's is known already."""
-    if stock.parent is None:
-        return stock.subtree
-    most = stock.kept + stock.parent.most
-    return most if stock.limit is None else min(most, stock.subtree + stock.limit)
+    if quota_state.parent is None:
+        return quota_state.subtree_quota
+    ceiling = quota_state.local_quota + quota_state.parent.ceiling
+    return (
+        ceiling
+        if quota_state.borrowing_limit is None
+        else min(ceiling, quota_state.subtree_quota + quota_state.borrowing_limit)
+    )
 
 
-def available(stock: Stock) -> int:
+def signed_available(quota_state: QuotaState) -> int:
     """What could be added to the node's usage now; negative where limits were lowered under what is used."""
-    root = stock.root
-    room = root.subtree - root.usage
-    for step in stock.down:
-        kept, usage = step.kept, step.usage
-        if step.limit is not None:
-            lent = step.subtree - kept + step.limit
-            if usage > kept:
-                lent -= usage - kept
-            if lent < room:
-                room = lent
-        if kept > usage:
-            room += kept - usage
-    return room
+    root = quota_state.root
+    amount = root.subtree_quota - root.usage
+    for ancestor in quota_state.path_from_root:
+        local_quota, usage = ancestor.local_quota, ancestor.usage
+        if ancestor.borrowing_limit is not None:
+            borrowable = ancestor.subtree_quota - local_quota + ancestor.borrowing_limit
+            if usage > local_quota:
+                borrowable -= usage - local_quota
+            if borrowable < amount:
+                amount = borrowable
+        if local_quota > usage:
+            amount += local_quota - usage
+    return amount
 
 
-def add(stock: Stock | None, amount: int) -> None:
+def add_amount(quota_state: QuotaState | None, amount: int) -> None:
     """Use `amount` more; what a node does not keep to itself counts at its parent too."""
-    while stock is not None:
-        left = stock.own_left()
-        stock.usage += amount
-        if amount <= left:
+    while quota_state is not None:
+        local_available = quota_state.local_available()
+        quota_state.usage += amount
+        if amount <= local_available:
             return
-        amount -= left
-        stock = stock.parent
+        amount -= local_available
+        quota_state = quota_state.parent
 
 
-def remove(stock: Stock | None, amount: int) -> None:
+def remove_amount(quota_state: QuotaState | None, amount: int) -> None:
     """Give `amount` back."""
-    while stock is not None:
-        shared = stock.usage - stock.kept
-        stock.usage -= amount
-        if shared <= 0:
+    while quota_state is not None:
+        in_parent = quota_state.usage - quota_state.local_quota
+        quota_state.usage -= amount
+        if in_parent <= 0:
             return
-        amount = min(amount, shared)
-        stock = stock.parent
+        amount = min(amount, in_parent)
+        quota_state = quota_state.parent
 
 
-def reach(stock: Stock, amount: int) -> tuple[int, bool]:
+def find_borrowing_level(quota_state: QuotaState, amount: int) -> tuple[int, bool]:
     """How high one has to go for `amount` more: the height of the lowest subtree whose quota covers it.
 
     0 is the queue itself. The flag says whether something lies above that subtree, from which the queue may thus have
     the right to take back what others borrowed.
     """
-    above = stock.parent
-    if above is None or not stock.exceeds(amount):
-        return 0, above is not None
-    amount -= stock.own_left()
-    while above.exceeds(amount) and above.parent is not None:
-        amount -= above.own_left()
-        above = above.parent
-    return above.node.height, above.parent is not None and not above.exceeds(amount)
+    ancestor = quota_state.parent
+    if ancestor is None or not quota_state.is_borrowing_with(amount):
+        return 0, ancestor is not None
+    amount -= quota_state.local_available()
+    while ancestor.is_borrowing_with(amount) and ancestor.parent is not None:
+        amount -= ancestor.local_available()
+        ancestor = ancestor.parent
+    return ancestor.node.height, ancestor.parent is not None and not ancestor.is_borrowing_with(amount)
 
 
-def spend(usage: Mapping[Stock, int]) -> None:
+def add_usage(usage: Mapping[QuotaState, int]) -> None:
     """Count a usage."""
-    for stock, amount in usage.items():
-        add(stock, amount)
+    for quota_state, amount in usage.items():
+        add_amount(quota_state, amount)
 
 
-def refund(usage: Mapping[Stock, int]) -> None:
+def remove_usage(usage: Mapping[QuotaState, int]) -> None:
     """Take a usage off."""
-    for stock, amount in usage.items():
-        remove(stock, amount)
+    for quota_state, amount in usage.items():
+        remove_amount(quota_state, amount)

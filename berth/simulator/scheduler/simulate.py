@@ -10,287 +10,326 @@ from collections.abc import Iterator
 
 from msgspec import Struct
 
-from berth.simulator.lenders import Take, takes
-from berth.simulator.scheduler.build_queues import plant
-from berth.simulator.scheduler.cycle import Cycle, Entry, Outcome
-from berth.simulator.scheduler.model import HOLD, HOLD_AND_DRAIN, RUNNING, Job, Setup
+from berth.simulator.lenders import QuotaUse, quota_uses
+from berth.simulator.scheduler.build_queues import build_queues
+from berth.simulator.scheduler.cycle import CycleResult, Entry, SchedulingCycle
+from berth.simulator.scheduler.model import HOLD, HOLD_AND_DRAIN, RUNNING, Job, SchedulerSetup
 from berth.simulator.scheduler.preemption import Victim
-from berth.simulator.scheduler.state import Line, Shape, Stand, Work
-from berth.simulator.scheduler.tree import Tree
+from berth.simulator.scheduler.state import JobState, QueueState, SchedulingShape, SimulatedWorkload
+from berth.simulator.scheduler.tree import CohortTree
 
-DRAINED = "ClusterQueueStopped"
+CLUSTER_QUEUE_STOPPED = "ClusterQueueStopped"
 """Kueue's word for jobs that lose their place because their queue is stopped."""
 
-_SETTLING = 1
-_STEP = 10
+_RETRY_SECONDS = 1
+_STEP_SECONDS = 10
 """Seconds, more or less: Kueue looks again at those it set aside a second after something was given back."""
 
 
-class Move(Struct, frozen=True):
+class JobEvent(Struct, frozen=True):
     """What happened to a job in a step: `what` is 'admitted', 'reserved' (a check holds it), 'pushed out', 'drained' or
     'restless' (it is pushed out and gets back in without end).
 
     `takes` is what it took, `by` the job it was pushed out for, `reason` Kueue's word for the rule.
     """
 
-    what: str
-    work: Work
-    takes: tuple[Take, ...] = ()
-    by: Work | None = None
+    kind: str
+    workload: SimulatedWorkload
+    quota_uses: tuple[QuotaUse, ...] = ()
+    preemptor: SimulatedWorkload | None = None
     reason: str = ""
 
 
 class Simulator:
     """Jobs in queues. Unknown names raise KeyError: whoever reads files knows them first."""
 
-    def __init__(self, setup: Setup, lagging: bool = False) -> None:
+    def __init__(self, setup: SchedulerSetup, delay_release: bool = False) -> None:
         self.setup = setup
-        self.lagging = lagging
+        self.delay_release = delay_release
         self.clock = 0
-        self.works: dict[str, Work] = {}
-        self.moves: list[Move] = []
-        self._arrived = 0
-        self._leaving: dict[Tree, None] = {}
-        self._stirred: dict[Tree, None] = {}
-        self.lines, self.trees = plant(setup)
+        self.workloads: dict[str, SimulatedWorkload] = {}
+        self.events: list[JobEvent] = []
+        self._arrival_count = 0
+        self._evicting_trees: dict[CohortTree, None] = {}
+        self._trees_to_retry: dict[CohortTree, None] = {}
+        self.queue_states, self.trees = build_queues(setup)
 
     # --- steps --------------------------------------------------------------------------------------------------------
 
-    def submit(self, job: Job) -> list[Move]:
+    def submit(self, job: Job) -> list[JobEvent]:
         """A job arrives."""
         tree = self.trees[job.queue]
-        self._begin(tree)
-        work = self._arrive(job)
-        work.line.join(work)
-        return self._rest(tree)
+        self._begin_step(tree)
+        workload = self._add_workload(job)
+        workload.queue_state.enqueue(workload)
+        return self._settle_trees(tree)
 
-    def finish(self, name: str) -> list[Move]:
+    def finish(self, name: str) -> list[JobEvent]:
         """A job ends, or is deleted while it waits."""
-        tree = self.trees[self.works[name].line.queue.name]
-        self._begin(tree)
-        work = self.works.pop(name)
-        if work.holds():
-            self._vacate(work)
+        tree = self.trees[self.workloads[name].queue_state.queue.name]
+        self._begin_step(tree)
+        workload = self.workloads.pop(name)
+        if workload.has_quota():
+            self._release_quota(workload)
         else:
-            work.line.leave(work)
-        work.stand, work.known = Stand.FINISHED, None
-        self._stirred[tree] = None
-        return self._rest(tree)
+            workload.queue_state.dequeue(workload)
+        workload.state, workload.cached_nomination = JobState.FINISHED, None
+        self._trees_to_retry[tree] = None
+        return self._settle_trees(tree)
 
-    def hold(self, queue: str, drain: bool = False) -> list[Move]:
+    def hold(self, queue: str, drain: bool = False) -> list[JobEvent]:
         """A queue admits nobody any more; drained, those it admitted lose their place too."""
         tree = self.trees[queue]
-        self._begin(tree)
-        self._stop(self.lines[queue], HOLD_AND_DRAIN if drain else HOLD)
-        return self._rest(tree)
+        self._begin_step(tree)
+        self._set_stop_policy(self.queue_states[queue], HOLD_AND_DRAIN if drain else HOLD)
+        return self._settle_trees(tree)
 
-    def resume(self, queue: str) -> list[Move]:
+    def resume(self, queue: str) -> list[JobEvent]:
         """A queue admits again."""
         tree = self.trees[queue]
-        self._begin(tree)
-        self._stop(self.lines[queue], RUNNING)
-        self._stirred[tree] = None
-        return self._rest(tree)
+        self._begin_step(tree)
+        self._set_stop_policy(self.queue_states[queue], RUNNING)
+        self._trees_to_retry[tree] = None
+        return self._settle_trees(tree)
 
-    def provision(self, name: str) -> list[Move]:
+    def complete_checks(self, name: str) -> list[JobEvent]:
         """The checks that held a job are met."""
-        work = self.works[name]
-        tree = self.trees[work.line.queue.name]
-        self._begin(tree)
-        if work.stand == Stand.RESERVED:
-            work.stand = Stand.ADMITTED
-            self.moves.append(Move("admitted", work))
-        return self._rest(tree)
+        workload = self.workloads[name]
+        tree = self.trees[workload.queue_state.queue.name]
+        self._begin_step(tree)
+        if workload.state == JobState.RESERVED:
+            workload.state = JobState.ADMITTED
+            self.events.append(JobEvent("admitted", workload))
+        return self._settle_trees(tree)
 
-    def change(self, setup: Setup) -> list[Move]:
+    def replace_setup(self, setup: SchedulerSetup) -> list[JobEvent]:
         """Queues and quotas become others; nobody loses a place by it, and all that wait are looked at again.
 
         A queue that is gone stays, held, for as long as jobs of it are left; its quota with it while it admitted any.
         """
-        self._begin(None)
+        self._begin_step(None)
         self.setup = setup
-        stops = {name: line.stop for name, line in self.lines.items() if line.stop != line.queue.stop}
-        gone = [line for name, line in self.lines.items() if name not in {q.name for q in setup.queues}]
-        self.lines, self.trees = plant(setup, gone)
-        for work in self.works.values():
-            self._move_in(work)
-        for name, line in self.lines.items():
-            self._stop(line, stops.get(name, line.queue.stop))
-        self._stirred = dict.fromkeys(self.trees.values())
-        return self._rest(None)
+        stop_policies = {
+            name: line.stop_policy
+            for name, line in self.queue_states.items()
+            if line.stop_policy != line.queue.stop_policy
+        }
+        removed = [line for name, line in self.queue_states.items() if name not in {q.name for q in setup.queues}]
+        self.queue_states, self.trees = build_queues(setup, removed)
+        for workload in self.workloads.values():
+            self._move_to_new_setup(workload)
+        for name, queue_state in self.queue_states.items():
+            self._set_stop_policy(queue_state, stop_policies.get(name, queue_state.queue.stop_policy))
+        self._trees_to_retry = dict.fromkeys(self.trees.values())
+        return self._settle_trees(None)
 
     # --- what is there before the first step --------------------------------------------------------------------------
 
-    def wait(self, job: Job) -> None:
+    def add_pending(self, job: Job) -> None:
         """A job that is in line already; those that came first must be put there first."""
-        work = self._arrive(job)
-        work.line.join(work)
+        workload = self._add_workload(job)
+        workload.queue_state.enqueue(workload)
 
-    def settle(self) -> list[Move]:
+    def settle(self) -> list[JobEvent]:
         """Let what was put there come to rest."""
-        self._begin(None)
-        self._stirred = dict.fromkeys(self.trees.values())
-        return self._rest(None)
+        self._begin_step(None)
+        self._trees_to_retry = dict.fromkeys(self.trees.values())
+        return self._settle_trees(None)
 
-    def place(self, job: Job, flavors: tuple[dict[str, str], ...], since: int, admitted: bool = True) -> Work:
+    def add_admitted(
+        self, job: Job, flavors: tuple[dict[str, str], ...], reserved_at: int, is_admitted: bool = True
+    ) -> SimulatedWorkload:
         """A job that holds a place already, whatever the limits say: flavors for each pod set, and since when (≤ 0)."""
-        work = self._arrive(job)
-        work.flavors, work.since = flavors, since
-        for pods, chosen in zip(job.pod_sets, flavors, strict=True):
-            for resource, flavor in chosen.items():
-                stock = work.line.node.stock((flavor, resource))
-                work.usage[stock] = work.usage.get(stock, 0) + pods.count * pods.requests.get(resource, 0)
-        work.stand = Stand.ADMITTED if admitted else Stand.RESERVED
-        work.line.occupy(work)
-        return work
+        workload = self._add_workload(job)
+        workload.flavors, workload.reserved_at = flavors, reserved_at
+        for pod_set, flavor_by_resource in zip(job.pod_sets, flavors, strict=True):
+            for resource, flavor in flavor_by_resource.items():
+                quota_state = workload.queue_state.node.quota_state((flavor, resource))
+                workload.usage[quota_state] = workload.usage.get(quota_state, 0) + pod_set.count * pod_set.requests.get(
+                    resource, 0
+                )
+        workload.state = JobState.ADMITTED if is_admitted else JobState.RESERVED
+        workload.queue_state.hold_quota(workload)
+        return workload
 
     # --- coming to rest -----------------------------------------------------------------------------------------------
 
-    def _begin(self, own: Tree | None) -> None:
+    def _begin_step(self, own_tree: CohortTree | None) -> None:
         """A step begins, in one tree or in all: those pushed out in the last one give back what they held.
 
         A tree that found no rest goes on only with a step of its own.
         """
-        self.clock += _STEP
-        self.moves = []
-        for tree in list(self._leaving):
-            if self.lagging or own in (None, tree):
-                self._release(tree)
-                self._cycles(tree)
+        self.clock += _STEP_SECONDS
+        self.events = []
+        for tree in list(self._evicting_trees):
+            if self.delay_release or own_tree in (None, tree):
+                self._requeue_evicted(tree)
+                self._run_cycles(tree)
 
-    def _rest(self, tree: Tree | None) -> list[Move]:
+    def _settle_trees(self, tree: CohortTree | None) -> list[JobEvent]:
         if tree is not None:
-            self._settle(tree)
-        while self._stirred:
-            self._settle(next(iter(self._stirred)))
-        return self.moves
+            self._settle_tree(tree)
+        while self._trees_to_retry:
+            self._settle_tree(next(iter(self._trees_to_retry)))
+        return self.events
 
-    def _settle(self, tree: Tree) -> None:
+    def _settle_tree(self, tree: CohortTree) -> None:
         """Cycle until nothing changes; what was set aside is looked at again once something was given back.
 
         Jobs may push one another out in a circle. A circle that closes only because time is even here is opened by
         letting one cycle more pass; one that closes all the same is left at that, and said.
         """
         seen: set[object] = set()
-        uneven = False
+        extra_cycle_run = False
         while True:
-            self._cycles(tree)
-            if tree.leaving and not self.lagging:
-                state = tree.state()
-                if state in seen and uneven:
-                    self.moves.extend(Move("restless", work) for work in tree.leaving)
-                    self._stirred.pop(tree, None)
+            self._run_cycles(tree)
+            if tree.evicted and not self.delay_release:
+                state = tree.usage_key()
+                if state in seen and extra_cycle_run:
+                    self.events.extend(JobEvent("restless", work) for work in tree.evicted)
+                    self._trees_to_retry.pop(tree, None)
                     return
                 if state in seen:
-                    seen, uneven = set[object](), True
-                    self._cycle(tree)
+                    seen, extra_cycle_run = set[object](), True
+                    self._run_cycle(tree)
                 seen.add(state)
-                self._release(tree)
-            elif tree in self._stirred:
-                del self._stirred[tree]
-                self.clock += _SETTLING
-                for line in tree.lines:
-                    line.retry()
+                self._requeue_evicted(tree)
+            elif tree in self._trees_to_retry:
+                del self._trees_to_retry[tree]
+                self.clock += _RETRY_SECONDS
+                for queue_state in tree.queue_states:
+                    queue_state.requeue_inadmissible()
             else:
                 return
 
-    def _cycles(self, tree: Tree) -> None:
+    def _run_cycles(self, tree: CohortTree) -> None:
         """Cycle until nothing changes any more but how far searches came, and that repeats."""
         seen: set[object] = set()
-        while tree.busy():
-            outcome = self._cycle(tree)
-            if outcome.progress():
+        while tree.has_pending():
+            result = self._run_cycle(tree)
+            if result.made_progress():
                 seen = set()
-            elif outcome.searched is None or outcome.searched in seen:
+            elif result.search_state is None or result.search_state in seen:
                 return
             else:
-                seen.add(outcome.searched)
+                seen.add(result.search_state)
 
-    def _cycle(self, tree: Tree) -> Outcome:
-        outcome = Cycle(tree, self.setup.nodes, self._admit).run()
-        for victim, pusher in outcome.pushed:
-            self._evict(victim.work, _pushed(victim, pusher))
-        return outcome
+    def _run_cycle(self, tree: CohortTree) -> CycleResult:
+        result = SchedulingCycle(tree, self.setup.resource_flavors, self._admit).run()
+        for victim, preemptor in result.preempted:
+            self._evict(victim.workload, _preempted_event(victim, preemptor))
+        return result
 
-    def _release(self, tree: Tree) -> None:
+    def _requeue_evicted(self, tree: CohortTree) -> None:
         """Those pushed out give back what they held and go back in line."""
-        for work in tree.leaving:
-            self._vacate(work)
-            work.stand, work.evicted, work.flavors, work.usage, work.scan = Stand.WAITING, False, (), {}, None
-            work.line.join(work)
-        tree.leaving = []
-        self._leaving.pop(tree, None)
-        self._stirred[tree] = None
+        for workload in tree.evicted:
+            self._release_quota(workload)
+            workload.state, workload.is_evicted, workload.flavors, workload.usage, workload.search_progress = (
+                JobState.PENDING,
+                False,
+                (),
+                {},
+                None,
+            )
+            workload.queue_state.enqueue(workload)
+        tree.evicted = []
+        self._evicting_trees.pop(tree, None)
+        self._trees_to_retry[tree] = None
 
     # --- jobs ---------------------------------------------------------------------------------------------------------
 
-    def _arrive(self, job: Job) -> Work:
-        line = self.lines[job.queue]
-        work = Work(job, self._arrived, line, *line.asks_of(job), _shape(job), job.priority)
-        self._arrived += 1
-        self.works[job.name] = work
-        return work
+    def _add_workload(self, job: Job) -> SimulatedWorkload:
+        queue_state = self.queue_states[job.queue]
+        workload = SimulatedWorkload(
+            job,
+            self._arrival_count,
+            queue_state,
+            *queue_state.build_requests(job),
+            _scheduling_shape(job),
+            job.priority,
+        )
+        self._arrival_count += 1
+        self.workloads[job.name] = workload
+        return workload
 
     def _admit(self, entry: Entry) -> None:
-        work = entry.work
-        took = takes(entry.found.usage)
-        work.line.leave(work)
-        work.since, work.scan = self.clock, None
-        work.flavors, work.usage = tuple(entry.found.flavors), entry.found.usage
-        work.stand = Stand.RESERVED if any(True for _ in checks(work)) else Stand.ADMITTED
-        work.line.occupy(work)
-        self.trees[work.line.queue.name].touch(work.cells)
-        self.moves.append(Move("admitted" if work.stand == Stand.ADMITTED else "reserved", work, took))
+        workload = entry.workload
+        quota_uses_taken = quota_uses(entry.assignment.usage)
+        workload.queue_state.dequeue(workload)
+        workload.reserved_at, workload.search_progress = self.clock, None
+        workload.flavors, workload.usage = tuple(entry.assignment.flavors), entry.assignment.usage
+        workload.state = JobState.RESERVED if any(True for _ in required_checks(workload)) else JobState.ADMITTED
+        workload.queue_state.hold_quota(workload)
+        self.trees[workload.queue_state.queue.name].invalidate(workload.flavor_resources)
+        self.events.append(
+            JobEvent("admitted" if workload.state == JobState.ADMITTED else "reserved", workload, quota_uses_taken)
+        )
 
-    def _evict(self, work: Work, move: Move) -> None:
+    def _evict(self, workload: SimulatedWorkload, event: JobEvent) -> None:
         """A job loses its place; what it holds it gives back later."""
-        work.evicted = True
-        work.evictions += 1
-        work.reason = move.reason
-        tree = self.trees[work.line.queue.name]
-        tree.leaving.append(work)
-        tree.touch(work.cells)
-        self._leaving[tree] = None
-        self.moves.append(move)
+        workload.is_evicted = True
+        workload.eviction_count += 1
+        workload.eviction_reason = event.reason
+        tree = self.trees[workload.queue_state.queue.name]
+        tree.evicted.append(workload)
+        tree.invalidate(workload.flavor_resources)
+        self._evicting_trees[tree] = None
+        self.events.append(event)
 
-    def _vacate(self, work: Work) -> None:
-        work.line.vacate(work)
-        work.line.generation += 1
-        self.trees[work.line.queue.name].touch(work.cells)
+    def _release_quota(self, workload: SimulatedWorkload) -> None:
+        workload.queue_state.release_quota(workload)
+        workload.queue_state.generation += 1
+        self.trees[workload.queue_state.queue.name].invalidate(workload.flavor_resources)
 
-    def _stop(self, line: Line, policy: str) -> None:
+    def _set_stop_policy(self, queue_state: QueueState, policy: str) -> None:
         """Give a queue a stop policy; one that stops it takes the places that are not to be kept."""
-        line.stop = policy
-        self.trees[line.queue.name].touch()
-        for work in list(line.holders.values()) if not line.running() else ():
-            if not work.evicted and (policy == HOLD_AND_DRAIN or work.stand == Stand.RESERVED):
-                self._evict(work, Move("drained", work, reason=DRAINED))
+        queue_state.stop_policy = policy
+        self.trees[queue_state.queue.name].invalidate()
+        for workload in list(queue_state.quota_holders.values()) if not queue_state.is_active() else ():
+            if not workload.is_evicted and (policy == HOLD_AND_DRAIN or workload.state == JobState.RESERVED):
+                self._evict(workload, JobEvent("drained", workload, reason=CLUSTER_QUEUE_STOPPED))
 
-    def _move_in(self, work: Work) -> None:
+    def _move_to_new_setup(self, workload: SimulatedWorkload) -> None:
         """A job takes its place, or waits, in the line of its queue's new setup."""
-        work.line, work.scan, work.known = self.lines[work.line.queue.name], None, None
-        work.asks, work.uncovered = work.line.asks_of(work.job)
-        if work.holds():
-            work.usage = {work.line.node.stock(stock.cell): amount for stock, amount in work.usage.items()}
-            work.line.occupy(work)
+        workload.queue_state, workload.search_progress, workload.cached_nomination = (
+            self.queue_states[workload.queue_state.queue.name],
+            None,
+            None,
+        )
+        workload.group_requests, workload.uncovered_resource = workload.queue_state.build_requests(workload.job)
+        if workload.has_quota():
+            workload.usage = {
+                workload.queue_state.node.quota_state(stock.flavor_resource): amount
+                for stock, amount in workload.usage.items()
+            }
+            workload.queue_state.hold_quota(workload)
         else:
-            work.line.join(work)
+            workload.queue_state.enqueue(workload)
 
 
-def checks(work: Work) -> Iterator[str]:
+def required_checks(workload: SimulatedWorkload) -> Iterator[str]:
     """The admission checks that come with what the job uses."""
-    known = work.line.queue.checks
-    yield from dict.fromkeys(check for stock in work.usage for check in known.get(stock.cell, ()))
+    checks_by_resource = workload.queue_state.queue.admission_checks
+    yield from dict.fromkeys(
+        check for stock in workload.usage for check in checks_by_resource.get(stock.flavor_resource, ())
+    )
 
 
-def _pushed(victim: Victim, pusher: Work) -> Move:
-    return Move("pushed out", victim.work, by=pusher, reason=victim.reason)
+def _preempted_event(victim: Victim, preemptor: SimulatedWorkload) -> JobEvent:
+    return JobEvent("pushed out", victim.workload, preemptor=preemptor, reason=victim.reason)
 
 
-def _shape(job: Job) -> Shape:
+def _scheduling_shape(job: Job) -> SchedulingShape:
     """What makes two jobs of one queue the same to the scheduler."""
-    sets = (
-        (p.name, p.count, *sorted(p.requests.items()), *sorted(p.selector.items()), p.affinity, p.tolerations)
+    pod_sets = (
+        (
+            p.name,
+            p.count,
+            *sorted(p.requests.items()),
+            *sorted(p.node_selector.items()),
+            p.affinity_terms,
+            p.tolerations,
+        )
         for p in job.pod_sets
     )
-    return (job.priority, *sets)
+    return (job.priority, *pod_sets)

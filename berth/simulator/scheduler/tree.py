@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from berth.simulator.scheduler.model import Cell
-from berth.simulator.scheduler.state import Line, Work
+from berth.simulator.scheduler.model import FlavorResource
+from berth.simulator.scheduler.state import QueueState, SimulatedWorkload
 
 
-class Tree:
+class CohortTree:
     """All queues that can touch one another: a root cohort with all below it, or one queue on its own.
 
     `claimants` are those that, in the last cycle, kept room from others though they could not get in themselves.
@@ -16,44 +16,53 @@ class Tree:
     gives back anything of the flavor. `changes` counts how often that was.
     """
 
-    __slots__ = ("awake", "changes", "claimants", "cycle", "leaving", "line_of", "lines", "memory")
+    __slots__ = (
+        "active_queues",
+        "blocked_heads",
+        "cycle",
+        "evicted",
+        "flavor_caches",
+        "flavor_versions",
+        "queue_of_node",
+        "queue_states",
+    )
 
-    def __init__(self, lines: Iterable[Line]) -> None:
-        self.lines = tuple(lines)
-        self.awake: dict[Line, None] = {}
-        for line in self.lines:
-            line.awake = self.awake
-        self.line_of = {line.node: line for line in self.lines}
-        self.leaving: list[Work] = []
-        self.claimants: list[Work] = []
+    def __init__(self, queue_states: Iterable[QueueState]) -> None:
+        self.queue_states = tuple(queue_states)
+        self.active_queues: dict[QueueState, None] = {}
+        for queue_state in self.queue_states:
+            queue_state.active_queues = self.active_queues
+        self.queue_of_node = {line.node: line for line in self.queue_states}
+        self.evicted: list[SimulatedWorkload] = []
+        self.blocked_heads: list[SimulatedWorkload] = []
         self.cycle = 0
-        self.memory: dict[str, dict[object, object]] = {}
-        self.changes: dict[str, int] = {}
+        self.flavor_caches: dict[str, dict[object, object]] = {}
+        self.flavor_versions: dict[str, int] = {}
 
-    def touch(self, cells: Iterable[Cell] | None = None) -> None:
+    def invalidate(self, flavor_resources: Iterable[FlavorResource] | None = None) -> None:
         """Something of these cells changed hands (None: anything may have changed)."""
-        flavors = list(self.memory) if cells is None else {flavor for flavor, _ in cells}
+        flavors = list(self.flavor_caches) if flavor_resources is None else {flavor for flavor, _ in flavor_resources}
         for flavor in flavors:
-            self.changes[flavor] = self.changes.get(flavor, 0) + 1
-            self.memory[flavor] = {}
+            self.flavor_versions[flavor] = self.flavor_versions.get(flavor, 0) + 1
+            self.flavor_caches[flavor] = {}
 
-    def remembered(self, flavor: str) -> dict[object, object]:
+    def flavor_cache(self, flavor: str) -> dict[object, object]:
         """What is known of a flavor; the caller adds to it."""
-        found = self.memory.get(flavor)
-        if found is None:
-            found = self.memory[flavor] = {}
-        return found
+        cache = self.flavor_caches.get(flavor)
+        if cache is None:
+            cache = self.flavor_caches[flavor] = {}
+        return cache
 
-    def version(self, line: Line) -> int:
+    def version(self, queue_state: QueueState) -> int:
         """A number that is greater once anything of a flavor of the line changed."""
-        changes = self.changes
-        return sum([changes.get(flavor, 0) for flavor in line.flavors])
+        flavor_versions = self.flavor_versions
+        return sum([flavor_versions.get(flavor, 0) for flavor in queue_state.flavors])
 
-    def busy(self) -> bool:
+    def has_pending(self) -> bool:
         """Whether anybody is in line."""
-        return any(line.running() for line in self.awake)
+        return any(line.is_active() for line in self.active_queues)
 
-    def state(self) -> object:
+    def usage_key(self) -> object:
         """Who holds what, and who is about to lose it, as something to compare."""
-        held = (work for line in self.lines for work in line.holders.values())
-        return frozenset((work.order, work.evicted, tuple(work.usage)) for work in held)
+        holders = (work for line in self.queue_states for work in line.quota_holders.values())
+        return frozenset((work.arrival_order, work.is_evicted, tuple(work.usage)) for work in holders)

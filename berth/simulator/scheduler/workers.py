@@ -4,51 +4,55 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
-from berth.simulator.pending_reasons import NEVER_WORKER, Why, why
-from berth.simulator.scheduler.model import RUNNING, Setup
+from berth.simulator.pending_reasons import NEVER_WORKER, PendingReason, find_pending_reason
+from berth.simulator.scheduler.model import RUNNING, SchedulerSetup
 from berth.simulator.scheduler.simulate import Simulator
-from berth.simulator.scheduler.state import Stand, Work
+from berth.simulator.scheduler.state import JobState, SimulatedWorkload
 
 
-class Workers:
+class WorkerSimulators:
     """The workers of a setup, each with all of its queues admitting and nobody there."""
 
-    def __init__(self, setup: Setup) -> None:
+    def __init__(self, setup: SchedulerSetup) -> None:
         self._setups = setup.workers
-        self._workers: dict[str, Simulator] = {}
-        self._known: dict[object, Why | None] = {}
+        self._simulators: dict[str, Simulator] = {}
+        self._refusals: dict[object, PendingReason | None] = {}
 
-    def never(self, work: Work) -> Why | None:
+    def find_refusal(self, workload: SimulatedWorkload) -> PendingReason | None:
         """Why no worker could ever run a job, worker by worker; None where one could, or where there are none."""
-        key = work.job.queue, work.shape
-        if key not in self._known:
-            self._known[key] = self._refused(work)
-        return self._known[key]
+        key = workload.job.queue, workload.shape
+        if key not in self._refusals:
+            self._refusals[key] = self._compute_refusal(workload)
+        return self._refusals[key]
 
-    def _refused(self, work: Work) -> Why | None:
-        found: list[tuple[str, Why]] = []
+    def _compute_refusal(self, workload: SimulatedWorkload) -> PendingReason | None:
+        refusals: list[tuple[str, PendingReason]] = []
         for name, setup in self._setups.items():
-            if any(queue.name == work.job.queue for queue in setup.queues):
-                reason = _alone(self._worker(name), work)
+            if any(queue.name == workload.job.queue for queue in setup.queues):
+                reason = _refusal_when_empty(self._worker_simulator(name), workload)
                 if reason is None:
                     return None
-                found.append((name, reason))
-        return Why(NEVER_WORKER, workers=tuple(found)) if self._setups else None
+                refusals.append((name, reason))
+        return PendingReason(NEVER_WORKER, workers=tuple(refusals)) if self._setups else None
 
-    def _worker(self, name: str) -> Simulator:
+    def _worker_simulator(self, name: str) -> Simulator:
         """A worker, made when it is first asked: most jobs fit the first."""
-        if name not in self._workers:
+        if name not in self._simulators:
             setup = self._setups[name]
-            queues = tuple(replace(queue, stop=RUNNING) for queue in setup.queues)
-            self._workers[name] = Simulator(replace(setup, queues=queues))
-        return self._workers[name]
+            queues = tuple(replace(queue, stop_policy=RUNNING) for queue in setup.queues)
+            self._simulators[name] = Simulator(replace(setup, queues=queues))
+        return self._simulators[name]
 
 
-def _alone(worker: Simulator, work: Work) -> Why | None:
+def _refusal_when_empty(worker: Simulator, workload: SimulatedWorkload) -> PendingReason | None:
     """Why a worker with nobody there does not admit a job."""
-    worker.submit(work.job)
-    there = worker.works[work.job.name]
-    stands = there.stand in (Stand.ADMITTED, Stand.RESERVED)
-    reason = None if stands else why(worker.trees[work.job.queue], there, worker.setup.nodes)
-    worker.finish(work.job.name)
+    worker.submit(workload.job)
+    worker_copy = worker.workloads[workload.job.name]
+    is_admitted = worker_copy.state in (JobState.ADMITTED, JobState.RESERVED)
+    reason = (
+        None
+        if is_admitted
+        else find_pending_reason(worker.trees[workload.job.queue], worker_copy, worker.setup.resource_flavors)
+    )
+    worker.finish(workload.job.name)
     return reason

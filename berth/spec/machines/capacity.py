@@ -7,11 +7,11 @@ from typing import Annotated, Any, Literal, cast
 from pydantic import AfterValidator, BeforeValidator, Field, GetJsonSchemaHandler
 from pydantic_core import core_schema
 
-from berth.diagnostics import near_miss, shown
+from berth.diagnostics import did_you_mean, format_value
 from berth.spec.amounts import Seconds
-from berth.spec.base import Model, Sequence, Words, each_once, fault
+from berth.spec.base import Model, NonEmptyText, Sequence, unique_items, validation_fault
 
-_MOST = 2**31 - 1
+_INT32_MAX = 2**31 - 1
 
 
 class FlexStartSpec(Model):
@@ -23,9 +23,9 @@ class FlexStartSpec(Model):
 class RetrySpec(Model):
     """How often, and after which pauses, a request that failed is made anew. Keys and defaults are Kueue's."""
 
-    backoff_limit_count: int = Field(default=3, ge=0, le=_MOST)
-    backoff_base_seconds: int = Field(default=60, ge=0, le=_MOST)
-    backoff_max_seconds: int = Field(default=1800, ge=0, le=_MOST)
+    backoff_limit_count: int = Field(default=3, ge=0, le=_INT32_MAX)
+    backoff_base_seconds: int = Field(default=60, ge=0, le=_INT32_MAX)
+    backoff_max_seconds: int = Field(default=1800, ge=0, le=_INT32_MAX)
 
 
 class QueuedSpec(Model):
@@ -37,13 +37,13 @@ class QueuedSpec(Model):
     """
 
     max_run_duration: Seconds | None = None
-    admission_check: Words | None = None
-    provisioning_request_config: Words | None = None
+    admission_check: NonEmptyText | None = None
+    provisioning_request_config: NonEmptyText | None = None
     retry_strategy: RetrySpec | None = None
     pod_set_merge_policy: Literal["IdenticalPodTemplates", "IdenticalWorkloadSchedulingRequirements"] = (
         "IdenticalWorkloadSchedulingRequirements"
     )
-    managed_resources: Annotated[Sequence[str], AfterValidator(each_once)] = ()
+    managed_resources: Annotated[Sequence[str], AfterValidator(unique_items)] = ()
 
 
 class Capacity(Model):
@@ -70,13 +70,15 @@ class Capacity(Model):
         """Of a mapping: one of its keys; the kind is not for people to write."""
         reference = handler(core)
         schema = handler.resolve_ref_schema(reference)
-        schema["properties"] = {key: one["anyOf"][0] for key, one in schema["properties"].items() if "anyOf" in one}
+        schema["properties"] = {
+            key: option["anyOf"][0] for key, option in schema["properties"].items() if "anyOf" in option
+        }
         schema["required"] = []
         schema |= {"minProperties": 1, "maxProperties": 1}
         return reference
 
 
-_WORDS: dict[str, dict[str, Any]] = {
+_CAPACITY_BY_WORD: dict[str, dict[str, Any]] = {
     "on-demand": {"kind": "on-demand"},
     "spot": {"kind": "spot"},
     "any-reservation": {"kind": "reservation"},
@@ -84,30 +86,32 @@ _WORDS: dict[str, dict[str, Any]] = {
     "flex-start": {"kind": "flex-start"},
     "queued": {"kind": "queued", "queued": {}},
 }
-_KINDS = {"reservation": "reservation", "flexStart": "flex-start", "queued": "queued"}
+_KIND_BY_KEY = {"reservation": "reservation", "flexStart": "flex-start", "queued": "queued"}
 """The key of a mapping → the kind of capacity that it says."""
-_WAYS = "write on-demand, spot, {reservation: <name>}, any-reservation, flex-start or queued"
+_CAPACITY_FORMS = "write on-demand, spot, {reservation: <name>}, any-reservation, flex-start or queued"
 
 
-def _capacity(value: Any) -> Any:
-    if isinstance(value, str) and value in _WORDS:
-        return _WORDS[value]
+def _parse_capacity(value: Any) -> Any:
+    if isinstance(value, str) and value in _CAPACITY_BY_WORD:
+        return _CAPACITY_BY_WORD[value]
     if isinstance(value, dict):
-        found = cast("dict[str, Any]", value)
-        (key, inside), *more = list(found.items()) or [("", cast("object", None))]
-        if key in _KINDS and not more and isinstance(inside, str if key == "reservation" else dict):
-            return {"kind": _KINDS[key], key: cast("object", inside)}
-        hint = "" if key in _KINDS else near_miss(str(key), _KINDS)
-        raise fault("bad-capacity", f"'{shown(found)}' is no way to get capacity; {_WAYS}{hint}")
-    hint = near_miss(value, _WORDS) if isinstance(value, str) else ""
-    found = "is empty" if value is None else f"'{shown(value)}' is no way to get capacity"
-    raise fault("bad-capacity", f"{found}; {_WAYS}{hint}")
+        subject = cast("dict[str, Any]", value)
+        (key, inside), *more = list(subject.items()) or [("", cast("object", None))]
+        if key in _KIND_BY_KEY and not more and isinstance(inside, str if key == "reservation" else dict):
+            return {"kind": _KIND_BY_KEY[key], key: cast("object", inside)}
+        hint = "" if key in _KIND_BY_KEY else did_you_mean(str(key), _KIND_BY_KEY)
+        raise validation_fault(
+            "bad-capacity", f"'{format_value(subject)}' is no way to get capacity; {_CAPACITY_FORMS}{hint}"
+        )
+    hint = did_you_mean(value, _CAPACITY_BY_WORD) if isinstance(value, str) else ""
+    subject = "is empty" if value is None else f"'{format_value(value)}' is no way to get capacity"
+    raise validation_fault("bad-capacity", f"{subject}; {_CAPACITY_FORMS}{hint}")
 
 
 CapacityField = Annotated[
     Capacity,
     BeforeValidator(
-        _capacity,
+        _parse_capacity,
         json_schema_input_type=Literal[
             "on-demand", "spot", "any-reservation", "any-reservation-then-fail", "flex-start", "queued"
         ]

@@ -6,14 +6,14 @@ from typing import Annotated, Literal
 
 from pydantic import Field, model_validator
 
-from berth.spec.base import Entry, Model, Section, Sequence, Text, default, fault
+from berth.spec.base import Entry, Model, Section, Sequence, Text, default_field, validation_fault
 
-MOST_SURGE = 20
+MAX_SURGE = 20
 """Nodes that may be upgraded at once, surge and unavailable ones together (GKE docs: surge upgrades)."""
 
 SysctlName = Annotated[str, Text(r"(fs|kernel|net|vm)(\.[a-z0-9_]+)+", "a sysctl such as net.core.somaxconn")]
 SysctlValue = Annotated[str, Text(r"-?[0-9]+( [0-9]+)*", 'the value of a sysctl, in quotes, such as "2048"')]
-Span = Annotated[str, Text(r"([0-9]+(ns|us|ms|s|m|h))+", 'a duration such as "100ms" or "2m"')]
+GoDuration = Annotated[str, Text(r"([0-9]+(ns|us|ms|s|m|h))+", 'a duration such as "100ms" or "2m"')]
 LogSize = Annotated[str, Text(r"[1-9][0-9]*(Ki|Mi|Gi)", "a size such as 10Mi")]
 Percent = Annotated[int, Field(ge=10, le=85)]
 Seconds = Annotated[int, Field(ge=0, le=86400)]
@@ -22,15 +22,15 @@ Seconds = Annotated[int, Field(ge=0, le=86400)]
 class SurgeSpec(Model):
     """How many nodes an upgrade adds before it drains others, and how many it drains first."""
 
-    max_surge: int = Field(default=0, ge=0, le=MOST_SURGE)
-    max_unavailable: int = Field(default=0, ge=0, le=MOST_SURGE)
+    max_surge: int = Field(default=0, ge=0, le=MAX_SURGE)
+    max_unavailable: int = Field(default=0, ge=0, le=MAX_SURGE)
 
     @model_validator(mode="after")
-    def _some(self) -> SurgeSpec:
+    def _check_not_empty(self) -> SurgeSpec:
         together = self.max_surge + self.max_unavailable
-        if not 1 <= together <= MOST_SURGE:
-            message = f"maxSurge and maxUnavailable come to {together}; write 1 to {MOST_SURGE} of both together"
-            raise fault("bad-value", message)
+        if not 1 <= together <= MAX_SURGE:
+            message = f"maxSurge and maxUnavailable come to {together}; write 1 to {MAX_SURGE} of both together"
+            raise validation_fault("bad-value", message)
         return self
 
 
@@ -42,15 +42,15 @@ class KubeletSpec(Model):
     topology_manager_policy: Literal["none", "restricted", "best-effort", "single-numa-node"] | None = None
     topology_manager_scope: Literal["container", "pod"] | None = None
     cpu_cfs_quota: bool | None = None
-    cpu_cfs_quota_period: Span | None = None
+    cpu_cfs_quota_period: GoDuration | None = None
     pod_pids_limit: int | None = Field(default=None, ge=1024, le=4_194_304)
     max_parallel_image_pulls: int | None = Field(default=None, ge=2, le=5)
     container_log_max_size: LogSize | None = None
     container_log_max_files: int | None = Field(default=None, ge=2, le=10)
     image_gc_high_threshold_percent: Percent | None = None
     image_gc_low_threshold_percent: Percent | None = None
-    image_minimum_gc_age: Span | None = None
-    image_maximum_gc_age: Span | None = None
+    image_minimum_gc_age: GoDuration | None = None
+    image_maximum_gc_age: GoDuration | None = None
     allowed_unsafe_sysctls: Sequence[str] = ()
     single_process_oom_kill: bool | None = None
     insecure_kubelet_readonly_port_enabled: bool | None = None
@@ -58,11 +58,11 @@ class KubeletSpec(Model):
     shutdown_grace_period_critical_pods_seconds: Seconds | None = None
 
     @model_validator(mode="after")
-    def _thresholds(self) -> KubeletSpec:
+    def _check_gc_thresholds(self) -> KubeletSpec:
         low, high = self.image_gc_low_threshold_percent, self.image_gc_high_threshold_percent
         if low is not None and high is not None and low >= high:
             message = f"imageGcLowThresholdPercent {low} is not below imageGcHighThresholdPercent {high}; write less"
-            raise fault("bad-value", message)
+            raise validation_fault("bad-value", message)
         return self
 
 
@@ -76,9 +76,9 @@ class HugepagesSpec(Model):
 class NodeSystemSpec(Model):
     """The kubelet and the kernel of the nodes of a pool; what is not written is GKE's choice."""
 
-    kubelet: Entry[KubeletSpec] = default(KubeletSpec)
+    kubelet: Entry[KubeletSpec] = default_field(KubeletSpec)
     sysctls: Section[SysctlName, SysctlValue] = Field(default_factory=dict)
     cgroup_mode: Literal["v1", "v2"] | None = None
-    hugepages: Entry[HugepagesSpec] = default(HugepagesSpec)
+    hugepages: Entry[HugepagesSpec] = default_field(HugepagesSpec)
     transparent_hugepages: Literal["always", "madvise", "never"] | None = None
     transparent_hugepage_defrag: Literal["always", "defer", "defer-with-madvise", "madvise", "never"] | None = None

@@ -6,7 +6,7 @@ from typing import Annotated, Literal, cast
 
 from pydantic import AfterValidator, Field, model_validator
 
-from berth.spec.amounts import Count
+from berth.spec.amounts import CountField
 from berth.spec.base import (
     ConfidentialType,
     DnsName,
@@ -18,7 +18,7 @@ from berth.spec.base import (
     Text,
     Zone,
     Zones,
-    fault,
+    validation_fault,
 )
 from berth.spec.machines.capacity import Capacity, CapacityField
 from berth.spec.machines.node_system import NodeSystemSpec, SurgeSpec
@@ -49,13 +49,13 @@ PoolName = Annotated[
 Topology = Annotated[str, Text(r"[1-9][0-9]{0,3}(x[1-9][0-9]{0,3}){1,2}", "a slice topology such as 2x4 or 4x4x8")]
 
 
-def _reason(value: str) -> str:
+def _check_reason(value: str) -> str:
     if not value.strip():
-        raise fault("missing-key", "is empty; write why, for those who read it next")
+        raise validation_fault("missing-key", "is empty; write why, for those who read it next")
     return value
 
 
-Reason = Annotated[str, AfterValidator(_reason), JsonSchema({"type": "string", "pattern": r"\S"})]
+Reason = Annotated[str, AfterValidator(_check_reason), JsonSchema({"type": "string", "pattern": r"\S"})]
 """Why something is accepted that Berth would otherwise refuse."""
 
 
@@ -73,9 +73,11 @@ class LocalSsdSpec(Model):
     block: int = Field(default=0, ge=0, le=64)
 
     @model_validator(mode="after")
-    def _one_use(self) -> LocalSsdSpec:
+    def _check_single_use(self) -> LocalSsdSpec:
         if self.ephemeral and self.block:
-            raise fault("bad-value", f"'{self.ephemeral}' ephemeral and '{self.block}' block; write one of them")
+            raise validation_fault(
+                "bad-value", f"'{self.ephemeral}' ephemeral and '{self.block}' block; write one of them"
+            )
         return self
 
 
@@ -100,8 +102,8 @@ class PoolSpec(Model):
     topology: Topology | None = None
     accept_topology: bool = False
     accelerator: AcceleratorSpec | None = None
-    slices: Count | None = None
-    nodes: Count | None = None
+    slices: CountField | None = None
+    nodes: CountField | None = None
     zone: Zone | None = None
     zones: Zones = ()
     capacity: CapacityField = Field(default=cast("Capacity", "on-demand"), validate_default=True)

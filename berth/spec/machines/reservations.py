@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from berth.spec.amounts import MOST
+from berth.spec.amounts import MAX_COUNT
 from berth.spec.base import MachineType, Model, ProjectId, Sequence, Text, Zone
 from berth.spec.cluster import Timestamp
 
@@ -23,7 +23,7 @@ class AcceleratorSpec(Model):
     """GPUs attached to a machine that has none of its own (N1)."""
 
     type: str
-    count: int = Field(ge=1, le=MOST)
+    count: int = Field(ge=1, le=MAX_COUNT)
 
 
 class FutureSpec(Model):
@@ -49,7 +49,7 @@ class ReservationSpec(Model):
     accelerator: AcceleratorSpec | None = None
     local_ssd: int | None = Field(default=None, ge=0, le=64)
     zone: Zone
-    count: int = Field(ge=1, le=MOST)
+    count: int = Field(ge=1, le=MAX_COUNT)
     name: ReservationName | None = None
     existing: bool | None = None
     project: ProjectId | None = None

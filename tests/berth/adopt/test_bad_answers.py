@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from berth.adopt.inventory import Unusable, found
-from berth.adopt.stack_file import adopt, text
+from berth.adopt.inventory import InvalidInventory, read_inventory
+from berth.adopt.stack_file import adopt, render_stack_file
 from berth.cli import drain
 from tests.gke_answers import files
 from tests.stack_files import plan
@@ -136,8 +136,8 @@ def _texts(edit: Edit) -> dict[str, str]:
 @pytest.mark.parametrize("claim", CASES)
 def test_what_cannot_be_adopted_is_told_line_by_line(claim: str) -> None:
     edit, lines = CASES[claim]
-    with pytest.raises(Unusable) as refused:
-        found(_texts(edit))
+    with pytest.raises(InvalidInventory) as refused:
+        read_inventory(_texts(edit))
     assert list(refused.value.lines) == lines
 
 
@@ -222,7 +222,7 @@ LEFT: dict[str, tuple[Edit, list[str]]] = {
 def test_what_is_left_out_is_told(claim: str) -> None:
     """The rest is adopted, and the file is one that can be planned."""
     edit, lines = LEFT[claim]
-    adopted = adopt(found(_texts(edit)), "dev")
-    assert [left.line() for left in adopted.left] == lines
-    verdict = drain.verdict(text(adopted), "dev")
+    adopted = adopt(read_inventory(_texts(edit)), "dev")
+    assert [left.line() for left in adopted.not_adopted] == lines
+    verdict = drain.evaluate_drained(render_stack_file(adopted), "dev")
     assert verdict.plan is not None

@@ -9,7 +9,7 @@ import pytest
 from typer.testing import CliRunner
 
 from berth.cli import app
-from tests.stack_files import ROOT, is_golden
+from tests.stack_files import ROOT, assert_golden
 
 HERE = Path(__file__).parent / "foreign"
 FILES = [str(HERE / "cluster.json"), str(HERE / "objects.json")]
@@ -29,22 +29,22 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def test_golden_of_a_cluster_that_somebody_else_made(folder: Path) -> None:
     told = CliRunner().invoke(app, ["adopt", "moved", *FILES])
     assert told.exit_code == 0, told.stderr
-    is_golden(told.stdout, HERE / "told.txt")
+    assert_golden(told.stdout, HERE / "told.txt")
     for name in ("Pulumi.moved.yaml", "moved.google.import.json", "moved.kubernetes.import.json"):
-        is_golden((folder / name).read_text(encoding="utf-8"), HERE / name)
+        assert_golden((folder / name).read_text(encoding="utf-8"), HERE / name)
 
 
 def test_golden_of_what_lies_inside_that_cluster(folder: Path) -> None:
     """Nothing of its machines is imported, and no default pool is in danger."""
     told = CliRunner().invoke(app, ["adopt", "inside", *FILES, "--inside", "gke_acme-research_europe-west4_ml"])
     assert told.exit_code == 0, told.stderr
-    is_golden(told.stdout, HERE / "told-inside.txt")
+    assert_golden(told.stdout, HERE / "told-inside.txt")
     assert sorted(each.name for each in folder.glob("*inside*")) == [
         "Pulumi.inside.yaml",
         "inside.kubernetes.import.json",
     ]
     for name in ("Pulumi.inside.yaml", "inside.kubernetes.import.json"):
-        is_golden((folder / name).read_text(encoding="utf-8"), HERE / name)
+        assert_golden((folder / name).read_text(encoding="utf-8"), HERE / name)
 
 
 def test_nothing_is_ever_overwritten(folder: Path) -> None:

@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
-from berth.adopt.imports import files as import_files
-from berth.adopt.inventory import Found, found
-from berth.adopt.stack_file import adopt, text
+from berth.adopt.imports import import_files as import_files
+from berth.adopt.inventory import ClusterInventory, read_inventory
+from berth.adopt.stack_file import adopt, render_stack_file
 from berth.cli import drain, preview
-from berth.engine import Recorded
+from berth.engine import RecordedResource
 from tests.gke_answers import files
 from tests.stack_files import ROOT, plan
 
@@ -20,9 +20,9 @@ every_stack = pytest.mark.parametrize("stack", STACKS)
 
 
 @cache
-def _made(stack: str) -> tuple[Found, list[Recorded], dict[str, Any]]:
-    here = found(files(plan(stack)))
-    verdict = drain.verdict(text(adopt(here, stack)), stack)
+def _made(stack: str) -> tuple[ClusterInventory, list[RecordedResource], dict[str, Any]]:
+    here = read_inventory(files(plan(stack)))
+    verdict = drain.evaluate_drained(render_stack_file(adopt(here, stack)), stack)
     assert verdict.plan is not None
     registered = list(preview.run(verdict, ROOT, preview=False).resources)
     return here, registered, import_files(registered, here, verdict.plan)

@@ -8,18 +8,18 @@ from functools import cache
 import pytest
 from msgspec.structs import replace
 
-from berth.adopt.first_update import told
-from berth.adopt.inventory import Unusable, found
-from berth.adopt.stack_file import Adopted, adopt, text
+from berth.adopt.first_update import first_update_changes
+from berth.adopt.inventory import InvalidInventory, read_inventory
+from berth.adopt.stack_file import AdoptedFleet, adopt, render_stack_file
 from berth.cli import drain
-from berth.diff.fields import FieldChange, differences
-from berth.diff.renames import Renames, called
+from berth.diff.fields import FieldChange, compare_fields
+from berth.diff.renames import Renames, with_new_names
 from berth.plan.existing import ExistingClusterPlan
 from berth.plan.fleet import FleetPlan
 from tests.gke_answers import files
-from tests.stack_files import FILES, plan
+from tests.stack_files import GKE_STACKS, plan
 
-EXAMPLES = [stack for stack in FILES if stack not in ("multikueue", "local")]
+EXAMPLES = [stack for stack in GKE_STACKS if stack not in ("multikueue", "local")]
 """Every stack on GKE with one cluster that it makes."""
 every_example = pytest.mark.parametrize("stack", EXAMPLES)
 
@@ -57,13 +57,13 @@ BY_EXAMPLE = {
 
 
 @cache
-def _adopted(stack: str, *, noise: bool) -> Adopted:
-    return adopt(found(files(plan(stack), noise=noise)), stack)
+def _adopted(stack: str, *, noise: bool) -> AdoptedFleet:
+    return adopt(read_inventory(files(plan(stack), noise=noise)), stack)
 
 
 @cache
 def _plan(stack: str) -> FleetPlan:
-    verdict = drain.verdict(text(_adopted(stack, noise=True)), stack)
+    verdict = drain.evaluate_drained(render_stack_file(_adopted(stack, noise=True)), stack)
     assert [fault.line() for fault in verdict.faults] == []
     assert verdict.plan is not None
     return verdict.plan
@@ -83,16 +83,16 @@ def _justified(stack: str, change: FieldChange) -> bool:
 
 @every_example
 def test_a_fleet_is_adopted_as_itself(stack: str) -> None:
-    original = _sorted(called(plan(stack), Renames({}, NAMES.get(stack, {}))))
-    changes = list(differences(original, _sorted(_plan(stack))))
+    original = _sorted(with_new_names(plan(stack), Renames({}, NAMES.get(stack, {}))))
+    changes = list(compare_fields(original, _sorted(_plan(stack))))
     assert [f"{c.path}: {c.before} → {c.after}" for c in changes if not _justified(stack, c)] == []
 
 
 @every_example
 def test_what_servers_add_changes_nothing(stack: str) -> None:
     plain, noisy = _adopted(stack, noise=False), _adopted(stack, noise=True)
-    assert text(plain) == text(noisy)
-    assert plain.left == noisy.left
+    assert render_stack_file(plain) == render_stack_file(noisy)
+    assert plain.not_adopted == noisy.not_adopted
 
 
 @every_example
@@ -100,7 +100,7 @@ def test_of_what_berth_made_nothing_is_told_but_what_helm_installed(stack: str) 
     """Neither noise nor the fleet's own fields are taken for something that is lost."""
     if stack in BY_EXAMPLE:
         pytest.skip("differs, see above")
-    lines = [left.line() for left in told(found(files(plan(stack), noise=True)), _plan(stack))]
+    lines = [left.line() for left in first_update_changes(read_inventory(files(plan(stack), noise=True)), _plan(stack))]
     others = [line for line in lines if not line.startswith("Deployment ")]
     assert others == []
 
@@ -109,7 +109,9 @@ def test_of_what_berth_made_nothing_is_told_but_what_helm_installed(stack: str) 
 def test_what_lies_inside_is_adopted_alone(stack: str) -> None:
     """Queues, cohorts and priorities as they were, flavors with their labels; nothing is made in Google Cloud."""
     original = plan(stack)
-    verdict = drain.verdict(text(adopt(found(files(original, noise=True), "a-context"), stack)), stack)
+    verdict = drain.evaluate_drained(
+        render_stack_file(adopt(read_inventory(files(original, noise=True), "a-context"), stack)), stack
+    )
     assert [fault.line() for fault in verdict.faults] == []
     fleet = verdict.plan
     assert fleet is not None
@@ -127,7 +129,9 @@ def test_what_lies_inside_is_adopted_alone(stack: str) -> None:
 
 def test_what_only_a_taint_of_berths_own_tells_apart_is_a_fault_inside() -> None:
     """Nobody else may write that taint, so the file says what has to be told apart."""
-    verdict = drain.verdict(text(adopt(found(files(plan("dev")), "a-context"), "dev")), "dev")
+    verdict = drain.evaluate_drained(
+        render_stack_file(adopt(read_inventory(files(plan("dev")), "a-context"), "dev")), "dev"
+    )
     assert {fault.code for fault in verdict.faults} == {"ambiguous-flavor"}
 
 
@@ -138,5 +142,5 @@ def test_every_machine_that_gke_makes_is_counted() -> None:
 
 
 def test_a_manager_is_refused() -> None:
-    with pytest.raises(Unusable, match="sends its jobs to workers"):
-        found(files(plan("multikueue")))
+    with pytest.raises(InvalidInventory, match="sends its jobs to workers"):
+        read_inventory(files(plan("multikueue")))

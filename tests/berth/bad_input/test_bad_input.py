@@ -11,7 +11,7 @@ import pytest
 from typer.testing import CliRunner
 
 from berth.cli import app
-from berth.evaluate import of_stack
+from berth.evaluate import evaluate_stack
 from tests.berth.bad_input import cases
 from tests.berth.bad_input.cases import EDITS, STACKS, WHOLE, Case
 from tests.berth.bad_input.unreachable import CODES as UNREACHABLE
@@ -76,11 +76,12 @@ def test_a_stack_that_is_not_there_is_told_with_what_is(folder: pathlib.Path, st
 
 SOURCES = ("loader", "spec", "planner", "validation")
 _REPORTING = {
-    "fault": 0, "warning": 0, "_fault": 0, "_fault_here": 0, "Problem": 1, "drop": 2, "_Refused": 0,
-    "note": 0, "Rule": 0, "FleetRule": 0, "_bad": 0,
+    "fault": 0, "warning": 0, "_fault": 0, "_fault_at_path": 0,
+    "Problem": 1, "reject": 2, "_HardwareError": 0,
+    "note": 0, "Rule": 0, "FleetRule": 0, "_violation": 0, "validation_fault": 0,
 }  # fmt: skip
 """What reports a problem, and which of its arguments is the code (with `*`, one less)."""
-_NAMED = {"code", "_WORDS", "_MAPPING", "_LIST"}
+_NAMED = {"code", "_WORDS", "_MAPPING", "_LIST", "_MESSAGES", "_CAPACITY_BY_WORD", "_CONSTANTS"}
 """Names that codes are kept under until then."""
 
 
@@ -126,13 +127,13 @@ def occurring_codes(folder: pathlib.Path) -> Iterator[str]:
     """Every code that a case leads to."""
     cases.stacks(folder)
     for stack in STACKS:
-        yield from (problem.code for problem in of_stack(stack, folder).problems)
+        yield from (problem.code for problem in evaluate_stack(stack, folder).problems)
     for content, _ in WHOLE.values():
         (folder / "Pulumi.bad.yaml").write_bytes(content)
-        yield from (problem.code for problem in of_stack("bad", folder).problems)
+        yield from (problem.code for problem in evaluate_stack("bad", folder).problems)
     for case in EDITS.values():
         cases.write(folder, cases.edited(case))
-        yield from (problem.code for problem in of_stack("bad", folder).problems)
+        yield from (problem.code for problem in evaluate_stack("bad", folder).problems)
 
 
 def test_every_code_in_the_source_occurs_in_some_case(folder: pathlib.Path) -> None:

@@ -23,12 +23,12 @@ from typer.testing import CliRunner
 from berth.cli import app
 from berth.cli.plan import fleet as plan_verb
 from berth.cli.render import output as render_verb
-from berth.evaluate import Verdict, of_config, of_stack
+from berth.evaluate import Evaluation, evaluate_config, evaluate_stack
 from tests.berth.bad_input import cases
-from tests.stack_files import FILES
+from tests.stack_files import GKE_STACKS
 
 ROOT = pathlib.Path(__file__).resolve().parents[3]
-SOUND = {**{file.name: file for file in FILES.values()}, "base.yaml": cases.HERE / "base.yaml"}
+SOUND = {**{file.name: file for file in GKE_STACKS.values()}, "base.yaml": cases.HERE / "base.yaml"}
 TEXTS = {name: file.read_text(encoding="utf-8") for name, file in SOUND.items()}
 FLEETS: dict[str, Any] = {name: yaml.safe_load(text)["config"]["berth:fleet"] for name, text in TEXTS.items()}
 
@@ -113,7 +113,7 @@ def damaged(fleet: Any, data: st.DataObject) -> Any:
     return fleet
 
 
-def answers_in_words(verdict: Verdict) -> None:
+def answers_in_words(verdict: Evaluation) -> None:
     """A plan or a fault; every problem has words and a place to look at; and all of it can be printed and rendered."""
     assert verdict.plan is not None or verdict.faults
     for problem in verdict.problems:
@@ -146,7 +146,7 @@ many = settings(deadline=None, suppress_health_check=[HealthCheck.function_scope
 @pytest.mark.parametrize("name", FLEETS)
 def test_an_undamaged_fleet_has_a_plan_and_no_fault(folder: pathlib.Path, name: str) -> None:
     """Or the damage would prove nothing."""
-    verdict = of_config("dev", FLEETS[name], folder)
+    verdict = evaluate_config("dev", FLEETS[name], folder)
     assert verdict.plan is not None and verdict.faults == ()
     answers_in_words(verdict)
 
@@ -155,7 +155,7 @@ def test_an_undamaged_fleet_has_a_plan_and_no_fault(folder: pathlib.Path, name: 
 @given(st.sampled_from(sorted(FLEETS)), st.data())
 def test_a_damaged_fleet_is_answered_in_words(folder: pathlib.Path, name: str, data: st.DataObject) -> None:
     """As the engine hands it over: values, without lines."""
-    answers_in_words(of_config("dev", damaged(FLEETS[name], data), folder))
+    answers_in_words(evaluate_config("dev", damaged(FLEETS[name], data), folder))
 
 
 @settings(many, max_examples=40)
@@ -168,7 +168,7 @@ def test_a_damaged_file_exits_0_or_1(folder: pathlib.Path, name: str, data: st.D
     found = CliRunner().invoke(app, ["check", str(file)])
     assert found.exit_code in (0, 1) and found.stdout and found.stderr == ""
     assert isinstance(found.exception, SystemExit | None)
-    verdict = of_stack(str(file), folder)
+    verdict = evaluate_stack(str(file), folder)
     assert found.exit_code == (1 if verdict.faults else 0)
     answers_in_words(verdict)
 
@@ -217,4 +217,4 @@ def test_a_torn_file_is_answered_in_words(folder: pathlib.Path, name: str, data:
     """What is left may be no YAML at all."""
     file = folder / "Pulumi.torn.yaml"
     file.write_text(torn(TEXTS[name], data), encoding="utf-8")
-    answers_in_words(of_stack(str(file), folder))
+    answers_in_words(evaluate_stack(str(file), folder))

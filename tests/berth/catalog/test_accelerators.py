@@ -15,7 +15,7 @@ from msgspec.structs import replace
 
 from berth import catalog as hw
 
-TPUS = [machine for machine in hw.machines().values() if hw.topologies(machine)]
+TPUS = [machine for machine in hw.machines().values() if hw.slice_topologies(machine)]
 quick = settings(deadline=None, max_examples=200)
 
 
@@ -49,7 +49,7 @@ def shape(name: str, topology: str) -> hw.SliceShape:
 )
 def test_a_machine_has_this_many_slice_topologies(name: str, count: int) -> None:
     """The 3D counts are xpk's own enumeration (GKE docs: TPUs): a rule that drifts from it changes a count."""
-    assert len(hw.topologies(machine(name))) == count
+    assert len(hw.slice_topologies(machine(name))) == count
 
 
 @pytest.mark.parametrize(
@@ -98,7 +98,7 @@ def test_a_slice_that_is_not_in_the_table_has_no_shape(name: str, topology: str)
 def test_an_8t_machine_is_never_multi_host(name: str) -> None:
     """Eight-chip hosts have no links to other hosts: no slice in the table, and no way around it."""
     assert not machine(name).multi_host
-    assert hw.topologies(machine(name)) == ("2x4",)
+    assert hw.slice_topologies(machine(name)) == ("2x4",)
     assert hw.divisible_shape(machine(name), "4x4") is None
 
 
@@ -113,7 +113,7 @@ def test_2x4_is_one_host_on_8t_and_two_on_4t(family: str) -> None:
 @given(st.sampled_from(TPUS), st.data())
 def test_every_listed_slice_is_whole_hosts_within_the_maximum(tpu: hw.Machine, data: st.DataObject) -> None:
     """Hosts x chips per host = chips, in the right dimensions: what node counts and quotas are computed from."""
-    topology = data.draw(st.sampled_from(hw.topologies(tpu)))
+    topology = data.draw(st.sampled_from(hw.slice_topologies(tpu)))
     found, generation = shape(tpu.name, topology), hw.generations()[tpu.generation or ""]
     assert found.hosts * tpu.accelerators == found.chips == prod(map(int, topology.split("x")))
     assert found.chips <= generation.max_slice_chips
@@ -124,15 +124,15 @@ def test_every_listed_slice_is_whole_hosts_within_the_maximum(tpu: hw.Machine, d
 @pytest.mark.parametrize("tpu", TPUS, ids=lambda tpu: tpu.name)
 def test_the_single_host_topology_is_the_only_slice_of_one_host(tpu: hw.Machine) -> None:
     """One host means no placement policy; were there two such topologies, the column would be ambiguous."""
-    assert [t for t in hw.topologies(tpu) if not shape(tpu.name, t).multi_host] == [tpu.single_host_topology]
+    assert [t for t in hw.slice_topologies(tpu) if not shape(tpu.name, t).multi_host] == [tpu.single_host_topology]
 
 
 @pytest.mark.parametrize("tpu", TPUS, ids=lambda tpu: tpu.name)
 def test_topologies_come_in_ascending_chips_and_once(tpu: hw.Machine) -> None:
     """They are printed in messages, and the next larger one is found by position."""
-    chips = [shape(tpu.name, topology).chips for topology in hw.topologies(tpu)]
+    chips = [shape(tpu.name, topology).chips for topology in hw.slice_topologies(tpu)]
     assert chips == sorted(chips)
-    assert len(set(hw.topologies(tpu))) == len(chips)
+    assert len(set(hw.slice_topologies(tpu))) == len(chips)
 
 
 @pytest.mark.parametrize("name", ["ct4p-hightpu-4t", "ct5p-hightpu-4t", "tpu7x-standard-4t"])
@@ -141,7 +141,7 @@ def test_the_rule_of_cubes_gives_every_shape_and_no_other(name: str) -> None:
     most = hw.generations()[machine(name).generation or ""].max_slice_chips
     sides = combinations_with_replacement(range(4, 257, 4), 3)
     cubes = {f"{a}x{b}x{c}" for a, b, c in sides if a * b * c <= most}
-    assert set(hw.topologies(machine(name))) == cubes | {"2x2x1", "2x2x2", "2x2x4", "2x4x4"}
+    assert set(hw.slice_topologies(machine(name))) == cubes | {"2x2x1", "2x2x2", "2x2x4", "2x4x4"}
 
 
 # --- the way out for slices the table does not know ------------------------------------------------------------------
@@ -163,7 +163,7 @@ def test_an_unlisted_slice_is_accepted_only_as_whole_hosts_within_a_pod(tpu: hw.
 @given(st.sampled_from(TPUS), st.data())
 def test_the_way_out_agrees_with_the_table_where_the_table_knows(tpu: hw.Machine, data: st.DataObject) -> None:
     """Else a topology would change its host count on the day it is added to the table."""
-    topology = data.draw(st.sampled_from(hw.topologies(tpu)))
+    topology = data.draw(st.sampled_from(hw.slice_topologies(tpu)))
     assert hw.divisible_shape(tpu, topology) == hw.slice_shape(tpu, topology)
 
 
@@ -235,7 +235,7 @@ def test_a_machine_that_berth_refuses_says_why() -> None:
     """Old and future generations are rows, so that `ct3-hightpu-4t` is not answered with `no such machine`."""
     refused = {name: m for name, m in hw.machines().items() if m.status == "unsupported"}
     assert {name.split("-")[0] for name in refused} == {"ct3", "ct3p", "ct4l", "ct5l", "tpu7"}
-    assert all(m.note and m.generation is None and not hw.topologies(m) for m in refused.values())
+    assert all(m.note and m.generation is None and not hw.slice_topologies(m) for m in refused.values())
 
 
 def test_every_supported_machine_is_complete() -> None:

@@ -22,10 +22,10 @@ from berth import catalog as hw
 )
 def test_an_n1_machine_with_gpus_is_a_machine_like_any_other(name: str, vcpu: int, memory_gb: float) -> None:
     """The planner treats it as a row; memory per vCPU is 3.75, 6.5 and 0.9 GB."""
-    node = hw.attached(name, "nvidia-tesla-t4", 4)
+    node = hw.attach_gpus(name, "nvidia-tesla-t4", 4)
     assert (node.name, node.vcpu, node.memory_gb, node.accelerators) == (name, vcpu, memory_gb, 4)
     assert (node.kind, node.resource, node.noun) == ("gpu", "nvidia.com/gpu", "T4")
-    assert (node.compact_max_nodes, node.dws, node.default_boot_disk) == (0, True, "pd-balanced")
+    assert (node.compact_max_nodes, node.supports_dws, node.default_boot_disk) == (0, True, "pd-balanced")
 
 
 @pytest.mark.parametrize(
@@ -49,8 +49,8 @@ def test_what_cannot_be_attached_is_refused_with_what_can(
     name: str, accelerator: str, count: int, message: str
 ) -> None:
     """The error is a ValueError of its own type: the spec makes a fault of it, word for word."""
-    with pytest.raises(hw.NotAttachable) as refused:
-        hw.attached(name, accelerator, count)
+    with pytest.raises(hw.GpuAttachmentError) as refused:
+        hw.attach_gpus(name, accelerator, count)
     assert message in str(refused.value)
 
 
@@ -58,18 +58,18 @@ def test_what_cannot_be_attached_is_refused_with_what_can(
 @given(st.data())
 def test_every_attachment_within_the_table_exists(data: st.DataObject) -> None:
     """Refusal is for what exceeds the vCPU limit, and for nothing else."""
-    gpus = hw.attachable().gpus
+    gpus = hw.attachable_gpus().gpus
     accelerator = data.draw(st.sampled_from(sorted(gpus)))
     count, limit = data.draw(st.sampled_from(sorted(gpus[accelerator].items())))
-    name, (vcpu, _) = data.draw(st.sampled_from(sorted(hw.attachable().hosts.items())))
+    name, (vcpu, _) = data.draw(st.sampled_from(sorted(hw.attachable_gpus().hosts.items())))
     if vcpu <= limit:
-        assert hw.attached(name, accelerator, count).accelerators == count
+        assert hw.attach_gpus(name, accelerator, count).accelerators == count
     else:
-        with pytest.raises(hw.NotAttachable):
-            hw.attached(name, accelerator, count)
+        with pytest.raises(hw.GpuAttachmentError):
+            hw.attach_gpus(name, accelerator, count)
 
 
 def test_the_n1_machines_are_the_three_series_up_to_96_vcpus() -> None:
     """1 to 96 vCPUs for standard, 2 to 96 for the others."""
-    assert len(hw.attachable().hosts) == 8 + 7 + 7
+    assert len(hw.attachable_gpus().hosts) == 8 + 7 + 7
     assert not any(name.startswith("n1-") for name in hw.machines())

@@ -27,6 +27,10 @@ def machine(name: str) -> hw.Machine:
     return hw.machines()[name]
 
 
+_PROPERTIES = {"dws": "supports_dws", "flex_start_compact": "supports_compact_flex_start"}
+"""Keys of the facts that the table derives from other columns."""
+
+
 def _frozen(value: object) -> object:
     """Lists as the tuples that the table has."""
     return tuple(cast("list[object]", value)) if isinstance(value, list) else value
@@ -45,7 +49,7 @@ def test_labels_taints_and_resources_are_those_of_the_facts(facts: Facts) -> Non
     """Selectors and tolerations are built from these; a misspelt one matches nothing, silently."""
     assert {name: key for name, key in to_builtins(hw.labels()).items() if name not in _TEXT_ONLY} == facts["labels"]
     assert to_builtins(hw.taints()) == facts["taints"]
-    assert {kind: hw.resource(kind) for kind in ("tpu", "gpu")} == facts["resources"]
+    assert {kind: hw.extended_resource(kind) for kind in ("tpu", "gpu")} == facts["resources"]
 
 
 _TEXT_ONLY = {
@@ -112,7 +116,7 @@ def _tpu_machine(generation: str, shared: Facts, row: Facts) -> Facts:
         "multi_host_placement": shared["multi_host_placement"] if row["multi_host_capable"] else None,
         "boot_disk_types": tuple(shared["boot_disk_types"]),
         "accelerator_network_profile": shared.get("accelerator_network_profile"),
-        "dws": shared["dws"],
+        "supports_dws": shared["dws"],
         "status": shared.get("status", "current"),
         "min_gke_standard": shared.get("min_gke_standard"),
         "min_gke_autopilot": shared.get("min_gke_autopilot"),
@@ -127,7 +131,9 @@ def test_slices_are_those_of_the_facts(facts: Facts) -> None:
             assert ours is not None, row
             assert (ours.chips, ours.hosts, ours.multi_host) == (row["chips"], row["hosts"], row["multi_host"])
         listed = {(row["machine_type"], row["topology"]) for row in generation["topologies"]}
-        ours = {(name, topology) for name in generation["machine_types"] for topology in hw.topologies(machine(name))}
+        ours = {
+            (name, topology) for name in generation["machine_types"] for topology in hw.slice_topologies(machine(name))
+        }
         assert generation["dims"] == 3 or ours == listed
 
 
@@ -136,8 +142,8 @@ def test_the_rule_of_cubes_gives_the_facts_lists_in_their_order(facts: Facts) ->
     for generation in (g for g in facts["tpu"].values() if g["dims"] == 3):
         spanning = [name for name, row in generation["machine_types"].items() if row["multi_host_capable"]]
         for name in spanning:
-            assert list(hw.topologies(machine(name))) == generation["all_topologies"]
-            assert len(hw.topologies(machine(name))) == generation["all_topologies_count"]
+            assert list(hw.slice_topologies(machine(name))) == generation["all_topologies"]
+            assert len(hw.slice_topologies(machine(name))) == generation["all_topologies_count"]
 
 
 def test_gpu_machines_are_those_of_the_facts(facts: Facts) -> None:
@@ -146,7 +152,7 @@ def test_gpu_machines_are_those_of_the_facts(facts: Facts) -> None:
     ours = {name for name, m in hw.machines().items() if m.kind == "gpu" and not name.endswith("-nolssd")}
     assert ours == set(rows)
     for name, row in rows.items():
-        fields: Facts = {key: _frozen(value) for key, value in row.items()}
+        fields: Facts = {_PROPERTIES.get(key, key): _frozen(value) for key, value in row.items()}
         note, disk = fields.pop("note", ""), fields.pop("boot_disk")
         fields |= {"accelerators": fields.pop("gpus"), "boot_disk_types": () if disk == "any" else (disk,)}
         assert {key: getattr(machine(name), key) for key in fields} == fields, name
@@ -166,7 +172,7 @@ def test_dws_is_refused_where_the_facts_refuse_it(facts: Facts) -> None:
     families, types = facts["dws"]["disabled_machine_families"], facts["dws"]["disabled_machine_types"]
     disabled = {name for name in hw.machines() if name in types or name.split("-")[0] in families}
     refused = {name for name, m in hw.machines().items() if m.status == "unsupported"}
-    assert {name for name, m in hw.machines().items() if not m.dws} == disabled | refused
+    assert {name for name, m in hw.machines().items() if not m.supports_dws} == disabled | refused
 
 
 def test_limits_are_those_of_the_facts(facts: Facts) -> None:
@@ -191,5 +197,5 @@ def test_attachable_gpus_are_those_of_the_facts(facts: Facts) -> None:
     """Counts and vCPU limits; and no compact placement with any of them."""
     theirs: Facts = dict(facts["gpu"]["attachable_n1"])
     compact = theirs.pop("compact_placement")
-    assert hw.attachable().gpus == theirs
-    assert all(bool(hw.attached("n1-highcpu-2", gpu, 1).compact_max_nodes) == compact for gpu in theirs)
+    assert hw.attachable_gpus().gpus == theirs
+    assert all(bool(hw.attach_gpus("n1-highcpu-2", gpu, 1).compact_max_nodes) == compact for gpu in theirs)

@@ -18,9 +18,9 @@ from typer.testing import CliRunner
 from berth.cli import app
 from berth.cli import terminal as paint
 from berth.cli.render import output
-from berth.cli.render.documents import document
+from berth.cli.render.documents import yaml_document
 from berth.diagnostics import Problem
-from tests.stack_files import FILES, ROOT, every_stack, plan, rendered, verdict
+from tests.stack_files import GKE_STACKS, ROOT, evaluation, every_stack, plan, rendered
 
 SCENARIO = "stacks/scenarios/multislice.yaml"
 JOB = "stacks/jobs/train.yaml"
@@ -43,7 +43,7 @@ VERBS = [
     "graph",
     "schema",
 ]
-MULTISLICE, BATCH = str(FILES["multislice"]), str(FILES["batch-platform"])
+MULTISLICE, BATCH = str(GKE_STACKS["multislice"]), str(GKE_STACKS["batch-platform"])
 COLOUR = "\x1b["
 
 
@@ -66,7 +66,7 @@ def process(words: Sequence[str], **more: Any) -> subprocess.Popen[str]:
 
 def project(folder: Path, stack: str, old: str = "", new: str = "") -> Path:
     """A folder with a Pulumi.yaml and one stack file, with something in it replaced."""
-    text = FILES[stack].read_text(encoding="utf-8")
+    text = GKE_STACKS[stack].read_text(encoding="utf-8")
     assert old in text
     (folder / "Pulumi.yaml").write_text("name: berth\nruntime: python\n", encoding="utf-8")
     file = folder / f"Pulumi.{stack}.yaml"
@@ -223,12 +223,12 @@ def test_colour_is_for_terminals_whose_owner_did_not_refuse(
     for name, value in says.items():
         monkeypatch.setenv(name, value)
     stream: Any = Terminal(terminal)
-    assert paint.coloured(stream) == expected
+    assert paint.is_coloured(stream) == expected
 
 
 def test_a_fault_is_red_and_a_warning_yellow(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(paint, "coloured", lambda stream: True)
-    lines = [paint.problem(Problem(severity, "x", (), "words")) for severity in ("fault", "warning")]
+    monkeypatch.setattr(paint, "is_coloured", lambda stream: True)
+    lines = [paint.format_problem(Problem(severity, "x", (), "words")) for severity in ("fault", "warning")]
     assert lines == ["\x1b[31mwords\x1b[0m", "\x1b[33mwarning: words\x1b[0m"]
 
 
@@ -331,18 +331,18 @@ def test_a_word_is_that_word_to_every_reader_of_yaml(word: str) -> None:
         "metadata": {"labels": {word: word, "k": word}},
         "spec": [word, {"k": [word]}],
     }
-    assert list(yaml.safe_load_all(document(manifest))) == [manifest]
+    assert list(yaml.safe_load_all(yaml_document(manifest))) == [manifest]
 
 
 def test_verdicts_of_tests_and_command_are_the_same() -> None:
     """What the other tests build on is what a person sees."""
-    assert berth("check", "dev").stdout.splitlines()[:-1] == [p.line() for p in verdict("dev").problems]
+    assert berth("check", "dev").stdout.splitlines()[:-1] == [p.line() for p in evaluation("dev").problems]
 
 
 @pytest.mark.parametrize("asked", [False, True])
 def test_a_fault_of_its_own_is_one_line_unless_a_traceback_is_asked_for(asked: bool) -> None:
     """Nobody is shown a traceback unasked; whoever mends Berth can ask for one."""
-    code = "import berth.cli as c; c.of_stack = lambda *_: 1 / 0; c.main()"
+    code = "import berth.cli as c; c.evaluate_stack = lambda *_: 1 / 0; c.main()"
     environment = {**os.environ, "BERTH_TRACEBACK": "1"} if asked else dict(os.environ)
     command = [sys.executable, "-c", code, "check", "dev"]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False, env=environment)

@@ -8,18 +8,18 @@ from msgspec.structs import replace
 from typer.testing import CliRunner
 
 from berth.cli import app
-from berth.cli.drain import protected
-from berth.evaluate import of_stack
+from berth.cli.drain import protected_keys
+from berth.evaluate import evaluate_stack
 from berth.plan.fleet import FleetPlan
-from tests.stack_files import FILES, ROOT, every_stack
+from tests.stack_files import GKE_STACKS, ROOT, every_stack
 
 
 def drained(file: pathlib.Path, written: pathlib.Path) -> tuple[FleetPlan, FleetPlan]:
     """The plan of a stack file, and of what `berth drain` makes of it."""
     done = CliRunner().invoke(app, ["drain", str(file), "-o", str(written)])
-    before = of_stack(str(file), ROOT)
-    assert (done.exit_code, done.stdout) == (3 if before.plan and list(protected(before.plan)) else 0, "")
-    after = of_stack(str(written), ROOT, before.stack)
+    before = evaluate_stack(str(file), ROOT)
+    assert (done.exit_code, done.stdout) == (3 if before.plan and list(protected_keys(before.plan)) else 0, "")
+    after = evaluate_stack(str(written), ROOT, before.stack)
     assert before.plan is not None
     assert after.plan is not None
     return before.plan, after.plan
@@ -27,7 +27,7 @@ def drained(file: pathlib.Path, written: pathlib.Path) -> tuple[FleetPlan, Fleet
 
 @every_stack
 def test_every_queue_is_drained_and_nothing_else_changes(stack: str, tmp_path: pathlib.Path) -> None:
-    before, after = drained(FILES[stack], tmp_path / "drained.yaml")
+    before, after = drained(GKE_STACKS[stack], tmp_path / "drained.yaml")
     assert [queue.stop_policy for queue in after.cluster_queues] == ["HoldAndDrain"] * len(before.cluster_queues)
     assert not any(queue.protect for queue in after.cluster_queues)
     assert [each.name for each in after.cluster_queues] == [each.name for each in before.cluster_queues]
@@ -73,7 +73,7 @@ def test_queues_that_were_stopped_otherwise_and_shared_ones_are_drained(tmp_path
     status, written, said = run(tmp_path, "false", "false")
     assert (status, said) == (0, "")
     (tmp_path / "drained.yaml").write_text(written, encoding="utf-8")
-    plan = of_stack(str(tmp_path / "drained.yaml"), tmp_path).plan
+    plan = evaluate_stack(str(tmp_path / "drained.yaml"), tmp_path).plan
     assert plan is not None
     assert {queue.name: queue.stop_policy for queue in plan.cluster_queues} == dict.fromkeys(
         ("a-one", "b-two", "shared"), "HoldAndDrain"
@@ -93,7 +93,7 @@ def test_what_is_protected_is_named_with_what_allows_it(tmp_path: pathlib.Path) 
 
 
 def test_what_workers_have_is_named_by_their_own_allowances(tmp_path: pathlib.Path) -> None:
-    found = CliRunner().invoke(app, ["drain", str(FILES["multikueue"]), "-o", str(tmp_path / "drained.yaml")])
+    found = CliRunner().invoke(app, ["drain", str(GKE_STACKS["multikueue"]), "-o", str(tmp_path / "drained.yaml")])
     assert found.exit_code == 3
     assert found.stderr.splitlines()[:2] == [
         "multikueue: protected, and not to be destroyed: cluster",

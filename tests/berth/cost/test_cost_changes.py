@@ -12,12 +12,12 @@ from typer.testing import CliRunner
 
 from berth.cli import app
 from berth.cost.changes import compare_costs
-from berth.cost.fleet import cost
+from berth.cost.fleet import fleet_cost
 from berth.cost.prices import Prices
-from berth.evaluate import of_stack
-from tests.stack_files import FILES, ROOT, plan
+from berth.evaluate import evaluate_stack
+from tests.stack_files import GKE_STACKS, ROOT, plan
 
-DEV = FILES["dev"].read_text(encoding="utf-8")
+DEV = GKE_STACKS["dev"].read_text(encoding="utf-8")
 TABLE = """\
 currency: EUR
 hourly:
@@ -53,22 +53,26 @@ def diff(*words: str) -> Any:
 
 def test_a_change_costs_what_both_sides_cost(folder: Path) -> None:
     """By hand: a slice is 2 machines of 4.80 for 8 chips; one that nobody may borrow yet costs the fleet alone."""
-    plans = [of_stack(f"Pulumi.{name}.yaml", folder).plan for name in ("old", "new")]
+    plans = [evaluate_stack(f"Pulumi.{name}.yaml", folder).plan for name in ("old", "new")]
     assert plans[0] is not None and plans[1] is not None
-    steps = {(step.kind, step.name): step for step in compare_costs(*(cost(each, PRICES) for each in plans if each))}
+    steps = {
+        (step.kind, step.name): step for step in compare_costs(*(fleet_cost(each, PRICES) for each in plans if each))
+    }
     slice_ = Fraction(48, 5)
     assert steps["machines", "v5e"].committed == (3 * slice_, 4 * slice_) == steps["machines", "v5e"].ceiling
     assert steps["fleet", "all"].committed == (3 * slice_, 4 * slice_)
     assert ("team", "vision") not in steps  # lacks a price before and after, so nobody knows
     every = Prices("prices.yaml", "EUR", {**PRICES.hourly, **{("g2-standard-24", m): Fraction(2) for m in MODELS}})
-    steps = {(step.kind, step.name): step for step in compare_costs(*(cost(each, every) for each in plans if each))}
+    steps = {
+        (step.kind, step.name): step for step in compare_costs(*(fleet_cost(each, every) for each in plans if each))
+    }
     gpus = 8 + 4  # guaranteed, two of a machine of 2.00
     assert steps["team", "vision"].committed == (gpus + slice_, gpus + 2 * slice_)
     assert {name for kind, name in steps if kind == "team"} == {"vision"}
 
 
 def test_nothing_changes_where_nothing_does() -> None:
-    found = cost(plan("dev"), PRICES)
+    found = fleet_cost(plan("dev"), PRICES)
     assert compare_costs(found, found) == ()
 
 

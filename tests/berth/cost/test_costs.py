@@ -17,12 +17,12 @@ from typer.testing import CliRunner
 
 from berth.cli import app
 from berth.cli import prices as costs
-from berth.cost import text as words
-from berth.cost.fleet import Cost, MachinesCost, Sum, cost
+from berth.cost import text as cost_text
+from berth.cost.fleet import CostTotal, FleetCost, MachineCost, fleet_cost
 from berth.cost.prices import Prices, read_prices
-from berth.evaluate import of_stack
+from berth.evaluate import evaluate_stack
 from berth.plan.nodes import Bounds
-from tests.stack_files import FILES, ROOT, every_stack, plan, plan_json
+from tests.stack_files import GKE_STACKS, ROOT, every_stack, plan, plan_json
 
 MODELS = ("on-demand", "spot", "reservation", "flex-start", "queued")
 
@@ -50,7 +50,7 @@ def table(prices: dict[tuple[str, str], str]) -> Prices:
 
 def as_printed(stack: str, prices: dict[tuple[str, str], str]) -> dict[str, Any]:
     """`cost` as the plan's JSON has it."""
-    return json.loads(json.dumps(costs.as_json(cost(plan(stack), table(prices)))))
+    return json.loads(json.dumps(costs.as_json(fleet_cost(plan(stack), table(prices)))))
 
 
 def almost(amount: Decimal) -> Any:
@@ -134,14 +134,14 @@ def test_a_reservation_is_paid_for_whole_whatever_the_pools_take() -> None:
 
 
 def test_what_no_pool_takes_of_a_reservation_has_a_row_of_its_own(tmp_path: Path) -> None:
-    text = FILES["dev"].read_text(encoding="utf-8")
+    text = GKE_STACKS["dev"].read_text(encoding="utf-8")
     file = tmp_path / "Pulumi.dev.yaml"
     assert "count: 4" in text
     file.write_text(text.replace("count: 4", "count: 6"), encoding="utf-8")
     (tmp_path / "Pulumi.yaml").write_text("name: berth\nruntime: python\n", encoding="utf-8")
-    found = of_stack(str(file), tmp_path).plan
+    found = evaluate_stack(str(file), tmp_path).plan
     assert found is not None
-    (rest,) = (m for m in cost(found, table(list_of("dev"))).machines if m.kind == "reservation")
+    (rest,) = (m for m in fleet_cost(found, table(list_of("dev"))).machines if m.kind == "reservation")
     assert (rest.nodes, rest.capacity) == (Bounds(min=2, max=2), "reservation")
     assert rest.label == f"rest of reservation {rest.name}"
 
@@ -183,8 +183,8 @@ def test_a_price_of_nothing_is_a_price() -> None:
 
 
 def test_a_missing_price_is_told_with_what_may_have_been_meant() -> None:
-    found = cost(plan("dev"), table({("g2-standart-24", "spot"): "1"}))
-    assert list(words.gaps(found)) == [
+    found = fleet_cost(plan("dev"), table({("g2-standart-24", "spot"): "1"}))
+    assert list(cost_text.missing_price_lines(found)) == [
         "prices.yaml has no price for g2-standard-24 on-demand: l4-on-demand not counted; "
         "did you mean 'g2-standart-24'?",
         "prices.yaml has no price for g2-standard-24 reservation: l4-reserved not counted; "
@@ -226,14 +226,14 @@ FILE has no price for e2-standard-4 on-demand: system not counted
 def test_the_plan_shows_what_it_costs_once_it_is_given_prices(tmp_path: Path) -> None:
     file = tmp_path / "prices.yaml"
     file.write_text(EXAMPLE, encoding="utf-8")
-    done = CliRunner().invoke(app, ["plan", str(FILES["dev"]), "--prices", str(file)])
+    done = CliRunner().invoke(app, ["plan", str(GKE_STACKS["dev"]), "--prices", str(file)])
     assert done.exit_code == 0
     assert SHOWN.replace("FILE", str(file)) in done.stdout
 
 
 @every_stack
 def test_without_prices_a_plan_has_not_a_word_of_cost(stack: str) -> None:
-    done = CliRunner().invoke(app, ["plan", str(FILES[stack])])
+    done = CliRunner().invoke(app, ["plan", str(GKE_STACKS[stack])])
     assert " an hour" not in done.stdout
     assert "cost" not in plan_json(stack)
 
@@ -249,15 +249,15 @@ def test_without_prices_a_plan_has_not_a_word_of_cost(stack: str) -> None:
     ],
 )
 def test_money_is_rounded_when_it_is_printed(amount: Fraction | None, text: str) -> None:
-    assert words.money(amount) == text
+    assert cost_text.format_money(amount) == text
 
 
 def test_a_sum_knows_what_it_lacks() -> None:
-    machine = MachinesCost("pool", "a", "m-1", "spot", Bounds(min=1, max=2), None, (("m-1", "spot"),))
-    other = MachinesCost("pool", "b", "m-1", "spot", Bounds(min=1, max=2), Fraction(3, 2))
-    found = Cost(Prices("f", "USD", {}), (machine, other), {})
-    assert found.fleet == Sum(Fraction(3, 2), Fraction(3), ("a",))
-    assert words.without(found.fleet) == "without a"
+    machine = MachineCost("pool", "a", "m-1", "spot", Bounds(min=1, max=2), None, (("m-1", "spot"),))
+    other = MachineCost("pool", "b", "m-1", "spot", Bounds(min=1, max=2), Fraction(3, 2))
+    found = FleetCost(Prices("f", "USD", {}), (machine, other), {})
+    assert found.fleet == CostTotal(Fraction(3, 2), Fraction(3), ("a",))
+    assert cost_text.describe_unpriced(found.fleet) == "without a"
     assert found.unpriced == (machine,)
 
 
@@ -289,7 +289,7 @@ def test_the_page_has_every_key_and_its_example_is_a_table_of_prices(tmp_path: P
     prices, problems = read_prices(file)
     assert problems == ()
     assert prices is not None
-    assert cost(plan("dev"), prices).unpriced == ()
+    assert fleet_cost(plan("dev"), prices).unpriced == ()
 
 
 @every_stack
@@ -301,10 +301,10 @@ def test_amounts_are_numbers_in_json(stack: str) -> None:
 
 def test_a_compute_class_costs_its_dearest_way_and_lacks_a_price_when_any_of_them_does() -> None:
     of_class = {("a3-highgpu-8g", "reservation"): "40", ("a3-highgpu-8g", "spot"): "30"}
-    lacking = cost(plan("dws-autoprovisioned"), table(of_class))
+    lacking = fleet_cost(plan("dws-autoprovisioned"), table(of_class))
     (row,) = (m for m in lacking.machines if m.name == "h100" and m.kind == "pool")
     assert (row.price, row.missing) == (None, (("a3-highgpu-8g", "flex-start"),))
-    whole = cost(plan("dws-autoprovisioned"), table({**of_class, ("a3-highgpu-8g", "flex-start"): "50"}))
+    whole = fleet_cost(plan("dws-autoprovisioned"), table({**of_class, ("a3-highgpu-8g", "flex-start"): "50"}))
     (row,) = (m for m in whole.machines if m.name == "h100" and m.kind == "pool")
     assert (row.price, row.missing) == (Fraction(50), ())
 
@@ -335,9 +335,9 @@ def test_workers_cost_their_pools_and_system_pools() -> None:
 
 def test_who_made_a_worker_pays_for_its_machines() -> None:
     """Of three workers one is made here: its two machines are the fleet's, and what the team is promised is of all."""
-    found = of_stack(str(EVERYWHERE), ROOT).plan
+    found = evaluate_stack(str(EVERYWHERE), ROOT).plan
     assert found is not None
-    priced = cost(found, table({("a3-highgpu-8g", "on-demand"): "80", ("e2-standard-4", "on-demand"): "1"}))
+    priced = fleet_cost(found, table({("a3-highgpu-8g", "on-demand"): "80", ("e2-standard-4", "on-demand"): "1"}))
     assert [m.name for m in priced.machines] == ["here/h100", "system", "here/system"]
     assert priced.fleet.committed == 2 * 80 + 1 + 1
     assert priced.teams["vision"].committed == 64 * 10

@@ -10,7 +10,7 @@ from typer.testing import CliRunner
 
 from berth.cli import app
 from berth.cost.prices import read_prices
-from tests.stack_files import FILES
+from tests.stack_files import GKE_STACKS
 
 TABLE = """\
 currency: USD
@@ -124,7 +124,7 @@ def test_prices_are_exact_by_machine_type_and_capacity_model(tmp_path: Path) -> 
         ("g2-standard-24", "on-demand"): Fraction(2),
         ("g2-standard-24", "spot"): Fraction(4, 5),
     }
-    assert found.of("g2-standard-24", "reservation") is None
+    assert found.price_of("g2-standard-24", "reservation") is None
 
 
 @pytest.mark.parametrize("case", BROKEN)
@@ -147,6 +147,6 @@ def test_a_table_that_is_not_there_or_a_folder_is_one_fault(tmp_path: Path) -> N
 
 def test_the_command_refuses_a_broken_table_before_anything_else(tmp_path: Path) -> None:
     file = written(tmp_path, TABLE.replace("4.80", "lots"))
-    done = CliRunner().invoke(app, ["plan", str(FILES["dev"]), "--prices", str(file)])
+    done = CliRunner().invoke(app, ["plan", str(GKE_STACKS["dev"]), "--prices", str(file)])
     assert (done.exit_code, done.stdout) == (1, "")
     assert done.stderr == f"{file}:3: hourly.ct5lp-hightpu-4t.on-demand: 'lots' {_PRICE}\n"

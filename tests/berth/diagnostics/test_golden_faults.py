@@ -13,7 +13,7 @@ from typing import Any
 import yaml
 
 from berth.diagnostics import Problem
-from berth.evaluate import of_stack
+from berth.evaluate import evaluate_stack
 from tests.berth.bad_input import cases
 from tests.berth.bad_input.test_bad_input import ROOT, SOURCES, written_codes
 from tests.berth.bad_input.unreachable import CODES as UNREACHABLE
@@ -88,7 +88,7 @@ def _example(code: str, name: str, folder: pathlib.Path) -> tuple[str, Problem]:
         (folder / "Pulumi.bad.yaml").write_bytes(cases.WHOLE[name][0])
     else:
         stack = name
-    found = [problem for problem in of_stack(stack, folder).problems if problem.code == code]
+    found = [problem for problem in evaluate_stack(stack, folder).problems if problem.code == code]
     assert found, f"the case '{name}' does not lead to {code}: name another in {TABLE.name}"
     return edits, found[0]
 

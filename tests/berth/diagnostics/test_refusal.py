@@ -9,13 +9,13 @@ from typing import Any
 import pytest
 
 from berth.engine import ProgramError, run_program
-from berth.evaluate import of_stack
+from berth.evaluate import evaluate_stack
 
 ROOT = pathlib.Path(__file__).parents[3]
 
 
 def config() -> dict[str, Any]:
-    file = of_stack("dev", ROOT).file
+    file = evaluate_stack("dev", ROOT).file
     assert file is not None
     return copy.deepcopy(dict(file.config))
 

@@ -8,8 +8,8 @@ from functools import cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from berth.diff.compare import Changes, Plan, compare
-from berth.evaluate import of_stack
+from berth.diff.compare import AnyPlan, Changes, compare
+from berth.evaluate import evaluate_stack
 from berth.plan.fleet import FleetPlan
 
 HERE = Path(__file__).parent
@@ -48,7 +48,7 @@ class Subject:
             texts = {file: text.replace(old, new) for file, text in texts.items()}
         return texts
 
-    def plan(self, name: str | None = None) -> Plan:
+    def plan(self, name: str | None = None) -> AnyPlan:
         """The plan of the stack, or of the stack with one edit."""
         return _plan(self, name)
 
@@ -58,13 +58,13 @@ class Subject:
 
 
 @cache
-def _plan(subject: Subject, name: str | None) -> Plan:
+def _plan(subject: Subject, name: str | None) -> AnyPlan:
     with TemporaryDirectory() as folder:
         write(Path(folder), subject.edited(name) if name else subject.files)
-        found = of_stack(subject.stack, Path(folder))
+        found = evaluate_stack(subject.stack, Path(folder))
     assert [fault.line() for fault in found.faults] == []
-    assert found.whole is not None
-    return found.whole
+    assert found.plan_of_any_kind is not None
+    return found.plan_of_any_kind
 
 
 @cache

@@ -17,17 +17,17 @@ from msgspec.structs import asdict, replace
 from berth.cli.plan.fleet import as_json
 from berth.diff.ack import AckCluster, Membership
 from berth.diff.compare import compare
-from berth.diff.entitlements import Step
-from berth.diff.fields import FieldChange, differences
-from berth.diff.resources import DELETED, REPLACED, compare_things
-from berth.diff.update_effects import KEPT, WEIGHT, force, forces
-from berth.engine import Recorded, run_program
-from berth.evaluate import of_stack
+from berth.diff.entitlements import CountChange
+from berth.diff.fields import FieldChange, compare_fields
+from berth.diff.resources import DELETED, REPLACED, compare_resources
+from berth.diff.update_effects import KEPT, SEVERITY, find_update_rule, load_update_rules
+from berth.engine import RecordedResource, run_program
+from berth.evaluate import evaluate_stack
 from berth.plan import accelerator_networks, ack, capacity, gke, kueue, monitoring, teams
 from berth.plan.fleet import FleetPlan
 from components.gke import node_pool
 from tests.berth.diff.edited import BASE, EDITS, changes, edited, plan, write
-from tests.stack_files import FILES, ROOT, every_stack
+from tests.stack_files import GKE_STACKS, ROOT, every_stack
 from tests.stack_files import plan as plan_of
 
 every_edit = pytest.mark.parametrize("edit", EDITS)
@@ -38,16 +38,16 @@ every_edit = pytest.mark.parametrize("edit", EDITS)
 @every_stack
 def test_a_fleet_compared_with_itself_changes_nothing(stack: str) -> None:
     found = compare(plan_of(stack), plan_of(stack))
-    assert found.empty
+    assert found.is_empty
     assert not found.losses
 
 
 def test_a_team_that_moves_to_another_file_is_no_change() -> None:
-    assert changes("team-file-moved").empty
+    assert changes("team-file-moved").is_empty
 
 
-def _swapped(step: Step) -> Step:
-    return Step(step.after, step.before)
+def _swapped(step: CountChange) -> CountChange:
+    return CountChange(step.after, step.before)
 
 
 @every_edit
@@ -60,9 +60,9 @@ def test_the_way_back_takes_what_the_way_there_gave(edit: str) -> None:
             replace(
                 entry,
                 **{
-                    field: _swapped(value) if isinstance(value, Step) else tuple(reversed(value))
+                    field: _swapped(value) if isinstance(value, CountChange) else tuple(reversed(value))
                     for field, value in asdict(entry).items()
-                    if isinstance(value, (Step, tuple))
+                    if isinstance(value, (CountChange, tuple))
                 },
             )
             for entry in getattr(one, each)
@@ -78,7 +78,7 @@ def test_the_way_back_takes_what_the_way_there_gave(edit: str) -> None:
 
 
 def test_every_edit_but_the_moved_file_changes_something() -> None:
-    assert [edit for edit in EDITS if changes(edit).empty] == ["team-file-moved"]
+    assert [edit for edit in EDITS if changes(edit).is_empty] == ["team-file-moved"]
 
 
 BY_EDIT = {
@@ -100,14 +100,14 @@ def test_every_part_of_a_fleet_is_known_to_the_comparison(part: str) -> None:
     """A new field of the plan that is not would change in silence. (Both sides are planned as one stack.)"""
     if edit := BY_EDIT.get(part):
         assert getattr(plan(), part) != getattr(plan(edit), part)
-        assert not changes(edit).empty
+        assert not changes(edit).is_empty
         return
-    whole = list(map(plan_of, FILES))
+    whole = list(map(plan_of, GKE_STACKS))
     every = [*whole, *(worker.plan for fleet in whole for worker in fleet.workers)]
     fleets = [fleet for fleet in every if getattr(fleet, part)]
     nothing = {part: () if isinstance(getattr(plan(), part), tuple) else None}
     assert fleets, "no example has it: name an edit that changes it"
-    assert not any(compare(fleet, replace(fleet, **nothing)).empty for fleet in fleets)
+    assert not any(compare(fleet, replace(fleet, **nothing)).is_empty for fleet in fleets)
 
 
 # --- figures, a second way --------------------------------------------------------------------------------------------
@@ -118,7 +118,7 @@ def _queues(edit: str | None) -> list[dict[str, Any]]:
     """The cluster queues of `berth plan --json`."""
     with TemporaryDirectory() as folder:
         write(Path(folder), edited(edit) if edit else BASE)
-        return as_json(of_stack("dev", Path(folder)))["clusterQueues"]
+        return as_json(evaluate_stack("dev", Path(folder)))["clusterQueues"]
 
 
 def _nominal(edit: str | None, by: str) -> Counter[tuple[str, str]]:
@@ -140,13 +140,15 @@ def test_what_teams_and_cohorts_gain_is_the_difference_of_their_queues(edit: str
         before, after = _nominal(None, by), _nominal(edit, by)
         before = Counter({(now.get(owner, owner), flavor): n for (owner, flavor), n in before.items()})
         gains = {key: after[key] - before[key] for key in before | after if after[key] != before[key]}
-        said = {(getattr(line, by), line.flavor): line.guaranteed.gain for line in lines if line.guaranteed.gain}
+        said = {(getattr(line, by), line.flavor): line.guaranteed.delta for line in lines if line.guaranteed.delta}
         assert said == gains, by
 
 
 @every_edit
 def test_what_is_hit_of_a_pool_is_what_its_node_pools_hold(edit: str) -> None:
-    gone = {c.key for c in compare_things(plan(), plan(edit)) if c.what in (REPLACED, DELETED, "recreated") and c.pool}
+    gone = {
+        c.key for c in compare_resources(plan(), plan(edit)) if c.what in (REPLACED, DELETED, "recreated") and c.pool
+    }
     after = {n.key: _by_zone(n) for p in plan(edit).pools for n in p.node_pools if n.key not in gone}
     for pool in changes(edit).pools:
         before = next((p for p in plan().pools if p.name == pool.pool), None)
@@ -192,14 +194,14 @@ PLANS = (
 def test_every_field_of_a_plan_has_a_row_and_every_row_a_field(kind: type[Struct]) -> None:
     """A field without a row could replace a pool in silence: a new field wants a row in update_effects.yaml."""
     fields = set(kind.__struct_fields__)
-    rows = forces()[kind.__name__]
+    rows = load_update_rules()[kind.__name__]
     assert fields - rows.keys() == set()
     assert {path.split(".")[0] for path in rows} - fields == set()
-    assert {row.does for row in rows.values()} <= WEIGHT.keys()
+    assert {row.does for row in rows.values()} <= SEVERITY.keys()
 
 
 def test_the_table_has_no_other_plans() -> None:
-    assert forces().keys() == {kind.__name__ for kind in PLANS}
+    assert load_update_rules().keys() == {kind.__name__ for kind in PLANS}
 
 
 def test_nodes_that_were_made_public_stay_it_until_the_file_says_private() -> None:
@@ -221,7 +223,7 @@ def test_nodes_that_were_made_public_stay_it_until_the_file_says_private() -> No
     ],
 )
 def test_false_is_something_that_is_said(before: bool | None, after: bool | None, does: str) -> None:
-    assert force("NodePoolPlan", FieldChange("network.private_nodes", before, after)).does == does
+    assert find_update_rule("NodePoolPlan", FieldChange("network.private_nodes", before, after)).does == does
 
 
 def _provider() -> Mapping[str, list[str]]:
@@ -257,9 +259,9 @@ UNMARKED = {"placementPolicy.tpuTopology"}
 
 def test_what_a_slice_is_replaced_on_is_what_its_component_says() -> None:
     """One truth: `replace_on_changes` of the component, and the rows for slices."""
-    rows = forces()["NodePoolPlan"]
+    rows = load_update_rules()["NodePoolPlan"]
     replaced = {row.input for row in rows.values() if row.slice == "replace"}
-    assert replaced | {"placementPolicy"} == set(node_pool._ONE_PIECE)
+    assert replaced | {"placementPolicy"} == set(node_pool._SLICE_FIELDS)
 
 
 @pytest.mark.parametrize(
@@ -273,7 +275,7 @@ def test_what_a_slice_is_replaced_on_is_what_its_component_says() -> None:
     ],
 )
 def test_a_field_inside_another_has_the_row_that_is_nearest_to_it(path: str, does: str) -> None:
-    assert force("NodePoolPlan", FieldChange(path, "a", "b")).does == does
+    assert find_update_rule("NodePoolPlan", FieldChange(path, "a", "b")).does == does
 
 
 @pytest.mark.parametrize(
@@ -281,8 +283,8 @@ def test_a_field_inside_another_has_the_row_that_is_nearest_to_it(path: str, doe
     [("10.40.0.0/22", "10.40.0.0/21", "update"), ("10.40.0.0/22", "10.40.0.0/23", "replace")],
 )
 def test_a_range_grows_in_place_and_shrinks_by_replacement(before: str, after: str, does: str) -> None:
-    (change,) = differences({"node_range": before}, {"node_range": after})
-    assert force("NetworkPlan", change).does == does
+    (change,) = compare_fields({"node_range": before}, {"node_range": after})
+    assert find_update_rule("NetworkPlan", change).does == does
 
 
 # --- judged from the resources themselves -----------------------------------------------------------------------------
@@ -298,11 +300,11 @@ MACHINES = (
 
 
 @cache
-def _resources(edit: str | None) -> dict[str, Recorded]:
+def _resources(edit: str | None) -> dict[str, RecordedResource]:
     """What the real program registers of the kinds whose marks are known, by name."""
     with TemporaryDirectory() as folder:
         write(Path(folder), edited(edit) if edit else BASE)
-        file = of_stack("dev", Path(folder)).file
+        file = evaluate_stack("dev", Path(folder)).file
         assert file is not None
         config = {key: value for key, value in file.config.items() if key != "berth:fleet"}
         fleet = {key: value for key, value in cast("dict[str, object]", file.fleet).items() if key != "teamFiles"}
@@ -319,7 +321,7 @@ def test_what_is_replaced_follows_from_the_inputs_of_the_resources(edit: str) ->
     before, after = _resources(None), _resources(edit)
     forced = {name for name in before.keys() & after.keys() if any(_forcing(before[name], after[name]))}
     kinds = {"node pool": "{}-pool", "system pool": "{}-pool", "cluster": "{}-cluster", "reservation": "{}-reservation"}
-    found = compare_things(plan(), plan(edit))
+    found = compare_resources(plan(), plan(edit))
     replaced = {kinds[c.kind].format(c.key): c for c in found if c.kind in kinds and c.what == REPLACED}
     # Nodes that all move to other zones go, whatever the provider calls it.
     by_itself = {
@@ -331,9 +333,9 @@ def test_what_is_replaced_follows_from_the_inputs_of_the_resources(edit: str) ->
     assert before.keys() - after.keys() == gone
 
 
-def _forcing(before: Recorded, after: Recorded) -> Iterator[str]:
+def _forcing(before: RecordedResource, after: RecordedResource) -> Iterator[str]:
     marked = _provider()[before.type]
-    for change in differences(before.inputs, after.inputs):
+    for change in compare_fields(before.inputs, after.inputs):
         path = change.path.replace("[0]", "")
         ignored = any(_within(path, [each]) for each in after.ignore_changes)
         if not ignored and (_within(path, marked) or _within(path, list(after.replace_on_changes))):

@@ -9,19 +9,19 @@ import pytest
 import yaml
 from msgspec.structs import replace
 
-from berth.diff.compare import Incomparable, compare
-from berth.diff.entitlements import Step
-from berth.diff.objects import kinds
+from berth.diff.compare import IncomparablePlans, compare
+from berth.diff.entitlements import CountChange
+from berth.diff.objects import load_kinds
 from berth.diff.resources import DELETED, REPLACED
 from berth.manifests import ack
 from berth.manifests.fleet import all_manifests
 from berth.manifests.immutable import IMMUTABLE, IMMUTABLE_WITH
-from berth.manifests.workloads import deployed
+from berth.manifests.workloads import team_stack_manifests
 from berth.plan.ack import AckFleetPlan
 from berth.plan.team_stack import TeamStackPlan
-from berth.planner.queueing.preemption import taken_back
+from berth.planner.queueing.preemption import reclaim_rules
 from tests.berth.diff.edited import ACK, FLEET, TEAM
-from tests.stack_files import FILES, GOLDEN, plan
+from tests.stack_files import GKE_STACKS, GOLDEN, plan
 
 on_ack = pytest.mark.parametrize("edit", ACK.edits)
 of_a_team = pytest.mark.parametrize("edit", TEAM.edits)
@@ -42,14 +42,14 @@ def team(edit: str | None = None) -> TeamStackPlan:
 def test_what_is_compared_with_itself_changes_nothing() -> None:
     for each in (fleet(), team()):
         found = compare(each, each)
-        assert found.empty
+        assert found.is_empty
         assert not found.losses
 
 
 @on_ack
 def test_every_edit_of_a_fleet_changes_something_and_names_it(edit: str) -> None:
     found = ACK.changes(edit)
-    assert not found.empty
+    assert not found.is_empty
     assert all(pool.fields or pool.nodes[0] != pool.nodes[1] or pool.hit_nodes for pool in found.pools)
 
 
@@ -58,10 +58,10 @@ def test_every_part_of_a_fleet_on_ack_is_known_to_the_comparison(part: str) -> N
     edits = [edit for edit in ACK.edits if getattr(fleet(edit), part) != getattr(fleet(), part)]
     if part == "region":  # nothing else may differ, and everything stands in it
         moved = compare(fleet(), replace(fleet(), region="cn-beijing"))
-        assert [loss.kind for loss in moved.guarded] == ["cluster", "pool"]
+        assert [loss.kind for loss in moved.blocked] == ["cluster", "pool"]
         return
     assert edits, "no edit changes it"
-    assert not any(ACK.changes(edit).empty for edit in edits)
+    assert not any(ACK.changes(edit).is_empty for edit in edits)
 
 
 def _tree(plan: AckFleetPlan) -> dict[str, tuple[int, int]]:
@@ -82,11 +82,11 @@ def test_what_the_quota_tree_becomes_is_what_its_manifest_says(edit: str) -> Non
     said = {
         n.node: (n.minimum, n.maximum)
         for n in ACK.changes(edit).entitlements.quota_tree
-        if n.minimum.gain or n.maximum.gain
+        if n.minimum.delta or n.maximum.delta
     }
     for name in before.keys() | after.keys():
         one, other = before.get(name, (0, 0)), after.get(name, (0, 0))
-        expected = None if one == other else (Step(one[0], other[0]), Step(one[1], other[1]))
+        expected = None if one == other else (CountChange(one[0], other[0]), CountChange(one[1], other[1]))
         assert said.get(name) == expected
 
 
@@ -102,9 +102,9 @@ def test_what_is_hit_are_the_gpus_of_node_pools_that_the_stack_made(edit: str) -
 
 def test_a_leaf_gets_back_what_another_may_borrow() -> None:
     """Within research vision may borrow; products borrows from nobody, and nobody from it."""
-    assert [(r.queue, r.flavors) for r in taken_back(fleet().quotas)] == [("speech-train", ("nvidia.com/gpu",))]
-    assert taken_back(fleet("quota-moved").quotas)[0].queue == "speech-train"
-    assert {r.queue for r in taken_back(fleet("cohort-moved").quotas)} == {"speech-train", "search-rank"}
+    assert [(r.queue, r.flavors) for r in reclaim_rules(fleet().quotas)] == [("speech-train", ("nvidia.com/gpu",))]
+    assert reclaim_rules(fleet("quota-moved").quotas)[0].queue == "speech-train"
+    assert {r.queue for r in reclaim_rules(fleet("cohort-moved").quotas)} == {"speech-train", "search-rank"}
 
 
 # --- a team's own stack -----------------------------------------------------------------------------------------------
@@ -113,14 +113,14 @@ def test_a_leaf_gets_back_what_another_may_borrow() -> None:
 @of_a_team
 def test_every_edit_of_a_team_changes_something_and_guards_nothing(edit: str) -> None:
     found = TEAM.changes(edit)
-    assert not found.empty
-    assert not found.guarded
+    assert not found.is_empty
+    assert not found.blocked
 
 
 @of_a_team
 def test_objects_of_a_team_are_those_whose_manifests_differ(edit: str) -> None:
     def objects(plan: TeamStackPlan) -> dict[tuple[str, str], Any]:
-        found: list[Any] = list(deployed(plan))
+        found: list[Any] = list(team_stack_manifests(plan))
         return {(m["kind"], m["metadata"]["name"]): m for m in found}
 
     before, after = objects(team()), objects(team(edit))
@@ -131,7 +131,7 @@ def test_objects_of_a_team_are_those_whose_manifests_differ(edit: str) -> None:
 
 def test_stacks_of_different_kinds_cannot_be_compared() -> None:
     for old, new in ((fleet(), team()), (FLEET.plan(), fleet()), (team(), FLEET.plan())):
-        with pytest.raises(Incomparable, match="nothing of the one becomes the other"):
+        with pytest.raises(IncomparablePlans, match="nothing of the one becomes the other"):
             compare(old, new)
 
 
@@ -151,15 +151,17 @@ def test_every_kind_of_object_has_a_row() -> None:
         for edit in subject.edits
         for change in subject.changes(edit).objects
     }
-    seen |= {str(m["kind"]) for stack in FILES for m in all_manifests(plan(stack))}
+    seen |= {str(m["kind"]) for stack in GKE_STACKS for m in all_manifests(plan(stack))}
     seen |= {"Job", "JobSet", "PyTorchJob", "PodTemplate", "ProvisioningRequest", "Service", "ConfigMap"}
-    assert seen - kinds().keys() == set()
+    assert seen - load_kinds().keys() == set()
 
 
 def test_what_components_ask_for_is_what_the_table_says() -> None:
-    asked = {kind: tuple(row["asked"]) for kind, row in kinds().items() if "asked" in row and "of" not in row}
+    asked = {kind: tuple(row["asked"]) for kind, row in load_kinds().items() if "asked" in row and "of" not in row}
     assert asked == IMMUTABLE
     given = {
-        (kind, row["of"].removeprefix("spec.")): tuple(row["asked"]) for kind, row in kinds().items() if "of" in row
+        (kind, row["of"].removeprefix("spec.")): tuple(row["asked"])
+        for kind, row in load_kinds().items()
+        if "of" in row
     }
     assert given == IMMUTABLE_WITH

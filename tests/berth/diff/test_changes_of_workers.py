@@ -9,19 +9,19 @@ from typing import Any, cast
 import pytest
 from msgspec.structs import replace
 
-from berth.cli.drain import protected as still_protected
+from berth.cli.drain import protected_keys as still_protected
 from berth.diff import text
 from berth.diff.compare import compare
-from berth.diff.guard.preview import judge
+from berth.diff.guard.preview import check_preview
 from berth.manifests.fleet import all_manifests
 from berth.plan.allowances import AllowancesPlan
 from berth.plan.fleet import FleetPlan
 from berth.planner.queueing.quota_tree import accelerator_quotas
 from tests.berth.diff.edited import MANAGED
 from tests.small_fleets import plan as small_plan
-from tests.stack_files import fleet
+from tests.stack_files import fleet_values
 from tests.stack_files import plan as plan_of
-from tests.stack_files import program as program_of
+from tests.stack_files import run_stack as program_of
 
 every_edit = pytest.mark.parametrize("edit", MANAGED.edits)
 changes = MANAGED.changes
@@ -40,7 +40,7 @@ def plan(edit: str | None = None) -> FleetPlan:
 @every_edit
 def test_the_shares_told_are_the_difference_of_the_queues_of_workers(edit: str) -> None:
     told = {
-        (each.worker, share.queue, share.flavor, share.noun): share.guaranteed.gain
+        (each.worker, share.queue, share.flavor, share.noun): share.guaranteed.delta
         for each in changes(edit).workers
         for share in each.shares
     }
@@ -88,7 +88,7 @@ def test_nothing_of_a_worker_is_lost_unless_its_own_allowance_says_so(edit: str)
     """With every allowance of the old and the new file taken for granted, nothing stays guarded but what is protected
     before: the allowances that the guard names are enough."""
     found = compare(_free(plan()), _free(plan(edit)))
-    assert [text.loss(loss) for loss in found.guarded] == []
+    assert [text.describe_guarded_change(loss) for loss in found.blocked] == []
     assert {loss.name for loss in found.losses} == {loss.name for loss in changes(edit).losses}
 
 
@@ -176,8 +176,10 @@ QUOTAS = {
     ],
 )
 def test_a_preview_names_what_workers_would_lose(edit: str, steps: list[dict[str, Any]], told: list[str]) -> None:
-    judged = judge({"steps": steps}, plan(edit))
-    found = [line for loss in judged.guarded for line in (text.loss(loss), text.remedy(loss))]
+    judged = check_preview({"steps": steps}, plan(edit))
+    found = [
+        line for loss in judged.blocked for line in (text.describe_guarded_change(loss), text.describe_remedy(loss))
+    ]
     assert found == told
     assert not judged.errors
 
@@ -185,8 +187,8 @@ def test_a_preview_names_what_workers_would_lose(edit: str, steps: list[dict[str
 def test_a_refusal_of_the_engine_names_the_worker() -> None:
     urn = "urn:pulumi:dev::berth::berth:gke:NodePool$gcp:container/nodePool:NodePool::east/h100-pool"
     message = f'unable to replace resource "{urn}" as part of replacing "urn": it is protected'
-    judged = judge({"steps": [], "diagnostics": [{"severity": "error", "message": message}]}, plan())
-    assert [text.loss(loss) for loss in judged.guarded] == ["pool east/h100 would be replaced"]
+    judged = check_preview({"steps": [], "diagnostics": [{"severity": "error", "message": message}]}, plan())
+    assert [text.describe_guarded_change(loss) for loss in judged.blocked] == ["pool east/h100 would be replaced"]
 
 
 def test_whatever_of_the_example_is_protected_has_a_name_and_an_allowance_in_the_stack_file() -> None:
@@ -194,9 +196,11 @@ def test_whatever_of_the_example_is_protected_has_a_name_and_an_allowance_in_the
     found = program_of("multikueue", False).resources
     steps = [{"op": "delete", "urn": one.urn, "oldState": {"protect": True, "inputs": one.inputs}} for one in found]
     protected = {one.urn: one for one in found if one.protect}
-    losses = judge({"steps": [step for step in steps if step["urn"] in protected]}, plan_of("multikueue")).losses
+    losses = check_preview(
+        {"steps": [step for step in steps if step["urn"] in protected]}, plan_of("multikueue")
+    ).losses
     assert sum(max(1, len(loss.parts)) for loss in losses) == len(protected)
-    value = fleet("multikueue")
+    value = fleet_values("multikueue")
     for loss in losses:
         section = value if loss.worker is None or loss.kind == "queue" else value["workers"][loss.worker]
         section.setdefault("allowDeletion", {})[loss.key] = "goes"

@@ -9,7 +9,7 @@ import pytest
 from berth.cli.diff import markdown, plain_text
 from berth.diff.compare import compare
 from tests.berth.diff.edited import HERE, SUBJECTS, Subject, plan
-from tests.stack_files import is_golden
+from tests.stack_files import assert_golden
 
 every_edit = pytest.mark.parametrize(
     ("subject", "edit", "golden"),
@@ -35,23 +35,23 @@ detailed_edits = pytest.mark.parametrize(
 
 @every_edit
 def test_golden_of_an_edit_in_a_terminal(subject: Subject, edit: str, golden: str) -> None:
-    is_golden(plain_text.text(subject.changes(edit)) + "\n", HERE / "golden" / f"{golden}.txt")
+    assert_golden(plain_text.text(subject.changes(edit)) + "\n", HERE / "golden" / f"{golden}.txt")
 
 
 @detailed_edits
 def test_golden_of_an_edit_as_a_comment(subject: Subject, edit: str, golden: str) -> None:
-    is_golden(markdown.markdown(subject.changes(edit)), HERE / "golden" / f"{golden}.md")
+    assert_golden(markdown.render_markdown(subject.changes(edit)), HERE / "golden" / f"{golden}.md")
 
 
 @detailed_edits
 def test_golden_of_an_edit_as_json(subject: Subject, edit: str, golden: str) -> None:
     found = json.dumps(plain_text.as_json(subject.changes(edit), "old", "new"), indent=1, ensure_ascii=False)
-    is_golden(found + "\n", HERE / "golden" / f"{golden}.json")
+    assert_golden(found + "\n", HERE / "golden" / f"{golden}.json")
 
 
 def test_golden_of_a_drained_team_that_is_removed() -> None:
     """Nothing of it is guarded: it was stopped in the change before, and runs nothing any more."""
     found = compare(plan("team-drained"), plan("team-removed"))
-    is_golden(plain_text.text(found) + "\n", HERE / "golden" / "team-removed-after-it-was-drained.txt")
+    assert_golden(plain_text.text(found) + "\n", HERE / "golden" / "team-removed-after-it-was-drained.txt")
     assert found.losses
-    assert not found.guarded
+    assert not found.blocked

@@ -14,14 +14,14 @@ from msgspec.structs import replace
 from typer.testing import CliRunner
 
 from berth.cli import app
-from berth.cli.guard import read
-from berth.diff import text as words
+from berth.cli.guard import parse_preview
+from berth.diff import text as diff_text
 from berth.diff.compare import compare
-from berth.diff.guard.preview import Judged, NoPreview, judge
-from berth.engine import Recorded, run_program
+from berth.diff.guard.preview import GuardReport, PreviewFormatError, check_preview
+from berth.engine import RecordedResource, run_program
 from tests.berth.diff.edited import ACK, TEAM
 from tests.small_fleets import plan
-from tests.stack_files import FILES, ROOT, every_stack, fleet, program
+from tests.stack_files import GKE_STACKS, ROOT, every_stack, fleet_values, run_stack
 from tests.stack_files import plan as plan_of
 
 RECORDED = Path(__file__).parent / "previews"
@@ -39,9 +39,9 @@ def recorded(name: str) -> Any:
 
 def told(name: str, allowances: Mapping[str, str] | None = None) -> tuple[list[str], list[str]]:
     """What is guarded and what is allowed of a recorded preview, where the stack file allows these replacements."""
-    judged = judge(recorded(name), plan({**fleet("dev"), "allowReplacement": allowances or {}}, "dev"))
-    guarded = [words.loss(loss) for loss in judged.guarded]
-    return guarded, [words.loss(loss) for loss in judged.losses if loss.allowed]
+    judged = check_preview(recorded(name), plan({**fleet_values("dev"), "allowReplacement": allowances or {}}, "dev"))
+    guarded = [diff_text.describe_guarded_change(loss) for loss in judged.blocked]
+    return guarded, [diff_text.describe_guarded_change(loss) for loss in judged.losses if loss.allowed]
 
 
 WHY = "because name changes, nodeConfig changes and placementPolicy changes"
@@ -87,12 +87,14 @@ def test_a_recorded_preview_is_judged_as_the_engine_will(
 
 def test_what_goes_with_something_else_has_to_be_allowed_before() -> None:
     """The engine allowed the reservation at once, and refused the pool that takes its name from it."""
-    (loss,) = judge(recorded("reservation-moved-and-allowed-at-once"), plan(fleet("dev"), "dev")).guarded
-    assert words.remedy(loss).startswith("to allow it, first deploy a change that adds allowReplacement: {l4-reserved:")
+    (loss,) = check_preview(recorded("reservation-moved-and-allowed-at-once"), plan(fleet_values("dev"), "dev")).blocked
+    assert diff_text.describe_remedy(loss).startswith(
+        "to allow it, first deploy a change that adds allowReplacement: {l4-reserved:"
+    )
 
 
 def test_a_preview_that_failed_for_another_reason_says_so() -> None:
-    judged = judge(recorded("refused-by-berth"), plan(fleet("dev"), "dev"))
+    judged = check_preview(recorded("refused-by-berth"), plan(fleet_values("dev"), "dev"))
     assert not judged.losses
     assert "stack 'dev' is refused" in judged.errors[0]
 
@@ -112,11 +114,11 @@ def test_a_pool_that_moves_to_other_zones_in_place_loses_all_its_nodes(
     """The provider calls it an update."""
     urn = "urn:pulumi:dev::berth::berth:gke:NodePool$gcp:container/nodePool:NodePool::l4-on-demand-pool"
     states = {"oldState": {"inputs": {"nodeLocations": before}}, "newState": {"inputs": {"nodeLocations": after}}}
-    found = judge({"steps": [{"op": "update", "urn": urn, **states}]}, plan(fleet("dev"), "dev"))
-    assert [words.loss(loss) for loss in found.guarded] == guarded
+    found = check_preview({"steps": [{"op": "update", "urn": urn, **states}]}, plan(fleet_values("dev"), "dev"))
+    assert [diff_text.describe_guarded_change(loss) for loss in found.blocked] == guarded
 
 
-def deleted(made: Iterable[Recorded]) -> dict[str, Any]:
+def deleted(made: Iterable[RecordedResource]) -> dict[str, Any]:
     """A preview in which these go."""
     states = {each.urn: {"inputs": each.inputs, "protect": each.protect} for each in made}
     return {"steps": [{"op": "delete", "urn": urn, "oldState": state} for urn, state in states.items()]}
@@ -125,17 +127,21 @@ def deleted(made: Iterable[Recorded]) -> dict[str, Any]:
 @every_stack
 def test_whatever_the_program_protects_is_something_to_the_guard(stack: str) -> None:
     """A kind that is protected without a row of the table would be lost unsaid where a preview goes through."""
-    protected = [each for each in program(stack, False).resources if each.protect]
-    judged = judge(deleted(protected), plan_of(stack))
-    assert judged.guarded == judged.losses
+    protected = [each for each in run_stack(stack, False).resources if each.protect]
+    judged = check_preview(deleted(protected), plan_of(stack))
+    assert judged.blocked == judged.losses
     assert sum(len(loss.parts) or 1 for loss in judged.losses) == len(protected)
 
 
 def test_a_future_reservation_is_lost_in_the_words_of_diff() -> None:
     old = plan_of("reservations")
-    requests = [each for each in program("reservations", False).resources if each.name.endswith("-request")]
-    by_diff = [words.loss(loss) for loss in compare(old, replace(old, future_reservations=())).losses]
-    assert [words.loss(loss) for loss in judge(deleted(requests), old).guarded] == by_diff
+    requests = [each for each in run_stack("reservations", False).resources if each.name.endswith("-request")]
+    by_diff = [
+        diff_text.describe_guarded_change(loss) for loss in compare(old, replace(old, future_reservations=())).losses
+    ]
+    assert [
+        diff_text.describe_guarded_change(loss) for loss in check_preview(deleted(requests), old).blocked
+    ] == by_diff
     assert len(by_diff) == len(requests) > 0
 
 
@@ -145,14 +151,14 @@ SHAPELESS = ['{"steps": "none"}', '{"steps": [{"op": 3, "urn": "u"}]}', '{"steps
 @pytest.mark.parametrize("text", ["", "no json", "[]", '{"a": 1}', *SHAPELESS, '{"diagnostics": ["failed"]}'])
 def test_what_is_no_preview_is_told(text: str) -> None:
     """And never taken for one in which nothing is lost."""
-    with pytest.raises(NoPreview, match="pulumi preview --json"):
-        judge(read(text), plan(fleet("dev"), "dev"))
+    with pytest.raises(PreviewFormatError, match="pulumi preview --json"):
+        check_preview(parse_preview(text), plan(fleet_values("dev"), "dev"))
 
 
 def test_a_file_that_is_no_text_is_told(tmp_path: Path) -> None:
     file = tmp_path / "preview.json"
     file.write_bytes(b"\xff\xfe{\x00")
-    found = CliRunner().invoke(app, ["guard", str(FILES["dev"]), str(file)])
+    found = CliRunner().invoke(app, ["guard", str(GKE_STACKS["dev"]), str(file)])
     assert (found.exit_code, found.stdout) == (1, "")
     assert found.stderr == "this is not what `pulumi preview --json` prints: it is no text in UTF-8\n"
 
@@ -160,8 +166,10 @@ def test_a_file_that_is_no_text_is_told(tmp_path: Path) -> None:
 def test_a_queue_of_which_only_the_refusal_is_known_is_told_in_a_whole_sentence() -> None:
     urn = "urn:pulumi:dev::berth::kubernetes:kueue.x-k8s.io/v1beta2:ClusterQueue::a-b-cluster-queue"
     refusal = f'resource "{urn}" cannot be deleted'
-    (loss,) = judge({"steps": [], "diagnostics": [{"severity": "error", "message": refusal}]}, plan_of("dev")).guarded
-    assert words.loss(loss) == "queue a-b would be deleted, with what it guarantees"
+    (loss,) = check_preview(
+        {"steps": [], "diagnostics": [{"severity": "error", "message": refusal}]}, plan_of("dev")
+    ).blocked
+    assert diff_text.describe_guarded_change(loss) == "queue a-b would be deleted, with what it guarantees"
 
 
 @pytest.mark.parametrize(
@@ -170,7 +178,7 @@ def test_a_queue_of_which_only_the_refusal_is_known_is_told_in_a_whole_sentence(
 )
 def test_the_exit_status_says_what_was_found(preview: str, status: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(ROOT)
-    found = CliRunner().invoke(app, ["guard", str(FILES["dev"]), "-"], input=json.dumps(recorded(preview)))
+    found = CliRunner().invoke(app, ["guard", str(GKE_STACKS["dev"]), "-"], input=json.dumps(recorded(preview)))
     assert found.exit_code == status
     as_json = CliRunner().invoke(app, ["guard", "dev", "-", "--json"], input=json.dumps(recorded(preview)))
     assert as_json.exit_code == status
@@ -181,7 +189,7 @@ def test_the_exit_status_says_what_was_found(preview: str, status: int, monkeypa
 
 
 @cache
-def registered(edit: str | None) -> Mapping[str, Recorded]:
+def registered(edit: str | None) -> Mapping[str, RecordedResource]:
     """What the real program registers for the fleet on Alibaba Cloud, by URN."""
     config = yaml.safe_load((ACK.edited(edit) if edit else ACK.files)["Pulumi.hz.yaml"])["config"]
     return {
@@ -227,16 +235,19 @@ def preview_of(edit: str, *replaced: str) -> dict[str, Any]:
 def test_a_preview_of_a_fleet_on_ack_is_judged_in_the_words_of_diff(
     edit: str, replaced: tuple[str, ...], told: list[str]
 ) -> None:
-    judged = judge(preview_of(edit, *replaced), ACK.plan(edit))
-    assert [words.loss(loss) for loss in judged.guarded] == told
+    judged = check_preview(preview_of(edit, *replaced), ACK.plan(edit))
+    assert [diff_text.describe_guarded_change(loss) for loss in judged.blocked] == told
     assert judged.errors == ()
     if not replaced:
-        assert told == [words.loss(loss).replace("of a100", "of nvidia.com/gpu") for loss in ACK.changes(edit).guarded]
+        assert told == [
+            diff_text.describe_guarded_change(loss).replace("of a100", "of nvidia.com/gpu")
+            for loss in ACK.changes(edit).blocked
+        ]
 
 
 def test_nothing_of_a_teams_own_stack_is_guarded_and_a_failed_preview_says_why() -> None:
     steps = [{"op": "delete", "urn": "urn:pulumi:mine::berth::kubernetes:batch/v1:Job::trainer-job", "oldState": {}}]
-    assert judge({"steps": steps}, TEAM.plan()) == Judged((), ())
+    assert check_preview({"steps": steps}, TEAM.plan()) == GuardReport((), ())
     by_hand = 'resource "urn:pulumi:mine::berth::kubernetes:batch/v1:Job::trainer-job" cannot be deleted'
-    found = judge({"steps": steps, "diagnostics": [{"severity": "error", "message": by_hand}]}, TEAM.plan())
-    assert found == Judged((), (by_hand,))
+    found = check_preview({"steps": steps, "diagnostics": [{"severity": "error", "message": by_hand}]}, TEAM.plan())
+    assert found == GuardReport((), (by_hand,))

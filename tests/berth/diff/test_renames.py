@@ -9,8 +9,8 @@ import pytest
 
 from berth.cli.plan.fleet import text
 from berth.diff.compare import compare
-from berth.engine import Recorded, run_program
-from berth.evaluate import of_stack
+from berth.engine import RecordedResource, run_program
+from berth.evaluate import evaluate_stack
 from berth.plan.fleet import FleetPlan
 from tests.berth.diff.edited import BASE, changes, edited, plan, write
 from tests.stack_files import ROOT
@@ -21,7 +21,7 @@ EDIT = "team-called-otherwise"
 def _read(folder: Path, texts: dict[str, str]) -> tuple[FleetPlan, dict[str, object], dict[str, object]]:
     folder.mkdir(exist_ok=True)
     write(folder, texts)
-    found = of_stack("dev", folder)
+    found = evaluate_stack("dev", folder)
     assert [fault.line() for fault in found.faults] == []
     assert found.plan is not None
     assert found.file is not None
@@ -30,7 +30,7 @@ def _read(folder: Path, texts: dict[str, str]) -> tuple[FleetPlan, dict[str, obj
     return found.plan, fleet, config
 
 
-def _registered(folder: Path, texts: dict[str, str], *, preview: bool) -> dict[str, Recorded]:
+def _registered(folder: Path, texts: dict[str, str], *, preview: bool) -> dict[str, RecordedResource]:
     _, fleet, config = _read(folder, texts)
     return {each.urn: each for each in run_program(ROOT, "dev", fleet, config, preview=preview).resources}
 
@@ -69,7 +69,7 @@ def test_a_rename_takes_nothing_from_anybody() -> None:
 
 def test_a_plan_says_what_names_are_kept(tmp_path: Path) -> None:
     write(tmp_path, edited(EDIT))
-    told = text(of_stack("dev", tmp_path))
+    told = text(evaluate_stack("dev", tmp_path))
     assert "text (formerly language)" in told
     assert "l4-cheap (formerly l4-spot)" in told
 
@@ -90,7 +90,7 @@ def test_whoever_forgets_what_it_was_called_is_told_of_the_loss(tmp_path: Path) 
         for name, text in edited(EDIT).items()
     }
     found = compare(plan(EDIT), _read(tmp_path, texts)[0])
-    assert {(loss.kind, loss.name, loss.action) for loss in found.guarded} == {
+    assert {(loss.kind, loss.name, loss.action) for loss in found.blocked} == {
         ("pool", "l4-cheap", "delete"),
         ("queue", "language-batch", "delete"),
         ("queue", "language-tune", "delete"),
@@ -107,11 +107,11 @@ def test_a_name_that_is_given_to_something_else_is_not_taken_for_it(tmp_path: Pa
         ("v6e", "renamed", 0),
         ("v6e (before)", "deleted", 2),
     ]
-    assert [(loss.kind, loss.name, loss.action) for loss in found.guarded] == [("pool", "v6e (before)", "delete")]
+    assert [(loss.kind, loss.name, loss.action) for loss in found.blocked] == [("pool", "v6e (before)", "delete")]
 
 
 def test_a_queue_under_another_key_is_the_same_queue(tmp_path: Path) -> None:
     renamed = ("          tune:", "          finish:\n            formerly: tune")
     texts = {name: text.replace(*renamed) for name, text in BASE.items()}
     assert texts != BASE
-    assert compare(plan(), _read(tmp_path, texts)[0]).empty
+    assert compare(plan(), _read(tmp_path, texts)[0]).is_empty

@@ -7,7 +7,7 @@ from typing import Any
 
 import pulumi
 
-from berth.engine import Preview, Recorded, run
+from berth.engine import Preview, RecordedResource, run
 
 EXPLICIT = {"pulumi:disable-default-providers": '["*"]'}
 Options = pulumi.ResourceOptions
@@ -46,6 +46,6 @@ def preview(
     return run(build, project="berth", stack="dev", config=config or {}, preview=not update, **more)
 
 
-def named(found: Preview, name: str) -> Recorded:
+def named(found: Preview, name: str) -> RecordedResource:
     (one,) = [one for one in found.resources if one.name == name]
     return one

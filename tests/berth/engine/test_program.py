@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from berth.engine import SECRET, Preview, ProgramError, run_program
-from tests.stack_files import ROOT, fleet
+from tests.stack_files import ROOT, fleet_values
 
 MAIN = """
 import json, pathlib, sys
@@ -118,9 +118,9 @@ def test_modules_path_and_folder_are_as_before(tmp_path: Path) -> None:
 def test_the_project_that_this_is_runs_on_the_modules_that_are_loaded() -> None:
     """And on the config that it is given, though another was judged before: no plan is handed over."""
     before = sys.modules["berth.evaluate"]
-    assert run_program(ROOT, "local", fleet("local")).resources
+    assert run_program(ROOT, "local", fleet_values("local")).resources
     with pytest.raises(ProgramError, match="stack 'local' is refused"):
-        run_program(ROOT, "local", {**fleet("local"), "pools": {}})
+        run_program(ROOT, "local", {**fleet_values("local"), "pools": {}})
     assert sys.modules["berth.evaluate"] is before
 
 

@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 import yaml
 
-from berth.evaluate import of_stack
-from berth.jobs.files import Document
-from berth.lint.findings import lint
-from berth.lint.fleet import Fleet
+from berth.evaluate import evaluate_stack
+from berth.jobs.files import ManifestDocument
+from berth.lint.findings import lint_documents
+from berth.lint.fleet import LintContext
 
 HERE = pathlib.Path(__file__).parent
 BASES = {file.stem: list(yaml.safe_load_all(file.read_text())) for file in sorted((HERE / "base").glob("*.yaml"))}
@@ -22,10 +22,10 @@ GONE = object()
 
 
 @pytest.fixture(scope="module")
-def fleet() -> Fleet:
-    plan = of_stack(str(HERE / "stack.yaml"), HERE).plan
+def fleet() -> LintContext:
+    plan = evaluate_stack(str(HERE / "stack.yaml"), HERE).plan
     assert plan is not None
-    return Fleet(plan)
+    return LintContext(plan)
 
 
 def paths(value: Any, path: tuple[str | int, ...] = ()) -> Iterator[tuple[str | int, ...]]:
@@ -51,7 +51,7 @@ def changed(value: Any, path: tuple[str | int, ...], new: Any) -> Any:
 
 
 @pytest.mark.parametrize("base", BASES)
-def test_whatever_a_manifest_holds_it_is_answered(base: str, fleet: Fleet) -> None:
+def test_whatever_a_manifest_holds_it_is_answered(base: str, fleet: LintContext) -> None:
     """What is not sound says why; what is sound says what it takes, or is no job at all."""
     answered = 0
     for index, document in enumerate(BASES[base]):
@@ -59,8 +59,8 @@ def test_whatever_a_manifest_holds_it_is_answered(base: str, fleet: Fleet) -> No
             for new in [*WRONG, GONE]:
                 values = list(BASES[base])
                 values[index] = changed(document, path, new)
-                findings = list(lint([Document("a.yaml", value) for value in values], fleet))
+                findings = list(lint_documents([ManifestDocument("a.yaml", value) for value in values], fleet))
                 answered += len(findings)
-                assert all(each.takes or each.problems for each in findings), (path, new)
+                assert all(each.admission or each.problems for each in findings), (path, new)
                 assert all(problem.message for each in findings for problem in each.problems)
     assert answered

@@ -21,7 +21,7 @@ def test_the_engines_values_have_places_while_the_file_says_the_same(write: Writ
     found, problems = read_config("dev", json.loads(json.dumps(VALUE, sort_keys=True)), tmp_path)
     assert found is not None
     assert (found.stack, found.file, found.fleet, problems) == ("dev", file, VALUE, [])
-    assert found.places.of(("teams", "vision", "groups", 1)) == "Pulumi.dev.yaml:6"
+    assert found.source_map.place_of(("teams", "vision", "groups", 1)) == "Pulumi.dev.yaml:6"
 
 
 @pytest.mark.parametrize(
@@ -47,14 +47,14 @@ def test_the_engines_values_have_no_places_where_the_file_says_another_thing(
     write(f"config:\n  berth:fleet: {text}\n")
     found, problems = read_config("dev", value, tmp_path)
     assert found is not None
-    assert (found.file, found.fleet, problems, found.places.of(("a",))) == (None, value, [], "")
+    assert (found.file, found.fleet, problems, found.source_map.place_of(("a",))) == (None, value, [], "")
 
 
 def test_the_engines_values_need_no_file(tmp_path: pathlib.Path) -> None:
     """With `--config-file` there is none of that name."""
     found, problems = read_config("dev", {"a": 1}, tmp_path)
     assert found is not None
-    assert (found.file, found.fleet, problems, found.places.of(("a",))) == (None, {"a": 1}, [], "")
+    assert (found.file, found.fleet, problems, found.source_map.place_of(("a",))) == (None, {"a": 1}, [], "")
 
 
 @pytest.mark.parametrize("value", [None, "x", 1, []])

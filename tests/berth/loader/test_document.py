@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from berth.loader import document
-from berth.loader.positions import Places
+from berth.loader.positions import SourceMap
 
 RETYPED = "must be quoted: the engine would change it to another type"
 
@@ -172,8 +172,8 @@ def test_an_alias_stands_for_its_anchor_and_its_place_is_there() -> None:
     found, problems = document.parse("a: &a\n  x: 1\nb: *a\nc: [*a]", "f.yaml")
     assert found is not None
     assert (found.value, problems) == ({"a": {"x": 1}, "b": {"x": 1}, "c": [{"x": 1}]}, [])
-    places = Places("f.yaml", document.Mark(1, found.marks))
-    assert [places.of(path) for path in [("b",), ("b", "x"), ("c", 0), ("c", 0, "x")]] == [
+    places = SourceMap("f.yaml", document.Mark(1, found.marks))
+    assert [places.place_of(path) for path in [("b",), ("b", "x"), ("c", 0), ("c", 0, "x")]] == [
         "f.yaml:3",
         "f.yaml:2",
         "f.yaml:4",

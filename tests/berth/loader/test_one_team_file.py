@@ -14,7 +14,7 @@ from berth.manifests.ack import all_manifests as on_ack
 from berth.manifests.fleet import all_manifests as on_kueue
 from berth.plan.ack import AckFleetPlan
 from berth.planner.queueing.quota_tree import accelerator_quotas
-from tests.stack_files import ALL, ROOT, plan, verdict
+from tests.stack_files import ALL_STACKS, ROOT, evaluation, plan
 
 TEAM_FILE = "stacks/teams/trainers.yaml"
 BOTH = ("multikueue", "ack-fleet")
@@ -36,21 +36,21 @@ def asked() -> dict[str, Any]:
 
 def ack() -> AckFleetPlan:
     """The plan of the fleet on Alibaba Cloud."""
-    found = verdict("ack-fleet").ack
+    found = evaluation("ack-fleet").ack_plan
     assert found is not None
     return found
 
 
 @pytest.mark.parametrize("stack", BOTH)
 def test_both_stacks_name_the_file_and_change_nothing_of_it(stack: str) -> None:
-    value = written(str(ALL[stack].relative_to(ROOT)))["config"]["berth:fleet"]
+    value = written(str(ALL_STACKS[stack].relative_to(ROOT)))["config"]["berth:fleet"]
     assert value["teamFiles"] == [TEAM_FILE]
     assert "trainers" not in value["teams"]
-    file = verdict(stack).file
+    file = evaluation(stack).file
     assert file is not None
     read: Any = file.fleet
     assert read["teams"]["trainers"] == written(TEAM_FILE)["teams"]["trainers"]
-    assert verdict(stack).faults == ()
+    assert evaluation(stack).faults == ()
 
 
 def test_the_team_has_the_same_rights_on_both() -> None:

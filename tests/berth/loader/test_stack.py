@@ -10,7 +10,7 @@ import time
 import pytest
 
 from berth.diagnostics import Problem
-from berth.loader import Places, by_place, read_stack
+from berth.loader import SourceMap, read_stack, sort_by_place
 from tests.berth.loader.conftest import Read, Write, lines
 
 WRITE = "write 'config:', under it 'berth:fleet:', and under that the fleet's project, region, pools and teams"
@@ -39,7 +39,7 @@ def test_a_stack_is_named_by_its_name_or_by_the_path_of_its_file(
         assert (found.stack, found.fleet, problems) == (stack, VALUE, [])
         assert found.file is not None
         assert found.file.samefile(file)
-        assert found.places.of(("project",)) == f"{file.relative_to(tmp_path)}:3"
+        assert found.source_map.place_of(("project",)) == f"{file.relative_to(tmp_path)}:3"
 
 
 def test_a_path_that_is_not_here_is_looked_for_beside_pulumi_yaml(write: Write, tmp_path: pathlib.Path) -> None:
@@ -47,7 +47,7 @@ def test_a_path_that_is_not_here_is_looked_for_beside_pulumi_yaml(write: Write, 
     write(FLEET, "stacks/examples/ack.yaml")
     found, _ = read_stack("stacks/examples/ack.yaml", tmp_path)
     assert found is not None
-    assert found.places.of(()) == "stacks/examples/ack.yaml:2"
+    assert found.source_map.place_of(()) == "stacks/examples/ack.yaml:2"
 
 
 def test_a_file_outside_the_project_is_called_by_its_whole_path(write: Write, tmp_path: pathlib.Path) -> None:
@@ -56,7 +56,7 @@ def test_a_file_outside_the_project_is_called_by_its_whole_path(write: Write, tm
     (tmp_path / "project").mkdir()
     found, _ = read_stack(str(file), tmp_path / "project")
     assert found is not None
-    assert found.places.of(("teams",)) == f"{file}:4"
+    assert found.source_map.place_of(("teams",)) == f"{file}:4"
 
 
 @pytest.mark.parametrize(
@@ -163,7 +163,7 @@ def test_what_belongs_to_pulumi_and_to_others_is_passed_over(read: Read) -> None
     )
     assert found is not None
     assert (found.fleet, faults) == ({"project": "acme"}, [])
-    assert found.places.of(("project",)) == "Pulumi.dev.yaml:10"
+    assert found.source_map.place_of(("project",)) == "Pulumi.dev.yaml:10"
 
 
 @pytest.mark.parametrize(
@@ -277,18 +277,18 @@ def test_a_place_is_the_line_of_the_key_or_of_the_nearest_ancestor(read: Read) -
         (("teams", "x"), 3),
         (("teams", 0), 3),
     ]:
-        assert found.places.of(path) == f"Pulumi.dev.yaml:{line}"
+        assert found.source_map.place_of(path) == f"Pulumi.dev.yaml:{line}"
 
 
 def test_no_places_answer_nothing() -> None:
     """Tests of the spec and the planner have no file."""
-    assert (Places().of(("pools", "a")), Places("f.yaml").of(("a",))) == ("", "f.yaml")
+    assert (SourceMap().place_of(("pools", "a")), SourceMap("f.yaml").place_of(("a",))) == ("", "f.yaml")
 
 
 def test_problems_are_sorted_by_line_as_a_number() -> None:
     """Line 10 comes after line 9, and item 10 after item 9."""
     places = ["b:1", "a:10", "a:9:2", "a:9", "a", "", "a:9:10"]
     problems = [Problem("fault", "x", (), "m", place) for place in places]
-    assert [p.place for p in by_place(problems)] == ["", "a", "a:9", "a:9:2", "a:9:10", "a:10", "b:1"]
+    assert [p.place for p in sort_by_place(problems)] == ["", "a", "a:9", "a:9:2", "a:9:10", "a:10", "b:1"]
     items = [Problem("fault", "x", ("a", index), "m") for index in (10, 9)]
-    assert [p.path for p in by_place(items)] == [("a", 9), ("a", 10)]
+    assert [p.path for p in sort_by_place(items)] == [("a", 9), ("a", 10)]

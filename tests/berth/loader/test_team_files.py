@@ -39,7 +39,7 @@ def test_a_team_has_its_places_in_its_own_file(fleet: Read, write: Write) -> Non
         (("teams", "nobody"), "Pulumi.dev.yaml:4"),
         (("teamFiles", 0), "Pulumi.dev.yaml:3"),
     ]:
-        assert found.places.of(path) == place
+        assert found.source_map.place_of(path) == place
 
 
 @pytest.mark.parametrize("teams", ["", "teams:\n", "teams: {}\n"])
@@ -60,7 +60,10 @@ def test_under_the_engine_team_files_come_from_the_disk(write: Write, tmp_path: 
     assert problems == []
     assert found.fleet == {**value, "teams": {"vision": {}, "speech": {"groups": ["s"], "queues": {"train": {"x": 1}}}}}
     assert value == {"teamFiles": ["t/*.yaml"], "teams": {"vision": {}}}
-    assert (found.places.of(("teams", "speech")), found.places.of(("teams", "vision"))) == ("t/speech.yaml:3", "")
+    assert (found.source_map.place_of(("teams", "speech")), found.source_map.place_of(("teams", "vision"))) == (
+        "t/speech.yaml:3",
+        "",
+    )
 
 
 def test_a_team_written_twice_names_both_places(fleet: Read, write: Write) -> None:
@@ -73,8 +76,8 @@ def test_a_team_written_twice_names_both_places(fleet: Read, write: Write) -> No
         f"duplicate-team | t/b.yaml:{line}: teams.{t}: the team '{t}' is written twice, first at {first}: keep one"
         for line, t, first in [(3, "speech", "t/a.yaml:3"), (4, "vision", "Pulumi.dev.yaml:4")]
     ]
-    assert found.places.of(("teams", "speech")) == "t/a.yaml:3"
-    assert found.places.of(("teams", "vision", "x")) == "Pulumi.dev.yaml:4"
+    assert found.source_map.place_of(("teams", "speech")) == "t/a.yaml:3"
+    assert found.source_map.place_of(("teams", "vision", "x")) == "Pulumi.dev.yaml:4"
 
 
 def test_a_file_that_matches_twice_is_read_once(fleet: Read, write: Write, tmp_path: pathlib.Path) -> None:
@@ -88,7 +91,7 @@ def test_a_file_that_matches_twice_is_read_once(fleet: Read, write: Write, tmp_p
         "no-team-file | Pulumi.dev.yaml:3: teamFiles[3]: no file matches 't/', which is a folder; "
         "did you mean 't/*.yaml'?",
     ]
-    assert found.places.of(("teams", "nlp")) == "t/nlp.yaml:1"
+    assert found.source_map.place_of(("teams", "nlp")) == "t/nlp.yaml:1"
 
 
 @pytest.mark.parametrize(
@@ -197,4 +200,4 @@ def test_a_thousand_team_files_are_read_with_their_places(write: Write, tmp_path
     found, problems = read_stack("dev", tmp_path)
     assert found is not None
     assert problems == []
-    assert found.places.of(("teams", "team7", "queues", "q4", "flavors", 0, "pool")) == "t/7.yaml:20"
+    assert found.source_map.place_of(("teams", "team7", "queues", "q4", "flavors", 0, "pool")) == "t/7.yaml:20"

@@ -14,10 +14,10 @@ import pytest
 import yaml
 from jsonschema import Draft202012Validator
 
-from berth.engine import Recorded
+from berth.engine import RecordedResource
 from berth.manifests.ack import all_manifests, training_job
 from berth.plan.workloads import PodPlan, PyTorchJobPlan, SubmissionPlan
-from tests.stack_files import ON_ACK, resources
+from tests.stack_files import ACK_STACKS, resources
 from tests.stacks.test_ack_stacks import plan
 
 with warnings.catch_warnings():
@@ -75,7 +75,7 @@ def rendered() -> list[dict[str, Any]]:
         workers=2,
         backoff_limit=3,
     )
-    found: list[Any] = [manifest for stack in ON_ACK for manifest in all_manifests(plan(stack))]
+    found: list[Any] = [manifest for stack in ACK_STACKS for manifest in all_manifests(plan(stack))]
     return [*(manifest for manifest in found if manifest["kind"] in OWN), typing.cast("Any", training_job(jobs))]
 
 
@@ -160,9 +160,9 @@ def _plain(hint: Any) -> bool:
     return hint is not type(None) and not typing.is_typeddict(origin) and origin.__name__ not in ("Awaitable", "Output")
 
 
-def sent() -> list[Recorded]:
+def sent() -> list[RecordedResource]:
     """Every resource that is Alibaba Cloud's, as an update sends it."""
-    return [one for stack in ON_ACK for one in resources(stack, False) if one.type.startswith("alicloud:")]
+    return [one for stack in ACK_STACKS for one in resources(stack, False) if one.type.startswith("alicloud:")]
 
 
 def test_what_is_sent_is_what_the_provider_takes() -> None:

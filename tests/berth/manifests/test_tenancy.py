@@ -30,13 +30,15 @@ Manifest = dict[str, Any]
 def everything() -> list[Manifest]:
     """One of each kind, for a team of one namespace and of two."""
     two = replace(TEAM, namespaces=(HOME, NamespacePlan(name="vision-dev", owned=True)))
-    made = [tenancy.namespace(TEAM, HOME), *(m for _, m in roles.access(ACCESS))]
-    made += [m for team in (TEAM, two) for place in team.namespaces for _, m in tenancy.inside(team, place)]
+    made = [tenancy.namespace(TEAM, HOME), *(m for _, m in roles.cluster_access(ACCESS))]
+    made += [
+        m for team in (TEAM, two) for place in team.namespaces for _, m in tenancy.namespace_manifests(team, place)
+    ]
     return cast("list[Manifest]", made)
 
 
 def inside(kind: str) -> Manifest:
-    (found,) = (m for _, m in tenancy.inside(TEAM, HOME) if m["kind"] == kind)
+    (found,) = (m for _, m in tenancy.namespace_manifests(TEAM, HOME) if m["kind"] == kind)
     return cast("Manifest", found)
 
 
@@ -119,7 +121,7 @@ def test_secrets_are_references_that_the_add_on_can_read() -> None:
 
 def test_everything_of_a_team_carries_its_labels() -> None:
     labels = {"app.kubernetes.io/managed-by": "berth", "berth.dev/team": "vision", "cost-centre": "a1"}
-    made = [tenancy.namespace(TEAM, HOME), *(m for _, m in tenancy.inside(TEAM, HOME))]
+    made = [tenancy.namespace(TEAM, HOME), *(m for _, m in tenancy.namespace_manifests(TEAM, HOME))]
     assert [m["kind"] for m in made if not labels.items() <= cast("Manifest", m["metadata"])["labels"].items()] == []
 
 
@@ -135,7 +137,7 @@ def test_a_service_account_names_the_google_account_with_its_project() -> None:
 
 def test_a_service_account_that_impersonates_nobody_is_not_annotated() -> None:
     direct = plans.team(impersonates=False)
-    (account,) = (m for role, m in tenancy.inside(direct, HOME) if role == "service-account")
+    (account,) = (m for role, m in tenancy.namespace_manifests(direct, HOME) if role == "service-account")
     assert "annotations" not in cast("Manifest", account["metadata"])
 
 
@@ -223,7 +225,7 @@ def test_a_limit_range_says_nothing_of_accelerators_and_sets_no_maximum() -> Non
 
 def may(role: str, verb: str, group: str, resource: str) -> bool:
     """Whether a role gives a right, as Kubernetes reads its rules."""
-    (found,) = (m for _, m in roles.access(ACCESS) if m["kind"] == "ClusterRole" and _name(m) == role)
+    (found,) = (m for _, m in roles.cluster_access(ACCESS) if m["kind"] == "ClusterRole" and _name(m) == role)
     return any(
         verb in rule["verbs"] and group in rule["apiGroups"] and {resource, "*"} & set(rule["resources"])
         for rule in cast("list[Manifest]", found["rules"])
@@ -257,7 +259,7 @@ def test_a_teams_people_change_no_queue_and_no_limit(role: str, verb: str) -> No
     kept = ["resourcequotas", "limitranges", "namespaces", "serviceaccounts", "nodes"]
     assert not any(may(role, verb, "", kind) for kind in kept)
     assert not may(role, verb, "networking.k8s.io", "networkpolicies")
-    assert not any(may(role, verb, roles.RBAC, kind) for kind in ("roles", "rolebindings", "clusterrolebindings"))
+    assert not any(may(role, verb, roles.RBAC_GROUP, kind) for kind in ("roles", "rolebindings", "clusterrolebindings"))
     assert not may(role, verb, "scheduling.k8s.io", "priorityclasses")
 
 
@@ -271,7 +273,7 @@ def test_a_teams_people_make_jobs_and_no_bare_pods() -> None:
 def test_nobody_reads_secrets_or_gives_rights(role: str) -> None:
     verbs = ("get", "list", "watch", "create", "update", "patch", "delete", "bind", "escalate", "impersonate", "*")
     assert not any(may(role, verb, "", "secrets") for verb in verbs)
-    assert not any(may(role, verb, roles.RBAC, "clusterroles") for verb in verbs[3:])
+    assert not any(may(role, verb, roles.RBAC_GROUP, "clusterroles") for verb in verbs[3:])
 
 
 def test_owners_hold_a_queue_and_change_a_limit() -> None:
@@ -283,12 +285,12 @@ def test_owners_hold_a_queue_and_change_a_limit() -> None:
 def test_rights_are_given_to_groups_in_the_teams_own_namespace() -> None:
     binding = inside("RoleBinding")
     assert binding["metadata"]["namespace"] == "vision"
-    assert binding["roleRef"] == {"apiGroup": roles.RBAC, "kind": "ClusterRole", "name": roles.SUBMITTER}
-    assert binding["subjects"] == [{"apiGroup": roles.RBAC, "kind": "Group", "name": "vision@acme.example"}]
+    assert binding["roleRef"] == {"apiGroup": roles.RBAC_GROUP, "kind": "ClusterRole", "name": roles.SUBMITTER}
+    assert binding["subjects"] == [{"apiGroup": roles.RBAC_GROUP, "kind": "Group", "name": "vision@acme.example"}]
 
 
 def test_cluster_wide_teams_only_view() -> None:
-    bound = {_name(m): m["subjects"] for _, m in roles.access(ACCESS) if m["kind"] == "ClusterRoleBinding"}
+    bound = {_name(m): m["subjects"] for _, m in roles.cluster_access(ACCESS) if m["kind"] == "ClusterRoleBinding"}
     assert bound.keys() == {roles.VIEWER, roles.OWNER}
     assert [s["name"] for s in cast("list[Manifest]", bound[roles.OWNER])] == ["platform@acme.example"]
     assert len(cast("list[Manifest]", bound[roles.VIEWER])) == 3

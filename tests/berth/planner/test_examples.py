@@ -9,8 +9,8 @@ import pytest
 from berth.plan.kueue import ClusterQueuePlan
 from berth.plan.nodes import Bounds, Taint
 from berth.plan.teams import TeamPlan
-from tests.small_fleets import GI, flavor, made, pool, queue, quota, team
-from tests.stack_files import fleet, plan
+from tests.small_fleets import GI, flavor, own_cluster, pool, queue, quota, team
+from tests.stack_files import fleet_values, plan
 
 GPU, TPU = "nvidia.com/gpu", "google.com/tpu"
 BATCH, MULTISLICE, AUTOPILOT = "batch-platform", "multislice", "multislice-autopilot"
@@ -236,14 +236,14 @@ def test_a_jobset_without_a_class_is_not_pushed_out_by_the_lowest(stack: str) ->
 def test_on_autopilot_gke_makes_the_nodes() -> None:
     """A.1: no node pools and no system pool; the pool says only what the fleet counts on."""
     found = plan(AUTOPILOT)
-    assert (made(found).mode, made(found).version) == ("autopilot", "1.29.2-gke.1521000")
+    assert (own_cluster(found).mode, own_cluster(found).version) == ("autopilot", "1.29.2-gke.1521000")
     assert (found.system_pool, found.pools[0].node_pools, found.pools[0].made_by) == (None, (), "gke")
     assert found.pools[0].accelerators == Bounds(min=24, max=24)
 
 
 def test_nobody_typed_what_can_be_derived() -> None:
     """The promise of the stack file: no host count, chip count, node label of GKE's, toleration or cpu quota in it."""
-    assert set(fleet(MULTISLICE)["pools"]["nodepool"]) == {"machineType", "topology", "slices", "zone", "flavor"}
-    assert fleet(MULTISLICE)["teams"]["multislice"]["queues"]["train"]["flavors"] == [
+    assert set(fleet_values(MULTISLICE)["pools"]["nodepool"]) == {"machineType", "topology", "slices", "zone", "flavor"}
+    assert fleet_values(MULTISLICE)["teams"]["multislice"]["queues"]["train"]["flavors"] == [
         {"flavor": "vlp-24", "guaranteed": "all"}
     ]

@@ -15,10 +15,10 @@ from hypothesis import strategies as st
 from typer.testing import CliRunner
 
 from berth.cli import app
-from berth.report.mermaid import mermaid
-from berth.report.svg import Placed, layout, svg
-from berth.report.tree import Box, Share, boxes
-from tests.stack_files import ALL, FILES, every_stack, is_golden, plan, plan_json
+from berth.report.mermaid import tree_mermaid
+from berth.report.svg import PlacedBox, place_boxes, tree_svg
+from berth.report.tree import BoxQuota, TreeBox, quota_tree_boxes
+from tests.stack_files import ALL_STACKS, GKE_STACKS, assert_golden, every_stack, plan, plan_json
 
 HERE = Path(__file__).parent
 SVG = "{http://www.w3.org/2000/svg}"
@@ -48,9 +48,9 @@ def expected(stack: str) -> dict[tuple[str, str], dict[str, tuple[int, int]]]:
 
 @every_stack
 def test_the_boxes_are_the_cohorts_and_queues_of_the_plan_with_its_figures(stack: str) -> None:
-    drawn = boxes(plan(stack))
+    drawn = quota_tree_boxes(plan(stack))
     for box in drawn:
-        figures = {share.flavor: (share.guaranteed, share.ceiling) for share in box.shares}
+        figures = {share.flavor: (share.guaranteed, share.ceiling) for share in box.quotas}
         told = expected(stack)[box.kind, box.name]
         assert figures.keys() == told.keys()
         for flavor, (guaranteed, ceiling) in told.items():
@@ -63,16 +63,16 @@ def test_the_boxes_are_the_cohorts_and_queues_of_the_plan_with_its_figures(stack
 def test_the_ceiling_of_a_queue_is_its_teams_where_the_team_has_no_other(stack: str) -> None:
     """The same reckoning from the other end: `teams[].ceiling`."""
     read = plan_json(stack)
-    drawn = {box.name: box for box in boxes(plan(stack)) if box.kind == "queue"}
+    drawn = {box.name: box for box in quota_tree_boxes(plan(stack)) if box.kind == "queue"}
     for team in read["teams"]:
         own = [queue["name"] for queue in read["clusterQueues"] if team["name"] in queue["teams"]]
         if len(own) == 1:
-            assert {share.flavor: share.ceiling for share in drawn[own[0]].shares} == team["ceiling"]
+            assert {share.flavor: share.ceiling for share in drawn[own[0]].quotas} == team["ceiling"]
 
 
 @every_stack
 def test_every_box_stands_below_its_parent(stack: str) -> None:
-    read, drawn = plan_json(stack), boxes(plan(stack))
+    read, drawn = plan_json(stack), quota_tree_boxes(plan(stack))
     parents = {("cohort", c["name"]): c["parent"] for c in read["cohorts"]}
     parents |= {("queue", q["name"]): q["cohort"] for q in read["clusterQueues"]}
     for number, box in enumerate(drawn):
@@ -87,8 +87,8 @@ def test_every_box_stands_below_its_parent(stack: str) -> None:
 
 @every_stack
 def test_the_flowchart_has_a_node_for_each_box_and_an_edge_to_its_parent(stack: str) -> None:
-    drawn = boxes(plan(stack))
-    head, *lines = mermaid(drawn).splitlines()
+    drawn = quota_tree_boxes(plan(stack))
+    head, *lines = tree_mermaid(drawn).splitlines()
     nodes = [match for line in lines if (match := re.fullmatch(r'  n(\d+)([(\[])"([^"]*)"[)\]]', line))]
     edges = [match for line in lines if (match := re.fullmatch(r"  n(\d+) --- n(\d+)", line))]
     assert head == "flowchart LR"
@@ -102,14 +102,14 @@ def test_the_flowchart_has_a_node_for_each_box_and_an_edge_to_its_parent(stack: 
 
 
 def test_no_label_ends_early() -> None:
-    text = mermaid([Box("queue", HOSTILE, (), None, 0)])
+    text = tree_mermaid([TreeBox("queue", HOSTILE, (), None, 0)])
     assert text == ('flowchart LR\n  n0["#lt;script#gt;alert(#quot;1#quot;)#lt;/script#gt;#amp;#35;x3c;"]\n')
 
 
 # --- SVG --------------------------------------------------------------------------------------------------------------
 
 
-def apart(one: Placed, other: Placed) -> bool:
+def apart(one: PlacedBox, other: PlacedBox) -> bool:
     """Whether two boxes have nothing in common, not even an edge."""
     return (
         one.x + one.width < other.x
@@ -120,23 +120,23 @@ def apart(one: Placed, other: Placed) -> bool:
 
 
 @st.composite
-def forests(draw: st.DrawFn) -> list[Box]:
+def forests(draw: st.DrawFn) -> list[TreeBox]:
     """Any forest in the order that `boxes` gives: parents before children, each with all below it next."""
     depths = [0]
     for _ in range(draw(st.integers(0, 24))):
         depths.append(draw(st.integers(0, depths[-1] + 1)))
-    found: list[Box] = []
+    found: list[TreeBox] = []
     for i, depth in enumerate(depths):
         parent = next((j for j in reversed(range(i)) if depths[j] == depth - 1), None)
-        shares = tuple(Share("f" * draw(st.integers(1, 30)), 1, 2, "x") for _ in range(draw(st.integers(0, 12))))
-        found.append(Box("cohort", "n" * draw(st.integers(1, 63)), shares, parent, depth))
+        shares = tuple(BoxQuota("f" * draw(st.integers(1, 30)), 1, 2, "x") for _ in range(draw(st.integers(0, 12))))
+        found.append(TreeBox("cohort", "n" * draw(st.integers(1, 63)), shares, parent, depth))
     return found
 
 
 @settings(max_examples=60, deadline=None)
 @given(forests())
-def test_no_box_touches_another_and_children_stand_to_the_right(forest: list[Box]) -> None:
-    placed = layout(forest)
+def test_no_box_touches_another_and_children_stand_to_the_right(forest: list[TreeBox]) -> None:
+    placed = place_boxes(forest)
     assert [p.box for p in placed] == forest
     assert [(a.box.name, b.box.name) for a, b in combinations(placed, 2) if not apart(a, b)] == []
     for each in placed:
@@ -148,9 +148,9 @@ def test_no_box_touches_another_and_children_stand_to_the_right(forest: list[Box
 
 @settings(max_examples=30, deadline=None)
 @given(forests())
-def test_a_box_is_in_the_middle_of_those_below_it(forest: list[Box]) -> None:
+def test_a_box_is_in_the_middle_of_those_below_it(forest: list[TreeBox]) -> None:
     """Within the heights of the outer ones: these may be taller on one side."""
-    placed = layout(forest)
+    placed = place_boxes(forest)
     for i, each in enumerate(placed):
         children = [p for p in placed if p.box.parent == i]
         if children:
@@ -159,8 +159,8 @@ def test_a_box_is_in_the_middle_of_those_below_it(forest: list[Box]) -> None:
 
 
 def test_a_tree_as_deep_as_it_is_long_is_drawn_too() -> None:
-    chain = [Box("cohort", f"c{i}", (), i - 1 if i else None, i) for i in range(3000)]
-    assert len(layout(chain)) == 3000
+    chain = [TreeBox("cohort", f"c{i}", (), i - 1 if i else None, i) for i in range(3000)]
+    assert len(place_boxes(chain)) == 3000
 
 
 def rectangles(text: str) -> Iterator[tuple[dict[str, float], list[ElementTree.Element]]]:
@@ -173,7 +173,7 @@ def rectangles(text: str) -> Iterator[tuple[dict[str, float], list[ElementTree.E
 
 @every_stack
 def test_the_picture_holds_all_its_boxes_and_each_box_its_text(stack: str) -> None:
-    text = svg(boxes(plan(stack)), "Quota tree")
+    text = tree_svg(quota_tree_boxes(plan(stack)), "Quota tree")
     root = ElementTree.fromstring(text)
     width, height = float(root.attrib["width"]), float(root.attrib["height"])
     shown: list[list[str | None]] = []
@@ -185,12 +185,12 @@ def test_the_picture_holds_all_its_boxes_and_each_box_its_text(stack: str) -> No
             assert rect["x"] < x and x + 7.3 * len(line.text or "") < rect["x"] + rect["width"]
             assert rect["y"] + 12 < y < rect["y"] + rect["height"] - 4
         shown.append([line.text for line in lines])
-    assert shown == [list(box.lines) for box in boxes(plan(stack))]
-    assert len(list(root.iter(f"{SVG}path"))) == sum(box.parent is not None for box in boxes(plan(stack)))
+    assert shown == [list(box.lines) for box in quota_tree_boxes(plan(stack))]
+    assert len(list(root.iter(f"{SVG}path"))) == sum(box.parent is not None for box in quota_tree_boxes(plan(stack)))
 
 
 def test_a_picture_asks_nobody_for_anything_and_runs_nothing() -> None:
-    text = svg([Box("queue", HOSTILE, (), None, 0)], HOSTILE)
+    text = tree_svg([TreeBox("queue", HOSTILE, (), None, 0)], HOSTILE)
     root = ElementTree.fromstring(text)
     kinds = {element.tag.removeprefix(SVG) for element in root.iter()}
     assert kinds == {"svg", "title", "desc", "style", "g", "rect", "text"}
@@ -206,24 +206,24 @@ def test_a_picture_asks_nobody_for_anything_and_runs_nothing() -> None:
 @pytest.mark.parametrize("stack", ["quota-tree", "ack-fleet", "team-a"])
 @pytest.mark.parametrize(("form", "ending"), [("mermaid", "mmd"), ("svg", "svg")])
 def test_golden_of_a_graph(stack: str, form: str, ending: str) -> None:
-    done = berth("graph", str(ALL[stack]), "--format", form)
+    done = berth("graph", str(ALL_STACKS[stack]), "--format", form)
     assert (done.exit_code, done.stderr) == (0, "")
-    is_golden(done.stdout, HERE / "golden" / f"{stack}.{ending}")
+    assert_golden(done.stdout, HERE / "golden" / f"{stack}.{ending}")
 
 
 def test_a_graph_is_written_to_a_file_or_told_why_not(tmp_path: Path) -> None:
     file = tmp_path / "tree.svg"
-    done = berth("graph", str(FILES["dev"]), "--format", "svg", "-o", str(file))
+    done = berth("graph", str(GKE_STACKS["dev"]), "--format", "svg", "-o", str(file))
     assert (done.exit_code, done.stdout) == (0, "")
-    assert file.read_text(encoding="utf-8") == svg(boxes(plan("dev")), "Quota tree of dev")
-    lost = berth("graph", str(FILES["dev"]), "-o", str(tmp_path / "none" / "x"))
+    assert file.read_text(encoding="utf-8") == tree_svg(quota_tree_boxes(plan("dev")), "Quota tree of dev")
+    lost = berth("graph", str(GKE_STACKS["dev"]), "-o", str(tmp_path / "none" / "x"))
     assert (lost.exit_code, lost.stdout) == (1, "")
     assert lost.stderr == f"{tmp_path / 'none' / 'x'}: cannot be written: No such file or directory\n"
 
 
 def test_a_faulty_stack_is_not_drawn(tmp_path: Path) -> None:
     file = tmp_path / "Pulumi.dev.yaml"
-    text = FILES["dev"].read_text(encoding="utf-8")
+    text = GKE_STACKS["dev"].read_text(encoding="utf-8")
     file.write_text(text.replace("topology: 2x4", "topology: 2x5"), encoding="utf-8")
     done = berth("graph", str(file))
     assert (done.exit_code, done.stdout) == (1, "")

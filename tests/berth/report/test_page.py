@@ -14,18 +14,18 @@ from typer.testing import CliRunner
 
 from berth.cli import app
 from berth.cli.admit.answer import run
-from berth.cli.admit.timeline import of_story
-from berth.diagnostics import dotted
-from berth.evaluate import of_stack
+from berth.cli.admit.timeline import story_timeline
+from berth.diagnostics import format_path
+from berth.evaluate import evaluate_stack
 from berth.plan.fleet import FleetPlan
-from berth.report.bars import charts
-from berth.report.page import page
-from berth.report.preemption_matrix import MOST, matrices
-from berth.report.timeline import Lane, Spell, Timeline
-from berth.report.view import Part
+from berth.report.bars import flavor_charts
+from berth.report.page import render_page
+from berth.report.preemption_matrix import MAX_QUEUES, preemption_matrices
+from berth.report.timeline import JobLane, StateSpan, Timeline
+from berth.report.view import Section
 from berth.simulator import as_json
 from tests.berth.report.test_graph import berth
-from tests.stack_files import ALL, FILES, ROOT, every_stack, plan, plan_json, verdict
+from tests.stack_files import ALL_STACKS, GKE_STACKS, ROOT, evaluation, every_stack, plan, plan_json
 
 VOID = {"meta", "link", "br", "input", "img"}
 
@@ -76,7 +76,7 @@ def project(folder: Path, text: str) -> Path:
     return file
 
 
-DEV = FILES["dev"].read_text(encoding="utf-8")
+DEV = GKE_STACKS["dev"].read_text(encoding="utf-8")
 SPEECH = (ROOT / "stacks" / "teams" / "speech.yaml").read_text(encoding="utf-8")
 VISION = "flavors: [{pool: v5e, guaranteed: 1 slice, borrow: 2 slices}]"
 assert DEV.count(VISION) == 1
@@ -84,12 +84,12 @@ assert DEV.count(VISION) == 1
 # --- a page that stands alone -----------------------------------------------------------------------------------------
 
 
-any_stack = pytest.mark.parametrize("stack", list(ALL))
+any_stack = pytest.mark.parametrize("stack", list(ALL_STACKS))
 
 
 @any_stack
 def test_a_page_asks_nobody_for_anything_and_runs_nothing(stack: str) -> None:
-    text = page(verdict(stack))
+    text = render_page(evaluation(stack))
     read = Read(text)
     tags = {tag for tag, _ in read.elements}
     assert tags.isdisjoint({"script", "iframe", "object", "embed", "img", "form", "base", "video", "audio"})
@@ -104,7 +104,7 @@ def test_a_page_asks_nobody_for_anything_and_runs_nothing(stack: str) -> None:
 @any_stack
 def test_a_page_can_be_found_ones_way_in(stack: str) -> None:
     """What a screen reader and a keyboard need: a language, names, one main, unique ids, regions that scroll."""
-    read = Read(page(verdict(stack)))
+    read = Read(render_page(evaluation(stack)))
     ids = list(read.all("id"))
     assert sorted(ids) == sorted(set(ids))
     assert next(found["lang"] for tag, found in read.elements if tag == "html") == "en"
@@ -122,7 +122,7 @@ def test_a_page_can_be_found_ones_way_in(stack: str) -> None:
 
 
 def test_a_page_is_the_same_every_time() -> None:
-    assert page(verdict("dev")) == page(verdict("dev"))
+    assert render_page(evaluation("dev")) == render_page(evaluation("dev"))
 
 
 # --- what it holds ----------------------------------------------------------------------------------------------------
@@ -130,9 +130,9 @@ def test_a_page_is_the_same_every_time() -> None:
 
 @every_stack
 def test_every_problem_is_on_the_page(stack: str) -> None:
-    words = Read(page(verdict(stack))).words
-    for problem in verdict(stack).problems:
-        assert f"{problem.place}: {dotted(problem.path)}: {' '.join(problem.message.split())}" in words
+    words = Read(render_page(evaluation(stack))).words
+    for problem in evaluation(stack).problems:
+        assert f"{problem.place}: {format_path(problem.path)}: {' '.join(problem.message.split())}" in words
 
 
 def table(text: str, caption: str) -> list[list[str]]:
@@ -144,7 +144,7 @@ def table(text: str, caption: str) -> list[list[str]]:
 
 @every_stack
 def test_pools_and_teams_are_those_of_the_plan(stack: str) -> None:
-    text, read = page(verdict(stack)), plan_json(stack)
+    text, read = render_page(evaluation(stack)), plan_json(stack)
     shown = table(text, "Pools and where their machines come from")
     for row, pool in zip(shown, read["pools"], strict=True):
         nodes, accelerators = ((pool[k]["min"], pool[k]["max"]) for k in ("nodes", "accelerators"))
@@ -165,19 +165,19 @@ def test_pools_and_teams_are_those_of_the_plan(stack: str) -> None:
 @every_stack
 def test_bars_are_as_long_as_the_plan_says(stack: str) -> None:
     read = plan_json(stack)
-    for chart, flavor in zip(charts(plan(stack)), read["flavors"], strict=True):
-        capacity, promised, *_ = chart.whole
-        ends = {s.kind: (s.begin, s.end) for s in capacity.stretches}
+    for chart, flavor in zip(flavor_charts(plan(stack)), read["flavors"], strict=True):
+        capacity, promised, *_ = chart.totals
+        ends = {s.kind: (s.start, s.end) for s in capacity.segments}
         least, most = flavor["capacity"]["min"], flavor["capacity"]["max"]
         assert ends.get("standing", (0, 0)) == (0, least)
         assert ends.get("possible", (least, least)) == (least, most)
-        assert sum(s.end - s.begin for s in promised.stretches) == flavor["guaranteed"]
-        assert sum(s.end - s.begin for s in promised.stretches if s.kind == "beyond") == max(
+        assert sum(s.end - s.start for s in promised.segments) == flavor["guaranteed"]
+        assert sum(s.end - s.start for s in promised.segments if s.kind == "beyond") == max(
             0, flavor["guaranteed"] - most
         )
-        for bar in (*chart.whole, *chart.teams):
-            assert [s for s in bar.stretches if not 0 <= s.begin < s.end <= chart.scale] == []
-        held = {bar.label: {s.kind: s.end for s in bar.stretches} for bar in chart.teams}
+        for bar in (*chart.totals, *chart.teams):
+            assert [s for s in bar.segments if not 0 <= s.start < s.end <= chart.scale] == []
+        held = {bar.label: {s.kind: s.end for s in bar.segments} for bar in chart.teams}
         for team in read["teams"]:
             ceiling, own = team["ceiling"].get(flavor["name"]), team["guaranteed"].get(flavor["name"], 0)
             if ceiling is not None:
@@ -222,7 +222,7 @@ def drawn(fleet: FleetPlan) -> set[tuple[str, str, str]]:
     """The same from the matrices."""
     return {
         (queue, other, letter)
-        for matrix in matrices(fleet)
+        for matrix in preemption_matrices(fleet)
         for queue, cells in matrix.rows or ()
         for other, cell in zip(matrix.queues, cells, strict=True)
         for letter in cell.letters.split()
@@ -237,7 +237,7 @@ def test_the_matrices_say_what_the_rules_say(stack: str) -> None:
 
 def test_borrowing_by_priority_has_its_letter_and_its_flavors(tmp_path: Path) -> None:
     rule = "preemption: {borrowWithinCohort: {policy: LowerPriority}}"
-    found = of_stack(str(project(tmp_path, DEV.replace(VISION, f"{rule}\n            {VISION}"))), tmp_path)
+    found = evaluate_stack(str(project(tmp_path, DEV.replace(VISION, f"{rule}\n            {VISION}"))), tmp_path)
     assert found.plan is not None
     assert found.faults == ()
     assert {each[:2] for each in drawn(found.plan) if each[2] == "B"} == {
@@ -246,10 +246,10 @@ def test_borrowing_by_priority_has_its_letter_and_its_flavors(tmp_path: Path) ->
 
 
 def test_a_tree_of_very_many_queues_has_sentences_and_no_square(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("berth.report.preemption_matrix.MOST", 3)
-    assert [matrix.rows for matrix in matrices(plan("dev"))] == [None]
-    text = page(verdict("dev"))
-    assert f"6 queues share this tree; a matrix is drawn of {MOST} at the most." in text
+    monkeypatch.setattr("berth.report.preemption_matrix.MAX_QUEUES", 3)
+    assert [matrix.rows for matrix in preemption_matrices(plan("dev"))] == [None]
+    text = render_page(evaluation("dev"))
+    assert f"6 queues share this tree; a matrix is drawn of {MAX_QUEUES} at the most." in text
     assert "▸ whoever borrows its guarantee, on v5e" in text
 
 
@@ -280,9 +280,9 @@ def test_a_stack_whose_frame_is_not_understood_has_a_page_of_its_faults(tmp_path
 
 
 def test_a_fleet_on_ack_has_a_page_of_its_tree_and_its_members() -> None:
-    found = verdict("ack-fleet").ack
+    found = evaluation("ack-fleet").ack_plan
     assert found is not None
-    words = Read(page(verdict("ack-fleet"))).words
+    words = Read(render_page(evaluation("ack-fleet"))).words
     for _, node in found.quotas.walk():
         gpus = node.minimum["nvidia.com/gpu"], node.maximum["nvidia.com/gpu"]
         assert f"nvidia.com/gpu: {gpus[0]} guaranteed, at most {gpus[1]} GPUs" in words
@@ -293,9 +293,9 @@ def test_a_fleet_on_ack_has_a_page_of_its_tree_and_its_members() -> None:
 
 
 def test_a_teams_own_stack_has_a_page_of_its_workloads_and_of_its_queues_alone() -> None:
-    found = verdict("team-a").team
+    found = evaluation("team-a").team_stack_plan
     assert found is not None
-    read = Read(page(verdict("team-a")))
+    read = Read(render_page(evaluation("team-a")))
     assert {"workloads", "teams", "tree"} <= set(read.all("id"))
     assert {"capacity", "preemption", "pools"}.isdisjoint(read.all("id"))
     for key, workload in found.workloads.items():
@@ -309,7 +309,11 @@ def test_a_teams_own_stack_has_a_page_of_its_workloads_and_of_its_queues_alone()
 def test_prices_of_google_clouds_machines_are_refused_for_stacks_without_any(stack: str, tmp_path: Path) -> None:
     prices = tmp_path / "prices.yaml"
     prices.write_text("currency: EUR\nhourly: {g2-standard-24: {spot: 1}}\n", encoding="utf-8")
-    for words in (("report", str(ALL[stack])), ("diff", *2 * (str(ALL[stack]),)), ("plan", str(ALL[stack]))):
+    for words in (
+        ("report", str(ALL_STACKS[stack])),
+        ("diff", *2 * (str(ALL_STACKS[stack]),)),
+        ("plan", str(ALL_STACKS[stack])),
+    ):
         done = berth(*words, "--prices", str(prices))
         assert done.exit_code == 2
         assert "machines" in done.stderr
@@ -329,9 +333,9 @@ def test_a_page_shows_who_gets_in_and_when(tmp_path: Path) -> None:
     """A row of the table for each line of `berth admit`, and a lane for each job."""
     jobs = tmp_path / "jobs.yaml"
     jobs.write_text(SCENARIO.replace("stack: dev\n", ""), encoding="utf-8")
-    answer = run([str(FILES["dev"]), str(jobs)], (), ROOT)
-    told = as_json.told(answer.stories[0])
-    done = berth("report", str(FILES["dev"]), "--jobs", str(jobs))
+    answer = run([str(GKE_STACKS["dev"]), str(jobs)], (), ROOT)
+    told = as_json.run_to_json(answer.stories[0])
+    done = berth("report", str(GKE_STACKS["dev"]), "--jobs", str(jobs))
     assert done.exit_code == 0
     read = Read(done.stdout)
     assert "admission" in set(read.all("id"))
@@ -339,25 +343,25 @@ def test_a_page_shows_who_gets_in_and_when(tmp_path: Path) -> None:
         for row in step["changes"]:
             assert f"{row['job']}\n" in read.words
             assert f"\n{row['verdict']}\n" in read.words
-    lanes = of_story(answer.stories[0]).lanes
+    lanes = story_timeline(answer.stories[0]).lanes
     assert [lane.job for lane in lanes] == ["first", "<b>"]
-    assert [(s.state, s.begin, s.end) for s in lanes[1].spells][-1][2] == 3  # it is finished then
+    assert [(s.state, s.start, s.end) for s in lanes[1].spans][-1][2] == 3  # it is finished then
     assert "<b>" not in done.stdout
 
 
 def test_a_page_without_jobs_has_no_timeline_and_faulty_jobs_have_no_page(tmp_path: Path) -> None:
-    assert "admission" not in set(Read(berth("report", str(FILES["dev"])).stdout).all("id"))
-    done = berth("report", str(FILES["dev"]), "--jobs", str(tmp_path / "none.yaml"))
+    assert "admission" not in set(Read(berth("report", str(GKE_STACKS["dev"])).stdout).all("id"))
+    done = berth("report", str(GKE_STACKS["dev"]), "--jobs", str(tmp_path / "none.yaml"))
     assert (done.exit_code, done.stdout) == (1, "")
     assert "none.yaml" in done.stderr
 
 
 def test_many_jobs_have_a_table_alone() -> None:
-    spells = (Spell("admitted", 1, 2),)
-    few, many = (Timeline((Lane("a", "q", spells),) * n, 1, 2, Part("t", ("a",), [["b"]]), ()) for n in (60, 61))
-    assert few.drawn
-    assert not many.drawn
-    assert "61 jobs; the table says what happened to each." in Read(page(verdict("dev"), timeline=many)).words
+    spells = (StateSpan("admitted", 1, 2),)
+    few, many = (Timeline((JobLane("a", "q", spells),) * n, 1, 2, Section("t", ("a",), [["b"]]), ()) for n in (60, 61))
+    assert few.is_drawable
+    assert not many.is_drawable
+    assert "61 jobs; the table says what happened to each." in Read(render_page(evaluation("dev"), timeline=many)).words
 
 
 # --- cost and change --------------------------------------------------------------------------------------------------
@@ -368,7 +372,7 @@ PRICES = "currency: EUR\nhourly:\n  ct5lp-hightpu-4t: {on-demand: 4.80}\n"
 def test_a_page_has_the_cost_once_it_is_given_prices_and_no_word_of_it_before(tmp_path: Path) -> None:
     file = tmp_path / "prices.yaml"
     file.write_text(PRICES, encoding="utf-8")
-    text = berth("report", str(FILES["dev"]), "--prices", str(file)).stdout
+    text = berth("report", str(GKE_STACKS["dev"]), "--prices", str(file)).stdout
     rows = {row[0]: row for row in table(text, "Machines, EUR an hour")}
     assert rows["v5e"] == ["v5e", "ct5lp-hightpu-4t", "on-demand", "4.80", "28.80", "28.80", ""]
     assert rows["system"][3:] == ["–", "–", "–", "no price"]
@@ -378,7 +382,7 @@ def test_a_page_has_the_cost_once_it_is_given_prices_and_no_word_of_it_before(tm
         ["speech", "9.60", "9.60"],
         ["vision", "9.60", "28.80"],
     ]
-    assert "an hour" not in berth("report", str(FILES["dev"])).stdout
+    assert "an hour" not in berth("report", str(GKE_STACKS["dev"])).stdout
 
 
 def git(folder: Path, *words: str) -> None:
@@ -437,19 +441,19 @@ def test_a_revision_that_was_faulty_leaves_the_rest_of_the_page(history: Path) -
 
 def test_a_page_is_written_to_a_file(tmp_path: Path) -> None:
     file = tmp_path / "report.html"
-    done = CliRunner().invoke(app, ["report", str(FILES["dev"]), "-o", str(file)])
+    done = CliRunner().invoke(app, ["report", str(GKE_STACKS["dev"]), "-o", str(file)])
     assert (done.exit_code, done.stdout) == (0, "")
-    assert file.read_text(encoding="utf-8") == page(verdict("dev"))
+    assert file.read_text(encoding="utf-8") == render_page(evaluation("dev"))
 
 
 def test_workers_are_on_the_page_with_what_they_hold() -> None:
     """A row and a bar for each flavor of each worker, with the figures of the plan's JSON."""
-    words = Read(page(verdict("multikueue"))).words
-    drawn = {(chart.flavor, bar.label): bar.text for chart in charts(plan("multikueue")) for bar in chart.whole}
+    words = Read(render_page(evaluation("multikueue"))).words
+    drawn = {(chart.flavor, bar.label): bar.text for chart in flavor_charts(plan("multikueue")) for bar in chart.totals}
     for worker in plan_json("multikueue")["workers"]:
         for flavor in worker["flavors"]:
             most = flavor["capacity"]["max"]
             row = [worker["name"], f"{worker['cluster']} (", flavor["name"], str(most), str(flavor["largestJob"])]
             assert re.search(".*".join(map(re.escape, row)), words, re.S)
             assert drawn[flavor["name"], f"on {worker['name']}"] == f"{flavor['guaranteed']} of {most}"
-    assert "Workers: what each holds" not in Read(page(verdict("dev"))).words
+    assert "Workers: what each holds" not in Read(render_page(evaluation("dev"))).words

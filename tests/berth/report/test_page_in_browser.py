@@ -10,13 +10,13 @@ from typing import Any
 import pytest
 
 from berth.cli.admit.answer import run
-from berth.cli.admit.timeline import of_story
-from berth.cost.fleet import cost
+from berth.cli.admit.timeline import story_timeline
+from berth.cost.fleet import fleet_cost
 from berth.cost.prices import Prices
-from berth.report.bars import charts
-from berth.report.page import page
-from berth.report.view import Changed, Part
-from tests.stack_files import ALL, FILES, ROOT, plan, verdict
+from berth.report.bars import flavor_charts
+from berth.report.page import render_page
+from berth.report.view import ChangeSummary, Section
+from tests.stack_files import ALL_STACKS, GKE_STACKS, ROOT, evaluation, plan
 
 sync_api = pytest.importorskip("playwright.sync_api", reason="Playwright is not installed")
 
@@ -90,15 +90,17 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     """Pages of some stacks, with what they cost and what changed."""
     folder = tmp_path_factory.mktemp("pages")
     lines = ["pool v5e REPLACED", "    because topology 2x2 → 2x4 (placementPolicy.tpuTopology)"]
-    changed = Changed(
-        "main", "a pool is replaced", [Part("Machines", lines=lines), Part("Objects", lines=lines, folded=True)]
+    changed = ChangeSummary(
+        "main", "a pool is replaced", [Section("Machines", lines=lines), Section("Objects", lines=lines, folded=True)]
     )
     written: dict[str, Path] = {}
     for stack in STACKS:
         written[stack] = folder / f"{stack}.html"
-        priced = cost(plan(stack), Prices("prices.yaml", "USD", {})) if stack in FILES else None
-        timeline = of_story(run([str(ALL[stack]), *JOBS[stack]], (), ROOT).stories[0]) if stack in JOBS else None
-        written[stack].write_text(page(verdict(stack), priced, changed, timeline), encoding="utf-8")
+        priced = fleet_cost(plan(stack), Prices("prices.yaml", "USD", {})) if stack in GKE_STACKS else None
+        timeline = (
+            story_timeline(run([str(ALL_STACKS[stack]), *JOBS[stack]], (), ROOT).stories[0]) if stack in JOBS else None
+        )
+        written[stack].write_text(render_page(evaluation(stack), priced, changed, timeline), encoding="utf-8")
     return written
 
 
@@ -207,16 +209,16 @@ def test_what_is_folded_opens_by_the_keyboard(browser: Any, files: dict[str, Pat
 def test_bars_are_drawn_as_long_as_they_are(browser: Any, files: dict[str, Path], stack: str) -> None:
     with Visit(browser, files[stack], DESK) as visit:
         drawn = visit.page.evaluate(BARS)
-    shown = verdict(stack).plan or verdict(stack).ack
+    shown = evaluation(stack).plan or evaluation(stack).ack_plan
     if shown is None:  # a team's own stack has none
         assert drawn == []
         return
     expected = [
         [
-            [[s.kind, s.begin / chart.scale, (s.end - s.begin) / chart.scale] for s in bar.stretches]
-            for bar in (*chart.whole, *chart.teams)
+            [[s.kind, s.start / chart.scale, (s.end - s.start) / chart.scale] for s in bar.segments]
+            for bar in (*chart.totals, *chart.teams)
         ]
-        for chart in charts(shown)
+        for chart in flavor_charts(shown)
     ]
     flat = [stretch for chart in drawn for bar in chart for stretch in bar]
     wanted = [stretch for chart in expected for bar in chart for stretch in bar]
@@ -228,21 +230,21 @@ def test_bars_are_drawn_as_long_as_they_are(browser: Any, files: dict[str, Path]
 
 def test_jobs_are_drawn_as_long_as_they_were_in(browser: Any, files: dict[str, Path]) -> None:
     """Against the decisions themselves: from the step that admits a job to the one that it loses its place in."""
-    story = run([str(ALL["batch-platform"]), *JOBS["batch-platform"]], (), ROOT).stories[0]
+    story = run([str(ALL_STACKS["batch-platform"]), *JOBS["batch-platform"]], (), ROOT).stories[0]
     inside: dict[str, int] = {}
-    for moment in story.moments:
-        for row in moment.rows:
-            if row.verdict == "admitted":
-                inside[row.job] = len(story.moments) - moment.number + 1
-            elif row.lost is not None:
-                inside[row.job] -= len(story.moments) - moment.number + 1
+    for moment in story.steps:
+        for row in moment.outcomes:
+            if row.status == "admitted":
+                inside[row.job] = len(story.steps) - moment.number + 1
+            elif row.preempted_by is not None:
+                inside[row.job] -= len(story.steps) - moment.number + 1
     with Visit(browser, files["batch-platform"], DESK) as visit:
         drawn = visit.page.evaluate(
             """() => Object.fromEntries([...document.querySelectorAll('.timeline g')]
                 .filter(g => g.querySelector('.admitted'))
                 .map(g => [g.querySelector('text').textContent, g.querySelector('.admitted').getBBox().width]))"""
         )
-    assert drawn.keys() == {story.shown[job] for job in inside}
+    assert drawn.keys() == {story.display_names[job] for job in inside}
     step = max(drawn.values()) / max(inside.values())
     for job, steps in inside.items():
-        assert drawn[story.shown[job]] == pytest.approx(steps * step, abs=2)
+        assert drawn[story.display_names[job]] == pytest.approx(steps * step, abs=2)

@@ -14,10 +14,10 @@ from typer.testing import CliRunner
 from berth.cli import app
 from berth.diff.compare import Changes, compare
 from berth.diff.guard.changes import REPLACE
-from berth.evaluate import of_stack
+from berth.evaluate import evaluate_stack
 from berth.plan.fleet import FleetPlan
 from tests.berth.diff.edited import BASE, write
-from tests.stack_files import FILES
+from tests.stack_files import GKE_STACKS
 
 
 @pytest.fixture
@@ -35,7 +35,7 @@ def rotate(*words: str) -> Any:
 
 def plan(project: Path) -> FleetPlan:
     """The plan of the files as they are."""
-    found = of_stack("dev", project)
+    found = evaluate_stack("dev", project)
     assert [fault.line() for fault in found.faults] == []
     assert found.plan is not None
     return found.plan
@@ -60,7 +60,7 @@ def test_a_new_pool_comes_beside_the_old_one_which_goes_last(project: Path) -> N
         ["v5e changed"],
         ["v5e deleted"],
     ]
-    assert [step.guarded for step in steps] == [(), (), ()]
+    assert [step.blocked for step in steps] == [(), (), ()]
     assert [pool.topology for pool in plan(project).pools if pool.name == "v5e-next"] == ["4x4"]
     assert not plan(project).allowances.deletion
 
@@ -68,14 +68,14 @@ def test_a_new_pool_comes_beside_the_old_one_which_goes_last(project: Path) -> N
 def test_what_is_of_one_kind_stays_one_flavor(project: Path) -> None:
     """So no team's entitlement changes on the way, and nobody has to be moved."""
     steps = list(walked(project, "l4-spot"))
-    assert [step.guarded for step in steps] == [(), (), ()]
+    assert [step.blocked for step in steps] == [(), (), ()]
     assert not [step for step in steps if step.entitlements.entitlements]
     assert "l4-spot" in {flavor.name for flavor in plan(project).flavors}
 
 
 def test_reserved_machines_are_drained_first(project: Path) -> None:
     steps = list(walked(project, "l4-reserved", "--set", "maxPodsPerNode=32"))
-    assert [step.guarded for step in steps] == [(), (), ()]
+    assert [step.blocked for step in steps] == [(), (), ()]
     stopped = [{o.name for o in step.objects if any(f.path == "spec.stopPolicy" for f in o.fields)} for step in steps]
     assert stopped == [{"speech-serve", "vision-urgent"}, set(), {"speech-serve", "vision-urgent"}]
     assert [(loss.key, loss.action) for loss in steps[1].losses] == [("l4-reserved", REPLACE)]
@@ -85,7 +85,7 @@ def test_reserved_machines_are_drained_first(project: Path) -> None:
 def test_a_pool_can_be_drained_though_both_could_stand(project: Path) -> None:
     steps = list(walked(project, "v5e", "--set", "topology=4x4", "--in-place"))
     assert [[pool.what for pool in step.pools] for step in steps][1] == ["replaced"]
-    assert [step.guarded for step in steps] == [(), (), ()]
+    assert [step.blocked for step in steps] == [(), (), ()]
 
 
 def test_allowances_of_others_stay(project: Path) -> None:
@@ -146,7 +146,7 @@ def test_faults_can_be_json(project: Path) -> None:
 
 
 def test_a_pool_of_a_worker_is_not_rotated_and_it_is_said_what_is_to_be_done() -> None:
-    found = CliRunner().invoke(app, ["rotate", str(FILES["multikueue"]), "central/v5e", "--set", "topology=2x4"])
+    found = CliRunner().invoke(app, ["rotate", str(GKE_STACKS["multikueue"]), "central/v5e", "--set", "topology=2x4"])
     assert found.exit_code == 1
     assert found.stderr.strip() == (
         "'central/v5e' is a worker's pool, which is replaced by hand: drain its queues, write "

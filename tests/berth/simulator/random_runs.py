@@ -13,22 +13,22 @@ from hypothesis import strategies as st
 from berth.jobs.pod_set import PodSet
 from berth.simulator.scheduler.model import (
     ANY,
-    BORROW_FIRST,
-    LOWER_OR_NEWER,
+    BORROWING_FIRST,
+    LOWER_OR_NEWER_EQUAL,
     LOWER_PRIORITY,
+    MAY_STOP_SEARCH,
     NEVER,
-    PUSH_FIRST,
-    STOP_SEARCH,
-    TRY_NEXT,
-    Cell,
+    PREEMPTION_FIRST,
+    TRY_NEXT_FLAVOR,
+    ClusterQueue,
     Cohort,
-    Fungibility,
-    Group,
+    FlavorFungibility,
+    FlavorResource,
     Job,
-    Preemption,
-    Queue,
+    PreemptionPolicy,
     Quota,
-    Setup,
+    ResourceGroup,
+    SchedulerSetup,
 )
 from berth.simulator.scheduler.simulate import Simulator
 
@@ -46,9 +46,9 @@ amounts: st.SearchStrategy[dict[str, int]] = st.one_of(
 
 
 @st.composite
-def quotas(draw: st.DrawFn, flavors: tuple[str, ...]) -> dict[Cell, Quota]:
+def quotas(draw: st.DrawFn, flavors: tuple[str, ...]) -> dict[FlavorResource, Quota]:
     """A quota of every cell; what is lent is no more than what there is."""
-    found: dict[Cell, Quota] = {}
+    found: dict[FlavorResource, Quota] = {}
     for flavor in flavors:
         for resource in RESOURCES:
             nominal = draw(nominals)
@@ -58,40 +58,42 @@ def quotas(draw: st.DrawFn, flavors: tuple[str, ...]) -> dict[Cell, Quota]:
 
 
 @st.composite
-def queues(draw: st.DrawFn, name: str, preempts: bool) -> Queue:
+def queues(draw: st.DrawFn, name: str, preempts: bool) -> ClusterQueue:
     """A queue somewhere in the tree, or alone."""
     flavors = tuple(draw(st.permutations(FLAVORS))[: draw(st.integers(1, 2))])
     reclaim = draw(st.sampled_from((NEVER, LOWER_PRIORITY, ANY, ANY))) if preempts else NEVER
-    preemption = Preemption(
-        within_queue=draw(st.sampled_from((NEVER, LOWER_PRIORITY, LOWER_OR_NEWER))) if preempts else NEVER,
-        reclaim=reclaim,
-        borrow=NEVER if reclaim == NEVER else draw(st.sampled_from((NEVER, LOWER_PRIORITY))),
-        threshold=draw(st.none() | st.integers(0, 2)),
+    preemption = PreemptionPolicy(
+        within_cluster_queue=draw(st.sampled_from((NEVER, LOWER_PRIORITY, LOWER_OR_NEWER_EQUAL)))
+        if preempts
+        else NEVER,
+        reclaim_within_cohort=reclaim,
+        borrow_within_cohort=NEVER if reclaim == NEVER else draw(st.sampled_from((NEVER, LOWER_PRIORITY))),
+        max_priority_threshold=draw(st.none() | st.integers(0, 2)),
     )
-    return Queue(
+    return ClusterQueue(
         name=name,
         cohort=draw(st.sampled_from(("left", "left", "all", "right", None))),
-        strict=draw(st.booleans()),
-        groups=(Group(resources=RESOURCES, flavors=flavors),),
+        is_strict_fifo=draw(st.booleans()),
+        resource_groups=(ResourceGroup(resources=RESOURCES, flavors=flavors),),
         quotas=draw(quotas(flavors)),
         preemption=preemption,
-        fungibility=Fungibility(
-            borrow=draw(st.sampled_from((STOP_SEARCH, TRY_NEXT))),
-            preempt=draw(st.sampled_from((STOP_SEARCH, TRY_NEXT))),
-            prefer=draw(st.sampled_from((BORROW_FIRST, PUSH_FIRST))),
+        fungibility=FlavorFungibility(
+            when_can_borrow=draw(st.sampled_from((MAY_STOP_SEARCH, TRY_NEXT_FLAVOR))),
+            when_can_preempt=draw(st.sampled_from((MAY_STOP_SEARCH, TRY_NEXT_FLAVOR))),
+            preference=draw(st.sampled_from((BORROWING_FIRST, PREEMPTION_FIRST))),
         ),
     )
 
 
 @st.composite
-def setups(draw: st.DrawFn, preempts: bool = True) -> Setup:
+def setups(draw: st.DrawFn, preempts: bool = True) -> SchedulerSetup:
     """Up to four queues, and cohorts with some quota of their own."""
     found = tuple(draw(queues(f"q{index}", preempts)) for index in range(draw(st.sampled_from((2, 3, 4, 1)))))
     cohorts = tuple(
         Cohort(name=name, parent=parent, quotas=draw(quotas(FLAVORS)) if draw(st.booleans()) else {})
         for name, parent in COHORTS.items()
     )
-    return Setup(queues=found, cohorts=cohorts)
+    return SchedulerSetup(queues=found, cohorts=cohorts)
 
 
 Step = tuple[str, object]
@@ -99,7 +101,7 @@ Step = tuple[str, object]
 
 
 @st.composite
-def jobs(draw: st.DrawFn, name: str, setup: Setup) -> Job:
+def jobs(draw: st.DrawFn, name: str, setup: SchedulerSetup) -> Job:
     """A job of one or two pod sets for one of the queues."""
     sets = tuple(
         PodSet(name=f"p{index}", count=draw(st.sampled_from((1, 1, 2))), requests=draw(amounts))
@@ -110,7 +112,7 @@ def jobs(draw: st.DrawFn, name: str, setup: Setup) -> Job:
 
 
 @st.composite
-def steps(draw: st.DrawFn, setup: Setup, kinds: tuple[str, ...]) -> list[Step]:
+def steps(draw: st.DrawFn, setup: SchedulerSetup, kinds: tuple[str, ...]) -> list[Step]:
     """Up to twenty-four steps, most of them arrivals."""
     found: list[Step] = []
     for number in range(draw(st.sampled_from((24, 16, 8, 2)))):
@@ -123,7 +125,7 @@ def steps(draw: st.DrawFn, setup: Setup, kinds: tuple[str, ...]) -> list[Step]:
 class Run:
     """A set-up and what happens to it."""
 
-    setup: Setup
+    setup: SchedulerSetup
     steps: list[Step]
 
 
@@ -145,8 +147,8 @@ def play(run: Run, simulator: Simulator, after: Callable[[Simulator], None]) -> 
 
 
 def _act(simulator: Simulator, kind: str, index: int) -> None:
-    names = list(simulator.works)
-    queues = list(simulator.lines)
+    names = list(simulator.workloads)
+    queues = list(simulator.queue_states)
     if kind == "finish" and names:
         simulator.finish(names[index % len(names)])
     elif kind == "hold":

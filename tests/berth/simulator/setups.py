@@ -8,27 +8,27 @@ from berth.jobs.pod_set import PodSet
 from berth.simulator.scheduler.model import (
     ANY,
     HOLD,
-    LOWER_OR_NEWER,
+    LOWER_OR_NEWER_EQUAL,
     LOWER_PRIORITY,
+    MAY_STOP_SEARCH,
     NEVER,
-    STOP_SEARCH,
-    TRY_NEXT,
-    Cell,
+    TRY_NEXT_FLAVOR,
+    ClusterQueue,
     Cohort,
-    Fungibility,
-    Group,
+    FlavorFungibility,
+    FlavorResource,
     Job,
-    Nodes,
-    Preemption,
-    Queue,
+    PreemptionPolicy,
     Quota,
-    Setup,
+    ResourceFlavor,
+    ResourceGroup,
+    SchedulerSetup,
 )
 from berth.simulator.scheduler.simulate import Simulator
 
 GPU = "gpu"
 
-__all__ = ["ANY", "HOLD", "LOWER_OR_NEWER", "LOWER_PRIORITY", "NEVER", "STOP_SEARCH", "TRY_NEXT"]
+__all__ = ["ANY", "HOLD", "LOWER_OR_NEWER_EQUAL", "LOWER_PRIORITY", "MAY_STOP_SEARCH", "NEVER", "TRY_NEXT_FLAVOR"]
 
 
 def quota(nominal: int, borrow: int | None = None, lend: int | None = None) -> Quota:
@@ -46,20 +46,25 @@ def queue(
     reclaim: str = NEVER,
     borrow: str = NEVER,
     threshold: int | None = None,
-    when_borrow: str = STOP_SEARCH,
-    when_preempt: str = TRY_NEXT,
+    when_borrow: str = MAY_STOP_SEARCH,
+    when_preempt: str = TRY_NEXT_FLAVOR,
     **rest: Any,
-) -> Queue:
+) -> ClusterQueue:
     """A queue with quotas of GPUs: flavor → quota in the order of preference, or one flavor `f` with so many."""
     by_flavor = {"f": quota(quotas)} if isinstance(quotas, int) else quotas
-    return Queue(
+    return ClusterQueue(
         name=name,
         cohort=cohort,
-        strict=strict,
-        groups=(Group(resources=(GPU,), flavors=tuple(by_flavor)),),
+        is_strict_fifo=strict,
+        resource_groups=(ResourceGroup(resources=(GPU,), flavors=tuple(by_flavor)),),
         quotas={(flavor, GPU): of for flavor, of in by_flavor.items()},
-        preemption=Preemption(within_queue=within, reclaim=reclaim, borrow=borrow, threshold=threshold),
-        fungibility=Fungibility(borrow=when_borrow, preempt=when_preempt),
+        preemption=PreemptionPolicy(
+            within_cluster_queue=within,
+            reclaim_within_cohort=reclaim,
+            borrow_within_cohort=borrow,
+            max_priority_threshold=threshold,
+        ),
+        fungibility=FlavorFungibility(when_can_borrow=when_borrow, when_can_preempt=when_preempt),
         **rest,
     )
 
@@ -76,9 +81,11 @@ def job(name: str, queue: str, gpus: int, priority: int = 0, pods: int = 1) -> J
     )
 
 
-def simulator(*queues: Queue, cohorts: tuple[Cohort, ...] = (), nodes: dict[str, Nodes] | None = None) -> Simulator:
+def simulator(
+    *queues: ClusterQueue, cohorts: tuple[Cohort, ...] = (), nodes: dict[str, ResourceFlavor] | None = None
+) -> Simulator:
     """A simulator of some queues."""
-    return Simulator(Setup(queues=queues, cohorts=cohorts, nodes=nodes or {}))
+    return Simulator(SchedulerSetup(queues=queues, cohorts=cohorts, resource_flavors=nodes or {}))
 
 
 def submitted(simulator: Simulator, *jobs: Job) -> dict[str, str]:
@@ -91,12 +98,14 @@ def submitted(simulator: Simulator, *jobs: Job) -> dict[str, str]:
 def standing(simulator: Simulator) -> dict[str, str]:
     """Job → the flavor it holds, or `-`."""
     return {
-        name: "+".join(dict.fromkeys(f for chosen in work.flavors for f in chosen.values())) if work.holds() else "-"
-        for name, work in simulator.works.items()
+        name: "+".join(dict.fromkeys(f for chosen in work.flavors for f in chosen.values()))
+        if work.has_quota()
+        else "-"
+        for name, work in simulator.workloads.items()
     }
 
 
 def used(simulator: Simulator, name: str, flavor: str = "f") -> int:
     """What a queue uses of a flavor."""
-    cell: Cell = (flavor, GPU)
-    return simulator.lines[name].node.stock(cell).usage
+    cell: FlavorResource = (flavor, GPU)
+    return simulator.queue_states[name].node.quota_state(cell).usage

@@ -201,7 +201,7 @@ def test_a_check_holds_a_job_until_it_is_said_to_be_met(tmp_path: pathlib.Path) 
     file = tmp_path / "scenario.yaml"
     file.write_text(text, encoding="utf-8")
     (found,) = admit.run([str(file)], [], ROOT).stories
-    assert [[(row.job, row.verdict) for row in moment.rows] for moment in found.moments] == [
+    assert [[(row.job, row.status) for row in moment.outcomes] for moment in found.steps] == [
         [("a", "reserved")],
         [("b", "admitted")],
         [("a", "admitted")],
@@ -314,11 +314,11 @@ def test_workloads_of_queues_that_the_stack_lacks_are_a_warning(folder: pathlib.
             (1, "y", "cluster queue 'robotics-train'"),
         )
     ]
-    assert answer.faults == () and answer.stories[0].standing == ()
+    assert answer.faults == () and answer.stories[0].unfinished == ()
 
 
 def test_recorded_cases_are_answered_in_their_own_form() -> None:
-    found, text, problems = admit.cases(HERE / "cases.yaml")
+    found, text, problems = admit.answer_cases(HERE / "cases.yaml")
     assert problems == () and len(found) == 358
     assert text.splitlines()[-1] == "agreement: 2806 of 2823 steps, 345 of 358 cases"
     assert json.loads(json.dumps(found))[0]["steps"][0]["then"]["j0"]["state"] == "admitted"

@@ -10,7 +10,7 @@ from typer.testing import CliRunner
 from berth.cli import app
 from berth.jobs.pod_set import PodSet
 from berth.simulator import agreement
-from berth.simulator.recorded_cases import Case, answered, read, replay, setup_of
+from berth.simulator.recorded_cases import RecordedCase, build_setup, read_cases, replay, with_simulated_states
 from berth.simulator.scheduler.model import Job
 from berth.simulator.scheduler.simulate import Simulator
 
@@ -38,60 +38,60 @@ was, and cannot be told from the case (docs/admission.md)."""
 
 
 @pytest.fixture(scope="module")
-def cases() -> list[Case]:
-    found, problems = read(FILE)
+def cases() -> list[RecordedCase]:
+    found, problems = read_cases(FILE)
     assert problems == []
     return found
 
 
-def test_the_model_agrees_with_every_step_that_was_recorded_at_the_usual_time(cases: list[Case]) -> None:
+def test_the_model_agrees_with_every_step_that_was_recorded_at_the_usual_time(cases: list[RecordedCase]) -> None:
     """A step is compared whole. Of h0011 the steps after the late one differ too, as consequences."""
-    found = {(each.case, each.step) for each in agreement.differences(cases)}
+    found = {(each.case, each.step) for each in agreement.find_mismatches(cases)}
     consequences = {("h0011", step) for step in (10, 11, 12, 13)}
     assert found == set(LATE.items()) | consequences
 
 
-def test_every_other_step_agrees_too_once_those_pushed_out_have_given_back(cases: list[Case]) -> None:
+def test_every_other_step_agrees_too_once_those_pushed_out_have_given_back(cases: list[RecordedCase]) -> None:
     """So nothing that Kueue decides is left unexplained: only the time of looking is."""
     for case in cases:
         if case["case"] in LATE:
             assert _replayed(case, LATE[case["case"]]) == [step["then"] for step in case["steps"]], case["case"]
 
 
-def _replayed(case: Case, late: int) -> list[object]:
-    simulator = Simulator(setup_of(case))
+def _replayed(case: RecordedCase, late: int) -> list[object]:
+    simulator = Simulator(build_setup(case))
     said: list[object] = []
     for index, step in enumerate(case["steps"]):
-        simulator.lagging = index != late
+        simulator.delay_release = index != late
         if "submit" in step:
             of = step["submit"]
             pods = PodSet(name="main", count=of["pods"], requests=of["requests"])
             simulator.submit(Job(name=of["name"], queue=of["queue"], priority=of["priority"], pod_sets=(pods,)))
         else:
             simulator.finish(step["finish"])
-        said.append({name: _state(simulator, name) for name in simulator.works})
+        said.append({name: _state(simulator, name) for name in simulator.workloads})
     return said
 
 
 def _state(simulator: Simulator, name: str) -> dict[str, object]:
-    work = simulator.works[name]
-    said: dict[str, object] = {"state": "admitted" if work.holds() else "pending"}
-    if work.holds():
+    work = simulator.workloads[name]
+    said: dict[str, object] = {"state": "admitted" if work.has_quota() else "pending"}
+    if work.has_quota():
         said["flavors"] = work.flavors[0]
-    if work.evictions:
-        said |= {"evicted": work.evictions} | ({} if work.holds() else {"reason": work.reason})
+    if work.eviction_count:
+        said |= {"evicted": work.eviction_count} | ({} if work.has_quota() else {"reason": work.eviction_reason})
     return said
 
 
-def test_the_answered_file_has_the_form_of_the_file(cases: list[Case]) -> None:
+def test_the_answered_file_has_the_form_of_the_file(cases: list[RecordedCase]) -> None:
     """So that anyone can compare it with the recording, without trusting a count."""
-    for case, said in zip(cases, answered(cases), strict=True):
+    for case, said in zip(cases, with_simulated_states(cases), strict=True):
         assert case.keys() == said.keys()
         assert [step["then"] for step in said["steps"]] == replay(case)
         assert [{**step, "then": 0} for step in said["steps"]] == [{**step, "then": 0} for step in case["steps"]]
 
 
-def test_the_count_is_the_last_line_and_every_difference_comes_before_it(cases: list[Case]) -> None:
+def test_the_count_is_the_last_line_and_every_difference_comes_before_it(cases: list[RecordedCase]) -> None:
     found = CliRunner().invoke(app, ["admit", "--cases", str(FILE)]).stdout.splitlines()
     assert found[-1] == "agreement: 2806 of 2823 steps, 345 of 358 cases"
     assert sum(line.endswith("):") for line in found) == 2823 - 2806
@@ -103,7 +103,7 @@ def test_the_count_is_the_last_line_and_every_difference_comes_before_it(cases: 
     ]
 
 
-def test_a_wrong_recording_would_be_noticed(cases: list[Case]) -> None:
+def test_a_wrong_recording_would_be_noticed(cases: list[RecordedCase]) -> None:
     """The comparison is of everything: a flavor, a count, a reason, a job too many."""
     case = next(case for case in cases if case["case"] == "c0001")
     for step, job, wrong in (
@@ -113,4 +113,4 @@ def test_a_wrong_recording_would_be_noticed(cases: list[Case]) -> None:
     ):
         steps = [dict(each) for each in case["steps"]]
         steps[step]["then"] = {**steps[step]["then"], job: wrong}
-        assert [each.step for each in agreement.differences([{**case, "steps": steps}])] == [step]
+        assert [each.step for each in agreement.find_mismatches([{**case, "steps": steps}])] == [step]

@@ -8,20 +8,20 @@ from typing import Any
 import pytest
 
 from berth.diagnostics import Problems
-from berth.jobs.files import Document, documents
-from berth.jobs.pod_set import Expression, Toleration
-from berth.jobs.quantities import amount, written
-from berth.simulator.arrivals import Arrival, arrivals
-from berth.simulator.fleet import Book
-from berth.simulator.scheduler.model import Setup
+from berth.jobs.files import ManifestDocument, read_documents
+from berth.jobs.pod_set import NodeSelectorRequirement, PodToleration
+from berth.jobs.quantities import format_quantity, parse_quantity
+from berth.simulator.arrivals import Arrival, read_arrivals
+from berth.simulator.fleet import SimulatedFleet
+from berth.simulator.scheduler.model import SchedulerSetup
 from tests.berth.simulator.setups import queue
 
-BOOK = Book(
+BOOK = SimulatedFleet(
     name="test",
-    setup=Setup(queues=(queue("cq", 8), queue("other", 8))),
-    doors={("vision", "train"): "cq", ("default", "default"): "other"},
+    setup=SchedulerSetup(queues=(queue("cq", 8), queue("other", 8))),
+    local_queues={("vision", "train"): "cq", ("default", "default"): "other"},
     priorities={"low": 10, "high": 20},
-    default=10,
+    default_priority=10,
 )
 LABELS = {"kueue.x-k8s.io/queue-name": "train"}
 TPU = {"limits": {"google.com/tpu": 4}}
@@ -30,8 +30,8 @@ TPU = {"limits": {"google.com/tpu": 4}}
 def read(manifest: dict[str, Any]) -> list[Arrival]:
     """The jobs of a manifest that is sound."""
     problems = Problems()
-    found = list(arrivals(Document("f", manifest).at(problems), BOOK))
-    assert problems.found == []
+    found = list(read_arrivals(ManifestDocument("f", manifest).root_value(problems), BOOK))
+    assert problems.entries == []
     return found
 
 
@@ -64,7 +64,7 @@ def sizes(arrival: Arrival) -> list[tuple[str, int, dict[str, int]]]:
 def test_a_job_counts_the_pods_that_run_at_a_time(spec: dict[str, int], pods: int) -> None:
     (found,) = read(manifest("Job", {**spec, "template": template({"resources": TPU})}))
     assert sizes(found) == [("main", pods, {"google.com/tpu": 4})]
-    assert (found.job.name, found.shown, found.job.queue, found.job.priority) == ("vision/a", "a", "cq", 10)
+    assert (found.job.name, found.display_name, found.job.queue, found.job.priority) == ("vision/a", "a", "cq", 10)
 
 
 def test_a_job_set_counts_every_replica_of_every_replicated_job() -> None:
@@ -93,7 +93,7 @@ def test_a_pod_is_a_job_of_its_own() -> None:
 def test_a_list_holds_jobs_and_what_is_no_job_is_passed_over() -> None:
     service = {"apiVersion": "v1", "kind": "Service", "metadata": {"name": "x"}}
     items = [service, manifest("Job", {"template": template()})]
-    assert [each.shown for each in read({"apiVersion": "v1", "kind": "List", "items": items})] == ["a"]
+    assert [each.display_name for each in read({"apiVersion": "v1", "kind": "List", "items": items})] == ["a"]
 
 
 def test_a_limit_without_a_request_is_a_request() -> None:
@@ -156,9 +156,9 @@ def test_what_pods_ask_of_nodes_is_kept() -> None:
     )
     (found,) = read(manifest("Job", {"template": spec}))
     (pods,) = found.job.pod_sets
-    assert pods.selector == {"shape": "2x4"}
-    assert pods.affinity == ((Expression("zone", "In", ("a", "b")),),)
-    assert pods.tolerations == (Toleration("gpu", "Exists"),)
+    assert pods.node_selector == {"shape": "2x4"}
+    assert pods.affinity_terms == ((NodeSelectorRequirement("zone", "In", ("a", "b")),),)
+    assert pods.tolerations == (PodToleration("gpu", "Exists"),)
 
 
 @pytest.mark.parametrize(
@@ -180,19 +180,19 @@ def test_what_pods_ask_of_nodes_is_kept() -> None:
     ],
 )
 def test_quantities_are_whole_numbers_rounded_up(resource: str, text: object, number: int | None) -> None:
-    assert amount(resource, text) == number
+    assert parse_quantity(resource, text) == number
 
 
 def test_a_number_is_written_as_kubernetes_would() -> None:
-    assert [written(*each) for each in (("cpu", 1500), ("memory", 2**30), ("gpu", 8))] == ["1500m", "1Gi", "8"]
+    assert [format_quantity(*each) for each in (("cpu", 1500), ("memory", 2**30), ("gpu", 8))] == ["1500m", "1Gi", "8"]
 
 
 def test_every_document_of_a_file_knows_its_lines(tmp_path: pathlib.Path) -> None:
     file = tmp_path / "jobs.yaml"
     file.write_text("# first\na: 1\n---\n# empty\n---\nb: {c: [1,\n  2]}\n", encoding="utf-8")
-    found, problems = documents(file, "jobs.yaml")
+    found, problems = read_documents(file, "jobs.yaml")
     assert problems == [] and [each.value for each in found] == [{"a": 1}, {"b": {"c": [1, 2]}}]
-    assert [found[1].place(path) for path in ((), ("b",), ("b", "c", 1), ("x",))] == [
+    assert [found[1].location(path) for path in ((), ("b",), ("b", "c", 1), ("x",))] == [
         "jobs.yaml:6",
         "jobs.yaml:6",
         "jobs.yaml:7",

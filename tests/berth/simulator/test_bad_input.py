@@ -147,7 +147,7 @@ def test_a_file_of_cases_that_has_another_form_is_refused(
 ) -> None:
     file = tmp_path / "cases.yaml"
     file.write_text(CASE.replace(old, new), encoding="utf-8")
-    _, _, problems = admit.cases(file)
+    _, _, problems = admit.answer_cases(file)
     assert problems[0].line() == f"{file}: {line}"
     file.write_text(CASE, encoding="utf-8")
-    assert admit.cases(file)[2] == ()
+    assert admit.answer_cases(file)[2] == ()

@@ -11,9 +11,9 @@ import yaml
 from typer.testing import CliRunner
 
 from berth.cli import app
-from tests.stack_files import FILES, plan, plan_json
+from tests.stack_files import GKE_STACKS, plan, plan_json
 
-STACK = str(FILES["multikueue"])
+STACK = str(GKE_STACKS["multikueue"])
 
 
 def job(team: str, queue: str, resource: str, pods: int, each: int) -> dict[str, Any]:
@@ -132,5 +132,5 @@ def test_workload_says_where_a_job_runs_and_what_is_not_sent_with_it(words: str,
 
 
 def test_of_a_fleet_without_workers_nothing_of_the_kind_is_said() -> None:
-    found = CliRunner().invoke(app, ["workload", str(FILES["dev"]), "vision", "train"])
+    found = CliRunner().invoke(app, ["workload", str(GKE_STACKS["dev"]), "vision", "train"])
     assert "worker" not in found.stdout and "sent" not in found.stdout

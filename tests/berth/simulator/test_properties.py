@@ -10,10 +10,21 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from berth.simulator.scheduler.model import ANY, LOWER_OR_NEWER, NEVER, Cell, Cohort, Group, Job, Queue, Quota, Setup
+from berth.simulator.scheduler.model import (
+    ANY,
+    LOWER_OR_NEWER_EQUAL,
+    NEVER,
+    ClusterQueue,
+    Cohort,
+    FlavorResource,
+    Job,
+    Quota,
+    ResourceGroup,
+    SchedulerSetup,
+)
 from berth.simulator.scheduler.simulate import Simulator
-from berth.simulator.scheduler.state import Stand, Work
-from berth.simulator.scheduler.tree import Tree
+from berth.simulator.scheduler.state import JobState, SimulatedWorkload
+from berth.simulator.scheduler.tree import CohortTree
 from tests.berth.simulator.random_runs import COHORTS, FLAVORS, RESOURCES, Run, play, runs
 
 CELLS = [(flavor, resource) for flavor in FLAVORS for resource in RESOURCES]
@@ -28,11 +39,11 @@ few = settings(max_examples=80, deadline=None, suppress_health_check=[HealthChec
 class Reckoning:
     """Usage and limits at every level, from the set-up and the jobs alone."""
 
-    def __init__(self, simulator: Simulator, cell: Cell) -> None:
+    def __init__(self, simulator: Simulator, cell: FlavorResource) -> None:
         self.setup = simulator.setup
         self.cell = cell
         self.used = {queue.name: 0 for queue in self.setup.queues}
-        for work in simulator.works.values():
+        for work in simulator.workloads.values():
             for chosen, pods in zip(work.flavors, work.job.pod_sets, strict=bool(work.flavors)):
                 if chosen.get(cell[1]) == cell[0]:
                     self.used[work.job.queue] += pods.count * pods.requests[cell[1]]
@@ -50,41 +61,41 @@ class Reckoning:
             if limit is not None and has_parent:
                 assert self._use(node) <= self._subtree(node) + limit
 
-    def ceiling(self, queue: Queue) -> int:
+    def ceiling(self, queue: ClusterQueue) -> int:
         """The most that a queue could use with everything else idle."""
         return self._most(queue)
 
-    def _most(self, node: Queue | Cohort) -> int:
+    def _most(self, node: ClusterQueue | Cohort) -> int:
         parent = self._parent(node)
         if parent is None:
             return self._subtree(node)
         most, limit = self._kept(node) + self._most(parent), self._quota(node).borrowing_limit
         return most if limit is None else min(most, self._subtree(node) + limit)
 
-    def _use(self, node: Queue | Cohort) -> int:
-        if isinstance(node, Queue):
+    def _use(self, node: ClusterQueue | Cohort) -> int:
+        if isinstance(node, ClusterQueue):
             return self.used[node.name]
         return sum(max(0, self._use(child) - self._kept(child)) for child in self._children(node))
 
-    def _subtree(self, node: Queue | Cohort) -> int:
+    def _subtree(self, node: ClusterQueue | Cohort) -> int:
         lent = [self._subtree(child) - self._kept(child) for child in self._children(node)]
         return self._quota(node).nominal + sum(lent)
 
-    def _kept(self, node: Queue | Cohort) -> int:
+    def _kept(self, node: ClusterQueue | Cohort) -> int:
         limit = self._quota(node).lending_limit
         return 0 if limit is None else max(0, self._subtree(node) - limit)
 
-    def _children(self, node: Queue | Cohort) -> list[Queue | Cohort]:
-        if isinstance(node, Queue):
+    def _children(self, node: ClusterQueue | Cohort) -> list[ClusterQueue | Cohort]:
+        if isinstance(node, ClusterQueue):
             return []
         queues = [queue for queue in self.setup.queues if queue.cohort == node.name]
         return [*queues, *(cohort for cohort in self.setup.cohorts if cohort.parent == node.name)]
 
-    def _parent(self, node: Queue | Cohort) -> Cohort | None:
-        name = node.cohort if isinstance(node, Queue) else node.parent
+    def _parent(self, node: ClusterQueue | Cohort) -> Cohort | None:
+        name = node.cohort if isinstance(node, ClusterQueue) else node.parent
         return next((cohort for cohort in self.setup.cohorts if cohort.name == name), None)
 
-    def _quota(self, node: Queue | Cohort) -> Quota:
+    def _quota(self, node: ClusterQueue | Cohort) -> Quota:
         return node.quotas.get(self.cell, Quota(nominal=0))
 
 
@@ -102,9 +113,13 @@ def test_usage_never_exceeds_what_the_limits_allow_at_any_level(run: Run, laggin
 @given(runs())
 def test_no_job_is_ever_admitted_beyond_the_ceiling_of_its_queue(run: Run) -> None:
     def look(simulator: Simulator) -> None:
-        for work in simulator.works.values():
+        for work in simulator.workloads.values():
             for stock, amount in work.usage.items():
-                assert amount <= Reckoning(simulator, stock.cell).ceiling(work.line.queue) == stock.most
+                assert (
+                    amount
+                    <= Reckoning(simulator, stock.flavor_resource).ceiling(work.queue_state.queue)
+                    == stock.ceiling
+                )
 
     play(run, Simulator(run.setup), look)
 
@@ -117,7 +132,7 @@ def test_what_is_counted_is_what_the_jobs_hold(run: Run) -> None:
     def look(simulator: Simulator) -> None:
         for cell in CELLS:
             used = Reckoning(simulator, cell).used
-            assert used == {name: line.node.stock(cell).usage for name, line in simulator.lines.items()}
+            assert used == {name: line.node.quota_state(cell).usage for name, line in simulator.queue_states.items()}
 
     play(run, Simulator(run.setup), look)
 
@@ -127,28 +142,28 @@ def test_what_is_counted_is_what_the_jobs_hold(run: Run) -> None:
 def test_when_all_jobs_are_gone_nothing_is_used(run: Run) -> None:
     simulator = Simulator(run.setup)
     play(run, simulator, lambda _: None)
-    for name in list(simulator.works):
+    for name in list(simulator.workloads):
         simulator.finish(name)
-    for line in simulator.lines.values():
-        for node in (line.node, *line.node.above()):
-            assert all(stock.usage == 0 for stock in node.stocks.values())
+    for line in simulator.queue_states.values():
+        for node in (line.node, *line.node.ancestors()):
+            assert all(stock.usage == 0 for stock in node.quota_states.values())
 
 
 @few
 @given(runs(preempts=False, kinds=("submit", "finish", "hold", "resume")))
 def test_without_preemption_rules_and_drains_nobody_is_pushed_out(run: Run) -> None:
     def look(simulator: Simulator) -> None:
-        assert all(work.evictions == 0 for work in simulator.works.values())
+        assert all(work.eviction_count == 0 for work in simulator.workloads.values())
 
     play(run, Simulator(run.setup), look)
 
 
-def allowed(by: Work, victim: Work) -> bool:
+def allowed(by: SimulatedWorkload, victim: SimulatedWorkload) -> bool:
     """Whether the pusher's rules let it push the victim out, in Kueue's words for them."""
-    rules = by.line.queue.preemption
-    rule = rules.within_queue if by.line is victim.line else rules.reclaim
-    if rule == LOWER_OR_NEWER and by.priority == victim.priority:
-        return by.order < victim.order
+    rules = by.queue_state.queue.preemption
+    rule = rules.within_cluster_queue if by.queue_state is victim.queue_state else rules.reclaim_within_cohort
+    if rule == LOWER_OR_NEWER_EQUAL and by.priority == victim.priority:
+        return by.arrival_order < victim.arrival_order
     return rule == ANY or (rule != NEVER and by.priority > victim.priority)
 
 
@@ -156,7 +171,7 @@ def allowed(by: Work, victim: Work) -> bool:
 @given(runs(kinds=ALL))
 def test_whom_the_rules_protect_is_not_pushed_out(run: Run) -> None:
     def look(simulator: Simulator) -> None:
-        assert all(allowed(move.by, move.work) for move in simulator.moves if move.by is not None)
+        assert all(allowed(move.preemptor, move.workload) for move in simulator.events if move.preemptor is not None)
 
     play(run, Simulator(run.setup), look)
 
@@ -165,9 +180,9 @@ def test_whom_the_rules_protect_is_not_pushed_out(run: Run) -> None:
 @given(runs(kinds=ALL))
 def test_a_stopped_queue_admits_nobody(run: Run) -> None:
     def look(simulator: Simulator) -> None:
-        for move in simulator.moves:
-            if move.what in ("admitted", "reserved"):
-                assert move.work.line.running()
+        for move in simulator.events:
+            if move.kind in ("admitted", "reserved"):
+                assert move.workload.queue_state.is_active()
 
     play(run, Simulator(run.setup), look)
 
@@ -178,11 +193,17 @@ def test_in_a_strict_queue_nobody_passes_whoever_waits_before_it(run: Run) -> No
     """Who got in stands before all that wait: by priority, then by arrival. But for those that were just pushed out."""
 
     def look(simulator: Simulator) -> None:
-        pushed = any(move.what in ("pushed out", "restless") for move in simulator.moves)
-        for work in [move.work for move in simulator.moves if move.what == "admitted" and not pushed]:
-            waiting = [w for w in simulator.works.values() if w.line is work.line and w.stand == Stand.WAITING]
-            if work.line.queue.strict and work.holds():
-                assert all((-work.priority, work.order) < (-other.priority, other.order) for other in waiting)
+        pushed = any(move.kind in ("pushed out", "restless") for move in simulator.events)
+        for work in [move.workload for move in simulator.events if move.kind == "admitted" and not pushed]:
+            waiting = [
+                w
+                for w in simulator.workloads.values()
+                if w.queue_state is work.queue_state and w.state == JobState.PENDING
+            ]
+            if work.queue_state.queue.is_strict_fifo and work.has_quota():
+                assert all(
+                    (-work.priority, work.arrival_order) < (-other.priority, other.arrival_order) for other in waiting
+                )
 
     play(run, Simulator(run.setup), look)
 
@@ -193,7 +214,7 @@ def test_in_a_strict_queue_nobody_passes_whoever_waits_before_it(run: Run) -> No
 def renamed(run: Run, names: dict[str, str]) -> Run:
     """The same run with other names for queues, cohorts, flavors, resources and jobs."""
 
-    def cells(quotas: dict[Cell, Quota]) -> dict[Cell, Quota]:
+    def cells(quotas: dict[FlavorResource, Quota]) -> dict[FlavorResource, Quota]:
         return {(names[flavor], names[resource]): of for (flavor, resource), of in quotas.items()}
 
     queues = tuple(
@@ -201,9 +222,11 @@ def renamed(run: Run, names: dict[str, str]) -> Run:
             queue,
             name=names[queue.name],
             cohort=None if queue.cohort is None else names[queue.cohort],
-            groups=tuple(
-                Group(resources=tuple(map(names.__getitem__, g.resources)), flavors=tuple(names[f] for f in g.flavors))
-                for g in queue.groups
+            resource_groups=tuple(
+                ResourceGroup(
+                    resources=tuple(map(names.__getitem__, g.resources)), flavors=tuple(names[f] for f in g.flavors)
+                )
+                for g in queue.resource_groups
             ),
             quotas=cells(dict(queue.quotas)),
         )
@@ -214,7 +237,7 @@ def renamed(run: Run, names: dict[str, str]) -> Run:
         for c in run.setup.cohorts
     )
     steps = [(kind, _renamed(what, names) if isinstance(what, Job) else what) for kind, what in run.steps]
-    return Run(Setup(queues=queues, cohorts=cohorts), steps)
+    return Run(SchedulerSetup(queues=queues, cohorts=cohorts), steps)
 
 
 def _renamed(job: Job, names: dict[str, str]) -> Job:
@@ -231,12 +254,12 @@ def told(run: Run, names: dict[str, str]) -> list[object]:
         said.append(
             {
                 back[name]: (
-                    work.stand,
-                    work.evictions,
-                    work.reason,
+                    work.state,
+                    work.eviction_count,
+                    work.eviction_reason,
                     tuple({back[r]: back[f] for r, f in chosen.items()} for chosen in work.flavors),
                 )
-                for name, work in simulator.works.items()
+                for name, work in simulator.workloads.items()
             }
         )
 
@@ -263,7 +286,7 @@ def test_a_run_told_twice_is_the_same(lagging: bool) -> None:
         def lines() -> list[str]:
             said: list[str] = []
             simulator = Simulator(run.setup, lagging)
-            play(run, simulator, lambda s: said.extend(f"{m.what} {m.work.job.name} {m.reason}" for m in s.moves))
+            play(run, simulator, lambda s: said.extend(f"{m.kind} {m.workload.job.name} {m.reason}" for m in s.events))
             return said
 
         assert lines() == lines()
@@ -280,6 +303,6 @@ def test_what_is_remembered_between_cycles_changes_no_answer(run: Run) -> None:
     first = told(run, names)
     with pytest.MonkeyPatch.context() as patch:
         count = itertools.count()
-        patch.setattr(Tree, "remembered", lambda *_: {})
-        patch.setattr(Tree, "version", lambda *_: next(count))
+        patch.setattr(CohortTree, "flavor_cache", lambda *_: {})
+        patch.setattr(CohortTree, "version", lambda *_: next(count))
         assert told(run, names) == first

@@ -4,17 +4,24 @@ from __future__ import annotations
 
 import pytest
 
-from berth.jobs.pod_set import PodSet, Toleration
-from berth.simulator.scheduler.model import Group, Job, Nodes, Queue, Setup, Taint
+from berth.jobs.pod_set import PodSet, PodToleration
+from berth.simulator.scheduler.model import (
+    ClusterQueue,
+    FlavorTaint,
+    Job,
+    ResourceFlavor,
+    ResourceGroup,
+    SchedulerSetup,
+)
 from berth.simulator.scheduler.simulate import Simulator
 from tests.berth.simulator.setups import (
     ANY,
     GPU,
     HOLD,
-    LOWER_OR_NEWER,
+    LOWER_OR_NEWER_EQUAL,
     LOWER_PRIORITY,
-    STOP_SEARCH,
-    TRY_NEXT,
+    MAY_STOP_SEARCH,
+    TRY_NEXT_FLAVOR,
     cohort,
     job,
     queue,
@@ -83,33 +90,37 @@ def test_flavors_are_tried_in_their_order() -> None:
     }
 
 
-@pytest.mark.parametrize(("rule", "flavor"), [(STOP_SEARCH, "reserved"), (TRY_NEXT, "spot")])
+@pytest.mark.parametrize(("rule", "flavor"), [(MAY_STOP_SEARCH, "reserved"), (TRY_NEXT_FLAVOR, "spot")])
 def test_when_can_borrow_says_whether_the_next_flavor_comes_before_borrowing(rule: str, flavor: str) -> None:
     sim = simulator(queue("p", TWO, "all", when_borrow=rule), queue("q", {"reserved": quota(4)}, "all"))
     assert submitted(sim, job("a", "p", 3))["a"] == flavor
 
 
-@pytest.mark.parametrize(("rule", "flavor"), [(STOP_SEARCH, "reserved"), (TRY_NEXT, "spot")])
+@pytest.mark.parametrize(("rule", "flavor"), [(MAY_STOP_SEARCH, "reserved"), (TRY_NEXT_FLAVOR, "spot")])
 def test_when_can_preempt_says_whether_the_next_flavor_comes_before_pushing_out(rule: str, flavor: str) -> None:
     sim = simulator(queue("q", TWO, within=LOWER_PRIORITY, when_preempt=rule))
     assert submitted(sim, job("low", "q", 2), job("high", "q", 2, priority=1))["high"] == flavor
-    assert standing(sim)["low"] == ("spot" if rule == STOP_SEARCH else "reserved")
+    assert standing(sim)["low"] == ("spot" if rule == MAY_STOP_SEARCH else "reserved")
 
 
 def test_all_resources_of_a_job_take_one_flavor_and_the_scarcest_decides() -> None:
     cells = {(f, r): quota(n) for f, r, n in (("a", GPU, 4), ("a", "cpu", 4), ("b", GPU, 4), ("b", "cpu", 64))}
-    group = Group(resources=("cpu", GPU), flavors=("a", "b"))
-    sim = Simulator(Setup(queues=(Queue(name="q", cohort=None, strict=False, groups=(group,), quotas=cells),)))
+    group = ResourceGroup(resources=("cpu", GPU), flavors=("a", "b"))
+    sim = Simulator(
+        SchedulerSetup(
+            queues=(ClusterQueue(name="q", cohort=None, is_strict_fifo=False, resource_groups=(group,), quotas=cells),)
+        )
+    )
     sets = (PodSet(name="main", count=2, requests={GPU: 1, "cpu": 8}),)
     sim.submit(Job(name="j", queue="q", priority=0, pod_sets=sets))
-    assert sim.works["j"].flavors == ({"cpu": "b", GPU: "b"},)
+    assert sim.workloads["j"].flavors == ({"cpu": "b", GPU: "b"},)
 
 
 def test_pod_sets_find_flavors_one_by_one_but_get_in_together() -> None:
     sim = simulator(queue("q", TWO))
     sets = tuple(PodSet(name=name, count=1, requests={GPU: gpus}) for name, gpus in (("master", 2), ("worker", 4)))
     sim.submit(Job(name="j", queue="q", priority=0, pod_sets=sets))
-    assert sim.works["j"].flavors == ({GPU: "reserved"}, {GPU: "spot"})
+    assert sim.workloads["j"].flavors == ({GPU: "reserved"}, {GPU: "spot"})
     sim.submit(Job(name="k", queue="q", priority=0, pod_sets=sets))
     assert standing(sim)["k"] == "-" and (used(sim, "q", "reserved"), used(sim, "q", "spot")) == (2, 4)
 
@@ -117,13 +128,13 @@ def test_pod_sets_find_flavors_one_by_one_but_get_in_together() -> None:
 def test_a_flavor_is_passed_over_whose_nodes_the_pods_do_not_accept() -> None:
     """By a label that it names with another value, or by a taint that neither the pods nor the flavor tolerate."""
     nodes = {
-        "reserved": Nodes(labels={"shape": "2x4"}),
-        "spot": Nodes(taints=(Taint("spot", "true", "NoSchedule"),)),
+        "reserved": ResourceFlavor(node_labels={"shape": "2x4"}),
+        "spot": ResourceFlavor(node_taints=(FlavorTaint("spot", "true", "NoSchedule"),)),
     }
     sim = simulator(queue("q", {"reserved": quota(8), "spot": quota(8)}), nodes=nodes)
-    other_shape, tolerant = {"shape": "4x4", "unknown": "x"}, (Toleration("spot"),)
+    other_shape, tolerant = {"shape": "4x4", "unknown": "x"}, (PodToleration("spot"),)
     for name, tolerations in (("tolerant", tolerant), ("other", ())):
-        pods = PodSet(name="main", count=1, requests={GPU: 1}, selector=other_shape, tolerations=tolerations)
+        pods = PodSet(name="main", count=1, requests={GPU: 1}, node_selector=other_shape, tolerations=tolerations)
         sim.submit(Job(name=name, queue="q", priority=0, pod_sets=(pods,)))
     assert standing(sim) == {"tolerant": "spot", "other": "-"}
 
@@ -152,10 +163,10 @@ def test_as_few_as_suffice_are_pushed_out() -> None:
 
 
 def test_equal_priority_pushes_out_only_where_the_rule_says_newer() -> None:
-    for rule, expected in ((LOWER_PRIORITY, "-"), (LOWER_OR_NEWER, "f")):
+    for rule, expected in ((LOWER_PRIORITY, "-"), (LOWER_OR_NEWER_EQUAL, "f")):
         sim = simulator(queue("q", 4, within=rule))
         submitted(sim, job("older", "q", 5), job("newer", "q", 4))
-        sim.change(Setup(queues=(queue("q", 5, within=rule),)))
+        sim.replace_setup(SchedulerSetup(queues=(queue("q", 5, within=rule),)))
         assert standing(sim)["older"] == expected
 
 
@@ -163,7 +174,7 @@ def test_a_queue_takes_back_what_others_borrowed_of_it_whatever_their_priority()
     sim = simulator(queue("p", 4, "all", reclaim=ANY), queue("q", 4, "all"))
     submitted(sim, job("own", "q", 4, priority=9), job("borrower", "q", 2, priority=9))
     assert submitted(sim, job("owner", "p", 4)) == {"own": "f", "borrower": "-", "owner": "f"}
-    assert sim.works["borrower"].reason == "InCohortReclamation"
+    assert sim.workloads["borrower"].eviction_reason == "InCohortReclamation"
 
 
 def test_reclaiming_from_lower_priority_leaves_the_higher_alone() -> None:
@@ -185,7 +196,7 @@ def test_borrowing_pushes_out_only_up_to_the_threshold() -> None:
         sim = simulator(borrower, queue("q", 2, "all"), queue("r", 2, "all"))
         submitted(sim, job("victim", "r", 4, priority=priority))
         assert submitted(sim, job("high", "p", 4, priority=9))["high"] == expected
-    assert sim.works["victim"].evictions == 0
+    assert sim.workloads["victim"].eviction_count == 0
 
 
 def test_reclaiming_while_borrowing_has_a_word_of_its_own() -> None:
@@ -193,14 +204,14 @@ def test_reclaiming_while_borrowing_has_a_word_of_its_own() -> None:
         queue("p", 2, "all", reclaim=ANY, borrow=LOWER_PRIORITY), queue("q", 2, "all"), queue("r", 2, "all")
     )
     submitted(sim, job("victim", "r", 4), job("high", "p", 4, priority=9))
-    assert sim.works["victim"].reason == "InCohortReclaimWhileBorrowing"
+    assert sim.workloads["victim"].eviction_reason == "InCohortReclaimWhileBorrowing"
 
 
 def test_whoever_was_pushed_out_goes_back_in_line_by_when_it_first_came() -> None:
     sim = simulator(queue("q", 2, within=LOWER_PRIORITY))
     submitted(sim, job("low", "q", 2), job("high", "q", 2, priority=1), job("later", "q", 2))
     sim.finish("high")
-    assert standing(sim) == {"low": "f", "later": "-"} and sim.works["low"].evictions == 1
+    assert standing(sim) == {"low": "f", "later": "-"} and sim.workloads["low"].eviction_count == 1
 
 
 def test_room_is_kept_for_who_is_owed_it_and_may_push_nobody_out() -> None:
@@ -222,7 +233,7 @@ def test_two_who_push_the_same_job_out_do_not_both_count_on_its_place() -> None:
     submitted(sim, job("victim", "r", 4), job("a", "p", 2), job("b", "q", 2))
     sim.resume("p")
     sim.resume("q")
-    assert standing(sim) == {"victim": "-", "a": "f", "b": "f"} and sim.works["victim"].evictions == 1
+    assert standing(sim) == {"victim": "-", "a": "f", "b": "f"} and sim.workloads["victim"].eviction_count == 1
 
 
 # --- cohorts in cohorts -----------------------------------------------------------------------------------------------
@@ -261,30 +272,30 @@ def test_a_drained_queue_gives_up_its_places_and_its_jobs_return() -> None:
     sim = simulator(queue("q", 4))
     submitted(sim, job("a", "q", 2))
     moves = sim.hold("q", drain=True)
-    assert [(move.what, move.reason) for move in moves] == [("drained", "ClusterQueueStopped")]
+    assert [(move.kind, move.reason) for move in moves] == [("drained", "ClusterQueueStopped")]
     assert standing(sim) == {"a": "-"} and used(sim, "q") == 0
     sim.resume("q")
     assert standing(sim) == {"a": "f"}
 
 
 def test_a_held_queue_lends_its_quota_and_cannot_be_pushed() -> None:
-    sim = simulator(queue("p", 4, "all", stop=HOLD), queue("q", 0, "all", reclaim=ANY))
+    sim = simulator(queue("p", 4, "all", stop_policy=HOLD), queue("q", 0, "all", reclaim=ANY))
     assert submitted(sim, job("borrower", "q", 4)) == {"borrower": "f"}
 
 
 def test_a_check_holds_a_job_that_has_its_quota_until_it_is_met() -> None:
-    sim = simulator(queue("q", 4, checks={("f", GPU): ("dws",)}))
+    sim = simulator(queue("q", 4, admission_checks={("f", GPU): ("dws",)}))
     submitted(sim, job("a", "q", 4), job("b", "q", 1))
-    work = sim.works["a"]
-    assert work.holds() and work.stand.name == "RESERVED" and standing(sim)["b"] == "-"
-    sim.provision("a")
-    assert work.stand.name == "ADMITTED"
+    work = sim.workloads["a"]
+    assert work.has_quota() and work.state.name == "RESERVED" and standing(sim)["b"] == "-"
+    sim.complete_checks("a")
+    assert work.state.name == "ADMITTED"
 
 
 def test_holding_a_queue_takes_the_quota_of_jobs_that_still_wait_for_a_check() -> None:
-    sim = simulator(queue("q", 4, checks={("f", GPU): ("dws",)}))
+    sim = simulator(queue("q", 4, admission_checks={("f", GPU): ("dws",)}))
     submitted(sim, job("a", "q", 1), job("b", "q", 1))
-    sim.provision("a")
+    sim.complete_checks("a")
     sim.hold("q")
     assert standing(sim) == {"a": "f", "b": "-"}
 
@@ -292,7 +303,7 @@ def test_holding_a_queue_takes_the_quota_of_jobs_that_still_wait_for_a_check() -
 def test_lowering_a_quota_pushes_nobody_out() -> None:
     sim = simulator(queue("q", 4))
     submitted(sim, job("a", "q", 4))
-    sim.change(Setup(queues=(queue("q", 2),)))
+    sim.replace_setup(SchedulerSetup(queues=(queue("q", 2),)))
     assert submitted(sim, job("b", "q", 1)) == {"a": "f", "b": "-"}
     sim.finish("a")
     assert standing(sim) == {"b": "f"}
@@ -301,18 +312,18 @@ def test_lowering_a_quota_pushes_nobody_out() -> None:
 def test_raising_a_quota_lets_in_who_waited() -> None:
     sim = simulator(queue("q", 1))
     submitted(sim, job("a", "q", 4))
-    sim.change(Setup(queues=(queue("q", 4),)))
+    sim.replace_setup(SchedulerSetup(queues=(queue("q", 4),)))
     assert standing(sim) == {"a": "f"}
 
 
 def test_a_queue_that_is_removed_keeps_its_jobs_and_its_quota_until_they_end() -> None:
     sim = simulator(queue("p", 4, "all"), queue("q", 0, "all"))
     submitted(sim, job("in", "p", 2), job("big", "p", 4))
-    sim.change(Setup(queues=(queue("q", 0, "all"),)))
+    sim.replace_setup(SchedulerSetup(queues=(queue("q", 0, "all"),)))
     assert submitted(sim, job("other", "q", 2)) == {"in": "f", "big": "-", "other": "f"}
-    sim.change(Setup(queues=(queue("q", 0, "all"),)))
+    sim.replace_setup(SchedulerSetup(queues=(queue("q", 0, "all"),)))
     sim.finish("in")
-    sim.change(Setup(queues=(queue("q", 0, "all"),)))
+    sim.replace_setup(SchedulerSetup(queues=(queue("q", 0, "all"),)))
     assert submitted(sim, job("late", "q", 1)) == {"big": "-", "other": "f", "late": "-"}
 
 
@@ -329,5 +340,5 @@ def test_jobs_that_push_each_other_out_in_a_circle_are_said_to_find_no_rest() ->
     )
     submitted(sim, job("low", "near", 1))
     moves = sim.submit(job("high", "own", 8, priority=1))
-    assert [(move.what, move.work.job.name) for move in moves][-1] == ("restless", "low")
+    assert [(move.kind, move.workload.job.name) for move in moves][-1] == ("restless", "low")
     assert submitted(sim, job("other", "far", 1))["high"] == "-"

@@ -8,21 +8,21 @@ from collections import Counter
 import pytest
 
 from berth.cli.admit import answer as admit
-from berth.simulator.story import ADMITTED, PUSHED_OUT, WAITS, Story
+from berth.simulator.story import ADMITTED, PENDING, PREEMPTED, SimulationRun
 
 ROOT = pathlib.Path(__file__).resolve().parents[3]
 SCENARIOS = ROOT / "stacks" / "scenarios"
 TABLES = sorted(SCENARIOS.glob("*.txt"))
 
 
-def told(name: str, *before: str) -> admit.Answer:
+def told(name: str, *before: str) -> admit.SimulationResult:
     """What `berth admit` makes of a scenario."""
     answer = admit.run([*before, f"stacks/scenarios/{name}.yaml"], [], ROOT)
     assert answer.faults == ()
     return answer
 
 
-def story(name: str) -> Story:
+def story(name: str) -> SimulationRun:
     """The one story of a scenario."""
     (found,) = told(name).stories
     return found
@@ -45,20 +45,20 @@ def test_every_scenario_has_a_table() -> None:
 
 def test_the_three_slice_set_goes_first_and_the_others_run_together_after_it() -> None:
     """System A.4, as it was listed."""
-    *first, last = [[(row.job, row.verdict) for row in moment.rows] for moment in story("multislice").moments]
+    *first, last = [[(row.job, row.status) for row in moment.outcomes] for moment in story("multislice").steps]
     assert first == [
         [("multislice-3slice", ADMITTED)],
-        [("multislice-1slice", WAITS)],
-        [("multislice-2slice", WAITS)],
+        [("multislice-1slice", PENDING)],
+        [("multislice-2slice", PENDING)],
     ]
     assert last[1:] == [("multislice-1slice", ADMITTED), ("multislice-2slice", ADMITTED)]
 
 
 def test_with_32_chips_high_pushes_low_out_and_low_returns_and_with_64_both_run() -> None:
     """System B at the level of quota."""
-    verdicts = [{row.job[:4].rstrip("-"): row.verdict for row in m.rows} for m in story("hotswap-32").moments]
-    assert verdicts == [{"low": ADMITTED}, {"high": ADMITTED, "low": PUSHED_OUT}, {"high": "finished", "low": ADMITTED}]
-    assert [row.verdict for row in story("hotswap-64").standing] == [ADMITTED, ADMITTED]
+    verdicts = [{row.job[:4].rstrip("-"): row.status for row in m.outcomes} for m in story("hotswap-32").steps]
+    assert verdicts == [{"low": ADMITTED}, {"high": ADMITTED, "low": PREEMPTED}, {"high": "finished", "low": ADMITTED}]
+    assert [row.status for row in story("hotswap-64").unfinished] == [ADMITTED, ADMITTED]
 
 
 def test_the_batch_platform_stands_as_it_was_observed() -> None:
@@ -69,11 +69,11 @@ def test_the_batch_platform_stands_as_it_was_observed() -> None:
     assert standing(found, 48) == {"lp": (1, 3), "hp": (2, 2), "compact": (3, 1)}
 
 
-def standing(of: Story, moments: int) -> dict[str, tuple[int, int]]:
+def standing(of: SimulationRun, moments: int) -> dict[str, tuple[int, int]]:
     """After so many steps, by kind of queue: pending and admitted jobs, which must be the same for all four teams."""
     verdicts: dict[str, tuple[str, str]] = {}
-    for moment in of.moments[:moments]:
-        verdicts |= {row.job: (row.queue, row.verdict) for row in moment.rows}
+    for moment in of.steps[:moments]:
+        verdicts |= {row.job: (row.queue, row.status) for row in moment.outcomes}
     counts = Counter((queue, verdict == ADMITTED) for queue, verdict in verdicts.values())
     found: dict[str, set[tuple[int, int]]] = {}
     for queue in {queue for queue, _ in counts}:
@@ -87,7 +87,7 @@ def test_two_stacks_are_compared_job_by_job() -> None:
     answer = told("hotswap-32", old, new)
     (difference,) = admit.as_json(answer)["differences"]
     assert (difference["step"], difference["job"]) == (2, "low-jax-trillium")
-    assert (difference["old"]["verdict"], difference["new"]["verdict"]) == (PUSHED_OUT, ADMITTED)
+    assert (difference["old"]["verdict"], difference["new"]["verdict"]) == (PREEMPTED, ADMITTED)
     assert admit.text(answer).splitlines()[1].split()[:2] == ["2", "low-jax-trillium"]
     same = told("hotswap-32", old, old)
     assert admit.text(same) == "No job fares differently under hotswap-32.stack than under hotswap-32.stack."

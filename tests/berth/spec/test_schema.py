@@ -9,10 +9,10 @@ import pytest
 import yaml
 from jsonschema import Draft202012Validator
 
-from berth.spec.parse import parse
+from berth.spec.parse import parse_fleet
 from berth.spec.schema import stack_schema
-from tests.small_fleets import GONE, TRAIN, changed
-from tests.stack_files import FLEETS, ROOT, every_fleet, is_golden
+from tests.small_fleets import REMOVED, TRAIN, fleet_with
+from tests.stack_files import FLEET_STACKS, ROOT, assert_golden, every_fleet
 
 VALIDATOR = Draft202012Validator(stack_schema())
 
@@ -28,26 +28,26 @@ def test_the_schema_is_one() -> None:
 
 def test_golden_schema() -> None:
     """docs/stack.schema.json is what `berth schema` prints; the first line of each stack file points editors at it."""
-    is_golden(json.dumps(stack_schema(), indent=2, ensure_ascii=False) + "\n", ROOT / "docs" / "stack.schema.json")
+    assert_golden(json.dumps(stack_schema(), indent=2, ensure_ascii=False) + "\n", ROOT / "docs" / "stack.schema.json")
 
 
 @every_fleet
 def test_the_schema_accepts_every_stack_file(stack: str) -> None:
-    file = yaml.safe_load(FLEETS[stack].read_text(encoding="utf-8"))
+    file = yaml.safe_load(FLEET_STACKS[stack].read_text(encoding="utf-8"))
     assert [error.message for error in VALIDATOR.iter_errors(file)] == []
 
 
 def test_the_schema_accepts_what_pulumi_itself_writes_into_the_file() -> None:
     file = {"secretsprovider": "gcpkms://x", "encryptedkey": "x", "environment": ["base"],
-            "config": {"gcp:project": "p", "berth:fleet": changed(), "berth:token": {"secure": "x"}}}  # fmt: skip
+            "config": {"gcp:project": "p", "berth:fleet": fleet_with(), "berth:token": {"secure": "x"}}}  # fmt: skip
     assert VALIDATOR.is_valid(file)
 
 
 BROKEN: dict[str, dict[str, Any]] = {
     "a misspelt key": {"pools.v5e.topolgy": "2x4"},
     "a key of the wrong place": {f"{TRAIN}.topology": "2x4"},
-    "no project": {"project": GONE},
-    "no machine type": {"pools.v5e.machineType": GONE},
+    "no project": {"project": REMOVED},
+    "no machine type": {"pools.v5e.machineType": REMOVED},
     "a number for a name": {"cluster.name": 5},
     "an unquoted version": {"cluster.version": 1.34},
     "a topology in words": {"pools.v5e.topology": "two by four"},
@@ -70,8 +70,8 @@ BROKEN: dict[str, dict[str, Any]] = {
 @pytest.mark.parametrize("why", list(BROKEN))
 def test_what_the_schema_refuses_is_a_fault_and_the_other_way_round(why: str) -> None:
     """An editor that is content where the check is not, or the reverse, is worse than no schema."""
-    fleet = changed(BROKEN[why])
-    assert (accepted(fleet), bool(parse(fleet).problems)) == (False, True)
+    fleet = fleet_with(BROKEN[why])
+    assert (accepted(fleet), bool(parse_fleet(fleet).problems)) == (False, True)
 
 
 SOUND: dict[str, dict[str, Any]] = {
@@ -97,8 +97,8 @@ SOUND: dict[str, dict[str, Any]] = {
 
 @pytest.mark.parametrize("why", list(SOUND))
 def test_what_the_schema_accepts_can_be_parsed_and_the_other_way_round(why: str) -> None:
-    fleet = changed(SOUND[why])
-    assert ([p.message for p in parse(fleet).problems], accepted(fleet)) == ([], True)
+    fleet = fleet_with(SOUND[why])
+    assert ([p.message for p in parse_fleet(fleet).problems], accepted(fleet)) == ([], True)
 
 
 def test_the_schema_has_a_word_on_every_section() -> None:

@@ -18,12 +18,12 @@ from typer.testing import CliRunner
 from berth import outputs as exports
 from berth.cli import app, preview
 from berth.cli.plan import team_stack
-from berth.engine import Preview, ProgramError, Recorded, run_program
-from berth.evaluate import of_config, of_stack
+from berth.engine import Preview, ProgramError, RecordedResource, run_program
+from berth.evaluate import evaluate_config, evaluate_stack
 from berth.plan.team_stack import TeamStackPlan
 from tests.berth.bad_input import cases as fleets
 from tests.engine import both_modes
-from tests.stack_files import GOLDEN, ROOT, TEAMS, every_team_stack, is_golden, plan, rendered, verdict
+from tests.stack_files import GOLDEN, ROOT, TEAM_STACKS, assert_golden, evaluation, every_team_stack, plan, rendered
 
 HERE = pathlib.Path(__file__).parent / "cases"
 CASES = {case.claim: case for case in fleets.parsed((HERE / "cases.txt").read_text(encoding="utf-8"))}
@@ -31,10 +31,10 @@ PLATFORM = "organization/berth/batch-platform"
 
 
 def team_plan(stack: str) -> TeamStackPlan:
-    found = verdict(stack)
+    found = evaluation(stack)
     assert [problem.line() for problem in found.problems] == []
-    assert found.team is not None
-    return found.team
+    assert found.team_stack_plan is not None
+    return found.team_stack_plan
 
 
 # --- what is refused --------------------------------------------------------------------------------------------------
@@ -88,20 +88,20 @@ def test_a_verb_about_fleets_asks_for_the_platform(folder: pathlib.Path, words: 
 
 def test_what_the_engine_hands_over_is_read_as_the_file_is(folder: pathlib.Path) -> None:
     value = yaml.safe_load((folder / "Pulumi.mine.yaml").read_text())["config"]["berth:team"]
-    handed_over, read = of_config("mine", None, folder, value), of_stack("mine", folder)
-    assert (handed_over.team, handed_over.problems, read.problems) == (read.team, (), ())
+    handed_over, read = evaluate_config("mine", None, folder, value), evaluate_stack("mine", folder)
+    assert (handed_over.team_stack_plan, handed_over.problems, read.problems) == (read.team_stack_plan, (), ())
 
 
 def test_files_do_not_reach_the_pods_of_a_platform_with_workers(tmp_path: pathlib.Path) -> None:
     """MultiKueue copies the job and nothing that it refers to."""
-    shutil.copy(TEAMS["team-a"].parent / "multikueue.yaml", tmp_path / "Pulumi.bad.yaml")
+    shutil.copy(TEAM_STACKS["team-a"].parent / "multikueue.yaml", tmp_path / "Pulumi.bad.yaml")
     (tmp_path / "stacks" / "teams").mkdir(parents=True)
     shutil.copy(ROOT / "stacks" / "teams" / "trainers.yaml", tmp_path / "stacks" / "teams")
     (tmp_path / "Pulumi.yaml").write_text("name: berth\nruntime: python\n", encoding="utf-8")
     mine = (HERE / "base.yaml").read_text(encoding="utf-8").partition("    secrets:")[0]
     work = "    workloads: {trainer: {queue: train, image: trainer:1, config: [trainer]}}\n"
     (tmp_path / "Pulumi.mine.yaml").write_text(mine + work, encoding="utf-8")
-    assert [problem.line() for problem in of_stack("mine", tmp_path).faults] == [
+    assert [problem.line() for problem in evaluate_stack("mine", tmp_path).faults] == [
         "Pulumi.mine.yaml:8: config.trainer: jobs run on workers, to which the platform sends them alone: their pods "
         "would wait for this for ever"
     ]
@@ -112,32 +112,33 @@ def test_files_do_not_reach_the_pods_of_a_platform_with_workers(tmp_path: pathli
 
 def ran(stack: str, preview_: bool = True, live: dict[str, Any] | None = None) -> Preview:
     """The whole program, on a platform that exports `live`."""
-    found = verdict(stack)
+    found = evaluation(stack)
     assert found.file is not None
     config = dict(found.file.config)
-    outputs = live or exports.stand_in(plan("batch-platform"))
+    outputs = live or exports.placeholder_outputs(plan("batch-platform"))
     references = {PLATFORM: (outputs, {"kubeconfig"} & outputs.keys())}
     return run_program(
-        ROOT, stack, config.pop("berth:team"), config, preview=preview_, kind="berth:team", references=references
+        ROOT, stack, config.pop("berth:team"), config, preview=preview_, config_key="berth:team", references=references
     )
 
 
-def objects(found: Preview) -> list[Recorded]:
+def objects(found: Preview) -> list[RecordedResource]:
     return [one for one in found.resources if one.type.startswith("kubernetes:")]
 
 
 def test_there_is_an_example() -> None:
-    assert "team-a" in TEAMS
+    assert "team-a" in TEAM_STACKS
 
 
 @every_team_stack
 def test_golden_of_a_team_stack(stack: str) -> None:
     """What is rendered, what is previewed, and what `berth plan` says, as goldens to be read."""
     assert team_plan(stack).workloads
-    is_golden(rendered(stack), GOLDEN / stack / "manifests.yaml")
-    is_golden(team_stack.text(verdict(stack)) + "\n", GOLDEN / stack / "plan.txt")
-    is_golden(
-        preview.tree(preview.run(verdict(stack), ROOT), inputs=False, colour=False) + "\n", GOLDEN / stack / "tree.txt"
+    assert_golden(rendered(stack), GOLDEN / stack / "manifests.yaml")
+    assert_golden(team_stack.text(evaluation(stack)) + "\n", GOLDEN / stack / "plan.txt")
+    assert_golden(
+        preview.tree(preview.run(evaluation(stack), ROOT), inputs=False, colour=False) + "\n",
+        GOLDEN / stack / "tree.txt",
     )
 
 
@@ -179,7 +180,7 @@ def test_the_kubeconfig_is_a_secret_and_is_exported_nowhere(stack: str) -> None:
 
 
 def live() -> dict[str, Any]:
-    return copy.deepcopy(exports.stand_in(plan("batch-platform")))
+    return copy.deepcopy(exports.placeholder_outputs(plan("batch-platform")))
 
 
 def older(found: dict[str, Any]) -> None:
@@ -231,15 +232,15 @@ def test_a_platform_that_is_behind_its_file_stops_the_update(change: Any, words:
 @pytest.mark.filterwarnings("ignore:coroutine 'Output")
 def test_a_stack_reference_to_nothing_is_told() -> None:
     config = {"pulumi:disable-default-providers": ["*"]}
-    value = yaml.safe_load(TEAMS["team-a"].read_text())["config"]["berth:team"]
+    value = yaml.safe_load(TEAM_STACKS["team-a"].read_text())["config"]["berth:team"]
     with pytest.raises(ProgramError, match="unknown stack 'organization/berth/batch-platform'"):
-        run_program(ROOT, "team-a", value, config, kind="berth:team")
+        run_program(ROOT, "team-a", value, config, config_key="berth:team")
     gc.collect()
 
 
 def test_the_platform_exports_exactly_what_teams_need() -> None:
     """Plain data: what goes through JSON and back unchanged; version and shape go together."""
-    found = exports.of_platform(plan("batch-platform"), "c")
+    found = exports.platform_output(plan("batch-platform"), "c")
     assert json.loads(json.dumps(found)) == found
     assert found["version"] == 2
     assert found.keys() == {"version", "cluster", "project", "region", "teams"}
@@ -255,7 +256,7 @@ def test_the_platform_exports_exactly_what_teams_need() -> None:
 
 @every_team_stack
 def test_rights_are_listed_for_every_kind_that_is_made(stack: str) -> None:
-    found = team_stack.as_json(verdict(stack))
+    found = team_stack.as_json(evaluation(stack))
     listed = {(p["apiGroup"], kind) for p in found["permissions"] for kind in p["resources"]}
     plurals = {"ConfigMap": "configmaps", "Job": "jobs", "Service": "services"}
     plurals |= {"SecretProviderClass": "secretproviderclasses"}

@@ -12,9 +12,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from berth.planner import plan_fleet
-from berth.spec.parse import parse
-from berth.validation import prove
-from tests.small_fleets import GONE, TRAIN, URGENT, ZONE, changed, faults, message, problems, warnings
+from berth.spec.parse import parse_fleet
+from berth.validation import validate
+from tests.small_fleets import REMOVED, TRAIN, URGENT, ZONE, faults, fleet_with, message, problems, warnings
 
 VISION_CHIPS, SPEECH_CHIPS = f"{TRAIN}.flavors.0", "teams.speech.queues.train.flavors.0"
 LIMITS: dict[str, Any] = {"cpu": {"max": 1000}, "memory": {"max": 4000}, "accelerators": {"nvidia-l4": 8}}
@@ -25,11 +25,11 @@ def twice(factor: float | None = None, reason: str | None = "so") -> dict[str, A
     """The small fleet with all 24 chips guaranteed twice, and what is said of that."""
     said = {key: value for key, value in (("oversubscription", factor), ("reason", reason)) if factor and value}
     all_of_it = {f"{VISION_CHIPS}.guaranteed": "all", f"{SPEECH_CHIPS}.guaranteed": "all"}
-    return changed({**all_of_it, "flavors.v5e": said})
+    return fleet_with({**all_of_it, "flavors.v5e": said})
 
 
 def test_the_small_fleet_gives_no_cause_for_a_word() -> None:
-    assert problems(changed()) == []
+    assert problems(fleet_with()) == []
 
 
 # --- what was promised exists -----------------------------------------------------------------------------------------
@@ -45,14 +45,14 @@ def test_more_guaranteed_than_held_is_a_fault_that_names_every_queue() -> None:
 
 
 def test_one_more_than_held_is_too_much_and_all_of_it_is_not() -> None:
-    assert faults(changed({f"{URGENT}.flavors.0.guaranteed": 4})) == []
-    assert faults(changed({f"{URGENT}.flavors.0.guaranteed": 5})) == ["overcommitted pools.l4"]
+    assert faults(fleet_with({f"{URGENT}.flavors.0.guaranteed": 4})) == []
+    assert faults(fleet_with({f"{URGENT}.flavors.0.guaranteed": 5})) == ["overcommitted pools.l4"]
 
 
 def test_what_may_come_is_held_too() -> None:
     """A pool that grows is promised at its maximum: jobs wait for nodes there, not for quota."""
-    assert faults(changed({"pools.l4.nodes": {"max": 4}})) == []
-    fleet = changed({"pools.l4.nodes": {"max": 3}})
+    assert faults(fleet_with({"pools.l4.nodes": {"max": 4}})) == []
+    fleet = fleet_with({"pools.l4.nodes": {"max": 3}})
     assert "l4 holds 6 at the most" in message(fleet, "overcommitted")
 
 
@@ -73,7 +73,7 @@ def test_an_oversubscription_needs_a_reason() -> None:
 
 def test_an_oversubscription_that_nothing_needs_is_said_so() -> None:
     """Or it would let the next promise pass unseen."""
-    fleet = changed({"flavors.v5e": {"oversubscription": 2, "reason": "so"}})
+    fleet = fleet_with({"flavors.v5e": {"oversubscription": 2, "reason": "so"}})
     assert warnings(fleet) == ["needless-oversubscription flavors.v5e.oversubscription"]
 
 
@@ -81,11 +81,11 @@ def test_an_oversubscription_that_nothing_needs_is_said_so() -> None:
 @given(st.integers(1, 60), st.integers(1, 400))
 def test_the_factor_that_is_offered_is_enough(nodes: int, promised: int) -> None:
     """A remedy that does not help is worse than none."""
-    fleet = changed({"pools.l4.nodes": nodes, f"{URGENT}.flavors.0.guaranteed": promised})
+    fleet = fleet_with({"pools.l4.nodes": nodes, f"{URGENT}.flavors.0.guaranteed": promised})
     said = "".join(p.message for p in problems(fleet) if p.code == "overcommitted")
     if "oversubscription: " in said:
         offered = float(said.split("oversubscription: ")[1].split(",")[0])
-        accepted = changed({"flavors.l4": {"oversubscription": offered, "reason": "so"}}, fleet)
+        accepted = fleet_with({"flavors.l4": {"oversubscription": offered, "reason": "so"}}, fleet)
         assert "overcommitted pools.l4" not in faults(accepted)
 
 
@@ -93,16 +93,16 @@ def test_the_factor_that_is_offered_is_enough(nodes: int, promised: int) -> None
 
 
 def test_pools_made_by_gke_fit_under_the_limits() -> None:
-    assert faults(changed(MADE_BY_GKE)) == []
+    assert faults(fleet_with(MADE_BY_GKE)) == []
 
 
 def test_pools_made_by_gke_need_somebody_to_make_them() -> None:
-    assert faults(changed({"pools.l4.autoProvisioned": True})) == ["no-auto-provisioning pools.l4.autoProvisioned"]
+    assert faults(fleet_with({"pools.l4.autoProvisioned": True})) == ["no-auto-provisioning pools.l4.autoProvisioned"]
 
 
 @pytest.mark.parametrize("accelerators", [{"nvidia-l4": 7}, {"nvidia-tesla-t4": 100}, {}])
 def test_a_pool_that_cannot_grow_to_its_maximum_is_a_fault(accelerators: dict[str, int]) -> None:
-    fleet = changed({**MADE_BY_GKE, "cluster.nodeAutoProvisioning.accelerators": accelerators})
+    fleet = fleet_with({**MADE_BY_GKE, "cluster.nodeAutoProvisioning.accelerators": accelerators})
     assert faults(fleet) == ["auto-provisioning-limit pools.l4.autoProvisioned"]
     assert message(fleet, "auto-provisioning-limit").endswith("accelerators.nvidia-l4: 8 or more")
 
@@ -111,13 +111,13 @@ def test_the_limits_count_the_whole_cluster() -> None:
     """Also what no auto-provisioning made: systems.md, E.1, published a limit below what stands there anyway."""
     more = {"machineType": "g2-standard-24", "nodes": 1, "zone": ZONE, "labels": {"tier": "gold"},
             "taints": [{"key": "tier", "value": "gold"}]}  # fmt: skip
-    fleet = changed({**MADE_BY_GKE, "pools.more": more})
+    fleet = fleet_with({**MADE_BY_GKE, "pools.more": more})
     assert faults(fleet) == ["auto-provisioning-limit pools.l4.autoProvisioned"]
     assert "reach 10, and auto-provisioning stops the cluster at 8" in message(fleet, "auto-provisioning-limit")
 
 
 def test_on_autopilot_there_are_no_limits_to_fit_under() -> None:
-    assert faults(changed({"cluster.mode": "autopilot"})) == []
+    assert faults(fleet_with({"cluster.mode": "autopilot"})) == []
 
 
 # --- addresses --------------------------------------------------------------------------------------------------------
@@ -132,14 +132,14 @@ def test_on_autopilot_there_are_no_limits_to_fit_under() -> None:
 )
 def test_every_node_at_the_maximum_of_every_pool_has_an_address(key: str, fits: str, too_small: str) -> None:
     """3 slices of 2 hosts, 4 L4 nodes and 6 for the system are 16 nodes."""
-    assert faults(changed({f"cluster.network.{key}": fits})) == []
-    fleet = changed({f"cluster.network.{key}": too_small})
+    assert faults(fleet_with({f"cluster.network.{key}": fits})) == []
+    fleet = fleet_with({f"cluster.network.{key}": too_small})
     assert faults(fleet) == [f"range-too-small cluster.network.{key}"]
     assert "the pools reach 16" in message(fleet, "range-too-small")
 
 
 def test_a_pod_range_smaller_than_a_nodes_share_has_room_for_none() -> None:
-    fleet = changed({"cluster.network.podCidrBlock": "10.64.0.0/25"})
+    fleet = fleet_with({"cluster.network.podCidrBlock": "10.64.0.0/25"})
     assert message(fleet, "range-too-small") == (
         "'10.64.0.0/25' has room for 0 nodes, and the pools reach 16; write a larger range"
     )
@@ -149,8 +149,8 @@ def test_a_pod_range_smaller_than_a_nodes_share_has_room_for_none() -> None:
 
 
 def test_a_limit_may_reach_all_that_the_others_lend_and_no_further() -> None:
-    assert faults(changed({f"{VISION_CHIPS}.borrow": "2 slices"})) == []
-    fleet = changed({f"{VISION_CHIPS}.borrow": "3 slices"})
+    assert faults(fleet_with({f"{VISION_CHIPS}.borrow": "2 slices"})) == []
+    fleet = fleet_with({f"{VISION_CHIPS}.borrow": "3 slices"})
     assert faults(fleet) == [f"unreachable-limit {TRAIN}.flavors[0].borrow"]
     assert message(fleet, "unreachable-limit") == (
         "24 v5e chips can never be reached: the rest of cohort 'research' lends 16 of 'v5e'; write 16 or less"
@@ -158,23 +158,23 @@ def test_a_limit_may_reach_all_that_the_others_lend_and_no_further() -> None:
 
 
 def test_what_is_not_lent_cannot_be_reached() -> None:
-    fleet = changed({f"{VISION_CHIPS}.borrow": "2 slices", f"{SPEECH_CHIPS}.lend": "1 slice"})
+    fleet = fleet_with({f"{VISION_CHIPS}.borrow": "2 slices", f"{SPEECH_CHIPS}.lend": "1 slice"})
     assert faults(fleet) == [f"unreachable-limit {TRAIN}.flavors[0].borrow"]
 
 
 def test_no_limit_at_all_can_always_be_reached() -> None:
-    assert faults(changed({f"{VISION_CHIPS}.borrow": "unlimited"})) == []
+    assert faults(fleet_with({f"{VISION_CHIPS}.borrow": "unlimited"})) == []
 
 
 def test_a_queue_with_nothing_guaranteed_lives_on_what_it_may_borrow() -> None:
-    fleet = changed({f"{VISION_CHIPS}.guaranteed": GONE, f"{VISION_CHIPS}.borrow": "1 slice"})
+    fleet = fleet_with({f"{VISION_CHIPS}.guaranteed": REMOVED, f"{VISION_CHIPS}.borrow": "1 slice"})
     assert faults(fleet) == []
 
 
 @pytest.mark.parametrize("more", [{}, {f"{VISION_CHIPS}.borrow": "unlimited", f"{SPEECH_CHIPS}.lend": 0}])
 def test_a_queue_that_can_never_admit_anything_is_a_fault(more: dict[str, Any]) -> None:
     """Nothing guaranteed and nothing to borrow: jobs would wait in it for ever."""
-    assert faults(changed({f"{VISION_CHIPS}.guaranteed": 0, **more})) == [f"empty-queue {TRAIN}.flavors"]
+    assert faults(fleet_with({f"{VISION_CHIPS}.guaranteed": 0, **more})) == [f"empty-queue {TRAIN}.flavors"]
 
 
 def test_a_queue_none_of_whose_flavors_has_nodes_is_a_fault() -> None:
@@ -182,15 +182,15 @@ def test_a_queue_none_of_whose_flavors_has_nodes_is_a_fault() -> None:
         "teams.vision.queues": {"q": {"flavors": [{"pool": "l4", "guaranteed": "all"}]}},
         "teams.speech.queues": {},
     }
-    assert faults(changed({**alone, "pools.l4.nodes": 0})) == ["no-nodes teams.vision.queues.q.flavors"]
-    assert faults(changed(alone)) == []
+    assert faults(fleet_with({**alone, "pools.l4.nodes": 0})) == ["no-nodes teams.vision.queues.q.flavors"]
+    assert faults(fleet_with(alone)) == []
 
 
 # --- what to look at although it is sound -----------------------------------------------------------------------------
 
 
 def test_capacity_that_nobody_was_promised_is_said() -> None:
-    fleet = changed({f"{SPEECH_CHIPS}.guaranteed": "1 slice"})
+    fleet = fleet_with({f"{SPEECH_CHIPS}.guaranteed": "1 slice"})
     assert (faults(fleet), warnings(fleet)) == ([], ["unpromised pools.v5e"])
     assert message(fleet, "unpromised") == "16 of 24 v5e chips of 'v5e' promised; 8 that no queue can reach"
 
@@ -199,7 +199,7 @@ def test_capacity_that_nobody_was_promised_is_said() -> None:
 def test_what_a_cohort_has_itself_is_reached_by_borrowing_alone(borrow: int | str, idle: int) -> None:
     """All 3 slices are promised, one of them to the cohort: whoever may borrow none of it leaves it idle."""
     changes = {f"{SPEECH_CHIPS}.guaranteed": "1 slice", f"{SPEECH_CHIPS}.borrow": borrow}
-    fleet = changed({"cohorts.research": {"flavors": [{"pool": "v5e", "guaranteed": "all"}]}, **changes})
+    fleet = fleet_with({"cohorts.research": {"flavors": [{"pool": "v5e", "guaranteed": "all"}]}, **changes})
     assert (faults(fleet), warnings(fleet)) == ([], ["unpromised pools.v5e"] if idle else [])
     if idle:
         said = f"24 of 24 v5e chips of 'v5e' promised; {idle} that no queue can reach, for limits"
@@ -207,14 +207,14 @@ def test_what_a_cohort_has_itself_is_reached_by_borrowing_alone(borrow: int | st
 
 
 def test_a_pool_that_no_queue_names_is_said() -> None:
-    fleet = changed({"pools.idle": {"machineType": "a2-highgpu-1g", "nodes": {"max": 2}}})
+    fleet = fleet_with({"pools.idle": {"machineType": "a2-highgpu-1g", "nodes": {"max": 2}}})
     assert warnings(fleet) == ["unpromised pools.idle"]
     assert message(fleet, "unpromised").startswith("no queue is guaranteed any of the 0–2 A100 40GB of 'idle'")
 
 
 def test_a_cohort_with_nobody_to_share_with_is_said() -> None:
-    assert warnings(changed({"cohorts.labs": {}})) == ["lonely-cohort cohorts.labs"]
-    alone = changed({"cohorts.labs": {}, "teams.vision.cohort": "labs", URGENT: GONE,
+    assert warnings(fleet_with({"cohorts.labs": {}})) == ["lonely-cohort cohorts.labs"]
+    alone = fleet_with({"cohorts.labs": {}, "teams.vision.cohort": "labs", URGENT: REMOVED,
                      "teams.speech.queues.serve.flavors.0.guaranteed": 8})  # fmt: skip
     assert message(alone, "lonely-cohort") == "one queue in it: there is nobody to share with"
 
@@ -223,10 +223,10 @@ def test_a_guarantee_that_is_lent_and_never_taken_back_is_said() -> None:
     """It comes when the borrower is done, which may be in a week."""
     never = {f"{TRAIN}.preemption": {"reclaimWithinCohort": "Never"}}
     borrowed = {f"{SPEECH_CHIPS}.borrow": "1 slice"}
-    assert warnings(changed({**never, **borrowed})) == [f"guarantee-not-reclaimed {TRAIN}.preemption"]
-    assert warnings(changed(borrowed)) == []
-    assert warnings(changed(never)) == []
-    assert warnings(changed({**never, **borrowed, f"{VISION_CHIPS}.lend": 0})) == []
+    assert warnings(fleet_with({**never, **borrowed})) == [f"guarantee-not-reclaimed {TRAIN}.preemption"]
+    assert warnings(fleet_with(borrowed)) == []
+    assert warnings(fleet_with(never)) == []
+    assert warnings(fleet_with({**never, **borrowed, f"{VISION_CHIPS}.lend": 0})) == []
 
 
 @pytest.mark.parametrize(
@@ -240,15 +240,15 @@ def test_a_guarantee_that_is_lent_and_never_taken_back_is_said() -> None:
 )
 def test_a_control_plane_open_to_everybody_is_said(control: dict[str, Any], said: bool) -> None:
     expected = ["open-control-plane cluster.controlPlane"] if said else []
-    assert warnings(changed({"cluster.controlPlane": control})) == expected
+    assert warnings(fleet_with({"cluster.controlPlane": control})) == expected
 
 
 def test_slices_that_an_upgrade_may_interrupt_are_said() -> None:
     """Only those of several hosts: a slice is lost whole when one of its hosts goes."""
-    open_to_upgrades = {"cluster.maintenance": GONE}
-    assert warnings(changed(open_to_upgrades)) == ["no-maintenance-exclusion cluster.maintenance"]
+    open_to_upgrades = {"cluster.maintenance": REMOVED}
+    assert warnings(fleet_with(open_to_upgrades)) == ["no-maintenance-exclusion cluster.maintenance"]
     one_host = {"pools.v5e.topology": "2x2"}
-    assert warnings(changed({**open_to_upgrades, **one_host})) == []
+    assert warnings(fleet_with({**open_to_upgrades, **one_host})) == []
 
 
 # --- proofs of what could not all be understood -----------------------------------------------------------------------
@@ -256,12 +256,12 @@ def test_slices_that_an_upgrade_may_interrupt_are_said() -> None:
 
 def test_nothing_is_concluded_from_what_was_set_aside() -> None:
     """A pool with a wrong topology holds no chips yet; that nobody can be served by it is no second fault."""
-    assert faults(changed({"pools.v5e.topology": "4x5"})) == ["bad-topology pools.v5e.topology"]
-    assert warnings(changed({"pools.v5e.topology": "4x5", "cluster.maintenance": GONE, "cohorts.labs": {}})) == []
+    assert faults(fleet_with({"pools.v5e.topology": "4x5"})) == ["bad-topology pools.v5e.topology"]
+    assert warnings(fleet_with({"pools.v5e.topology": "4x5", "cluster.maintenance": REMOVED, "cohorts.labs": {}})) == []
 
 
 def test_proofs_leave_the_plan_as_it_is() -> None:
-    first = plan_fleet("test", parse(changed()))
+    first = plan_fleet("test", parse_fleet(fleet_with()))
     assert first is not None
-    prove(first)
-    assert first == plan_fleet("test", parse(changed()))
+    validate(first)
+    assert first == plan_fleet("test", parse_fleet(fleet_with()))

@@ -5,13 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 from berth.cli.workload import answer as workload
-from berth.cli.workload.answer import Answer
-from tests.stack_files import verdict
+from berth.cli.workload.answer import WorkloadResult
+from tests.stack_files import evaluation
 
 
-def answer(stack: str, team: str, queue: str, **options: Any) -> Answer:
+def answer(stack: str, team: str, queue: str, **options: Any) -> WorkloadResult:
     """What `berth workload` answers."""
-    return workload.run(verdict(stack), team, queue, options)
+    return workload.run(evaluation(stack), team, queue, options)
 
 
 def objects(stack: str, team: str, queue: str, **options: Any) -> list[dict[str, Any]]:

@@ -19,21 +19,23 @@ from berth import catalog
 from berth.cli import lint
 from berth.cli.workload import answer as workload
 from berth.diagnostics import Problems
-from berth.jobs.files import documents
-from berth.jobs.quantities import amount
+from berth.jobs.files import read_documents
+from berth.jobs.quantities import parse_quantity
 from berth.plan.kueue import ClusterQueuePlan
 from berth.planner.queueing.quota_tree import QuotaTree
-from berth.simulator.arrivals import arrivals
-from berth.simulator.fleet import of_plan
+from berth.simulator.arrivals import read_arrivals
+from berth.simulator.fleet import build_simulated_fleet
 from berth.simulator.scheduler.model import RUNNING
 from berth.simulator.scheduler.simulate import Simulator
-from berth.simulator.scheduler.state import Stand
+from berth.simulator.scheduler.state import JobState
 from berth.workloads.options import KINDS
 from tests.berth.manifests import test_crd_schemas as crds
 from tests.berth.workloads.made import answer, objects
-from tests.stack_files import FILES, fleet, plan, verdict
+from tests.stack_files import GKE_STACKS, evaluation, fleet_values, plan
 
-QUEUES = [(stack, team.name, door.name) for stack in FILES for team in plan(stack).teams for door in team.local_queues]
+QUEUES = [
+    (stack, team.name, door.name) for stack in GKE_STACKS for team in plan(stack).teams for door in team.local_queues
+]
 every_queue = pytest.mark.parametrize(("stack", "team", "queue"), QUEUES)
 
 QUEUED_KINDS = {"Job", "JobSet", "PyTorchJob"}
@@ -57,7 +59,7 @@ def fitting(stack: str, team: str, queue: str) -> dict[str, list[dict[str, Any]]
 def written(folder: pathlib.Path, manifests: list[dict[str, Any]]) -> pathlib.Path:
     """A file with them, as the command prints it."""
     file = folder / "workload.yaml"
-    file.write_text(workload.text(workload.Answer(tuple(manifests), ("a note",), ())) + "\n", encoding="utf-8")
+    file.write_text(workload.text(workload.WorkloadResult(tuple(manifests), ("a note",), ())) + "\n", encoding="utf-8")
     return file
 
 
@@ -67,10 +69,10 @@ def test_what_is_printed_passes_lint(stack: str, team: str, queue: str, tmp_path
     made = fitting(stack, team, queue)
     assert "jobset" in made
     for kind, manifests in made.items():
-        said = lint.run(verdict(stack), [str(written(tmp_path, manifests))], None, tmp_path)
-        assert not said.refused
+        said = lint.run(evaluation(stack), [str(written(tmp_path, manifests))], None, tmp_path)
+        assert not said.has_faults
         (finding,) = said.findings
-        assert finding.takes
+        assert finding.admission
         warned = {each.code for each in finding.problems} - {"held"}
         assert warned == ({"no-queue-asked"} if kind == "provisioning-request" else set())
 
@@ -81,19 +83,19 @@ def test_what_lint_passes_is_admitted_to_an_empty_fleet(
 ) -> None:
     """By the way that `berth admit` goes: manifests read anew, in the fleet as it is once held queues are resumed."""
     for manifests in fitting(stack, team, queue).values():
-        book = of_plan(plan(stack))
-        found, problems = documents(written(tmp_path, manifests), "workload.yaml")
+        book = build_simulated_fleet(plan(stack))
+        found, problems = read_documents(written(tmp_path, manifests), "workload.yaml")
         assert problems == []
         faults = Problems()
-        jobs = [each.job for document in found for each in arrivals(document.at(faults), book)]
-        assert faults.found == []
+        jobs = [each.job for document in found for each in read_arrivals(document.root_value(faults), book)]
+        assert faults.entries == []
         assert len(jobs) == len([each for each in manifests if each["kind"] in QUEUED_KINDS])
         simulator = Simulator(book.setup)
-        for name in [each.name for each in book.setup.queues if each.stop != RUNNING]:
+        for name in [each.name for each in book.setup.queues if each.stop_policy != RUNNING]:
             simulator.resume(name)
         for job in jobs:
             simulator.submit(job)
-            assert simulator.works[job.name].stand in (Stand.ADMITTED, Stand.RESERVED)
+            assert simulator.workloads[job.name].state in (JobState.ADMITTED, JobState.RESERVED)
 
 
 @pytest.mark.skipif(not crds.CRDS.is_dir(), reason=f"the published CRD schemas are not at {crds.CRDS}")
@@ -130,7 +132,7 @@ def pods(manifest: dict[str, Any]) -> Iterator[tuple[int, dict[str, Any]]]:
 def total(manifest: dict[str, Any], resource: str) -> int:
     """All that a workload requests of a resource."""
     return sum(
-        number * (amount(resource, container["resources"]["requests"].get(resource, "0")) or 0)
+        number * (parse_quantity(resource, container["resources"]["requests"].get(resource, "0")) or 0)
         for number, spec in pods(manifest)
         for container in spec["containers"]
     )
@@ -157,7 +159,7 @@ def of_a_unit(stack: str, flavor: str) -> int:
     """Chips of a slice, or GPUs of a node: from what the stack file says of the pool, and the table."""
     named = next(pool for pool in plan(stack).pools if pool.flavor == flavor)
     worker, _, pool = named.name.rpartition("/")
-    written = (fleet(stack)["workers"][worker] if worker else fleet(stack))["pools"][pool]
+    written = (fleet_values(stack)["workers"][worker] if worker else fleet_values(stack))["pools"][pool]
     if "topology" in written:
         return math.prod(int(side) for side in written["topology"].split("x"))
     return catalog.machines()[written["machineType"]].accelerators

@@ -11,13 +11,13 @@ from typer.testing import CliRunner
 from berth.cli import app
 from berth.manifests.ack import training_job
 from berth.planner.ack.fleet import plan_ack
-from berth.spec.parse import parse
-from berth.workloads.ack import on_ack
-from berth.workloads.options import Asked
+from berth.spec.parse import parse_fleet
+from berth.workloads.ack import derive_ack_workload
+from berth.workloads.options import WorkloadOptions
 from tests.berth.planner.ack.test_elastic_quotas import fleet
-from tests.stack_files import ON_ACK
+from tests.stack_files import ACK_STACKS
 
-FLEET = str(ON_ACK["ack-fleet"])
+FLEET = str(ACK_STACKS["ack-fleet"])
 
 
 def berth(words: str) -> tuple[int, str, str]:
@@ -56,9 +56,9 @@ def test_a_job_tolerates_the_taints_of_its_queues_pools_for_nobody_adds_that() -
         kept,
         {"key": "new", "value": "x", "effect": "NoExecute"},
     ]
-    planned = plan_ack("test", parse(value))
+    planned = plan_ack("test", parse_fleet(value))
     assert planned is not None
-    found = on_ack(planned.plan, "vision", "train", Asked(pods=2))
+    found = derive_ack_workload(planned.plan, "vision", "train", WorkloadOptions(pods=2))
     assert found.job is not None, found.problems
     job: Any = training_job(found.job)
     for part in job["spec"]["pytorchReplicaSpecs"].values():

@@ -11,21 +11,21 @@ from msgspec.structs import replace
 
 from berth import catalog
 from berth.diagnostics import Problems
-from berth.jobs.files import Document
-from berth.lint.findings import lint
-from berth.lint.fleet import Fleet
+from berth.jobs.files import ManifestDocument
+from berth.lint.findings import lint_documents
+from berth.lint.fleet import LintContext
 from berth.plan.fleet import FleetPlan
 from berth.plan.node_settings import NodeNetworkPlan
 from berth.plan.nodes import Taint
 from berth.plan.workloads import JobPlan, JobSetPlan
 from berth.planner import plan_fleet
-from berth.simulator.arrivals import arrivals
-from berth.simulator.fleet import of_plan
+from berth.simulator.arrivals import read_arrivals
+from berth.simulator.fleet import build_simulated_fleet
 from berth.simulator.scheduler.simulate import Simulator
-from berth.simulator.scheduler.state import Stand
-from berth.spec.parse import parse
-from berth.workloads.derive import workload
-from berth.workloads.options import Asked
+from berth.simulator.scheduler.state import JobState
+from berth.spec.parse import parse_fleet
+from berth.workloads.derive import derive_workload
+from berth.workloads.options import WorkloadOptions
 from tests.berth.workloads.made import answer
 from tests.stack_files import plan
 
@@ -42,14 +42,14 @@ def fleet(flavors: str = "v5e", mode: str = "standard", **pools: dict[str, Any])
         "pools": pools,
         "teams": {"team": {"queues": {"q": {"flavors": entries}}}},
     }
-    planned = plan_fleet("test", parse(said, []))
+    planned = plan_fleet("test", parse_fleet(said, []))
     assert planned is not None
     assert [each.line() for each in planned.problems if each.severity == "fault"] == []
     return planned.plan
 
 
 def job_set(fleet_plan: FleetPlan, **asked: Any) -> JobSetPlan:
-    draft = workload(fleet_plan, "team", "q", Asked(kind="jobset", **asked))
+    draft = derive_workload(fleet_plan, "team", "q", WorkloadOptions(kind="jobset", **asked))
     assert [each.line() for each in draft.problems] == []
     assert isinstance(draft.workload, JobSetPlan)
     return draft.workload
@@ -64,7 +64,7 @@ def test_a_slice_of_one_host_is_one_pod_with_all_its_chips() -> None:
     found = job_set(fleet("host", host=HOST), slices=2)
     assert (found.replicas, found.pods, found.pod.resources) == (2, 1, {"google.com/tpu": 8})
     assert found.exclusive_topology is None
-    draft = workload(fleet("host", host=HOST), "team", "q", Asked(kind="job", slices=2))
+    draft = derive_workload(fleet("host", host=HOST), "team", "q", WorkloadOptions(kind="job", slices=2))
     assert isinstance(draft.workload, JobPlan)
     assert draft.workload.pods == 2
 
@@ -144,7 +144,7 @@ def test_taints_that_a_flavor_only_names_are_tolerated_by_the_pods() -> None:
             ]
         },
     }
-    (finding,) = lint([Document("a.yaml", without)], Fleet(tainted))
+    (finding,) = lint_documents([ManifestDocument("a.yaml", without)], LintContext(tainted))
     assert [each.message for each in finding.faults] == [
         "its pods do not tolerate 'acme.com/paid' of 'v5e'; write tolerations"
     ]
@@ -152,7 +152,7 @@ def test_taints_that_a_flavor_only_names_are_tolerated_by_the_pods() -> None:
 
 def test_pods_on_the_network_of_their_nodes_are_refused_by_autopilot() -> None:
     made = answer("multislice", "multislice", "train", slices=2).objects[0]
-    (finding,) = lint([Document("a.yaml", made)], Fleet(plan("multislice-autopilot")))
+    (finding,) = lint_documents([ManifestDocument("a.yaml", made)], LintContext(plan("multislice-autopilot")))
     assert [each.message for each in finding.faults] == [
         "Autopilot refuses pods on the network of their nodes; leave it out"
     ]
@@ -204,10 +204,14 @@ def test_what_is_made_is_admitted_and_what_would_not_be_is_refused(
     if not made.objects:
         assert made.faults
         return
-    book = of_plan(plan(stack))
+    book = build_simulated_fleet(plan(stack))
     problems = Problems()
-    jobs = [each.job for value in made.objects for each in arrivals(Document("", value).at(problems), book)]
-    assert (len(jobs), problems.found) == (1, [])
+    jobs = [
+        each.job
+        for value in made.objects
+        for each in read_arrivals(ManifestDocument("", value).root_value(problems), book)
+    ]
+    assert (len(jobs), problems.entries) == (1, [])
     simulator = Simulator(book.setup)
     simulator.submit(jobs[0])
-    assert simulator.works[jobs[0].name].stand in (Stand.ADMITTED, Stand.RESERVED)
+    assert simulator.workloads[jobs[0].name].state in (JobState.ADMITTED, JobState.RESERVED)

@@ -67,7 +67,7 @@ def built(member: MemberPlan, fleet: AckOnePlan = FLEET, preview: bool = False) 
 @both_modes
 def test_a_member_is_a_pro_cluster_with_its_node_pools(preview: bool) -> None:
     done = built(MEMBER, preview=preview)
-    cluster, pool = done.one("ManagedKubernetes"), done.one("NodePool")
+    cluster, pool = done.only_resource("ManagedKubernetes"), done.only_resource("NodePool")
     assert cluster.inputs == {
         "name": "east",
         "clusterSpec": "ack.pro.small",
@@ -90,7 +90,7 @@ def test_a_pool_that_scales_says_its_bounds_and_what_it_scales_by() -> None:
     sizes = {"nodes": Bounds(min=0, max=4)}
     for spot, kind in ((False, "gpu"), (True, "spot")):
         pool = replace(marked, spot=spot, protect=False, **sizes)
-        inputs = built(replace(MEMBER, node_pools=(pool,))).one("NodePool").inputs
+        inputs = built(replace(MEMBER, node_pools=(pool,))).only_resource("NodePool").inputs
         assert inputs["scalingConfig"] == {"enable": True, "minSize": 0, "maxSize": 4, "type": kind}
         assert inputs.get("spotStrategy") == ("SpotAsPriceGo" if spot else None)
         assert "desiredSize" not in inputs
@@ -105,14 +105,14 @@ def test_what_exists_is_joined_and_nothing_of_it_is_made(preview: bool) -> None:
     assert [r.type for r in done.resources if r.custom and r.type.startswith("alicloud:")] == [
         "alicloud:ackone/membershipAttachment:MembershipAttachment"
     ]
-    assert done.one("MembershipAttachment").inputs == {
+    assert done.only_resource("MembershipAttachment").inputs == {
         "clusterId": "c0123456789cd",
         "subClusterId": "c0123456789ab",
     }
 
 
 def test_pods_of_terway_get_vswitches_and_no_range() -> None:
-    inputs = built(replace(MEMBER, pod_range=None, pod_vswitches=("vsw-2",))).one("ManagedKubernetes").inputs
+    inputs = built(replace(MEMBER, pod_range=None, pod_vswitches=("vsw-2",))).only_resource("ManagedKubernetes").inputs
     assert (inputs["podVswitchIds"], "podCidr" in inputs) == (["vsw-2"], False)
     addons = ("terway-eniip", "csi-plugin", "csi-provisioner")
     assert inputs["addons"] == [{"name": each} for each in addons]
@@ -148,10 +148,10 @@ def test_objects_wait_for_members_and_for_their_namespaces() -> None:
         cloud = alicloud.Provider("alibaba-cloud", region="cn-hangzhou")
         fleet = FleetInstance("fleet", FLEET, members={"east": "c0123456789ab"}, provider=cloud)
         inside = kubernetes.Provider("inside", kubeconfig="file")
-        FleetObjects("objects", plan, provider=inside, members=fleet.joined)
+        FleetObjects("objects", plan, provider=inside, members=fleet.memberships)
 
     done = run(program)
-    joined = done.one("MembershipAttachment").urn
+    joined = done.only_resource("MembershipAttachment").urn
     objects = [r for r in done.resources if r.type.startswith("kubernetes:")]
     assert {r.name for r in objects} == {
         "objects-priorityclass-low",
@@ -160,7 +160,7 @@ def test_objects_wait_for_members_and_for_their_namespaces() -> None:
         "objects-propagation-vision",
     }
     assert all(joined in r.dependencies for r in objects)
-    spec = done.one("PropagationPolicy").inputs["spec"]
+    spec = done.only_resource("PropagationPolicy").inputs["spec"]
     assert isinstance(spec, dict)
     assert spec["placement"] == {"replicaScheduling": {"replicaSchedulingType": "Divided"}}
     assert "suspension" not in spec

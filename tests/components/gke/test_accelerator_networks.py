@@ -51,7 +51,7 @@ def test_networks_keep_the_rules_of_every_component(plan: AcceleratorNetworksPla
 @sets
 def test_ranges_of_accelerators_never_overlap(plan: AcceleratorNetworksPlan) -> None:
     """Of the plans here; a node has an interface in each, and two routes to one address would be a fault."""
-    subnets = made(plan).all("compute/subnetwork:Subnetwork")
+    subnets = made(plan).resources_of("compute/subnetwork:Subnetwork")
     ranges = [ip_network(str(one.inputs["ipCidrRange"])) for one in subnets]
     assert not [1 for at, one in enumerate(ranges) for other in ranges[:at] if one.overlaps(other)]
 
@@ -59,29 +59,29 @@ def test_ranges_of_accelerators_never_overlap(plan: AcceleratorNetworksPlan) -> 
 @pytest.mark.parametrize(("plan", "count"), [(TCPX, 4), (TCPXO, 8)], ids=["tcpx", "tcpxo"])
 def test_every_tcp_interface_has_a_vpc_of_its_own_with_large_packets(plan: AcceleratorNetworksPlan, count: int) -> None:
     done = made(plan)
-    vpcs = done.all("compute/network:Network")
+    vpcs = done.resources_of("compute/network:Network")
     assert [one.inputs["mtu"] for one in vpcs] == [8244] * count
     assert {one.inputs["autoCreateSubnetworks"] for one in vpcs} == {False}
-    assert len(done.all("compute/subnetwork:Subnetwork")) == count
+    assert len(done.resources_of("compute/subnetwork:Subnetwork")) == count
     assert not [one for one in vpcs if "networkProfile" in one.inputs]
 
 
 def test_rdma_is_one_vpc_with_the_zones_profile_and_a_subnet_for_each_card() -> None:
     done = made(RDMA)
-    gvnic, rdma = done.all("compute/network:Network")
+    gvnic, rdma = done.resources_of("compute/network:Network")
     profile = "projects/acme-ml-dev/global/networkProfiles/us-central1-a-vpc-roce"
     assert (gvnic.inputs.get("networkProfile"), rdma.inputs["networkProfile"]) == (None, profile)
     assert rdma.inputs["mtu"] == 8896
-    subnets = [one for one in done.all("compute/subnetwork:Subnetwork") if rdma.urn in one.dependencies]
+    subnets = [one for one in done.resources_of("compute/subnetwork:Subnetwork") if rdma.urn in one.dependencies]
     assert len(subnets) == 8
 
 
 def test_nodes_may_talk_to_each_other_wherever_a_vpc_takes_rules() -> None:
     """A new VPC lets nothing in; one with an RDMA profile takes no rules."""
-    (rule,) = made(RDMA).all("compute/firewall:Firewall")
+    (rule,) = made(RDMA).resources_of("compute/firewall:Firewall")
     assert rule.inputs["sourceRanges"] == ["10.100.0.0/20"]
     assert [each["protocol"] for each in cast(Any, rule.inputs["allows"])] == ["icmp", "tcp", "udp"]
-    assert len(made(TCPX).all("compute/firewall:Firewall")) == 4
+    assert len(made(TCPX).resources_of("compute/firewall:Firewall")) == 4
 
 
 @both_modes
@@ -90,7 +90,7 @@ def test_a_pool_has_an_interface_in_every_subnet_in_the_plans_order(
     plan: AcceleratorNetworksPlan, preview: bool
 ) -> None:
     """By names, as GKE reports them: by any other spelling the provider would replace the pool."""
-    pool = made(plan, preview).one("container/nodePool:NodePool")
+    pool = made(plan, preview).only_resource("container/nodePool:NodePool")
     assert cast(Any, pool.inputs["networkConfig"])["additionalNodeNetworkConfigs"] == [
         {"network": vpc.name, "subnetwork": subnet.name} for vpc in plan.vpcs for subnet in vpc.subnets
     ]
@@ -99,8 +99,8 @@ def test_a_pool_has_an_interface_in_every_subnet_in_the_plans_order(
 @sets
 def test_a_pool_is_made_after_its_subnets_and_deleted_before_them(plan: AcceleratorNetworksPlan) -> None:
     done = made(plan)
-    needed = done.one("container/nodePool:NodePool").property_dependencies["networkConfig"]
-    assert {one.urn for one in done.all("compute/subnetwork:Subnetwork")} <= set(needed)
+    needed = done.only_resource("container/nodePool:NodePool").property_dependencies["networkConfig"]
+    assert {one.urn for one in done.resources_of("compute/subnetwork:Subnetwork")} <= set(needed)
 
 
 # --- in the cluster ---------------------------------------------------------------------------------------------------
@@ -110,7 +110,9 @@ def test_a_pool_is_made_after_its_subnets_and_deleted_before_them(plan: Accelera
 @sets
 def test_pods_find_every_interface_by_its_name(plan: AcceleratorNetworksPlan, preview: bool) -> None:
     done = made(plan, preview)
-    parameters = {cast(Any, one.inputs["metadata"])["name"]: one.inputs for one in done.all("GKENetworkParamSet")}
+    parameters = {
+        cast(Any, one.inputs["metadata"])["name"]: one.inputs for one in done.resources_of("GKENetworkParamSet")
+    }
     assert parameters == {
         subnet.device: network_parameters(subnet, vpc.name) for vpc in plan.vpcs for subnet in vpc.subnets
     }
@@ -133,9 +135,9 @@ def test_a_network_refers_to_the_parameters_of_its_name() -> None:
 def test_a_network_goes_before_its_parameters_and_these_before_the_vpc() -> None:
     """GKE keeps parameters that are in use, and Google a VPC."""
     done = made(RDMA)
-    for card in done.all("networking.gke.io/v1:Network"):
+    for card in done.resources_of("networking.gke.io/v1:Network"):
         name = cast(Any, card.inputs["metadata"])["name"]
-        parameters = done.one("GKENetworkParamSet", f"rdma-objects-{name}-parameters")
+        parameters = done.only_resource("GKENetworkParamSet", f"rdma-objects-{name}-parameters")
         assert parameters.urn in card.dependencies
         assert {one.type for one in done.resources if one.urn in parameters.property_dependencies["spec"]} == {
             "gcp:compute/network:Network",

@@ -14,7 +14,7 @@ from components.gke.node_pool import NodePool
 from components.gke.workload_policy import WorkloadPolicy
 from tests.components.gke.capacity_plans import POLICY, POOLS
 from tests.components.gke.plans import google
-from tests.engine import Recorded, Run, both_modes, broken_rules, run
+from tests.engine import RecordedResource, Run, both_modes, broken_rules, run
 
 DWS = ["queued", "queued-slice", "flex", "flex-slice", "flex-hosts"]
 
@@ -31,8 +31,8 @@ def built(preview: bool = False) -> Run:
     return run(build, preview)
 
 
-def pool(key: str) -> Recorded:
-    return built().one("container/nodePool:NodePool", f"{key}-pool")
+def pool(key: str) -> RecordedResource:
+    return built().only_resource("container/nodePool:NodePool", f"{key}-pool")
 
 
 def asked(key: str) -> Mapping[str, Any]:
@@ -50,7 +50,8 @@ def test_every_kind_of_pool_keeps_the_rules_of_every_component(preview: bool) ->
 
 def test_a_preview_shows_exactly_what_an_update_asks_for() -> None:
     known, shown = (
-        {one.name: one.inputs for one in built(preview).all("container/nodePool:NodePool")} for preview in (False, True)
+        {one.name: one.inputs for one in built(preview).resources_of("container/nodePool:NodePool")}
+        for preview in (False, True)
     )
     assert known == shown
 
@@ -197,7 +198,10 @@ def test_a_slice_is_made_after_its_policy_and_deleted_before_it(preview: bool) -
         pulumi.export("policy", policy.policy_name)
 
     done = run(build, preview)
-    policy, slices = done.one("compute/resourcePolicy:ResourcePolicy"), done.one("container/nodePool:NodePool")
+    policy, slices = (
+        done.only_resource("compute/resourcePolicy:ResourcePolicy"),
+        done.only_resource("container/nodePool:NodePool"),
+    )
     assert broken_rules(done) == []
     assert policy.urn in slices.property_dependencies["placementPolicy"]
     assert cast(Any, slices.inputs["placementPolicy"])["policyName"] == done.exports["policy"] == "dev-tpu7x-2x2x2"
@@ -205,7 +209,7 @@ def test_a_slice_is_made_after_its_policy_and_deleted_before_it(preview: bool) -
 
 def test_a_workload_policy_says_how_chips_are_wired() -> None:
     done = run(lambda: WorkloadPolicy(POLICY.key, POLICY, gcp_provider=google()))
-    one = done.one("compute/resourcePolicy:ResourcePolicy")
+    one = done.only_resource("compute/resourcePolicy:ResourcePolicy")
     assert one.inputs["workloadPolicy"] == {"type": "HIGH_THROUGHPUT", "acceleratorTopology": "2x2x2"}
     assert (one.inputs["region"], one.delete_before_replace) == ("us-central1", True)
 

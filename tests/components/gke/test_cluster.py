@@ -14,7 +14,7 @@ from berth.plan.gke import ClusterPlan
 from components.gke.cluster import Cluster
 from components.gke.kubeconfig import kubeconfig
 from tests.components.gke.plans import CONTROL_PLANE, STANDARD, google
-from tests.engine import UNKNOWN, Recorded, Run, both_modes, broken_rules, run
+from tests.engine import UNKNOWN, RecordedResource, Run, both_modes, broken_rules, run
 
 AUTOPILOT = replace(STANDARD, mode="autopilot", auto_provisioning=None, storage_drivers=(), zones=())
 PRIVATE = replace(STANDARD, control_plane=replace(CONTROL_PLANE, public_endpoint=False))
@@ -36,8 +36,8 @@ def built(plan: ClusterPlan, preview: bool = False) -> Run:
     return run(build, preview)
 
 
-def resource(plan: ClusterPlan) -> Recorded:
-    return built(plan).one("container/cluster:Cluster")
+def resource(plan: ClusterPlan) -> RecordedResource:
+    return built(plan).only_resource("container/cluster:Cluster")
 
 
 def inputs(plan: ClusterPlan) -> dict[str, Any]:
@@ -56,7 +56,7 @@ def test_a_cluster_keeps_the_rules_of_every_component(plan: ClusterPlan, preview
 def test_a_preview_does_not_fail_on_an_endpoint_that_does_not_exist_yet(plan: ClusterPlan) -> None:
     done = built(plan, preview=True)
     assert done.exports["kubeconfig"] == UNKNOWN
-    assert done.one("berth:gke:Cluster").outputs == {"clusterName": "dev", "endpoint": UNKNOWN}
+    assert done.only_resource("berth:gke:Cluster").outputs == {"clusterName": "dev", "endpoint": UNKNOWN}
 
 
 def test_the_kubeconfig_names_the_cluster_and_trusts_its_authority() -> None:

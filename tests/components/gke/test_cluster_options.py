@@ -80,7 +80,7 @@ def built(preview: bool = False) -> Run:
 
 
 def asked(key: str) -> Mapping[str, Any]:
-    return built().one("container/cluster:Cluster", f"{key}-cluster").inputs
+    return built().only_resource("container/cluster:Cluster", f"{key}-cluster").inputs
 
 
 @both_modes

@@ -59,12 +59,15 @@ def made(preview: bool = False) -> Run:
 def test_classes_keep_the_rules_of_every_component(preview: bool) -> None:
     done = made(preview)
     assert broken_rules(done) == []
-    assert {one.name for one in done.all("cloud.google.com/v1:ComputeClass")} == {"classes-h200", "classes-default"}
+    assert {one.name for one in done.resources_of("cloud.google.com/v1:ComputeClass")} == {
+        "classes-h200",
+        "classes-default",
+    }
 
 
 @both_modes
 def test_a_class_is_exactly_its_manifest(preview: bool) -> None:
-    assert made(preview).one("ComputeClass", "classes-h200").inputs == compute_class(LADDER)
+    assert made(preview).only_resource("ComputeClass", "classes-h200").inputs == compute_class(LADDER)
 
 
 def test_ways_to_get_nodes_keep_their_order() -> None:

@@ -43,11 +43,14 @@ def test_all_keep_the_rules_of_every_component(preview: bool) -> None:
 
 def test_an_api_is_never_switched_off() -> None:
     """Others in the project may use it, and switching off deletes what was made with it."""
-    assert [one.inputs["disableOnDestroy"] for one in services().all("projects/service:Service")] == [False, False]
+    assert [one.inputs["disableOnDestroy"] for one in services().resources_of("projects/service:Service")] == [
+        False,
+        False,
+    ]
 
 
 def test_apis_are_named_by_what_they_are() -> None:
-    found = {one.name: one.inputs["service"] for one in services().all("projects/service:Service")}
+    found = {one.name: one.inputs["service"] for one in services().resources_of("projects/service:Service")}
     assert found == {"apis-compute": "compute.googleapis.com", "apis-container": "container.googleapis.com"}
 
 
@@ -59,23 +62,23 @@ def test_who_needs_an_api_waits_for_that_one_alone(preview: bool) -> None:
         Network("dev", NETWORK, gcp_provider=cast(Any, apis.enabled[APIS[0]])._provider, depends_on=needed)
 
     done = run(build, preview)
-    compute = done.one("projects/service:Service", "apis-compute")
-    assert done.one("compute/network:Network").dependencies == (compute.urn,)
+    compute = done.only_resource("projects/service:Service", "apis-compute")
+    assert done.only_resource("compute/network:Network").dependencies == (compute.urn,)
 
 
 def test_the_network_is_of_our_own_making_and_global() -> None:
-    asked = network().one("compute/network:Network").inputs
+    asked = network().only_resource("compute/network:Network").inputs
     assert (asked["autoCreateSubnetworks"], asked["routingMode"]) == (False, "GLOBAL")
 
 
 def test_packets_are_as_large_as_the_plan_says() -> None:
     """GPUDirect over TCP wants them large on the first interface too; else Google's default stands."""
-    assert "mtu" not in network().one("compute/network:Network").inputs
-    assert network(replace(NETWORK, mtu=8244)).one("compute/network:Network").inputs["mtu"] == 8244
+    assert "mtu" not in network().only_resource("compute/network:Network").inputs
+    assert network(replace(NETWORK, mtu=8244)).only_resource("compute/network:Network").inputs["mtu"] == 8244
 
 
 def test_nodes_reach_google_without_public_addresses_and_pods_have_their_ranges() -> None:
-    asked = network().one("compute/subnetwork:Subnetwork").inputs
+    asked = network().only_resource("compute/subnetwork:Subnetwork").inputs
     assert asked["privateIpGoogleAccess"] is True
     assert asked["ipCidrRange"] == "10.40.0.0/22"
     assert asked["secondaryIpRanges"] == [
@@ -85,7 +88,7 @@ def test_nodes_reach_google_without_public_addresses_and_pods_have_their_ranges(
 
 
 def test_private_nodes_reach_the_world_through_nat_and_only_errors_are_logged() -> None:
-    asked = network().one("compute/routerNat:RouterNat").inputs
+    asked = network().only_resource("compute/routerNat:RouterNat").inputs
     assert asked["natIpAllocateOption"] == "AUTO_ONLY"
     assert asked["sourceSubnetworkIpRangesToNat"] == "ALL_SUBNETWORKS_ALL_IP_RANGES"
     assert asked["logConfig"] == {"enable": True, "filter": "ERRORS_ONLY"}
@@ -93,20 +96,20 @@ def test_private_nodes_reach_the_world_through_nat_and_only_errors_are_logged() 
 
 def test_no_nat_needs_no_router() -> None:
     done = network(replace(NETWORK, nat=False))
-    assert done.all("compute/router:Router") + done.all("compute/routerNat:RouterNat") == []
+    assert done.resources_of("compute/router:Router") + done.resources_of("compute/routerNat:RouterNat") == []
 
 
 def test_the_subnet_and_the_router_come_after_the_network() -> None:
     done = network()
-    vpc = done.one("compute/network:Network").urn
-    assert vpc in done.one("compute/subnetwork:Subnetwork").property_dependencies["network"]
-    assert vpc in done.one("compute/router:Router").property_dependencies["network"]
+    vpc = done.only_resource("compute/network:Network").urn
+    assert vpc in done.only_resource("compute/subnetwork:Subnetwork").property_dependencies["network"]
+    assert vpc in done.only_resource("compute/router:Router").property_dependencies["network"]
 
 
 @both_modes
 def test_nodes_get_the_roles_of_their_plan_and_no_others(preview: bool) -> None:
     done = account(preview)
-    roles = done.all("projects/iAMMember:IAMMember")
+    roles = done.resources_of("projects/iAMMember:IAMMember")
     assert {one.name: one.inputs["role"] for one in roles} == {
         "nodes-logging.logWriter": "roles/logging.logWriter",
         "nodes-monitoring.metricWriter": "roles/monitoring.metricWriter",
@@ -115,16 +118,16 @@ def test_nodes_get_the_roles_of_their_plan_and_no_others(preview: bool) -> None:
 
 
 def test_the_address_of_the_nodes_account_is_what_the_plan_said() -> None:
-    assert account().one("berth:gke:NodeServiceAccount").outputs == {"email": NODES.email}
+    assert account().only_resource("berth:gke:NodeServiceAccount").outputs == {"email": NODES.email}
 
 
 def test_a_reservation_is_used_only_by_those_who_name_it() -> None:
     """Otherwise any matching machine of the project would use it up."""
-    assert reservation().one("compute/reservation:Reservation").inputs["specificReservationRequired"] is True
+    assert reservation().only_resource("compute/reservation:Reservation").inputs["specificReservationRequired"] is True
 
 
 def test_a_reservation_holds_the_machines_of_its_plan() -> None:
-    asked = reservation().one("compute/reservation:Reservation").inputs
+    asked = reservation().only_resource("compute/reservation:Reservation").inputs
     gpus = [{"acceleratorType": "nvidia-l4", "acceleratorCount": 2}]
     properties = {"machineType": "g2-standard-24", "guestAccelerators": gpus}
     assert asked["specificReservation"] == {"count": 4, "instanceProperties": properties}
@@ -133,13 +136,13 @@ def test_a_reservation_holds_the_machines_of_its_plan() -> None:
 
 def test_machines_without_gpus_are_reserved_without_gpus() -> None:
     done = reservation(replace(RESERVATION, gpu_type=None, gpu_count=0))
-    asked = cast(Any, done.one("compute/reservation:Reservation").inputs)
+    asked = cast(Any, done.only_resource("compute/reservation:Reservation").inputs)
     assert asked["specificReservation"]["instanceProperties"] == {"machineType": "g2-standard-24"}
 
 
 @pytest.mark.parametrize("protect", [True, False])
 def test_a_reservation_is_protected_exactly_when_its_plan_says_so(protect: bool) -> None:
-    one = reservation(replace(RESERVATION, protect=protect)).one("compute/reservation:Reservation")
+    one = reservation(replace(RESERVATION, protect=protect)).only_resource("compute/reservation:Reservation")
     assert one.protect is protect
     assert one.delete_before_replace is True
 
@@ -152,5 +155,5 @@ def test_a_component_does_not_hand_its_own_options_to_its_children(preview: bool
         options = pulumi.ResourceOptions(ignore_changes=["x"], aliases=[pulumi.Alias(name="old")])
         Network("dev", NETWORK, gcp_provider=google(), opts=options)
 
-    vpc = run(build, preview).one("compute/network:Network")
+    vpc = run(build, preview).only_resource("compute/network:Network")
     assert vpc.ignore_changes == ()

@@ -14,7 +14,7 @@ from berth.plan.nodes import Bounds
 from components.gke.node_pool import NodePool
 from components.gke.reservation import Reservation
 from tests.components.gke.plans import L4, RESERVATION, SLICE, google
-from tests.engine import Recorded, Run, both_modes, broken_rules, run
+from tests.engine import RecordedResource, Run, both_modes, broken_rules, run
 
 RESERVED = replace(L4, reservation="l4", nodes_per_zone=4, total_nodes=None, zones=("us-central1-a",))
 ALL_PLANS = [
@@ -36,8 +36,8 @@ def made(plan: NodePoolPlan, provider: gcp.Provider) -> NodePool:
     )
 
 
-def pool(plan: NodePoolPlan, preview: bool = False) -> Recorded:
-    return built(plan, preview).one("container/nodePool:NodePool")
+def pool(plan: NodePoolPlan, preview: bool = False) -> RecordedResource:
+    return built(plan, preview).only_resource("container/nodePool:NodePool")
 
 
 def node(plan: NodePoolPlan) -> Mapping[str, Any]:
@@ -49,7 +49,7 @@ def node(plan: NodePoolPlan) -> Mapping[str, Any]:
 def test_a_pool_keeps_the_rules_of_every_component(plan: NodePoolPlan, preview: bool) -> None:
     done = built(plan, preview)
     assert broken_rules(done) == []
-    assert done.one("berth:gke:NodePool").outputs == {"poolName": plan.name}
+    assert done.only_resource("berth:gke:NodePool").outputs == {"poolName": plan.name}
 
 
 @both_modes
@@ -91,7 +91,10 @@ def test_a_pool_is_made_after_its_reservation_and_deleted_before_it(preview: boo
         )
 
     done = run(build, preview)
-    reservation, consumer = done.one("compute/reservation:Reservation"), done.one("container/nodePool:NodePool")
+    reservation, consumer = (
+        done.only_resource("compute/reservation:Reservation"),
+        done.only_resource("container/nodePool:NodePool"),
+    )
     assert reservation.urn in consumer.property_dependencies["nodeConfig"]
     assert cast(Any, consumer.inputs["nodeConfig"])["reservationAffinity"]["values"] == ["l4"]
 

@@ -11,7 +11,7 @@ import pytest
 from components.gke.node_pool import NodePool
 from tests.components.gke.capacity_plans import POOLS
 from tests.components.gke.plans import google
-from tests.engine import Recorded, Run, run
+from tests.engine import RecordedResource, Run, run
 
 SSDS = ("nodeConfig.ephemeralStorageLocalSsdConfig", "nodeConfig.localNvmeSsdBlockConfig")
 UNSAID = [
@@ -32,8 +32,8 @@ def built() -> Run:
     return run(build)
 
 
-def pool(key: str) -> Recorded:
-    return built().one("container/nodePool:NodePool", f"{key}-pool")
+def pool(key: str) -> RecordedResource:
+    return built().only_resource("container/nodePool:NodePool", f"{key}-pool")
 
 
 def node(key: str) -> Mapping[str, Any]:

@@ -14,7 +14,7 @@ from components.gke.node_pool import NodePool
 from components.gke.reservation import Reservation
 from tests.components.gke.capacity_plans import CALENDAR, CHIPS, LONG, POOLS
 from tests.components.gke.plans import RESERVATION, google
-from tests.engine import Recorded, Run, both_modes, broken_rules, run
+from tests.engine import RecordedResource, Run, both_modes, broken_rules, run
 
 requests = pytest.mark.parametrize("plan", [CALENDAR, CHIPS, LONG], ids=["calendar", "chips", "long"])
 
@@ -38,13 +38,13 @@ def future(plan: FutureReservationPlan, preview: bool = False) -> Run:
     return run(build, preview)
 
 
-def asked(plan: FutureReservationPlan) -> Recorded:
-    return future(plan).one("compute/futureReservation:FutureReservation")
+def asked(plan: FutureReservationPlan) -> RecordedResource:
+    return future(plan).only_resource("compute/futureReservation:FutureReservation")
 
 
 def owned(plan: ReservationPlan) -> Any:
     done = run(lambda: Reservation(plan.key, plan, gcp_provider=google()))
-    return done.one("compute/reservation:Reservation").inputs
+    return done.only_resource("compute/reservation:Reservation").inputs
 
 
 @both_modes
@@ -58,7 +58,9 @@ def test_a_request_keeps_the_rules_of_every_component(plan: FutureReservationPla
 def test_a_pool_names_what_is_delivered_and_comes_after_the_request(plan: FutureReservationPlan, preview: bool) -> None:
     """By the delivered reservation's name, never the request's: Google would find no such reservation."""
     done = future(plan, preview)
-    pool, request = (done.one(kind) for kind in ("container/nodePool:NodePool", "futureReservation:FutureReservation"))
+    pool, request = (
+        done.only_resource(kind) for kind in ("container/nodePool:NodePool", "futureReservation:FutureReservation")
+    )
     assert cast(Any, pool.inputs["nodeConfig"])["reservationAffinity"]["values"] == [plan.reservation_name]
     assert request.urn in pool.property_dependencies["nodeConfig"]
 

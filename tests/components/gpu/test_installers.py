@@ -55,17 +55,17 @@ def made(plan: InstallersPlan, preview: bool = False) -> Run:
 def test_installers_keep_the_rules_of_every_component(preview: bool) -> None:
     done = made(ALL, preview)
     assert broken_rules(done) == []
-    assert len(done.all("apps/v1:DaemonSet")) == len(EVERY) == 5
+    assert len(done.resources_of("apps/v1:DaemonSet")) == len(EVERY) == 5
 
 
 def test_nothing_is_installed_that_nobody_asked_for() -> None:
-    assert made(InstallersPlan()).all("apps/v1:DaemonSet") == []
+    assert made(InstallersPlan()).resources_of("apps/v1:DaemonSet") == []
 
 
 @both_modes
 def test_no_update_waits_for_a_node_that_waits_for_its_driver(preview: bool) -> None:
     """Nodes come with jobs; the wait would be for the first of them."""
-    for one in made(ALL, preview).all("apps/v1:DaemonSet"):
+    for one in made(ALL, preview).resources_of("apps/v1:DaemonSet"):
         assert cast(Any, one.inputs["metadata"])["annotations"] == {"pulumi.com/skipAwait": "true"}
 
 

@@ -30,7 +30,7 @@ from berth.plan.configuration import (
 )
 from berth.plan.kueue import ChartPlan, CohortPlan
 from berth.plan.nodes import Toleration
-from components.kubernetes import KubernetesObject, overlaid, token
+from components.kubernetes import KubernetesObject, overlay, type_token
 from components.kueue.admission_checks import AdmissionChecks
 from components.kueue.cohorts import Cohorts
 from components.kueue.controllers import Controllers
@@ -39,7 +39,7 @@ from components.kueue.priorities import Priorities
 from components.kueue.team_queues import TeamQueues
 from components.kueue.topologies import Topologies
 from tests.components.kueue import plans
-from tests.engine import Recorded, Run, both_modes, broken_rules, run
+from tests.engine import RecordedResource, Run, both_modes, broken_rules, run
 
 COHORTS = (CohortPlan(name="research", parent=None), CohortPlan(name="labs", parent="research"))
 CHECKS = (plans.DWS, AdmissionCheckPlan(name="budget", controller="acme.com/budget"))
@@ -114,12 +114,12 @@ def queueing() -> None:
     )
 
 
-def by_name(done: Run) -> dict[str, Recorded]:
+def by_name(done: Run) -> dict[str, RecordedResource]:
     return {each.name: each for each in done.resources}
 
 
 @pytest.fixture(scope="module")
-def made() -> dict[str, Recorded]:
+def made() -> dict[str, RecordedResource]:
     return by_name(run(queueing))
 
 
@@ -128,7 +128,7 @@ def test_queueing_keeps_the_rules_of_all_components(preview: bool) -> None:
     assert broken_rules(run(queueing, preview=preview)) == []
 
 
-def kubernetes_objects(made: dict[str, Recorded]) -> list[Recorded]:
+def kubernetes_objects(made: dict[str, RecordedResource]) -> list[RecordedResource]:
     return [each for each in made.values() if each.type.startswith("kubernetes:")]
 
 
@@ -153,7 +153,9 @@ def names(urns: Sequence[str]) -> set[str]:
         ("room-namespace", namespace(plans.team(), plans.team().namespaces[0])),
     ],
 )
-def test_what_is_registered_is_the_manifest(made: dict[str, Recorded], name: str, manifest: dict[str, object]) -> None:
+def test_what_is_registered_is_the_manifest(
+    made: dict[str, RecordedResource], name: str, manifest: dict[str, object]
+) -> None:
     """So that `berth render` and a deployment cannot differ."""
     assert made[name].inputs == manifest
 
@@ -166,16 +168,16 @@ def test_what_is_registered_is_the_manifest(made: dict[str, Recorded], name: str
         ("priorities-workload-high", "kubernetes:kueue.x-k8s.io/v1beta2:WorkloadPriorityClass"),
     ],
 )
-def test_the_token_is_the_api_version_and_the_kind(made: dict[str, Recorded], name: str, expected: str) -> None:
+def test_the_token_is_the_api_version_and_the_kind(made: dict[str, RecordedResource], name: str, expected: str) -> None:
     assert made[name].type == expected
 
 
-def test_the_engine_is_told_which_plugin_to_use(made: dict[str, Recorded]) -> None:
+def test_the_engine_is_told_which_plugin_to_use(made: dict[str, RecordedResource]) -> None:
     """The very one of the SDK, or the engine would look for another."""
     assert {each.version for each in kubernetes_objects(made)} == {made["in-cluster"].version}
 
 
-def test_every_object_goes_with_the_cluster_and_to_its_provider(made: dict[str, Recorded]) -> None:
+def test_every_object_goes_with_the_cluster_and_to_its_provider(made: dict[str, RecordedResource]) -> None:
     for each in kubernetes_objects(made):
         assert each.provider is not None
         assert names([each.provider]) == {"in-cluster"}
@@ -183,14 +185,14 @@ def test_every_object_goes_with_the_cluster_and_to_its_provider(made: dict[str, 
             assert each.deleted_with == made["cluster"].urn
 
 
-def test_a_components_token_is_its_folder_and_class(made: dict[str, Recorded]) -> None:
+def test_a_components_token_is_its_folder_and_class(made: dict[str, RecordedResource]) -> None:
     assert {each.type for each in made.values() if each.type.startswith("berth:kueue:")} == {
         f"berth:kueue:{kind.__name__}"
         for kind in (AdmissionChecks, Cohorts, Controllers, Flavors, Priorities, TeamQueues, Topologies)
     }
 
 
-def test_kueues_objects_wait_for_kueue_and_nothing_wider(made: dict[str, Recorded]) -> None:
+def test_kueues_objects_wait_for_kueue_and_nothing_wider(made: dict[str, RecordedResource]) -> None:
     """Neither for JobSet nor for any pool: one pool out of stock must not hold back the queues."""
     for name in (
         "flavors-v5e",
@@ -204,18 +206,18 @@ def test_kueues_objects_wait_for_kueue_and_nothing_wider(made: dict[str, Recorde
         assert names(made[name].dependencies) == {"controllers-kueue"}
 
 
-def test_a_check_comes_after_its_config_and_goes_before_it(made: dict[str, Recorded]) -> None:
+def test_a_check_comes_after_its_config_and_goes_before_it(made: dict[str, RecordedResource]) -> None:
     """Without it the check is inactive, and with it every queue that names the check."""
     assert names(made["checks-check-dws-prov"].dependencies) == {"checks-config-dws-config"}
 
 
-def test_a_pod_priority_waits_for_nothing(made: dict[str, Recorded]) -> None:
+def test_a_pod_priority_waits_for_nothing(made: dict[str, RecordedResource]) -> None:
     assert made["priorities-pod-high"].dependencies == ()
 
 
 @both_modes
 def test_a_local_queue_waits_for_its_namespace_and_its_queue(preview: bool) -> None:
-    door = run(queueing, preview).one("LocalQueue")
+    door = run(queueing, preview).only_resource("LocalQueue")
     assert names(door.dependencies) == {"room-namespace", "vision-train-cluster-queue"}
     assert names(door.property_dependencies["metadata"]) == {"room-namespace"}
 
@@ -224,7 +226,7 @@ def test_a_local_queue_in_a_namespace_of_somebody_else_names_it() -> None:
     def build() -> None:
         TeamQueues("queues", (plans.queue(),), provider=kubernetes.Provider("in-cluster", kubeconfig="{}"))
 
-    assert cast("dict[str, Any]", run(build).one("LocalQueue").inputs["metadata"])["namespace"] == "vision"
+    assert cast("dict[str, Any]", run(build).only_resource("LocalQueue").inputs["metadata"])["namespace"] == "vision"
 
 
 @pytest.mark.parametrize("protect", [True, False])
@@ -234,8 +236,8 @@ def test_a_cluster_queue_is_protected_exactly_when_its_plan_says_so_and_its_door
         TeamQueues("queues", (plan,), provider=kubernetes.Provider("in-cluster", kubeconfig="{}"))
 
     made = run(build)
-    assert made.one("ClusterQueue").protect is protect
-    assert not made.one("LocalQueue").protect
+    assert made.only_resource("ClusterQueue").protect is protect
+    assert not made.only_resource("LocalQueue").protect
 
 
 def test_doors_of_like_names_in_several_namespaces_stay_apart() -> None:
@@ -262,26 +264,26 @@ def test_doors_of_like_names_in_several_namespaces_stay_apart() -> None:
     ],
 )
 def test_what_cannot_be_changed_is_replaced_the_old_one_first(
-    made: dict[str, Recorded], name: str, fields: tuple[str, ...]
+    made: dict[str, RecordedResource], name: str, fields: tuple[str, ...]
 ) -> None:
     """The API server refuses the change, and only at `up`; two objects of one name cannot be, so the old one goes."""
     assert made[name].replace_on_changes == fields
     assert made[name].delete_before_replace is True
 
 
-def test_what_can_be_changed_is_never_replaced(made: dict[str, Recorded]) -> None:
+def test_what_can_be_changed_is_never_replaced(made: dict[str, RecordedResource]) -> None:
     for name in ("vision-train-cluster-queue", "flavors-v5e", "cohorts-labs", "priorities-workload-high"):
         assert made[name].replace_on_changes == ()
         assert made[name].delete_before_replace is None
 
 
-def test_charts_are_installed_one_after_the_other_in_the_order_of_the_plan(made: dict[str, Recorded]) -> None:
+def test_charts_are_installed_one_after_the_other_in_the_order_of_the_plan(made: dict[str, RecordedResource]) -> None:
     """Kueue's webhooks, closed while its manager starts, would refuse the next chart's Deployment."""
     assert names(made["controllers-jobset"].dependencies) == {"system-pool"}
     assert names(made["controllers-kueue"].dependencies) == {"controllers-jobset"}
 
 
-def test_a_release_is_pinned_waited_for_and_taken_back_if_it_fails(made: dict[str, Recorded]) -> None:
+def test_a_release_is_pinned_waited_for_and_taken_back_if_it_fails(made: dict[str, RecordedResource]) -> None:
     inputs = dict(made["controllers-kueue"].inputs)
     assert inputs.pop("values") == CHARTS[1].values
     assert inputs == {
@@ -297,14 +299,14 @@ def test_a_release_is_pinned_waited_for_and_taken_back_if_it_fails(made: dict[st
     }
 
 
-def test_no_controller_is_ever_uninstalled(made: dict[str, Recorded]) -> None:
+def test_no_controller_is_ever_uninstalled(made: dict[str, RecordedResource]) -> None:
     """Kueue's CRDs are part of its release: with it would go every queue and workload of the cluster."""
     assert [each.name for each in made.values() if each.retain_on_delete] == ["controllers-jobset", "controllers-kueue"]
 
 
 def test_live_values_lie_over_the_manifest_and_leave_it_as_it_was() -> None:
     manifest = {"kind": "A", "metadata": {"name": "a", "namespace": "b"}}
-    assert overlaid(manifest, {"metadata": {"namespace": "live"}, "spec": {"c": 1}}) == {
+    assert overlay(manifest, {"metadata": {"namespace": "live"}, "spec": {"c": 1}}) == {
         "kind": "A",
         "metadata": {"name": "a", "namespace": "live"},
         "spec": {"c": 1},
@@ -313,8 +315,8 @@ def test_live_values_lie_over_the_manifest_and_leave_it_as_it_was() -> None:
 
 
 def test_a_group_is_spelt_out_in_the_token_unless_it_is_the_first_one() -> None:
-    assert token({"apiVersion": "batch/v1", "kind": "Job"}) == "kubernetes:batch/v1:Job"
-    assert token({"apiVersion": "v1", "kind": "ServiceAccount"}) == "kubernetes:core/v1:ServiceAccount"
+    assert type_token({"apiVersion": "batch/v1", "kind": "Job"}) == "kubernetes:batch/v1:Job"
+    assert type_token({"apiVersion": "v1", "kind": "ServiceAccount"}) == "kubernetes:core/v1:ServiceAccount"
 
 
 def values(*, cluster_queues: int = 4, **placed: Any) -> dict[str, Any]:

@@ -9,7 +9,7 @@ import pulumi_gcp as gcp
 import pulumi_kubernetes as kubernetes
 import pytest
 
-from berth.manifests.monitoring import all_of, rule_groups
+from berth.manifests.monitoring import all_manifests, rule_groups
 from berth.plan.monitoring import AlertPlan, DashboardPlan, MonitoringPlan, PanelPlan, SectionPlan
 from components.monitoring.collection import Collection
 from components.monitoring.views import Views
@@ -44,7 +44,7 @@ def made(plan: MonitoringPlan, preview: bool = False) -> Run:
 
 def objects(plan: MonitoringPlan) -> dict[str, Any]:
     """Kind to manifest."""
-    return {cast("str", each["kind"]): each for each in all_of(plan, "dev")}
+    return {cast("str", each["kind"]): each for each in all_manifests(plan, "dev")}
 
 
 @both_modes
@@ -54,7 +54,7 @@ def test_monitoring_keeps_the_rules_of_every_component(plan: MonitoringPlan, pre
 
 
 def test_an_alert_says_what_it_means_and_whom_it_calls() -> None:
-    policy = made(MANAGED).one("AlertPolicy").inputs
+    policy = made(MANAGED).only_resource("AlertPolicy").inputs
     (condition,) = cast("Any", policy["conditions"])
     asked = condition["conditionPrometheusQueryLanguage"]
     assert (asked["query"], asked["duration"]) == (ALERT.query, "600s")
@@ -65,7 +65,7 @@ def test_an_alert_says_what_it_means_and_whom_it_calls() -> None:
 
 
 def test_the_token_that_reads_kueues_metrics_is_a_secret_of_the_state() -> None:
-    secret = made(MANAGED).one("Secret")
+    secret = made(MANAGED).only_resource("Secret")
     assert secret.inputs["type"] == "kubernetes.io/service-account-token"
     assert "data" not in secret.inputs
     assert set(secret.additional_secret_outputs) == {"data", "stringData"}
@@ -104,7 +104,7 @@ def test_a_prometheus_of_the_cluster_is_given_targets_rules_and_dashboards() -> 
 
 def test_words_of_a_legend_are_said_and_labels_left_to_the_chart() -> None:
 
-    text = made(MANAGED).one("Dashboard").inputs["dashboardJson"]
+    text = made(MANAGED).only_resource("Dashboard").inputs["dashboardJson"]
     tiles = json.loads(cast("str", text))["mosaicLayout"]["tiles"]
     chart = tiles[1]["widget"]["xyChart"]
     assert [data.get("legendTemplate") for data in chart["dataSets"]] == ["used", None]

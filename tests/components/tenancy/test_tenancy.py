@@ -20,7 +20,7 @@ from components.tenancy.access import Access
 from components.tenancy.team import Team
 from tests.components.gke.plans import google
 from tests.components.kueue.plans import ISOLATION
-from tests.engine import PROJECT, Recorded, Run, both_modes, broken_rules, run
+from tests.engine import PROJECT, RecordedResource, Run, both_modes, broken_rules, run
 
 PRINCIPAL = (
     "principal://iam.googleapis.com/projects/123456789012/locations/global/workloadIdentityPools/"
@@ -110,7 +110,7 @@ class Home(pulumi.ComponentResource):
         self.register_outputs({})
 
 
-def metadata_of(one: Recorded) -> dict[str, Any]:
+def metadata_of(one: RecordedResource) -> dict[str, Any]:
     return cast("dict[str, Any]", one.inputs["metadata"])
 
 
@@ -119,8 +119,8 @@ def texts(manifests: Iterable[object]) -> list[str]:
     return sorted(json.dumps(each, sort_keys=True) for each in manifests)
 
 
-def object_of(done: Run, kind: str) -> tuple[Recorded, dict[str, Any]]:
-    one = done.one(f"core/v1:{kind}")
+def object_of(done: Run, kind: str) -> tuple[RecordedResource, dict[str, Any]]:
+    one = done.only_resource(f"core/v1:{kind}")
     return one, metadata_of(one)
 
 
@@ -133,7 +133,7 @@ def object_of(done: Run, kind: str) -> tuple[Recorded, dict[str, Any]]:
 def test_a_team_keeps_the_rules_of_every_component(plan: TeamPlan, preview: bool) -> None:
     done = built(plan, preview)
     assert broken_rules(done) == []
-    assert done.one("berth:tenancy:Team").outputs == {
+    assert done.only_resource("berth:tenancy:Team").outputs == {
         "namespaces": {place.name: place.name for place in plan.namespaces if place.owned}
     }
 
@@ -158,7 +158,7 @@ def test_a_namespace_of_others_is_used_and_not_made() -> None:
 @both_modes
 def test_what_stands_in_a_namespace_comes_after_it(preview: bool) -> None:
     done = built(TWO, preview)
-    homes = {metadata_of(one)["name"]: one.urn for one in done.all("core/v1:Namespace")}
+    homes = {metadata_of(one)["name"]: one.urn for one in done.resources_of("core/v1:Namespace")}
     inside = [one for one in done.resources if one.type in KINDS - {"kubernetes:core/v1:Namespace"}]
     assert len(inside) == 2 * 6
     for one in inside:
@@ -182,12 +182,12 @@ def test_pods_that_are_granted_roles_directly_impersonate_nobody() -> None:
     done = built(VISION)
     _, metadata = object_of(done, "ServiceAccount")
     assert "annotations" not in metadata
-    assert done.all("serviceaccount/account:Account") == []
+    assert done.resources_of("serviceaccount/account:Account") == []
 
 
 @both_modes
 def test_roles_go_to_the_pods_themselves(preview: bool) -> None:
-    grants = built(VISION, preview).all("projects/iAMMember:IAMMember")
+    grants = built(VISION, preview).resources_of("projects/iAMMember:IAMMember")
     assert {(one.name, one.inputs["role"], one.inputs["member"]) for one in grants} == {
         ("vision-storage.objectViewer", "roles/storage.objectViewer", PRINCIPAL),
         ("vision-logging.logWriter", "roles/logging.logWriter", PRINCIPAL),
@@ -197,9 +197,9 @@ def test_roles_go_to_the_pods_themselves(preview: bool) -> None:
 @both_modes
 def test_roles_go_to_the_google_account_where_there_is_one(preview: bool) -> None:
     done = built(replace(VISION, identity=IMPERSONATING), preview)
-    account = done.one("serviceaccount/account:Account")
-    grants = done.all("projects/iAMMember:IAMMember")
-    grants += done.all("storage/bucketIAMMember:BucketIAMMember") + done.all("SecretIamMember")
+    account = done.only_resource("serviceaccount/account:Account")
+    grants = done.resources_of("projects/iAMMember:IAMMember")
+    grants += done.resources_of("storage/bucketIAMMember:BucketIAMMember") + done.resources_of("SecretIamMember")
     assert len(grants) == 2 + 1 + 2
     assert {one.inputs["member"] for one in grants} == {f"serviceAccount:{ACCOUNT.email}"}
     assert all(account.urn in one.property_dependencies["member"] for one in grants)
@@ -208,25 +208,27 @@ def test_roles_go_to_the_google_account_where_there_is_one(preview: bool) -> Non
 def test_buckets_and_secrets_are_granted_one_by_one_and_never_project_wide() -> None:
     """A secret that is mounted twice is granted once; one of another project is granted there."""
     done = built(VISION)
-    (bucket,) = done.all("storage/bucketIAMMember:BucketIAMMember")
+    (bucket,) = done.resources_of("storage/bucketIAMMember:BucketIAMMember")
     assert bucket.inputs == {"bucket": "acme-data", "role": "roles/storage.objectUser", "member": PRINCIPAL}
-    granted = [(one.inputs["project"], one.inputs["secretId"]) for one in done.all("SecretIamMember")]
+    granted = [(one.inputs["project"], one.inputs["secretId"]) for one in done.resources_of("SecretIamMember")]
     assert sorted(granted) == [(PROJECT, "hf"), ("acme-shared", "hf")]
-    assert {one.inputs["role"] for one in done.all("SecretIamMember")} == {"roles/secretmanager.secretAccessor"}
-    assert {one.inputs["member"] for one in done.all("SecretIamMember")} == {PRINCIPAL}
+    assert {one.inputs["role"] for one in done.resources_of("SecretIamMember")} == {
+        "roles/secretmanager.secretAccessor"
+    }
+    assert {one.inputs["member"] for one in done.resources_of("SecretIamMember")} == {PRINCIPAL}
 
 
 def test_each_namespaces_account_is_granted_what_the_team_may() -> None:
     """To IAM they are two: the subject names the namespace."""
     done = built(TWO)
     for kind in ("projects/iAMMember:IAMMember", "storage/bucketIAMMember:BucketIAMMember", "SecretIamMember"):
-        members = [one.inputs["member"] for one in done.all(kind)]
+        members = [one.inputs["member"] for one in done.resources_of(kind)]
         assert set(members) == set(TWO.identity.members if TWO.identity else ())
         assert len(members) % 2 == 0
 
 
 def test_only_the_teams_own_pods_may_act_as_its_google_account() -> None:
-    grant = built(replace(VISION, identity=IMPERSONATING)).one("serviceaccount/iAMMember:IAMMember")
+    grant = built(replace(VISION, identity=IMPERSONATING)).only_resource("serviceaccount/iAMMember:IAMMember")
     assert grant.inputs["role"] == "roles/iam.workloadIdentityUser"
     assert grant.inputs["member"] == f"serviceAccount:{PROJECT}.svc.id.goog[vision/vision]"
 
@@ -235,15 +237,17 @@ def test_only_the_teams_own_pods_may_act_as_its_google_account() -> None:
 def test_members_of_the_workload_pool_are_named_only_once_the_pool_exists(identity: IdentityPlan) -> None:
     """The project's first cluster makes it; until then Google refuses the binding."""
     done = built(replace(VISION, identity=identity))
-    cluster = done.one("container/cluster:Cluster").urn
-    bindings = done.all("projects/iAMMember:IAMMember") + done.all("serviceaccount/iAMMember:IAMMember")
+    cluster = done.only_resource("container/cluster:Cluster").urn
+    bindings = done.resources_of("projects/iAMMember:IAMMember") + done.resources_of(
+        "serviceaccount/iAMMember:IAMMember"
+    )
     assert all(cluster in one.dependencies for one in bindings)
 
 
 def test_what_lives_in_the_cluster_goes_with_it() -> None:
     """Nobody waits for a namespace to empty in a cluster that is being deleted; Google's side has to be deleted."""
     done = built(replace(VISION, identity=IMPERSONATING))
-    cluster = done.one("container/cluster:Cluster").urn
+    cluster = done.only_resource("container/cluster:Cluster").urn
     inside = {one.type for one in done.resources if one.deleted_with == cluster}
     assert inside == KINDS
 
@@ -255,7 +259,7 @@ def test_what_is_made_is_what_is_rendered(preview: bool) -> None:
     done = built(plan, preview)
     made = [one.inputs for one in done.resources if one.type in KINDS]
     rendered = [tenancy.namespace(plan, place) for place in plan.namespaces]
-    rendered += [manifest for place in plan.namespaces for _, manifest in tenancy.inside(plan, place)]
+    rendered += [manifest for place in plan.namespaces for _, manifest in tenancy.namespace_manifests(plan, place)]
     assert texts(made) == texts(rendered)
 
 
@@ -291,14 +295,14 @@ def test_access_keeps_the_rules_of_every_component_and_is_what_is_rendered(plan:
     done = granted(plan, preview)
     assert broken_rules(done) == []
     made = [one.inputs for one in done.resources if one.type.startswith("kubernetes:")]
-    assert texts(made) == texts(manifest for _, manifest in roles.access(plan))
-    cluster = done.one("container/cluster:Cluster").urn
+    assert texts(made) == texts(manifest for _, manifest in roles.cluster_access(plan))
+    cluster = done.only_resource("container/cluster:Cluster").urn
     assert all(one.deleted_with == cluster for one in done.resources if one.type.startswith("kubernetes:"))
 
 
 def test_everybody_finds_the_cluster_once_and_gets_nothing_else_of_the_project() -> None:
     done = granted(replace(ACCESS, owners=("vision@acme.example", "platform@acme.example")))
-    grants = done.all("projects/iAMMember:IAMMember")
+    grants = done.resources_of("projects/iAMMember:IAMMember")
     assert [(one.inputs["role"], one.inputs["member"]) for one in grants] == [
         ("roles/container.clusterViewer", "group:platform@acme.example"),
         ("roles/container.clusterViewer", "group:vision@acme.example"),

@@ -10,7 +10,7 @@ import pulumi_kubernetes as kubernetes
 import pytest
 from msgspec.structs import replace
 
-from berth.manifests.workloads import job, job_set, manifests
+from berth.manifests.workloads import job, job_set, workload_manifests
 from berth.plan.workloads import (
     JobPlan,
     JobSetPlan,
@@ -20,7 +20,7 @@ from berth.plan.workloads import (
     SubmissionPlan,
     WorkloadPlan,
 )
-from components.kubernetes import overlaid, token
+from components.kubernetes import overlay, type_token
 from components.workloads.workload import Workload
 from tests.engine import Run, both_modes, broken_rules, run
 
@@ -64,13 +64,13 @@ def test_a_workload_is_exactly_its_manifests(plan: WorkloadPlan, preview: bool) 
     done = made(plan, preview)
     found = [one for one in done.resources if one.type.startswith("kubernetes:")]
     awaited = {"metadata": {"annotations": NOT_AWAITED}}
-    assert [one.type for one in found] == [token(each) for each in manifests(plan)]
-    assert [one.inputs for one in found] == [overlaid(each, awaited) for each in manifests(plan)]
+    assert [one.type for one in found] == [type_token(each) for each in workload_manifests(plan)]
+    assert [one.inputs for one in found] == [overlay(each, awaited) for each in workload_manifests(plan)]
     assert broken_rules(done) == []
 
 
 def test_each_plan_has_its_kinds() -> None:
-    assert [tuple(each["kind"] for each in manifests(plan)) for plan in PLANS] == list(KINDS)
+    assert [tuple(each["kind"] for each in workload_manifests(plan)) for plan in PLANS] == list(KINDS)
 
 
 @every_plan
@@ -92,7 +92,7 @@ def test_the_namespace_may_be_made_by_the_same_program(plan: WorkloadPlan) -> No
 def test_one_pod_alone_needs_no_index_and_no_service(plan: JobPlan, pods: int) -> None:
     alone = replace(plan, pods=pods)
     spec: Any = job(alone)["spec"]
-    assert ("completionMode" in spec, len(manifests(alone))) == ((True, 2) if pods > 1 else (False, 1))
+    assert ("completionMode" in spec, len(workload_manifests(alone))) == ((True, 2) if pods > 1 else (False, 1))
 
 
 def test_disruptions_are_passed_over_only_where_kubernetes_takes_it() -> None:
@@ -102,7 +102,7 @@ def test_disruptions_are_passed_over_only_where_kubernetes_takes_it() -> None:
 
 
 def test_a_pytorch_job_of_one_pod_has_a_master_alone() -> None:
-    (found,) = manifests(replace(PYTORCH_JOB, workers=0))
+    (found,) = workload_manifests(replace(PYTORCH_JOB, workers=0))
     spec: Any = found["spec"]
     assert list(spec["pytorchReplicaSpecs"]) == ["Master"]
 

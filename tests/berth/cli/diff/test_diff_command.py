@@ -11,7 +11,7 @@ import pytest
 from typer.testing import CliRunner
 
 from berth.cli import app
-from berth.cli.diff.markdown import escaped
+from berth.cli.diff.markdown import escape_markdown
 from tests.berth.diff.edited import BASE, TEAM, edited, write
 
 
@@ -148,7 +148,7 @@ def test_without_git_there_are_no_revisions(project: Path) -> None:
     ],
 )
 def test_a_comment_shows_text_and_does_nothing_with_it(text: str, shown: str) -> None:
-    assert escaped(text) == shown
+    assert escape_markdown(text) == shown
 
 
 def test_what_a_stack_file_says_cannot_break_out_of_the_comment(project: Path) -> None:

@@ -17,10 +17,10 @@ import yaml
 from typer.testing import CliRunner
 
 from berth.cli import app
-from berth.evaluate import Verdict, of_stack
+from berth.evaluate import Evaluation, evaluate_stack
 from berth.plan.ack import AckFleetPlan
 from berth.plan.fleet import FleetPlan
-from tests.stack_files import ALL, FLEETS, ROOT, TEAMS, verdict
+from tests.stack_files import ALL_STACKS, FLEET_STACKS, ROOT, TEAM_STACKS, evaluation
 from tests.test_architecture import WITHOUT_PULUMI
 
 EXISTING = ("local",)
@@ -46,21 +46,21 @@ def init(*words: str) -> Any:
 
 def where(stack: str) -> list[str]:
     """What has to be said of an example, as the example has it."""
-    found = verdict(stack)
-    if stack in TEAMS or stack in EXISTING:
+    found = evaluation(stack)
+    if stack in TEAM_STACKS or stack in EXISTING:
         return []
-    if isinstance(found.ack, AckFleetPlan):
-        return ["--region", found.ack.region]
+    if isinstance(found.ack_plan, AckFleetPlan):
+        return ["--region", found.ack_plan.region]
     assert found.plan is not None
     assert found.plan.region is not None
     return ["--project", "acme-ml-prod", "--region", found.plan.region]
 
 
-def made(project: Path, *words: str) -> Verdict:
+def made(project: Path, *words: str) -> Evaluation:
     """What is to be said of the stack `prod` that the command wrote, which said that it is sound."""
     done = init("prod", *words)
     assert (done.exit_code, done.stderr) == (0, ""), done.output
-    found = of_stack("prod", project)
+    found = evaluate_stack("prod", project)
     warned = len(found.warnings)
     told = f", {warned} warning{'s' if warned > 1 else ''}" if warned else ""
     assert done.stdout.splitlines()[0].endswith(f", sound{told}. Next:")
@@ -68,9 +68,9 @@ def made(project: Path, *words: str) -> Verdict:
     return found
 
 
-def planned(found: Verdict) -> FleetPlan | AckFleetPlan:
+def planned(found: Evaluation) -> FleetPlan | AckFleetPlan:
     """The plan, wherever the fleet is."""
-    plan = found.plan or found.ack
+    plan = found.plan or found.ack_plan
     assert plan is not None
     return plan
 
@@ -78,11 +78,11 @@ def planned(found: Verdict) -> FleetPlan | AckFleetPlan:
 # --- every example ----------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("stack", list(ALL))
+@pytest.mark.parametrize("stack", list(ALL_STACKS))
 def test_an_example_is_taken_over_as_it_is_but_for_names(stack: str, project: Path) -> None:
     """Comments and all: of the lines, only those differ that say whose it is."""
     found = made(project, "--from", stack, *where(stack))
-    old = ALL[stack].read_text(encoding="utf-8").splitlines()
+    old = ALL_STACKS[stack].read_text(encoding="utf-8").splitlines()
     new = (project / "Pulumi.prod.yaml").read_text(encoding="utf-8").splitlines()
     assert len(old) == len(new)
     changed = [line.strip() for was, line in zip(old, new, strict=True) if was != line]
@@ -93,13 +93,13 @@ def test_an_example_is_taken_over_as_it_is_but_for_names(stack: str, project: Pa
 
 
 @pytest.mark.parametrize("number", [1, 2, 5])
-@pytest.mark.parametrize("stack", list(FLEETS))
+@pytest.mark.parametrize("stack", list(FLEET_STACKS))
 def test_teams_share_what_an_example_promises(stack: str, number: int, project: Path) -> None:
     """Guarantees add up to what its own teams had and the pools hold, and each team can reach all of it."""
     names = [f"team-{letter}" for letter in "vwxyz"[:number]]
     found = planned(made(project, "--from", stack, *where(stack), *(w for n in names for w in ("--team", n))))
     assert [team.name for team in found.teams] == sorted(names)
-    before = {f.name: min(f.promised, f.capacity.max) for f in planned(verdict(stack)).flavors if f.promised}
+    before = {f.name: min(f.promised, f.capacity.max) for f in planned(evaluation(stack)).flavors if f.promised}
     for flavor, whole in before.items():
         shares = [team.guaranteed.get(flavor, 0) for team in found.teams]
         assert sum(shares) == whole, flavor
@@ -161,10 +161,10 @@ def test_an_existing_cluster_takes_a_context(project: Path) -> None:
 def test_a_teams_own_stack_takes_its_platform_and_its_team(project: Path) -> None:
     made(project, "--from", "batch-platform", *where("batch-platform"))
     assert init("prod-b", "--from", "team-a", "--platform", "prod", "--team", "team-b").exit_code == 0
-    found = of_stack("prod-b", project)
+    found = evaluate_stack("prod-b", project)
     assert found.faults == ()
-    assert found.team is not None
-    assert (found.team.platform, found.team.team) == ("prod", "team-b")
+    assert found.team_stack_plan is not None
+    assert (found.team_stack_plan.platform, found.team_stack_plan.team) == ("prod", "team-b")
 
 
 def test_a_fleet_may_be_indented_as_it_likes(project: Path) -> None:
@@ -368,7 +368,7 @@ def test_a_person_is_asked_for_what_was_not_said(project: Path) -> None:
         "said 2 times, and there is room for 1",
         "Teams, by spaces (the example's):",
     ]
-    found = of_stack("prod", project)
+    found = evaluate_stack("prod", project)
     assert found.plan is not None
     assert (found.plan.project, found.plan.region) == ("acme-ml-prod", "us-east5")
     assert [team.name for team in found.plan.teams] == ["speech", "vision"]

@@ -12,8 +12,8 @@ import pytest
 from jsonschema import Draft202012Validator
 
 from berth.cli.plan.fleet import as_json
-from berth.evaluate import of_stack
-from tests.stack_files import FILES, ROOT, every_stack, plan_json
+from berth.evaluate import evaluate_stack
+from tests.stack_files import GKE_STACKS, ROOT, every_stack, plan_json
 
 PAGE = (ROOT / "docs" / "plan.md").read_text(encoding="utf-8")
 
@@ -259,12 +259,12 @@ def test_every_quota_is_of_whole_slices(stack: str) -> None:
 
 def broken(stack: str, old: str, new: str, folder: Path) -> dict[str, Any]:
     """What is printed of a stack file with something in it replaced."""
-    text = FILES[stack].read_text(encoding="utf-8")
+    text = GKE_STACKS[stack].read_text(encoding="utf-8")
     assert old in text
     file = folder / f"Pulumi.{stack}.yaml"
     file.write_text(text.replace(old, new), encoding="utf-8")
     (folder / "Pulumi.yaml").write_text("name: berth\nruntime: python\n", encoding="utf-8")
-    return json.loads(json.dumps(as_json(of_stack(stack, folder))))
+    return json.loads(json.dumps(as_json(evaluate_stack(stack, folder))))
 
 
 @pytest.mark.parametrize(

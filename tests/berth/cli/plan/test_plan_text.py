@@ -9,14 +9,14 @@ import pytest
 
 from berth.cli.plan.fleet import text
 from berth.cli.tables import bar, table
-from tests.stack_files import ROOT, every_stack, plan_json, verdict
+from tests.stack_files import ROOT, evaluation, every_stack, plan_json
 
 Table = dict[str, list[str]]
 
 
 def paragraph(stack: str, head: str) -> list[list[str]]:
     """The rows of the table that begins with `head`, cell by cell."""
-    (found,) = (p for p in text(verdict(stack)).split("\n\n") if p.startswith(head))
+    (found,) = (p for p in text(evaluation(stack)).split("\n\n") if p.startswith(head))
     return [cells(line) for line in found.splitlines()[1:]]
 
 
@@ -40,7 +40,7 @@ def own(plan: dict[str, Any], flavor: str) -> list[dict[str, Any]]:
 @every_stack
 def test_the_first_line_counts_what_there_is(stack: str) -> None:
     plan = plan_json(stack)
-    first = text(verdict(stack)).splitlines()[0]
+    first = text(evaluation(stack)).splitlines()[0]
     for key, noun in (("pools", "pool"), ("teams", "team"), ("clusterQueues", "cluster queue")):
         (number,) = re.findall(rf"(\d+) {noun}s?\b", first)
         assert int(number) == len(plan[key])
@@ -85,7 +85,7 @@ def test_networks_have_the_interfaces_and_ranges_of_the_plan() -> None:
         assert ranges.split(" – ") == list(dict.fromkeys((mine[0]["ipRange"], mine[-1]["ipRange"])))
         assert all(pool in pools for n in mine for pool in n["pools"])
     assert len(networks) == 9
-    assert "\nNetworks" not in text(verdict("dev"))
+    assert "\nNetworks" not in text(evaluation("dev"))
 
 
 @every_stack
@@ -104,7 +104,7 @@ def test_teams_have_the_guarantee_and_the_ceiling_of_the_plan(stack: str) -> Non
 
 @every_stack
 def test_every_problem_is_shown_with_its_place(stack: str) -> None:
-    shown = text(verdict(stack))
+    shown = text(evaluation(stack))
     problems = plan_json(stack)["problems"]
     assert [p for p in problems if f"{p['place']}: {p['severity']}: {p['path']}: {p['message']}" not in shown] == []
     for severity in ("warning", "note"):
@@ -136,4 +136,4 @@ def test_what_the_readme_shows_is_what_is_printed() -> None:
     readme = (ROOT / "README.md").read_text(encoding="utf-8")
     (block,) = re.findall(r"```\n(dev · .*?)```", readme, flags=re.DOTALL)
     shown = [line for line in block.splitlines() if line not in ("", "…")]
-    assert [line for line in shown if line not in text(verdict("dev")).splitlines()] == []
+    assert [line for line in shown if line not in text(evaluation("dev")).splitlines()] == []

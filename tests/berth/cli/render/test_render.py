@@ -8,7 +8,7 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
-from berth.cli.render.documents import document
+from berth.cli.render.documents import yaml_document
 from berth.manifests.fleet import all_manifests
 from tests import stack_files
 
@@ -28,19 +28,19 @@ def test_text_stays_text(word: str) -> None:
         {"deep": {"er": [{word: word}]}},
     ]
     for manifest in manifests:
-        assert yaml.load(document(manifest), yaml.SafeLoader) == manifest
+        assert yaml.load(yaml_document(manifest), yaml.SafeLoader) == manifest
 
 
 @pytest.mark.parametrize("value", [8, -1, True, None, 1.5, {}, []])
 def test_other_scalars_keep_their_type(value: object) -> None:
-    assert yaml.safe_load(document({"key": value})) == {"key": value}
+    assert yaml.safe_load(yaml_document({"key": value})) == {"key": value}
 
 
 @given(st.integers(-(2**63), 2**63 - 1), st.integers())
 def test_numbers_and_their_texts_are_told_apart(number: int, long: int) -> None:
     """The fast writer's whole numbers are passed without a second look, so text that looks like one must be quoted."""
     manifest: dict[str, object] = {"number": number, "text": f"{number}", "list": [number, f"{long}", f"0{number}"]}
-    assert yaml.load(document(manifest), yaml.SafeLoader) == manifest
+    assert yaml.load(yaml_document(manifest), yaml.SafeLoader) == manifest
 
 
 @stack_files.every_stack
@@ -48,4 +48,4 @@ def test_a_document_is_what_the_fast_writer_makes_of_the_whole(stack: str) -> No
     """Though it is put together of entries. A port, a priority's value and a count need no slow writer."""
     for _, plan in stack_files.clusters(stack):
         for manifest in all_manifests(plan):
-            assert document(manifest) == "---\n" + ryaml.dumps(manifest)  # pyright: ignore[reportPrivateImportUsage]
+            assert yaml_document(manifest) == "---\n" + ryaml.dumps(manifest)  # pyright: ignore[reportPrivateImportUsage]

@@ -18,11 +18,11 @@ from berth.plan.kueue import (
     QuotaPlan,
     ResourceGroupPlan,
 )
-from berth.planner.ack.elastic_quotas import ROOT, SHARED, elastic_quota_tree
+from berth.planner.ack.elastic_quotas import ROOT_NAME, SHARED_SUFFIX, elastic_quota_tree
 from berth.planner.ack.fleet import plan_ack
 from berth.planner.queueing.quota_tree import QuotaTree
-from berth.spec.parse import parse
-from berth.validation.ack import prove_ack
+from berth.spec.parse import parse_fleet
+from berth.validation.ack import validate_ack
 from tests.components.kueue.plans import queue
 
 many = settings(deadline=None, max_examples=200)
@@ -129,7 +129,7 @@ def test_no_maximum_is_below_what_kueue_would_let_a_queue_use(
     ceilings = QuotaTree(queues, cohorts, {"a100": GPU})
     by_name = {node.name: node for node in nodes(elastic_quota_tree(queues, cohorts))}
     for each in queues:
-        ceiling = ceilings.queue(each.name)["a100"].ceiling
+        ceiling = ceilings.queue_nodes(each.name)["a100"].ceiling
         assert by_name[each.name].minimum[GPU] <= ceiling <= by_name[each.name].maximum[GPU]
 
 
@@ -161,9 +161,9 @@ def fleet(**changes: Any) -> dict[str, Any]:
 
 def tree(value: dict[str, Any]) -> Any:
     """The root as it is rendered, of a fleet without a fault."""
-    planned = plan_ack("test", parse(value))
+    planned = plan_ack("test", parse_fleet(value))
     assert planned is not None
-    assert [p.line() for p in (*planned.problems, *prove_ack(planned)) if p.severity == "fault"] == []
+    assert [p.line() for p in (*planned.problems, *validate_ack(planned)) if p.severity == "fault"] == []
     spec: Any = quota_tree(planned.plan.quotas)["spec"]
     return spec["root"]
 
@@ -188,7 +188,7 @@ def test_the_published_example_with_its_root_corrected() -> None:
     everything = {"cpu": "10k", "memory": "10000Gi", GPU: "10k"}
     leaf = {"name": "child-2", "min": everything, "namespaces": ["default"]}
     assert tree(fleet(teams={"examples": team}, flavors=accepted)) == {
-        "name": ROOT,
+        "name": ROOT_NAME,
         "min": everything,
         "max": everything,
         "children": [{**leaf, "max": {**everything, "kube-queue/max-jobs": "1"}}],
@@ -217,13 +217,13 @@ def test_a_cohort_lends_its_own_guarantee_through_a_leaf_that_nobody_is_in() -> 
         "research": ("64", "72"),
         "vision-train": ("24", "60"),
         "speech-train": ("16", "16"),
-        f"research{SHARED}": ("24", "24"),
+        f"research{SHARED_SUFFIX}": ("24", "24"),
         "product": ("40", "40"),
-        f"product{SHARED}": ("40", "40"),
+        f"product{SHARED_SUFFIX}": ("40", "40"),
     }
     lends = {name: part["attributes"] for name, part in found.items() if "attributes" in part}
     assert lends == {
         "research": {"alibabacloud.com/lendlimit": '{"cpu":"512","memory":"4000Gi","nvidia.com/gpu":"32"}'},
         "speech-train": {"alibabacloud.com/lendlimit": '{"cpu":"64","memory":"500Gi","nvidia.com/gpu":"4"}'},
     }
-    assert "namespaces" not in found[f"research{SHARED}"]
+    assert "namespaces" not in found[f"research{SHARED_SUFFIX}"]

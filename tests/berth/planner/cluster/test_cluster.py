@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from berth.names import is_gke_name, is_google_label, is_service_account_id
 from berth.plan.gke import AuthorizedNetwork, ClusterPlan, NodePoolPlan, ResourceLimit
 from berth.plan.nodes import Bounds
-from tests.small_fleets import GONE, changed, faults, made, own_network, plan, planned
+from tests.small_fleets import REMOVED, faults, fleet_with, own_cluster, own_network, plan, run_planner
 
 ZONES = ["us-central1-c", "us-central1-a", "us-central1-b"]
 LIMITS = {"cpu": {"max": 1000}, "memory": {"min": 16, "max": 4000}, "accelerators": {"nvidia-l4": 8}}
@@ -22,12 +22,12 @@ AUTOPILOT: dict[str, Any] = {"cluster.mode": "autopilot"}
 
 def cluster(change: dict[str, Any] | None = None) -> ClusterPlan:
     """The cluster of the small fleet, changed."""
-    return made(plan(changed(change)))
+    return own_cluster(plan(fleet_with(change)))
 
 
 def system_pool(change: dict[str, Any]) -> NodePoolPlan:
     """Its system pool."""
-    found = plan(changed(change)).system_pool
+    found = plan(fleet_with(change)).system_pool
     assert found is not None
     return found
 
@@ -44,17 +44,17 @@ def test_a_cluster_is_named_after_its_stack_unless_it_is_given_a_name() -> None:
 @given(st.from_regex(r"[A-Za-z0-9_.-]{1,60}", fullmatch=True))
 def test_every_name_made_of_a_stacks_name_is_one_that_google_takes(stack: str) -> None:
     """Pulumi lets a stack be called almost anything, such as `Prod_EU.1`; what no name can be made of is a fault."""
-    if faults(changed(), stack):
+    if faults(fleet_with(), stack):
         return
-    found = planned(changed(), stack).plan
+    found = run_planner(fleet_with(), stack).plan
     assert is_gke_name(found.cluster.name)
-    assert is_service_account_id(made(found).node_service_account.account_id)
+    assert is_service_account_id(own_cluster(found).node_service_account.account_id)
     assert all(is_google_label(f"a{value}") for value in found.labels.values())
 
 
 def test_everything_is_labelled_with_its_fleet() -> None:
-    found = plan(changed({"labels": {"cost-centre": "a1"}}))
-    assert found.labels == {"cost-centre": "a1", "fleet": "test", "managed-by": "berth"} == made(found).labels
+    found = plan(fleet_with({"labels": {"cost-centre": "a1"}}))
+    assert found.labels == {"cost-centre": "a1", "fleet": "test", "managed-by": "berth"} == own_cluster(found).labels
 
 
 def test_nodes_have_an_account_of_their_own_with_what_they_need_and_no_more() -> None:
@@ -100,7 +100,7 @@ def test_the_ranges_of_a_new_fleet_share_no_address() -> None:
     ],
 )
 def test_a_cluster_that_cannot_be_is_one_fault_at_its_place(change: dict[str, Any], expected: str) -> None:
-    assert faults(changed({f"cluster.{key}": value for key, value in change.items()})) == [expected]
+    assert faults(fleet_with({f"cluster.{key}": value for key, value in change.items()})) == [expected]
 
 
 def test_public_nodes_need_no_range_of_the_control_plane() -> None:
@@ -113,7 +113,7 @@ def test_public_nodes_need_no_range_of_the_control_plane() -> None:
 def test_every_pool_says_whether_its_nodes_are_private_where_the_file_does(written: bool | None) -> None:
     """GKE's default holds for new pools: one that stands stays as it is until it is told."""
     private = {} if written is None else {"cluster.privateNodes": written}
-    found = plan(changed({**private, "cluster.controlPlane": {"authorizedNetworks": []}}))
+    found = plan(fleet_with({**private, "cluster.controlPlane": {"authorizedNetworks": []}}))
     pools = [found.system_pool, *(each for pool in found.pools for each in pool.node_pools)]
     assert {pool and pool.network.private_nodes for pool in pools} == {written}
     assert len(pools) > 2
@@ -123,9 +123,9 @@ def test_authorized_networks_are_none_or_a_list_and_an_empty_list_is_not_none() 
     """Left out, every address may call; an empty list lets only nodes."""
     networks = [{"name": "office", "cidrBlock": "203.0.113.0/24"}]
     for written, expected in (
-        (GONE, None), ([], ()), (networks, (AuthorizedNetwork(name="office", cidr="203.0.113.0/24"),))
+        (REMOVED, None), ([], ()), (networks, (AuthorizedNetwork(name="office", cidr="203.0.113.0/24"),))
     ):  # fmt: skip
-        control = {} if written is GONE else {"authorizedNetworks": written}
+        control = {} if written is REMOVED else {"authorizedNetworks": written}
         assert cluster({"cluster.controlPlane": control}).control_plane.authorized_networks == expected
 
 
@@ -149,7 +149,7 @@ def test_a_fixed_system_pool_is_a_total_too() -> None:
 
 
 def test_an_autopilot_cluster_makes_its_nodes_itself() -> None:
-    found = plan(changed(AUTOPILOT))
+    found = plan(fleet_with(AUTOPILOT))
     assert (found.system_pool, [p.node_pools for p in found.pools], {p.made_by for p in found.pools}) == (
         None, [(), ()], {"gke"}
     )  # fmt: skip
@@ -157,7 +157,7 @@ def test_an_autopilot_cluster_makes_its_nodes_itself() -> None:
 
 @pytest.mark.parametrize(("key", "value"), [("systemPool", {"nodes": {"max": 3}}), ("nodeAutoProvisioning", LIMITS)])
 def test_what_autopilot_does_itself_cannot_be_asked_for(key: str, value: Any) -> None:
-    assert faults(changed({**AUTOPILOT, f"cluster.{key}": value})) == [f"autopilot cluster.{key}"]
+    assert faults(fleet_with({**AUTOPILOT, f"cluster.{key}": value})) == [f"autopilot cluster.{key}"]
 
 
 # --- what GKE may make by itself --------------------------------------------------------------------------------------
@@ -183,8 +183,8 @@ def test_without_a_word_nothing_is_made_by_itself() -> None:
 
 
 def test_a_driver_brings_its_api() -> None:
-    assert "file.googleapis.com" not in plan(changed()).services
-    found = plan(changed({"cluster.storageDrivers": ["filestore", "gcs-fuse"]}))
+    assert "file.googleapis.com" not in plan(fleet_with()).services
+    found = plan(fleet_with({"cluster.storageDrivers": ["filestore", "gcs-fuse"]}))
     assert "file.googleapis.com" in found.services
     assert list(found.services) == sorted(set(found.services))
 

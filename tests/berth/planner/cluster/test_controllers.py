@@ -67,7 +67,7 @@ ALL: dict[str, Any] = {
 def with_kueue(kueue: dict[str, Any] | None = None, **changes: Any) -> dict[str, Any]:
     """The small fleet with this `kueue`, and with values at dotted paths (`__` is a dot)."""
     dotted = {key.replace("__", "."): value for key, value in changes.items()}
-    return small.changed({"kueue": kueue or {}, **dotted})
+    return small.fleet_with({"kueue": kueue or {}, **dotted})
 
 
 def values(plan: FleetPlan) -> dict[str, Any]:

@@ -11,7 +11,7 @@ import pytest
 from berth.engine import run_program
 from berth.plan.gke import MaintenanceExclusion
 from berth.plan.node_settings import KubeletPlan, LinuxPlan, UpgradePlan
-from berth.validation.capacity import pod_block
+from berth.validation.capacity import pod_block_size
 from tests import small_fleets as small
 from tests.berth.planner.cluster.test_controllers import ALL as KUEUE
 from tests.stack_files import ROOT
@@ -62,7 +62,7 @@ POOL: dict[str, Any] = {
         "transparentHugepageDefrag": "defer-with-madvise",
     },
 }
-FLEET = small.changed({"cluster": CLUSTER, "pools.l4": POOL, "kueue": KUEUE})
+FLEET = small.fleet_with({"cluster": CLUSTER, "pools.l4": POOL, "kueue": KUEUE})
 
 
 @cache
@@ -78,7 +78,7 @@ def registered(preview: bool) -> dict[str, Any]:
 
 def test_what_is_said_of_a_cluster_is_planned() -> None:
     plan = small.plan(FLEET)
-    cluster = small.made(plan)
+    cluster = small.own_cluster(plan)
     assert cluster.control_plane.dns_endpoint is True
     assert cluster.fleet_project == "acme-fleet"
     assert cluster.storage_drivers == ("gcs-fuse", "lustre")
@@ -128,41 +128,41 @@ def test_what_is_said_of_nodes_is_planned() -> None:
 
 def test_nothing_is_said_of_nodes_unless_somebody_does() -> None:
     """GKE's own defaults go on to change with its versions."""
-    (pool,) = small.pool(small.plan(small.changed()), "l4").node_pools
+    (pool,) = small.pool(small.plan(small.fleet_with()), "l4").node_pools
     assert (pool.upgrade, pool.max_pods_per_node, pool.kubelet, pool.linux) == (None, None, None, None)
     assert pool.secure_boot
 
 
 def test_confidential_nodes_of_the_cluster_start_on_a_machine_that_can_be() -> None:
     """GKE makes a first pool, which is removed at once: it too must be able to start."""
-    fleet = small.changed(
+    fleet = small.fleet_with(
         {
             "cluster.confidentialNodes": "TDX",
             "cluster.systemPool": {"machineType": "c3-standard-4"},
             "pools": {"h100": {"machineType": "a3-highgpu-1g", "nodes": {"max": 2}, "capacity": "spot"}},
             "teams": {"vision": {"queues": {"train": {"flavors": [{"pool": "h100", "guaranteed": "all"}]}}}},
-            "cohorts": small.GONE,
+            "cohorts": small.REMOVED,
         }
     )
-    cluster = small.made(small.plan(fleet))
+    cluster = small.own_cluster(small.plan(fleet))
     assert (cluster.confidential_nodes, cluster.first_machine_type) == ("TDX", "c3-standard-4")
 
 
 @pytest.mark.parametrize(("pods", "addresses"), [(8, 16), (9, 32), (32, 64), (64, 128), (65, 256), (256, 512)])
 def test_a_node_takes_addresses_for_twice_as_many_pods(pods: int, addresses: int) -> None:
     """As in the table of GKE's page on flexible Pod CIDR, row by row; its default of 110 takes 256."""
-    assert pod_block(pods) == addresses
-    assert pod_block(None) == pod_block(110) == 256
+    assert pod_block_size(pods) == addresses
+    assert pod_block_size(None) == pod_block_size(110) == 256
 
 
 def test_fewer_pods_for_each_node_leave_room_for_more_nodes() -> None:
     """3 × 2 hosts of v5e and 6 system nodes with 256 addresses each, and 4 nodes with 256 or 64."""
     tight = {"cluster.network": {"podCidrBlock": "10.64.0.0/20"}}
     assert (12 + 4) * 256 == 4096 == 2 ** (32 - 20)
-    assert small.faults(small.changed(tight)) == []
+    assert small.faults(small.fleet_with(tight)) == []
     more = {**tight, "pools.l4.nodes": 8}
-    assert small.faults(small.changed(more)) == ["range-too-small cluster.network.podCidrBlock"]
-    assert small.faults(small.changed({**more, "pools.l4.maxPodsPerNode": 32})) == []
+    assert small.faults(small.fleet_with(more)) == ["range-too-small cluster.network.podCidrBlock"]
+    assert small.faults(small.fleet_with({**more, "pools.l4.maxPodsPerNode": 32})) == []
 
 
 # --- what the program registers ---------------------------------------------------------------------------------------

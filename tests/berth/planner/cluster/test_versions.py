@@ -17,7 +17,7 @@ QUEUED = {**FLEX, "capacity": "queued"}
 
 
 def of_version(version: str | None, **pools: dict[str, Any]) -> dict[str, Any]:
-    return small.of_pools(pools, **({"cluster.version": version} if version else {}))
+    return small.fleet_of_pools(pools, **({"cluster.version": version} if version else {}))
 
 
 def notes(fleet: dict[str, Any]) -> list[str]:

@@ -21,11 +21,11 @@ EXISTING: dict[str, Any] = {
 
 
 def of_network(**changes: Any) -> dict[str, Any]:
-    return small.changed({"cluster.network": {**EXISTING, **changes}})
+    return small.fleet_with({"cluster.network": {**EXISTING, **changes}})
 
 
 def test_an_existing_vpc_is_taken_by_its_path() -> None:
-    assert small.made(small.plan(of_network())).network == ExistingNetworkPlan(
+    assert small.own_cluster(small.plan(of_network())).network == ExistingNetworkPlan(
         network="projects/acme-ml-dev/global/networks/prod",
         subnetwork="projects/acme-ml-dev/regions/us-central1/subnetworks/gke-us",
         pod_range_name="gke-pods",
@@ -34,24 +34,24 @@ def test_an_existing_vpc_is_taken_by_its_path() -> None:
 
 
 def test_a_shared_vpc_lies_in_its_own_project() -> None:
-    network = small.made(small.plan(of_network(project="acme-host"))).network
+    network = small.own_cluster(small.plan(of_network(project="acme-host"))).network
     assert isinstance(network, ExistingNetworkPlan)
     assert network.network == "projects/acme-host/global/networks/prod"
     assert network.subnetwork == "projects/acme-host/regions/us-central1/subnetworks/gke-us"
 
 
 def test_without_one_the_fleet_makes_its_own() -> None:
-    assert isinstance(small.made(small.plan(small.changed())).network, NetworkPlan)
+    assert isinstance(small.own_cluster(small.plan(small.fleet_with())).network, NetworkPlan)
 
 
 def test_addresses_of_an_existing_vpc_are_its_owners_to_count() -> None:
     """As many nodes would not fit into the ranges that a fleet's own VPC has by default."""
     many = {"pools.l4.nodes": {"max": 5000}}
-    assert small.faults(small.changed(many)) == [
+    assert small.faults(small.fleet_with(many)) == [
         "range-too-small cluster.network.nodeCidrBlock",
         "range-too-small cluster.network.podCidrBlock",
     ]
-    assert small.faults(small.changed(many, base=of_network())) == []
+    assert small.faults(small.fleet_with(many, base=of_network())) == []
 
 
 @pytest.mark.parametrize("preview", [True, False], ids=["preview", "update"])

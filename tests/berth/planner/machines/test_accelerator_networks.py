@@ -20,7 +20,17 @@ from berth.plan.node_settings import LocalSsdPlan, NodeNetworkPlan
 from berth.plan.nodes import Bounds
 from stacks.platform import build
 from tests.engine import Run, both_modes, broken_rules, run
-from tests.small_fleets import GONE, ZONE, changed, faults, made, of_pools, own_network, plan, warnings
+from tests.small_fleets import (
+    REMOVED,
+    ZONE,
+    faults,
+    fleet_of_pools,
+    fleet_with,
+    own_cluster,
+    own_network,
+    plan,
+    warnings,
+)
 
 HELD = {"existing": True, "name": "held", "zone": ZONE}
 
@@ -30,9 +40,9 @@ def gpus(machine: str, **more: Any) -> dict[str, Any]:
     return {"machineType": machine, "nodes": 2, "zone": ZONE, **more}
 
 
-MEGA = of_pools({"mega": gpus("a3-megagpu-8g", networking="gpudirect", localSsd={"block": 16})})
-HIGH = of_pools({"high": gpus("a3-highgpu-8g", networking="gpudirect", compactPlacement=True)})
-DRANET = of_pools(
+MEGA = fleet_of_pools({"mega": gpus("a3-megagpu-8g", networking="gpudirect", localSsd={"block": 16})})
+HIGH = fleet_of_pools({"high": gpus("a3-highgpu-8g", networking="gpudirect", compactPlacement=True)})
+DRANET = fleet_of_pools(
     {
         "b200": gpus("a4-highgpu-8g", networking="dranet", capacity="spot"),
         "v6e": {
@@ -44,17 +54,17 @@ DRANET = of_pools(
         },
     }
 )
-RDMA = of_pools(
+RDMA = fleet_of_pools(
     {
         "a": gpus("a3-ultragpu-8g", networking="gpudirect", capacity="spot"),
         "b": gpus("a4-highgpu-8g", networking="gpudirect", capacity="spot", zone="us-central1-b"),
     }
 )
-DOMAIN = of_pools(
+DOMAIN = fleet_of_pools(
     {"gb200": gpus("a4x-highgpu-4g", capacity={"reservation": "r"}, networking="dranet")},
     reservations={"r": {"machineType": "a4x-highgpu-4g", "count": 2, **HELD}},
 )
-DRIVERS = of_pools({"l4": gpus("g2-standard-24", driverVersion="disabled")})
+DRIVERS = fleet_of_pools({"l4": gpus("g2-standard-24", driverVersion="disabled")})
 FLEETS = {"tcpx": HIGH, "tcpxo": MEGA, "rdma": RDMA, "dranet": DRANET, "domain": DOMAIN, "drivers": DRIVERS}
 
 every_fleet = pytest.mark.parametrize("fleet", FLEETS.values(), ids=list(FLEETS))
@@ -73,7 +83,7 @@ def registered(fleet: dict[str, Any], preview: bool = False) -> Run:
 
 
 def node_pool(done: Run, name: str) -> Mapping[str, Any]:
-    return cast("Mapping[str, Any]", done.one("container/nodePool:NodePool", f"{name}-pool").inputs)
+    return cast("Mapping[str, Any]", done.only_resource("container/nodePool:NodePool", f"{name}-pool").inputs)
 
 
 def interfaces(found: FleetPlan) -> list[tuple[str, str, str]]:
@@ -96,7 +106,7 @@ def test_a_fleet_with_networks_or_drivers_keeps_the_rules_of_every_component(
 ) -> None:
     done = registered(fleet, preview)
     assert broken_rules(done) == []
-    cluster = done.one("container/cluster:Cluster").inputs
+    cluster = done.only_resource("container/cluster:Cluster").inputs
     assert cluster["datapathProvider"] == "ADVANCED_DATAPATH"
     assert cluster.get("enableMultiNetworking") == (True if interfaces(plan(fleet)) else None)
 
@@ -106,15 +116,17 @@ def test_a_fleet_with_networks_or_drivers_keeps_the_rules_of_every_component(
 def test_tcpx_is_4_networks_and_tcpxo_8(fleet: dict[str, Any], kind: str, count: int, preview: bool) -> None:
     """Each a VPC of its own; the pool waits for all of them, and pods find them by their names."""
     done = registered(fleet, preview)
-    (pool,) = (p for p in done.all("container/nodePool:NodePool") if p.name != "system-pool")
+    (pool,) = (p for p in done.resources_of("container/nodePool:NodePool") if p.name != "system-pool")
     named = [f"test-{kind}-{number}" for number in range(1, count + 1)]
     assert cast(Any, pool.inputs["networkConfig"])["additionalNodeNetworkConfigs"] == [
         {"network": name, "subnetwork": name} for name in named
     ]
-    subnets = [one for one in done.all("compute/subnetwork:Subnetwork") if one.inputs["name"] in named]
+    subnets = [one for one in done.resources_of("compute/subnetwork:Subnetwork") if one.inputs["name"] in named]
     assert {one.urn for one in subnets} <= set(pool.property_dependencies["networkConfig"])
-    assert len(done.all("GKENetworkParamSet")) == len(done.all("networking.gke.io/v1:Network")) == count
-    daemon_sets = {cast(Any, one.inputs["metadata"])["name"] for one in done.all("apps/v1:DaemonSet")}
+    assert (
+        len(done.resources_of("GKENetworkParamSet")) == len(done.resources_of("networking.gke.io/v1:Network")) == count
+    )
+    daemon_sets = {cast(Any, one.inputs["metadata"])["name"] for one in done.resources_of("apps/v1:DaemonSet")}
     assert daemon_sets == {f"nccl-{kind}-installer", "device-injector"}
 
 
@@ -138,14 +150,16 @@ def test_dranet_excludes_additional_networks(preview: bool) -> None:
         config = node_pool(done, name)["networkConfig"]
         assert config == {"acceleratorNetworkProfile": "auto", "enablePrivateNodes": True}
         assert node_pool(done, name)["nodeConfig"]["labels"]["cloud.google.com/gke-networking-dra-driver"] == "true"
-    assert [one.name for one in done.all("compute/network:Network")] == ["network-vpc"]
-    assert done.all("GKENetworkParamSet") == []
+    assert [one.name for one in done.resources_of("compute/network:Network")] == ["network-vpc"]
+    assert done.resources_of("GKENetworkParamSet") == []
     labels = [flavor.node_labels for flavor in plan(DRANET).flavors]
     assert all(each["cloud.google.com/gke-networking-dra-driver"] == "true" for each in labels)
 
 
 def test_pools_of_one_kind_and_zone_share_networks() -> None:
-    shared = of_pools({n: gpus("a3-megagpu-8g", networking="gpudirect", capacity=n) for n in ("on-demand", "spot")})
+    shared = fleet_of_pools(
+        {n: gpus("a3-megagpu-8g", networking="gpudirect", capacity=n) for n in ("on-demand", "spot")}
+    )
     found = plan(shared)
     (networks,) = found.accelerator_networks
     assert found.pools_on(networks.key) == ("on-demand", "spot")
@@ -154,14 +168,14 @@ def test_pools_of_one_kind_and_zone_share_networks() -> None:
 def test_tpus_have_the_node_s_own_network_unless_they_ask_for_the_profile() -> None:
     """Their pods then run with hostNetwork."""
     pool = {"machineType": "ct6e-standard-4t", "topology": "2x2", "slices": 1, "zone": ZONE}
-    assert only(of_pools({"v6e": pool})).network == NodeNetworkPlan()
-    asked = only(of_pools({"v6e": {**pool, "networking": "dranet"}})).network
+    assert only(fleet_of_pools({"v6e": pool})).network == NodeNetworkPlan()
+    asked = only(fleet_of_pools({"v6e": {**pool, "networking": "dranet"}})).network
     assert asked == NodeNetworkPlan(private_nodes=True, accelerator_profile="auto")
 
 
 # --- ranges -----------------------------------------------------------------------------------------------------------
 
-EVERY_SET = of_pools(
+EVERY_SET = fleet_of_pools(
     {
         "high": gpus("a3-highgpu-8g", networking="gpudirect"),
         "mega": gpus("a3-megagpu-8g", networking="gpudirect"),
@@ -177,7 +191,7 @@ EVERY_SET = of_pools(
 
 def test_ranges_of_accelerators_overlap_neither_each_other_nor_the_cluster_s() -> None:
     found = plan(EVERY_SET)
-    network, control = own_network(made(found)), made(found).control_plane
+    network, control = own_network(own_cluster(found)), own_cluster(found).control_plane
     cluster = [network.node_range, network.pod_range, network.service_range, control.ip_range or ""]
     ranges = [s.ip_range for n in found.accelerator_networks for v in n.vpcs for s in v.subnets]
     assert len(ranges) == 4 + 8 + 4 * 9
@@ -195,23 +209,23 @@ def test_a_set_that_comes_or_goes_renumbers_no_other() -> None:
 
 def test_the_range_of_accelerators_can_be_moved_and_a_fleet_without_any_does_not_mind_it() -> None:
     key = {"cluster.network.acceleratorCidrBlock": "192.168.0.0/16"}
-    found = plan(changed(key, base=MEGA))
+    found = plan(fleet_with(key, base=MEGA))
     assert {ip_network(v.subnets[0].ip_range).prefixlen for n in found.accelerator_networks for v in n.vpcs} == {26}
     assert all(s.ip_range.startswith("192.168.") for n in found.accelerator_networks for v in n.vpcs for s in v.subnets)
     over_pods = {"cluster.network.acceleratorCidrBlock": "10.64.0.0/11"}
-    assert faults(changed(over_pods, base=DRIVERS)) == []
-    assert faults(changed(over_pods, base=MEGA)) == ["overlapping-ranges cluster.network.acceleratorCidrBlock"]
+    assert faults(fleet_with(over_pods, base=DRIVERS)) == []
+    assert faults(fleet_with(over_pods, base=MEGA)) == ["overlapping-ranges cluster.network.acceleratorCidrBlock"]
 
 
 def test_packets_of_the_fleet_s_own_network_are_as_large_as_its_owner_says() -> None:
-    assert own_network(made(plan(MEGA))).mtu is None
-    assert own_network(made(plan(changed({"cluster.network.mtu": 8244}, base=MEGA)))).mtu == 8244
+    assert own_network(own_cluster(plan(MEGA))).mtu is None
+    assert own_network(own_cluster(plan(fleet_with({"cluster.network.mtu": 8244}, base=MEGA)))).mtu == 8244
 
 
 def test_multi_networking_stays_on_when_its_owner_says_so() -> None:
     """A cluster cannot be switched over: without this, the last such pool would take the cluster with it."""
-    assert not made(plan(DRIVERS)).multi_networking
-    assert made(plan(changed({"cluster.multiNetworking": True}, base=DRIVERS))).multi_networking
+    assert not own_cluster(plan(DRIVERS)).multi_networking
+    assert own_cluster(plan(fleet_with({"cluster.multiNetworking": True}, base=DRIVERS))).multi_networking
 
 
 # --- drivers ----------------------------------------------------------------------------------------------------------
@@ -221,7 +235,7 @@ def test_multi_networking_stays_on_when_its_owner_says_so() -> None:
     ("written", "asked"), [(None, "DEFAULT"), ("latest", "LATEST"), ("disabled", "INSTALLATION_DISABLED")]
 )
 def test_a_driver_is_gke_s_unless_it_is_disabled(written: str | None, asked: str) -> None:
-    fleet = of_pools({"l4": gpus("g2-standard-24", **({"driverVersion": written} if written else {}))})
+    fleet = fleet_of_pools({"l4": gpus("g2-standard-24", **({"driverVersion": written} if written else {}))})
     gpu = only(fleet).gpu
     assert gpu is not None and gpu.driver_version == asked
     installers = plan(fleet).installers
@@ -230,7 +244,7 @@ def test_a_driver_is_gke_s_unless_it_is_disabled(written: str | None, asked: str
 
 def test_installers_are_of_the_images_and_the_driver_that_are_written() -> None:
     said = {"driverVersion": "580.65.06", "images": {"driver": "mirror/driver", "pause": "mirror/pause"}}
-    installers = plan(changed({"cluster.gpuInstallers": said}, base=DRIVERS)).installers
+    installers = plan(fleet_with({"cluster.gpuInstallers": said}, base=DRIVERS)).installers
     assert installers is not None and installers.driver is not None
     driver = installers.driver
     assert (driver.version, driver.image, driver.pause_image) == ("580.65.06", "mirror/driver", "mirror/pause")
@@ -250,10 +264,10 @@ WITH_NETWORKS = [m for m in CURRENT if m.additional_networks]
 
 def fleet_of(name: str, **more: Any) -> dict[str, Any]:
     """Two nodes of a machine, spot unless it can be had from a reservation alone."""
-    ways = catalog.machines()[name].provisioning.ways
+    ways = catalog.machines()[name].provisioning.offered_models
     capacity = {"capacity": "spot"} if "spot" in ways else {"capacity": {"reservation": "r"}}
     held = {} if "spot" in ways else {"reservations": {"r": {"machineType": name, "count": 2, **HELD}}}
-    return of_pools({"p": gpus(name, **capacity, **more)}, **held)
+    return fleet_of_pools({"p": gpus(name, **capacity, **more)}, **held)
 
 
 @pytest.mark.parametrize("machine", CURRENT, ids=lambda m: m.name)
@@ -268,7 +282,7 @@ def test_the_boot_disk_of_a_tpu_is_of_its_generation(name: str) -> None:
     topology = catalog.machines()[name].single_host_topology
     pool = {"machineType": name, "topology": topology, "slices": 1, "zone": ZONE}
     newer = name.startswith(("ct6e", "tpu7x"))
-    assert only(of_pools({"p": pool})).disk_type == ("hyperdisk-balanced" if newer else "pd-balanced")
+    assert only(fleet_of_pools({"p": pool})).disk_type == ("hyperdisk-balanced" if newer else "pd-balanced")
 
 
 @pytest.mark.parametrize("machine", WITH_NETWORKS, ids=lambda m: m.name)
@@ -303,18 +317,20 @@ def test_compact_gpus_stand_in_one_zone_without_blue_green_up_to_their_family_s_
     assert (len(found.zones), found.upgrade) == (1, None)
     assert found.placement is not None and found.placement.type == "COMPACT"
     assert "compact-zones pools.p.zones" in faults(
-        changed({"pools.p.zone": GONE, "pools.p.zones": [ZONE, "us-central1-b"]}, base=near)
+        fleet_with({"pools.p.zone": REMOVED, "pools.p.zones": [ZONE, "us-central1-b"]}, base=near)
     )
-    assert "compact-nodes pools.p.nodes" in faults(changed({"pools.p.nodes": machine.compact_max_nodes + 1}, base=near))
+    assert "compact-nodes pools.p.nodes" in faults(
+        fleet_with({"pools.p.nodes": machine.compact_max_nodes + 1}, base=near)
+    )
 
 
-@pytest.mark.parametrize("machine", [m for m in CURRENT if m.dws], ids=lambda m: m.name)
+@pytest.mark.parametrize("machine", [m for m in CURRENT if m.supports_dws], ids=lambda m: m.name)
 @pytest.mark.parametrize("capacity", ["flex-start", "queued"])
 def test_gpus_of_dws_scale_from_zero_in_any_zone_unrepaired_and_unreserved(
     machine: catalog.Machine, capacity: str
 ) -> None:
     more: dict[str, Any] = {"networking": "gpudirect"} if machine.additional_networks else {}
-    found = only(of_pools({"p": gpus(machine.name, capacity=capacity, **more) | {"nodes": {"max": 4}}}))
+    found = only(fleet_of_pools({"p": gpus(machine.name, capacity=capacity, **more) | {"nodes": {"max": 4}}}))
     assert (found.total_nodes, found.nodes_per_zone, found.zone_nodes) == (Bounds(min=0, max=4), None, None)
     assert (found.location_policy, found.auto_repair, found.upgrade) == ("ANY", False, None)
     assert (found.spot, found.reservation, found.affinity) == (False, None, None)
@@ -324,7 +340,7 @@ def test_gpus_of_dws_scale_from_zero_in_any_zone_unrepaired_and_unreserved(
 @pytest.mark.parametrize("name", ["a3-edgegpu-8g", "a3-edgegpu-8g-nolssd"])
 @pytest.mark.parametrize("capacity", ["flex-start", "queued"])
 def test_the_edge_machine_has_no_dws(name: str, capacity: str) -> None:
-    fleet = of_pools({"p": gpus(name, capacity=capacity) | {"nodes": {"max": 4}}})
+    fleet = fleet_of_pools({"p": gpus(name, capacity=capacity) | {"nodes": {"max": 4}}})
     assert "capacity-not-offered pools.p.capacity" in faults(fleet)
 
 
@@ -332,11 +348,11 @@ def test_the_edge_machine_has_no_dws(name: str, capacity: str) -> None:
 @pytest.mark.parametrize("capacity", ["flex-start", "queued"])
 def test_compact_gpus_of_dws_are_a3_ultra_and_a4_alone(machine: catalog.Machine, capacity: str) -> None:
     """And of these with flex-start alone: GPU queued provisioning with COMPACT is rejected."""
-    if not (machine.dws and machine.compact_max_nodes):
+    if not (machine.supports_dws and machine.compact_max_nodes):
         return
     pool = gpus(machine.name, capacity=capacity, compactPlacement=True) | {"nodes": {"max": 4}}
     fine = machine.name.startswith(("a3-ultragpu", "a4-")) and capacity == "flex-start"
-    assert (faults(of_pools({"p": pool})) == []) == fine
+    assert (faults(fleet_of_pools({"p": pool})) == []) == fine
 
 
 # --- objects ----------------------------------------------------------------------------------------------------------
@@ -397,7 +413,7 @@ def test_a_render_of_a_fleet_brings_parameters_before_networks_and_these_before_
 
 
 def test_pools_that_ask_for_none_bring_no_networks_and_no_installers() -> None:
-    found = plan(of_pools({"l4": gpus("g2-standard-24")}))
+    found = plan(fleet_of_pools({"l4": gpus("g2-standard-24")}))
     assert (found.accelerator_networks, found.installers) == ((), None)
 
 

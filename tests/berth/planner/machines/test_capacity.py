@@ -11,7 +11,7 @@ from berth.plan.fleet import FleetPlan
 from berth.plan.gke import NodePoolPlan
 from berth.plan.nodes import Bounds
 from berth.planner import plan_fleet
-from berth.spec.parse import parse
+from berth.spec.parse import parse_fleet
 
 
 def planned(pool: dict[str, Any], queue: dict[str, Any] | None = None, **more: Any) -> FleetPlan:
@@ -21,7 +21,7 @@ def planned(pool: dict[str, Any], queue: dict[str, Any] | None = None, **more: A
         "project": "acme-dev", "region": "us-central1", "pools": {"p": pool},
         "teams": {"t": {"queues": {"q": {"flavors": flavors, **(queue or {})}}}}, **more,
     }  # fmt: skip
-    found = plan_fleet("dev", parse(fleet))
+    found = plan_fleet("dev", parse_fleet(fleet))
     assert found is not None
     assert [p.line() for p in found.problems if p.severity == "fault"] == []
     return found.plan
@@ -63,7 +63,7 @@ def test_a_check_binds_only_the_flavors_that_are_queued() -> None:
         "reservations": {"r": {"machineType": "g2-standard-24", "zone": "us-central1-a", "count": 2}},
         "teams": {"t": {"queues": {"q": {"flavors": [{"pool": p, "guaranteed": "all"} for p in pools]}}}},
     }  # fmt: skip
-    found = plan_fleet("dev", parse(fleet))
+    found = plan_fleet("dev", parse_fleet(fleet))
     assert found is not None
     (asked,) = found.plan.cluster_queues[0].admission_checks
     assert asked.on_flavors == ("queued",)
@@ -160,7 +160,8 @@ def test_a_range_is_one_even_where_its_ends_meet() -> None:
     pool = {"machineType": "g2-standard-24", "capacity": "queued", "zone": "us-central1-a"}
     found = {
         str(nodes): plan_fleet(
-            "dev", parse({"project": "acme-dev", "region": "us-central1", "pools": {"p": {**pool, "nodes": nodes}}})
+            "dev",
+            parse_fleet({"project": "acme-dev", "region": "us-central1", "pools": {"p": {**pool, "nodes": nodes}}}),
         )
         for nodes in (3, {"min": 3, "max": 3})
     }

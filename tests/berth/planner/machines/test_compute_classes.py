@@ -8,7 +8,7 @@ import pytest
 
 from berth.manifests.gke import compute_class
 from berth.plan.fleet import FleetPlan
-from tests.small_fleets import ZONE, changed, faults, made, problems
+from tests.small_fleets import ZONE, faults, fleet_with, own_cluster, problems
 from tests.small_fleets import plan as small_plan
 
 H100: dict[str, Any] = {"machineType": "a3-highgpu-8g"}
@@ -18,7 +18,7 @@ V6E: dict[str, Any] = {"machineType": "ct6e-standard-4t", "topology": "4x4"}
 
 def fleet(priorities: list[dict[str, Any]], pool: dict[str, Any], **more: Any) -> dict[str, Any]:
     """The small fleet with a class `c`, and a pool `x` of it that a queue is guaranteed whole."""
-    return changed(
+    return fleet_with(
         {
             "computeClasses": {"c": {"priorities": priorities}},
             "pools.x": {"computeClass": "c", **pool},
@@ -92,5 +92,5 @@ def test_a_class_takes_of_a_reservation_what_other_pools_leave(own: int) -> None
 def test_nodes_of_a_class_run_as_the_nodes_of_the_fleet() -> None:
     (one,) = planned([H100], {**H100, "nodes": 8}).compute_classes
     plan = planned([H100], {**H100, "nodes": 8})
-    assert one.service_account == made(plan).node_service_account.email
+    assert one.service_account == own_cluster(plan).node_service_account.email
     assert (one.secure_boot, one.image_streaming, one.when_unsatisfiable) == (True, True, "DoNotScaleUp")

@@ -11,7 +11,19 @@ from hypothesis import strategies as st
 from berth.names import is_gke_name
 from berth.plan.gke import NodePoolPlan
 from berth.plan.nodes import Bounds, Taint
-from tests.small_fleets import GONE, ZONE, changed, faults, made, message, of_pools, plan, planned, pool, warnings
+from tests.small_fleets import (
+    REMOVED,
+    ZONE,
+    faults,
+    fleet_of_pools,
+    fleet_with,
+    message,
+    own_cluster,
+    plan,
+    pool,
+    run_planner,
+    warnings,
+)
 
 V5E: dict[str, Any] = {"machineType": "ct5lp-hightpu-4t", "topology": "2x4", "slices": 3, "zone": ZONE}
 L4: dict[str, Any] = {"machineType": "g2-standard-24", "nodes": 4, "zone": ZONE}
@@ -22,7 +34,7 @@ CAPACITY = "berth.dev/capacity"
 
 def node_pools(spec: dict[str, Any], **rest: Any) -> tuple[NodePoolPlan, ...]:
     """The node pools of a pool named `p`."""
-    return pool(plan(of_pools({"p": spec}, **rest)), "p").node_pools
+    return pool(plan(fleet_of_pools({"p": spec}, **rest)), "p").node_pools
 
 
 # --- TPU slices -------------------------------------------------------------------------------------------------------
@@ -58,13 +70,13 @@ def test_a_pool_keeps_its_identity_when_its_topology_changes() -> None:
 
 def test_a_topology_that_the_table_lacks_is_accepted_only_on_request() -> None:
     odd = {**V5E, "topology": "2x8"}
-    wrong = message(of_pools({"p": odd}), "bad-topology")
+    wrong = message(fleet_of_pools({"p": odd}), "bad-topology")
     assert wrong.startswith("'2x8' is not a v5e slice of ct5lp-hightpu-4t; one of 2x2, 2x4, ")
     assert wrong.endswith("if GKE offers it, accept it: acceptTopology: true")
-    accepted = of_pools({"p": {**odd, "acceptTopology": True}})
+    accepted = fleet_of_pools({"p": {**odd, "acceptTopology": True}})
     assert faults(accepted) == []
     assert warnings(accepted)[0] == "unknown-topology pools.p.topology"
-    assert pool(planned(accepted).plan, "p").accelerators.max == 3 * 2 * 8
+    assert pool(run_planner(accepted).plan, "p").accelerators.max == 3 * 2 * 8
 
 
 @pytest.mark.parametrize(
@@ -72,36 +84,38 @@ def test_a_topology_that_the_table_lacks_is_accepted_only_on_request() -> None:
     [
         ({**V5E, "topology": "4x5"}, "bad-topology pools.p.topology"),
         ({**V5E, "topology": "2x2x2", "acceptTopology": True}, "bad-topology pools.p.topology"),
-        ({**V5E, "topology": GONE}, "missing-key pools.p.topology"),
-        ({**V5E, "slices": GONE}, "missing-key pools.p.slices"),
+        ({**V5E, "topology": REMOVED}, "missing-key pools.p.topology"),
+        ({**V5E, "slices": REMOVED}, "missing-key pools.p.slices"),
         ({**V5E, "nodes": 6}, "bad-size pools.p.nodes"),
         ({**V5E, "slices": 1001}, "bad-size pools.p.slices"),
         ({**V5E, "slices": {"min": 4, "max": 3}}, "bad-size pools.p.slices"),
-        ({**V5E, "zone": GONE}, "slice-zone pools.p.zones"),
-        ({**V5E, "zone": GONE, "zones": [ZONE, "us-central1-b"]}, "slice-zone pools.p.zones"),
+        ({**V5E, "zone": REMOVED}, "slice-zone pools.p.zones"),
+        ({**V5E, "zone": REMOVED, "zones": [ZONE, "us-central1-b"]}, "slice-zone pools.p.zones"),
         ({**V5E, "zone": "europe-west4-a"}, "bad-zone pools.p.zone"),
         ({**V5E, "machineType": "ct5lp-hightpu-8t", "topology": "4x4"}, "bad-topology pools.p.topology"),
         ({**V5E, "machineType": "ct5lp-hightpu-4"}, "unknown-machine pools.p.machineType"),
         ({**V5E, "machineType": "ct3-hightpu-4t"}, "unknown-machine pools.p.machineType"),
         ({**L4, "topology": "2x4"}, "bad-size pools.p.topology"),
         ({**L4, "slices": 1}, "bad-size pools.p.slices"),
-        ({**L4, "nodes": GONE}, "missing-key pools.p.nodes"),
+        ({**L4, "nodes": REMOVED}, "missing-key pools.p.nodes"),
         ({**L4, "nodes": {"min": 3, "max": 2}}, "bad-size pools.p.nodes"),
-        ({**L4, "zone": GONE}, "bad-zone pools.p.zones"),
+        ({**L4, "zone": REMOVED}, "bad-zone pools.p.zones"),
         ({**L4, "zones": ["us-central1-b"]}, "bad-zone pools.p.zone"),
-        ({**L4, "zone": GONE, "zones": ["us-east4-a"]}, "bad-zone pools.p.zones[0]"),
-        ({**L4, "zone": GONE, "zones": [ZONE, "us-central1-b", "us-central1-c"]}, "bad-size pools.p.nodes"),
+        ({**L4, "zone": REMOVED, "zones": ["us-east4-a"]}, "bad-zone pools.p.zones[0]"),
+        ({**L4, "zone": REMOVED, "zones": [ZONE, "us-central1-b", "us-central1-c"]}, "bad-size pools.p.nodes"),
         ({**L4, "accelerator": {"type": "nvidia-tesla-t4", "count": 1}}, "bad-accelerator pools.p.accelerator"),
         ({"machineType": "n1-standard-8", "nodes": 1, "zone": ZONE}, "missing-key pools.p.accelerator"),
     ],
 )  # fmt: skip
 def test_a_pool_that_cannot_exist_is_one_fault_at_its_place(spec: dict[str, Any], expected: str) -> None:
     """One, and not a second one at the queue that refers to it: the pool is the only thing to mend."""
-    assert faults(of_pools({"p": {key: value for key, value in spec.items() if value is not GONE}})) == [expected]
+    assert faults(fleet_of_pools({"p": {key: value for key, value in spec.items() if value is not REMOVED}})) == [
+        expected
+    ]
 
 
 def test_a_near_miss_is_offered() -> None:
-    said = message(of_pools({"p": {**V5E, "machineType": "ct5lp-hightpu-4"}}), "unknown-machine")
+    said = message(fleet_of_pools({"p": {**V5E, "machineType": "ct5lp-hightpu-4"}}), "unknown-machine")
     assert said == "no accelerator machine type 'ct5lp-hightpu-4'; did you mean 'ct5lp-hightpu-4t'?"
 
 
@@ -111,7 +125,7 @@ def test_a_near_miss_is_offered() -> None:
 def test_nodes_are_a_total_whatever_the_zones() -> None:
     """GKE counts per zone, people count machines: 6 nodes in three zones are 2 in each."""
     (found,) = node_pools(
-        {**L4, "nodes": 6}, **{"pools.p.zone": GONE, "cluster.zones": [f"us-central1-{z}" for z in "cab"]}
+        {**L4, "nodes": 6}, **{"pools.p.zone": REMOVED, "cluster.zones": [f"us-central1-{z}" for z in "cab"]}
     )
     assert (found.zones, found.nodes_per_zone) == (("us-central1-a", "us-central1-b", "us-central1-c"), 2)
 
@@ -127,12 +141,12 @@ def test_gpus_come_with_the_machine_and_with_a_driver() -> None:
     (found,) = node_pools({**L4, "driverVersion": "latest"})
     assert found.gpu is not None
     assert (found.gpu.type, found.gpu.count, found.gpu.driver_version) == ("nvidia-l4", 2, "LATEST")
-    assert pool(plan(of_pools({"p": L4})), "p").accelerators == Bounds(min=8, max=8)
+    assert pool(plan(fleet_of_pools({"p": L4})), "p").accelerators == Bounds(min=8, max=8)
 
 
 def test_gpus_may_be_attached_to_an_n1_machine() -> None:
     attached = {"machineType": "n1-standard-8", "accelerator": {"type": "nvidia-tesla-t4", "count": 2}}
-    found = pool(plan(of_pools({"p": {**attached, "nodes": 3, "zone": ZONE}})), "p")
+    found = pool(plan(fleet_of_pools({"p": {**attached, "nodes": 3, "zone": ZONE}})), "p")
     assert (found.accelerator, found.accelerators.max, found.resource) == ("nvidia-tesla-t4", 6, "nvidia.com/gpu")
 
 
@@ -144,7 +158,7 @@ def test_the_boot_disk_is_one_that_the_machine_takes(spec: dict[str, Any], disk:
 
 
 def test_pools_made_by_gke_have_no_node_pools_of_ours() -> None:
-    found = pool(planned(of_pools({"p": {**L4, "autoProvisioned": True}})).plan, "p")
+    found = pool(run_planner(fleet_of_pools({"p": {**L4, "autoProvisioned": True}})).plan, "p")
     assert (found.made_by, found.node_pools, found.accelerators.max) == ("gke", (), 8)
 
 
@@ -164,7 +178,7 @@ def test_a_reserved_pool_never_falls_back_to_on_demand() -> None:
 
 def test_a_reservation_has_the_name_that_google_knows_it_by() -> None:
     named = {"l4": {**RESERVATION["l4"], "name": "machines"}}
-    found = plan(of_pools({"p": RESERVED}, reservations=named))
+    found = plan(fleet_of_pools({"p": RESERVED}, reservations=named))
     assert (found.reservations[0].key, found.reservations[0].name) == ("l4", "machines")
     assert [n.reservation for n in found.pools[0].node_pools] == ["machines"]
 
@@ -182,14 +196,14 @@ def test_a_reservation_has_the_name_that_google_knows_it_by() -> None:
     ],
 )
 def test_a_pool_and_its_reservation_agree(change: dict[str, Any], expected: str) -> None:
-    assert expected in faults(changed(change, of_pools({"p": RESERVED}, reservations=RESERVATION)))
+    assert expected in faults(fleet_with(change, fleet_of_pools({"p": RESERVED}, reservations=RESERVATION)))
 
 
 def test_pools_share_a_reservation_up_to_its_count() -> None:
     halves = {name: {**RESERVED, "nodes": 2} for name in ("p", "q")}
-    assert faults(of_pools(halves, reservations=RESERVATION)) == []
+    assert faults(fleet_of_pools(halves, reservations=RESERVATION)) == []
     said = message(
-        of_pools({**halves, "q": {**RESERVED, "nodes": 3}}, reservations=RESERVATION), "reservation-overused"
+        fleet_of_pools({**halves, "q": {**RESERVED, "nodes": 3}}, reservations=RESERVATION), "reservation-overused"
     )
     assert said == "'4' machines are reserved, but pools ask for 5 of them (p 2, q 3); reserve 5"
 
@@ -224,10 +238,10 @@ def test_machines_bought_for_a_purpose_are_closed_to_other_jobs(capacity: Any, t
 def test_what_is_dear_is_protected_until_somebody_says_why_not(
     rest: dict[str, Any], pools: bool, reservation: bool, cluster: bool
 ) -> None:
-    found = plan(of_pools({"p": RESERVED}, reservations=RESERVATION, **rest))
+    found = plan(fleet_of_pools({"p": RESERVED}, reservations=RESERVATION, **rest))
     assert [n.protect for p in found.pools for n in p.node_pools] == [pools]
     assert [r.protect for r in found.reservations] == [reservation]
-    assert made(found).protect == cluster
+    assert own_cluster(found).protect == cluster
     assert found.system_pool is not None
     assert not found.system_pool.protect
 
@@ -241,10 +255,10 @@ pool_names = st.from_regex(r"[a-z]([-a-z0-9]{0,28}[a-z0-9])?", fullmatch=True)
 @given(st.sets(pool_names, min_size=1, max_size=3), st.integers(1, 12), st.sampled_from(["2x4", "16x16"]))
 def test_node_pools_have_names_that_gke_takes_and_no_two_the_same(names: set[str], slices: int, topology: str) -> None:
     """Unless that is a fault: `a` with slices and another pool called `a-1` cannot both be."""
-    fleet = of_pools({name: {**V5E, "slices": slices, "topology": topology} for name in names})
+    fleet = fleet_of_pools({name: {**V5E, "slices": slices, "topology": topology} for name in names})
     if [fault for fault in faults(fleet) if not fault.startswith("range-too-small")]:
         return
-    found = [n for p in planned(fleet).plan.pools for n in p.node_pools]
+    found = [n for p in run_planner(fleet).plan.pools for n in p.node_pools]
     assert len({n.name for n in found}) == len({n.key for n in found}) == len(found) == slices * len(names)
     assert [n.name for n in found if not is_gke_name(n.name)] == []
 
@@ -252,8 +266,8 @@ def test_node_pools_have_names_that_gke_takes_and_no_two_the_same(names: set[str
 def test_the_longest_name_is_shortened_by_a_hash_that_keeps_slices_apart() -> None:
     """30 characters, a topology of 8 and a number of 4 are more than GKE's 40."""
     longest = "a" * 30
-    fleet = of_pools({longest: {**V5E, "machineType": "ct5p-hightpu-4t", "topology": "16x16x16", "slices": 11}})
-    names = [n.name for n in planned(fleet).plan.pools[0].node_pools]
+    fleet = fleet_of_pools({longest: {**V5E, "machineType": "ct5p-hightpu-4t", "topology": "16x16x16", "slices": 11}})
+    names = [n.name for n in run_planner(fleet).plan.pools[0].node_pools]
     assert len(set(names)) == 11
     assert {len(name) for name in names} == {40}
 
@@ -268,4 +282,4 @@ def test_the_longest_name_is_shortened_by_a_hash_that_keeps_slices_apart() -> No
 )
 def test_two_node_pools_that_would_be_one_are_a_fault(other: dict[str, Any], expected: str) -> None:
     """By key they would be one resource of the program, by name one node pool of GKE's."""
-    assert faults(of_pools({"v5e": V5E, **other})) == [expected]
+    assert faults(fleet_of_pools({"v5e": V5E, **other})) == [expected]

@@ -13,7 +13,7 @@ from berth import catalog
 from berth.plan.fleet import FleetPlan
 from berth.plan.gke import NodePoolPlan
 from berth.plan.nodes import Bounds
-from tests.small_fleets import ZONE, changed, of_pools
+from tests.small_fleets import ZONE, fleet_of_pools, fleet_with
 from tests.small_fleets import plan as small_plan
 
 CHIPS = {"1t": 1, "4t": 4, "8t": 8}
@@ -33,7 +33,7 @@ def slices() -> list[tuple[str, str]]:
     """Every machine × topology, but for the middle of the long lists of large slices."""
     found: list[tuple[str, str]] = []
     for machine in TPUS:
-        every = catalog.topologies(machine)
+        every = catalog.slice_topologies(machine)
         small = [t for t in every if hosts(machine.name, t) <= MOST_HOSTS]
         found += [(machine.name, t) for t in dict.fromkeys([*small, every[-1]])]
     return found
@@ -49,7 +49,7 @@ def hosts(machine: str, topology: str) -> int:
 def planned(machine: str, topology: str, count: object) -> tuple[FleetPlan, tuple[NodePoolPlan, ...]]:
     """A pool of so many slices, and its node pools."""
     pool = {"machineType": machine, "topology": topology, "slices": count, "zone": ZONE}
-    plan = small_plan(changed({"cluster.network": ROOM}, of_pools({"p": pool})))
+    plan = small_plan(fleet_with({"cluster.network": ROOM}, fleet_of_pools({"p": pool})))
     return plan, plan.pools[0].node_pools
 
 
@@ -80,7 +80,7 @@ def test_hosts_pools_placement_and_disk_follow_from_machine_and_topology(machine
 @pytest.mark.parametrize("machine", [m.name for m in TPUS if m.multi_host])
 def test_a_slice_that_comes_and_goes_is_resized_as_a_whole(machine: str) -> None:
     """None or all of its hosts: the node pool of each slice has its own bounds."""
-    topology = next(t for t in catalog.topologies(catalog.machines()[machine]) if hosts(machine, t) > 1)
+    topology = next(t for t in catalog.slice_topologies(catalog.machines()[machine]) if hosts(machine, t) > 1)
     each = hosts(machine, topology)
     plan, pools = planned(machine, topology, {"min": 1, "max": 3})
     totals = [p.total_nodes.min if p.total_nodes else p.nodes_per_zone for p in pools]
@@ -100,7 +100,7 @@ def test_every_generation_has_slices_of_one_host_and_of_several() -> None:
 def test_slices_of_several_pools_are_one_flavor_for_one_multislice_job() -> None:
     """Pools of one kind in two zones: a job of four slices is admitted over both."""
     half = {"machineType": "ct6e-standard-4t", "topology": "4x4", "slices": 2}
-    plan = small_plan(of_pools({"a": {**half, "zone": ZONE}, "a-b": {**half, "zone": "us-central1-b"}}))
+    plan = small_plan(fleet_of_pools({"a": {**half, "zone": ZONE}, "a-b": {**half, "zone": "us-central1-b"}}))
     (flavor,) = plan.flavors
     assert (flavor.pools, flavor.capacity.max, flavor.unit) == (("a", "a-b"), 64, 16)
     assert len({n.name for p in plan.pools for n in p.node_pools}) == 4

@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 from berth.plan.fleet import FleetPlan
 from berth.plan.kueue import ClusterQueuePlan, QuotaPlan
 from berth.planner import plan_fleet
-from berth.planner.multikueue.quota_shares import split
+from berth.planner.multikueue.quota_shares import split_by_weight
 from berth.planner.queueing.quota_tree import accelerator_quotas, lendable
-from berth.spec.parse import parse
-from berth.validation import prove
+from berth.spec.parse import parse_fleet
+from berth.validation import validate
 from tests.stack_files import plan
 
 few = settings(deadline=None, max_examples=60)
@@ -28,7 +28,7 @@ few = settings(deadline=None, max_examples=60)
 def test_parts_are_whole_and_within_one_piece_of_what_is_due(weights: list[int], amount: int, piece: int) -> None:
     """With room for all: nobody is more than one piece away from the exact proportion, and nothing is lost."""
     whole = sum(weights)
-    parts = split(amount * piece, weights, piece, [10**9] * len(weights))
+    parts = split_by_weight(amount * piece, weights, piece, [10**9] * len(weights))
     assert sum(parts) == amount * piece
     for part, weight in zip(parts, weights, strict=True):
         assert part % piece == 0
@@ -42,7 +42,7 @@ def test_nobody_is_given_more_than_there_is_room_for(capacity: list[int], data: 
     left, room = sum(capacity), list(capacity)
     while left:
         amount = data.draw(st.integers(1, left))
-        assert sum(split(amount, capacity, 1, room)) == amount
+        assert sum(split_by_weight(amount, capacity, 1, room)) == amount
         assert min(room) >= 0
         left -= amount
     assert sum(room) == 0
@@ -101,9 +101,9 @@ def cohorts(draw: st.DrawFn, teams: dict[str, Any], name: str, left: int) -> dic
 @given(fleets())
 def test_shares_of_random_fleets_add_up_and_fit(fleet: dict[str, Any]) -> None:
     """Σ over workers is the manager's; on no worker more than it holds; slices are whole; Kueue refuses none of it."""
-    planned = plan_fleet("random", parse(fleet))
+    planned = plan_fleet("random", parse_fleet(fleet))
     assert planned is not None
-    faults = [p for p in (*planned.problems, *prove(planned)) if p.severity == "fault"]
+    faults = [p for p in (*planned.problems, *validate(planned)) if p.severity == "fault"]
     assert [p.line() for p in faults if p.code not in ("empty-queue", "no-nodes")] == []
     resource_of = {f.name: f.resource for f in planned.plan.flavors}
     for queue in planned.plan.cluster_queues:
@@ -163,9 +163,11 @@ def divided(nodes: list[int], of: str, **rest: Any) -> Figures:
 
 def of_workers(workers: dict[str, Any], **rest: Any) -> Figures:
     """What becomes of `rest` on these workers."""
-    found = plan_fleet("shares", parse({"project": "acme-ml", "region": "us-central1", "workers": workers, **rest}))
+    found = plan_fleet(
+        "shares", parse_fleet({"project": "acme-ml", "region": "us-central1", "workers": workers, **rest})
+    )
     assert found is not None
-    assert [p.line() for p in (*found.problems, *prove(found)) if p.severity == "fault"] == []
+    assert [p.line() for p in (*found.problems, *validate(found)) if p.severity == "fault"] == []
     figures: Figures = {}
     for worker in found.plan.workers:
         resource_of = {flavor.name: flavor.resource for flavor in worker.plan.flavors}

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from berth.plan.kueue import ClusterQueuePlan, CohortPlan, FlavorQuotasPlan, QuotaPlan
 from berth.planner.queueing.quota_tree import QuotaTree, lendable
 from tests.components.kueue.plans import queue as plan_queue
-from tests.small_fleets import ZONE, changed, planned, problems, queue, team
+from tests.small_fleets import ZONE, fleet_with, problems, queue, run_planner, team
 
 few = settings(deadline=None, max_examples=50)
 many = settings(deadline=None, max_examples=200)
@@ -124,7 +124,7 @@ def fleets(draw: st.DrawFn) -> dict[str, Any]:
         entries = [wish if inside else {"guaranteed": wish["guaranteed"]} for wish in written]
         queues = {f"q{n}": {"flavors": [{"pool": "l4", **entry}]} for n, entry in enumerate(entries)}
         teams[name] = {"queues": queues, **({"cohort": "research"} if inside else {})}
-    return changed({"pools": {"l4": {"machineType": "g2-standard-24", "nodes": 50, "zone": ZONE}}, "teams": teams})
+    return fleet_with({"pools": {"l4": {"machineType": "g2-standard-24", "nodes": 50, "zone": ZONE}}, "teams": teams})
 
 
 def lends_what_it_has(wish: dict[str, Any]) -> bool:
@@ -155,7 +155,7 @@ def test_the_ceiling_a_team_reads_is_the_most_its_queues_can_use_at_once(fleet: 
     quotas_of = written_quotas(fleet)
     for name in fleet["teams"]:
         most = tried([q for _, q in quotas_of], [owner == name for owner, _ in quotas_of])
-        assert team(planned(fleet).plan, name).ceiling == {"l4": most}
+        assert team(run_planner(fleet).plan, name).ceiling == {"l4": most}
 
 
 @few
@@ -163,7 +163,7 @@ def test_the_ceiling_a_team_reads_is_the_most_its_queues_can_use_at_once(fleet: 
 def test_what_a_team_is_guaranteed_is_the_sum_of_what_it_wrote(fleet: dict[str, Any]) -> None:
     for name in fleet["teams"]:
         total = sum(q.nominal for owner, q in written_quotas(fleet) if owner == name)
-        assert team(planned(fleet).plan, name).guaranteed == {"l4": total}
+        assert team(run_planner(fleet).plan, name).guaranteed == {"l4": total}
 
 
 @few
@@ -172,7 +172,9 @@ def test_guarantees_exceed_what_is_held_exactly_when_the_proof_says_so(
     fleet: dict[str, Any], nodes: int, tenths: int
 ) -> None:
     """Σ guaranteed ≤ capacity × oversubscription, in whole numbers: 10 × Σ ≤ 2 GPUs × nodes × tenths."""
-    fleet = changed({"pools.l4.nodes": nodes, "flavors.l4": {"oversubscription": tenths / 10, "reason": "so"}}, fleet)
+    fleet = fleet_with(
+        {"pools.l4.nodes": nodes, "flavors.l4": {"oversubscription": tenths / 10, "reason": "so"}}, fleet
+    )
     total = sum(q.nominal for _, q in written_quotas(fleet))
     said = {p.code for p in problems(fleet)}
     assert ("overcommitted" in said) == (10 * total > 2 * nodes * tenths)
@@ -186,7 +188,7 @@ def test_a_factor_means_what_is_written_and_not_its_nearest_binary_fraction(
 ) -> None:
     """100 × 4.35 is 435, though in floats it is 434.99999999999994."""
     wanted = {"queues": {"train": {"flavors": [{"pool": "l4", "guaranteed": promised}]}}}
-    fleet = changed({
+    fleet = fleet_with({
         "pools": {"l4": {"machineType": "g2-standard-24", "nodes": nodes, "zone": ZONE}},
         "flavors": {"l4": {"oversubscription": factor, "reason": "so"}},
         "teams": {"vision": wanted},
@@ -207,7 +209,7 @@ def of_slices(kind: tuple[str, str, int], slices: int, wanted: list[dict[str, An
     """A pool of slices, and a queue for each wish, all of them in one cohort."""
     queues = {f"q{n}": {"flavors": [{"pool": "tpu", **wish}]} for n, wish in enumerate(wanted)}
     pool = {"machineType": kind[0], "topology": kind[1], "slices": slices, "zone": ZONE}
-    return changed({"pools": {"tpu": pool}, "teams": {"a": {"cohort": "research", "queues": queues}}})
+    return fleet_with({"pools": {"tpu": pool}, "teams": {"a": {"cohort": "research", "queues": queues}}})
 
 
 @few
@@ -215,7 +217,7 @@ def of_slices(kind: tuple[str, str, int], slices: int, wanted: list[dict[str, An
 def test_hosts_times_chips_per_host_are_the_chips(of: Slices) -> None:
     """And slices × hosts are the nodes, those of all node pools together; chips are the product of the topology."""
     kind, slices = of
-    (found,) = planned(of_slices(kind, slices, [{"guaranteed": "all"}])).plan.pools
+    (found,) = run_planner(of_slices(kind, slices, [{"guaranteed": "all"}])).plan.pools
     chips = 1
     for side in kind[1].split("x"):
         chips *= int(side)
@@ -229,7 +231,7 @@ def test_hosts_times_chips_per_host_are_the_chips(of: Slices) -> None:
 @given(sliced, st.integers(0, 12))
 def test_a_quota_in_slices_is_that_many_times_the_chips_of_one(of: Slices, wanted: int) -> None:
     kind, slices = of
-    found = planned(of_slices(kind, slices, [{"guaranteed": f"{wanted} slices"}])).plan
+    found = run_planner(of_slices(kind, slices, [{"guaranteed": f"{wanted} slices"}])).plan
     (entry,) = queue(found, "a-q0").flavors
     assert entry.quotas[-1].nominal == wanted * found.flavors[0].unit
     assert found.flavors[0].unit * slices == found.flavors[0].capacity.max
@@ -240,8 +242,8 @@ def test_a_quota_in_slices_is_that_many_times_the_chips_of_one(of: Slices, wante
 def test_four_quarters_are_all(of: Slices) -> None:
     kind, slices = of
     assume(slices % 4 == 0)
-    quarters = planned(of_slices(kind, slices, [{"guaranteed": "25%"}] * 4)).plan
-    whole = planned(of_slices(kind, slices, [{"guaranteed": "all"}])).plan
+    quarters = run_planner(of_slices(kind, slices, [{"guaranteed": "25%"}] * 4)).plan
+    whole = run_planner(of_slices(kind, slices, [{"guaranteed": "all"}])).plan
     assert [q.flavors[0].quotas for q in quarters.cluster_queues] == [quarters.cluster_queues[0].flavors[0].quotas] * 4
     for each in range(3):
         one, total = quarters.cluster_queues[0].flavors[0].quotas[each], whole.cluster_queues[0].flavors[0].quotas[each]
@@ -261,5 +263,5 @@ def shuffled(value: Any, data: st.DataObject) -> Any:
 def test_the_plan_does_not_depend_on_the_order_of_keys(fleet: dict[str, Any], data: st.DataObject) -> None:
     """The engine sorts them when it rewrites the file, so order may mean nothing but in lists."""
     other = shuffled(fleet, data)
-    assert planned(other) == planned(fleet)
+    assert run_planner(other) == run_planner(fleet)
     assert sorted(map(str, problems(other))) == sorted(map(str, problems(fleet)))

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from berth.plan.fleet import FleetPlan, PoolPlan
 from berth.plan.kueue import FlavorPlan
 from berth.plan.nodes import Bounds, Taint, Toleration
-from tests.small_fleets import ZONE, faults, flavor, message, of_pools, plan, planned
+from tests.small_fleets import ZONE, faults, flavor, fleet_of_pools, message, plan, run_planner
 
 V5E: dict[str, Any] = {"machineType": "ct5lp-hightpu-4t", "topology": "2x4", "slices": 2, "zone": ZONE}
 L4: dict[str, Any] = {"machineType": "g2-standard-24", "nodes": 4, "zone": ZONE}
@@ -22,7 +22,7 @@ RESERVATIONS = {name: {"machineType": "g2-standard-24", "zone": ZONE, "count": 9
 
 def labels(spec: dict[str, Any], **rest: Any) -> Mapping[str, str]:
     """The selector of the flavor of one pool."""
-    return flavor(plan(of_pools({"p": spec}, **rest)), "p").node_labels
+    return flavor(plan(fleet_of_pools({"p": spec}, **rest)), "p").node_labels
 
 
 # --- what a flavor selects and tolerates ------------------------------------------------------------------------------
@@ -50,19 +50,19 @@ def test_gpus_are_selected_by_accelerator_and_capacity(capacity: Any, more: dict
 
 def test_a_flavor_selects_the_labels_that_all_its_pools_have() -> None:
     pools = {"a": {**L4, "labels": {"x": "1", "y": "1"}}, "b": {**L4, "labels": {"x": "1", "y": "2"}}}
-    found = flavor(plan(of_pools({n: {**p, "flavor": "f"} for n, p in pools.items()})), "f")
+    found = flavor(plan(fleet_of_pools({n: {**p, "flavor": "f"} for n, p in pools.items()})), "f")
     assert found.node_labels == {"cloud.google.com/gke-accelerator": "nvidia-l4", "x": "1"}
 
 
 def test_a_flavor_tolerates_the_accelerators_taint_whatever_its_value() -> None:
     """GKE's own GPU taint has the value `present`, the batch reference writes `true` (systems.md, E.3)."""
-    first = flavor(plan(of_pools({"p": V5E})), "p").tolerations[0]
+    first = flavor(plan(fleet_of_pools({"p": V5E})), "p").tolerations[0]
     assert first == Toleration(key="google.com/tpu", operator="Exists", effect="NoSchedule")
 
 
 def test_a_flavor_tolerates_the_taints_of_its_pools() -> None:
     taints = [{"key": "team", "value": "a"}, {"key": "odd", "value": "", "effect": "NoExecute"}]
-    found = flavor(plan(of_pools({"p": {**L4, "capacity": "spot", "taints": taints}})), "p").tolerations
+    found = flavor(plan(fleet_of_pools({"p": {**L4, "capacity": "spot", "taints": taints}})), "p").tolerations
     assert [(t.key, t.operator, t.value, t.effect) for t in found[1:]] == [
         ("team", "Equal", "a", "NoSchedule"),
         ("odd", "Equal", "", "NoExecute"),
@@ -75,7 +75,7 @@ def test_a_flavor_tolerates_the_taints_of_its_pools() -> None:
 
 def test_pools_of_one_kind_are_one_flavor_that_keeps_the_shortest_name() -> None:
     """A pool added beside `v5e` must not rename the flavor that queues and jobs know."""
-    found = plan(of_pools({"v5e": V5E, "v5e-b": {**V5E, "slices": 3, "zone": "us-central1-b"}})).flavors
+    found = plan(fleet_of_pools({"v5e": V5E, "v5e-b": {**V5E, "slices": 3, "zone": "us-central1-b"}})).flavors
     assert [(f.name, f.pools, f.capacity) for f in found] == [("v5e", ("v5e", "v5e-b"), Bounds(min=40, max=40))]
 
 
@@ -91,12 +91,12 @@ def test_pools_of_one_kind_are_one_flavor_that_keeps_the_shortest_name() -> None
     ],
 )
 def test_pools_that_a_job_can_tell_apart_are_two_flavors(other: dict[str, Any]) -> None:
-    found = planned(of_pools({"v5e": V5E, "other": other})).plan
+    found = run_planner(fleet_of_pools({"v5e": V5E, "other": other})).plan
     assert {f.name for f in found.flavors} == {"v5e", "other"}
 
 
 def test_two_machine_types_with_the_same_gpu_select_the_machine_type_too() -> None:
-    found = plan(of_pools({"small": L4, "large": {**L4, "machineType": "g2-standard-48"}}))
+    found = plan(fleet_of_pools({"small": L4, "large": {**L4, "machineType": "g2-standard-48"}}))
     assert {f.name: f.node_labels[INSTANCE_TYPE] for f in found.flavors} == {
         "small": "g2-standard-24",
         "large": "g2-standard-48",
@@ -111,19 +111,19 @@ def test_a_flavor_alone_of_its_kind_leaves_the_machine_type_out() -> None:
 @pytest.mark.parametrize("other", [{**V5E, "topology": "4x4"}, {**V5E, "capacity": "spot"}, L4])
 def test_a_flavor_has_one_accelerator_one_topology_and_one_capacity(other: dict[str, Any]) -> None:
     """Or its quota would count what no job could use alike."""
-    fleet = of_pools({"a": {**V5E, "flavor": "f"}, "b": {**other, "flavor": "f"}})
+    fleet = fleet_of_pools({"a": {**V5E, "flavor": "f"}, "b": {**other, "flavor": "f"}})
     assert faults(fleet) == ["mixed-flavor pools.b.flavor"]
     assert message(fleet, "mixed-flavor").startswith("pools 'a' and 'b' cannot form one flavor 'f': a flavor has one ")
 
 
 def test_flavors_whose_jobs_would_land_on_each_others_nodes_are_a_fault() -> None:
     """Two names for the same nodes: Kueue would count one thing, and the scheduler would do another."""
-    fleet = of_pools({"a": {**L4, "flavor": "x"}, "b": {**L4, "flavor": "y"}})
+    fleet = fleet_of_pools({"a": {**L4, "flavor": "x"}, "b": {**L4, "flavor": "y"}})
     assert faults(fleet) == ["ambiguous-flavor pools.a", "ambiguous-flavor pools.b"]
 
 
 def test_the_unit_of_a_flavor_is_its_slice() -> None:
-    found = plan(of_pools({"v5e": V5E, "l4": L4}))
+    found = plan(fleet_of_pools({"v5e": V5E, "l4": L4}))
     assert {f.name: (f.unit, f.resource, f.noun) for f in found.flavors} == {
         "v5e": (8, "google.com/tpu", "v5e chips"),
         "l4": (1, "nvidia.com/gpu", "L4"),
@@ -206,14 +206,14 @@ pools = st.tuples(kinds, extras).map(lambda parts: {**parts[0], **parts[1]})
 @given(st.lists(pools, min_size=1, max_size=4))
 def test_pods_of_a_flavor_land_on_its_nodes_and_nowhere_else(drawn: list[dict[str, Any]]) -> None:
     """Or it is a fault. A sound fleet's flavors divide the accelerator nodes among them."""
-    fleet = of_pools({f"p{number}": spec for number, spec in enumerate(drawn)}, reservations=RESERVATIONS)
+    fleet = fleet_of_pools({f"p{number}": spec for number, spec in enumerate(drawn)}, reservations=RESERVATIONS)
     if not faults(fleet):
-        assert misplaced(planned(fleet).plan) == []
+        assert misplaced(run_planner(fleet).plan) == []
 
 
 def test_the_scheduler_of_this_test_sees_a_flavor_that_reaches_too_far() -> None:
     """On-demand L4 select spot nodes too, and only the capacity taint keeps them off."""
-    sound = plan(of_pools({"a": L4, "b": {**L4, "capacity": "spot"}}))
+    sound = plan(fleet_of_pools({"a": L4, "b": {**L4, "capacity": "spot"}}))
     assert misplaced(sound) == []
     (spot,) = (p for p in sound.pools if p.capacity == "spot")
     assert flavor(sound, "a").node_labels.items() <= node_labels(spot).items()

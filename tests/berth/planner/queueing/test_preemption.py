@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from berth.plan.fleet import FleetPlan
 from berth.plan.kueue import ClusterQueuePlan, QuotaPlan
-from berth.planner.queueing.preemption import push_outs
-from tests.small_fleets import TRAIN, changed, plan, planned
+from berth.planner.queueing.preemption import preemption_rules
+from tests.small_fleets import TRAIN, fleet_with, plan, run_planner
 from tests.stack_files import every_stack
 from tests.stack_files import plan as plan_of
 
@@ -25,7 +25,7 @@ Row = tuple[str, str, str, tuple[str, ...]]
 
 def rows(fleet: FleetPlan) -> set[Row]:
     """Queue, rule, whom, and on which flavors."""
-    return {(p.queue, p.rule, p.whom, p.flavors) for p in push_outs(fleet)}
+    return {(p.queue, p.rule, p.target, p.flavors) for p in preemption_rules(fleet)}
 
 
 def test_the_table_of_dev() -> None:
@@ -68,7 +68,9 @@ BORROWS = {"teams.speech.queues.train.flavors.0.borrow": "1 slice"}
 
 def of_vision_train(change: dict[str, Any]) -> dict[str, tuple[str, tuple[str, ...]]]:
     """Rule to whom and where, of the queue vision-train."""
-    return {p.rule: (p.whom, p.flavors) for p in push_outs(plan(changed(change))) if p.queue == "vision-train"}
+    return {
+        p.rule: (p.target, p.flavors) for p in preemption_rules(plan(fleet_with(change))) if p.queue == "vision-train"
+    }
 
 
 def test_nobody_is_pushed_out_where_nobody_borrows() -> None:
@@ -138,14 +140,16 @@ def fleets(draw: st.DrawFn) -> dict[str, Any]:
                   "queues": {"q": {"flavors": [draw(flavors)], "preemption": draw(rules)}}}
         for n in range(draw(st.integers(2, 4)))
     }  # fmt: skip
-    return changed({"teams": teams, "cohorts.labs": {}})
+    return fleet_with({"teams": teams, "cohorts.labs": {}})
 
 
 @settings(deadline=None, max_examples=50)
 @given(fleets())
 def test_a_queue_reclaims_exactly_where_another_may_hold_what_it_is_owed(fleet: dict[str, Any]) -> None:
-    found = planned(fleet).plan
-    said = {(p.queue, flavor) for p in push_outs(found) if p.rule == "reclaimWithinCohort" for flavor in p.flavors}
+    found = run_planner(fleet).plan
+    said = {
+        (p.queue, flavor) for p in preemption_rules(found) if p.rule == "reclaimWithinCohort" for flavor in p.flavors
+    }
     assert said == reclaimers(found)
 
 
@@ -153,4 +157,4 @@ def test_a_queue_reclaims_exactly_where_another_may_hold_what_it_is_owed(fleet: 
 def test_there_are_at_most_three_relations_a_queue(stack: str) -> None:
     """They grow with the queues and not with their pairs: a thousand queues can still be read."""
     found = plan_of(stack)
-    assert len(push_outs(found)) <= 3 * len(found.cluster_queues)
+    assert len(preemption_rules(found)) <= 3 * len(found.cluster_queues)

@@ -6,12 +6,12 @@ from typing import Any
 
 import pytest
 
-from tests.small_fleets import GONE, TRAIN, changed, faults, message, plan, planned, queue, team
+from tests.small_fleets import REMOVED, TRAIN, faults, fleet_with, message, plan, queue, run_planner, team
 
 SHARED: dict[str, Any] = {
     "clusterQueues": {"common": {"teams": ["vision", "speech"], "flavors": [{"pool": "l4", "guaranteed": 8}]}},
-    "teams.vision.queues.urgent": GONE,
-    "teams.speech.queues.serve": GONE,
+    "teams.vision.queues.urgent": REMOVED,
+    "teams.speech.queues.serve": REMOVED,
 }
 """The L4 of the small fleet behind one queue for both teams."""
 
@@ -23,7 +23,7 @@ NEVER = {"withinClusterQueue": "Never", "reclaimWithinCohort": "Never"}
 
 def test_a_queue_is_named_after_its_team_and_its_door_after_itself() -> None:
     """Cluster queues are cluster-scoped, so two teams' `train` need two names; local queues are not."""
-    found = queue(plan(changed()), "vision-train")
+    found = queue(plan(fleet_with()), "vision-train")
     assert (found.teams, found.cohort, found.namespaces) == (("vision",), "research", ("vision",))
     assert [(d.name, d.namespace, d.cluster_queue, d.team) for d in found.local_queues] == [
         ("train", "vision", "vision-train", "vision")
@@ -31,18 +31,18 @@ def test_a_queue_is_named_after_its_team_and_its_door_after_itself() -> None:
 
 
 def test_names_that_others_depend_on_can_be_given() -> None:
-    found = queue(plan(changed({f"{TRAIN}.name": "cq", f"{TRAIN}.localQueue": "lq"})), "cq")
+    found = queue(plan(fleet_with({f"{TRAIN}.name": "cq", f"{TRAIN}.localQueue": "lq"})), "cq")
     assert [d.name for d in found.local_queues] == ["lq"]
 
 
 def test_a_queue_admits_from_its_teams_namespace_unless_it_is_open_to_all() -> None:
     """None is Kueue's `{}`, every namespace; left out, Kueue would admit nothing."""
-    assert queue(plan(changed({"teams.vision.namespace": "ns"})), "vision-train").namespaces == ("ns",)
-    assert queue(plan(changed({f"{TRAIN}.namespaces": "all"})), "vision-train").namespaces is None
+    assert queue(plan(fleet_with({"teams.vision.namespace": "ns"})), "vision-train").namespaces == ("ns",)
+    assert queue(plan(fleet_with({f"{TRAIN}.namespaces": "all"})), "vision-train").namespaces is None
 
 
 def test_queues_come_by_name_and_not_in_the_order_of_the_file() -> None:
-    names = [q.name for q in plan(changed()).cluster_queues]
+    names = [q.name for q in plan(fleet_with()).cluster_queues]
     assert names == sorted(names)
 
 
@@ -62,28 +62,28 @@ def test_queues_come_by_name_and_not_in_the_order_of_the_file() -> None:
 def test_a_queue_is_protected_while_somebody_may_run_on_what_it_guarantees(
     changes: dict[str, Any], protected: bool
 ) -> None:
-    assert queue(plan(changed(changes)), "vision-train").protect is protected
+    assert queue(plan(fleet_with(changes)), "vision-train").protect is protected
 
 
 # --- a shared queue ---------------------------------------------------------------------------------------------------
 
 
 def test_a_shared_queue_has_a_door_in_each_of_its_teams_namespaces() -> None:
-    found = queue(plan(changed(SHARED)), "common")
+    found = queue(plan(fleet_with(SHARED)), "common")
     assert (found.teams, found.namespaces, found.cohort) == (("speech", "vision"), ("speech", "vision"), None)
     assert [(d.name, d.namespace) for d in found.local_queues] == [("common", "speech"), ("common", "vision")]
 
 
 def test_what_is_shared_is_guaranteed_to_nobody_and_within_reach_of_all() -> None:
     """Adding it to each team's guarantee would promise it twice."""
-    found = plan(changed(SHARED))
+    found = plan(fleet_with(SHARED))
     for name, own in (("vision", 8), ("speech", 16)):
         assert team(found, name).guaranteed == {"v5e": own}
         assert team(found, name).ceiling == {"l4": 8, "v5e": own}
 
 
 def test_a_shared_queue_may_be_in_a_cohort_of_its_own() -> None:
-    assert queue(plan(changed({**SHARED, "clusterQueues.common.cohort": "research"})), "common").cohort == "research"
+    assert queue(plan(fleet_with({**SHARED, "clusterQueues.common.cohort": "research"})), "common").cohort == "research"
 
 
 # --- references and names ---------------------------------------------------------------------------------------------
@@ -104,17 +104,17 @@ def test_a_shared_queue_may_be_in_a_cohort_of_its_own() -> None:
     ],
 )
 def test_a_reference_to_nothing_and_a_name_used_twice_are_faults(change: dict[str, Any], expected: str) -> None:
-    assert expected in faults(changed(change))
+    assert expected in faults(fleet_with(change))
 
 
 def test_a_name_used_twice_says_where_it_was_used_first() -> None:
-    said = message(changed({f"{TRAIN}.name": "speech-serve"}), "duplicate-name")
+    said = message(fleet_with({f"{TRAIN}.name": "speech-serve"}), "duplicate-name")
     assert said == "cluster queue 'speech-serve' is already that of teams.speech.queues.serve; name it otherwise"
 
 
 def test_two_teams_may_give_their_queues_the_same_local_name() -> None:
-    assert faults(changed()) == []
-    assert {d.name for q in plan(changed()).cluster_queues for d in q.local_queues} == {"train", "urgent", "serve"}
+    assert faults(fleet_with()) == []
+    assert {d.name for q in plan(fleet_with()).cluster_queues for d in q.local_queues} == {"train", "urgent", "serve"}
 
 
 # --- preemption and order ---------------------------------------------------------------------------------------------
@@ -126,40 +126,40 @@ def test_two_teams_may_give_their_queues_the_same_local_name() -> None:
         ({}, "LowerPriority", "Any"),
         ({f"{TRAIN}.preemption": NEVER}, "Never", "Never"),
         ({f"{TRAIN}.preemption": {"reclaimWithinCohort": "LowerPriority"}}, "LowerPriority", "LowerPriority"),
-        ({"teams.vision.cohort": GONE}, "LowerPriority", "Never"),
+        ({"teams.vision.cohort": REMOVED}, "LowerPriority", "Never"),
     ],
 )
 def test_by_default_a_queue_takes_back_what_it_is_owed(change: dict[str, Any], within: str, reclaim: str) -> None:
     """A guarantee that has to wait for a borrower is none; without a cohort there is nothing to take back."""
-    found = queue(planned(changed(change)).plan, "vision-train").preemption
+    found = queue(run_planner(fleet_with(change)).plan, "vision-train").preemption
     assert (found.within_cluster_queue, found.reclaim_within_cohort) == (within, reclaim)
     assert (found.borrow_within_cohort, found.max_priority_threshold) == (None, None)
 
 
 def test_a_queue_may_push_out_work_in_order_to_borrow_if_it_says_so() -> None:
     rule = {"borrowWithinCohort": {"policy": "LowerPriority", "maxPriorityThreshold": 10}}
-    found = queue(plan(changed({f"{TRAIN}.preemption": rule})), "vision-train").preemption
+    found = queue(plan(fleet_with({f"{TRAIN}.preemption": rule})), "vision-train").preemption
     assert (found.borrow_within_cohort, found.max_priority_threshold) == ("LowerPriority", 10)
 
 
 @pytest.mark.parametrize(
-    "change", [{f"{TRAIN}.preemption.reclaimWithinCohort": "Never"}, {"teams.vision.cohort": GONE}]
+    "change", [{f"{TRAIN}.preemption.reclaimWithinCohort": "Never"}, {"teams.vision.cohort": REMOVED}]
 )
 def test_who_may_not_reclaim_may_not_push_out_to_borrow(change: dict[str, Any]) -> None:
     """Kueue's webhook refuses the pair (Kueue 0.19 webhooks)."""
     rule = {f"{TRAIN}.preemption": {"borrowWithinCohort": {"policy": "LowerPriority"}}}
-    assert faults(changed({**rule, **change})) == [f"bad-preemption {TRAIN}.preemption.borrowWithinCohort"]
+    assert faults(fleet_with({**rule, **change})) == [f"bad-preemption {TRAIN}.preemption.borrowWithinCohort"]
 
 
 def test_a_queue_has_kueues_own_defaults_for_the_rest() -> None:
-    found = queue(plan(changed()), "vision-train")
+    found = queue(plan(fleet_with()), "vision-train")
     assert (found.queueing_strategy, found.when_can_borrow, found.when_can_preempt) == ("BestEffortFIFO", None, None)
 
 
 def test_fungibility_and_strategy_are_what_is_written() -> None:
     written = {"whenCanBorrow": "TryNextFlavor", "whenCanPreempt": "MayStopSearch"}
     change = {f"{TRAIN}.flavorFungibility": written, f"{TRAIN}.queueingStrategy": "StrictFIFO"}
-    found = queue(plan(changed(change)), "vision-train")
+    found = queue(plan(fleet_with(change)), "vision-train")
     assert found.queueing_strategy == "StrictFIFO"
     assert (found.when_can_borrow, found.when_can_preempt) == ("TryNextFlavor", "MayStopSearch")
 
@@ -168,30 +168,30 @@ def test_fungibility_and_strategy_are_what_is_written() -> None:
 
 
 def test_priorities_come_the_lowest_first() -> None:
-    found = plan(changed({"priorities.middle": {"value": 15}})).priorities
+    found = plan(fleet_with({"priorities.middle": {"value": 15}})).priorities
     assert [(p.name, p.value, p.default, p.preempts) for p in found] == [
         ("low", 10, True, False), ("middle", 15, False, True), ("high", 20, False, True)
     ]  # fmt: skip
 
 
 def test_a_cluster_has_one_default_priority() -> None:
-    fleet = changed({"priorities.high.default": True})
+    fleet = fleet_with({"priorities.high.default": True})
     assert faults(fleet) == ["two-defaults priorities.high.default"]
     assert message(fleet, "two-defaults").startswith("'low' is the default already")
 
 
 def test_kubernetes_keeps_names_that_start_with_system_for_itself() -> None:
-    assert faults(changed({"priorities.system-low": {"value": 1}})) == ["bad-value priorities.system-low"]
+    assert faults(fleet_with({"priorities.system-low": {"value": 1}})) == ["bad-value priorities.system-low"]
 
 
 def test_cohorts_are_flat_and_each_is_declared() -> None:
-    found = plan(changed({"cohorts.empty": None})).cohorts
+    found = plan(fleet_with({"cohorts.empty": None})).cohorts
     assert [(c.name, c.parent) for c in found] == [("empty", None), ("research", None)]
 
 
 def test_jobset_is_installed_before_kueue_at_pinned_releases() -> None:
     """Kueue looks for JobSet's kind when it starts (Kueue docs: installation)."""
-    found = plan(changed()).charts
+    found = plan(fleet_with()).charts
     assert [(c.name, c.version, c.namespace) for c in found] == [
         ("jobset", "0.12.0", "jobset-system"), ("kueue", "0.19.2", "kueue-system")
     ]  # fmt: skip
@@ -206,16 +206,16 @@ def test_jobset_is_installed_before_kueue_at_pinned_releases() -> None:
     ],
 )
 def test_a_controller_that_exists_is_left_alone(change: dict[str, Any], expected: list[str]) -> None:
-    assert [f"{c.name} {c.version}" for c in plan(changed(change)).charts] == expected
+    assert [f"{c.name} {c.version}" for c in plan(fleet_with(change)).charts] == expected
 
 
 def test_a_chart_may_come_from_a_mirror() -> None:
-    found = {c.name: c.chart for c in plan(changed({"kueue": {"chart": "oci://mirror.local/kueue"}})).charts}
+    found = {c.name: c.chart for c in plan(fleet_with({"kueue": {"chart": "oci://mirror.local/kueue"}})).charts}
     assert found == {"kueue": "oci://mirror.local/kueue", "jobset": "oci://registry.k8s.io/jobset/charts/jobset"}
 
 
 def test_pods_have_an_hour_to_be_ready_unless_it_is_said_otherwise() -> None:
     """Kueue's own 30 minutes are too short for a large slice (systems.md, section 0)."""
     for change, seconds in ({}, 3600), ({"kueue": {"waitForPodsReadyMinutes": 45}}, 2700):
-        values = str(plan(changed(change)).charts[1].values)
+        values = str(plan(fleet_with(change)).charts[1].values)
         assert f'"timeout": "{seconds}s"' in values.replace("\\n", "\n")

@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from berth.plan.kueue import CohortPlan, FlavorQuotasPlan, QuotaPlan, ResourceGroupPlan
 from berth.planner.queueing.quota_tree import QuotaTree
 from tests.components.kueue.plans import queue
-from tests.small_fleets import ZONE, changed, planned, problems, team
+from tests.small_fleets import ZONE, fleet_with, problems, run_planner, team
 
 few = settings(deadline=None, max_examples=50)
 many = settings(deadline=None, max_examples=200)
@@ -144,12 +144,12 @@ def test_what_a_part_can_use_alone_is_the_most_of_all_ways(root: Part) -> None:
         mine = {leaf.name for leaf in leaves(part)}
         for leaf in leaves(root):
             leaf.counted = leaf.name in mine
-        assert tree.cohort(part.name)["l4"].ceiling == tried(root)
-        assert tree.cohort(part.name)["l4"].promised == nominal(part)
+        assert tree.cohort_nodes(part.name)["l4"].ceiling == tried(root)
+        assert tree.cohort_nodes(part.name)["l4"].guaranteed == nominal(part)
     for leaf in leaves(root):
         for other in leaves(root):
             other.counted = other is leaf
-        assert tree.queue(leaf.name)["l4"].ceiling == tried(root)
+        assert tree.queue_nodes(leaf.name)["l4"].ceiling == tried(root)
 
 
 @many
@@ -158,7 +158,7 @@ def test_a_whole_tree_can_use_all_that_is_nominal_in_it(root: Part) -> None:
     """Unless a cohort keeps what none of its queues may use; limits move quota and make none."""
     tree = tree_of(root)
     queues = [queue(leaf.name, flavors=(entry(leaf),)) for leaf in leaves(root)]
-    assert tree.ceilings(queues)["l4"] <= nominal(root) == tree.cohort(root.name)["l4"].promised
+    assert tree.ceilings(queues)["l4"] <= nominal(root) == tree.cohort_nodes(root.name)["l4"].guaranteed
 
 
 def test_a_chain_of_a_thousand_cohorts_is_walked_and_not_climbed_by_recursion() -> None:
@@ -167,7 +167,7 @@ def test_a_chain_of_a_thousand_cohorts_is_walked_and_not_climbed_by_recursion() 
     one = queue("q", cohort=names[-1], flavors=(entry(Part("q", 3, None, None)),))
     tree = QuotaTree([one], cohorts, RESOURCES)
     assert tree.ceilings([one]) == {"l4": 3}
-    assert tree.root(names[-1]) == "c0"
+    assert tree.root_cohort(names[-1]) == "c0"
 
 
 # --- through the whole planner ----------------------------------------------------------------------------------------
@@ -175,7 +175,7 @@ def test_a_chain_of_a_thousand_cohorts_is_walked_and_not_climbed_by_recursion() 
 
 def company(**cohorts: Any) -> dict[str, Any]:
     """Two teams of 8 and 4 L4 in two cohorts below one; `cohorts` are merged into them."""
-    return changed({
+    return fleet_with({
         "pools": {"l4": {"machineType": "g2-standard-24", "nodes": 10, "zone": ZONE}},
         "cohorts": {"company": {}, "research": {"parent": "company"}, "product": {"parent": "company"}} | cohorts,
         "teams": {
@@ -195,7 +195,7 @@ def limited(parent: str | None, **entry: Any) -> dict[str, Any]:
 
 def ceilings_of(fleet: dict[str, Any]) -> dict[str, int]:
     """Team to the ceiling it reads."""
-    plan = planned(fleet).plan
+    plan = run_planner(fleet).plan
     return {t.name: team(plan, t.name).ceiling["l4"] for t in plan.teams}
 
 
@@ -213,7 +213,7 @@ def test_what_a_cohort_lends_bounds_what_others_reach() -> None:
 
 def test_what_a_cohort_is_guaranteed_beyond_its_queues_is_its_own_quota() -> None:
     """Shared by all below, and no team's guarantee; cpu and memory come with it."""
-    plan = planned(company(research=limited("company", guaranteed=12, borrow=0, lend=0))).plan
+    plan = run_planner(company(research=limited("company", guaranteed=12, borrow=0, lend=0))).plan
     (found,) = [c for c in plan.cohorts if c.name == "research"]
     ((entry,),) = [group.flavors for group in found.resource_groups]
     assert [(q.resource, q.nominal) for q in entry.quotas][-1] == (GPU, 4)

@@ -11,18 +11,18 @@ from hypothesis import strategies as st
 
 from berth import catalog
 from berth.plan.kueue import QuotaPlan
-from tests.small_fleets import GI, GONE, TRAIN, ZONE, changed, faults, message, plan, planned, queue, quota
+from tests.small_fleets import GI, REMOVED, TRAIN, ZONE, faults, fleet_with, message, plan, queue, quota, run_planner
 
 GPU, TPU = "nvidia.com/gpu", "google.com/tpu"
 FIRST = f"{TRAIN}.flavors.0"
-ALONE = {"teams.vision.cohort": GONE, "teams.speech.cohort": GONE, "cohorts": GONE}
+ALONE = {"teams.vision.cohort": REMOVED, "teams.speech.cohort": REMOVED, "cohorts": REMOVED}
 
 
 def nominal(written: Any, pool: str = "v5e") -> int:
     """The accelerators that a queue is guaranteed by what is written."""
-    fleet = changed({f"{TRAIN}.flavors": [{"pool": pool, "guaranteed": written}]})
+    fleet = fleet_with({f"{TRAIN}.flavors": [{"pool": pool, "guaranteed": written}]})
     resource = TPU if pool == "v5e" else GPU
-    return quota(planned(fleet).plan, "vision-train", pool, resource).nominal
+    return quota(run_planner(fleet).plan, "vision-train", pool, resource).nominal
 
 
 # --- amounts ----------------------------------------------------------------------------------------------------------
@@ -56,13 +56,13 @@ def test_an_amount_that_no_job_could_use_is_a_fault_with_its_remedy(
     written: Any, pool: str, code: str, says: str
 ) -> None:
     """Slices are atomic: what is left over of one looks free and is not (Kueue docs: resource flavors)."""
-    fleet = changed({f"{TRAIN}.flavors": [{"pool": pool, "guaranteed": written}]})
+    fleet = fleet_with({f"{TRAIN}.flavors": [{"pool": pool, "guaranteed": written}]})
     assert (faults(fleet), message(fleet, code)) == ([f"{code} {TRAIN}.flavors[0].guaranteed"], says)
 
 
 @pytest.mark.parametrize("key", ["guaranteed", "borrow", "lend"])
 def test_every_amount_is_checked_at_its_own_place(key: str) -> None:
-    fleet = changed({f"{FIRST}.{key}": "1%"})
+    fleet = fleet_with({f"{FIRST}.{key}": "1%"})
     assert faults(fleet) == [f"fraction {TRAIN}.flavors[0].{key}"]
 
 
@@ -72,8 +72,8 @@ def test_a_share_is_of_the_pool_that_is_named_or_of_the_whole_flavor() -> None:
                                                      "zone": "us-central1-b"}}  # fmt: skip
     found = {}
     for key, name in (("pool", "v5e"), ("pool", "v5e-b"), ("flavor", "v5e")):
-        fleet = changed({**pools, f"{TRAIN}.flavors": [{key: name, "guaranteed": "50%"}], "teams.speech.queues": {}})
-        found[key, name] = quota(planned(fleet).plan, "vision-train", "v5e", TPU).nominal
+        fleet = fleet_with({**pools, f"{TRAIN}.flavors": [{key: name, "guaranteed": "50%"}], "teams.speech.queues": {}})
+        found[key, name] = quota(run_planner(fleet).plan, "vision-train", "v5e", TPU).nominal
     assert found == {("pool", "v5e"): 8, ("pool", "v5e-b"): 16, ("flavor", "v5e"): 24}
 
 
@@ -82,7 +82,7 @@ def test_a_share_is_of_the_pool_that_is_named_or_of_the_whole_flavor() -> None:
 
 def test_cpu_and_memory_go_with_the_accelerators() -> None:
     """Half of 4 machines of 24 vCPU, 96 GB and 2 L4: what a job on them can ask for, to the last core."""
-    found = plan(changed())
+    found = plan(fleet_with())
     (entry,) = queue(found, "vision-urgent").flavors
     assert [(q.resource, q.nominal) for q in entry.quotas] == [("cpu", 48_000), ("memory", 192 * GI), (GPU, 4)]
 
@@ -98,7 +98,7 @@ def test_quota_of_cpu_covers_whole_machines_of_any_type(name: str, nodes: int, w
     count = min(wanted, nodes * machine.accelerators)
     pool = {"machineType": name, "nodes": nodes, "zone": ZONE, "flavor": "f"}
     queues = {"q": {"flavors": [{"flavor": "f", "guaranteed": count}]}}
-    found = planned(changed({"pools": {"p": pool}, "teams": {"vision": {"queues": queues}}})).plan
+    found = run_planner(fleet_with({"pools": {"p": pool}, "teams": {"vision": {"queues": queues}}})).plan
     share = Fraction(count, machine.accelerators)
     assert quota(found, "vision-q", "f", "cpu").nominal == -(-1000 * machine.vcpu * share // 1)
     assert quota(found, "vision-q", "f", "memory").nominal == -(-Fraction(machine.memory_gb) * GI * share // 1)
@@ -110,7 +110,9 @@ def test_cpu_and_memory_can_be_said_for_a_queue_and_for_one_flavor_of_it() -> No
         {"pool": "l4", "guaranteed": 2, "perAccelerator": {"cpu": "1500m"}},
         {"pool": "v5e", "guaranteed": "1 slice"},
     ]
-    found = planned(changed({f"{TRAIN}.flavors": flavors, f"{TRAIN}.perAccelerator": {"cpu": 1, "memory": "5Gi"}})).plan
+    found = run_planner(
+        fleet_with({f"{TRAIN}.flavors": flavors, f"{TRAIN}.perAccelerator": {"cpu": 1, "memory": "5Gi"}})
+    ).plan
     amounts = [
         (q.nominal, q.resource) for e in queue(found, "vision-train").flavors for q in e.quotas if q.resource != GPU
     ]
@@ -121,7 +123,7 @@ def test_cpu_and_memory_can_be_said_for_a_queue_and_for_one_flavor_of_it() -> No
 
 def test_borrowing_and_lending_bring_cpu_and_memory_along() -> None:
     """Or a job could borrow the chips and wait for ever for the cores beside them."""
-    fleet = changed({f"{FIRST}.borrow": "1 slice", f"{FIRST}.lend": "1 slice"})
+    fleet = fleet_with({f"{FIRST}.borrow": "1 slice", f"{FIRST}.lend": "1 slice"})
     for resource, each in (("cpu", 28_000), ("memory", 48 * GI), (TPU, 1)):
         found = quota(plan(fleet), "vision-train", "v5e", resource)
         assert found == QuotaPlan(
@@ -132,7 +134,7 @@ def test_borrowing_and_lending_bring_cpu_and_memory_along() -> None:
 def test_a_queue_of_two_kinds_has_none_of_one_on_the_other() -> None:
     """Kueue wants every covered resource on every flavor, in the same order."""
     both = [{"pool": "v5e", "guaranteed": "1 slice"}, {"pool": "l4", "guaranteed": 4}]
-    found = queue(planned(changed({f"{TRAIN}.flavors": both})).plan, "vision-train")
+    found = queue(run_planner(fleet_with({f"{TRAIN}.flavors": both})).plan, "vision-train")
     assert found.covered_resources == ("cpu", "memory", TPU, GPU)
     assert [[q.resource for q in entry.quotas] for entry in found.flavors] == [[*found.covered_resources]] * 2
     none = {(e.flavor, q.resource) for e in found.flavors for q in e.quotas if q.nominal == 0}
@@ -155,22 +157,22 @@ def test_a_queue_of_two_kinds_has_none_of_one_on_the_other() -> None:
 )
 def test_no_borrow_means_none_and_no_lend_means_all(more: dict[str, Any], borrowing: Any, lending: Any) -> None:
     """Kueue itself reads an absent borrowing limit as no limit: here, silence never gives anything away."""
-    found = planned(changed({f"{TRAIN}.flavors": [{"pool": "v5e", "guaranteed": "1 slice", **more}]})).plan
+    found = run_planner(fleet_with({f"{TRAIN}.flavors": [{"pool": "v5e", "guaranteed": "1 slice", **more}]})).plan
     chips = quota(found, "vision-train", "v5e", TPU)
     assert (chips.borrowing_limit, chips.lending_limit) == (borrowing, lending)
 
 
 @pytest.mark.parametrize("key", ["borrow", "lend"])
 def test_outside_a_cohort_there_is_nobody_to_borrow_from_or_lend_to(key: str) -> None:
-    fleet = changed({**ALONE, f"{FIRST}.{key}": "1 slice"})
+    fleet = fleet_with({**ALONE, f"{FIRST}.{key}": "1 slice"})
     assert faults(fleet) == [f"limit-without-cohort {TRAIN}.flavors[0].{key}"]
-    chips = quota(plan(changed(ALONE)), "vision-train", "v5e", TPU)
+    chips = quota(plan(fleet_with(ALONE)), "vision-train", "v5e", TPU)
     assert (chips.borrowing_limit, chips.lending_limit) == (0, 0)
 
 
 def test_a_queue_lends_no_more_than_it_is_guaranteed() -> None:
     """Kueue's webhook refuses it (Kueue 0.19 webhooks)."""
-    fleet = changed({f"{FIRST}.lend": "2 slices"})
+    fleet = fleet_with({f"{FIRST}.lend": "2 slices"})
     assert faults(fleet) == [f"lend-above-guaranteed {TRAIN}.flavors[0].lend"]
 
 
@@ -180,7 +182,7 @@ def test_a_queue_lends_no_more_than_it_is_guaranteed() -> None:
 def test_the_order_of_flavors_is_the_order_of_preference() -> None:
     for names in (["v5e", "l4"], ["l4", "v5e"]):
         flavors = [{"pool": name, "guaranteed": 0} for name in names]
-        found = planned(changed({f"{TRAIN}.flavors": flavors})).plan
+        found = run_planner(fleet_with({f"{TRAIN}.flavors": flavors})).plan
         assert [e.flavor for e in queue(found, "vision-train").flavors] == names
 
 
@@ -196,14 +198,14 @@ def test_the_order_of_flavors_is_the_order_of_preference() -> None:
     ],
 )  # fmt: skip
 def test_an_entry_names_one_flavor_and_no_flavor_has_two(flavors: list[dict[str, Any]], expected: str) -> None:
-    assert expected in faults(changed({f"{TRAIN}.flavors": flavors}))
+    assert expected in faults(fleet_with({f"{TRAIN}.flavors": flavors}))
 
 
 def test_a_near_miss_of_a_pool_is_offered() -> None:
-    fleet = changed({f"{TRAIN}.flavors": [{"pool": "v5f", "guaranteed": 8}]})
+    fleet = fleet_with({f"{TRAIN}.flavors": [{"pool": "v5f", "guaranteed": 8}]})
     assert message(fleet, "unknown-reference") == "no pool 'v5f'; did you mean 'v5e'?"
 
 
 def test_what_refers_to_a_faulty_pool_is_no_second_fault() -> None:
     """One cause, one line: the queues of a pool with a wrong topology are not to blame."""
-    assert faults(changed({"pools.v5e.topology": "4x5"})) == ["bad-topology pools.v5e.topology"]
+    assert faults(fleet_with({"pools.v5e.topology": "4x5"})) == ["bad-topology pools.v5e.topology"]

@@ -10,10 +10,10 @@ from berth import catalog
 from berth.manifests.fleet import all_manifests
 from berth.plan.fleet import FleetPlan
 from berth.planner import plan_fleet
-from berth.spec.parse import parse
-from tests.small_fleets import ZONE, changed, of_pools
+from berth.spec.parse import parse_fleet
+from tests.small_fleets import ZONE, fleet_of_pools, fleet_with
 from tests.small_fleets import plan as small_plan
-from tests.stack_files import every_stack, fleet
+from tests.stack_files import every_stack, fleet_values
 
 SLICE = {"machineType": "ct6e-standard-4t", "topology": "4x4", "slices": 2, "zone": ZONE}
 RACK = {"machineType": "a3-ultragpu-8g", "nodes": 4, "zone": ZONE}
@@ -21,7 +21,7 @@ RACK = {"machineType": "a3-ultragpu-8g", "nodes": 4, "zone": ZONE}
 
 def found(**pools: dict[str, Any]) -> FleetPlan:
     """The plan of these pools, each of them topology-aware."""
-    return small_plan(of_pools({name: {**pool, "topologyAware": True} for name, pool in pools.items()}))
+    return small_plan(fleet_of_pools({name: {**pool, "topologyAware": True} for name, pool in pools.items()}))
 
 
 @pytest.mark.parametrize("name", [n for n, m in catalog.machines().items() if m.topology_levels])
@@ -56,14 +56,14 @@ def test_a_topology_comes_before_the_flavor_that_names_it() -> None:
 
 
 def test_a_flavor_that_nobody_asked_to_be_topology_aware_names_no_topology() -> None:
-    plan = small_plan(of_pools({"v6e": SLICE}))
+    plan = small_plan(fleet_of_pools({"v6e": SLICE}))
     assert (plan.topologies, [f.topology for f in plan.flavors]) == ((), [None])
 
 
 @every_stack
 def test_everything_that_kueue_may_refuse_says_where_it_was_written(stack: str) -> None:
     """A fault without a place is a search."""
-    planned = plan_fleet(stack, parse(fleet(stack), []))
+    planned = plan_fleet(stack, parse_fleet(fleet_values(stack), []))
     assert planned is not None
     plan = planned.plan
     doors = [("local queue", f"{d.namespace}/{d.name}") for q in plan.cluster_queues for d in q.local_queues]
@@ -84,10 +84,10 @@ def test_compact_pools_that_gke_makes_are_one_placement_group_a_flavor() -> None
     limits = {"cpu": {"max": 2000}, "memory": {"max": 20000}, "accelerators": {"nvidia-tesla-a100": 24}}
     near = {"machineType": "a2-highgpu-1g", "nodes": {"max": 8}, "autoProvisioned": True, "compactPlacement": True}
     pools = {"near": near, "far": {**near, "machineType": "a2-highgpu-2g", "compactPlacement": False}}
-    plan = small_plan(changed({"cluster.nodeAutoProvisioning": limits}, of_pools(pools)))
+    plan = small_plan(fleet_with({"cluster.nodeAutoProvisioning": limits}, fleet_of_pools(pools)))
     key = "cloud.google.com/gke-placement-group"
     assert {f.name: f.node_labels.get(key) for f in plan.flavors} == {"far": None, "near": "near"}
-    own = small_plan(of_pools({"near": {**near, "autoProvisioned": False, "zone": ZONE}}))
+    own = small_plan(fleet_of_pools({"near": {**near, "autoProvisioned": False, "zone": ZONE}}))
     (pool,) = own.pools[0].node_pools
     assert pool.placement and pool.placement.type == "COMPACT"
     assert key not in own.flavors[0].node_labels

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tests.small_fleets import GONE, changed, faults, message, plan, team
+from tests.small_fleets import REMOVED, faults, fleet_with, message, plan, team
 
 NUMBER = "123456789012"
 ROLE = "roles/storage.objectViewer"
@@ -19,7 +19,7 @@ IDENTITY = "teams.vision.identity"
 @pytest.mark.parametrize(
     ("written", "name", "owned"),
     [
-        (GONE, "vision", True),
+        (REMOVED, "vision", True),
         ("eyes", "eyes", True),
         ({"name": "eyes"}, "eyes", True),
         ({"existing": True}, "vision", False),
@@ -27,21 +27,21 @@ IDENTITY = "teams.vision.identity"
     ],
 )
 def test_a_team_has_one_namespace_its_own_name_unless_it_says_otherwise(written: Any, name: str, owned: bool) -> None:
-    change = {} if written is GONE else {"teams.vision.namespace": written}
-    found = team(plan(changed(change)), "vision")
+    change = {} if written is REMOVED else {"teams.vision.namespace": written}
+    found = team(plan(fleet_with(change)), "vision")
     assert [(n.name, n.owned) for n in found.namespaces] == [(name, owned)]
     assert {door.namespace for door in found.local_queues} == {name}
 
 
 def test_two_teams_do_not_share_a_namespace() -> None:
     """Kueue tells teams apart by namespace: shared, each could use the other's queue."""
-    fleet = changed({"teams.vision.namespace": "speech"})
+    fleet = fleet_with({"teams.vision.namespace": "speech"})
     assert "duplicate-namespace teams.vision.namespace" in faults(fleet)
 
 
 @pytest.mark.parametrize("name", ["kube-system", "kube-public", "kueue-system", "jobset-system", "gmp-system"])
 def test_a_team_does_not_live_where_kueue_admits_nothing(name: str) -> None:
-    fleet = changed({"teams.vision.namespace": {"name": name, "existing": True}})
+    fleet = fleet_with({"teams.vision.namespace": {"name": name, "existing": True}})
     assert faults(fleet) == ["bad-namespace teams.vision.namespace"]
 
 
@@ -49,22 +49,22 @@ def test_a_team_does_not_live_where_kueue_admits_nothing(name: str) -> None:
 
 
 def test_pods_run_as_an_account_named_after_the_team() -> None:
-    found = team(plan(changed()), "vision").identity
+    found = team(plan(fleet_with()), "vision").identity
     assert found is not None
     assert (found.service_account, found.impersonates, found.roles) == ("vision", None, ())
 
 
 def test_an_existing_namespace_brings_its_own_account_unless_one_is_asked_for() -> None:
     existing = {"teams.vision.namespace": {"existing": True}}
-    assert team(plan(changed(existing)), "vision").identity is None
-    found = team(plan(changed({**existing, IDENTITY: {"serviceAccount": "pods"}})), "vision").identity
+    assert team(plan(fleet_with(existing)), "vision").identity is None
+    found = team(plan(fleet_with({**existing, IDENTITY: {"serviceAccount": "pods"}})), "vision").identity
     assert found is not None
     assert found.service_account == "pods"
 
 
 def test_roles_are_granted_to_the_pods_themselves_by_the_projects_number() -> None:
     """Workload identity federation names the project by number; the subject is namespace and account."""
-    fleet = changed({"projectNumber": NUMBER, IDENTITY: {"roles": [ROLE, ROLE, "roles/logging.logWriter"]}})
+    fleet = fleet_with({"projectNumber": NUMBER, IDENTITY: {"roles": [ROLE, ROLE, "roles/logging.logWriter"]}})
     found = team(plan(fleet), "vision").identity
     assert found is not None
     assert found.members == (
@@ -75,14 +75,14 @@ def test_roles_are_granted_to_the_pods_themselves_by_the_projects_number() -> No
 
 
 def test_a_direct_grant_without_the_projects_number_is_a_fault() -> None:
-    fleet = changed({IDENTITY: {"roles": [ROLE]}})
+    fleet = fleet_with({IDENTITY: {"roles": [ROLE]}})
     assert faults(fleet) == ["missing-project-number teams.vision.identity.roles"]
     assert "write projectNumber" in message(fleet, "missing-project-number")
 
 
 def test_roles_are_granted_to_the_google_account_that_pods_impersonate() -> None:
     """No project number is needed then; the annotation is complete (systems.md, E.2, fault 2)."""
-    fleet = changed({IDENTITY: {"impersonate": "wi-vision", "roles": [ROLE]}, "teams.vision.namespace": "eyes"})
+    fleet = fleet_with({IDENTITY: {"impersonate": "wi-vision", "roles": [ROLE]}, "teams.vision.namespace": "eyes"})
     found = team(plan(fleet), "vision").identity
     assert found is not None
     assert found.impersonates is not None
@@ -94,34 +94,34 @@ def test_roles_are_granted_to_the_google_account_that_pods_impersonate() -> None
 
 
 def test_a_team_without_queues_has_a_namespace_and_nothing_else() -> None:
-    found = team(plan(changed({"teams.new": {}})), "new")
+    found = team(plan(fleet_with({"teams.new": {}})), "new")
     assert (found.namespace, found.local_queues, found.guaranteed, found.ceiling) == ("new", (), {}, {})
 
 
 def test_a_guarantee_adds_up_over_the_queues_of_a_team() -> None:
     two = {"teams.speech.queues.train.flavors.0.guaranteed": "1 slice",
            "teams.vision.queues.more": {"flavors": [{"pool": "v5e", "guaranteed": "1 slice"}]}}  # fmt: skip
-    found = plan(changed(two))
+    found = plan(fleet_with(two))
     assert team(found, "vision").guaranteed == {"l4": 4, "v5e": 16}
     assert team(found, "speech").guaranteed == {"l4": 4, "v5e": 8}
 
 
 def test_a_ceiling_is_the_guarantee_and_what_the_cohort_lends_within_the_limit() -> None:
     borrows = {"teams.vision.queues.train.flavors.0.borrow": "2 slices"}
-    assert team(plan(changed(borrows)), "vision").ceiling["v5e"] == 24
+    assert team(plan(fleet_with(borrows)), "vision").ceiling["v5e"] == 24
     kept = {**borrows, "teams.vision.queues.train.flavors.0.borrow": "1 slice",
             "teams.speech.queues.train.flavors.0.lend": "1 slice"}  # fmt: skip
-    assert team(plan(changed(kept)), "vision").ceiling["v5e"] == 16
+    assert team(plan(fleet_with(kept)), "vision").ceiling["v5e"] == 16
 
 
 def test_teams_come_by_name_with_their_own_label() -> None:
-    found = plan(changed()).teams
+    found = plan(fleet_with()).teams
     assert [(t.name, t.labels["berth.dev/team"]) for t in found] == [("speech", "speech"), ("vision", "vision")]
 
 
 def test_a_ceiling_is_never_more_than_the_machines_there_are() -> None:
     """Where promises are accepted twice, Kueue would allow more than ever runs; the figure people read is what runs."""
-    fleet = changed({
+    fleet = fleet_with({
         "pools.l4.nodes": 2,
         "flavors": {"l4": {"oversubscription": 2, "reason": "nights"}},
         "teams.vision.queues.urgent.flavors.0.borrow": 4,

@@ -8,12 +8,25 @@ from typing import Any, cast
 import pytest
 
 from berth.catalog import machines
-from berth.engine import Recorded
+from berth.engine import RecordedResource
 from berth.names import TEAM_LABEL
 from berth.plan.configuration import ExpressionPlan
 from berth.plan.fleet import FleetPlan
-from tests.small_fleets import GONE, TRAIN, URGENT, changed, faults, made, message, plan, planned, queue, team, warnings
-from tests.stack_files import clusters, every_stack, inside_of, resources
+from tests.small_fleets import (
+    REMOVED,
+    TRAIN,
+    URGENT,
+    faults,
+    fleet_with,
+    message,
+    own_cluster,
+    plan,
+    queue,
+    run_planner,
+    team,
+    warnings,
+)
+from tests.stack_files import clusters, every_stack, in_cluster, resources
 from tests.stack_files import plan as stack_plan
 
 STATE = "teams.vision.state"
@@ -39,7 +52,7 @@ def test_the_queues_of_a_team_follow_its_state(state: str, policy: str | None) -
 
 def plan_of(changes: dict[str, Any]) -> FleetPlan:
     """The plan, whatever proofs say of it."""
-    return planned(changed(changes)).plan
+    return run_planner(fleet_with(changes)).plan
 
 
 @pytest.mark.parametrize(
@@ -55,7 +68,7 @@ def plan_of(changes: dict[str, Any]) -> FleetPlan:
     ],
 )
 def test_a_queue_may_be_stricter_than_its_team_and_not_the_contrary(state: str, own: str, sound: bool) -> None:
-    fleet = changed({STATE: state, f"{URGENT}.stopPolicy": own})
+    fleet = fleet_with({STATE: state, f"{URGENT}.stopPolicy": own})
     assert faults(fleet) == ([] if sound else [f"contradiction {URGENT}.stopPolicy"])
     if sound:
         assert queue(plan(fleet), "vision-urgent").stop_policy == own
@@ -66,7 +79,7 @@ def test_a_queue_may_be_stricter_than_its_team_and_not_the_contrary(state: str, 
 @pytest.mark.parametrize(("state", "protect"), [("active", True), ("held", True), ("drained", False)])
 def test_a_team_with_live_quota_is_protected_until_it_is_drained(state: str, protect: bool) -> None:
     """So that taking it out of the file is refused by the engine in one step, and allowed after a drain."""
-    found = plan(changed({STATE: state}))
+    found = plan(fleet_with({STATE: state}))
     assert {q.protect for q in found.cluster_queues if q.teams == ("vision",)} == {protect}
     assert {q.protect for q in found.cluster_queues if q.teams == ("speech",)} == {True}
 
@@ -75,7 +88,7 @@ def test_a_team_with_live_quota_is_protected_until_it_is_drained(state: str, pro
 
 
 def test_a_team_has_a_door_in_each_of_its_namespaces() -> None:
-    found = plan(changed({"teams.vision.namespaces": ["vision", {"name": "lab", "existing": True}]}))
+    found = plan(fleet_with({"teams.vision.namespaces": ["vision", {"name": "lab", "existing": True}]}))
     assert [(n.name, n.owned) for n in team(found, "vision").namespaces] == [("vision", True), ("lab", False)]
     train = queue(found, "vision-train")
     assert train.namespaces == ("lab", "vision")
@@ -83,7 +96,7 @@ def test_a_team_has_a_door_in_each_of_its_namespaces() -> None:
 
 
 def test_each_namespaces_account_is_a_member_of_its_own() -> None:
-    fleet = changed({"teams.vision.namespaces": ["vision", "lab"], "projectNumber": "123456789012",
+    fleet = fleet_with({"teams.vision.namespaces": ["vision", "lab"], "projectNumber": "123456789012",
                      "teams.vision.identity": {"buckets": {"acme-data": "roles/storage.objectUser"}}})  # fmt: skip
     found = team(plan(fleet), "vision").identity
     assert found is not None
@@ -94,7 +107,7 @@ def test_each_namespaces_account_is_a_member_of_its_own() -> None:
 
 
 def test_jobs_that_name_no_queue_go_to_the_default_one() -> None:
-    found = plan(changed({"teams.vision.defaultQueue": "train"}))
+    found = plan(fleet_with({"teams.vision.defaultQueue": "train"}))
     assert {(d.name, d.cluster_queue) for d in team(found, "vision").local_queues} == {
         ("train", "vision-train"), ("default", "vision-train"), ("urgent", "vision-urgent"),
     }  # fmt: skip
@@ -130,7 +143,7 @@ def test_kueue_holds_unlabelled_jobs_in_every_namespace_of_a_team(
     changes: dict[str, Any], held: bool, expression: ExpressionPlan | None
 ) -> None:
     """Kueue leaves a job elsewhere suspended for ever, so the selector has to hold each namespace with a queue."""
-    found = plan(changed(changes)).kueue
+    found = plan(fleet_with(changes)).kueue
     assert found is not None
     assert found.manage_jobs_without_queue_name is held
     assert (found.managed_namespaces.expressions if found.managed_namespaces else None) == (
@@ -166,9 +179,9 @@ def test_a_quota_is_never_in_the_way_of_a_job_that_kueue_admits(stack: str) -> N
     ("changes", "level"),
     [
         ({}, "privileged"),
-        ({"teams.vision.queues.train": GONE}, "baseline"),
+        ({"teams.vision.queues.train": REMOVED}, "baseline"),
         ({"cluster.mode": "autopilot"}, "baseline"),
-        ({"teams.vision.podSecurity": "restricted", "teams.vision.queues.train": GONE}, "restricted"),
+        ({"teams.vision.podSecurity": "restricted", "teams.vision.queues.train": REMOVED}, "restricted"),
     ],
 )
 def test_pods_are_let_no_more_than_their_machines_need(changes: dict[str, Any], level: str) -> None:
@@ -179,12 +192,12 @@ def test_pods_are_let_no_more_than_their_machines_need(changes: dict[str, Any], 
 
 
 def test_a_level_under_which_jobs_across_nodes_cannot_run_is_warned_of() -> None:
-    assert "pod-security teams.vision.podSecurity" in warnings(changed({"teams.vision.podSecurity": "baseline"}))
+    assert "pod-security teams.vision.podSecurity" in warnings(fleet_with({"teams.vision.podSecurity": "baseline"}))
 
 
 def test_public_means_none_of_the_clusters_own_addresses() -> None:
     """Pods may have addresses that are public elsewhere (privately used public ranges)."""
-    found = team(plan(changed({"cluster.network": {"podCidrBlock": "33.0.0.0/11"}})), "vision").isolation.egress
+    found = team(plan(fleet_with({"cluster.network": {"podCidrBlock": "33.0.0.0/11"}})), "vision").isolation.egress
     assert found is not None
     assert (found[0].cidr, found[0].ports) == ("0.0.0.0/0", (443,))
     assert "33.0.0.0/11" in found[0].besides
@@ -193,36 +206,38 @@ def test_public_means_none_of_the_clusters_own_addresses() -> None:
 
 def test_without_the_internet_google_is_reached_at_its_private_addresses() -> None:
     policy = {"internet": False, "egress": [{"cidrBlock": "10.9.0.0/24", "ports": [6379, 5432]}]}
-    found = team(plan(changed({"teams.vision.networkPolicy": policy})), "vision").isolation.egress
+    found = team(plan(fleet_with({"teams.vision.networkPolicy": policy})), "vision").isolation.egress
     assert found is not None
     assert [(e.cidr, e.ports) for e in found] == [
         ("199.36.153.4/30", (443,)), ("199.36.153.8/30", (443,)), ("10.9.0.0/24", (5432, 6379)),
     ]  # fmt: skip
-    assert team(plan(changed({"teams.vision.networkPolicy": {"enabled": False}})), "vision").isolation.egress is None
+    assert team(plan(fleet_with({"teams.vision.networkPolicy": {"enabled": False}})), "vision").isolation.egress is None
 
 
 # --- people -----------------------------------------------------------------------------------------------------------
 
 
 def test_nobody_is_let_in_unless_a_group_is_named() -> None:
-    found = plan(changed())
-    assert (found.access, made(found).security_group) == (None, None)
+    found = plan(fleet_with())
+    assert (found.access, own_cluster(found).security_group) == (None, None)
 
 
 def test_groups_of_a_domain_are_looked_up_in_the_one_group_that_gke_knows() -> None:
-    found = plan(changed({"teams.vision.groups": ["vision@acme.example"], "platform": {"owners": ["p@acme.example"]}}))
+    found = plan(
+        fleet_with({"teams.vision.groups": ["vision@acme.example"], "platform": {"owners": ["p@acme.example"]}})
+    )
     assert found.access is not None
     assert (found.access.owners, found.access.teams) == (("p@acme.example",), ("vision@acme.example",))
     assert found.access.job_kinds["batch"] == ("jobs",)
     assert "pytorchjobs" in found.access.job_kinds["kubeflow.org"]
-    assert made(found).security_group == "gke-security-groups@acme.example"
+    assert own_cluster(found).security_group == "gke-security-groups@acme.example"
 
 
 def test_groups_of_several_domains_need_the_one_that_counts() -> None:
     groups = {"teams.vision.groups": ["a@one.example"], "teams.speech.groups": ["b@two.example"]}
-    assert faults(changed(groups)) == ["several-domains teams.vision.groups[0]"]
-    found = plan(changed({**groups, "platform": {"domain": "two.example"}}))
-    assert made(found).security_group == "gke-security-groups@two.example"
+    assert faults(fleet_with(groups)) == ["several-domains teams.vision.groups[0]"]
+    found = plan(fleet_with({**groups, "platform": {"domain": "two.example"}}))
+    assert own_cluster(found).security_group == "gke-security-groups@two.example"
 
 
 def test_the_add_on_and_the_api_for_secrets_are_on_where_a_team_has_some() -> None:
@@ -230,13 +245,13 @@ def test_the_add_on_and_the_api_for_secrets_are_on_where_a_team_has_some() -> No
         "secrets": {"token": {"secret": "hf", "version": "3", "project": "acme-shared"}},
         "impersonate": "wi-vision",
     }
-    found = plan(changed({"teams.vision.identity": secret}))
+    found = plan(fleet_with({"teams.vision.identity": secret}))
     identity = team(found, "vision").identity
     assert identity is not None
     assert [(s.file, s.project, s.secret, s.version) for s in identity.secrets] == [("token", "acme-shared", "hf", "3")]
-    assert made(found).secret_manager
+    assert own_cluster(found).secret_manager
     assert "secretmanager.googleapis.com" in found.services
-    assert not made(plan(changed())).secret_manager
+    assert not own_cluster(plan(fleet_with())).secret_manager
 
 
 # --- who owns what ----------------------------------------------------------------------------------------------------
@@ -247,10 +262,10 @@ def test_each_team_owns_what_is_its_own_and_labels_carry_it(stack: str) -> None:
     """Every object in a team's namespace, and every queue that is its alone, has its labels and lies under a component
     of its own; nothing under one team's component names another team."""
     for prefix, found in clusters(stack):
-        _each_team_owns_its_own(found, inside_of(objects(stack), prefix, stack), prefix)
+        _each_team_owns_its_own(found, in_cluster(objects(stack), prefix, stack), prefix)
 
 
-def _each_team_owns_its_own(found: FleetPlan, there: list[Recorded], prefix: str) -> None:
+def _each_team_owns_its_own(found: FleetPlan, there: list[RecordedResource], prefix: str) -> None:
     home = {place.name: each for each in found.teams for place in each.namespaces}
     queues = {q.name: q for q in found.cluster_queues}
     for one in there:
@@ -270,13 +285,13 @@ def _each_team_owns_its_own(found: FleetPlan, there: list[Recorded], prefix: str
             assert owner.labels.items() <= metadata["labels"].items()
 
 
-def objects(stack: str) -> list[Recorded]:
+def objects(stack: str) -> list[RecordedResource]:
     """What the program keeps inside the cluster; a Helm release is no object."""
     found = (r for r in resources(stack, False) if r.type.startswith("kubernetes:"))
     return [r for r in found if "helm.sh" not in r.type]
 
 
-def metadata_of(one: Recorded) -> dict[str, Any]:
+def metadata_of(one: RecordedResource) -> dict[str, Any]:
     return cast("dict[str, Any]", one.inputs["metadata"])
 
 
@@ -284,7 +299,7 @@ def metadata_of(one: Recorded) -> dict[str, Any]:
 def test_every_namespace_that_berth_makes_has_its_walls(stack: str) -> None:
     kinds = {"LimitRange", "NetworkPolicy", "ResourceQuota", "ServiceAccount"}
     for prefix, each in ((prefix, one) for prefix, found in clusters(stack) for one in found.teams):
-        there = inside_of(objects(stack), prefix, stack)
+        there = in_cluster(objects(stack), prefix, stack)
         for place in (p for p in each.namespaces if p.owned):
             inside = [r for r in there if metadata_of(r).get("namespace") == place.name]
             made = {r.type.rpartition(":")[2] for r in inside}

@@ -9,28 +9,28 @@ from msgspec.structs import replace
 from berth import catalog
 from berth.catalog import Machine
 from berth.plan.nodes import Bounds
-from berth.rules.gke.capacity import violations
-from berth.rules.gke.pool_request import Asked, ClusterAsked, ReservationAsked, Severity
+from berth.rules.gke.capacity import pool_violations
+from berth.rules.gke.pool_request import ClusterFeatures, PoolRequest, ReservationRequest, Severity
 
 ZONE = "us-central1-a"
-NAMED = ReservationAsked(form="named", name="held")
-READY = ClusterAsked(dataplane_v2=True, multi_networking=True, slice_controller=True)
-AUTOPILOT = ClusterAsked(autopilot=True, dataplane_v2=True)
+NAMED = ReservationRequest(form="named", name="held")
+READY = ClusterFeatures(dataplane_v2=True, multi_networking=True, slice_controller=True)
+AUTOPILOT = ClusterFeatures(autopilot=True, dataplane_v2=True)
 
 
 def machine(name: str) -> Machine:
     """A machine of the table; `n1` is one with a T4."""
-    return catalog.attached("n1-standard-4", "nvidia-tesla-t4", 1) if name == "n1" else catalog.machines()[name]
+    return catalog.attach_gpus("n1-standard-4", "nvidia-tesla-t4", 1) if name == "n1" else catalog.machines()[name]
 
 
-def pool(name: str, topology: str | None = None, **changes: Any) -> Asked:
+def pool(name: str, topology: str | None = None, **changes: Any) -> PoolRequest:
     """A pool of this machine in one zone, with nothing wrong but what the changes make wrong."""
     row = machine(name)
     told = topology or row.single_host_topology
     shape = catalog.slice_shape(row, told) if told else None
     dws = changes.get("capacity") in ("flex-start", "queued")
     hosts = shape.hosts if shape else 1
-    asked = Asked(
+    asked = PoolRequest(
         machine=row,
         shape=shape,
         nodes=Bounds(min=0 if dws else hosts, max=hosts),
@@ -42,12 +42,12 @@ def pool(name: str, topology: str | None = None, **changes: Any) -> Asked:
     return replace(asked, **changes)
 
 
-def codes(asked: Asked, severity: Severity | None = None) -> set[str]:
+def codes(asked: PoolRequest, severity: Severity | None = None) -> set[str]:
     """The codes of what is wrong with a pool, of one severity or of all."""
-    return {found.code for found in violations(asked) if severity in (None, found.severity)}
+    return {found.code for found in pool_violations(asked) if severity in (None, found.severity)}
 
 
-def message(asked: Asked) -> str:
+def message(asked: PoolRequest) -> str:
     """What is said of a pool with exactly one thing wrong, after its key."""
-    (found,) = violations(asked)
+    (found,) = pool_violations(asked)
     return f"{found.key}: {found.message}"

@@ -8,8 +8,8 @@ import pytest
 
 from berth import catalog
 from berth.plan.nodes import Bounds
-from berth.rules.gke.capacity import made_pools_are_repaired, notes, violations
-from berth.rules.gke.pool_request import ReservationAsked, Upgrade
+from berth.rules.gke.capacity import can_auto_repair, capacity_notes, pool_violations
+from berth.rules.gke.pool_request import ReservationRequest, UpgradeSettings
 from tests.berth.rules.gke.pool_requests import AUTOPILOT, ZONE, codes, message, pool
 
 DWS = pytest.mark.parametrize("capacity", ["flex-start", "queued"])
@@ -22,12 +22,12 @@ FIXED = Bounds(min=4, max=4)
 @DWS
 @pytest.mark.parametrize("name", ["a2-highgpu-1g", "n1", "a4-highgpu-8g", "ct6e-standard-4t", "tpu7x-standard-4t"])
 def test_a_dws_pool_from_zero_without_settings_has_nothing_wrong(capacity: str, name: str) -> None:
-    assert violations(pool(name, capacity=capacity)) == ()
+    assert pool_violations(pool(name, capacity=capacity)) == ()
 
 
 @DWS
 def test_a_dws_pool_takes_machines_from_no_reservation(capacity: str) -> None:
-    wrong = pool("a2-highgpu-1g", capacity=capacity, reservation=ReservationAsked(form="named", name="held"))
+    wrong = pool("a2-highgpu-1g", capacity=capacity, reservation=ReservationRequest(form="named", name="held"))
     assert message(wrong) == (
         f"reservation: '{capacity}' capacity takes machines from no reservation, and reservation 'held' is named; "
         "leave the reservation out, or write it as the capacity"
@@ -90,12 +90,12 @@ def test_a_dws_pool_takes_any_zone(capacity: str) -> None:
 @DWS
 def test_a_dws_pool_has_no_upgrade_settings(capacity: str) -> None:
     """GKE lets such nodes run out; SURGE is accepted without effect (Cluster Toolkit sends it), BLUE_GREEN is not."""
-    blue_green = pool("a2-highgpu-1g", capacity=capacity, upgrade=Upgrade(strategy="BLUE_GREEN"))
+    blue_green = pool("a2-highgpu-1g", capacity=capacity, upgrade=UpgradeSettings(strategy="BLUE_GREEN"))
     assert message(blue_green) == (
         f"surge: 'BLUE_GREEN' upgrades do not go with '{capacity}' capacity, whose nodes GKE lets run out; "
         "leave surge out"
     )
-    assert codes(pool("a2-highgpu-1g", capacity=capacity, upgrade=Upgrade()), "warning") == {"dws-upgrade"}
+    assert codes(pool("a2-highgpu-1g", capacity=capacity, upgrade=UpgradeSettings()), "warning") == {"dws-upgrade"}
 
 
 @DWS
@@ -158,22 +158,22 @@ def test_a_run_time_of_other_capacity_is_worth_a_warning() -> None:
 def test_auto_provisioning_repairs_no_nodes_where_one_of_its_pools_is_of_dws() -> None:
     """System C: the repair of auto-provisioned nodes is one setting of the cluster, and off for queued ones."""
     own, made = pool("a2-highgpu-1g", capacity="queued"), pool("a2-highgpu-1g", auto_provisioned=True)
-    assert made_pools_are_repaired([own, made])
-    assert not made_pools_are_repaired([made, pool("a2-highgpu-1g", capacity="queued", auto_provisioned=True)])
+    assert can_auto_repair([own, made])
+    assert not can_auto_repair([made, pool("a2-highgpu-1g", capacity="queued", auto_provisioned=True)])
 
 
 def test_the_plan_says_which_quota_a_queued_pool_draws_on() -> None:
-    assert notes(pool("a2-highgpu-1g", capacity="queued", max_run_seconds=86400)) == (
+    assert capacity_notes(pool("a2-highgpu-1g", capacity="queued", max_run_seconds=86400)) == (
         "at most 100 requests at once per project and region (quota ACTIVE_RESIZE_REQUESTS)",
         "draws on the preemptible quota of its accelerators",
         "nodes end after 1 days at the latest",
     )
-    assert notes(pool("a2-highgpu-1g")) == ()
-    assert notes(pool("ct6e-standard-4t", "4x4", capacity="flex-start")) == (
+    assert capacity_notes(pool("a2-highgpu-1g")) == ()
+    assert capacity_notes(pool("ct6e-standard-4t", "4x4", capacity="flex-start")) == (
         "draws on the preemptible quota of its accelerators",
         "nodes end after 7 days at the latest",
     )
-    assert notes(pool("ct6e-standard-4t", "4x4")) == (
+    assert capacity_notes(pool("ct6e-standard-4t", "4x4")) == (
         "an upgrade of nodes recreates whole slices; a maintenance exclusion holds it off",
     )
 
@@ -183,14 +183,14 @@ def test_the_plan_says_which_quota_a_queued_pool_draws_on() -> None:
 
 @pytest.mark.parametrize("form", ["own", "named", "any", "any-or-fail"])
 def test_spot_takes_machines_from_no_reservation(form: Any) -> None:
-    asked = pool("a2-highgpu-1g", capacity="spot", reservation=ReservationAsked(form=form, name="held"))
+    asked = pool("a2-highgpu-1g", capacity="spot", reservation=ReservationRequest(form=form, name="held"))
     assert codes(asked) == {"spot-reservation"}
     both = pool("a2-highgpu-1g", capacity="reservation", spot=True)
     assert codes(both) == {"spot-reservation"}
 
 
 def test_on_demand_beside_a_reservation_is_a_contradiction() -> None:
-    assert codes(pool("a2-highgpu-1g", reservation=ReservationAsked(form="any"))) == {"on-demand-reservation"}
+    assert codes(pool("a2-highgpu-1g", reservation=ReservationRequest(form="any"))) == {"on-demand-reservation"}
 
 
 # --- disks -----------------------------------------------------------------------------------------------
@@ -202,7 +202,7 @@ def test_on_demand_beside_a_reservation_is_a_contradiction() -> None:
 )
 def test_newer_families_boot_from_hyperdisk_balanced_alone(name: str) -> None:
     assert f"'pd-balanced' is no boot disk for {name}; write hyperdisk-balanced" in {
-        found.message for found in violations(pool(name, boot_disk="pd-balanced"))
+        found.message for found in pool_violations(pool(name, boot_disk="pd-balanced"))
     }
     assert "boot-disk" not in codes(pool(name, boot_disk="hyperdisk-balanced"))
 
@@ -242,7 +242,7 @@ def test_a_queued_pool_that_gke_makes_needs_no_bounds_of_its_own() -> None:
 @pytest.mark.parametrize(
     ("key", "changes"),
     [
-        ("surge", {"upgrade": Upgrade()}),
+        ("surge", {"upgrade": UpgradeSettings()}),
         ("locationPolicy", {"location_policy": "BALANCED"}),
         ("localSsd", {"local_ssds": 1}),
         ("bootDisk", {"boot_disk": "pd-ssd"}),
@@ -253,7 +253,7 @@ def test_a_queued_pool_that_gke_makes_needs_no_bounds_of_its_own() -> None:
 def test_what_belongs_to_one_pool_cannot_be_said_of_pools_that_gke_makes(key: str, changes: dict[str, Any]) -> None:
     made: tuple[dict[str, Any], ...] = ({"auto_provisioned": True}, {"cluster": AUTOPILOT})
     for where in made:
-        (found,) = violations(pool("g2-standard-4", **changes, **where))
+        (found,) = pool_violations(pool("g2-standard-4", **changes, **where))
         assert (found.code, found.key) == ("gke-setting", key)
     assert codes(pool("g2-standard-4", **changes)) == set()
     assert codes(pool("g2-standard-4", **changes, auto_provisioned=True, compute_class=True)) == set()

@@ -10,8 +10,16 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from berth import catalog
-from berth.rules.gke.gpu import DRIVERS, Counts, SsdLayout, counts, driver_label, gpu_labels, ssd_layout
-from berth.rules.gke.pool_request import Sharing
+from berth.rules.gke.gpu import (
+    DRIVER_INSTALL_MODES,
+    GpuCounts,
+    SsdLayout,
+    driver_label,
+    gpu_counts,
+    gpu_labels,
+    ssd_layout,
+)
+from berth.rules.gke.pool_request import GpuSharing
 from tests.berth.rules.gke.pool_requests import AUTOPILOT, READY, codes, message, pool
 
 GPUS = ["n1", *(m.name for m in catalog.machines().values() if m.kind == "gpu")]
@@ -33,8 +41,8 @@ TPUS = [m.name for m in catalog.machines().values() if m.kind == "tpu" and m.sta
 def test_allocatable_is_gpus_times_partitions_times_clients(
     name: str, partition: str | None, clients: int | None, allocatable: int
 ) -> None:
-    sharing = Sharing(strategy="TIME_SHARING", clients=clients) if clients else None
-    assert counts(pool(name, partition=partition, sharing=sharing)).allocatable == allocatable
+    sharing = GpuSharing(strategy="TIME_SHARING", clients=clients) if clients else None
+    assert gpu_counts(pool(name, partition=partition, sharing=sharing)).allocatable == allocatable
 
 
 @settings(deadline=None)
@@ -44,14 +52,16 @@ def test_every_partition_and_client_count_of_the_table_is_accepted_and_counted(n
     partition = data.draw(st.sampled_from([None, *sizes]))
     clients = data.draw(st.none() | st.integers(2, 48))
     asked = pool(
-        name, partition=partition, sharing=Sharing(strategy="TIME_SHARING", clients=clients) if clients else None
+        name, partition=partition, sharing=GpuSharing(strategy="TIME_SHARING", clients=clients) if clients else None
     )
     assert not codes(asked, "fault")
-    assert counts(asked) == Counts(asked.machine.accelerators, sizes[partition] if partition else 1, clients or 1)
+    assert gpu_counts(asked) == GpuCounts(
+        asked.machine.accelerators, sizes[partition] if partition else 1, clients or 1
+    )
 
 
 def test_labels_follow_from_sharing_and_partition() -> None:
-    asked = pool("a2-highgpu-1g", partition="1g.5gb", sharing=Sharing(strategy="TIME_SHARING", clients=3))
+    asked = pool("a2-highgpu-1g", partition="1g.5gb", sharing=GpuSharing(strategy="TIME_SHARING", clients=3))
     assert gpu_labels(asked) == {
         "cloud.google.com/gke-accelerator": "nvidia-tesla-a100",
         "cloud.google.com/gke-gpu-partition-size": "1g.5gb",
@@ -59,15 +69,15 @@ def test_labels_follow_from_sharing_and_partition() -> None:
         "cloud.google.com/gke-max-shared-clients-per-gpu": "3",
     }
     assert gpu_labels(pool("ct6e-standard-4t")) == {} == driver_label(pool("ct6e-standard-4t"))
-    shared = gpu_labels(pool("g2-standard-4", sharing=Sharing(strategy="MPS", clients=2)))
+    shared = gpu_labels(pool("g2-standard-4", sharing=GpuSharing(strategy="MPS", clients=2)))
     assert shared["cloud.google.com/gke-gpu-sharing-strategy"] == "mps"
 
 
-@pytest.mark.parametrize("driver", list(DRIVERS))
+@pytest.mark.parametrize("driver", list(DRIVER_INSTALL_MODES))
 def test_the_driver_s_label_says_what_gke_installs(driver: str) -> None:
     said = {"default": "default", "latest": "latest", "disabled": "autoinstall-disabled"}[driver]
     assert driver_label(pool("g2-standard-4", driver=driver)) == {"cloud.google.com/gke-gpu-driver-version": said}
-    assert DRIVERS[driver] in catalog.limits().driver_versions
+    assert DRIVER_INSTALL_MODES[driver] in catalog.limits().driver_versions
 
 
 # --- partitions and sharing -------------------------------------------------------------------------------------------
@@ -89,28 +99,28 @@ def test_a_partition_of_a_fraction_is_worth_a_warning() -> None:
 
 @pytest.mark.parametrize(("clients", "fine"), [(1, False), (2, True), (48, True), (49, False)])
 def test_a_gpu_has_2_to_48_clients(clients: int, fine: bool) -> None:
-    asked = pool("g2-standard-4", sharing=Sharing(strategy="TIME_SHARING", clients=clients))
+    asked = pool("g2-standard-4", sharing=GpuSharing(strategy="TIME_SHARING", clients=clients))
     assert codes(asked) == (set() if fine else {"shared-clients"})
 
 
 def test_a_sharing_strategy_is_checked_though_the_provider_would_not() -> None:
     """engine.md: only the API refuses it, at `up`."""
-    assert message(pool("g2-standard-4", sharing=Sharing(strategy="time-sharing", clients=2))) == (
+    assert message(pool("g2-standard-4", sharing=GpuSharing(strategy="time-sharing", clients=2))) == (
         "gpuSharing: 'time-sharing' is no way to share a GPU; write TIME_SHARING or MPS"
     )
 
 
 def test_mps_with_partitions_or_on_autopilot_is_worth_a_warning() -> None:
-    mps = Sharing(strategy="MPS", clients=2)
+    mps = GpuSharing(strategy="MPS", clients=2)
     assert codes(pool("a2-highgpu-1g", sharing=mps)) == set()
     assert codes(pool("a2-highgpu-1g", sharing=mps, partition="1g.5gb"), "warning") == {"mps-partition"}
     assert codes(pool("a2-highgpu-1g", sharing=mps, cluster=AUTOPILOT), "warning") == {"mps-autopilot"}
-    sliced = Sharing(strategy="TIME_SHARING", clients=2)
+    sliced = GpuSharing(strategy="TIME_SHARING", clients=2)
     assert codes(pool("a2-highgpu-1g", sharing=sliced, partition="1g.5gb", cluster=AUTOPILOT)) == set()
 
 
 @pytest.mark.parametrize(
-    "changes", [{"sharing": Sharing(strategy="MPS", clients=2)}, {"partition": "1g.5gb"}, {"driver": "latest"}]
+    "changes", [{"sharing": GpuSharing(strategy="MPS", clients=2)}, {"partition": "1g.5gb"}, {"driver": "latest"}]
 )
 def test_tpus_are_neither_shared_nor_partitioned_and_have_no_driver(changes: dict[str, Any]) -> None:
     assert codes(pool("ct6e-standard-4t", **changes)) == {"gpu-only"}

@@ -14,10 +14,10 @@ import pytest
 
 from berth import catalog
 from berth.plan.nodes import Bounds
-from berth.rules.gke.capacity import violations
-from berth.rules.gke.pool_request import Asked, ReservationAsked
+from berth.rules.gke.capacity import pool_violations
+from berth.rules.gke.pool_request import PoolRequest, ReservationRequest
 from tests.berth.rules.gke.pool_requests import NAMED, pool
-from tests.small_fleets import changed, of_pools, planned
+from tests.small_fleets import fleet_of_pools, fleet_with, run_planner
 
 FROZEN = """
 | Family | on-demand | spot | any reservation | specific reservation | flex-start | queued provisioning | COMPACT placement |
@@ -83,15 +83,15 @@ def goes_with_compact(cells: dict[str, str], way: str) -> bool:
     return True
 
 
-def asked(name: str, way: str, compact: bool) -> Asked:
+def asked(name: str, way: str, compact: bool) -> PoolRequest:
     """A pool with nothing wrong but what the matrix may find wrong; slices of the smallest size above one host."""
     capacities = {
         "any reservation": "reservation",
         "specific reservation": "reservation",
         "queued provisioning": "queued",
     }
-    forms = {"any reservation": ReservationAsked(form="any"), "specific reservation": NAMED}
-    wide = [t for t in catalog.topologies(pool(name).machine) if t != pool(name).machine.single_host_topology]
+    forms = {"any reservation": ReservationRequest(form="any"), "specific reservation": NAMED}
+    wide = [t for t in catalog.slice_topologies(pool(name).machine) if t != pool(name).machine.single_host_topology]
     return pool(
         name,
         wide[0] if compact and wide else None,
@@ -101,9 +101,9 @@ def asked(name: str, way: str, compact: bool) -> Asked:
     )
 
 
-def verdict(pool: Asked) -> str:
+def verdict(pool: PoolRequest) -> str:
     """What the rules say of a pool."""
-    severities = {found.severity for found in violations(pool)}
+    severities = {found.severity for found in pool_violations(pool)}
     return "reject" if "fault" in severities else "warn" if "warning" in severities else "accept"
 
 
@@ -138,19 +138,19 @@ def fleet(name: str, way: str, compact: bool) -> dict[str, Any]:
         hardware["accelerator"] = {"type": machine.accelerator, "count": machine.accelerators}
     if compact and machine.kind == "gpu":
         hardware["compactPlacement"] = True
-    count: Any = {"max": 1} if wanted.dws else 1
+    count: Any = {"max": 1} if wanted.uses_dws else 1
     size = {"topology": wanted.shape.topology, "slices": count} if wanted.shape else {"nodes": count}
     spec = {**hardware, **size, "zone": zone, "capacity": WORDS.get(way, way)}
     held = {k: v for k, v in hardware.items() if k != "compactPlacement"} | {"zone": zone, "count": wanted.nodes.max}
     reservations = {"held": {**held, "existing": True, "name": "held"}} if way == "specific reservation" else {}
-    return changed({"region": zone.rpartition("-")[0]}, of_pools({"p": spec}, reservations=reservations))
+    return fleet_with({"region": zone.rpartition("-")[0]}, fleet_of_pools({"p": spec}, reservations=reservations))
 
 
 @pytest.mark.parametrize("name", MACHINES)
 def test_a_stack_file_is_accepted_or_rejected_as_the_matrix_has_it(name: str) -> None:
     """The words of an owner lead to the cell that they mean; nothing is lost on the way from the file to the rules."""
     for machine, way, compact in (each for each in combinations() if each[0] == name):
-        found = [p for p in planned(fleet(machine, way, compact)).problems if p.path[:2] == ("pools", "p")]
+        found = [p for p in run_planner(fleet(machine, way, compact)).problems if p.path[:2] == ("pools", "p")]
         severities = {p.severity for p in found if p.code not in BESIDE}
         said = "reject" if "fault" in severities else "warn" if "warning" in severities else "accept"
         assert said == expected(machine, way, compact), (way, compact, [p.line() for p in found])
@@ -177,15 +177,17 @@ def test_the_matrix_tests_reject_accept_and_warn() -> None:
 def test_what_only_an_example_shows_refuses_nothing(name: str) -> None:
     """A fault needs a source: a row that rests on a blueprint has no refused cell."""
     row = pool(name).machine.provisioning
-    assert "refused" not in {row.offer(way) for way in ("on-demand", "spot", "reservation-any", "flex-start", "queued")}
+    assert "refused" not in {
+        row.availability(way) for way in ("on-demand", "spot", "reservation-any", "flex-start", "queued")
+    }
 
 
 def test_every_row_names_its_source_and_the_reason_of_its_doubts() -> None:
     for row in catalog.provisioning().values():
         assert row.source
-        assert bool(row.doubts) == ("doubtful" in {row.offer(way) for way in ("on-demand", "spot", "queued")})
+        assert bool(row.doubts) == ("doubtful" in {row.availability(way) for way in ("on-demand", "spot", "queued")})
 
 
 def test_an_unsupported_machine_is_refused_once_whatever_else_is_wrong() -> None:
     wrong = pool("ct3-hightpu-4t", capacity="queued", shape=None, nodes=Bounds(min=3, max=1), compact=True)
-    assert [(v.code, v.key) for v in violations(wrong)] == [("unsupported-machine", "machineType")]
+    assert [(v.code, v.key) for v in pool_violations(wrong)] == [("unsupported-machine", "machineType")]

@@ -8,7 +8,7 @@ import pytest
 
 from berth import catalog
 from berth.rules.gke.networks import NetworkNeeds, network_labels, network_needs
-from berth.rules.gke.pool_request import ClusterAsked
+from berth.rules.gke.pool_request import ClusterFeatures
 from tests.berth.rules.gke.pool_requests import ZONE, codes, message, pool
 
 MACHINES = [m.name for m in catalog.machines().values() if m.status != "unsupported"]
@@ -89,7 +89,7 @@ def test_a_flavor_tells_rdma_by_its_zone() -> None:
 
 
 def test_every_mode_needs_dataplane_v2_and_gpudirect_multi_networking_too() -> None:
-    bare, half = ClusterAsked(), ClusterAsked(dataplane_v2=True)
+    bare, half = ClusterFeatures(), ClusterFeatures(dataplane_v2=True)
     gpudirect = pool("a3-megagpu-8g", network="gpudirect", cluster=half)
     assert message(gpudirect) == (
         "networking: 'gpudirect' needs multi-networking, and the cluster has none; switch it on, or leave "
@@ -104,4 +104,4 @@ def test_every_mode_needs_dataplane_v2_and_gpudirect_multi_networking_too() -> N
 @pytest.mark.parametrize("name", MACHINES)
 def test_a_pool_without_a_mode_needs_nothing(name: str) -> None:
     assert needs(name, "none") == NetworkNeeds()
-    assert not codes(pool(name, cluster=ClusterAsked()), "fault")
+    assert not codes(pool(name, cluster=ClusterFeatures()), "fault")

@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 
 from berth import catalog
 from berth.plan.nodes import Bounds
-from berth.rules.gke.placement import Placement, WorkloadPolicy, domain_upgrade, placement
-from berth.rules.gke.pool_request import ClusterAsked, Upgrade
+from berth.rules.gke.placement import Placement, WorkloadPolicyRequest, domain_upgrade, placement
+from berth.rules.gke.pool_request import ClusterFeatures, UpgradeSettings
 from tests.berth.rules.gke.pool_requests import AUTOPILOT, ZONE, codes, message, pool
 
 GPUS = [m.name for m in catalog.machines().values() if m.kind == "gpu"]
@@ -26,7 +26,7 @@ def test_a_slice_of_one_host_has_no_placement(name: str) -> None:
 
 @pytest.mark.parametrize("name", [n for n in TPUS if pool(n).machine.multi_host and n.split("-")[0] != "tpu7x"])
 def test_a_slice_of_several_hosts_is_compact_with_its_topology(name: str) -> None:
-    topology = catalog.topologies(pool(name).machine)[2]
+    topology = catalog.slice_topologies(pool(name).machine)[2]
     hosts = pool(name, topology).nodes.max
     assert placement(pool(name, topology)) == Placement(
         type="COMPACT", tpu_topology=topology, one_zone=True, max_nodes=hosts, atomic_nodes=hosts
@@ -40,7 +40,7 @@ def test_a_tpu7x_slice_of_several_hosts_has_a_workload_policy_of_its_topology(na
     assert found == Placement(
         type="COMPACT",
         tpu_topology="2x2x2",
-        policy=WorkloadPolicy(accelerator_topology="2x2x2"),
+        policy=WorkloadPolicyRequest(accelerator_topology="2x2x2"),
         one_zone=True,
         max_nodes=2,
         atomic_nodes=2,
@@ -50,13 +50,13 @@ def test_a_tpu7x_slice_of_several_hosts_has_a_workload_policy_of_its_topology(na
 
 def test_a_tpu7x_slice_can_be_sent_as_xpk_does_by_the_policy_s_name_alone() -> None:
     found = placement(pool("tpu7x-standard-4t", "2x2x2"), policy_only=True)
-    assert (found.tpu_topology, found.policy) == (None, WorkloadPolicy(accelerator_topology="2x2x2"))
+    assert (found.tpu_topology, found.policy) == (None, WorkloadPolicyRequest(accelerator_topology="2x2x2"))
 
 
 @settings(deadline=None)
 @given(st.sampled_from([n for n in TPUS if pool(n).machine.multi_host]), st.data())
 def test_every_slice_is_placed_as_one_atomic_pool_of_its_hosts(name: str, data: st.DataObject) -> None:
-    topology = data.draw(st.sampled_from(catalog.topologies(pool(name).machine)))
+    topology = data.draw(st.sampled_from(catalog.slice_topologies(pool(name).machine)))
     asked = pool(name, topology)
     assert asked.shape is not None
     found = placement(asked)
@@ -101,7 +101,9 @@ def test_any_number_of_whole_slices_is_accepted(topology: str, slices: int) -> N
 def test_dynamic_slicing_provides_base_cubes_of_a_reservation() -> None:
     asked = pool("tpu7x-standard-4t", "4x4x4", capacity="reservation", dynamic_slicing=True)
     assert codes(asked) == set()
-    assert placement(asked).policy == WorkloadPolicy(accelerator_topology="4x4x4", topology_mode="PROVISION_ONLY")
+    assert placement(asked).policy == WorkloadPolicyRequest(
+        accelerator_topology="4x4x4", topology_mode="PROVISION_ONLY"
+    )
 
 
 @pytest.mark.parametrize(
@@ -119,7 +121,7 @@ def test_dynamic_slicing_is_of_tpu7x_in_cubes_from_a_reservation(
 
 
 def test_dynamic_slicing_needs_the_cluster_s_slice_controller() -> None:
-    asked = pool("tpu7x-standard-4t", "4x4x4", capacity="reservation", dynamic_slicing=True, cluster=ClusterAsked())
+    asked = pool("tpu7x-standard-4t", "4x4x4", capacity="reservation", dynamic_slicing=True, cluster=ClusterFeatures())
     assert "slice controller, which is off" in message(asked)
 
 
@@ -147,11 +149,11 @@ def test_a_compact_gpu_pool_stands_in_a_single_zone(zones: tuple[str, ...]) -> N
 
 
 def test_a_compact_gpu_pool_is_not_upgraded_blue_green() -> None:
-    asked = pool("a2-highgpu-8g", compact=True, upgrade=Upgrade(strategy="BLUE_GREEN"))
+    asked = pool("a2-highgpu-8g", compact=True, upgrade=UpgradeSettings(strategy="BLUE_GREEN"))
     assert message(asked) == (
         "surge: 'BLUE_GREEN' upgrades do not go with compact placement; write SURGE, or leave placement out"
     )
-    assert codes(pool("a2-highgpu-8g", compact=True, upgrade=Upgrade())) == set()
+    assert codes(pool("a2-highgpu-8g", compact=True, upgrade=UpgradeSettings())) == set()
 
 
 @pytest.mark.parametrize(("name", "most"), [("a2-highgpu-8g", 150), ("a3-highgpu-8g", 96), ("g4-standard-96", 1500)])
@@ -163,7 +165,9 @@ def test_a_compact_gpu_pool_has_no_more_nodes_than_its_family_holds(name: str, m
     )
 
 
-@pytest.mark.parametrize("name", [n for n in GPUS if pool(n).machine.compact_max_nodes and pool(n).machine.dws])
+@pytest.mark.parametrize(
+    "name", [n for n in GPUS if pool(n).machine.compact_max_nodes and pool(n).machine.supports_dws]
+)
 def test_compact_goes_with_flex_start_on_a3_ultra_and_a4_alone_and_with_no_queue(name: str) -> None:
     dense = name.startswith(("a3-ultragpu", "a4-"))
     assert ("compact-capacity" in codes(pool(name, compact=True, capacity="flex-start"))) != dense
@@ -185,19 +189,19 @@ def test_attached_gpus_are_not_placed_compact() -> None:
 def test_an_nvlink_domain_has_a_workload_policy_of_its_own() -> None:
     found = placement(pool("a4x-highgpu-4g"))
     assert found == Placement(
-        type="COMPACT", policy=WorkloadPolicy(accelerator_topology="1x72"), one_zone=True, max_nodes=18
+        type="COMPACT", policy=WorkloadPolicyRequest(accelerator_topology="1x72"), one_zone=True, max_nodes=18
     )
 
 
 def test_an_nvlink_domain_is_upgraded_as_a_whole_without_spare_nodes() -> None:
     """Facts 2.2: SURGE, max_surge 0, max_unavailable the nodes of the slice."""
     asked = pool("a4x-highgpu-4g", capacity="reservation", nodes=Bounds(min=18, max=18))
-    assert domain_upgrade(asked) == Upgrade(max_surge=0, max_unavailable=18)
-    assert message(pool("a4x-highgpu-4g", capacity="reservation", upgrade=Upgrade(max_surge=1))) == (
+    assert domain_upgrade(asked) == UpgradeSettings(max_surge=0, max_unavailable=18)
+    assert message(pool("a4x-highgpu-4g", capacity="reservation", upgrade=UpgradeSettings(max_surge=1))) == (
         "surge: 'SURGE maxSurge 1' does not go with a 1x72 domain of a4x-highgpu-4g, which is upgraded as a whole; "
         "leave surge out: it is SURGE maxSurge 0 maxUnavailable 1"
     )
-    right = pool("a4x-highgpu-4g", capacity="reservation", upgrade=Upgrade(max_surge=0, max_unavailable=1))
+    right = pool("a4x-highgpu-4g", capacity="reservation", upgrade=UpgradeSettings(max_surge=0, max_unavailable=1))
     assert codes(right) == set()
 
 

@@ -9,38 +9,46 @@ from hypothesis import strategies as st
 
 from berth import catalog
 from berth.plan.nodes import Bounds
-from berth.rules.gke.capacity import notes, violations
+from berth.rules.gke.capacity import capacity_notes, pool_violations
 from berth.rules.gke.networks import network_needs
 from berth.rules.gke.placement import placement
-from berth.rules.gke.pool_request import Asked, ClusterAsked, Key, ReservationAsked, Severity, Sharing, Upgrade
-from berth.rules.gke.settings import settings as settings_of
-from berth.rules.gke.versions import lacking, needs
+from berth.rules.gke.pool_request import (
+    ClusterFeatures,
+    GpuSharing,
+    PoolRequest,
+    ReservationRequest,
+    SettingKey,
+    Severity,
+    UpgradeSettings,
+)
+from berth.rules.gke.settings import node_pool_settings as settings_of
+from berth.rules.gke.versions import feature_needs, missing_features
 from tests.berth.rules.gke.pool_requests import machine
 
 MACHINES = [machine("n1"), *catalog.machines().values()]
 words = st.sampled_from(["x", "held", "b1"])
 bounds = st.builds(Bounds, min=st.integers(0, 200), max=st.integers(0, 2000))
 reservations = st.builds(
-    ReservationAsked,
+    ReservationRequest,
     form=st.sampled_from(["own", "named", "any", "any-or-fail"]),
     name=st.none() | words,
     project=st.none() | words,
     block=st.none() | words,
     sub_block=st.none() | words,
 )
-clusters = st.builds(ClusterAsked, autopilot=st.booleans(), dataplane_v2=st.booleans(),
+clusters = st.builds(ClusterFeatures, autopilot=st.booleans(), dataplane_v2=st.booleans(),
                      multi_networking=st.booleans(), slice_controller=st.booleans(), dcgm=st.booleans())  # fmt: skip
 maybe = st.none() | st.booleans()
 
 
 @st.composite
-def pools(draw: st.DrawFn) -> Asked:
+def pools(draw: st.DrawFn) -> PoolRequest:
     """Any pool that the class can say, sensible or not; most fields are left at their defaults."""
     row = draw(st.sampled_from(MACHINES))
-    told = draw(st.sampled_from(catalog.topologies(row)[:6])) if catalog.topologies(row) else None
+    told = draw(st.sampled_from(catalog.slice_topologies(row)[:6])) if catalog.slice_topologies(row) else None
     rest: dict[str, Any] = draw(st.fixed_dictionaries({}, optional=_OPTIONAL))
     shape = catalog.slice_shape(row, told) if told else None
-    return Asked(machine=row, shape=shape, nodes=draw(bounds), **rest)
+    return PoolRequest(machine=row, shape=shape, nodes=draw(bounds), **rest)
 
 
 _OPTIONAL: dict[str, st.SearchStrategy[Any]] = {
@@ -53,12 +61,12 @@ _OPTIONAL: dict[str, st.SearchStrategy[Any]] = {
     "compact": st.booleans(),
     "location_policy": st.sampled_from([None, "ANY", "BALANCED"]),
     "auto_repair": maybe,
-    "upgrade": st.none() | st.builds(Upgrade, strategy=st.sampled_from(["SURGE", "BLUE_GREEN"])),
+    "upgrade": st.none() | st.builds(UpgradeSettings, strategy=st.sampled_from(["SURGE", "BLUE_GREEN"])),
     "auto_provisioned": st.booleans(),
     "compute_class": st.booleans(),
     "boot_disk": st.sampled_from([None, "pd-balanced", "hyperdisk-balanced"]),
     "local_ssds": st.none() | st.integers(0, 33),
-    "sharing": st.none() | st.builds(Sharing, strategy=st.sampled_from(["MPS", "TIME_SHARING", "x"]),
+    "sharing": st.none() | st.builds(GpuSharing, strategy=st.sampled_from(["MPS", "TIME_SHARING", "x"]),
                                      clients=st.integers(0, 60)),
     "partition": st.sampled_from([None, "1g.5gb", "1g.24gb", "x"]),
     "driver": st.sampled_from(["default", "latest", "disabled", "x"]),
@@ -76,9 +84,9 @@ any_pool = settings(deadline=None, max_examples=400, suppress_health_check=[Heal
 
 @any_pool
 @given(pools())
-def test_every_violation_blames_a_key_quotes_a_value_and_names_a_remedy(asked: Asked) -> None:
-    for found in violations(asked):
-        assert found.key in get_args(Key)
+def test_every_violation_blames_a_key_quotes_a_value_and_names_a_remedy(asked: PoolRequest) -> None:
+    for found in pool_violations(asked):
+        assert found.key in get_args(SettingKey)
         assert found.severity in get_args(Severity)
         assert "None" not in found.message or "max" in found.message
         assert ";" in found.message or found.severity == "warning"
@@ -87,29 +95,29 @@ def test_every_violation_blames_a_key_quotes_a_value_and_names_a_remedy(asked: A
 
 @any_pool
 @given(pools())
-def test_no_violation_is_said_twice(asked: Asked) -> None:
-    found = violations(asked)
+def test_no_violation_is_said_twice(asked: PoolRequest) -> None:
+    found = pool_violations(asked)
     assert len(set(found)) == len(found)
 
 
 @any_pool
 @given(pools())
-def test_what_passes_has_one_way_of_counting_and_a_reservation_or_none(asked: Asked) -> None:
-    if any(found.severity == "fault" for found in violations(asked)):
+def test_what_passes_has_one_way_of_counting_and_a_reservation_or_none(asked: PoolRequest) -> None:
+    if any(found.severity == "fault" for found in pool_violations(asked)):
         return
     made = settings_of(asked, asked.nodes)
     assert [made.nodes_per_zone, made.per_zone, made.total].count(None) == 2
     taken = asked.capacity == "reservation" and asked.reservation is not None
     assert (made.affinity.type == "NO_RESERVATION") != taken
     assert made.spot + made.flex_start <= 1
-    assert not (asked.dws and (made.auto_repair or made.upgrade or made.nodes_per_zone is not None))
+    assert not (asked.uses_dws and (made.auto_repair or made.upgrade or made.nodes_per_zone is not None))
     assert placement(asked).max_nodes is None or placement(asked).one_zone
 
 
 @any_pool
 @given(pools())
-def test_what_passes_has_the_networks_it_asked_for(asked: Asked) -> None:
-    if not any(found.severity == "fault" for found in violations(asked)):
+def test_what_passes_has_the_networks_it_asked_for(asked: PoolRequest) -> None:
+    if not any(found.severity == "fault" for found in pool_violations(asked)):
         needed = network_needs(asked)
         assert (needed.mode == "none") == (asked.network == "none")
         assert not (needed.profile and needed.additional_networks)
@@ -117,8 +125,8 @@ def test_what_passes_has_the_networks_it_asked_for(asked: Asked) -> None:
 
 @any_pool
 @given(pools())
-def test_notes_and_needs_are_known_of_every_pool(asked: Asked) -> None:
-    assert all(notes(asked))
-    found = lacking(needs(asked), None, "rapid")
+def test_notes_and_needs_are_known_of_every_pool(asked: PoolRequest) -> None:
+    assert all(capacity_notes(asked))
+    found = missing_features(feature_needs(asked), None, "rapid")
     assert {lack.severity for lack in found} <= {"note"}
-    assert lacking(needs(asked), "1.99") == []
+    assert missing_features(feature_needs(asked), "1.99") == []

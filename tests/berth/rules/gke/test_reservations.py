@@ -12,16 +12,16 @@ from msgspec.structs import replace
 
 from berth import catalog
 from berth.plan.nodes import Bounds
-from berth.rules.gke.pool_request import ReservationAsked
+from berth.rules.gke.pool_request import ReservationRequest
 from berth.rules.gke.reservations import (
-    KEY,
-    Affinity,
-    Reserved,
-    affinity,
-    mismatches,
-    overused,
+    AFFINITY_KEY,
+    DeclaredReservation,
+    ReservationAffinity,
+    overuse_violation,
+    reservation_affinity,
     reservation_labels,
-    window,
+    reservation_mismatches,
+    window_violations,
 )
 from tests.berth.rules.gke.pool_requests import AUTOPILOT, NAMED, ZONE, codes, machine, message, pool
 
@@ -29,7 +29,7 @@ BLOCK = replace(NAMED, project="owner", block="b1")
 SUB_BLOCK = replace(BLOCK, sub_block="s1")
 
 
-def taken(reservation: ReservationAsked, name: str = "a4-highgpu-8g", **changes: Any) -> Any:
+def taken(reservation: ReservationRequest, name: str = "a4-highgpu-8g", **changes: Any) -> Any:
     """A pool that takes its machines from this reservation."""
     return pool(name, capacity="reservation", reservation=reservation, **changes)
 
@@ -48,20 +48,24 @@ def taken(reservation: ReservationAsked, name: str = "a4-highgpu-8g", **changes:
         (SUB_BLOCK, "projects/owner/reservations/held/reservationBlocks/b1/reservationSubBlocks/s1"),
     ],
 )
-def test_a_specific_reservation_is_one_key_and_one_value(reservation: ReservationAsked, value: str) -> None:
-    assert affinity(taken(reservation)) == Affinity(type="SPECIFIC_RESERVATION", key=KEY, value=value)
+def test_a_specific_reservation_is_one_key_and_one_value(reservation: ReservationRequest, value: str) -> None:
+    assert reservation_affinity(taken(reservation)) == ReservationAffinity(
+        type="SPECIFIC_RESERVATION", key=AFFINITY_KEY, value=value
+    )
     assert codes(taken(reservation)) == set()
 
 
 def test_any_reservation_has_neither_key_nor_value() -> None:
-    assert affinity(taken(ReservationAsked(form="any"))) == Affinity(type="ANY_RESERVATION")
-    assert affinity(taken(ReservationAsked(form="any-or-fail"))) == Affinity(type="ANY_RESERVATION_THEN_FAIL")
+    assert reservation_affinity(taken(ReservationRequest(form="any"))) == ReservationAffinity(type="ANY_RESERVATION")
+    assert reservation_affinity(taken(ReservationRequest(form="any-or-fail"))) == ReservationAffinity(
+        type="ANY_RESERVATION_THEN_FAIL"
+    )
 
 
 @pytest.mark.parametrize("capacity", ["on-demand", "spot", "flex-start", "queued"])
 def test_every_other_capacity_says_no_reservation_aloud(capacity: str) -> None:
     """Absence means any that fits: spot and DWS are refused with it, and on-demand would eat what others reserved."""
-    assert affinity(pool("a2-highgpu-1g", capacity=capacity)) == Affinity(type="NO_RESERVATION")
+    assert reservation_affinity(pool("a2-highgpu-1g", capacity=capacity)) == ReservationAffinity(type="NO_RESERVATION")
     assert reservation_labels(pool("a2-highgpu-1g", capacity=capacity)) == {}
 
 
@@ -74,14 +78,14 @@ def test_a_flavor_tells_reservations_apart_by_name_project_and_block() -> None:
         f"{prefix}-subblocks": "s1",
     }
     assert reservation_labels(taken(NAMED)) == {f"{prefix}-name": "held"}
-    assert reservation_labels(taken(ReservationAsked(form="any"))) == {}
+    assert reservation_labels(taken(ReservationRequest(form="any"))) == {}
 
 
 @pytest.mark.parametrize("zones", [(), (ZONE, "us-central1-b")])
 def test_a_specific_reservation_names_the_one_zone_it_stands_in(zones: tuple[str, ...]) -> None:
     assert codes(taken(NAMED, zones=zones)) == {"reservation-zones"}
     assert codes(taken(NAMED, zones=zones, auto_provisioned=True)) == set()
-    assert codes(taken(ReservationAsked(form="any"), "a2-highgpu-1g", zones=zones)) == set()
+    assert codes(taken(ReservationRequest(form="any"), "a2-highgpu-1g", zones=zones)) == set()
 
 
 # --- what goes with what ----------------------------------------------------------------------------------------------
@@ -90,12 +94,12 @@ def test_a_specific_reservation_names_the_one_zone_it_stands_in(zones: tuple[str
 def test_tpus_come_from_no_reservation_but_a_named_one() -> None:
     """ANY is unsupported for TPUs (GKE docs: consumption options, consuming reservations)."""
     for name in ("ct4p-hightpu-4t", "ct5lp-hightpu-4t", "ct6e-standard-4t", "tpu7x-standard-4t"):
-        assert codes(taken(ReservationAsked(form="any"), name)) == {"capacity-not-offered"}
+        assert codes(taken(ReservationRequest(form="any"), name)) == {"capacity-not-offered"}
         assert codes(taken(NAMED, name)) == set()
 
 
 def test_autopilot_takes_no_reservation_but_a_named_one() -> None:
-    assert codes(taken(ReservationAsked(form="any"), "a2-highgpu-1g", cluster=AUTOPILOT)) == {"autopilot-reservation"}
+    assert codes(taken(ReservationRequest(form="any"), "a2-highgpu-1g", cluster=AUTOPILOT)) == {"autopilot-reservation"}
     assert codes(taken(NAMED, "a2-highgpu-1g", cluster=AUTOPILOT)) == set()
 
 
@@ -131,14 +135,14 @@ def test_a_reservation_that_begins_later_keeps_no_nodes() -> None:
 
 # --- a reservation whose contents are known ---------------------------------------------------------------------------
 
-HELD = Reserved(name="held", machine=machine("g2-standard-24"), zone=ZONE, count=4)
+HELD = DeclaredReservation(name="held", machine=machine("g2-standard-24"), zone=ZONE, count=4)
 
 
 def test_a_pool_that_asks_for_what_is_reserved_agrees_with_it() -> None:
-    assert list(mismatches(HELD, pool("g2-standard-24"))) == []
-    assert list(mismatches(replace(HELD, local_ssds=2), pool("g2-standard-24", local_ssds=2))) == []
+    assert list(reservation_mismatches(HELD, pool("g2-standard-24"))) == []
+    assert list(reservation_mismatches(replace(HELD, local_ssds=2), pool("g2-standard-24", local_ssds=2))) == []
     ultra = replace(HELD, machine=machine("a2-ultragpu-8g"), local_ssds=8)
-    assert list(mismatches(ultra, pool("a2-ultragpu-8g"))) == []
+    assert list(reservation_mismatches(ultra, pool("a2-ultragpu-8g"))) == []
 
 
 @pytest.mark.parametrize(
@@ -149,13 +153,13 @@ def test_a_pool_that_asks_for_what_is_reserved_agrees_with_it() -> None:
     ],
 )
 def test_each_field_of_a_reservation_must_match_the_pool(changes: dict[str, Any], key: str, said: str) -> None:
-    (found,) = mismatches(HELD, pool("g2-standard-24", **changes))
+    (found,) = reservation_mismatches(HELD, pool("g2-standard-24", **changes))
     assert (found.code, found.key) == ("reservation-mismatch", key)
     assert said in found.message
 
 
 def test_another_machine_is_said_once_and_not_also_what_follows_from_it() -> None:
-    (found,) = mismatches(HELD, pool("a2-ultragpu-8g"))
+    (found,) = reservation_mismatches(HELD, pool("a2-ultragpu-8g"))
     assert (found.key, found.message) == (
         "machineType",
         "reservation 'held' has machines of type 'g2-standard-24', and this pool 'a2-ultragpu-8g'; "
@@ -164,8 +168,8 @@ def test_another_machine_is_said_once_and_not_also_what_follows_from_it() -> Non
 
 
 def test_other_gpus_on_the_same_machine_are_another_reservation() -> None:
-    one, two = (catalog.attached("n1-standard-4", "nvidia-tesla-t4", count) for count in (1, 2))
-    (found,) = mismatches(replace(HELD, machine=one), replace(pool("n1"), machine=two))
+    one, two = (catalog.attach_gpus("n1-standard-4", "nvidia-tesla-t4", count) for count in (1, 2))
+    (found,) = reservation_mismatches(replace(HELD, machine=one), replace(pool("n1"), machine=two))
     assert found.key == "accelerator"
     assert "has accelerators '1 nvidia-tesla-t4', and this pool '2 nvidia-tesla-t4'" in found.message
 
@@ -174,12 +178,12 @@ def test_other_gpus_on_the_same_machine_are_another_reservation() -> None:
 def test_a_reservation_is_overused_exactly_when_pools_ask_for_more_than_it_holds(
     pools: dict[str, int], count: int
 ) -> None:
-    found = overused(replace(HELD, count=count), pools)
+    found = overuse_violation(replace(HELD, count=count), pools)
     assert (found is not None) == (sum(pools.values()) > count)
 
 
 def test_an_overused_reservation_names_the_pools_that_overuse_it() -> None:
-    found = overused(HELD, {"a": 3, "b": 2})
+    found = overuse_violation(HELD, {"a": 3, "b": 2})
     assert found is not None
     assert found.message == "'4' machines are reserved, but pools ask for 5 of them (a 3, b 2); reserve 5"
 
@@ -193,5 +197,5 @@ START = datetime(2026, 12, 1, tzinfo=UTC)
     ("days", "calendar", "fine"), [(90, True, True), (91, True, False), (91, False, True), (0, False, False)]
 )
 def test_a_calendar_reservation_lasts_90_days_at_the_most(days: int, calendar: bool, fine: bool) -> None:
-    found = list(window(START, START + timedelta(days=days), calendar=calendar))
+    found = list(window_violations(START, START + timedelta(days=days), calendar=calendar))
     assert [(each.code, each.key) for each in found] == ([] if fine else [("reservation-window", "end")])

@@ -8,18 +8,18 @@ import pytest
 from msgspec.structs import replace
 
 from berth.plan.nodes import Bounds
-from berth.rules.gke.pool_request import Upgrade
-from berth.rules.gke.reservations import Affinity
-from berth.rules.gke.settings import Settings, capacity_labels, capacity_taints, settings
+from berth.rules.gke.pool_request import UpgradeSettings
+from berth.rules.gke.reservations import ReservationAffinity
+from berth.rules.gke.settings import NodePoolSettings, capacity_labels, gke_capacity_taints, node_pool_settings
 from tests.berth.rules.gke.pool_requests import NAMED, ZONE, pool
 
 DWS = pytest.mark.parametrize("capacity", ["flex-start", "queued"])
 
 
-def of(name: str, topology: str | None = None, **changes: Any) -> Settings:
+def of(name: str, topology: str | None = None, **changes: Any) -> NodePoolSettings:
     """The settings of the pool's one node pool."""
     asked = pool(name, topology, **changes)
-    return settings(asked, asked.nodes)
+    return node_pool_settings(asked, asked.nodes)
 
 
 @DWS
@@ -27,7 +27,7 @@ def test_a_dws_pool_scales_from_zero_in_any_zone_without_repair_upgrade_or_reser
     found = of("a2-highgpu-1g", capacity=capacity, nodes=Bounds(min=0, max=8))
     assert (found.total, found.per_zone, found.nodes_per_zone) == (Bounds(min=0, max=8), None, None)
     assert (found.location_policy, found.auto_repair, found.upgrade) == ("ANY", False, None)
-    assert found.affinity == Affinity(type="NO_RESERVATION")
+    assert found.affinity == ReservationAffinity(type="NO_RESERVATION")
     assert (found.flex_start, found.queued, found.spot) == (True, capacity == "queued", False)
 
 
@@ -43,18 +43,18 @@ def test_a_dws_pool_of_slices_is_bounded_per_zone(capacity: str) -> None:
 def test_a_queued_pool_is_labelled_by_berth_and_tainted_by_gke() -> None:
     found = of("a2-highgpu-1g", capacity="queued")
     assert found.labels == (("cloud.google.com/gke-queued", "true"),)
-    assert [(t.key, t.value, t.effect) for t in capacity_taints(pool("a2-highgpu-1g", capacity="queued"))] == [
+    assert [(t.key, t.value, t.effect) for t in gke_capacity_taints(pool("a2-highgpu-1g", capacity="queued"))] == [
         ("cloud.google.com/gke-queued", "true", "NoSchedule")
     ]
     assert of("a2-highgpu-1g", capacity="flex-start").labels == ()
-    assert capacity_taints(pool("a2-highgpu-1g", capacity="flex-start")) == ()
+    assert gke_capacity_taints(pool("a2-highgpu-1g", capacity="flex-start")) == ()
 
 
 def test_a_queued_pool_of_a_cluster_before_flex_start_says_queued_alone() -> None:
     asked = pool("a2-highgpu-1g", capacity="queued")
-    assert settings(asked, asked.nodes, flex_start_known=False).flex_start is False
+    assert node_pool_settings(asked, asked.nodes, flex_start_known=False).flex_start is False
     flex = pool("a2-highgpu-1g", capacity="flex-start")
-    assert settings(flex, flex.nodes, flex_start_known=False).flex_start is True
+    assert node_pool_settings(flex, flex.nodes, flex_start_known=False).flex_start is True
 
 
 def test_a_run_time_is_a_setting_of_flex_start_and_a_parameter_of_a_queued_request() -> None:
@@ -81,12 +81,12 @@ def test_an_ordinary_pool_is_repaired_unless_its_owner_says_no() -> None:
 
 
 def test_upgrades_are_the_owner_s_but_for_domains() -> None:
-    mine = Upgrade(max_surge=2)
+    mine = UpgradeSettings(max_surge=2)
     assert of("g2-standard-4", upgrade=mine).upgrade == mine
     assert of("g2-standard-4").upgrade is None
     assert of("g2-standard-4", capacity="flex-start", upgrade=mine).upgrade is None
     domain = of("a4x-highgpu-4g", nodes=Bounds(min=18, max=18))
-    assert domain.upgrade == Upgrade(max_surge=0, max_unavailable=18)
+    assert domain.upgrade == UpgradeSettings(max_surge=0, max_unavailable=18)
 
 
 @pytest.mark.parametrize(

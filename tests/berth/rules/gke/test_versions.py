@@ -9,8 +9,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from berth import catalog
-from berth.rules.gke.pool_request import Sharing
-from berth.rules.gke.versions import Need, NotAVersion, features, lacking, needs, parse, since, standing
+from berth.rules.gke.pool_request import GpuSharing
+from berth.rules.gke.versions import (
+    FeatureNeed,
+    InvalidVersionError,
+    compare_version,
+    feature_needs,
+    features,
+    first_version,
+    missing_features,
+    parse_version,
+)
 from tests.berth.rules.gke.pool_requests import AUTOPILOT, pool
 from tests.stack_files import ROOT
 
@@ -33,7 +42,7 @@ def text(version: tuple[int, ...]) -> str:
 
 @given(parts, lengths)
 def test_a_version_is_the_numbers_it_names(version: tuple[int, ...], length: int) -> None:
-    assert parse(text(version[:length])) == version[:length]
+    assert parse_version(text(version[:length])) == version[:length]
 
 
 @pytest.mark.parametrize(
@@ -41,13 +50,15 @@ def test_a_version_is_the_numbers_it_names(version: tuple[int, ...], length: int
     ["", "1", "1.34.", "v1.34", "1.34.1-gke", "1.34.1-gke.", "1.34-gke.1", "1.34.1.2", "latest", "1.٣", "1.34 "],
 )
 def test_what_is_no_version_is_refused_with_an_example(wrong: str) -> None:
-    with pytest.raises(NotAVersion, match=re.escape(f"'{wrong}' is no GKE version such as 1.34 or 1.34.1-gke.1829001")):
-        parse(wrong)
+    with pytest.raises(
+        InvalidVersionError, match=re.escape(f"'{wrong}' is no GKE version such as 1.34 or 1.34.1-gke.1829001")
+    ):
+        parse_version(wrong)
 
 
 @given(parts, parts)
 def test_whole_versions_are_older_or_not(have: tuple[int, ...], want: tuple[int, ...]) -> None:
-    assert standing(text(have), text(want)) == ("older" if have < want else "newer")
+    assert compare_version(text(have), text(want)) == ("older" if have < want else "newer")
 
 
 @given(parts, lengths, parts)
@@ -55,8 +66,8 @@ def test_a_version_that_names_less_is_never_surer_than_what_it_may_mean(
     have: tuple[int, ...], length: int, want: tuple[int, ...]
 ) -> None:
     """If "1.34" is older than something, so is every 1.34.x; where patches differ in that, it is unknown."""
-    short = standing(text(have[:length]), text(want))
-    assert short in ("unknown", standing(text(have), text(want)))
+    short = compare_version(text(have[:length]), text(want))
+    assert short in ("unknown", compare_version(text(have), text(want)))
 
 
 @pytest.mark.parametrize(
@@ -73,7 +84,7 @@ def test_a_version_that_names_less_is_never_surer_than_what_it_may_mean(
     ],
 )
 def test_versions_are_compared_by_number_and_only_as_far_as_they_go(have: str, want: str, stands: str) -> None:
-    assert standing(have, want) == stands
+    assert compare_version(have, want) == stands
 
 
 # --- the table --------------------------------------------------------------------------------------------------------
@@ -86,7 +97,7 @@ def test_every_feature_has_versions_a_source_and_a_confidence(name: str) -> None
     assert feature.confidence in ("source", "documentation", "example", "recalled")
     assert set(feature.since) | set(feature.later) <= {"any", "standard", "autopilot", "gpu", "tpu"}
     for variant, later in feature.later.items():
-        assert parse(feature.since[variant]) < parse(later)
+        assert parse_version(feature.since[variant]) < parse_version(later)
 
 
 def test_every_version_of_the_table_is_a_version_of_the_facts() -> None:
@@ -105,24 +116,24 @@ def test_the_machine_table_says_the_same_of_tpu7x() -> None:
 @pytest.mark.parametrize(
     ("need", "first"),
     [
-        (Need(feature="multislice"), "1.27.4-gke.900"),
-        (Need(feature="multislice", autopilot=True), "1.29.2-gke.1521000"),
-        (Need(feature="flex-start", kind="gpu"), "1.32.2-gke.1652000"),
-        (Need(feature="flex-start", kind="tpu", autopilot=True), "1.33.0-gke.1712000"),
-        (Need(feature="dranet", kind="tpu"), "1.34.1-gke.1829001"),
-        (Need(feature="tpu-autopilot"), None),
-        (Need(feature="mps", autopilot=True), None),
+        (FeatureNeed(feature="multislice"), "1.27.4-gke.900"),
+        (FeatureNeed(feature="multislice", autopilot=True), "1.29.2-gke.1521000"),
+        (FeatureNeed(feature="flex-start", kind="gpu"), "1.32.2-gke.1652000"),
+        (FeatureNeed(feature="flex-start", kind="tpu", autopilot=True), "1.33.0-gke.1712000"),
+        (FeatureNeed(feature="dranet", kind="tpu"), "1.34.1-gke.1829001"),
+        (FeatureNeed(feature="tpu-autopilot"), None),
+        (FeatureNeed(feature="mps", autopilot=True), None),
     ],
 )
-def test_the_first_version_is_that_of_the_accelerator_or_of_the_mode(need: Need, first: str | None) -> None:
-    assert since(need) == first
+def test_the_first_version_is_that_of_the_accelerator_or_of_the_mode(need: FeatureNeed, first: str | None) -> None:
+    assert first_version(need) == first
 
 
 # --- what is lacking --------------------------------------------------------------------------------------------------
 
 
 def test_a_version_before_the_feature_is_a_fault_that_names_both() -> None:
-    (found,) = lacking([Need(feature="dranet", key="networking")], "1.33.5-gke.1000")
+    (found,) = missing_features([FeatureNeed(feature="dranet", key="networking")], "1.33.5-gke.1000")
     assert (found.severity, found.key) == ("fault", "networking")
     assert found.message == (
         "the accelerator network profile (DRANET) needs GKE 1.34.1-gke.1829001, and the cluster has "
@@ -131,50 +142,50 @@ def test_a_version_before_the_feature_is_a_fault_that_names_both() -> None:
 
 
 def test_a_recalled_version_never_refuses() -> None:
-    (found,) = lacking([Need(feature="queued")], "1.27")
+    (found,) = missing_features([FeatureNeed(feature="queued")], "1.27")
     assert found.severity == "warning"
     assert "is recalled to need GKE 1.28.3-gke.1098000, and the cluster has '1.27'" in found.message
 
 
 def test_between_two_sources_is_a_warning() -> None:
     """Flex-start of GPUs: 1.32.2 by one page, 1.33.0 by a later one."""
-    need = Need(feature="flex-start", kind="gpu")
-    assert [found.severity for found in lacking([need], "1.32.1-gke.1")] == ["fault"]
-    (found,) = lacking([need], "1.32.2-gke.1652000")
+    need = FeatureNeed(feature="flex-start", kind="gpu")
+    assert [found.severity for found in missing_features([need], "1.32.1-gke.1")] == ["fault"]
+    (found,) = missing_features([need], "1.32.2-gke.1652000")
     assert (found.severity, found.since) == ("warning", "1.33.0-gke.1712000")
-    assert lacking([need], "1.33.0-gke.1712000") == []
+    assert missing_features([need], "1.33.0-gke.1712000") == []
 
 
 def test_a_channel_without_a_version_says_what_it_assumes() -> None:
-    (found,) = lacking([Need(feature="tpu7x")], None, "rapid")
+    (found,) = missing_features([FeatureNeed(feature="tpu7x")], None, "rapid")
     assert found.severity == "note"
     assert found.message == ("release channel 'rapid' names no version: TPU7x assumes at least GKE 1.34.0-gke.2201000")
 
 
 def test_a_version_without_a_patch_says_what_it_assumes() -> None:
-    (found,) = lacking([Need(feature="dranet")], "1.34")
+    (found,) = missing_features([FeatureNeed(feature="dranet")], "1.34")
     assert found.severity == "note"
     assert found.message.startswith("'1.34' names no patch: the accelerator network profile (DRANET) assumes at least")
 
 
 @given(st.lists(st.sampled_from(list(features())), unique=True), parts)
 def test_nothing_is_lacking_from_a_version_at_or_after_all_of_them(names: list[str], version: tuple[int, ...]) -> None:
-    wanted = [Need(feature=name, kind=kind) for name in names for kind in ("gpu", "tpu")]
-    firsts = [parse(first) for need in wanted if (first := since(need))]
-    lacks = lacking(wanted, text(version))
-    assert all(parse(lack.since) > version for lack in lacks)
+    wanted = [FeatureNeed(feature=name, kind=kind) for name in names for kind in ("gpu", "tpu")]
+    firsts = [parse_version(first) for need in wanted if (first := first_version(need))]
+    lacks = missing_features(wanted, text(version))
+    assert all(parse_version(lack.since) > version for lack in lacks)
     assert bool([x for x in lacks if x.severity != "warning"]) <= any(first > version for first in firsts)
-    assert lacking(wanted, "2.99.0-gke.1") == []
+    assert missing_features(wanted, "2.99.0-gke.1") == []
 
 
 def test_an_unknown_feature_is_a_mistake_of_ours() -> None:
     with pytest.raises(KeyError):
-        lacking([Need(feature="hotswapping")], "1.34")
+        missing_features([FeatureNeed(feature="hotswapping")], "1.34")
 
 
 def test_an_unreadable_version_is_refused() -> None:
-    with pytest.raises(NotAVersion):
-        lacking([Need(feature="dranet")], "new")
+    with pytest.raises(InvalidVersionError):
+        missing_features([FeatureNeed(feature="dranet")], "new")
 
 
 # --- what a pool needs ------------------------------------------------------------------------------------------------
@@ -182,7 +193,7 @@ def test_an_unreadable_version_is_refused() -> None:
 
 def wanted(*args: object, **changes: object) -> list[tuple[str, str]]:
     """Features that a pool needs, and the keys to blame."""
-    return [(need.feature, need.key) for need in needs(pool(*args, **changes))]  # pyright: ignore[reportArgumentType]
+    return [(need.feature, need.key) for need in feature_needs(pool(*args, **changes))]  # pyright: ignore[reportArgumentType]
 
 
 def test_a_pool_needs_what_it_asks_for() -> None:
@@ -196,7 +207,7 @@ def test_a_pool_needs_what_it_asks_for() -> None:
     assert wanted("a2-highgpu-1g", capacity="queued", auto_provisioned=True, max_run_seconds=600) == [
         ("queued", "capacity"), ("queued-auto-provisioned", "autoProvisioned"), ("queued-max-run", "maxRunDuration"),
     ]  # fmt: skip
-    assert wanted("g2-standard-4", sharing=Sharing(strategy="MPS", clients=2)) == [("mps", "gpuSharing")]
+    assert wanted("g2-standard-4", sharing=GpuSharing(strategy="MPS", clients=2)) == [("mps", "gpuSharing")]
     assert wanted("tpu7x-standard-4t", "4x4x4", capacity="reservation", dynamic_slicing=True) == [
         ("tpu7x", "machineType"), ("dynamic-slicing", "dynamicSlicing"),
     ]  # fmt: skip
@@ -204,8 +215,8 @@ def test_a_pool_needs_what_it_asks_for() -> None:
 
 def test_a_pool_on_autopilot_needs_what_autopilot_needs() -> None:
     assert wanted("ct5lp-hightpu-4t", cluster=AUTOPILOT) == [("tpu-autopilot", "machineType")]
-    (tpu7x, _) = needs(pool("tpu7x-standard-4t", cluster=AUTOPILOT))
-    assert since(tpu7x) == "1.34.1-gke.3084001"
+    (tpu7x, _) = feature_needs(pool("tpu7x-standard-4t", cluster=AUTOPILOT))
+    assert first_version(tpu7x) == "1.34.1-gke.3084001"
     assert wanted("a2-highgpu-1g", capacity="reservation", cluster=AUTOPILOT) == [
         ("autopilot-reservation", "reservation")
     ]

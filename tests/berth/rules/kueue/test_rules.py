@@ -13,13 +13,13 @@ import pytest
 import yaml
 from msgspec.structs import replace
 
-from berth.diagnostics import dotted
+from berth.diagnostics import format_path
 from berth.manifests.immutable import IMMUTABLE, IMMUTABLE_WITH
 from berth.plan.admission_checks import MultiKueueClusterPlan, MultiKueueConfigPlan, RetryPlan
 from berth.plan.configuration import ConfigurationPlan
 from berth.plan.fleet import FleetPlan
-from berth.rules.kueue import FLEET, TABLE, bounds, checks, gates, quotas, violations
-from berth.rules.kueue.rule import Violation, broken
+from berth.rules.kueue import FLEET_RULES, OBJECT_RULES, bounds, checks, fleet_violations, gates, quotas
+from berth.rules.kueue.rule import KueueViolation, find_violations
 from tests.berth.rules.kueue import configuration_cases, rule_cases
 from tests.berth.rules.kueue.rule_cases import Case, group, sound
 from tests.components.kueue import plans
@@ -29,36 +29,40 @@ CRDS = ROOT / "tests" / "vendored" / "crds"
 CASES = (*rule_cases.ALL, *configuration_cases.ALL)
 
 
-def line(found: Violation) -> str:
+def line(found: KueueViolation) -> str:
     severity = "warning: " if found.severity == "warning" else ""
-    return f"{severity}{' '.join(found.thing)}: {dotted(found.hint)}: {found.message}"
+    return f"{severity}{' '.join(found.ref)}: {format_path(found.path)}: {found.message}"
 
 
 def test_a_fleet_that_breaks_no_rule_is_told_nothing() -> None:
-    assert [*violations(sound())] == []
+    assert [*fleet_violations(sound())] == []
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.claim.replace(" ", "-"))
 def test_kueue_holds_that(case: Case) -> None:
-    assert [line(found) for found in violations(case.fleet)] == list(case.lines)
+    assert [line(found) for found in fleet_violations(case.fleet)] == list(case.lines)
 
 
 def test_every_case_breaks_the_rule_that_it_is_of() -> None:
-    assert [case.claim for case in CASES if case.code not in {found.code for found in violations(case.fleet)}] == []
+    assert [
+        case.claim for case in CASES if case.code not in {found.code for found in fleet_violations(case.fleet)}
+    ] == []
 
 
 def test_every_rule_is_broken_by_a_case() -> None:
     """But for those of things that no fleet has yet, which are tested below."""
     of = {"resource groups": ("cluster queue", "cohort"), "configuration of the release": ("configuration",)}
-    told = {(found.thing[0], found.code) for case in CASES for found in violations(case.fleet)}
-    wanted = {(kind, rule.code) for kind, rules in TABLE.items() if not kind.startswith("multikueue") for rule in rules}
+    told = {(found.ref[0], found.code) for case in CASES for found in fleet_violations(case.fleet)}
+    wanted = {
+        (kind, rule.code) for kind, rules in OBJECT_RULES.items() if not kind.startswith("multikueue") for rule in rules
+    }
     missing = {(kind, code) for kind, code in wanted if not any((each, code) in told for each in of.get(kind, (kind,)))}
     assert missing == {("resource groups", "too-many-in-all")}
-    assert {rule.code for rule in FLEET} <= {code for _, code in told}
+    assert {rule.code for rule in FLEET_RULES} <= {code for _, code in told}
 
 
 def test_every_rule_says_who_enforces_it_and_has_a_code_of_its_own() -> None:
-    for rules in (*TABLE.values(), FLEET):
+    for rules in (*OBJECT_RULES.values(), FLEET_RULES):
         assert all(rule.source for rule in rules)
         assert len({rule.code for rule in rules}) == len(rules)
 
@@ -66,7 +70,7 @@ def test_every_rule_says_who_enforces_it_and_has_a_code_of_its_own() -> None:
 def test_a_message_is_one_line_that_starts_with_the_value() -> None:
     """It goes on a line of its own behind place and path."""
     for case in CASES:
-        for found in violations(case.fleet):
+        for found in fleet_violations(case.fleet):
             assert found.message.isprintable()
             assert found.message.startswith(("'", "no ", *_NAMED)), found.message
 
@@ -80,44 +84,48 @@ _NAMED = (
 def test_rules_between_things_wait_until_everything_was_understood() -> None:
     """What is missing may only have been set aside for a fault of its own."""
     fleet = replace(sound(), flavors=())
-    assert {found.code for found in violations(fleet)} == {"flavor-not-found"}
-    assert [*violations(fleet, complete=False)] == []
+    assert {found.code for found in fleet_violations(fleet)} == {"flavor-not-found"}
+    assert [*fleet_violations(fleet, complete=False)] == []
 
 
 def test_nothing_is_said_of_a_kueue_that_somebody_else_set_up() -> None:
     weighed = replace(sound().cluster_queues[0], fair_share_weight=2.0, covered_resources=plans.COVERED)
-    assert [*violations(replace(sound(), kueue=None, cluster_queues=(weighed,)))] == []
+    assert [*fleet_violations(replace(sound(), kueue=None, cluster_queues=(weighed,)))] == []
 
 
 def test_gates_of_another_release_are_not_judged() -> None:
     """0.20 has gates that 0.19 has not, and no longer some that it has."""
     plan = ConfigurationPlan(feature_gates={"NextYears": True})
     chart = replace(rule_cases.CHART, version="0.20.0")
-    assert [*violations(replace(sound(), kueue=plan, charts=(chart,)))] == []
-    assert [found.code for found in violations(replace(sound(), kueue=plan))] == ["unknown-gate"]
+    assert [*fleet_violations(replace(sound(), kueue=plan, charts=(chart,)))] == []
+    assert [found.code for found in fleet_violations(replace(sound(), kueue=plan))] == ["unknown-gate"]
 
 
 def test_limits_over_all_groups_of_a_queue_are_counted_together() -> None:
     """A planned queue has one group, in which they cannot be reached."""
     many = tuple(group(tuple(f"r{n}-{m}" for m in range(52)), *(f"f{n}-{m}" for m in range(52))) for n in range(5))
-    whole = quotas.Groups(many, ((),) * 5, shared=True, of_queue=True)
-    told = [found for found in broken(quotas.RULES, ("cluster queue", "q"), whole) if found.code == "too-many-in-all"]
+    whole = quotas.ResourceGroups(many, ((),) * 5, can_borrow=True, is_queue=True)
+    told = [
+        found
+        for found in find_violations(quotas.RULES, ("cluster queue", "q"), whole)
+        if found.code == "too-many-in-all"
+    ]
     assert [found.message for found in told] == [
         "'260' flavors are more than the 256 that Kueue takes; make several cluster queues",
         "'260' covered resources are more than the 256 that Kueue takes; make several cluster queues",
     ]
-    cohort = replace(whole, of_queue=False)
-    assert "too-many-in-all" not in {found.code for found in broken(quotas.RULES, ("cohort", "c"), cohort)}
+    cohort = replace(whole, is_queue=False)
+    assert "too-many-in-all" not in {found.code for found in find_violations(quotas.RULES, ("cohort", "c"), cohort)}
 
 
 def test_a_cohort_may_lend_more_than_it_has() -> None:
     """It passes on what its queues lend."""
     fleet = rule_cases.of_cohort(group(("cpu",), "v5e", lending_limit=9))
-    assert [*violations(fleet)] == []
+    assert [*fleet_violations(fleet)] == []
 
 
 def test_retries_can_be_switched_off() -> None:
-    assert [*violations(rule_cases.of_config(retry=RetryPlan(limit_count=0)))] == []
+    assert [*fleet_violations(rule_cases.of_config(retry=RetryPlan(limit_count=0)))] == []
 
 
 # --- MultiKueue, which no fleet has yet -------------------------------------------------------------------------------
@@ -146,7 +154,7 @@ def test_retries_can_be_switched_off() -> None:
     ],
 )
 def test_a_multikueue_config_names_one_to_twenty_clusters(plan: MultiKueueConfigPlan, messages: list[str]) -> None:
-    assert [f.message for f in broken(checks.MULTIKUEUE_CONFIGS, ("multikueue config", "c"), plan)] == messages
+    assert [f.message for f in find_violations(checks.MULTIKUEUE_CONFIGS, ("multikueue config", "c"), plan)] == messages
 
 
 @pytest.mark.parametrize(
@@ -170,21 +178,23 @@ def test_a_multikueue_config_names_one_to_twenty_clusters(plan: MultiKueueConfig
     ],
 )
 def test_another_cluster_is_reached_in_one_way(plan: MultiKueueClusterPlan, messages: list[str]) -> None:
-    assert [f.message for f in broken(checks.MULTIKUEUE_MEMBERS, ("multikueue cluster", "c"), plan)] == messages
+    assert [
+        f.message for f in find_violations(checks.MULTIKUEUE_MEMBERS, ("multikueue cluster", "c"), plan)
+    ] == messages
 
 
 # --- gates ------------------------------------------------------------------------------------------------------------
 
 
 def test_the_table_of_gates_agrees_with_itself() -> None:
-    named = {*gates.LOCKED, *gates.NEEDS, *(each for wanted in gates.NEEDS.values() for each in wanted)}
-    assert named | {gate for gate, _, _ in gates.USERS} <= gates.DEFAULTS.keys()
-    assert [*gates.needs(ConfigurationPlan())] == [], "the defaults need nothing that is off"
+    named = {*gates.LOCKED, *gates.DEPENDENCIES, *(each for wanted in gates.DEPENDENCIES.values() for each in wanted)}
+    assert named | {gate for gate, _, _ in gates.GATED_SETTINGS} <= gates.DEFAULTS.keys()
+    assert [*gates.check_dependencies(ConfigurationPlan())] == [], "the defaults need nothing that is off"
 
 
 def test_all_gates_of_a_stage_at_once_are_left_to_kueue() -> None:
     plan = ConfigurationPlan(feature_gates={"AllBeta": False, "TASFailedNodeReplacement": False}, quota_check="x")
-    assert [*gates.needs(plan), *gates.used(plan)] == []
+    assert [*gates.check_dependencies(plan), *gates.check_enabled(plan)] == []
 
 
 # --- the bounds are those of the published CRDs -----------------------------------------------------------------------
@@ -225,22 +235,22 @@ STATED: tuple[tuple[object, str, str], ...] = (
     *((bounds.GROUP_FLAVORS, kind, GROUP + "flavors.maxItems") for kind in ("clusterqueues", "cohorts")),
     *((1, kind, GROUP + "flavors.minItems") for kind in ("clusterqueues", "cohorts")),
     (["name"], "clusterqueues", GROUP + "flavors.x-kubernetes-list-map-keys"),
-    (bounds.STRATEGIES, "clusterqueues", "spec.queueingStrategy.enum"),
+    (bounds.QUEUEING_STRATEGIES, "clusterqueues", "spec.queueingStrategy.enum"),
     *((bounds.STOP_POLICIES, kind, "spec.stopPolicy.enum") for kind in ("clusterqueues", "localqueues")),
     (bounds.WITHIN_CLUSTER_QUEUE, "clusterqueues", "spec.preemption.withinClusterQueue.enum"),
     (bounds.RECLAIM_WITHIN_COHORT, "clusterqueues", "spec.preemption.reclaimWithinCohort.enum"),
     (bounds.BORROW_WITHIN_COHORT, "clusterqueues", "spec.preemption.borrowWithinCohort.policy.enum"),
     ("int32", "clusterqueues", "spec.preemption.borrowWithinCohort.maxPriorityThreshold.format"),
-    (bounds.FUNGIBILITY, "clusterqueues", "spec.flavorFungibility.whenCanBorrow.enum"),
+    (bounds.FUNGIBILITY_POLICIES, "clusterqueues", "spec.flavorFungibility.whenCanBorrow.enum"),
     ("MayStopSearch", "clusterqueues", "spec.flavorFungibility.whenCanBorrow.default"),
-    (bounds.FUNGIBILITY, "clusterqueues", "spec.flavorFungibility.whenCanPreempt.enum"),
+    (bounds.FUNGIBILITY_POLICIES, "clusterqueues", "spec.flavorFungibility.whenCanPreempt.enum"),
     (bounds.TRY_NEXT, "clusterqueues", "spec.flavorFungibility.whenCanPreempt.default"),
     (bounds.PREFERENCES, "clusterqueues", "spec.flavorFungibility.preference.enum"),
     (bounds.ADMISSION_MODES, "clusterqueues", "spec.admissionScope.admissionMode.enum"),
     (bounds.QUEUE_CHECKS, "clusterqueues", QUEUE_CHECK + "maxItems"),
     (1, "clusterqueues", QUEUE_CHECK + "minItems"),
     (["name"], "clusterqueues", QUEUE_CHECK + "x-kubernetes-list-map-keys"),
-    (bounds.CHECK_REFERENCE, "clusterqueues", QUEUE_CHECK + "[].name.maxLength"),
+    (bounds.CHECK_NAME_LENGTH, "clusterqueues", QUEUE_CHECK + "[].name.maxLength"),
     (bounds.CHECK_FLAVORS, "clusterqueues", QUEUE_CHECK + "[].onFlavors.maxItems"),
     ("set", "clusterqueues", QUEUE_CHECK + "[].onFlavors.x-kubernetes-list-type"),
     (bounds.CONTROLLER_LENGTH, "admissionchecks", "spec.controllerName.maxLength"),
@@ -264,13 +274,13 @@ STATED: tuple[tuple[object, str, str], ...] = (
         "spec.podSetUpdates.nodeSelector.[].valueFromProvisioningClassDetail.maxLength",
     ),
     (bounds.MULTIKUEUE_CLUSTERS, "multikueueconfigs", "spec.clusters.maxItems"),
-    (bounds.MULTIKUEUE_NAME, "multikueueconfigs", "spec.clusters.[].maxLength"),
+    (bounds.MULTIKUEUE_NAME_LENGTH, "multikueueconfigs", "spec.clusters.[].maxLength"),
     (bounds.QUOTA_MANAGEMENT, "multikueueconfigs", "spec.quotaManagement.enum"),
-    (bounds.MULTIKUEUE_NAME, "multikueueclusters", "spec.clusterSource.kubeConfig.location.maxLength"),
-    (bounds.MULTIKUEUE_NAME, "multikueueclusters", "spec.clusterSource.clusterProfileRef.name.maxLength"),
-    (bounds.KUBECONFIG_IN, "multikueueclusters", "spec.clusterSource.kubeConfig.locationType.enum"),
+    (bounds.MULTIKUEUE_NAME_LENGTH, "multikueueclusters", "spec.clusterSource.kubeConfig.location.maxLength"),
+    (bounds.MULTIKUEUE_NAME_LENGTH, "multikueueclusters", "spec.clusterSource.clusterProfileRef.name.maxLength"),
+    (bounds.KUBECONFIG_LOCATIONS, "multikueueclusters", "spec.clusterSource.kubeConfig.locationType.enum"),
     ("int32", "workloadpriorityclasses", "value.format"),
-    (bounds.DESCRIPTION, "workloadpriorityclasses", "description.maxLength"),
+    (bounds.DESCRIPTION_LENGTH, "workloadpriorityclasses", "description.maxLength"),
 )
 
 
@@ -314,4 +324,4 @@ def fleets() -> Iterator[FleetPlan]:
 
 
 def test_no_fleet_makes_a_rule_fall_over() -> None:
-    assert sum(1 for fleet in fleets() for _ in violations(fleet, complete=False)) > len(CASES) // 2
+    assert sum(1 for fleet in fleets() for _ in fleet_violations(fleet, complete=False)) > len(CASES) // 2
