@@ -150,7 +150,7 @@ def preemption_lines(entitlement_changes: QuotaChanges) -> Iterator[str]:
     for sign, preemptions in (("+", entitlement_changes.new_relations), ("-", entitlement_changes.lifted_relations)):
         groups: dict[tuple[str, tuple[str, ...]], list[PreemptionRule]] = {}
         for preemption in preemptions:
-            groups.setdefault((preemption.target, preemption.flavors), []).append(preemption)
+            groups.setdefault((preemption.whom, preemption.flavors), []).append(preemption)
         for (whom, flavors), group in groups.items():
             flavors_text = f", on {join_words(list(flavors))}" if flavors else ""
             yield f"{sign} {abbreviate_names([preemption.queue for preemption in group])} ▸ {whom}{flavors_text}"

@@ -152,7 +152,7 @@ def test_gpu_machines_are_those_of_the_facts(facts: Facts) -> None:
     ours = {name for name, m in hw.machines().items() if m.kind == "gpu" and not name.endswith("-nolssd")}
     assert ours == set(rows)
     for name, row in rows.items():
-        fields: Facts = {_PROPERTIES.get(key, key): _frozen(value) for key, value in row.items()}
+        fields: Facts = {str(_PROPERTIES.get(key, key)): _frozen(value) for key, value in row.items()}
         note, disk = fields.pop("note", ""), fields.pop("boot_disk")
         fields |= {"accelerators": fields.pop("gpus"), "boot_disk_types": () if disk == "any" else (disk,)}
         assert {key: getattr(machine(name), key) for key in fields} == fields, name

@@ -25,7 +25,7 @@ Row = tuple[str, str, str, tuple[str, ...]]
 
 def rows(fleet: FleetPlan) -> set[Row]:
     """Queue, rule, whom, and on which flavors."""
-    return {(p.queue, p.rule, p.target, p.flavors) for p in preemption_rules(fleet)}
+    return {(p.queue, p.rule, p.whom, p.flavors) for p in preemption_rules(fleet)}
 
 
 def test_the_table_of_dev() -> None:
@@ -69,7 +69,7 @@ BORROWS = {"teams.speech.queues.train.flavors.0.borrow": "1 slice"}
 def of_vision_train(change: dict[str, Any]) -> dict[str, tuple[str, tuple[str, ...]]]:
     """Rule to whom and where, of the queue vision-train."""
     return {
-        p.rule: (p.target, p.flavors) for p in preemption_rules(plan(fleet_with(change))) if p.queue == "vision-train"
+        p.rule: (p.whom, p.flavors) for p in preemption_rules(plan(fleet_with(change))) if p.queue == "vision-train"
     }
 
 
