@@ -1,8 +1,49 @@
-"""What holds for all tests."""
+"""Settings for all tests: Hypothesis without deadlines, and in CI no skip but for a known reason."""
 
 from __future__ import annotations
 
+import os
+import re
+from collections.abc import Generator
+
+import pytest
 from hypothesis import settings
 
 settings.register_profile("any-machine", deadline=None)  # how fast the machine is, is no property of the code
 settings.load_profile("any-machine")
+
+KNOWN_SKIPS = (
+    r"deploys onto the cluster of \$KUBECONFIG",
+    r"no `pulumi` on PATH",
+    r"(promtool|actionlint) is not on PATH",
+    r"there is no Chromium on PATH",
+)
+"""Reasons to skip that CI accepts: programs and clusters that a machine may lack."""
+
+
+def unknown_skip(report: pytest.TestReport | pytest.CollectReport) -> str | None:
+    """The reason of a skip that CI does not accept; None for any other outcome."""
+    if not report.skipped or not os.environ.get("CI") or hasattr(report, "wasxfail"):
+        return None
+    reason = str(report.longrepr[2]) if isinstance(report.longrepr, tuple) else str(report.longrepr)
+    return None if any(re.search(known, reason) for known in KNOWN_SKIPS) else reason
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport() -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """Fail a test that is skipped in CI for a reason that is not in KNOWN_SKIPS."""
+    report = yield
+    if (reason := unknown_skip(report)) is not None:
+        report.outcome = "failed"
+        report.longrepr = f"skipped in CI for a reason that tests/conftest.py does not list: {reason}"
+    return report
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_make_collect_report() -> Generator[None, pytest.CollectReport, pytest.CollectReport]:
+    """Fail a module that is skipped in CI for a reason that is not in KNOWN_SKIPS."""
+    report = yield
+    if (reason := unknown_skip(report)) is not None:
+        report.outcome = "failed"
+        report.longrepr = f"skipped in CI for a reason that tests/conftest.py does not list: {reason}"
+    return report

@@ -98,7 +98,6 @@ def test_what_lint_passes_is_admitted_to_an_empty_fleet(
             assert simulator.workloads[job.name].state in (JobState.ADMITTED, JobState.RESERVED)
 
 
-@pytest.mark.skipif(not crds.CRDS.is_dir(), reason=f"the published CRD schemas are not at {crds.CRDS}")
 @every_queue
 def test_what_is_printed_fits_the_published_schemas(stack: str, team: str, queue: str) -> None:
     checked = [
