@@ -130,6 +130,23 @@ def test_no_module_is_a_drawer_for_odds_and_ends() -> None:
     assert [module for module in FILES if words & set(module.split("."))] == []
 
 
+def test_no_two_public_classes_have_one_name() -> None:
+    """One word, one meaning: a reader who meets a class name knows which class it is."""
+    places: dict[str, list[str]] = {}
+    for module in FILES:
+        for node in tree(module).body:
+            if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
+                places.setdefault(node.name, []).append(module)
+    assert {name: where for name, where in places.items() if len(where) > 1} == {}
+
+
+def test_a_folder_has_few_enough_modules_to_find_one() -> None:
+    folders: dict[Path, int] = {}
+    for file in FILES.values():
+        folders[file.parent] = folders.get(file.parent, 0) + 1
+    assert {str(folder): number for folder, number in folders.items() if number > 20} == {}
+
+
 @modules
 def test_a_module_is_short_enough_to_read(module: str) -> None:
     assert len(FILES[module].read_text(encoding="utf-8").splitlines()) <= 300
