@@ -7,7 +7,6 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final, cast
 
 from msgspec.structs import replace
-from pydantic.alias_generators import to_camel
 
 from berth.diagnostics import FieldPath, Problem, Problems, did_you_mean, join_quoted
 from berth.jobs.files import ManifestDocument
@@ -22,6 +21,7 @@ from berth.plan.fleet import FleetPlan
 from berth.plan.team_stack import ConfigPlan, PermissionPlan, SecretsPlan, TeamStackPlan, cluster_identifier
 from berth.plan.teams import SECRETS, SecretPlan, TeamPlan
 from berth.plan.workloads import WorkloadPlan
+from berth.spec.model import to_camel
 from berth.spec.team_stack import FaultyEntries, TeamStackSpec, WorkloadSpec
 from berth.spec.tenancy import SecretSpec
 from berth.workloads.derive import derive_workload

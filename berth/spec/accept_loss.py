@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import Annotated, Literal
 
-from pydantic import AfterValidator
-
 from berth.spec.base import Sequence, unique_items
+from berth.spec.core import AfterValidator
 
 BackendLoss = Literal[
     "borrow-within-cohort",

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Annotated, Literal
 
-from pydantic import AfterValidator, Field
-
 from berth.spec.accept_loss import AcceptLoss
 from berth.spec.amounts import Bytes, CountField
 from berth.spec.base import (
@@ -21,7 +19,9 @@ from berth.spec.base import (
     unique_items,
 )
 from berth.spec.cluster import Cidr
+from berth.spec.core import AfterValidator
 from berth.spec.machines.pools import FlavorSpec, LabelKey, LabelValue, PoolName, Reason, TaintSpec
+from berth.spec.model import Field
 from berth.spec.teams import CohortSpec, PrioritySpec, SharedQueueSpec, TeamSpec
 
 AlibabaRegion = Annotated[str, Text(r"[a-z]{2}-[a-z]+(-[a-z0-9]+)*", "a region such as cn-hangzhou")]

@@ -8,10 +8,11 @@ from functools import lru_cache
 from typing import Annotated, Any, cast
 
 from msgspec import Struct
-from pydantic import BeforeValidator, Field, PlainValidator, model_validator
 
 from berth.diagnostics import format_value
 from berth.spec.base import JsonSchema, Model, validation_fault, wrong_type
+from berth.spec.core import BeforeValidator, PlainValidator
+from berth.spec.model import Field, check_model
 
 # More digits than any fleet needs are a typing error, and slow to reckon with.
 _SLICES = re.compile(r"([0-9]{1,9}) slices?")
@@ -101,7 +102,7 @@ class Range(Model):
     min: int = Field(default=0, ge=0, le=MAX_COUNT)
     max: int = Field(ge=0, le=MAX_COUNT)
 
-    @model_validator(mode="after")
+    @check_model
     def _check_order(self) -> Range:
         if self.min > self.max:
             raise validation_fault(

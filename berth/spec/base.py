@@ -7,32 +7,15 @@ from collections.abc import Collection, Iterator
 from functools import cache
 from typing import Annotated, Any, Literal, TypeVar
 
-from pydantic import (
-    AfterValidator,
-    BaseModel,
-    ConfigDict,
-    Field,
-    GetCoreSchemaHandler,
-    GetJsonSchemaHandler,
-    JsonValue,
-    Strict,
-)
-from pydantic.alias_generators import to_camel
-from pydantic_core import PydanticCustomError, core_schema
+from pydantic_core import CoreSchema, PydanticCustomError, core_schema
 
 from berth.diagnostics import format_value
+from berth.spec.core import AfterValidator, Handler, Lax, SchemaBuilder, with_json_schema
+from berth.spec.model import Field, Model
 
 K = TypeVar("K")
 T = TypeVar("T")
-M = TypeVar("M", bound=BaseModel)
-
-
-class Model(BaseModel):
-    """A part of the stack file: no unknown keys, no coercion, nothing can be changed afterwards."""
-
-    model_config = ConfigDict(
-        frozen=True, strict=True, extra="forbid", alias_generator=to_camel, hide_input_in_errors=True, defer_build=True
-    )
+M = TypeVar("M", bound=Model)
 
 
 def written_keys(model: Model, fields: Collection[str]) -> Iterator[str]:
@@ -63,18 +46,22 @@ def wrong_type(value: object, remedy: str) -> PydanticCustomError:
 
 
 class JsonSchema:
-    """Metadata that gives a type its JSON Schema. (pydantic's own costs a tenth of a `berth check` to import.)"""
+    """Metadata that gives a type its JSON Schema."""
 
     def __init__(self, schema: dict[str, Any]) -> None:
         self.schema = schema
 
-    def __get_pydantic_json_schema__(self, core: core_schema.CoreSchema, handler: GetJsonSchemaHandler) -> Any:
-        return dict(self.schema)
+    def apply(self, inner: SchemaBuilder) -> CoreSchema:
+        """The type's own schema: nothing is validated besides."""
+        return with_json_schema(inner(), lambda core, generate: dict(self.schema))
 
 
-def default_field(model: type[M], **values: JsonValue) -> M:
-    """A field's default as it would be written: one for all that leave the field out, made when the first does."""
-    return Field(default_factory=cache(lambda: model.model_validate(values)), json_schema_extra={"default": values})
+def default_field(model: type[M], **values: int) -> M:
+    """A field's default as it would be written: one for all that leave the field out, made when the first does.
+
+    It is not validated: no model is built of a section that nobody writes.
+    """
+    return Field(default_factory=cache(lambda: model.model_construct(**values)), json_schema_extra={"default": values})
 
 
 def _null_is_empty(value: Any) -> Any:
@@ -85,29 +72,33 @@ class Text:
     """Metadata of a string type that must match `pattern` whole; `what` completes the sentence "'x' is not …"."""
 
     def __init__(self, pattern: str, what: str) -> None:
-        self.pattern, self.what = re.compile(pattern), what
+        self.pattern, self.what = pattern, what
 
     def check(self, value: str) -> str:
         """The value itself; raises a fault where it does not match."""
-        if not self.pattern.fullmatch(value):
+        if not re.fullmatch(self.pattern, value):
             raise validation_fault("bad-value", f"'{format_value(value)}' is not {self.what}")
         return value
 
-    def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> core_schema.CoreSchema:
-        return core_schema.no_info_after_validator_function(self.check, handler(source))
+    def apply(self, inner: SchemaBuilder) -> CoreSchema:
+        """Check what is text."""
+        schema = core_schema.no_info_after_validator_function(self.check, inner())
+        return with_json_schema(schema, self._json_schema)
 
-    def __get_pydantic_json_schema__(self, core: core_schema.CoreSchema, handler: GetJsonSchemaHandler) -> Any:
-        return {**handler(core), "pattern": f"^(?:{self.pattern.pattern})$"}
+    def _json_schema(self, core: Any, generate: Handler) -> Any:
+        return {**generate(core), "pattern": f"^(?:{self.pattern})$"}
 
 
 class NullIsEmpty:
     """Metadata of a mapping that may be left empty: a key with nothing behind it is an empty one."""
 
-    def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> core_schema.CoreSchema:
-        return core_schema.no_info_before_validator_function(_null_is_empty, handler(source))
+    def apply(self, inner: SchemaBuilder) -> CoreSchema:
+        """Put an empty mapping in the place of nothing."""
+        schema = core_schema.no_info_before_validator_function(_null_is_empty, inner())
+        return with_json_schema(schema, self._json_schema)
 
-    def __get_pydantic_json_schema__(self, core: core_schema.CoreSchema, handler: GetJsonSchemaHandler) -> Any:
-        schema = handler(core)
+    def _json_schema(self, core: Any, generate: Handler) -> Any:
+        schema = generate(core)
         strict = {"additionalProperties": False} if "patternProperties" in schema else {}
         return {"anyOf": [{**schema, **strict}, {"type": "null"}]}
 
@@ -118,7 +109,7 @@ Section = Annotated[dict[K, T], NullIsEmpty()]
 Entry = Annotated[T, NullIsEmpty()]
 """An entry all of whose fields have defaults: `research:` alone is enough."""
 
-Sequence = Annotated[tuple[T, ...], Strict(False)]
+Sequence = Annotated[tuple[T, ...], Lax()]
 """A YAML list."""
 
 

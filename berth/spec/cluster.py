@@ -7,8 +7,6 @@ from datetime import datetime
 from ipaddress import IPv4Network
 from typing import Annotated, Literal
 
-from pydantic import AfterValidator, Field, model_validator
-
 from berth.diagnostics import format_value
 from berth.spec.amounts import CountField, Range, RangeField
 from berth.spec.base import (
@@ -28,6 +26,8 @@ from berth.spec.base import (
     default_field,
     validation_fault,
 )
+from berth.spec.core import AfterValidator
+from berth.spec.model import Field, check_model
 
 
 def _check_cidr(value: str) -> str:
@@ -230,7 +230,7 @@ class ExistingClusterSpec(Model):
     secret: ConfigKey | None = None
     service_cidr_block: Cidr = "10.96.0.0/12"
 
-    @model_validator(mode="after")
+    @check_model
     def _check_one_connection(self) -> ExistingClusterSpec:
         if self.secret is not None and self.kubeconfig is not None:
             raise validation_fault(

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 from typing import Literal
 
-from pydantic import Field, model_validator
-from pydantic.alias_generators import to_camel
-
 from berth.diagnostics import join_words
 from berth.spec.amounts import QuantityField, Seconds
 from berth.spec.base import Entry, Model, NonEmptyText, Section, SemVer, Sequence, default_field, validation_fault
 from berth.spec.machines.pools import LabelKey, LabelValue
+from berth.spec.model import Field, check_model, to_camel
 from berth.spec.multikueue import MultiKueueSpec
 
 ResourceName = LabelKey
@@ -26,7 +24,7 @@ class ControllerSpec(Model):
     version: SemVer | None = None
     chart: NonEmptyText | None = None
 
-    @model_validator(mode="after")
+    @check_model
     def _check_existing(self) -> ControllerSpec:
         configured_fields = [key for key in type(self).model_fields if key in self.model_fields_set - {"existing"}]
         if self.existing and configured_fields:
@@ -191,7 +189,7 @@ class KueueSpec(ControllerSpec):
     multi_kueue: MultiKueueSpec | None = None
     feature_gates: Section[str, bool] = Field(default_factory=dict)
 
-    @model_validator(mode="after")
+    @check_model
     def _check_single_timeout(self) -> KueueSpec:
         if "wait_for_pods_ready_minutes" in self.model_fields_set and self.wait_for_pods_ready.timeout is not None:
             message = (

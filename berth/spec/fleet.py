@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
-
-from pydantic import ConfigDict, Field
+from collections.abc import Mapping
+from typing import Annotated, Any, ClassVar
 
 from berth.spec.accept_loss import AcceptLoss
 from berth.spec.base import (
@@ -25,6 +24,7 @@ from berth.spec.controllers import ControllerSpec, KueueSpec
 from berth.spec.machines.compute_classes import ClassName, ComputeClassSpec
 from berth.spec.machines.pools import FlavorSpec, PoolName, PoolSpec, Reason
 from berth.spec.machines.reservations import ReservationSpec
+from berth.spec.model import Field
 from berth.spec.monitoring import MonitoringSpec
 from berth.spec.teams import CohortSpec, PrioritySpec, SharedQueueSpec, TeamSpec
 from berth.spec.tenancy import PlatformSpec
@@ -54,7 +54,7 @@ class FleetSpec(Model):
     `project` and `region` are None only where the cluster is an existing one: `parse` asks for them otherwise.
     """
 
-    model_config = ConfigDict(json_schema_extra=_FRAME)
+    model_config: ClassVar[Mapping[str, Any]] = {**Model.model_config, "json_schema_extra": _FRAME}
 
     project: ProjectId | None = None
     project_number: ProjectNumber | None = None

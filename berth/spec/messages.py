@@ -6,11 +6,10 @@ import typing
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from pydantic import BaseModel
-
 from berth.diagnostics import FieldPath, Problem, did_you_mean, format_value
 from berth.spec.base import yaml_type
 from berth.spec.fleet import FleetSpec
+from berth.spec.model import Model
 
 _EXAMPLES = {
     "ack.clusters": "{<name>: {podCidrBlock: 10.64.0.0/16, nodePools: {…}}}",
@@ -55,7 +54,7 @@ _EXAMPLES = {
 """What one might write under a key, or under a key of one section."""
 
 
-def to_problem(error: Mapping[str, Any], root: type[BaseModel] = FleetSpec) -> Problem:
+def to_problem(error: Mapping[str, Any], root: type[Model] = FleetSpec) -> Problem:
     """One finding of pydantic's as a fault; `root` is the model of the whole fleet."""
     path: FieldPath = error["loc"]
     if path[1:] and path[-1] == "[key]" and error["input"] == path[-2]:  # the key is at fault, not what stands under it
@@ -70,13 +69,13 @@ def to_problem(error: Mapping[str, Any], root: type[BaseModel] = FleetSpec) -> P
     return Problem("fault", code, path, message(error, path))
 
 
-def allowed_keys(path: FieldPath, root: type[BaseModel] = FleetSpec) -> list[str]:
+def allowed_keys(path: FieldPath, root: type[Model] = FleetSpec) -> list[str]:
     """The keys that may stand at `path`, found by walking the models' annotations from `root`."""
     model = _model_of(_annotation_at(path, root))
     return [field.alias or name for name, field in model.model_fields.items()] if model else []
 
 
-def _annotation_at(path: FieldPath, root: type[BaseModel]) -> Any:
+def _annotation_at(path: FieldPath, root: type[Model]) -> Any:
     annotation: Any = root
     for step in path:
         annotation = _child_annotation(annotation, step)
@@ -97,9 +96,9 @@ def _child_annotation(annotation: Any, step: str | int) -> Any:
     return _child_annotation(alternatives[0], step) if alternatives else None
 
 
-def _model_of(annotation: Any) -> type[BaseModel] | None:
+def _model_of(annotation: Any) -> type[Model] | None:
     if isinstance(annotation, type):
-        return annotation if issubclass(annotation, BaseModel) else None
+        return annotation if issubclass(annotation, Model) else None
     if typing.get_origin(annotation) in (dict, tuple):
         return None
     return next((model for argument in typing.get_args(annotation) if (model := _model_of(argument)) is not None), None)
@@ -108,7 +107,7 @@ def _model_of(annotation: Any) -> type[BaseModel] | None:
 # --- forms ------------------------------------------------------------------------------------------------------------
 
 
-def _remedy(error: Mapping[str, Any], path: FieldPath, root: type[BaseModel]) -> str:
+def _remedy(error: Mapping[str, Any], path: FieldPath, root: type[Model]) -> str:
     """What to write where a list or a mapping is wanted: its form, the one item that is there, or its keys."""
     section = str(path[0])
     if form := _example_form(error, path) or _minimal_form(_annotation_at(path, root), section):
@@ -148,7 +147,7 @@ def _original_message(error: Mapping[str, Any], path: FieldPath) -> str:
     return f"'{format_value(error['input'])}': {error['msg'].lower()}"
 
 
-def _unknown_key(error: Mapping[str, Any], path: FieldPath, root: type[BaseModel]) -> str:
+def _unknown_key(error: Mapping[str, Any], path: FieldPath, root: type[Model]) -> str:
     known = allowed_keys(path[:-1], root)
     hint = did_you_mean(str(path[-1]), known) or (
         f"; one of {', '.join(known)}" if known else "; nothing may stand here"

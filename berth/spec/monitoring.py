@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal, cast
 
-from pydantic import BeforeValidator, Field
-
 from berth.spec.amounts import Seconds
 from berth.spec.base import Entry, JsonSchema, Model, NonEmptyText, SemVer, Sequence, Text, default_field, wrong_type
+from berth.spec.core import BeforeValidator
+from berth.spec.model import Field
 
 ChannelName = Annotated[
     str,

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from typing import Literal
 
-from pydantic import Field
-
 from berth.spec.amounts import Seconds
 from berth.spec.base import Model, NonEmptyText, Sequence
+from berth.spec.model import Field
 
 Dispatcher = Literal[
     "kueue.x-k8s.io/multikueue-dispatcher-all-at-once", "kueue.x-k8s.io/multikueue-dispatcher-incremental"

@@ -10,12 +10,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, TypeVar, cast
 
 from msgspec import Struct
-from pydantic import BaseModel, ValidationError
+from pydantic_core import ValidationError
 
 from berth.diagnostics import FieldPath, Problem, closest_match
 from berth.spec.ack import AckFleetSpec
 from berth.spec.fleet import FleetSpec
 from berth.spec.messages import allowed_keys, to_problem
+from berth.spec.model import Model
 
 SpecPart = tuple[str, str]
 """What can be set aside: a section and one of its entries, or `cluster` and one of its keys. In the place of an entry
@@ -27,7 +28,7 @@ _SPLITTABLE_SECTIONS = frozenset(
 )
 """Sections whose entries (of `cluster`: whose keys) can be set aside one by one."""
 
-_PLACEHOLDERS: Mapping[type[BaseModel], Mapping[str, object]] = {
+_PLACEHOLDERS: Mapping[type[Model], Mapping[str, object]] = {
     FleetSpec: {"project": "unknown-project", "region": "us-central1"},
     AckFleetSpec: {
         "ack": {
@@ -39,7 +40,7 @@ _PLACEHOLDERS: Mapping[type[BaseModel], Mapping[str, object]] = {
 }
 """What a fleet cannot be without, on GKE unless the cluster exists: with these, the rest of it can be looked at."""
 
-S = TypeVar("S", bound=BaseModel)
+S = TypeVar("S", bound=Model)
 
 _HIDING_CODES = ("merge-key", "secret")
 """The reader's faults that hide what a mapping holds: whatever is then missing in it follows from them."""
@@ -93,7 +94,7 @@ def _parse_model(
     return spec, problems, set_aside
 
 
-def _missing_frame(model: type[BaseModel], fleet: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+def _missing_frame(model: type[Model], fleet: Mapping[str, Any]) -> list[Mapping[str, Any]]:
     """What is missing of the frame, as pydantic would say it; nothing can be where the cluster is an existing one."""
     cluster: object = fleet.get("cluster")
     is_existing = isinstance(cluster, dict) and cast("dict[object, object]", cluster).get("existing") is not None
@@ -114,7 +115,7 @@ def _as_error(error: object) -> Mapping[str, Any]:
 
 
 def _independent_errors(
-    model: type[BaseModel], errors: list[Mapping[str, Any]], reader_problems: Iterable[Problem]
+    model: type[Model], errors: list[Mapping[str, Any]], reader_problems: Iterable[Problem]
 ) -> list[Mapping[str, Any]]:
     """The errors that do not merely follow from another, or from what the reader found."""
     reported_paths = {problem.path for problem in reader_problems}
@@ -130,7 +131,7 @@ def _independent_errors(
     ]
 
 
-def _intended_path(model: type[BaseModel], path: FieldPath) -> FieldPath:
+def _intended_path(model: type[Model], path: FieldPath) -> FieldPath:
     """The path of the key that a misspelt one seems to stand for; the path itself where there is none."""
     return (*path[:-1], closest_match(str(path[-1]), allowed_keys(path[:-1], model)) or path[-1])
 
@@ -138,7 +139,7 @@ def _intended_path(model: type[BaseModel], path: FieldPath) -> FieldPath:
 # --- setting aside ----------------------------------------------------------------------------------------------------
 
 
-def _faulty_parts(model: type[BaseModel], problem: Problem, fleet: Mapping[str, Any]) -> Iterable[SpecPart]:
+def _faulty_parts(model: type[Model], problem: Problem, fleet: Mapping[str, Any]) -> Iterable[SpecPart]:
     """The parts of the fleet that cannot be understood because of a problem."""
     if problem.severity != "fault" or problem.code == "unquoted-key":  # such a key is kept, as text
         return
@@ -161,7 +162,7 @@ def _part_of(path: FieldPath) -> SpecPart:
     return section, name if section in _SPLITTABLE_SECTIONS else ""
 
 
-def _pool_flavor(model: type[BaseModel], fleet: Mapping[str, Any], problem: Problem) -> str:
+def _pool_flavor(model: type[Model], fleet: Mapping[str, Any], problem: Problem) -> str:
     """The flavor that a faulty pool may have been the only one of, or "*" where that cannot be told."""
     intended_path = _intended_path(model, problem.path) if problem.code == "unknown-key" else problem.path
     if problem.code in _HIDING_CODES or intended_path[2:] == ("flavor",):
@@ -173,7 +174,7 @@ def _pool_flavor(model: type[BaseModel], fleet: Mapping[str, Any], problem: Prob
     return flavor if isinstance(flavor, str) else "*"
 
 
-def _without_faulty(model: type[BaseModel], fleet: Mapping[str, Any], set_aside: frozenset[SpecPart]) -> dict[str, Any]:
+def _without_faulty(model: type[Model], fleet: Mapping[str, Any], set_aside: frozenset[SpecPart]) -> dict[str, Any]:
     """The fleet without what was set aside, and with something in the place of what it cannot be without."""
     remaining = {section: _kept_entries(section, entries, set_aside) for section, entries in fleet.items()}
     return {

@@ -4,8 +4,12 @@ from __future__ import annotations
 
 from typing import Any, cast
 
+from pydantic.json_schema import GenerateJsonSchema
+from pydantic_core import core_schema
+
 from berth.spec.ack import AckFleetSpec
 from berth.spec.fleet import FleetSpec
+from berth.spec.model import Model
 from berth.spec.team_stack import TeamStackSpec
 
 _DIALECT = "https://json-schema.org/draft/2020-12/schema"
@@ -17,11 +21,20 @@ _FLEET = {
 """A fleet with the section `ack` stands on Alibaba Cloud, any other on Google Cloud."""
 
 
+class _Generator(GenerateJsonSchema):
+    """pydantic's generator, which follows a field to the model that is built when there is a value."""
+
+    def function_plain_schema(self, schema: core_schema.PlainValidatorFunctionSchema) -> dict[str, Any]:
+        """The schema of the model behind a reference."""
+        model = cast("type[Model]", schema.get("metadata", {})["model"])
+        return self.generate_inner(model.core_schema())
+
+
 def stack_schema() -> dict[str, Any]:
     """The schema of Pulumi.<stack>.yaml: Pulumi's own keys are let through, those of Berth are described in full."""
     definitions: dict[str, Any] = {}
     for model in (FleetSpec, AckFleetSpec, TeamStackSpec):
-        schema = model.model_json_schema(by_alias=True, ref_template="#/$defs/{model}")
+        schema = _Generator(ref_template="#/$defs/{model}").generate(model.core_schema())
         definitions |= schema.pop("$defs") | {model.__name__: schema}
     return {
         "$schema": _DIALECT,

@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Annotated, Any, Literal, cast
 
-from pydantic import AfterValidator, Field, ValidationError
+from pydantic_core import ValidationError
 
 from berth.diagnostics import Problem
 from berth.spec.amounts import Bytes, MilliCpu, Seconds
 from berth.spec.base import DnsLabel, Entry, Model, NonEmptyText, Section, Sequence, unique_items
+from berth.spec.core import AfterValidator
 from berth.spec.messages import to_problem
+from berth.spec.model import Field
 from berth.spec.tenancy import FileName, Port, SecretField, check_no_token
 
 Files = Annotated[Sequence[DnsLabel], AfterValidator(unique_items)]

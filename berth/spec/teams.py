@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Annotated, Literal
 
-from pydantic import AfterValidator, Field
-
 from berth.spec.amounts import ZERO_AMOUNT, AmountField, Bytes, LimitField, MilliCpu
 from berth.spec.base import DnsLabel, DnsName, Model, Section, Sequence, default_field, unique_items
+from berth.spec.core import AfterValidator
+from berth.spec.model import Field
 from berth.spec.tenancy import TenancySpec
 
 QueueName = DnsLabel

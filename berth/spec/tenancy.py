@@ -5,8 +5,6 @@ from __future__ import annotations
 import re
 from typing import Annotated, Any, Final, Literal, cast
 
-from pydantic import AfterValidator, BeforeValidator, Field
-
 from berth.spec.amounts import Bytes, MilliCpu
 from berth.spec.base import (
     DnsLabel,
@@ -22,6 +20,8 @@ from berth.spec.base import (
     wrong_type,
 )
 from berth.spec.cluster import Cidr
+from berth.spec.core import AfterValidator, BeforeValidator
+from berth.spec.model import Field
 
 AccountId = Annotated[
     str,

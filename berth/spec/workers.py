@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from pydantic import Field, model_validator
-
 from berth.diagnostics import join_words
 from berth.spec.base import (
     DnsLabel,
@@ -23,6 +21,7 @@ from berth.spec.cluster import ClusterSpec
 from berth.spec.machines.compute_classes import ClassName, ComputeClassSpec
 from berth.spec.machines.pools import PoolName, PoolSpec, Reason
 from berth.spec.machines.reservations import ReservationSpec
+from berth.spec.model import Field, check_model
 
 WorkerName = Annotated[
     str,
@@ -57,7 +56,7 @@ class WorkerSpec(Model):
     allow_replacement: Section[str, Reason] = Field(default_factory=dict)
     allow_deletion: Section[str, Reason] = Field(default_factory=dict)
 
-    @model_validator(mode="after")
+    @check_model
     def _check_one_connection(self) -> WorkerSpec:
         """One way to the cluster."""
         ways = [key for key in ("cluster", "stack", "kubeconfig") if getattr(self, key) is not None]

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal, cast
 
-from pydantic import AfterValidator, BeforeValidator, Field, GetJsonSchemaHandler
-from pydantic_core import core_schema
-
 from berth.diagnostics import did_you_mean, format_value
 from berth.spec.amounts import Seconds
 from berth.spec.base import Model, NonEmptyText, Sequence, unique_items, validation_fault
+from berth.spec.core import AfterValidator, BeforeValidator
+from berth.spec.model import Field
 
 _INT32_MAX = 2**31 - 1
 
@@ -66,7 +65,7 @@ class Capacity(Model):
         return bounded.max_run_duration if bounded else None
 
     @classmethod
-    def __get_pydantic_json_schema__(cls, core: core_schema.CoreSchema, handler: GetJsonSchemaHandler) -> Any:
+    def __get_pydantic_json_schema__(cls, core: Any, handler: Any) -> Any:
         """Of a mapping: one of its keys; the kind is not for people to write."""
         reference = handler(core)
         schema = handler.resolve_ref_schema(reference)

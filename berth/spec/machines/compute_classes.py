@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from typing import Annotated, Literal, cast
 
-from pydantic import Field
-
 from berth.spec.base import MachineType, Model, Sequence, Text, Zones
 from berth.spec.machines.capacity import Capacity, CapacityField
 from berth.spec.machines.pools import Topology
 from berth.spec.machines.reservations import AcceleratorSpec
+from berth.spec.model import Field
 
 ClassName = Annotated[
     str,

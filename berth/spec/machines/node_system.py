@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import Annotated, Literal
 
-from pydantic import Field, model_validator
-
 from berth.spec.base import Entry, Model, Section, Sequence, Text, default_field, validation_fault
+from berth.spec.model import Field, check_model
 
 MAX_SURGE = 20
 """Nodes that may be upgraded at once, surge and unavailable ones together (GKE docs: surge upgrades)."""
@@ -25,7 +24,7 @@ class SurgeSpec(Model):
     max_surge: int = Field(default=0, ge=0, le=MAX_SURGE)
     max_unavailable: int = Field(default=0, ge=0, le=MAX_SURGE)
 
-    @model_validator(mode="after")
+    @check_model
     def _check_not_empty(self) -> SurgeSpec:
         together = self.max_surge + self.max_unavailable
         if not 1 <= together <= MAX_SURGE:
@@ -57,7 +56,7 @@ class KubeletSpec(Model):
     shutdown_grace_period_seconds: Seconds | None = None
     shutdown_grace_period_critical_pods_seconds: Seconds | None = None
 
-    @model_validator(mode="after")
+    @check_model
     def _check_gc_thresholds(self) -> KubeletSpec:
         low, high = self.image_gc_low_threshold_percent, self.image_gc_high_threshold_percent
         if low is not None and high is not None and low >= high:

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Annotated, Literal, cast
 
-from pydantic import AfterValidator, Field, model_validator
-
 from berth.spec.amounts import CountField
 from berth.spec.base import (
     ConfidentialType,
@@ -20,9 +18,11 @@ from berth.spec.base import (
     Zones,
     validation_fault,
 )
+from berth.spec.core import AfterValidator
 from berth.spec.machines.capacity import Capacity, CapacityField
 from berth.spec.machines.node_system import NodeSystemSpec, SurgeSpec
 from berth.spec.machines.reservations import AcceleratorSpec
+from berth.spec.model import Field, check_model
 
 LabelKey = Annotated[
     str,
@@ -72,7 +72,7 @@ class LocalSsdSpec(Model):
     ephemeral: int = Field(default=0, ge=0, le=64)
     block: int = Field(default=0, ge=0, le=64)
 
-    @model_validator(mode="after")
+    @check_model
     def _check_single_use(self) -> LocalSsdSpec:
         if self.ephemeral and self.block:
             raise validation_fault(

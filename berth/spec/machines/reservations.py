@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from typing import Annotated, Literal
 
-from pydantic import Field
-
 from berth.spec.amounts import MAX_COUNT
 from berth.spec.base import MachineType, Model, ProjectId, Sequence, Text, Zone
 from berth.spec.cluster import Timestamp
+from berth.spec.model import Field
 
 ReservationName = Annotated[
     str,

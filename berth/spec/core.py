@@ -1,0 +1,137 @@
+"""Annotations → schemas of pydantic-core, the validator inside pydantic, and the metadata that shapes them.
+
+Metadata is applied from left to right, each around what was before it, as pydantic does.
+"""
+
+from __future__ import annotations
+
+import types
+import typing
+from collections.abc import Callable, Mapping, Sequence
+from typing import Annotated, Any, Literal, Protocol, Union, cast, runtime_checkable
+
+from msgspec import Struct
+from pydantic_core import CoreSchema, core_schema
+
+SchemaBuilder = Callable[[], CoreSchema]
+Handler = Callable[[Any], dict[str, Any]]
+"""Gives the JSON Schema of a schema of pydantic-core."""
+
+_SIMPLE: Mapping[Any, SchemaBuilder] = {
+    str: core_schema.str_schema,
+    int: core_schema.int_schema,
+    float: core_schema.float_schema,
+    bool: core_schema.bool_schema,
+    Any: core_schema.any_schema,
+}
+
+
+@runtime_checkable
+class Metadata(Protocol):
+    """What may be written after a type in Annotated."""
+
+    def apply(self, inner: SchemaBuilder) -> CoreSchema:
+        """The schema of the type with this around it."""
+        ...
+
+
+class AfterValidator(Struct, frozen=True):
+    """Metadata: a function that checks, or changes, a valid value."""
+
+    function: Callable[[Any], Any]
+
+    def apply(self, inner: SchemaBuilder) -> CoreSchema:
+        """Call the function with what the type validated."""
+        return core_schema.no_info_after_validator_function(self.function, inner())
+
+
+class BeforeValidator(Struct, frozen=True):
+    """Metadata: a function that turns what is written into what the type validates.
+
+    `json_schema_input_type` is the type of what may be written, where it is not the type itself.
+    """
+
+    function: Callable[[Any], Any]
+    json_schema_input_type: Any = None
+
+    def apply(self, inner: SchemaBuilder) -> CoreSchema:
+        """Call the function with what is written."""
+        written = None if self.json_schema_input_type is None else schema_of(self.json_schema_input_type)
+        return core_schema.no_info_before_validator_function(self.function, inner(), json_schema_input_schema=written)
+
+
+class PlainValidator(Struct, frozen=True):
+    """Metadata: a function that does all that the type would do."""
+
+    function: Callable[[Any], Any]
+
+    def apply(self, inner: SchemaBuilder) -> CoreSchema:
+        """Call the function in the place of the type."""
+        return core_schema.no_info_plain_validator_function(self.function)
+
+
+class Lax(Struct, frozen=True):
+    """Metadata of a tuple: YAML has lists."""
+
+    def apply(self, inner: SchemaBuilder) -> CoreSchema:
+        """Accept any sequence."""
+        return cast("CoreSchema", {**inner(), "strict": False})
+
+
+class Bounds(Struct, frozen=True):
+    """Metadata of a number, a text or a collection: the least and the most, of it or of its length."""
+
+    limits: Mapping[str, float]
+
+    def apply(self, inner: SchemaBuilder) -> CoreSchema:
+        """Put the limits where pydantic-core checks them: on the type itself, below what surrounds it."""
+        return _with_limits(inner(), self.limits)
+
+
+def _with_limits(schema: CoreSchema, limits: Mapping[str, float]) -> CoreSchema:
+    parts = cast("dict[str, Any]", schema)
+    if parts["type"] in ("nullable", "function-before", "function-after"):
+        return cast("CoreSchema", {**parts, "schema": _with_limits(parts["schema"], limits)})
+    return cast("CoreSchema", {**parts, **limits})
+
+
+def schema_of(annotation: Any) -> CoreSchema:
+    """The schema of a type: text, numbers, Literal, `X | None`, tuple[X, ...], dict[K, V], models, Annotated."""
+    if annotation in _SIMPLE:
+        return _SIMPLE[annotation]()
+    origin, arguments = typing.get_origin(annotation), typing.get_args(annotation)
+    if origin is Annotated:
+        return annotated_schema(arguments[0], arguments[1:])
+    if origin is Literal:
+        return core_schema.literal_schema(list(arguments))
+    if origin in (Union, types.UnionType):
+        return _union_schema(arguments)
+    if origin is tuple:
+        return core_schema.tuple_schema([schema_of(arguments[0])], variadic_item_index=0)
+    if origin is dict:
+        return core_schema.dict_schema(*map(schema_of, arguments))
+    return annotation.reference_schema()
+
+
+def annotated_schema(annotation: Any, metadata: Sequence[Any]) -> CoreSchema:
+    """The schema of a type with its metadata around it; what is not ours (a Field's) is passed over."""
+    if not metadata:
+        return schema_of(annotation)
+    *inner, outermost = metadata
+    return outermost.apply(lambda: annotated_schema(annotation, inner))
+
+
+def _union_schema(choices: Sequence[Any]) -> CoreSchema:
+    schemas = [schema_of(choice) for choice in choices if choice is not types.NoneType]
+    schema = schemas[0] if len(schemas) == 1 else core_schema.union_schema(list(schemas))
+    return core_schema.nullable_schema(schema) if types.NoneType in choices else schema
+
+
+# --- JSON Schema ------------------------------------------------------------------------------------------------------
+
+
+def with_json_schema(schema: CoreSchema, function: Callable[[Any, Handler], Any]) -> CoreSchema:
+    """The schema with a function that makes its JSON Schema; `pydantic.json_schema` reads it there."""
+    metadata = cast("dict[str, Any]", schema.get("metadata") or {})
+    functions = [*metadata.get("pydantic_js_annotation_functions", ()), function]
+    return cast("CoreSchema", {**schema, "metadata": {**metadata, "pydantic_js_annotation_functions": functions}})

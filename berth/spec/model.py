@@ -1,0 +1,228 @@
+"""Models of the stack file: frozen classes that pydantic-core validates, each built when its first value is there.
+
+pydantic-core is the validator inside pydantic: types, paths and order of its errors are those of pydantic. Here a model
+costs next to nothing until it validates a value, so that a verb pays for the sections that a stack file has.
+"""
+
+from __future__ import annotations
+
+import inspect
+import re
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Self, TypeVar, cast, dataclass_transform, get_origin
+
+from pydantic_core import CoreSchema, SchemaValidator, core_schema
+
+from berth.spec.core import Bounds, SchemaBuilder, annotated_schema
+
+C = TypeVar("C", bound=Callable[..., Any])
+_REQUIRED: Any = object()
+_CHECK_MARK = "__checks_model__"
+_INSTANCE_SLOTS = ("__dict__", "__pydantic_fields_set__", "__pydantic_extra__", "__pydantic_private__")
+"""Where pydantic-core keeps what belongs to an instance."""
+
+
+class FieldInfo:
+    """One field of a model: its key in the stack file, its default and its bounds."""
+
+    def __init__(self, default: Any, default_factory: Callable[[], Any] | None, bounds: Mapping[str, float]) -> None:
+        self.default, self.default_factory, self.bounds = default, default_factory, bounds
+        self.alias = ""
+        self.json_schema_extra: Mapping[str, Any] | None = None
+        self.validate_default = False
+        self._owner: type[Model] | None = None
+        self._name = ""
+
+    def declared_in(self, owner: type[Model], name: str) -> FieldInfo:
+        """The field, with a key in camelCase unless it has another."""
+        self._owner, self._name, self.alias = owner, name, self.alias or to_camel(name)
+        return self
+
+    @property
+    def full_annotation(self) -> Any:
+        """The type with its metadata."""
+        assert self._owner is not None
+        return self._owner.own_annotations()[self._name]
+
+    @property
+    def annotation(self) -> Any:
+        """The type without the metadata around it."""
+        full = self.full_annotation
+        return full.__origin__ if get_origin(full) is Annotated else full
+
+    def is_required(self) -> bool:
+        """Whether the key must be written."""
+        return self.default is _REQUIRED and self.default_factory is None
+
+    def get_default(self) -> Any:
+        """The value where the key is not written."""
+        return self.default_factory() if self.default_factory else self.default
+
+    def apply(self, inner: SchemaBuilder) -> CoreSchema:
+        """The bounds, where the field is metadata of a type."""
+        return Bounds(self.bounds).apply(inner)
+
+    def core_schema(self) -> core_schema.ModelField:
+        """The schema of the field."""
+        schema = annotated_schema(self.full_annotation, [Bounds(self.bounds)] if self.bounds else [])
+        metadata = {"pydantic_js_extra": self.json_schema_extra} if self.json_schema_extra else None
+        return core_schema.model_field(self._with_default(schema), validation_alias=self.alias, metadata=metadata)
+
+    def _with_default(self, schema: CoreSchema) -> CoreSchema:
+        if self.is_required():
+            return schema
+        if self.default_factory is not None:
+            return core_schema.with_default_schema(schema, default_factory=self.default_factory)
+        return core_schema.with_default_schema(schema, default=self.default, validate_default=self.validate_default)
+
+
+def Field(  # named and used as pydantic's
+    default: Any = _REQUIRED,
+    *,
+    default_factory: Callable[[], Any] | None = None,
+    alias: str = "",
+    json_schema_extra: Mapping[str, Any] | None = None,
+    validate_default: bool = False,
+    **bounds: float,
+) -> Any:
+    """A field with a default, a key that is not its name in camelCase, or bounds: ge, le, min_length, max_length."""
+    field = FieldInfo(default, default_factory, bounds)
+    field.alias, field.json_schema_extra, field.validate_default = alias, json_schema_extra, validate_default
+    return field
+
+
+def check_model(method: C) -> C:
+    """Mark a method that checks a model whose fields are valid; it returns the model or raises a fault."""
+    setattr(method, _CHECK_MARK, True)
+    return method
+
+
+@dataclass_transform(kw_only_default=True, frozen_default=True, field_specifiers=(Field,))
+class Model:
+    """A part of the stack file: no unknown keys, no coercion, nothing can be changed afterwards."""
+
+    __slots__ = _INSTANCE_SLOTS
+
+    model_config: ClassVar[Mapping[str, Any]] = {"extra": "forbid"}
+    """Read by pydantic's generator of JSON Schema."""
+    model_fields: ClassVar[dict[str, FieldInfo]] = {}
+    """Fields by name, those of the base first."""
+    model_checks: ClassVar[tuple[Callable[[Any], Any], ...]] = ()
+    _annotations: ClassVar[dict[str, Any] | None] = None
+    _schema: ClassVar[CoreSchema | None] = None
+    _validator: ClassVar[SchemaValidator | None] = None
+
+    if TYPE_CHECKING:
+        __pydantic_fields_set__: set[str]
+
+    def __init_subclass__(cls) -> None:
+        annotations = inspect.get_annotations(cls)
+        own = {name: _take_field(cls, name) for name, text in annotations.items() if not text.startswith("ClassVar")}
+        checks = tuple(each for each in vars(cls).values() if hasattr(each, _CHECK_MARK))
+        cls.model_fields, cls.model_checks = {**cls.model_fields, **own}, (*cls.model_checks, *checks)
+        cls._annotations = cls._schema = cls._validator = None
+
+    def __init__(self, **values: Any) -> None:
+        type(self).validator().validate_python(values, self_instance=self)
+
+    @classmethod
+    def model_validate(cls, value: object) -> Self:
+        """The model of a mapping. Raises ValidationError with every error, each with the keys that lead to it."""
+        return (cls._validator or cls.validator()).validate_python(value)
+
+    @classmethod
+    def model_construct(cls, **values: Any) -> Self:
+        """A model of valid values by field; the other fields have their defaults, and nothing is validated."""
+        fields = {
+            name: values[name] if name in values else field.get_default()
+            for name, field in cls.model_fields.items()
+            if name in values or not field.is_required()
+        }
+        return _instance(cls, fields, set(values))
+
+    def model_copy(self, update: Mapping[str, Any]) -> Self:
+        """A copy with other values of some fields, which are not validated."""
+        return _instance(type(self), {**self.__dict__, **update}, self.model_fields_set | update.keys())
+
+    @property
+    def model_fields_set(self) -> set[str]:
+        """The fields that are written in the stack file."""
+        return self.__pydantic_fields_set__
+
+    @classmethod
+    def own_annotations(cls) -> dict[str, Any]:
+        """The types of the fields that this class declares, evaluated when they are first asked for."""
+        if cls._annotations is None:
+            cls._annotations = inspect.get_annotations(cls, eval_str=True)
+        return cls._annotations
+
+    @classmethod
+    def core_schema(cls) -> CoreSchema:
+        """What pydantic-core validates: strict fields, no other keys, then the model's own checks."""
+        if cls._schema is None:
+            cls._schema = _model_schema(cls)
+        return cls._schema
+
+    @classmethod
+    def validator(cls) -> SchemaValidator:
+        """The validator, built when the first value is there."""
+        if cls._validator is None:
+            cls._validator = SchemaValidator(cls.core_schema())
+        return cls._validator
+
+    @classmethod
+    def reference_schema(cls) -> CoreSchema:
+        """The schema of a field that holds such a model: one that builds the validator when it has a value."""
+
+        def validate(value: object) -> object:
+            return (cls._validator or cls.validator()).validate_python(value)
+
+        return core_schema.no_info_plain_validator_function(validate, metadata={"model": cls})
+
+    def __setattr__(self, name: str, value: object) -> None:
+        raise AttributeError(f"{type(self).__name__} is frozen")
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Model) and type(self) is type(other) and self.__dict__ == other.__dict__
+
+    def __hash__(self) -> int:
+        return hash((type(self), *self.__dict__.values()))
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({', '.join(f'{name}={value!r}' for name, value in self.__dict__.items())})"
+
+
+def _model_schema(cls: type[Model]) -> CoreSchema:
+    fields = {name: field.core_schema() for name, field in cls.model_fields.items()}
+    schema: CoreSchema = core_schema.model_schema(
+        cls,
+        core_schema.model_fields_schema(fields, model_name=cls.__name__),
+        config=core_schema.CoreConfig(title=cls.__name__, extra_fields_behavior="forbid", strict=True),
+        frozen=True,
+        ref=f"{cls.__module__}.{cls.__qualname__}:{id(cls)}",
+    )
+    for check in cls.model_checks:
+        schema = core_schema.no_info_after_validator_function(check, schema)
+    if hook := getattr(cls, "__get_pydantic_json_schema__", None):
+        return cast("CoreSchema", {**schema, "metadata": {"pydantic_js_functions": [hook]}})
+    return schema
+
+
+def _take_field(cls: type[Model], name: str) -> FieldInfo:
+    """The field of that name, taken out of the class, as instances have values in its place."""
+    default: Any = cls.__dict__.get(name, _REQUIRED)
+    if default is not _REQUIRED:
+        delattr(cls, name)
+    return (default if isinstance(default, FieldInfo) else FieldInfo(default, None, {})).declared_in(cls, name)
+
+
+def _instance(cls: type[Any], values: dict[str, Any], written: set[str]) -> Any:
+    instance = cls.__new__(cls)
+    for slot, value in zip(_INSTANCE_SLOTS, (values, written, None, None), strict=True):
+        object.__setattr__(instance, slot, value)
+    return instance
+
+
+def to_camel(name: str) -> str:
+    """A field's name as a key of the stack file: `machine_type` is `machineType`."""
+    return re.sub(r"_([a-z0-9])", lambda match: match[1].upper(), name)
