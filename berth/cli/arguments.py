@@ -10,7 +10,7 @@ from typing import Annotated
 import typer
 
 from berth.cli import terminal
-from berth.diagnostics import Problem
+from berth.diagnostics import Problem, format_path
 from berth.evaluate import Evaluation, evaluate_stack, require_kueue
 
 EXIT_OK, EXIT_FAULTS, EXIT_USAGE, EXIT_BLOCKED = 0, 1, 2, 3
@@ -49,6 +49,26 @@ def print_problems(problems: Iterable[Problem]) -> None:
         typer.echo(terminal.format_problem(problem), err=True)
 
 
+def problem_as_json(problem: Problem) -> dict[str, str]:
+    """One problem; `path` is dotted, `place` is FILE:LINE or empty."""
+    return {
+        "severity": problem.severity,
+        "code": problem.code,
+        "place": problem.place,
+        "path": format_path(problem.path),
+        "message": problem.message,
+    }
+
+
 def format_json(value: object) -> str:
     """A value as every verb prints JSON."""
     return json.dumps(value, indent=2, ensure_ascii=False)
+
+
+def writable_project_folder() -> pathlib.Path:
+    """The project's folder. Here none stands in for it, as something is written."""
+    folder = project_root()
+    if folder not in (pathlib.Path.cwd(), *pathlib.Path.cwd().parents):
+        typer.echo("no Pulumi.yaml lies here or above; go to the project's folder", err=True)
+        raise typer.Exit(EXIT_FAULTS)
+    return folder

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import pathlib
 import re
 from collections.abc import Iterable, Iterator
-from typing import Any
+from typing import Annotated, Any, Literal
 
-from berth.cli.plan.fleet import problem_as_json
+import typer
+
+from berth.cli import terminal
+from berth.cli.arguments import EXIT_FAULTS, EXIT_OK, format_json, problem_as_json, project_root
 from berth.diagnostics import Problem, format_path
-from berth.evaluate import Evaluation
+from berth.evaluate import Evaluation, evaluate_stack
 
 VERSION = 1
 """Of the JSON; raised when a key changes its meaning or goes."""
@@ -16,6 +20,46 @@ VERSION = 1
 _LEVELS = {"fault": "error", "warning": "warning", "note": "notice"}
 _PLACE = re.compile(r"(?P<file>.*?)(?::(?P<line>\d+))?(?::(?P<col>\d+))?", re.DOTALL)
 _ESCAPES = {"%": "%25", "\r": "%0D", "\n": "%0A"}
+
+
+Stacks = Annotated[list[str], typer.Argument(metavar="STACK", help="Stack names or paths to stack files.")]
+EPILOG = "Example: berth check dev stacks/examples/multislice.yaml"
+
+
+def command(
+    stacks: Stacks,
+    output_format: Annotated[
+        Literal["text", "json", "github"], typer.Option("--format", help="github: annotations of a pull request.")
+    ] = "text",
+    policies: Annotated[
+        list[pathlib.Path] | None,
+        typer.Option("--policy", metavar="FILE", help="Rules of your own, over the plan; may be said several times."),
+    ] = None,
+) -> None:
+    """Say whether a fleet is sound.
+
+    Validates stack files and proves their promises; prints every fault and warning, one a line.
+    """
+    evaluations = [evaluate_stack(stack, project_root()) for stack in stacks]
+    if policies:
+        from berth.policy import apply_policies
+
+        evaluations = [apply_policies(evaluation, policies) for evaluation in evaluations]
+    if output_format != "text":
+        output_lines = [format_json(as_json(evaluations))] if output_format == "json" else as_annotations(evaluations)
+        for line in output_lines:
+            typer.echo(line)
+    for evaluation in evaluations if output_format == "text" else ():
+        for problem in (p for p in evaluation.problems if p.severity != "note"):
+            typer.echo(terminal.format_problem(problem))
+        if not evaluation.faults:
+            typer.echo(f"{evaluation.stack}: sound{_warning_count(evaluation)}")
+    raise typer.Exit(EXIT_FAULTS if any(v.faults for v in evaluations) else EXIT_OK)
+
+
+def _warning_count(evaluation: Evaluation) -> str:
+    count = len(evaluation.warnings)
+    return f", {count} warning{'s' if count > 1 else ''}" if count else ""
 
 
 def as_json(evaluations: Iterable[Evaluation]) -> dict[str, Any]:

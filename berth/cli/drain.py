@@ -5,17 +5,50 @@ from __future__ import annotations
 import pathlib
 import tempfile
 from collections.abc import Iterator, Mapping
-from typing import Any, cast
+from typing import Annotated, Any, cast
 
+import typer
 import yaml
 from msgspec.structs import replace
 
+from berth.cli.arguments import EXIT_BLOCKED, EXIT_FAULTS, EXIT_OK, StackArgument, evaluate_or_exit, print_problems
 from berth.evaluate import Evaluation, evaluate_stack
 from berth.plan.fleet import FleetPlan
 from berth.plan.gke import ClusterPlan
 
 FLEET_KEY = "berth:fleet"
 Entries = Mapping[str, Any]
+
+
+EPILOG = "Example: berth drain dev -o build/drained/Pulumi.dev.yaml"
+
+
+def command(
+    stack: StackArgument,
+    output: Annotated[
+        pathlib.Path | None, typer.Option("-o", "--output", help="The file to write; stdout otherwise.")
+    ] = None,
+) -> None:
+    """Print the stack file with every queue drained.
+
+    What `make down` deploys before it destroys a stack. Exits 3 when something is protected that would have to go.
+    """
+
+    evaluation = evaluate_or_exit(stack)
+    drained_text = drained_stack_file(evaluation)
+    drained = evaluate_drained(drained_text, evaluation.stack)
+    if drained.faults or drained.plan is None:
+        print_problems(drained.faults)
+        raise typer.Exit(EXIT_FAULTS)
+    if output is None:
+        typer.echo(drained_text, nl=False)
+    else:
+        output.parent.mkdir(parents=True, exist_ok=True)
+        output.write_text(drained_text, encoding="utf-8")
+    refusals = list(destroy_refusals(drained.plan))
+    for line in refusals:
+        typer.echo(line, err=True)
+    raise typer.Exit(EXIT_BLOCKED if refusals else EXIT_OK)
 
 
 def drained_stack_file(evaluation: Evaluation) -> str:

@@ -4,14 +4,54 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from typing import Any, cast
+from typing import Annotated, Any, cast
 
+import typer
+
+from berth.cli.arguments import (
+    EXIT_BLOCKED,
+    EXIT_FAULTS,
+    EXIT_OK,
+    JsonOption,
+    StackArgument,
+    evaluate_or_exit,
+    format_json,
+)
 from berth.cli.diff.plain_text import to_json_value
 from berth.diff import text as diff_text
 from berth.diff.guard.preview import GuardReport, PreviewFormatError
 
 VERSION = 1
 """Of the JSON; raised when a key changes its meaning or goes."""
+
+
+EPILOG = "Example: berth guard dev preview.json"
+
+
+def command(
+    stack: StackArgument,
+    preview: Annotated[typer.FileText, typer.Argument(metavar="PREVIEW", help="What the engine printed; - is stdin.")],
+    print_json: JsonOption = False,
+) -> None:
+    """Judge what the engine is about to do.
+
+    Reads `pulumi preview --json` and exits 3 when something would be lost that the stack file does not allow, in the
+    words of `berth diff`; 1 when the preview failed for another reason.
+    """
+    evaluation = evaluate_or_exit(stack, allow_any_kind=True)
+    from berth.diff.guard.preview import PreviewFormatError, check_preview
+
+    assert evaluation.plan_of_any_kind is not None
+    try:
+        result = check_preview(parse_preview(preview.read()), evaluation.plan_of_any_kind)
+    except (PreviewFormatError, UnicodeDecodeError) as error:
+        message = "this is not what `pulumi preview --json` prints: it is no text in UTF-8"
+        typer.echo(f"{error}" if isinstance(error, PreviewFormatError) else message, err=True)
+        raise typer.Exit(EXIT_FAULTS) from None
+    output_lines = [format_json(as_json(result, evaluation.stack))] if print_json else lines(result, evaluation.stack)
+    for line in output_lines:
+        typer.echo(line)
+    raise typer.Exit(EXIT_BLOCKED if result.blocked else EXIT_FAULTS if result.errors else EXIT_OK)
 
 
 def parse_preview(text: str) -> object:

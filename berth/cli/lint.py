@@ -4,12 +4,23 @@ from __future__ import annotations
 
 import pathlib
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Any
+from typing import Annotated, Any
 
+import typer
 from msgspec import Struct
 from msgspec.structs import replace
 
-from berth.cli.plan.fleet import problem_as_json
+from berth.cli import terminal
+from berth.cli.arguments import (
+    EXIT_FAULTS,
+    EXIT_OK,
+    JsonOption,
+    StackArgument,
+    evaluate_or_exit,
+    format_json,
+    problem_as_json,
+    project_root,
+)
 from berth.diagnostics import Problem, did_you_mean, format_path, join_quoted
 from berth.evaluate import Evaluation
 from berth.jobs.files import list_yaml_files, read_documents
@@ -19,6 +30,27 @@ from berth.loader.locate import display_path
 
 _MANIFEST_CODES = {"missing-key", "bad-value", "bad-quantity", "unknown-key", "no-kind"}
 """Faults of the manifest itself, whose path says what they mean."""
+
+
+EPILOG = "Example: berth lint dev stacks/jobs/train.yaml --team vision"
+
+
+def command(
+    stack: StackArgument,
+    files: Annotated[list[str], typer.Argument(metavar="FILE", help="Manifests, or folders of them.")],
+    team: Annotated[str | None, typer.Option("--team", help="Whose they are; its namespace is the default.")] = None,
+    print_json: JsonOption = False,
+) -> None:
+    """Say whether jobs can ever be admitted.
+
+    Holds manifests against queues, priorities, machines and ceilings of a stack; tells each fault at its place.
+    """
+    evaluation = evaluate_or_exit(stack)
+
+    result = run(evaluation, files, team, project_root())
+    for line in [format_json(as_json(result))] if print_json else lines(result):
+        typer.echo(line if isinstance(line, str) else terminal.format_problem(line))
+    raise typer.Exit(EXIT_FAULTS if result.has_faults else EXIT_OK)
 
 
 class LintResult(Struct, frozen=True):

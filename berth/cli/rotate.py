@@ -4,8 +4,19 @@ from __future__ import annotations
 
 import pathlib
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from typing import Annotated, Any
 
+import typer
+
+from berth.cli.arguments import (
+    EXIT_FAULTS,
+    EXIT_OK,
+    JsonOption,
+    StackArgument,
+    evaluate_or_exit,
+    format_json,
+    project_root,
+)
 from berth.evaluate import Evaluation
 from berth.loader.locate import display_path
 from berth.rotate.steps import IN_PLACE, RotationStep, default_mode, plan_rotation
@@ -14,6 +25,41 @@ from berth.text import pluralize
 
 VERSION = 1
 """Of the JSON; raised when a key changes its meaning or goes."""
+
+
+EPILOG = "Example: berth rotate dev v5e --set topology=4x4"
+
+
+def command(
+    stack: StackArgument,
+    pool: Annotated[str, typer.Argument(metavar="POOL", help="A pool of the stack file.")],
+    settings: Annotated[
+        list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="What the new pool is to have instead.")
+    ] = None,
+    in_place: Annotated[
+        bool, typer.Option("--in-place", help="Drain the queues and replace it, though both could stand side by side.")
+    ] = False,
+    print_json: JsonOption = False,
+) -> None:
+    """Print the steps that replace a pool.
+
+    Edits of the stack file as diffs, one pull request each: the new pool beside the old one, or, where no machines can
+    be had twice, queues drained first. Each step's stack file is checked; exits 1 when one would be refused.
+    """
+    evaluation = evaluate_or_exit(stack)
+    from berth.rotate.yaml_editor import ManualEditRequired
+
+    try:
+        steps = rotation_steps(evaluation, pool, settings or (), in_place, project_root())
+    except ManualEditRequired as error:
+        typer.echo(f"{error}", err=True)
+        raise typer.Exit(EXIT_FAULTS) from None
+    output_lines = (
+        [format_json(as_json(steps, evaluation.stack, pool))] if print_json else lines(steps, evaluation.stack, pool)
+    )
+    for line in output_lines:
+        typer.echo(line)
+    raise typer.Exit(EXIT_FAULTS if any(step.faults for step in steps) else EXIT_OK)
 
 
 def rotation_steps(

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Annotated, Any
 
+import typer
+
+from berth.cli.arguments import JsonOption, StackArgument, evaluate_or_exit, format_json
 from berth.cli.tables import table
 from berth.plan.fleet import FleetPlan
 from berth.split import ProposedStack, indivisible_groups, propose_stacks
@@ -11,6 +14,26 @@ from berth.text import abbreviate_names, pluralize
 
 VERSION = 1
 """Of the JSON; raised when a key changes its meaning or goes."""
+
+
+EPILOG = "Example: berth split dev --most 500"
+
+
+def command(
+    stack: StackArgument,
+    max_resources: Annotated[int, typer.Option("--most", min=1, help="Resources a stack may have.")] = 2000,
+    print_json: JsonOption = False,
+) -> None:
+    """Propose stacks for a large fleet.
+
+    Counts the resources of teams, cohorts and queues, and groups them so that whatever shares quota stays together.
+    """
+    evaluation = evaluate_or_exit(stack)
+
+    assert evaluation.plan is not None
+    typer.echo(
+        format_json(as_json(evaluation.plan, max_resources)) if print_json else text(evaluation.plan, max_resources)
+    )
 
 
 def as_json(plan: FleetPlan, max_resources: int) -> dict[str, Any]:

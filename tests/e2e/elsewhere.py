@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from berth.cli.preview import stand_in_references, stand_in_secrets
+from berth.cli.preview.tree import stand_in_references, stand_in_secrets
 from berth.evaluate import evaluate_stack
 from tests.e2e.project import output
 

@@ -26,7 +26,7 @@ import yaml
 from google.protobuf.json_format import ParseDict
 from pulumi.runtime.proto import resource_pb2
 
-from berth.cli.preview import as_json
+from berth.cli.preview.tree import as_json
 from berth.engine import Preview, Recorder
 from tests.e2e.comparison import Comparison, Real, compared, report
 from tests.e2e.elsewhere import provide

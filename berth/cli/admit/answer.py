@@ -8,7 +8,7 @@ from typing import Any
 
 from msgspec import Struct
 
-from berth.cli.plan.fleet import problem_as_json
+from berth.cli.arguments import problem_as_json
 from berth.cli.tables import table
 from berth.diagnostics import Problem
 from berth.evaluate import evaluate_stack, require_kueue

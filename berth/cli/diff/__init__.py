@@ -1,0 +1,94 @@
+"""`berth diff`: what a change means, for whom."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, Literal
+
+import typer
+
+from berth.cli import prices as costs
+from berth.cli import terminal
+from berth.cli.arguments import EXIT_BLOCKED, EXIT_FAULTS, EXIT_OK, format_json, print_problems, project_root
+from berth.cli.comparison import StackRevision, at_merge_base, evaluate_revision, parse_revision
+from berth.evaluate import Evaluation
+from berth.loader.revisions import RevisionNotFound
+
+if TYPE_CHECKING:
+    from berth.cost.prices import Prices
+
+OutputFormat = Literal["text", "markdown", "json"]
+EPILOG = "Example: berth diff dev --since main --format markdown"
+
+
+def command(
+    old: Annotated[
+        str, typer.Argument(metavar="OLD", help="A stack's name, a file, or either at a revision: main:dev.")
+    ],
+    new: Annotated[str | None, typer.Argument(metavar="NEW", help="The same, for what it becomes.")] = None,
+    revision: Annotated[
+        str | None, typer.Option("--since", metavar="REV", help="Compare OLD with itself, where this branch left REV.")
+    ] = None,
+    output_format: Annotated[
+        OutputFormat, typer.Option("--format", help="For a terminal, a comment or a program.")
+    ] = "text",
+    prices: costs.PricesFile = None,
+) -> None:
+    """Say what a change means, for whom.
+
+    Who gains and loses, which machines are replaced or deleted and why, which objects change. Exits 3 when something
+    would be lost that the stack file does not allow.
+    """
+    if (new is None) == (revision is None):
+        raise typer.BadParameter("write OLD NEW, or STACK --since REV")
+    price_table = costs.load_prices(prices)
+    try:
+        before = parse_revision(old) if revision is None else at_merge_base(old, revision, project_root())
+        _print_changes(before, parse_revision(new or old), output_format, price_table)
+    except RevisionNotFound as error:
+        typer.echo(f"{error}", err=True)
+        raise typer.Exit(EXIT_FAULTS) from None
+
+
+def _print_changes(
+    before: StackRevision, after: StackRevision, output_format: OutputFormat, prices: Prices | None
+) -> None:
+    from berth.cli.diff import costs as cost_changes
+    from berth.cli.diff import markdown, plain_text
+    from berth.cost.fleet import fleet_cost
+    from berth.diff.compare import IncomparablePlans, compare
+
+    evaluations = _evaluate_both(before, after)
+    costs.require_priceable(evaluations[1], prices)
+    old, new = (each.plan_of_any_kind for each in evaluations)
+    assert old is not None
+    assert new is not None
+    try:
+        changes = compare(old, new)
+    except IncomparablePlans as error:
+        typer.echo(f"{before.label} and {after.label} cannot be compared: {error}", err=True)
+        raise typer.Exit(EXIT_FAULTS) from None
+    fleet_plans = [each.plan for each in evaluations if each.plan is not None]
+    cost_pair = (fleet_cost(fleet_plans[0], prices), fleet_cost(fleet_plans[1], prices)) if prices else None
+    if output_format == "json":
+        cost_json = {"cost": cost_changes.as_json(*cost_pair)} if cost_pair else {}
+        typer.echo(format_json({**plain_text.as_json(changes, before.label, after.label), **cost_json}))
+    elif output_format == "text":
+        typer.echo(plain_text.text(changes) + (f"\n\n{cost_changes.text(*cost_pair)}" if cost_pair else ""))
+    else:
+        typer.echo(
+            markdown.render_markdown(changes) + (f"\n{cost_changes.markdown(*cost_pair)}" if cost_pair else ""),
+            nl=False,
+        )
+    raise typer.Exit(EXIT_BLOCKED if changes.blocked else EXIT_OK)
+
+
+def _evaluate_both(before: StackRevision, after: StackRevision) -> tuple[Evaluation, Evaluation]:
+    """The verdicts on both sides, as of one stack; where one has a fault, all are told, and exit 1."""
+    with terminal.progress("planning both"):
+        new = evaluate_revision(after, project_root())
+        old = evaluate_revision(before, project_root(), stack_name=new.stack)
+    faults = (*old.faults, *(fault for fault in new.faults if fault not in old.faults))
+    if faults:
+        print_problems(faults)
+        raise typer.Exit(EXIT_FAULTS)
+    return old, new

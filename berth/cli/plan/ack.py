@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from berth.cli.plan.fleet import bounds_as_json, problem_as_json, problems_text
+from berth.cli.arguments import problem_as_json
+from berth.cli.plan.fleet import bounds_as_json, problems_text
 from berth.cli.tables import bar, table
 from berth.diagnostics import join_words
 from berth.evaluate import Evaluation

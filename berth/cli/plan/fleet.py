@@ -6,11 +6,12 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from berth.cli import prices as costs
+from berth.cli.arguments import problem_as_json
 from berth.cli.plan import accelerator_networks, cohorts, compute_classes, reservations, workers
 from berth.cli.tables import bar, table
 from berth.cost.fleet import fleet_cost
 from berth.cost.prices import Prices
-from berth.diagnostics import Problem, format_path, join_words
+from berth.diagnostics import Problem, join_words
 from berth.evaluate import Evaluation
 from berth.plan.existing import ExistingClusterPlan
 from berth.plan.fleet import FleetPlan, PoolPlan
@@ -44,17 +45,6 @@ def as_json(evaluation: Evaluation, prices: Prices | None = None) -> dict[str, A
         "workers": workers.as_json(plan) if plan else [],
         **priced,
         "problems": [problem_as_json(p) for p in evaluation.problems],
-    }
-
-
-def problem_as_json(problem: Problem) -> dict[str, str]:
-    """One problem; `path` is dotted, `place` is FILE:LINE or empty."""
-    return {
-        "severity": problem.severity,
-        "code": problem.code,
-        "place": problem.place,
-        "path": format_path(problem.path),
-        "message": problem.message,
     }
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any, cast
 
+from berth.cli.arguments import problem_as_json
 from berth.cli.plan import fleet as fleet_text
 from berth.cli.tables import table
 from berth.diagnostics import join_words
@@ -30,7 +31,7 @@ def as_json(evaluation: Evaluation) -> dict[str, Any]:
         "secrets": [each.name for each in plan.secrets] if plan else [],
         "workloads": list(_workloads(plan)) if plan else [],
         "permissions": [_permission(each) for each in plan.permissions] if plan else [],
-        "problems": [fleet_text.problem_as_json(each) for each in evaluation.problems],
+        "problems": [problem_as_json(each) for each in evaluation.problems],
     }
 
 

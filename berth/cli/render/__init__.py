@@ -1,0 +1,45 @@
+"""`berth render`: the Kubernetes objects."""
+
+from __future__ import annotations
+
+import pathlib
+import sys
+from typing import Annotated
+
+import typer
+
+from berth.cli.arguments import EXIT_FAULTS, StackArgument, evaluate_or_exit
+
+EPILOG = "Example: berth render dev -o manifests/"
+
+
+def command(
+    stack: StackArgument,
+    output: Annotated[
+        pathlib.Path | None, typer.Option("-o", "--output", help="A folder for one file an object; stdout otherwise.")
+    ] = None,
+    nodes: Annotated[bool, typer.Option("--nodes", help="Print nodes as KWOK simulates them instead.")] = False,
+) -> None:
+    """Print the Kubernetes objects.
+
+    Every object as YAML, in the order in which it may be applied.
+    """
+    evaluation = evaluate_or_exit(stack, allow_any_kind=True)
+    from berth.cli.render import output as verb
+    from berth.text import pluralize
+
+    plan = evaluation.plan_of_any_kind
+    assert plan is not None
+    if nodes and evaluation.plan is None:
+        raise typer.BadParameter("nodes are printed of a fleet on GKE or of an existing cluster")
+    if output is None:
+        verb.write(plan, sys.stdout, nodes=nodes)
+        return
+    try:
+        typer.echo(f"{pluralize(verb.write_folder(plan, output, nodes=nodes), 'object')} in {output}", err=True)
+    except verb.OutputNotEmpty as error:
+        typer.echo(f"{error}", err=True)
+        raise typer.Exit(EXIT_FAULTS) from None
+    except OSError as error:
+        typer.echo(f"{error.filename}: cannot be written: {error.strerror}", err=True)
+        raise typer.Exit(EXIT_FAULTS) from None

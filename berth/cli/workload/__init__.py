@@ -1,0 +1,61 @@
+"""`berth workload`: a manifest that is ready for a team's queue."""
+
+from __future__ import annotations
+
+import typer
+
+from berth.cli.arguments import (
+    EXIT_FAULTS,
+    EXIT_OK,
+    JsonOption,
+    StackArgument,
+    evaluate_or_exit,
+    format_json,
+    print_problems,
+)
+from berth.cli.workload import options
+
+EPILOG = "Example: berth workload dev vision train --slices 2 --image IMAGE -- python train.py"
+
+
+def command(
+    stack: StackArgument,
+    team: options.Team,
+    queue: options.Queue,
+    command: options.Command = None,
+    kind: options.Kind = None,
+    name: options.Name = None,
+    image: options.Image = None,
+    slices: options.Slices = None,
+    pods: options.Pods = None,
+    gpus: options.Gpus = None,
+    cpu: options.Cpu = None,
+    memory: options.Memory = None,
+    priority: options.Priority = None,
+    flavor: options.Flavor = None,
+    max_run_duration: options.MaxRunDuration = None,
+    max_restarts: options.MaxRestarts = 4,
+    restart_strategy: options.RestartStrategy = None,
+    backoff_limit: options.BackoffLimit = None,
+    port: options.Ports = None,
+    service_account: options.ServiceAccount = None,
+    placement_group: options.PlacementGroup = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Print a manifest that is ready for a team's queue.
+
+    Slices, pods, chips and names follow from the queue's machines; what Kueue adds is left out, and said.
+    """
+    given_options = {key: value for key, value in locals().items() if key not in ("stack", "team", "queue", "as_json")}
+    given_options |= {"command": tuple(command or ()), "ports": tuple(given_options.pop("port") or ())}
+    evaluation = evaluate_or_exit(stack, allow_ack=True)
+    from berth.cli.workload import answer as verb
+
+    result = verb.run(evaluation, team, queue, given_options)
+    if as_json:
+        typer.echo(format_json(verb.as_json(result)))
+    else:
+        print_problems(result.problems)
+        if not result.faults:
+            typer.echo(verb.text(result))
+    raise typer.Exit(EXIT_FAULTS if result.faults else EXIT_OK)

@@ -8,7 +8,7 @@ from typing import Any
 from msgspec import Struct
 from msgspec.structs import replace
 
-from berth.cli.plan.fleet import problem_as_json
+from berth.cli.arguments import problem_as_json
 from berth.cli.render.documents import yaml_document
 from berth.diagnostics import Problem, Problems, did_you_mean
 from berth.evaluate import Evaluation

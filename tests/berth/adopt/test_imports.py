@@ -10,7 +10,8 @@ import pytest
 from berth.adopt.imports import import_files as import_files
 from berth.adopt.inventory import ClusterInventory, read_inventory
 from berth.adopt.stack_file import adopt, render_stack_file
-from berth.cli import drain, preview
+from berth.cli import drain
+from berth.cli.preview import tree as preview
 from berth.engine import RecordedResource
 from tests.gke_answers import files
 from tests.stack_files import ROOT, plan

@@ -73,7 +73,7 @@ def test_a_terminal_that_knows_few_letters_is_spared_them(folder: pathlib.Path) 
 
 def test_a_fault_of_berths_own_is_a_line_too(folder: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Unless one asks where it is."""
-    broken = "import berth.cli as c; c.evaluate_stack = lambda *_: 1 / 0; c.main()"
+    broken = "from berth.cli import check, main; check.evaluate_stack = lambda *_: 1 / 0; main()"
     monkeypatch.setitem(globals(), "MAIN", broken)
     found = berth(folder, "check", "dev")
     assert (found.returncode, found.stdout) == (1, "")

@@ -6,7 +6,7 @@ import json
 
 import pulumi
 
-from berth.cli.preview import as_json, tree
+from berth.cli.preview.tree import as_json, tree
 from berth.engine import Preview, run
 
 Options = pulumi.ResourceOptions

@@ -16,8 +16,9 @@ from msgspec.structs import replace
 from typer.testing import CliRunner
 
 from berth import outputs as exports
-from berth.cli import app, preview
+from berth.cli import app
 from berth.cli.plan import team_stack
+from berth.cli.preview import tree as preview
 from berth.engine import Preview, ProgramError, RecordedResource, run_program
 from berth.evaluate import evaluate_config, evaluate_stack
 from berth.plan.team_stack import TeamStackPlan

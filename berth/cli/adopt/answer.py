@@ -14,7 +14,8 @@ from berth.adopt.imports import import_files, not_imported
 from berth.adopt.inventory import InvalidInventory, read_inventory
 from berth.adopt.pools import NotAdopted
 from berth.adopt.stack_file import adopt, render_stack_file
-from berth.cli import drain, preview
+from berth.cli import drain
+from berth.cli.preview import tree as preview
 from berth.diagnostics import Problem
 from berth.text import pluralize
 

@@ -1,15 +1,15 @@
-"""The verbs that show a fleet to people who do not sit at a terminal."""
+"""`berth report`: the fleet as one HTML page."""
 
 from __future__ import annotations
 
-import pathlib
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from berth.cli import comparison
 from berth.cli import prices as costs
-from berth.cli.arguments import EXIT_FAULTS, EXIT_OK, StackArgument, evaluate_or_exit, print_problems, project_root
+from berth.cli.arguments import EXIT_FAULTS, EXIT_OK, StackArgument, print_problems, project_root
+from berth.cli.output_file import Output, write_output
 from berth.evaluate import Evaluation, evaluate_stack
 from berth.loader.revisions import RevisionNotFound
 
@@ -18,16 +18,10 @@ if TYPE_CHECKING:
     from berth.report.timeline import Timeline
     from berth.report.view import ChangeSummary
 
-Output = Annotated[pathlib.Path | None, typer.Option("-o", "--output", help="A file to write; stdout otherwise.")]
+EPILOG = "Example: berth report dev --since HEAD -o report.html"
 
 
-def add_to(app: typer.Typer) -> None:
-    """Make these verbs commands of the app."""
-    app.command("report", epilog="Example: berth report dev --since HEAD -o report.html")(_report)
-    app.command("graph", epilog="Example: berth graph stacks/examples/quota-tree.yaml --format svg > tree.svg")(_graph)
-
-
-def _report(
+def command(
     stack: StackArgument,
     revision: Annotated[
         str | None, typer.Option("--since", metavar="REV", help="Show what changed where this branch left REV.")
@@ -55,7 +49,7 @@ def _report(
     )
     fleet_cost = fleet_cost(evaluation.plan, price_table) if evaluation.plan and price_table else None
     timeline = _timeline(stack, jobs) if jobs and not evaluation.faults else None
-    _write_output(render_page(evaluation, fleet_cost, changes, timeline), output)
+    write_output(render_page(evaluation, fleet_cost, changes, timeline), output)
     raise typer.Exit(EXIT_FAULTS if evaluation.faults else EXIT_OK)
 
 
@@ -96,39 +90,3 @@ def _changes_since(stack: str, new: Evaluation, revision: str, prices: Prices | 
         return report_changes(compare(old.plan_of_any_kind, new.plan_of_any_kind), revision, cost_parts)
     except IncomparablePlans as error:
         return ChangeSummary(revision, f"What changed cannot be told: {error}.", [])
-
-
-def _graph(
-    stack: StackArgument,
-    output_format: Annotated[
-        Literal["mermaid", "svg"], typer.Option("--format", help="What to draw it in.")
-    ] = "mermaid",
-    output: Output = None,
-) -> None:
-    """Draw the quota tree.
-
-    Cohorts and queues with what each is guaranteed and can reach at the most: text that GitHub draws, or a picture. Of
-    a team's own stack, its queues with its workloads.
-    """
-    evaluation = evaluate_or_exit(stack, allow_any_kind=True)
-    from berth.report.mermaid import tree_mermaid
-    from berth.report.page import stack_boxes
-    from berth.report.svg import tree_svg
-
-    tree = stack_boxes(evaluation)
-    _write_output(
-        tree_mermaid(tree) if output_format == "mermaid" else tree_svg(tree, f"Quota tree of {evaluation.stack}"),
-        output,
-    )
-
-
-def _write_output(text: str, output: pathlib.Path | None) -> None:
-    """To the file, or to stdout; a file that cannot be written is told, and exit 1."""
-    if output is None:
-        typer.echo(text, nl=False)
-        return
-    try:
-        output.write_text(text, encoding="utf-8")
-    except OSError as error:
-        typer.echo(f"{output}: cannot be written: {error.strerror}", err=True)
-        raise typer.Exit(EXIT_FAULTS) from None

@@ -1,0 +1,36 @@
+"""`berth graph`: the quota tree as a drawing."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+import typer
+
+from berth.cli.arguments import StackArgument, evaluate_or_exit
+from berth.cli.output_file import Output, write_output
+
+EPILOG = "Example: berth graph stacks/examples/quota-tree.yaml --format svg > tree.svg"
+
+
+def command(
+    stack: StackArgument,
+    output_format: Annotated[
+        Literal["mermaid", "svg"], typer.Option("--format", help="What to draw it in.")
+    ] = "mermaid",
+    output: Output = None,
+) -> None:
+    """Draw the quota tree.
+
+    Cohorts and queues with what each is guaranteed and can reach at the most: text that GitHub draws, or a picture. Of
+    a team's own stack, its queues with its workloads.
+    """
+    evaluation = evaluate_or_exit(stack, allow_any_kind=True)
+    from berth.report.mermaid import tree_mermaid
+    from berth.report.page import stack_boxes
+    from berth.report.svg import tree_svg
+
+    tree = stack_boxes(evaluation)
+    write_output(
+        tree_mermaid(tree) if output_format == "mermaid" else tree_svg(tree, f"Quota tree of {evaluation.stack}"),
+        output,
+    )

@@ -1,0 +1,34 @@
+"""`berth preview`: what `pulumi up` would make."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from berth.cli import terminal
+from berth.cli.arguments import EXIT_FAULTS, JsonOption, StackArgument, evaluate_or_exit, format_json, project_root
+
+EPILOG = "Example: berth preview dev --inputs | less"
+
+
+def command(
+    stack: StackArgument,
+    as_json: JsonOption = False,
+    inputs: Annotated[bool, typer.Option("--inputs", help="Show the inputs of every resource too.")] = False,
+) -> None:
+    """Show what `pulumi up` would make.
+
+    Runs the real program on an in-process engine, without credentials, and shows every resource it registers.
+    """
+    evaluation = evaluate_or_exit(stack, allow_any_kind=True)
+    from berth.cli.preview import tree as verb
+    from berth.engine import ProgramError
+
+    try:
+        with terminal.progress("running the program"):
+            result = verb.run(evaluation, project_root())
+    except ProgramError as error:
+        typer.echo(f"{error}", err=True)
+        raise typer.Exit(EXIT_FAULTS) from None
+    typer.echo(format_json(verb.as_json(result)) if as_json else verb.tree(result, inputs))
