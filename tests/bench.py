@@ -20,7 +20,7 @@ ROOT = pathlib.Path(__file__).parents[1]
 BERTH = [sys.executable, "-c", "from berth.cli import main; main()"]
 DUMP = [sys.executable, "-m", "tests.bench_dump"]
 BARE = [sys.executable, "-m", "tests.bench_bare"]
-RUNS, LONG = 3, 5
+RUNS, LONG = 7, 5
 """How often each is run, unless a run takes more than so many seconds."""
 
 Command = Callable[[pathlib.Path], "Measured"]
@@ -84,7 +84,11 @@ def check() -> None:
     """From nothing to a verdict: the dev stack beside an empty Python with the command's own libraries, and fleets."""
     empty = Measured([sys.executable, "-c", "import msgspec, pydantic, typer, yaml"], ROOT)
     row("python with the command's libraries", empty)
-    row("berth check dev", found := Measured([*BERTH, "check", "dev"], ROOT), f"{found.cpu / empty.cpu:.2f} × that")
+    row(
+        "berth check dev",
+        found := Measured([*BERTH, "check", "dev"], ROOT),
+        f"check ÷ floor: {found.cpu / empty.cpu:.2f}",
+    )
     growth("berth check", (500, 1000, 2000, 4000), verb("check"))
     growth("berth plan", (500, 1000, 2000), verb("plan"))
 
@@ -96,7 +100,7 @@ def render() -> None:
         plain, dumped = (Measured([*DUMP, str(folder / "out.txt"), what], folder) for what in ("load", "dump"))
     alone = dumped.cpu - plain.cpu
     what = "PyYAML C dumper, the objects of 1000 teams"
-    print(f"{what:<44} {alone:7.2f} s CPU   berth render, all of it: {found.cpu / alone:.2f} × that")
+    print(f"{what:<44} {alone:7.2f} s CPU   render ÷ C dumper: {found.cpu / alone:.2f}")
     growth("berth render", (500, 1000, 2000, 5000, 10000), verb("render"))
 
 

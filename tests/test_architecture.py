@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+from berth.cli import VERBS
 from tests.stack_files import ROOT
 
 FILES = {
@@ -256,6 +257,16 @@ _OF_OTHERS = (
     *("berth.manifests.ack", "berth.plan.ack", "berth.plan.team_stack", "jinja2", "ryaml", "berth.simulator"),
     *("berth.diff", "berth.cost", "berth.jobs", "berth.engine", "berth.planner.ack"),
     *("berth.planner.multikueue.manager_cluster", "berth.validation.ack", "berth.report", "berth.rotate"),
+    *(
+        "berth.lint",
+        "berth.workloads",
+        "berth.adopt",
+        "berth.policy",
+        "berth.split",
+        "berth.outputs",
+        "pydantic",
+        "rich",
+    ),
 )
 """What other verbs and other kinds of stacks need."""
 
@@ -267,6 +278,8 @@ def test_check_loads_nothing_that_it_does_not_need() -> None:
     loaded = done.stdout.splitlines()[-1].split()
     assert "berth.validation" in loaded
     assert [m for m in loaded if any(m == other or m.startswith(f"{other}.") for other in _OF_OTHERS)] == []
+    verbs = {m.split(".")[2] for m in loaded if m.startswith("berth.cli.")} & set(VERBS)
+    assert verbs == {"check"}
 
 
 def test_every_source_file_is_in_a_room_that_the_design_names() -> None:

@@ -74,9 +74,13 @@ class Text:
     def __init__(self, pattern: str, what: str) -> None:
         self.pattern, self.what = pattern, what
 
+    def matches(self, value: str) -> bool:
+        """Whether the pattern matches the whole value; it is compiled when the first value is there."""
+        return re.fullmatch(self.pattern, value) is not None
+
     def check(self, value: str) -> str:
         """The value itself; raises a fault where it does not match."""
-        if not re.fullmatch(self.pattern, value):
+        if not self.matches(value):
             raise validation_fault("bad-value", f"'{format_value(value)}' is not {self.what}")
         return value
 

@@ -165,7 +165,7 @@ def _value_error(kind: object, value: str) -> str | None:
     rule = next((each for each in get_args(kind) if isinstance(each, Text)), None)
     if rule is None:
         return None if value.strip() else "is empty"
-    return None if rule.pattern.fullmatch(value) else f"'{format_value(value)}' is not {rule.what}"
+    return None if rule.matches(value) else f"'{format_value(value)}' is not {rule.what}"
 
 
 # --- the file ---------------------------------------------------------------------------------------------------------

@@ -1,0 +1,123 @@
+"""The table of verbs: each is a module or folder with a command, and a verb imports no other verb."""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any, Literal, cast
+
+import pytest
+from typer.main import get_command
+from typer.testing import CliRunner
+
+from berth.cli import VERBS, VerbGroup, app, load_verb
+from berth.cli.conversion import needs_no_conversion
+from tests.stack_files import ROOT
+
+verbs = pytest.mark.parametrize("verb", VERBS)
+
+
+@verbs
+def test_a_verb_is_a_module_with_a_command_and_an_example(verb: str) -> None:
+    module = importlib.import_module(f"berth.cli.{verb}")
+    assert module.EPILOG.startswith(f"Example: berth {verb}")
+    assert inspect.getdoc(module.command)
+
+
+@verbs
+def test_the_table_has_the_first_line_of_each_help(verb: str) -> None:
+    """Help reads the table, so that it imports no verb."""
+    command = importlib.import_module(f"berth.cli.{verb}").command
+    assert (inspect.getdoc(command) or "").splitlines()[0] == VERBS[verb]
+
+
+def test_every_command_of_the_folder_is_in_the_table() -> None:
+    """A module with a `command` that nobody can type is a verb that somebody forgot."""
+    folder = ROOT / "berth" / "cli"
+    files = [*folder.glob("*.py"), *folder.glob("*/__init__.py")]
+    commands = {
+        (file.parent if file.name == "__init__.py" else file).stem
+        for file in files
+        if "\ndef command(" in file.read_text(encoding="utf-8")
+    }
+    assert commands == set(VERBS)
+
+
+def test_help_imports_no_verb() -> None:
+    code = "import sys; from berth.cli import app; app(['--help'], standalone_mode=False); print(*sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
+    loaded = done.stdout.splitlines()[-1].split()
+    assert "berth.cli" in loaded
+    assert [m for m in loaded if m.startswith("berth.cli.") and m.split(".")[2] in VERBS] == []
+
+
+def test_a_misspelt_verb_is_answered_with_the_one_that_is_meant() -> None:
+    result = CliRunner().invoke(app, ["chekc", "dev"])
+    assert result.exit_code == 2
+    assert "check" in result.stderr
+
+
+# --- conversion -------------------------------------------------------------------------------------------------------
+
+_WORDS = Literal["text", "json"]
+
+
+@pytest.mark.parametrize(
+    ("value", "annotation"),
+    [
+        ("dev", str),
+        ("", str),
+        (("a", "b"), list[str]),
+        ((), list[str]),
+        ("json", _WORDS),
+    ],
+)
+def test_what_is_right_already_is_what_typer_would_hand_on(value: Any, annotation: Any) -> None:
+    from typer._adapters import build_adapter
+    from typer.models import OptionInfo
+
+    assert needs_no_conversion(value, annotation)
+    converted = build_adapter(annotation, OptionInfo()).validate_python(value)
+    assert converted == (list(value) if isinstance(value, tuple) else value)
+
+
+@pytest.mark.parametrize(
+    ("value", "annotation"),
+    [
+        ("3", int),
+        ("é", str),
+        ("\udcff", str),
+        ("yaml", _WORDS),
+        (("a", "é"), list[str]),
+        ("out", Path),
+        ("a", list[str]),
+    ],
+)
+def test_all_else_is_left_to_typer(value: object, annotation: Any) -> None:
+    assert not needs_no_conversion(value, annotation)
+
+
+@pytest.mark.parametrize(
+    ("words", "error"),
+    [
+        (["check", "dev", "--format", "yaml"], "'yaml' is not one of"),
+        (["split", "dev", "--most", "none"], "Invalid value for '--most'"),
+        (["split", "dev", "--most", "0"], "Invalid value for '--most'"),
+        (["check"], "Missing argument 'STACK"),
+        (["guard", "dev", "no-such-file.json"], "no-such-file.json"),
+    ],
+)
+def test_a_value_that_a_verb_does_not_take_is_refused_in_typers_words(words: list[str], error: str) -> None:
+    result = CliRunner().invoke(app, words)
+    assert result.exit_code == 2
+    assert error in " ".join(result.stderr.split())
+
+
+def test_every_verb_is_built_by_the_group() -> None:
+    """As `berth VERB --help` does it."""
+    group = cast("VerbGroup", get_command(app))
+    assert list(group.commands) == list(VERBS)
+    assert [load_verb(verb).name for verb in VERBS] == list(VERBS)
