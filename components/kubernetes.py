@@ -72,14 +72,11 @@ def cluster_provider(
 def cluster_options(
     parent: pulumi.Resource,
     *,
-    provider: pulumi.ProviderResource,
     cluster: pulumi.Resource | None,
     served_by: Sequence[pulumi.Resource] = (),
 ) -> pulumi.ResourceOptions:
     """Options of an object in a cluster: it waits for what serves its kind, and goes when the cluster goes."""
-    return pulumi.ResourceOptions(
-        parent=parent, provider=provider, deleted_with=cluster, depends_on=list(served_by) or None
-    )
+    return pulumi.ResourceOptions(parent=parent, deleted_with=cluster, depends_on=list(served_by) or None)
 
 
 def type_token(manifest: Mapping[str, Any]) -> str:

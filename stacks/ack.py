@@ -19,15 +19,16 @@ EXPORT_VERSION = 1
 
 def build(plan: AckFleetPlan) -> dict[str, Any]:
     """Register everything in the plan, and return what the stack exports."""
-    alibaba_provider = alicloud.Provider("alibaba-cloud", region=plan.region)
+    opts = pulumi.ResourceOptions(providers=[alicloud.Provider("alibaba-cloud", region=plan.region)])
     members = {
-        each.name: Member(each.key, each, tags=plan.tags, provider=alibaba_provider).cluster_id for each in plan.members
+        each.name: Member(each.key, each, tags=plan.tags, pool_prefix=f"pool-{each.name}-", opts=opts).cluster_id
+        for each in plan.members
     }
-    fleet = FleetInstance("fleet", plan.fleet, members=members, provider=alibaba_provider)
+    fleet = FleetInstance("fleet", plan.fleet, members=members, opts=opts)
     if plan.fleet.kubeconfig is not None:
         # A path, not what the file holds: the credential stays out of the state.
         provider = cluster_provider("fleet", kubeconfig=plan.fleet.kubeconfig, cluster_identifier=plan.fleet.name)
-        FleetObjects("objects", plan, provider=provider, members=fleet.memberships)
+        FleetObjects("objects", plan, members=fleet.memberships, opts=pulumi.ResourceOptions(providers=[provider]))
     return {
         "fleet": {
             "version": EXPORT_VERSION,

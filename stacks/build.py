@@ -1,4 +1,4 @@
-"""Which composition a verdict asks for. Only that one is loaded: a fleet needs the provider of its own cloud alone."""
+"""Selects the composition of a stack. Only that one is loaded: a fleet needs the provider of its own cloud alone."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def build(evaluation: Evaluation) -> dict[str, Any]:
 
 
 def buildable_plan(evaluation: Evaluation) -> FleetPlan | AckFleetPlan | TeamStackPlan:
-    """The plan of a stack that may be built, warnings told. Raises RunError."""
+    """Return the plan of a stack that may be built, and log its warnings. Raises RunError."""
     plan = evaluation.plan_of_any_kind
     if evaluation.faults or plan is None:
         raise pulumi.RunError(

@@ -54,6 +54,13 @@ class ClusterConnection(Struct, frozen=True):
     resource: pulumi.Resource | None = None
     runs_on: Sequence[pulumi.Resource] = ()
 
+    @property
+    def opts(self) -> pulumi.ResourceOptions:
+        """Options of a component of this cluster: its children use the cluster's own providers."""
+        return pulumi.ResourceOptions(
+            providers=[provider for provider in (self.provider, self.google_provider) if provider is not None]
+        )
+
 
 def connect_cluster(plan: FleetPlan, enabled: EnabledServices, prefix: str = "") -> ClusterConnection:
     """The cluster of a plan: made, or only reached."""
@@ -84,7 +91,8 @@ def _create_cluster(
 ) -> ClusterConnection:
     """A cluster with its machines, and what accelerator nodes need inside."""
     google = gcp.Provider(f"{prefix}google", project=plan.project, region=plan.region)
-    cluster, system_pool, networks = _create_machines(plan, cluster_plan, prefix, google, enabled)
+    in_google_cloud = pulumi.ResourceOptions(providers=[google])
+    cluster, system_pool, networks = _create_machines(plan, cluster_plan, prefix, in_google_cloud, enabled)
     kubeconfig = pulumi.Output.secret(cluster.kubeconfig)  # no credentials are in it, yet where the cluster answers
     provider = cluster_provider(
         f"{prefix}kubernetes",
@@ -135,47 +143,53 @@ def connect_worker(worker: WorkerPlan, prefix: str) -> ClusterConnection:
 
 
 def _network(
-    plan: NetworkPlan | ExistingNetworkPlan, prefix: str, google: gcp.Provider, enabled: Sequence[pulumi.Resource]
+    plan: NetworkPlan | ExistingNetworkPlan,
+    prefix: str,
+    opts: pulumi.ResourceOptions,
+    enabled: Sequence[pulumi.Resource],
 ) -> tuple[pulumi.Input[str], pulumi.Input[str]]:
     """Network and subnet: the cluster's own, or those that are there."""
     if isinstance(plan, ExistingNetworkPlan):
         return plan.network, plan.subnetwork
-    own_network = Network(f"{prefix}network", plan, gcp_provider=google, depends_on=enabled)
+    own_network = Network(f"{prefix}network", plan, opts=opts, depends_on=enabled)
     return own_network.network, own_network.subnetwork
 
 
 def _create_machines(
-    plan: FleetPlan, cluster_plan: ClusterPlan, prefix: str, google: gcp.Provider, enabled_by_project: EnabledServices
+    plan: FleetPlan,
+    cluster_plan: ClusterPlan,
+    prefix: str,
+    opts: pulumi.ResourceOptions,
+    enabled_by_project: EnabledServices,
 ) -> tuple[Cluster, NodePool | None, NetworksByKey]:
-    """What stands in Google Cloud; returns the cluster, the pool of its controllers if it has one, and networks."""
-    services = Services(f"{prefix}services", plan.services, project=cluster_plan.project, gcp_provider=google)
+    """Create what is in Google Cloud; return the cluster, the pool of its controllers if it has one, and networks."""
+    services = Services(f"{prefix}services", plan.services, project=cluster_plan.project, opts=opts)
     enabled = enabled_by_project.setdefault(cluster_plan.project, [])
     enabled += services.enabled.values()
     account = NodeServiceAccount(
         f"{prefix}nodes",
         cluster_plan.node_service_account,
         project=cluster_plan.project,
-        gcp_provider=google,
+        opts=opts,
         depends_on=enabled,
     )
-    network, subnetwork = _network(cluster_plan.network, prefix, google, enabled)
+    network, subnetwork = _network(cluster_plan.network, prefix, opts, enabled)
     cluster = Cluster(
         f"{prefix}cluster",
         cluster_plan,
         network=network,
         subnetwork=subnetwork,
         node_service_account=account.email,
-        gcp_provider=google,
+        opts=opts,
         depends_on=enabled,
     )
-    reservation_names = _reservations(plan, prefix, google, enabled)
+    reservation_names = _reservations(plan, prefix, opts, enabled)
     policies = {
-        p.name: WorkloadPolicy(f"{prefix}{p.key}", p, gcp_provider=google, depends_on=enabled)
-        for p in plan.workload_policies
+        p.name: WorkloadPolicy(f"{prefix}{p.key}", p, opts=opts, depends_on=enabled) for p in plan.workload_policies
     }
 
     networks = {
-        n.key: AcceleratorNetworks(f"{prefix}{n.key}", n, gcp_provider=google, depends_on=enabled)
+        n.key: AcceleratorNetworks(f"{prefix}{n.key}", n, opts=opts, depends_on=enabled)
         for n in plan.accelerator_networks
     }
 
@@ -188,7 +202,7 @@ def _create_machines(
             cluster=cluster.cluster_name,
             location=cluster.location,
             service_account=account.email,
-            gcp_provider=google,
+            opts=opts,
             placement_policy=policy.policy_name if policy else None,
             interfaces=interfaces.interfaces if interfaces else (),
             reservation=reservation_names.get((each.reservation, each.zones)),
@@ -200,17 +214,15 @@ def _create_machines(
 
 
 def _reservations(
-    plan: FleetPlan, prefix: str, google: gcp.Provider, enabled: Sequence[pulumi.Resource]
+    plan: FleetPlan, prefix: str, opts: pulumi.ResourceOptions, enabled: Sequence[pulumi.Resource]
 ) -> dict[tuple[str | None, tuple[str, ...]], pulumi.Output[str]]:
     """Reservations of the fleet's own, now and later: by name and zone, the name that pools take."""
     current = {
-        (r.name, (r.zone,)): Reservation(f"{prefix}{r.key}", r, gcp_provider=google, depends_on=enabled)
+        (r.name, (r.zone,)): Reservation(f"{prefix}{r.key}", r, opts=opts, depends_on=enabled)
         for r in plan.reservations
     }
     future = {
-        (r.reservation_name, (r.zone,)): FutureReservation(
-            f"{prefix}{r.key}", r, gcp_provider=google, depends_on=enabled
-        )
+        (r.reservation_name, (r.zone,)): FutureReservation(f"{prefix}{r.key}", r, opts=opts, depends_on=enabled)
         for r in plan.future_reservations
     }
     return {place: made.reservation_name for place, made in (current | future).items()}
@@ -220,13 +232,14 @@ def _create_node_objects(
     plan: FleetPlan, prefix: str, cluster: Cluster, provider: kubernetes.Provider, networks: NetworksByKey
 ) -> None:
     """What accelerator nodes need inside the cluster; it is there before the first of them asks."""
+    in_cluster = pulumi.ResourceOptions(providers=[provider])
     for each in plan.accelerator_networks:
         ClusterNetworks(
             f"{prefix}{each.key}-objects",
             each,
-            provider=provider,
             devices=networks[each.key].devices,
             cluster=cluster.resource,
+            opts=in_cluster,
         )
     if plan.installers is not None:
-        Installers(f"{prefix}installers", plan.installers, provider=provider, cluster=cluster.resource)
+        Installers(f"{prefix}installers", plan.installers, cluster=cluster.resource, opts=in_cluster)

@@ -64,7 +64,7 @@ def _workers(
                 worker.name,
                 access,
                 server=worker_connection.server,
-                provider=worker_connection.provider,
+                opts=worker_connection.opts,
                 served_by=worker_kueue,
                 cluster=worker_connection.resource,
             )
@@ -77,7 +77,7 @@ def _workers(
         manager.plan.multikueue_clusters,
         manager.plan.multikueue_configs,
         kubeconfigs,
-        provider=manager.provider,
+        opts=manager.opts,
         served_by=kueue,
         cluster=manager.resource,
     ).configs
@@ -91,7 +91,7 @@ def _controllers(connection: ClusterConnection) -> list[pulumi.Resource]:
     controllers = Controllers(
         f"{connection.prefix}controllers",
         connection.plan.charts,
-        provider=connection.provider,
+        opts=connection.opts,
         cluster=connection.resource,
         runs_on=connection.runs_on,
     )
@@ -105,25 +105,25 @@ def _queueing(
 
     `configs` are the MultiKueueConfigs that a manager's checks name.
     """
-    plan, prefix, provider, cluster = connection.plan, connection.prefix, connection.provider, connection.resource
-    Priorities(f"{prefix}priorities", plan.priorities, provider=provider, served_by=kueue, cluster=cluster)
+    plan, prefix, opts, cluster = connection.plan, connection.prefix, connection.opts, connection.resource
+    Priorities(f"{prefix}priorities", plan.priorities, opts=opts, served_by=kueue, cluster=cluster)
     topologies = checks = None
     if plan.topologies:
         topologies = Topologies(
-            f"{prefix}topologies", plan.topologies, provider=provider, served_by=kueue, cluster=cluster
+            f"{prefix}topologies", plan.topologies, opts=opts, served_by=kueue, cluster=cluster
         ).objects
     flavors = Flavors(
-        f"{prefix}flavors", plan.flavors, provider=provider, topologies=topologies, served_by=kueue, cluster=cluster
+        f"{prefix}flavors", plan.flavors, opts=opts, topologies=topologies, served_by=kueue, cluster=cluster
     ).objects
-    Cohorts(f"{prefix}cohorts", plan.cohorts, provider=provider, served_by=kueue, cluster=cluster)
+    Cohorts(f"{prefix}cohorts", plan.cohorts, opts=opts, served_by=kueue, cluster=cluster)
     if plan.compute_classes:
-        ComputeClasses(f"{prefix}compute-classes", plan.compute_classes, provider=provider, cluster=cluster)
+        ComputeClasses(f"{prefix}compute-classes", plan.compute_classes, opts=opts, cluster=cluster)
     if plan.admission_checks:
         checks = AdmissionChecks(
             f"{prefix}admission-checks",
             plan.admission_checks,
             plan.provisioning_configs,
-            provider=provider,
+            opts=opts,
             served_by=kueue,
             workers=configs,
             cluster=cluster,
@@ -134,8 +134,7 @@ def _queueing(
             plan.access,
             project=connection.project,
             cluster=cluster,
-            gcp_provider=connection.google_provider,
-            kubernetes_provider=provider,
+            opts=opts,
         )
     teams = {
         team.name: Team(
@@ -143,8 +142,7 @@ def _queueing(
             team,
             project=connection.project,
             cluster=cluster,
-            gcp_provider=connection.google_provider,
-            kubernetes_provider=provider,
+            opts=opts,
         )
         for team in plan.teams
     }
@@ -153,7 +151,7 @@ def _queueing(
         f"{prefix}queues",
         plan.cluster_queues,
         prefix=prefix,
-        provider=provider,
+        opts=opts,
         namespaces=namespaces,
         flavors=flavors,
         checks=checks,
@@ -164,11 +162,11 @@ def _queueing(
 
 def _monitoring(connection: ClusterConnection, monitoring: MonitoringPlan, kueue: list[pulumi.Resource]) -> None:
     """What collects and shows metrics: Cloud Monitoring, or what stands in the cluster instead."""
-    plan, prefix, provider, cluster = connection.plan, connection.prefix, connection.provider, connection.resource
+    plan, prefix, opts, cluster = connection.plan, connection.prefix, connection.opts, connection.resource
     served_by = kueue
     if monitoring.charts:
         prometheus = Controllers(
-            f"{prefix}monitoring", monitoring.charts, provider=provider, cluster=cluster, runs_on=connection.runs_on
+            f"{prefix}monitoring", monitoring.charts, opts=opts, cluster=cluster, runs_on=connection.runs_on
         )
         served_by = [*kueue, *prometheus.releases.values()]
     elif connection.google_provider is not None and connection.project is not None:
@@ -178,9 +176,7 @@ def _monitoring(connection: ClusterConnection, monitoring: MonitoringPlan, kueue
             stack=plan.stack,
             project=connection.project,
             labels=plan.labels,
-            gcp_provider=connection.google_provider,
+            opts=opts,
             depends_on=[cluster] if cluster else [],
         )
-    Collection(
-        f"{prefix}collection", monitoring, stack=plan.stack, provider=provider, cluster=cluster, served_by=served_by
-    )
+    Collection(f"{prefix}collection", monitoring, stack=plan.stack, opts=opts, cluster=cluster, served_by=served_by)

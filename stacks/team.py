@@ -34,7 +34,8 @@ def build(plan: TeamStackPlan) -> dict[str, Any]:
         return plan.namespace
 
     namespace = platform.get_output(outputs.FLEET_OUTPUT).apply(require_agreement)
-    files = Files("files", plan, provider=provider, namespace=namespace)
+    opts = pulumi.ResourceOptions(providers=[provider])
+    files = Files("files", plan, namespace=namespace, opts=opts)
     for key, workload in plan.workloads.items():
-        Workload(key, workload, provider=provider, namespace=namespace, served_by=files.objects)
+        Workload(key, workload, namespace=namespace, served_by=files.objects, opts=opts)
     return {"team": {"name": plan.team, "namespace": namespace, "workloads": sorted(plan.workloads)}}

@@ -17,6 +17,7 @@ import sys
 import time
 
 from berth.jobs.pod_set import PodSet
+from berth.plan.kueue import PreemptionPlan
 from berth.simulator.scheduler.model import (
     ANY,
     LOWER_OR_NEWER_EQUAL,
@@ -27,7 +28,6 @@ from berth.simulator.scheduler.model import (
     FlavorFungibility,
     FlavorResource,
     Job,
-    PreemptionPolicy,
     Quota,
     ResourceGroup,
     SchedulerSetup,
@@ -40,10 +40,10 @@ SIZES = ((40, 8, 2_000), (200, 40, 10_000), (1_000, 200, 50_000))
 """Queues, cohorts, jobs."""
 GI = 2**30
 RULES = (
-    PreemptionPolicy(),
-    PreemptionPolicy(within_cluster_queue=LOWER_PRIORITY),
-    PreemptionPolicy(within_cluster_queue=LOWER_PRIORITY, reclaim_within_cohort=ANY),
-    PreemptionPolicy(
+    PreemptionPlan(),
+    PreemptionPlan(within_cluster_queue=LOWER_PRIORITY),
+    PreemptionPlan(within_cluster_queue=LOWER_PRIORITY, reclaim_within_cohort=ANY),
+    PreemptionPlan(
         within_cluster_queue=LOWER_OR_NEWER_EQUAL,
         reclaim_within_cohort=LOWER_PRIORITY,
         borrow_within_cohort=LOWER_PRIORITY,

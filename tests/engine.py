@@ -7,10 +7,11 @@ URNs, on resources without an explicit provider, and on anything the SDK warns o
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+import pulumi
 import pulumi_gcp as gcp
 import pytest
 
@@ -26,13 +27,14 @@ with warnings.catch_warnings():
 PROJECT = "acme-ml-dev"
 STACK_TYPE = "pulumi:pulumi:Stack"
 PROVIDER_TYPE = "pulumi:providers:"
-QUEUES_TYPE = "berth:kueue:TeamQueues"
-"""The component whose children are named after what they are part of, a queue, and not after it."""
+PREFIXED_TYPES = ("berth:kueue:TeamQueues", "berth:ack:Member")
+"""Components whose children a stack may name otherwise, to keep the URNs of what is deployed."""
 
 both_modes = pytest.mark.parametrize("preview", [False, True], ids=["update", "preview"])
 """As an update, and as a first preview, in which ids and computed outputs are unknown."""
 
 __all__ = [
+    "PREFIXED_TYPES",
     "PROJECT",
     "UNKNOWN",
     "RecordedResource",
@@ -42,6 +44,7 @@ __all__ = [
     "identity",
     "is_consistent",
     "run",
+    "using",
 ]
 
 
@@ -83,6 +86,11 @@ def identity(manifest: Any) -> tuple[str, str, str]:
     return type_token(manifest), manifest["metadata"].get("namespace", ""), manifest["metadata"]["name"]
 
 
+def using(*providers: pulumi.ProviderResource) -> pulumi.ResourceOptions:
+    """Options of a component whose children use these providers."""
+    return pulumi.ResourceOptions(providers=list(providers))
+
+
 def run(build: Callable[[], object], preview: bool = False) -> Run:
     """Run `build` as a program of its own."""
     config = {"pulumi:disable-default-providers": '["*"]'}
@@ -91,13 +99,20 @@ def run(build: Callable[[], object], preview: bool = False) -> Run:
     return Run(result.resources, result.exports)
 
 
-def broken_rules(result: Run) -> list[str]:
-    """Breaches of the rules that hold for every component (section 3 of the design), one line each; none is right."""
+def broken_rules(result: Run, prefixed: Collection[str] = ()) -> list[str]:
+    """Breaches of the rules that hold for every component, one line each; none is right.
+
+    `prefixed` are types of components whose children have names of the stack's choice.
+    """
     by_urn = {resource.urn: resource for resource in result.resources}
-    return [f"{resource.urn}: {text}" for resource in result.resources for text in _breaches(resource, by_urn)]
+    return [
+        f"{resource.urn}: {text}" for resource in result.resources for text in _breaches(resource, by_urn, prefixed)
+    ]
 
 
-def _breaches(resource: RecordedResource, by_urn: Mapping[str, RecordedResource]) -> Iterator[str]:
+def _breaches(
+    resource: RecordedResource, by_urn: Mapping[str, RecordedResource], prefixed: Collection[str]
+) -> Iterator[str]:
     if resource.type == STACK_TYPE or resource.type.startswith(PROVIDER_TYPE):
         return
     if not resource.custom:
@@ -107,7 +122,7 @@ def _breaches(resource: RecordedResource, by_urn: Mapping[str, RecordedResource]
     parent = by_urn[resource.parent or ""]
     if parent.custom or parent.type == STACK_TYPE:
         yield "has a parent that is no component"
-    is_named_after = parent.type == QUEUES_TYPE or resource.name.startswith(f"{parent.name}-")
+    is_named_after = parent.type in prefixed or resource.name.startswith(f"{parent.name}-")
     if not is_named_after or resource.name.removeprefix(f"{parent.name}-").isdigit():
         yield f"its name is not '{parent.name}' with a role or a stable key"
     if resource.provider is None or by_urn[resource.provider].name.startswith("default"):

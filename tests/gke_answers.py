@@ -218,7 +218,7 @@ def node_pool(plan: FleetPlan, pool: NodePoolPlan) -> JSON:
         "status": "RUNNING",
         "config": _config(plan, pool),
         "management": {
-            k: True for k, on in (("autoRepair", _repaired(pool)), ("autoUpgrade", pool.auto_upgrade)) if on
+            k: True for k, on in (("autoRepair", pool.auto_repair), ("autoUpgrade", pool.auto_upgrade)) if on
         },
         "maxPodsConstraint": {"maxPodsPerNode": str(pool.max_pods_per_node or 110)},
     }
@@ -231,10 +231,6 @@ def node_pool(plan: FleetPlan, pool: NodePoolPlan) -> JSON:
     if "autoscaling" in answer:
         answer["autoscaling"]["locationPolicy"] = pool.location_policy
     return answer | _placement(pool) | _upgrades(pool) | _networks(pool)
-
-
-def _repaired(pool: NodePoolPlan) -> bool:
-    return pool.auto_repair and not pool.short_lived
 
 
 def _config(plan: FleetPlan, pool: NodePoolPlan) -> JSON:
@@ -314,12 +310,10 @@ def _placement(pool: NodePoolPlan) -> JSON:
 
 
 def _upgrades(pool: NodePoolPlan) -> JSON:
-    if pool.short_lived and pool.upgrade is None:
+    if pool.flex_start or pool.queued:
         return {"upgradeSettings": {"strategy": "SHORT_LIVED"}}
-    in_place = pool.slice_topology is not None or pool.reservation is not None
-    surge, unavailable = (
-        (pool.upgrade.max_surge, pool.upgrade.max_unavailable) if pool.upgrade else (0, 1) if in_place else (1, 0)
-    )
+    assert pool.upgrade is not None
+    surge, unavailable = pool.upgrade.max_surge, pool.upgrade.max_unavailable
     counts = {k: v for k, v in (("maxSurge", surge), ("maxUnavailable", unavailable)) if v}
     return {"upgradeSettings": {"strategy": "SURGE", **counts}}
 

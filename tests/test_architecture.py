@@ -202,6 +202,83 @@ def test_a_component_is_alone_in_its_file(module: str, node: ast.ClassDef) -> No
     assert [n.name for n in tree(module).body if isinstance(n, ast.ClassDef)] == [node.name]
 
 
+@components
+def test_providers_arrive_through_the_options(module: str, node: ast.ClassDef) -> None:
+    """As is usual in Pulumi; an argument of its own would be needed where a component uses two of one kind."""
+    arguments = initialiser(node).args
+    parameters = {each.arg: ast.unparse(each.annotation or each) for each in (*arguments.args, *arguments.kwonlyargs)}
+    assert [name for name, kind in parameters.items() if "provider" in name or "Provider" in kind] == []
+    assert list(parameters)[-1] == "opts"
+
+
+@components
+def test_names_of_children_start_with_the_name_of_the_component(module: str, node: ast.ClassDef) -> None:
+    """So that a component can be used twice in one program. Every constructor of a resource in the module is read."""
+    names = [
+        (ast.unparse(call), starts_with_name(call.args[0], function))
+        for function in ast.walk(tree(module))
+        if isinstance(function, ast.FunctionDef)
+        for call in ast.walk(function)
+        if isinstance(call, ast.Call) and constructs_a_resource(call)
+    ]
+    assert names
+    assert [call for call, starts in names if not starts] == []
+
+
+def constructs_a_resource(call: ast.Call) -> bool:
+    """Whether a call has a resource's options: `gcp.compute.Network(..., opts=...)`, not `super().__init__`."""
+    is_class = re.search(r"(^|\.)[A-Z]\w*$", ast.unparse(call.func)) is not None
+    return is_class and any(keyword.arg == "opts" for keyword in call.keywords)
+
+
+def starts_with_name(value: ast.expr, function: ast.FunctionDef) -> bool:
+    """Whether a text starts with the parameter `name` of its function, through variables and helper functions too.
+
+    In a constructor a dash or more has to follow. A helper takes the name that its own child starts with.
+    """
+    match value:
+        case ast.JoinedStr(values=[ast.FormattedValue(value=ast.Name(id="name")), ast.Constant(value=str(text)), *_]):
+            return text.startswith("-")
+        case ast.JoinedStr(values=[ast.FormattedValue(value=first), *_]):
+            return not is_own_name(first, function) and starts_with_name(first, function)
+        case ast.IfExp(body=body):
+            return starts_with_name(body, function)
+        case ast.Call(func=ast.Name(id="_resource_name"), args=[ast.Name(id="name"), *_]):
+            return True
+        case ast.Name(id=name):
+            return (
+                not is_own_name(value, function)
+                if name == "name"
+                else any(
+                    starts_with_name(each.value, function)
+                    for each in ast.walk(function)
+                    if isinstance(each, ast.Assign) and ast.unparse(each.targets[0]) == name
+                )
+            )
+        case _:
+            return False
+
+
+def is_own_name(value: ast.expr, function: ast.FunctionDef) -> bool:
+    """Whether it is the component's own name, as it came: no child may be called just that."""
+    return function.name == "__init__" and ast.unparse(value) == "name"
+
+
+def test_a_child_with_a_name_of_its_own_is_noticed() -> None:
+    def starts(code: str, function: str = "__init__") -> bool:
+        body = ast.parse(
+            f"def {function}(self, name, plan):\n    names = f'{{name}}-' if plan else plan\n    {code}"
+        ).body[0]
+        assert isinstance(body, ast.FunctionDef)
+        call = next(n for n in ast.walk(body) if isinstance(n, ast.Call) and constructs_a_resource(n))
+        return starts_with_name(call.args[0], body)
+
+    assert starts("Network(f'{name}-vpc', opts=1)") and starts("Network(f'{names}{plan.key}', opts=1)")
+    assert starts("Network(name, opts=1)", "_network")
+    refused = ("'vpc'", "name", "plan.key", "f'{plan.key}-vpc'", "f'{name}vpc'", "f'{plan}{name}'")
+    assert [code for code in refused if starts(f"Network({code}, opts=1)")] == []
+
+
 @pytest.mark.parametrize("module", [m for m in FILES if m.startswith("components")])
 def test_a_component_never_asks_who_it_works_for(module: str) -> None:
     """No config, no stack's name, no other stack's outputs: what it needs is in its plan or an argument."""

@@ -6,14 +6,7 @@ from collections.abc import Mapping
 
 from msgspec import Struct, field
 
-
-class PodToleration(Struct, frozen=True):
-    """A pod's toleration; no key and no effect mean any, `Exists` means any value."""
-
-    key: str | None = None
-    operator: str = "Exists"
-    value: str = ""
-    effect: str | None = None
+from berth.plan.nodes import Toleration
 
 
 class NodeSelectorRequirement(Struct, frozen=True):
@@ -35,4 +28,4 @@ class PodSet(Struct, frozen=True, kw_only=True):
     requests: Mapping[str, int]
     node_selector: Mapping[str, str] = field(default_factory=dict[str, str])
     affinity_terms: tuple[tuple[NodeSelectorRequirement, ...], ...] = ()
-    tolerations: tuple[PodToleration, ...] | None = None
+    tolerations: tuple[Toleration, ...] | None = None

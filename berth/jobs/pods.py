@@ -8,9 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from berth.jobs.pod_set import NodeSelectorRequirement, PodSet, PodToleration
+from berth.jobs.pod_set import NodeSelectorRequirement, PodSet
 from berth.jobs.quantities import parse_quantity
 from berth.jobs.values import SourceValue, as_mapping, format_value, get_nested
+from berth.plan.nodes import Toleration
 
 _OPERATORS = ("In", "NotIn", "Exists", "DoesNotExist", "Gt", "Lt")
 _REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
@@ -178,10 +179,12 @@ def _parse_expression(source: SourceValue) -> NodeSelectorRequirement | None:
     return NodeSelectorRequirement(key, operator, tuple(values)) if key and operator else None
 
 
-def _parse_tolerations(spec: dict[str, SourceValue]) -> Iterator[PodToleration]:
+def _parse_tolerations(spec: dict[str, SourceValue]) -> Iterator[Toleration]:
     for entry in (spec["tolerations"].sequence("a list of tolerations") if "tolerations" in spec else None) or ():
         fields = entry.known_fields((), ("key", "operator", "value", "effect", "tolerationSeconds"))
         if fields is not None:
             texts = {key: str(value.value) for key, value in fields.items()}
             operator = texts.get("operator", "Equal")
-            yield PodToleration(texts.get("key"), operator, texts.get("value", ""), texts.get("effect"))
+            yield Toleration(
+                key=texts.get("key"), operator=operator, value=texts.get("value"), effect=texts.get("effect")
+            )

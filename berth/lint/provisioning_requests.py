@@ -13,7 +13,8 @@ from berth.jobs.values import SourceValue, as_list, as_mapping, get_nested
 from berth.lint.dws import check_run_duration
 from berth.lint.fleet import LintContext
 from berth.plan.admission_checks import QUEUED_CLASS
-from berth.simulator.scheduler.model import FlavorTaint, ResourceFlavor
+from berth.plan.nodes import Taint
+from berth.simulator.scheduler.model import ResourceFlavor
 from berth.simulator.scheduler.nodes import can_run_on
 from berth.workloads.node_shapes import NodeShape, list_node_shapes
 
@@ -114,7 +115,8 @@ def _node_flavor(shape: NodeShape) -> ResourceFlavor:
     flavor = shape.flavor
     taints = [each for each in flavor.tolerations if each.key != flavor.resource]
     return ResourceFlavor(
-        node_labels=flavor.node_labels, node_taints=tuple(FlavorTaint(t.key, t.value or "", t.effect) for t in taints)
+        node_labels=flavor.node_labels,
+        node_taints=tuple(Taint(key=t.key or "", value=t.value or "", effect=t.effect or "") for t in taints),
     )
 
 

@@ -93,9 +93,11 @@ def cluster_queue(plan: ClusterQueuePlan) -> Manifest:
 
 
 def local_queue(plan: LocalQueuePlan) -> Manifest:
-    """A team's door to a cluster queue."""
+    """A team's local queue, which leads to a cluster queue."""
     spec = {"clusterQueue": plan.cluster_queue} | _without_none(stopPolicy=plan.stop_policy)
-    manifest = _object(KUEUE_API, "LocalQueue", plan.name, namespace=plan.namespace, team=plan.team, labels=plan.labels)
+    manifest = _object(
+        KUEUE_API, "LocalQueue", plan.name, namespace=plan.namespace, team=plan.team or None, labels=plan.labels
+    )
     return manifest | {"spec": spec | _fair_sharing(plan.fair_share_weight)}
 
 

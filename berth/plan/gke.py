@@ -8,6 +8,7 @@ from msgspec import Struct, field
 
 from berth.plan.capacity import ReservedSsdPlan
 from berth.plan.node_settings import (
+    DRAIN_FIRST,
     GpuSharingPlan,
     KubeletPlan,
     LinuxPlan,
@@ -31,9 +32,9 @@ class NetworkPlan(Struct, frozen=True, kw_only=True):
     node_range: str
     pod_range: str
     service_range: str
-    pod_range_name: str
-    service_range_name: str
-    nat: bool
+    pod_range_name: str = "pods"
+    service_range_name: str = "services"
+    nat: bool = True
     mtu: int | None = None
 
 
@@ -60,11 +61,11 @@ class ControlPlanePlan(Struct, frozen=True, kw_only=True):
     nothing of it, and leaves on what was on. `ip_endpoint` False closes every address.
     """
 
-    private_nodes: bool
-    public_endpoint: bool
-    ip_range: str | None
-    authorized_networks: tuple[AuthorizedNetwork, ...] | None
-    google_ranges: bool
+    private_nodes: bool = True
+    public_endpoint: bool = True
+    ip_range: str | None = None
+    authorized_networks: tuple[AuthorizedNetwork, ...] | None = None
+    google_ranges: bool = False
     dns_endpoint: bool | None = None
     ip_endpoint: bool = True
 
@@ -81,7 +82,8 @@ class AutoProvisioningPlan(Struct, frozen=True, kw_only=True):
     """Node auto-provisioning (NAP) of a Standard cluster, with the defaults of the pools it makes.
 
     Nodes that are made for queued provisioning are not to be repaired (`auto_repair` False): it would break up a job
-    that has all its nodes. `disk_size_gb` None is GKE's 100; `upgrade` None is one node at a time, drained first.
+    that has all its nodes. `disk_size_gb` None is GKE's 100. By default a node is drained before another exists: a
+    surge node counts against the limits and may find no accelerator.
     """
 
     profile: str
@@ -93,7 +95,7 @@ class AutoProvisioningPlan(Struct, frozen=True, kw_only=True):
     auto_repair: bool = True
     auto_upgrade: bool = True
     secure_boot: bool = True
-    upgrade: UpgradePlan | None = None
+    upgrade: UpgradePlan = DRAIN_FIRST
 
 
 class MaintenanceExclusion(Struct, frozen=True, kw_only=True):
@@ -143,35 +145,35 @@ class NodeAutoConfigPlan(Struct, frozen=True, kw_only=True):
 class ClusterPlan(Struct, frozen=True, kw_only=True):
     """A regional GKE cluster. `mode` is standard or autopilot; `zones` empty lets GKE choose.
 
-    What is None below is not said, and what GKE has it stays. `silent_drivers` are storage drivers that are not
-    mentioned while they are off; all others are then switched off. `confidential_nodes` (SEV, SEV_SNP, TDX) holds for
-    every node, so that the pool that GKE makes at first needs a `first_machine_type` that can do it. `fleet_project`
-    hosts the fleet that the cluster is a member of. `beta_apis` cannot be taken back. `security_group` holds the groups
-    that rights in the cluster are given to (gke-security-groups@<domain>); `secret_manager` is the add-on that mounts
-    secrets.
+    What has no default is essential. What is None is not set, and stays as it is in GKE. `silent_drivers` are storage
+    drivers that are not mentioned while they are off; all others are then switched off. `confidential_nodes` (SEV,
+    SEV_SNP, TDX) holds for every node, so that the pool that GKE makes at first needs a `first_machine_type` that can
+    do it. `fleet_project` hosts the fleet that the cluster is a member of. `beta_apis` cannot be taken back.
+    `security_group` holds the groups that rights in the cluster are given to (gke-security-groups@<domain>);
+    `secret_manager` is the add-on that mounts secrets.
     """
 
     name: str
-    mode: str
     project: str
     location: str
-    zones: tuple[str, ...]
-    release_channel: str
-    version: str | None
     workload_pool: str
     network: NetworkPlan | ExistingNetworkPlan
-    control_plane: ControlPlanePlan
     node_service_account: ServiceAccountPlan
-    auto_provisioning: AutoProvisioningPlan | None
-    maintenance: MaintenancePlan | None
-    storage_drivers: tuple[str, ...]
-    image_streaming: bool
-    gateway_api: bool
-    monitoring_components: tuple[str, ...]
-    logging_components: tuple[str, ...]
-    deletion_protection: bool
-    protect: bool
-    labels: Mapping[str, str]
+    mode: str = "standard"
+    zones: tuple[str, ...] = ()
+    release_channel: str = "REGULAR"
+    version: str | None = None
+    control_plane: ControlPlanePlan = ControlPlanePlan()
+    auto_provisioning: AutoProvisioningPlan | None = None
+    maintenance: MaintenancePlan | None = None
+    storage_drivers: tuple[str, ...] = ()
+    image_streaming: bool = True
+    gateway_api: bool = False
+    monitoring_components: tuple[str, ...] = ("SYSTEM_COMPONENTS",)
+    logging_components: tuple[str, ...] = ("SYSTEM_COMPONENTS", "WORKLOADS")
+    deletion_protection: bool = True
+    protect: bool = False
+    labels: Mapping[str, str] = field(default_factory=dict[str, str])
     silent_drivers: tuple[str, ...] = ("lustre",)
     multi_networking: bool = False
     fleet_project: str | None = None
@@ -232,32 +234,33 @@ class NodePoolPlan(Struct, frozen=True, kw_only=True):
     consume type; None is SPECIFIC_RESERVATION where `reservation` is set, else NO_RESERVATION.
 
     `flex_start` and `queued` are the two ways of the Dynamic Workload Scheduler, often together: such nodes live for
-    `max_run_seconds` at the most, are never repaired, and are upgraded as GKE sees fit. `upgrade` None is one node at a
-    time. `attached_ssds`: the machine brings SSDs by itself and `local_ssd` says nothing of them, so what GKE reports
-    of them is let be; else the provider would replace the pool to be rid of them.
+    `max_run_seconds` at most, must not be repaired (`auto_repair` False), and are upgraded as GKE sees fit. `upgrade`
+    None sets nothing. `attached_ssds`: the machine brings SSDs by itself and `local_ssd` does not name them, so what
+    GKE reports of them is ignored; else the provider would replace the pool to remove them.
 
-    What else is None below is not said, and stays as it was in a pool that had it: the provider fills it in.
+    What has no default is essential. What else is None is not set, and stays as it was in a pool that had it: the
+    provider fills it in.
     """
 
-    key: str
     name: str
     machine_type: str
-    zones: tuple[str, ...]
-    nodes_per_zone: int | None
-    total_nodes: Bounds | None
-    location_policy: str | None
-    slice_topology: str | None
-    gpu: GpuPlan | None
-    spot: bool
-    reservation: str | None
-    labels: Mapping[str, str]
-    taints: tuple[Taint, ...]
-    disk_type: str | None
-    disk_size_gb: int
-    secure_boot: bool
-    image_streaming: bool
-    protect: bool
+    key: str = ""
+    zones: tuple[str, ...] = ()
+    nodes_per_zone: int | None = None
+    total_nodes: Bounds | None = None
     zone_nodes: Bounds | None = None
+    location_policy: str | None = None
+    slice_topology: str | None = None
+    gpu: GpuPlan | None = None
+    spot: bool = False
+    reservation: str | None = None
+    labels: Mapping[str, str] = field(default_factory=dict[str, str])
+    taints: tuple[Taint, ...] = ()
+    disk_type: str | None = None
+    disk_size_gb: int = 100
+    secure_boot: bool = True
+    image_streaming: bool = True
+    protect: bool = False
     affinity: str | None = None
     flex_start: bool = False
     queued: bool = False
@@ -279,8 +282,3 @@ class NodePoolPlan(Struct, frozen=True, kw_only=True):
     architecture_taint: str | None = None
     kubelet: KubeletPlan | None = None
     linux: LinuxPlan | None = None
-
-    @property
-    def short_lived(self) -> bool:
-        """Whether the Dynamic Workload Scheduler gives the nodes, for a time."""
-        return self.flex_start or self.queued

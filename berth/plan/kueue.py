@@ -32,15 +32,15 @@ class FlavorPlan(Struct, frozen=True, kw_only=True):
 
     name: str
     resource: str
-    noun: str
-    node_labels: Mapping[str, str]
-    tolerations: tuple[Toleration, ...]
-    capacity: Bounds
-    unit: int
-    promised: int
-    oversubscription: float
-    oversubscription_reason: str | None
-    pools: tuple[str, ...]
+    noun: str = ""
+    node_labels: Mapping[str, str] = field(default_factory=dict[str, str])
+    tolerations: tuple[Toleration, ...] = ()
+    capacity: Bounds = Bounds(min=0, max=0)
+    unit: int = 1
+    promised: int = 0
+    oversubscription: float = 1.0
+    oversubscription_reason: str | None = None
+    pools: tuple[str, ...] = ()
     topology: str | None = None
     node_taints: tuple[Taint, ...] = ()
 
@@ -54,8 +54,8 @@ class QuotaPlan(Struct, frozen=True, kw_only=True):
 
     resource: str
     nominal: int
-    borrowing_limit: int | None
-    lending_limit: int | None
+    borrowing_limit: int | None = None
+    lending_limit: int | None = None
 
 
 class FlavorQuotasPlan(Struct, frozen=True, kw_only=True):
@@ -73,12 +73,12 @@ class ResourceGroupPlan(Struct, frozen=True, kw_only=True):
 
 
 class PreemptionPlan(Struct, frozen=True, kw_only=True):
-    """Kueue's preemption policies of a cluster queue, in Kueue's own values."""
+    """Kueue's preemption policies of a cluster queue, in Kueue's own values; `borrow_within_cohort` None is Never."""
 
-    within_cluster_queue: str
-    reclaim_within_cohort: str
-    borrow_within_cohort: str | None
-    max_priority_threshold: int | None
+    within_cluster_queue: str = "Never"
+    reclaim_within_cohort: str = "Never"
+    borrow_within_cohort: str | None = None
+    max_priority_threshold: int | None = None
 
 
 class QueueCheckPlan(Struct, frozen=True, kw_only=True):
@@ -98,7 +98,7 @@ class LocalQueuePlan(Struct, frozen=True, kw_only=True):
     name: str
     namespace: str
     cluster_queue: str
-    team: str
+    team: str = ""
     stop_policy: str | None = None
     fair_share_weight: float | None = None
     labels: Mapping[str, str] = field(default_factory=dict[str, str])
@@ -116,17 +116,17 @@ class ClusterQueuePlan(Struct, frozen=True, kw_only=True):
     """
 
     name: str
-    teams: tuple[str, ...]
-    cohort: str | None
-    queueing_strategy: str
-    namespaces: tuple[str, ...] | None
     covered_resources: tuple[str, ...]
     flavors: tuple[FlavorQuotasPlan, ...]
-    preemption: PreemptionPlan
-    when_can_borrow: str | None
-    when_can_preempt: str | None
-    priority: str | None
-    local_queues: tuple[LocalQueuePlan, ...]
+    teams: tuple[str, ...] = ()
+    cohort: str | None = None
+    queueing_strategy: str = "BestEffortFIFO"
+    namespaces: tuple[str, ...] | None = None
+    preemption: PreemptionPlan = PreemptionPlan()
+    when_can_borrow: str | None = None
+    when_can_preempt: str | None = None
+    priority: str | None = None
+    local_queues: tuple[LocalQueuePlan, ...] = ()
     admission_checks: tuple[QueueCheckPlan, ...] = ()
     stop_policy: str | None = None
     fair_share_weight: float | None = None
@@ -174,5 +174,5 @@ class ChartPlan(Struct, frozen=True, kw_only=True):
     chart: str
     version: str
     namespace: str
-    values: Mapping[str, object]
+    values: Mapping[str, object] = field(default_factory=dict[str, object])
     timeout: int = 900

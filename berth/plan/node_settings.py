@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Final
 
 from msgspec import Struct, field
 
@@ -40,6 +41,12 @@ class UpgradePlan(Struct, frozen=True, kw_only=True):
     strategy: str = "SURGE"
     max_surge: int | None = None
     max_unavailable: int | None = None
+
+
+SURGE_ONE: Final = UpgradePlan(max_surge=1, max_unavailable=0)
+"""One node at a time, which is replaced before it is deleted."""
+DRAIN_FIRST: Final = UpgradePlan(max_surge=0, max_unavailable=1)
+"""One node at a time, which is drained and deleted before another exists."""
 
 
 class NodeInterfacePlan(Struct, frozen=True, kw_only=True):

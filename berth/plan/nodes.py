@@ -6,11 +6,14 @@ from msgspec import Struct
 
 
 class Toleration(Struct, frozen=True, kw_only=True):
-    """A pod toleration as Kueue injects it from a flavor. `value` is None exactly when `operator` is Exists."""
+    """A toleration of pods; no key and no effect mean any, and `Exists` any value.
 
-    key: str
-    operator: str
-    effect: str
+    A flavor's have a key and an effect, and a value exactly when `operator` is Equal.
+    """
+
+    key: str | None = None
+    operator: str = "Exists"
+    effect: str | None = None
     value: str | None = None
 
 

@@ -7,13 +7,11 @@ from collections.abc import Iterable, Mapping
 from msgspec import Struct, field
 
 from berth.diagnostics import Problem, Problems
-from berth.jobs.pod_set import PodToleration
 from berth.plan.fleet import FleetPlan
 from berth.plan.kueue import ClusterQueuePlan, CohortPlan, FlavorPlan, FlavorQuotasPlan
 from berth.simulator.scheduler.model import (
     BORROWING_FIRST,
     MAY_STOP_SEARCH,
-    NEVER,
     RUNNING,
     STRICT_FIFO,
     TRY_NEXT_FLAVOR,
@@ -21,8 +19,6 @@ from berth.simulator.scheduler.model import (
     Cohort,
     FlavorFungibility,
     FlavorResource,
-    FlavorTaint,
-    PreemptionPolicy,
     Quota,
     ResourceFlavor,
     ResourceGroup,
@@ -107,8 +103,8 @@ def _display_name(queue: ClusterQueuePlan) -> str:
 def _build_flavor(plan: FlavorPlan) -> ResourceFlavor:
     return ResourceFlavor(
         node_labels=plan.node_labels,
-        node_taints=tuple(FlavorTaint(taint.key, taint.value, taint.effect) for taint in plan.node_taints),
-        tolerations=tuple(PodToleration(t.key, t.operator, t.value or "", t.effect) for t in plan.tolerations),
+        node_taints=plan.node_taints,
+        tolerations=plan.tolerations,
     )
 
 
@@ -118,7 +114,6 @@ def _build_cohort(plan: CohortPlan) -> Cohort:
 
 def _build_queue(plan: ClusterQueuePlan, resources: Mapping[str, str]) -> ClusterQueue:
     """A queue; `resources` are the accelerators of each flavor, for which alone a provisioning check asks."""
-    preemption = plan.preemption
     flavors = tuple(entry.flavor for entry in plan.flavors)
     checks: dict[FlavorResource, tuple[str, ...]] = {}
     for check in plan.admission_checks:
@@ -131,12 +126,7 @@ def _build_queue(plan: ClusterQueuePlan, resources: Mapping[str, str]) -> Cluste
         is_strict_fifo=plan.queueing_strategy == STRICT_FIFO,
         resource_groups=(ResourceGroup(resources=plan.covered_resources, flavors=flavors),),
         quotas=_build_quotas(plan.flavors),
-        preemption=PreemptionPolicy(
-            within_cluster_queue=preemption.within_cluster_queue,
-            reclaim_within_cohort=preemption.reclaim_within_cohort,
-            borrow_within_cohort=preemption.borrow_within_cohort or NEVER,
-            max_priority_threshold=preemption.max_priority_threshold,
-        ),
+        preemption=plan.preemption,
         fungibility=FlavorFungibility(
             when_can_borrow=plan.when_can_borrow or MAY_STOP_SEARCH,
             when_can_preempt=plan.when_can_preempt or TRY_NEXT_FLAVOR,

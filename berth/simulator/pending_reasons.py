@@ -6,11 +6,11 @@ from collections.abc import Mapping
 
 from msgspec import Struct
 
+from berth.simulator.scheduler.events import required_checks
 from berth.simulator.scheduler.flavor_assignment import Assignment, AssignmentOutcome, FlavorAssigner
 from berth.simulator.scheduler.model import HOLD_AND_DRAIN, FlavorResource, ResourceFlavor
 from berth.simulator.scheduler.preemption import cached_preemption
 from berth.simulator.scheduler.quota import QuotaState
-from berth.simulator.scheduler.simulate import required_checks
 from berth.simulator.scheduler.state import JobState, SimulatedWorkload
 from berth.simulator.scheduler.tree import CohortTree
 

@@ -17,6 +17,7 @@ from berth.diagnostics import Problem, Problems
 from berth.jobs.files import load_all
 from berth.jobs.pod_set import PodSet
 from berth.jobs.values import SourceValue
+from berth.plan.kueue import PreemptionPlan
 from berth.simulator.scheduler.model import (
     ANY,
     BEST_EFFORT_FIFO,
@@ -33,7 +34,6 @@ from berth.simulator.scheduler.model import (
     FlavorFungibility,
     FlavorResource,
     Job,
-    PreemptionPolicy,
     Quota,
     ResourceGroup,
     SchedulerSetup,
@@ -109,9 +109,9 @@ def _build_queue(entry: Mapping[str, Any]) -> ClusterQueue:
     )
 
 
-def _build_preemption(entry: Mapping[str, Any]) -> PreemptionPolicy:
+def _build_preemption(entry: Mapping[str, Any]) -> PreemptionPlan:
     borrow_entry = entry.get("borrowWithinCohort", {})
-    return PreemptionPolicy(
+    return PreemptionPlan(
         within_cluster_queue=entry.get("withinClusterQueue", NEVER),
         reclaim_within_cohort=entry.get("reclaimWithinCohort", NEVER),
         borrow_within_cohort=borrow_entry.get("policy", NEVER),

@@ -14,7 +14,8 @@ from berth.simulator.fleet import SimulatedFleet
 from berth.simulator.lenders import QuotaUse
 from berth.simulator.pending_reasons import PendingReason, find_pending_reason
 from berth.simulator.scenario import FINISH, PROVISIONED, SUBMIT, ScenarioStep
-from berth.simulator.scheduler.simulate import JobEvent, Simulator
+from berth.simulator.scheduler.events import JobEvent
+from berth.simulator.scheduler.simulate import Simulator
 from berth.simulator.scheduler.state import JobState, SimulatedWorkload
 from berth.simulator.scheduler.workers import WorkerSimulators
 

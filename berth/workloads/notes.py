@@ -88,7 +88,7 @@ def _kueue_notes(target: WorkloadTarget) -> Iterator[str]:
     for flavor in dict.fromkeys(each.flavor.name for each in target.shapes):
         flavor_plan = next(each.flavor for each in target.shapes if each.flavor.name == flavor)
         labels = ", ".join(f"{key}={value}" for key, value in flavor_plan.node_labels.items()) or "no node selector"
-        tolerated_keys = ", ".join(each.key for each in flavor_plan.tolerations)
+        tolerated_keys = ", ".join(each.key or "" for each in flavor_plan.tolerations)
         yield f"  {flavor}: {labels}" + (f"; tolerates {tolerated_keys}" if tolerated_keys else "")
 
 

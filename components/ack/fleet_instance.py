@@ -22,30 +22,30 @@ class FleetInstance(pulumi.ComponentResource):
         plan: AckOnePlan,
         *,
         members: Mapping[str, pulumi.Input[str]],
-        provider: alicloud.Provider,
         opts: pulumi.ResourceOptions | None = None,
     ) -> None:
         super().__init__("berth:ack:FleetInstance", name, None, opts)
-        self.fleet_id: pulumi.Output[str] = pulumi.Output.from_input(plan.existing or "")
-        self.memberships: list[pulumi.Resource] = []
-        if plan.existing is None:
-            network = alicloud.ackone.ClusterNetworkArgs(vpc_id=plan.vpc, vswitches=[*plan.vswitches])
-            instance = alicloud.ackone.Cluster(
-                f"{name}-instance",
-                cluster_name=plan.name,
-                network=network,
-                argocd_enabled=False,
-                opts=pulumi.ResourceOptions(
-                    parent=self, provider=provider, protect=plan.protect, delete_before_replace=True
-                ),
-            )
-            self.fleet_id = instance.id
-        for member, cluster_id in sorted(members.items()):
-            membership = alicloud.ackone.MembershipAttachment(
-                f"{name}-{member}",
-                cluster_id=self.fleet_id,
-                sub_cluster_id=cluster_id,
-                opts=pulumi.ResourceOptions(parent=self, provider=provider, delete_before_replace=True),
-            )
-            self.memberships.append(membership)
+        self.fleet_id: pulumi.Output[str] = (
+            self._instance(name, plan).id if plan.existing is None else pulumi.Output.from_input(plan.existing)
+        )
+        self.memberships: list[pulumi.Resource] = [
+            self._membership(f"{name}-{member}", cluster_id) for member, cluster_id in sorted(members.items())
+        ]
         self.register_outputs({"fleetId": self.fleet_id})
+
+    def _instance(self, name: str, plan: AckOnePlan) -> alicloud.ackone.Cluster:
+        return alicloud.ackone.Cluster(
+            f"{name}-instance",
+            cluster_name=plan.name,
+            network=alicloud.ackone.ClusterNetworkArgs(vpc_id=plan.vpc, vswitches=[*plan.vswitches]),
+            argocd_enabled=False,
+            opts=pulumi.ResourceOptions(parent=self, protect=plan.protect, delete_before_replace=True),
+        )
+
+    def _membership(self, name: str, cluster_id: pulumi.Input[str]) -> alicloud.ackone.MembershipAttachment:
+        return alicloud.ackone.MembershipAttachment(
+            name,
+            cluster_id=self.fleet_id,
+            sub_cluster_id=cluster_id,
+            opts=pulumi.ResourceOptions(parent=self, delete_before_replace=True),
+        )

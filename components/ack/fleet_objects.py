@@ -22,19 +22,18 @@ class FleetObjects(pulumi.ComponentResource):
         name: str,
         plan: AckFleetPlan,
         *,
-        provider: pulumi.ProviderResource,
         members: Sequence[pulumi.Resource] = (),
         opts: pulumi.ResourceOptions | None = None,
     ) -> None:
         super().__init__("berth:ack:FleetObjects", name, None, opts)
-        namespace_options = cluster_options(self, provider=provider, cluster=None, served_by=members)
+        namespace_options = cluster_options(self, cluster=None, served_by=members)
         namespaces: list[pulumi.Resource] = []
         for role, manifest in manifests_by_role(plan):
             is_namespace = manifest["kind"] == "Namespace"
             options = (
                 namespace_options
                 if is_namespace
-                else cluster_options(self, provider=provider, cluster=None, served_by=[*members, *namespaces])
+                else cluster_options(self, cluster=None, served_by=[*members, *namespaces])
             )
             kubernetes_object = KubernetesObject(f"{name}-{role}", manifest, opts=options)
             if is_namespace:

@@ -25,7 +25,8 @@ class Member(pulumi.ComponentResource):
     """An ACK Pro cluster with its GPU node pools, or the id of one that is there.
 
     Owns the cluster and its node pools; of an existing one it owns nothing, node pools neither. Does not own the VPC,
-    the vSwitches, nor the number of nodes of a pool that scales.
+    the vSwitches, nor the number of nodes of a pool that scales. Names of node pools start with `pool_prefix`, by
+    default the component's name and a dash.
     """
 
     def __init__(
@@ -34,54 +35,57 @@ class Member(pulumi.ComponentResource):
         plan: MemberPlan,
         *,
         tags: Mapping[str, str],
-        provider: alicloud.Provider,
+        pool_prefix: str | None = None,
         opts: pulumi.ResourceOptions | None = None,
     ) -> None:
         super().__init__("berth:ack:Member", name, None, opts)
         self.cluster_id: pulumi.Output[str] = pulumi.Output.from_input(plan.existing or "")
         if plan.existing is None:
-            network = _TERWAY if plan.pod_vswitches else _FLANNEL
-            cluster = alicloud.cs.ManagedKubernetes(
-                f"{name}-cluster",
-                name=plan.name,
-                cluster_spec=plan.cluster_spec,
-                version=plan.version,
-                vswitch_ids=[*plan.vswitches],
-                pod_vswitch_ids=[*plan.pod_vswitches] or None,
-                pod_cidr=plan.pod_range,
-                service_cidr=plan.service_range,
-                addons=[alicloud.cs.ManagedKubernetesAddonArgs(name=addon) for addon in (network, *_STORAGE)],
-                deletion_protection=plan.protect,
-                # The address of the API server is for the fleet alone, which reaches it inside the VPC.
-                slb_internet_enabled=False,
-                tags=tags,
-                opts=pulumi.ResourceOptions(
-                    parent=self,
-                    provider=provider,
-                    protect=plan.protect,
-                    delete_before_replace=True,  # the name is fixed
-                    custom_timeouts=pulumi.CustomTimeouts(create="60m"),
-                ),
-            )
+            cluster = self._cluster(name, plan, tags)
             self.cluster_id = cluster.id
+            names = f"{name}-" if pool_prefix is None else pool_prefix
             for pool in plan.node_pools:
-                _node_pool(self, pool, cluster, tags, provider)
+                _node_pool(self, f"{names}{pool.name}", pool, cluster, tags)
         self.register_outputs({"clusterId": self.cluster_id})
+
+    def _cluster(self, name: str, plan: MemberPlan, tags: Mapping[str, str]) -> alicloud.cs.ManagedKubernetes:
+        network = _TERWAY if plan.pod_vswitches else _FLANNEL
+        return alicloud.cs.ManagedKubernetes(
+            f"{name}-cluster",
+            name=plan.name,
+            cluster_spec=plan.cluster_spec,
+            version=plan.version,
+            vswitch_ids=[*plan.vswitches],
+            pod_vswitch_ids=[*plan.pod_vswitches] or None,
+            pod_cidr=plan.pod_range,
+            service_cidr=plan.service_range,
+            addons=[alicloud.cs.ManagedKubernetesAddonArgs(name=addon) for addon in (network, *_STORAGE)],
+            deletion_protection=plan.protect,
+            # The address of the API server is for the fleet alone, which reaches it inside the VPC.
+            slb_internet_enabled=False,
+            tags=tags,
+            opts=pulumi.ResourceOptions(
+                parent=self,
+                protect=plan.protect,
+                delete_before_replace=True,  # the name is fixed
+                custom_timeouts=pulumi.CustomTimeouts(create="60m"),
+            ),
+        )
 
 
 def _node_pool(
     parent: Member,
+    name: str,
     plan: AckNodePoolPlan,
     cluster: alicloud.cs.ManagedKubernetes,
     tags: Mapping[str, str],
-    provider: alicloud.Provider,
 ) -> None:
     fixed = plan.nodes.min == plan.nodes.max
     scaling = alicloud.cs.NodePoolScalingConfigArgs(
         enable=True, min_size=plan.nodes.min, max_size=plan.nodes.max, type="spot" if plan.spot else "gpu"
     )
     alicloud.cs.NodePool(
-        plan.key,
+        name,
         node_pool_name=plan.name,
         cluster_id=cluster.id,
         vswitch_ids=[*plan.vswitches],
@@ -95,5 +99,5 @@ def _node_pool(
         system_disk_category=_DISK,
         system_disk_size=plan.disk_size_gb,
         tags=tags,
-        opts=pulumi.ResourceOptions(parent=parent, provider=provider, protect=plan.protect, delete_before_replace=True),
+        opts=pulumi.ResourceOptions(parent=parent, protect=plan.protect, delete_before_replace=True),
     )

@@ -25,24 +25,21 @@ class AcceleratorNetworks(pulumi.ComponentResource):
         name: str,
         plan: AcceleratorNetworksPlan,
         *,
-        gcp_provider: gcp.Provider,
         depends_on: Sequence[pulumi.Resource] = (),
         opts: pulumi.ResourceOptions | None = None,
     ) -> None:
         super().__init__("berth:gke:AcceleratorNetworks", name, None, opts)
         self.devices: dict[str, tuple[pulumi.Output[str], pulumi.Output[str]]] = {}
         for vpc in plan.vpcs:
-            network = self._vpc(f"{name}-{vpc.key}", vpc, gcp_provider, depends_on)
+            network = self._vpc(f"{name}-{vpc.key}", vpc, depends_on)
             for subnet in vpc.subnets:
                 suffix = subnet.device.removeprefix(f"{name}-")  # devices are mostly named after their set
-                node_subnet = self._subnet(f"{name}-{suffix}", subnet, plan.region, network, gcp_provider)
+                node_subnet = self._subnet(f"{name}-{suffix}", subnet, plan.region, network)
                 self.devices[subnet.device] = (network.name, node_subnet.name)
         self.interfaces = list(self.devices.values())
         self.register_outputs({"subnetworks": [subnetwork for _, subnetwork in self.interfaces]})
 
-    def _vpc(
-        self, name: str, plan: AcceleratorVpcPlan, provider: gcp.Provider, depends_on: Sequence[pulumi.Resource]
-    ) -> gcp.compute.Network:
+    def _vpc(self, name: str, plan: AcceleratorVpcPlan, depends_on: Sequence[pulumi.Resource]) -> gcp.compute.Network:
         vpc = gcp.compute.Network(
             f"{name}-vpc",
             name=plan.name,
@@ -50,15 +47,13 @@ class AcceleratorNetworks(pulumi.ComponentResource):
             routing_mode="REGIONAL",
             mtu=plan.mtu,
             network_profile=plan.profile,
-            opts=pulumi.ResourceOptions(parent=self, provider=provider, depends_on=[*depends_on]),
+            opts=pulumi.ResourceOptions(parent=self, depends_on=[*depends_on]),
         )
         if plan.allowed_ranges:
-            self._allow_internal(name, plan, vpc, provider)
+            self._allow_internal(name, plan, vpc)
         return vpc
 
-    def _allow_internal(
-        self, name: str, plan: AcceleratorVpcPlan, vpc: gcp.compute.Network, provider: gcp.Provider
-    ) -> None:
+    def _allow_internal(self, name: str, plan: AcceleratorVpcPlan, vpc: gcp.compute.Network) -> None:
         gcp.compute.Firewall(
             f"{name}-internal",
             name=shorten(f"{plan.name}-internal", MAX_COMPUTE_NAME),
@@ -66,7 +61,7 @@ class AcceleratorNetworks(pulumi.ComponentResource):
             direction="INGRESS",
             source_ranges=sorted(plan.allowed_ranges),
             allows=[gcp.compute.FirewallAllowArgs(protocol=protocol) for protocol in ("icmp", "tcp", "udp")],
-            opts=pulumi.ResourceOptions(parent=self, provider=provider),
+            opts=pulumi.ResourceOptions(parent=self),
         )
 
     def _subnet(
@@ -75,7 +70,6 @@ class AcceleratorNetworks(pulumi.ComponentResource):
         plan: AcceleratorSubnetPlan,
         region: str,
         vpc: gcp.compute.Network,
-        provider: gcp.Provider,
     ) -> gcp.compute.Subnetwork:
         return gcp.compute.Subnetwork(
             f"{name}-subnet",
@@ -83,5 +77,5 @@ class AcceleratorNetworks(pulumi.ComponentResource):
             region=region,
             network=vpc.id,
             ip_cidr_range=plan.ip_range,
-            opts=pulumi.ResourceOptions(parent=self, provider=provider),
+            opts=pulumi.ResourceOptions(parent=self),
         )

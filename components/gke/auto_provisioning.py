@@ -11,9 +11,6 @@ from berth.plan.node_settings import UpgradePlan
 SCOPE = "https://www.googleapis.com/auth/cloud-platform"
 """The one scope that nodes get: what they may do is decided by the roles of their account."""
 
-_DRAIN_FIRST = UpgradePlan(max_surge=0, max_unavailable=1)
-"""One node at a time, before another is there: a surge node counts against the limits and may find no accelerator."""
-
 
 def standard_autoscaling(
     cluster: ClusterPlan, service_account: pulumi.Input[str]
@@ -73,7 +70,7 @@ def _defaults(
         shielded_instance_config=gcp.container.ClusterClusterAutoscalingAutoProvisioningDefaultsShieldedInstanceConfigArgs(
             enable_secure_boot=plan.secure_boot, enable_integrity_monitoring=True
         ),
-        upgrade_settings=_upgrades(plan.upgrade or _DRAIN_FIRST),
+        upgrade_settings=_upgrades(plan.upgrade),
     )
 
 

@@ -35,7 +35,6 @@ class Cluster(pulumi.ComponentResource):
         network: pulumi.Input[str],
         subnetwork: pulumi.Input[str],
         node_service_account: pulumi.Input[str],
-        gcp_provider: gcp.Provider,
         depends_on: Sequence[pulumi.Resource] = (),
         opts: pulumi.ResourceOptions | None = None,
     ) -> None:
@@ -45,21 +44,16 @@ class Cluster(pulumi.ComponentResource):
             _autopilot(arguments, plan, node_service_account)
         else:
             _standard(arguments, plan, node_service_account)
-        self.resource = gcp.container.Cluster(
-            f"{name}-cluster", arguments, opts=self._options(plan, gcp_provider, depends_on)
-        )
+        self.resource = gcp.container.Cluster(f"{name}-cluster", arguments, opts=self._options(plan, depends_on))
         self.cluster_name: pulumi.Output[str] = self.resource.name
         self.location: pulumi.Output[str] = self.resource.location
         self.endpoint: pulumi.Output[str] = self.resource.endpoint
         self.kubeconfig: pulumi.Output[str] = self._kubeconfig(use_dns=plan.control_plane.dns_endpoint is True)
         self.register_outputs({"clusterName": self.cluster_name, "endpoint": self.endpoint})
 
-    def _options(
-        self, plan: ClusterPlan, provider: gcp.Provider, depends_on: Sequence[pulumi.Resource]
-    ) -> pulumi.ResourceOptions:
+    def _options(self, plan: ClusterPlan, depends_on: Sequence[pulumi.Resource]) -> pulumi.ResourceOptions:
         return pulumi.ResourceOptions(
             parent=self,
-            provider=provider,
             protect=plan.protect,
             delete_before_replace=True,  # the name is fixed
             # Both describe only the pool that is removed at creation. GKE reports other values afterwards, and the

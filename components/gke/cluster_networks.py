@@ -24,7 +24,6 @@ class ClusterNetworks(pulumi.ComponentResource):
         name: str,
         plan: AcceleratorNetworksPlan,
         *,
-        provider: pulumi.ProviderResource,
         devices: Mapping[str, tuple[pulumi.Input[str], pulumi.Input[str]]] | None = None,
         cluster: pulumi.Resource | None = None,
         served_by: Sequence[pulumi.Resource] = (),
@@ -35,7 +34,7 @@ class ClusterNetworks(pulumi.ComponentResource):
         for vpc in plan.vpcs:
             for subnet in vpc.subnets:
                 live = devices.get(subnet.device, (vpc.name, subnet.name))
-                options = cluster_options(self, provider=provider, cluster=cluster, served_by=served_by)
+                options = cluster_options(self, cluster=cluster, served_by=served_by)
                 parameters = KubernetesObject(
                     f"{name}-{subnet.device}-parameters",
                     network_parameters(subnet, vpc.name),
@@ -43,6 +42,6 @@ class ClusterNetworks(pulumi.ComponentResource):
                     opts=options,
                 )
                 # GKE keeps the parameters for as long as a network names them, so the network has to go first.
-                options = cluster_options(self, provider=provider, cluster=cluster, served_by=[*served_by, parameters])
+                options = cluster_options(self, cluster=cluster, served_by=[*served_by, parameters])
                 KubernetesObject(f"{name}-{subnet.device}-network", network(subnet), opts=options)
         self.register_outputs({"networks": [subnet.device for vpc in plan.vpcs for subnet in vpc.subnets]})

@@ -23,13 +23,12 @@ class ComputeClasses(pulumi.ComponentResource):
         name: str,
         plan: Sequence[ComputeClassPlan],
         *,
-        provider: pulumi.ProviderResource,
         cluster: pulumi.Resource | None = None,
         served_by: Sequence[pulumi.Resource] = (),
         opts: pulumi.ResourceOptions | None = None,
     ) -> None:
         super().__init__("berth:gke:ComputeClasses", name, None, opts)
-        options = cluster_options(self, provider=provider, cluster=cluster, served_by=served_by)
+        options = cluster_options(self, cluster=cluster, served_by=served_by)
         for each in plan:
             KubernetesObject(f"{name}-{each.name}", compute_class(each), opts=options)
         self.register_outputs({"computeClasses": [each.name for each in plan]})

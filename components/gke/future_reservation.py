@@ -29,28 +29,15 @@ class FutureReservation(pulumi.ComponentResource):
         name: str,
         plan: FutureReservationPlan,
         *,
-        gcp_provider: gcp.Provider,
         depends_on: Sequence[pulumi.Resource] = (),
         opts: pulumi.ResourceOptions | None = None,
     ) -> None:
         super().__init__("berth:gke:FutureReservation", name, None, opts)
         request = gcp.compute.FutureReservation(
             f"{name}-request",
-            name=plan.name,
-            zone=plan.zone,
-            reservation_name=plan.reservation_name,
-            reservation_mode=plan.mode,
-            time_window=gcp.compute.FutureReservationTimeWindowArgs(start_time=plan.start, end_time=plan.end),
-            specific_reservation_required=True,
-            specific_sku_properties=_machines(plan),
-            aggregate_reservation=None if plan.aggregate is None else _aggregate(plan.aggregate),
-            auto_delete_auto_created_reservations=plan.auto_delete,
-            deployment_type=plan.deployment_type,
-            planning_status=plan.planning_status,
-            share_settings=_share_settings(plan),
+            _arguments(plan),
             opts=pulumi.ResourceOptions(
                 parent=self,
-                provider=gcp_provider,
                 protect=plan.protect,
                 delete_before_replace=True,  # the name is fixed, and nobody is granted the machines twice
                 ignore_changes=None if plan.aggregate is None else [_ACCELERATOR_TYPE],
@@ -60,6 +47,23 @@ class FutureReservation(pulumi.ComponentResource):
         # An input, so known in a preview; as an output it makes who takes it wait for the request.
         self.reservation_name: pulumi.Output[str] = request.reservation_name.apply(lambda known: known or "")
         self.register_outputs({"reservationName": self.reservation_name})
+
+
+def _arguments(plan: FutureReservationPlan) -> gcp.compute.FutureReservationArgs:
+    return gcp.compute.FutureReservationArgs(
+        name=plan.name,
+        zone=plan.zone,
+        reservation_name=plan.reservation_name,
+        reservation_mode=plan.mode,
+        time_window=gcp.compute.FutureReservationTimeWindowArgs(start_time=plan.start, end_time=plan.end),
+        specific_reservation_required=True,
+        specific_sku_properties=_machines(plan),
+        aggregate_reservation=None if plan.aggregate is None else _aggregate(plan.aggregate),
+        auto_delete_auto_created_reservations=plan.auto_delete,
+        deployment_type=plan.deployment_type,
+        planning_status=plan.planning_status,
+        share_settings=_share_settings(plan),
+    )
 
 
 def _machines(plan: FutureReservationPlan) -> gcp.compute.FutureReservationSpecificSkuPropertiesArgs | None:

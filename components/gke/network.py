@@ -22,7 +22,6 @@ class Network(pulumi.ComponentResource):
         name: str,
         plan: NetworkPlan,
         *,
-        gcp_provider: gcp.Provider,
         depends_on: Sequence[pulumi.Resource] = (),
         opts: pulumi.ResourceOptions | None = None,
     ) -> None:
@@ -33,15 +32,15 @@ class Network(pulumi.ComponentResource):
             auto_create_subnetworks=False,
             routing_mode="GLOBAL",
             mtu=plan.mtu,
-            opts=pulumi.ResourceOptions(parent=self, provider=gcp_provider, depends_on=[*depends_on]),
+            opts=pulumi.ResourceOptions(parent=self, depends_on=[*depends_on]),
         )
         self.network: pulumi.Output[str] = vpc.id
-        self.subnetwork: pulumi.Output[str] = self._subnetwork(name, plan, gcp_provider).id
+        self.subnetwork: pulumi.Output[str] = self._subnetwork(name, plan).id
         if plan.nat:
-            self._nat(name, plan, gcp_provider)
+            self._nat(name, plan)
         self.register_outputs({"network": self.network, "subnetwork": self.subnetwork})
 
-    def _subnetwork(self, name: str, plan: NetworkPlan, provider: gcp.Provider) -> gcp.compute.Subnetwork:
+    def _subnetwork(self, name: str, plan: NetworkPlan) -> gcp.compute.Subnetwork:
         ranges = ((plan.pod_range_name, plan.pod_range), (plan.service_range_name, plan.service_range))
         return gcp.compute.Subnetwork(
             f"{name}-subnet",
@@ -54,16 +53,16 @@ class Network(pulumi.ComponentResource):
                 gcp.compute.SubnetworkSecondaryIpRangeArgs(range_name=range_name, ip_cidr_range=cidr)
                 for range_name, cidr in ranges
             ],
-            opts=pulumi.ResourceOptions(parent=self, provider=provider),
+            opts=pulumi.ResourceOptions(parent=self),
         )
 
-    def _nat(self, name: str, plan: NetworkPlan, provider: gcp.Provider) -> None:
+    def _nat(self, name: str, plan: NetworkPlan) -> None:
         router = gcp.compute.Router(
             f"{name}-router",
             name=plan.name,
             region=plan.region,
             network=self.network,
-            opts=pulumi.ResourceOptions(parent=self, provider=provider),
+            opts=pulumi.ResourceOptions(parent=self),
         )
         gcp.compute.RouterNat(
             f"{name}-nat",
@@ -73,5 +72,5 @@ class Network(pulumi.ComponentResource):
             nat_ip_allocate_option="AUTO_ONLY",
             source_subnetwork_ip_ranges_to_nat="ALL_SUBNETWORKS_ALL_IP_RANGES",
             log_config=gcp.compute.RouterNatLogConfigArgs(enable=True, filter="ERRORS_ONLY"),
-            opts=pulumi.ResourceOptions(parent=self, provider=provider),
+            opts=pulumi.ResourceOptions(parent=self),
         )

@@ -12,11 +12,6 @@ from berth.plan.node_settings import GpuSharingPlan
 from components.gke import node_system
 from components.gke.auto_provisioning import SCOPE
 
-QUEUED: Final = "cloud.google.com/gke-queued"
-"""GKE taints nodes of queued provisioning with this key, and leaves the label of that name to us (GKE docs: DWS)."""
-DRA_DRIVER: Final = "cloud.google.com/gke-networking-dra-driver"
-"""Where this label is, GKE runs its driver for network interfaces as resources (DRANET)."""
-
 _EFFECTS: Final = {"NoSchedule": "NO_SCHEDULE", "PreferNoSchedule": "PREFER_NO_SCHEDULE", "NoExecute": "NO_EXECUTE"}
 """Taint effects: Kubernetes' spelling to the Google API's, which is the only one that the provider takes."""
 
@@ -30,7 +25,7 @@ def node_config(
         spot=plan.spot,
         reservation_affinity=_affinity(plan, reservation),
         guest_accelerators=None if plan.gpu is None else [_gpu(plan.gpu)],
-        labels=_labels(plan),
+        labels=dict(sorted(plan.labels.items())),
         taints=_taints(plan),
         disk_type=plan.disk_type,
         disk_size_gb=plan.disk_size_gb,
@@ -83,16 +78,6 @@ def _sharing(plan: GpuSharingPlan) -> gcp.container.NodePoolNodeConfigGuestAccel
     return gcp.container.NodePoolNodeConfigGuestAcceleratorGpuSharingConfigArgs(
         gpu_sharing_strategy=plan.strategy, max_shared_clients_per_gpu=plan.clients
     )
-
-
-def _labels(plan: NodePoolPlan) -> dict[str, str]:
-    """The plan's labels, and those that GKE wants from us to see that a node is of a certain kind."""
-    labels = dict(plan.labels)
-    if plan.queued:
-        labels[QUEUED] = "true"
-    if plan.network.accelerator_profile is not None:
-        labels[DRA_DRIVER] = "true"
-    return dict(sorted(labels.items()))
 
 
 def _taints(plan: NodePoolPlan) -> list[gcp.container.NodePoolNodeConfigTaintArgs]:

@@ -9,7 +9,7 @@ import pulumi
 import pulumi_gcp as gcp
 
 from berth.plan.gke import NodePoolPlan
-from berth.plan.node_settings import NodeNetworkPlan, PlacementPlan, UpgradePlan
+from berth.plan.node_settings import NodeNetworkPlan, PlacementPlan
 from berth.plan.nodes import Bounds
 from components.gke.node_config import node_config
 
@@ -40,7 +40,6 @@ class NodePool(pulumi.ComponentResource):
         cluster: pulumi.Input[str],
         location: pulumi.Input[str],
         service_account: pulumi.Input[str],
-        gcp_provider: gcp.Provider,
         reservation: pulumi.Input[str] | None = None,
         placement_policy: pulumi.Input[str] | None = None,
         interfaces: Sequence[tuple[pulumi.Input[str], pulumi.Input[str]]] = (),
@@ -48,33 +47,18 @@ class NodePool(pulumi.ComponentResource):
         opts: pulumi.ResourceOptions | None = None,
     ) -> None:
         super().__init__("berth:gke:NodePool", name, None, opts)
-        pool = gcp.container.NodePool(
-            f"{name}-pool",
-            name=plan.name,
-            cluster=cluster,
-            location=location,
-            node_locations=sorted(plan.zones) or None,
-            node_count=plan.nodes_per_zone,
-            initial_node_count=_initial_node_count(plan),
-            autoscaling=_autoscaling(plan),
-            placement_policy=_placement(plan, placement_policy),
-            node_config=node_config(plan, service_account, reservation),
-            network_config=_network(plan, interfaces),
-            max_pods_per_node=plan.max_pods_per_node,
-            queued_provisioning=_queued(plan),
-            management=_management(plan),
-            upgrade_settings=_upgrades(plan),
-            opts=self._options(plan, gcp_provider, depends_on),
-        )
+        arguments = _arguments(plan, cluster)
+        arguments.location = location
+        arguments.placement_policy = _placement(plan, placement_policy)
+        arguments.node_config = node_config(plan, service_account, reservation)
+        arguments.network_config = _network(plan, interfaces)
+        pool = gcp.container.NodePool(f"{name}-pool", arguments, opts=self._options(plan, depends_on))
         self.pool_name: pulumi.Output[str] = pool.name
         self.register_outputs({"poolName": self.pool_name})
 
-    def _options(
-        self, plan: NodePoolPlan, provider: gcp.Provider, depends_on: Sequence[pulumi.Resource]
-    ) -> pulumi.ResourceOptions:
+    def _options(self, plan: NodePoolPlan, depends_on: Sequence[pulumi.Resource]) -> pulumi.ResourceOptions:
         return pulumi.ResourceOptions(
             parent=self,
-            provider=provider,
             protect=plan.protect,
             # The name is fixed, and there is no second set of accelerators to build the new pool from.
             delete_before_replace=True,
@@ -83,6 +67,22 @@ class NodePool(pulumi.ComponentResource):
             custom_timeouts=pulumi.CustomTimeouts(create="30m", update="20m"),
             depends_on=[*depends_on],
         )
+
+
+def _arguments(plan: NodePoolPlan, cluster: pulumi.Input[str]) -> gcp.container.NodePoolArgs:
+    """What follows from the plan alone."""
+    return gcp.container.NodePoolArgs(
+        name=plan.name,
+        cluster=cluster,
+        node_locations=sorted(plan.zones) or None,
+        node_count=plan.nodes_per_zone,
+        initial_node_count=_initial_node_count(plan),
+        autoscaling=_autoscaling(plan),
+        max_pods_per_node=plan.max_pods_per_node,
+        queued_provisioning=_queued(plan),
+        management=_management(plan),
+        upgrade_settings=_upgrades(plan),
+    )
 
 
 # --- options ----------------------------------------------------------------------------------------------------------
@@ -157,30 +157,15 @@ def _placement(
 
 
 def _management(plan: NodePoolPlan) -> gcp.container.NodePoolManagementArgs:
-    """A repair would take a node out of a job that has all its nodes for a time, so GKE wants none there."""
-    return gcp.container.NodePoolManagementArgs(
-        auto_repair=plan.auto_repair and not plan.short_lived, auto_upgrade=plan.auto_upgrade
-    )
+    return gcp.container.NodePoolManagementArgs(auto_repair=plan.auto_repair, auto_upgrade=plan.auto_upgrade)
 
 
 def _upgrades(plan: NodePoolPlan) -> gcp.container.NodePoolUpgradeSettingsArgs | None:
-    """Nothing for nodes that live for a time: GKE has a strategy for them that the provider has no word for."""
-    if plan.short_lived and plan.upgrade is None:
+    if plan.upgrade is None:
         return None
-    upgrade = plan.upgrade or _default_upgrade(plan)
     return gcp.container.NodePoolUpgradeSettingsArgs(
-        strategy=upgrade.strategy, max_surge=upgrade.max_surge, max_unavailable=upgrade.max_unavailable
+        strategy=plan.upgrade.strategy, max_surge=plan.upgrade.max_surge, max_unavailable=plan.upgrade.max_unavailable
     )
-
-
-def _default_upgrade(plan: NodePoolPlan) -> UpgradePlan:
-    """One node at a time. It is drained first where no machine can be had beside it, else replaced before it goes.
-
-    No machine can be had beside a slice, whose hosts are wired together (GKE makes all of it anew whatever is said
-    here), nor beside a pool that fills its reservation: a surge node would wait for one without end.
-    """
-    in_place = plan.slice_topology is not None or plan.reservation is not None
-    return UpgradePlan(max_surge=0 if in_place else 1, max_unavailable=1 if in_place else 0)
 
 
 # --- network ----------------------------------------------------------------------------------------------------------

@@ -23,7 +23,6 @@ class NodeServiceAccount(pulumi.ComponentResource):
         plan: ServiceAccountPlan,
         *,
         project: str,
-        gcp_provider: gcp.Provider,
         depends_on: Sequence[pulumi.Resource] = (),
         opts: pulumi.ResourceOptions | None = None,
     ) -> None:
@@ -33,15 +32,14 @@ class NodeServiceAccount(pulumi.ComponentResource):
             project=project,
             account_id=plan.account_id,
             display_name=plan.display_name,
-            opts=pulumi.ResourceOptions(parent=self, provider=gcp_provider, depends_on=[*depends_on]),
+            opts=pulumi.ResourceOptions(parent=self, depends_on=[*depends_on]),
         )
         for role in sorted(plan.roles):
-            gcp.projects.IAMMember(
-                f"{name}-{role.removeprefix('roles/')}",
-                project=project,
-                role=role,
-                member=account.member,
-                opts=pulumi.ResourceOptions(parent=self, provider=gcp_provider),
-            )
+            self._grant(f"{name}-{role.removeprefix('roles/')}", role, account.member, project)
         self.email: pulumi.Output[str] = account.email
         self.register_outputs({"email": self.email})
+
+    def _grant(self, name: str, role: str, member: pulumi.Input[str], project: str) -> None:
+        gcp.projects.IAMMember(
+            name, project=project, role=role, member=member, opts=pulumi.ResourceOptions(parent=self)
+        )

@@ -22,7 +22,6 @@ class Reservation(pulumi.ComponentResource):
         name: str,
         plan: ReservationPlan,
         *,
-        gcp_provider: gcp.Provider,
         depends_on: Sequence[pulumi.Resource] = (),
         opts: pulumi.ResourceOptions | None = None,
     ) -> None:
@@ -36,7 +35,6 @@ class Reservation(pulumi.ComponentResource):
             share_settings=_share_settings(plan),
             opts=pulumi.ResourceOptions(
                 parent=self,
-                provider=gcp_provider,
                 protect=plan.protect,
                 delete_before_replace=True,  # the name is fixed, and nobody has the machines twice
                 depends_on=[*depends_on],

@@ -20,7 +20,6 @@ class Services(pulumi.ComponentResource):
         services: Iterable[str],
         *,
         project: str,
-        gcp_provider: gcp.Provider,
         opts: pulumi.ResourceOptions | None = None,
     ) -> None:
         super().__init__("berth:gke:Services", name, None, opts)
@@ -30,7 +29,7 @@ class Services(pulumi.ComponentResource):
                 project=project,
                 service=api,
                 disable_on_destroy=False,
-                opts=pulumi.ResourceOptions(parent=self, provider=gcp_provider),
+                opts=pulumi.ResourceOptions(parent=self),
             )
             for api in sorted(services)
         }

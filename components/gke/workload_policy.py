@@ -22,7 +22,6 @@ class WorkloadPolicy(pulumi.ComponentResource):
         name: str,
         plan: WorkloadPolicyPlan,
         *,
-        gcp_provider: gcp.Provider,
         depends_on: Sequence[pulumi.Resource] = (),
         opts: pulumi.ResourceOptions | None = None,
     ) -> None:
@@ -31,18 +30,21 @@ class WorkloadPolicy(pulumi.ComponentResource):
             f"{name}-policy",
             name=plan.name,
             region=plan.region,
-            workload_policy=gcp.compute.ResourcePolicyWorkloadPolicyArgs(
-                type=plan.type,
-                accelerator_topology=plan.accelerator_topology,
-                accelerator_topology_mode=plan.topology_mode,
-                max_topology_distance=plan.max_topology_distance,
-            ),
+            workload_policy=_arguments(plan),
             opts=pulumi.ResourceOptions(
                 parent=self,
-                provider=gcp_provider,
                 delete_before_replace=True,  # the name is fixed
                 depends_on=[*depends_on],
             ),
         )
         self.policy_name: pulumi.Output[str] = policy.name
         self.register_outputs({"policyName": self.policy_name})
+
+
+def _arguments(plan: WorkloadPolicyPlan) -> gcp.compute.ResourcePolicyWorkloadPolicyArgs:
+    return gcp.compute.ResourcePolicyWorkloadPolicyArgs(
+        type=plan.type,
+        accelerator_topology=plan.accelerator_topology,
+        accelerator_topology_mode=plan.topology_mode,
+        max_topology_distance=plan.max_topology_distance,
+    )

@@ -27,12 +27,11 @@ class Installers(pulumi.ComponentResource):
         name: str,
         plan: InstallersPlan,
         *,
-        provider: pulumi.ProviderResource,
         cluster: pulumi.Resource | None = None,
         opts: pulumi.ResourceOptions | None = None,
     ) -> None:
         super().__init__("berth:gpu:Installers", name, None, opts)
-        options = cluster_options(self, provider=provider, cluster=cluster)
+        options = cluster_options(self, cluster=cluster)
         names: list[str] = []
         for manifest in installers(plan):
             object_name = str(cast("dict[str, Any]", manifest["metadata"])["name"])

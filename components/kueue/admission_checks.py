@@ -26,14 +26,13 @@ class AdmissionChecks(pulumi.ComponentResource):
         plan: Sequence[AdmissionCheckPlan],
         configs: Sequence[ProvisioningConfigPlan],
         *,
-        provider: pulumi.ProviderResource,
         served_by: Sequence[pulumi.Resource] = (),
         workers: Sequence[pulumi.Resource] = (),
         cluster: pulumi.Resource | None = None,
         opts: pulumi.ResourceOptions | None = None,
     ) -> None:
         super().__init__("berth:kueue:AdmissionChecks", name, None, opts)
-        options = cluster_options(self, provider=provider, cluster=cluster, served_by=served_by)
+        options = cluster_options(self, cluster=cluster, served_by=served_by)
         config_objects = {
             each.name: KubernetesObject(f"{name}-config-{each.name}", provisioning_request_config(each), opts=options)
             for each in configs
@@ -42,7 +41,7 @@ class AdmissionChecks(pulumi.ComponentResource):
         for check in plan:
             config = config_objects.get(check.parameters.name) if check.parameters else None
             check_options = cluster_options(
-                self, provider=provider, cluster=cluster, served_by=[config] if config else [*served_by, *workers]
+                self, cluster=cluster, served_by=[config] if config else [*served_by, *workers]
             )
             self.objects[check.name] = KubernetesObject(
                 f"{name}-check-{check.name}", admission_check(check), opts=check_options

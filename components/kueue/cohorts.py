@@ -19,13 +19,12 @@ class Cohorts(pulumi.ComponentResource):
         name: str,
         plan: Sequence[CohortPlan],
         *,
-        provider: pulumi.ProviderResource,
         served_by: Sequence[pulumi.Resource] = (),
         cluster: pulumi.Resource | None = None,
         opts: pulumi.ResourceOptions | None = None,
     ) -> None:
         super().__init__("berth:kueue:Cohorts", name, None, opts)
-        options = cluster_options(self, provider=provider, cluster=cluster, served_by=served_by)
+        options = cluster_options(self, cluster=cluster, served_by=served_by)
         for each in plan:
             KubernetesObject(f"{name}-{each.name}", cohort(each), opts=options)
         self.register_outputs({"cohorts": [each.name for each in plan]})

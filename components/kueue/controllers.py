@@ -32,7 +32,6 @@ class Controllers(pulumi.ComponentResource):
         name: str,
         plan: Sequence[ChartPlan],
         *,
-        provider: pulumi.ProviderResource,
         cluster: pulumi.Resource | None = None,
         runs_on: Sequence[pulumi.Resource] = (),
         opts: pulumi.ResourceOptions | None = None,
@@ -41,7 +40,7 @@ class Controllers(pulumi.ComponentResource):
         self.releases = {}
         for chart in plan:
             waits_for = list(self.releases.values())[-1:] or runs_on
-            options = cluster_options(self, provider=provider, cluster=cluster, served_by=waits_for)
+            options = cluster_options(self, cluster=cluster, served_by=waits_for)
             options.retain_on_delete = True
             self.releases[chart.name] = Release(f"{name}-{chart.name}", _arguments(chart), opts=options)
         self.register_outputs({"versions": {chart.name: chart.version for chart in plan}})

@@ -24,7 +24,6 @@ class Flavors(pulumi.ComponentResource):
         name: str,
         plan: Sequence[FlavorPlan],
         *,
-        provider: pulumi.ProviderResource,
         topologies: Mapping[str, pulumi.Resource] | None = None,
         served_by: Sequence[pulumi.Resource] = (),
         cluster: pulumi.Resource | None = None,
@@ -33,7 +32,7 @@ class Flavors(pulumi.ComponentResource):
         super().__init__("berth:kueue:Flavors", name, None, opts)
         self.objects = {}
         for flavor in plan:
-            own_topology = [each for called, each in (topologies or {}).items() if called == flavor.topology]
-            options = cluster_options(self, provider=provider, cluster=cluster, served_by=[*served_by, *own_topology])
+            own_topology = [topology for key, topology in (topologies or {}).items() if key == flavor.topology]
+            options = cluster_options(self, cluster=cluster, served_by=[*served_by, *own_topology])
             self.objects[flavor.name] = KubernetesObject(f"{name}-{flavor.name}", resource_flavor(flavor), opts=options)
         self.register_outputs({"flavors": [flavor.name for flavor in plan]})

@@ -23,14 +23,13 @@ class Priorities(pulumi.ComponentResource):
         name: str,
         plan: Sequence[PriorityPlan],
         *,
-        provider: pulumi.ProviderResource,
         served_by: Sequence[pulumi.Resource] = (),
         cluster: pulumi.Resource | None = None,
         opts: pulumi.ResourceOptions | None = None,
     ) -> None:
         super().__init__("berth:kueue:Priorities", name, None, opts)
-        pod_options = cluster_options(self, provider=provider, cluster=cluster)
-        kueue_options = cluster_options(self, provider=provider, cluster=cluster, served_by=served_by)
+        pod_options = cluster_options(self, cluster=cluster)
+        kueue_options = cluster_options(self, cluster=cluster, served_by=served_by)
         for priority in plan:
             KubernetesObject(f"{name}-pod-{priority.name}", priority_class(priority), opts=pod_options)
             KubernetesObject(f"{name}-workload-{priority.name}", workload_priority_class(priority), opts=kueue_options)

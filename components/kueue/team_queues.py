@@ -1,4 +1,4 @@
-"""Cluster queues and the teams' doors to them. Does not own the namespaces the doors stand in, nor the flavors."""
+"""Cluster queues and the local queues of teams. Does not own the namespaces of local queues, nor the flavors."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from components.kubernetes import KubernetesObject, cluster_options
 
 
 class TeamQueues(pulumi.ComponentResource):
-    """Every ClusterQueue of a cluster with its LocalQueues, each named after its queue, with a worker's `prefix`.
+    """Every ClusterQueue of a cluster with its LocalQueues.
 
     One component holds them all: a component is a resource too, and one for each queue would be a third of what queues
-    cost. `namespaces` maps a namespace's name to the Namespace's own output, which makes a local queue wait for it; one
-    that is not in it exists already. `flavors` and `checks` are objects by name: Kueue lets none go that a queue names,
-    and the engine deletes in the order of waiting, so a queue waits for its own. Local queues come after it and go
-    before it.
+    cost. Names of queues start with `prefix`, by default the component's name and a dash. `namespaces` maps a
+    namespace's name to the Namespace's own output, which makes a local queue wait for it; one that is not in it exists
+    already. `flavors` and `checks` are objects by name: Kueue keeps each of them while a queue names it, and the engine
+    deletes dependents first, so a queue depends on its own. Local queues are created after it and deleted before it.
     """
 
     def __init__(
@@ -26,8 +26,7 @@ class TeamQueues(pulumi.ComponentResource):
         name: str,
         plan: Sequence[ClusterQueuePlan],
         *,
-        prefix: str = "",
-        provider: pulumi.ProviderResource,
+        prefix: str | None = None,
         namespaces: Mapping[str, pulumi.Input[str]] | None = None,
         flavors: Mapping[str, pulumi.Resource] | None = None,
         checks: Mapping[str, pulumi.Resource] | None = None,
@@ -36,20 +35,35 @@ class TeamQueues(pulumi.ComponentResource):
         opts: pulumi.ResourceOptions | None = None,
     ) -> None:
         super().__init__("berth:kueue:TeamQueues", name, None, opts)
+        self._cluster, self._namespaces = cluster, namespaces or {}
+        names = f"{name}-" if prefix is None else prefix
         for each in plan:
-            references = [flavors[f.flavor] for f in each.flavors if flavors and f.flavor in flavors]
-            references += [checks[c.name] for c in each.admission_checks if checks and c.name in checks]
-            options = cluster_options(self, provider=provider, cluster=cluster, served_by=[*served_by, *references])
-            queue_options = pulumi.ResourceOptions.merge(options, pulumi.ResourceOptions(protect=each.protect))
-            queue = KubernetesObject(f"{prefix}{each.name}-cluster-queue", cluster_queue(each), opts=queue_options)
-            local_queue_options = cluster_options(self, provider=provider, cluster=cluster, served_by=[queue])
-            for local_queue_plan in each.local_queues:
-                live = {
-                    "metadata": {
-                        "namespace": (namespaces or {}).get(local_queue_plan.namespace, local_queue_plan.namespace)
-                    }
-                }
-                # The word in between keeps `a` in namespace `b-c` apart from `a-b` in `c`.
-                resource_name = f"{prefix}{each.name}-local-queue/{local_queue_plan.namespace}/{local_queue_plan.name}"
-                KubernetesObject(resource_name, local_queue(local_queue_plan), live=live, opts=local_queue_options)
+            references = _referenced(each, flavors or {}, checks or {})
+            queue = self._cluster_queue(f"{names}{each.name}", each, [*served_by, *references])
+            self._local_queues(f"{names}{each.name}", each, queue)
         self.register_outputs({"clusterQueues": [each.name for each in plan]})
+
+    def _cluster_queue(
+        self, name: str, plan: ClusterQueuePlan, served_by: Sequence[pulumi.Resource]
+    ) -> KubernetesObject:
+        options = cluster_options(self, cluster=self._cluster, served_by=served_by)
+        options.protect = plan.protect
+        return KubernetesObject(f"{name}-cluster-queue", cluster_queue(plan), opts=options)
+
+    def _local_queues(self, name: str, plan: ClusterQueuePlan, queue: KubernetesObject) -> None:
+        options = cluster_options(self, cluster=self._cluster, served_by=[queue])
+        for each in plan.local_queues:
+            live = {"metadata": {"namespace": self._namespaces.get(each.namespace, each.namespace)}}
+            # The word in between keeps `a` in namespace `b-c` apart from `a-b` in `c`.
+            resource_name = f"{name}-local-queue/{each.namespace}/{each.name}"
+            KubernetesObject(resource_name, local_queue(each), live=live, opts=options)
+
+
+def _referenced(
+    plan: ClusterQueuePlan, flavors: Mapping[str, pulumi.Resource], checks: Mapping[str, pulumi.Resource]
+) -> list[pulumi.Resource]:
+    """The flavors and checks that a queue names, of those that are known here."""
+    return [
+        *(flavors[entry.flavor] for entry in plan.flavors if entry.flavor in flavors),
+        *(checks[check.name] for check in plan.admission_checks if check.name in checks),
+    ]

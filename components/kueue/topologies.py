@@ -21,13 +21,12 @@ class Topologies(pulumi.ComponentResource):
         name: str,
         plan: Sequence[TopologyPlan],
         *,
-        provider: pulumi.ProviderResource,
         served_by: Sequence[pulumi.Resource] = (),
         cluster: pulumi.Resource | None = None,
         opts: pulumi.ResourceOptions | None = None,
     ) -> None:
         super().__init__("berth:kueue:Topologies", name, None, opts)
-        options = cluster_options(self, provider=provider, cluster=cluster, served_by=served_by)
+        options = cluster_options(self, cluster=cluster, served_by=served_by)
         self.objects = {
             each.name: KubernetesObject(f"{name}-{each.name}", topology(each), opts=options) for each in plan
         }

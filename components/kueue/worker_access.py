@@ -30,17 +30,16 @@ class WorkerAccess(pulumi.ComponentResource):
         plan: WorkerAccessPlan,
         *,
         server: pulumi.Input[str],
-        provider: pulumi.ProviderResource,
         served_by: Sequence[pulumi.Resource] = (),
         cluster: pulumi.Resource | None = None,
         opts: pulumi.ResourceOptions | None = None,
     ) -> None:
         super().__init__("berth:kueue:WorkerAccess", name, None, opts)
-        options = cluster_options(self, provider=provider, cluster=cluster, served_by=served_by)
+        options = cluster_options(self, cluster=cluster, served_by=served_by)
         objects = {
             role: KubernetesObject(f"{name}-{role}", manifest, opts=options) for role, manifest in inside_worker(plan)
         }
-        token_options = cluster_options(self, provider=provider, cluster=cluster, served_by=list(objects.values()))
+        token_options = cluster_options(self, cluster=cluster, served_by=list(objects.values()))
         token_manifest: Any = token_secret(plan)
         live_secret = kubernetes.core.v1.Secret(
             f"{name}-token", metadata=token_manifest["metadata"], type=token_manifest["type"], opts=token_options

@@ -31,25 +31,24 @@ class Workers(pulumi.ComponentResource):
         configs: Sequence[MultiKueueConfigPlan],
         kubeconfigs: Mapping[str, tuple[WorkerAccessPlan, pulumi.Output[str]]],
         *,
-        provider: pulumi.ProviderResource,
         served_by: Sequence[pulumi.Resource] = (),
         cluster: pulumi.Resource | None = None,
         opts: pulumi.ResourceOptions | None = None,
     ) -> None:
         super().__init__("berth:kueue:Workers", name, None, opts)
-        options = cluster_options(self, provider=provider, cluster=cluster, served_by=served_by)
+        options = cluster_options(self, cluster=cluster, served_by=served_by)
         cluster_objects: list[pulumi.Resource] = []
         for each in clusters:
             object_options = options
             if each.name in kubeconfigs:
                 secret = self._secret(f"{name}-kubeconfig-{each.name}", *kubeconfigs[each.name], options)
-                object_options = cluster_options(self, provider=provider, cluster=cluster, served_by=[secret])
+                object_options = cluster_options(self, cluster=cluster, served_by=[secret])
             cluster_objects.append(
                 KubernetesObject(f"{name}-cluster-{each.name}", multikueue_cluster(each), opts=object_options)
             )
-        object_options = cluster_options(self, provider=provider, cluster=cluster, served_by=cluster_objects)
+        config_options = cluster_options(self, cluster=cluster, served_by=cluster_objects)
         self.configs = [
-            KubernetesObject(f"{name}-config-{each.name}", multikueue_config(each), opts=object_options)
+            KubernetesObject(f"{name}-config-{each.name}", multikueue_config(each), opts=config_options)
             for each in configs
         ]
         self.register_outputs({"clusters": [each.name for each in clusters]})

@@ -23,7 +23,6 @@ class Collection(pulumi.ComponentResource):
         plan: MonitoringPlan,
         *,
         stack: str,
-        provider: pulumi.ProviderResource,
         cluster: pulumi.Resource | None = None,
         served_by: Sequence[pulumi.Resource] = (),
         opts: pulumi.ResourceOptions | None = None,
@@ -31,7 +30,7 @@ class Collection(pulumi.ComponentResource):
         super().__init__("berth:monitoring:Collection", name, None, opts)
         objects: dict[str, KubernetesObject] = {}
         for manifest in all_manifests(plan, stack):
-            options = cluster_options(self, provider=provider, cluster=cluster, served_by=served_by)
+            options = cluster_options(self, cluster=cluster, served_by=served_by)
             if manifest["kind"] == "Secret":
                 # Kubernetes fills it, and the provider reads it back: the token is never plain in the state.
                 options.additional_secret_outputs = ["data", "stringData"]

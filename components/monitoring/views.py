@@ -29,12 +29,11 @@ class Views(pulumi.ComponentResource):
         stack: str,
         project: str,
         labels: Mapping[str, str],
-        gcp_provider: pulumi.ProviderResource,
         depends_on: Sequence[pulumi.Resource] = (),
         opts: pulumi.ResourceOptions | None = None,
     ) -> None:
         super().__init__("berth:monitoring:Views", name, None, opts)
-        options = pulumi.ResourceOptions(parent=self, provider=gcp_provider, depends_on=list(depends_on) or None)
+        options = pulumi.ResourceOptions(parent=self, depends_on=list(depends_on) or None)
         for each in plan.dashboards:
             gcp.monitoring.Dashboard(
                 f"{name}-{each.key}-dashboard",

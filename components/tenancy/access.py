@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import pulumi
 import pulumi_gcp as gcp
-import pulumi_kubernetes as kubernetes
 
 from berth.manifests import roles
 from berth.plan.teams import AccessPlan
@@ -25,12 +24,10 @@ class Access(pulumi.ComponentResource):
         *,
         project: str | None,
         cluster: pulumi.Resource | None,
-        gcp_provider: gcp.Provider | None,
-        kubernetes_provider: kubernetes.Provider,
         opts: pulumi.ResourceOptions | None = None,
     ) -> None:
         super().__init__("berth:tenancy:Access", name, None, opts)
-        options = cluster_options(self, provider=kubernetes_provider, cluster=cluster)
+        options = cluster_options(self, cluster=cluster)
         for role, manifest in roles.cluster_access(plan):
             KubernetesObject(f"{name}-{role}", manifest, opts=options)
         for group in sorted({*plan.owners, *plan.teams}) if plan.in_project and project is not None else ():
@@ -40,6 +37,6 @@ class Access(pulumi.ComponentResource):
                 project=project,
                 role="roles/container.clusterViewer",
                 member=f"group:{group}",
-                opts=pulumi.ResourceOptions(parent=self, provider=gcp_provider),
+                opts=pulumi.ResourceOptions(parent=self),
             )
         self.register_outputs({"groups": sorted({*plan.owners, *plan.teams})})

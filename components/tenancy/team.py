@@ -6,7 +6,6 @@ from collections.abc import Mapping
 
 import pulumi
 import pulumi_gcp as gcp
-import pulumi_kubernetes as kubernetes
 
 from berth.manifests import tenancy
 from berth.plan.gke import ServiceAccountPlan
@@ -30,13 +29,11 @@ class Team(pulumi.ComponentResource):
         *,
         project: str | None,
         cluster: pulumi.Resource | None,
-        gcp_provider: gcp.Provider | None,
-        kubernetes_provider: kubernetes.Provider,
         opts: pulumi.ResourceOptions | None = None,
     ) -> None:
         super().__init__("berth:tenancy:Team", name, None, opts)
-        self._cluster, self._google = cluster, gcp_provider
-        options = cluster_options(self, provider=kubernetes_provider, cluster=cluster)
+        self._cluster = cluster
+        options = cluster_options(self, cluster=cluster)
         self.namespaces: Mapping[str, pulumi.Output[str]] = {
             place.name: self._namespace(name, plan, place, options) for place in plan.namespaces if place.owned
         }
@@ -119,9 +116,7 @@ class Team(pulumi.ComponentResource):
 
     def _project_options(self) -> pulumi.ResourceOptions:
         """After the cluster: a project's first one makes the workload pool, and no member of it can be named before."""
-        return pulumi.ResourceOptions(
-            parent=self, provider=self._google, depends_on=[self._cluster] if self._cluster else None
-        )
+        return pulumi.ResourceOptions(parent=self, depends_on=[self._cluster] if self._cluster else None)
 
 
 def _resource_name(name: str, role: str, plan: TeamPlan, namespace_plan: NamespacePlan) -> str:

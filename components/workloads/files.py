@@ -17,12 +17,11 @@ class Files(pulumi.ComponentResource):
         name: str,
         plan: TeamStackPlan,
         *,
-        provider: pulumi.ProviderResource,
         namespace: pulumi.Input[str],
         opts: pulumi.ResourceOptions | None = None,
     ) -> None:
         super().__init__("berth:workloads:Files", name, None, opts)
-        options = cluster_options(self, provider=provider, cluster=None)
+        options = cluster_options(self, cluster=None)
         live = {"metadata": {"namespace": namespace}}
         self.objects: list[pulumi.Resource] = [
             *(

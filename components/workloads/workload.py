@@ -30,7 +30,6 @@ class Workload(pulumi.ComponentResource):
         name: str,
         plan: WorkloadPlan,
         *,
-        provider: pulumi.ProviderResource,
         namespace: pulumi.Input[str] | None = None,
         served_by: Sequence[pulumi.Resource] = (),
         cluster: pulumi.Resource | None = None,
@@ -40,7 +39,7 @@ class Workload(pulumi.ComponentResource):
         live: dict[str, Any] = {"annotations": _SKIP_AWAIT} | ({} if namespace is None else {"namespace": namespace})
         objects: list[KubernetesObject] = []
         for manifest in workload_manifests(plan):
-            options = cluster_options(self, provider=provider, cluster=cluster, served_by=objects[-1:] or served_by)
+            options = cluster_options(self, cluster=cluster, served_by=objects[-1:] or served_by)
             options.ignore_changes = _KUEUE_FIELDS
             resource_name = f"{name}-{str(manifest['kind']).lower()}"
             objects.append(KubernetesObject(resource_name, manifest, live={"metadata": live}, opts=options))

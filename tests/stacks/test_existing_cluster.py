@@ -169,7 +169,7 @@ def test_simulated_nodes_are_those_that_flavors_look_for(stack: str) -> None:
         there = [yaml.safe_load(yaml.safe_dump(each)) for each in simulated_nodes(cluster)]
         assert len({node["metadata"]["name"] for node in there}) == len(there)
         for flavor in cluster.flavors:
-            tolerated = {(t.key, t.value) for t in flavor.tolerations}
+            tolerated = {(t.key or "", t.value) for t in flavor.tolerations}
             fit = [node for node in there if fits(node, flavor.node_labels, tolerated)]
             found = sum(int(node["status"]["allocatable"].get(flavor.resource, 0)) for node in fit)
             assert found == flavor.capacity.max, flavor.name

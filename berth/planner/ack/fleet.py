@@ -16,6 +16,7 @@ from berth.plan.teams import TeamPlan
 from berth.planner import backend_losses
 from berth.planner.ack import members
 from berth.planner.ack.elastic_quotas import ROOT_NAME, elastic_quota_tree, node_names
+from berth.planner.ack.flavors import plan_flavors, plan_pools
 from berth.planner.allowances import FLEET, ack_allowances, is_protected
 from berth.planner.context import PlanningContext
 from berth.planner.queueing import cohorts, flavors, priorities, queues
@@ -96,8 +97,8 @@ def _backend_neutral_spec(spec: AckFleetSpec) -> FleetSpec:
 
 def _plan(context: PlanningContext, spec: AckFleetSpec, planned_members: members.PlannedMembers) -> AckFleetPlan:
     pools = {name: list(member.node_pools) for name, member in spec.ack.clusters.items()}
-    planned_pools = members.plan_pools(spec, planned_members.plans)
-    planned_flavors = members.plan_flavors(context, planned_pools)
+    planned_pools = plan_pools(spec, planned_members.plans)
+    planned_flavors = plan_flavors(context, planned_pools)
     queue_plans = queues.plan_cluster_queues(context, planned_pools, planned_flavors)
     cohort_plans = cohorts.plan_cohorts(context, queue_plans, planned_pools, planned_flavors)
     resource_of = {flavor.name: flavor.resource for flavor in planned_flavors.values()}

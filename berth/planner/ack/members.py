@@ -1,30 +1,19 @@
-"""Members of an ACK One fleet and their node pools; and what these are to queues: pools and flavors like any others."""
+"""Members of an ACK One fleet and their node pools."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from fractions import Fraction
 from ipaddress import IPv4Network
 from itertools import combinations
 
 from msgspec import Struct, field
 
-from berth.catalog import Machine
-from berth.diagnostics import FieldPath, did_you_mean, format_value, join_quoted
+from berth.diagnostics import FieldPath, did_you_mean, format_value
 from berth.plan.ack import AckNodePoolPlan, MemberPlan
 from berth.plan.nodes import Bounds, Taint
 from berth.planner.allowances import is_protected
 from berth.planner.context import PlanningContext
-from berth.planner.machines.hardware import Hardware
-from berth.planner.machines.pools import BERTH, PlannedPool
-from berth.planner.queueing.flavors import PlannedFlavor
-from berth.rules.gke.pool_request import PoolRequest
 from berth.spec.ack import AckFleetSpec, AckNodePoolSpec, InstanceTypeSpec, MemberSpec
-from berth.spec.machines.capacity import Capacity
-from berth.spec.machines.pools import PoolSpec
-
-GPU = "nvidia.com/gpu"
-"""The resource that ACK's device plugin offers, whatever the GPU."""
 
 _RESERVED_DOMAINS = ("kubernetes.io", "k8s.io", "alibabacloud.com", "aliyun.com", "aliyun.accelerator", "berth.dev")
 """Domains whose labels and taints are set by others."""
@@ -219,86 +208,3 @@ def _check_labels_and_taints(context: PlanningContext, path: FieldPath, pool: Ac
         ):
             message = f"'{format_value(key)}' is for Kubernetes, ACK or Berth to set; write a key of your own"
             context.problems.fault("reserved-label", key_path, message)
-
-
-# --- what queues see --------------------------------------------------------------------------------------------------
-
-
-def plan_pools(spec: AckFleetSpec, plans: list[MemberPlan]) -> dict[str, PlannedPool]:
-    """Node pools by name, those of one name in several members as one."""
-    groups: dict[str, list[AckNodePoolPlan]] = {}
-    for member in plans:
-        for pool in member.node_pools:
-            groups.setdefault(pool.name, []).append(pool)
-    return {name: _pool(spec, name, group) for name, group in sorted(groups.items())}
-
-
-def _pool(spec: AckFleetSpec, name: str, group: list[AckNodePoolPlan]) -> PlannedPool:
-    first = group[0]
-    instance_type = spec.ack.instance_types[first.instance_type]
-    machine = Machine(
-        name=first.instance_type,
-        kind="gpu",
-        accelerator=instance_type.gpu,
-        resource=GPU,
-        noun=instance_type.gpu,
-        accelerators=instance_type.gpus,
-        vcpu=instance_type.cpu,
-        memory_gb=instance_type.memory / 2**30,
-    )
-    nodes = Bounds(min=sum(p.nodes.min for p in group), max=sum(p.nodes.max for p in group))
-    kind = "spot" if first.spot else "on-demand"
-    pool_spec = PoolSpec.model_construct(
-        machine_type=first.instance_type, capacity=Capacity(kind=kind), flavor=first.flavor
-    )
-    hardware = Hardware(machine, None, None, nodes, instance_type.gpus)
-    return PlannedPool(
-        name=name,
-        spec=pool_spec,
-        hardware=hardware,
-        zones=(),
-        made_by=BERTH,
-        reservation=None,
-        request=PoolRequest(machine=machine, nodes=nodes),
-        compute_class=None,
-    )
-
-
-def plan_flavors(context: PlanningContext, planned_pools: Mapping[str, PlannedPool]) -> dict[str, PlannedFlavor]:
-    """Flavors by name: pools of one GPU and one capacity."""
-    groups: dict[str, list[PlannedPool]] = {}
-    for pool in planned_pools.values():
-        groups.setdefault(pool.spec.flavor or pool.name, []).append(pool)
-    by_name = {
-        name: _flavor(name, group) for name, group in sorted(groups.items()) if _can_form_flavor(context, name, group)
-    }
-    for name in sorted(context.spec.flavors):
-        context.resolve("flavors", name, by_name, ("flavors", name))
-    return by_name
-
-
-def _can_form_flavor(context: PlanningContext, name: str, group: list[PlannedPool]) -> bool:
-    first = group[0]
-    for pool in group[1:]:
-        if (pool.hardware.machine.noun, pool.spec.capacity) != (first.hardware.machine.noun, first.spec.capacity):
-            problem = f"pools {join_quoted([first.name, pool.name])} cannot form one flavor '{name}'"
-            message = f"{problem}: a flavor has one GPU and one capacity; name another flavor"
-            context.problems.fault("mixed-flavor", ("pools", pool.name, "flavor"), message)
-            context.set_aside.add(("flavors", name))
-            return False
-    return True
-
-
-def _flavor(name: str, group: list[PlannedPool]) -> PlannedFlavor:
-    machines = [(p.hardware.machine, p.hardware.per_node) for p in group]
-    counts = [p.hardware.accelerators for p in group]
-    return PlannedFlavor(
-        name=name,
-        pools=tuple(group),
-        node_labels={},
-        tolerations=(),
-        capacity=Bounds(min=sum(c.min for c in counts), max=sum(c.max for c in counts)),
-        unit=1,
-        cpu_per_accelerator=max(Fraction(m.vcpu * 1000, per_node) for m, per_node in machines),
-        memory_per_accelerator=max(Fraction(m.memory_gb) * 2**30 / each for m, each in machines),
-    )

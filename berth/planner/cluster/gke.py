@@ -9,6 +9,7 @@ from berth import catalog
 from berth.diagnostics import FieldPath, format_value
 from berth.names import MAX_ACCOUNT_ID, MAX_CLUSTER_NAME, MAX_COMPUTE_NAME, is_gke_name, shorten
 from berth.plan.gke import AuthorizedNetwork, ClusterPlan, ControlPlanePlan, NodePoolPlan, ServiceAccountPlan
+from berth.plan.node_settings import SURGE_ONE
 from berth.plan.nodes import Bounds
 from berth.planner.allowances import is_protected
 from berth.planner.cluster.maintenance import auto_provisioning_plan, maintenance_plan
@@ -170,6 +171,7 @@ def system_pool_plan(context: PlanningContext) -> NodePoolPlan | None:
         secure_boot=True,
         image_streaming=context.spec.cluster.image_streaming,
         network=default_node_network(context.spec.cluster),
+        upgrade=SURGE_ONE,
         protect=False,
     )
 

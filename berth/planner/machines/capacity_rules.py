@@ -6,6 +6,7 @@ from collections.abc import Iterable
 
 from berth.catalog import Machine, SliceShape
 from berth.diagnostics import FieldPath
+from berth.plan.node_settings import UpgradePlan
 from berth.plan.nodes import Bounds
 from berth.planner.context import PlanningContext
 from berth.planner.machines.hardware import find_machine
@@ -18,7 +19,6 @@ from berth.rules.gke.pool_request import (
     PoolRequest,
     ReservationRequest,
     SettingKey,
-    UpgradeSettings,
 )
 from berth.rules.gke.reservations import reservation_mismatches
 from berth.spec.amounts import FixedCount
@@ -69,7 +69,7 @@ def pool_request(
         driver=spec.driver_version if "driver_version" in spec.model_fields_set else None,
         boot_disk_gb=spec.disk_size_gb if "disk_size_gb" in spec.model_fields_set else None,
         network=spec.networking or "none",
-        upgrade=UpgradeSettings(max_surge=surge.max_surge, max_unavailable=surge.max_unavailable) if surge else None,
+        upgrade=UpgradePlan(max_surge=surge.max_surge, max_unavailable=surge.max_unavailable) if surge else None,
         confidential=spec.confidential_nodes,
         max_pods=spec.max_pods_per_node,
         secure_boot=spec.secure_boot,

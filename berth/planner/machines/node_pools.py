@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from berth import catalog
 from berth.names import MAX_COMPUTE_NAME, MAX_NODE_POOL_NAME, shorten
 from berth.plan.accelerator_networks import AcceleratorNetworksPlan
 from berth.plan.capacity import WorkloadPolicyPlan
 from berth.plan.fleet import PoolPlan
 from berth.plan.gke import GpuPlan, NodePoolPlan
-from berth.plan.node_settings import GpuSharingPlan, LocalSsdPlan, NodeNetworkPlan, PlacementPlan, UpgradePlan
+from berth.plan.node_settings import GpuSharingPlan, LocalSsdPlan, NodeNetworkPlan, PlacementPlan
 from berth.plan.nodes import Bounds
 from berth.planner.allowances import is_protected
 from berth.planner.cluster.versions import may_support_flex_start
@@ -20,7 +21,6 @@ from berth.planner.machines.pools import BERTH, SYSTEM, PlannedPool
 from berth.planner.machines.reservations import is_delivered
 from berth.rules.gke.gpu import DRIVER_INSTALL_MODES
 from berth.rules.gke.placement import placement
-from berth.rules.gke.pool_request import UpgradeSettings
 from berth.rules.gke.settings import node_pool_settings
 
 
@@ -127,12 +127,12 @@ def _node_pool(
         local_ssd=_local_ssd_plan(pool),
         attached_ssds=machine.ssd_automatic > 0,
         network=network,
-        labels=dict(sorted({**pool.spec.labels, **dict(pool_settings.labels)}.items())),
+        labels=dict(sorted({**pool.spec.labels, **dict(pool_settings.labels), **_network_labels(network)}.items())),
         taints=pool.taints,
         disk_type=machine.default_boot_disk,
         disk_size_gb=pool.spec.disk_size_gb,
         secure_boot=pool.spec.secure_boot is not False,
-        upgrade=_upgrade_plan(pool_settings.upgrade),
+        upgrade=pool_settings.upgrade,
         confidential=pool.spec.confidential_nodes,
         max_pods_per_node=pool.spec.max_pods_per_node,
         kubelet=kubelet_plan(pool.spec.node_system_config),
@@ -140,6 +140,11 @@ def _node_pool(
         image_streaming=context.spec.cluster.image_streaming,
         protect=is_protected(context, pool.name),
     )
+
+
+def _network_labels(network: NodeNetworkPlan) -> dict[str, str]:
+    """Where this label is set, GKE runs its driver for network interfaces as resources (DRANET)."""
+    return {catalog.labels().dra_driver: "true"} if network.accelerator_profile is not None else {}
 
 
 def _gpu_plan(pool: PlannedPool) -> GpuPlan | None:
@@ -154,12 +159,6 @@ def _gpu_plan(pool: PlannedPool) -> GpuPlan | None:
         partition_size=pool.request.partition,
         sharing=GpuSharingPlan(strategy=sharing.strategy, clients=sharing.clients) if sharing else None,
     )
-
-
-def _upgrade_plan(upgrade: UpgradeSettings | None) -> UpgradePlan | None:
-    if upgrade is None:
-        return None
-    return UpgradePlan(strategy=upgrade.strategy, max_surge=upgrade.max_surge, max_unavailable=upgrade.max_unavailable)
 
 
 def _local_ssd_plan(pool: PlannedPool) -> LocalSsdPlan | None:

@@ -13,27 +13,20 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from berth.diagnostics import FieldPath
-from berth.names import MAX_LABEL, shorten
 from berth.plan.admission_checks import (
-    MULTIKUEUE,
-    MULTIKUEUE_CONFIG,
-    AdmissionCheckPlan,
-    MultiKueueClusterPlan,
     MultiKueueConfigPlan,
-    ParametersPlan,
 )
 from berth.plan.allowances import AllowancesPlan
 from berth.plan.capacity import HeldPlan
 from berth.plan.fleet import FleetPlan, PoolPlan, WorkerPlan
-from berth.plan.kueue import ClusterQueuePlan, CohortPlan, QueueCheckPlan
+from berth.plan.kueue import ClusterQueuePlan, CohortPlan
 from berth.planner.allowances import allowances
 from berth.planner.cluster_fleet import ClusterMachines, plan_cluster_fleet
 from berth.planner.context import PlanningContext
+from berth.planner.multikueue.dispatch import configs_and_checks, multikueue_check, multikueue_cluster
 from berth.planner.multikueue.quota_shares import compute_shares, plan_worker_cohort, worker_queues
 from berth.planner.multikueue.worker_access import (
-    MULTIKUEUE_ACCOUNT,
     check_reachable,
-    kubeconfig_secret,
     note_required_crds,
     note_required_namespaces,
     worker_access_plan,
@@ -96,7 +89,7 @@ def plan_manager(
     queues_by_worker = [
         worker_queues(queue_plans, index, worker_shares, capacities) for index in range(len(worker_contexts))
     ]
-    configs, checks_by_queue = _configs_and_checks(worker_contexts, queues_by_worker)
+    configs, checks_by_queue = configs_and_checks(worker_contexts, queues_by_worker)
     queue_plans = tuple(replace(q, admission_checks=checks_by_queue.get(q.name, ())) for q in queue_plans)
     manager = plan_cluster_fleet(
         context,
@@ -104,7 +97,7 @@ def plan_manager(
         flavors_by_name,
         queue_plans,
         cohort_plans,
-        (tuple(_multikueue_check(c) for c in configs), ()),
+        (tuple(multikueue_check(c) for c in configs), ()),
         manager_allowances,
     )
     planned_per_project = _PlannedPerProject()
@@ -127,7 +120,7 @@ def plan_manager(
         held=tuple(_held_by_worker(worker.name, held_plan) for worker, _ in workers for held_plan in worker.plan.held),
         workers=tuple(worker for worker, _ in workers),
         multikueue_configs=configs,
-        multikueue_clusters=tuple(_multikueue_cluster(site) for site in worker_contexts),
+        multikueue_clusters=tuple(multikueue_cluster(site) for site in worker_contexts),
     )
     return plan, workers
 
@@ -142,45 +135,6 @@ def _check_no_machines(context: PlanningContext) -> None:
         if entries:
             message = "jobs of every queue are sent to workers, and none would run here; write them in a worker"
             context.problems.fault("machines-on-manager", (section,), message)
-
-
-# --- where queues send to ---------------------------------------------------------------------------------------------
-
-
-def _configs_and_checks(
-    worker_contexts: Sequence[WorkerContext], queues_by_worker: Sequence[Sequence[ClusterQueuePlan]]
-) -> tuple[tuple[MultiKueueConfigPlan, ...], dict[str, tuple[QueueCheckPlan, ...]]]:
-    """A config for each set of workers that some queue is on, and for each queue the check that is called like its."""
-    workers_by_queue: dict[str, list[str]] = {}
-    for worker_context, plans in zip(worker_contexts, queues_by_worker, strict=True):
-        for queue in plans:
-            workers_by_queue.setdefault(queue.name, []).append(worker_context.name)
-    configs = {
-        tuple(workers): _multikueue_config(workers, len(workers) == len(worker_contexts))
-        for workers in workers_by_queue.values()
-    }
-    checks_by_queue = {
-        queue: (QueueCheckPlan(name=configs[tuple(workers)].name),) for queue, workers in workers_by_queue.items()
-    }
-    return tuple(sorted(configs.values(), key=lambda config: config.name)), checks_by_queue
-
-
-def _multikueue_config(workers: Sequence[str], on_all_workers: bool) -> MultiKueueConfigPlan:
-    """No worker has `--` in its name, so no two sets are called the same."""
-    name = MULTIKUEUE_ACCOUNT if on_all_workers else shorten("--".join([MULTIKUEUE_ACCOUNT, *workers]), MAX_LABEL)
-    return MultiKueueConfigPlan(name=name, clusters=tuple(workers))
-
-
-def _multikueue_check(config: MultiKueueConfigPlan) -> AdmissionCheckPlan:
-    parameters = ParametersPlan(kind=MULTIKUEUE_CONFIG, name=config.name)
-    return AdmissionCheckPlan(name=config.name, controller=MULTIKUEUE, parameters=parameters)
-
-
-def _multikueue_cluster(worker_context: WorkerContext) -> MultiKueueClusterPlan:
-    profile = worker_context.spec.cluster_profile
-    return MultiKueueClusterPlan(
-        name=worker_context.name, kubeconfig=None if profile else kubeconfig_secret(worker_context), profile=profile
-    )
 
 
 def _record_origins(

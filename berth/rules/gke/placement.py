@@ -10,7 +10,8 @@ from typing import Literal
 from msgspec import Struct
 
 from berth import catalog
-from berth.rules.gke.pool_request import MODEL_LABELS, GkeViolation, PoolRequest, UpgradeSettings, Violations
+from berth.plan.node_settings import UpgradePlan
+from berth.rules.gke.pool_request import MODEL_LABELS, GkeViolation, PoolRequest, Violations
 
 
 class WorkloadPolicyRequest(Struct, frozen=True, kw_only=True):
@@ -146,9 +147,9 @@ def _check_domain(request: PoolRequest) -> Violations:
         yield GkeViolation(code="domain-upgrade", key="surge", message=message)
 
 
-def domain_upgrade(request: PoolRequest) -> UpgradeSettings:
+def domain_upgrade(request: PoolRequest) -> UpgradePlan:
     """The upgrade settings of a pool that is one NVLink domain: all of its nodes at once."""
-    return UpgradeSettings(max_surge=0, max_unavailable=max(1, min(request.nodes.max, request.machine.domain_nodes)))
+    return UpgradePlan(max_surge=0, max_unavailable=max(1, min(request.nodes.max, request.machine.domain_nodes)))
 
 
 def _check_compact(request: PoolRequest) -> Violations:
@@ -213,7 +214,7 @@ def _check_dynamic_slicing(request: PoolRequest) -> Violations:
         yield GkeViolation(code="dynamic-slicing", key="dynamicSlicing", message=message)
 
 
-def _upgrade_text(upgrade: UpgradeSettings) -> str:
+def _upgrade_text(upgrade: UpgradePlan) -> str:
     counts = (("maxSurge", upgrade.max_surge), ("maxUnavailable", upgrade.max_unavailable))
     return " ".join([upgrade.strategy, *(f"{key} {count}" for key, count in counts if count is not None)])
 

@@ -11,6 +11,7 @@ from typing import Literal
 from msgspec import Struct
 
 from berth.catalog import Machine, ProvisioningModel, SliceShape
+from berth.plan.node_settings import UpgradePlan
 from berth.plan.nodes import Bounds
 
 CapacityKind = Literal["on-demand", "spot", "reservation", "flex-start", "queued"]
@@ -83,14 +84,6 @@ class GpuSharing(Struct, frozen=True, kw_only=True):
     clients: int
 
 
-class UpgradeSettings(Struct, frozen=True, kw_only=True):
-    """How nodes are upgraded: the provider's strategy (SURGE, BLUE_GREEN); counts are nodes."""
-
-    strategy: str = "SURGE"
-    max_surge: int | None = None
-    max_unavailable: int | None = None
-
-
 class ClusterFeatures(Struct, frozen=True, kw_only=True):
     """What the cluster gives to its pools. `dcgm` is GKE's managed package of GPU metrics.
 
@@ -132,7 +125,7 @@ class PoolRequest(Struct, frozen=True, kw_only=True):
     topology_aware: bool = False
     location_policy: str | None = None
     auto_repair: bool | None = None
-    upgrade: UpgradeSettings | None = None
+    upgrade: UpgradePlan | None = None
     auto_provisioned: bool = False
     compute_class: bool = False
     boot_disk: str | None = None

@@ -8,9 +8,10 @@ from __future__ import annotations
 from msgspec import Struct
 
 from berth import catalog
+from berth.plan.node_settings import DRAIN_FIRST, SURGE_ONE, UpgradePlan
 from berth.plan.nodes import Bounds, Taint
 from berth.rules.gke.placement import domain_upgrade
-from berth.rules.gke.pool_request import PoolRequest, UpgradeSettings
+from berth.rules.gke.pool_request import PoolRequest
 from berth.rules.gke.reservations import ReservationAffinity, reservation_affinity, reservation_labels
 
 
@@ -33,7 +34,7 @@ class NodePoolSettings(Struct, frozen=True, kw_only=True):
     max_run_duration: str | None = None
     request_parameters: tuple[tuple[str, str], ...] = ()
     auto_repair: bool
-    upgrade: UpgradeSettings | None
+    upgrade: UpgradePlan | None
     labels: tuple[tuple[str, str], ...] = ()
 
 
@@ -91,11 +92,21 @@ def _request_parameters(request: PoolRequest) -> tuple[tuple[str, str], ...]:
     return (*seconds, *topology)
 
 
-def _upgrade_settings(request: PoolRequest) -> UpgradeSettings | None:
+def _upgrade_settings(request: PoolRequest) -> UpgradePlan | None:
     """None under DWS, where GKE has a strategy of its own that the provider cannot say."""
     if request.uses_dws:
         return None
-    return domain_upgrade(request) if request.machine.domain_topology else request.upgrade
+    return domain_upgrade(request) if request.machine.domain_topology else request.upgrade or _default_upgrade(request)
+
+
+def _default_upgrade(request: PoolRequest) -> UpgradePlan:
+    """One node at a time, in place where no further machine can exist, else with a surge node.
+
+    No machine can exist beside a slice, whose hosts are wired together (GKE recreates all of it whatever the settings
+    are), nor beside a pool that fills its reservation: a surge node would wait for one without end.
+    """
+    in_place = request.multi_host or reservation_affinity(request).value is not None
+    return DRAIN_FIRST if in_place else SURGE_ONE
 
 
 def capacity_labels(request: PoolRequest) -> dict[str, str]:

@@ -9,53 +9,13 @@ from collections.abc import Callable, Mapping
 
 from msgspec import Struct, field
 
-from berth.simulator.scheduler.flavor_assignment import (
-    Assignment,
-    AssignmentCache,
-    AssignmentMode,
-    AssignmentOutcome,
-    FlavorAssigner,
-)
+from berth.simulator.scheduler.flavor_assignment import AssignmentOutcome
 from berth.simulator.scheduler.model import ANY, ResourceFlavor
-from berth.simulator.scheduler.preemption import (
-    CachedVictims,
-    PreemptionSearch,
-    Victim,
-    cached_preemption,
-    preemptor_key,
-    simulate_preemption,
-)
+from berth.simulator.scheduler.nomination import Entry, Nominator, search_start
+from berth.simulator.scheduler.preemption import Victim
 from berth.simulator.scheduler.quota import QuotaState, add_usage, remove_usage
-from berth.simulator.scheduler.state import SearchProgress, SimulatedWorkload
+from berth.simulator.scheduler.state import SimulatedWorkload
 from berth.simulator.scheduler.tree import CohortTree
-
-
-class Entry(Struct):
-    """A head in one cycle. `again`: it stays in line; `hopeless`: nothing of its shape need be tried either.
-
-    `start` is how far its search had come before the cycle.
-    """
-
-    workload: SimulatedWorkload
-    search_start: object
-    assignment: Assignment
-    victims: list[Victim]
-    stays_pending: bool = False
-    shape_cannot_fit: bool = False
-    admitted: bool = False
-
-
-class CachedNomination(Struct):
-    """What a cycle found for a head, of its queue's flavors at a version, with a search that began at `start`.
-
-    `tried` is how far the search came, None where it came to the end.
-    """
-
-    version: int
-    search_start: object
-    assignment: Assignment
-    victims: list[Victim]
-    last_tried: list[dict[str, int]] | None
 
 
 class CycleResult(Struct):
@@ -81,7 +41,7 @@ class SchedulingCycle:
         self, tree: CohortTree, resource_flavors: Mapping[str, ResourceFlavor], on_admit: Callable[[Entry], None]
     ) -> None:
         self.tree = tree
-        self.resource_flavors = resource_flavors
+        self.nominator = Nominator(tree, resource_flavors)
         self.on_admit = on_admit
         self.result = CycleResult()
         self.preempted: dict[int, SimulatedWorkload] = {}
@@ -94,7 +54,7 @@ class SchedulingCycle:
         self.tree.cycle += 1
         self.tree.blocked_heads = []
         heads = [line.head() for line in self.tree.active_queues if line.is_active()]
-        entries = [self._nominate(work) for work in heads if work is not None]
+        entries = [self.nominator.nominate(work) for work in heads if work is not None]
         for entry in sorted(entries, key=_cycle_order) if len(entries) > 1 else entries:
             self._process(entry)
         for quota_state, before in reversed(self.journal):
@@ -103,73 +63,9 @@ class SchedulingCycle:
             self.on_admit(entry)
         for entry in entries:
             self._requeue(entry)
-        if self.preemptor_changed or any(entry.search_start != _search_start(entry.workload) for entry in entries):
+        if self.preemptor_changed or any(entry.search_start != search_start(entry.workload) for entry in entries):
             self.result.search_state = tuple(_search_state(entry.workload) for entry in entries)
         return self.result
-
-    def _nominate(self, workload: SimulatedWorkload) -> Entry:
-        if workload.search_progress is not None and _is_outdated(workload, self.tree):
-            workload.search_progress = None
-        search_start, version = _search_start(workload), self.tree.version(workload.queue_state)
-        cached = workload.cached_nomination
-        if isinstance(cached, CachedNomination) and cached.version == version and cached.search_start == search_start:
-            last_tried = cached.last_tried
-            workload.search_progress = (
-                None
-                if last_tried is None
-                else SearchProgress(last_tried, self.tree.cycle, workload.queue_state.generation)
-            )
-            return Entry(workload, search_start, cached.assignment, cached.victims)
-        assignment, victims = self._assign(workload)
-        workload.cached_nomination = CachedNomination(
-            version,
-            search_start,
-            assignment,
-            victims,
-            workload.search_progress.last_tried if workload.search_progress else None,
-        )
-        return Entry(workload, search_start, assignment, victims)
-
-    def _assign(
-        self, workload: SimulatedWorkload, allowed_flavors: list[dict[str, str]] | None = None
-    ) -> tuple[Assignment, list[Victim]]:
-        """Find flavors and victims for a head. With `only`, in the midst of a cycle, where nothing is remembered."""
-        oracle = self._cached_oracle if allowed_flavors is None else self._uncached_oracle
-        cache = AssignmentCache(self.tree.flavor_cache, preemptor_key(workload)) if allowed_flavors is None else None
-        assignment = FlavorAssigner(
-            workload, self.tree.cycle, oracle, self.resource_flavors, allowed_flavors, cache
-        ).assign()
-        workload.search_progress = assignment.search_progress if assignment.search_progress.has_untried() else None
-        return assignment, self._find_victims(
-            workload, assignment, allowed_flavors is None
-        ) if assignment.outcome == AssignmentOutcome.PREEMPT else []
-
-    def _find_victims(self, workload: SimulatedWorkload, assignment: Assignment, use_cache: bool) -> list[Victim]:
-        """Whom it would push out; remembered for jobs that take one flavor, which is nearly all."""
-        requests = [ask for of_pods in workload.group_requests for ask in of_pods]
-        if not use_cache or len(requests) > 1:
-            return PreemptionSearch(
-                self.tree, workload, assignment.usage, assignment.quotas_to_preempt()
-            ).find_victims()
-        flavor, _ = next(iter(assignment.usage)).flavor_resource
-        cache, key = self.tree.flavor_cache(flavor), ("victims", *requests, preemptor_key(workload))
-        cached = cache.get(key)
-        if not isinstance(cached, CachedVictims):
-            victims = PreemptionSearch(
-                self.tree, workload, assignment.usage, assignment.quotas_to_preempt()
-            ).find_victims()
-            cached = cache[key] = CachedVictims(tuple(victims))
-        return list(cached.victims)
-
-    def _cached_oracle(
-        self, workload: SimulatedWorkload, quota_state: QuotaState, amount: int
-    ) -> tuple[AssignmentMode, int]:
-        return cached_preemption(self.tree, workload, quota_state, amount)
-
-    def _uncached_oracle(
-        self, workload: SimulatedWorkload, quota_state: QuotaState, amount: int
-    ) -> tuple[AssignmentMode, int]:
-        return simulate_preemption(self.tree, workload, quota_state, amount)
 
     # --- one after the other ------------------------------------------------------------------------------------------
 
@@ -243,7 +139,7 @@ class SchedulingCycle:
         for workload in preempted:
             workload.queue_state.release_quota(workload)
         entry.workload.search_progress = None
-        entry.assignment, entry.victims = self._assign(
+        entry.assignment, entry.victims = self.nominator.assign(
             entry.workload, [dict(flavors) for flavors in entry.assignment.flavors]
         )
         for workload in preempted:
@@ -278,25 +174,14 @@ class SchedulingCycle:
             self.result.inadmissible_count += 1
 
 
-def _search_start(workload: SimulatedWorkload) -> object:
-    """Where the search of a job begins: nowhere, or after the flavors it tried."""
-    return workload.search_progress.as_key() if workload.search_progress is not None else ()
-
-
 def _search_state(workload: SimulatedWorkload) -> object:
     """How far a head's search came, and whether it waits for victims: all that a cycle without progress may change."""
-    return workload.arrival_order, workload.queue_state.preemptor is workload, _search_start(workload)
+    return workload.arrival_order, workload.queue_state.preemptor is workload, search_start(workload)
 
 
 def _cycle_order(entry: Entry) -> tuple[int, int, int]:
     """Who comes first in a cycle: who borrows least, then the higher priority, then who came first."""
     return entry.assignment.borrowing_level, -entry.workload.priority, entry.workload.arrival_order
-
-
-def _is_outdated(workload: SimulatedWorkload, tree: CohortTree) -> bool:
-    progress = workload.search_progress
-    assert progress is not None
-    return tree.cycle - progress.cycle > 1 and workload.queue_state.generation > progress.generation
 
 
 def _usage_to_reserve(entry: Entry) -> dict[QuotaState, int]:

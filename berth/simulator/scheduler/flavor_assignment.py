@@ -202,7 +202,7 @@ class FlavorAssigner:
         if (
             may_reclaim
             or quota_state.nominal >= amount
-            or self.workload.queue_state.queue.preemption.borrow_within_cohort != NEVER
+            or self.workload.queue_state.queue.preemption.borrow_within_cohort not in (None, NEVER)
         ):
             return self.oracle(self.workload, quota_state, amount)
         return AssignmentMode.NO_FIT, borrowing_level

@@ -11,7 +11,9 @@ from collections.abc import Mapping
 
 from msgspec import Struct, field
 
-from berth.jobs.pod_set import PodSet, PodToleration
+from berth.jobs.pod_set import PodSet
+from berth.plan.kueue import PreemptionPlan
+from berth.plan.nodes import Taint, Toleration
 
 FlavorResource = tuple[str, str]
 """Flavor and resource: what a quota is of."""
@@ -48,15 +50,6 @@ class Quota(Struct, frozen=True, kw_only=True):
     lending_limit: int | None = None
 
 
-class PreemptionPolicy(Struct, frozen=True, kw_only=True):
-    """Whom a queue's jobs may push out, in Kueue's own values; `threshold` is `maxPriorityThreshold`."""
-
-    within_cluster_queue: str = NEVER
-    reclaim_within_cohort: str = NEVER
-    borrow_within_cohort: str = NEVER
-    max_priority_threshold: int | None = None
-
-
 class FlavorFungibility(Struct, frozen=True, kw_only=True):
     """When the search for a flavor goes on past one that would do, and what it prefers among those it saw."""
 
@@ -80,7 +73,7 @@ class ClusterQueue(Struct, frozen=True, kw_only=True):
     is_strict_fifo: bool
     resource_groups: tuple[ResourceGroup, ...]
     quotas: Mapping[FlavorResource, Quota]
-    preemption: PreemptionPolicy = PreemptionPolicy()
+    preemption: PreemptionPlan = PreemptionPlan()
     fungibility: FlavorFungibility = FlavorFungibility()
     stop_policy: str = RUNNING
     admission_checks: Mapping[FlavorResource, tuple[str, ...]] = field(
@@ -108,20 +101,12 @@ class SchedulerSetup(Struct, frozen=True, kw_only=True):
     workers: Mapping[str, SchedulerSetup] = field(default_factory=dict[str, "SchedulerSetup"])
 
 
-class FlavorTaint(Struct, frozen=True):
-    """A taint of a flavor's nodes."""
-
-    key: str
-    value: str
-    effect: str
-
-
 class ResourceFlavor(Struct, frozen=True, kw_only=True):
     """The nodes of a flavor, as its ResourceFlavor describes them. `tolerations` are given to pods that get it."""
 
     node_labels: Mapping[str, str] = field(default_factory=dict[str, str])
-    node_taints: tuple[FlavorTaint, ...] = ()
-    tolerations: tuple[PodToleration, ...] = ()
+    node_taints: tuple[Taint, ...] = ()
+    tolerations: tuple[Toleration, ...] = ()
 
 
 class Job(Struct, frozen=True, kw_only=True):
@@ -131,3 +116,23 @@ class Job(Struct, frozen=True, kw_only=True):
     queue: str
     priority: int
     pod_sets: tuple[PodSet, ...]
+
+
+SchedulingShape = tuple[object, ...]
+"""Jobs of one shape are treated alike in the same queue."""
+
+
+def scheduling_shape(job: Job) -> SchedulingShape:
+    """All that the scheduler knows of a job."""
+    pod_sets = (
+        (
+            p.name,
+            p.count,
+            *sorted(p.requests.items()),
+            *sorted(p.node_selector.items()),
+            p.affinity_terms,
+            p.tolerations,
+        )
+        for p in job.pod_sets
+    )
+    return (job.priority, *pod_sets)

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from berth.jobs.pod_set import NodeSelectorRequirement, PodSet, PodToleration
-from berth.simulator.scheduler.model import BLOCKING_EFFECTS, FlavorTaint, ResourceFlavor
+from berth.jobs.pod_set import NodeSelectorRequirement, PodSet
+from berth.plan.nodes import Taint, Toleration
+from berth.simulator.scheduler.model import BLOCKING_EFFECTS, ResourceFlavor
 
 
 def can_run_on(pod_set: PodSet, flavor: ResourceFlavor) -> bool:
@@ -42,7 +43,7 @@ def _matches_expression(expression: NodeSelectorRequirement, label: str) -> bool
             return label.isdigit() and values[0].isdigit() and int(label) < int(values[0])
 
 
-def _tolerates_all(tolerations: tuple[PodToleration, ...], flavor: ResourceFlavor) -> bool:
+def _tolerates_all(tolerations: tuple[Toleration, ...], flavor: ResourceFlavor) -> bool:
     """Whether every taint that keeps pods away is tolerated, by the pods or by what the flavor gives them."""
     all_tolerations = tolerations + flavor.tolerations
     return all(
@@ -52,7 +53,7 @@ def _tolerates_all(tolerations: tuple[PodToleration, ...], flavor: ResourceFlavo
     )
 
 
-def _tolerates_taint(toleration: PodToleration, taint: FlavorTaint) -> bool:
+def _tolerates_taint(toleration: Toleration, taint: Taint) -> bool:
     if toleration.effect not in (None, "", taint.effect) or toleration.key not in (None, "", taint.key):
         return False
-    return toleration.operator == "Exists" or toleration.value == taint.value
+    return toleration.operator == "Exists" or (toleration.value or "") == taint.value

@@ -104,7 +104,7 @@ class PreemptionSearch:
 
     def _borrowing_attempts(self, candidates: _Candidates) -> tuple[bool, ...]:
         """Whether to try while borrowing, without, or both, and in which order."""
-        is_forbidden = self.policy.borrow_within_cohort == NEVER
+        is_forbidden = self.policy.borrow_within_cohort in (None, NEVER)
         if not candidates.hierarchical and not candidates.by_priority:
             return (True,)
         if is_forbidden and not self._is_below_nominal():
@@ -218,7 +218,7 @@ class PreemptionSearch:
             return Victim(other, IN_CLUSTER_QUEUE)
         if within_nominal:
             return Victim(other, IN_COHORT_RECLAMATION, common_cohort)
-        if self.policy.borrow_within_cohort == NEVER or self._is_above_threshold(other):
+        if self.policy.borrow_within_cohort in (None, NEVER) or self._is_above_threshold(other):
             return Victim(other, IN_COHORT_RECLAMATION, common_cohort, only_within_nominal=True)
         return Victim(other, RECLAIM_WHILE_BORROWING, common_cohort)
 

@@ -6,38 +6,23 @@ cases look sooner, at what is so while those pushed out still hold their quota: 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
-from msgspec import Struct
-
-from berth.simulator.lenders import QuotaUse, quota_uses
+from berth.simulator.lenders import quota_uses
 from berth.simulator.scheduler.build_queues import build_queues
-from berth.simulator.scheduler.cycle import CycleResult, Entry, SchedulingCycle
-from berth.simulator.scheduler.model import HOLD, HOLD_AND_DRAIN, RUNNING, Job, SchedulerSetup
-from berth.simulator.scheduler.preemption import Victim
-from berth.simulator.scheduler.state import JobState, QueueState, SchedulingShape, SimulatedWorkload
+from berth.simulator.scheduler.cycle import CycleResult, SchedulingCycle
+from berth.simulator.scheduler.events import (
+    CLUSTER_QUEUE_STOPPED,
+    JobEvent,
+    preempted_event,
+    required_checks,
+)
+from berth.simulator.scheduler.model import HOLD, HOLD_AND_DRAIN, RUNNING, Job, SchedulerSetup, scheduling_shape
+from berth.simulator.scheduler.nomination import Entry
+from berth.simulator.scheduler.state import JobState, QueueState, SimulatedWorkload
 from berth.simulator.scheduler.tree import CohortTree
-
-CLUSTER_QUEUE_STOPPED = "ClusterQueueStopped"
-"""Kueue's word for jobs that lose their place because their queue is stopped."""
 
 _RETRY_SECONDS = 1
 _STEP_SECONDS = 10
 """Seconds, more or less: Kueue looks again at those it set aside a second after something was given back."""
-
-
-class JobEvent(Struct, frozen=True):
-    """What happened to a job in a step: `what` is 'admitted', 'reserved' (a check holds it), 'pushed out', 'drained' or
-    'restless' (it is pushed out and gets back in without end).
-
-    `takes` is what it took, `by` the job it was pushed out for, `reason` Kueue's word for the rule.
-    """
-
-    kind: str
-    workload: SimulatedWorkload
-    quota_uses: tuple[QuotaUse, ...] = ()
-    preemptor: SimulatedWorkload | None = None
-    reason: str = ""
 
 
 class Simulator:
@@ -217,7 +202,7 @@ class Simulator:
     def _run_cycle(self, tree: CohortTree) -> CycleResult:
         result = SchedulingCycle(tree, self.setup.resource_flavors, self._admit).run()
         for victim, preemptor in result.preempted:
-            self._evict(victim.workload, _preempted_event(victim, preemptor))
+            self._evict(victim.workload, preempted_event(victim, preemptor))
         return result
 
     def _requeue_evicted(self, tree: CohortTree) -> None:
@@ -245,7 +230,7 @@ class Simulator:
             self._arrival_count,
             queue_state,
             *queue_state.build_requests(job),
-            _scheduling_shape(job),
+            scheduling_shape(job),
             job.priority,
         )
         self._arrival_count += 1
@@ -305,31 +290,3 @@ class Simulator:
             workload.queue_state.hold_quota(workload)
         else:
             workload.queue_state.enqueue(workload)
-
-
-def required_checks(workload: SimulatedWorkload) -> Iterator[str]:
-    """The admission checks that come with what the job uses."""
-    checks_by_resource = workload.queue_state.queue.admission_checks
-    yield from dict.fromkeys(
-        check for stock in workload.usage for check in checks_by_resource.get(stock.flavor_resource, ())
-    )
-
-
-def _preempted_event(victim: Victim, preemptor: SimulatedWorkload) -> JobEvent:
-    return JobEvent("pushed out", victim.workload, preemptor=preemptor, reason=victim.reason)
-
-
-def _scheduling_shape(job: Job) -> SchedulingShape:
-    """What makes two jobs of one queue the same to the scheduler."""
-    pod_sets = (
-        (
-            p.name,
-            p.count,
-            *sorted(p.requests.items()),
-            *sorted(p.node_selector.items()),
-            p.affinity_terms,
-            p.tolerations,
-        )
-        for p in job.pod_sets
-    )
-    return (job.priority, *pod_sets)

@@ -17,11 +17,9 @@ from berth.simulator.scheduler.model import (
     FlavorResource,
     Job,
     ResourceGroup,
+    SchedulingShape,
 )
 from berth.simulator.scheduler.quota import QuotaState, QuotaTreeNode, add_usage, remove_usage
-
-SchedulingShape = tuple[object, ...]
-"""Jobs of one shape meet the same verdict in the same queue."""
 
 
 class JobState(IntEnum):

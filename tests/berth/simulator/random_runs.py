@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from hypothesis import strategies as st
 
 from berth.jobs.pod_set import PodSet
+from berth.plan.kueue import PreemptionPlan
 from berth.simulator.scheduler.model import (
     ANY,
     BORROWING_FIRST,
@@ -25,7 +26,6 @@ from berth.simulator.scheduler.model import (
     FlavorFungibility,
     FlavorResource,
     Job,
-    PreemptionPolicy,
     Quota,
     ResourceGroup,
     SchedulerSetup,
@@ -62,7 +62,7 @@ def queues(draw: st.DrawFn, name: str, preempts: bool) -> ClusterQueue:
     """A queue somewhere in the tree, or alone."""
     flavors = tuple(draw(st.permutations(FLAVORS))[: draw(st.integers(1, 2))])
     reclaim = draw(st.sampled_from((NEVER, LOWER_PRIORITY, ANY, ANY))) if preempts else NEVER
-    preemption = PreemptionPolicy(
+    preemption = PreemptionPlan(
         within_cluster_queue=draw(st.sampled_from((NEVER, LOWER_PRIORITY, LOWER_OR_NEWER_EQUAL)))
         if preempts
         else NEVER,

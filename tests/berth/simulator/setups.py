@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from berth.jobs.pod_set import PodSet
+from berth.plan.kueue import PreemptionPlan
 from berth.simulator.scheduler.model import (
     ANY,
     HOLD,
@@ -18,7 +19,6 @@ from berth.simulator.scheduler.model import (
     FlavorFungibility,
     FlavorResource,
     Job,
-    PreemptionPolicy,
     Quota,
     ResourceFlavor,
     ResourceGroup,
@@ -58,7 +58,7 @@ def queue(
         is_strict_fifo=strict,
         resource_groups=(ResourceGroup(resources=(GPU,), flavors=tuple(by_flavor)),),
         quotas={(flavor, GPU): of for flavor, of in by_flavor.items()},
-        preemption=PreemptionPolicy(
+        preemption=PreemptionPlan(
             within_cluster_queue=within,
             reclaim_within_cohort=reclaim,
             borrow_within_cohort=borrow,

@@ -9,8 +9,9 @@ import pytest
 
 from berth.diagnostics import Problems
 from berth.jobs.files import ManifestDocument, read_documents
-from berth.jobs.pod_set import NodeSelectorRequirement, PodToleration
+from berth.jobs.pod_set import NodeSelectorRequirement
 from berth.jobs.quantities import format_quantity, parse_quantity
+from berth.plan.nodes import Toleration
 from berth.simulator.arrivals import Arrival, read_arrivals
 from berth.simulator.fleet import SimulatedFleet
 from berth.simulator.scheduler.model import SchedulerSetup
@@ -158,7 +159,7 @@ def test_what_pods_ask_of_nodes_is_kept() -> None:
     (pods,) = found.job.pod_sets
     assert pods.node_selector == {"shape": "2x4"}
     assert pods.affinity_terms == ((NodeSelectorRequirement("zone", "In", ("a", "b")),),)
-    assert pods.tolerations == (PodToleration("gpu", "Exists"),)
+    assert pods.tolerations == (Toleration(key="gpu", operator="Exists"),)
 
 
 @pytest.mark.parametrize(

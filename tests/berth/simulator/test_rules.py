@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from berth.jobs.pod_set import PodSet, PodToleration
+from berth.jobs.pod_set import PodSet
+from berth.plan.nodes import Taint, Toleration
 from berth.simulator.scheduler.model import (
     ClusterQueue,
-    FlavorTaint,
     Job,
     ResourceFlavor,
     ResourceGroup,
@@ -129,10 +129,10 @@ def test_a_flavor_is_passed_over_whose_nodes_the_pods_do_not_accept() -> None:
     """By a label that it names with another value, or by a taint that neither the pods nor the flavor tolerate."""
     nodes = {
         "reserved": ResourceFlavor(node_labels={"shape": "2x4"}),
-        "spot": ResourceFlavor(node_taints=(FlavorTaint("spot", "true", "NoSchedule"),)),
+        "spot": ResourceFlavor(node_taints=(Taint(key="spot", value="true", effect="NoSchedule"),)),
     }
     sim = simulator(queue("q", {"reserved": quota(8), "spot": quota(8)}), nodes=nodes)
-    other_shape, tolerant = {"shape": "4x4", "unknown": "x"}, (PodToleration("spot"),)
+    other_shape, tolerant = {"shape": "4x4", "unknown": "x"}, (Toleration(key="spot"),)
     for name, tolerations in (("tolerant", tolerant), ("other", ())):
         pods = PodSet(name="main", count=1, requests={GPU: 1}, node_selector=other_shape, tolerations=tolerations)
         sim.submit(Job(name=name, queue="q", priority=0, pod_sets=(pods,)))

@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from berth.plan.ack import AckFleetPlan, AckNodePoolPlan, AckOnePlan, MemberPlan, PropagationPlan, QuotaNodePlan
 from berth.plan.kueue import PriorityPlan
 from berth.plan.nodes import Bounds, Taint
-from tests.engine import Run, both_modes, run
+from tests.engine import Run, both_modes, broken_rules, run, using
 
 with warnings.catch_warnings():
     # The SDK warns of names of its own that nobody here uses.
@@ -58,8 +58,8 @@ def built(member: MemberPlan, fleet: AckOnePlan = FLEET, preview: bool = False) 
 
     def program() -> None:
         cloud = alicloud.Provider("alibaba-cloud", region="cn-hangzhou")
-        made = Member(member.key, member, tags=TAGS, provider=cloud)
-        FleetInstance("fleet", fleet, members={member.name: made.cluster_id}, provider=cloud)
+        made = Member(member.key, member, tags=TAGS, opts=using(cloud))
+        FleetInstance("fleet", fleet, members={member.name: made.cluster_id}, opts=using(cloud))
 
     return run(program, preview)
 
@@ -67,6 +67,7 @@ def built(member: MemberPlan, fleet: AckOnePlan = FLEET, preview: bool = False) 
 @both_modes
 def test_a_member_is_a_pro_cluster_with_its_node_pools(preview: bool) -> None:
     done = built(MEMBER, preview=preview)
+    assert broken_rules(done) == []
     cluster, pool = done.only_resource("ManagedKubernetes"), done.only_resource("NodePool")
     assert cluster.inputs == {
         "name": "east",
@@ -146,9 +147,9 @@ def test_objects_wait_for_members_and_for_their_namespaces() -> None:
 
     def program() -> None:
         cloud = alicloud.Provider("alibaba-cloud", region="cn-hangzhou")
-        fleet = FleetInstance("fleet", FLEET, members={"east": "c0123456789ab"}, provider=cloud)
+        fleet = FleetInstance("fleet", FLEET, members={"east": "c0123456789ab"}, opts=using(cloud))
         inside = kubernetes.Provider("inside", kubeconfig="file")
-        FleetObjects("objects", plan, provider=inside, members=fleet.memberships)
+        FleetObjects("objects", plan, opts=using(inside), members=fleet.memberships)
 
     done = run(program)
     joined = done.only_resource("MembershipAttachment").urn

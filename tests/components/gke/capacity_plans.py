@@ -42,6 +42,10 @@ TRILLIUM = replace(
 )
 RESTING = replace(TRILLIUM, nodes_per_zone=None, location_policy="ANY")
 PRIVATE = NodeNetworkPlan(private_nodes=True)
+FLEX_GPUS = replace(GPUS, flex_start=True, auto_repair=False, upgrade=None)
+FLEX_SLICE = replace(RESTING, flex_start=True, auto_repair=False, upgrade=None)
+DRANET = {"cloud.google.com/gke-networking-dra-driver": "true"}
+QUEUED = {"cloud.google.com/gke-queued": "true"}
 
 
 def a100(partition: str, sharing: GpuSharingPlan | None = None, driver: str = "DEFAULT") -> GpuPlan:
@@ -55,11 +59,11 @@ def _policy(topology: str) -> PlacementPlan:
 
 _POOLS: dict[str, NodePoolPlan] = {
     # ways to get machines
-    "queued": replace(GPUS, queued=True, flex_start=True),
-    "queued-slice": replace(RESTING, queued=True, flex_start=True, zone_nodes=Bounds(min=0, max=4)),
-    "flex": replace(GPUS, flex_start=True, max_run_seconds=86400),
-    "flex-slice": replace(RESTING, flex_start=True, max_run_seconds=604800, total_nodes=Bounds(min=0, max=4)),
-    "flex-hosts": replace(RESTING, flex_start=True, slice_topology=None, zone_nodes=Bounds(min=0, max=3)),
+    "queued": replace(FLEX_GPUS, queued=True, labels=QUEUED),
+    "queued-slice": replace(FLEX_SLICE, queued=True, labels=QUEUED, zone_nodes=Bounds(min=0, max=4)),
+    "flex": replace(FLEX_GPUS, max_run_seconds=86400),
+    "flex-slice": replace(FLEX_SLICE, max_run_seconds=604800, total_nodes=Bounds(min=0, max=4)),
+    "flex-hosts": replace(FLEX_SLICE, slice_topology=None, zone_nodes=Bounds(min=0, max=3)),
     "any": replace(GPUS, affinity="ANY_RESERVATION"),
     "any-or-fail": replace(GPUS, affinity="ANY_RESERVATION_THEN_FAIL"),
     "shared": replace(GPUS, reservation=reservation_path("l4", project="other")),
@@ -95,7 +99,11 @@ _POOLS: dict[str, NodePoolPlan] = {
     # their networks
     "rdma-managed": replace(H200, gpudirect_strategy="RDMA"),
     "rdma": replace(H200, network=replace(PRIVATE, accelerator_networks="rdma")),
-    "dranet": replace(H200, network=replace(PRIVATE, accelerator_profile="auto")),
+    "dranet": replace(
+        H200,
+        labels=DRANET,
+        network=replace(PRIVATE, accelerator_profile="auto"),
+    ),
     "foreign": replace(
         H200, network=replace(PRIVATE, interfaces=(NodeInterfacePlan(network="theirs", subnetwork="theirs-a"),))
     ),

@@ -18,6 +18,7 @@ from berth.plan.gke import (
     ResourceLimit,
     ServiceAccountPlan,
 )
+from berth.plan.node_settings import DRAIN_FIRST, SURGE_ONE
 from berth.plan.nodes import Bounds, Taint
 from tests.engine import PROJECT
 
@@ -123,6 +124,7 @@ L4 = NodePoolPlan(
     secure_boot=True,
     image_streaming=True,
     protect=True,
+    upgrade=SURGE_ONE,
 )
 
 SLICE = NodePoolPlan(
@@ -144,6 +146,7 @@ SLICE = NodePoolPlan(
     secure_boot=True,
     image_streaming=False,
     protect=True,
+    upgrade=DRAIN_FIRST,
 )
 
 

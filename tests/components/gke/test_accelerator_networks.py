@@ -15,7 +15,7 @@ from components.gke.cluster_networks import ClusterNetworks
 from components.gke.node_pool import NodePool
 from tests.components.gke.capacity_plans import POOLS, RDMA, tcp_networks
 from tests.components.gke.plans import google
-from tests.engine import Run, both_modes, broken_rules, run
+from tests.engine import Run, both_modes, broken_rules, run, using
 
 TCPX, TCPXO = tcp_networks("tcpx", 4), tcp_networks("tcpxo", 8)
 sets = pytest.mark.parametrize("plan", [TCPX, TCPXO, RDMA], ids=["tcpx", "tcpxo", "rdma"])
@@ -26,9 +26,9 @@ def made(plan: AcceleratorNetworksPlan, preview: bool = False) -> Run:
 
     def build() -> None:
         provider = google()
-        networks = AcceleratorNetworks(plan.key, plan, gcp_provider=provider)
+        networks = AcceleratorNetworks(plan.key, plan, opts=using(provider))
         inside = kubernetes.Provider("kubernetes", kubeconfig="{}")
-        ClusterNetworks(f"{plan.key}-objects", plan, provider=inside, devices=networks.devices)
+        ClusterNetworks(f"{plan.key}-objects", plan, opts=using(inside), devices=networks.devices)
         NodePool(
             "pool",
             POOLS["rdma"],
@@ -36,7 +36,7 @@ def made(plan: AcceleratorNetworksPlan, preview: bool = False) -> Run:
             location="us-central1",
             service_account="n",
             interfaces=networks.interfaces,
-            gcp_provider=provider,
+            opts=using(provider),
         )
 
     return run(build, preview)

@@ -14,7 +14,7 @@ from components.gke.node_pool import NodePool
 from components.gke.workload_policy import WorkloadPolicy
 from tests.components.gke.capacity_plans import POLICY, POOLS
 from tests.components.gke.plans import google
-from tests.engine import RecordedResource, Run, both_modes, broken_rules, run
+from tests.engine import RecordedResource, Run, both_modes, broken_rules, run, using
 
 DWS = ["queued", "queued-slice", "flex", "flex-slice", "flex-hosts"]
 
@@ -26,7 +26,7 @@ def built(preview: bool = False) -> Run:
     def build() -> None:
         provider = google()
         for key, plan in POOLS.items():
-            NodePool(key, plan, cluster="dev", location="us-central1", service_account="n", gcp_provider=provider)
+            NodePool(key, plan, cluster="dev", location="us-central1", service_account="n", opts=using(provider))
 
     return run(build, preview)
 
@@ -59,12 +59,12 @@ def test_a_preview_shows_exactly_what_an_update_asks_for() -> None:
 # --- the Dynamic Workload Scheduler -----------------------------------------------------------------------------------
 
 
-def test_queued_pools_say_so_to_google_and_by_the_label_that_google_leaves_to_us() -> None:
-    """GKE adds the taint alone; without the label no selector finds the nodes."""
+def test_labels_are_those_of_the_plan_and_no_others() -> None:
+    """The planner sets the labels of queued provisioning and of DRANET; a component chooses nothing."""
     assert asked("queued")["queuedProvisioning"] == {"enabled": True}
-    assert node("queued")["labels"]["cloud.google.com/gke-queued"] == "true"
+    assert node("queued")["labels"] == {"cloud.google.com/gke-queued": "true"}
     assert "queuedProvisioning" not in asked("flex")
-    assert "cloud.google.com/gke-queued" not in node("flex")["labels"]
+    assert node("flex")["labels"] == dict(POOLS["flex"].labels)
 
 
 @pytest.mark.parametrize("key", DWS)
@@ -81,13 +81,13 @@ def test_dws_uses_no_reservation_and_no_spot(key: str) -> None:
 
 
 @pytest.mark.parametrize("key", DWS)
-def test_nodes_of_dws_are_never_repaired(key: str) -> None:
-    """A repair takes a node out of a job that was given all its nodes at once, and GKE refuses the pool."""
+def test_repair_is_what_the_plan_says(key: str) -> None:
+    """The planner switches it off for DWS: a repair takes a node out of a job that was given all its nodes at once."""
     assert asked(key)["management"] == {"autoRepair": False, "autoUpgrade": True}
 
 
 @pytest.mark.parametrize("key", DWS)
-def test_nothing_is_said_of_upgrades_of_dws(key: str) -> None:
+def test_no_upgrade_settings_are_sent_where_the_plan_has_none(key: str) -> None:
     """GKE upgrades them in a way of its own; the provider has no word for it, and fills in what it finds."""
     assert "upgradeSettings" not in asked(key)
 
@@ -144,11 +144,6 @@ def test_a_reservations_path_is_as_short_as_it_can_be() -> None:
     assert reservation_path("r", sub_block="s") == "r", "a sub-block lies in a block"
 
 
-@pytest.mark.parametrize("key", ["shared", "block", "sub-block"])
-def test_an_upgrade_never_waits_for_a_machine_beyond_a_foreign_reservation(key: str) -> None:
-    assert asked(key)["upgradeSettings"] == {"strategy": "SURGE", "maxSurge": 0, "maxUnavailable": 1}
-
-
 def test_hosts_are_serviced_as_their_reservation_says() -> None:
     assert node("block")["hostMaintenancePolicy"] == {"maintenanceInterval": "PERIODIC"}
     assert "hostMaintenancePolicy" not in node("shared")
@@ -185,7 +180,7 @@ def test_an_nvlink_domain_is_upgraded_as_a_whole() -> None:
 def test_a_slice_is_made_after_its_policy_and_deleted_before_it(preview: bool) -> None:
     def build() -> None:
         provider, plan = google(), POOLS["tpu7x"]
-        policy = WorkloadPolicy(POLICY.key, POLICY, gcp_provider=provider)
+        policy = WorkloadPolicy(POLICY.key, POLICY, opts=using(provider))
         NodePool(
             "tpu7x",
             plan,
@@ -193,7 +188,7 @@ def test_a_slice_is_made_after_its_policy_and_deleted_before_it(preview: bool) -
             location="us-central1",
             service_account="n",
             placement_policy=policy.policy_name,
-            gcp_provider=provider,
+            opts=using(provider),
         )
         pulumi.export("policy", policy.policy_name)
 
@@ -208,7 +203,7 @@ def test_a_slice_is_made_after_its_policy_and_deleted_before_it(preview: bool) -
 
 
 def test_a_workload_policy_says_how_chips_are_wired() -> None:
-    done = run(lambda: WorkloadPolicy(POLICY.key, POLICY, gcp_provider=google()))
+    done = run(lambda: WorkloadPolicy(POLICY.key, POLICY, opts=using(google())))
     one = done.only_resource("compute/resourcePolicy:ResourcePolicy")
     assert one.inputs["workloadPolicy"] == {"type": "HIGH_THROUGHPUT", "acceleratorTopology": "2x2x2"}
     assert (one.inputs["region"], one.delete_before_replace) == ("us-central1", True)

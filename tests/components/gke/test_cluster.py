@@ -14,7 +14,7 @@ from berth.plan.gke import ClusterPlan
 from components.gke.cluster import Cluster
 from components.gke.kubeconfig import kubeconfig
 from tests.components.gke.plans import CONTROL_PLANE, STANDARD, google
-from tests.engine import UNKNOWN, RecordedResource, Run, both_modes, broken_rules, run
+from tests.engine import UNKNOWN, RecordedResource, Run, both_modes, broken_rules, run, using
 
 AUTOPILOT = replace(STANDARD, mode="autopilot", auto_provisioning=None, storage_drivers=(), zones=())
 PRIVATE = replace(STANDARD, control_plane=replace(CONTROL_PLANE, public_endpoint=False))
@@ -29,7 +29,7 @@ def built(plan: ClusterPlan, preview: bool = False) -> Run:
             network="projects/p/global/networks/dev",
             subnetwork="projects/p/regions/us-central1/subnetworks/dev",
             node_service_account="n@x.example",
-            gcp_provider=google(),
+            opts=using(google()),
         )
         pulumi.export("kubeconfig", cluster.kubeconfig)
 

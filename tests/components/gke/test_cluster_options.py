@@ -17,7 +17,7 @@ from components.gke.cluster import Cluster
 from components.gke.kubeconfig import kubeconfig
 from components.gke.maintenance import policy
 from tests.components.gke.plans import AUTO_PROVISIONING, CONTROL_PLANE, MAINTENANCE, STANDARD, google
-from tests.engine import UNKNOWN, Run, both_modes, broken_rules, run
+from tests.engine import UNKNOWN, Run, both_modes, broken_rules, run, using
 
 FULL = replace(
     STANDARD,
@@ -72,7 +72,7 @@ def built(preview: bool = False) -> Run:
                 network="projects/p/global/networks/dev",
                 subnetwork="projects/p/regions/us-central1/subnetworks/dev",
                 node_service_account="n@x.example",
-                gcp_provider=provider,
+                opts=using(provider),
             )
             pulumi.export(key, cluster.kubeconfig)
 

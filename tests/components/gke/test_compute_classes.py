@@ -17,7 +17,7 @@ from berth.plan.compute_classes import (
 )
 from berth.plan.nodes import Taint
 from components.gke.compute_classes import ComputeClasses
-from tests.engine import Run, both_modes, broken_rules, run
+from tests.engine import Run, both_modes, broken_rules, run, using
 
 H200 = ClassGpuPlan(type="nvidia-h200-141gb", count=8, driver="latest")
 CHIPS = ClassTpuPlan(type="tpu-v6e-slice", count=4, topology="4x4")
@@ -50,7 +50,7 @@ def priority(plan: ClassPriorityPlan) -> dict[str, Any]:
 def made(preview: bool = False) -> Run:
     def build() -> None:
         provider = kubernetes.Provider("kubernetes", kubeconfig="{}")
-        ComputeClasses("classes", [LADDER, ComputeClassPlan(name="default", priorities=())], provider=provider)
+        ComputeClasses("classes", [LADDER, ComputeClassPlan(name="default", priorities=())], opts=using(provider))
 
     return run(build, preview)
 

@@ -14,25 +14,25 @@ from components.gke.node_service_account import NodeServiceAccount
 from components.gke.reservation import Reservation
 from components.gke.services import Services
 from tests.components.gke.plans import NETWORK, NODES, RESERVATION, google
-from tests.engine import PROJECT, Run, both_modes, broken_rules, run
+from tests.engine import PROJECT, Run, both_modes, broken_rules, run, using
 
 APIS = ("container.googleapis.com", "compute.googleapis.com")
 
 
 def services(preview: bool = False) -> Run:
-    return run(lambda: Services("apis", APIS, project=PROJECT, gcp_provider=google()), preview)
+    return run(lambda: Services("apis", APIS, project=PROJECT, opts=using(google())), preview)
 
 
 def network(plan: NetworkPlan = NETWORK, preview: bool = False) -> Run:
-    return run(lambda: Network("dev", plan, gcp_provider=google()), preview)
+    return run(lambda: Network("dev", plan, opts=using(google())), preview)
 
 
 def account(preview: bool = False) -> Run:
-    return run(lambda: NodeServiceAccount("nodes", NODES, project=PROJECT, gcp_provider=google()), preview)
+    return run(lambda: NodeServiceAccount("nodes", NODES, project=PROJECT, opts=using(google())), preview)
 
 
 def reservation(plan: ReservationPlan = RESERVATION, preview: bool = False) -> Run:
-    return run(lambda: Reservation("l4", plan, gcp_provider=google()), preview)
+    return run(lambda: Reservation("l4", plan, opts=using(google())), preview)
 
 
 @both_modes
@@ -57,9 +57,10 @@ def test_apis_are_named_by_what_they_are() -> None:
 @both_modes
 def test_who_needs_an_api_waits_for_that_one_alone(preview: bool) -> None:
     def build() -> None:
-        apis = Services("apis", APIS, project=PROJECT, gcp_provider=google())
+        opts = using(google())
+        apis = Services("apis", APIS, project=PROJECT, opts=opts)
         needed = [apis.enabled["compute.googleapis.com"]]
-        Network("dev", NETWORK, gcp_provider=cast(Any, apis.enabled[APIS[0]])._provider, depends_on=needed)
+        Network("dev", NETWORK, depends_on=needed, opts=opts)
 
     done = run(build, preview)
     compute = done.only_resource("projects/service:Service", "apis-compute")
@@ -152,8 +153,8 @@ def test_a_component_does_not_hand_its_own_options_to_its_children(preview: bool
     """An alias or an ignored change of the component would mean something else on each child."""
 
     def build() -> None:
-        options = pulumi.ResourceOptions(ignore_changes=["x"], aliases=[pulumi.Alias(name="old")])
-        Network("dev", NETWORK, gcp_provider=google(), opts=options)
+        options = pulumi.ResourceOptions(providers=[google()], ignore_changes=["x"], aliases=[pulumi.Alias(name="old")])
+        Network("dev", NETWORK, opts=options)
 
     vpc = run(build, preview).only_resource("compute/network:Network")
     assert vpc.ignore_changes == ()

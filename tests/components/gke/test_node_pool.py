@@ -10,11 +10,12 @@ import pytest
 from msgspec.structs import replace
 
 from berth.plan.gke import NodePoolPlan
+from berth.plan.node_settings import DRAIN_FIRST, SURGE_ONE, UpgradePlan
 from berth.plan.nodes import Bounds
 from components.gke.node_pool import NodePool
 from components.gke.reservation import Reservation
 from tests.components.gke.plans import L4, RESERVATION, SLICE, google
-from tests.engine import RecordedResource, Run, both_modes, broken_rules, run
+from tests.engine import RecordedResource, Run, both_modes, broken_rules, run, using
 
 RESERVED = replace(L4, reservation="l4", nodes_per_zone=4, total_nodes=None, zones=("us-central1-a",))
 ALL_PLANS = [
@@ -32,7 +33,7 @@ def built(plan: NodePoolPlan, preview: bool = False) -> Run:
 
 def made(plan: NodePoolPlan, provider: gcp.Provider) -> NodePool:
     return NodePool(
-        plan.key, plan, cluster="dev", location="us-central1", service_account="n@x.example", gcp_provider=provider
+        plan.key, plan, cluster="dev", location="us-central1", service_account="n@x.example", opts=using(provider)
     )
 
 
@@ -79,7 +80,7 @@ def test_a_pool_is_made_after_its_reservation_and_deleted_before_it(preview: boo
 
     def build() -> None:
         provider = google()
-        reservation = Reservation("l4", RESERVATION, gcp_provider=provider)
+        reservation = Reservation("l4", RESERVATION, opts=using(provider))
         NodePool(
             "pool",
             RESERVED,
@@ -87,7 +88,7 @@ def test_a_pool_is_made_after_its_reservation_and_deleted_before_it(preview: boo
             location="us-central1",
             service_account="n@x.example",
             reservation=reservation.reservation_name,
-            gcp_provider=provider,
+            opts=using(provider),
         )
 
     done = run(build, preview)
@@ -172,14 +173,19 @@ def test_a_pool_starts_with_its_minimum_unless_that_passes_its_maximum(
     assert pool(plan).inputs["initialNodeCount"] == first
 
 
-@pytest.mark.parametrize("plan", [RESERVED, SLICE])
-def test_an_upgrade_never_waits_for_a_machine_that_cannot_exist(plan: NodePoolPlan) -> None:
-    """A surge node of a full reservation, or of a slice whose hosts are wired together, would never come."""
-    assert pool(plan).inputs["upgradeSettings"] == {"strategy": "SURGE", "maxSurge": 0, "maxUnavailable": 1}
+@pytest.mark.parametrize("upgrade", [SURGE_ONE, DRAIN_FIRST, None])
+@pytest.mark.parametrize("plan", [RESERVED, SLICE, L4])
+def test_the_upgrade_is_the_plans_whatever_the_pool_is(plan: NodePoolPlan, upgrade: UpgradePlan | None) -> None:
+    inputs = pool(replace(plan, upgrade=upgrade)).inputs
+    expected = upgrade and {"maxSurge": upgrade.max_surge, "maxUnavailable": upgrade.max_unavailable}
+    assert inputs.get("upgradeSettings") == (expected and {"strategy": "SURGE", **expected})
 
 
-def test_an_upgrade_keeps_the_size_of_a_pool_that_can_grow() -> None:
-    assert pool(L4).inputs["upgradeSettings"] == {"strategy": "SURGE", "maxSurge": 1, "maxUnavailable": 0}
+@pytest.mark.parametrize("repaired", [True, False])
+@pytest.mark.parametrize("plan", [L4, replace(L4, flex_start=True), replace(L4, queued=True)])
+def test_repair_is_the_plans_whatever_the_pool_is(plan: NodePoolPlan, repaired: bool) -> None:
+    inputs = pool(replace(plan, auto_repair=repaired)).inputs
+    assert inputs["management"] == {"autoRepair": repaired, "autoUpgrade": True}
 
 
 def test_gpus_come_with_their_driver() -> None:

@@ -11,7 +11,7 @@ import pytest
 from components.gke.node_pool import NodePool
 from tests.components.gke.capacity_plans import POOLS
 from tests.components.gke.plans import google
-from tests.engine import RecordedResource, Run, run
+from tests.engine import RecordedResource, Run, run, using
 
 SSDS = ("nodeConfig.ephemeralStorageLocalSsdConfig", "nodeConfig.localNvmeSsdBlockConfig")
 UNSAID = [
@@ -27,7 +27,7 @@ def built() -> Run:
     def build() -> None:
         provider = google()
         for key, plan in POOLS.items():
-            NodePool(key, plan, cluster="dev", location="us-central1", service_account="n", gcp_provider=provider)
+            NodePool(key, plan, cluster="dev", location="us-central1", service_account="n", opts=using(provider))
 
     return run(build)
 

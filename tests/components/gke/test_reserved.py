@@ -14,7 +14,7 @@ from components.gke.node_pool import NodePool
 from components.gke.reservation import Reservation
 from tests.components.gke.capacity_plans import CALENDAR, CHIPS, LONG, POOLS
 from tests.components.gke.plans import RESERVATION, google
-from tests.engine import RecordedResource, Run, both_modes, broken_rules, run
+from tests.engine import RecordedResource, Run, both_modes, broken_rules, run, using
 
 requests = pytest.mark.parametrize("plan", [CALENDAR, CHIPS, LONG], ids=["calendar", "chips", "long"])
 
@@ -24,7 +24,7 @@ def future(plan: FutureReservationPlan, preview: bool = False) -> Run:
 
     def build() -> None:
         provider = google()
-        request = FutureReservation(plan.key, plan, gcp_provider=provider)
+        request = FutureReservation(plan.key, plan, opts=using(provider))
         NodePool(
             "pool",
             replace(POOLS["block"], reservation=plan.reservation_name),
@@ -32,7 +32,7 @@ def future(plan: FutureReservationPlan, preview: bool = False) -> Run:
             location="us-central1",
             service_account="n",
             reservation=request.reservation_name,
-            gcp_provider=provider,
+            opts=using(provider),
         )
 
     return run(build, preview)
@@ -43,7 +43,7 @@ def asked(plan: FutureReservationPlan) -> RecordedResource:
 
 
 def owned(plan: ReservationPlan) -> Any:
-    done = run(lambda: Reservation(plan.key, plan, gcp_provider=google()))
+    done = run(lambda: Reservation(plan.key, plan, opts=using(google())))
     return done.only_resource("compute/reservation:Reservation").inputs
 
 

@@ -19,7 +19,7 @@ from berth.plan.installers import (
     NcclInstallerPlan,
 )
 from components.gpu.installers import Installers
-from tests.engine import Run, both_modes, broken_rules, run
+from tests.engine import Run, both_modes, broken_rules, run, using
 
 TCPX = NcclInstallerPlan(mode="TCPX", accelerators=("nvidia-h100-80gb",), image=TCPX_IMAGE)
 TCPXO = NcclInstallerPlan(mode="TCPXO", accelerators=("nvidia-h100-mega-80gb",), image=TCPXO_IMAGE)
@@ -46,7 +46,7 @@ def nodes(manifest: gpu.Manifest) -> list[list[dict[str, Any]]]:
 
 def made(plan: InstallersPlan, preview: bool = False) -> Run:
     def build() -> None:
-        Installers("installers", plan, provider=kubernetes.Provider("kubernetes", kubeconfig="{}"))
+        Installers("installers", plan, opts=using(kubernetes.Provider("kubernetes", kubeconfig="{}")))
 
     return run(build, preview)
 

@@ -39,7 +39,7 @@ from components.kueue.priorities import Priorities
 from components.kueue.team_queues import TeamQueues
 from components.kueue.topologies import Topologies
 from tests.components.kueue import plans
-from tests.engine import RecordedResource, Run, both_modes, broken_rules, run
+from tests.engine import RecordedResource, Run, both_modes, broken_rules, run, using
 
 COHORTS = (CohortPlan(name="research", parent=None), CohortPlan(name="labs", parent="research"))
 CHECKS = (plans.DWS, AdmissionCheckPlan(name="budget", controller="acme.com/budget"))
@@ -96,18 +96,18 @@ def queueing() -> None:
     """Everything of a small fleet, as the composition wires it."""
     provider = kubernetes.Provider("in-cluster", kubeconfig="{}")
     cluster = Cluster()
-    controllers = Controllers("controllers", CHARTS, provider=provider, cluster=cluster, runs_on=[Nodes(provider)])
+    controllers = Controllers("controllers", CHARTS, opts=using(provider), cluster=cluster, runs_on=[Nodes(provider)])
     served_by = [controllers.releases["kueue"]]
     placed = replace(plans.flavor("v5e-near"), topology="gke")
-    Flavors("flavors", (plans.flavor(), placed), provider=provider, cluster=cluster, served_by=served_by)
-    Topologies("topologies", (plans.TOPOLOGY,), provider=provider, cluster=cluster, served_by=served_by)
-    AdmissionChecks("checks", CHECKS, (plans.DWS_CONFIG,), provider=provider, cluster=cluster, served_by=served_by)
-    Cohorts("cohorts", COHORTS, provider=provider, cluster=cluster, served_by=served_by)
-    Priorities("priorities", (plans.priority(),), provider=provider, cluster=cluster, served_by=served_by)
+    Flavors("flavors", (plans.flavor(), placed), opts=using(provider), cluster=cluster, served_by=served_by)
+    Topologies("topologies", (plans.TOPOLOGY,), opts=using(provider), cluster=cluster, served_by=served_by)
+    AdmissionChecks("checks", CHECKS, (plans.DWS_CONFIG,), opts=using(provider), cluster=cluster, served_by=served_by)
+    Cohorts("cohorts", COHORTS, opts=using(provider), cluster=cluster, served_by=served_by)
+    Priorities("priorities", (plans.priority(),), opts=using(provider), cluster=cluster, served_by=served_by)
     TeamQueues(
         "queues",
         (plans.queue(),),
-        provider=provider,
+        opts=using(provider),
         cluster=cluster,
         served_by=served_by,
         namespaces={"vision": Room(provider).namespace},
@@ -148,8 +148,8 @@ def names(urns: Sequence[str]) -> set[str]:
         ("cohorts-labs", kueue.cohort(COHORTS[1])),
         ("priorities-pod-high", kueue.priority_class(plans.priority())),
         ("priorities-workload-high", kueue.workload_priority_class(plans.priority())),
-        ("vision-train-cluster-queue", kueue.cluster_queue(plans.queue())),
-        ("vision-train-local-queue/vision/train", kueue.local_queue(plans.door("vision", "vision-train"))),
+        ("queues-vision-train-cluster-queue", kueue.cluster_queue(plans.queue())),
+        ("queues-vision-train-local-queue/vision/train", kueue.local_queue(plans.door("vision", "vision-train"))),
         ("room-namespace", namespace(plans.team(), plans.team().namespaces[0])),
     ],
 )
@@ -201,7 +201,7 @@ def test_kueues_objects_wait_for_kueue_and_nothing_wider(made: dict[str, Recorde
         "checks-check-budget",
         "cohorts-labs",
         "priorities-workload-high",
-        "vision-train-cluster-queue",
+        "queues-vision-train-cluster-queue",
     ):
         assert names(made[name].dependencies) == {"controllers-kueue"}
 
@@ -218,13 +218,13 @@ def test_a_pod_priority_waits_for_nothing(made: dict[str, RecordedResource]) -> 
 @both_modes
 def test_a_local_queue_waits_for_its_namespace_and_its_queue(preview: bool) -> None:
     door = run(queueing, preview).only_resource("LocalQueue")
-    assert names(door.dependencies) == {"room-namespace", "vision-train-cluster-queue"}
+    assert names(door.dependencies) == {"room-namespace", "queues-vision-train-cluster-queue"}
     assert names(door.property_dependencies["metadata"]) == {"room-namespace"}
 
 
 def test_a_local_queue_in_a_namespace_of_somebody_else_names_it() -> None:
     def build() -> None:
-        TeamQueues("queues", (plans.queue(),), provider=kubernetes.Provider("in-cluster", kubeconfig="{}"))
+        TeamQueues("queues", (plans.queue(),), opts=using(kubernetes.Provider("in-cluster", kubeconfig="{}")))
 
     assert cast("dict[str, Any]", run(build).only_resource("LocalQueue").inputs["metadata"])["namespace"] == "vision"
 
@@ -233,7 +233,7 @@ def test_a_local_queue_in_a_namespace_of_somebody_else_names_it() -> None:
 def test_a_cluster_queue_is_protected_exactly_when_its_plan_says_so_and_its_doors_never(protect: bool) -> None:
     def build() -> None:
         plan = replace(plans.queue(), protect=protect)
-        TeamQueues("queues", (plan,), provider=kubernetes.Provider("in-cluster", kubeconfig="{}"))
+        TeamQueues("queues", (plan,), opts=using(kubernetes.Provider("in-cluster", kubeconfig="{}")))
 
     made = run(build)
     assert made.only_resource("ClusterQueue").protect is protect
@@ -248,15 +248,27 @@ def test_doors_of_like_names_in_several_namespaces_stay_apart() -> None:
 
     def build() -> None:
         plan = replace(plans.queue(), local_queues=doors)
-        TeamQueues("queues", (plan,), provider=kubernetes.Provider("in-cluster", kubeconfig="{}"))
+        TeamQueues("queues", (plan,), opts=using(kubernetes.Provider("in-cluster", kubeconfig="{}")))
 
-    assert {f"vision-train-local-queue/{door}" for door in ("a-b/c", "a/b-c", "a/c")} <= set(by_name(run(build)))
+    assert {f"queues-vision-train-local-queue/{door}" for door in ("a-b/c", "a/b-c", "a/c")} <= set(by_name(run(build)))
+
+
+def test_queues_of_two_components_do_not_collide_and_a_prefix_names_them_otherwise() -> None:
+    """The same queue for two clusters of one program; the platform's stack keeps the names of deployed queues."""
+
+    def build() -> None:
+        opts = using(kubernetes.Provider("in-cluster", kubeconfig="{}"))
+        for name, prefix in (("east", None), ("west", None), ("queues", ""), ("lab/queues", "lab/")):
+            TeamQueues(name, (plans.queue(),), prefix=prefix, opts=opts)
+
+    queue_names = [each.name for each in run(build).resources_of("ClusterQueue")]
+    assert queue_names == [f"{prefix}vision-train-cluster-queue" for prefix in ("east-", "west-", "", "lab/")]
 
 
 @pytest.mark.parametrize(
     ("name", "fields"),
     [
-        ("vision-train-local-queue/vision/train", ("spec.clusterQueue",)),
+        ("queues-vision-train-local-queue/vision/train", ("spec.clusterQueue",)),
         ("priorities-pod-high", ("value", "preemptionPolicy")),
         ("checks-check-dws-prov", ("spec.controllerName",)),
         ("topologies-gke", ("spec.levels",)),
@@ -272,7 +284,7 @@ def test_what_cannot_be_changed_is_replaced_the_old_one_first(
 
 
 def test_what_can_be_changed_is_never_replaced(made: dict[str, RecordedResource]) -> None:
-    for name in ("vision-train-cluster-queue", "flavors-v5e", "cohorts-labs", "priorities-workload-high"):
+    for name in ("queues-vision-train-cluster-queue", "flavors-v5e", "cohorts-labs", "priorities-workload-high"):
         assert made[name].replace_on_changes == ()
         assert made[name].delete_before_replace is None
 

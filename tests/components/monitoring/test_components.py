@@ -13,7 +13,7 @@ from berth.manifests.monitoring import all_manifests, rule_groups
 from berth.plan.monitoring import AlertPlan, DashboardPlan, MonitoringPlan, PanelPlan, SectionPlan
 from components.monitoring.collection import Collection
 from components.monitoring.views import Views
-from tests.engine import PROJECT, Run, both_modes, broken_rules, run
+from tests.engine import PROJECT, Run, both_modes, broken_rules, run, using
 
 ALERT = AlertPlan(
     key="slice-unavailable",
@@ -36,8 +36,8 @@ def made(plan: MonitoringPlan, preview: bool = False) -> Run:
         google = gcp.Provider("google", project=PROJECT)
         provider = kubernetes.Provider("kubernetes", kubeconfig="{}")
         if plan.backend == "managed":
-            Views("views", plan, stack="dev", project=PROJECT, labels={"fleet": "dev"}, gcp_provider=google)
-        Collection("collection", plan, stack="dev", provider=provider)
+            Views("views", plan, stack="dev", project=PROJECT, labels={"fleet": "dev"}, opts=using(google))
+        Collection("collection", plan, stack="dev", opts=using(provider))
 
     return run(build, preview)
 

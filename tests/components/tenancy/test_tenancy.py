@@ -20,7 +20,7 @@ from components.tenancy.access import Access
 from components.tenancy.team import Team
 from tests.components.gke.plans import google
 from tests.components.kueue.plans import ISOLATION
-from tests.engine import PROJECT, RecordedResource, Run, both_modes, broken_rules, run
+from tests.engine import PROJECT, RecordedResource, Run, both_modes, broken_rules, run, using
 
 PRINCIPAL = (
     "principal://iam.googleapis.com/projects/123456789012/locations/global/workloadIdentityPools/"
@@ -89,8 +89,7 @@ def built(plan: TeamPlan, preview: bool = False) -> Run:
             plan,
             project=PROJECT,
             cluster=Home(provider).cluster,
-            gcp_provider=provider,
-            kubernetes_provider=kubernetes.Provider("cluster", kubeconfig="{}"),
+            opts=using(provider, kubernetes.Provider("cluster", kubeconfig="{}")),
         )
 
     return run(build, preview)
@@ -282,8 +281,7 @@ def granted(plan: AccessPlan, preview: bool = False) -> Run:
             plan,
             project=PROJECT,
             cluster=Home(provider).cluster,
-            gcp_provider=provider,
-            kubernetes_provider=kubernetes.Provider("cluster", kubeconfig="{}"),
+            opts=using(provider, kubernetes.Provider("cluster", kubeconfig="{}")),
         )
 
     return run(build, preview)

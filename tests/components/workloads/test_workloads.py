@@ -22,7 +22,7 @@ from berth.plan.workloads import (
 )
 from components.kubernetes import overlay, type_token
 from components.workloads.workload import Workload
-from tests.engine import Run, both_modes, broken_rules, run
+from tests.engine import Run, both_modes, broken_rules, run, using
 
 SUBMISSION = SubmissionPlan(name="train", namespace="vision", team="vision", queue="train", priority="high")
 POD = PodPlan(image="trainer:1", command=("python", "train.py"), resources={"cpu": 500, "google.com/tpu": 4})
@@ -53,7 +53,7 @@ def made(plan: WorkloadPlan, preview: bool, namespace: str | None = None) -> Run
     def build() -> None:
         provider = kubernetes.Provider("kubernetes", kubeconfig="{}")
         live = pulumi.Output.from_input(namespace) if namespace else None
-        Workload("train", plan, provider=provider, namespace=live)
+        Workload("train", plan, opts=using(provider), namespace=live)
 
     return run(build, preview)
 

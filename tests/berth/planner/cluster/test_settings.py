@@ -10,7 +10,7 @@ import pytest
 
 from berth.engine import run_program
 from berth.plan.gke import MaintenanceExclusion
-from berth.plan.node_settings import KubeletPlan, LinuxPlan, UpgradePlan
+from berth.plan.node_settings import SURGE_ONE, KubeletPlan, LinuxPlan, UpgradePlan
 from berth.validation.capacity import pod_block_size
 from tests import small_fleets as small
 from tests.berth.planner.cluster.test_controllers import ALL as KUEUE
@@ -129,7 +129,7 @@ def test_what_is_said_of_nodes_is_planned() -> None:
 def test_nothing_is_said_of_nodes_unless_somebody_does() -> None:
     """GKE's own defaults go on to change with its versions."""
     (pool,) = small.pool(small.plan(small.fleet_with()), "l4").node_pools
-    assert (pool.upgrade, pool.max_pods_per_node, pool.kubelet, pool.linux) == (None, None, None, None)
+    assert (pool.upgrade, pool.max_pods_per_node, pool.kubelet, pool.linux) == (SURGE_ONE, None, None, None)
     assert pool.secure_boot
 
 

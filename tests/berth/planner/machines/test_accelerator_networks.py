@@ -16,10 +16,10 @@ from berth.manifests.fleet import all_manifests
 from berth.plan.fleet import FleetPlan
 from berth.plan.gke import NodePoolPlan
 from berth.plan.installers import RDMA_ARM64_IMAGE, RDMA_IMAGE
-from berth.plan.node_settings import LocalSsdPlan, NodeNetworkPlan
+from berth.plan.node_settings import SURGE_ONE, LocalSsdPlan, NodeNetworkPlan
 from berth.plan.nodes import Bounds
 from stacks.platform import build
-from tests.engine import Run, both_modes, broken_rules, run
+from tests.engine import PREFIXED_TYPES, Run, both_modes, broken_rules, run
 from tests.small_fleets import (
     REMOVED,
     ZONE,
@@ -105,7 +105,7 @@ def test_a_fleet_with_networks_or_drivers_keeps_the_rules_of_every_component(
     fleet: dict[str, Any], preview: bool
 ) -> None:
     done = registered(fleet, preview)
-    assert broken_rules(done) == []
+    assert broken_rules(done, PREFIXED_TYPES) == []
     cluster = done.only_resource("container/cluster:Cluster").inputs
     assert cluster["datapathProvider"] == "ADVANCED_DATAPATH"
     assert cluster.get("enableMultiNetworking") == (True if interfaces(plan(fleet)) else None)
@@ -314,7 +314,7 @@ def test_compact_gpus_stand_in_one_zone_without_blue_green_up_to_their_family_s_
         return
     near = fleet_of(machine.name, compactPlacement=True)
     found = only(near)
-    assert (len(found.zones), found.upgrade) == (1, None)
+    assert (len(found.zones), found.upgrade) == (1, SURGE_ONE)
     assert found.placement is not None and found.placement.type == "COMPACT"
     assert "compact-zones pools.p.zones" in faults(
         fleet_with({"pools.p.zone": REMOVED, "pools.p.zones": [ZONE, "us-central1-b"]}, base=near)

@@ -7,9 +7,10 @@ from typing import Any
 import pytest
 
 from berth import catalog
+from berth.plan.node_settings import UpgradePlan
 from berth.plan.nodes import Bounds
 from berth.rules.gke.capacity import can_auto_repair, capacity_notes, pool_violations
-from berth.rules.gke.pool_request import ReservationRequest, UpgradeSettings
+from berth.rules.gke.pool_request import ReservationRequest
 from tests.berth.rules.gke.pool_requests import AUTOPILOT, ZONE, codes, message, pool
 
 DWS = pytest.mark.parametrize("capacity", ["flex-start", "queued"])
@@ -90,12 +91,12 @@ def test_a_dws_pool_takes_any_zone(capacity: str) -> None:
 @DWS
 def test_a_dws_pool_has_no_upgrade_settings(capacity: str) -> None:
     """GKE lets such nodes run out; SURGE is accepted without effect (Cluster Toolkit sends it), BLUE_GREEN is not."""
-    blue_green = pool("a2-highgpu-1g", capacity=capacity, upgrade=UpgradeSettings(strategy="BLUE_GREEN"))
+    blue_green = pool("a2-highgpu-1g", capacity=capacity, upgrade=UpgradePlan(strategy="BLUE_GREEN"))
     assert message(blue_green) == (
         f"surge: 'BLUE_GREEN' upgrades do not go with '{capacity}' capacity, whose nodes GKE lets run out; "
         "leave surge out"
     )
-    assert codes(pool("a2-highgpu-1g", capacity=capacity, upgrade=UpgradeSettings()), "warning") == {"dws-upgrade"}
+    assert codes(pool("a2-highgpu-1g", capacity=capacity, upgrade=UpgradePlan()), "warning") == {"dws-upgrade"}
 
 
 @DWS
@@ -242,7 +243,7 @@ def test_a_queued_pool_that_gke_makes_needs_no_bounds_of_its_own() -> None:
 @pytest.mark.parametrize(
     ("key", "changes"),
     [
-        ("surge", {"upgrade": UpgradeSettings()}),
+        ("surge", {"upgrade": UpgradePlan()}),
         ("locationPolicy", {"location_policy": "BALANCED"}),
         ("localSsd", {"local_ssds": 1}),
         ("bootDisk", {"boot_disk": "pd-ssd"}),

@@ -7,9 +7,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from berth import catalog
+from berth.plan.node_settings import UpgradePlan
 from berth.plan.nodes import Bounds
 from berth.rules.gke.placement import Placement, WorkloadPolicyRequest, domain_upgrade, placement
-from berth.rules.gke.pool_request import ClusterFeatures, UpgradeSettings
+from berth.rules.gke.pool_request import ClusterFeatures
 from tests.berth.rules.gke.pool_requests import AUTOPILOT, ZONE, codes, message, pool
 
 GPUS = [m.name for m in catalog.machines().values() if m.kind == "gpu"]
@@ -149,11 +150,11 @@ def test_a_compact_gpu_pool_stands_in_a_single_zone(zones: tuple[str, ...]) -> N
 
 
 def test_a_compact_gpu_pool_is_not_upgraded_blue_green() -> None:
-    asked = pool("a2-highgpu-8g", compact=True, upgrade=UpgradeSettings(strategy="BLUE_GREEN"))
+    asked = pool("a2-highgpu-8g", compact=True, upgrade=UpgradePlan(strategy="BLUE_GREEN"))
     assert message(asked) == (
         "surge: 'BLUE_GREEN' upgrades do not go with compact placement; write SURGE, or leave placement out"
     )
-    assert codes(pool("a2-highgpu-8g", compact=True, upgrade=UpgradeSettings())) == set()
+    assert codes(pool("a2-highgpu-8g", compact=True, upgrade=UpgradePlan())) == set()
 
 
 @pytest.mark.parametrize(("name", "most"), [("a2-highgpu-8g", 150), ("a3-highgpu-8g", 96), ("g4-standard-96", 1500)])
@@ -196,12 +197,12 @@ def test_an_nvlink_domain_has_a_workload_policy_of_its_own() -> None:
 def test_an_nvlink_domain_is_upgraded_as_a_whole_without_spare_nodes() -> None:
     """Facts 2.2: SURGE, max_surge 0, max_unavailable the nodes of the slice."""
     asked = pool("a4x-highgpu-4g", capacity="reservation", nodes=Bounds(min=18, max=18))
-    assert domain_upgrade(asked) == UpgradeSettings(max_surge=0, max_unavailable=18)
-    assert message(pool("a4x-highgpu-4g", capacity="reservation", upgrade=UpgradeSettings(max_surge=1))) == (
+    assert domain_upgrade(asked) == UpgradePlan(max_surge=0, max_unavailable=18)
+    assert message(pool("a4x-highgpu-4g", capacity="reservation", upgrade=UpgradePlan(max_surge=1))) == (
         "surge: 'SURGE maxSurge 1' does not go with a 1x72 domain of a4x-highgpu-4g, which is upgraded as a whole; "
         "leave surge out: it is SURGE maxSurge 0 maxUnavailable 1"
     )
-    right = pool("a4x-highgpu-4g", capacity="reservation", upgrade=UpgradeSettings(max_surge=0, max_unavailable=1))
+    right = pool("a4x-highgpu-4g", capacity="reservation", upgrade=UpgradePlan(max_surge=0, max_unavailable=1))
     assert codes(right) == set()
 
 

@@ -8,6 +8,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from berth import catalog
+from berth.plan.node_settings import UpgradePlan
 from berth.plan.nodes import Bounds
 from berth.rules.gke.capacity import capacity_notes, pool_violations
 from berth.rules.gke.networks import network_needs
@@ -19,7 +20,6 @@ from berth.rules.gke.pool_request import (
     ReservationRequest,
     SettingKey,
     Severity,
-    UpgradeSettings,
 )
 from berth.rules.gke.settings import node_pool_settings as settings_of
 from berth.rules.gke.versions import feature_needs, missing_features
@@ -61,7 +61,7 @@ _OPTIONAL: dict[str, st.SearchStrategy[Any]] = {
     "compact": st.booleans(),
     "location_policy": st.sampled_from([None, "ANY", "BALANCED"]),
     "auto_repair": maybe,
-    "upgrade": st.none() | st.builds(UpgradeSettings, strategy=st.sampled_from(["SURGE", "BLUE_GREEN"])),
+    "upgrade": st.none() | st.builds(UpgradePlan, strategy=st.sampled_from(["SURGE", "BLUE_GREEN"])),
     "auto_provisioned": st.booleans(),
     "compute_class": st.booleans(),
     "boot_disk": st.sampled_from([None, "pd-balanced", "hyperdisk-balanced"]),

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
+from berth.plan.node_settings import DRAIN_FIRST, SURGE_ONE, UpgradePlan
 from berth.plan.nodes import Bounds
-from berth.rules.gke.pool_request import UpgradeSettings
 from berth.rules.gke.reservations import ReservationAffinity
 from berth.rules.gke.settings import NodePoolSettings, capacity_labels, gke_capacity_taints, node_pool_settings
 from tests.berth.rules.gke.pool_requests import NAMED, ZONE, pool
@@ -81,12 +81,19 @@ def test_an_ordinary_pool_is_repaired_unless_its_owner_says_no() -> None:
 
 
 def test_upgrades_are_the_owner_s_but_for_domains() -> None:
-    mine = UpgradeSettings(max_surge=2)
+    mine = UpgradePlan(max_surge=2)
     assert of("g2-standard-4", upgrade=mine).upgrade == mine
-    assert of("g2-standard-4").upgrade is None
+    assert of("g2-standard-4").upgrade == SURGE_ONE
     assert of("g2-standard-4", capacity="flex-start", upgrade=mine).upgrade is None
     domain = of("a4x-highgpu-4g", nodes=Bounds(min=18, max=18))
-    assert domain.upgrade == UpgradeSettings(max_surge=0, max_unavailable=18)
+    assert domain.upgrade == UpgradePlan(max_surge=0, max_unavailable=18)
+
+
+def test_an_upgrade_never_waits_for_a_machine_that_cannot_exist() -> None:
+    """A surge node of a full reservation, or of a slice whose hosts are wired together, would never come."""
+    reserved = of("g2-standard-4", capacity="reservation", reservation=NAMED)
+    assert reserved.upgrade == of("ct6e-standard-4t", "4x4").upgrade == DRAIN_FIRST
+    assert of("ct6e-standard-4t", "2x2").upgrade == SURGE_ONE
 
 
 @pytest.mark.parametrize(

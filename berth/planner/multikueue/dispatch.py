@@ -1,0 +1,56 @@
+"""Where a manager's queues send jobs: MultiKueueConfigs, their admission checks, and the workers they name."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from berth.names import MAX_LABEL, shorten
+from berth.plan.admission_checks import (
+    MULTIKUEUE,
+    MULTIKUEUE_CONFIG,
+    AdmissionCheckPlan,
+    MultiKueueClusterPlan,
+    MultiKueueConfigPlan,
+    ParametersPlan,
+)
+from berth.plan.kueue import ClusterQueuePlan, QueueCheckPlan
+from berth.planner.multikueue.worker_access import MULTIKUEUE_ACCOUNT, kubeconfig_secret
+from berth.planner.multikueue.worker_clusters import WorkerContext
+
+
+def configs_and_checks(
+    worker_contexts: Sequence[WorkerContext], queues_by_worker: Sequence[Sequence[ClusterQueuePlan]]
+) -> tuple[tuple[MultiKueueConfigPlan, ...], dict[str, tuple[QueueCheckPlan, ...]]]:
+    """A config for each set of workers that has a queue, and for each queue the check of its config."""
+    workers_by_queue: dict[str, list[str]] = {}
+    for worker_context, plans in zip(worker_contexts, queues_by_worker, strict=True):
+        for queue in plans:
+            workers_by_queue.setdefault(queue.name, []).append(worker_context.name)
+    configs = {
+        tuple(workers): _multikueue_config(workers, len(workers) == len(worker_contexts))
+        for workers in workers_by_queue.values()
+    }
+    checks_by_queue = {
+        queue: (QueueCheckPlan(name=configs[tuple(workers)].name),) for queue, workers in workers_by_queue.items()
+    }
+    return tuple(sorted(configs.values(), key=lambda config: config.name)), checks_by_queue
+
+
+def _multikueue_config(workers: Sequence[str], on_all_workers: bool) -> MultiKueueConfigPlan:
+    """No worker has `--` in its name, so no two sets have the same name."""
+    name = MULTIKUEUE_ACCOUNT if on_all_workers else shorten("--".join([MULTIKUEUE_ACCOUNT, *workers]), MAX_LABEL)
+    return MultiKueueConfigPlan(name=name, clusters=tuple(workers))
+
+
+def multikueue_check(config: MultiKueueConfigPlan) -> AdmissionCheckPlan:
+    """The admission check of a config, which has its name."""
+    parameters = ParametersPlan(kind=MULTIKUEUE_CONFIG, name=config.name)
+    return AdmissionCheckPlan(name=config.name, controller=MULTIKUEUE, parameters=parameters)
+
+
+def multikueue_cluster(worker_context: WorkerContext) -> MultiKueueClusterPlan:
+    """A worker as its manager's Kueue knows it: by a kubeconfig in a Secret, or by a ClusterProfile."""
+    profile = worker_context.spec.cluster_profile
+    return MultiKueueClusterPlan(
+        name=worker_context.name, kubeconfig=None if profile else kubeconfig_secret(worker_context), profile=profile
+    )

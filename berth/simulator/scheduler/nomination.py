@@ -1,0 +1,139 @@
+"""What the head of a queue would take in a scheduling cycle: flavors, and the jobs it would preempt for them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from msgspec import Struct
+
+from berth.simulator.scheduler.flavor_assignment import (
+    Assignment,
+    AssignmentCache,
+    AssignmentMode,
+    AssignmentOutcome,
+    FlavorAssigner,
+)
+from berth.simulator.scheduler.model import ResourceFlavor
+from berth.simulator.scheduler.preemption import (
+    CachedVictims,
+    PreemptionSearch,
+    Victim,
+    cached_preemption,
+    preemptor_key,
+    simulate_preemption,
+)
+from berth.simulator.scheduler.quota import QuotaState
+from berth.simulator.scheduler.state import SearchProgress, SimulatedWorkload
+from berth.simulator.scheduler.tree import CohortTree
+
+
+class Entry(Struct):
+    """A head in one cycle. `again`: it stays in line; `hopeless`: nothing of its shape need be tried either.
+
+    `start` is how far its search had come before the cycle.
+    """
+
+    workload: SimulatedWorkload
+    search_start: object
+    assignment: Assignment
+    victims: list[Victim]
+    stays_pending: bool = False
+    shape_cannot_fit: bool = False
+    admitted: bool = False
+
+
+class CachedNomination(Struct):
+    """What a cycle found for a head, of its queue's flavors at a version, with a search that began at `start`.
+
+    `tried` is how far the search came, None where it came to the end.
+    """
+
+    version: int
+    search_start: object
+    assignment: Assignment
+    victims: list[Victim]
+    last_tried: list[dict[str, int]] | None
+
+
+class Nominator:
+    """Finds flavors and victims for heads of a tree's queues."""
+
+    def __init__(self, tree: CohortTree, resource_flavors: Mapping[str, ResourceFlavor]) -> None:
+        self.tree = tree
+        self.resource_flavors = resource_flavors
+
+    def nominate(self, workload: SimulatedWorkload) -> Entry:
+        """The entry of a head, from what an earlier cycle found where nothing has changed since."""
+        if workload.search_progress is not None and _is_outdated(workload, self.tree):
+            workload.search_progress = None
+        start, version = search_start(workload), self.tree.version(workload.queue_state)
+        cached = workload.cached_nomination
+        if isinstance(cached, CachedNomination) and cached.version == version and cached.search_start == start:
+            last_tried = cached.last_tried
+            workload.search_progress = (
+                None
+                if last_tried is None
+                else SearchProgress(last_tried, self.tree.cycle, workload.queue_state.generation)
+            )
+            return Entry(workload, start, cached.assignment, cached.victims)
+        assignment, victims = self.assign(workload)
+        workload.cached_nomination = CachedNomination(
+            version,
+            start,
+            assignment,
+            victims,
+            workload.search_progress.last_tried if workload.search_progress else None,
+        )
+        return Entry(workload, start, assignment, victims)
+
+    def assign(
+        self, workload: SimulatedWorkload, allowed_flavors: list[dict[str, str]] | None = None
+    ) -> tuple[Assignment, list[Victim]]:
+        """Find flavors and victims for a head. With `only`, in the midst of a cycle, where nothing is remembered."""
+        oracle = self._cached_oracle if allowed_flavors is None else self._uncached_oracle
+        cache = AssignmentCache(self.tree.flavor_cache, preemptor_key(workload)) if allowed_flavors is None else None
+        assignment = FlavorAssigner(
+            workload, self.tree.cycle, oracle, self.resource_flavors, allowed_flavors, cache
+        ).assign()
+        workload.search_progress = assignment.search_progress if assignment.search_progress.has_untried() else None
+        return assignment, self._find_victims(
+            workload, assignment, allowed_flavors is None
+        ) if assignment.outcome == AssignmentOutcome.PREEMPT else []
+
+    def _find_victims(self, workload: SimulatedWorkload, assignment: Assignment, use_cache: bool) -> list[Victim]:
+        """Whom it would push out; remembered for jobs that take one flavor, which is nearly all."""
+        requests = [ask for of_pods in workload.group_requests for ask in of_pods]
+        if not use_cache or len(requests) > 1:
+            return PreemptionSearch(
+                self.tree, workload, assignment.usage, assignment.quotas_to_preempt()
+            ).find_victims()
+        flavor, _ = next(iter(assignment.usage)).flavor_resource
+        cache, key = self.tree.flavor_cache(flavor), ("victims", *requests, preemptor_key(workload))
+        cached = cache.get(key)
+        if not isinstance(cached, CachedVictims):
+            victims = PreemptionSearch(
+                self.tree, workload, assignment.usage, assignment.quotas_to_preempt()
+            ).find_victims()
+            cached = cache[key] = CachedVictims(tuple(victims))
+        return list(cached.victims)
+
+    def _cached_oracle(
+        self, workload: SimulatedWorkload, quota_state: QuotaState, amount: int
+    ) -> tuple[AssignmentMode, int]:
+        return cached_preemption(self.tree, workload, quota_state, amount)
+
+    def _uncached_oracle(
+        self, workload: SimulatedWorkload, quota_state: QuotaState, amount: int
+    ) -> tuple[AssignmentMode, int]:
+        return simulate_preemption(self.tree, workload, quota_state, amount)
+
+
+def search_start(workload: SimulatedWorkload) -> object:
+    """Where the search of a job begins: nowhere, or after the flavors it tried."""
+    return workload.search_progress.as_key() if workload.search_progress is not None else ()
+
+
+def _is_outdated(workload: SimulatedWorkload, tree: CohortTree) -> bool:
+    progress = workload.search_progress
+    assert progress is not None
+    return tree.cycle - progress.cycle > 1 and workload.queue_state.generation > progress.generation

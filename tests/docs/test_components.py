@@ -1,0 +1,89 @@
+"""The program on docs/components.md runs, and makes what the page says."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from functools import cache
+from typing import Any, cast
+
+import pytest
+
+from tests.engine import Run, both_modes, broken_rules, run
+from tests.stack_files import ROOT
+
+MANAGED = {"app.kubernetes.io/managed-by": "berth"}
+PAGE = (ROOT / "docs" / "components.md").read_text(encoding="utf-8")
+
+
+@cache
+def program(preview: bool = False) -> Run:
+    """The page's program, run by the in-process engine."""
+    (code,) = re.findall(r"```python\n(.*?)```", PAGE, re.DOTALL)
+    return run(lambda: exec(compile(code, "docs/components.md", "exec"), {"__name__": "__main__"}), preview)
+
+
+@both_modes
+def test_the_program_makes_these_resources_and_no_others(preview: bool) -> None:
+    made = program(preview)
+    custom = {each.name: each.type.rpartition(":")[2] for each in made.resources if each.custom}
+    assert custom == {
+        "google": "gcp",
+        "nodes-account": "Account",
+        "nodes-container.defaultNodeServiceAccount": "IAMMember",
+        "network-vpc": "Network",
+        "network-subnet": "Subnetwork",
+        "network-router": "Router",
+        "network-nat": "RouterNat",
+        "cluster-cluster": "Cluster",
+        "system-pool": "NodePool",
+        "l4-pool": "NodePool",
+        "lab": "kubernetes",
+        "vision": "Namespace",
+        "controllers-kueue": "Release",
+        "flavors-l4": "ResourceFlavor",
+        "queues-vision-cluster-queue": "ClusterQueue",
+        "queues-vision-local-queue/vision/train": "LocalQueue",
+    }
+
+
+@both_modes
+def test_the_program_keeps_the_rules_of_components(preview: bool) -> None:
+    """The namespace is the page's own resource, and so in no component."""
+    assert [line for line in broken_rules(program(preview)) if "::vision: " not in line] == []
+
+
+def test_the_cluster_has_the_safe_defaults_and_the_pool_what_it_was_given() -> None:
+    made = program()
+    cluster = made.only_resource("container/cluster:Cluster").inputs
+    assert (cluster["deletionProtection"], cluster["project"]) == (True, "acme-ml")
+    assert cast("Mapping[str, Any]", cluster["privateClusterConfig"])["enablePrivateNodes"] is True
+    pool = made.only_resource("NodePool", "l4-pool")
+    assert pool.inputs["autoscaling"] == {"totalMinNodeCount": 0, "totalMaxNodeCount": 4}
+    assert pool.inputs["upgradeSettings"] == {"strategy": "SURGE", "maxSurge": 1, "maxUnavailable": 0}
+    assert cast("Mapping[str, Any]", pool.inputs["nodeConfig"])["guestAccelerators"] == [
+        {"type": "nvidia-l4", "count": 1, "gpuDriverInstallationConfig": {"gpuDriverVersion": "LATEST"}}
+    ]
+
+
+def test_the_queue_has_four_gpus_and_is_deleted_before_its_flavor() -> None:
+    made = program()
+    queue = made.only_resource("ClusterQueue")
+    (group,) = cast("Mapping[str, Any]", queue.inputs["spec"])["resourceGroups"]
+    assert group == {
+        "coveredResources": ["nvidia.com/gpu"],
+        "flavors": [{"name": "l4", "resources": [{"name": "nvidia.com/gpu", "nominalQuota": "4"}]}],
+    }
+    assert made.only_resource("ResourceFlavor").urn in queue.dependencies
+    assert made.only_resource("Release").urn in queue.dependencies
+    local_queue = made.only_resource("LocalQueue").inputs
+    assert local_queue["metadata"] == {"name": "train", "namespace": "vision", "labels": MANAGED}
+
+
+@pytest.mark.parametrize("provider", ["google", "lab"])
+def test_a_child_has_the_provider_of_its_cloud(provider: str) -> None:
+    made = program()
+    urn = next(each.urn for each in made.resources if each.name == provider)
+    package = "gcp:" if provider == "google" else "kubernetes:"
+    children = [each for each in made.resources if each.custom and each.type.startswith(package)]
+    assert {each.provider for each in children} == {urn}
