@@ -7,9 +7,9 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cache
 from typing import Any, cast
 
-import yaml
 from msgspec import Struct
 
+from berth import yaml_loader
 from berth.adopt.inventory import ApiObject, value_at
 
 _TABLE = pathlib.Path(__file__).with_name("rest_fields.yaml")
@@ -62,8 +62,7 @@ _PARSERS: Mapping[str, Callable[[Any], object]] = {
 @cache
 def load_table(kind: str) -> RestFieldTable:
     """The table of node pools or of clusters."""
-    loader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
-    section = yaml.load(_TABLE.read_text(encoding="utf-8"), loader)[kind]  # a safe loader, the faster one
+    section = yaml_loader.load_table(_TABLE)[kind]
     fields = {path: _rest_field(**row) for path, row in section["said"].items()}
     fixed = {path: FixedField(**row) for path, row in section["fixed"].items()}
     return RestFieldTable(fields, fixed, tuple(section["read"]), tuple(section["served"]))

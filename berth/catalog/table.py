@@ -8,7 +8,6 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any, cast
 
-import yaml
 from msgspec.structs import replace
 
 from berth.catalog.rows import (
@@ -22,6 +21,7 @@ from berth.catalog.rows import (
     Provisioning,
 )
 from berth.plan.nodes import Taint
+from berth.yaml_loader import load_table
 
 _YamlRow = dict[str, Any]
 
@@ -134,5 +134,4 @@ def _with_tuples(row: _YamlRow) -> _YamlRow:
 
 @cache
 def _load_table() -> _YamlRow:
-    text = Path(__file__).with_name("accelerators.yaml").read_text(encoding="utf-8")
-    return yaml.load(text, yaml.CSafeLoader)
+    return load_table(Path(__file__).with_name("accelerators.yaml"))

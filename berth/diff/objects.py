@@ -7,7 +7,6 @@ from collections.abc import Container, Iterable, Iterator, Mapping
 from functools import cache
 from typing import Any, cast
 
-import yaml
 from msgspec import Struct
 from msgspec.structs import replace
 
@@ -21,6 +20,7 @@ from berth.plan.ack import AckFleetPlan
 from berth.plan.fleet import FleetPlan
 from berth.plan.kueue import ClusterQueuePlan
 from berth.plan.teams import TeamPlan
+from berth.yaml_loader import load_table
 
 QueueingPlan = FleetPlan | AckFleetPlan
 
@@ -140,8 +140,7 @@ def _compare_object(key: ObjectKey, before: Manifest | None, after: Manifest) ->
 @cache
 def load_kinds() -> Mapping[str, Mapping[str, Any]]:
     """Kind → its row of kinds.yaml."""
-    loader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
-    return yaml.load(_KIND_TABLE.read_text(encoding="utf-8"), loader)
+    return load_table(_KIND_TABLE)
 
 
 def immutable_fields(manifest: Mapping[str, object]) -> list[str]:

@@ -20,8 +20,8 @@ from berth.jobs.values import SourceValue
 from berth.loader.document import parse
 from berth.loader.positions import NO_MARKS, Marks
 from berth.loader.text_file import MAX_BYTES, read_text
+from berth.yaml_loader import LOADER
 
-_LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 _MAX_DEPTH = 64
 _NEXT_DOCUMENT = re.compile(r"^---(?=\s|$)", re.MULTILINE)
 _STACK_FILE_CODES = {"unquoted", "unquoted-key", "secret"}
@@ -93,12 +93,12 @@ def _read_large(path: pathlib.Path, display_path: str) -> tuple[list[ManifestDoc
 def load_all(text: str) -> list[object]:
     """The documents of a YAML text. Deep nesting is refused first: the C parser would take the process down with it."""
     depth = 0
-    events: Iterator[Any] = iter(_LOADER(text).get_event, None)
+    events: Iterator[Any] = iter(LOADER(text).get_event, None)
     for event in events:
         depth += isinstance(event, CollectionStartEvent) - isinstance(event, CollectionEndEvent)
         if depth > _MAX_DEPTH:
             raise yaml.YAMLError(f"nested more than {_MAX_DEPTH} deep")
-    return list(yaml.load_all(text, Loader=_LOADER))
+    return list(yaml.load_all(text, Loader=LOADER))
 
 
 def _split_documents(text: str) -> Iterator[str]:

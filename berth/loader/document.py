@@ -24,8 +24,8 @@ from yaml.events import (
 from berth.diagnostics import FieldPath, Problem
 from berth.loader.positions import NO_MARKS, Mark, Marks
 from berth.loader.scalars import parse_scalar
+from berth.yaml_loader import LOADER
 
-_LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 _MAX_DEPTH = 64
 # An alias is handy and harmless, but ten of ten of ten are a billion: aliases may add this many values in all.
 _MAX_ALIASED = 10_000
@@ -49,7 +49,7 @@ def parse(text: str, display_path: str) -> tuple[YamlDocument | None, list[Probl
     `unquoted-key`, `unquoted`, `yaml-tag`, `yaml-alias`, `secret`. The first of two equal keys is kept, merge keys are
     left out, and a scalar that must be quoted is kept as text.
     """
-    reader = _EventReader(display_path, iter(_LOADER(text).get_event, None))
+    reader = _EventReader(display_path, iter(LOADER(text).get_event, None))
     try:
         return reader.document(), reader.faults
     except yaml.YAMLError as error:

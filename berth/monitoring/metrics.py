@@ -12,8 +12,9 @@ from functools import cache
 from pathlib import Path
 from typing import Any, Final, cast
 
-import yaml
 from msgspec import Struct
+
+from berth import yaml_loader
 
 MANAGED, IN_CLUSTER = "managed", "in-cluster"
 
@@ -43,7 +44,7 @@ class Metric(Struct, frozen=True):
 @cache
 def load_table(table: str) -> Any:
     """A table beside this file, read once."""
-    return yaml.load((_TABLES / f"{table}.yaml").read_text(encoding="utf-8"), yaml.CSafeLoader)
+    return yaml_loader.load_table(_TABLES / f"{table}.yaml")
 
 
 @cache

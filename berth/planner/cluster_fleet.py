@@ -21,7 +21,7 @@ from berth.planner.machines.compute_classes import PlannedClass
 from berth.planner.machines.pools import PlannedPool
 from berth.planner.queueing import flavors, priorities
 from berth.planner.queueing.flavors import PlannedFlavor
-from berth.planner.queueing.quota_tree import accelerator_quotas, quota_tree
+from berth.planner.queueing.quota_tree import QuotaTree, accelerator_quotas
 from berth.planner.tenancy import access, teams
 
 
@@ -81,7 +81,7 @@ def plan_cluster_fleet(
     planned_pools = cluster_pool_plans(context, machines)
     flavor_plans = tuple(flavors.flavor_plan(context, f, guaranteed[n]) for n, f in queue_flavors.items())
     team_plans = teams.plan_teams(
-        context, queue_plans, quota_tree(queue_plans, cohort_plans, resource_of), queue_flavors
+        context, queue_plans, QuotaTree(queue_plans, cohort_plans, resource_of), queue_flavors
     )
     existing_cluster = existing.existing_cluster_plan(context)
     cluster = existing_cluster or gke.cluster_plan(

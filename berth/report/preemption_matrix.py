@@ -45,14 +45,14 @@ def preemption_matrices(plan: FleetPlan) -> tuple[PreemptionMatrix, ...]:
     for queue in plan.cluster_queues:
         if (root := tree.root_cohort(queue.cohort)) is not None:
             trees.setdefault(root, []).append(queue.name)
-    return tuple(_matrix(plan, root, tuple(trees[root])) for root in sorted(trees))
+    return tuple(_matrix(plan, tree, root, tuple(trees[root])) for root in sorted(trees))
 
 
-def _matrix(plan: FleetPlan, root: str, queues: tuple[str, ...]) -> PreemptionMatrix:
+def _matrix(plan: FleetPlan, tree: QuotaTree, root: str, queues: tuple[str, ...]) -> PreemptionMatrix:
     if len(queues) > MAX_QUEUES:
         return PreemptionMatrix(root, queues, None)
     rules: dict[tuple[str, str], dict[str, tuple[str, ...]]] = {}
-    for pair in preemption_pairs(plan, frozenset(queues)):
+    for pair in preemption_pairs(plan, tree, frozenset(queues)):
         rules.setdefault((pair.queue, pair.target_queue), {})[RULE_LETTERS[pair.rule]] = pair.flavors
     rows = tuple(
         (queue, tuple(_cell(rules.get((queue, other_queue), {})) for other_queue in queues)) for queue in queues

@@ -7,8 +7,9 @@ from functools import cache
 from pathlib import Path
 from typing import Any, Literal, cast
 
-import yaml
 from msgspec import Struct
+
+from berth.yaml_loader import load_table
 
 Backend = Literal["kueue", "ack"]
 
@@ -36,7 +37,7 @@ class Concept(Struct, frozen=True, kw_only=True):
 @cache
 def concepts() -> tuple[Concept, ...]:
     """Every row, in the order of the table."""
-    rows = yaml.safe_load(Path(__file__).with_suffix(".yaml").read_text(encoding="utf-8"))
+    rows = load_table(Path(__file__).with_suffix(".yaml"))
     return tuple(Concept(**row) for row in cast("list[dict[str, Any]]", rows))
 
 

@@ -22,11 +22,9 @@ def check_kueue_rules(planned: PlannedFleet) -> tuple[Problem, ...]:
 def _stack_file_path(ref: ObjectRef, path: FieldPath) -> FieldPath:
     """Where in the cause, for what the stack file calls otherwise than Kueue."""
     keys: dict[tuple[str, FieldPath], FieldPath] = {
-        ("multikueue config", ("clusters",)): (),
         ("flavor", ("topology",)): ("topologyAware",),
         ("admission check", ("name",)): ("admissionCheck",),
         ("admission check", ("parameters", "name")): ("provisioningRequestConfig",),
         ("provisioning config", ("name",)): ("provisioningRequestConfig",),
-        ("provisioning config", ("parameters", "maxRunDurationSeconds")): ("maxRunDuration",),
     }
     return keys.get((ref[0], path), path)

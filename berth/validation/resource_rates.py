@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from berth.diagnostics import Problems
 from berth.plan.kueue import QuotaPlan
 from berth.planner.queueing.amounts import CPU, MEMORY
-from berth.planner.queueing.quota_tree import quota_tree
+from berth.planner.queueing.quota_tree import QuotaTree
 from berth.validation.quota_claims import FleetQuotas, QuotaClaims
 
 ResourceRate = tuple[int, int]
@@ -23,7 +23,7 @@ def check_resource_rates(claims: QuotaClaims[FleetQuotas], problems: Problems) -
     nouns = {flavor.name: flavor.noun for flavor in claims.plan.flavors if flavor.name in uneven}
     for resource in (CPU, MEMORY) if uneven else ():
         resource_of = {flavor.name: resource for flavor in claims.plan.flavors}
-        tree = quota_tree(claims.plan.cluster_queues, claims.plan.cohorts, resource_of)
+        tree = QuotaTree(claims.plan.cluster_queues, claims.plan.cohorts, resource_of)
         for claim in (claim for flavor in nouns for claim in claims.by_flavor.get(flavor, [])):
             quota = next(q for q in claim.queue.flavors[claim.index].quotas if q.resource == resource)
             amount, accelerators = _rate(claim.quota, quota) or (0, 1)
@@ -61,7 +61,7 @@ def _accelerator_entries(claims: QuotaClaims[FleetQuotas]) -> Iterator[tuple[str
     """
     resources = {flavor.name: flavor.resource for flavor in claims.plan.flavors}
     owners = (*claims.plan.cluster_queues, *claims.plan.cohorts)
-    for entry in {(e.flavor, id(e.quotas)): e for owner in owners for e in owner.flavors}.values():
+    for entry in {(e.flavor, e.quotas): e for owner in owners for e in owner.flavors}.values():
         accelerators = next(quota for quota in entry.quotas if quota.resource == resources[entry.flavor])
         yield from ((entry.flavor, accelerators, q) for q in entry.quotas if q.resource in (CPU, MEMORY))
 

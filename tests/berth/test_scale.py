@@ -18,7 +18,6 @@ from berth.diff.objects import compare_objects
 from berth.evaluate import evaluate_stack
 from berth.manifests.fleet import all_manifests
 from berth.plan.fleet import FleetPlan
-from berth.planner.queueing.preemption import preemption_rules
 from berth.planner.queueing.quota_tree import QuotaTree
 from tests import fleets, managed_fleets, stack_files
 
@@ -50,8 +49,8 @@ def test_the_generated_fleet_is_what_it_says(managed: FleetPlan) -> None:
 
 
 @pytest.mark.parametrize("stack", ["dev", "multikueue"])
-def test_a_plan_grows_its_quota_tree_once(stack: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Planner, proofs and relations ask the same tree; a worker's plan has its own."""
+def test_the_planner_and_the_validation_build_one_quota_tree_each(stack: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two for a fleet, and two for each of its workers, however many queues and checks ask."""
     grown: list[QuotaTree] = []
     grow = QuotaTree.__init__
 
@@ -62,8 +61,7 @@ def test_a_plan_grows_its_quota_tree_once(stack: str, monkeypatch: pytest.Monkey
     monkeypatch.setattr(QuotaTree, "__init__", counted)
     plan = evaluate_stack(str(stack_files.GKE_STACKS[stack]), stack_files.ROOT).plan
     assert plan is not None
-    preemption_rules(plan)
-    assert len(grown) == 1 + len(plan.workers)
+    assert len(grown) == 2 * (1 + len(plan.workers))
 
 
 def test_what_objects_share_is_written_once(managed: FleetPlan, monkeypatch: pytest.MonkeyPatch) -> None:

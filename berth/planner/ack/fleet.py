@@ -20,7 +20,7 @@ from berth.planner.ack.flavors import plan_flavors, plan_pools
 from berth.planner.allowances import FLEET, ack_allowances, is_protected
 from berth.planner.context import PlanningContext
 from berth.planner.queueing import cohorts, flavors, priorities, queues
-from berth.planner.queueing.quota_tree import accelerator_quotas, quota_tree
+from berth.planner.queueing.quota_tree import QuotaTree, accelerator_quotas
 from berth.planner.tenancy import teams
 from berth.spec.ack import AckFleetSpec
 from berth.spec.fleet import FleetSpec
@@ -107,7 +107,7 @@ def _plan(context: PlanningContext, spec: AckFleetSpec, planned_members: members
         for flavor, quota in accelerator_quotas(owner, resource_of):
             guaranteed[flavor] += quota.nominal
     team_plans = teams.plan_teams(
-        context, queue_plans, quota_tree(queue_plans, cohort_plans, resource_of), planned_flavors
+        context, queue_plans, QuotaTree(queue_plans, cohort_plans, resource_of), planned_flavors
     )
     _check_leaf_namespaces(context, queue_plans)
     _check_tree_names(context, queue_plans, cohort_plans)

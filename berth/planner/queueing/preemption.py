@@ -87,13 +87,12 @@ def _borrowable(node: QuotaNodePlan) -> set[str]:
     )
 
 
-def preemption_pairs(plan: FleetPlan, queue_names: Collection[str]) -> Iterator[PreemptionPair]:
+def preemption_pairs(plan: FleetPlan, tree: QuotaTree, queue_names: Collection[str]) -> Iterator[PreemptionPair]:
     """The relations between the queues `among`, one by one: as many as these times themselves, at the most.
 
     Pushed out of another queue is only who borrows there.
     """
     resources = {f.name: f.resource for f in plan.flavors}
-    tree = QuotaTree.from_plan(plan)
     borrowers = _borrowers_by_flavor(plan, tree)
     for queue in (queue for queue in plan.cluster_queues if queue.name in queue_names):
         for preemption_rule in _queue_rules(queue, resources, tree, borrowers):

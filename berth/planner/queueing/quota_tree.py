@@ -7,7 +7,6 @@ lend. This is Kueue's reckoning (pkg/cache, resource_node.go), with nothing else
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
@@ -97,9 +96,8 @@ class QuotaTree:
 
     @staticmethod
     def from_plan(plan: FleetPlan | AckFleetPlan) -> QuotaTree:
-        """The tree of a finished plan."""
-        resource_of = {flavor.name: flavor.resource for flavor in plan.flavors}
-        return quota_tree(plan.cluster_queues, plan.cohorts, resource_of)
+        """The tree of a finished plan. Whoever asks it several questions passes it on: building it costs a pass."""
+        return QuotaTree(plan.cluster_queues, plan.cohorts, {f.name: f.resource for f in plan.flavors})
 
     def _cohort_node(
         self, cohort: str | None, flavor: str, lending_limits: list[tuple[QuotaNode, int | None]]
@@ -137,24 +135,6 @@ class QuotaTree:
             for flavor, node in self.queue_nodes(queue.name).items():
                 nodes_by_flavor.setdefault(flavor, []).append(node)
         return {flavor: ceiling_of_nodes(nodes_by_flavor[flavor]) for flavor in sorted(nodes_by_flavor)}
-
-
-_TREE_CACHE: deque[tuple[tuple[ClusterQueuePlan, ...], tuple[CohortPlan, ...], Mapping[str, str], QuotaTree]] = deque(
-    maxlen=64
-)
-"""The last trees, for the planner, the proofs and whoever asks after them: more than a fleet has clusters."""
-
-
-def quota_tree(
-    queues: tuple[ClusterQueuePlan, ...], cohorts: tuple[CohortPlan, ...], resource_of: Mapping[str, str]
-) -> QuotaTree:
-    """The tree of these queues and cohorts, grown once: a plan never changes, and neither does its tree."""
-    for cached_queues, cached_cohorts, cached_resources, tree in _TREE_CACHE:
-        if cached_queues is queues and cached_cohorts is cohorts and cached_resources == resource_of:
-            return tree
-    tree = QuotaTree(queues, cohorts, resource_of)
-    _TREE_CACHE.append((queues, cohorts, resource_of, tree))
-    return tree
 
 
 def largest_jobs(plan: FleetPlan) -> dict[str, int]:

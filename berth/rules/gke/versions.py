@@ -13,10 +13,10 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Literal
 
-import yaml
 from msgspec import Struct, field
 
 from berth.rules.gke.pool_request import PoolRequest, SettingKey, Severity
+from berth.yaml_loader import load_table
 
 VersionParts = tuple[int, ...]
 """The numbers that a version names: major, minor, patch, GKE's own; two to four of them."""
@@ -87,8 +87,7 @@ class MissingFeature(Struct, frozen=True, kw_only=True):
 @cache
 def features() -> Mapping[str, Feature]:
     """Every feature that has a first version, by name."""
-    text = Path(__file__).with_name("versions.yaml").read_text(encoding="utf-8")
-    rows: dict[str, dict[str, Any]] = yaml.load(text, yaml.CSafeLoader)
+    rows: dict[str, dict[str, Any]] = load_table(Path(__file__).with_name("versions.yaml"))
     return MappingProxyType({name: Feature(name=name, **row) for name, row in rows.items()})
 
 

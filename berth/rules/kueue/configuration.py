@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ipaddress
 import re
 from collections import Counter
 from collections.abc import Iterator
@@ -78,10 +77,6 @@ def _admission_fair_sharing(plan: ConfigurationPlan) -> Iterator[FieldError]:
 
 
 # --- resources --------------------------------------------------------------------------------------------------------
-
-
-def _quota_check(plan: ConfigurationPlan) -> Iterator[FieldError]:
-    yield from check_enum(("resources", "quotaCheckStrategy"), plan.quota_check, bounds.QUOTA_CHECKS)
 
 
 def _quota_check_or_prefixes(plan: ConfigurationPlan) -> Iterator[FieldError]:
@@ -207,14 +202,6 @@ def check_selector(path: FieldPath, selector: SelectorPlan) -> Iterator[FieldErr
 # --- what is kept and shown -------------------------------------------------------------------------------------------
 
 
-def _retention(plan: ConfigurationPlan) -> Iterator[FieldError]:
-    path: FieldPath = ("objectRetentionPolicies", "workloads")
-    finished, deactivated = plan.retain_finished_seconds, plan.retain_deactivated_seconds
-    for key, seconds in (("afterFinished", finished), ("afterDeactivatedByKueue", deactivated)):
-        if seconds is not None and seconds < 0:
-            yield (*path, key), f"'{seconds}' seconds is no time; write 0 to keep nothing, or leave it out to keep all"
-
-
 def _local_queue_selector(plan: ConfigurationPlan) -> Iterator[FieldError]:
     if (selector := plan.metrics.local_queue_selector) is not None:
         yield from check_selector(("metrics", "localQueueMetrics", "localQueueSelector"), selector)
@@ -254,24 +241,6 @@ def _tracked_values(path: FieldPath, plan: CustomLabelPlan) -> Iterator[FieldErr
     yield from check_unique(path, plan.tracked, "value")
 
 
-def _visibility(plan: ConfigurationPlan) -> Iterator[FieldError]:
-    port, path = plan.visibility_port, ("visibilityServer", "bindPort")
-    if port is not None:
-        yield from check_range(path, port, 1, 65535, "port")
-        if port in bounds.RESERVED_PORTS:
-            yield path, f"'{port}' is where the manager serves {bounds.RESERVED_PORTS[port]}; write another"
-    if plan.visibility_address is not None and not _is_address(plan.visibility_address):
-        yield ("visibilityServer", "bindAddress"), f"'{format_value(plan.visibility_address)}' is no IP address"
-
-
-def _is_address(text: str) -> bool:
-    try:
-        ipaddress.ip_address(text)
-    except ValueError:
-        return False
-    return True
-
-
 def _multikueue(plan: ConfigurationPlan) -> Iterator[FieldError]:
     if (settings := plan.multikueue) is None:
         return
@@ -298,7 +267,6 @@ RULES: tuple[Rule[ConfigurationPlan], ...] = (
     Rule("bad-requeuing", "config validateWaitForPodsReady", _requeuing),
     Rule("bad-fair-sharing", "config validateFairSharing", _preemption_strategies),
     Rule("bad-admission-fair-sharing", "config validateAdmissionFairSharing", _admission_fair_sharing),
-    Rule("bad-quota-check", "config validateQuotaCheckStrategy", _quota_check),
     Rule("quota-check-with-prefixes", "config validateQuotaCheckStrategy", _quota_check_or_prefixes),
     Rule("bad-transformation", "config validateResourceTransformations", _transformations),
     Rule("bad-device-mapping", "config validateDeviceClassMappings", _device_mappings),
@@ -307,11 +275,9 @@ RULES: tuple[Rule[ConfigurationPlan], ...] = (
     Rule("bad-copied-label", "config.kueue.x-k8s.io: labelKeysToCopy are label keys", _copied_labels),
     Rule("bad-namespace-selector", "config validateManagedJobsNamespaceSelector", _namespace_selector),
     Rule("system-namespace-selected", "config validateManagedJobsNamespaceSelector", _exempt_namespaces),
-    Rule("bad-retention", "config validateObjectRetentionPolicies", _retention),
     Rule("bad-metrics-selector", "Kubernetes: LabelSelectorAsSelector", _local_queue_selector),
     Rule("bad-custom-labels", "config validateCustomLabels", _custom_labels),
     Rule("bad-custom-label", "config validateCustomLabels", _custom_label_syntax),
-    Rule("bad-visibility", "config validateVisibilityServer; two servers cannot share a port", _visibility),
     Rule("bad-multikueue", "config validateMultiKueue", _multikueue),
 )
 

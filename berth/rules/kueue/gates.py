@@ -104,7 +104,6 @@ GATED_SETTINGS: Final[tuple[tuple[str, str, Callable[[ConfigurationPlan], bool]]
         lambda p: bounds.SPARK_FRAMEWORK in p.frameworks,
     ),
     (_DRA, "resources.deviceClassMappings", lambda plan: bool(plan.device_mappings)),
-    ("VisibilityOnDemand", "visibilityServer", lambda plan: plan.visibility_port is not None),
     ("MultiKueue", "multiKueue", lambda plan: plan.multikueue is not None),
     (
         "MultiKueueClusterProfile",

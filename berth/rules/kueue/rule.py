@@ -8,7 +8,7 @@ from typing import Generic, TypeVar
 from msgspec import Struct
 
 from berth.diagnostics import FieldPath, did_you_mean, format_value, join_words
-from berth.names import MAX_SUBDOMAIN, is_label_key, is_label_value, is_subdomain
+from berth.names import MAX_SUBDOMAIN, is_label_key, is_subdomain
 
 T = TypeVar("T")
 
@@ -101,12 +101,6 @@ def check_label_key(path: FieldPath, key: str, noun: str) -> Iterator[FieldError
             path,
             f"'{format_value(key)}' is no {noun}: write a name such as a-b or example.com/a-b, 63 characters at most",
         )
-
-
-def check_label_value(path: FieldPath, value: str) -> Iterator[FieldError]:
-    """A value that no Kubernetes label can have."""
-    if not is_label_value(value):
-        yield path, f"'{format_value(value)}' is no label value: 63 letters, digits, '-', '_' and '.' at most"
 
 
 def check_range(path: FieldPath, number: int, minimum: int, maximum: int, noun: str) -> Iterator[FieldError]:

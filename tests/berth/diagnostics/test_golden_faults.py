@@ -41,7 +41,7 @@ What is reported besides, and of what.
 REST = """\
 ## Without an example
 
-No stack file leads to these: they hold plans to the rules of Kueue and GKE, whoever made them.
+No stack file leads to these: they hold requests for machines to the rules of GKE, whoever made them.
 
 """
 

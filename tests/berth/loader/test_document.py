@@ -251,7 +251,7 @@ def test_the_parser_in_python_says_the_same(monkeypatch: pytest.MonkeyPatch) -> 
     """PyYAML's C half is not built everywhere."""
     text = "a: &a [1, 0777, {b: yes}]\nc: *a\nd: !x y\n1: z\nc: 2\n<<: 3\ne: 'q'\nf: {secure: s}\n"
     fast = document.parse(text, "f.yaml")
-    monkeypatch.setattr(document, "_LOADER", yaml.SafeLoader)
+    monkeypatch.setattr(document, "LOADER", yaml.SafeLoader)
     assert document.parse(text, "f.yaml") == fast
 
 

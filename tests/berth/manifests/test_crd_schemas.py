@@ -2,7 +2,7 @@
 
 A CRD's schema lets unknown fields pass, because the server drops them in silence; here they are refused, or a misspelt
 field would only show by not working. Out of reach: CEL rules (`x-kubernetes-validations`), such as no limits without a
-cohort, and the checks of Kueue's webhooks: those are rules of plans, in `berth.rules.kueue`.
+cohort, and the checks of Kueue's webhooks: those are rules of plans, in `berth.rules.kueue` and `kueue_invariants`.
 """
 
 from __future__ import annotations

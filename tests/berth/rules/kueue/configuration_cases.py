@@ -84,12 +84,6 @@ SETTINGS = (
         "admissionFairSharing.resourceWeights.cpu: '-0.5' is no weight; write 0 to leave it out of account",
     ),
     case(
-        "quotas are checked in one of two ways",
-        "bad-quota-check",
-        {"quota_check": "Ignore"},
-        "resources.quotaCheckStrategy: 'Ignore' is no value of Kueue's; did you mean 'IgnoreUndeclared'?",
-    ),
-    case(
         "what is undeclared is ignored by strategy or by prefix, not both",
         "quota-check-with-prefixes",
         {"quota_check": "IgnoreUndeclared"},
@@ -184,15 +178,6 @@ SETTINGS = (
         f"write {NAME} NotIn for it",
     ),
     case(
-        "workloads are kept for a time that is one",
-        "bad-retention",
-        {"retain_finished_seconds": -1, "retain_deactivated_seconds": -2},
-        "objectRetentionPolicies.workloads.afterFinished: '-1' seconds is no time; "
-        "write 0 to keep nothing, or leave it out to keep all",
-        "objectRetentionPolicies.workloads.afterDeactivatedByKueue: '-2' seconds is no time; "
-        "write 0 to keep nothing, or leave it out to keep all",
-    ),
-    case(
         "a selector of local queues can be read",
         "bad-metrics-selector",
         {"metrics": MetricsPlan(local_queue_selector=SelectorPlan(labels={"a b": "c"}))},
@@ -234,19 +219,6 @@ SETTINGS = (
         "metrics.customLabels[1]: '13' values to track are more than the 12 that Kueue takes; name fewer",
         "metrics.customLabels[2]: '17' values to track are more than the 16 that Kueue takes; name fewer",
         "metrics.customLabels[2][1]: value 'x' is here twice; write it once",
-    ),
-    case(
-        "the visibility server has a port and an address",
-        "bad-visibility",
-        {"visibility_port": 65536, "visibility_address": "localhost"},
-        "visibilityServer.bindPort: '65536' is no port; write 1 to 65535",
-        "visibilityServer.bindAddress: 'localhost' is no IP address",
-    ),
-    case(
-        "the visibility server has a port of its own",
-        "bad-visibility",
-        {"visibility_port": 8443},
-        "visibilityServer.bindPort: '8443' is where the manager serves metrics; write another",
     ),
     case(
         "MultiKueue's settings are what they say",

@@ -1,0 +1,63 @@
+"""Rules between the things of a fleet: what is written takes effect. Kueue accepts all of this and says nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from berth.diagnostics import FieldPath, format_value
+from berth.plan.fleet import FleetPlan
+from berth.plan.kueue import ClusterQueuePlan
+from berth.rules.kueue import bounds, gates
+from berth.rules.kueue.rule import FleetRule, ObjectRef
+
+Findings = Iterator[tuple[ObjectRef, FieldPath, str]]
+
+
+def _queue_ref(plan: ClusterQueuePlan) -> ObjectRef:
+    return "cluster queue", plan.name
+
+
+def _no_borrow_preemption(fleet: FleetPlan) -> Findings:
+    if fleet.kueue is None or fleet.kueue.fair_sharing is None:
+        return
+    for queue in fleet.cluster_queues:
+        if (policy := queue.preemption.borrow_within_cohort) not in (None, "Never"):
+            message = f"'{policy}' has no place in fair sharing, where shares decide who is pushed out; leave it out"
+            yield _queue_ref(queue), ("preemption", "borrowWithinCohort"), message
+
+
+def _weights_take_effect(fleet: FleetPlan) -> Findings:
+    if fleet.kueue is None or fleet.kueue.fair_sharing is not None:
+        return
+    weights = [(_queue_ref(queue), queue.fair_share_weight) for queue in fleet.cluster_queues]
+    weights += [(("cohort", cohort.name), cohort.fair_share_weight) for cohort in fleet.cohorts if cohort.parent]
+    for ref, weight in weights:
+        if weight is not None:
+            yield ref, ("fairShareWeight",), f"'{weight:g}' has no effect: kueue.fairSharing is off"
+
+
+def _usage_takes_effect(fleet: FleetPlan) -> Findings:
+    if fleet.kueue is None or fleet.kueue.admission_fair_sharing is not None:
+        return
+    for queue in fleet.cluster_queues:
+        if queue.admission_mode == bounds.USAGE_BASED:
+            message = f"'{bounds.USAGE_BASED}' has no effect: kueue.admissionFairSharing is not set up"
+            yield _queue_ref(queue), ("admissionScope", "admissionMode"), message
+
+
+def _topology_gate_on(fleet: FleetPlan) -> Findings:
+    if fleet.kueue is not None and not gates.is_on(fleet.kueue, "TopologyAwareScheduling"):
+        for flavor in fleet.flavors:
+            if flavor.topology is not None:
+                message = (
+                    f"'{format_value(flavor.topology)}' has no effect: the feature gate TopologyAwareScheduling is off"
+                )
+                yield ("flavor", flavor.name), ("topology",), message
+
+
+RULES: tuple[FleetRule[FleetPlan], ...] = (
+    FleetRule("borrow-with-fair-sharing", "API: ClusterQueuePreemption.borrowWithinCohort", _no_borrow_preemption),
+    FleetRule("weight-without-fair-sharing", "API: ClusterQueue.fairSharing", _weights_take_effect, "warning"),
+    FleetRule("mode-without-admission-fair-sharing", "API: admissionScope", _usage_takes_effect, "warning"),
+    FleetRule("topology-switched-off", "Kueue's use of features.Enabled", _topology_gate_on),
+)

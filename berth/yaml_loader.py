@@ -1,0 +1,16 @@
+"""PyYAML's safe loader, the one in C where PyYAML was built with it, and the tables that Berth keeps as YAML."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, Final
+
+import yaml
+
+LOADER: Final[Any] = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+"""Reads plain values only. The loader in C takes about a tenth of the time."""
+
+
+def load_table(path: Path) -> Any:
+    """The value of a YAML file that is part of Berth. Each caller keeps what it makes of it."""
+    return yaml.load(path.read_text(encoding="utf-8"), LOADER)
