@@ -1,4 +1,4 @@
-"""A cluster that stands: made here with its machines, or found where somebody else made it.
+"""A cluster to compose on: created here with its machines, or an existing one.
 
 With `stacks.platform` the only place that knows plans and the components that make resources.
 """
@@ -36,11 +36,11 @@ NetworksByKey = Mapping[str, AcceleratorNetworks]
 
 
 class ClusterConnection(Struct, frozen=True):
-    """A cluster that stands: what talks to it, what its controllers run on, where it is reached.
+    """A cluster to compose on: its providers, what its controllers run on, where it is reached.
 
     `prefix` begins the names of everything that is a worker's; the manager, and a fleet of one cluster, has none.
     `kubeconfig` is one, or the path of one; None leaves it to the client. `resource` is None where somebody else made
-    the cluster; `google` serves its `project`, and neither is there where the cluster is none of Google Cloud's.
+    the cluster; `google` serves its `project`, and both are None for a cluster outside Google Cloud.
     """
 
     plan: FleetPlan
@@ -82,7 +82,7 @@ def _connect_existing(plan: FleetPlan, cluster_plan: ExistingClusterPlan) -> Clu
         context=cluster_plan.context,
         cluster_identifier=cluster_identifier(cluster_plan),
     )
-    no_server = pulumi.Output.from_input("")  # only the server of a worker is ever told, to its manager
+    no_server = pulumi.Output.from_input("")  # only a worker's server is used, by its manager
     return ClusterConnection(plan, "", cluster_plan.name, provider, kubeconfig, no_server)
 
 

@@ -50,7 +50,7 @@ def build(plan: FleetPlan) -> dict[str, Any]:
 def _workers(
     manager: ClusterConnection, kueue: Sequence[pulumi.Resource], enabled: EnabledServices
 ) -> list[pulumi.Resource]:
-    """Every worker with all that stands in it, and what names them on the manager; returns what checks name."""
+    """Create every worker with all that is in it, and what names them on the manager; returns what checks name."""
     kubeconfigs: dict[str, tuple[WorkerAccessPlan, pulumi.Output[str]]] = {}
     for worker in manager.plan.workers:
         prefix = f"{worker.name}/"
@@ -161,7 +161,7 @@ def _queueing(
 
 
 def _monitoring(connection: ClusterConnection, monitoring: MonitoringPlan, kueue: list[pulumi.Resource]) -> None:
-    """What collects and shows metrics: Cloud Monitoring, or what stands in the cluster instead."""
+    """What collects and shows metrics: Cloud Monitoring, or a Prometheus in the cluster instead."""
     plan, prefix, opts, cluster = connection.plan, connection.prefix, connection.opts, connection.resource
     served_by = kueue
     if monitoring.charts:

@@ -121,14 +121,20 @@ def _parse_amounts(source: SourceValue) -> ResourceList | None:
         return {}
     amounts: ResourceList = {}
     for resource, quantity in (source.mapping("a mapping of resources to quantities") or {}).items():
-        number = parse_quantity(resource, quantity.value)
+        number = parse_amount(resource, quantity)
         if number is None:
-            quantity.fault(
-                "bad-quantity", f"{format_value(quantity.value)} is no quantity; write one such as 4, 500m or 16Gi"
-            )
             return None
         amounts[resource] = number
     return amounts if isinstance(source.value, dict) else None
+
+
+def parse_amount(resource: str, quantity: SourceValue) -> int | None:
+    """The amount of a resource as a whole number; a fault and None where it is no quantity."""
+    number = parse_quantity(resource, quantity.value)
+    if number is None:
+        message = f"{format_value(quantity.value)} is no quantity; write one such as 4, 500m or 16Gi"
+        quantity.fault("bad-quantity", message)
+    return number
 
 
 def _is_sidecar(container: SourceValue) -> bool:

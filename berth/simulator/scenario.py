@@ -23,8 +23,8 @@ from msgspec.structs import replace
 from berth.diagnostics import Problem, Problems, did_you_mean
 from berth.jobs.files import ManifestDocument
 from berth.jobs.pod_set import PodSet
-from berth.jobs.quantities import parse_quantity
-from berth.jobs.values import SourceValue, as_mapping, format_value, get_nested
+from berth.jobs.pods import parse_amount
+from berth.jobs.values import SourceValue, as_mapping, get_nested
 from berth.simulator.arrivals import Arrival, read_arrivals, without_excluded
 from berth.simulator.fleet import SimulatedFleet
 from berth.simulator.scheduler.model import Job
@@ -249,11 +249,8 @@ def _parse_requests(source: SourceValue) -> dict[str, int] | None:
     requests: dict[str, int] = {}
     entries = source.mapping("a mapping of resources to quantities")
     for resource, quantity in (entries or {}).items():
-        number = parse_quantity(resource, quantity.value)
+        number = parse_amount(resource, quantity)
         if number is None:
-            quantity.fault(
-                "bad-quantity", f"{format_value(quantity.value)} is no quantity; write one such as 4, 500m or 16Gi"
-            )
             return None
         requests[resource] = number
     return None if entries is None else requests

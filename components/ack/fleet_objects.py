@@ -1,4 +1,4 @@
-"""What stands on the fleet's own API server: namespaces, priorities, the quota tree, propagation policies."""
+"""Objects on the fleet's own API server: namespaces, priorities, the quota tree, propagation policies."""
 
 from __future__ import annotations
 

@@ -15,7 +15,7 @@ class AcceleratorNetworks(pulumi.ComponentResource):
     """The VPCs and subnets that the nodes of one kind of pool have further interfaces in.
 
     Owns VPCs, subnets and the firewall rules that let the nodes talk to each other. Does not own the objects by which
-    pods ask for an interface, which stand in the cluster. `interfaces` are names of network and subnet, in the plan's
+    pods ask for an interface, which are in the cluster. `interfaces` are names of network and subnet, in the plan's
     order; `devices` the same by the name of the Network object. Taken from here, they make a pool wait for the subnets,
     and the subnets outlive it.
     """

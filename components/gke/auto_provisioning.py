@@ -37,7 +37,7 @@ def standard_autoscaling(
 def autopilot_autoscaling(
     cluster: ClusterPlan, service_account: pulumi.Input[str]
 ) -> gcp.container.ClusterClusterAutoscalingArgs:
-    """The identity of Autopilot's nodes, for which there is no other place; limits and profiles may not be said."""
+    """The identity of Autopilot's nodes, for which there is no other place; limits and profiles may not be set."""
     return gcp.container.ClusterClusterAutoscalingArgs(
         default_compute_class_enabled=cluster.default_compute_class,
         auto_provisioning_defaults=gcp.container.ClusterClusterAutoscalingAutoProvisioningDefaultsArgs(

@@ -57,7 +57,7 @@ class Cluster(pulumi.ComponentResource):
             protect=plan.protect,
             delete_before_replace=True,  # the name is fixed
             # Both describe only the pool that is removed at creation. GKE reports other values afterwards, and the
-            # provider would replace the cluster to mend that.
+            # provider would replace the cluster to undo that.
             ignore_changes=["initialNodeCount", "nodeConfig"],
             depends_on=[*depends_on],
         )
@@ -124,7 +124,7 @@ def _common(plan: ClusterPlan, network: pulumi.Input[str], subnetwork: pulumi.In
 
 
 def _standard(arguments: gcp.container.ClusterArgs, plan: ClusterPlan, service_account: pulumi.Input[str]) -> None:
-    """What has to be said of a Standard cluster and is implied by Autopilot."""
+    """Set what a Standard cluster needs and Autopilot implies."""
     arguments.initial_node_count = 1
     arguments.remove_default_node_pool = True
     # Else the first pool would run as the project's default account, which many projects have switched off.
@@ -147,7 +147,7 @@ def _standard(arguments: gcp.container.ClusterArgs, plan: ClusterPlan, service_a
 
 
 def _autopilot(arguments: gcp.container.ClusterArgs, plan: ClusterPlan, service_account: pulumi.Input[str]) -> None:
-    """Autopilot brings its own data plane, workload identity, shielded nodes and image streaming: none may be said."""
+    """Autopilot brings its own data plane, workload identity, shielded nodes and image streaming: none may be set."""
     arguments.enable_autopilot = True
     arguments.addons_config = addons.autopilot_addons(plan)
     arguments.cluster_autoscaling = auto_provisioning.autopilot_autoscaling(plan, service_account)
@@ -188,7 +188,7 @@ def _beta_apis(plan: ClusterPlan) -> gcp.container.ClusterEnableK8sBetaApisArgs 
 
 
 def _auto_config(plan: NodeAutoConfigPlan) -> gcp.container.ClusterNodePoolAutoConfigArgs:
-    """Of nodes that GKE makes by itself; what is said of our own pools is said in each."""
+    """Settings of nodes that GKE makes by itself; our own pools have theirs."""
     arguments = gcp.container.ClusterNodePoolAutoConfigArgs()
     if plan.network_tags:
         arguments.network_tags = gcp.container.ClusterNodePoolAutoConfigNetworkTagsArgs(tags=sorted(plan.network_tags))

@@ -8,9 +8,9 @@ from berth.plan.gke import ControlPlanePlan
 
 
 def private_cluster(plan: ControlPlanePlan) -> gcp.container.ClusterPrivateClusterConfigArgs:
-    """Private nodes and the private address, said of a public cluster too.
+    """Private nodes and the private address, set for a public cluster too.
 
-    Of a block that goes away the provider keeps what it knew, and nodes would stay private. A range that is not said
+    Of a block that goes away the provider keeps what it knew, and nodes would stay private. A range that is not set
     stays as it was.
     """
     return gcp.container.ClusterPrivateClusterConfigArgs(
@@ -24,7 +24,7 @@ def authorized_networks(plan: ControlPlanePlan) -> gcp.container.ClusterMasterAu
     """None leaves the endpoint open; a block without networks closes it to all but nodes.
 
     None also where there is no address that networks could reach: the provider does not send the block then, and would
-    show it as a change for ever.
+    show it as a change forever.
     """
     if plan.authorized_networks is None or not plan.ip_endpoint:
         return None

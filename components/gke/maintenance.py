@@ -14,7 +14,7 @@ is sent: "one of daily_maintenance_window, recurring_maintenance_window, recurri
 
 
 def policy(plan: MaintenancePlan | None) -> gcp.container.ClusterMaintenancePolicyArgs | None:
-    """The window and what is excluded from it; None where nothing is said."""
+    """The window and what is excluded from it; None where neither is set."""
     if plan is None or (not plan.exclusions and not _has_window(plan)):
         return None
     arguments = gcp.container.ClusterMaintenancePolicyArgs(

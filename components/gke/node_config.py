@@ -100,7 +100,7 @@ def _lifetime(arguments: gcp.container.NodePoolNodeConfigArgs, plan: NodePoolPla
 
 
 def _hardware(arguments: gcp.container.NodePoolNodeConfigArgs, plan: NodePoolPlan) -> None:
-    """What only some machines have. Nothing is said that the plan does not say."""
+    """What only some machines have. Nothing is set that the plan does not set."""
     arguments.image_type = plan.image_type
     arguments.gpudirect_strategy = plan.gpudirect_strategy
     if plan.fast_socket:

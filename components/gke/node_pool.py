@@ -17,7 +17,7 @@ _DEFAULT_ZONES: Final = 3
 """The zones that GKE picks for a regional cluster that names none."""
 
 _SLICE_FIELDS: Final = ("placementPolicy", "nodeConfig.machineType", "nodeLocations")
-"""What a slice cannot change in place. The provider has no update for a topology: it would show the change for ever and
+"""What a slice cannot change in place. The provider has no update for a topology: it would show the change forever and
 try to resize the slice, which GKE refuses."""
 
 _SSD_FIELDS: Final = ("nodeConfig.ephemeralStorageLocalSsdConfig", "nodeConfig.localNvmeSsdBlockConfig")
@@ -89,7 +89,7 @@ def _arguments(plan: NodePoolPlan, cluster: pulumi.Input[str]) -> gcp.container.
 
 
 def _replace_on_changes(plan: NodePoolPlan) -> list[str]:
-    """What the provider shows as an update and then leaves undone, so that it would be shown for ever."""
+    """What the provider shows as an update and then leaves undone, so that it would be shown forever."""
     fields = (
         _SLICE_FIELDS if plan.slice_topology is not None else _SLICE_FIELDS[:1] if plan.placement is not None else ()
     )

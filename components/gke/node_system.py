@@ -1,4 +1,4 @@
-"""The kubelet and the kernel of nodes as arguments of the provider; nothing is said that the plan does not say."""
+"""The kubelet and the kernel of nodes as arguments of the provider; nothing is set that the plan does not set."""
 
 from __future__ import annotations
 

@@ -20,7 +20,7 @@ class Controllers(pulumi.ComponentResource):
     depends on `releases` may create queues at once. A failed install is taken back, a failed upgrade rolled back.
 
     Nothing is ever uninstalled: Kueue's CRDs are templates of its chart, so every queue and workload would go with it.
-    A chart that leaves the plan, as when somebody else comes to look after it, runs on and is forgotten; to take it
+    A chart that leaves the plan, as when others manage it from then on, keeps running outside the state; to take it
     back, `helm uninstall` it or import it. JobSet's CRD lies in its chart's `crds` folder, which Helm never upgrades.
     """
 

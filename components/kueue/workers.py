@@ -1,4 +1,4 @@
-"""Worker clusters as their manager knows them. Does not own what stands in them."""
+"""Worker clusters as their manager knows them. Does not own what is in them."""
 
 from __future__ import annotations
 

@@ -14,7 +14,7 @@ class Access(pulumi.ComponentResource):
     """The roles that all teams share, who has them cluster-wide, and everybody's way to the cluster.
 
     Owns the cluster roles and their cluster-wide bindings, and one binding of the project for each group. What a team
-    may do in its own namespaces is bound there. Without a project the cluster is none of Google's to be found.
+    may do in its own namespaces is bound there. Without a project the cluster is not in Google Cloud.
     """
 
     def __init__(

@@ -19,7 +19,7 @@ class Team(pulumi.ComponentResource):
     Owns a namespace only where the plan says so, its people's rights in it, and the identity. Does not own the team's
     local queues (Kueue's side makes them; they take their namespace from `namespaces` and so come after it), its
     buckets and secrets, nor other bindings of any of these. `namespaces` are those it owns, by name. Without a project
-    the team is nobody in Google Cloud; without a cluster to go with, its objects go one by one.
+    the team has no identity in Google Cloud; without a cluster its objects are deleted one by one.
     """
 
     def __init__(

@@ -18,7 +18,7 @@ _KUEUE_FIELDS: Final = ["spec.suspend", "spec.runPolicy.suspend"]
 
 
 class Workload(pulumi.ComponentResource):
-    """The objects of one workload, each after the one before it: what pods are found by comes before them.
+    """The objects of one workload, each after the one before it: a Service comes before the pods behind it.
 
     `namespace` is the Namespace's own output where the same program makes it. Whether the workload runs is Kueue's
     affair, so the component is done as soon as its objects exist. Jobs cannot be changed once they are made; a change

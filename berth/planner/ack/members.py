@@ -8,11 +8,12 @@ from itertools import combinations
 
 from msgspec import Struct, field
 
-from berth.diagnostics import FieldPath, did_you_mean, format_value
+from berth.diagnostics import FieldPath, did_you_mean
 from berth.plan.ack import AckNodePoolPlan, MemberPlan
 from berth.plan.nodes import Bounds, Taint
 from berth.planner.allowances import is_protected
 from berth.planner.context import PlanningContext
+from berth.planner.machines.pools import check_key_is_free
 from berth.spec.ack import AckFleetSpec, AckNodePoolSpec, InstanceTypeSpec, MemberSpec
 
 _RESERVED_DOMAINS = ("kubernetes.io", "k8s.io", "alibabacloud.com", "aliyun.com", "aliyun.accelerator", "berth.dev")
@@ -202,9 +203,4 @@ def _check_labels_and_taints(context: PlanningContext, path: FieldPath, pool: Ac
     keys = [((*path, "labels", key), key) for key in sorted(pool.labels)]
     keys += [((*path, "taints", index), taint.key) for index, taint in enumerate(pool.taints)]
     for key_path, key in keys:
-        domain = key.rpartition("/")[0]
-        if any(
-            domain == reserved_domain or domain.endswith(f".{reserved_domain}") for reserved_domain in _RESERVED_DOMAINS
-        ):
-            message = f"'{format_value(key)}' is for Kubernetes, ACK or Berth to set; write a key of your own"
-            context.problems.fault("reserved-label", key_path, message)
+        check_key_is_free(context, key_path, key, _RESERVED_DOMAINS, "ACK")

@@ -94,8 +94,12 @@ def cluster_ranges(context: PlanningContext) -> dict[FieldPath, str]:
 def _check_no_overlap(context: PlanningContext) -> None:
     for (first_path, first_range), (second_path, second_range) in combinations(cluster_ranges(context).items(), 2):
         if IPv4Network(first_range).overlaps(IPv4Network(second_range)):
-            message = (
-                f"'{second_range}' overlaps {first_range} of {format_path(first_path)}; "
-                "write ranges that share no address"
-            )
-            context.problems.fault("overlapping-ranges", second_path, message)
+            report_overlap(context, second_path, second_range, first_path, first_range)
+
+
+def report_overlap(
+    context: PlanningContext, path: FieldPath, ip_range: object, other_path: FieldPath, other_range: str
+) -> None:
+    """Report a range at `path` that shares addresses with the range at `other_path`."""
+    message = f"'{ip_range}' overlaps {other_range} of {format_path(other_path)}; write ranges that share no address"
+    context.problems.fault("overlapping-ranges", path, message)

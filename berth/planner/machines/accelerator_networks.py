@@ -10,11 +10,11 @@ from collections.abc import Iterable, Iterator, Mapping
 from ipaddress import IPv4Network
 from itertools import islice
 
-from berth.diagnostics import FieldPath, format_path
+from berth.diagnostics import FieldPath
 from berth.plan.accelerator_networks import AcceleratorNetworksPlan, AcceleratorSubnetPlan, AcceleratorVpcPlan
 from berth.plan.node_settings import NodeInterfacePlan, NodeNetworkPlan
 from berth.planner.cluster.gke import cluster_name
-from berth.planner.cluster.vpc import cluster_ranges
+from berth.planner.cluster.vpc import cluster_ranges, report_overlap
 from berth.planner.context import PlanningContext
 from berth.planner.machines.node_settings import default_node_network
 from berth.planner.machines.pools import PlannedPool
@@ -63,8 +63,7 @@ def _has_room(context: PlanningContext, base: IPv4Network) -> bool:
         return False
     for path, cluster_range in cluster_ranges(context).items():
         if IPv4Network(cluster_range).overlaps(base):
-            message = f"'{base}' overlaps {cluster_range} of {format_path(path)}; write ranges that share no address"
-            context.problems.fault("overlapping-ranges", RANGE_PATH, message)
+            report_overlap(context, RANGE_PATH, base, path, cluster_range)
     return True
 
 

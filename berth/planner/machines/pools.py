@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 from msgspec import Struct
 
@@ -208,11 +208,16 @@ def _check_gke_taints(context: PlanningContext, path: FieldPath, spec: PoolSpec)
 
 
 def _check_key_is_free(context: PlanningContext, path: FieldPath, key: str) -> None:
+    check_key_is_free(context, path, key, _RESERVED_DOMAINS, "GKE")
+
+
+def check_key_is_free(
+    context: PlanningContext, path: FieldPath, key: str, reserved_domains: Iterable[str], backend: str
+) -> None:
+    """Report the key of a label or taint that Kubernetes, the backend (GKE, ACK) or Berth sets."""
     domain = key.rpartition("/")[0]
-    if any(
-        domain == reserved_domain or domain.endswith(f".{reserved_domain}") for reserved_domain in _RESERVED_DOMAINS
-    ):
-        message = f"'{format_value(key)}' is for Kubernetes, GKE or Berth to set; write a key of your own"
+    if any(domain == reserved or domain.endswith(f".{reserved}") for reserved in reserved_domains):
+        message = f"'{format_value(key)}' is for Kubernetes, {backend} or Berth to set; write a key of your own"
         context.problems.fault("reserved-label", path, message)
 
 

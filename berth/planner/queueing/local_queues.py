@@ -109,8 +109,7 @@ class LocalQueueNames:
             name_path: FieldPath = (*path, "localQueue")
             if first_path != path:
                 subject = f"local queue '{name}' in namespace '{team_namespaces(context, team)[0].name}'"
-                message = f"{subject} is already that of {format_path(first_path)}; name it otherwise"
-                context.problems.fault("duplicate-name", name_path, message)
+                report_duplicate(context, name_path, subject, first_path)
             elif name == DEFAULT_LOCAL_QUEUE and context.spec.teams[team].default_queue not in (None, path[-1]):
                 message = (
                     f"'{DEFAULT_LOCAL_QUEUE}' is the local queue of jobs that "
@@ -126,3 +125,9 @@ def check_default_queues(context: PlanningContext) -> None:
         known = {**shared, **{name: name for name in spec.queues}}
         if spec.default_queue is not None and not context.is_set_aside("clusterQueues", spec.default_queue):
             context.resolve("queues", spec.default_queue, known, ("teams", team, "defaultQueue"))
+
+
+def report_duplicate(context: PlanningContext, path: FieldPath, subject: str, first: FieldPath) -> None:
+    """Report a name at `path` that a queue at `first` has already."""
+    message = f"{subject} is already that of {format_path(first)}; name it otherwise"
+    context.problems.fault("duplicate-name", path, message)

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 
 from msgspec import Struct
 
-from berth.diagnostics import FieldPath, format_path
+from berth.diagnostics import FieldPath
 from berth.plan.kueue import ClusterQueuePlan, PreemptionPlan, QueueCheckPlan
 from berth.planner.allowances import CLUSTER, is_protected
 from berth.planner.context import PlanningContext
@@ -14,7 +14,13 @@ from berth.planner.formerly import check_former_names
 from berth.planner.machines.pools import PlannedPool
 from berth.planner.queueing.admission_checks import admission_check_name
 from berth.planner.queueing.flavors import PlannedFlavor
-from berth.planner.queueing.local_queues import LocalQueueNames, plan_local_queues, stop_policy, team_namespaces
+from berth.planner.queueing.local_queues import (
+    LocalQueueNames,
+    plan_local_queues,
+    report_duplicate,
+    stop_policy,
+    team_namespaces,
+)
 from berth.planner.queueing.quotas import (
     FlavorIndex,
     FlavorQuotaRequest,
@@ -52,7 +58,7 @@ def plan_cluster_queues(
         if queue and queue.name in by_name:
             first_path = context.origins["cluster queue", queue.name]
             context.incomplete = True
-            _report_duplicate(context, (*request.path, "name"), f"cluster queue '{queue.name}'", first_path)
+            report_duplicate(context, (*request.path, "name"), f"cluster queue '{queue.name}'", first_path)
         elif queue:
             by_name[queue.name] = queue
             context.origins["cluster queue", queue.name] = request.path
@@ -211,10 +217,4 @@ def _preemption_plan(context: PlanningContext, request: QueueRequest) -> Preempt
         reclaim_within_cohort=reclaim_policy,
         borrow_within_cohort=borrow_policy.policy if borrow_policy else None,
         max_priority_threshold=borrow_policy.max_priority_threshold if borrow_policy else None,
-    )
-
-
-def _report_duplicate(context: PlanningContext, path: FieldPath, subject: str, first: FieldPath) -> None:
-    context.problems.fault(
-        "duplicate-name", path, f"{subject} is already that of {format_path(first)}; name it otherwise"
     )
