@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from msgspec import Struct
+from msgspec import Struct, field
 
 from berth.plan.capacity import ReservedSsdPlan
 from berth.plan.node_settings import (
