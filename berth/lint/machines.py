@@ -138,14 +138,7 @@ def _report_unmatched(pods: JobPods, candidates: list[NodeShape]) -> None:
             message = f"no flavor of {place} has nodes with {key}: '{value}'; they have {join_quoted(known)}"
             pods.spec_field("nodeSelector", key).fault("no-nodes", message)
             return
-    taints = [taint for shape in candidates for taint in shape.flavor.node_taints]
     flavors = join_quoted(dict.fromkeys(shape.flavor.name for shape in candidates))
-    if taints and not pods.pod_set.affinity_terms and not pods.pod_set.node_selector:
-        keys = join_quoted(dict.fromkeys(taint.key for taint in taints))
-        pods.spec_field("tolerations").fault(
-            "no-nodes", f"its pods do not tolerate {keys} of {flavors}; write tolerations"
-        )
-        return
     constraint = "node affinity" if pods.pod_set.affinity_terms else "node selector"
     source = pods.spec_field("affinity" if pods.pod_set.affinity_terms else "nodeSelector")
     source.fault("no-nodes", f"its {constraint} leaves no flavor of {place}: it has {flavors}")

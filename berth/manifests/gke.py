@@ -17,7 +17,6 @@ from berth.plan.compute_classes import (
     ClassTpuPlan,
     ComputeClassPlan,
 )
-from berth.plan.nodes import Taint
 
 Manifest = dict[str, object]
 
@@ -44,7 +43,7 @@ def network_parameters(plan: AcceleratorSubnetPlan, vpc: str) -> Manifest:
 
 def compute_class(plan: ComputeClassPlan) -> Manifest:
     """Ways to get nodes, in order of preference, and what all of those nodes are like."""
-    auto_creation: Manifest = {"enabled": plan.auto_creation}
+    auto_creation: Manifest = {"enabled": True}
     if plan.secure_boot is not None:
         auto_creation["shieldedInstanceConfig"] = {"enableSecureBoot": plan.secure_boot}
     spec: Manifest = {
@@ -53,11 +52,8 @@ def compute_class(plan: ComputeClassPlan) -> Manifest:
         "priorities": [_priority(each) for each in plan.priorities],
     }
     spec |= _set_fields(
-        description=plan.description,
-        autopilot=_switch(plan.autopilot),
         activeMigration=None if plan.migrate_up is None else {"optimizeRulePriority": plan.migrate_up},
         autoscalingPolicy=_set_fields(consolidationDelayMinutes=plan.consolidation_minutes),
-        priorityDefaults=_set_fields(location=_location(plan.zones, plan.location_policy)),
         nodePoolConfig=_node_pools(plan),
     )
     return _object(COMPUTE_CLASS_API, "ComputeClass", plan.name) | {"spec": spec}
@@ -67,63 +63,28 @@ def _node_pools(plan: ComputeClassPlan) -> Manifest:
     return _set_fields(
         serviceAccount=plan.service_account,
         imageStreaming=_switch(plan.image_streaming),
-        autoRepair=plan.auto_repair,
-        autoUpgrade=plan.auto_upgrade,
-        confidentialNodeType=plan.confidential,
-        dra={"networking": {"enabled": True}} if plan.dra_networking else None,
-        nodeLabels=dict(sorted(plan.node_labels.items())),
-        taints=_taints(plan.taints),
     )
 
 
-def _taints(taints: tuple[Taint, ...]) -> list[Manifest]:
-    return [
-        {"key": taint.key, "value": taint.value, "effect": taint.effect}
-        for taint in sorted(taints, key=lambda taint: (taint.key, taint.value, taint.effect))
-    ]
-
-
 def _priority(plan: ClassPriorityPlan) -> Manifest:
-    """One way; the CRD allows nothing beside the names of existing pools but a score."""
-    if plan.nodepools:
-        return {"nodepools": list(plan.nodepools)} | _set_fields(priorityScore=plan.score)
     return _set_fields(
         machineType=plan.machine_type,
-        machineFamily=plan.machine_family,
         gpu=None if plan.gpu is None else _gpu(plan.gpu),
         tpu=None if plan.tpu is None else _tpu(plan.tpu),
         spot=plan.spot,
-        flexStart=_flex_start(plan),
+        flexStart=_switch(plan.flex_start or None),
         maxRunDurationSeconds=plan.max_run_seconds,
         reservations=_reservations(plan),
-        location=_location(plan.zones, plan.location_policy),
-        placement=_set_fields(policyName=plan.placement_policy),
-        storage=_storage(plan),
-        maxPodsPerNode=plan.max_pods_per_node,
-        acceleratorNetworkProfile=plan.accelerator_profile,
-        gpuDirect=plan.gpudirect,
-        priorityScore=plan.score,
+        location=_set_fields(zones=sorted(plan.zones)),
     )
 
 
 def _gpu(plan: ClassGpuPlan) -> Manifest:
-    sharing = _set_fields(
-        gpuPartitionSize=plan.partition_size,
-        sharingStrategy=plan.sharing_strategy,
-        maxSharedClientsPerGPU=plan.shared_clients,
-    )
-    return {"type": plan.type, "count": plan.count, "driverVersion": plan.driver} | _set_fields(gpuSharing=sharing)
+    return {"type": plan.type, "count": plan.count, "driverVersion": plan.driver}
 
 
 def _tpu(plan: ClassTpuPlan) -> Manifest:
     return {"type": plan.type, "count": plan.count, "topology": plan.topology}
-
-
-def _flex_start(plan: ClassPriorityPlan) -> Manifest:
-    if not plan.flex_start:
-        return {}
-    recycling = {} if plan.recycle_seconds is None else {"leadTimeSeconds": plan.recycle_seconds}
-    return {"enabled": True} | _set_fields(nodeRecycling=recycling)
 
 
 def _reservations(plan: ClassPriorityPlan) -> Manifest:
@@ -137,16 +98,6 @@ def _reservation(plan: ClassReservationPlan) -> Manifest:
     if plan.block is not None:
         block = {"name": plan.block} | _set_fields(reservationSubBlock=_set_fields(name=plan.sub_block))
     return {"name": plan.name} | _set_fields(project=plan.project, reservationBlock=block, zones=sorted(plan.zones))
-
-
-def _location(zones: tuple[str, ...], policy: str | None) -> Manifest:
-    return _set_fields(zones=sorted(zones), locationPolicy=policy)
-
-
-def _storage(plan: ClassPriorityPlan) -> Manifest:
-    return _set_fields(
-        bootDiskType=plan.boot_disk_type, bootDiskSize=plan.boot_disk_gb, localSSDCount=plan.local_ssds or None
-    )
 
 
 # --- shared -----------------------------------------------------------------------------------------------------------

@@ -114,7 +114,6 @@ def configuration(plan: ConfigurationPlan) -> Values:
         "admissionFairSharing": _admission_fair_sharing(plan.admission_fair_sharing),
         "resources": _resources(plan) or None,
         "objectRetentionPolicies": _retention(plan),
-        "visibilityServer": _without_none(bindAddress=plan.visibility_address, bindPort=plan.visibility_port) or None,
         "multiKueue": _multikueue(plan.multikueue),
         "featureGates": dict(sorted(plan.feature_gates.items())) or None,
     }

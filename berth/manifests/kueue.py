@@ -31,7 +31,7 @@ from berth.plan.kueue import (
     ResourceGroupPlan,
     TopologyPlan,
 )
-from berth.plan.nodes import Taint, Toleration
+from berth.plan.nodes import Toleration
 
 Manifest = dict[str, object]
 
@@ -54,8 +54,6 @@ def resource_flavor(plan: FlavorPlan) -> Manifest:
     spec: Manifest = {}
     if plan.node_labels:
         spec["nodeLabels"] = dict(plan.node_labels)
-    if plan.node_taints:
-        spec["nodeTaints"] = [_taint(each) for each in plan.node_taints]
     if plan.tolerations:
         spec["tolerations"] = [toleration(each) for each in plan.tolerations]
     if plan.topology is not None:
@@ -98,7 +96,7 @@ def local_queue(plan: LocalQueuePlan) -> Manifest:
     manifest = _object(
         KUEUE_API, "LocalQueue", plan.name, namespace=plan.namespace, team=plan.team or None, labels=plan.labels
     )
-    return manifest | {"spec": spec | _fair_sharing(plan.fair_share_weight)}
+    return manifest | {"spec": spec}
 
 
 def admission_check(plan: AdmissionCheckPlan) -> Manifest:
@@ -124,16 +122,13 @@ def provisioning_request_config(plan: ProvisioningConfigPlan) -> Manifest:
         spec["parameters"] = dict(plan.parameters)
     if plan.managed_resources:
         spec["managedResources"] = sorted(plan.managed_resources)
-    if plan.selector_updates:
-        updates = [{"key": u.key, "valueFromProvisioningClassDetail": u.detail} for u in plan.selector_updates]
-        spec["podSetUpdates"] = {"nodeSelector": updates}
     spec |= _without_none(podSetMergePolicy=plan.merge_policy)
     return _object(KUEUE_API, "ProvisioningRequestConfig", plan.name) | {"spec": spec}
 
 
 def multikueue_config(plan: MultiKueueConfigPlan) -> Manifest:
     """The clusters that workloads may be sent to."""
-    spec = {"clusters": list(plan.clusters)} | _without_none(quotaManagement=plan.quota_management)
+    spec = {"clusters": list(plan.clusters)}
     return _object(KUEUE_API, "MultiKueueConfig", plan.name) | {"spec": spec}
 
 
@@ -141,7 +136,7 @@ def multikueue_cluster(plan: MultiKueueClusterPlan) -> Manifest:
     """How another cluster is reached: exactly one of a kubeconfig and a profile."""
     source: Manifest = {}
     if plan.kubeconfig is not None:
-        source["kubeConfig"] = {"location": plan.kubeconfig, "locationType": plan.kubeconfig_in}
+        source["kubeConfig"] = {"location": plan.kubeconfig, "locationType": "Secret"}
     if plan.profile is not None:
         source["clusterProfileRef"] = {"name": plan.profile}
     return _object(KUEUE_API, "MultiKueueCluster", plan.name) | {"spec": {"clusterSource": source}}
@@ -181,11 +176,6 @@ def _object(
     if namespace is not None:
         metadata["namespace"] = namespace
     return {"apiVersion": api_version, "kind": kind, "metadata": metadata}
-
-
-def _taint(plan: Taint) -> dict[str, str]:
-    value = {"value": plan.value} if plan.value else {}
-    return {"key": plan.key, **value, "effect": plan.effect}
 
 
 def _priority_fields(plan: PriorityPlan) -> Manifest:

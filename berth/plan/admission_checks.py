@@ -45,13 +45,6 @@ class RetryPlan(Struct, frozen=True, kw_only=True):
     max_seconds: int = 1800
 
 
-class SelectorUpdatePlan(Struct, frozen=True, kw_only=True):
-    """A node label that pods select once they are admitted, with the value that the provisioning class reports."""
-
-    key: str
-    detail: str
-
-
 class ProvisioningConfigPlan(Struct, frozen=True, kw_only=True):
     """A Kueue ProvisioningRequestConfig; by default one for GKE's queued provisioning.
 
@@ -65,7 +58,6 @@ class ProvisioningConfigPlan(Struct, frozen=True, kw_only=True):
     parameters: Mapping[str, str] = field(default_factory=dict[str, str])
     retry: RetryPlan = RetryPlan()
     merge_policy: str | None = None
-    selector_updates: tuple[SelectorUpdatePlan, ...] = ()
 
 
 class MultiKueueConfigPlan(Struct, frozen=True, kw_only=True):
@@ -73,18 +65,16 @@ class MultiKueueConfigPlan(Struct, frozen=True, kw_only=True):
 
     name: str
     clusters: tuple[str, ...]
-    quota_management: str | None = None
 
 
 class MultiKueueClusterPlan(Struct, frozen=True, kw_only=True):
-    """A MultiKueueCluster, reached by a kubeconfig (in a Secret of Kueue's namespace, or at a path) or by a profile.
+    """A MultiKueueCluster, reached by a kubeconfig in a Secret of Kueue's namespace, or by a profile.
 
-    Exactly one of `kubeconfig` (the Secret's name or the path) and `profile` (a ClusterProfile's name) is set.
+    Exactly one of `kubeconfig` (the Secret's name) and `profile` (a ClusterProfile's name) is set.
     """
 
     name: str
     kubeconfig: str | None = None
-    kubeconfig_in: str = "Secret"
     profile: str | None = None
 
 

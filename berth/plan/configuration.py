@@ -174,6 +174,4 @@ class ConfigurationPlan(Struct, frozen=True, kw_only=True):
     retain_deactivated_seconds: int | None = None
     metrics: MetricsPlan = MetricsPlan()
     feature_gates: Mapping[str, bool] = field(default_factory=dict[str, bool])
-    visibility_address: str | None = None
-    visibility_port: int | None = None
     multikueue: MultiKueueSettingsPlan | None = None

@@ -133,24 +133,14 @@ class ServiceAccountPlan(Struct, frozen=True, kw_only=True):
     roles: tuple[str, ...]
 
 
-class NodeAutoConfigPlan(Struct, frozen=True, kw_only=True):
-    """What all nodes get that GKE makes by itself (auto-provisioning, Autopilot). Tags of resource manager by id."""
-
-    network_tags: tuple[str, ...] = ()
-    resource_manager_tags: Mapping[str, str] = field(default_factory=dict[str, str])
-    insecure_kubelet_port: bool | None = None
-    cgroup_mode: str | None = None
-
-
 class ClusterPlan(Struct, frozen=True, kw_only=True):
     """A regional GKE cluster. `mode` is standard or autopilot; `zones` empty lets GKE choose.
 
-    What has no default is essential. What is None is not set, and stays as it is in GKE. `silent_drivers` are storage
-    drivers that are not mentioned while they are off; all others are then switched off. `confidential_nodes` (SEV,
+    What has no default is essential. What is None is not set, and stays as it is in GKE. `confidential_nodes` (SEV,
     SEV_SNP, TDX) holds for every node, so that the pool that GKE makes at first needs a `first_machine_type` that can
-    do it. `fleet_project` hosts the fleet that the cluster is a member of. `beta_apis` cannot be taken back.
-    `security_group` holds the groups that rights in the cluster are given to (gke-security-groups@<domain>);
-    `secret_manager` is the add-on that mounts secrets.
+    do it. `fleet_project` hosts the fleet that the cluster is a member of. `security_group` holds the groups that
+    rights in the cluster are given to (gke-security-groups@<domain>); `secret_manager` is the add-on that mounts
+    secrets.
     """
 
     name: str
@@ -174,16 +164,12 @@ class ClusterPlan(Struct, frozen=True, kw_only=True):
     deletion_protection: bool = True
     protect: bool = False
     labels: Mapping[str, str] = field(default_factory=dict[str, str])
-    silent_drivers: tuple[str, ...] = ("lustre",)
     multi_networking: bool = False
     fleet_project: str | None = None
     confidential_nodes: str | None = None
     first_machine_type: str | None = None
     shielded_nodes: bool = True
     cost_management: bool | None = None
-    default_compute_class: bool | None = None
-    auto_config: NodeAutoConfigPlan | None = None
-    beta_apis: tuple[str, ...] = ()
     security_group: str | None = None
     secret_manager: bool = False
 
@@ -272,13 +258,11 @@ class NodePoolPlan(Struct, frozen=True, kw_only=True):
     local_ssd: LocalSsdPlan | None = None
     attached_ssds: bool = False
     network: NodeNetworkPlan = NodeNetworkPlan()
-    gpudirect_strategy: str | None = None
     gvnic: bool = True
     fast_socket: bool = False
     confidential: str | None = None
     max_pods_per_node: int | None = None
     maintenance_interval: str | None = None
     image_type: str | None = None
-    architecture_taint: str | None = None
     kubelet: KubeletPlan | None = None
     linux: LinuxPlan | None = None

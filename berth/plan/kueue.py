@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from msgspec import Struct, field
 
-from berth.plan.nodes import Bounds, Taint, Toleration
+from berth.plan.nodes import Bounds, Toleration
 
 
 class TopologyPlan(Struct, frozen=True, kw_only=True):
@@ -26,8 +26,7 @@ class FlavorPlan(Struct, frozen=True, kw_only=True):
     `unit` is the accelerators of one slice (1 where nothing is indivisible). `noun` is what people call the resource
     (`chips`, `L4`). `promised` is the sum of nominal quota over all cluster queues; `oversubscription` the accepted
     factor (1 means none). With a `topology` Kueue also places pods by its levels; labels, tolerations and topology can
-    then not be changed any more. `node_taints` say how the nodes are tainted: pods that do not tolerate them themselves
-    never get the flavor, while `tolerations` are given to every pod that does.
+    then not be changed any more. `tolerations` are given to every pod that gets the flavor.
     """
 
     name: str
@@ -42,7 +41,6 @@ class FlavorPlan(Struct, frozen=True, kw_only=True):
     oversubscription_reason: str | None = None
     pools: tuple[str, ...] = ()
     topology: str | None = None
-    node_taints: tuple[Taint, ...] = ()
 
 
 class QuotaPlan(Struct, frozen=True, kw_only=True):
@@ -91,8 +89,7 @@ class QueueCheckPlan(Struct, frozen=True, kw_only=True):
 class LocalQueuePlan(Struct, frozen=True, kw_only=True):
     """A LocalQueue: a team's door to a cluster queue.
 
-    `stop_policy` and `fair_share_weight` as in ClusterQueuePlan; the weight counts among the local queues of one
-    cluster queue, and only with admission fair sharing. `labels` are the team's own.
+    `stop_policy` as in ClusterQueuePlan. `labels` are the team's own.
     """
 
     name: str
@@ -100,7 +97,6 @@ class LocalQueuePlan(Struct, frozen=True, kw_only=True):
     cluster_queue: str
     team: str = ""
     stop_policy: str | None = None
-    fair_share_weight: float | None = None
     labels: Mapping[str, str] = field(default_factory=dict[str, str])
 
 

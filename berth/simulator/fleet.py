@@ -103,7 +103,6 @@ def _display_name(queue: ClusterQueuePlan) -> str:
 def _build_flavor(plan: FlavorPlan) -> ResourceFlavor:
     return ResourceFlavor(
         node_labels=plan.node_labels,
-        node_taints=plan.node_taints,
         tolerations=plan.tolerations,
     )
 

@@ -182,17 +182,14 @@ class _WorkloadBuilder(Struct, frozen=True):
         return self.target.shape.hosts if self.target.shape.is_tpu else self._pod_count()
 
     def _node_constraints(self) -> tuple[dict[str, str], tuple[Toleration, ...]]:
-        """Selectors and tolerations that Kueue does not add: it adds those of the flavor that it chooses."""
+        """Selectors and tolerations of the pods; to what Kueue admits it adds the tolerations of the flavor itself."""
         flavor = self.target.shape.flavor
         if self.kind == "provisioning-request":
             return dict(flavor.node_labels), flavor.tolerations
         selector = self._distinguishing_labels()
         if self.options.placement_group is not None:
             selector[PLACEMENT_GROUP] = self.options.placement_group
-        taints = [taint for each in self.target.shapes for taint in each.flavor.node_taints]
-        tolerated = {(each.key, each.effect) for each in flavor.tolerations}
-        missing = [each for each in dict.fromkeys(taints) if (each.key, each.effect) not in tolerated]
-        return selector, tuple(each.tolerated for each in missing)
+        return selector, ()
 
     def _distinguishing_labels(self) -> dict[str, str]:
         """The labels by which the chosen flavors differ from the queue's others, if it has others."""

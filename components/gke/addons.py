@@ -14,15 +14,18 @@ _Block = TypeVar("_Block")
 DRIVERS = ("gcs-fuse", "filestore", "parallelstore", "lustre")
 """Storage drivers that are switched here."""
 
+SILENT_DRIVERS = ("lustre",)
+"""Drivers that are not mentioned while they are off; all others are then switched off."""
+
 _BROUGHT_BY_AUTOPILOT = ("gcs-fuse", "filestore")
 
 
 def standard_addons(plan: ClusterPlan) -> gcp.container.ClusterAddonsConfigArgs:
     """Drivers that are not named are switched off: a block that merely goes away would leave its driver on.
 
-    Except the plan's silent ones, and the one for persistent disks, which GKE turns on itself.
+    Except the silent ones, and the one for persistent disks, which GKE turns on itself.
     """
-    return _drivers(plan, [d for d in DRIVERS if d in plan.storage_drivers or d not in plan.silent_drivers])
+    return _drivers(plan, [d for d in DRIVERS if d in plan.storage_drivers or d not in SILENT_DRIVERS])
 
 
 def autopilot_addons(plan: ClusterPlan) -> gcp.container.ClusterAddonsConfigArgs | None:

@@ -15,14 +15,13 @@ SCOPE = "https://www.googleapis.com/auth/cloud-platform"
 def standard_autoscaling(
     cluster: ClusterPlan, service_account: pulumi.Input[str]
 ) -> gcp.container.ClusterClusterAutoscalingArgs | None:
-    """Auto-provisioning of a Standard cluster; None where neither it nor the default compute class is spoken of."""
+    """Auto-provisioning of a Standard cluster; None where it is off."""
     plan = cluster.auto_provisioning
     if plan is None:
-        return _disabled(cluster)
+        return None
     return gcp.container.ClusterClusterAutoscalingArgs(
         enabled=True,
         autoscaling_profile=plan.profile,
-        default_compute_class_enabled=cluster.default_compute_class,
         auto_provisioning_locations=sorted(plan.zones) or None,
         resource_limits=[
             gcp.container.ClusterClusterAutoscalingResourceLimitArgs(
@@ -39,19 +38,9 @@ def autopilot_autoscaling(
 ) -> gcp.container.ClusterClusterAutoscalingArgs:
     """The identity of Autopilot's nodes, for which there is no other place; limits and profiles may not be set."""
     return gcp.container.ClusterClusterAutoscalingArgs(
-        default_compute_class_enabled=cluster.default_compute_class,
         auto_provisioning_defaults=gcp.container.ClusterClusterAutoscalingAutoProvisioningDefaultsArgs(
             service_account=service_account, oauth_scopes=[SCOPE]
         ),
-    )
-
-
-def _disabled(cluster: ClusterPlan) -> gcp.container.ClusterClusterAutoscalingArgs | None:
-    """ComputeClasses make node pools without cluster-wide auto-provisioning, the default one among them."""
-    if cluster.default_compute_class is None:
-        return None
-    return gcp.container.ClusterClusterAutoscalingArgs(
-        enabled=False, default_compute_class_enabled=cluster.default_compute_class
     )
 
 

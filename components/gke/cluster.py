@@ -7,10 +7,9 @@ from collections.abc import Sequence
 import pulumi
 import pulumi_gcp as gcp
 
-from berth.plan.gke import ClusterPlan, NodeAutoConfigPlan
+from berth.plan.gke import ClusterPlan
 from components.gke import addons, auto_provisioning, control_plane, maintenance
 from components.gke.kubeconfig import kubeconfig
-from components.gke.node_system import switch
 
 _REPORTED_ORDER = (
     *("SYSTEM_COMPONENTS", "APISERVER", "SCHEDULER", "CONTROLLER_MANAGER", "STORAGE", "HPA", "POD", "DAEMONSET"),
@@ -116,8 +115,6 @@ def _common(plan: ClusterPlan, network: pulumi.Input[str], subnetwork: pulumi.In
         cost_management_config=_cost_management(plan),
         authenticator_groups_config=_groups(plan),
         secret_manager_config=_secret_manager(plan),
-        node_pool_auto_config=None if plan.auto_config is None else _auto_config(plan.auto_config),
-        enable_k8s_beta_apis=_beta_apis(plan),
         deletion_protection=plan.deletion_protection,
         resource_labels=dict(sorted(plan.labels.items())),
     )
@@ -181,28 +178,6 @@ def _groups(plan: ClusterPlan) -> gcp.container.ClusterAuthenticatorGroupsConfig
 
 def _secret_manager(plan: ClusterPlan) -> gcp.container.ClusterSecretManagerConfigArgs | None:
     return gcp.container.ClusterSecretManagerConfigArgs(enabled=True) if plan.secret_manager else None
-
-
-def _beta_apis(plan: ClusterPlan) -> gcp.container.ClusterEnableK8sBetaApisArgs | None:
-    return gcp.container.ClusterEnableK8sBetaApisArgs(enabled_apis=sorted(plan.beta_apis)) if plan.beta_apis else None
-
-
-def _auto_config(plan: NodeAutoConfigPlan) -> gcp.container.ClusterNodePoolAutoConfigArgs:
-    """Settings of nodes that GKE makes by itself; our own pools have theirs."""
-    arguments = gcp.container.ClusterNodePoolAutoConfigArgs()
-    if plan.network_tags:
-        arguments.network_tags = gcp.container.ClusterNodePoolAutoConfigNetworkTagsArgs(tags=sorted(plan.network_tags))
-    if plan.resource_manager_tags:
-        arguments.resource_manager_tags = dict(sorted(plan.resource_manager_tags.items()))
-    if plan.insecure_kubelet_port is not None:
-        arguments.node_kubelet_config = gcp.container.ClusterNodePoolAutoConfigNodeKubeletConfigArgs(
-            insecure_kubelet_readonly_port_enabled=switch(plan.insecure_kubelet_port)
-        )
-    if plan.cgroup_mode is not None:
-        arguments.linux_node_config = gcp.container.ClusterNodePoolAutoConfigLinuxNodeConfigArgs(
-            cgroup_mode=plan.cgroup_mode
-        )
-    return arguments
 
 
 def _node_defaults(plan: ClusterPlan) -> gcp.container.ClusterNodePoolDefaultsArgs:

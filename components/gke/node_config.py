@@ -102,16 +102,11 @@ def _lifetime(arguments: gcp.container.NodePoolNodeConfigArgs, plan: NodePoolPla
 def _hardware(arguments: gcp.container.NodePoolNodeConfigArgs, plan: NodePoolPlan) -> None:
     """What only some machines have. Nothing is set that the plan does not set."""
     arguments.image_type = plan.image_type
-    arguments.gpudirect_strategy = plan.gpudirect_strategy
     if plan.fast_socket:
         arguments.fast_socket = gcp.container.NodePoolNodeConfigFastSocketArgs(enabled=True)
     if plan.confidential is not None:
         arguments.confidential_nodes = gcp.container.NodePoolNodeConfigConfidentialNodesArgs(
             enabled=True, confidential_instance_type=plan.confidential
-        )
-    if plan.architecture_taint is not None:
-        arguments.taint_config = gcp.container.NodePoolNodeConfigTaintConfigArgs(
-            architecture_taint_behavior=plan.architecture_taint
         )
 
 

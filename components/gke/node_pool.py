@@ -90,10 +90,9 @@ def _arguments(plan: NodePoolPlan, cluster: pulumi.Input[str]) -> gcp.container.
 
 def _replace_on_changes(plan: NodePoolPlan) -> list[str]:
     """What the provider shows as an update and then leaves undone, so that it would be shown forever."""
-    fields = (
-        _SLICE_FIELDS if plan.slice_topology is not None else _SLICE_FIELDS[:1] if plan.placement is not None else ()
-    )
-    return [*fields, *(["nodeConfig.gpudirectStrategy"] if plan.gpudirect_strategy is not None else [])]
+    if plan.slice_topology is not None:
+        return [*_SLICE_FIELDS]
+    return [*_SLICE_FIELDS[:1]] if plan.placement is not None else []
 
 
 def _ignore_changes(plan: NodePoolPlan) -> list[str]:

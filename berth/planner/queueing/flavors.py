@@ -13,19 +13,20 @@ from itertools import permutations
 from msgspec import Struct
 from msgspec.structs import replace
 
-from berth import catalog
 from berth.diagnostics import FieldPath, join_quoted
-from berth.names import MAX_LABEL, shorten
 from berth.plan.kueue import FlavorPlan, TopologyPlan
-from berth.plan.nodes import Bounds, Taint, Toleration
+from berth.plan.nodes import Bounds, Toleration
 from berth.planner.context import PlanningContext
 from berth.planner.machines.pools import PlannedPool
-from berth.rules.gke.gpu import gpu_labels
-from berth.rules.gke.networks import network_labels
-from berth.rules.gke.settings import capacity_labels
-from berth.rules.gke.settings import gke_capacity_taints as added_taints
-
-INSTANCE_TYPE = "node.kubernetes.io/instance-type"
+from berth.planner.queueing.node_labels import (
+    INSTANCE_TYPE,
+    all_node_labels,
+    flavor_tolerations,
+    group_labels,
+    hardware_labels,
+    node_taints,
+    selecting_labels,
+)
 
 MAX_FLAVOR_ITEMS = 8
 """Node labels, and tolerations, that a ResourceFlavor takes at the most (Kueue 0.19, v1beta2)."""
@@ -115,7 +116,7 @@ def _capacity_key(pool: PlannedPool) -> tuple[object, ...]:
 
 def _sharing_key(pool: PlannedPool) -> tuple[object, ...]:
     """How GPUs are divided among jobs, and the networks that these find on a node."""
-    return (tuple(_hardware_labels(pool).items()), pool.request.network, tuple(sorted(pool.spec.node_labels.items())))
+    return (tuple(hardware_labels(pool).items()), pool.request.network, tuple(sorted(pool.spec.node_labels.items())))
 
 
 def _can_form_flavor(context: PlanningContext, name: str, group: list[PlannedPool]) -> bool:
@@ -146,7 +147,7 @@ def _can_form_flavor(context: PlanningContext, name: str, group: list[PlannedPoo
 
 def _flavor(name: str, group: list[PlannedPool]) -> PlannedFlavor:
     first = group[0]
-    labels = _selecting_labels(first) | _group_labels(name, first)
+    labels = selecting_labels(first) | group_labels(name, first)
     shared_labels = [
         label for label in sorted(first.spec.labels.items()) if all(label in p.spec.labels.items() for p in group)
     ]
@@ -156,67 +157,12 @@ def _flavor(name: str, group: list[PlannedPool]) -> PlannedFlavor:
         name=name,
         pools=tuple(group),
         node_labels={**labels, **dict(shared_labels)},
-        tolerations=_tolerations(group),
+        tolerations=flavor_tolerations(group),
         capacity=Bounds(min=sum(c.min for c in counts), max=sum(c.max for c in counts)),
         unit=max(p.hardware.unit for p in group),
         cpu_per_accelerator=max(Fraction(m.vcpu * 1000, per_node) for m, per_node in machines),
         memory_per_accelerator=max(Fraction(m.memory_gb) * 2**30 / each for m, each in machines),
     )
-
-
-def _group_labels(flavor: str, pool: PlannedPool) -> dict[str, str]:
-    """GKE makes nodes close to each other for pods that select one placement group (GKE docs: compact placement)."""
-    compact = pool.made_by_gke and pool.spec.compact_placement
-    return {catalog.labels().placement_group: shorten(flavor, MAX_LABEL)} if compact else {}
-
-
-def _class_labels(pool: PlannedPool) -> dict[str, str]:
-    return {catalog.labels().compute_class: pool.compute_class.name} if pool.compute_class else {}
-
-
-def _selecting_labels(pool: PlannedPool) -> dict[str, str]:
-    """What GKE labels the nodes with, or those who made them otherwise."""
-    return dict(pool.spec.node_labels) or _hardware_labels(pool) | capacity_labels(pool.request) | _class_labels(pool)
-
-
-def _hardware_labels(pool: PlannedPool) -> dict[str, str]:
-    machine, shape = pool.hardware.machine, pool.hardware.shape
-    if shape is None:
-        return gpu_labels(pool.request) | network_labels(pool.request)
-    return {
-        **network_labels(pool.request),
-        catalog.labels().tpu_accelerator: machine.accelerator,
-        catalog.labels().tpu_topology: shape.topology,
-    }
-
-
-def _tolerations(group: list[PlannedPool]) -> tuple[Toleration, ...]:
-    first = group[0]
-    accelerator_toleration = [Toleration(key=first.hardware.machine.resource, operator="Exists", effect="NoSchedule")]
-    taints = dict.fromkeys(taint for pool in group for taint in node_taints(pool))
-    return (*accelerator_toleration, *(taint.tolerated for taint in taints))
-
-
-def node_taints(pool: PlannedPool) -> tuple[Taint, ...]:
-    """The taints of a pool's nodes that a flavor must tolerate, beside the accelerator's own."""
-    spot = pool.made_by_gke and (
-        pool.spec.capacity.kind == "spot" or (pool.compute_class is not None and pool.compute_class.may_use_spot)
-    )
-    arm = pool.hardware.machine.arch == "arm64"
-    return (
-        *pool.taints,
-        *added_taints(pool.request),
-        *(Taint(key=key, value=value, effect="NoSchedule") for key, value in _separation_labels(pool).items()),
-        *((Taint(key=catalog.labels().spot, value="true", effect="NoSchedule"),) if spot else ()),
-        *((Taint(key="kubernetes.io/arch", value="arm64", effect="NoSchedule"),) if arm else ()),
-    )
-
-
-def _separation_labels(pool: PlannedPool) -> Mapping[str, str]:
-    """Labels that GKE also taints the nodes with that it makes: a pod that selects one of its owner's and does not
-    tolerate the like gets no nodes (GKE docs: workload separation).
-    """
-    return {**_class_labels(pool), **pool.spec.labels} if pool.made_by_gke else {}
 
 
 # --- telling flavors apart --------------------------------------------------------------------------------------------
@@ -248,15 +194,10 @@ def _selects_nodes_of(flavor: PlannedFlavor, other: PlannedFlavor) -> bool:
     """Whether a pod with flavor `a`'s selector and tolerations fits some node of flavor `b`."""
     tolerated = {(t.key, t.value) for t in flavor.tolerations}
     return any(
-        flavor.node_labels.items() <= (_node_labels(p) | _group_labels(other.name, p)).items()
+        flavor.node_labels.items() <= (all_node_labels(p) | group_labels(other.name, p)).items()
         and all((t.key, t.value) in tolerated for t in node_taints(p))
         for p in other.pools
     )
-
-
-def _node_labels(pool: PlannedPool) -> dict[str, str]:
-    labels = _selecting_labels(pool) | pool.spec.labels
-    return labels if pool.spec.node_labels else {**labels, INSTANCE_TYPE: pool.spec.machine_type}
 
 
 def _report_ambiguous(context: PlanningContext, flavor: PlannedFlavor, other: PlannedFlavor) -> None:

@@ -93,7 +93,7 @@ def kueue_objects() -> Iterator[dict[str, object]]:
             if str(manifest["apiVersion"]).startswith("kueue.x-k8s.io/"):
                 yield manifest
     yield kueue.provisioning_request_config(ProvisioningConfigPlan(name="all", managed_resources=()))
-    yield kueue.multikueue_config(MultiKueueConfigPlan(name="far", clusters=("a",), quota_management="Manual"))
+    yield kueue.multikueue_config(MultiKueueConfigPlan(name="far", clusters=("a",)))
     yield kueue.multikueue_cluster(MultiKueueClusterPlan(name="a", kubeconfig="a"))
     yield kueue.multikueue_cluster(MultiKueueClusterPlan(name="b", profile="b"))
     yield kueue.resource_flavor(plans.flavor(labels={}, tolerated=False))

@@ -20,7 +20,7 @@ from berth.plan.admission_checks import (
     ProvisioningConfigPlan,
 )
 from berth.plan.kueue import CohortPlan
-from berth.plan.nodes import Taint, Toleration
+from berth.plan.nodes import Toleration
 from tests.components.kueue import plans
 
 
@@ -172,21 +172,13 @@ def test_a_flavor_selects_nodes_and_tolerates_their_taints() -> None:
     }
 
 
-def test_a_flavor_says_how_its_nodes_are_tainted_and_near_to_one_another() -> None:
+def test_a_flavor_says_how_its_nodes_are_near_to_one_another() -> None:
     plan = replace(
         plans.flavor(tolerated=False),
         topology="gke",
-        node_taints=(
-            Taint(key="spot", value="true", effect="NoSchedule"),
-            Taint(key="a", value="", effect="NoExecute"),
-        ),
     )
     assert spec(kueue.resource_flavor(plan)) == {
         "nodeLabels": {"cloud.google.com/gke-tpu-topology": "2x4"},
-        "nodeTaints": [
-            {"key": "spot", "value": "true", "effect": "NoSchedule"},
-            {"key": "a", "effect": "NoExecute"},
-        ],
         "topologyName": "gke",
     }
 
@@ -273,7 +265,6 @@ def test_a_door_can_be_closed_by_itself() -> None:
     assert spec(kueue.local_queue(door)) == {
         "clusterQueue": "vision-train",
         "stopPolicy": "Hold",
-        "fairSharing": {"weight": "3"},
     }
 
 
@@ -291,14 +282,6 @@ def test_a_provisioning_config_says_all_that_it_can() -> None:
     made = spec(kueue.provisioning_request_config(plans.DWS_CONFIG))
     assert made["parameters"] == {"maxRunDurationSeconds": "86400"}
     assert made["podSetMergePolicy"] == "IdenticalWorkloadSchedulingRequirements"
-    assert made["podSetUpdates"] == {
-        "nodeSelector": [
-            {
-                "key": "autoscaling.gke.io/provisioning-request",
-                "valueFromProvisioningClassDetail": "ResizeRequestName",
-            }
-        ]
-    }
 
 
 def test_a_check_names_its_controller_and_its_config() -> None:

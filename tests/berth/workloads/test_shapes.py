@@ -16,7 +16,6 @@ from berth.lint.findings import lint_documents
 from berth.lint.fleet import LintContext
 from berth.plan.fleet import FleetPlan
 from berth.plan.node_settings import NodeNetworkPlan
-from berth.plan.nodes import Taint
 from berth.plan.workloads import JobPlan, JobSetPlan
 from berth.planner import plan_fleet
 from berth.simulator.arrivals import read_arrivals
@@ -113,41 +112,6 @@ def test_a_queue_of_two_topologies_is_narrowed_to_one() -> None:
     assert job_set(both).pod.node_selector == {"cloud.google.com/gke-tpu-topology": "2x4"}
     large = job_set(both, flavor="large")
     assert (large.pods, large.pod.node_selector) == (4, {"cloud.google.com/gke-tpu-topology": "4x4"})
-
-
-def test_taints_that_a_flavor_only_names_are_tolerated_by_the_pods() -> None:
-    """Kueue adds a flavor's tolerations, and for its node taints it expects the pods to have them."""
-    made = fleet(v5e=V5E)
-    taint = Taint(key="acme.com/paid", value="yes", effect="NoSchedule")
-    tainted = replace(made, flavors=tuple(replace(each, node_taints=(taint,)) for each in made.flavors))
-    found = job_set(tainted)
-    assert [(each.key, each.value) for each in found.pod.tolerations] == [("acme.com/paid", "yes")]
-    without: Any = {
-        "apiVersion": "jobset.x-k8s.io/v1alpha2",
-        "kind": "JobSet",
-        "metadata": {"name": "a", "namespace": "team", "labels": {"kueue.x-k8s.io/queue-name": "q"}},
-        "spec": {
-            "replicatedJobs": [
-                {
-                    "name": "slice",
-                    "template": {
-                        "spec": {
-                            "parallelism": 4,
-                            "template": {
-                                "spec": {
-                                    "containers": [{"name": "main", "resources": {"limits": {"google.com/tpu": 4}}}]
-                                }
-                            },
-                        }
-                    },
-                }
-            ]
-        },
-    }
-    (finding,) = lint_documents([ManifestDocument("a.yaml", without)], LintContext(tainted))
-    assert [each.message for each in finding.faults] == [
-        "its pods do not tolerate 'acme.com/paid' of 'v5e'; write tolerations"
-    ]
 
 
 def test_pods_on_the_network_of_their_nodes_are_refused_by_autopilot() -> None:

@@ -90,14 +90,12 @@ _POOLS: dict[str, NodePoolPlan] = {
         linux=LinuxPlan(sysctls={"net.core.somaxconn": "2048", "kernel.shmmax": "1"}, hugepages_2m=1024),
         fast_socket=True,
         image_type="UBUNTU_CONTAINERD",
-        architecture_taint="NONE",
     ),
     "no-repair": replace(GPUS, auto_repair=False, auto_upgrade=False, gvnic=False),
     # how they are kept
     "surge": replace(GPUS, upgrade=UpgradePlan(max_surge=2, max_unavailable=1)),
     "blue-green": replace(GPUS, upgrade=UpgradePlan(strategy="BLUE_GREEN")),
     # their networks
-    "rdma-managed": replace(H200, gpudirect_strategy="RDMA"),
     "rdma": replace(H200, network=replace(PRIVATE, accelerator_networks="rdma")),
     "dranet": replace(
         H200,

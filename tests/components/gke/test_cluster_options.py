@@ -11,7 +11,7 @@ import pulumi
 import pytest
 from msgspec.structs import replace
 
-from berth.plan.gke import ClusterPlan, MaintenanceExclusion, NodeAutoConfigPlan, ResourceLimit
+from berth.plan.gke import ClusterPlan, MaintenanceExclusion, ResourceLimit
 from berth.plan.node_settings import UpgradePlan
 from components.gke.cluster import Cluster
 from components.gke.kubeconfig import kubeconfig
@@ -23,21 +23,12 @@ FULL = replace(
     STANDARD,
     control_plane=replace(CONTROL_PLANE, dns_endpoint=True),
     storage_drivers=("gcs-fuse", "lustre"),
-    silent_drivers=(),
     multi_networking=True,
     fleet_project="acme-fleet",
     confidential_nodes="SEV",
     first_machine_type="n2d-standard-2",
     shielded_nodes=False,
     cost_management=True,
-    default_compute_class=True,
-    auto_config=NodeAutoConfigPlan(
-        network_tags=("b", "a"),
-        resource_manager_tags={"tagKeys/1": "tagValues/2"},
-        insecure_kubelet_port=False,
-        cgroup_mode="CGROUP_MODE_V2",
-    ),
-    beta_apis=("resource.k8s.io/v1beta1/deviceclasses",),
     auto_provisioning=replace(
         AUTO_PROVISIONING,
         limits=(*AUTO_PROVISIONING.limits, ResourceLimit(resource="tpu-v6e-slice", minimum=0, maximum=64)),
@@ -54,7 +45,6 @@ PLANS: dict[str, ClusterPlan] = {
     "plain-autopilot": replace(STANDARD, mode="autopilot", auto_provisioning=None, zones=()),
     "dns-alone": replace(STANDARD, control_plane=replace(CONTROL_PLANE, dns_endpoint=True, ip_endpoint=False)),
     "dns-closed": replace(STANDARD, control_plane=replace(CONTROL_PLANE, dns_endpoint=False)),
-    "classes": replace(STANDARD, auto_provisioning=None, default_compute_class=True),
     "by-hand": replace(STANDARD, auto_provisioning=None),
 }
 
@@ -147,18 +137,7 @@ def test_both_modes_join_a_fleet_and_take_further_networks(key: str) -> None:
     assert asked(key)["fleet"] == {"project": "acme-fleet"}
     assert asked(key)["enableMultiNetworking"] is True
     assert asked(key)["costManagementConfig"] == {"enabled": True}
-    assert asked(key)["enableK8sBetaApis"] == {"enabledApis": ["resource.k8s.io/v1beta1/deviceclasses"]}
     assert asked(key)["confidentialNodes"] == {"enabled": True, "confidentialInstanceType": "SEV"}
-
-
-@pytest.mark.parametrize("key", ["full", "autopilot"])
-def test_nodes_that_google_makes_by_itself_get_what_the_plan_says(key: str) -> None:
-    assert asked(key)["nodePoolAutoConfig"] == {
-        "networkTags": {"tags": ["a", "b"]},
-        "resourceManagerTags": {"tagKeys/1": "tagValues/2"},
-        "nodeKubeletConfig": {"insecureKubeletReadonlyPortEnabled": "FALSE"},
-        "linuxNodeConfig": {"cgroupMode": "CGROUP_MODE_V2"},
-    }
 
 
 def test_the_pool_that_is_made_at_first_can_do_what_the_cluster_demands() -> None:
@@ -201,16 +180,6 @@ def test_auto_provisioned_pools_are_what_the_plan_says() -> None:
     assert (defaults["diskSize"], defaults["shieldedInstanceConfig"]["enableSecureBoot"]) == (200, False)
     assert defaults["upgradeSettings"] == {"strategy": "SURGE", "maxSurge": 1, "maxUnavailable": 0}
     assert asked_for["resourceLimits"][-1] == {"resourceType": "tpu-v6e-slice", "minimum": 0, "maximum": 64}
-
-
-@pytest.mark.parametrize("key", ["full", "autopilot", "classes"])
-def test_a_default_compute_class_can_be_had_in_every_kind_of_cluster(key: str) -> None:
-    assert asked(key)["clusterAutoscaling"]["defaultComputeClassEnabled"] is True
-
-
-def test_a_default_compute_class_brings_no_auto_provisioning() -> None:
-    assert asked("classes")["clusterAutoscaling"] == {"enabled": False, "defaultComputeClassEnabled": True}
-    assert "clusterAutoscaling" not in asked("by-hand")
 
 
 # --- maintenance ------------------------------------------------------------------------------------------------------

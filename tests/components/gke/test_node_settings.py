@@ -117,13 +117,6 @@ def test_a_higher_bandwidth_is_asked_for_by_its_tier() -> None:
     assert network["networkPerformanceConfig"] == {"totalEgressBandwidthTier": "TIER_1"}
 
 
-def test_a_gpudirect_strategy_replaces_the_pool() -> None:
-    """The provider shows the change and never sends it: without this it would be shown for ever."""
-    assert node("rdma-managed")["gpudirectStrategy"] == "RDMA"
-    assert pool("rdma-managed").replace_on_changes == ("nodeConfig.gpudirectStrategy",)
-    assert pool("attached").replace_on_changes == ()
-
-
 def test_gvnic_is_on_unless_the_plan_says_otherwise() -> None:
     assert node("compact")["gvnic"] == {"enabled": True}
     assert node("no-repair")["gvnic"] == {"enabled": False}
@@ -153,4 +146,3 @@ def test_the_rest_of_a_node_is_what_its_plan_says() -> None:
     assert pool("tuned").inputs["maxPodsPerNode"] == 32
     assert node("tuned")["fastSocket"] == {"enabled": True}
     assert node("tuned")["imageType"] == "UBUNTU_CONTAINERD"
-    assert node("tuned")["taintConfig"] == {"architectureTaintBehavior": "NONE"}

@@ -12,7 +12,6 @@ from berth.plan.admission_checks import (
     AdmissionCheckPlan,
     ParametersPlan,
     ProvisioningConfigPlan,
-    SelectorUpdatePlan,
 )
 from berth.plan.fleet import FleetPlan
 from berth.plan.gke import ClusterPlan, ServiceAccountPlan
@@ -29,7 +28,7 @@ from berth.plan.kueue import (
     ResourceGroupPlan,
     TopologyPlan,
 )
-from berth.plan.nodes import Bounds, Taint, Toleration
+from berth.plan.nodes import Bounds, Toleration
 from berth.plan.teams import EgressPlan, IdentityPlan, IsolationPlan, NamespacePlan, SecretPlan, TeamPlan
 
 GI = 2**30
@@ -54,7 +53,6 @@ DWS_CONFIG = ProvisioningConfigPlan(
     managed_resources=(TPU,),
     parameters={"maxRunDurationSeconds": "86400"},
     merge_policy="IdenticalWorkloadSchedulingRequirements",
-    selector_updates=(SelectorUpdatePlan(key="autoscaling.gke.io/provisioning-request", detail="ResizeRequestName"),),
 )
 DWS = AdmissionCheckPlan(name="dws-prov", parameters=ParametersPlan(kind=PROVISIONING_CONFIG, name="dws-config"))
 
@@ -203,7 +201,7 @@ def full_queue() -> ClusterQueuePlan:
         admission_mode="UsageBasedAdmissionFairSharing",
         stop_policy="HoldAndDrain",
         fair_share_weight=0.5,
-        local_queues=(replace(door("vision", "vision-train"), stop_policy="Hold", fair_share_weight=3.0),),
+        local_queues=(replace(door("vision", "vision-train"), stop_policy="Hold"),),
     )
 
 
@@ -215,11 +213,10 @@ def full_cohort() -> CohortPlan:
 
 def full_fleet() -> FleetPlan:
     """The fleet with all that may be left out."""
-    tainted = replace(flavor("v5e-spot"), node_taints=(Taint(key="spot", value="true", effect="NoSchedule"),))
     return replace(
         fleet(()),
         topologies=(TOPOLOGY,),
-        flavors=(replace(flavor(), topology="gke"), tainted),
+        flavors=(replace(flavor(), topology="gke"), flavor("v5e-spot")),
         provisioning_configs=(DWS_CONFIG,),
         admission_checks=(DWS, AdmissionCheckPlan(name="budget", controller="acme.com/budget")),
         cohorts=(CohortPlan(name="research", parent=None), full_cohort()),

@@ -519,8 +519,6 @@ def test_what_is_kept_and_shown() -> None:
         metrics=MetricsPlan(
             queue_resources=False, local_queue_selector=SelectorPlan(labels={"a": "b"}), custom_labels=(label,)
         ),
-        visibility_port=8083,
-        visibility_address="::1",
         multikueue=MultiKueueSettingsPlan(gc_interval_seconds=0, worker_lost_seconds=900, step_size=5),
     )
     assert rendered(plan) == {
@@ -537,7 +535,6 @@ def test_what_is_kept_and_shown() -> None:
                 }
             ],
         },
-        "visibilityServer": {"bindAddress": "::1", "bindPort": 8083},
         "multiKueue": {
             "gcInterval": "0s",
             "workerLostTimeout": "900s",

@@ -1,0 +1,79 @@
+"""Labels and taints of a pool's nodes: what a flavor selects them by, and what its pods must tolerate."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from berth import catalog
+from berth.names import MAX_LABEL, shorten
+from berth.plan.nodes import Taint, Toleration
+from berth.planner.machines.pools import PlannedPool
+from berth.rules.gke.gpu import gpu_labels
+from berth.rules.gke.networks import network_labels
+from berth.rules.gke.settings import capacity_labels
+from berth.rules.gke.settings import gke_capacity_taints as added_taints
+
+INSTANCE_TYPE = "node.kubernetes.io/instance-type"
+
+
+def group_labels(flavor: str, pool: PlannedPool) -> dict[str, str]:
+    """GKE makes nodes close to each other for pods that select one placement group (GKE docs: compact placement)."""
+    compact = pool.made_by_gke and pool.spec.compact_placement
+    return {catalog.labels().placement_group: shorten(flavor, MAX_LABEL)} if compact else {}
+
+
+def _class_labels(pool: PlannedPool) -> dict[str, str]:
+    return {catalog.labels().compute_class: pool.compute_class.name} if pool.compute_class else {}
+
+
+def selecting_labels(pool: PlannedPool) -> dict[str, str]:
+    """What GKE labels the nodes with, or those who made them otherwise."""
+    return dict(pool.spec.node_labels) or hardware_labels(pool) | capacity_labels(pool.request) | _class_labels(pool)
+
+
+def hardware_labels(pool: PlannedPool) -> dict[str, str]:
+    """What GKE labels the nodes of this accelerator with, however they are had."""
+    machine, shape = pool.hardware.machine, pool.hardware.shape
+    if shape is None:
+        return gpu_labels(pool.request) | network_labels(pool.request)
+    return {
+        **network_labels(pool.request),
+        catalog.labels().tpu_accelerator: machine.accelerator,
+        catalog.labels().tpu_topology: shape.topology,
+    }
+
+
+def flavor_tolerations(group: list[PlannedPool]) -> tuple[Toleration, ...]:
+    """What pods of a flavor tolerate: the accelerator's own taint, and those of its pools."""
+    first = group[0]
+    accelerator_toleration = [Toleration(key=first.hardware.machine.resource, operator="Exists", effect="NoSchedule")]
+    taints = dict.fromkeys(taint for pool in group for taint in node_taints(pool))
+    return (*accelerator_toleration, *(taint.tolerated for taint in taints))
+
+
+def node_taints(pool: PlannedPool) -> tuple[Taint, ...]:
+    """The taints of a pool's nodes that a flavor must tolerate, beside the accelerator's own."""
+    spot = pool.made_by_gke and (
+        pool.spec.capacity.kind == "spot" or (pool.compute_class is not None and pool.compute_class.may_use_spot)
+    )
+    arm = pool.hardware.machine.arch == "arm64"
+    return (
+        *pool.taints,
+        *added_taints(pool.request),
+        *(Taint(key=key, value=value, effect="NoSchedule") for key, value in _separation_labels(pool).items()),
+        *((Taint(key=catalog.labels().spot, value="true", effect="NoSchedule"),) if spot else ()),
+        *((Taint(key="kubernetes.io/arch", value="arm64", effect="NoSchedule"),) if arm else ()),
+    )
+
+
+def _separation_labels(pool: PlannedPool) -> Mapping[str, str]:
+    """Labels that GKE also taints the nodes with that it makes: a pod that selects one of its owner's and does not
+    tolerate the like gets no nodes (GKE docs: workload separation).
+    """
+    return {**_class_labels(pool), **pool.spec.labels} if pool.made_by_gke else {}
+
+
+def all_node_labels(pool: PlannedPool) -> dict[str, str]:
+    """Every label of a pool's nodes that a selector could name."""
+    labels = selecting_labels(pool) | pool.spec.labels
+    return labels if pool.spec.node_labels else {**labels, INSTANCE_TYPE: pool.spec.machine_type}
