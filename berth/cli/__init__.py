@@ -7,7 +7,7 @@ import importlib
 import io
 import os
 import sys
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from typer.core import TyperCommand, TyperGroup
@@ -62,7 +62,8 @@ class VerbGroup(TyperGroup):
 
     def __init__(self, **attributes: Any) -> None:
         commands = {verb: TyperCommand(verb, help=text, rich_markup_mode=None) for verb, text in VERBS.items()}
-        super().__init__(**{**attributes, "commands": commands})
+        super().__init__(**attributes)
+        self.commands.update(commands)
 
     def get_params(self, ctx: Context) -> list[Parameter]:
         """The options before the verb."""
@@ -87,15 +88,26 @@ app = typer.Typer(
     help="Accelerator capacity for teams, as code: check, plan and preview a fleet without any credentials.",
     cls=VerbGroup,
     no_args_is_help=True,
-    add_completion=False,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
     context_settings=_HELP_NAMES,
 )
 
 
+def _print_version(is_asked: bool) -> None:
+    if is_asked:
+        from importlib.metadata import version
+
+        typer.echo(f"berth {version('berth')}")
+        raise typer.Exit
+
+
 @app.callback()
-def _options() -> None:
+def _options(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Show the version and exit.")
+    ] = False,
+) -> None:
     """Take the options that come before the verb."""
 
 

@@ -15,8 +15,20 @@ from berth.evaluate import Evaluation, evaluate_stack, require_kueue
 
 EXIT_OK, EXIT_FAULTS, EXIT_USAGE, EXIT_BLOCKED = 0, 1, 2, 3
 
+
+def complete_stack(incomplete: str) -> list[str]:
+    """Names of the project's stacks that begin as what is typed; the shell itself completes paths."""
+    names = (file.name.removeprefix("Pulumi.").removesuffix(".yaml") for file in project_root().glob("Pulumi.*.yaml"))
+    return sorted(name for name in names if name.startswith(incomplete))
+
+
 StackArgument = Annotated[
-    str, typer.Argument(metavar="STACK", help="A stack's name (dev: Pulumi.dev.yaml) or a path to a stack file.")
+    str,
+    typer.Argument(
+        metavar="STACK",
+        help="A stack's name (dev: Pulumi.dev.yaml) or a path to a stack file.",
+        autocompletion=complete_stack,
+    ),
 ]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON instead.")]
 

@@ -10,7 +10,7 @@ from typing import Annotated, Any, Literal
 import typer
 
 from berth.cli import terminal
-from berth.cli.arguments import EXIT_FAULTS, EXIT_OK, format_json, problem_as_json, project_root
+from berth.cli.arguments import EXIT_FAULTS, EXIT_OK, complete_stack, format_json, problem_as_json, project_root
 from berth.diagnostics import Problem, format_path
 from berth.evaluate import Evaluation, evaluate_stack
 
@@ -22,7 +22,10 @@ _PLACE = re.compile(r"(?P<file>.*?)(?::(?P<line>\d+))?(?::(?P<col>\d+))?", re.DO
 _ESCAPES = {"%": "%25", "\r": "%0D", "\n": "%0A"}
 
 
-Stacks = Annotated[list[str], typer.Argument(metavar="STACK", help="Stack names or paths to stack files.")]
+Stacks = Annotated[
+    list[str],
+    typer.Argument(metavar="STACK", help="Stack names or paths to stack files.", autocompletion=complete_stack),
+]
 EPILOG = "Example: berth check dev stacks/examples/multislice.yaml"
 
 

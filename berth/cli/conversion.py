@@ -23,7 +23,7 @@ class Converter:
         if value is None:
             return () if param.multiple or param.nargs == -1 else None
         if needs_no_conversion(value, self._annotation):
-            return list(value) if isinstance(value, tuple) else value
+            return [*cast("tuple[Any, ...]", value)] if isinstance(value, tuple) else value
         return self._typer_converter().coerce(value, param=param, ctx=ctx)
 
 

@@ -78,7 +78,7 @@ class Lax(Struct, frozen=True):
         return cast("CoreSchema", {**inner(), "strict": False})
 
 
-class Bounds(Struct, frozen=True):
+class FieldBounds(Struct, frozen=True):
     """Metadata of a number, a text or a collection: the least and the most, of it or of its length."""
 
     limits: Mapping[str, float]
@@ -132,6 +132,6 @@ def _union_schema(choices: Sequence[Any]) -> CoreSchema:
 
 def with_json_schema(schema: CoreSchema, function: Callable[[Any, Handler], Any]) -> CoreSchema:
     """The schema with a function that makes its JSON Schema; `pydantic.json_schema` reads it there."""
-    metadata = cast("dict[str, Any]", schema.get("metadata") or {})
+    metadata = schema.get("metadata") or {}
     functions = [*metadata.get("pydantic_js_annotation_functions", ()), function]
     return cast("CoreSchema", {**schema, "metadata": {**metadata, "pydantic_js_annotation_functions": functions}})

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Self, TypeVar, cast,
 
 from pydantic_core import CoreSchema, SchemaValidator, core_schema
 
-from berth.spec.core import Bounds, SchemaBuilder, annotated_schema
+from berth.spec.core import FieldBounds, SchemaBuilder, annotated_schema
 
 C = TypeVar("C", bound=Callable[..., Any])
 _REQUIRED: Any = object()
@@ -60,11 +60,11 @@ class FieldInfo:
 
     def apply(self, inner: SchemaBuilder) -> CoreSchema:
         """The bounds, where the field is metadata of a type."""
-        return Bounds(self.bounds).apply(inner)
+        return FieldBounds(self.bounds).apply(inner)
 
     def core_schema(self) -> core_schema.ModelField:
         """The schema of the field."""
-        schema = annotated_schema(self.full_annotation, [Bounds(self.bounds)] if self.bounds else [])
+        schema = annotated_schema(self.full_annotation, [FieldBounds(self.bounds)] if self.bounds else [])
         metadata = {"pydantic_js_extra": self.json_schema_extra} if self.json_schema_extra else None
         return core_schema.model_field(self._with_default(schema), validation_alias=self.alias, metadata=metadata)
 
@@ -217,7 +217,7 @@ def _take_field(cls: type[Model], name: str) -> FieldInfo:
 
 
 def _instance(cls: type[Any], values: dict[str, Any], written: set[str]) -> Any:
-    instance = cls.__new__(cls)
+    instance: Any = object.__new__(cls)
     for slot, value in zip(_INSTANCE_SLOTS, (values, written, None, None), strict=True):
         object.__setattr__(instance, slot, value)
     return instance

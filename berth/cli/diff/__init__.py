@@ -6,10 +6,18 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from berth.cli import prices as costs
 from berth.cli import terminal
-from berth.cli.arguments import EXIT_BLOCKED, EXIT_FAULTS, EXIT_OK, format_json, print_problems, project_root
+from berth.cli.arguments import (
+    EXIT_BLOCKED,
+    EXIT_FAULTS,
+    EXIT_OK,
+    complete_stack,
+    format_json,
+    print_problems,
+    project_root,
+)
 from berth.cli.comparison import StackRevision, at_merge_base, evaluate_revision, parse_revision
+from berth.cli.prices import PricesFile, load_prices, require_priceable
 from berth.evaluate import Evaluation
 from berth.loader.revisions import RevisionNotFound
 
@@ -22,16 +30,24 @@ EPILOG = "Example: berth diff dev --since main --format markdown"
 
 def command(
     old: Annotated[
-        str, typer.Argument(metavar="OLD", help="A stack's name, a file, or either at a revision: main:dev.")
+        str,
+        typer.Argument(
+            metavar="OLD",
+            help="A stack's name, a file, or either at a revision: main:dev.",
+            autocompletion=complete_stack,
+        ),
     ],
-    new: Annotated[str | None, typer.Argument(metavar="NEW", help="The same, for what it becomes.")] = None,
+    new: Annotated[
+        str | None,
+        typer.Argument(metavar="NEW", help="The same, for what it becomes.", autocompletion=complete_stack),
+    ] = None,
     revision: Annotated[
         str | None, typer.Option("--since", metavar="REV", help="Compare OLD with itself, where this branch left REV.")
     ] = None,
     output_format: Annotated[
         OutputFormat, typer.Option("--format", help="For a terminal, a comment or a program.")
     ] = "text",
-    prices: costs.PricesFile = None,
+    prices: PricesFile = None,
 ) -> None:
     """Say what a change means, for whom.
 
@@ -40,7 +56,7 @@ def command(
     """
     if (new is None) == (revision is None):
         raise typer.BadParameter("write OLD NEW, or STACK --since REV")
-    price_table = costs.load_prices(prices)
+    price_table = load_prices(prices)
     try:
         before = parse_revision(old) if revision is None else at_merge_base(old, revision, project_root())
         _print_changes(before, parse_revision(new or old), output_format, price_table)
@@ -58,7 +74,7 @@ def _print_changes(
     from berth.diff.compare import IncomparablePlans, compare
 
     evaluations = _evaluate_both(before, after)
-    costs.require_priceable(evaluations[1], prices)
+    require_priceable(evaluations[1], prices)
     old, new = (each.plan_of_any_kind for each in evaluations)
     assert old is not None
     assert new is not None

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import importlib
 import inspect
+import os
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 from typing import Any, Literal, cast
 
@@ -121,3 +123,51 @@ def test_every_verb_is_built_by_the_group() -> None:
     group = cast("VerbGroup", get_command(app))
     assert list(group.commands) == list(VERBS)
     assert [load_verb(verb).name for verb in VERBS] == list(VERBS)
+
+
+# --- version and completion -------------------------------------------------------------------------------------------
+
+
+def test_the_version_is_that_of_the_package() -> None:
+    result = CliRunner().invoke(app, ["--version"])
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    assert (result.exit_code, result.stdout) == (0, f"berth {project['version']}\n")
+
+
+def _completions(shell: str, words: list[str]) -> str:
+    """What the shell is given when the last word is completed."""
+    line = " ".join(["berth", *words])
+    requests = {
+        "bash": {"COMP_WORDS": line, "COMP_CWORD": str(len(words))},
+        "zsh": {"_TYPER_COMPLETE_ARGS": line},
+        "fish": {"_TYPER_COMPLETE_ARGS": line, "_TYPER_COMPLETE_FISH_ACTION": "get-args"},
+    }
+    code = "import sys; sys.argv[0] = 'berth'; from berth.cli import main; main()"
+    environment = {**os.environ, **requests[shell], "_BERTH_COMPLETE": f"complete_{shell}"}
+    command = [sys.executable, "-c", code]
+    return subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False).stdout
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+@pytest.mark.parametrize(
+    ("words", "present", "absent"),
+    [
+        (["ch"], "check", "plan"),
+        (["check", "d"], "dev", "local"),
+        (["plan", "loc"], "local", "dev"),
+        (["diff", "--si"], "--since", "--format"),
+        (["diff", "dev", "--format", "mark"], "markdown", "json"),
+        (["--ver"], "--version", "--help"),
+    ],
+)
+def test_verbs_stacks_options_and_words_are_completed(shell: str, words: list[str], present: str, absent: str) -> None:
+    output = _completions(shell, words)
+    assert present in output
+    assert absent not in output
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_the_script_of_a_shell_is_printed(shell: str) -> None:
+    result = CliRunner().invoke(app, ["--show-completion", shell], prog_name="berth")
+    assert result.exit_code == 0
+    assert "_BERTH_COMPLETE" in result.stdout
