@@ -180,7 +180,7 @@ def multikueue_is_alone(plan: FleetPlan) -> Broken:
     remote = {check.name for check in plan.admission_checks if check.controller == MULTIKUEUE}
     for queue in plan.cluster_queues:
         if any(check.name in remote for check in queue.admission_checks) and (
-            len(queue.admission_checks) > 1 or queue.admission_checks[0].on_flavors
+            len(queue.admission_checks) > 1 or any(check.on_flavors for check in queue.admission_checks)
         ):
             yield f"{queue.name} has {queue.admission_checks}"
     for cluster in plan.multikueue_clusters:
@@ -202,7 +202,7 @@ def flavors_select_nodes(plan: FleetPlan) -> Broken:
         if not all(is_label_key(key) and is_label_value(value) for key, value in flavor.node_labels.items()):
             yield f"{flavor.name} selects by {flavor.node_labels}"
         for toleration in flavor.tolerations:
-            if not is_label_key(toleration.key) or (toleration.operator == "Exists") == bool(toleration.value):
+            if not is_label_key(toleration.key or "") or (toleration.operator == "Exists") == bool(toleration.value):
                 yield f"{flavor.name} tolerates {toleration}"
 
 

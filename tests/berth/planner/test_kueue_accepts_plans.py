@@ -30,7 +30,8 @@ def _of(queue: ClusterQueuePlan | None = None, **changes: Any) -> FleetPlan:
 
 def sound() -> FleetPlan:
     """The sound plan of the rules' tests, in which the pool of the checked flavor is a queued one."""
-    pool = PoolPlan(**(dict.fromkeys(PoolPlan.__struct_fields__) | {"flavor": "v5e-spot", "capacity": "queued"}))
+    fields: dict[str, Any] = dict.fromkeys(PoolPlan.__struct_fields__)
+    pool = PoolPlan(**{**fields, "flavor": "v5e-spot", "capacity": "queued"})
     return replace(rule_cases.sound(), pools=(pool,), cohorts=(CohortPlan(name="research", parent=None),))
 
 
