@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from berth.manifests import gke, gpu, kueue, monitoring, roles, tenancy, worker_access
+from berth.manifests import gke, gpu, kueue, monitoring, policies, roles, tenancy, worker_access
 from berth.plan.fleet import FleetPlan
 
 
@@ -16,6 +16,8 @@ def all_manifests(fleet: FleetPlan) -> Iterator[dict[str, object]]:
             yield gke.network(subnet)
     if fleet.installers is not None:
         yield from gpu.installers(fleet.installers)
+    if fleet.policies is not None:
+        yield from (manifest for _, manifest in policies.admission_policies(fleet.policies))
     for team in fleet.teams:
         yield from (tenancy.namespace(team, place) for place in team.namespaces if place.owned)
     if fleet.access is not None:
