@@ -19,12 +19,13 @@ from berth.adopt.inventory import (
     namespace_of,
 )
 from berth.adopt.queues import PoolsByFlavor, queue_entry
-from berth.names import MANAGED_BY_LABEL, TEAM_LABEL, is_dns_label
+from berth.names import MANAGED_BY_LABEL, TEAM_LABEL, is_dns_label, is_shared_namespace
 from berth.plan.teams import SECRETS
 
 _DEFAULT_QUEUE = "default"
 """The local queue of jobs that name none."""
 _ACCOUNT_ANNOTATION = "iam.gke.io/gcp-service-account"
+_WAS_SHARED = "it was this team's when the cluster was adopted"
 _SUBMITTERS, _OWNERS = "berth-submitter", "berth-platform-owner"
 _RESERVED_LABELS = ("kubernetes.io/", "kueue.x-k8s.io/", "berth.dev/", "pulumi.com/")
 
@@ -178,7 +179,10 @@ def _is_managed_by_berth(resource: ApiObject | None) -> bool:
 
 
 def _namespace_entry(namespace: str, team: str, is_managed: bool) -> object:
-    return namespace if is_managed else {"name": namespace, "existing": True}
+    if is_managed:
+        return namespace
+    accepted = {"acceptSharedNamespace": _WAS_SHARED} if is_shared_namespace(namespace) else {}
+    return {"name": namespace, "existing": True, **accepted}
 
 
 def _user_labels(resource: ApiObject | None) -> dict[str, str]:

@@ -25,7 +25,7 @@ CHANGED: Final = (
     "(has(oldObject.metadata.ownerReferences) ? oldObject.metadata.ownerReferences : [])"
 )
 
-_BASELINE_CAPABILITIES: Final = (
+BASELINE_CAPABILITIES: Final = (
     "AUDIT_WRITE",
     "CHOWN",
     "DAC_OVERRIDE",
@@ -55,9 +55,9 @@ _BASELINE_SYSCTLS: Final = (
     "net.ipv4.tcp_wmem",
 )
 _SELINUX_TYPES: Final = ("", "container_engine_t", "container_init_t", "container_kvm_t", "container_t")
-_RUNTIME_CLASSES: Final = ("", "gvisor")
+RUNTIME_CLASSES: Final = ("", "gvisor")
 """The default runtime and GKE Sandbox."""
-_SYSTEM_TAINTS: Final = (
+SYSTEM_TAINTS: Final = (
     "CriticalAddonsOnly",
     "components.gke.io/",
     "node-role.kubernetes.io/",
@@ -66,7 +66,7 @@ _SYSTEM_TAINTS: Final = (
     "node.kubernetes.io/",
 )
 """How the keys of taints begin that keep pods off system, new, and broken nodes."""
-_DEFAULT_TOLERATIONS: Final = (
+DEFAULT_TOLERATIONS: Final = (
     "node.kubernetes.io/memory-pressure",
     "node.kubernetes.io/not-ready",
     "node.kubernetes.io/unreachable",
@@ -122,7 +122,7 @@ def pod_variables(accelerators: Sequence[str]) -> list[Variable]:
         ("hostNetworkResources", _annotation(policies.HOST_NETWORK)),
         ("hostPaths", _annotation(policies.HOST_PATHS)),
         ("readOnlyHostPaths", _annotation(policies.READ_ONLY_HOST_PATHS)),
-        ("capabilities", f"{_texts(_BASELINE_CAPABILITIES)} + ({_annotation(policies.CAPABILITIES)})"),
+        ("capabilities", f"{_texts(BASELINE_CAPABILITIES)} + ({_annotation(policies.CAPABILITIES)})"),
         ("priorities", _annotation(policies.POD_PRIORITIES)),
         (
             "resources",
@@ -234,7 +234,7 @@ _SECURITY_RULES: Final[list[Rule]] = [
         "a sysctl outside the safe ones changes the node; leave it out",
     ),
     (
-        f"!has(variables.spec.runtimeClassName) || variables.spec.runtimeClassName in {_texts(_RUNTIME_CLASSES)}",
+        f"!has(variables.spec.runtimeClassName) || variables.spec.runtimeClassName in {_texts(RUNTIME_CLASSES)}",
         "runtimeClassName may be gvisor; leave it out",
     ),
 ]
@@ -246,8 +246,8 @@ _SCHEDULING_RULES: Final[list[Rule]] = [
     ),
     (
         f"{_list_field('variables.spec', 'tolerations')}.all(t, has(t.key) && t.key != '' && "
-        f"(t.key in {_texts(_DEFAULT_TOLERATIONS)} || "
-        f"!{_texts(_SYSTEM_TAINTS)}.exists(prefix, t.key.startsWith(prefix))))",
+        f"(t.key in {_texts(DEFAULT_TOLERATIONS)} || "
+        f"!{_texts(SYSTEM_TAINTS)}.exists(prefix, t.key.startsWith(prefix))))",
         "a toleration without a key, or of a taint of system nodes, reaches nodes that are not for jobs; leave it out",
     ),
     (

@@ -76,7 +76,9 @@ def answers(cluster: Cluster) -> Iterator[tuple[dict[str, str], dict[str, str]]]
         _report(without, given)
         yield without, given
     finally:
-        cluster.kubectl("delete", "-f", "-", "--ignore-not-found", "--wait=false", given=_stream([*policies, _VICTIM, *rest]))
+        cluster.kubectl(
+            "delete", "-f", "-", "--ignore-not-found", "--wait=false", given=_stream([*policies, _VICTIM, *rest])
+        )
 
 
 @pytest.mark.parametrize("attempt", ATTEMPTS, ids=lambda attempt: attempt.title)

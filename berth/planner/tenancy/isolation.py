@@ -82,9 +82,7 @@ def _accelerator_resources() -> tuple[str, ...]:
     return tuple(sorted({machine.resource for machine in catalog.machines().values()}))
 
 
-def _limits(
-    service_types: Iterable[str], flavors: Iterable[PlannedFlavor]
-) -> ObjectLimitsPlan:
+def _limits(service_types: Iterable[str], flavors: Iterable[PlannedFlavor]) -> ObjectLimitsPlan:
     """All machines of the team's flavors, so that no job that Kueue admits is refused, and room for helper pods."""
     reachable = list(flavors)
     cpu = sum(ceil(flavor.capacity.max * flavor.cpu_per_accelerator) for flavor in reachable)

@@ -30,7 +30,7 @@ DIRECT = IdentityPlan(
     service_account="vision",
     members=(PRINCIPAL,),
     impersonates=None,
-    roles=("roles/storage.objectViewer", "roles/logging.logWriter"),
+    roles=("roles/artifactregistry.reader", "roles/logging.logWriter"),
     buckets={"acme-data": "roles/storage.objectUser"},
     secrets=(
         SecretPlan(file="token", project=PROJECT, secret="hf", version="latest"),
@@ -188,7 +188,7 @@ def test_pods_that_are_granted_roles_directly_impersonate_nobody() -> None:
 def test_roles_go_to_the_pods_themselves(preview: bool) -> None:
     grants = built(VISION, preview).resources_of("projects/iAMMember:IAMMember")
     assert {(one.name, one.inputs["role"], one.inputs["member"]) for one in grants} == {
-        ("vision-storage.objectViewer", "roles/storage.objectViewer", PRINCIPAL),
+        ("vision-storage.objectViewer", "roles/artifactregistry.reader", PRINCIPAL),
         ("vision-logging.logWriter", "roles/logging.logWriter", PRINCIPAL),
     }
 
