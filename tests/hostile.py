@@ -102,7 +102,7 @@ RESOURCES = {
 
 @dataclass(frozen=True)
 class Attempt:
-    """One row: `before` is None for a creation; `refused` lists texts of which the refusal has one, none: it happens."""
+    """One row: `before` is None for a creation; the refusal has one of the texts of `refused`; none: it happens."""
 
     title: str
     who: str

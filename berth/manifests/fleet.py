@@ -16,6 +16,18 @@ def all_manifests(fleet: FleetPlan) -> Iterator[dict[str, object]]:
             yield gke.network(subnet)
     if fleet.installers is not None:
         yield from gpu.installers(fleet.installers)
+    yield from _tenancy(fleet)
+    yield from map(gke.compute_class, fleet.compute_classes)
+    if (manager_access := fleet.manager_access) is not None:
+        yield from (manifest for _, manifest in worker_access.access_manifests(manager_access))
+        yield worker_access.token_secret(manager_access)
+    yield from _queueing(fleet)
+    if fleet.monitoring is not None:
+        yield from monitoring.all_manifests(fleet.monitoring, fleet.stack)
+
+
+def _tenancy(fleet: FleetPlan) -> Iterator[dict[str, object]]:
+    """Teams' namespaces, after the policies that hold in them, and what is in them."""
     if fleet.policies is not None:
         yield from (manifest for _, manifest in policies.admission_policies(fleet.policies))
     for team in fleet.teams:
@@ -25,13 +37,6 @@ def all_manifests(fleet: FleetPlan) -> Iterator[dict[str, object]]:
     for team in fleet.teams:
         for place in team.namespaces:
             yield from (manifest for _, manifest in tenancy.namespace_manifests(team, place))
-    yield from map(gke.compute_class, fleet.compute_classes)
-    if (manager_access := fleet.manager_access) is not None:
-        yield from (manifest for _, manifest in worker_access.access_manifests(manager_access))
-        yield worker_access.token_secret(manager_access)
-    yield from _queueing(fleet)
-    if fleet.monitoring is not None:
-        yield from monitoring.all_manifests(fleet.monitoring, fleet.stack)
 
 
 def _queueing(fleet: FleetPlan) -> Iterator[dict[str, object]]:

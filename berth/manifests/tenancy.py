@@ -59,7 +59,7 @@ def namespace(team: TeamPlan, namespace_plan: NamespacePlan) -> Manifest:
 
 
 def _policy_annotations(plan: IsolationPlan) -> dict[str, str]:
-    """What the admission policies read: exemptions and the classes of this team; a key only where there is something."""
+    """What the admission policies read: exemptions and classes of this team; a key only where there is something."""
     access = plan.host_access or HostAccessPlan()
     values = {
         CAPABILITIES: access.capabilities,

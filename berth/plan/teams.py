@@ -87,12 +87,12 @@ class ObjectLimitsPlan(Struct, frozen=True, kw_only=True):
 class IsolationPlan(Struct, frozen=True, kw_only=True):
     """What the pods of an owned namespace are held to.
 
-    `pod_security` is the level that is enforced, `pod_security_warning` the one that is warned of. `host_access` is what
-    admission policies exempt from `baseline`; Pod Security Admission knows no exemption and is then off. `egress` None
-    leaves the network open. `service_range` is where the cluster's DNS answers. `accelerators` maps each resource name
-    to the most that pods may ask for at once, `limits` bounds everything else. `priorities` are the PriorityClasses that
-    pods may have, `service_types` what services may be besides ClusterIP. `requests_cpu` (milli) and `requests_memory`
-    (bytes) stand in for a container's own.
+    `pod_security` is the level that is enforced, `pod_security_warning` the one that is warned of. `host_access` is
+    what admission policies exempt from `baseline`; Pod Security Admission knows no exemption and is then off. `egress`
+    None leaves the network open. `service_range` is where the cluster's DNS answers. `accelerators` maps each resource
+    name to the most that pods may ask for at once, `limits` bounds everything else. `priorities` are the
+    PriorityClasses that pods may have, `service_types` what services may be besides ClusterIP. `requests_cpu` (milli)
+    and `requests_memory` (bytes) stand in for a container's own.
     """
 
     pod_security: str
