@@ -20,6 +20,7 @@ from berth.adopt.inventory import (
 )
 from berth.adopt.queues import PoolsByFlavor, queue_entry
 from berth.names import MANAGED_BY_LABEL, TEAM_LABEL, is_dns_label, is_shared_namespace
+from berth.plan.policies import POD_PRIORITIES, SERVICE_TYPES
 from berth.plan.teams import SECRETS
 
 _DEFAULT_QUEUE = "default"
@@ -171,7 +172,21 @@ def _team_entry(inventory: ClusterInventory, team: str, namespaces: list[str]) -
     entry |= {"groups": groups} if groups else {}
     labels = _user_labels(objects.get(namespaces[0]) if is_managed[namespaces[0]] else None)
     entry |= {"labels": labels} if labels else {}
+    if is_managed[namespaces[0]]:
+        entry |= _policy_entries(inventory, objects[namespaces[0]])
     return entry | _identity_entry(inventory, team, namespaces[0], is_managed[namespaces[0]])
+
+
+def _policy_entries(inventory: ClusterInventory, namespace: ApiObject) -> StackEntry:
+    """What the admission policies allow this team, from the annotations of its namespace."""
+    annotations = mapping_at(namespace, "metadata.annotations")
+    defaults = {name_of(each) for each in inventory.objects_of_kind("PriorityClass") if each.get("globalDefault")}
+    priorities = [each for each in str(annotations.get(POD_PRIORITIES, "")).split(",") if each and each not in defaults]
+    services = [each for each in str(annotations.get(SERVICE_TYPES, "")).split(",") if each]
+    return {
+        **({"podPriorities": priorities} if priorities else {}),
+        **({"serviceTypes": services} if services else {}),
+    }
 
 
 def _is_managed_by_berth(resource: ApiObject | None) -> bool:

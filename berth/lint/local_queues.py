@@ -136,7 +136,9 @@ def check_priority(job: SubmittedJob) -> bool:
 
 def _has_known_classes(job: SubmittedJob, known: list[str]) -> bool:
     """A pod whose class does not exist is refused by the API server, whatever the job's label says."""
-    all_known, allowed = True, _pod_priorities(job)
+    all_known = True
+    team = next(each for each in job.context.plan.teams if each.name == job.local_queue.team)
+    allowed = team.pod_priorities(job.local_queue.namespace)
     for template in job.job.templates:
         class_value = (pod_spec(template) or {}).get("priorityClassName")
         name = "" if class_value is None else str(class_value.value)
@@ -160,10 +162,3 @@ def _has_known_classes(job: SubmittedJob, known: list[str]) -> bool:
 def _allowed_classes(allowed: tuple[str, ...]) -> str:
     given = f"write {join_quoted(list(allowed))}, or " if allowed else ""
     return f"{given}leave priorityClassName out; the platform allows others by podPriorities"
-
-
-def _pod_priorities(job: SubmittedJob) -> tuple[str, ...] | None:
-    """The PriorityClasses that pods may have in the job's namespace; None where no policy restricts them."""
-    team = next(each for each in job.context.plan.teams if each.name == job.local_queue.team)
-    owned = any(each.name == job.local_queue.namespace and each.owned for each in team.namespaces)
-    return team.isolation.priorities if owned else None

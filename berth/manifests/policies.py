@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Final
 
+from berth.manifests import job_policy_rules as job_rules
 from berth.manifests import policy_rules as rules
 from berth.names import TEAM_LABEL, berth_labels
 from berth.plan.policies import PoliciesPlan
@@ -31,9 +32,15 @@ def admission_policies(plan: PoliciesPlan) -> list[tuple[str, Manifest]]:
     """Role (in the program) and manifest of every policy, each followed by what binds it to namespaces."""
     policies = [
         ("pods", _policy(PODS, _pod_resources(), rules.pod_variables(plan.accelerators), rules.pod_rules(plan))),
-        ("jobs", _policy(JOBS, _job_resources(plan.job_kinds), rules.JOB_VARIABLES, rules.JOB_RULES)),
-        ("services", _policy(SERVICES, [_resources("", ["services"])], rules.SERVICE_VARIABLES, rules.SERVICE_RULES)),
-        ("controllers", _policy(CONTROLLERS, _controller_resources(), [], rules.CONTROLLER_RULES, changed_only=False)),
+        ("jobs", _policy(JOBS, _job_resources(plan.job_kinds), job_rules.JOB_VARIABLES, job_rules.JOB_RULES)),
+        (
+            "services",
+            _policy(SERVICES, [_resources("", ["services"])], job_rules.SERVICE_VARIABLES, job_rules.SERVICE_RULES),
+        ),
+        (
+            "controllers",
+            _policy(CONTROLLERS, _controller_resources(), [], job_rules.CONTROLLER_RULES, changed_only=False),
+        ),
     ]
     manifests: list[tuple[str, Manifest]] = []
     for role, policy in policies:

@@ -80,11 +80,12 @@ def _texts(values: Sequence[str]) -> str:
     return "[" + ", ".join(f"'{each}'" for each in values) + "]"
 
 
-def _list_field(holder: str, field: str) -> str:
+def list_field(holder: str, field: str) -> str:
+    """The items of a field that may be missing."""
     return f"(has({holder}.{field}) ? {holder}.{field} : [])"
 
 
-def _annotation(key: str) -> str:
+def annotation(key: str) -> str:
     """The items of an annotation of the namespace; none where it is missing."""
     return (
         "(has(namespaceObject.metadata.annotations) && "
@@ -104,10 +105,10 @@ def pod_variables(accelerators: Sequence[str]) -> list[Variable]:
         ("isNew", "request.operation == 'CREATE'"),
         (
             "containers",
-            f"variables.spec.containers + {_list_field('variables.spec', 'initContainers')} + "
-            f"{_list_field('variables.spec', 'ephemeralContainers')}",
+            f"variables.spec.containers + {list_field('variables.spec', 'initContainers')} + "
+            f"{list_field('variables.spec', 'ephemeralContainers')}",
         ),
-        ("volumes", _list_field("variables.spec", "volumes")),
+        ("volumes", list_field("variables.spec", "volumes")),
         (
             "contexts",
             "(has(variables.spec.securityContext) ? [variables.spec.securityContext] : []) + "
@@ -119,11 +120,11 @@ def pod_variables(accelerators: Sequence[str]) -> list[Variable]:
             f"'{policies.POD_SECURITY_LABEL}' in namespaceObject.metadata.labels && "
             f"namespaceObject.metadata.labels['{policies.POD_SECURITY_LABEL}'] == 'privileged'",
         ),
-        ("hostNetworkResources", _annotation(policies.HOST_NETWORK)),
-        ("hostPaths", _annotation(policies.HOST_PATHS)),
-        ("readOnlyHostPaths", _annotation(policies.READ_ONLY_HOST_PATHS)),
-        ("capabilities", f"{_texts(BASELINE_CAPABILITIES)} + ({_annotation(policies.CAPABILITIES)})"),
-        ("priorities", _annotation(policies.POD_PRIORITIES)),
+        ("hostNetworkResources", annotation(policies.HOST_NETWORK)),
+        ("hostPaths", annotation(policies.HOST_PATHS)),
+        ("readOnlyHostPaths", annotation(policies.READ_ONLY_HOST_PATHS)),
+        ("capabilities", f"{_texts(BASELINE_CAPABILITIES)} + ({annotation(policies.CAPABILITIES)})"),
+        ("priorities", annotation(policies.POD_PRIORITIES)),
         (
             "resources",
             "variables.containers.filter(c, has(c.resources) && has(c.resources.limits)).map(c, c.resources.limits) + "
@@ -136,7 +137,7 @@ def pod_variables(accelerators: Sequence[str]) -> list[Variable]:
             f"variables.resources.exists(r, {_texts(accelerators)}.exists(name, name in r))",
         ),
         ("mayHostNetwork", "variables.resources.exists(r, variables.hostNetworkResources.exists(name, name in r))"),
-        ("owners", _list_field("object.metadata", "ownerReferences")),
+        ("owners", list_field("object.metadata", "ownerReferences")),
         (
             "oldOwners",
             "(request.operation == 'UPDATE' && has(oldObject.metadata.ownerReferences)) ? "
@@ -144,7 +145,7 @@ def pod_variables(accelerators: Sequence[str]) -> list[Variable]:
         ),
         (
             "gates",
-            f"variables.isPod ? {_list_field('variables.spec', 'schedulingGates')}.map(g, g.name) : []",
+            f"variables.isPod ? {list_field('variables.spec', 'schedulingGates')}.map(g, g.name) : []",
         ),
         (
             "oldGates",
@@ -245,7 +246,7 @@ _SCHEDULING_RULES: Final[list[Rule]] = [
         "nodeName passes by the scheduler, the queue and every taint; leave it out",
     ),
     (
-        f"{_list_field('variables.spec', 'tolerations')}.all(t, has(t.key) && t.key != '' && "
+        f"{list_field('variables.spec', 'tolerations')}.all(t, has(t.key) && t.key != '' && "
         f"(t.key in {_texts(DEFAULT_TOLERATIONS)} || "
         f"!{_texts(SYSTEM_TAINTS)}.exists(prefix, t.key.startsWith(prefix))))",
         "a toleration without a key, or of a taint of system nodes, reaches nodes that are not for jobs; leave it out",
@@ -280,78 +281,3 @@ def _queue_rules(plan: PoliciesPlan) -> list[Rule]:
             "kueue.x-k8s.io/queue-name",
         ),
     ]
-
-
-# --- jobs -------------------------------------------------------------------------------------------------------------
-
-_SUSPEND_FIELD: Final = (
-    "has(spec.suspend) ? spec.suspend : "
-    "(has(spec.runPolicy) && has(spec.runPolicy.suspend) ? spec.runPolicy.suspend : "
-    "(has(spec.rayClusterConfig) && has(spec.rayClusterConfig.suspend) ? spec.rayClusterConfig.suspend : false))"
-)
-
-
-def _suspended(holder: str) -> str:
-    return _SUSPEND_FIELD.replace("spec", f"dyn({holder}).spec")
-
-
-JOB_VARIABLES: Final[list[Variable]] = [
-    ("owners", f"{_list_field('object.metadata', 'ownerReferences')}.filter(o, has(o.controller) && o.controller)"),
-    (
-        "oldOwners",
-        "(request.operation == 'UPDATE' && has(oldObject.metadata.ownerReferences)) ? "
-        "oldObject.metadata.ownerReferences.filter(o, has(o.controller) && o.controller) : []",
-    ),
-    ("suspended", _suspended("object")),
-    ("wasSuspended", f"request.operation == 'UPDATE' && ({_suspended('oldObject')})"),
-    (
-        "isController",
-        "authorizer.group(request.resource.group).resource(request.resource.resource)"
-        ".check(request.operation == 'CREATE' ? 'create' : 'update').allowed()",
-    ),
-]
-
-JOB_RULES: Final[list[Rule]] = [
-    (
-        "variables.isController || variables.owners == variables.oldOwners",
-        "ownerReferences with controller: true are for controllers: Kueue takes such a job for a part of its owner and "
-        "counts nothing; leave them out",
-    ),
-    (
-        "variables.isController || request.operation == 'CREATE' || variables.oldOwners.size() == 0 || "
-        "dyn(object).spec == dyn(oldObject).spec",
-        "this job is a part of another, by which Kueue counts it; change that one",
-    ),
-    (
-        "variables.isController || !variables.wasSuspended || variables.suspended",
-        "a suspended job is started by Kueue when its queue admits it; leave suspend as it is",
-    ),
-]
-
-# --- services ---------------------------------------------------------------------------------------------------------
-
-SERVICE_VARIABLES: Final[list[Variable]] = [("allowed", _annotation(policies.SERVICE_TYPES))]
-
-SERVICE_RULES: Final[list[Rule]] = [
-    (
-        "!has(object.spec.type) || object.spec.type in ['ClusterIP', 'ExternalName'] || "
-        "object.spec.type in variables.allowed",
-        "a service of this type is reachable from outside the cluster, and the team is not allowed it; write ClusterIP",
-    ),
-    (
-        "!has(object.spec.externalIPs) || object.spec.externalIPs.size() == 0 || 'ExternalIPs' in variables.allowed",
-        "externalIPs take over an address for the whole cluster; leave them out",
-    ),
-]
-
-# --- what only controllers create -------------------------------------------------------------------------------------
-
-CONTROLLER_RULES: Final[list[Rule]] = [
-    (
-        "authorizer.group(request.resource.group).resource(request.resource.resource)"
-        ".subresource(has(request.subResource) ? request.subResource : '')"
-        ".check(request.operation == 'CREATE' ? 'create' : 'update').allowed()",
-        "only controllers bind pods to nodes and write workloads of Kueue; submit a job with the label "
-        "kueue.x-k8s.io/queue-name",
-    ),
-]

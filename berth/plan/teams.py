@@ -140,6 +140,11 @@ class TeamPlan(Struct, frozen=True, kw_only=True):
         """The first namespace, where its jobs run unless they say otherwise."""
         return self.namespaces[0].name
 
+    def pod_priorities(self, namespace: str) -> tuple[str, ...] | None:
+        """The PriorityClasses that pods may have in one of its namespaces; None where no policy restricts them."""
+        owned = any(each.name == namespace and each.owned for each in self.namespaces)
+        return self.isolation.priorities if owned else None
+
 
 class AccessPlan(Struct, frozen=True, kw_only=True):
     """What people may do in the cluster. `owners` and `teams` are addresses of Google groups.

@@ -272,15 +272,9 @@ class _WorkloadBuilder(Struct, frozen=True):
             self._fault(
                 "wrong-priority", "--priority", f"'{name}': {self.target.name} is for '{required}'; leave it out"
             )
-        elif not self._may_have_class(name):
-            message = f"'{name}': pods of team {self.target.team.name} may not have this PriorityClass"
-            self._fault("wrong-priority", "--priority", f"{message}; leave it out, or ask for podPriorities: [{name}]")
-
-    def _may_have_class(self, name: str) -> bool:
-        """Whether the policies of the team's namespace accept pods of a PriorityClass."""
-        team, namespace = self.target.team, self.target.local_queue.namespace
-        owned = any(each.name == namespace and each.owned for each in team.namespaces)
-        return not owned or name in team.isolation.priorities
+        elif name not in (self.target.team.pod_priorities(self.target.local_queue.namespace) or known):
+            message = f"'{name}': pods of {self.target.team.name} may not have it; leave it out, or add podPriorities"
+            self._fault("wrong-priority", "--priority", message)
 
     def _check_run_duration(self, is_queued: bool) -> None:
         seconds = self.options.max_run_seconds

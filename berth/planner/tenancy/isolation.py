@@ -23,8 +23,8 @@ _PRIVATE_RANGES = ("10.0.0.0/8", "100.64.0.0/10", "169.254.0.0/16", "172.16.0.0/
 _GOOGLE_API_RANGES = "199.36.153.4/30", "199.36.153.8/30"
 """restricted.googleapis.com and private.googleapis.com (VPC docs: private Google access)."""
 _HTTPS = (443,)
-_PODS_PER_NODE = 110
-"""GKE's default (GKE docs: "Configure maximum Pods per node")."""
+_MAX_PODS_PER_NODE = 256
+"""The most that GKE allows (GKE docs: "Configure maximum Pods per node")."""
 _HELPER_CPU, _HELPER_MEMORY = 32_000, 128 * 2**30
 """Milli-CPU and bytes for pods that run on no machine of a flavor: launchers, submitters of Ray jobs."""
 _MAX_OBJECTS = {
@@ -87,16 +87,12 @@ def _limits(service_types: Iterable[str], flavors: Iterable[PlannedFlavor]) -> O
     reachable = list(flavors)
     cpu = sum(ceil(flavor.capacity.max * flavor.cpu_per_accelerator) for flavor in reachable)
     memory = sum(ceil(flavor.capacity.max * flavor.memory_per_accelerator) for flavor in reachable)
-    pods = sum(
-        pool.hardware.nodes.max * (pool.spec.max_pods_per_node or _PODS_PER_NODE)
-        for flavor in reachable
-        for pool in flavor.pools
-    )
+    nodes = sum(ceil(each.capacity.max / min(pool.hardware.per_node for pool in each.pools)) for each in reachable)
     refused = {key: 0 for name, key in _SERVICE_LIMITS.items() if name not in service_types}
     return ObjectLimitsPlan(
         cpu=cpu + _HELPER_CPU,
         memory=memory + _HELPER_MEMORY,
-        objects={**_MAX_OBJECTS, **refused, "pods": pods + _PODS_PER_NODE},
+        objects={**_MAX_OBJECTS, **refused, "pods": (nodes + 1) * _MAX_PODS_PER_NODE},
     )
 
 
