@@ -138,7 +138,7 @@ def _queueing(
             opts=opts,
         )
     if plan.policies is not None:
-        Policies(f"{prefix}policies", plan.policies, provider=provider, cluster=cluster)
+        Policies(f"{prefix}policies", plan.policies, cluster=cluster, opts=opts)
     teams = {
         team.name: Team(
             f"{prefix}{team.key}",

@@ -102,7 +102,8 @@ def _local_queue_name(local_queues: list[ApiObject]) -> str:
 
 
 def _in_order(team: StackEntry) -> StackEntry:
-    keys = ("namespace", "namespaces", "cohort", "groups", "labels", "identity", "defaultQueue", "queues")
+    policies = ("podPriorities", "serviceTypes")
+    keys = ("namespace", "namespaces", "cohort", "groups", "labels", "identity", *policies, "defaultQueue", "queues")
     return {key: team[key] for key in keys if key in team}
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import pulumi
-import pulumi_kubernetes as kubernetes
 
 from berth.manifests import policies
 from berth.plan.policies import PoliciesPlan
@@ -22,12 +21,11 @@ class Policies(pulumi.ComponentResource):
         name: str,
         plan: PoliciesPlan,
         *,
-        provider: kubernetes.Provider,
         cluster: pulumi.Resource | None,
         opts: pulumi.ResourceOptions | None = None,
     ) -> None:
         super().__init__("berth:tenancy:Policies", name, None, opts)
-        options = cluster_options(self, provider=provider, cluster=cluster)
+        options = cluster_options(self, cluster=cluster)
         for role, manifest in policies.admission_policies(plan):
             KubernetesObject(f"{name}-{role}", manifest, opts=options)
         self.register_outputs({"policies": [policies.PODS, policies.JOBS, policies.SERVICES, policies.CONTROLLERS]})
