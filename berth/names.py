@@ -28,6 +28,11 @@ MAX_ACCOUNT_ID: Final = 30
 MANAGED_BY_LABEL: Final = "app.kubernetes.io/managed-by"
 TEAM_LABEL: Final = "berth.dev/team"
 
+SHARED_NAMESPACES: Final = ("argocd", "cert-manager", "default", "kubeflow", "kuberay-operator", "monitoring")
+"""Namespaces by their usual names that hold controllers, or pods of everybody."""
+_SHARED_PREFIXES: Final = ("cnrm-", "config-", "gke-", "istio-")
+_SHARED_SUFFIXES: Final = ("-system", "-operator")
+
 _HASH_DIGITS: Final = 6
 _DNS_PART: Final = r"[a-z0-9](?:[-a-z0-9]*[a-z0-9])?"
 _DNS_LABEL: Final = re.compile(_DNS_PART)
@@ -49,6 +54,11 @@ def shorten(text: str, limit: int) -> str:
         return text
     head = text[: limit - _HASH_DIGITS - 1].rstrip("-._")
     return f"{head}-{sha256(text.encode()).hexdigest()[:_HASH_DIGITS]}"
+
+
+def is_shared_namespace(name: str) -> bool:
+    """Whether a namespace, by its name, holds controllers or pods of others: `cert-manager`, `istio-ingress`."""
+    return name in SHARED_NAMESPACES or name.startswith(_SHARED_PREFIXES) or name.endswith(_SHARED_SUFFIXES)
 
 
 def is_dns_label(text: str) -> bool:

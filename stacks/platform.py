@@ -24,6 +24,7 @@ from components.kueue.workers import Workers
 from components.monitoring.collection import Collection
 from components.monitoring.views import Views
 from components.tenancy.access import Access
+from components.tenancy.policies import Policies
 from components.tenancy.team import Team
 from stacks.connections import ClusterConnection, EnabledServices, connect_cluster, connect_worker
 
@@ -136,6 +137,8 @@ def _queueing(
             cluster=cluster,
             opts=opts,
         )
+    if plan.policies is not None:
+        Policies(f"{prefix}policies", plan.policies, cluster=cluster, opts=opts)
     teams = {
         team.name: Team(
             f"{prefix}{team.key}",

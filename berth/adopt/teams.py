@@ -19,12 +19,14 @@ from berth.adopt.inventory import (
     namespace_of,
 )
 from berth.adopt.queues import PoolsByFlavor, queue_entry
-from berth.names import MANAGED_BY_LABEL, TEAM_LABEL, is_dns_label
+from berth.names import MANAGED_BY_LABEL, TEAM_LABEL, is_dns_label, is_shared_namespace
+from berth.plan.policies import POD_PRIORITIES, SERVICE_TYPES
 from berth.plan.teams import SECRETS
 
 _DEFAULT_QUEUE = "default"
 """The local queue of jobs that name none."""
 _ACCOUNT_ANNOTATION = "iam.gke.io/gcp-service-account"
+_WAS_SHARED = "it was this team's when the cluster was adopted"
 _SUBMITTERS, _OWNERS = "berth-submitter", "berth-platform-owner"
 _RESERVED_LABELS = ("kubernetes.io/", "kueue.x-k8s.io/", "berth.dev/", "pulumi.com/")
 
@@ -100,7 +102,8 @@ def _local_queue_name(local_queues: list[ApiObject]) -> str:
 
 
 def _in_order(team: StackEntry) -> StackEntry:
-    keys = ("namespace", "namespaces", "cohort", "groups", "labels", "identity", "defaultQueue", "queues")
+    policies = ("podPriorities", "serviceTypes")
+    keys = ("namespace", "namespaces", "cohort", "groups", "labels", "identity", *policies, "defaultQueue", "queues")
     return {key: team[key] for key in keys if key in team}
 
 
@@ -170,7 +173,21 @@ def _team_entry(inventory: ClusterInventory, team: str, namespaces: list[str]) -
     entry |= {"groups": groups} if groups else {}
     labels = _user_labels(objects.get(namespaces[0]) if is_managed[namespaces[0]] else None)
     entry |= {"labels": labels} if labels else {}
+    if is_managed[namespaces[0]]:
+        entry |= _policy_entries(inventory, objects[namespaces[0]])
     return entry | _identity_entry(inventory, team, namespaces[0], is_managed[namespaces[0]])
+
+
+def _policy_entries(inventory: ClusterInventory, namespace: ApiObject) -> StackEntry:
+    """What the admission policies allow this team, from the annotations of its namespace."""
+    annotations = mapping_at(namespace, "metadata.annotations")
+    defaults = {name_of(each) for each in inventory.objects_of_kind("PriorityClass") if each.get("globalDefault")}
+    priorities = [each for each in str(annotations.get(POD_PRIORITIES, "")).split(",") if each and each not in defaults]
+    services = [each for each in str(annotations.get(SERVICE_TYPES, "")).split(",") if each]
+    return {
+        **({"podPriorities": priorities} if priorities else {}),
+        **({"serviceTypes": services} if services else {}),
+    }
 
 
 def _is_managed_by_berth(resource: ApiObject | None) -> bool:
@@ -178,7 +195,10 @@ def _is_managed_by_berth(resource: ApiObject | None) -> bool:
 
 
 def _namespace_entry(namespace: str, team: str, is_managed: bool) -> object:
-    return namespace if is_managed else {"name": namespace, "existing": True}
+    if is_managed:
+        return namespace
+    accepted = {"acceptSharedNamespace": _WAS_SHARED} if is_shared_namespace(namespace) else {}
+    return {"name": namespace, "existing": True, **accepted}
 
 
 def _user_labels(resource: ApiObject | None) -> dict[str, str]:

@@ -245,11 +245,15 @@ class GpuDirect(Struct, frozen=True, kw_only=True):
     """What one kind of GPUDirect wants beside the `additional_networks` of a machine.
 
     With `rdma`, one of them is a gVNIC network and the rest are subnetworks of one VPC with the zonal RDMA profile;
-    else each lies in a VPC of its own. `mtu` in bytes.
+    else each lies in a VPC of its own. `mtu` in bytes. Pods mount `host_paths` and `read_only_host_paths` from the node
+    and add `capabilities` to those of the Pod Security level `baseline`.
     """
 
     rdma: bool
     mtu: int
+    host_paths: tuple[str, ...]
+    read_only_host_paths: tuple[str, ...]
+    capabilities: tuple[str, ...]
 
 
 class AttachableGpus(Struct, frozen=True, kw_only=True):

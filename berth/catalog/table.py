@@ -66,7 +66,7 @@ def provisioning() -> Mapping[str, Provisioning]:
 def gpudirect() -> Mapping[str, GpuDirect]:
     """What each kind of GPUDirect wants (tcpx, tcpxo, rdma); a machine without one says none."""
     rows: dict[str, _YamlRow] = _load_table()["gpudirect"]
-    return MappingProxyType({name: GpuDirect(**row) for name, row in rows.items()})
+    return MappingProxyType({name: GpuDirect(**_with_tuples(row)) for name, row in rows.items()})
 
 
 @cache

@@ -137,11 +137,19 @@ def check_priority(job: SubmittedJob) -> bool:
 def _has_known_classes(job: SubmittedJob, known: list[str]) -> bool:
     """A pod whose class does not exist is refused by the API server, whatever the job's label says."""
     all_known = True
+    team = next(each for each in job.context.plan.teams if each.name == job.local_queue.team)
+    allowed = team.pod_priorities(job.local_queue.namespace)
     for template in job.job.templates:
         class_value = (pod_spec(template) or {}).get("priorityClassName")
         name = "" if class_value is None else str(class_value.value)
         job_class = job.job.priority_class
-        if class_value is None or not name or name in known or name.startswith("system-"):
+        if class_value is None or not name:
+            continue
+        if allowed is not None and name not in allowed and (name in known or name.startswith("system-")):
+            message = f"pods of the PriorityClass '{name}' are refused in namespace '{job.local_queue.namespace}'"
+            class_value.fault("wrong-priority", f"{message}; {_allowed_classes(allowed)}")
+            all_known = False
+        if name in known or name.startswith("system-"):
             continue
         if job_class is None or job_class.path != class_value.path:
             class_value.fault(
@@ -149,3 +157,8 @@ def _has_known_classes(job: SubmittedJob, known: list[str]) -> bool:
             )
             all_known = False
     return all_known
+
+
+def _allowed_classes(allowed: tuple[str, ...]) -> str:
+    given = f"write {join_quoted(list(allowed))}, or " if allowed else ""
+    return f"{given}leave priorityClassName out; the platform allows others by podPriorities"

@@ -1,47 +1,121 @@
-"""Whether the pod security of a team's namespace lets a job's pods in.
+"""Whether the admission policies of a team's namespace accept a job's pods.
 
-Source: Kubernetes docs, "Pod Security Standards": what the level `baseline` refuses of the host.
+The same rules as `berth.manifests.policy_rules`, said of a manifest before it is submitted.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 from berth.jobs.pods import pod_spec
-from berth.jobs.values import SourceValue, as_list, get_nested
+from berth.jobs.values import SourceValue, as_list, as_mapping, get_nested
 from berth.lint.fleet import SubmittedJob
+from berth.manifests.policy_rules import BASELINE_CAPABILITIES, DEFAULT_TOLERATIONS, RUNTIME_CLASSES, SYSTEM_TAINTS
+from berth.plan.teams import HostAccessPlan, IsolationPlan
 
 _PRIVILEGED = "privileged"
-_HOST_FIELDS = {"hostNetwork": "on the network of their nodes", "hostPID": "among the processes of their nodes"}
+_HOST_FIELDS = {
+    "hostNetwork": "on the network of their nodes",
+    "hostPID": "among the processes of their nodes",
+    "hostIPC": "with the shared memory of their nodes",
+}
+_Spec = dict[str, SourceValue]
+_Violation = tuple[SourceValue, str]
 
 
 def check_pod_security(job: SubmittedJob) -> None:
     """Report pods that the API server refuses in a namespace of the team's own."""
     team = next(each for each in job.context.plan.teams if each.name == job.local_queue.team)
-    level = team.isolation.pod_security
-    is_owned = any(each.name == job.local_queue.namespace and each.owned for each in team.namespaces)
-    if not is_owned or level == _PRIVILEGED:
+    if not any(each.name == job.local_queue.namespace and each.owned for each in team.namespaces):
         return
     for template in job.job.templates:
-        for source, violation in _find_violations(template):
+        spec = pod_spec(template) or {}
+        for source, violation in _find_violations(spec, team.isolation):
             message = (
                 f"pods {violation} are refused in namespace "
-                f"'{job.local_queue.namespace}', whose podSecurity is '{level}'"
+                f"'{job.local_queue.namespace}', whose podSecurity is '{team.isolation.pod_security}'"
             )
+            source.fault("pod-security", message)
+        for source, violation in _scheduling(spec):
+            message = f"pods {violation} are refused in namespace '{job.local_queue.namespace}'; leave it out"
             source.fault("pod-security", message)
 
 
-def _find_violations(template: SourceValue) -> Iterator[tuple[SourceValue, str]]:
-    spec = pod_spec(template) or {}
+def _find_violations(spec: _Spec, isolation: IsolationPlan) -> Iterator[_Violation]:
+    if isolation.pod_security == _PRIVILEGED:
+        return
+    access = isolation.host_access or HostAccessPlan()
+    for check in (_host_fields, _host_paths, _privileged, _capabilities):
+        yield from check(spec, access)
+
+
+def _host_fields(spec: _Spec, access: HostAccessPlan) -> Iterator[_Violation]:
     for key, violation in _HOST_FIELDS.items():
-        if key in spec and spec[key].value is True:
+        exempt = key == "hostNetwork" and _requests(spec, access.network_for.__contains__)
+        if key in spec and spec[key].value is True and not exempt:
             yield spec[key], violation
-    if "volumes" in spec:
-        for index, volume in enumerate(as_list(spec["volumes"].value)):
-            if get_nested(volume, "hostPath") is not None:
-                yield spec["volumes"].child(index, volume), "with files of their nodes"
+
+
+def _host_paths(spec: _Spec, access: HostAccessPlan) -> Iterator[_Violation]:
+    exempt = {*access.paths, *access.read_only_paths}
+    for index, volume in enumerate(as_list(spec["volumes"].value) if "volumes" in spec else ()):
+        path = get_nested(volume, "hostPath", "path")
+        if get_nested(volume, "hostPath") is not None and path not in exempt:
+            yield spec["volumes"].child(index, volume), "with files of their nodes"
+        elif path is not None and path not in access.paths and _is_written(spec, get_nested(volume, "name")):
+            yield spec["volumes"].child(index, volume), "that mount files of their nodes without readOnly: true"
+
+
+def _is_written(spec: _Spec, volume: object) -> bool:
+    mounts = [
+        mount
+        for container in _containers(spec)
+        for mount in as_list(get_nested(container.value, "volumeMounts"))
+        if get_nested(mount, "name") == volume
+    ]
+    return any(get_nested(mount, "readOnly") is not True for mount in mounts)
+
+
+def _privileged(spec: _Spec, access: HostAccessPlan) -> Iterator[_Violation]:
+    for container in _containers(spec):
+        if get_nested(container.value, "securityContext", "privileged") is True:
+            yield container.child("securityContext", {}).child("privileged", True), "with privileged containers"
+
+
+def _capabilities(spec: _Spec, access: HostAccessPlan) -> Iterator[_Violation]:
+    allowed = {*BASELINE_CAPABILITIES, *access.capabilities}
+    for container in _containers(spec):
+        added = as_list(get_nested(container.value, "securityContext", "capabilities", "add"))
+        if others := sorted(str(name) for name in added if str(name) not in allowed):
+            context = container.child("securityContext", {}).child("capabilities", {})
+            yield context.child("add", added), f"with the capability {others[0]}"
+
+
+def _scheduling(spec: _Spec) -> Iterator[_Violation]:
+    """What is refused at every level: it passes by the scheduler, or reaches nodes that are not for jobs."""
+    if "nodeName" in spec and spec["nodeName"].value:
+        yield spec["nodeName"], "with a nodeName"
+    if "runtimeClassName" in spec and spec["runtimeClassName"].value not in RUNTIME_CLASSES:
+        yield spec["runtimeClassName"], f"of the runtime class '{spec['runtimeClassName'].value}'"
+    for index, toleration in enumerate(as_list(spec["tolerations"].value) if "tolerations" in spec else ()):
+        key = str(get_nested(toleration, "key") or "")
+        if not key or (key not in DEFAULT_TOLERATIONS and key.startswith(SYSTEM_TAINTS)):
+            violation = f"that tolerate '{key}'" if key else "that tolerate every taint"
+            yield spec["tolerations"].child(index, toleration), violation
+
+
+def _containers(spec: _Spec) -> Iterator[SourceValue]:
     for key in ("initContainers", "containers"):
         for index, container in enumerate(as_list(spec[key].value) if key in spec else ()):
-            if get_nested(container, "securityContext", "privileged") is True:
-                context = spec[key].child(index, container).child("securityContext", {})
-                yield context.child("privileged", True), "with privileged containers"
+            yield spec[key].child(index, container)
+
+
+def _requests(spec: _Spec, wanted: Callable[[str], bool]) -> bool:
+    """Whether some container asks for a resource that is wanted."""
+    names = (
+        str(name)
+        for container in _containers(spec)
+        for kind in ("limits", "requests")
+        for name in as_mapping(get_nested(container.value, "resources", kind) or {})
+    )
+    return any(map(wanted, names))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from berth.manifests import gke, gpu, kueue, monitoring, roles, tenancy, worker_access
+from berth.manifests import gke, gpu, kueue, monitoring, policies, roles, tenancy, worker_access
 from berth.plan.fleet import FleetPlan
 
 
@@ -16,13 +16,7 @@ def all_manifests(fleet: FleetPlan) -> Iterator[dict[str, object]]:
             yield gke.network(subnet)
     if fleet.installers is not None:
         yield from gpu.installers(fleet.installers)
-    for team in fleet.teams:
-        yield from (tenancy.namespace(team, place) for place in team.namespaces if place.owned)
-    if fleet.access is not None:
-        yield from (manifest for _, manifest in roles.cluster_access(fleet.access))
-    for team in fleet.teams:
-        for place in team.namespaces:
-            yield from (manifest for _, manifest in tenancy.namespace_manifests(team, place))
+    yield from _tenancy(fleet)
     yield from map(gke.compute_class, fleet.compute_classes)
     if (manager_access := fleet.manager_access) is not None:
         yield from (manifest for _, manifest in worker_access.access_manifests(manager_access))
@@ -30,6 +24,19 @@ def all_manifests(fleet: FleetPlan) -> Iterator[dict[str, object]]:
     yield from _queueing(fleet)
     if fleet.monitoring is not None:
         yield from monitoring.all_manifests(fleet.monitoring, fleet.stack)
+
+
+def _tenancy(fleet: FleetPlan) -> Iterator[dict[str, object]]:
+    """Teams' namespaces, after the policies that hold in them, and what is in them."""
+    if fleet.policies is not None:
+        yield from (manifest for _, manifest in policies.admission_policies(fleet.policies))
+    for team in fleet.teams:
+        yield from (tenancy.namespace(team, place) for place in team.namespaces if place.owned)
+    if fleet.access is not None:
+        yield from (manifest for _, manifest in roles.cluster_access(fleet.access))
+    for team in fleet.teams:
+        for place in team.namespaces:
+            yield from (manifest for _, manifest in tenancy.namespace_manifests(team, place))
 
 
 def _queueing(fleet: FleetPlan) -> Iterator[dict[str, object]]:

@@ -45,8 +45,14 @@ def network_policy(
 
 
 def resource_quota(plan: IsolationPlan, namespace: str, labels: Mapping[str, str]) -> Manifest:
-    """The most accelerators that all pods together may ask for, however they came to be; 0 of what has no queue."""
+    """The most that all pods together may request, however they are created, and the most objects of each kind.
+
+    0 of accelerators for which the team has no queue, and of services that it is not allowed.
+    """
     hard = {f"requests.{name}": count(most) for name, most in sorted(plan.accelerators.items())}
+    if (limits := plan.limits) is not None:
+        hard |= {"requests.cpu": cpu(limits.cpu), "requests.memory": memory(limits.memory)}
+        hard |= {name: count(most) for name, most in sorted(limits.objects.items())}
     return _object("v1", "ResourceQuota", namespace, labels) | {"spec": {"hard": hard}}
 
 

@@ -1,7 +1,8 @@
 """What people may do, as Kubernetes roles and bindings: plain dicts. Two roles for all teams, one for the platform.
 
 A team's people submit, watch and delete jobs and read queues; no right of theirs reaches a quota, a queue's limits or a
-network policy. They cannot create bare pods, so whatever they start is a job that Kueue sees, nor read Secrets.
+network policy. They create no bare pods and read no Secrets. That what they submit is a job that Kueue counts is for
+the admission policies to enforce (`policies`).
 """
 
 from __future__ import annotations

@@ -12,7 +12,24 @@ from typing import Final
 from berth.manifests import isolation, roles
 from berth.names import berth_labels
 from berth.plan.gke import ServiceAccountPlan
-from berth.plan.teams import SECRETS, IdentityPlan, NamespacePlan, SecretPlan, TeamPlan
+from berth.plan.policies import (
+    CAPABILITIES,
+    HOST_NETWORK,
+    HOST_PATHS,
+    POD_PRIORITIES,
+    POD_SECURITY_LABEL,
+    READ_ONLY_HOST_PATHS,
+    SERVICE_TYPES,
+)
+from berth.plan.teams import (
+    SECRETS,
+    HostAccessPlan,
+    IdentityPlan,
+    IsolationPlan,
+    NamespacePlan,
+    SecretPlan,
+    TeamPlan,
+)
 
 Manifest = dict[str, object]
 
@@ -23,14 +40,36 @@ _POD_SECURITY: Final = "pod-security.kubernetes.io"
 
 
 def namespace(team: TeamPlan, namespace_plan: NamespacePlan) -> Manifest:
-    """A namespace of the team, with its labels and the levels of Pod Security Admission."""
-    team_isolation = team.isolation
+    """A namespace of the team, with its labels, the levels of Pod Security Admission, and what policies read.
+
+    Pod Security Admission knows no exemption for one field: where the plan exempts something, it lets everything pass,
+    and the admission policies hold pods to the level.
+    """
+    isolation_plan = team.isolation
+    enforced = isolation_plan.pod_security if isolation_plan.host_access is None else "privileged"
     levels = {
-        f"{_POD_SECURITY}/enforce": team_isolation.pod_security,
-        f"{_POD_SECURITY}/warn": team_isolation.pod_security_warning,
+        POD_SECURITY_LABEL: isolation_plan.pod_security,
+        f"{_POD_SECURITY}/enforce": enforced,
+        f"{_POD_SECURITY}/warn": isolation_plan.pod_security_warning,
     }
-    labels = team_labels(team) | levels
-    return {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": namespace_plan.name, "labels": labels}}
+    metadata: Manifest = {"name": namespace_plan.name, "labels": team_labels(team) | levels}
+    if annotations := _policy_annotations(isolation_plan):
+        metadata["annotations"] = annotations
+    return {"apiVersion": "v1", "kind": "Namespace", "metadata": metadata}
+
+
+def _policy_annotations(plan: IsolationPlan) -> dict[str, str]:
+    """What the admission policies read: exemptions and classes of this team; a key only where there is something."""
+    access = plan.host_access or HostAccessPlan()
+    values = {
+        CAPABILITIES: access.capabilities,
+        HOST_NETWORK: access.network_for,
+        HOST_PATHS: access.paths,
+        POD_PRIORITIES: plan.priorities,
+        READ_ONLY_HOST_PATHS: access.read_only_paths,
+        SERVICE_TYPES: plan.service_types,
+    }
+    return {key: ",".join(items) for key, items in values.items() if items}
 
 
 def namespace_manifests(team: TeamPlan, namespace_plan: NamespacePlan) -> Iterator[tuple[str, Manifest]]:

@@ -24,6 +24,7 @@ from berth.plan.installers import InstallersPlan
 from berth.plan.kueue import ChartPlan, ClusterQueuePlan, CohortPlan, FlavorPlan, PriorityPlan, TopologyPlan
 from berth.plan.monitoring import MonitoringPlan
 from berth.plan.nodes import Bounds
+from berth.plan.policies import PoliciesPlan
 from berth.plan.teams import AccessPlan, TeamPlan
 
 
@@ -66,7 +67,8 @@ class PoolPlan(Struct, frozen=True, kw_only=True):
 
 
 class FleetPlan(Struct, frozen=True, kw_only=True):
-    """All that one stack describes. `kueue` is None where somebody else set it up, `access` where no group is.
+    """All that one stack describes. `kueue` is None where somebody else set it up, `access` where no group is,
+    `policies` where no team is.
 
     `project` and `region` may be None where the cluster is an existing one, of which there is no Google Cloud to see.
 
@@ -99,6 +101,7 @@ class FleetPlan(Struct, frozen=True, kw_only=True):
     accelerator_networks: tuple[AcceleratorNetworksPlan, ...] = ()
     installers: InstallersPlan | None = None
     access: AccessPlan | None = None
+    policies: PoliciesPlan | None = None
     monitoring: MonitoringPlan | None = None
     allowances: AllowancesPlan = field(default_factory=AllowancesPlan)
     workers: tuple[WorkerPlan, ...] = ()

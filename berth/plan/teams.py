@@ -14,6 +14,10 @@ SECRETS: Final = "team-secrets"
 """Name of the SecretProviderClass in each of a team's namespaces: what a pod's volume names to mount its secrets."""
 
 
+SERVICE_TYPES: Final = ("LoadBalancer", "NodePort", "ExternalIPs")
+"""What a service may be besides reachable inside the cluster, where a team is allowed it."""
+
+
 class NamespacePlan(Struct, frozen=True, kw_only=True):
     """A namespace; one that is not `owned` was there before and is left alone."""
 
@@ -56,17 +60,47 @@ class EgressPlan(Struct, frozen=True, kw_only=True):
     besides: tuple[str, ...] = ()
 
 
-class IsolationPlan(Struct, frozen=True, kw_only=True):
-    """How far the pods of an owned namespace are shut in.
+class HostAccessPlan(Struct, frozen=True, kw_only=True):
+    """What pods with accelerators may use of their node, beyond the Pod Security level `baseline`.
 
-    `pod_security` is the level that is enforced, `pod_security_warning` the one that is warned of. `egress` None
-    leaves the network open. `service_range` is where the cluster's DNS answers. `accelerators` maps each resource name
-    to the most that pods may ask for at once. `requests_cpu` (milli) and `requests_memory` (bytes) stand in for a
-    container's own.
+    `network_for` are the resource names whose pods may use the host's network. `paths` may be mounted and written to,
+    `read_only_paths` mounted; `capabilities` may be added.
+    """
+
+    network_for: tuple[str, ...] = ()
+    paths: tuple[str, ...] = ()
+    read_only_paths: tuple[str, ...] = ()
+    capabilities: tuple[str, ...] = ()
+
+
+class ObjectLimitsPlan(Struct, frozen=True, kw_only=True):
+    """The most that all pods of a namespace may request, and the most objects in it.
+
+    `cpu` in milli, `memory` in bytes; `objects` maps names of ResourceQuota (`count/jobs.batch`, `pods`) to numbers.
+    """
+
+    cpu: int
+    memory: int
+    objects: Mapping[str, int]
+
+
+class IsolationPlan(Struct, frozen=True, kw_only=True):
+    """What the pods of an owned namespace are held to.
+
+    `pod_security` is the level that is enforced, `pod_security_warning` the one that is warned of. `host_access` is
+    what admission policies exempt from `baseline`; Pod Security Admission knows no exemption and is then off. `egress`
+    None leaves the network open. `service_range` is where the cluster's DNS answers. `accelerators` maps each resource
+    name to the most that pods may ask for at once, `limits` bounds everything else. `priorities` are the
+    PriorityClasses that pods may have, `service_types` what services may be besides ClusterIP. `requests_cpu` (milli)
+    and `requests_memory` (bytes) stand in for a container's own.
     """
 
     pod_security: str
     pod_security_warning: str
+    host_access: HostAccessPlan | None = None
+    priorities: tuple[str, ...] = ()
+    service_types: tuple[str, ...] = ()
+    limits: ObjectLimitsPlan | None = None
     egress: tuple[EgressPlan, ...] | None
     service_range: str
     accelerators: Mapping[str, int]
@@ -105,6 +139,11 @@ class TeamPlan(Struct, frozen=True, kw_only=True):
     def namespace(self) -> str:
         """The first namespace, where its jobs run unless they say otherwise."""
         return self.namespaces[0].name
+
+    def pod_priorities(self, namespace: str) -> tuple[str, ...] | None:
+        """The PriorityClasses that pods may have in one of its namespaces; None where no policy restricts them."""
+        owned = any(each.name == namespace and each.owned for each in self.namespaces)
+        return self.isolation.priorities if owned else None
 
 
 class AccessPlan(Struct, frozen=True, kw_only=True):

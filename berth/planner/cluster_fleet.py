@@ -22,7 +22,7 @@ from berth.planner.machines.pools import PlannedPool
 from berth.planner.queueing import flavors, priorities
 from berth.planner.queueing.flavors import PlannedFlavor
 from berth.planner.queueing.quota_tree import QuotaTree, accelerator_quotas
-from berth.planner.tenancy import access, teams
+from berth.planner.tenancy import access, policies, teams
 
 
 class ClusterMachines(Struct, frozen=True):
@@ -119,6 +119,7 @@ def plan_cluster_fleet(
         accelerator_networks=machines.networks,
         installers=installers.plan_installers(context, machines.pools),
         access=access.access(context, kueue),
+        policies=policies.plan_policies(team_plans, kueue),
         monitoring=monitoring.monitoring(context, planned_pools, flavor_plans, queue_plans, team_plans),
         allowances=allowances,
     )

@@ -8,8 +8,10 @@ from typing import Annotated, Any, Final, Literal, cast
 from berth.spec.amounts import Bytes, MilliCpu
 from berth.spec.base import (
     DnsLabel,
+    DnsName,
     Entry,
     Model,
+    NonEmptyText,
     ProjectId,
     Section,
     Sequence,
@@ -82,10 +84,11 @@ _TOKENS: Final = re.compile(r"(hf|gh[pousr]|github_pat|glpat|xox[abp]|sk)[-_].{1
 
 
 class NamespaceSpec(Model):
-    """A team's namespace; an `existing` one is used and left alone."""
+    """A team's namespace; an `existing` one is used and left alone. One that others use too needs a reason."""
 
     name: DnsLabel | None = None
     existing: bool = False
+    accept_shared_namespace: NonEmptyText | None = None
 
 
 def _parse_namespace(value: Any) -> Any:
@@ -139,6 +142,7 @@ class IdentitySpec(Model):
     service_account: DnsLabel | None = None
     impersonate: AccountId | None = None
     roles: Sequence[Role] = ()
+    accept_roles: Section[Role, NonEmptyText] = Field(default_factory=dict)
     buckets: Section[BucketName, BucketRole] = Field(default_factory=dict)
     secrets: Section[FileName, SecretField] = Field(default_factory=dict)
 
@@ -175,6 +179,10 @@ class TenancySpec(Model):
     groups: Groups = ()
     identity: IdentitySpec | None = None
     pod_security: Literal["restricted", "baseline", "privileged"] | None = None
+    pod_priorities: Annotated[Sequence[DnsName], AfterValidator(unique_items)] = ()
+    service_types: Annotated[
+        Sequence[Literal["LoadBalancer", "NodePort", "ExternalIPs"]], AfterValidator(unique_items)
+    ] = ()
     network_policy: Entry[NetworkPolicySpec] = default_field(NetworkPolicySpec)
     default_requests: Entry[DefaultRequestsSpec] = default_field(DefaultRequestsSpec)
     default_queue: str | None = None

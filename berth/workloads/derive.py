@@ -272,6 +272,9 @@ class _WorkloadBuilder(Struct, frozen=True):
             self._fault(
                 "wrong-priority", "--priority", f"'{name}': {self.target.name} is for '{required}'; leave it out"
             )
+        elif name not in (self.target.team.pod_priorities(self.target.local_queue.namespace) or known):
+            message = f"'{name}': pods of {self.target.team.name} may not have it; leave it out, or add podPriorities"
+            self._fault("wrong-priority", "--priority", message)
 
     def _check_run_duration(self, is_queued: bool) -> None:
         seconds = self.options.max_run_seconds

@@ -9,24 +9,10 @@ from berth.plan.teams import IdentityPlan, SecretPlan
 from berth.planner.cluster.gke import node_account_id
 from berth.planner.context import PlanningContext
 from berth.planner.queueing.local_queues import team_namespaces
+from berth.planner.tenancy.google_roles import check_roles
 from berth.spec.tenancy import IdentitySpec
 
 _DEFAULT_IDENTITY = IdentitySpec.model_construct()
-_EVERYTHING = "may change nearly everything in the project; name what the pods need"
-_BUCKETS = "may write to every bucket of the project; write identity.buckets"
-_SECRETS = "may read every secret of the project; write identity.secrets"
-_BROAD_ROLES = {
-    "roles/owner": _EVERYTHING,
-    "roles/editor": _EVERYTHING,
-    "roles/storage.admin": _BUCKETS,
-    "roles/storage.objectAdmin": _BUCKETS,
-    "roles/storage.objectUser": _BUCKETS,
-    "roles/secretmanager.admin": _SECRETS,
-    "roles/secretmanager.secretAccessor": _SECRETS,
-}
-"""Roles that reach further than one team where they are given for the whole project, and what to write instead."""
-
-
 GRANTS = ("roles", "buckets", "secrets")
 """Keys of an identity that give rights in Google Cloud."""
 
@@ -42,7 +28,8 @@ def team_identity(context: PlanningContext, team: str) -> IdentityPlan | None:
     impersonated = (
         _impersonated_account(context, team, spec_identity.impersonate) if spec_identity.impersonate else None
     )
-    _warn_broad_roles(context, team, spec_identity)
+    check_roles(context, team, spec_identity)
+    _check_account(context, team, spec_identity)
     return IdentityPlan(
         service_account=account,
         members=_iam_members(context, team, spec_identity, account),
@@ -66,18 +53,17 @@ def check_unique_accounts(context: PlanningContext) -> None:
                 context.problems.fault("duplicate-name", path, message)
 
 
+def _check_account(context: PlanningContext, team: str, spec: IdentitySpec) -> None:
+    if spec.service_account == "default":
+        message = "'default' exists in every namespace, and pods that name no account have it; write another name"
+        context.problems.fault("bad-value", ("teams", team, "identity", "serviceAccount"), message)
+
+
 def _secrets(context: PlanningContext, spec: IdentitySpec) -> tuple[SecretPlan, ...]:
     return tuple(
         SecretPlan(file=file, project=secret.project or context.project, secret=secret.secret, version=secret.version)
         for file, secret in sorted(spec.secrets.items())
     )
-
-
-def _warn_broad_roles(context: PlanningContext, team: str, spec: IdentitySpec) -> None:
-    for index, role in enumerate(spec.roles):
-        if role in _BROAD_ROLES:
-            path: FieldPath = ("teams", team, "identity", "roles", index)
-            context.problems.warning("broad-role", path, f"'{role}' {_BROAD_ROLES[role]}")
 
 
 def _iam_members(context: PlanningContext, team: str, spec: IdentitySpec, account: str) -> tuple[str, ...]:

@@ -5,13 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from functools import cache
 from ipaddress import IPv4Network
+from math import ceil
 
 from berth import catalog
 from berth.diagnostics import FieldPath
 from berth.plan.kueue import ClusterQueuePlan
-from berth.plan.teams import EgressPlan, IsolationPlan
+from berth.plan.teams import EgressPlan, IsolationPlan, ObjectLimitsPlan
 from berth.planner.context import PlanningContext
 from berth.planner.queueing.flavors import PlannedFlavor
+from berth.planner.tenancy.host_access import pod_security
 from berth.spec.tenancy import NetworkPolicySpec
 
 _POD_SECURITY_LEVELS = ("privileged", "baseline", "restricted")
@@ -21,6 +23,19 @@ _PRIVATE_RANGES = ("10.0.0.0/8", "100.64.0.0/10", "169.254.0.0/16", "172.16.0.0/
 _GOOGLE_API_RANGES = "199.36.153.4/30", "199.36.153.8/30"
 """restricted.googleapis.com and private.googleapis.com (VPC docs: private Google access)."""
 _HTTPS = (443,)
+_MAX_PODS_PER_NODE = 256
+"""The most that GKE allows (GKE docs: "Configure maximum Pods per node")."""
+_HELPER_CPU, _HELPER_MEMORY = 32_000, 128 * 2**30
+"""Milli-CPU and bytes for pods that run on no machine of a flavor: launchers, submitters of Ray jobs."""
+_MAX_OBJECTS = {
+    "count/configmaps": 5_000,
+    "count/jobs.batch": 10_000,
+    "count/jobsets.jobset.x-k8s.io": 5_000,
+    "count/services": 5_000,
+    "persistentvolumeclaims": 1_000,
+}
+"""So that a loop in one team's script does not fill the API server's storage for all; far above what people use."""
+_SERVICE_LIMITS = {"LoadBalancer": "services.loadbalancers", "NodePort": "services.nodeports"}
 
 
 def team_isolation(
@@ -32,12 +47,18 @@ def team_isolation(
 ) -> IsolationPlan:
     """What shuts in the pods of a team with these queues; `ceiling` is in accelerators by flavor."""
     spec = context.spec.teams[team]
-    level = _pod_security(context, team, {entry.flavor for queue in queues for entry in queue.flavors}, planned_flavors)
+    queues = list(queues)
+    flavors = sorted({entry.flavor for queue in queues for entry in queue.flavors})
+    level, host_access = pod_security(context, team, flavors, planned_flavors)
     return IsolationPlan(
         pod_security=level,
         pod_security_warning=_POD_SECURITY_LEVELS[
             min(_POD_SECURITY_LEVELS.index(level) + 1, len(_POD_SECURITY_LEVELS) - 1)
         ],
+        host_access=host_access,
+        priorities=_pod_priorities(context, team, queues),
+        service_types=tuple(sorted(spec.service_types)),
+        limits=_limits(spec.service_types, [planned_flavors[name] for name in flavors]),
         egress=_egress(context, team, spec.network_policy),
         service_range=_cluster_ranges(context)[0],
         accelerators=_max_accelerators(ceiling, planned_flavors),
@@ -61,39 +82,33 @@ def _accelerator_resources() -> tuple[str, ...]:
     return tuple(sorted({machine.resource for machine in catalog.machines().values()}))
 
 
-def _pod_security(
-    context: PlanningContext, team: str, flavors: Iterable[str], planned_flavors: Mapping[str, PlannedFlavor]
-) -> str:
-    """The level that is asked for; else the strictest under which the training that its machines are for can run.
+def _limits(service_types: Iterable[str], flavors: Iterable[PlannedFlavor]) -> ObjectLimitsPlan:
+    """All machines of the team's flavors, so that no job that Kueue admits is refused, and room for helper pods."""
+    reachable = list(flavors)
+    cpu = sum(ceil(flavor.capacity.max * flavor.cpu_per_accelerator) for flavor in reachable)
+    memory = sum(ceil(flavor.capacity.max * flavor.memory_per_accelerator) for flavor in reachable)
+    nodes = sum(ceil(each.capacity.max / min(pool.hardware.per_node for pool in each.pools)) for each in reachable)
+    refused = {key: 0 for name, key in _SERVICE_LIMITS.items() if name not in service_types}
+    return ObjectLimitsPlan(
+        cpu=cpu + _HELPER_CPU,
+        memory=memory + _HELPER_MEMORY,
+        objects={**_MAX_OBJECTS, **refused, "pods": (nodes + 1) * _MAX_PODS_PER_NODE},
+    )
 
-    Multislice jobs take the host's network, and jobs on networks of accelerators mount libraries from the host, which
-    only `privileged` lets them (GKE docs: TPU multislice, GPU networking); images of training frameworks run as root,
-    which `restricted` refuses. Autopilot has its own rules on top.
+
+def _pod_priorities(context: PlanningContext, team: str, queues: Iterable[ClusterQueuePlan]) -> tuple[str, ...]:
+    """The classes of the team's queues, those it is given, and the default one, which pods get that name none.
+
+    The only team of a fleet may use every one: it can evict no pods but its own.
     """
-    written = context.spec.teams[team].pod_security
-    privileged_flavors = (
-        [f for f in sorted(flavors) if _needs_host_network(planned_flavors[f])]
-        if context.spec.cluster.mode == "standard"
-        else []
-    )
-    if written is None:
-        return "privileged" if privileged_flavors else "baseline"
-    if written != "privileged" and privileged_flavors:
-        path: FieldPath = ("teams", team, "podSecurity")
-        message = (
-            f"'{written}' refuses pods the host's network and files, which "
-            f"jobs across nodes of {privileged_flavors[0]} ask for; "
-            "write privileged, or leave it out"
-        )
-        context.problems.warning("pod-security", path, message)
-    return written
-
-
-def _needs_host_network(flavor: PlannedFlavor) -> bool:
-    shapes = (pool.hardware.shape for pool in flavor.pools)
-    return (
-        any(shape is not None and shape.multi_host for shape in shapes) or flavor.pools[0].spec.networking is not None
-    )
+    known, spec = context.spec.priorities, context.spec.teams[team]
+    for index, name in enumerate(spec.pod_priorities):
+        context.resolve("priorities", name, known, ("teams", team, "podPriorities", index))
+    if len(context.spec.teams) == 1:
+        return tuple(sorted(known))
+    of_queues = {queue.priority for queue in queues if queue.priority is not None}
+    default = {name for name, priority in known.items() if priority.default}
+    return tuple(sorted((of_queues | default | set(spec.pod_priorities)) & set(known)))
 
 
 # --- network ----------------------------------------------------------------------------------------------------------

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 
 from berth.diagnostics import FieldPath
-from berth.names import TEAM_LABEL
+from berth.names import TEAM_LABEL, is_shared_namespace
 from berth.plan.kueue import ClusterQueuePlan
 from berth.plan.teams import TeamPlan
 from berth.planner.context import PlanningContext
@@ -15,6 +15,7 @@ from berth.planner.queueing.local_queues import check_default_queues, team_names
 from berth.planner.queueing.quota_tree import QuotaTree, accelerator_quotas
 from berth.planner.tenancy.identities import check_unique_accounts, team_identity
 from berth.planner.tenancy.isolation import team_isolation
+from berth.spec.tenancy import NamespaceSpec
 
 _SYSTEM_PREFIXES = ("kube-", "gke-managed-", "gmp-")
 """How the names of GKE's own namespaces begin."""
@@ -99,8 +100,14 @@ def _check_namespaces(context: PlanningContext) -> None:
                 context, path, namespace.name, seen.setdefault(namespace.name, f"{name}/{index}"), f"{name}/{index}"
             )
             if namespace.name == "default" and namespace.owned:
-                message = "'default' is in every cluster already; write {name: default, existing: true}, or another"
+                message = (
+                    "'default' is in every cluster already; write {name: default, existing: true, "
+                    "acceptSharedNamespace: <why>}, or another"
+                )
                 context.problems.fault("bad-namespace", path, message)
+        for index, entry in enumerate(spec.namespaces or (spec.namespace,)):
+            path = ("teams", name, *(("namespaces", index) if spec.namespaces else ("namespace",)))
+            _check_shared(context, path, entry)
 
 
 def _check_namespace(context: PlanningContext, path: FieldPath, namespace: str, first_claim: str, claim: str) -> None:
@@ -110,9 +117,28 @@ def _check_namespace(context: PlanningContext, path: FieldPath, namespace: str, 
         other = f"is already the namespace of team '{owner}'; give each team its own"
         message = f"'{namespace}' {again if owner == path[1] else other}"
         context.problems.fault("duplicate-namespace", path, message)
-    if namespace.startswith(_SYSTEM_PREFIXES) or namespace in ("kueue-system", "jobset-system"):
+    if _is_of_the_system(namespace):
         message = f"'{namespace}' belongs to the system, where Kueue admits nothing; write another namespace"
         context.problems.fault("bad-namespace", path, message)
+
+
+def _is_of_the_system(namespace: str) -> bool:
+    return namespace.startswith(_SYSTEM_PREFIXES) or namespace in ("kueue-system", "jobset-system")
+
+
+def _check_shared(context: PlanningContext, path: FieldPath, spec: NamespaceSpec) -> None:
+    """A namespace of others is taken knowingly: a team's people may run pods there as any account that is in it."""
+    name = spec.name or ""
+    shared = spec.existing and is_shared_namespace(name) and not _is_of_the_system(name)
+    if shared and spec.accept_shared_namespace is None:
+        message = (
+            f"'{spec.name}' holds pods and accounts of others, as which the team could run; write another namespace, "
+            "or accept it: acceptSharedNamespace: <why>"
+        )
+        context.problems.fault("shared-namespace", path, message)
+    if spec.accept_shared_namespace is not None and not shared:
+        message = "acceptSharedNamespace is for existing namespaces of others; leave it out"
+        context.problems.fault("contradiction", (*path, "acceptSharedNamespace"), message)
 
 
 def _names_namespace(context: PlanningContext, team: str) -> bool:

@@ -48,7 +48,8 @@ MADE = (
 )
 """Of pools that GKE makes: which machines of one kind, and how many are always there, is nowhere said."""
 BY_EXAMPLE = {
-    "dws-autoprovisioned": rf"{MADE}|held\[0\]\.count",  # how many machines somebody else's reservation holds
+    # how many machines somebody else's reservation holds, and so how many nodes and pods there can be
+    "dws-autoprovisioned": rf"{MADE}|held\[0\]\.count|teams\[\d+\]\.isolation\.limits\.objects\.pods",
     "multislice-autopilot": MADE,
     "reservations": (  # future reservations are in no answer that is read, nor is a pool before it can be made
         r"pools.*|flavors.*|cluster_queues.*|held.*|future_reservations|teams\[0\]\..*|monitoring\..*"

@@ -46,7 +46,7 @@ def folder(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> pathlib.P
     """A project with a platform and two stacks of its teams, in which one stands."""
     fleet = fleets.edited(fleets.Case("", (), ()))
     fleet["Pulumi.bad.yaml"] = fleet["Pulumi.bad.yaml"].replace(
-        "roles/storage.objectViewer]", "roles/storage.objectViewer], secrets: {hf: hf-token}"
+        "roles/artifactregistry.reader]", "roles/artifactregistry.reader], secrets: {hf: hf-token}"
     )
     mine = (HERE / "base.yaml").read_text(encoding="utf-8")
     fleets.write(tmp_path, fleet | {"Pulumi.mine.yaml": mine, "Pulumi.other.yaml": mine})

@@ -148,7 +148,7 @@ def team(name: str = "vision", *, owns_namespace: bool = True, impersonates: boo
             service_account=f"{name}-pods",
             members=(f"serviceAccount:{email}",),
             impersonates=account if impersonates else None,
-            roles=("roles/storage.objectViewer",),
+            roles=("roles/artifactregistry.reader",),
             buckets={"acme-data": "roles/storage.objectUser"},
             secrets=(SecretPlan(file="token", project="acme-ml-dev", secret="hf", version="latest"),),
         ),

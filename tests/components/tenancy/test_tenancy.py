@@ -30,7 +30,7 @@ DIRECT = IdentityPlan(
     service_account="vision",
     members=(PRINCIPAL,),
     impersonates=None,
-    roles=("roles/storage.objectViewer", "roles/logging.logWriter"),
+    roles=("roles/artifactregistry.reader", "roles/logging.logWriter"),
     buckets={"acme-data": "roles/storage.objectUser"},
     secrets=(
         SecretPlan(file="token", project=PROJECT, secret="hf", version="latest"),
@@ -143,6 +143,7 @@ def test_a_namespace_carries_the_teams_labels_and_none_of_the_servers() -> None:
     assert metadata["name"] == "vision"
     levels = {"enforce": "baseline", "warn": "restricted"}
     security = {f"pod-security.kubernetes.io/{mode}": level for mode, level in levels.items()}
+    security["berth.dev/pod-security"] = "baseline"
     assert metadata["labels"] == {"fleet": "dev", "team": "vision", **berth_labels("vision"), **security}
 
 
@@ -188,7 +189,7 @@ def test_pods_that_are_granted_roles_directly_impersonate_nobody() -> None:
 def test_roles_go_to_the_pods_themselves(preview: bool) -> None:
     grants = built(VISION, preview).resources_of("projects/iAMMember:IAMMember")
     assert {(one.name, one.inputs["role"], one.inputs["member"]) for one in grants} == {
-        ("vision-storage.objectViewer", "roles/storage.objectViewer", PRINCIPAL),
+        ("vision-artifactregistry.reader", "roles/artifactregistry.reader", PRINCIPAL),
         ("vision-logging.logWriter", "roles/logging.logWriter", PRINCIPAL),
     }
 

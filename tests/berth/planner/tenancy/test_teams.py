@@ -9,7 +9,7 @@ import pytest
 from tests.small_fleets import REMOVED, faults, fleet_with, message, plan, team
 
 NUMBER = "123456789012"
-ROLE = "roles/storage.objectViewer"
+ROLE = "roles/artifactregistry.reader"
 IDENTITY = "teams.vision.identity"
 
 
@@ -71,7 +71,7 @@ def test_roles_are_granted_to_the_pods_themselves_by_the_projects_number() -> No
         f"principal://iam.googleapis.com/projects/{NUMBER}/locations/global/workloadIdentityPools/"
         "acme-ml-dev.svc.id.goog/subject/ns/vision/sa/vision",
     )
-    assert (found.roles, found.impersonates) == (("roles/logging.logWriter", ROLE), None)
+    assert (found.roles, found.impersonates) == ((ROLE, "roles/logging.logWriter"), None)
 
 
 def test_a_direct_grant_without_the_projects_number_is_a_fault() -> None:

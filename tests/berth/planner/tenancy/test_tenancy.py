@@ -12,6 +12,7 @@ from berth.engine import RecordedResource
 from berth.names import TEAM_LABEL
 from berth.plan.configuration import ExpressionPlan
 from berth.plan.fleet import FleetPlan
+from berth.plan.teams import HostAccessPlan
 from tests.small_fleets import (
     REMOVED,
     TRAIN,
@@ -178,7 +179,7 @@ def test_a_quota_is_never_in_the_way_of_a_job_that_kueue_admits(stack: str) -> N
 @pytest.mark.parametrize(
     ("changes", "level"),
     [
-        ({}, "privileged"),
+        ({}, "baseline"),
         ({"teams.vision.queues.train": REMOVED}, "baseline"),
         ({"cluster.mode": "autopilot"}, "baseline"),
         ({"teams.vision.podSecurity": "restricted", "teams.vision.queues.train": REMOVED}, "restricted"),
@@ -189,6 +190,39 @@ def test_pods_are_let_no_more_than_their_machines_need(changes: dict[str, Any], 
     levels = ("privileged", "baseline", "restricted")
     assert shut.pod_security == level
     assert shut.pod_security_warning == levels[min(2, levels.index(level) + 1)]
+
+
+def test_what_multislice_jobs_need_is_exempt_and_nothing_else() -> None:
+    found = team(plan_of({}), "vision").isolation.host_access
+    assert found == HostAccessPlan(network_for=("google.com/tpu",))
+    assert team(plan_of({"teams.vision.queues.train": REMOVED}), "vision").isolation.host_access is None
+    assert team(plan_of({"teams.vision.podSecurity": "baseline"}), "vision").isolation.host_access is None
+    assert team(plan_of({"cluster.mode": "autopilot"}), "vision").isolation.host_access is None
+
+
+def test_pods_may_have_the_priorities_of_the_teams_queues_and_the_default() -> None:
+    assert team(plan_of({}), "vision").isolation.priorities == ("low",)
+    assert team(plan_of({f"{URGENT}.priority": "high"}), "vision").isolation.priorities == ("high", "low")
+    assert team(plan_of({"teams.vision.podPriorities": ["high"]}), "vision").isolation.priorities == ("high", "low")
+
+
+def test_services_are_refused_by_type_until_the_team_is_allowed_it() -> None:
+    limits = team(plan_of({}), "vision").isolation.limits
+    assert limits is not None
+    assert (limits.objects["services.loadbalancers"], limits.objects["services.nodeports"]) == (0, 0)
+    allowed = team(plan_of({"teams.vision.serviceTypes": ["LoadBalancer"]}), "vision").isolation
+    assert allowed.service_types == ("LoadBalancer",)
+    assert allowed.limits is not None and "services.loadbalancers" not in allowed.limits.objects
+
+
+def test_the_quota_of_cpu_is_all_machines_of_the_teams_flavors_and_helpers() -> None:
+    """Computed a second time from the pools: Kueue admits no more cpu than machines have, so no job is refused."""
+    found = plan_of({})
+    vision = team(found, "vision")
+    flavors = {entry.flavor for q in found.cluster_queues if "vision" in q.teams for entry in q.flavors}
+    vcpu = sum(pool.nodes.max * pool.vcpu for pool in found.pools if pool.flavor in flavors)
+    assert vision.isolation.limits is not None
+    assert vision.isolation.limits.cpu == (vcpu + 32) * 1000
 
 
 def test_a_level_under_which_jobs_across_nodes_cannot_run_is_warned_of() -> None:

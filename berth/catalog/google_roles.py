@@ -1,0 +1,33 @@
+"""What roles of Google Cloud IAM give to a team that has them for a whole project (`google_roles.yaml`)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import cache
+from pathlib import Path
+
+import yaml
+from msgspec import Struct, convert
+
+_TABLE = Path(__file__).with_name("google_roles.yaml")
+
+
+class GoogleRoles(Struct, frozen=True):
+    """`workload` roles reach nothing of other teams; `privileged` and `broad` map a role to what it gives."""
+
+    workload: tuple[str, ...]
+    privileged: Mapping[str, str]
+    broad: Mapping[str, str]
+
+    def privilege(self, role: str) -> str | None:
+        """What a role that gives rights or keys does; None for every other role."""
+        for name, effect in self.privileged.items():
+            if role == name or (name.endswith("*") and role.startswith(name[:-1])):
+                return effect
+        return None
+
+
+@cache
+def google_roles() -> GoogleRoles:
+    """The table of roles."""
+    return convert(yaml.safe_load(_TABLE.read_text(encoding="utf-8")), GoogleRoles)

@@ -1,0 +1,115 @@
+"""Admission policies of teams' namespaces, as plain dicts: four ValidatingAdmissionPolicies for a whole cluster.
+
+What differs by team is an annotation of its namespace (`berth.plan.policies`), so a thousand teams need no more objects
+than one. Everybody is held to the rules of pods and services. Rules on who may create, own or start something hold for
+whoever lacks the same right in the whole cluster: a team's people and service accounts have rights in their namespaces
+alone, the controllers of jobs and Kueue have theirs everywhere (Kubernetes docs: "Validating Admission Policy", CEL
+library `authorizer`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+from berth.manifests import job_policy_rules as job_rules
+from berth.manifests import policy_rules as rules
+from berth.names import TEAM_LABEL, berth_labels
+from berth.plan.policies import PoliciesPlan
+
+Manifest = dict[str, object]
+
+API: Final = "admissionregistration.k8s.io/v1"
+PODS: Final = "berth-pods"
+JOBS: Final = "berth-jobs"
+SERVICES: Final = "berth-services"
+CONTROLLERS: Final = "berth-controllers"
+
+_TEAM_NAMESPACES: Final[Manifest] = {"matchExpressions": [{"key": TEAM_LABEL, "operator": "Exists"}]}
+
+
+def admission_policies(plan: PoliciesPlan) -> list[tuple[str, Manifest]]:
+    """Role (in the program) and manifest of every policy, each followed by what binds it to namespaces."""
+    policies = [
+        ("pods", _policy(PODS, _pod_resources(), rules.pod_variables(plan.accelerators), rules.pod_rules(plan))),
+        ("jobs", _policy(JOBS, _job_resources(plan.job_kinds), job_rules.JOB_VARIABLES, job_rules.JOB_RULES)),
+        (
+            "services",
+            _policy(SERVICES, [_resources("", ["services"])], job_rules.SERVICE_VARIABLES, job_rules.SERVICE_RULES),
+        ),
+        (
+            "controllers",
+            _policy(CONTROLLERS, _controller_resources(), [], job_rules.CONTROLLER_RULES, changed_only=False),
+        ),
+    ]
+    manifests: list[tuple[str, Manifest]] = []
+    for role, policy in policies:
+        name = f"berth-{role}"
+        manifests += [(f"{role}-policy", policy), (f"{role}-binding", _binding(name, name, _TEAM_NAMESPACES))]
+        if plan.shared_namespaces and name in (JOBS, CONTROLLERS):
+            selector = _named(plan.shared_namespaces)
+            manifests.append((f"{role}-shared-binding", _binding(f"{name}-shared", name, selector)))
+    return manifests
+
+
+def _pod_resources() -> list[Manifest]:
+    """Pods, and Jobs by their template, so that a person reads the refusal where the job is submitted."""
+    return [_resources("", ["pods", "pods/ephemeralcontainers"]), _resources("batch", ["jobs"])]
+
+
+def _job_resources(job_kinds: Mapping[str, Sequence[str]]) -> list[Manifest]:
+    return [_resources(group, kinds) for group, kinds in sorted(job_kinds.items())]
+
+
+def _controller_resources() -> list[Manifest]:
+    return [_resources("", ["pods/binding"]), _resources("kueue.x-k8s.io", ["workloads"])]
+
+
+def _resources(group: str, kinds: Sequence[str]) -> Manifest:
+    return {
+        "apiGroups": [group],
+        "apiVersions": ["*"],
+        "operations": ["CREATE", "UPDATE"],
+        "resources": sorted(kinds),
+    }
+
+
+def _policy(
+    name: str,
+    resources: Sequence[Manifest],
+    variables: Sequence[rules.Variable],
+    validations: Sequence[rules.Rule],
+    *,
+    changed_only: bool = True,
+) -> Manifest:
+    """A policy. With `changed_only` it leaves updates alone that change neither the spec nor the owners: an object that
+    is older than the policy can still be labelled, finalized and deleted.
+    """
+    spec: Manifest = {
+        "failurePolicy": "Fail",
+        "matchConstraints": {"resourceRules": list(resources)},
+        **({"matchConditions": [{"name": "changed", "expression": rules.CHANGED}]} if changed_only else {}),
+        **({"variables": [{"name": name, "expression": text} for name, text in variables]} if variables else {}),
+        "validations": [
+            {"expression": expression, "message": message, "reason": "Forbidden"} for expression, message in validations
+        ],
+    }
+    return _object("ValidatingAdmissionPolicy", name) | {"spec": spec}
+
+
+def _binding(name: str, policy: str, namespaces: Manifest) -> Manifest:
+    spec = {
+        "policyName": policy,
+        "validationActions": ["Deny"],
+        "matchResources": {"namespaceSelector": namespaces},
+    }
+    return _object("ValidatingAdmissionPolicyBinding", name) | {"spec": spec}
+
+
+def _named(namespaces: Sequence[str]) -> Manifest:
+    expression = {"key": "kubernetes.io/metadata.name", "operator": "In", "values": sorted(namespaces)}
+    return {"matchExpressions": [expression]}
+
+
+def _object(kind: str, name: str) -> Manifest:
+    return {"apiVersion": API, "kind": kind, "metadata": {"name": name, "labels": berth_labels()}}

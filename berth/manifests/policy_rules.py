@@ -1,0 +1,283 @@
+"""The CEL expressions of the admission policies, each with the message of its refusal.
+
+Every expression is true where the request is allowed. What a namespace is exempt from is read from its annotations.
+Expressions use the standard functions of CEL, `split` and `authorizer` alone, so that tests can evaluate them without
+an API server. `dyn(object)` is used where one policy holds for several kinds: the API server checks an expression
+against the schema of each of them. Source of the level: Kubernetes docs, "Pod Security Standards", level `baseline`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+from berth.plan import policies
+from berth.plan.policies import PoliciesPlan
+
+Variable = tuple[str, str]
+"""Name and expression; later ones may use earlier ones."""
+Rule = tuple[str, str]
+"""Expression that must be true, and the message where it is not."""
+
+CHANGED: Final = (
+    "request.operation == 'CREATE' || dyn(object).spec != dyn(oldObject).spec || "
+    "(has(object.metadata.ownerReferences) ? object.metadata.ownerReferences : []) != "
+    "(has(oldObject.metadata.ownerReferences) ? oldObject.metadata.ownerReferences : [])"
+)
+
+BASELINE_CAPABILITIES: Final = (
+    "AUDIT_WRITE",
+    "CHOWN",
+    "DAC_OVERRIDE",
+    "FOWNER",
+    "FSETID",
+    "KILL",
+    "MKNOD",
+    "NET_BIND_SERVICE",
+    "SETFCAP",
+    "SETGID",
+    "SETPCAP",
+    "SETUID",
+    "SYS_CHROOT",
+)
+_BASELINE_SYSCTLS: Final = (
+    "kernel.shm_rmid_forced",
+    "net.ipv4.ip_local_port_range",
+    "net.ipv4.ip_local_reserved_ports",
+    "net.ipv4.ip_unprivileged_port_start",
+    "net.ipv4.ping_group_range",
+    "net.ipv4.tcp_fin_timeout",
+    "net.ipv4.tcp_keepalive_intvl",
+    "net.ipv4.tcp_keepalive_probes",
+    "net.ipv4.tcp_keepalive_time",
+    "net.ipv4.tcp_rmem",
+    "net.ipv4.tcp_syncookies",
+    "net.ipv4.tcp_wmem",
+)
+_SELINUX_TYPES: Final = ("", "container_engine_t", "container_init_t", "container_kvm_t", "container_t")
+RUNTIME_CLASSES: Final = ("", "gvisor")
+"""The default runtime and GKE Sandbox."""
+SYSTEM_TAINTS: Final = (
+    "CriticalAddonsOnly",
+    "components.gke.io/",
+    "node-role.kubernetes.io/",
+    "node.cloudprovider.kubernetes.io/",
+    "node.gke.io/",
+    "node.kubernetes.io/",
+)
+"""How the keys of taints begin that keep pods off system, new, and broken nodes."""
+DEFAULT_TOLERATIONS: Final = (
+    "node.kubernetes.io/memory-pressure",
+    "node.kubernetes.io/not-ready",
+    "node.kubernetes.io/unreachable",
+)
+"""Tolerations that the API server itself adds to pods (admission plugins DefaultTolerationSeconds and Priority)."""
+_ADMISSION_GATE: Final = "kueue.x-k8s.io/admission"
+"""The scheduling gate that Kueue puts on pods that it queues one by one."""
+
+
+def _texts(values: Sequence[str]) -> str:
+    return "[" + ", ".join(f"'{each}'" for each in values) + "]"
+
+
+def list_field(holder: str, field: str) -> str:
+    """The items of a field that may be missing."""
+    return f"(has({holder}.{field}) ? {holder}.{field} : [])"
+
+
+def annotation(key: str) -> str:
+    """The items of an annotation of the namespace; none where it is missing."""
+    return (
+        "(has(namespaceObject.metadata.annotations) && "
+        f"'{key}' in namespaceObject.metadata.annotations) ? "
+        f"namespaceObject.metadata.annotations['{key}'].split(',') : ['']"
+    )
+
+
+# --- pods -------------------------------------------------------------------------------------------------------------
+
+
+def pod_variables(accelerators: Sequence[str]) -> list[Variable]:
+    """What the rules of pods speak of."""
+    return [
+        ("spec", "request.resource.resource == 'jobs' ? dyn(object).spec.template.spec : dyn(object).spec"),
+        ("isPod", "request.resource.resource == 'pods'"),
+        ("isNew", "request.operation == 'CREATE'"),
+        (
+            "containers",
+            f"variables.spec.containers + {list_field('variables.spec', 'initContainers')} + "
+            f"{list_field('variables.spec', 'ephemeralContainers')}",
+        ),
+        ("volumes", list_field("variables.spec", "volumes")),
+        (
+            "contexts",
+            "(has(variables.spec.securityContext) ? [variables.spec.securityContext] : []) + "
+            "variables.containers.filter(c, has(c.securityContext)).map(c, c.securityContext)",
+        ),
+        (
+            "unrestricted",
+            "has(namespaceObject.metadata.labels) && "
+            f"'{policies.POD_SECURITY_LABEL}' in namespaceObject.metadata.labels && "
+            f"namespaceObject.metadata.labels['{policies.POD_SECURITY_LABEL}'] == 'privileged'",
+        ),
+        ("hostNetworkResources", annotation(policies.HOST_NETWORK)),
+        ("hostPaths", annotation(policies.HOST_PATHS)),
+        ("readOnlyHostPaths", annotation(policies.READ_ONLY_HOST_PATHS)),
+        ("capabilities", f"{_texts(BASELINE_CAPABILITIES)} + ({annotation(policies.CAPABILITIES)})"),
+        ("priorities", annotation(policies.POD_PRIORITIES)),
+        (
+            "resources",
+            "variables.containers.filter(c, has(c.resources) && has(c.resources.limits)).map(c, c.resources.limits) + "
+            "variables.containers.filter(c, has(c.resources) && has(c.resources.requests))"
+            ".map(c, c.resources.requests)",
+        ),
+        (
+            "usesAccelerators",
+            "has(variables.spec.resourceClaims) || "
+            f"variables.resources.exists(r, {_texts(accelerators)}.exists(name, name in r))",
+        ),
+        ("mayHostNetwork", "variables.resources.exists(r, variables.hostNetworkResources.exists(name, name in r))"),
+        ("owners", list_field("object.metadata", "ownerReferences")),
+        (
+            "oldOwners",
+            "(request.operation == 'UPDATE' && has(oldObject.metadata.ownerReferences)) ? "
+            "oldObject.metadata.ownerReferences : []",
+        ),
+        (
+            "gates",
+            f"variables.isPod ? {list_field('variables.spec', 'schedulingGates')}.map(g, g.name) : []",
+        ),
+        (
+            "oldGates",
+            "(variables.isPod && !variables.isNew && has(dyn(oldObject).spec.schedulingGates)) ? "
+            "dyn(oldObject).spec.schedulingGates.map(g, g.name) : []",
+        ),
+        (
+            "isController",
+            "authorizer.group('').resource('pods').check(variables.isNew ? 'create' : 'patch').allowed()",
+        ),
+    ]
+
+
+def pod_rules(plan: PoliciesPlan) -> list[Rule]:
+    """What holds for every pod in a team's namespace, and for the template of every Job."""
+    return [*_HOST_RULES, *_SECURITY_RULES, *_SCHEDULING_RULES, *_queue_rules(plan)]
+
+
+_HOST_RULES: Final[list[Rule]] = [
+    (
+        "variables.unrestricted || ((!has(variables.spec.hostPID) || variables.spec.hostPID == false) && "
+        "(!has(variables.spec.hostIPC) || variables.spec.hostIPC == false))",
+        "hostPID and hostIPC show the processes of the node; leave them out",
+    ),
+    (
+        "variables.unrestricted || !has(variables.spec.hostNetwork) || variables.spec.hostNetwork == false || "
+        "variables.mayHostNetwork",
+        "hostNetwork is for pods that ask for accelerators of a multi-host slice; leave it out, or request the TPUs",
+    ),
+    (
+        "variables.unrestricted || variables.containers.all(c, !has(c.ports) || c.ports.all(p, !has(p.hostPort) || "
+        "p.hostPort == 0 || (has(variables.spec.hostNetwork) && variables.spec.hostNetwork && "
+        "variables.mayHostNetwork && p.hostPort >= 1024)))",
+        "hostPort needs hostNetwork in a pod with TPUs, and a port from 1024; leave hostPort out",
+    ),
+    (
+        "variables.unrestricted || variables.volumes.all(v, !has(v.hostPath) || "
+        "(v.hostPath.path != '' && (v.hostPath.path in variables.hostPaths || "
+        "v.hostPath.path in variables.readOnlyHostPaths) && variables.usesAccelerators))",
+        "a hostPath volume reaches the node; only the folders of GPUDirect in the namespace's annotations may be "
+        "mounted, by pods with accelerators",
+    ),
+    (
+        "variables.unrestricted || variables.volumes.all(v, !has(v.hostPath) || v.hostPath.path in "
+        "variables.hostPaths || variables.containers.all(c, !has(c.volumeMounts) || c.volumeMounts.all(m, "
+        "m.name != v.name || (has(m.readOnly) && m.readOnly))))",
+        "the libraries of the node are for reading; write readOnly: true in the volumeMount",
+    ),
+    (
+        "variables.unrestricted || variables.containers.all(c, "
+        "((has(c.livenessProbe) ? [c.livenessProbe] : []) + (has(c.readinessProbe) ? [c.readinessProbe] : []) + "
+        "(has(c.startupProbe) ? [c.startupProbe] : []) + "
+        "(has(c.lifecycle) && has(c.lifecycle.postStart) ? [c.lifecycle.postStart] : []) + "
+        "(has(c.lifecycle) && has(c.lifecycle.preStop) ? [c.lifecycle.preStop] : [])).all(h, "
+        "(!has(h.httpGet) || !has(h.httpGet.host) || h.httpGet.host == '') && "
+        "(!has(h.tcpSocket) || !has(h.tcpSocket.host) || h.tcpSocket.host == '')))",
+        "a probe with a host is sent by the node, past the network policy; leave host out",
+    ),
+]
+
+_SECURITY_RULES: Final[list[Rule]] = [
+    (
+        "variables.unrestricted || variables.contexts.all(s, (!has(s.privileged) || s.privileged == false) && "
+        "(!has(s.windowsOptions) || !has(s.windowsOptions.hostProcess) || s.windowsOptions.hostProcess == false))",
+        "a privileged container is root on the node; leave privileged out",
+    ),
+    (
+        "variables.unrestricted || variables.contexts.all(s, !has(s.capabilities) || !has(s.capabilities.add) || "
+        "s.capabilities.add.all(name, name != '' && name in variables.capabilities))",
+        "capabilities.add names one that this namespace does not have; leave it out",
+    ),
+    (
+        "variables.unrestricted || variables.contexts.all(s, "
+        "(!has(s.procMount) || s.procMount == 'Default') && "
+        "(!has(s.seccompProfile) || !has(s.seccompProfile.type) || s.seccompProfile.type != 'Unconfined') && "
+        "(!has(s.appArmorProfile) || !has(s.appArmorProfile.type) || s.appArmorProfile.type != 'Unconfined') && "
+        "(!has(s.seLinuxOptions) || ((!has(s.seLinuxOptions.type) || "
+        f"s.seLinuxOptions.type in {_texts(_SELINUX_TYPES)}) && "
+        "(!has(s.seLinuxOptions.user) || s.seLinuxOptions.user == '') && "
+        "(!has(s.seLinuxOptions.role) || s.seLinuxOptions.role == ''))))",
+        "procMount, seccompProfile, appArmorProfile and seLinuxOptions may not be weaker than the default; leave them "
+        "out",
+    ),
+    (
+        "variables.unrestricted || variables.contexts.all(s, !has(s.sysctls) || "
+        f"s.sysctls.all(each, each.name in {_texts(_BASELINE_SYSCTLS)}))",
+        "a sysctl outside the safe ones changes the node; leave it out",
+    ),
+    (
+        f"!has(variables.spec.runtimeClassName) || variables.spec.runtimeClassName in {_texts(RUNTIME_CLASSES)}",
+        "runtimeClassName may be gvisor; leave it out",
+    ),
+]
+
+_SCHEDULING_RULES: Final[list[Rule]] = [
+    (
+        "!variables.isNew || !has(variables.spec.nodeName) || variables.spec.nodeName == ''",
+        "nodeName passes by the scheduler, the queue and every taint; leave it out",
+    ),
+    (
+        f"{list_field('variables.spec', 'tolerations')}.all(t, has(t.key) && t.key != '' && "
+        f"(t.key in {_texts(DEFAULT_TOLERATIONS)} || "
+        f"!{_texts(SYSTEM_TAINTS)}.exists(prefix, t.key.startsWith(prefix))))",
+        "a toleration without a key, or of a taint of system nodes, reaches nodes that are not for jobs; leave it out",
+    ),
+    (
+        "!has(variables.spec.priorityClassName) || variables.spec.priorityClassName == '' || "
+        "variables.spec.priorityClassName in variables.priorities",
+        "priorityClassName is not one of the team's queues, nor of its podPriorities; write one of those, or leave it "
+        "out",
+    ),
+]
+
+
+def _queue_rules(plan: PoliciesPlan) -> list[Rule]:
+    groups = _texts([f"{group}/" for group in sorted(plan.job_kinds)])
+    return [
+        (
+            "!variables.isPod || variables.isController || variables.owners.all(o, !has(o.controller) || "
+            "o.controller == false || o in variables.oldOwners)",
+            "ownerReferences with controller: true are for controllers, and hide a pod from Kueue; leave them out",
+        ),
+        (
+            "!variables.isPod || variables.isNew || variables.isController || "
+            "variables.oldGates.all(gate, gate in variables.gates)",
+            "scheduling gates are removed by the controllers that set them; leave them in",
+        ),
+        (
+            "!variables.isPod || !variables.isNew || !variables.usesAccelerators || "
+            f"'{_ADMISSION_GATE}' in variables.gates || (variables.isController && variables.owners.exists(o, "
+            f"has(o.controller) && o.controller && {groups}.exists(group, o.apiVersion.startsWith(group))))",
+            "accelerators are for pods of a job in a queue; submit a Job or a JobSet with the label "
+            "kueue.x-k8s.io/queue-name",
+        ),
+    ]

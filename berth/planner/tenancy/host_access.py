@@ -1,0 +1,67 @@
+"""Pod Security of a team, and what its jobs need of their nodes beyond it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from berth import catalog
+from berth.diagnostics import FieldPath, join_words
+from berth.plan.teams import HostAccessPlan
+from berth.planner.context import PlanningContext
+from berth.planner.queueing.flavors import PlannedFlavor
+
+DEFAULT_LEVEL = "baseline"
+
+
+def pod_security(
+    context: PlanningContext, team: str, flavors: Iterable[str], planned_flavors: Mapping[str, PlannedFlavor]
+) -> tuple[str, HostAccessPlan | None]:
+    """The level that is asked for, else `baseline` with an exemption for what the training on its machines needs.
+
+    Multislice jobs take the host's network, and jobs with GPUDirect mount libraries from the host (GKE docs: TPU
+    multislice, GPU networking). `baseline` refuses both. `restricted` also refuses images that run as root, as those of
+    training frameworks do. Autopilot has its own rules on top.
+    """
+    written = context.spec.teams[team].pod_security
+    path: FieldPath = ("teams", team, "podSecurity")
+    access = _host_access([planned_flavors[name] for name in sorted(flavors)])
+    if context.spec.cluster.mode != "standard":
+        access = None
+    if written == "privileged":
+        message = (
+            "'privileged' gives whoever submits a job root on every node of the cluster, system nodes and nodes of "
+            "other teams included; leave it out: jobs of several hosts and GPUDirect have what they need"
+        )
+        context.problems.warning("privileged-pods", path, message)
+    if written is not None and written != "privileged" and access is not None:
+        needed = [*(["the host's network"] if access.network_for else []), *access.paths, *access.read_only_paths]
+        message = f"'{written}' refuses {join_words(needed)}, which jobs on its machines ask for; leave podSecurity out"
+        context.problems.warning("pod-security", path, message)
+    return written or DEFAULT_LEVEL, access if written is None else None
+
+
+def _host_access(flavors: Iterable[PlannedFlavor]) -> HostAccessPlan | None:
+    """What jobs on these flavors need of their nodes; None where the level `baseline` lets them run."""
+    network, paths, read_only, capabilities = set[str](), set[str](), set[str](), set[str]()
+    for flavor in flavors:
+        if _is_multi_host(flavor):
+            network.add(flavor.resource)
+        mode = flavor.pools[0].hardware.machine.gpudirect
+        if flavor.pools[0].spec.networking is not None and mode in catalog.gpudirect():
+            needs = catalog.gpudirect()[mode]
+            paths |= set(needs.host_paths)
+            read_only |= set(needs.read_only_host_paths)
+            capabilities |= set(needs.capabilities)
+    if not network and not paths and not read_only:
+        return None
+    return HostAccessPlan(
+        network_for=tuple(sorted(network)),
+        paths=tuple(sorted(paths)),
+        read_only_paths=tuple(sorted(read_only - paths)),
+        capabilities=tuple(sorted(capabilities)),
+    )
+
+
+def _is_multi_host(flavor: PlannedFlavor) -> bool:
+    shapes = (pool.hardware.shape for pool in flavor.pools)
+    return any(shape is not None and shape.multi_host for shape in shapes)

@@ -1,0 +1,23 @@
+"""The admission policies of a cluster: which jobs are queued, and what only their pods may ask for."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from berth import catalog
+from berth.plan.configuration import JOB_FRAMEWORKS, ConfigurationPlan
+from berth.plan.policies import PoliciesPlan
+from berth.plan.teams import TeamPlan
+from berth.planner.tenancy.access import job_kinds
+
+
+def plan_policies(teams: Iterable[TeamPlan], kueue: ConfigurationPlan | None) -> PoliciesPlan | None:
+    """The policies of the cluster that these teams share; None where no team has a namespace."""
+    namespaces = [namespace for team in teams for namespace in team.namespaces]
+    if not namespaces:
+        return None
+    return PoliciesPlan(
+        job_kinds=job_kinds(kueue.frameworks if kueue else JOB_FRAMEWORKS),
+        accelerators=tuple(sorted({machine.resource for machine in catalog.machines().values()})),
+        shared_namespaces=tuple(sorted(each.name for each in namespaces if not each.owned)),
+    )

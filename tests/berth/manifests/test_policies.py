@@ -1,0 +1,87 @@
+"""Admission policies: what they refuse, row by row of the hostile table, without an API server."""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Any
+
+import pytest
+
+from tests import hostile
+from tests.cel import Request, refusals
+from tests.hostile import Attempt
+
+Manifest = dict[str, Any]
+ATTEMPTS = hostile.attempts()
+_BY_RIGHTS = [each for each in ATTEMPTS if each.refused == ("rbac",)]
+_BY_POLICIES = [each for each in ATTEMPTS if each.refused != ("rbac",)]
+
+
+@cache
+def rendered() -> list[Manifest]:
+    return hostile.manifests()
+
+
+def namespace(name: str) -> Manifest:
+    (found,) = (m for m in rendered() if m["kind"] == "Namespace" and m["metadata"]["name"] == name)
+    return found
+
+
+@pytest.mark.parametrize("attempt", _BY_POLICIES, ids=lambda attempt: attempt.title)
+def test_the_policies_answer_as_the_table_says(attempt: Attempt) -> None:
+    group, (resource, _, subresource) = _resource(attempt)
+    request = Request(
+        group=group,
+        resource=resource,
+        subresource=subresource,
+        namespace=namespace(attempt.namespace),
+        before=attempt.before,
+        after=attempt.after,
+        everywhere=attempt.identity.everywhere,
+    )
+    messages = refusals(rendered(), request)
+    if not attempt.refused:
+        assert messages == []
+    else:
+        assert any(text in message for text in attempt.refused for message in messages), messages
+
+
+def _resource(attempt: Attempt) -> tuple[str, tuple[str, str, str]]:
+    group, resource = hostile.RESOURCES[attempt.kind]
+    return group, resource.partition("/")
+
+
+@pytest.mark.parametrize("attempt", _BY_RIGHTS, ids=lambda attempt: attempt.title)
+def test_what_rights_refuse_is_in_no_role(attempt: Attempt) -> None:
+    group, resource = hostile.RESOURCES[attempt.kind]
+    for role in _roles(attempt):
+        for rule in role["rules"]:
+            matched = {group, "*"} & set(rule["apiGroups"]) and {resource, "*"} & set(rule["resources"])
+            assert not (matched and {attempt.verb, "*"} & set(rule["verbs"])), role["metadata"]["name"]
+
+
+def _roles(attempt: Attempt) -> list[Manifest]:
+    """The cluster roles that the rendered bindings give to somebody in the namespace, or in the whole cluster."""
+    bound = {
+        m["roleRef"]["name"]
+        for m in rendered()
+        if m["kind"] in ("RoleBinding", "ClusterRoleBinding")
+        and m["metadata"].get("namespace") in (None, attempt.namespace)
+        and any(subject["name"] in attempt.identity.groups for subject in m["subjects"])
+    }
+    return [m for m in rendered() if m["kind"] == "ClusterRole" and m["metadata"]["name"] in bound]
+
+
+def test_every_rule_of_every_policy_refuses_some_row() -> None:
+    messages = {
+        rule["message"] for m in rendered() if m["kind"] == "ValidatingAdmissionPolicy"
+        for rule in m["spec"]["validations"]
+    }  # fmt: skip
+    tried = [text for attempt in ATTEMPTS for text in attempt.refused]
+    assert [message for message in messages if not any(text in message for text in tried)] == []
+
+
+def test_a_thousand_teams_need_no_more_policies_than_two() -> None:
+    kinds = [m["kind"] for m in rendered() if m["kind"].startswith("ValidatingAdmissionPolicy")]
+    assert len(kinds) == 8
+    assert len(hostile.fleet().teams) == 2

@@ -1,0 +1,124 @@
+"""ValidatingAdmissionPolicies, evaluated without an API server: by the CEL of cel-python.
+
+Only what `berth.manifests.policy_rules` uses: the standard functions, `split`, and the library `authorizer`, which here
+answers that everything is allowed in the whole cluster, or nothing. Defaults that an API server sets are not set.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+import pytest
+
+celpy = pytest.importorskip("celpy", reason="cel-python is not installed: pip install -r requirements-dev.txt")
+
+Manifest = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Request:
+    """What the API server asks its policies: an object written to a namespace by somebody."""
+
+    group: str
+    resource: str
+    namespace: Manifest
+    after: Manifest
+    before: Manifest | None
+    everywhere: bool
+    subresource: str = ""
+
+
+class _Authorizer:
+    """The answer to every check of a right in the whole cluster, through any chain of calls."""
+
+    def __init__(self, allowed: bool) -> None:
+        self.is_allowed = allowed
+
+
+def _same(receiver: Any, *arguments: Any) -> Any:
+    return receiver
+
+
+def _allowed(receiver: Any) -> Any:
+    return celpy.celtypes.BoolType(receiver.is_allowed)
+
+
+def _split(text: Any, separator: Any) -> Any:
+    return celpy.celtypes.ListType([celpy.celtypes.StringType(part) for part in str(text).split(str(separator))])
+
+
+_FUNCTIONS = {
+    **dict.fromkeys(("group", "resource", "subresource", "check"), _same),
+    "allowed": _allowed,
+    "split": _split,
+}
+
+
+@cache
+def _program(expression: str) -> Any:
+    environment = celpy.Environment()
+    return environment.program(environment.compile(expression), functions=_FUNCTIONS)
+
+
+def refusals(manifests: list[Manifest], request: Request) -> list[str]:
+    """The messages of every policy that is bound to the namespace and refuses the request."""
+    policies = {m["metadata"]["name"]: m["spec"] for m in manifests if m["kind"] == "ValidatingAdmissionPolicy"}
+    bindings = [m["spec"] for m in manifests if m["kind"] == "ValidatingAdmissionPolicyBinding"]
+    messages: list[str] = []
+    for binding in bindings:
+        policy = policies[binding["policyName"]]
+        if _is_selected(binding, request) and _matches(policy, request):
+            messages += _violations(policy, request)
+    return messages
+
+
+def _is_selected(binding: Manifest, request: Request) -> bool:
+    labels = {"kubernetes.io/metadata.name": request.namespace["metadata"]["name"]}
+    labels |= request.namespace["metadata"].get("labels", {})
+    for expression in binding["matchResources"]["namespaceSelector"]["matchExpressions"]:
+        has_key = expression["key"] in labels
+        wanted = expression["operator"] == "Exists" or labels.get(expression["key"]) in expression.get("values", ())
+        if not (has_key and wanted):
+            return False
+    return True
+
+
+def _matches(policy: Manifest, request: Request) -> bool:
+    operation = "CREATE" if request.before is None else "UPDATE"
+    resource = f"{request.resource}/{request.subresource}" if request.subresource else request.resource
+    return any(
+        request.group in rule["apiGroups"] and resource in rule["resources"] and operation in rule["operations"]
+        for rule in policy["matchConstraints"]["resourceRules"]
+    )
+
+
+def _violations(policy: Manifest, request: Request) -> list[str]:
+    values = _values(request)
+    if not all(bool(_value(each["expression"], values)) for each in policy.get("matchConditions", ())):
+        return []
+    variables = celpy.celtypes.MapType()
+    values["variables"] = variables
+    for each in policy.get("variables", ()):
+        variables[celpy.celtypes.StringType(each["name"])] = _value(each["expression"], values)
+    return [each["message"] for each in policy["validations"] if not bool(_value(each["expression"], values))]
+
+
+def _values(request: Request) -> dict[str, Any]:
+    asked = {
+        "operation": "CREATE" if request.before is None else "UPDATE",
+        "resource": {"group": request.group, "version": "v1", "resource": request.resource},
+        **({"subResource": request.subresource} if request.subresource else {}),
+    }
+    return {
+        "object": celpy.json_to_cel(request.after),
+        "oldObject": None if request.before is None else celpy.json_to_cel(request.before),
+        "request": celpy.json_to_cel(asked),
+        "namespaceObject": celpy.json_to_cel(request.namespace),
+        "authorizer": _Authorizer(request.everywhere),
+    }
+
+
+def _value(expression: str, values: dict[str, Any]) -> Any:
+    return _program(expression).evaluate(values)

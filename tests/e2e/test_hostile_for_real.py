@@ -1,0 +1,199 @@
+"""The hostile table on a real API server: who tries what, as whom, and the API server's answer.
+
+Every attempt is a dry run on the server by impersonation, so that nothing runs; what an update changes is created
+first, before the policies exist, as by a platform that adds them later. `BERTH_HOSTILE_REPORT=FILE` writes the answers
+with and without the policies as a table.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests import hostile
+from tests.e2e.cluster import Cluster, until
+from tests.e2e.project import Failed
+from tests.hostile import Attempt
+
+Manifest = dict[str, Any]
+ATTEMPTS = hostile.attempts()
+_POLICIES = ("ValidatingAdmissionPolicy", "ValidatingAdmissionPolicyBinding")
+_NOT_SERVED = ("DaemonSet", "GKENetworkParamSet", "Network", "PodMonitoring")
+_SYSTEM_NAMESPACES = ("kube-system", "kueue-system")
+_ACCOUNT_RIGHTS: list[Manifest] = [
+    {
+        "apiVersion": "rbac.authorization.k8s.io/v1",
+        "kind": "RoleBinding",
+        "metadata": {"name": "hostile-account", "namespace": "vision"},
+        "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "cluster-admin"},
+        "subjects": [{"kind": "ServiceAccount", "name": "vision", "namespace": "vision"}],
+    },
+    {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "anchor", "namespace": "vision"}},
+]
+"""The worst that a platform may give a team's account in its own namespace, and an owner that exists."""
+_VICTIM: Manifest = {
+    "apiVersion": "batch/v1",
+    "kind": "Job",
+    "metadata": {"name": "victim", "namespace": "vision", "labels": {"kueue.x-k8s.io/queue-name": "l4"}},
+    "spec": {
+        "suspend": True,
+        "template": {"spec": {"restartPolicy": "Never", "containers": [{"name": "main", "image": "x"}]}},
+    },
+}
+"""A job that Kueue admits, for others to name as their owner."""
+
+
+@pytest.fixture(scope="module")
+def answers(cluster: Cluster) -> Iterator[tuple[dict[str, str], dict[str, str]]]:
+    """The answer to every attempt by its title, without the policies and with them; empty where it happens."""
+    objects = [
+        m
+        for m in hostile.manifests()
+        if m["kind"] not in _NOT_SERVED and m["metadata"].get("namespace") not in _SYSTEM_NAMESPACES
+    ]
+    policies = [m for m in objects if m["kind"] in _POLICIES]
+    rest = [m for m in objects if m["kind"] not in _POLICIES] + _ACCOUNT_RIGHTS
+    try:
+        _apply(cluster, rest)
+        until("default accounts", lambda: _accounts(cluster), lambda found: len(found) == 2)
+        _apply(cluster, [_VICTIM])
+        uids = {
+            "ANCHOR": cluster.get("configmap", "anchor", "-n", "vision")["metadata"]["uid"],
+            "VICTIM": cluster.get("job", "victim", "-n", "vision")["metadata"]["uid"],
+        }
+        for attempt in (each for each in ATTEMPTS if each.before is not None):
+            _create(cluster, attempt, uids)
+        without = {each.title: _answer(cluster, each, uids) for each in ATTEMPTS}
+        _apply(cluster, policies)
+        _wait_until_enforced(cluster)
+        given = {each.title: _answer(cluster, each, uids) for each in ATTEMPTS}
+        _report(without, given)
+        yield without, given
+    finally:
+        cluster.kubectl(
+            "delete", "-f", "-", "--ignore-not-found", "--wait=false", given=_stream([*policies, _VICTIM, *rest])
+        )
+
+
+@pytest.mark.parametrize("attempt", ATTEMPTS, ids=lambda attempt: attempt.title)
+def test_the_api_server_answers_as_the_table_says(
+    attempt: Attempt, answers: tuple[dict[str, str], dict[str, str]]
+) -> None:
+    _, given = answers
+    answer = given[attempt.title]
+    if not attempt.refused:
+        assert answer == ""
+    elif attempt.refused == ("rbac",):
+        assert "cannot" in answer, answer
+    else:
+        assert any(text in answer for text in attempt.refused), answer
+
+
+def test_the_api_server_finds_no_wrong_type_in_the_expressions(
+    cluster: Cluster, answers: tuple[dict[str, str], dict[str, str]]
+) -> None:
+    policies = until(
+        "type checking",
+        lambda: [p for p in cluster.get("validatingadmissionpolicies")["items"] if "berth" in p["metadata"]["name"]],
+        lambda found: all("typeChecking" in p.get("status", {}) for p in found),
+    )
+    assert len(policies) == 4
+    assert [p["status"]["typeChecking"] for p in policies] == [{}] * 4
+
+
+def _answer(cluster: Cluster, attempt: Attempt, uids: Mapping[str, str]) -> str:
+    identity = attempt.identity
+    words = ["--as", identity.user, *(word for group in identity.groups for word in ("--as-group", group))]
+    group, resource = hostile.RESOURCES[attempt.kind]
+    kind = f"{resource}.{group}" if group else resource
+    name = attempt.after["metadata"]["name"]
+    try:
+        if attempt.verb == "get":
+            cluster.kubectl(*words, "get", kind, name, "-n", attempt.namespace)
+        elif attempt.kind == "binding":
+            path = f"/api/v1/namespaces/{attempt.namespace}/pods/{name}/binding?dryRun=All"
+            cluster.kubectl(*words, "create", "--raw", path, "-f", "-", given=_text(attempt.after, uids))
+        elif attempt.before is None:
+            cluster.kubectl(*words, "create", "--dry-run=server", "-f", "-", given=_text(attempt.after, uids))
+        else:
+            patch = _text(_difference(attempt.before, attempt.after), uids)
+            cluster.kubectl(
+                *words, "patch", kind, name, "-n", attempt.namespace, "--type=merge", "--dry-run=server", "-p", patch
+            )
+    except Failed as failed:
+        return str(failed)
+    return ""
+
+
+def _create(cluster: Cluster, attempt: Attempt, uids: Mapping[str, str]) -> None:
+    assert attempt.before is not None
+    cluster.kubectl("create", "-f", "-", given=_text(attempt.before, uids))
+
+
+def _wait_until_enforced(cluster: Cluster) -> None:
+    """The API server compiles a policy and its binding within seconds, one after the other."""
+    probes = [each for each in ATTEMPTS if each.refused not in ((), ("rbac",))]
+    time.sleep(2)
+    for kind in ("pod", "job", "service", "workload"):
+        probe = next(each for each in probes if each.kind == kind)
+        until(f"a policy of {kind}", lambda probe=probe: _answer(cluster, probe, {}), bool)
+
+
+def _difference(before: Manifest, after: Manifest) -> Manifest:
+    """The JSON merge patch (RFC 7386) from one to the other."""
+    patch: Manifest = {key: None for key in before if key not in after}
+    for key, value in after.items():
+        old = before.get(key)
+        if isinstance(value, dict) and isinstance(old, dict):
+            if nested := _difference(old, value):
+                patch[key] = nested
+        elif value != old:
+            patch[key] = value
+    return patch
+
+
+def _accounts(cluster: Cluster) -> list[Manifest]:
+    accounts = cluster.get("serviceaccounts", "-A")["items"]
+    return [
+        each
+        for each in accounts
+        if each["metadata"]["name"] == "default" and each["metadata"]["namespace"] in ("vision", "language")
+    ]
+
+
+def _apply(cluster: Cluster, manifests: list[Manifest]) -> None:
+    cluster.kubectl("apply", "-f", "-", given=_stream(manifests))
+
+
+def _stream(manifests: list[Manifest]) -> str:
+    return "".join(f"---\n{json.dumps(manifest)}\n" for manifest in manifests)
+
+
+def _text(manifest: Manifest, uids: Mapping[str, str]) -> str:
+    """As JSON, with the uids of what is there in place of their names."""
+    text = json.dumps(manifest)
+    for name, uid in uids.items():
+        text = text.replace(f'"{name}"', f'"{uid}"')
+    return text
+
+
+def _report(without: dict[str, str], given: dict[str, str]) -> None:
+    if (file := os.environ.get("BERTH_HOSTILE_REPORT")) is None:
+        return
+    rows = [f"| {title} | {_short(without[title])} | {_short(given[title])} |" for title in given]
+    lines = ["| attempt | without policies | with policies |", "| --- | --- | --- |", *rows]
+    Path(file).write_text("\n".join(lines) + "\n", encoding="utf-8")
+
+
+def _short(answer: str) -> str:
+    """The end of the API server's message, in one cell."""
+    if not answer:
+        return "allowed"
+    line = " ".join(answer.split())
+    return line.rpartition("denied request: ")[2][-160:].replace("|", "/")

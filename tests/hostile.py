@@ -1,0 +1,184 @@
+"""The table of what is tried against a fleet's tenancy, as objects and identities (`tests/e2e/hostile/table.yaml`)."""
+
+from __future__ import annotations
+
+import copy
+from dataclasses import dataclass
+from typing import Any
+
+import yaml
+
+from berth.evaluate import evaluate_stack
+from berth.manifests.fleet import all_manifests
+from berth.plan.fleet import FleetPlan
+from tests.stack_files import ROOT
+
+FOLDER = ROOT / "tests" / "e2e" / "hostile"
+Manifest = dict[str, Any]
+
+_EVERYBODY = "system:authenticated"
+_ACCOUNTS = ("system:serviceaccounts", _EVERYBODY)
+
+
+@dataclass(frozen=True)
+class Identity:
+    """Who asks. `everywhere` says whether pods, jobs and workloads may be written in the whole cluster."""
+
+    user: str
+    groups: tuple[str, ...]
+    everywhere: bool = False
+
+
+IDENTITIES = {
+    "member": Identity("ana@acme.example", ("vision@acme.example", _EVERYBODY)),
+    "account": Identity("system:serviceaccount:vision:vision", ("system:serviceaccounts:vision", *_ACCOUNTS)),
+    "other": Identity("ben@acme.example", ("language@acme.example", _EVERYBODY)),
+    "owner": Identity("eva@acme.example", ("platform@acme.example", _EVERYBODY), everywhere=True),
+    "controller": Identity(
+        "system:serviceaccount:kube-system:job-controller",
+        ("system:serviceaccounts:kube-system", *_ACCOUNTS),
+        everywhere=True,
+    ),
+}
+
+_CONTAINERS = [{"name": "main", "image": "x"}]
+_POD: Manifest = {"containers": _CONTAINERS}
+_TEMPLATE: Manifest = {"spec": {"restartPolicy": "Never", **_POD}}
+_QUEUED = {"labels": {"kueue.x-k8s.io/queue-name": "nowhere"}}
+_SMALLEST: dict[str, Manifest] = {
+    "pod": {"apiVersion": "v1", "kind": "Pod", "metadata": {}, "spec": _POD},
+    "job": {
+        "apiVersion": "batch/v1",
+        "kind": "Job",
+        "metadata": _QUEUED,
+        "spec": {"suspend": True, "template": _TEMPLATE},
+    },
+    "jobset": {
+        "apiVersion": "jobset.x-k8s.io/v1alpha2",
+        "kind": "JobSet",
+        "metadata": _QUEUED,
+        "spec": {
+            "suspend": True,
+            "replicatedJobs": [{"name": "slice", "replicas": 2, "template": {"spec": {"template": _TEMPLATE}}}],
+        },
+    },
+    "service": {"apiVersion": "v1", "kind": "Service", "metadata": {}, "spec": {"ports": [{"port": 80}]}},
+    "workload": {
+        "apiVersion": "kueue.x-k8s.io/v1beta2",
+        "kind": "Workload",
+        "metadata": {},
+        "spec": {"podSets": [{"name": "main", "count": 1, "template": _TEMPLATE}]},
+    },
+    "binding": {
+        "apiVersion": "v1",
+        "kind": "Binding",
+        "metadata": {},
+        "target": {"apiVersion": "v1", "kind": "Node", "name": "system-1"},
+    },
+    "resourcequota": {"apiVersion": "v1", "kind": "ResourceQuota", "metadata": {}, "spec": {}},
+    "namespace": {"apiVersion": "v1", "kind": "Namespace", "metadata": {}},
+    "secret": {"apiVersion": "v1", "kind": "Secret", "metadata": {}},
+    "policybinding": {
+        "apiVersion": "admissionregistration.k8s.io/v1",
+        "kind": "ValidatingAdmissionPolicyBinding",
+        "metadata": {},
+        "spec": {"policyName": "none", "validationActions": ["Deny"]},
+    },
+}
+RESOURCES = {
+    "pod": ("", "pods"),
+    "job": ("batch", "jobs"),
+    "jobset": ("jobset.x-k8s.io", "jobsets"),
+    "service": ("", "services"),
+    "workload": ("kueue.x-k8s.io", "workloads"),
+    "binding": ("", "pods/binding"),
+    "resourcequota": ("", "resourcequotas"),
+    "namespace": ("", "namespaces"),
+    "secret": ("", "secrets"),
+    "policybinding": ("admissionregistration.k8s.io", "validatingadmissionpolicybindings"),
+}
+"""API group and resource of each kind."""
+
+
+@dataclass(frozen=True)
+class Attempt:
+    """One row: `before` is None for a creation; the refusal has one of the texts of `refused`; none: it happens."""
+
+    title: str
+    who: str
+    verb: str
+    kind: str
+    namespace: str
+    before: Manifest | None
+    after: Manifest
+    refused: tuple[str, ...]
+
+    @property
+    def identity(self) -> Identity:
+        """Who asks."""
+        return IDENTITIES[self.who]
+
+
+def attempts() -> list[Attempt]:
+    """Every row of the table."""
+    rows: list[Manifest] = yaml.safe_load((FOLDER / "table.yaml").read_text(encoding="utf-8"))
+    return [_attempt(number, row) for number, row in enumerate(rows, 1)]
+
+
+def fleet() -> FleetPlan:
+    """The fleet that the table is about."""
+    file = FOLDER / "fleet.yaml"
+    evaluation = evaluate_stack(str(file), ROOT)
+    assert isinstance(evaluation.plan, FleetPlan), [fault.line() for fault in evaluation.faults]
+    return evaluation.plan
+
+
+def manifests() -> list[Manifest]:
+    """What `berth render` prints for that fleet."""
+    return list(all_manifests(fleet()))
+
+
+def _attempt(number: int, row: Manifest) -> Attempt:
+    namespace = row.get("namespace", "vision")
+    refused = row["refused"]
+    before = row.get("before")
+    return Attempt(
+        title=f"{number} {row['who']}: {row['try']}",
+        who=row["who"],
+        verb=row.get("verb", "create" if before is None else "update"),
+        kind=row["kind"],
+        namespace=namespace,
+        before=None if before is None else _object(row["kind"], number, namespace, before),
+        after=_object(row["kind"], number, namespace, row),
+        refused=() if refused is None else (refused,) if isinstance(refused, str) else tuple(refused),
+    )
+
+
+def _object(kind: str, number: int, namespace: str, row: Manifest) -> Manifest:
+    made = copy.deepcopy(_SMALLEST[kind])
+    made["metadata"] |= {"name": f"attempt-{number}", "namespace": namespace}
+    if kind == "namespace":
+        made["metadata"] = {"name": namespace}
+    if kind == "policybinding":
+        made["metadata"].pop("namespace")
+    made["metadata"] = _laid_over(made["metadata"], row.get("metadata", {}))
+    if "spec" in row:
+        made["spec"] |= row["spec"]
+    if "pod" in row:
+        _pod(kind, made).update(copy.deepcopy(row["pod"]))
+    return made
+
+
+def _pod(kind: str, made: Manifest) -> Manifest:
+    if kind == "pod":
+        return made["spec"]
+    if kind == "job":
+        return made["spec"]["template"]["spec"]
+    return made["spec"]["replicatedJobs"][0]["template"]["spec"]["template"]["spec"]
+
+
+def _laid_over(below: Manifest, above: Manifest) -> Manifest:
+    merged = dict(below)
+    for key, value in copy.deepcopy(above).items():
+        merged[key] = {**merged[key], **value} if isinstance(merged.get(key), dict) else value
+    return merged
