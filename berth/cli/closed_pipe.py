@@ -45,13 +45,13 @@ def tolerate_closed_pipe(stream: TextIO) -> TextIO:
     """
     buffer = getattr(stream, "buffer", None)
     raw = getattr(buffer, "raw", buffer)  # with PYTHONUNBUFFERED the buffer is the file itself
-    if not isinstance(stream, io.TextIOWrapper) or not isinstance(raw, io.FileIO):
+    if not isinstance(raw, io.FileIO):
         return stream
     stream.flush()
     return io.TextIOWrapper(
         io.BufferedWriter(_ClosablePipe(stream.fileno())),
         stream.encoding,
         stream.errors,
-        line_buffering=stream.line_buffering,
-        write_through=stream.write_through,
+        line_buffering=bool(stream.line_buffering),
+        write_through=raw is buffer,
     )

@@ -22,6 +22,8 @@ CLUSTER, RESERVATION, NODE_POOL, SYSTEM_POOL, CONTROLLER = (
 FUTURE_RESERVATION, DASHBOARD = "future reservation", "dashboard"
 FLEET, MEMBERSHIP = "ACK One fleet", "membership"
 CREATED, UPDATED, RECREATED, REPLACED, DELETED = "created", "updated", "recreated", "replaced", "deleted"
+LEFT = "left"
+"""Taken out of the stack file, and neither deleted nor managed any more: what is made with retainOnDelete."""
 
 IN_WORKER = "/"
 """After a worker's name: the key of what is in it follows, and no other key has it."""
@@ -125,9 +127,21 @@ def compare_resources(old: FleetPlan, new: FleetPlan) -> tuple[ResourceChange, .
 
     What is made from a thing that is replaced is replaced with it, for the engine does not know its name before.
     """
-    return compare_resource_lists(
+    changes = compare_resource_lists(
         list(cloud_resources(old)), list(cloud_resources(new)), lambda resource: dependencies(resource, new)
     )
+    gone = {
+        _cluster_of(change.key) for change in changes if change.kind == CLUSTER and change.what in (DELETED, REPLACED)
+    }
+    return tuple(
+        replace(change, what=DELETED) if change.what == LEFT and _cluster_of(change.key) in gone else change
+        for change in changes
+    )
+
+
+def _cluster_of(key: str) -> str:
+    """The worker whose cluster a resource is in; "" for the fleet's own."""
+    return key.partition(IN_WORKER)[0] if IN_WORKER in key else ""
 
 
 def compare_resource_lists(
@@ -148,7 +162,9 @@ def compare_resource_lists(
         if change is not None:
             changes[key] = change
     deleted = [
-        ResourceChange(resource.kind, resource.key, resource.pool, DELETED)
+        ResourceChange(
+            resource.kind, resource.key, resource.pool, LEFT if resource.kind in _RETAINED_KINDS else DELETED
+        )
         for key, resource in before.items()
         if key not in after
     ]
@@ -184,6 +200,8 @@ def dependencies(resource: CloudResource, plan: FleetPlan) -> Iterator[ResourceK
         )
 
 
+_RETAINED_KINDS = (CONTROLLER,)
+"""What the program makes with retainOnDelete."""
 _DEPENDENCY_ORDER = (FLEET, CLUSTER, SYSTEM_POOL, NODE_POOL, MEMBERSHIP)
 """What is made of other things, in an order in which those come first."""
 

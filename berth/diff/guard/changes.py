@@ -20,8 +20,14 @@ from berth.plan.fleet import FleetPlan, WorkerPlan
 from berth.plan.kueue import ClusterQueuePlan, FlavorPlan
 from berth.planner.queueing.quota_tree import accelerator_quotas
 
-REPLACE, DELETE = "replace", "delete"
-ALLOWANCE_SECTION = {REPLACE: "allowReplacement", DELETE: "allowDeletion"}
+REPLACE, DELETE, UNPROTECT, REFUSE = "replace", "delete", "unprotect", "refuse"
+"""What would happen: the last two are changes in place, which switch protection off or which Google Cloud refuses."""
+ALLOWANCE_SECTION = {
+    REPLACE: "allowReplacement",
+    DELETE: "allowDeletion",
+    UNPROTECT: "allowChange",
+    REFUSE: "allowChange",
+}
 UNPROTECTED = "nothing in this fleet is protected (protect: false)"
 QUEUE_DRAINED = "the queue is drained"
 
@@ -138,6 +144,14 @@ def unused_allowances(
     for key in sorted(new.deletion):
         if (DELETE, key) not in used and old is not None and key in old.deletion:
             yield IdleAllowance(section_prefix + ALLOWANCE_SECTION[DELETE], key, new.deletion[key])
+    for key in sorted(new.change):
+        if not used_change(key, used):
+            yield IdleAllowance(section_prefix + ALLOWANCE_SECTION[REFUSE], key, new.change[key])
+
+
+def used_change(key: str, used: Container[tuple[str, str]]) -> bool:
+    """Whether a change in place that is guarded has this key."""
+    return (UNPROTECT, key) in used or (REFUSE, key) in used
 
 
 def allowance_reason(action: str, key: str, allowances: AllowancesPlan) -> str | None:

@@ -17,8 +17,10 @@ from berth.diff.guard.ack_preview import classify_ack_resource, removed_quota_le
 from berth.diff.guard.changes import DELETE, QUEUE_DRAINED, REPLACE, GuardedChange, allowance_reason, worker_plan
 from berth.diff.guard.preview_file import REPLACING_OPS, Preview
 from berth.diff.guard.protected import PROTECTED_BY_TYPE
+from berth.diff.guard.settings import switched_off, unprotected_cluster
 from berth.diff.resources import CLUSTER, IN_WORKER, NODE_POOL, FieldEffect
 from berth.diff.update_effects import REPLACE as REPLACE_EFFECT
+from berth.diff.update_effects import UPDATE
 from berth.plan.ack import AckFleetPlan
 from berth.plan.allowances import AllowancesPlan
 from berth.plan.fleet import FleetPlan
@@ -36,6 +38,7 @@ _SLICE_NAME = re.compile(r".+-\d+x\d+(x\d+)?-\d+")
 _SUMMARY_MESSAGES = ("preview failed", "update failed")
 """What the engine says after its errors, of all of them."""
 _NON_ACCELERATORS = ("cpu", "memory", "pods", "ephemeral-storage")
+_OFF_INPUT = "deletionProtection"
 WAS_UNPROTECTED = "it was not protected when it was last deployed"
 
 
@@ -61,6 +64,12 @@ def check_preview(preview: Preview, plan: AnyPlan) -> GuardReport:
     steps = [step for step in preview.steps if _step_action(step)]
     known = {str(step["urn"]) for step in steps}
     changes = [
+        *(
+            switched_off(_loses_protection(preview.steps), plan.allowances)
+            if not isinstance(plan, TeamStackPlan)
+            else ()
+        ),
+        *_unprotected_clusters(preview.steps, plan),
         *(_guarded_change(str(s["urn"]), _step_action(s), s, plan, refused) for s in steps),
         *(_guarded_change(urn, action, {}, plan, refused) for urn, (action, _) in refused.items() if urn not in known),
         *(removed_quota_leaves(preview.steps, plan) if isinstance(plan, AckFleetPlan) else ()),
@@ -72,6 +81,29 @@ def check_preview(preview: Preview, plan: AnyPlan) -> GuardReport:
         if not (_is_summary(m) or any(urn in reported_urns for urn, _, _ in _protect_errors(m)))
     )
     return GuardReport(tuple(_merged(change for change in changes if change is not None)), errors)
+
+
+def _loses_protection(steps: Iterable[Mapping[str, Any]]) -> bool:
+    states = ((_state(step, "oldState"), _state(step, "newState")) for step in steps)
+    return any(bool(old.get("protect")) and bool(new) and not new.get("protect") for old, new in states)
+
+
+def _state(step: Mapping[str, Any], key: str) -> Mapping[str, Any]:
+    return step.get(key) or {}
+
+
+def _unprotected_clusters(steps: Iterable[Mapping[str, Any]], plan: AnyPlan) -> Iterator[GuardedChange]:
+    """Clusters that stay, and whose deletion protection is switched off."""
+    for step in steps:
+        inputs: list[Mapping[str, Any]] = [_state(step, key).get("inputs") or {} for key in ("oldState", "newState")]
+        before, after = (each.get(_OFF_INPUT) for each in inputs)
+        if not isinstance(plan, FleetPlan) or not (before is True and after is False):
+            continue
+        resource = _classify_urn(str(step["urn"]), {}, plan)
+        if resource is not None and resource.kind == CLUSTER:
+            allowances = _worker_plan(plan, resource.worker).allowances if resource.worker else plan.allowances
+            change = unprotected_cluster(FieldEffect(_OFF_INPUT, _OFF_INPUT, before, after, UPDATE), allowances)
+            yield replace(change, name=resource.name, worker=resource.worker)
 
 
 def _step_action(step: Mapping[str, Any]) -> str:

@@ -55,12 +55,12 @@ def parse_preview(text: str) -> Preview:
     if not text.strip():
         raise PreviewFormatError("it is empty")
     documents = _json_documents(text[max(text.find("{"), 0) :])
-    first = documents[0]
-    if isinstance(first, dict) and any(key in first for key in _EVENT_KEYS):
-        return _preview_of_events([each for each in documents if isinstance(each, dict)])
+    objects = [cast("Record", each) for each in documents if isinstance(each, dict)]
+    if objects and any(key in objects[0] for key in _EVENT_KEYS):
+        return _preview_of_events(objects)
     if len(documents) > 1:
         raise PreviewFormatError("it holds several JSON values that are not events of the engine")
-    return read_preview(first)
+    return read_preview(documents[0])
 
 
 def _json_documents(text: str) -> list[object]:
@@ -107,7 +107,7 @@ def _checked(steps: list[Record], errors: list[str], counts: object) -> Preview:
     if unknown := sorted({str(step["op"]) for step in steps} - known_ops):
         raise PreviewFormatError(f"'{unknown[0]}' is an operation that this version of Berth does not know")
     ops = {str(step["op"]) for step in steps}
-    summary = cast("Mapping[str, object]", counts) if isinstance(counts, Mapping) else {}
+    summary: Mapping[str, object] = cast("Mapping[str, object]", counts) if isinstance(counts, Mapping) else {}
     for op, count in summary.items():
         is_listed = bool(ops.intersection(REPLACING_OPS)) if op in REPLACING_OPS else op in ops
         if count and not is_listed and op not in HARMLESS_OPS and not errors:
@@ -136,7 +136,8 @@ def _event_steps(events: Iterable[Record]) -> Iterator[Record]:
     for event in events:
         if "resourcePreEvent" not in event:
             continue
-        metadata = event["resourcePreEvent"].get("metadata") if isinstance(event["resourcePreEvent"], dict) else None
+        outer: object = event["resourcePreEvent"]
+        metadata: object = cast("Record", outer).get("metadata") if isinstance(outer, dict) else None
         if not isinstance(metadata, dict):
             raise PreviewFormatError("an event of a resource has no metadata")
         fields = cast("Record", metadata)
