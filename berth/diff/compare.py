@@ -56,7 +56,7 @@ class Changes(Struct, frozen=True):
     @property
     def is_empty(self) -> bool:
         """Whether nothing changes at all."""
-        rest = (self.pools, self.things, self.workers, self.workloads, self.files, self.objects)
+        rest = (self.rights, self.pools, self.things, self.workers, self.workloads, self.files, self.objects)
         return self.entitlements == QuotaChanges() and not any(rest)
 
 

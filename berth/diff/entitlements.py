@@ -9,8 +9,10 @@ from msgspec import Struct
 from berth.diff.priorities import (
     PriorityChange,
     ReclaimChange,
+    StopChange,
     compare_priorities,
     compare_reclaim,
+    compare_stops,
     priority_order,
 )
 from berth.plan.ack import AckFleetPlan
@@ -102,6 +104,7 @@ class QuotaChanges(Struct, frozen=True):
     quota_tree: tuple[QuotaNodeChange, ...] = ()
     priority_order: tuple[tuple[str, ...], ...] = ()
     reclaim: tuple[ReclaimChange, ...] = ()
+    stops: tuple[StopChange, ...] = ()
 
 
 QueueingPlan = FleetPlan | AckFleetPlan
@@ -112,9 +115,11 @@ def compare_quotas(old: QueueingPlan, new: QueueingPlan, quota_tree: tuple[Quota
 
     A flavor whose machines become others is two: the old accelerators go, and the new ones come.
     """
+    team_changes = tuple(_compare_teams(old, new))
+    stopped_teams = {change.team for change in team_changes}
     relations = _preemption_relations(old), _preemption_relations(new)
     return QuotaChanges(
-        teams=tuple(_compare_teams(old, new)),
+        teams=team_changes,
         entitlements=tuple(_compare_team_quotas(old, new)),
         cohorts=tuple(_compare_cohorts(old, new)) if isinstance(new, FleetPlan) else (),
         flavors=tuple(_compare_flavors(old, new)),
@@ -122,6 +127,7 @@ def compare_quotas(old: QueueingPlan, new: QueueingPlan, quota_tree: tuple[Quota
         lifted_relations=_only_in_first(relations[0], relations[1]),
         priorities=tuple(compare_priorities(old, new)),
         quota_tree=quota_tree,
+        stops=tuple(compare_stops(old, new, stopped_teams)),
         priority_order=priority_order(old, new),
         reclaim=tuple(compare_reclaim(old, new)) if isinstance(new, FleetPlan) else (),
     )

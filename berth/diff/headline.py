@@ -12,7 +12,7 @@ from berth.diff.guard.changes import REFUSE, UNPROTECT, GuardedChange
 from berth.diff.guard.settings import PROTECT
 from berth.diff.objects import ObjectChange
 from berth.diff.pools import CHANGED, UNMANAGED
-from berth.diff.resources import CONTROLLER, DELETED, IN_WORKER, LEFT, RECREATED, REPLACED, resource_title
+from berth.diff.resources import CLUSTER, CONTROLLER, DELETED, IN_WORKER, LEFT, RECREATED, REPLACED, resource_title
 from berth.diff.rights import RightChange
 from berth.diff.text import (
     EMPHASIZED,
@@ -21,6 +21,7 @@ from berth.diff.text import (
     describe_priority_order,
     describe_reclaim,
     describe_right,
+    describe_stop,
     up_to_prefix,
 )
 from berth.diff.workers import WorkerChange
@@ -41,6 +42,8 @@ def headline(changes: Changes) -> str:
     ]
     if not any(each.guaranteed.delta for each in quota_changes.entitlements):
         parts += _cohort_parts(quota_changes.cohorts)
+    parts += _namespace_parts(changes.objects)
+    parts += map(describe_stop, quota_changes.stops)
     parts += map(describe_reclaim, quota_changes.reclaim)
     if quota_changes.priority_order:
         parts.append(describe_priority_order(quota_changes.priority_order))
@@ -49,7 +52,7 @@ def headline(changes: Changes) -> str:
     parts += team_stack_text.headline_parts(changes.workloads, changes.files)
     if not parts:
         parts += [f"queue {loss.name} is DELETED" for loss in changes.losses if loss.kind == "queue"][:_MAX_NAMES]
-    if quiet := sum(not right.is_loud for right in changes.rights):
+    if quiet := sum(not (right.is_loud or right.is_alert) for right in changes.rights):
         parts.append(f"{pluralize(quiet, 'right')} {'is' if quiet == 1 else 'are'} removed or narrowed")
     parts += _guarded_update_parts(changes.losses)
     if changes.idle:
@@ -63,7 +66,8 @@ def headline(changes: Changes) -> str:
 
 def _replaced_priorities(objects: Sequence[ObjectChange]) -> Iterable[str]:
     """PriorityClasses whose pods keep the value that they were created with."""
-    names = [each.name for each in objects if each.kind == "PriorityClass" and each.what == REPLACED]
+    replaced = [each for each in objects if each.what == REPLACED and each.because != (CLUSTER,)]
+    names = [each.name for each in replaced if each.kind == "PriorityClass"]
     if names:
         yield f"PriorityClass {join_words(list(dict.fromkeys(names)))} {'are' if names[1:] else 'is'} REPLACED"
 
@@ -79,13 +83,30 @@ def _guarded_update_parts(guarded: Sequence[GuardedChange]) -> Iterable[str]:
 
 def _right_parts(rights: Sequence[RightChange]) -> Iterable[str]:
     """Who may do more; of many, how many rights."""
-    loud = [change for change in rights if change.is_loud]
+    yield from _alert_parts([change for change in rights if change.is_alert and change.is_loud])
+    loud = [change for change in rights if change.is_loud and not change.is_alert]
     if len(loud) > _MAX_NAMES:
         owners = list(dict.fromkeys(change.owner for change in loud))
         whose = join_words(owners) if len(owners) <= _MAX_NAMES else f"{len(owners)} owners"
         yield f"{len(loud)} rights of {whose} are added or widened"
     else:
         yield from map(describe_right, loud)
+
+
+def _alert_parts(alerts: Sequence[RightChange]) -> Iterable[str]:
+    if len(alerts) > _MAX_NAMES:
+        yield f"{len(alerts)} alerts are removed"
+    else:
+        yield from map(describe_right, alerts)
+
+
+def _namespace_parts(objects: Sequence[ObjectChange]) -> Iterable[str]:
+    """Namespaces that are deleted while their cluster stays: all that teams keep in them is lost."""
+    names = [each.name for each in objects if each.kind == "Namespace" and each.what == DELETED and not each.worker]
+    if len(names) > _MAX_NAMES:
+        yield f"{len(names)} namespaces are DELETED, with everything in them"
+    else:
+        yield from (f"namespace {name} is DELETED, with everything in it" for name in names)
 
 
 def _team_parts(teams: Sequence[TeamChange]) -> Iterable[str]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 
 from msgspec import Struct
 
@@ -27,6 +27,13 @@ class PriorityChange(Struct, frozen=True):
     below: tuple[str, ...]
     preempts: tuple[bool, bool]
     default: tuple[bool, bool]
+
+
+class StopChange(Struct, frozen=True):
+    """A queue that is `held`, `drained` or `resumed`, while its teams are not as a whole."""
+
+    queue: str
+    what: str
 
 
 class ReclaimChange(Struct, frozen=True):
@@ -84,3 +91,18 @@ def compare_reclaim(old: QueueingPlan, new: QueueingPlan) -> Iterator[ReclaimCha
         flavors = tuple(flavor for flavor, quota in accelerator_quotas(queue, resources) if quota.nominal)
         if could != can and flavors:
             yield ReclaimChange(queue.name, queue.teams, flavors, can)
+
+
+_STOPS = {None: "resumed", "None": "resumed", "Hold": "held", "HoldAndDrain": "drained"}
+
+
+def compare_stops(old: QueueingPlan, new: QueueingPlan, teams: Collection[str]) -> Iterator[StopChange]:
+    """Compare the stop policies of queues, but for those of `teams`, whose change of state says it."""
+    before = {queue.name: queue for queue in old.cluster_queues}
+    for queue in new.cluster_queues:
+        old_queue = before.get(queue.name)
+        if old_queue is None or set(queue.teams) & set(teams):
+            continue
+        what = _STOPS.get(queue.stop_policy, str(queue.stop_policy))
+        if what != _STOPS.get(old_queue.stop_policy):
+            yield StopChange(queue.name, what)

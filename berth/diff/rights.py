@@ -18,7 +18,8 @@ from berth.plan.gke import AuthorizedNetwork, ClusterPlan
 from berth.plan.teams import IdentityPlan, IsolationPlan, TeamPlan
 
 ADDED, REMOVED, WIDENED, NARROWED, CHANGED = "added", "removed", "widened", "narrowed", "changed"
-ALERT, ALERTS = "alert", "alerts"
+ALERT, ALERTS, CHANNEL = "alert", "alerts", "notification channel"
+_FLEET, _CLUSTER, _NODES, _CONTROL_PLANE = "fleet", "cluster", "nodes", "control plane"
 EGRESS: Final = "egress"
 """Of teams that come or go it is no news."""
 ANY_ADDRESS: Final = "any address"
@@ -50,9 +51,14 @@ class RightChange(Struct, frozen=True):
     after: str | None
 
     @property
+    def is_alert(self) -> bool:
+        """Whether it is not a right of anybody's, but an alert that is sent no more."""
+        return self.right in (ALERT, ALERTS, CHANNEL)
+
+    @property
     def is_loud(self) -> bool:
         """Whether somebody may do more than before, or nobody learns what happens any more."""
-        return self.what in (ADDED, WIDENED, CHANGED) if self.right not in (ALERT, ALERTS) else self.what == REMOVED
+        return self.what in (ADDED, WIDENED, CHANGED) if not self.is_alert else self.what == REMOVED
 
 
 _OPEN: Final = ("privileged", "open")
@@ -129,10 +135,9 @@ def _compare_alerts(old: AnyFleet, new: AnyFleet) -> Iterator[RightChange]:
         yield RightChange("monitoring", ALERTS, REMOVED, str(len(before)), "0")
         return
     yield from (RightChange("monitoring", ALERT, REMOVED, name, None) for name in before if name not in after)
-    channels = _channels(new)
-    yield from (
-        RightChange("monitoring", ALERT, REMOVED, f"channel {c}", None) for c in _channels(old) if c not in channels
-    )
+    channels = _channels(old), _channels(new)
+    yield from (RightChange("monitoring", CHANNEL, REMOVED, c, None) for c in channels[0] if c not in channels[1])
+    yield from (RightChange("monitoring", CHANNEL, ADDED, None, c) for c in channels[1] if c not in channels[0])
 
 
 def _alerts(plan: AnyFleet) -> tuple[str, ...]:
@@ -167,13 +172,13 @@ def _granted(plan: AnyFleet) -> Iterator[tuple[str, str, Mapping[str, str]]]:
     if isinstance(plan, AckFleetPlan):
         return
     if plan.access is not None:
-        yield "fleet", "owner group", _named(plan.access.owners)
+        yield _FLEET, "owner group", _named(plan.access.owners)
     for reservation in (*plan.reservations, *plan.future_reservations):
         yield f"reservation {reservation.key}", "shared with project", _named(reservation.share_with)
     if isinstance(plan.cluster, ClusterPlan):
-        yield "nodes", "role", _named(plan.cluster.node_service_account.roles)
-        yield "control plane", "authorized network", _authorized_networks(plan.cluster)
-        yield "cluster", "security group", _named((plan.cluster.security_group,))
+        yield _NODES, "role", _named(plan.cluster.node_service_account.roles)
+        yield _CONTROL_PLANE, "authorized network", _authorized_networks(plan.cluster)
+        yield _CLUSTER, "security group", _named((plan.cluster.security_group,))
 
 
 def _team_grants(team: TeamPlan) -> Iterator[tuple[str, Mapping[str, str]]]:
@@ -245,11 +250,11 @@ def _switch(is_on: bool) -> _Level:
 def _cluster_switches(cluster: ClusterPlan) -> Iterator[tuple[str, str, bool]]:
     """Settings of a cluster that let somebody do more while they are on."""
     control_plane = cluster.control_plane
-    yield "control plane", "public endpoint", control_plane.public_endpoint and control_plane.ip_endpoint
-    yield "control plane", "DNS endpoint", bool(control_plane.dns_endpoint)
-    yield "control plane", "access of all Google Cloud addresses", control_plane.google_ranges
-    yield "nodes", "public addresses", not control_plane.private_nodes
-    yield "nodes", "start without Shielded GKE Nodes", not cluster.shielded_nodes
-    yield "nodes", "unencrypted memory (no Confidential GKE Nodes)", cluster.confidential_nodes is None
+    yield _CONTROL_PLANE, "public endpoint", control_plane.public_endpoint and control_plane.ip_endpoint
+    yield _CONTROL_PLANE, "DNS endpoint", bool(control_plane.dns_endpoint)
+    yield _CONTROL_PLANE, "access of all Google Cloud addresses", control_plane.google_ranges
+    yield _NODES, "public addresses", not control_plane.private_nodes
+    yield _NODES, "start without Shielded GKE Nodes", not cluster.shielded_nodes
+    yield _NODES, "unencrypted memory (no Confidential GKE Nodes)", cluster.confidential_nodes is None
     insecure_port = cluster.auto_config is not None and bool(cluster.auto_config.insecure_kubelet_port)
-    yield "nodes", "insecure kubelet port", insecure_port
+    yield _NODES, "insecure kubelet port", insecure_port

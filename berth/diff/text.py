@@ -10,9 +10,10 @@ from berth.diff.guard.changes import ALLOWANCE_SECTION, DELETE, REFUSE, UNPROTEC
 from berth.diff.guard.settings import PROTECT
 from berth.diff.objects import ObjectChange
 from berth.diff.pools import CHANGED, UNMANAGED, PoolChange
-from berth.diff.priorities import PriorityChange, ReclaimChange
+from berth.diff.priorities import PriorityChange, ReclaimChange, StopChange
 from berth.diff.resources import (
     CLUSTER,
+    CONNECTION,
     CREATED,
     DELETED,
     FLEET,
@@ -45,7 +46,7 @@ AUTHORIZED_NETWORKS = "control_plane.authorized_networks"
 _OPTIONAL_LIMITS = ("borrowingLimit", "lendingLimit")
 """Limits of Kueue's that are none where they are not said."""
 EMPHASIZED = {REPLACED: "REPLACED", DELETED: "DELETED"}
-EMPHASIZED_KINDS = (CLUSTER, FLEET, RESERVATION, FUTURE_RESERVATION)
+EMPHASIZED_KINDS = (CLUSTER, CONNECTION, FLEET, RESERVATION, FUTURE_RESERVATION)
 """What is written in capitals when one of those things becomes of it; pools have words of their own."""
 
 
@@ -78,6 +79,12 @@ def describe_priority(change: PriorityChange) -> str:
 def describe_priority_order(order: tuple[tuple[str, ...], ...]) -> str:
     """`order of priorities: high > low → low > high`."""
     return f"order of priorities: {' → '.join(' > '.join(names) for names in order)}"
+
+
+def describe_stop(change: StopChange) -> str:
+    """`queue vision-train is drained: its jobs are evicted`."""
+    effect = {"held": ": no job is admitted any more", "drained": ": its jobs are evicted"}.get(change.what, "")
+    return f"queue {change.queue} is {change.what}{effect}"
 
 
 def describe_reclaim(change: ReclaimChange) -> str:
@@ -137,7 +144,10 @@ def describe_guarded_change(change: GuardedChange) -> str:
         flavors_suffix = (
             f" of {join_words(list(change.flavors))}" if change.flavors else ""
         )  # a refusal of the engine's names none
-        return f"{name} would be {_PAST_PARTICIPLE[change.action]}, with what it guarantees{flavors_suffix}"
+        with_cluster = " with its cluster" if any(f.path == CLUSTER for f in change.because) else ""
+        return (
+            f"{name} would be {_PAST_PARTICIPLE[change.action]}{with_cluster}, with what it guarantees{flavors_suffix}"
+        )
     reasons = (
         f"{camel_case(f.path.partition('[')[0])} changes" if f.input else f"{f.path} is replaced"
         for f in change.because
@@ -226,6 +236,8 @@ def describe_resource(change: ResourceChange) -> str:
     name = resource_title(change.kind, change.key)
     if change.what == LEFT:
         return f"{name} is left running, and no longer managed here: it is not uninstalled, and its objects stay"
+    if change.kind in (CONNECTION, CLUSTER) and change.what == REPLACED:
+        return f"{name} is REPLACED: every namespace, volume and job in the old one is lost"
     disable_note = " (it is left on)" if change.what == DELETED and change.kind == "service" else ""
     nodes = ": its nodes are made anew one after the other" if change.what == "recreated" else ""
     what = "changed" if change.what in ("updated", "recreated") else change.what
@@ -238,6 +250,8 @@ def describe_resource(change: ResourceChange) -> str:
 def describe_object(change: ObjectChange) -> str:
     """What becomes of a Kubernetes object: `~ ClusterQueue vision-train`."""
     namespace_prefix = f"{change.namespace}/" if change.namespace else ""
-    why = f" (REPLACED, because {join_words(list(change.because))} cannot change)" if change.because else ""
+    reason = "it moves to another cluster" if change.because == (CLUSTER,) else ""
+    reason = reason or f"{join_words(list(change.because))} cannot change"
+    why = f" (REPLACED, because {reason})" if change.because else ""
     worker_suffix = f" on worker {change.worker}" if change.worker else ""
     return f"{_CHANGE_SIGNS[change.what]} {change.kind} {namespace_prefix}{change.name}{worker_suffix}{why}"

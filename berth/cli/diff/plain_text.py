@@ -135,6 +135,7 @@ def team_lines(entitlement_changes: QuotaChanges) -> Iterator[str]:
     """Teams added, held, drained, resumed and removed, a line each."""
     for change in entitlement_changes.teams:
         yield f"{change.team} is {change.what}{_former_name('team', change.what, change.renamed)}"
+    yield from map(diff_text.describe_stop, entitlement_changes.stops)
 
 
 def _former_name(kind: str, change: str, former: str | None) -> str:
