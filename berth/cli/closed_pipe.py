@@ -4,10 +4,7 @@ from __future__ import annotations
 
 import io
 import os
-from typing import TYPE_CHECKING, TextIO
-
-if TYPE_CHECKING:
-    from _typeshed import ReadableBuffer
+from typing import Any, TextIO
 
 
 class _ClosablePipe(io.RawIOBase):
@@ -29,7 +26,7 @@ class _ClosablePipe(io.RawIOBase):
         """Return whether the descriptor is a terminal."""
         return os.isatty(self._descriptor)
 
-    def write(self, data: ReadableBuffer, /) -> int:
+    def write(self, data: Any, /) -> int:
         """Write `data`, or drop it; return how many bytes were taken."""
         try:
             return os.write(self._descriptor, data)

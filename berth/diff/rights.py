@@ -256,5 +256,3 @@ def _cluster_switches(cluster: ClusterPlan) -> Iterator[tuple[str, str, bool]]:
     yield _NODES, "public addresses", not control_plane.private_nodes
     yield _NODES, "start without Shielded GKE Nodes", not cluster.shielded_nodes
     yield _NODES, "unencrypted memory (no Confidential GKE Nodes)", cluster.confidential_nodes is None
-    insecure_port = cluster.auto_config is not None and bool(cluster.auto_config.insecure_kubelet_port)
-    yield _NODES, "insecure kubelet port", insecure_port

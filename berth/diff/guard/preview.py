@@ -15,7 +15,7 @@ from msgspec.structs import replace
 
 from berth.diff.guard.ack_preview import classify_ack_resource, removed_quota_leaves
 from berth.diff.guard.changes import DELETE, QUEUE_DRAINED, REPLACE, GuardedChange, allowance_reason, worker_plan
-from berth.diff.guard.preview_file import REPLACING_OPS, Preview
+from berth.diff.guard.preview_file import REPLACING_OPS, EnginePreview
 from berth.diff.guard.protected import PROTECTED_BY_TYPE
 from berth.diff.guard.settings import switched_off, unprotected_cluster
 from berth.diff.resources import CLUSTER, IN_WORKER, NODE_POOL, FieldEffect
@@ -54,7 +54,7 @@ class GuardReport(Struct, frozen=True):
         return tuple(change for change in self.losses if change.allowed is None)
 
 
-def check_preview(preview: Preview, plan: AnyPlan) -> GuardReport:
+def check_preview(preview: EnginePreview, plan: AnyPlan) -> GuardReport:
     """Return what a preview of the stack of `plan` would lose.
 
     Nothing of a team's own stack is guarded. That somebody protected a resource by hand is an error of the preview.

@@ -40,14 +40,14 @@ class PreviewFormatError(Exception):
         super().__init__(f"this is not what `pulumi preview --json` prints: {reason}")
 
 
-class Preview(Struct, frozen=True):
+class EnginePreview(Struct, frozen=True):
     """The steps of a preview, with `op`, `urn`, `oldState` and `newState` of each, and the messages of its errors."""
 
     steps: tuple[Record, ...]
     errors: tuple[str, ...]
 
 
-def parse_preview(text: str) -> Preview:
+def parse_preview(text: str) -> EnginePreview:
     """Return the preview that was printed; what other programs printed before it is ignored.
 
     Raises PreviewFormatError where any of it is not understood.
@@ -76,7 +76,7 @@ def _json_documents(text: str) -> list[object]:
     return documents
 
 
-def read_preview(document: object) -> Preview:
+def read_preview(document: object) -> EnginePreview:
     """Return the preview of one JSON object. Raises PreviewFormatError."""
     if not isinstance(document, Mapping) or ("steps" not in document and "diagnostics" not in document):
         raise PreviewFormatError("an object with steps is wanted")
@@ -101,7 +101,7 @@ def _error_messages(diagnostics: Iterable[Record]) -> list[str]:
     return [str(each.get("message", "")) for each in diagnostics if each.get("severity") == "error"]
 
 
-def _checked(steps: list[Record], errors: list[str], counts: object) -> Preview:
+def _checked(steps: list[Record], errors: list[str], counts: object) -> EnginePreview:
     """Return the preview. Raises PreviewFormatError for an unknown step, or one that is only counted."""
     known_ops = {*REPLACING_OPS, *HARMLESS_OPS, "delete"}
     if unknown := sorted({str(step["op"]) for step in steps} - known_ops):
@@ -114,13 +114,13 @@ def _checked(steps: list[Record], errors: list[str], counts: object) -> Preview:
             raise PreviewFormatError(f"its summary counts {count} × {op}, and its steps have none")
     if not steps and not errors and not summary:
         raise PreviewFormatError("it has no steps, no summary and no error")
-    return Preview(tuple(steps), tuple(errors))
+    return EnginePreview(tuple(steps), tuple(errors))
 
 
 # --- the stream of events ---------------------------------------------------------------------------------------------
 
 
-def _preview_of_events(events: list[Record]) -> Preview:
+def _preview_of_events(events: list[Record]) -> EnginePreview:
     summaries = [cast("Record", each["summaryEvent"]) for each in events if "summaryEvent" in each]
     if not summaries:
         raise PreviewFormatError("the stream of events has no summary: it was cut off")

@@ -17,7 +17,7 @@ from berth.cli import app
 from berth.diff import text as diff_text
 from berth.diff.compare import compare
 from berth.diff.guard.preview import GuardReport, check_preview
-from berth.diff.guard.preview_file import Preview, PreviewFormatError, parse_preview, read_preview
+from berth.diff.guard.preview_file import EnginePreview, PreviewFormatError, parse_preview, read_preview
 from berth.engine import RecordedResource, run_program
 from tests.berth.diff.edited import ACK, TEAM
 from tests.small_fleets import plan
@@ -37,7 +37,7 @@ def recorded(name: str) -> Any:
     return json.loads((RECORDED / f"{name}.json").read_text(encoding="utf-8"))
 
 
-def read_recorded(name: str) -> Preview:
+def read_recorded(name: str) -> EnginePreview:
     """The same, read."""
     return read_preview(recorded(name))
 
