@@ -8,8 +8,8 @@ from typing import Any, cast
 from berth.adopt import rest_fields
 from berth.adopt.inventory import ApiObject, ClusterInventory, NotAdopted, mapping_at, name_of, namespace_of, value_at
 from berth.diff.fields import FieldChange, compare_fields
-from berth.diff.text import format_change, format_value
 from berth.diff.update_effects import RECREATE, REPLACE, find_update_rule
+from berth.diff.values import format_change, format_value
 from berth.manifests.fleet import all_manifests
 from berth.plan.fleet import FleetPlan
 from berth.plan.gke import ClusterPlan, NodePoolPlan

@@ -13,6 +13,7 @@ import typer
 from typer.core import TyperCommand, TyperGroup
 from typer.main import get_command
 
+from berth.cli.closed_pipe import tolerate_closed_pipe
 from berth.cli.conversion import convert_when_needed
 
 if TYPE_CHECKING:
@@ -113,29 +114,16 @@ def _options(
 
 def main() -> None:
     """Run the command; a reader that stops reading (`| head`) is no fault, and nobody is shown a traceback unasked."""
+    sys.stdout, sys.stderr = tolerate_closed_pipe(sys.stdout), tolerate_closed_pipe(sys.stderr)
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):  # a terminal that knows no '▸' is shown its number
             stream.reconfigure(errors="backslashreplace")
     gc.set_threshold(_GC_THRESHOLD)
     try:
-        _run()
-    except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
-        sys.exit(0)
+        app()
     except Exception as error:
         if TRACEBACK in os.environ:
             raise
         message = " ".join(f"{type(error).__name__}: {error}".split())
         typer.echo(f"berth failed, and the fault is its own: {message}; with {TRACEBACK}=1 it says where", err=True)
         sys.exit(1)
-
-
-def _run() -> None:
-    """Run the app. Raises BrokenPipeError where the reader has gone, which typer takes for a failure."""
-    try:
-        app()
-    except SystemExit as exit_request:
-        if isinstance(exit_request.__context__, BrokenPipeError):
-            raise exit_request.__context__ from None
-        sys.stdout.flush()  # here and not when Python ends, where nobody could catch it any more
-        raise

@@ -35,6 +35,13 @@ def at_merge_base(stack: str, revision: str, root: pathlib.Path) -> StackRevisio
     return StackRevision(locate(stack, root).display_path, revisions.merge_base(revision, root))
 
 
+def new_warnings(old: Evaluation, new: Evaluation) -> tuple[str, ...]:
+    """The warnings on a stack file, a line each, that the older one did not have."""
+    known = {(warning.code, warning.path, warning.message) for warning in old.warnings}
+    added = (warning for warning in new.warnings if (warning.code, warning.path, warning.message) not in known)
+    return tuple(warning.line().removeprefix("warning: ") for warning in added)
+
+
 def evaluate_revision(side: StackRevision, root: pathlib.Path, stack_name: str | None = None) -> Evaluation:
     """The verdict on one side, its team files of the same revision; planned as the stack `called` so, if given.
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from typing import Annotated, Any, cast
 
@@ -19,7 +18,7 @@ from berth.cli.arguments import (
 )
 from berth.cli.diff.plain_text import to_json_value
 from berth.diff import text as diff_text
-from berth.diff.guard.preview import GuardReport, PreviewFormatError
+from berth.diff.guard.preview import GuardReport
 
 VERSION = 1
 """Of the JSON; raised when a key changes its meaning or goes."""
@@ -39,7 +38,8 @@ def command(
     words of `berth diff`; 1 when the preview failed for another reason.
     """
     evaluation = evaluate_or_exit(stack, allow_any_kind=True)
-    from berth.diff.guard.preview import PreviewFormatError, check_preview
+    from berth.diff.guard.preview import check_preview
+    from berth.diff.guard.preview_file import PreviewFormatError, parse_preview
 
     assert evaluation.plan_of_any_kind is not None
     try:
@@ -52,15 +52,6 @@ def command(
     for line in output_lines:
         typer.echo(line)
     raise typer.Exit(EXIT_BLOCKED if result.blocked else EXIT_FAULTS if result.errors else EXIT_OK)
-
-
-def parse_preview(text: str) -> object:
-    """The preview that was printed; what other programs printed before it is passed over. Raises NoPreview."""
-    try:
-        return cast("object", json.loads(text[max(text.find("{"), 0) :]))
-    except ValueError:
-        reason = "it is empty" if not text.strip() else "it is no JSON"
-        raise PreviewFormatError(f"this is not what `pulumi preview --json` prints: {reason}") from None
 
 
 def as_json(result: GuardReport, stack: str) -> dict[str, Any]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Annotated
 
 import typer
+from msgspec.structs import replace
 
 from berth.cli import comparison
 from berth.cli import prices as costs
@@ -87,6 +88,8 @@ def _changes_since(stack: str, new: Evaluation, revision: str, prices: Prices | 
     if prices and old.plan and new.plan:
         cost_parts = tuple(cost_changes.report_parts(fleet_cost(old.plan, prices), fleet_cost(new.plan, prices)))
     try:
-        return report_changes(compare(old.plan_of_any_kind, new.plan_of_any_kind), revision, cost_parts)
+        changes = compare(old.plan_of_any_kind, new.plan_of_any_kind)
+        changes = replace(changes, warnings=comparison.new_warnings(old, new))
+        return report_changes(changes, revision, cost_parts)
     except IncomparablePlans as error:
         return ChangeSummary(revision, f"What changed cannot be told: {error}.", [])

@@ -79,9 +79,11 @@ def rotation_steps(
         raise ManualEditRequired(
             f"'{pool}' is a worker's pool, which is replaced by hand: drain its queues, write {allowance}"
         )
-    own = display_path(file.file, root)
+    # A file outside of the project's folder is edited under its name alone, beside the team files of the project.
+    own = display_path(file.file, root) if file.file.resolve().is_relative_to(root.resolve()) else file.file.name
+    shown = display_path(file.file, root)
     texts = {own: file.file.read_text(encoding="utf-8")}
-    texts |= {name: (root / name).read_text(encoding="utf-8") for name in file.source_map.files if name != own}
+    texts |= {name: (root / name).read_text(encoding="utf-8") for name in file.source_map.files if name != shown}
     editor = YamlEditor(file.stack, own, texts)
     return plan_rotation(
         editor, plan, pool_plan, _changes(settings), IN_PLACE if in_place else default_mode(plan, pool_plan)

@@ -164,9 +164,15 @@ def _provisioning_models(pool: PoolPlan, plan: FleetPlan) -> list[_ProvisioningM
 def _provisioning_model(pool: PoolPlan, priority: ClassPriorityPlan) -> _ProvisioningModel:
     reserved = priority.reservations or priority.affinity == "AnyBestEffort"
     model = "spot" if priority.spot else "flex-start" if priority.flex_start else "on-demand"
-    accelerators = catalog.machines()[pool.machine_type].accelerators
-    share = Fraction(accelerators, priority.gpu.count) if priority.gpu else Fraction(1)
+    share = _gpus_per_node(pool) / priority.gpu.count if priority.gpu else Fraction(1)
     return priority.machine_type or pool.machine_type, "reservation" if reserved else model, share
+
+
+def _gpus_per_node(pool: PoolPlan) -> Fraction:
+    """Accelerators of one node of a pool, which no row of the catalog has for GPUs attached to an N1 machine."""
+    if machine := catalog.machines().get(pool.machine_type):
+        return Fraction(machine.accelerators)
+    return Fraction(pool.accelerators.max, pool.nodes.max) if pool.nodes.max else Fraction(1)
 
 
 def _unused_reserved_nodes(held: HeldPlan, pools: Iterable[PoolPlan]) -> Bounds:

@@ -10,10 +10,12 @@ from msgspec.structs import replace
 from berth.diff.ack import ack_guarded_changes, compare_ack_pools, compare_ack_resources, compare_quota_trees
 from berth.diff.entitlements import QuotaChanges, TeamChange, compare_quotas
 from berth.diff.guard.changes import GuardedChange, IdleAllowance, guarded_changes, idle_allowances, unused_allowances
+from berth.diff.guard.settings import guarded_updates
 from berth.diff.objects import ObjectChange, compare_objects
 from berth.diff.pools import RENAMED, PoolChange, compare_pools
 from berth.diff.renames import find_renames, with_new_names
 from berth.diff.resources import NODE_POOL, ResourceChange, compare_resources
+from berth.diff.rights import RightChange, compare_rights
 from berth.diff.team_stacks import FilesChange, WorkloadChange, compare_files, compare_team_objects, compare_workloads
 from berth.diff.workers import WorkerChange, compare_workers
 from berth.plan.ack import AckFleetPlan
@@ -26,13 +28,15 @@ AnyPlan = FleetPlan | AckFleetPlan | TeamStackPlan
 class Changes(Struct, frozen=True):
     """What changes between two plans of one stack, in order of importance; equal plans have none.
 
-    `things` is everything in the cloud but the accelerator pools, which `pools` has as their owner wrote them, and
-    the controllers. `workers` are those of a manager. `losses` are those of machines, clusters, reservations and
-    guarantees; `idle` are allowances without a use. `workloads` and `files` are those of a team's own stack, which has
-    nothing else but objects.
+    `rights` is who may do more or less. `things` is everything in the cloud but the accelerator pools, which `pools`
+    has as their owner wrote them, and the controllers. `workers` are those of a manager. `losses` are those of
+    machines, clusters, reservations, guarantees and of the protection itself; `idle` are allowances without a use.
+    `workloads` and `files` are those of a team's own stack, which has nothing else but objects. `warnings` are those
+    of the new stack file that the old one did not have.
     """
 
     stack: str
+    rights: tuple[RightChange, ...] = ()
     entitlements: QuotaChanges = field(default_factory=QuotaChanges)
     pools: tuple[PoolChange, ...] = ()
     things: tuple[ResourceChange, ...] = ()
@@ -42,6 +46,7 @@ class Changes(Struct, frozen=True):
     objects: tuple[ObjectChange, ...] = ()
     losses: tuple[GuardedChange, ...] = ()
     idle: tuple[IdleAllowance, ...] = ()
+    warnings: tuple[str, ...] = ()
 
     @property
     def blocked(self) -> tuple[GuardedChange, ...]:
@@ -51,7 +56,7 @@ class Changes(Struct, frozen=True):
     @property
     def is_empty(self) -> bool:
         """Whether nothing changes at all."""
-        rest = (self.pools, self.things, self.workers, self.workloads, self.files, self.objects)
+        rest = (self.rights, self.pools, self.things, self.workers, self.workloads, self.files, self.objects)
         return self.entitlements == QuotaChanges() and not any(rest)
 
 
@@ -94,9 +99,10 @@ def _compare_fleets(old: FleetPlan, new: FleetPlan) -> Changes:
     names = find_renames(old, new)
     old_renamed = with_new_names(old, names)
     changed = compare_resources(old_renamed, new)
-    guarded = guarded_changes(old_renamed, new, changed)
+    guarded = (*guarded_updates(old_renamed, new, changed), *guarded_changes(old_renamed, new, changed))
     return Changes(
         stack=new.stack,
+        rights=compare_rights(old_renamed, new),
         entitlements=_compare_quotas(old_renamed, new, names.teams),
         pools=compare_pools(old_renamed, new, changed, names.pools),
         things=tuple(change for change in changed if change.kind != NODE_POOL),
@@ -119,9 +125,10 @@ def _compare_quotas(old: FleetPlan, new: FleetPlan, renamed: Mapping[str, str]) 
 
 def _compare_ack_fleets(old: AckFleetPlan, new: AckFleetPlan) -> Changes:
     changed = compare_ack_resources(old, new)
-    guarded = ack_guarded_changes(old, new, changed)
+    guarded = (*guarded_updates(old, new, changed), *ack_guarded_changes(old, new, changed))
     return Changes(
         stack=new.stack,
+        rights=compare_rights(old, new),
         entitlements=compare_quotas(old, new, compare_quota_trees(old, new)),
         pools=compare_ack_pools(old, new, changed),
         things=tuple(change for change in changed if change.kind != NODE_POOL),

@@ -2,13 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 
 from msgspec import Struct
 
+from berth.diff.priorities import (
+    PriorityChange,
+    ReclaimChange,
+    StopChange,
+    compare_priorities,
+    compare_reclaim,
+    compare_stops,
+    priority_order,
+)
 from berth.plan.ack import AckFleetPlan
 from berth.plan.fleet import FleetPlan
-from berth.plan.kueue import FlavorPlan, PriorityPlan
+from berth.plan.kueue import FlavorPlan
 from berth.plan.teams import TeamPlan
 from berth.planner.queueing.preemption import PreemptionRule, preemption_rules, reclaim_rules
 from berth.planner.queueing.quota_tree import QuotaTree
@@ -47,20 +56,6 @@ class TeamChange(Struct, frozen=True):
     renamed: str | None = None
 
 
-class PriorityChange(Struct, frozen=True):
-    """A priority whose `value` changes (None: it is not there), or what its jobs may do.
-
-    `above` are the priorities that it is above now and was not before, `preempts` whether its jobs push others out,
-    `default` whether jobs that name none have it; both before and after.
-    """
-
-    priority: str
-    value: tuple[int | None, int | None]
-    above: tuple[str, ...]
-    preempts: tuple[bool, bool]
-    default: tuple[bool, bool]
-
-
 class CohortQuotaChange(Struct, frozen=True):
     """What a cohort, and all cohorts and queues below it, are guaranteed of a flavor together."""
 
@@ -96,6 +91,7 @@ class QuotaChanges(Struct, frozen=True):
     `berth.planner.queueing.preemption`.
 
     `quota_tree` is of fleets on Alibaba Cloud alone, in the order of the tree; it holds their cohorts too.
+    `priority_order` is before and after, the highest first, where it changes.
     """
 
     teams: tuple[TeamChange, ...] = ()
@@ -106,6 +102,9 @@ class QuotaChanges(Struct, frozen=True):
     lifted_relations: tuple[PreemptionRule, ...] = ()
     priorities: tuple[PriorityChange, ...] = ()
     quota_tree: tuple[QuotaNodeChange, ...] = ()
+    priority_order: tuple[tuple[str, ...], ...] = ()
+    reclaim: tuple[ReclaimChange, ...] = ()
+    stops: tuple[StopChange, ...] = ()
 
 
 QueueingPlan = FleetPlan | AckFleetPlan
@@ -116,39 +115,26 @@ def compare_quotas(old: QueueingPlan, new: QueueingPlan, quota_tree: tuple[Quota
 
     A flavor whose machines become others is two: the old accelerators go, and the new ones come.
     """
+    team_changes = tuple(_compare_teams(old, new))
+    stopped_teams = {change.team for change in team_changes}
     relations = _preemption_relations(old), _preemption_relations(new)
     return QuotaChanges(
-        teams=tuple(_compare_teams(old, new)),
+        teams=team_changes,
         entitlements=tuple(_compare_team_quotas(old, new)),
         cohorts=tuple(_compare_cohorts(old, new)) if isinstance(new, FleetPlan) else (),
         flavors=tuple(_compare_flavors(old, new)),
         new_relations=_only_in_first(relations[1], relations[0]),
         lifted_relations=_only_in_first(relations[0], relations[1]),
-        priorities=tuple(_compare_priorities(old, new)),
+        priorities=tuple(compare_priorities(old, new)),
         quota_tree=quota_tree,
+        stops=tuple(compare_stops(old, new, stopped_teams)),
+        priority_order=priority_order(old, new),
+        reclaim=tuple(compare_reclaim(old, new)) if isinstance(new, FleetPlan) else (),
     )
 
 
 def _preemption_relations(plan: QueueingPlan) -> tuple[PreemptionRule, ...]:
     return preemption_rules(plan) if isinstance(plan, FleetPlan) else reclaim_rules(plan.quotas)
-
-
-def _compare_priorities(old: QueueingPlan, new: QueueingPlan) -> Iterator[PriorityChange]:
-    before, after = ({each.name: each for each in plan.priorities} for plan in (old, new))
-    for name in sorted(before.keys() | after.keys()):
-        old_priority, new_priority = before.get(name), after.get(name)
-        if old_priority != new_priority:
-            yield PriorityChange(
-                priority=name,
-                value=(old_priority and old_priority.value, new_priority and new_priority.value),
-                above=tuple(sorted(_lower_priorities(name, after) - _lower_priorities(name, before))),
-                preempts=(bool(old_priority and old_priority.preempts), bool(new_priority and new_priority.preempts)),
-                default=(bool(old_priority and old_priority.default), bool(new_priority and new_priority.default)),
-            )
-
-
-def _lower_priorities(name: str, known: Mapping[str, PriorityPlan]) -> set[str]:
-    return {each.name for each in known.values() if name in known and each.value < known[name].value}
 
 
 def _only_in_first(

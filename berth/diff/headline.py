@@ -8,9 +8,22 @@ from berth.diagnostics import join_words
 from berth.diff import team_stack_text
 from berth.diff.compare import Changes
 from berth.diff.entitlements import CohortQuotaChange, TeamChange, TeamQuotaChange
+from berth.diff.guard.changes import REFUSE, UNPROTECT, GuardedChange
+from berth.diff.guard.settings import PROTECT
+from berth.diff.objects import ObjectChange
 from berth.diff.pools import CHANGED, UNMANAGED
-from berth.diff.resources import DELETED, IN_WORKER, RECREATED, resource_title
-from berth.diff.text import AUTHORIZED_NETWORKS, EMPHASIZED, EMPHASIZED_KINDS, UNMANAGED_TEXT, up_to_prefix
+from berth.diff.resources import CLUSTER, CONTROLLER, DELETED, IN_WORKER, LEFT, RECREATED, REPLACED, resource_title
+from berth.diff.rights import RightChange
+from berth.diff.text import (
+    EMPHASIZED,
+    EMPHASIZED_KINDS,
+    UNMANAGED_TEXT,
+    describe_priority_order,
+    describe_reclaim,
+    describe_right,
+    describe_stop,
+    up_to_prefix,
+)
 from berth.diff.workers import WorkerChange
 from berth.text import pluralize
 
@@ -22,21 +35,78 @@ def headline(changes: Changes) -> str:
     """The change in one line: who loses, who gains, what is replaced or deleted, what is guarded."""
     quota_changes = changes.entitlements
     parts = [
+        *_right_parts(changes.rights),
         *_team_parts(quota_changes.teams),
         *_guarantee_parts(quota_changes.entitlements),
         *_ceiling_parts(quota_changes.entitlements),
     ]
     if not any(each.guaranteed.delta for each in quota_changes.entitlements):
         parts += _cohort_parts(quota_changes.cohorts)
+    parts += _namespace_parts(changes.objects)
+    parts += map(describe_stop, quota_changes.stops)
+    parts += map(describe_reclaim, quota_changes.reclaim)
+    if quota_changes.priority_order:
+        parts.append(describe_priority_order(quota_changes.priority_order))
+    parts += _replaced_priorities(changes.objects)
     parts += [*_worker_parts(changes.workers), *_resource_parts(changes)]
     parts += team_stack_text.headline_parts(changes.workloads, changes.files)
     if not parts:
         parts += [f"queue {loss.name} is DELETED" for loss in changes.losses if loss.kind == "queue"][:_MAX_NAMES]
+    if quiet := sum(not (right.is_loud or right.is_alert) for right in changes.rights):
+        parts.append(f"{pluralize(quiet, 'right')} {'is' if quiet == 1 else 'are'} removed or narrowed")
+    parts += _guarded_update_parts(changes.losses)
+    if changes.idle:
+        parts.append(f"{pluralize(len(changes.idle), 'allowance')} without an effect left behind")
     if changes.blocked:
         parts.append(f"{len(changes.blocked)} guarded")
     if not parts:
         parts.append("nothing changes" if changes.is_empty else "no team gains or loses, and nothing is replaced")
     return f"{changes.stack}: {'; '.join(parts)}"
+
+
+def _replaced_priorities(objects: Sequence[ObjectChange]) -> Iterable[str]:
+    """PriorityClasses whose pods keep the value that they were created with."""
+    replaced = [each for each in objects if each.what == REPLACED and each.because != (CLUSTER,)]
+    names = [each.name for each in replaced if each.kind == "PriorityClass"]
+    if names:
+        yield f"PriorityClass {join_words(list(dict.fromkeys(names)))} {'are' if names[1:] else 'is'} REPLACED"
+
+
+def _guarded_update_parts(guarded: Sequence[GuardedChange]) -> Iterable[str]:
+    for change in guarded:
+        name = resource_title(change.kind, change.name)
+        if change.action == UNPROTECT:
+            yield "protection is switched off" if change.kind == PROTECT else f"{name} may be deleted now"
+        elif change.action == REFUSE:
+            yield f"the update of {name} will fail"
+
+
+def _right_parts(rights: Sequence[RightChange]) -> Iterable[str]:
+    """Who may do more; of many, how many rights."""
+    yield from _alert_parts([change for change in rights if change.is_alert and change.is_loud])
+    loud = [change for change in rights if change.is_loud and not change.is_alert]
+    if len(loud) > _MAX_NAMES:
+        owners = list(dict.fromkeys(change.owner for change in loud))
+        whose = join_words(owners) if len(owners) <= _MAX_NAMES else f"{len(owners)} owners"
+        yield f"{len(loud)} rights of {whose} are added or widened"
+    else:
+        yield from map(describe_right, loud)
+
+
+def _alert_parts(alerts: Sequence[RightChange]) -> Iterable[str]:
+    if len(alerts) > _MAX_NAMES:
+        yield f"{len(alerts)} alerts are removed"
+    else:
+        yield from map(describe_right, alerts)
+
+
+def _namespace_parts(objects: Sequence[ObjectChange]) -> Iterable[str]:
+    """Namespaces that are deleted while their cluster stays: all that teams keep in them is lost."""
+    names = [each.name for each in objects if each.kind == "Namespace" and each.what == DELETED and not each.worker]
+    if len(names) > _MAX_NAMES:
+        yield f"{len(names)} namespaces are DELETED, with everything in them"
+    else:
+        yield from (f"namespace {name} is DELETED, with everything in it" for name in names)
 
 
 def _team_parts(teams: Sequence[TeamChange]) -> Iterable[str]:
@@ -127,8 +197,8 @@ def _resource_parts(changes: Changes) -> Iterable[str]:
                 f"{pluralize(pool.nodes[0].max, 'node')} of pool {pool.pool} {verb}"
             )
     for resource in changes.things:
-        if any(field.path == AUTHORIZED_NETWORKS and field.after is None for field in resource.fields):
-            yield f"the control plane of {resource_title(resource.kind, resource.key)} opens to any address"
+        if resource.what == LEFT and resource.kind == CONTROLLER:
+            yield f"{resource_title(resource.kind, resource.key)} is left running, and no longer managed here"
         if (
             resource.what in EMPHASIZED
             and resource.kind in EMPHASIZED_KINDS

@@ -11,7 +11,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from berth.diff.fields import FieldChange, compare_fields
-from berth.diff.resources import CREATED, DELETED, REPLACED, UPDATED
+from berth.diff.resources import CLUSTER, CREATED, DELETED, REPLACED, UPDATED
 from berth.manifests import ack, immutable
 from berth.manifests.fleet import all_manifests
 from berth.manifests.worker_access import kubeconfig_secret
@@ -19,6 +19,7 @@ from berth.names import TEAM_LABEL
 from berth.plan.ack import AckFleetPlan
 from berth.plan.fleet import FleetPlan
 from berth.plan.kueue import ClusterQueuePlan
+from berth.plan.team_stack import cluster_identifier
 from berth.plan.teams import TeamPlan
 from berth.yaml_loader import load_table
 
@@ -34,7 +35,8 @@ so that a team under another key deletes and makes them."""
 
 
 class ObjectChange(Struct, frozen=True):
-    """What becomes of one object; `namespace` is "" for what has none. `because` are the fields that cannot change.
+    """What becomes of one object; `namespace` is "" for what has none. `because` are the fields that cannot change, or
+    `cluster` where the object moves to another one.
 
     `worker` is the worker that it stands in, None for the fleet's own cluster.
     """
@@ -64,7 +66,11 @@ def compare_objects(old: QueueingPlan, new: QueueingPlan) -> tuple[ObjectChange,
 
 def _compare_clusters(old: FleetPlan, new: FleetPlan) -> Iterator[ObjectChange]:
     before, after = ({worker.name: worker for worker in plan.workers} for plan in (old, new))
-    yield from compare_manifests(*_differing_manifests(old, new))
+    if cluster_identifier(old.cluster) != cluster_identifier(new.cluster):
+        yield from _moved_objects(_manifests_by_key(old), _manifests_by_key(new))
+    else:
+        changed = compare_manifests(*_differing_manifests(old, new))
+        yield from _with_protection(changed, _protected_queues(old), _protected_queues(new))
     for name in sorted(before.keys() | after.keys()):
         old_worker, new_worker = before.get(name), after.get(name)
         if old_worker and new_worker and old_worker.way == new_worker.way:
@@ -73,6 +79,35 @@ def _compare_clusters(old: FleetPlan, new: FleetPlan) -> Iterator[ObjectChange]:
             deleted = compare_manifests(_manifests_by_key(old_worker.plan), {}) if old_worker else ()
             changed = (*deleted, *compare_manifests({}, _manifests_by_key(new_worker.plan))) if new_worker else deleted
         yield from (replace(change, worker=name) for change in changed)
+
+
+def _protected_queues(plan: FleetPlan) -> dict[str, bool]:
+    return {queue.name: queue.protect for queue in plan.cluster_queues}
+
+
+def _with_protection(
+    changed: Iterable[ObjectChange], before: Mapping[str, bool], after: Mapping[str, bool]
+) -> Iterator[ObjectChange]:
+    """The changes, with those of queues that the engine protects now and did not, or no longer."""
+    flipped = {
+        name: FieldChange("protect", before[name], is_protected)
+        for name, is_protected in after.items()
+        if before.get(name, is_protected) != is_protected
+    }
+    for change in changed:
+        field = flipped.pop(change.name, None) if change.kind == "ClusterQueue" else None
+        yield replace(change, fields=(*change.fields, field)) if field else change
+    for name, field in flipped.items():
+        yield ObjectChange("ClusterQueue", "", name, UPDATED, (field,))
+
+
+def _moved_objects(before: Mapping[ObjectKey, Manifest], after: Mapping[ObjectKey, Manifest]) -> Iterator[ObjectChange]:
+    """Compare objects of two clusters: whatever stays is deleted in the one, and created in the other."""
+    changes = {(each.kind, each.namespace, each.name): each for each in compare_manifests(before, after)}
+    for key in after:
+        change = changes.pop(key[:3], None) or ObjectChange(*key[:3], REPLACED)
+        yield replace(change, what=REPLACED, because=(CLUSTER,)) if key in before else change
+    yield from changes.values()
 
 
 def compare_manifests(

@@ -77,7 +77,8 @@ def _with_new_team_names(queue: ClusterQueuePlan, teams: Mapping[str, str]) -> C
 def _with_new_pool_names(allowed: AllowancesPlan, pools: Mapping[str, str]) -> AllowancesPlan:
     replacement = {pools.get(key, key): reason for key, reason in allowed.replacement.items()}
     deletion = {pools.get(key, key): reason for key, reason in allowed.deletion.items()}
-    return replace(allowed, replacement=replacement, deletion=deletion)
+    change = {pools.get(key, key): reason for key, reason in allowed.change.items()}
+    return replace(allowed, replacement=replacement, deletion=deletion, change=change)
 
 
 def _translate_names(names: tuple[str, ...], new: Mapping[str, str]) -> tuple[str, ...]:

@@ -9,6 +9,7 @@ from msgspec.structs import replace
 
 from berth.diff.fields import FieldChange, compare_fields
 from berth.diff.update_effects import RECREATE, REPLACE, SEVERITY, find_update_rule
+from berth.plan.existing import ExistingClusterPlan
 from berth.plan.fleet import FleetPlan
 from berth.plan.gke import ClusterPlan, NetworkPlan, NodePoolPlan
 
@@ -21,7 +22,11 @@ CLUSTER, RESERVATION, NODE_POOL, SYSTEM_POOL, CONTROLLER = (
 )
 FUTURE_RESERVATION, DASHBOARD = "future reservation", "dashboard"
 FLEET, MEMBERSHIP = "ACK One fleet", "membership"
+CONNECTION = "connection"
+"""To an existing cluster. Another identifier is another cluster: everything in it is deleted here and created there."""
 CREATED, UPDATED, RECREATED, REPLACED, DELETED = "created", "updated", "recreated", "replaced", "deleted"
+LEFT = "left"
+"""Taken out of the stack file, and neither deleted nor managed any more: what is made with retainOnDelete."""
 
 IN_WORKER = "/"
 """After a worker's name: the key of what is in it follows, and no other key has it."""
@@ -33,13 +38,15 @@ ResourceKey = tuple[str, str]
 class CloudResource(Struct, frozen=True):
     """One resource, or a few that are made together: the kind that people call it, its key and its plan.
 
-    `pool` is the pool that a node pool is part of.
+    `pool` is the pool that a node pool is part of. `project` is where it is, unless its plan or what it is made of says
+    so; it is None outside of Google Cloud too.
     """
 
     kind: str
     key: str
     plan: object
     pool: str | None = None
+    project: str | None = None
 
 
 class FieldEffect(Struct, frozen=True):
@@ -74,6 +81,33 @@ class ResourceChange(Struct, frozen=True):
 
 def cloud_resources(plan: FleetPlan) -> Iterator[CloudResource]:
     """Every thing of a fleet, the cluster first; (kind, key) is its identity in the program."""
+    for resource in _resources_in_cluster_project(plan):
+        yield replace(resource, project=plan.project) if resource.kind in _IN_PROJECT else resource
+    for worker in plan.workers:
+        for resource in cloud_resources(worker.plan) if worker.made_here else ():
+            pool = f"{worker.name}{IN_WORKER}{resource.pool}" if resource.pool is not None else None
+            yield replace(resource, key=f"{worker.name}{IN_WORKER}{resource.key}", pool=pool)
+
+
+_IN_PROJECT = (
+    "network",
+    "node identity",
+    "service",
+    RESERVATION,
+    FUTURE_RESERVATION,
+    "workload policy",
+    "accelerator networks",
+    DASHBOARD,
+    "alert",
+    "access",
+    "team identity",
+)
+"""What is made in the project of the provider, which cannot move to another one."""
+
+
+def _resources_in_cluster_project(plan: FleetPlan) -> Iterator[CloudResource]:
+    if isinstance(plan.cluster, ExistingClusterPlan):
+        yield CloudResource(CONNECTION, "cluster", plan.cluster)
     if isinstance(plan.cluster, ClusterPlan):  # an existing one is nobody's to change here
         yield CloudResource(CLUSTER, "cluster", plan.cluster)
         if isinstance(plan.cluster.network, NetworkPlan):
@@ -99,10 +133,6 @@ def cloud_resources(plan: FleetPlan) -> Iterator[CloudResource]:
             yield from (CloudResource("alert", each.key, each) for each in monitoring.alerts)
     yield from (CloudResource("access", "access", each) for each in (plan.access,) if each)
     yield from (CloudResource("team identity", team.key, team.identity) for team in plan.teams if team.identity)
-    for worker in plan.workers:
-        for resource in cloud_resources(worker.plan) if worker.made_here else ():
-            pool = f"{worker.name}{IN_WORKER}{resource.pool}" if resource.pool is not None else None
-            yield replace(resource, key=f"{worker.name}{IN_WORKER}{resource.key}", pool=pool)
 
 
 def in_worker(change: ResourceChange) -> tuple[str, ResourceChange] | None:
@@ -115,6 +145,8 @@ def in_worker(change: ResourceChange) -> tuple[str, ResourceChange] | None:
 def resource_title(kind: str, key: str) -> str:
     """What people call a thing: `reservation l4`, `cluster`; `cluster of worker east`, `network a on worker east`."""
     worker, slash, own_key = key.rpartition(IN_WORKER)
+    if kind == CONNECTION:
+        return "connection to the existing cluster"
     if own_key == kind:
         return f"{kind} of worker {worker}" if slash else kind
     return f"{kind} {own_key} on worker {worker}" if slash and kind != "pool" else f"{kind} {key}"
@@ -125,9 +157,21 @@ def compare_resources(old: FleetPlan, new: FleetPlan) -> tuple[ResourceChange, .
 
     What is made from a thing that is replaced is replaced with it, for the engine does not know its name before.
     """
-    return compare_resource_lists(
+    changes = compare_resource_lists(
         list(cloud_resources(old)), list(cloud_resources(new)), lambda resource: dependencies(resource, new)
     )
+    gone = {
+        _cluster_of(change.key) for change in changes if change.kind == CLUSTER and change.what in (DELETED, REPLACED)
+    }
+    return tuple(
+        replace(change, what=DELETED) if change.what == LEFT and _cluster_of(change.key) in gone else change
+        for change in changes
+    )
+
+
+def _cluster_of(key: str) -> str:
+    """The worker whose cluster a resource is in; "" for the fleet's own."""
+    return key.partition(IN_WORKER)[0] if IN_WORKER in key else ""
 
 
 def compare_resource_lists(
@@ -148,7 +192,9 @@ def compare_resource_lists(
         if change is not None:
             changes[key] = change
     deleted = [
-        ResourceChange(resource.kind, resource.key, resource.pool, DELETED)
+        ResourceChange(
+            resource.kind, resource.key, resource.pool, LEFT if resource.kind in _RETAINED_KINDS else DELETED
+        )
         for key, resource in before.items()
         if key not in after
     ]
@@ -184,6 +230,8 @@ def dependencies(resource: CloudResource, plan: FleetPlan) -> Iterator[ResourceK
         )
 
 
+_RETAINED_KINDS = (CONTROLLER,)
+"""What the program makes with retainOnDelete."""
 _DEPENDENCY_ORDER = (FLEET, CLUSTER, SYSTEM_POOL, NODE_POOL, MEMBERSHIP)
 """What is made of other things, in an order in which those come first."""
 
@@ -207,7 +255,7 @@ def _compare_resource(
     """None where nothing changes. `below` are replaced things that it is made of."""
     if before is None:
         return ResourceChange(after.kind, after.key, after.pool, CREATED)
-    if after.kind == DASHBOARD:  # what it shows follows from the rest of the change
+    if after.kind == DASHBOARD and before.project == after.project:  # what it shows follows from the rest of the change
         return ResourceChange(DASHBOARD, after.key, None, UPDATED) if before != after else None
     titles = (resource_title(*identity) for identity in replaced)
     fields = (*_field_effects(before, after), *(FieldEffect(name, "", None, None, REPLACE) for name in titles))
@@ -220,6 +268,10 @@ def _compare_resource(
 
 def _field_effects(before: CloudResource, after: CloudResource) -> Iterator[FieldEffect]:
     kind = type(after.plan).__name__
+    if before.project is not None and after.project is not None and before.project != after.project:
+        yield FieldEffect("project", "project", before.project, after.project, REPLACE)
+    if after.kind in (DASHBOARD, "service"):
+        return
     in_slice = any(isinstance(t.plan, NodePoolPlan) and t.plan.slice_topology is not None for t in (before, after))
     for change in compare_fields(before.plan, after.plan):
         rule = find_update_rule(kind, change, in_slice=in_slice)

@@ -2,25 +2,23 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Mapping, Sequence
-from typing import cast
-
-from msgspec import Struct
-from msgspec.structs import asdict
+from collections.abc import Mapping
 
 from berth.diagnostics import join_words
-from berth.diff.entitlements import CountChange, PriorityChange
 from berth.diff.fields import FieldChange
-from berth.diff.guard.changes import ALLOWANCE_SECTION, DELETE, GuardedChange, IdleAllowance
+from berth.diff.guard.changes import ALLOWANCE_SECTION, DELETE, REFUSE, UNPROTECT, GuardedChange, IdleAllowance
+from berth.diff.guard.settings import PROTECT
 from berth.diff.objects import ObjectChange
 from berth.diff.pools import CHANGED, UNMANAGED, PoolChange
+from berth.diff.priorities import PriorityChange, ReclaimChange, StopChange
 from berth.diff.resources import (
     CLUSTER,
+    CONNECTION,
     CREATED,
     DELETED,
     FLEET,
     FUTURE_RESERVATION,
+    LEFT,
     RECREATED,
     REPLACED,
     RESERVATION,
@@ -29,14 +27,12 @@ from berth.diff.resources import (
     ResourceChange,
     resource_title,
 )
+from berth.diff.rights import RightChange
 from berth.diff.update_effects import IGNORED, KEPT, NEW_NODES_ONLY, REFUSED
+from berth.diff.values import camel_case, format_bounds, format_change, format_value
 from berth.plan.nodes import Bounds
 from berth.text import format_range, pluralize
 
-_MAX_CHARS = 120
-"""Characters of a value that are shown."""
-_CONTEXT_CHARS = 32
-"""Characters that long values have in common and that are shown before they part."""
 _CHANGE_SIGNS = {CREATED: "+", UPDATED: "~", REPLACED: "±", DELETED: "-"}
 UNMANAGED_TEXT = "left to who made it"
 _EFFECT_NOTES = {
@@ -50,8 +46,16 @@ AUTHORIZED_NETWORKS = "control_plane.authorized_networks"
 _OPTIONAL_LIMITS = ("borrowingLimit", "lendingLimit")
 """Limits of Kueue's that are none where they are not said."""
 EMPHASIZED = {REPLACED: "REPLACED", DELETED: "DELETED"}
-EMPHASIZED_KINDS = (CLUSTER, FLEET, RESERVATION, FUTURE_RESERVATION)
+EMPHASIZED_KINDS = (CLUSTER, CONNECTION, FLEET, RESERVATION, FUTURE_RESERVATION)
 """What is written in capitals when one of those things becomes of it; pools have words of their own."""
+
+
+def describe_right(change: RightChange) -> str:
+    """`team vision: role roles/owner is added`; `control plane: public endpoint off → on, widened`."""
+    name = f"{change.owner}: {change.right}"
+    if change.before is None or change.after is None:
+        return f"{name} {change.before or change.after} is {change.what}"
+    return f"{name} {change.before} → {change.after}, {change.what}"
 
 
 def describe_priority(change: PriorityChange) -> str:
@@ -63,6 +67,8 @@ def describe_priority(change: PriorityChange) -> str:
     parts = [f"{before} → {after}"] if before not in (None, after) else []
     if change.above:
         parts.append(f"{'now above' if parts else 'above'} {join_words(list(change.above))}")
+    if change.below and before is not None:
+        parts.append(f"now below {join_words(list(change.below))}")
     if before is not None and change.preempts[0] != change.preempts[1]:
         parts.append(f"its jobs push out {'others now' if change.preempts[1] else 'nobody any more'}")
     if change.default[0] != change.default[1]:
@@ -70,59 +76,25 @@ def describe_priority(change: PriorityChange) -> str:
     return f"{sign} priority {change.priority}{initial_value}" + (f": {', '.join(parts)}" if parts else "")
 
 
-# --- numbers and values -----------------------------------------------------------------------------------------------
+def describe_priority_order(order: tuple[tuple[str, ...], ...]) -> str:
+    """`order of priorities: high > low → low > high`."""
+    return f"order of priorities: {' → '.join(' > '.join(names) for names in order)}"
 
 
-def format_count(counts: CountChange) -> str:
-    """`16 → 8`, or the one number."""
-    return f"{counts.before} → {counts.after}" if counts.delta else str(counts.after)
+def describe_stop(change: StopChange) -> str:
+    """`queue vision-train is drained: its jobs are evicted`."""
+    effect = {"held": ": no job is admitted any more", "drained": ": its jobs are evicted"}.get(change.what, "")
+    return f"queue {change.queue} is {change.what}{effect}"
 
 
-def format_bounds(bounds: tuple[Bounds, Bounds]) -> str:
-    """A range before and after."""
-    return (
-        format_range(bounds[1]) if bounds[0] == bounds[1] else f"{format_range(bounds[0])} → {format_range(bounds[1])}"
-    )
+def describe_reclaim(change: ReclaimChange) -> str:
+    """`vision can no longer reclaim its guarantee of v5e (queue vision-train)`."""
+    who = join_words(list(change.teams)) or "nobody"
+    verb = "can reclaim" if change.can else "can no longer reclaim"
+    return f"{who} {verb} its guarantee of {join_words(list(change.flavors))} (queue {change.queue})"
 
 
-def format_value(what: object) -> str:
-    """A value on one line, cut where it is long; `–` for none."""
-    return _truncate(_format_untruncated(what))
-
-
-def format_change(before: object, after: object) -> str:
-    """`4 → 8`; of long values, from shortly before the place where they part."""
-    old_text, new_text = _format_untruncated(before), _format_untruncated(after)
-    difference_at = next((at for at, (a, b) in enumerate(zip(old_text, new_text, strict=False)) if a != b), 0)
-    if max(len(old_text), len(new_text)) > _MAX_CHARS and difference_at > _CONTEXT_CHARS:
-        old_text, new_text = (
-            f"…{old_text[difference_at - _CONTEXT_CHARS :]}",
-            f"…{new_text[difference_at - _CONTEXT_CHARS :]}",
-        )
-    return f"{_truncate(old_text)} → {_truncate(new_text)}"
-
-
-def _truncate(text: str) -> str:
-    return text if len(text) <= _MAX_CHARS else text[: _MAX_CHARS - 1] + "…"
-
-
-def _format_untruncated(what: object) -> str:
-    if what is None or what in ((), [], {}, ""):
-        return "–"
-    if isinstance(what, Bounds):
-        return format_range(what)
-    if isinstance(what, bool):
-        return str(what).lower()
-    if isinstance(what, Struct):
-        return _format_untruncated(
-            {camel_case(name): inner for name, inner in asdict(what).items() if inner not in (None, (), {})}
-        )
-    if isinstance(what, Mapping):
-        entries = cast("Mapping[str, object]", what).items()
-        return "{" + ", ".join(f"{key}: {_format_untruncated(inner)}" for key, inner in entries) + "}"
-    if isinstance(what, (list, tuple)):
-        return "[" + ", ".join(map(_format_untruncated, cast("Sequence[object]", what))) + "]"
-    return " ".join(str(what).split())
+# --- fields -----------------------------------------------------------------------------------------------------------
 
 
 def describe_field(change: FieldChange) -> str:
@@ -139,11 +111,6 @@ def describe_field(change: FieldChange) -> str:
 
 def _is_mapping(what: object) -> bool:
     return isinstance(what, Mapping)
-
-
-def camel_case(path: str) -> str:
-    """`machine_type` as the stack file spells it."""
-    return re.sub(r"_([a-z0-9])", lambda match: match.group(1).upper(), path)
 
 
 def describe_effect(field: FieldEffect) -> str:
@@ -163,18 +130,24 @@ def describe_reason(field: FieldEffect) -> str:
 
 # --- what is lost -----------------------------------------------------------------------------------------------------
 
+PROTECTION_OFF = "the protection of everything in this stack would be switched off (protect: false)"
 _PAST_PARTICIPLE = {"replace": "replaced", "delete": "deleted"}
 
 
 def describe_guarded_change(change: GuardedChange) -> str:
     """What would be lost and why: `pool v5e would be replaced: topology changes`."""
+    if change.action in (UNPROTECT, REFUSE):
+        return _describe_guarded_update(change)
     name = resource_title(change.kind, change.name)
     which = join_words(list(change.parts))
     if change.kind == "queue":
         flavors_suffix = (
             f" of {join_words(list(change.flavors))}" if change.flavors else ""
         )  # a refusal of the engine's names none
-        return f"{name} would be {_PAST_PARTICIPLE[change.action]}, with what it guarantees{flavors_suffix}"
+        with_cluster = " with its cluster" if any(f.path == CLUSTER for f in change.because) else ""
+        return (
+            f"{name} would be {_PAST_PARTICIPLE[change.action]}{with_cluster}, with what it guarantees{flavors_suffix}"
+        )
     reasons = (
         f"{camel_case(f.path.partition('[')[0])} changes" if f.input else f"{f.path} is replaced"
         for f in change.because
@@ -187,11 +160,23 @@ def describe_guarded_change(change: GuardedChange) -> str:
     return f"{name} would be {_PAST_PARTICIPLE[change.action]}{also}{reason_suffix}"
 
 
+def _describe_guarded_update(change: GuardedChange) -> str:
+    if change.kind == PROTECT:
+        return PROTECTION_OFF
+    name = resource_title(change.kind, change.name)
+    if change.action == UNPROTECT:
+        return f"the deletion protection of {name} would be switched off (deletionProtection: false)"
+    fields = join_words([f"{camel_case(f.path)} {format_change(f.before, f.after)}" for f in change.because])
+    return f"{name}: this update will fail, because Google Cloud refuses to change {fields} in place"
+
+
 def describe_remedy(change: GuardedChange) -> str:
     """What to do about a loss that is guarded."""
     is_worker_allowance = change.worker and not change.key.startswith("clusterQueues.")
     section = f"{f'workers.{change.worker}.' if is_worker_allowance else ''}{ALLOWANCE_SECTION[change.action]}"
     allowance = f'{section}: {{{change.key}: "<why>"}}'
+    if change.action == REFUSE:
+        return f"take the change back, or make a new cluster with it; where nothing uses it yet, add {allowance}"
     if change.first:
         drain_hint = (
             ", or drains it (stopPolicy: HoldAndDrain)" if change.kind == "queue" and change.action == DELETE else ""
@@ -249,6 +234,10 @@ def machine_source(change: PoolChange) -> str:
 def describe_resource(change: ResourceChange) -> str:
     """What becomes of something else in Google Cloud: `reservation l4 is REPLACED`."""
     name = resource_title(change.kind, change.key)
+    if change.what == LEFT:
+        return f"{name} is left running, and no longer managed here: it is not uninstalled, and its objects stay"
+    if change.kind in (CONNECTION, CLUSTER) and change.what == REPLACED:
+        return f"{name} is REPLACED: every namespace, volume and job in the old one is lost"
     disable_note = " (it is left on)" if change.what == DELETED and change.kind == "service" else ""
     nodes = ": its nodes are made anew one after the other" if change.what == "recreated" else ""
     what = "changed" if change.what in ("updated", "recreated") else change.what
@@ -261,6 +250,8 @@ def describe_resource(change: ResourceChange) -> str:
 def describe_object(change: ObjectChange) -> str:
     """What becomes of a Kubernetes object: `~ ClusterQueue vision-train`."""
     namespace_prefix = f"{change.namespace}/" if change.namespace else ""
-    why = f" (REPLACED, because {join_words(list(change.because))} cannot change)" if change.because else ""
+    reason = "it moves to another cluster" if change.because == (CLUSTER,) else ""
+    reason = reason or f"{join_words(list(change.because))} cannot change"
+    why = f" (REPLACED, because {reason})" if change.because else ""
     worker_suffix = f" on worker {change.worker}" if change.worker else ""
     return f"{_CHANGE_SIGNS[change.what]} {change.kind} {namespace_prefix}{change.name}{worker_suffix}{why}"

@@ -12,8 +12,10 @@ class AllowancesPlan(Struct, frozen=True, kw_only=True):
 
     Keys are a pool's name, `reservations.<name>`, `clusterQueues.<Kueue's name>` or `cluster`; on Alibaba Cloud
     `<member>/<node pool>`, `clusters.<member>`, `clusterQueues.<name>` or `fleet`. The `protect` of each plan follows.
+    `change` names changes in place that are blocked otherwise: `protect`, `cluster`, `network`, a pool's name.
     """
 
     protect: bool = True
     replacement: Mapping[str, str] = field(default_factory=dict[str, str])
     deletion: Mapping[str, str] = field(default_factory=dict[str, str])
+    change: Mapping[str, str] = field(default_factory=dict[str, str])

@@ -8,7 +8,7 @@ from berth.diagnostics import closest_match, format_value, join_quoted
 from berth.plan.allowances import AllowancesPlan
 from berth.planner.context import PlanningContext
 
-CLUSTER, FLEET = "cluster", "fleet"
+CLUSTER, FLEET, NETWORK, PROTECT = "cluster", "fleet", "network", "protect"
 
 
 def is_protected(context: PlanningContext, key: str) -> bool:
@@ -68,7 +68,23 @@ def _checked_allowances(
             if key not in known and not is_set_aside(section, key):
                 message = f"nothing protected is called '{format_value(key)}'; {_suggestion(key, known) or remedy}"
                 context.problems.fault("unknown-reference", (section, key), message)
-    return AllowancesPlan(protect=spec.protect, replacement=spec.allow_replacement, deletion=spec.allow_deletion)
+    _check_changes(context)
+    return AllowancesPlan(
+        protect=spec.protect,
+        replacement=spec.allow_replacement,
+        deletion=spec.allow_deletion,
+        change=spec.allow_change,
+    )
+
+
+def _check_changes(context: PlanningContext) -> None:
+    """Report allowances of changes in place that name nothing: on Alibaba Cloud only `protect` is there."""
+    known = [*sorted(context.spec.pools), CLUSTER, NETWORK, PROTECT]
+    for key in sorted(context.spec.allow_change):
+        if key not in known and not context.is_set_aside("pools", key):
+            remedy = _suggestion(key, known) or "write protect, cluster, network or a pool's name"
+            message = f"no change in place is guarded under '{format_value(key)}'; {remedy}"
+            context.problems.fault("unknown-reference", ("allowChange", key), message)
 
 
 def _is_set_aside(context: PlanningContext, key: str) -> bool:

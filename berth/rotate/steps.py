@@ -12,6 +12,7 @@ from berth.plan.fleet import FleetPlan, PoolPlan
 from berth.rotate.yaml_editor import ManualEditRequired, YamlEditor
 
 BESIDE, IN_PLACE = "beside", "in place"
+_DRAINED = "HoldAndDrain"
 
 
 class RotationStep(Struct, frozen=True):
@@ -57,12 +58,10 @@ def _rotate_in_place(editor: YamlEditor, plan: FleetPlan, pool: PoolPlan, change
         raise ManualEditRequired(f"say what {pool.name} is to have instead: --set topology=4x4")
     queue_names = [queue.name for queue in plan.cluster_queues if any(e.flavor == pool.flavor for e in queue.flavors)]
 
-    queue_paths = _unstopped_queues(editor, queue_names)
+    stops = {path: stop for path, stop in _stop_policies(editor, queue_names).items() if stop != _DRAINED}
 
     def drain(editor: YamlEditor) -> YamlEditor:
-        for path in queue_paths:
-            editor = editor.set_value(path, "stopPolicy", "HoldAndDrain")
-        return editor
+        return _with_stop_policies(editor, dict.fromkeys(stops, _DRAINED))
 
     def replace(editor: YamlEditor) -> YamlEditor:
         editor = _with_allowance(editor, "allowReplacement", pool.name, "rotation")
@@ -71,14 +70,13 @@ def _rotate_in_place(editor: YamlEditor, plan: FleetPlan, pool: PoolPlan, change
         return editor
 
     def resume(editor: YamlEditor) -> YamlEditor:
-        for path in queue_paths:
-            editor = editor.remove((*path, "stopPolicy"))
-        return _without_allowance(editor, "allowReplacement", pool.name)
+        return _without_allowance(_with_stop_policies(editor, stops), "allowReplacement", pool.name)
 
-    queues = ", ".join(queue_names) or "no queue"
-    yield f"hold and drain {queues}", "wait until no workload of these queues is admitted", drain
+    queues = ", ".join(queue_names)
+    if stops:
+        yield f"hold and drain {queues}", "wait until no workload of these queues is admitted", drain
     yield f"replace {pool.name}", "wait until its nodes are ready", replace
-    yield f"resume {queues}", "done", resume
+    yield f"resume {queues}" if queues else "take the allowance out", "done", resume
 
 
 # --- the new pool comes before the old one goes -----------------------------------------------------------------------
@@ -124,16 +122,31 @@ def _without_allowance(editor: YamlEditor, section: str, key: str) -> YamlEditor
     return editor.remove((section,) if is_only_entry else (section, key))
 
 
-def _unstopped_queues(editor: YamlEditor, names: list[str]) -> list[FieldPath]:
-    """Where those of the cluster queues were written that are not stopped anyway."""
-    return [path for path, name, queue in _queue_entries(editor) if name in names and "stopPolicy" not in queue]
+def _stop_policies(editor: YamlEditor, names: list[str]) -> dict[FieldPath, str | None]:
+    """Where each of the cluster queues is written, and its stop policy there.
+
+    Raises ManualEditRequired where one is in none of the files: it would not be drained.
+    """
+    entries = {name: (path, queue.get("stopPolicy")) for path, name, queue in _queue_entries(editor)}
+    if missing := [name for name in names if name not in entries]:
+        raise ManualEditRequired(f"queue {missing[0]} is in none of the stack's files; drain it by hand")
+    return {entries[name][0]: entries[name][1] for name in names}
+
+
+def _with_stop_policies(editor: YamlEditor, stops: Mapping[FieldPath, str | None]) -> YamlEditor:
+    """With these stop policies; None takes the key out."""
+    for path, stop in stops.items():
+        editor = editor.set_value(path, "stopPolicy", stop) if stop else editor.remove((*path, "stopPolicy"))
+    return editor
 
 
 def _flavor_entries(editor: YamlEditor, pool: PoolPlan) -> list[tuple[FieldPath, str]]:
-    """Every entry of a queue's flavors that names the pool or its flavor, with the word by which it does."""
+    """Every entry of a queue's or a cohort's flavors that names the pool or its flavor, with the key that does."""
     mentions: list[tuple[FieldPath, str]] = []
-    for path, _, queue in _queue_entries(editor):
-        entries: list[dict[str, Any]] = queue.get("flavors") or []
+    owners = [(path, queue) for path, _, queue in _queue_entries(editor)]
+    owners += [(("cohorts", name), cohort) for name, cohort in _section_entries(editor.value_at(("cohorts",)))]
+    for path, owner in owners:
+        entries: list[dict[str, Any]] = owner.get("flavors") or []
         for index, entry in enumerate(entries):
             if entry.get("pool") == pool.name:
                 mentions.append(((*path, "flavors", index), "pool"))
@@ -143,12 +156,13 @@ def _flavor_entries(editor: YamlEditor, pool: PoolPlan) -> list[tuple[FieldPath,
 
 
 def _queue_entries(editor: YamlEditor) -> Iterator[tuple[FieldPath, str, Mapping[str, Any]]]:
-    """Every queue as it was written: where, Kueue's name, and the entry."""
+    """Every queue as it was written: where, Kueue's name (that of the first key, see `formerly`), and the entry."""
     for team, entry in _section_entries(editor.value_at(("teams",))):
         for key, queue in _section_entries(entry.get("queues")):
-            yield ("teams", team, "queues", key), queue.get("name") or f"{team}-{key}", queue
+            first_name = f"{entry.get('formerly') or team}-{queue.get('formerly') or key}"
+            yield ("teams", team, "queues", key), queue.get("name") or first_name, queue
     for key, queue in _section_entries(editor.value_at(("clusterQueues",))):
-        yield ("clusterQueues", key), queue.get("name") or key, queue
+        yield ("clusterQueues", key), queue.get("name") or queue.get("formerly") or key, queue
 
 
 def _section_entries(section: object) -> Iterator[tuple[str, dict[str, Any]]]:

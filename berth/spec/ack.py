@@ -138,4 +138,5 @@ class AckFleetSpec(Model):
     cluster_queues: Section[DnsName, SharedQueueSpec] = Field(default_factory=dict)
     allow_replacement: Section[str, Reason] = Field(default_factory=dict)
     allow_deletion: Section[str, Reason] = Field(default_factory=dict)
+    allow_change: Section[str, Reason] = Field(default_factory=dict)
     accept_loss: AcceptLoss = ()

@@ -79,3 +79,4 @@ class FleetSpec(Model):
     accept_loss: AcceptLoss = ()
     allow_replacement: Section[str, Reason] = Field(default_factory=dict)
     allow_deletion: Section[str, Reason] = Field(default_factory=dict)
+    allow_change: Section[str, Reason] = Field(default_factory=dict)

@@ -24,7 +24,7 @@ SpecPart = tuple[str, str]
 
 _SPLITTABLE_SECTIONS = frozenset(
     {"pools", "reservations", "flavors", "priorities", "cohorts", "teams", "clusterQueues", "cluster"}
-    | {"computeClasses", "workers", "labels", "allowReplacement", "allowDeletion"}
+    | {"computeClasses", "workers", "labels", "allowReplacement", "allowDeletion", "allowChange"}
 )
 """Sections whose entries (of `cluster`: whose keys) can be set aside one by one."""
 

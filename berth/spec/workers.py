@@ -55,6 +55,7 @@ class WorkerSpec(Model):
     compute_classes: Section[ClassName, ComputeClassSpec] = Field(default_factory=dict)
     allow_replacement: Section[str, Reason] = Field(default_factory=dict)
     allow_deletion: Section[str, Reason] = Field(default_factory=dict)
+    allow_change: Section[str, Reason] = Field(default_factory=dict)
 
     @check_model
     def _check_one_connection(self) -> WorkerSpec:

@@ -10,9 +10,10 @@ from berth.validation.quota_claims import FleetQuotas, QuotaClaims
 
 
 def check_limits_reachable(claims: QuotaClaims[FleetQuotas], problems: Problems) -> None:
-    """No borrowing limit is above what the rest of the tree lends, and no cohort's lending limit above what it has.
+    """Warn of borrowing limits above what the rest of the tree lends; reject lending limits above what a cohort has.
 
-    What a queue keeps to itself its cohort has not, though it is guaranteed it. More than that is seen to elsewhere.
+    A borrowing limit is no fault, because what others lend changes with their stack files, not with this one. What a
+    queue keeps to itself its cohort has not, though it is guaranteed it. More than that is seen to elsewhere.
     """
     nouns = {flavor.name: flavor.noun for flavor in claims.plan.flavors}
     for claim in (c for queue_claims in claims.by_queue.values() for c in queue_claims):
@@ -42,10 +43,9 @@ def _check_borrowing_limit(
     if node.borrowing_limit and node.borrowing_limit > node.available_above:
         remedy = f"write {node.available_above} or less" if node.available_above else "leave borrow out"
         amount = f"{node.borrowing_limit} {nouns[flavor]}"
-        message = (
-            f"{amount} can never be reached: the rest of {lender} lends {node.available_above} of '{flavor}'; {remedy}"
-        )
-        problems.fault("unreachable-limit", path, message)
+        today = f"at most {node.available_above} today" if node.available_above else "none today"
+        message = f"{amount} is more than the rest of {lender} lends of '{flavor}': it can borrow {today}; {remedy}"
+        problems.warning("borrow-limit", path, message)
 
 
 def check_queues_can_admit(claims: QuotaClaims[FleetQuotas], problems: Problems) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
+from msgspec.structs import replace
 
 from berth.cli import terminal
 from berth.cli.arguments import (
@@ -16,7 +17,7 @@ from berth.cli.arguments import (
     print_problems,
     project_root,
 )
-from berth.cli.comparison import StackRevision, at_merge_base, evaluate_revision, parse_revision
+from berth.cli.comparison import StackRevision, at_merge_base, evaluate_revision, new_warnings, parse_revision
 from berth.cli.prices import PricesFile, load_prices, require_priceable
 from berth.evaluate import Evaluation
 from berth.loader.revisions import RevisionNotFound
@@ -79,7 +80,7 @@ def _print_changes(
     assert old is not None
     assert new is not None
     try:
-        changes = compare(old, new)
+        changes = replace(compare(old, new), warnings=new_warnings(*evaluations))
     except IncomparablePlans as error:
         typer.echo(f"{before.label} and {after.label} cannot be compared: {error}", err=True)
         raise typer.Exit(EXIT_FAULTS) from None

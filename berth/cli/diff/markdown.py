@@ -12,6 +12,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from berth.cli.diff import plain_text
 from berth.diff import text as diff_text
+from berth.diff import values
 from berth.diff.compare import Changes
 from berth.diff.headline import headline
 from berth.text import pluralize
@@ -34,6 +35,8 @@ def render_markdown(changes: Changes) -> str:
     entitlement_changes = changes.entitlements
     parts = [
         f"### {escape_markdown(headline(changes))}",
+        _bullets("Rights", plain_text.right_lines(changes), fold=False),
+        _bullets("Guarded", _join_indented(plain_text.guarded_lines(changes)), fold=False),
         _bullets("Teams", plain_text.team_lines(entitlement_changes)),
         _table(
             ["team", "flavor", "guaranteed", "ceiling", ""],
@@ -41,8 +44,8 @@ def render_markdown(changes: Changes) -> str:
                 [
                     e.team,
                     e.flavor,
-                    _bold(diff_text.format_count(e.guaranteed), e.guaranteed.delta),
-                    diff_text.format_count(e.ceiling),
+                    _bold(values.format_count(e.guaranteed), e.guaranteed.delta),
+                    values.format_count(e.ceiling),
                     e.noun,
                 ]
                 for e in entitlement_changes.entitlements
@@ -51,7 +54,7 @@ def render_markdown(changes: Changes) -> str:
         ),
         _table(
             ["cohort", "flavor", "guaranteed", ""],
-            [[c.cohort, c.flavor, diff_text.format_count(c.guaranteed), c.noun] for c in entitlement_changes.cohorts],
+            [[c.cohort, c.flavor, values.format_count(c.guaranteed), c.noun] for c in entitlement_changes.cohorts],
             "totals of cohorts",
         ),
         _table(
@@ -59,9 +62,9 @@ def render_markdown(changes: Changes) -> str:
             [
                 [
                     n.node,
-                    diff_text.format_count(n.minimum),
-                    diff_text.format_count(n.maximum),
-                    diff_text.format_count(n.lent),
+                    values.format_count(n.minimum),
+                    values.format_count(n.maximum),
+                    values.format_count(n.lent),
                     n.resource,
                 ]
                 for n in entitlement_changes.quota_tree
@@ -73,8 +76,8 @@ def render_markdown(changes: Changes) -> str:
             [
                 [
                     f.flavor,
-                    diff_text.format_count(f.capacity),
-                    diff_text.format_count(f.promised),
+                    values.format_count(f.capacity),
+                    values.format_count(f.promised),
                     plain_text.format_factors(f.oversubscription),
                     f.noun,
                 ]
@@ -93,9 +96,9 @@ def render_markdown(changes: Changes) -> str:
         _bullets("Who can push out whom", plain_text.preemption_lines(entitlement_changes)),
         _bullets("Workloads", _join_indented(plain_text.workload_lines(changes))),
         _bullets("Files", plain_text.file_lines(changes)),
-        _bullets("Guarded", _join_indented(plain_text.guarded_lines(changes))),
         _bullets("Capacity", _join_indented(plain_text.capacity_lines(changes))),
         _bullets("Allowed", plain_text.allowed_lines(changes)),
+        _bullets("New warnings", changes.warnings, fold=False),
         _bullets("Allowances", (diff_text.describe_idle_allowance(each) for each in changes.idle)),
         _folded(
             f"{pluralize(len(changes.objects), 'Kubernetes object')} created, changed or deleted",
@@ -129,12 +132,15 @@ def _join_indented(lines: Iterable[str]) -> Iterator[str]:
         yield item
 
 
-def _bullets(head: str, lines: Iterable[str]) -> str:
+def _bullets(head: str, lines: Iterable[str], *, fold: bool = True) -> str:
+    """A list under a heading, folded where it is long; one that must be seen is neither folded nor cut."""
     bullets = [_bullet(line) for line in lines]
     if not bullets:
         return ""
-    body = "\n".join(_truncate(bullets))
-    return _details(f"{head} ({len(bullets)})", body) if len(bullets) > _FOLD_ABOVE else f"**{head}**\n\n{body}"
+    body = "\n".join(_truncate(bullets) if fold else bullets)
+    return (
+        _details(f"{head} ({len(bullets)})", body) if fold and len(bullets) > _FOLD_ABOVE else f"**{head}**\n\n{body}"
+    )
 
 
 def _bullet(line: str) -> str:

@@ -10,7 +10,7 @@ from msgspec.structs import asdict
 
 from berth.cli.tables import table
 from berth.diagnostics import join_words
-from berth.diff import team_stack_text
+from berth.diff import team_stack_text, values
 from berth.diff import text as diff_text
 from berth.diff.compare import Changes
 from berth.diff.entitlements import QuotaChanges
@@ -36,7 +36,7 @@ def as_json(changes: Changes, old: str, new: str) -> dict[str, Any]:
 def to_json_value(value: object) -> object:
     """Plans as mappings with camelCase keys; a range as `{min, max}`, a step as `{before, after}`."""
     if isinstance(value, Struct):
-        return {diff_text.camel_case(name): to_json_value(inner) for name, inner in asdict(value).items()}
+        return {values.camel_case(name): to_json_value(inner) for name, inner in asdict(value).items()}
     if isinstance(value, Mapping):
         return {key: to_json_value(inner) for key, inner in cast("Mapping[str, object]", value).items()}
     if isinstance(value, (list, tuple)):
@@ -48,18 +48,20 @@ def to_json_value(value: object) -> object:
 
 
 def text(changes: Changes) -> str:
-    """The changes as paragraphs: the answer, entitlements, capacity, what is guarded, objects."""
+    """The changes as paragraphs: the answer, rights, what is guarded, entitlements, capacity, objects."""
     entitlement_changes = changes.entitlements
     parts = [
         headline(changes),
+        _block("Rights", right_lines(changes)),
+        _block("Guarded: this is not done unless it is allowed", guarded_lines(changes)),
         *entitlement_parts(entitlement_changes),
         table(["Workers", "flavor", "capacity", "guaranteed", ""], list(worker_rows(changes)), right=(2, 3)),
         table(["Shares", "worker", "flavor", "guaranteed", ""], list(share_rows(changes)), right=(3,)),
         _block("Workloads", workload_lines(changes)),
         _block("Files", file_lines(changes)),
         _block("Capacity", capacity_lines(changes)),
-        _block("Guarded: this is not done unless it is allowed", guarded_lines(changes)),
         _block("Allowed", allowed_lines(changes)),
+        _block("New warnings", iter(changes.warnings)),
         _block("Allowances", (diff_text.describe_idle_allowance(each) for each in changes.idle)),
         _block(f"Kubernetes objects ({len(changes.objects)})", object_lines(changes)),
     ]
@@ -75,18 +77,18 @@ def entitlement_parts(entitlement_changes: QuotaChanges) -> Iterator[str]:
     """Paragraphs on teams, cohorts, flavors and relations; empty ones among them."""
     yield _block("Teams", team_lines(entitlement_changes))
     rows = [
-        [e.team, e.flavor, diff_text.format_count(e.guaranteed), diff_text.format_count(e.ceiling), e.noun]
+        [e.team, e.flavor, values.format_count(e.guaranteed), values.format_count(e.ceiling), e.noun]
         for e in entitlement_changes.entitlements
     ]
     yield table(["Entitlements", "flavor", "guaranteed", "ceiling", ""], rows, right=(2, 3))
-    rows = [[c.cohort, c.flavor, diff_text.format_count(c.guaranteed), c.noun] for c in entitlement_changes.cohorts]
+    rows = [[c.cohort, c.flavor, values.format_count(c.guaranteed), c.noun] for c in entitlement_changes.cohorts]
     yield table(["Cohorts", "flavor", "guaranteed", ""], rows, right=(2,))
     rows = [
         [
             n.node,
-            diff_text.format_count(n.minimum),
-            diff_text.format_count(n.maximum),
-            diff_text.format_count(n.lent),
+            values.format_count(n.minimum),
+            values.format_count(n.maximum),
+            values.format_count(n.lent),
             n.resource,
         ]
         for n in entitlement_changes.quota_tree
@@ -95,8 +97,8 @@ def entitlement_parts(entitlement_changes: QuotaChanges) -> Iterator[str]:
     rows = [
         [
             f.flavor,
-            diff_text.format_count(f.capacity),
-            diff_text.format_count(f.promised),
+            values.format_count(f.capacity),
+            values.format_count(f.promised),
             format_factors(f.oversubscription),
             f.noun,
         ]
@@ -111,7 +113,7 @@ def worker_rows(changes: Changes) -> Iterator[list[str]]:
     for each in changes.workers:
         name = each.worker if each.what == CHANGED else f"{each.worker} ({each.what})"
         yield from (
-            [name, f.flavor, diff_text.format_count(f.capacity), diff_text.format_count(f.guaranteed), f.noun]
+            [name, f.flavor, values.format_count(f.capacity), values.format_count(f.guaranteed), f.noun]
             for f in each.flavors
         )
 
@@ -120,7 +122,7 @@ def share_rows(changes: Changes) -> Iterator[list[str]]:
     """The shares of each queue whose guarantee is divided otherwise."""
     queue_shares = [(share, each.worker) for each in changes.workers for share in each.shares]
     for share, worker in sorted(queue_shares, key=lambda row: (row[0].queue, row[0].flavor, row[1])):
-        yield [share.queue, worker, share.flavor, diff_text.format_count(share.guaranteed), share.noun]
+        yield [share.queue, worker, share.flavor, values.format_count(share.guaranteed), share.noun]
 
 
 def format_factors(factors: tuple[float, float]) -> str:
@@ -133,6 +135,7 @@ def team_lines(entitlement_changes: QuotaChanges) -> Iterator[str]:
     """Teams added, held, drained, resumed and removed, a line each."""
     for change in entitlement_changes.teams:
         yield f"{change.team} is {change.what}{_former_name('team', change.what, change.renamed)}"
+    yield from map(diff_text.describe_stop, entitlement_changes.stops)
 
 
 def _former_name(kind: str, change: str, former: str | None) -> str:
@@ -154,7 +157,15 @@ def preemption_lines(entitlement_changes: QuotaChanges) -> Iterator[str]:
         for (whom, flavors), group in groups.items():
             flavors_text = f", on {join_words(list(flavors))}" if flavors else ""
             yield f"{sign} {abbreviate_names([preemption.queue for preemption in group])} ▸ {whom}{flavors_text}"
+    yield from map(diff_text.describe_reclaim, entitlement_changes.reclaim)
+    if entitlement_changes.priority_order:
+        yield diff_text.describe_priority_order(entitlement_changes.priority_order)
     yield from map(diff_text.describe_priority, entitlement_changes.priorities)
+
+
+def right_lines(changes: Changes) -> Iterator[str]:
+    """Who may do more or less, a line for each right."""
+    yield from map(diff_text.describe_right, changes.rights)
 
 
 def capacity_lines(changes: Changes) -> Iterator[str]:

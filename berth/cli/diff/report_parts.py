@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from berth.cli.diff import plain_text
-from berth.diff import text
+from berth.diff import text, values
 from berth.diff.compare import Changes
 from berth.diff.headline import headline
 from berth.report.view import ChangeSummary, Section
@@ -20,17 +20,24 @@ def report_changes(changes: Changes, since: str, extra_parts: Iterable[Section] 
 
 def _parts(changes: Changes) -> Iterator[Section]:
     entitlement_changes = changes.entitlements
+    yield Section("Rights", lines=list(plain_text.right_lines(changes)))
     yield Section("Guarded: this is not done unless it is allowed", lines=list(plain_text.guarded_lines(changes)))
     yield Section("Teams that come, go or are held", lines=list(plain_text.team_lines(entitlement_changes)))
     rows = [
-        [e.team, e.flavor, text.format_count(e.guaranteed), text.format_count(e.ceiling), e.noun]
+        [e.team, e.flavor, values.format_count(e.guaranteed), values.format_count(e.ceiling), e.noun]
         for e in entitlement_changes.entitlements
     ]
     yield Section("Who gains and who loses", ("team", "flavor", "guaranteed", "ceiling", "of"), rows, (2, 3))
-    rows = [[c.cohort, c.flavor, text.format_count(c.guaranteed), c.noun] for c in entitlement_changes.cohorts]
+    rows = [[c.cohort, c.flavor, values.format_count(c.guaranteed), c.noun] for c in entitlement_changes.cohorts]
     yield Section("Totals of cohorts", ("cohort", "flavor", "guaranteed", "of"), rows, (2,))
     rows = [
-        [n.node, text.format_count(n.minimum), text.format_count(n.maximum), text.format_count(n.lent), n.resource]
+        [
+            n.node,
+            values.format_count(n.minimum),
+            values.format_count(n.maximum),
+            values.format_count(n.lent),
+            n.resource,
+        ]
         for n in entitlement_changes.quota_tree
     ]
     yield Section("Quota tree", ("node", "min", "max", "lent", "of"), rows, (1, 2, 3))
@@ -38,8 +45,8 @@ def _parts(changes: Changes) -> Iterator[Section]:
     rows = [
         [
             f.flavor,
-            text.format_count(f.capacity),
-            text.format_count(f.promised),
+            values.format_count(f.capacity),
+            values.format_count(f.promised),
             plain_text.format_factors(f.oversubscription),
             f.noun,
         ]
@@ -55,6 +62,7 @@ def _parts(changes: Changes) -> Iterator[Section]:
     yield Section("Files that pods read", lines=list(plain_text.file_lines(changes)))
     yield Section("Machines and everything else in the cloud", lines=list(plain_text.capacity_lines(changes)))
     yield Section("Allowed", lines=list(plain_text.allowed_lines(changes)))
+    yield Section("New warnings", lines=list(changes.warnings))
     yield Section("Allowances without a use", lines=[text.describe_idle_allowance(each) for each in changes.idle])
     count = pluralize(len(changes.objects), "Kubernetes object")
     yield Section(f"{count} created, changed or deleted", lines=list(plain_text.object_lines(changes)), folded=True)

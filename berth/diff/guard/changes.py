@@ -13,15 +13,30 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from berth.diff.guard.protected import PROTECTED_ON_GKE
-from berth.diff.resources import CLUSTER, DELETED, IN_WORKER, REPLACED, FieldEffect, ResourceChange, in_worker
+from berth.diff.resources import (
+    CLUSTER,
+    CONNECTION,
+    DELETED,
+    IN_WORKER,
+    REPLACED,
+    FieldEffect,
+    ResourceChange,
+    in_worker,
+)
 from berth.diff.update_effects import REPLACE as REPLACE_EFFECT
 from berth.plan.allowances import AllowancesPlan
 from berth.plan.fleet import FleetPlan, WorkerPlan
 from berth.plan.kueue import ClusterQueuePlan, FlavorPlan
 from berth.planner.queueing.quota_tree import accelerator_quotas
 
-REPLACE, DELETE = "replace", "delete"
-ALLOWANCE_SECTION = {REPLACE: "allowReplacement", DELETE: "allowDeletion"}
+REPLACE, DELETE, UNPROTECT, REFUSE = "replace", "delete", "unprotect", "refuse"
+"""What would happen: the last two are changes in place, which switch protection off or which Google Cloud refuses."""
+ALLOWANCE_SECTION = {
+    REPLACE: "allowReplacement",
+    DELETE: "allowDeletion",
+    UNPROTECT: "allowChange",
+    REFUSE: "allowChange",
+}
 UNPROTECTED = "nothing in this fleet is protected (protect: false)"
 QUEUE_DRAINED = "the queue is drained"
 
@@ -62,6 +77,8 @@ def guarded_changes(old: FleetPlan, new: FleetPlan, changed: Sequence[ResourceCh
     own_changes = [change for change in changed if IN_WORKER not in change.key]
     cluster_changes = list(_guarded_in_cluster(own_changes, new, (old.allowances, new.allowances)))
     result = [*cluster_changes, *_guarded_queues(old, new), *_queues_of_cluster(old, cluster_changes)]
+    if any(change.kind == CONNECTION and change.what == REPLACED for change in own_changes):
+        result += _moved_queues(old, new)
     for worker in old.workers:
         result += [_with_worker(worker.name, guarded) for guarded in _in_one_worker(worker, new, changed)]
     return tuple(result)
@@ -138,6 +155,14 @@ def unused_allowances(
     for key in sorted(new.deletion):
         if (DELETE, key) not in used and old is not None and key in old.deletion:
             yield IdleAllowance(section_prefix + ALLOWANCE_SECTION[DELETE], key, new.deletion[key])
+    for key in sorted(new.change):
+        if not used_change(key, used):
+            yield IdleAllowance(section_prefix + ALLOWANCE_SECTION[REFUSE], key, new.change[key])
+
+
+def used_change(key: str, used: Container[tuple[str, str]]) -> bool:
+    """Whether a change in place that is guarded has this key."""
+    return (UNPROTECT, key) in used or (REFUSE, key) in used
 
 
 def allowance_reason(action: str, key: str, allowances: AllowancesPlan) -> str | None:
@@ -234,6 +259,15 @@ def _replaced_queues(old: FleetPlan) -> Iterator[GuardedChange]:
             yield GuardedChange(
                 "queue", queue.name, CLUSTER, REPLACE, (cluster_effect,), flavors=quota_flavors, first=True
             )
+
+
+def _moved_queues(old: FleetPlan, new: FleetPlan) -> Iterator[GuardedChange]:
+    """Queues of an existing cluster that gives way to another one: each has an allowance of its own."""
+    kept = {queue.name for queue in new.cluster_queues}
+    for guarded in _replaced_queues(old):
+        if guarded.name in kept:
+            key = f"clusterQueues.{guarded.name}"
+            yield replace(guarded, key=key, allowed=allowance_reason(REPLACE, key, old.allowances))
 
 
 def _is_drained(queue: ClusterQueuePlan) -> bool:

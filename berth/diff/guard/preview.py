@@ -1,24 +1,26 @@
-"""What `pulumi preview --json` of the real engine is about to lose, in the words of the guard.
+"""What a preview of the real engine is about to lose, in the words of the guard.
 
-As seen in previews of Pulumi 3.27: a step for each resource with `op`, `urn`, `oldState` and `newState`; a replacement
-is one step `replace`, or `create-replacement` and `delete-replaced`. What is protected is refused while the preview
-runs: then the step may be missing, and an error among the `diagnostics` names the resource.
+A replacement is one step `replace`, or `create-replacement` and `delete-replaced`. What is protected is refused while
+the preview runs: then the step may be missing, and an error names the resource.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Any, cast
+from typing import Any
 
 from msgspec import Struct
 from msgspec.structs import replace
 
 from berth.diff.guard.ack_preview import classify_ack_resource, removed_quota_leaves
 from berth.diff.guard.changes import DELETE, QUEUE_DRAINED, REPLACE, GuardedChange, allowance_reason, worker_plan
+from berth.diff.guard.preview_file import REPLACING_OPS, EnginePreview
 from berth.diff.guard.protected import PROTECTED_BY_TYPE
+from berth.diff.guard.settings import switched_off, unprotected_cluster
 from berth.diff.resources import CLUSTER, IN_WORKER, NODE_POOL, FieldEffect
 from berth.diff.update_effects import REPLACE as REPLACE_EFFECT
+from berth.diff.update_effects import UPDATE
 from berth.plan.ack import AckFleetPlan
 from berth.plan.allowances import AllowancesPlan
 from berth.plan.fleet import FleetPlan
@@ -27,24 +29,17 @@ from berth.planner.machines.pools import SYSTEM
 
 AnyPlan = FleetPlan | AckFleetPlan | TeamStackPlan
 
-_ACTION_OF_OP = {
-    "replace": REPLACE,
-    "create-replacement": REPLACE,
-    "delete-replaced": REPLACE,
-    "delete": DELETE,
-}
+_ACTION_OF_OP = {**dict.fromkeys(REPLACING_OPS, REPLACE), "delete": DELETE}
 _PROTECT_ERROR = re.compile(
     r'unable to replace resource "(?P<urn>[^"]+)"(?: as part of replacing "(?P<below>[^"]+)")?'
     r'|resource "(?P<deleted>[^"]+)" cannot be deleted'
 )
+_SLICE_NAME = re.compile(r".+-\d+x\d+(x\d+)?-\d+")
 _SUMMARY_MESSAGES = ("preview failed", "update failed")
 """What the engine says after its errors, of all of them."""
 _NON_ACCELERATORS = ("cpu", "memory", "pods", "ephemeral-storage")
+_OFF_INPUT = "deletionProtection"
 WAS_UNPROTECTED = "it was not protected when it was last deployed"
-
-
-class PreviewFormatError(Exception):
-    """What was read is no preview, in one line."""
 
 
 class GuardReport(Struct, frozen=True):
@@ -59,24 +54,25 @@ class GuardReport(Struct, frozen=True):
         return tuple(change for change in self.losses if change.allowed is None)
 
 
-def check_preview(preview: object, plan: AnyPlan) -> GuardReport:
-    """What a preview (its JSON, read) of the stack of `plan` would lose. Raises NoPreview.
+def check_preview(preview: EnginePreview, plan: AnyPlan) -> GuardReport:
+    """Return what a preview of the stack of `plan` would lose.
 
     Nothing of a team's own stack is guarded. That somebody protected a resource by hand is an error of the preview.
     """
-    if not isinstance(preview, Mapping) or ("steps" not in preview and "diagnostics" not in preview):
-        raise PreviewFormatError("this is not what `pulumi preview --json` prints: an object with steps is wanted")
-    document = cast("Mapping[str, Any]", preview)
-    diagnostics = _read_records(document, "diagnostics")
-    made = _read_records(document, "steps", "op", "urn")
-    messages = [str(d.get("message", "")) for d in diagnostics if d.get("severity") == "error"]
+    messages = preview.errors
     refused = {urn: (action, first) for message in messages for urn, action, first in _protect_errors(message)}
-    steps = [step for step in made if _step_action(step)]
+    steps = [step for step in preview.steps if _step_action(step)]
     known = {str(step["urn"]) for step in steps}
     changes = [
+        *(
+            switched_off(_loses_protection(preview.steps), plan.allowances)
+            if not isinstance(plan, TeamStackPlan)
+            else ()
+        ),
+        *_unprotected_clusters(preview.steps, plan),
         *(_guarded_change(str(s["urn"]), _step_action(s), s, plan, refused) for s in steps),
         *(_guarded_change(urn, action, {}, plan, refused) for urn, (action, _) in refused.items() if urn not in known),
-        *(removed_quota_leaves(made, plan) if isinstance(plan, AckFleetPlan) else ()),
+        *(removed_quota_leaves(preview.steps, plan) if isinstance(plan, AckFleetPlan) else ()),
     ]
     reported_urns = {urn for urn in refused if _classify_urn(urn, {}, plan) is not None}
     errors = tuple(
@@ -87,15 +83,27 @@ def check_preview(preview: object, plan: AnyPlan) -> GuardReport:
     return GuardReport(tuple(_merged(change for change in changes if change is not None)), errors)
 
 
-def _read_records(preview: Mapping[str, Any], key: str, *texts: str) -> list[dict[str, Any]]:
-    """The objects below a key, each with these texts: one that is not understood might be a loss. Raises NoPreview."""
-    section: object = preview.get(key) or []
-    records = cast("list[dict[str, Any]]", section) if isinstance(section, list) else []
-    objects = isinstance(section, list) and all(type(each) is dict for each in records)
-    if objects and all(isinstance(each.get(text), str) for each in records for text in texts):
-        return records
-    expected = f"objects with {' and '.join(texts)} are" if texts else "objects are"
-    raise PreviewFormatError(f"this is not what `pulumi preview --json` prints: {expected} wanted below {key}")
+def _loses_protection(steps: Iterable[Mapping[str, Any]]) -> bool:
+    states = ((_state(step, "oldState"), _state(step, "newState")) for step in steps)
+    return any(bool(old.get("protect")) and bool(new) and not new.get("protect") for old, new in states)
+
+
+def _state(step: Mapping[str, Any], key: str) -> Mapping[str, Any]:
+    return step.get(key) or {}
+
+
+def _unprotected_clusters(steps: Iterable[Mapping[str, Any]], plan: AnyPlan) -> Iterator[GuardedChange]:
+    """Clusters that stay, and whose deletion protection is switched off."""
+    for step in steps:
+        inputs: list[Mapping[str, Any]] = [_state(step, key).get("inputs") or {} for key in ("oldState", "newState")]
+        before, after = (each.get(_OFF_INPUT) for each in inputs)
+        if not isinstance(plan, FleetPlan) or not (before is True and after is False):
+            continue
+        resource = _classify_urn(str(step["urn"]), {}, plan)
+        if resource is not None and resource.kind == CLUSTER:
+            allowances = _worker_plan(plan, resource.worker).allowances if resource.worker else plan.allowances
+            change = unprotected_cluster(FieldEffect(_OFF_INPUT, _OFF_INPUT, before, after, UPDATE), allowances)
+            yield replace(change, name=resource.name, worker=resource.worker)
 
 
 def _step_action(step: Mapping[str, Any]) -> str:
@@ -190,14 +198,28 @@ def _classify_in_cluster(
 
 
 def _pool_name(key: str, inputs: Mapping[str, Any], plan: FleetPlan) -> str:
-    """The pool of a node pool; of one that the plan has no more, by its key, which counts the slices of a pool."""
+    """Return the pool of a node pool; of one that the plan no longer has, by its key, which counts a pool's slices."""
     for pool in plan.pools:
         if any(each.key == key for each in pool.node_pools):
             return pool.name
+    names = {pool.key: pool.name for pool in plan.own_pools}
     numbered = re.fullmatch(r"(.+)-\d+", key)
+    pool_key = numbered[1] if numbered and _is_slice(numbered[1], key, inputs, plan) else key
+    return names.get(pool_key, pool_key)
+
+
+def _is_slice(pool_key: str, key: str, inputs: Mapping[str, Any], plan: FleetPlan) -> bool:
+    """Whether a node pool is one slice of a pool, by its inputs; without any, by the slices that the plan has.
+
+    GKE's name of a slice carries its topology (`v5e-2x4-1`), that of any other node pool is its key.
+    """
     placement: dict[str, Any] = inputs.get("placementPolicy") or {}
-    in_slices = bool(placement.get("tpuTopology"))
-    return numbered[1] if numbered and (in_slices or any(p.name == numbered[1] for p in plan.pools)) else key
+    if inputs:
+        name = str(inputs.get("name") or "")
+        return bool(placement.get("tpuTopology")) or bool(_SLICE_NAME.fullmatch(name) and name != key)
+    return any(
+        each.key.startswith(f"{pool_key}-") for p in plan.own_pools if p.key == pool_key for each in p.node_pools
+    )
 
 
 def _guarded_queue(name: str, inputs: Mapping[str, Any]) -> GuardedChange | None:

@@ -86,6 +86,7 @@ def _backend_neutral_spec(spec: AckFleetSpec) -> FleetSpec:
         "protect": spec.protect,
         "allow_replacement": spec.allow_replacement,
         "allow_deletion": spec.allow_deletion,
+        "allow_change": spec.allow_change,
         "flavors": spec.flavors,
         "priorities": spec.priorities,
         "cohorts": spec.cohorts,

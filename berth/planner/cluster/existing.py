@@ -94,9 +94,14 @@ def _unsupported_identity(fleet: FleetSpec) -> _UnsupportedKeys:
 
 
 def _unsupported_allowances(fleet: FleetSpec) -> _UnsupportedKeys:
-    for key, names in (("allowReplacement", fleet.allow_replacement), ("allowDeletion", fleet.allow_deletion)):
+    sections = {
+        "allowReplacement": fleet.allow_replacement,
+        "allowDeletion": fleet.allow_deletion,
+        "allowChange": fleet.allow_change,
+    }
+    for key, names in sections.items():
         for name in sorted(names):
-            if not name.startswith("clusterQueues."):
+            if not name.startswith("clusterQueues.") and (key, name) != ("allowChange", "protect"):
                 yield (
                     (key, name),
                     f"'{format_value(name)}' is not made here, so nothing could replace or delete it",

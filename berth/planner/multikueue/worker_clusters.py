@@ -19,7 +19,8 @@ from berth.rules.gke.gpu import gpu_labels
 from berth.spec.workers import WorkerSpec
 
 WORKER_SECTIONS = frozenset(
-    {"cluster", "pools", "computeClasses", "reservations", "allowReplacement", "allowDeletion", "region"}
+    {"cluster", "pools", "computeClasses", "reservations", "region"}
+    | {f"allow{x}" for x in ("Replacement", "Deletion", "Change")}
 )
 """Sections that a worker has of its own."""
 
@@ -60,6 +61,7 @@ def _worker_context(context: PlanningContext, name: str, spec: WorkerSpec) -> Wo
             "kueue": fleet.kueue.model_copy(update={"multi_kueue": None}),
             "allow_replacement": spec.allow_replacement | _queue_allowances(fleet.allow_replacement),
             "allow_deletion": spec.allow_deletion | _queue_allowances(fleet.allow_deletion),
+            "allow_change": spec.allow_change,
         }
     )
     shared_set_aside = {part for part in context.set_aside if part[0] not in WORKER_SECTIONS | {"flavors"}}

@@ -172,7 +172,7 @@ WHOLE: dict[str, tuple[bytes, list[str]]] = {
             f"""Pulumi.bad.yaml:6: "{"k" * 77}...": '{"k" * 77}...' is no key here; one of project, projectNumber, """
             "region, labels, protect, cluster, reservations, pools, computeClasses, workers, flavors, kueue, jobset, "
             "monitoring, priorities, cohorts, teams, teamFiles, platform, clusterQueues, acceptLoss, "
-            "allowReplacement, allowDeletion",
+            "allowReplacement, allowDeletion, allowChange",
         ],
     ),
     "more labels than Google Cloud takes": (

@@ -246,6 +246,25 @@ def test_a_reader_that_stops_reading_is_no_fault(words: list[str]) -> None:
     started.stderr.close()
 
 
+@pytest.mark.parametrize(
+    ("words", "status"),
+    [
+        (["guard", "dev", "tests/berth/diff/previews/topology-changed.json"], 3),
+        (["guard", "dev", "tests/berth/diff/previews/topology-changed.json", "--json"], 3),
+        (["check", "tests/no-such-stack.yaml"], 1),
+        (["plan"], 2),
+    ],
+)
+@pytest.mark.parametrize("unbuffered", ["", "1"])
+def test_the_exit_status_survives_a_closed_pipe(words: list[str], status: int, unbuffered: str) -> None:
+    """`berth guard dev preview.json | true` leaves 3 in PIPESTATUS: a pipeline must not read a refusal as consent."""
+    started = process(words, env={**os.environ, "PYTHONUNBUFFERED": unbuffered})
+    for stream in (started.stdout, started.stderr):
+        assert stream is not None
+        stream.close()
+    assert started.wait() == status
+
+
 def test_a_terminal_that_knows_only_ascii_is_no_fault() -> None:
     done = process(["plan", "dev"], env={**os.environ, "PYTHONIOENCODING": "ascii", "PYTHONUTF8": "0"})
     out, err = done.communicate()

@@ -22,6 +22,8 @@ from berth.cost.fleet import CostTotal, FleetCost, MachineCost, fleet_cost
 from berth.cost.prices import Prices, read_prices
 from berth.evaluate import evaluate_stack
 from berth.plan.nodes import Bounds
+from tests.small_fleets import fleet_with
+from tests.small_fleets import plan as small_plan
 from tests.stack_files import GKE_STACKS, ROOT, every_stack, plan, plan_json
 
 MODELS = ("on-demand", "spot", "reservation", "flex-start", "queued")
@@ -342,3 +344,23 @@ def test_who_made_a_worker_pays_for_its_machines() -> None:
     assert priced.fleet.committed == 2 * 80 + 1 + 1
     assert priced.teams["vision"].committed == 64 * 10
     assert priced.fleet.unpriced == priced.teams["vision"].unpriced == ()
+
+
+def test_gpus_attached_to_n1_machines_behind_a_compute_class_have_a_price() -> None:
+    """No row of the catalog has such a machine with its GPUs: 2 machines with 1 GPU each stand in for one with 2."""
+    t4 = "nvidia-tesla-t4"
+    small_machine = {"machineType": "n1-standard-4", "accelerator": {"type": t4, "count": 1}}
+    machine = {"machineType": "n1-standard-8", "accelerator": {"type": t4, "count": 2}}
+    fleet = small_plan(
+        fleet_with(
+            {
+                "computeClasses": {"c": {"priorities": [small_machine]}},
+                "pools.x": {**machine, "nodes": {"max": 3}, "computeClass": "c"},
+                "teams.vision.queues.x": {"flavors": [{"pool": "x", "guaranteed": 6}]},
+            }
+        )
+    )
+    (cost,) = (
+        each for each in fleet_cost(fleet, table({("n1-standard-4", "on-demand"): "0.5"})).machines if each.name == "x"
+    )
+    assert (cost.price, cost.missing) == (Fraction(1), ())

@@ -24,6 +24,7 @@ from berth.diff.update_effects import KEPT, SEVERITY, find_update_rule, load_upd
 from berth.engine import RecordedResource, run_program
 from berth.evaluate import evaluate_stack
 from berth.plan import accelerator_networks, ack, capacity, gke, kueue, monitoring, teams
+from berth.plan.existing import ExistingClusterPlan
 from berth.plan.fleet import FleetPlan
 from components.gke import node_pool
 from tests.berth.diff.edited import BASE, EDITS, changes, edited, plan, write
@@ -187,6 +188,7 @@ PLANS = (
     ack.AckNodePoolPlan,
     AckCluster,
     Membership,
+    ExistingClusterPlan,
 )
 
 

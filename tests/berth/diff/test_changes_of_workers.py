@@ -12,7 +12,9 @@ from msgspec.structs import replace
 from berth.cli.drain import protected_keys as still_protected
 from berth.diff import text
 from berth.diff.compare import compare
-from berth.diff.guard.preview import check_preview
+from berth.diff.guard.preview import GuardReport
+from berth.diff.guard.preview import check_preview as check_read_preview
+from berth.diff.guard.preview_file import read_preview
 from berth.manifests.fleet import all_manifests
 from berth.plan.allowances import AllowancesPlan
 from berth.plan.fleet import FleetPlan
@@ -22,6 +24,12 @@ from tests.small_fleets import plan as small_plan
 from tests.stack_files import fleet_values
 from tests.stack_files import plan as plan_of
 from tests.stack_files import run_stack as program_of
+
+
+def check_preview(preview: object, plan: FleetPlan) -> GuardReport:
+    """Judge a preview as the engine printed it."""
+    return check_read_preview(read_preview(preview), plan)
+
 
 every_edit = pytest.mark.parametrize("edit", MANAGED.edits)
 changes = MANAGED.changes

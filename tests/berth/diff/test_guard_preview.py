@@ -14,10 +14,10 @@ from msgspec.structs import replace
 from typer.testing import CliRunner
 
 from berth.cli import app
-from berth.cli.guard import parse_preview
 from berth.diff import text as diff_text
 from berth.diff.compare import compare
-from berth.diff.guard.preview import GuardReport, PreviewFormatError, check_preview
+from berth.diff.guard.preview import GuardReport, check_preview
+from berth.diff.guard.preview_file import EnginePreview, PreviewFormatError, parse_preview, read_preview
 from berth.engine import RecordedResource, run_program
 from tests.berth.diff.edited import ACK, TEAM
 from tests.small_fleets import plan
@@ -37,9 +37,16 @@ def recorded(name: str) -> Any:
     return json.loads((RECORDED / f"{name}.json").read_text(encoding="utf-8"))
 
 
+def read_recorded(name: str) -> EnginePreview:
+    """The same, read."""
+    return read_preview(recorded(name))
+
+
 def told(name: str, allowances: Mapping[str, str] | None = None) -> tuple[list[str], list[str]]:
     """What is guarded and what is allowed of a recorded preview, where the stack file allows these replacements."""
-    judged = check_preview(recorded(name), plan({**fleet_values("dev"), "allowReplacement": allowances or {}}, "dev"))
+    judged = check_preview(
+        read_recorded(name), plan({**fleet_values("dev"), "allowReplacement": allowances or {}}, "dev")
+    )
     guarded = [diff_text.describe_guarded_change(loss) for loss in judged.blocked]
     return guarded, [diff_text.describe_guarded_change(loss) for loss in judged.losses if loss.allowed]
 
@@ -87,14 +94,16 @@ def test_a_recorded_preview_is_judged_as_the_engine_will(
 
 def test_what_goes_with_something_else_has_to_be_allowed_before() -> None:
     """The engine allowed the reservation at once, and refused the pool that takes its name from it."""
-    (loss,) = check_preview(recorded("reservation-moved-and-allowed-at-once"), plan(fleet_values("dev"), "dev")).blocked
+    (loss,) = check_preview(
+        read_recorded("reservation-moved-and-allowed-at-once"), plan(fleet_values("dev"), "dev")
+    ).blocked
     assert diff_text.describe_remedy(loss).startswith(
         "to allow it, first deploy a change that adds allowReplacement: {l4-reserved:"
     )
 
 
 def test_a_preview_that_failed_for_another_reason_says_so() -> None:
-    judged = check_preview(recorded("refused-by-berth"), plan(fleet_values("dev"), "dev"))
+    judged = check_preview(read_recorded("refused-by-berth"), plan(fleet_values("dev"), "dev"))
     assert not judged.losses
     assert "stack 'dev' is refused" in judged.errors[0]
 
@@ -114,21 +123,24 @@ def test_a_pool_that_moves_to_other_zones_in_place_loses_all_its_nodes(
     """The provider calls it an update."""
     urn = "urn:pulumi:dev::berth::berth:gke:NodePool$gcp:container/nodePool:NodePool::l4-on-demand-pool"
     states = {"oldState": {"inputs": {"nodeLocations": before}}, "newState": {"inputs": {"nodeLocations": after}}}
-    found = check_preview({"steps": [{"op": "update", "urn": urn, **states}]}, plan(fleet_values("dev"), "dev"))
+    found = check_preview(
+        read_preview({"steps": [{"op": "update", "urn": urn, **states}]}), plan(fleet_values("dev"), "dev")
+    )
     assert [diff_text.describe_guarded_change(loss) for loss in found.blocked] == guarded
 
 
 def deleted(made: Iterable[RecordedResource]) -> dict[str, Any]:
     """A preview in which these go."""
     states = {each.urn: {"inputs": each.inputs, "protect": each.protect} for each in made}
-    return {"steps": [{"op": "delete", "urn": urn, "oldState": state} for urn, state in states.items()]}
+    stack = {"op": "same", "urn": "urn:pulumi:dev::berth::pulumi:pulumi:Stack::berth-dev"}
+    return {"steps": [stack, *({"op": "delete", "urn": urn, "oldState": state} for urn, state in states.items())]}
 
 
 @every_stack
 def test_whatever_the_program_protects_is_something_to_the_guard(stack: str) -> None:
     """A kind that is protected without a row of the table would be lost unsaid where a preview goes through."""
     protected = [each for each in run_stack(stack, False).resources if each.protect]
-    judged = check_preview(deleted(protected), plan_of(stack))
+    judged = check_preview(read_preview(deleted(protected)), plan_of(stack))
     assert judged.blocked == judged.losses
     assert sum(len(loss.parts) or 1 for loss in judged.losses) == len(protected)
 
@@ -140,19 +152,31 @@ def test_a_future_reservation_is_lost_in_the_words_of_diff() -> None:
         diff_text.describe_guarded_change(loss) for loss in compare(old, replace(old, future_reservations=())).losses
     ]
     assert [
-        diff_text.describe_guarded_change(loss) for loss in check_preview(deleted(requests), old).blocked
+        diff_text.describe_guarded_change(loss) for loss in check_preview(read_preview(deleted(requests)), old).blocked
     ] == by_diff
     assert len(by_diff) == len(requests) > 0
 
 
-SHAPELESS = ['{"steps": "none"}', '{"steps": [{"op": 3, "urn": "u"}]}', '{"steps": [{"op": "same"}]}']
+SHAPELESS = [
+    '{"steps": [{"op": "obliterate", "urn": "u"}]}',
+    '{"steps": [], "changeSummary": {"delete": 2}}',
+    '{"steps": []}',
+    '{"diagnostics": []}',
+    '{"steps": [{"op": "same", "urn": "u"}]} {"steps": [{"op": "delete", "urn": "v"}]}',
+    '{"resourcePlans": {}, "steps": null}',
+    '{"sequence":0,"preludeEvent":{"config":{}}}',
+    '{"sequence":0,"resourcePreEvent":{}}\n{"sequence":1,"summaryEvent":{"resourceChanges":{"same":1}}}',
+    '{"steps": "none"}',
+    '{"steps": [{"op": 3, "urn": "u"}]}',
+    '{"steps": [{"op": "same"}]}',
+]
 
 
 @pytest.mark.parametrize("text", ["", "no json", "[]", '{"a": 1}', *SHAPELESS, '{"diagnostics": ["failed"]}'])
 def test_what_is_no_preview_is_told(text: str) -> None:
     """And never taken for one in which nothing is lost."""
     with pytest.raises(PreviewFormatError, match="pulumi preview --json"):
-        check_preview(parse_preview(text), plan(fleet_values("dev"), "dev"))
+        parse_preview(text)
 
 
 def test_a_file_that_is_no_text_is_told(tmp_path: Path) -> None:
@@ -167,7 +191,7 @@ def test_a_queue_of_which_only_the_refusal_is_known_is_told_in_a_whole_sentence(
     urn = "urn:pulumi:dev::berth::kubernetes:kueue.x-k8s.io/v1beta2:ClusterQueue::a-b-cluster-queue"
     refusal = f'resource "{urn}" cannot be deleted'
     (loss,) = check_preview(
-        {"steps": [], "diagnostics": [{"severity": "error", "message": refusal}]}, plan_of("dev")
+        read_preview({"steps": [], "diagnostics": [{"severity": "error", "message": refusal}]}), plan_of("dev")
     ).blocked
     assert diff_text.describe_guarded_change(loss) == "queue a-b would be deleted, with what it guarantees"
 
@@ -183,6 +207,46 @@ def test_the_exit_status_says_what_was_found(preview: str, status: int, monkeypa
     as_json = CliRunner().invoke(app, ["guard", "dev", "-", "--json"], input=json.dumps(recorded(preview)))
     assert as_json.exit_code == status
     assert bool(json.loads(as_json.stdout)["guarded"]) == (status == 3)
+
+
+# --- the engine of this year ------------------------------------------------------------------------------------------
+
+L4_2 = {
+    **fleet_values("dev"),
+    "pools": {
+        **fleet_values("dev")["pools"],
+        "l4": {"machineType": "g2-standard-24", "nodes": 1, "zone": "us-central1-a"},
+    },
+}
+"""The fleet after the pool l4-2 was taken out: a pool l4 is in it still."""
+
+
+@pytest.mark.parametrize("form", ["", "-events"])
+@pytest.mark.parametrize("protected", ["", "-protected"])
+def test_a_preview_of_the_current_engine_is_read_in_both_forms(form: str, protected: str) -> None:
+    """Recorded on 3.260 with Google's provider: the pool l4 is replaced, and the pool l4-2 deleted."""
+    text = (RECORDED / f"l4-2-taken-out{protected}{form}.json").read_text(encoding="utf-8")
+    judged = check_preview(parse_preview(text), plan(L4_2, "dev"))
+    assert [(loss.name, loss.action) for loss in judged.losses] == [("l4", "replace"), ("l4-2", "delete")]
+    assert [loss.name for loss in judged.blocked] == (["l4", "l4-2"] if protected else ["l4"])
+    assert judged.errors == ()
+
+
+def test_a_refused_deletion_without_a_step_names_the_pool_and_no_other() -> None:
+    preview = json.loads((RECORDED / "l4-2-taken-out-protected.json").read_text(encoding="utf-8"))
+    judged = check_preview(read_preview({**preview, "steps": []}), plan(L4_2, "dev"))
+    assert [(loss.key, loss.action) for loss in judged.blocked] == [("l4", "replace"), ("l4-2", "delete")]
+    assert 'allowDeletion: {l4-2: "<why>"}' in diff_text.describe_remedy(judged.blocked[1])
+
+
+def test_a_stream_whose_program_failed_is_an_error() -> None:
+    """The engine writes what the program printed, and that it failed, and no error."""
+    events = [
+        {"diagnosticEvent": {"severity": "info#err", "message": "Error: no such type"}},
+        {"summaryEvent": {"result": "failed", "resourceChanges": {"same": 1}}},
+    ]
+    judged = check_preview(parse_preview("\n".join(map(json.dumps, events))), plan_of("dev"))
+    assert judged == GuardReport((), ("Error: no such type",))
 
 
 # --- other stacks -----------------------------------------------------------------------------------------------------
@@ -235,7 +299,7 @@ def preview_of(edit: str, *replaced: str) -> dict[str, Any]:
 def test_a_preview_of_a_fleet_on_ack_is_judged_in_the_words_of_diff(
     edit: str, replaced: tuple[str, ...], told: list[str]
 ) -> None:
-    judged = check_preview(preview_of(edit, *replaced), ACK.plan(edit))
+    judged = check_preview(read_preview(preview_of(edit, *replaced)), ACK.plan(edit))
     assert [diff_text.describe_guarded_change(loss) for loss in judged.blocked] == told
     assert judged.errors == ()
     if not replaced:
@@ -247,7 +311,9 @@ def test_a_preview_of_a_fleet_on_ack_is_judged_in_the_words_of_diff(
 
 def test_nothing_of_a_teams_own_stack_is_guarded_and_a_failed_preview_says_why() -> None:
     steps = [{"op": "delete", "urn": "urn:pulumi:mine::berth::kubernetes:batch/v1:Job::trainer-job", "oldState": {}}]
-    assert check_preview({"steps": steps}, TEAM.plan()) == GuardReport((), ())
+    assert check_preview(read_preview({"steps": steps}), TEAM.plan()) == GuardReport((), ())
     by_hand = 'resource "urn:pulumi:mine::berth::kubernetes:batch/v1:Job::trainer-job" cannot be deleted'
-    found = check_preview({"steps": steps, "diagnostics": [{"severity": "error", "message": by_hand}]}, TEAM.plan())
+    found = check_preview(
+        read_preview({"steps": steps, "diagnostics": [{"severity": "error", "message": by_hand}]}), TEAM.plan()
+    )
     assert found == GuardReport((), (by_hand,))

@@ -152,3 +152,42 @@ def test_a_pool_of_a_worker_is_not_rotated_and_it_is_said_what_is_to_be_done() -
         "'central/v5e' is a worker's pool, which is replaced by hand: drain its queues, write "
         "workers.central.allowReplacement: {v5e: <why>}"
     )
+
+
+def _diffs(text: str) -> list[str]:
+    return [step["difference"] for step in json.loads(text)["steps"]]
+
+
+def test_cohorts_are_rotated_with_the_queues() -> None:
+    stack = str(GKE_STACKS["quota-tree"])
+    found = CliRunner().invoke(app, ["rotate", stack, "v6e", "--set", "topology=4x8", "--json"])
+    assert [step["faults"] for step in json.loads(found.stdout)["steps"]] == [[], [], []], found.stdout
+    assert found.exit_code == 0
+
+
+def test_queues_under_a_former_name_are_drained(project: Path) -> None:
+    """Kueue's name stays that of the first key."""
+    text = BASE["Pulumi.dev.yaml"].replace("      vision:\n", "      sight:\n        formerly: vision\n")
+    text = text.replace("          urgent:\n", "          asap:\n            formerly: urgent\n")
+    write(project, {**BASE, "Pulumi.dev.yaml": text})
+    (drain, _, resume) = _diffs(rotate("l4-reserved", "--in-place", "--set", "diskSizeGb=200", "--json").stdout)
+    assert drain.count("+") > drain.count("+++") + 1
+    assert "+            stopPolicy: HoldAndDrain" in drain
+    assert "-            stopPolicy: HoldAndDrain" in resume
+
+
+def test_a_held_queue_is_drained_and_held_again(project: Path) -> None:
+    text = BASE["Pulumi.dev.yaml"].replace("          train:\n", "          train:\n            stopPolicy: Hold\n", 1)
+    write(project, {**BASE, "Pulumi.dev.yaml": text})
+    drain, _, resume = _diffs(rotate("v5e", "--in-place", "--set", "topology=4x4", "--json").stdout)
+    assert "-            stopPolicy: Hold\n+            stopPolicy: HoldAndDrain" in drain
+    assert "-            stopPolicy: HoldAndDrain\n+            stopPolicy: Hold\n" in resume
+
+
+def test_a_stack_file_outside_of_the_project_is_rotated_and_left_alone(project: Path, tmp_path_factory: Any) -> None:
+    outside = tmp_path_factory.mktemp("elsewhere") / "Pulumi.dev.yaml"
+    outside.write_text(BASE["Pulumi.dev.yaml"], encoding="utf-8")
+    found = CliRunner().invoke(app, ["rotate", str(outside), "v5e", "--set", "topology=4x4", "--json"])
+    assert found.exit_code == 0, found.output
+    assert _diffs(found.stdout)[0].startswith("--- a/Pulumi.dev.yaml\n")
+    assert outside.read_text(encoding="utf-8") == BASE["Pulumi.dev.yaml"]

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from berth.planner import plan_fleet
 from berth.spec.parse import parse_fleet
 from berth.validation import validate
-from tests.small_fleets import REMOVED, TRAIN, URGENT, ZONE, faults, fleet_with, message, problems, warnings
+from tests.small_fleets import REMOVED, TRAIN, URGENT, ZONE, faults, fleet_with, message, plan, problems, warnings
 
 VISION_CHIPS, SPEECH_CHIPS = f"{TRAIN}.flavors.0", "teams.speech.queues.train.flavors.0"
 LIMITS: dict[str, Any] = {"cpu": {"max": 1000}, "memory": {"max": 4000}, "accelerators": {"nvidia-l4": 8}}
@@ -151,15 +151,27 @@ def test_a_pod_range_smaller_than_a_nodes_share_has_room_for_none() -> None:
 def test_a_limit_may_reach_all_that_the_others_lend_and_no_further() -> None:
     assert faults(fleet_with({f"{VISION_CHIPS}.borrow": "2 slices"})) == []
     fleet = fleet_with({f"{VISION_CHIPS}.borrow": "3 slices"})
-    assert faults(fleet) == [f"unreachable-limit {TRAIN}.flavors[0].borrow"]
-    assert message(fleet, "unreachable-limit") == (
-        "24 v5e chips can never be reached: the rest of cohort 'research' lends 16 of 'v5e'; write 16 or less"
+    assert faults(fleet) == []
+    assert f"borrow-limit {TRAIN}.flavors[0].borrow" in warnings(fleet)
+    assert message(fleet, "borrow-limit") == (
+        "24 v5e chips is more than the rest of cohort 'research' lends of 'v5e': it can borrow at most 16 today; "
+        "write 16 or less"
     )
+
+
+def test_a_neighbour_that_loses_quota_breaks_nobodys_file() -> None:
+    """The file of a team that borrows is not touched by the change, and must not be refused for it."""
+    shrunk = fleet_with({f"{VISION_CHIPS}.borrow": "2 slices", f"{SPEECH_CHIPS}.guaranteed": "1 slice"})
+    assert faults(shrunk) == []
+    assert f"borrow-limit {TRAIN}.flavors[0].borrow" in warnings(shrunk)
+    (vision,) = (team for team in plan(shrunk).teams if team.name == "vision")
+    assert vision.ceiling["v5e"] == 16
 
 
 def test_what_is_not_lent_cannot_be_reached() -> None:
     fleet = fleet_with({f"{VISION_CHIPS}.borrow": "2 slices", f"{SPEECH_CHIPS}.lend": "1 slice"})
-    assert faults(fleet) == [f"unreachable-limit {TRAIN}.flavors[0].borrow"]
+    assert faults(fleet) == []
+    assert f"borrow-limit {TRAIN}.flavors[0].borrow" in warnings(fleet)
 
 
 def test_no_limit_at_all_can_always_be_reached() -> None:
@@ -226,7 +238,8 @@ def test_a_guarantee_that_is_lent_and_never_taken_back_is_said() -> None:
     assert warnings(fleet_with({**never, **borrowed})) == [f"guarantee-not-reclaimed {TRAIN}.preemption"]
     assert warnings(fleet_with(borrowed)) == []
     assert warnings(fleet_with(never)) == []
-    assert warnings(fleet_with({**never, **borrowed, f"{VISION_CHIPS}.lend": 0})) == []
+    kept = warnings(fleet_with({**never, **borrowed, f"{VISION_CHIPS}.lend": 0}))
+    assert kept == ["borrow-limit teams.speech.queues.train.flavors[0].borrow"]
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,54 @@
+"""Standard streams that a reader may close: `berth guard dev preview.json | true` leaves the verb's exit status."""
+
+from __future__ import annotations
+
+import io
+import os
+from typing import Any, TextIO
+
+
+class _ClosablePipe(io.RawIOBase):
+    """A file descriptor that drops what is written after its reader has closed the pipe."""
+
+    def __init__(self, descriptor: int) -> None:
+        super().__init__()
+        self._descriptor = descriptor
+
+    def writable(self) -> bool:
+        """Return True: this is only written to."""
+        return True
+
+    def fileno(self) -> int:
+        """Return the descriptor."""
+        return self._descriptor
+
+    def isatty(self) -> bool:
+        """Return whether the descriptor is a terminal."""
+        return os.isatty(self._descriptor)
+
+    def write(self, data: Any, /) -> int:
+        """Write `data`, or drop it; return how many bytes were taken."""
+        try:
+            return os.write(self._descriptor, data)
+        except BrokenPipeError:
+            return memoryview(data).nbytes
+
+
+def tolerate_closed_pipe(stream: TextIO) -> TextIO:
+    """Return a stream to the same descriptor, on which a closed pipe raises nothing, so that a verb runs to its end.
+
+    The exit status is then the verb's own: `berth guard dev preview.json | true` leaves 3. Streams that are no file,
+    as in tests, are returned unchanged.
+    """
+    buffer = getattr(stream, "buffer", None)
+    raw = getattr(buffer, "raw", buffer)  # with PYTHONUNBUFFERED the buffer is the file itself
+    if not isinstance(raw, io.FileIO):
+        return stream
+    stream.flush()
+    return io.TextIOWrapper(
+        io.BufferedWriter(_ClosablePipe(stream.fileno())),
+        stream.encoding,
+        stream.errors,
+        line_buffering=bool(stream.line_buffering),
+        write_through=raw is buffer,
+    )

@@ -1,0 +1,58 @@
+"""Changes in place that are guarded: protection that is switched off, and updates that Google Cloud refuses."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+
+from msgspec.structs import replace
+
+from berth.diff.guard.changes import REFUSE, UNPROTECT, GuardedChange, worker_plan
+from berth.diff.resources import CLUSTER, IN_WORKER, NODE_POOL, REPLACED, FieldEffect, ResourceChange, in_worker
+from berth.diff.update_effects import REFUSED
+from berth.plan.ack import AckFleetPlan
+from berth.plan.allowances import AllowancesPlan
+from berth.plan.fleet import FleetPlan
+
+PROTECT = "protect"
+DELETION_PROTECTION = "deletion_protection"
+
+
+def guarded_updates(
+    old: FleetPlan | AckFleetPlan, new: FleetPlan | AckFleetPlan, changed: Iterable[ResourceChange]
+) -> tuple[GuardedChange, ...]:
+    """Return what switches protection off or will fail; the new stack file's `allowChange` allows it."""
+    result = list(switched_off(old.allowances.protect, new.allowances))
+    for change in changed:
+        worker, own_change = in_worker(change) or (None, change)
+        plan = worker_plan(new, worker) if worker and isinstance(new, FleetPlan) else new
+        if plan is not None and change.what != REPLACED:
+            updates = _guarded_fields(own_change, plan.allowances)
+            result += (_in_worker(worker, each) for each in updates) if worker else updates
+    return tuple(result)
+
+
+def switched_off(was_protected: bool, allowances: AllowancesPlan) -> Iterator[GuardedChange]:
+    """The protection of the whole fleet, where it is switched off."""
+    if was_protected and not allowances.protect:
+        yield GuardedChange(PROTECT, PROTECT, PROTECT, UNPROTECT, allowed=allowances.change.get(PROTECT))
+
+
+def unprotected_cluster(effect: FieldEffect, allowances: AllowancesPlan) -> GuardedChange:
+    """A cluster whose deletion protection is switched off."""
+    return GuardedChange(CLUSTER, CLUSTER, CLUSTER, UNPROTECT, (effect,), allowed=allowances.change.get(CLUSTER))
+
+
+def _guarded_fields(change: ResourceChange, allowances: AllowancesPlan) -> Iterator[GuardedChange]:
+    refused: Sequence[FieldEffect] = tuple(field for field in change.fields if field.does == REFUSED)
+    if refused:
+        is_pool = change.kind == NODE_POOL
+        name = (change.pool if is_pool else change.key) or change.key
+        kind = "pool" if is_pool else change.kind
+        yield GuardedChange(kind, name, name, REFUSE, tuple(refused), allowed=allowances.change.get(name))
+    for field in change.fields:
+        if change.kind == CLUSTER and field.path == DELETION_PROTECTION and not field.after:
+            yield unprotected_cluster(field, allowances)
+
+
+def _in_worker(worker: str, change: GuardedChange) -> GuardedChange:
+    return replace(change, name=f"{worker}{IN_WORKER}{change.name}", worker=worker)

@@ -1,0 +1,258 @@
+"""Who may do more, or less, after a change: roles, buckets, secrets, people, isolation, the control plane, alerts.
+
+Rights are compared from the plans, so that one that is given is never a detail of a resource. What takes a protection
+away (alerts, the isolation of pods) counts as a right that is given.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from ipaddress import ip_network
+from typing import Any, Final, cast
+
+from msgspec import Struct
+
+from berth.plan.ack import AckFleetPlan
+from berth.plan.fleet import FleetPlan
+from berth.plan.gke import AuthorizedNetwork, ClusterPlan
+from berth.plan.teams import IdentityPlan, IsolationPlan, TeamPlan
+
+ADDED, REMOVED, WIDENED, NARROWED, CHANGED = "added", "removed", "widened", "narrowed", "changed"
+ALERT, ALERTS, CHANNEL = "alert", "alerts", "notification channel"
+_FLEET, _CLUSTER, _NODES, _CONTROL_PLANE = "fleet", "cluster", "nodes", "control plane"
+EGRESS: Final = "egress"
+"""Of teams that come or go it is no news."""
+ANY_ADDRESS: Final = "any address"
+
+_POD_SECURITY_LEVELS: Final = ("restricted", "baseline", "privileged")
+_BUCKET_ROLES: Final = (
+    "roles/storage.objectViewer",
+    "roles/storage.objectUser",
+    "roles/storage.objectAdmin",
+    "roles/storage.admin",
+)
+"""Roles of a bucket, each with all the permissions of those before it."""
+
+AnyFleet = FleetPlan | AckFleetPlan
+RightKey = tuple[str, str]
+"""Whose right it is, and which right."""
+
+
+class RightChange(Struct, frozen=True):
+    """A right of `owner` that is added, removed, widened, narrowed, or changed (nobody knows which).
+
+    `before` and `after` are its values, None where there is none.
+    """
+
+    owner: str
+    right: str
+    what: str
+    before: str | None
+    after: str | None
+
+    @property
+    def is_alert(self) -> bool:
+        """Whether it is not a right of anybody's, but an alert that is sent no more."""
+        return self.right in (ALERT, ALERTS, CHANNEL)
+
+    @property
+    def is_loud(self) -> bool:
+        """Whether somebody may do more than before, or nobody learns what happens any more."""
+        return self.what in (ADDED, WIDENED, CHANGED) if not self.is_alert else self.what == REMOVED
+
+
+_OPEN: Final = ("privileged", "open")
+"""Levels of a new team that are worth a line."""
+
+
+class _Level(Struct, frozen=True):
+    """A right with an order: the higher the `rank`, the more is possible. 0 is the least."""
+
+    rank: int
+    text: str
+
+
+def compare_rights(old: AnyFleet, new: AnyFleet) -> tuple[RightChange, ...]:
+    """Every right that is not what it was, those that give more first; teams go by their new names."""
+    kept_teams = {f"team {team.name}" for team in new.teams} & {f"team {team.name}" for team in old.teams}
+    workers = _worker_names(old) & _worker_names(new)
+    grants = (
+        c
+        for c in _compare_grants(_grants(old, workers), _grants(new, workers))
+        if c.right != EGRESS or c.owner in kept_teams
+    )
+    changes = [*grants, *_compare_levels(_levels(old, workers), _levels(new, workers))]
+    changes += _compare_alerts(old, new)
+    return tuple(sorted(changes, key=lambda change: (not change.is_loud, change.owner, change.right)))
+
+
+def _worker_names(plan: AnyFleet) -> set[str]:
+    return {worker.name for worker in plan.workers} if isinstance(plan, FleetPlan) else set()
+
+
+def _compare_grants(
+    old: Mapping[RightKey, Mapping[str, str]], new: Mapping[RightKey, Mapping[str, str]]
+) -> Iterator[RightChange]:
+    for key in dict.fromkeys((*old, *new)):
+        before, after = old.get(key, {}), new.get(key, {})
+        for name in dict.fromkeys((*before, *after)):
+            old_value, new_value = before.get(name), after.get(name)
+            if old_value != new_value:
+                yield RightChange(*key, _kind_of_change(key[1], old_value, new_value), old_value, new_value)
+
+
+def _kind_of_change(right: str, before: str | None, after: str | None) -> str:
+    if before is None or after is None:
+        return ADDED if before is None else REMOVED
+    if right == "bucket":
+        ranks = [_BUCKET_ROLES.index(role) for v in (before, after) if (role := v.rpartition(" ")[2]) in _BUCKET_ROLES]
+        return CHANGED if len(ranks) < 2 else WIDENED if ranks[1] > ranks[0] else NARROWED
+    return _range_change(before, after) if right == "authorized network" else CHANGED
+
+
+def _range_change(before: str, after: str) -> str:
+    old, new = (cast("Any", ip_network(value.rpartition(" ")[2])) for value in (before, after))
+    if old.version != new.version:
+        return CHANGED
+    return WIDENED if old.subnet_of(new) else NARROWED if new.subnet_of(old) else CHANGED
+
+
+def _compare_levels(old: Mapping[RightKey, _Level], new: Mapping[RightKey, _Level]) -> Iterator[RightChange]:
+    """Compare levels. Of what is new only what isolates nothing is reported, and nothing of what is removed."""
+    for key, after in new.items():
+        before = old.get(key)
+        if before is None:
+            if after.text in _OPEN:
+                yield RightChange(*key, ADDED, None, after.text)
+        elif before != after:
+            what = WIDENED if after.rank > before.rank else NARROWED if after.rank < before.rank else CHANGED
+            yield RightChange(*key, what, before.text, after.text)
+
+
+def _compare_alerts(old: AnyFleet, new: AnyFleet) -> Iterator[RightChange]:
+    before, after = _alerts(old), _alerts(new)
+    if before and not after:
+        yield RightChange("monitoring", ALERTS, REMOVED, str(len(before)), "0")
+        return
+    yield from (RightChange("monitoring", ALERT, REMOVED, name, None) for name in before if name not in after)
+    channels = _channels(old), _channels(new)
+    yield from (RightChange("monitoring", CHANNEL, REMOVED, c, None) for c in channels[0] if c not in channels[1])
+    yield from (RightChange("monitoring", CHANNEL, ADDED, None, c) for c in channels[1] if c not in channels[0])
+
+
+def _alerts(plan: AnyFleet) -> tuple[str, ...]:
+    monitoring = plan.monitoring if isinstance(plan, FleetPlan) else None
+    return tuple(alert.key for alert in monitoring.alerts) if monitoring else ()
+
+
+def _channels(plan: AnyFleet) -> tuple[str, ...]:
+    monitoring = plan.monitoring if isinstance(plan, FleetPlan) else None
+    return monitoring.channels if monitoring else ()
+
+
+# --- what is granted, by name -----------------------------------------------------------------------------------------
+
+
+def _grants(plan: AnyFleet, workers: Collection[str], prefix: str = "") -> dict[RightKey, dict[str, str]]:
+    """Whose right and which → its values by their names; those of `workers`' clusters are called `worker/owner`."""
+    grants: dict[RightKey, dict[str, str]] = {}
+    for owner, right, values in _granted(plan):
+        grants.setdefault((prefix + owner, right), {}).update(values)
+    for worker in plan.workers if isinstance(plan, FleetPlan) else ():
+        shared = {
+            key: value for key, value in _grants(worker.plan, f"{worker.name}/").items() if "/team " not in key[0]
+        }
+        grants |= shared
+    return grants
+
+
+def _granted(plan: AnyFleet) -> Iterator[tuple[str, str, Mapping[str, str]]]:
+    for team in plan.teams:
+        yield from ((f"team {team.name}", right, values) for right, values in _team_grants(team))
+    if isinstance(plan, AckFleetPlan):
+        return
+    if plan.access is not None:
+        yield _FLEET, "owner group", _named(plan.access.owners)
+    for reservation in (*plan.reservations, *plan.future_reservations):
+        yield f"reservation {reservation.key}", "shared with project", _named(reservation.share_with)
+    if isinstance(plan.cluster, ClusterPlan):
+        yield _NODES, "role", _named(plan.cluster.node_service_account.roles)
+        yield _CONTROL_PLANE, "authorized network", _authorized_networks(plan.cluster)
+        yield _CLUSTER, "security group", _named((plan.cluster.security_group,))
+
+
+def _team_grants(team: TeamPlan) -> Iterator[tuple[str, Mapping[str, str]]]:
+    yield "group", _named(team.groups)
+    yield from _identity_grants(team.identity) if team.identity else ()
+    yield EGRESS, {f"{e.cidr} {e.ports}": _describe_egress(e.cidr, e.ports) for e in team.isolation.egress or ()}
+
+
+def _describe_egress(cidr: str, ports: Iterable[int]) -> str:
+    numbers = ", ".join(map(str, ports))
+    return f"to {cidr}" + (f", TCP {numbers}" if numbers else "")
+
+
+def _identity_grants(identity: IdentityPlan) -> Iterator[tuple[str, Mapping[str, str]]]:
+    account = identity.impersonates
+    yield "role", _named((*identity.roles, *(account.roles if account else ())))
+    yield "bucket", {bucket: f"{bucket} {role}" for bucket, role in identity.buckets.items()}
+    yield "secret", {f"{s.project}/{s.secret}": f"{s.project}/{s.secret}" for s in identity.secrets}
+    yield "impersonation of", _named((account.email,) if account else ())
+
+
+def _named(values: Iterable[str | None]) -> dict[str, str]:
+    return {value: value for value in values if value}
+
+
+def _authorized_networks(cluster: ClusterPlan) -> dict[str, str]:
+    """Who reaches the public endpoint, by the names of the networks; nobody where there is none."""
+    control_plane = cluster.control_plane
+    if not (control_plane.public_endpoint and control_plane.ip_endpoint):
+        return {}
+    if control_plane.authorized_networks is None:
+        return {"": ANY_ADDRESS}
+    return {each.name or each.cidr: _describe_network(each) for each in control_plane.authorized_networks}
+
+
+def _describe_network(network: AuthorizedNetwork) -> str:
+    return f"{network.name} {network.cidr}".strip()
+
+
+# --- rights with an order ---------------------------------------------------------------------------------------------
+
+
+def _levels(plan: AnyFleet, workers: Collection[str], prefix: str = "") -> dict[RightKey, _Level]:
+    levels = {(f"{prefix}team {team.name}", right): level for team in plan.teams for right, level in _isolation(team)}
+    if isinstance(plan, AckFleetPlan):
+        return levels
+    if isinstance(plan.cluster, ClusterPlan):
+        levels |= {(prefix + owner, right): _switch(is_on) for owner, right, is_on in _cluster_switches(plan.cluster)}
+    for worker in plan.workers:
+        if worker.name in workers:
+            own = _levels(worker.plan, (), f"{worker.name}/")
+            levels |= {key: level for key, level in own.items() if "/team " not in key[0]}
+    return levels
+
+
+def _isolation(team: TeamPlan) -> Iterator[tuple[str, _Level]]:
+    if not any(namespace.owned for namespace in team.namespaces):
+        return
+    isolation: IsolationPlan = team.isolation
+    yield "Pod Security", _Level(_POD_SECURITY_LEVELS.index(isolation.pod_security), isolation.pod_security)
+    is_open = isolation.egress is None
+    yield "network", _Level(int(is_open), "open" if is_open else "closed")
+
+
+def _switch(is_on: bool) -> _Level:
+    return _Level(int(is_on), "on" if is_on else "off")
+
+
+def _cluster_switches(cluster: ClusterPlan) -> Iterator[tuple[str, str, bool]]:
+    """Settings of a cluster that let somebody do more while they are on."""
+    control_plane = cluster.control_plane
+    yield _CONTROL_PLANE, "public endpoint", control_plane.public_endpoint and control_plane.ip_endpoint
+    yield _CONTROL_PLANE, "DNS endpoint", bool(control_plane.dns_endpoint)
+    yield _CONTROL_PLANE, "access of all Google Cloud addresses", control_plane.google_ranges
+    yield _NODES, "public addresses", not control_plane.private_nodes
+    yield _NODES, "start without Shielded GKE Nodes", not cluster.shielded_nodes
+    yield _NODES, "unencrypted memory (no Confidential GKE Nodes)", cluster.confidential_nodes is None

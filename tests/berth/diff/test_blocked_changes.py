@@ -1,0 +1,105 @@
+"""Changes in place that are blocked, and those that must be loud: what they say, and what allows them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from berth.cli.diff import plain_text
+from berth.diff.compare import Changes, compare
+from berth.diff.guard.preview import check_preview
+from berth.diff.guard.preview_file import read_preview
+from berth.diff.headline import headline
+from tests.small_fleets import fleet_with, plan
+
+RANGE = {"cluster.network": {"podCidrBlock": "10.99.0.0/16"}}
+
+
+def change(changes: dict[str, Any]) -> Changes:
+    """What a change of the small fleet means."""
+    return compare(plan(fleet_with()), plan(fleet_with(changes)))
+
+
+@pytest.mark.parametrize(
+    ("changes", "key", "told"),
+    [
+        ({"protect": False}, "protect", "the protection of everything in this stack would be switched off"),
+        ({"cluster.deletionProtection": False}, "cluster", "the deletion protection of cluster would be switched off"),
+        (RANGE, "network", "network: this update will fail, because Google Cloud refuses to change podRange"),
+    ],
+)
+def test_a_change_in_place_is_blocked_until_it_is_allowed_by_name(changes: dict[str, Any], key: str, told: str) -> None:
+    found = change(changes)
+    (guarded,) = found.blocked
+    assert guarded.key == key
+    first, remedy = plain_text.guarded_lines(found)
+    assert first.startswith(told)
+    assert f'allowChange: {{{key}: "<why>"}}' in remedy
+    allowed = change({**changes, "allowChange": {key: "a sandbox"}})
+    assert (allowed.blocked, allowed.idle) == ((), ())
+    assert next(plain_text.allowed_lines(allowed)).endswith(": a sandbox")
+
+
+def test_protection_that_was_off_before_is_no_news() -> None:
+    old = plan(fleet_with({"protect": False}))
+    assert compare(old, plan(fleet_with({"protect": False, "labels": {"a": "b"}}))).losses == ()
+
+
+@pytest.mark.parametrize(
+    ("changes", "told"),
+    [
+        ({"allowChange": {"network": "new"}}, "1 allowance without an effect left behind"),
+        ({"allowReplacement": {"v5e": "new"}}, "1 allowance without an effect left behind"),
+        (
+            {"teams.vision.queues.train.preemption": {"reclaimWithinCohort": "Never"}},
+            "vision can no longer reclaim its guarantee of v5e (queue vision-train)",
+        ),
+        (
+            {"priorities.high.value": 5},
+            "order of priorities: high > low → low > high; PriorityClass high is REPLACED",
+        ),
+        ({"kueue": {"existing": True}}, "controller kueue is left running, and no longer managed here"),
+        ({"protect": False}, "protection is switched off; 1 guarded"),
+        (RANGE, "the update of network will fail; 1 guarded"),
+    ],
+)
+def test_what_is_dangerous_is_in_the_headline(changes: dict[str, Any], told: str) -> None:
+    assert headline(change(changes)) == f"test: {told}"
+
+
+# --- in the real engine's preview -------------------------------------------------------------------------------------
+
+CLUSTER = "urn:pulumi:dev::berth::berth:gke:Cluster$gcp:container/cluster:Cluster::cluster-cluster"
+
+
+def step(before: dict[str, Any], after: dict[str, Any]) -> dict[str, Any]:
+    """A preview in which the cluster is changed in place."""
+    return {"steps": [{"op": "update", "urn": CLUSTER, "oldState": before, "newState": after}]}
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "changes", "told"),
+    [
+        ({"protect": True}, {"inputs": {}}, {"protect": False}, [("protect", "unprotect")]),
+        ({"protect": True}, {"inputs": {}}, {"protect": False, "allowChange": {"protect": "sandbox"}}, []),
+        ({}, {}, {"protect": False}, []),
+        (
+            {"inputs": {"deletionProtection": True}},
+            {"inputs": {"deletionProtection": False}},
+            {"cluster.deletionProtection": False},
+            [("cluster", "unprotect")],
+        ),
+        (
+            {"inputs": {"deletionProtection": True}},
+            {"inputs": {"deletionProtection": False}},
+            {"cluster.deletionProtection": False, "allowChange": {"cluster": "sandbox"}},
+            [],
+        ),
+    ],
+)
+def test_a_preview_that_switches_protection_off_is_blocked(
+    before: dict[str, Any], after: dict[str, Any], changes: dict[str, Any], told: list[tuple[str, str]]
+) -> None:
+    judged = check_preview(read_preview(step(before, after)), plan(fleet_with(changes)))
+    assert [(loss.key, loss.action) for loss in judged.blocked] == told

@@ -1,0 +1,60 @@
+"""A fleet that moves: to another existing cluster, or to another project."""
+
+from __future__ import annotations
+
+from msgspec.structs import replace
+
+from berth.diff.compare import Changes, compare
+from berth.diff.headline import headline
+from berth.plan.existing import ExistingClusterPlan
+from berth.plan.fleet import FleetPlan
+from tests.small_fleets import fleet_with
+from tests.small_fleets import plan as small_plan
+from tests.stack_files import plan
+
+
+def moved(field: str, *, protected: bool = True) -> Changes:
+    """The local stack, whose queues are protected, with a field of its existing cluster changed."""
+    old = plan("local")
+    old = replace(
+        old,
+        allowances=replace(old.allowances, protect=protected),
+        cluster_queues=tuple(replace(queue, protect=protected) for queue in old.cluster_queues),
+    )
+    assert isinstance(old.cluster, ExistingClusterPlan)
+    return compare(old, replace(old, cluster=replace(old.cluster, **{field: "other"})))
+
+
+def test_another_existing_cluster_replaces_every_object_and_blocks_for_every_protected_queue() -> None:
+    found = moved("name")
+    assert {each.what for each in found.objects} == {"replaced"}
+    assert len(found.objects) > 30
+    queues = {queue.name for queue in plan("local").cluster_queues}
+    assert {loss.name for loss in found.blocked} == queues
+    assert {loss.key for loss in found.blocked} == {f"clusterQueues.{name}" for name in queues}
+    assert headline(found).startswith("local: connection to the existing cluster is REPLACED")
+    assert headline(found).endswith(f"; {len(queues)} guarded")
+    assert not moved("name", protected=False).blocked
+
+
+def test_another_context_is_a_change() -> None:
+    found = moved("context")
+    assert not found.is_empty
+    assert [(each.kind, each.what) for each in found.things] == [("connection", "updated")]
+
+
+def of_project(project: str) -> FleetPlan:
+    """The small fleet in a project, with a reservation and an identity."""
+    l4 = {"machineType": "g2-standard-24", "zone": "us-central1-a", "count": 4}
+    return small_plan(fleet_with({"project": project, "reservations": {"l4": l4}, "teams.vision.identity": {}}))
+
+
+def test_another_project_lists_all_that_is_in_it() -> None:
+    found = compare(of_project("acme-ml-dev"), of_project("acme-ml-prod"))
+    what = {(each.kind, each.key): each.what for each in found.things}
+    assert {kind for (kind, _), each in what.items() if each != "replaced"} <= {"controller"}
+    assert {"network", "node identity", "reservation", "cluster", "alert", "dashboard", "service"} <= {
+        k for k, _ in what
+    }
+    assert ("reservation", "l4") in {(loss.kind, loss.name) for loss in found.blocked}
+    assert {each.what for each in found.objects} == {"replaced"}

@@ -1,0 +1,88 @@
+"""Rights come first in every format, whole and unfolded."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from berth.cli.diff import plain_text
+from berth.cli.diff.markdown import escape_markdown, render_markdown
+from berth.cli.diff.report_parts import report_changes
+from berth.diff.compare import compare
+from berth.diff.headline import headline
+from tests.small_fleets import fleet_with, plan
+
+ROLES = [f"roles/aiplatform.admin{number}" for number in range(19)] + ["roles/resourcemanager.projectIamAdmin"]
+CONTROL_PLANE = "cluster.controlPlane"
+
+
+def rights(changes: dict[str, Any], before: dict[str, Any] | None = None) -> list[str]:
+    """The lines on rights of a change of the small fleet."""
+    old = fleet_with({"projectNumber": "123456789012", **(before or {})})
+    return list(plain_text.right_lines(compare(plan(old), plan(fleet_with(changes, base=old)))))
+
+
+def test_the_last_of_many_roles_is_in_every_format_and_never_folded() -> None:
+    base = fleet_with({"projectNumber": "123456789012"})
+    found = compare(plan(base), plan(fleet_with({"teams.vision.identity": {"roles": ROLES}}, base=base)))
+    text, markdown = plain_text.text(found), render_markdown(found)
+    assert text.splitlines()[2] == "Rights"
+    assert f"  team vision: role {ROLES[-1]} is added" in text
+    rights_part = markdown.split("\n\n")[2]
+    assert markdown.split("\n\n")[1] == "**Rights**"
+    assert escape_markdown(f"role {ROLES[-1]} is added") in rights_part
+    assert rights_part.count("\n") == len(ROLES) - 1
+    assert {"owner": "team vision", "right": "role", "what": "added", "before": None, "after": ROLES[-1]} in (
+        plain_text.as_json(found, "a", "b")["rights"]
+    )
+    assert report_changes(found, "main").sections[0].caption == "Rights"
+    assert headline(found) == "test: 20 rights of team vision are added or widened"
+
+
+@pytest.mark.parametrize(
+    ("before", "changes", "told"),
+    [
+        ({}, {"teams.vision.identity": {"roles": ["roles/owner"]}}, ["team vision: role roles/owner is added"]),
+        (
+            {"teams.vision.identity": {"buckets": {"data": "roles/storage.objectViewer"}}},
+            {"teams.vision.identity": {"buckets": {"data": "roles/storage.admin"}}},
+            ["team vision: bucket data roles/storage.objectViewer → data roles/storage.admin, widened"],
+        ),
+        ({}, {"teams.vision.networkPolicy": {"enabled": False}}, ["team vision: network closed → open, widened"]),
+        (
+            {"teams.vision.podSecurity": "restricted"},
+            {"teams.vision.podSecurity": "baseline"},
+            ["team vision: Pod Security restricted → baseline, widened"],
+        ),
+        (
+            {"teams.vision.podSecurity": "baseline"},
+            {"teams.vision.podSecurity": "restricted"},
+            ["team vision: Pod Security baseline → restricted, narrowed"],
+        ),
+        (
+            {},
+            {f"{CONTROL_PLANE}.publicEndpoint": True},
+            [
+                "control plane: authorized network any address is added",
+                "control plane: public endpoint off → on, widened",
+            ],
+        ),
+        (
+            {CONTROL_PLANE: {"authorizedNetworks": [{"name": "office", "cidrBlock": "203.0.113.0/24"}]}},
+            {CONTROL_PLANE: {"authorizedNetworks": [{"name": "office", "cidrBlock": "203.0.0.0/16"}]}},
+            ["control plane: authorized network office 203.0.113.0/24 → office 203.0.0.0/16, widened"],
+        ),
+        ({"monitoring": {}}, {"monitoring": {"alerts": False}}, ["monitoring: alerts 17 → 0, removed"]),
+    ],
+)  # fmt: skip
+def test_a_right_is_one_line(before: dict[str, Any], changes: dict[str, Any], told: list[str]) -> None:
+    given = [line for line in rights(changes, before) if "egress" not in line]
+    assert given == told
+
+
+def test_a_right_that_is_taken_is_the_one_that_was_given_backwards() -> None:
+    base = fleet_with({"projectNumber": "123456789012"})
+    old, new = plan(base), plan(fleet_with({"teams.vision.identity": {"roles": ["roles/owner"]}}, base=base))
+    assert [change.what for change in compare(new, old).rights] == ["removed"]
+    assert headline(compare(new, old)) == "test: 1 right is removed or narrowed"
