@@ -24,9 +24,9 @@ SettingKey = Literal[
     "capacity", "reservation", "maxRunDuration", "machineType", "accelerator", "topology", "nodes", "slices", "zones",
     "placement", "locationPolicy", "autoRepair", "autoProvisioned", "surge", "bootDisk", "diskSizeGb", "localSsd",
     "gpuSharing", "gpuPartition", "driverVersion", "imageType", "confidentialNodes", "networking", "dynamicSlicing",
-    "topologyAware", "maxPodsPerNode", "secureBoot", "nodeSystemConfig", "count", "end",
+    "topologyAware", "maxPodsPerNode", "secureBoot", "nodeSystemConfig", "count", "end", "version",
 ]  # fmt: skip
-"""What of a pool is to blame, in the words of the stack file; of a reservation: count and end."""
+"""What of a pool, a reservation (count, end) or a cluster (version) is to blame, in the words of the stack file."""
 
 DWS: tuple[CapacityKind, ...] = ("flex-start", "queued")
 """The two ways of the Dynamic Workload Scheduler."""
