@@ -10,7 +10,7 @@ from typing import Literal
 
 from msgspec import Struct
 
-from berth.catalog import Machine, ProvisioningModel, SliceShape
+from berth.catalog import Machine, ProvisioningModel, SliceShape, limits
 from berth.plan.node_settings import UpgradePlan
 from berth.plan.nodes import Bounds
 
@@ -155,6 +155,16 @@ class PoolRequest(Struct, frozen=True, kw_only=True):
         if self.capacity != "reservation":
             return self.capacity
         return "reservation-specific" if self.is_specific else "reservation-any"
+
+    @property
+    def node_run_seconds(self) -> int | None:
+        """The life of a node that GKE is asked for: of flex-start, where none is written, the longest that DWS gives.
+
+        The job, not the node, has that of a queued pool: it is a parameter of the request.
+        """
+        if self.capacity == "queued":
+            return None
+        return self.max_run_seconds or (limits().max_run_seconds if self.capacity == "flex-start" else None)
 
     @property
     def is_specific(self) -> bool:
