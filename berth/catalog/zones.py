@@ -8,11 +8,11 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
-import yaml
 from msgspec import Struct
 
 from berth.catalog.rows import Machine
 from berth.catalog.table import attachable_gpus
+from berth.yaml_loader import load_table
 
 _LettersByRegion = Mapping[str, Iterable[str]]
 
@@ -55,8 +55,7 @@ class ZoneTable(Struct, frozen=True, kw_only=True):
 @cache
 def zone_table() -> ZoneTable:
     """The zone table of this release, read once."""
-    text = Path(__file__).with_name("zones.yaml").read_text(encoding="utf-8")
-    return build_zone_table(yaml.load(text, yaml.CSafeLoader))
+    return build_zone_table(load_table(Path(__file__).with_name("zones.yaml")))
 
 
 def build_zone_table(data: Mapping[str, Any]) -> ZoneTable:

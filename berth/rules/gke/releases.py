@@ -12,11 +12,11 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
-import yaml
 from msgspec import Struct
 
 from berth.rules.gke.pool_request import GkeViolation
 from berth.rules.gke.versions import compare_version, parse_version
+from berth.yaml_loader import load_table
 
 
 class MinorRelease(Struct, frozen=True, kw_only=True):
@@ -41,8 +41,7 @@ class Releases(Struct, frozen=True, kw_only=True):
 @cache
 def releases() -> Releases:
     """The table of this release of Berth, read once."""
-    text = Path(__file__).with_name("releases.yaml").read_text(encoding="utf-8")
-    data: dict[str, Any] = yaml.load(text, yaml.CSafeLoader)
+    data: dict[str, Any] = load_table(Path(__file__).with_name("releases.yaml"))
     minors = {name: MinorRelease(**row) for name, row in data["minors"].items()}
     return Releases(as_of=data["as_of"], minors=MappingProxyType(minors))
 
