@@ -427,7 +427,9 @@ def add_noise(answers: dict[str, Any]) -> None:
     answers["cluster.json"]["resourceLabels"]["goog-gke-cost-management"] = ""
     endpoints = answers["cluster.json"].setdefault("controlPlaneEndpointsConfig", {})
     endpoints["dnsEndpointConfig"] = {
-        "allowExternalTraffic": False, **endpoints.get("dnsEndpointConfig", {}), "endpoint": "gke-1.us-central1.gke.goog",
+        "allowExternalTraffic": False,
+        **endpoints.get("dnsEndpointConfig", {}),
+        "endpoint": "gke-1.us-central1.gke.goog",
     }  # fmt: skip
     endpoints["ipEndpointsConfig"] = {
         "enabled": True, **endpoints.get("ipEndpointsConfig", {}), "enablePublicEndpoint": True,
