@@ -85,6 +85,12 @@ def cluster(plan: FleetPlan) -> JSON:
         "addonsConfig": {"gcePersistentDiskCsiDriverConfig": {"enabled": True}, **_drivers(cluster_plan)},
     }
     answer |= _switches(cluster_plan)
+    control = cluster_plan.control_plane
+    if control.dns_endpoint is not None or not control.ip_endpoint:
+        answer["controlPlaneEndpointsConfig"] = {
+            "dnsEndpointConfig": {"allowExternalTraffic": control.dns_endpoint},
+            "ipEndpointsConfig": {"enabled": control.ip_endpoint},
+        }
     if cluster_plan.mode == "autopilot":
         answer["autopilot"] = {"enabled": True}
     if (networks := cluster_plan.control_plane.authorized_networks) is not None:
@@ -419,10 +425,16 @@ def add_noise(answers: dict[str, Any]) -> None:
     }
     answers["cluster.json"]["networkConfig"]["defaultEnablePrivateNodes"] = True
     answers["cluster.json"]["resourceLabels"]["goog-gke-cost-management"] = ""
-    answers["cluster.json"]["controlPlaneEndpointsConfig"] = {
-        "dnsEndpointConfig": {"allowExternalTraffic": False, "endpoint": "gke-1.us-central1.gke.goog"},
-        "ipEndpointsConfig": {"enabled": True, "enablePublicEndpoint": True, "publicEndpoint": "203.0.113.7"},
-    }
+    endpoints = answers["cluster.json"].setdefault("controlPlaneEndpointsConfig", {})
+    endpoints["dnsEndpointConfig"] = {
+        "allowExternalTraffic": False,
+        **endpoints.get("dnsEndpointConfig", {}),
+        "endpoint": "gke-1.us-central1.gke.goog",
+    }  # fmt: skip
+    endpoints["ipEndpointsConfig"] = {
+        "enabled": True, **endpoints.get("ipEndpointsConfig", {}), "enablePublicEndpoint": True,
+        "publicEndpoint": "203.0.113.7",
+    }  # fmt: skip
     for pool in answers["node-pools.json"]:
         pool |= {"etag": "b2", "version": "1.34.3-gke.1000", "podIpv4CidrSize": 24, "instanceGroupUrls": ["https://x"]}
         pool["config"] |= {

@@ -1,7 +1,7 @@
-"""The hardware table: what GKE's accelerator machines are, and which slices they form. Facts only, no choices.
+"""The hardware table: GKE's accelerator machines, the slices they form and the zones that list them. Facts only.
 
-Pure: standard library, YAML and the plan's word for a taint. The data is `accelerators.yaml`, one row per machine type;
-it is read at the first question, not at import. A new accelerator is a new row there, and nothing here.
+Pure: standard library, YAML and the plan's word for a taint. The data is `accelerators.yaml`, one row per machine type,
+and `zones.yaml`; both are read at first use, not at import. A new accelerator is a new row there, and nothing here.
 """
 
 from berth.catalog.allocatable import Allocatable, allocatable
@@ -33,6 +33,7 @@ from berth.catalog.table import (
     provisioning,
     taints,
 )
+from berth.catalog.zones import ListedZones, listed_zones, region_of, zone_table, zones_in
 
 __all__ = [
     "Allocatable",
@@ -43,6 +44,7 @@ __all__ = [
     "GkeTaints",
     "GpuAttachmentError",
     "GpuDirect",
+    "ListedZones",
     "Machine",
     "NodeLabelKeys",
     "Provisioning",
@@ -57,11 +59,15 @@ __all__ = [
     "gpudirect",
     "labels",
     "limits",
+    "listed_zones",
     "machines",
     "mig_partitions",
     "noun",
     "provisioning",
+    "region_of",
     "slice_shape",
     "slice_topologies",
     "taints",
+    "zone_table",
+    "zones_in",
 ]

@@ -75,7 +75,6 @@ class Machine(Struct, frozen=True, kw_only=True):
 
     TPU: `generation` is a key of `generations()`, None for GPUs and for what is unsupported. `multi_host_placement` is
     how hosts become one slice (compact_tpu_topology, workload_policy_high_throughput), None where they cannot.
-    `flex_start_zones` are the zones that flex-start was listed for in mid-2026, empty where no list is known.
 
     GPU: `additional_networks` counts the VPC networks that `gpudirect` (none, tcpx, tcpxo, rdma) wants besides the
     cluster's. `ssd_automatic` local SSDs come by themselves; `ssd_options` are the counts one may choose.
@@ -118,7 +117,6 @@ class Machine(Struct, frozen=True, kw_only=True):
     aggregate_type: str | None = None
     aggregate_family: str | None = None
     provisioning: Provisioning = Provisioning()
-    flex_start_zones: tuple[str, ...] = ()
     arch: str = "amd64"
     explicit_only: bool = False
     status: Literal["current", "legacy", "unsupported"] = "current"

@@ -17,6 +17,8 @@ _NAMESPACE: Final = "kubernetes.io/metadata.name"
 _METADATA_SERVER: Final = "169.254.169.254/32"
 _METADATA_PORTS: Final = (80, 8080)
 """Where GKE's metadata server is seen under Dataplane V2 (GKE docs: Workload Identity Federation, network policies)."""
+_METADATA_WITHOUT_DATAPLANE_V2: Final = ("169.254.169.252/32", (987, 988))
+"""Where it is seen without Dataplane V2; an existing cluster may have none (the same page of GKE's docs)."""
 _NODE_DNS: Final = "169.254.20.10/32"
 """NodeLocal DNSCache; Cloud DNS answers at the metadata server's address."""
 _COLLECTORS: Final = ("gke-gmp-system", "gmp-system")
@@ -38,6 +40,7 @@ def network_policy(
             {"to": [_team_peer(team_namespaces)]},
             _dns(plan.service_range),
             {"to": [_ip_block(_METADATA_SERVER)], "ports": _tcp(_METADATA_PORTS)},
+            {"to": [_ip_block(_METADATA_WITHOUT_DATAPLANE_V2[0])], "ports": _tcp(_METADATA_WITHOUT_DATAPLANE_V2[1])},
             *map(_egress, plan.egress or ()),
         ],
     }

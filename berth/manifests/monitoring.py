@@ -23,7 +23,11 @@ RBAC_API: Final = "rbac.authorization.k8s.io/v1"
 READER: Final = "berth-kueue-metrics"
 """The account whose token reads Kueue's metrics, and everything that belongs to it."""
 _KUEUE_ROLE = "kueue-metrics-reader"
-_COLLECTOR = {"kind": "ServiceAccount", "name": "collector", "namespace": "gmp-system"}
+_COLLECTORS = tuple(
+    {"kind": "ServiceAccount", "name": "collector", "namespace": namespace}
+    for namespace in ("gke-gmp-system", "gmp-system")
+)
+"""The accounts of Managed Prometheus's collectors: on Autopilot, and on Standard (GKE docs: managed collection)."""
 _PROMETHEUS = "kube-prometheus-stack-prometheus"
 """The account of the chart's Prometheus, for a release of the chart's own name."""
 _CONTROLLER = {"matchLabels": {"control-plane": "controller-manager"}}
@@ -48,7 +52,7 @@ def managed_prometheus(plan: MonitoringPlan) -> Iterator[Manifest]:
     yield _object(RBAC_API, "Role", READER, namespace) | {"rules": [rule]}
     yield _object(RBAC_API, "RoleBinding", READER, namespace) | {
         "roleRef": _role("Role", READER),
-        "subjects": [_COLLECTOR],
+        "subjects": [*_COLLECTORS],
     }
     endpoint = {
         "port": _METRICS_PORT,

@@ -38,6 +38,7 @@ class ClusterMachines(Struct, frozen=True):
 
 def plan_machines(context: PlanningContext) -> ClusterMachines:
     """The machines that a draft asks for; faults are the draft's."""
+    context.check_region()
     reserved_machines = reservations.reserved_machines(context)
     classes = compute_classes.plan_classes(context)
     planned_pools = pools.plan_pools(context, classes)

@@ -7,6 +7,7 @@ from typing import TypeVar
 
 from msgspec import Struct, field
 
+from berth import catalog
 from berth.diagnostics import FieldPath, Problems, did_you_mean, format_value
 from berth.spec.fleet import FleetSpec
 
@@ -57,11 +58,42 @@ class PlanningContext(Struct):
         """The region that things are made in; empty where nothing is."""
         return self.spec.region or ""
 
-    def check_zone(self, path: FieldPath, zone: str) -> None:
-        """Report a zone outside the fleet's region."""
-        if self.region and not zone.startswith(f"{self.region}-") and not self.is_set_aside("region", ""):
+    def check_region(self) -> None:
+        """Report a region that does not exist, and set it aside: no zone is held to it then."""
+        regions = catalog.zone_table().regions
+        if not self.region or self.region in regions or self.is_set_aside("region", ""):
+            return
+        message = f"there is no region '{self.region}' in the table of {catalog.zone_table().as_of}"
+        if self.spec.accept_region:
+            self.problems.warning("unknown-region", ("region",), f"{message}; accepted")
+        else:
+            hint = did_you_mean(self.region, regions) or "; write a region of Google Cloud such as us-central1."
+            message = f"{message}{hint} If Google opened it since, write acceptRegion: true"
+            self.reject("region", "", "unknown-region", ("region",), message)
+
+    def check_zone(self, path: FieldPath, zone: str, *, accepted: bool | None = None) -> None:
+        """Report a zone outside the fleet's region, or one that does not exist.
+
+        `accepted` is the acceptZone of the entry that names the zone; None where it has no such key.
+        """
+        if not self.region or self.is_set_aside("region", ""):
+            return
+        if not zone.startswith(f"{self.region}-"):
             message = f"'{zone}' is outside the region {self.region}; write one of its zones"
             self.problems.fault("bad-zone", path, message)
+        elif zone not in (known_zones := catalog.zone_table().regions.get(self.region, (zone,))):
+            self._report_unknown_zone(path, zone, known_zones, accepted)
+
+    def _report_unknown_zone(
+        self, path: FieldPath, zone: str, known_zones: tuple[str, ...], accepted: bool | None
+    ) -> None:
+        message = f"there is no zone '{zone}' in the table of {catalog.zone_table().as_of}"
+        if accepted or self.spec.accept_region:
+            self.problems.warning("unknown-zone", path, f"{message}; accepted")
+            return
+        key = "acceptRegion" if accepted is None else "acceptZone"
+        remedy = f"write one of {', '.join(known_zones)}, or {key}: true if Google opened it since"
+        self.problems.fault("unknown-zone", path, f"{message}; {remedy}")
 
     def reject(self, section: str, name: str, code: str, path: FieldPath, message: str) -> None:
         """Report a fault and set the entry aside."""

@@ -121,6 +121,7 @@ class ControlPlaneSpec(Model):
     """How the control plane is reached. No `authorizedNetworks` leaves a public endpoint open to every address."""
 
     public_endpoint: bool = True
+    ip_endpoint: bool = True
     cidr_block: Cidr = "172.16.0.32/28"
     authorized_networks: Sequence[AuthorizedNetworkSpec] | None = None
     gcp_public_cidrs_access: bool = False

@@ -59,6 +59,7 @@ class FleetSpec(Model):
     project: ProjectId | None = None
     project_number: ProjectNumber | None = None
     region: Region | None = None
+    accept_region: bool = False
     labels: Section[CloudLabelKey, CloudLabelValue] = Field(default_factory=dict)
     protect: bool = True
     cluster: Entry[ClusterSpec] = default_field(ClusterSpec)

@@ -87,7 +87,7 @@ def warn_exposure(claims: FleetQuotaClaims, problems: Problems) -> None:
     if isinstance(cluster, ExistingClusterPlan):
         return
     control = cluster.control_plane
-    if control.public_endpoint and control.authorized_networks is None:
+    if control.ip_endpoint and control.public_endpoint and control.authorized_networks is None:
         message = "the control plane answers every address; list authorizedNetworks, or write publicEndpoint: false"
         problems.warning("open-control-plane", ("cluster", "controlPlane"), message)
     long_jobs = [p.name for p in claims.plan.pools if p.hosts_per_slice and p.hosts_per_slice > 1]

@@ -13,6 +13,8 @@ from berth.plan.node_settings import NodeNetworkPlan, PlacementPlan
 from berth.plan.nodes import Bounds
 from components.gke.node_config import node_config
 
+_TIMEOUT: Final = "2h"
+"""How long the provider waits for GKE, which goes on alone afterwards: large slices and drained nodes take an hour."""
 _DEFAULT_ZONES: Final = 3
 """The zones that GKE picks for a regional cluster that names none."""
 
@@ -64,7 +66,7 @@ class NodePool(pulumi.ComponentResource):
             delete_before_replace=True,
             replace_on_changes=_replace_on_changes(plan) or None,
             ignore_changes=_ignore_changes(plan),
-            custom_timeouts=pulumi.CustomTimeouts(create="30m", update="20m"),
+            custom_timeouts=pulumi.CustomTimeouts(create=_TIMEOUT, update=_TIMEOUT, delete=_TIMEOUT),
             depends_on=[*depends_on],
         )
 

@@ -14,7 +14,7 @@ from msgspec.structs import replace
 from berth.cli.render import output
 from berth.diagnostics import Problem
 from berth.engine import Preview, RecordedResource
-from berth.evaluate import evaluate_config
+from berth.evaluate import evaluate_config, evaluate_stack
 from berth.plan.ack import AckFleetPlan
 from berth.plan.fleet import FleetPlan
 from berth.plan.gke import ClusterPlan
@@ -324,3 +324,16 @@ def test_every_golden_belongs_to_a_stack() -> None:
     """One that is left over when a stack goes would be read as if it were true."""
     folders = {folder.name for folder in GOLDEN.iterdir()} if GOLDEN.is_dir() else set[str]()
     assert folders <= ALL_STACKS.keys() | {"README.md"}
+
+
+def test_the_sample_gives_no_warning() -> None:
+    """People copy it, and `berth init` does."""
+    assert [problem.line() for problem in evaluate_stack("dev", ROOT).warnings] == []
+
+
+@every_stack
+def test_no_stack_names_a_zone_or_version_that_google_does_not_offer(stack: str) -> None:
+    """Google would refuse it after a quarter of an hour."""
+    codes = {problem.code for problem in evaluate_stack(str(ALL_STACKS[stack]), ROOT).problems}
+    refused = {"zone-not-listed", "zone-undocumented", "flex-start-zone", "version-unsupported", "version-exact"}
+    assert codes.isdisjoint(refused)

@@ -223,6 +223,9 @@ def _control_plane_plan(context: PlanningContext) -> ControlPlanePlan:
     if not control_spec.public_endpoint and not spec.private_nodes:
         message = "a private endpoint needs private nodes; write privateNodes: true"
         context.problems.fault("bad-value", (*path, "publicEndpoint"), message)
+    if not control_spec.ip_endpoint and not spec.dns_endpoint:
+        message = "'false' leaves no way to the control plane; write cluster.dnsEndpoint: true"
+        context.problems.fault("bad-value", (*path, "ipEndpoint"), message)
     networks = control_spec.authorized_networks
     return ControlPlanePlan(
         private_nodes=spec.private_nodes,
@@ -233,6 +236,7 @@ def _control_plane_plan(context: PlanningContext) -> ControlPlanePlan:
         else tuple(AuthorizedNetwork(name=n.name, cidr=n.cidr_block) for n in networks),
         google_ranges=control_spec.gcp_public_cidrs_access,
         dns_endpoint=spec.dns_endpoint,
+        ip_endpoint=control_spec.ip_endpoint,
     )
 
 

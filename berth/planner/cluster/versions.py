@@ -9,6 +9,7 @@ from berth.planner.context import PlanningContext
 from berth.planner.machines.capacity_rules import setting_path
 from berth.planner.machines.pools import PlannedPool
 from berth.rules.gke.pool_request import PoolRequest
+from berth.rules.gke.releases import release_violation
 from berth.rules.gke.versions import (
     FeatureNeed,
     MissingFeature,
@@ -27,6 +28,8 @@ def check_versions(context: PlanningContext, planned_pools: Mapping[str, Planned
     ):
         return
     cluster, assumed = context.spec.cluster, list[MissingFeature]()
+    if cluster.version:
+        _check_cluster_version(context, cluster.version)
     for name, pool in planned_pools.items():
         for missing in missing_features(feature_needs(pool.request), cluster.version, cluster.release_channel):
             path: FieldPath = ("pools", name, *setting_path(pool.request, missing.key))
@@ -41,6 +44,22 @@ def check_versions(context: PlanningContext, planned_pools: Mapping[str, Planned
         newest = max(assumed, key=lambda lack: parse_version(lack.since))
         key = "version" if cluster.version else "releaseChannel"
         context.problems.note("version-assumed", ("cluster", key), newest.message)
+
+
+def _check_cluster_version(context: PlanningContext, version: str) -> None:
+    """Report a version that GKE may refuse to create, or that lacks what Berth itself switches on."""
+    cluster, path = context.spec.cluster, ("cluster", "version")
+    if violation := release_violation(version, cluster.release_channel):
+        context.problems.warning(violation.code, path, violation.message)
+    autopilot = cluster.mode == "autopilot"
+    needs = (FeatureNeed(feature=name, autopilot=autopilot) for name in _FEATURES_OF_EVERY_CLUSTER)
+    faults = [m for m in missing_features(needs, version, cluster.release_channel) if m.severity == "fault"]
+    if faults:  # the newest version that is needed has whatever an older one has
+        context.problems.fault("version-too-old", path, max(faults, key=lambda lack: parse_version(lack.since)).message)
+
+
+_FEATURES_OF_EVERY_CLUSTER = ("monitoring-jobset", "monitoring-kubelet")
+"""What Berth switches on in every cluster, whatever the stack file says (`gke.MONITORING`)."""
 
 
 def may_support_flex_start(context: PlanningContext, request: PoolRequest) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from berth import catalog
 from berth.catalog import Machine, SliceShape
 from berth.diagnostics import FieldPath
 from berth.plan.node_settings import UpgradePlan
@@ -21,6 +22,7 @@ from berth.rules.gke.pool_request import (
     SettingKey,
 )
 from berth.rules.gke.reservations import reservation_mismatches
+from berth.rules.gke.zones import pool_zone_violation
 from berth.spec.amounts import FixedCount
 from berth.spec.machines.capacity import Capacity
 from berth.spec.machines.pools import PoolSpec
@@ -136,10 +138,27 @@ def check_reservation(context: PlanningContext, name: str, request: PoolRequest)
 
 def check_rules(context: PlanningContext, name: str, request: PoolRequest) -> bool:
     """Report what is wrong with a pool, or what the plan should say of it; False where it cannot exist."""
-    is_valid = report(context, ("pools", name), ("pools", name), request, pool_violations(request))
+    path = part = ("pools", name)
+    is_valid = report(context, part, path, request, pool_violations(request))
+    check_zones_list_machine(context, part, path, request, accepted=context.spec.pools[name].accept_zone)
     if request.capacity == "queued" and is_valid:
         context.problems.warning("resize-requests", ("pools", name, "capacity"), capacity_notes(request)[0])
     return is_valid
+
+
+def check_zones_list_machine(
+    context: PlanningContext, part: SpecPart, path: FieldPath, request: PoolRequest, *, accepted: bool
+) -> None:
+    """Warn where Google lists no such machine in the zones, or in the region where none is named."""
+    if accepted or context.is_set_aside("region", "") or context.is_set_aside("cluster", "zones"):
+        return
+    auto_provisioning = context.spec.cluster.node_auto_provisioning
+    provisioning_zones = (auto_provisioning.zones if auto_provisioning else ()) or context.spec.cluster.zones
+    known_zones = catalog.zone_table().regions.get(context.region, ())
+    if not known_zones or not set(known_zones).issuperset((*request.zones, *provisioning_zones)):
+        return  # reported already
+    if violation := pool_zone_violation(request, context.region, provisioning_zones):
+        report(context, part, path, request, (violation,))
 
 
 def report(

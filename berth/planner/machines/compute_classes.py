@@ -14,7 +14,12 @@ from berth.plan.compute_classes import (
 )
 from berth.plan.nodes import Bounds
 from berth.planner.context import PlanningContext
-from berth.planner.machines.capacity_rules import cluster_features, report, reservation_request
+from berth.planner.machines.capacity_rules import (
+    check_zones_list_machine,
+    cluster_features,
+    report,
+    reservation_request,
+)
 from berth.planner.machines.hardware import find_machine, machine_and_shape
 from berth.planner.machines.reservations import declared_reservation as reserved_of
 from berth.planner.machines.reservations import is_delivered
@@ -85,7 +90,7 @@ def _plan_priority(
         return None
     machine, shape = machine_and_slice
     for index, zone in enumerate(spec.zones):
-        context.check_zone((*path, "zones", index), zone)
+        context.check_zone((*path, "zones", index), zone, accepted=spec.accept_zone)
     if spec.capacity.kind == "queued":
         message = "'queued' is no way of a compute class, which no request is made to; write flex-start"
         context.reject("computeClasses", name, "class-queued", (*path, "capacity"), message)
@@ -113,6 +118,7 @@ def _plan_priority(
         )
         report(context, part, path, request, reservation_mismatches(reservation, request))
     report(context, part, path, request, pool_violations(request))
+    check_zones_list_machine(context, part, path, request, accepted=spec.accept_zone)
     return ClassPriority(request, key, reservation_spec.count if reservation_spec else 0)
 
 

@@ -122,7 +122,7 @@ def _node_pool(
         affinity=pool_settings.affinity.type if pool_settings.affinity.type.startswith("ANY") else None,
         flex_start=pool_settings.flex_start,
         queued=pool_settings.queued,
-        max_run_seconds=pool.request.max_run_seconds if pool_settings.max_run_duration else None,
+        max_run_seconds=pool.request.node_run_seconds,
         auto_repair=pool_settings.auto_repair,
         local_ssd=_local_ssd_plan(pool),
         attached_ssds=machine.ssd_automatic > 0,

@@ -15,6 +15,7 @@ from berth.planner.machines.capacity_rules import check_reservation, check_rules
 from berth.planner.machines.compute_classes import PlannedClass
 from berth.planner.machines.hardware import Hardware, pool_hardware
 from berth.planner.machines.reservations import ReservationDemand, has_reservation, reservation_name
+from berth.planner.machines.zones import check_zones, pool_zones
 from berth.rules.gke.pool_request import PoolRequest
 from berth.spec.machines.pools import PoolSpec
 
@@ -108,8 +109,8 @@ def _pool(
     made_by = EXTERNAL if context.cluster_exists else GKE if is_made_by_gke else BERTH
     if made_by == GKE:
         _check_gke_taints(context, ("pools", name), spec)
-    zones = _pool_zones(context, spec)
-    if not _check_zones(context, name, spec, pool_machines, zones, made_by):
+    zones = pool_zones(context, name, spec, pool_machines.machine, made_by_berth=made_by == BERTH)
+    if not check_zones(context, name, spec, pool_machines, zones, made_by_berth=made_by == BERTH):
         return None
     request = pool_request(context, spec, pool_machines.machine, pool_machines.shape, pool_machines.nodes, zones)
     mode_or_zones_unknown = context.is_set_aside("cluster", "mode") or context.is_set_aside("cluster", "zones")
@@ -219,56 +220,3 @@ def check_key_is_free(
     if any(domain == reserved or domain.endswith(f".{reserved}") for reserved in reserved_domains):
         message = f"'{format_value(key)}' is for Kubernetes, {backend} or Berth to set; write a key of your own"
         context.problems.fault("reserved-label", path, message)
-
-
-# --- zones ------------------------------------------------------------------------------------------------------------
-
-
-def _pool_zones(context: PlanningContext, spec: PoolSpec) -> tuple[str, ...]:
-    if spec.zone:
-        return (spec.zone,)
-    if spec.zones:
-        return tuple(sorted(spec.zones))
-    reservation = context.spec.reservations.get(spec.capacity.reservation or "")
-    return (reservation.zone,) if reservation else tuple(sorted(context.spec.cluster.zones))
-
-
-def _check_zones(
-    context: PlanningContext, name: str, spec: PoolSpec, machines: Hardware, zones: tuple[str, ...], made_by: str
-) -> bool:
-    path: FieldPath = ("pools", name)
-    if spec.zone and spec.zones:
-        context.reject("pools", name, "bad-zone", (*path, "zone"), "write zone or zones, not both")
-        return False
-    if spec.zone:
-        context.check_zone((*path, "zone"), spec.zone)
-    for index, zone in enumerate(spec.zones):
-        context.check_zone((*path, "zones", index), zone)
-    if (
-        made_by == BERTH
-        and not context.is_set_aside("cluster", "mode")
-        and not context.is_set_aside("cluster", "zones")
-    ):
-        _check_even_spread(context, path, name, machines, zones)
-    return ("pools", name) not in context.set_aside
-
-
-def _check_even_spread(
-    context: PlanningContext, path: FieldPath, name: str, machines: Hardware, zones: tuple[str, ...]
-) -> None:
-    is_fixed = machines.nodes.min == machines.nodes.max > 0
-    if machines.shape and machines.shape.multi_host:
-        return  # a slice stands in one zone: a rule of placement
-    if is_fixed and not zones:
-        message = (
-            f"a fixed number of nodes needs to know its zones; write zones: [{context.region}-…], "
-            f"or a range: {{max: {machines.slices.max if machines.slices else machines.nodes.max}}}"
-        )
-        context.reject("pools", name, "bad-zone", (*path, "zones"), message)
-    elif is_fixed and machines.nodes.max % len(zones):
-        key = "slices" if machines.shape else "nodes"
-        message = (
-            f"'{machines.nodes.max}' nodes cannot be spread evenly over {len(zones)} zones ({', '.join(zones)}); "
-            f"GKE counts per zone: write a multiple of {len(zones)}, or name one zone"
-        )
-        context.reject("pools", name, "bad-size", (*path, key), message)

@@ -18,6 +18,7 @@ from berth.planner.context import PlanningContext
 from berth.planner.machines.hardware import reservation_machine
 from berth.rules.gke.gpu import local_ssd_error
 from berth.rules.gke.reservations import DeclaredReservation, overuse_violation, window_violations
+from berth.rules.gke.zones import zone_violation
 from berth.spec.machines.reservations import ReservationSpec
 
 
@@ -86,7 +87,7 @@ def check_reservations(
     _check_keys(context)
     for key, machine in machines.items():
         spec, path = context.spec.reservations[key], ("reservations", key)
-        context.check_zone((*path, "zone"), spec.zone)
+        _check_zone(context, (*path, "zone"), spec, machine)
         if spec.local_ssd is not None and (message := local_ssd_error(machine, spec.local_ssd)):
             context.problems.fault("local-ssds", (*path, "localSsd"), message)
         _check_window(context, (*path, "future"), spec)
@@ -236,6 +237,14 @@ def _check_existing(context: PlanningContext, path: FieldPath, spec: Reservation
     if spec.shared_with:
         message = f"'{format_value(spec.shared_with[0])}': whoever made this one shares it; leave sharedWith out"
         context.problems.fault("reservation-form", (*path, "sharedWith"), message)
+
+
+def _check_zone(context: PlanningContext, path: FieldPath, spec: ReservationSpec, machine: Machine) -> None:
+    """The zone exists, and lists the machine."""
+    context.check_zone(path, spec.zone, accepted=spec.accept_zone)
+    violation = zone_violation(machine, (spec.zone,), catalog.region_of(spec.zone))
+    if violation and not spec.accept_zone and spec.zone in catalog.zone_table().regions.get(context.region, ()):
+        context.problems.warning(violation.code, path, violation.message)
 
 
 def _check_window(context: PlanningContext, path: FieldPath, spec: ReservationSpec) -> None:

@@ -139,18 +139,12 @@ def _check_surge(request: PoolRequest) -> Violations:
 
 
 def _check_dws_zones(request: PoolRequest) -> Violations:
-    """TPU pools have bounds per zone (GKE docs: DWS), so their maximum is spread evenly; flex-start knows few zones."""
-    zones, known_zones = request.zones, request.machine.flex_start_zones
+    """TPU pools have bounds per zone (GKE docs: DWS), so their maximum is spread evenly."""
+    zones = request.zones
     if request.shape and not request.multi_host and zones and request.nodes.max % len(zones):
         message = f"'{request.nodes.max}' slices cannot be spread evenly over {len(zones)} zones, and TPU pools of"
         message = f"{message} {request.capacity} have bounds per zone; write a multiple of {len(zones)}, or one zone"
         yield GkeViolation(code="dws-tpu-zones", key="slices", message=message)
-    unknown_zones = [zone for zone in zones if zone not in known_zones]
-    if request.capacity == "flex-start" and known_zones and unknown_zones:
-        message = f"'{unknown_zones[0]}' was not among the zones with flex-start of {request.machine.name} in mid-2026"
-        yield GkeViolation(
-            code="flex-start-zone", key="zones", message=f"{message}: {', '.join(known_zones)}", severity="warning"
-        )
 
 
 def _check_max_run(request: PoolRequest) -> Violations:

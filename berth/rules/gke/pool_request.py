@@ -10,7 +10,7 @@ from typing import Literal
 
 from msgspec import Struct
 
-from berth.catalog import Machine, ProvisioningModel, SliceShape
+from berth.catalog import Machine, ProvisioningModel, SliceShape, limits
 from berth.plan.node_settings import UpgradePlan
 from berth.plan.nodes import Bounds
 
@@ -24,9 +24,9 @@ SettingKey = Literal[
     "capacity", "reservation", "maxRunDuration", "machineType", "accelerator", "topology", "nodes", "slices", "zones",
     "placement", "locationPolicy", "autoRepair", "autoProvisioned", "surge", "bootDisk", "diskSizeGb", "localSsd",
     "gpuSharing", "gpuPartition", "driverVersion", "imageType", "confidentialNodes", "networking", "dynamicSlicing",
-    "topologyAware", "maxPodsPerNode", "secureBoot", "nodeSystemConfig", "count", "end",
+    "topologyAware", "maxPodsPerNode", "secureBoot", "nodeSystemConfig", "count", "end", "version",
 ]  # fmt: skip
-"""What of a pool is to blame, in the words of the stack file; of a reservation: count and end."""
+"""What of a pool, a reservation (count, end) or a cluster (version) is to blame, in the words of the stack file."""
 
 DWS: tuple[CapacityKind, ...] = ("flex-start", "queued")
 """The two ways of the Dynamic Workload Scheduler."""
@@ -155,6 +155,16 @@ class PoolRequest(Struct, frozen=True, kw_only=True):
         if self.capacity != "reservation":
             return self.capacity
         return "reservation-specific" if self.is_specific else "reservation-any"
+
+    @property
+    def node_run_seconds(self) -> int | None:
+        """The life of a node that GKE is asked for: of flex-start, where none is written, the longest that DWS gives.
+
+        The job, not the node, has that of a queued pool: it is a parameter of the request.
+        """
+        if self.capacity == "queued":
+            return None
+        return self.max_run_seconds or (limits().max_run_seconds if self.capacity == "flex-start" else None)
 
     @property
     def is_specific(self) -> bool:

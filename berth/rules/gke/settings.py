@@ -44,7 +44,7 @@ def node_pool_settings(request: PoolRequest, nodes: Bounds, *, flex_start_known:
     `flex_start_known` False is a cluster before flex-start: a queued pool then says queued provisioning alone.
     """
     queued = request.capacity == "queued"
-    max_run_duration = f"{request.max_run_seconds}s" if request.max_run_seconds is not None and not queued else None
+    max_run_duration = None if request.node_run_seconds is None else f"{request.node_run_seconds}s"
     node_counts = _node_counts(request, nodes)
     return NodePoolSettings(
         spot=request.capacity == "spot",

@@ -28,6 +28,7 @@ class ClassPrioritySpec(Model):
     accelerator: AcceleratorSpec | None = None
     capacity: CapacityField = Field(default=cast("Capacity", "on-demand"), validate_default=True)
     zones: Zones = ()
+    accept_zone: bool = False
     driver_version: Literal["default", "latest"] = "default"
 
 

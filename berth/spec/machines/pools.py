@@ -106,6 +106,7 @@ class PoolSpec(Model):
     nodes: CountField | None = None
     zone: Zone | None = None
     zones: Zones = ()
+    accept_zone: bool = False
     capacity: CapacityField = Field(default=cast("Capacity", "on-demand"), validate_default=True)
     auto_provisioned: bool = False
     compute_class: str | None = None

@@ -48,6 +48,7 @@ class ReservationSpec(Model):
     accelerator: AcceleratorSpec | None = None
     local_ssd: int | None = Field(default=None, ge=0, le=64)
     zone: Zone
+    accept_zone: bool = False
     count: int = Field(ge=1, le=MAX_COUNT)
     name: ReservationName | None = None
     existing: bool | None = None

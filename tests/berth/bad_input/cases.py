@@ -170,8 +170,8 @@ WHOLE: dict[str, tuple[bytes, list[str]]] = {
             f"Pulumi.bad.yaml:3: project: '{'a' * 77}...' is not a project id: 6 to 30 lower-case letters, digits and "
             "'-'",
             f"""Pulumi.bad.yaml:6: "{"k" * 77}...": '{"k" * 77}...' is no key here; one of project, projectNumber, """
-            "region, labels, protect, cluster, reservations, pools, computeClasses, workers, flavors, kueue, jobset, "
-            "monitoring, priorities, cohorts, teams, teamFiles, platform, clusterQueues, acceptLoss, "
+            "region, acceptRegion, labels, protect, cluster, reservations, pools, computeClasses, workers, flavors, "
+            "kueue, jobset, monitoring, priorities, cohorts, teams, teamFiles, platform, clusterQueues, acceptLoss, "
             "allowReplacement, allowDeletion, allowChange",
         ],
     ),

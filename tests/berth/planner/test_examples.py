@@ -236,7 +236,7 @@ def test_a_jobset_without_a_class_is_not_pushed_out_by_the_lowest(stack: str) ->
 def test_on_autopilot_gke_makes_the_nodes() -> None:
     """A.1: no node pools and no system pool; the pool says only what the fleet counts on."""
     found = plan(AUTOPILOT)
-    assert (own_cluster(found).mode, own_cluster(found).version) == ("autopilot", "1.29.2-gke.1521000")
+    assert (own_cluster(found).mode, own_cluster(found).version) == ("autopilot", "1.35")
     assert (found.system_pool, found.pools[0].node_pools, found.pools[0].made_by) == (None, (), "gke")
     assert found.pools[0].accelerators == Bounds(min=24, max=24)
 

@@ -142,7 +142,8 @@ def test_faults_can_be_json(project: Path) -> None:
     found = CliRunner().invoke(app, ["check", "dev", "--format", "json"])
     told = json.loads(found.stdout)
     assert (found.exit_code, told["version"], told["stacks"][0]["sound"]) == (1, 1, False)
-    assert told["stacks"][0]["problems"][0]["place"] == "teams/speech.yaml:2"
+    (fault,) = [each for each in told["stacks"][0]["problems"] if each["severity"] == "fault"]
+    assert fault["place"] == "teams/speech.yaml:2"
 
 
 def test_a_pool_of_a_worker_is_not_rotated_and_it_is_said_what_is_to_be_done() -> None:

@@ -230,7 +230,7 @@ def test_one_pod_with_all_gpus_of_a_node(flavor: str, gpus: int) -> None:
 def test_who_has_pods_on_several_nodes_is_told_of_the_interfaces_that_no_pod_gets_unasked() -> None:
     """Which of them a job needs belongs to the workload; one pod talks to nobody."""
     many, alone = (answer("gpu-rdma", "llm", "train", pods=pods).notes for pods in (2, 1))
-    rails = ", ".join(f"rdma-a-{number}" for number in range(7))
-    assert many[-1] == f"  gvnic-a, {rails} and rdma-a-7"
+    rails = ", ".join(f"rdma-b-{number}" for number in range(7))
+    assert many[-1] == f"  gvnic-b, {rails} and rdma-b-7"
     assert not any("interfaces" in note for note in alone)
     assert not any("interfaces" in note for note in answer("flex-start", "research", "gpu", pods=2).notes)

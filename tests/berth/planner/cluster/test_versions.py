@@ -25,11 +25,21 @@ def notes(fleet: dict[str, Any]) -> list[str]:
 
 
 def test_a_feature_under_a_version_that_lacks_it_is_a_fault_that_names_both() -> None:
-    fleet = of_version("1.31.5-gke.1", flex=FLEX)
+    fleet = of_version("1.32.1-gke.1400000", flex=FLEX)
     assert small.faults(fleet) == ["version-too-old pools.flex.capacity"]
     assert small.message(fleet, "version-too-old").startswith(
-        "flex-start needs GKE 1.32.2-gke.1652000, and the cluster has '1.31.5-gke.1'"
+        "flex-start needs GKE 1.32.2-gke.1652000, and the cluster has '1.32.1-gke.1400000'"
     )
+
+
+@pytest.mark.parametrize("mode", ["standard", "autopilot"])
+def test_what_berth_switches_on_in_every_cluster_is_held_to_the_version(mode: str) -> None:
+    """The provider sends the component, and GKE refuses it below its first version."""
+    fleet = small.fleet_of_pools(
+        {"flex": {**FLEX, "capacity": "spot"}}, **{"cluster.version": "1.32.0", "cluster.mode": mode}
+    )
+    assert "version-too-old cluster.version" in small.faults(fleet)
+    assert "JOBSET" in small.message(fleet, "version-too-old")
 
 
 def test_a_channel_without_a_version_yields_one_note_of_the_newest_version_assumed() -> None:
@@ -58,7 +68,7 @@ def test_a_queued_pool_says_flex_start_too_unless_the_version_is_older() -> None
     """Newer GKE wants both; one that does not know flex-start refuses it."""
     assert queued_pools(small.plan(of_version(None, queued=QUEUED))) == [(True, True)]
     assert queued_pools(small.plan(of_version("1.33.1-gke.1", queued=QUEUED))) == [(True, True)]
-    assert queued_pools(small.plan(of_version("1.31.5-gke.1", queued=QUEUED))) == [(True, False)]
+    assert queued_pools(small.plan(of_version("1.32.1-gke.1400000", queued=QUEUED))) == [(True, False)]
 
 
 # --- where a note is told ---------------------------------------------------------------------------------------------

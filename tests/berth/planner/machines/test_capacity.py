@@ -78,6 +78,12 @@ def test_flex_start_machines_live_as_long_as_is_written() -> None:
     assert (pool.flex_start, pool.queued, pool.max_run_seconds) == (True, False, 36 * 3600)
 
 
+def test_flex_start_machines_say_how_long_they_live_where_nothing_is_written() -> None:
+    """Seven days, the longest that DWS gives: the plan then says what GKE does."""
+    pool = only(planned({"machineType": "g2-standard-24", "nodes": {"max": 4}, "capacity": "flex-start"}))
+    assert pool.max_run_seconds == 7 * 24 * 3600
+
+
 def test_flex_start_slices_are_bounded_in_their_zone() -> None:
     """The provider's bounds for the whole pool break flex-start of TPUs (GKE docs: DWS)."""
     plan = planned({

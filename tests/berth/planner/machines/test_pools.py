@@ -133,7 +133,7 @@ def test_nodes_are_a_total_whatever_the_zones() -> None:
 def test_a_pool_that_grows_is_limited_as_a_whole() -> None:
     (found,) = node_pools({"machineType": "g2-standard-24", "nodes": {"max": 24}})
     assert (found.nodes_per_zone, found.total_nodes, found.location_policy) == (None, Bounds(min=0, max=24), "ANY")
-    assert found.zones == ()
+    assert found.zones == ("us-central1-a", "us-central1-b", "us-central1-c")
 
 
 def test_gpus_come_with_the_machine_and_with_a_driver() -> None:

@@ -35,7 +35,7 @@ def pool(name: str, topology: str | None = None, **changes: Any) -> PoolRequest:
         shape=shape,
         nodes=Bounds(min=0 if dws else hosts, max=hosts),
         autoscaled=dws,
-        zones=row.flex_start_zones[:1] or (ZONE,),
+        zones=(ZONE,),
         reservation=NAMED if changes.get("capacity") == "reservation" else None,
         cluster=READY,
     )

@@ -139,12 +139,6 @@ def test_a_queued_pool_of_more_nodes_than_one_request_takes_is_worth_a_warning()
     assert codes(pool("a2-highgpu-1g", capacity="queued", nodes=Bounds(min=0, max=1000))) == set()
 
 
-def test_flex_start_of_tpus_outside_the_listed_zones_is_worth_a_warning() -> None:
-    elsewhere = pool("ct6e-standard-4t", capacity="flex-start", zones=(ZONE,))
-    assert codes(elsewhere, "warning") == {"flex-start-zone"} == codes(elsewhere)
-    assert codes(pool("ct6e-standard-4t", capacity="queued", zones=(ZONE,))) == set()
-
-
 @DWS
 @pytest.mark.parametrize(("seconds", "fine"), [(599, False), (600, True), (604800, True), (604801, False)])
 def test_a_run_time_is_from_ten_minutes_to_seven_days(capacity: str, seconds: int, fine: bool) -> None:

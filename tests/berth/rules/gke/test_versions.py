@@ -24,8 +24,10 @@ from tests.berth.rules.gke.pool_requests import AUTOPILOT, pool
 from tests.stack_files import ROOT
 
 FACTS = ROOT / "tests" / "vendored" / "facts" / "gke_versions.txt"
-OTHER_PAGES = {"1.28.7-gke.1020000", "1.31.1-gke.1146000", "1.27.7-gke.1088000", "1.28.6-gke.1095000"}
-"""Versions that the facts do not have: from GKE's pages on auto-provisioning, MPS and reservations."""
+OTHER_PAGES = {"1.28.7-gke.1020000", "1.31.1-gke.1146000", "1.27.7-gke.1088000", "1.28.6-gke.1095000"} | {
+    "1.29.3-gke.1093000"
+}
+"""Versions that the facts do not have: from pages on auto-provisioning, MPS, reservations and monitoring components."""
 
 parts = st.tuples(st.integers(1, 2), st.integers(0, 40), st.integers(0, 9), st.integers(0, 3000000))
 lengths = st.integers(2, 4)

@@ -1,0 +1,108 @@
+"""The zone table (`zones.yaml`): the zones of each region, and in which of them Google lists each accelerator."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from functools import cache
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any
+
+from msgspec import Struct
+
+from berth.catalog.rows import Machine
+from berth.catalog.table import attachable_gpus
+from berth.yaml_loader import load_table
+
+_LettersByRegion = Mapping[str, Iterable[str]]
+
+
+class ListedZones(Struct, frozen=True, kw_only=True):
+    """The zones that list one accelerator, as full names.
+
+    `documented` are on a page of Google; `undocumented` only in a catalogue made from its API; `later` are documented
+    ones that were added after the row's first date, and are never chosen for a pool that names no zone.
+    """
+
+    documented: tuple[str, ...] = ()
+    undocumented: tuple[str, ...] = ()
+    later: tuple[str, ...] = ()
+
+    @property
+    def all(self) -> tuple[str, ...]:
+        """Every zone that lists it, in order of name."""
+        return tuple(sorted((*self.documented, *self.undocumented, *self.later)))
+
+    @property
+    def proposed(self) -> tuple[str, ...]:
+        """The zones to propose: the documented ones, or all where there is none."""
+        return tuple(sorted((*self.documented, *self.later))) or self.all
+
+    def defaults(self, region: str) -> tuple[str, ...]:
+        """The zones of a region for a pool that names none. They stay the same when the table grows."""
+        return zones_in(region, self.documented) or zones_in(region, self.undocumented)
+
+
+class ZoneTable(Struct, frozen=True, kw_only=True):
+    """The whole table. `listed` is by machine type and by attached GPU, `flex_start` by family of TPU machines."""
+
+    as_of: str
+    regions: Mapping[str, tuple[str, ...]]
+    listed: Mapping[str, ListedZones]
+    flex_start: Mapping[str, ListedZones]
+
+
+@cache
+def zone_table() -> ZoneTable:
+    """The zone table of this release, read once."""
+    return build_zone_table(load_table(Path(__file__).with_name("zones.yaml")))
+
+
+def build_zone_table(data: Mapping[str, Any]) -> ZoneTable:
+    """The table that the content of `zones.yaml` describes."""
+    rows = (*data["machines"], *data["attached"])
+    return ZoneTable(
+        as_of=str(data["as_of"]),
+        regions=MappingProxyType(
+            {region: _full_names({region: letters}) for region, letters in data["regions"].items()}
+        ),
+        listed=MappingProxyType({name: _listed_zones(row) for row in rows for name in row["of"]}),
+        flex_start=MappingProxyType(
+            {family: ListedZones(documented=_full_names(letters)) for family, letters in data["flex_start"].items()}
+        ),
+    )
+
+
+def _listed_zones(row: Mapping[str, Any]) -> ListedZones:
+    return ListedZones(
+        documented=_full_names(row.get("zones", {})),
+        undocumented=_full_names(row.get("undocumented", {})),
+        later=_full_names(row.get("later", {})),
+    )
+
+
+def _full_names(letters_by_region: _LettersByRegion) -> tuple[str, ...]:
+    return tuple(f"{region}-{letter}" for region, letters in letters_by_region.items() for letter in letters)
+
+
+def listed_zones(machine: Machine, *, dws: bool = False) -> ListedZones | None:
+    """The zones that list a machine, or the GPU attached to it; None where the table has no row for it.
+
+    `dws`: those where TPUs can be had by flex-start and queued provisioning. Google documents no such zones of GPUs.
+    """
+    table = zone_table()
+    family = machine.name.partition("-")[0]
+    if dws and family in table.flex_start:
+        return table.flex_start[family]
+    key = machine.accelerator if machine.name in attachable_gpus().hosts else machine.name
+    return table.listed.get(key) or table.listed.get(key.removesuffix("-nolssd"))
+
+
+def zones_in(region: str, zones: Iterable[str]) -> tuple[str, ...]:
+    """Those of these zones that a region has."""
+    return tuple(zone for zone in zones if region_of(zone) == region)
+
+
+def region_of(zone: str) -> str:
+    """The region of a zone: us-central1 of us-central1-a."""
+    return zone.rpartition("-")[0]

@@ -1,0 +1,118 @@
+"""Compare the zone table with the facts in tests/vendored/facts, and keep the zones of pools that name none."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from berth import catalog
+from berth.catalog.zones import ListedZones, build_zone_table
+from tests.stack_files import ROOT
+
+FACTS = ROOT / "tests" / "vendored" / "facts" / "zones.yaml"
+DEFAULTS = Path(__file__).with_name("default_zones.yaml")
+TABLE = ROOT / "berth" / "catalog" / "zones.yaml"
+Facts = dict[str, Any]
+
+
+@pytest.fixture(scope="module")
+def facts() -> Facts:
+    """The compiled facts."""
+    return yaml.load(FACTS.read_text(encoding="utf-8"), yaml.CSafeLoader)
+
+
+def test_listed_zones_are_those_of_the_facts(facts: Facts) -> None:
+    """Every machine and every attached GPU, with the undocumented zones apart."""
+    listed = catalog.zone_table().listed
+    rows: Facts = {**facts["zones"], **facts["attached"]}
+    assert set(listed) == set(rows)
+    for name, zones in rows.items():
+        assert list(listed[name].all) == sorted(zones), name
+        assert sorted(listed[name].undocumented) == sorted(facts["undocumented"].get(name, [])), name
+
+
+def test_flex_start_zones_are_those_of_the_facts(facts: Facts) -> None:
+    """By family of TPU machines."""
+    assert {name: list(row.documented) for name, row in catalog.zone_table().flex_start.items()} == facts["flex_start"]
+
+
+def test_every_listed_zone_exists() -> None:
+    """A zone that no region has would be proposed by one rule and refused by another."""
+    table = catalog.zone_table()
+    zones = {zone for region in table.regions.values() for zone in region}
+    rows = (*table.listed.values(), *table.flex_start.values())
+    assert {zone for row in rows for zone in row.all} <= zones
+    assert len(zones) == 131 + len({"us-central1-ai1a", "us-south1-ai1b"})
+
+
+def test_every_row_is_of_a_machine_that_the_catalog_has() -> None:
+    """And those that Berth offers have a row, but for the ones without a sourced zone."""
+    table = catalog.zone_table()
+    known = {*catalog.machines(), *catalog.attachable_gpus().gpus}
+    assert set(table.listed) <= known
+    offered = {name for name, m in catalog.machines().items() if m.status == "current"}
+    without = {name for name in offered if catalog.listed_zones(catalog.machines()[name]) is None}
+    assert without == _WITHOUT_A_SOURCED_ZONE
+
+
+_WITHOUT_A_SOURCED_ZONE = {
+    "g4-standard-6", "g4-standard-12", "g4-standard-24", "tpu7x-ultranet-4t",
+}  # fmt: skip
+
+
+def test_an_n1_machine_is_listed_by_its_gpu() -> None:
+    """N1 machines are everywhere; their GPUs are not."""
+    machine = catalog.attach_gpus("n1-standard-4", "nvidia-tesla-p100", 1)
+    assert catalog.listed_zones(machine) is catalog.zone_table().listed["nvidia-tesla-p100"]
+
+
+def test_flex_start_of_gpus_has_the_zones_of_their_machine() -> None:
+    """Google documents zones of flex-start for TPUs alone."""
+    l4, v6e = catalog.machines()["g2-standard-24"], catalog.machines()["ct6e-standard-4t"]
+    assert catalog.listed_zones(l4, dws=True) is catalog.listed_zones(l4)
+    assert catalog.listed_zones(v6e, dws=True) == ListedZones(documented=("asia-northeast1-b", "us-east5-a"))
+
+
+# --- stability --------------------------------------------------------------------------------------------------------
+
+
+def test_zones_of_pools_that_name_none_never_change() -> None:
+    """A pool in a fleet would be moved. New machines and regions are added (BERTH_GOLDEN=write); a line never changes.
+
+    A zone that Google adds to a region that a row already has goes below `later` in `zones.yaml`.
+    """
+    table = catalog.zone_table()
+    rows = {**table.listed, **{f"flex-start {family}": row for family, row in table.flex_start.items()}}
+    derived = {
+        name: {region: list(zones) for region in table.regions if (zones := row.defaults(region))}
+        for name, row in sorted(rows.items())
+    }
+    known: dict[str, dict[str, list[str]]] = (
+        yaml.load(DEFAULTS.read_text(encoding="utf-8"), yaml.CSafeLoader) if DEFAULTS.is_file() else {}
+    )
+    changed = {
+        (name, region): (zones, derived.get(name, {}).get(region))
+        for name, by_region in known.items()
+        for region, zones in by_region.items()
+        if derived.get(name, {}).get(region) != zones
+    }
+    assert not changed, "write the new zones below `later` in berth/catalog/zones.yaml"
+    if os.environ.get("BERTH_GOLDEN") == "write":
+        DEFAULTS.write_text(yaml.safe_dump(derived, width=118, default_flow_style=None), encoding="utf-8")
+    assert derived == yaml.load(DEFAULTS.read_text(encoding="utf-8"), yaml.CSafeLoader)
+
+
+def test_a_table_that_grows_keeps_the_zones_of_pools() -> None:
+    """A zone below `later` is listed and proposed, and given to no pool that names none."""
+    data = yaml.load(TABLE.read_text(encoding="utf-8"), yaml.CSafeLoader)
+    before = build_zone_table(data).listed["a3-ultragpu-8g"]
+    row = next(row for row in data["machines"] if row["of"] == ["a3-ultragpu-8g"])
+    row["later"] = {"us-central1": ["c"], "europe-west3": ["a"]}
+    after = build_zone_table(data).listed["a3-ultragpu-8g"]
+    assert set(after.all) - set(before.all) == {"us-central1-c", "europe-west3-a"}
+    assert "us-central1-c" in after.proposed
+    assert all(after.defaults(region) == before.defaults(region) for region in data["regions"])

@@ -1,0 +1,83 @@
+"""Zones of pools: those that a pool gets where it names none, and the word of the zone table."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tests.small_fleets import faults, fleet_of_pools, plan, pool, problems, warnings
+
+L4: dict[str, Any] = {"machineType": "g2-standard-24", "nodes": {"max": 6}}
+V5E: dict[str, Any] = {"machineType": "ct5lp-hightpu-4t", "topology": "2x2", "slices": {"max": 4}}
+
+
+def zones_of(spec: dict[str, Any], **rest: Any) -> tuple[str, ...]:
+    """The zones that each node pool of a pool is asked for in."""
+    planned = pool(plan(fleet_of_pools({"p": spec}, **rest)), "p")
+    assert all(node_pool.zones == planned.zones for node_pool in planned.node_pools)
+    return planned.zones
+
+
+@pytest.mark.parametrize("capacity", ["on-demand", "spot", "any-reservation", "flex-start", "queued"])
+def test_a_pool_that_names_no_zone_gets_those_that_list_its_machine(capacity: str) -> None:
+    """GKE takes three zones of the region, of which us-central1-f has no L4: it then refuses the pool."""
+    assert zones_of({**L4, "capacity": capacity}) == ("us-central1-a", "us-central1-b", "us-central1-c")
+
+
+def test_the_plan_notes_which_zones_were_chosen() -> None:
+    (note,) = [each for each in problems(fleet_of_pools({"p": L4})) if each.code == "zones-derived"]
+    assert note.line() == (
+        "note: pools.p: names no zone: us-central1-a, us-central1-b, us-central1-c, which list g2-standard-24 in the "
+        "table of 2026-11-22"
+    )
+
+
+def test_single_host_slices_get_the_zones_of_their_machine_too() -> None:
+    assert zones_of(V5E) == ("us-central1-a",)
+
+
+def test_tpus_of_flex_start_get_one_zone_with_flex_start() -> None:
+    """They have bounds per zone."""
+    spec = {"machineType": "ct6e-standard-1t", "topology": "1x1", "slices": {"max": 3}, "capacity": "flex-start"}
+    assert zones_of(spec, region="us-east5") == ("us-east5-a",)
+    assert zones_of(spec, region="us-east1") == ()
+
+
+@pytest.mark.parametrize(
+    "written",
+    [
+        {"zone": "us-central1-b"},
+        {"zones": ["us-central1-b"]},
+        {"cluster": {"controlPlane": {"publicEndpoint": False}, "zones": ["us-central1-b"]}},
+    ],
+    ids=["zone", "zones", "zones of the cluster"],
+)
+def test_zones_that_are_written_are_kept(written: dict[str, Any]) -> None:
+    cluster = {key: written[key] for key in ("cluster",) if key in written}
+    spec = {**L4, **{key: value for key, value in written.items() if key != "cluster"}}
+    assert zones_of(spec, **cluster) == ("us-central1-b",)
+
+
+def test_pools_that_gke_makes_get_no_zones() -> None:
+    """Their zones are GKE's to choose: it knows where machines are free."""
+    limits = {"cpu": {"max": 999}, "memory": {"max": 9999}, "accelerators": {"nvidia-l4": 64}}
+    cluster = {"controlPlane": {"publicEndpoint": False}, "nodeAutoProvisioning": limits}
+    assert zones_of({**L4, "autoProvisioned": True}, cluster=cluster) == ()
+
+
+def test_a_fixed_number_still_needs_its_zones() -> None:
+    """Five nodes cannot be spread over three zones that nobody wrote."""
+    assert faults(fleet_of_pools({"p": {**L4, "nodes": 5}})) == ["bad-zone pools.p.zones"]
+
+
+def test_an_accepted_zone_gives_no_warning() -> None:
+    spec = {**L4, "zone": "us-central1-f"}
+    assert warnings(fleet_of_pools({"p": spec})) == ["zone-not-listed pools.p.zone"]
+    assert warnings(fleet_of_pools({"p": {**spec, "acceptZone": True}})) == []
+
+
+def test_an_existing_cluster_is_not_held_to_the_table() -> None:
+    """Where its nodes are was decided by somebody else, and they are there."""
+    fleet = fleet_of_pools({"p": {**L4, "nodes": 4, "zone": "us-central1-f"}}, cluster={"existing": {"context": "c"}})
+    assert not [line for line in warnings(fleet) if "zone" in line]

@@ -1,0 +1,60 @@
+"""Which versions GKE may refuse to create a cluster of: every minor of the table, and exact patches."""
+
+from __future__ import annotations
+
+from datetime import date
+
+import pytest
+
+from berth.rules.gke.releases import release_violation, releases
+
+
+def codes(version: str, channel: str = "regular") -> list[str]:
+    """The code of the warning of a version, if there is one."""
+    violation = release_violation(version, channel)
+    return [violation.code] if violation else []
+
+
+@pytest.mark.parametrize(
+    ("version", "regular", "extended"),
+    [
+        ("1.24", ["version-unsupported"], ["version-unsupported"]),
+        ("1.29.2-gke.1521000", ["version-unsupported"], ["version-unsupported"]),
+        ("1.31", ["version-unsupported"], ["version-unsupported"]),
+        ("1.32", ["version-unsupported"], []),
+        ("1.34.1", ["version-unsupported"], []),
+        ("1.34.6-gke.1068000", ["version-unsupported"], ["version-exact"]),
+        ("1.35", [], []),
+        ("1.35.2-gke.1962000", ["version-exact"], ["version-exact"]),
+        ("1.36", [], []),
+        ("1.36.0-gke.1", ["version-exact"], ["version-exact"]),
+    ],
+)
+def test_a_version_is_held_to_the_end_of_its_support(version: str, regular: list[str], extended: list[str]) -> None:
+    """On 2026-11-22, the date of the table."""
+    assert codes(version) == regular == codes(version, "rapid") == codes(version, "stable")
+    assert codes(version, "extended") == extended
+
+
+def test_support_lasts_as_long_as_google_says() -> None:
+    """About 14 months of standard support, and 24 in the extended channel, so ten months lie between the two ends.
+
+    Google moves the end of standard support of some minors by a few months.
+    """
+    table = releases()
+    assert table.as_of == date(2026, 11, 22)
+    for minor, row in table.minors.items():
+        assert 120 <= (row.extended - row.standard).days <= 370, minor
+
+
+def test_minors_follow_each_other() -> None:
+    """None is left out, and none ends before an older one."""
+    minors = [tuple(int(number) for number in minor.split(".")) for minor in releases().minors]
+    assert minors == [(1, number) for number in range(minors[0][1], minors[-1][1] + 1)]
+    ends = [(row.standard, row.extended) for row in releases().minors.values()]
+    assert ends == sorted(ends)
+
+
+def test_the_newest_minor_of_the_table_is_supported() -> None:
+    """Messages tell people to write it."""
+    assert codes(releases().newest) == []
