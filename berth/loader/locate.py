@@ -54,12 +54,23 @@ def missing_file_fault(located: LocatedStack, root: pathlib.Path) -> Problem:
     return Problem("fault", "no-file", (), message + _suggestion(located.stack, stacks, examples))
 
 
+def missing_project_fault(located: LocatedStack, root: pathlib.Path) -> Problem | None:
+    """Return the fault `no-file` for a stack named outside a project; None where `root` has a Pulumi.yaml."""
+    if not located.by_name or (root / "Pulumi.yaml").is_file():
+        return None
+    if os.path.exists(located.file):
+        message = f"{located.display_path} is here, but Pulumi.yaml is not; copy Pulumi.yaml from Berth's repository"
+        return Problem("fault", "no-file", (), message)
+    message = f"no stack '{located.stack}': there is no Pulumi.yaml here or in a directory above"
+    return Problem("fault", "no-file", (), f"{message}; change to the directory of the project")
+
+
 def _suggestion(stack: str, stacks: list[str], examples: dict[str, str]) -> str:
     if close := did_you_mean(stack, [*stacks, *(name for name in examples if name not in stacks)]):
         match = close.split("'")[1]
         return close if match in stacks else close.replace(match, examples[match])
-    available = f"; there is {join_quoted(stacks)}" if stacks else "; no Pulumi.<stack>.yaml lies here"
-    return available + (f", and examples lie in {EXAMPLES}" if examples else "")
+    available = f"; choose {join_quoted(stacks)}" if stacks else f"; create one with: berth init {stack}"
+    return available + (f", or an example in {EXAMPLES}" if examples else "")
 
 
 def _sibling_files(located: LocatedStack, root: pathlib.Path) -> list[str]:

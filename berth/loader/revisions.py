@@ -51,7 +51,7 @@ def _commit(revision: str, root: pathlib.Path) -> str:
     if result.returncode:
         in_repository = _git(["rev-parse", "--is-inside-work-tree"], root).returncode == 0
         raise RevisionNotFound(
-            f"git knows no commit '{revision}'" if in_repository else f"{root} is in no git repository"
+            f"no commit '{revision}' in this git repository" if in_repository else f"{root} is not in a git repository"
         )
     return result.stdout.decode().strip()
 

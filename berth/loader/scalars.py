@@ -45,7 +45,8 @@ def parse_scalar(text: str) -> tuple[object, str]:
     if text in _CONSTANTS:
         return _CONSTANTS[text], ""
     if text in _OLD_BOOLEANS:
-        return text, f"'{text}' must be quoted, or written as {_OLD_BOOLEANS[text]}: readers of YAML differ on it"
+        boolean = _OLD_BOOLEANS[text]
+        return text, f"'{text}' is {boolean} to some YAML parsers and text to others; write {boolean}, or \"{text}\""
     return _number(text) if text[0] in _NUMBER_STARTS else (text, "")
 
 
@@ -59,14 +60,16 @@ def _number(text: str) -> tuple[object, str]:
             return value, ""
         # JSON lies between the engine and the program, and there a float without a fraction is an integer.
         integer = f"{int(value)}" if int(value) in _INT64 else "plain digits"
-        return text, f"{_retyped_message(text)}; as a number, write {integer}"
+        return text, f"{_retyped_message(text)}, or write {integer} for a number"
     if _ODD_NUMBER.fullmatch(text) or _FLOAT.fullmatch(text.replace("_", "")):
         remedy = (
-            "it is too large" if text.lstrip("+-").isdigit() and text.lstrip("+-")[0] != "0" else "write plain digits"
+            " (as a number it is too large)"
+            if text.lstrip("+-").isdigit() and text.lstrip("+-")[0] != "0"
+            else ", or write plain digits for a number"
         )
-        return text, f"{_retyped_message(text)}; as a number, {remedy}"
+        return text, f"{_retyped_message(text)}{remedy}"
     return text, ""
 
 
 def _retyped_message(text: str) -> str:
-    return f"'{text}' must be quoted: the engine would change it to another type"
+    return f"Pulumi would change the type of '{text}'; put it in quotes"

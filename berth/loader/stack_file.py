@@ -9,7 +9,7 @@ from typing import cast
 from msgspec import Struct
 
 from berth.diagnostics import Problem
-from berth.loader.locate import locate, missing_file_fault
+from berth.loader.locate import locate, missing_file_fault, missing_project_fault
 from berth.loader.positions import SourceMap, sort_by_place
 from berth.loader.stack_text import CONFIG_KEYS, MOVE_TEAMS, WRITE_FLEET, StackText
 from berth.loader.team_files import TeamFiles
@@ -40,8 +40,12 @@ def read_stack(stack: str, root: pathlib.Path) -> tuple[StackFile | None, list[P
     """
     located = locate(stack, root)
     text = read_text(located.file, located.display_path, MOVE_TEAMS)
+    if isinstance(text, Problem) and text.code != "no-file":
+        return None, [text]
+    if outside_project := missing_project_fault(located, root):
+        return None, [outside_project]
     if isinstance(text, Problem):
-        return None, [missing_file_fault(located, root) if text.code == "no-file" else text]
+        return None, [missing_file_fault(located, root)]
     stack_text = StackText.read(text, located.display_path)
     if stack_text.fleet is None:
         return None, sort_by_place(stack_text.faults)
@@ -59,7 +63,7 @@ def read_config(
     `-c`, an environment or another `--config-file` it does not, and then a path alone is the truth.
     """
     if not isinstance(value, dict):
-        message = f"there is no fleet in the config of stack '{stack}': {WRITE_FLEET}"
+        message = f"the config of stack '{stack}' has no 'berth:fleet'; {WRITE_FLEET}"
         return None, [Problem("fault", "no-fleet", (), message)]
     fleet = cast("dict[str, object]", value)
     file = root / f"Pulumi.{stack}.yaml"

@@ -12,9 +12,9 @@ from berth.diagnostics import Problem, did_you_mean
 from berth.loader.document import YamlDocument, parse
 from berth.loader.positions import NO_MARKS, Mark
 
-MOVE_TEAMS = "move teams into files of their own and name them under 'teamFiles'"
-WRITE_TEAM = "write under it the team's platform, the team and its workloads"
-WRITE_FLEET = "write 'config:', under it 'berth:fleet:', and under that the fleet's project, region, pools and teams"
+MOVE_TEAMS = "move teams to their own files and list these under 'teamFiles'"
+WRITE_TEAM = "write the team's platform, the team and its workloads below it"
+WRITE_FLEET = "write 'config:', below it 'berth:fleet:', and below that the fleet's project, region, pools and teams"
 
 _FLEET = "berth:fleet"
 _TEAM = "berth:team"
@@ -60,12 +60,12 @@ class StackText(Struct):
 
     def _read_top(self, document: YamlDocument) -> None:
         if document.value is None:
-            self._fault("empty-file", 0, f"the file is empty: {WRITE_FLEET}")
+            self._fault("empty-file", 0, f"the file is empty; {WRITE_FLEET}")
             return
         top = _mapping(document.value)
         unknown_keys = sorted(top.keys() - set(_TOP_KEYS))
         for key in unknown_keys:
-            message = f"'{key}' is no key of a stack file{did_you_mean(key, _TOP_KEYS)}"
+            message = f"unknown key '{key}' in a stack file{did_you_mean(key, _TOP_KEYS)}"
             self._fault("unknown-key", document.marks[key].line, message)
         if "config" in top or not any(did_you_mean(key, ["config"]) for key in unknown_keys):
             self._read_config(_mapping(top.get("config")), document.marks.get("config", _NO_MARK))
@@ -75,12 +75,10 @@ class StackText(Struct):
         unknown_keys = [key for key in sorted(config) if _is_unknown_key(key, config[key])]
         for key in unknown_keys:
             hint = _did_you_mean_fleet(key) or _secret_hint(key, config[key])
-            message = f"'{key}' is no key that Berth reads{hint}"
+            message = f"unknown config key '{key}'{hint}"
             self._fault("unknown-key", mark.inner_marks[key].line, message)
         if all(kind in config for kind in CONFIG_KEYS):
-            message = (
-                f"'{_TEAM}' stands beside '{_FLEET}': a stack is a platform's or a team's; move one into its own file"
-            )
+            message = f"'{_TEAM}' and '{_FLEET}' are in one file; move one to its own stack file"
             self._fault("two-kinds", mark.inner_marks[_TEAM].line, message)
         elif _FLEET in config or _TEAM in config:
             self.config_key = _FLEET if _FLEET in config else _TEAM
@@ -88,22 +86,22 @@ class StackText(Struct):
             self._read_fleet(config[self.config_key], WRITE_FLEET if self.config_key == _FLEET else WRITE_TEAM)
             self._check_size(config)
         elif not any(map(_did_you_mean_fleet, unknown_keys)):
-            self._fault("no-fleet", mark.line, f"there is no fleet here: {WRITE_FLEET}")
+            self._fault("no-fleet", mark.line, f"'berth:fleet' is missing; {WRITE_FLEET}")
 
     def _read_fleet(self, fleet: object, remedy: str) -> None:
         if isinstance(fleet, dict):
             self.fleet = None if _is_secret(cast("object", fleet)) else cast("dict[str, object]", fleet)
         elif fleet is None:
-            self._fault("no-fleet", self.key_mark.line, f"'{self.config_key}' is empty: {remedy}")
+            self._fault("no-fleet", self.key_mark.line, f"'{self.config_key}' is empty; {remedy}")
         else:
             shape = "a list" if isinstance(fleet, list) else f"'{fleet}'"
-            self._fault("no-fleet", self.key_mark.line, f"'{self.config_key}' is {shape}, not a mapping: {remedy}")
+            self._fault("no-fleet", self.key_mark.line, f"'{self.config_key}' is {shape}, not a mapping; {remedy}")
 
     def _check_size(self, config: dict[str, object]) -> None:
         size = _size_as_config(config)
         if size > _MAX_CONFIG:
-            limits = f"Berth takes {_MAX_CONFIG:,} of the {_KERNEL_LIMIT:,} that fit into one environment variable"
-            message = f"the config is {size:,} bytes as the engine hands it over, and {limits}: {MOVE_TEAMS}"
+            limits = f"more than {_MAX_CONFIG:,} (an environment variable holds {_KERNEL_LIMIT:,})"
+            message = f"the config is {size:,} bytes as Pulumi passes it to the program, {limits}; {MOVE_TEAMS}"
             self._fault("config-too-large", self.key_mark.line, message)
 
     def _fault(self, code: str, line: int, message: str) -> None:
@@ -142,7 +140,7 @@ def _did_you_mean_fleet(key: str) -> str:
 def _secret_hint(key: str, value: object) -> str:
     """How a text that the fleet may name is written."""
     is_plain_text = key.startswith("berth:") and isinstance(value, str)
-    return f"; if a worker names it, it is a secret: pulumi config set --secret {key}" if is_plain_text else ""
+    return f"; to store a worker's kubeconfig, run pulumi config set --secret {key}" if is_plain_text else ""
 
 
 def _mapping(value: object) -> dict[str, object]:

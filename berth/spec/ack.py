@@ -29,14 +29,14 @@ InstanceType = Annotated[
     str, Text(r"ecs(\.[a-z0-9][a-z0-9-]*){2}", "an ECS instance type such as ecs.gn7e-c16g1.32xlarge")
 ]
 GpuModel = Annotated[
-    str, Text(r"[A-Za-z0-9][-A-Za-z0-9]{0,30}", "a GPU such as A100: letters, digits and '-', 31 at most")
+    str, Text(r"[A-Za-z0-9][-A-Za-z0-9]{0,30}", "a GPU such as A100: letters, digits and '-', at most 31 characters")
 ]
-VpcId = Annotated[str, Text(r"vpc-[a-z0-9]+", "the id of a VPC such as vpc-bp1x9")]
-VSwitchId = Annotated[str, Text(r"vsw-[a-z0-9]+", "the id of a vSwitch such as vsw-bp1x9")]
+VpcId = Annotated[str, Text(r"vpc-[a-z0-9]+", "the ID of a VPC such as vpc-bp1x9")]
+VSwitchId = Annotated[str, Text(r"vsw-[a-z0-9]+", "the ID of a vSwitch such as vsw-bp1x9")]
 VSwitches = Annotated[Sequence[VSwitchId], AfterValidator(unique_items)]
-ClusterId = Annotated[str, Text(r"c[a-z0-9]{8,63}", "the id of a cluster such as c0b1d2e3f4a5")]
+ClusterId = Annotated[str, Text(r"c[a-z0-9]{8,63}", "the ID of a cluster such as c0b1d2e3f4a5")]
 ClusterName = Annotated[
-    str, Text(r"[a-z]([-a-z0-9]{0,38}[a-z0-9])?", "a name: lower-case letters, digits and '-', 40 at most")
+    str, Text(r"[a-z]([-a-z0-9]{0,38}[a-z0-9])?", "a name: lower-case letters, digits and '-', at most 40 characters")
 ]
 AckVersion = Annotated[
     str, Text(r"1\.[0-9]{2}(\.[0-9]+-aliyun\.[0-9]+)?", 'an ACK version such as "1.34" or "1.34.1-aliyun.1"')

@@ -15,7 +15,8 @@ from berth.spec.core import BeforeValidator, PlainValidator
 from berth.spec.model import Field, check_model
 
 # More digits than any fleet needs are a typing error, and slow to reckon with.
-_SLICES = re.compile(r"([0-9]{1,9}) slices?")
+_COUNTED = re.compile(r"([0-9]{1,9}) (slice|node|host|chip|GPU|gpu)s?")
+_UNITS = {"slice": "slices", "node": "nodes", "host": "nodes", "chip": "chips", "GPU": "GPUs", "gpu": "GPUs"}
 _SHARE = re.compile(r"([0-9]{1,9}(?:\.[0-9]{1,9})?)%")
 _CPU = re.compile(r"([0-9]{1,9})(m?)")
 _MEMORY = re.compile(r"([0-9]{1,15})(Ki|Mi|Gi|Ti)?")
@@ -25,8 +26,8 @@ _BINARY = {"": 1, "Ki": 2**10, "Mi": 2**20, "Gi": 2**30, "Ti": 2**40}
 class Amount(Struct, frozen=True):
     """How much of a flavor, before it is known what the flavor holds.
 
-    `unit` is 'accelerators', 'slices', 'share' (a fraction of the pool's maximum, `all` being 1) or 'unlimited'.
-    `written` is what the person typed.
+    `unit` is 'accelerators', 'chips' (of TPUs), 'GPUs', 'slices', 'nodes', 'share' (a fraction of the pool's maximum;
+    `all` is 1) or 'unlimited'. `written` is what the person typed.
     """
 
     unit: str
@@ -36,7 +37,7 @@ class Amount(Struct, frozen=True):
 
 ZERO_AMOUNT = Amount("accelerators", Fraction(0), "0")
 
-_AMOUNT_FORMS = "write a number of accelerators (8), slices (2 slices), a share (25%) or all"
+_AMOUNT_FORMS = "write a number of accelerators (8), slices (2 slices), nodes (4 nodes), a share (25%) or all"
 
 
 def _parse_amount(value: Any) -> Amount:
@@ -63,8 +64,8 @@ def _not_an_amount(value: object) -> str:
 def _parse_text_amount(value: str) -> Amount:
     if value == "all":
         return Amount("share", Fraction(1), value)
-    if match := _SLICES.fullmatch(value):
-        return Amount("slices", Fraction(int(match[1])), value)
+    if match := _COUNTED.fullmatch(value):
+        return Amount(_UNITS[match[2]], Fraction(int(match[1])), value)
     if match := _SHARE.fullmatch(value):
         return _share_amount(value, Fraction(match[1]))
     if value.isdecimal() and value.isascii():
@@ -74,18 +75,23 @@ def _parse_text_amount(value: str) -> Amount:
 
 def _share_amount(value: str, percent: Fraction) -> Amount:
     if percent > 100:
-        raise validation_fault("bad-amount", f"'{value}' is more than all of it; a share is at most 100%")
+        raise validation_fault("bad-amount", f"'{value}' is more than 100%; write at most 100%")
     return Amount("share", percent / 100, value)
 
 
 def _parse_limit(value: Any) -> Amount:
+    if isinstance(value, bool):
+        remedy = (
+            "write unlimited, or an amount such as 8" if value else "remove the key: without it nothing is borrowed"
+        )
+        raise validation_fault("bad-amount", f"{_not_an_amount(value)}; {remedy}")
     return Amount("unlimited", Fraction(0), value) if value == "unlimited" else _parse_amount(value)
 
 
 def _amount_schema(*words: str) -> JsonSchema:
-    pattern = r"^([0-9]+ slices?|[0-9]+(\.[0-9]+)?%)$"
+    pattern = r"^([0-9]+ (slice|node|host|chip|GPU|gpu)s?|[0-9]+(\.[0-9]+)?%)$"
     choices = [{"type": "integer", "minimum": 0}, {"type": "string", "pattern": pattern}, {"enum": list(words)}]
-    return JsonSchema({"anyOf": choices, "description": "8, '2 slices', '25%' or " + " or ".join(words)})
+    return JsonSchema({"anyOf": choices, "description": "8, '2 slices', '4 nodes', '25%' or " + " or ".join(words)})
 
 
 AmountField = Annotated[Amount, PlainValidator(_parse_amount), _amount_schema("all")]
@@ -122,7 +128,7 @@ def _parse_count(value: Any) -> Any:
     if not isinstance(value, int) or isinstance(value, bool):
         raise wrong_type(value, "write a whole number, or {min: 0, max: 24}")
     if not 0 <= value <= MAX_COUNT:
-        bound = "small; the least is 0" if value < 0 else f"large; the most is {MAX_COUNT}"
+        bound = "small; the minimum is 0" if value < 0 else f"large; the maximum is {MAX_COUNT}"
         raise validation_fault("bad-value", f"'{value}' is too {bound}")
     return FixedCount(min=value, max=value)
 
@@ -206,7 +212,7 @@ def parse_seconds(value: Any) -> int:
     """A duration such as `45m`, in seconds; raises a fault for anything else."""
     match = _DURATION.fullmatch(value) if isinstance(value, str) else None
     if not match:
-        subject = "is empty" if value is None else f"'{format_value(value)}' is no duration"
+        subject = "is empty" if value is None else f"'{format_value(value)}' is not a duration"
         raise validation_fault("bad-value", f"{subject}; write one such as 3600s, 36h or 7d")
     return int(match[1]) * _SECONDS[match[2]]
 

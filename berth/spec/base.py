@@ -79,9 +79,11 @@ class Text:
         return re.fullmatch(self.pattern, value) is not None
 
     def check(self, value: str) -> str:
-        """The value itself; raises a fault where it does not match."""
+        """Return the value; raise a fault where it does not match, which names the nearest text that does."""
         if not self.matches(value):
-            raise validation_fault("bad-value", f"'{format_value(value)}' is not {self.what}")
+            near = re.sub("[ _]+", "-", value.strip().lower())
+            remedy = f"; write '{near}'" if near != value and self.matches(near) else ""
+            raise validation_fault("bad-value", f"'{format_value(value)}' is not {self.what}{remedy}")
         return value
 
     def apply(self, inner: SchemaBuilder) -> CoreSchema:
@@ -122,7 +124,7 @@ def unique_items(values: tuple[T, ...]) -> tuple[T, ...]:
     seen: set[T] = set()
     for value in values:
         if value in seen:
-            raise validation_fault("bad-value", f"'{format_value(value)}' is named twice; write it once")
+            raise validation_fault("bad-value", f"'{format_value(value)}' is listed twice; write it once")
         seen.add(value)
     return values
 
@@ -138,16 +140,35 @@ NonEmptyText = Annotated[str, AfterValidator(_non_empty), JsonSchema({"type": "s
 
 _LABEL = r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?"
 
-DnsLabel = Annotated[str, Text(_LABEL, "a DNS label: lower-case letters, digits and '-', 63 characters at most")]
+DnsLabel = Annotated[str, Text(_LABEL, "a DNS label: lower-case letters, digits and '-', at most 63 characters")]
 DnsName = Annotated[
     str,
     Text(
         rf"(?=.{{1,253}}$){_LABEL}(\.{_LABEL})*",
-        "a Kubernetes name: lower-case letters, digits, '-' and '.', 253 characters at most",
+        "a Kubernetes name: lower-case letters, digits, '-' and '.', at most 253 characters",
     ),
 ]
+
+
+class _NotProjectNumber:
+    """Metadata of a project ID, for which people write the project's number."""
+
+    def check(self, value: Any) -> Any:
+        """Return the value; raise a fault where it is a project number, as a number or as text."""
+        if not isinstance(value, bool) and re.fullmatch("[0-9]{6,20}", str(value)):
+            find = f"gcloud projects describe {value} --format='value(projectId)'"
+            raise validation_fault("bad-value", f"'{value}' is the project number; write the project ID ({find})")
+        return value
+
+    def apply(self, inner: SchemaBuilder) -> CoreSchema:
+        """Check the value before it has to be text; the JSON Schema stays that of the text."""
+        return core_schema.no_info_before_validator_function(self.check, inner())
+
+
 ProjectId = Annotated[
-    str, Text(r"[a-z][a-z0-9-]{4,28}[a-z0-9]", "a project id: 6 to 30 lower-case letters, digits and '-'")
+    str,
+    Text(r"[a-z][a-z0-9-]{4,28}[a-z0-9]", "a project ID: 6 to 30 lower-case letters, digits and '-'"),
+    _NotProjectNumber(),
 ]
 ProjectNumber = Annotated[str, Text(r"[0-9]{6,20}", 'a project number such as "123456789012"')]
 MachineType = Annotated[str, Text(r"[a-z][a-z0-9]*(-[a-z0-9]+)+", "a machine type such as g2-standard-24")]

@@ -40,7 +40,7 @@ def _check_cidr(value: str) -> str:
     if "/" not in value:
         raise validation_fault("bad-range", f"'{value}' has no prefix length; write a range such as {value}/28")
     if str(network) != value:
-        raise validation_fault("bad-range", f"'{value}' has host bits set; the range that holds it is {network}")
+        raise validation_fault("bad-range", f"'{value}' has host bits set; write {network}")
     return value
 
 
@@ -57,7 +57,9 @@ def _check_timestamp(value: str) -> str:
     try:
         datetime.fromisoformat(value)
     except ValueError:
-        raise validation_fault("bad-value", f"'{value}' is no day or time that exists; write one that does") from None
+        raise validation_fault(
+            "bad-value", f"'{value}' is not a valid date and time; write one such as 2026-12-01T00:00:00Z"
+        ) from None
     return value
 
 
@@ -77,7 +79,7 @@ ClusterName = Annotated[
     str,
     Text(
         r"[a-z]([-a-z0-9]{0,38}[a-z0-9])?",
-        "a cluster name: lower-case letters, digits and '-', a letter first, 40 at most",
+        "a cluster name: lower-case letters, digits and '-', starting with a letter, at most 40 characters",
     ),
 ]
 
@@ -88,7 +90,8 @@ ComputeName = Annotated[
     str,
     Text(
         r"[a-z]([-a-z0-9]{0,61}[a-z0-9])?",
-        "a name of Compute Engine: lower-case letters, digits and '-', a letter first, 63 at most",
+        "a Compute Engine resource name: lower-case letters, digits and '-', starting with a letter, at most 63 "
+        "characters",
     ),
 ]
 
@@ -97,7 +100,7 @@ _KUBECONFIG_CONTENT = re.compile(r"\n|^\s*\{|apiVersion")
 
 def _check_kubeconfig_path(value: str) -> str:
     if _KUBECONFIG_CONTENT.search(value):  # never shown: there are keys in it
-        message = "is a kubeconfig itself, which would lie here for all to read; write the path of its file, or secret"
+        message = "contains a kubeconfig, which everybody who reads this file could use; write the path of its file"
         raise validation_fault("secret", message)
     return value
 
@@ -234,10 +237,11 @@ class ExistingClusterSpec(Model):
     def _check_one_connection(self) -> ExistingClusterSpec:
         if self.secret is not None and self.kubeconfig is not None:
             raise validation_fault(
-                "contradiction", f"'{format_value(self.secret)}' holds a kubeconfig already; write secret or kubeconfig"
+                "contradiction",
+                f"secret '{format_value(self.secret)}' and a kubeconfig file are both named; remove one",
             )
         if self.secret is None and self.context is None:
-            message = "names no context, and the current one is whatever somebody used last; write context: <name>"
+            message = "context is missing, and the current context of the kubeconfig can change; write context: <name>"
             raise validation_fault("missing-key", message)
         return self
 

@@ -31,10 +31,10 @@ from berth.spec.tenancy import PlatformSpec
 from berth.spec.workers import WorkerName, WorkerSpec
 
 CloudLabelKey = Annotated[
-    str, Text(r"[a-z][a-z0-9_-]{0,62}", "a label key: lower-case letters, digits, '-' and '_', a letter first")
+    str, Text(r"[a-z][a-z0-9_-]{0,62}", "a label key: lower-case letters, digits, '-' and '_', starting with a letter")
 ]
 CloudLabelValue = Annotated[
-    str, Text(r"[a-z0-9_-]{0,63}", "a label value: lower-case letters, digits, '-' and '_', 63 at most")
+    str, Text(r"[a-z0-9_-]{0,63}", "a label value: lower-case letters, digits, '-' and '_', at most 63 characters")
 ]
 
 

@@ -6,7 +6,7 @@ that the rest of the fleet can still be planned and its faults be found in the s
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, TypeVar, cast
 
 from msgspec import Struct
@@ -81,17 +81,42 @@ def parse_fleet(value: object, reader_problems: Sequence[Problem] = ()) -> Parse
 def _parse_model(
     model: type[S], fleet: dict[str, Any], reader_problems: Sequence[Problem]
 ) -> tuple[S, tuple[Problem, ...], frozenset[SpecPart]]:
+    misplaced = tuple(_misplaced_sections(model, fleet))
+    fleet = _without_misplaced(fleet, misplaced)
     try:
         spec, errors = model.model_validate(fleet), _missing_frame(model, fleet)
     except ValidationError as error:
         spec, errors = None, [*map(_as_error, error.errors(include_url=False)), *_missing_frame(model, fleet)]
     problems = tuple(to_problem(error, model) for error in _independent_errors(model, errors, reader_problems))
-    # What is not said twice cannot be understood all the same.
-    all_problems = (*reader_problems, *(to_problem(error, model) for error in errors))
+    # A problem that is not reported twice still makes its part unusable.
+    follow_ups = (Problem("fault", problem.code, problem.path[1:], "") for problem in misplaced)
+    all_problems = (*reader_problems, *follow_ups, *(to_problem(error, model) for error in errors))
     set_aside = frozenset(part for problem in all_problems for part in _faulty_parts(model, problem, fleet))
     if spec is None or set_aside:
         spec = model.model_validate(_without_faulty(model, fleet, set_aside))
-    return spec, problems, set_aside
+    return spec, (*misplaced, *problems), set_aside
+
+
+def _misplaced_sections(model: type[Model], fleet: Mapping[str, Any]) -> Iterator[Problem]:
+    """One fault for each section that is indented too far, and so became an entry of another section."""
+    for section, entries in fleet.items():
+        for name, entry in cast("dict[str, object]", entries).items() if isinstance(entries, dict) else ():
+            if name in _SPLITTABLE_SECTIONS and _is_no_entry(entry, allowed_keys((section, name), model)):
+                message = f"'{name}' is a key of berth:fleet, but is indented below '{section}'; indent it less"
+                yield Problem("fault", "unknown-key", (section, name), message)
+
+
+def _is_no_entry(entry: object, known_keys: list[str]) -> bool:
+    return isinstance(entry, dict) and bool(entry) and not cast("dict[str, object]", entry).keys() & set(known_keys)
+
+
+def _without_misplaced(fleet: dict[str, Any], misplaced: Sequence[Problem]) -> dict[str, Any]:
+    removed = {problem.path for problem in misplaced}
+    sections = {section for section, _ in removed}
+    return {
+        section: {k: v for k, v in entries.items() if (section, k) not in removed} if section in sections else entries
+        for section, entries in fleet.items()
+    }
 
 
 def _missing_frame(model: type[Model], fleet: Mapping[str, Any]) -> list[Mapping[str, Any]]:

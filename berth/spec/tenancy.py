@@ -29,7 +29,7 @@ AccountId = Annotated[
     str,
     Text(
         r"[a-z]([-a-z0-9]{4,28}[a-z0-9])",
-        "a service account id: 6 to 30 lower-case letters, digits and '-', a letter first",
+        "a service account ID: 6 to 30 lower-case letters, digits and '-', starting with a letter",
     ),
 ]
 Role = Annotated[
@@ -67,14 +67,16 @@ CostLabelKey = Annotated[
     str,
     Text(
         r"[a-z]([a-z0-9_-]{0,61}[a-z0-9])?",
-        "a label key: lower-case letters, digits, '-' and '_', a letter first and no sign last, 63 at most",
+        "a label key: lower-case letters, digits, '-' and '_', starting with a letter and ending with a letter or "
+        "digit, at most 63 characters",
     ),
 ]
 CostLabelValue = Annotated[
     str,
     Text(
         r"[a-z0-9]([a-z0-9_-]{0,61}[a-z0-9])?",
-        "a label value: lower-case letters, digits, '-' and '_', no sign first or last, 1 to 63",
+        "a label value: lower-case letters, digits, '-' and '_', starting and ending with a letter or digit, 1 to 63 "
+        "characters",
     ),
 ]
 Port = Annotated[int, Field(ge=1, le=65535)]
@@ -105,7 +107,7 @@ NamespaceField = Annotated[NamespaceSpec, BeforeValidator(_parse_namespace, json
 def check_no_token(value: str) -> str:
     """The text itself; raises a fault where it begins as the tokens of a well-known issuer do."""
     if _TOKENS.fullmatch(value):
-        message = f"'{value[:4]}…' looks like a token itself; store it in Secret Manager and write the secret's name"
+        message = f"'{value[:4]}…' looks like a token; store it in Secret Manager and write the secret's name"
         raise validation_fault("secret-by-value", message)
     return value
 

@@ -119,8 +119,8 @@ def test_an_archive_that_unpacks_to_much_is_read_no_further_than_a_comment_goes(
     assert len(bomb) < comment.LARGEST_ARCHIVE
     ((_, _, body),) = posted(monkeypatch, **{"repos/o/r/actions/artifacts/3/zip": bomb})
     assert comment.LONGEST < len(body) < 65_536
-    assert body.endswith("a line\n\n</details>\n\nCut here: it is longer than a comment may be. "
-                         "The artifact of the run has all of it.")  # fmt: skip
+    assert body.endswith("a line\n\n</details>\n\nTruncated: longer than a comment may be. "
+                         "The artifact of the run contains the full text.")  # fmt: skip
 
 
 @pytest.mark.parametrize(

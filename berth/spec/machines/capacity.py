@@ -99,11 +99,9 @@ def _parse_capacity(value: Any) -> Any:
         if key in _KIND_BY_KEY and not more and isinstance(inside, str if key == "reservation" else dict):
             return {"kind": _KIND_BY_KEY[key], key: cast("object", inside)}
         hint = "" if key in _KIND_BY_KEY else did_you_mean(str(key), _KIND_BY_KEY)
-        raise validation_fault(
-            "bad-capacity", f"'{format_value(subject)}' is no way to get capacity; {_CAPACITY_FORMS}{hint}"
-        )
+        raise validation_fault("bad-capacity", f"'{format_value(subject)}' is not a capacity; {_CAPACITY_FORMS}{hint}")
     hint = did_you_mean(value, _CAPACITY_BY_WORD) if isinstance(value, str) else ""
-    subject = "is empty" if value is None else f"'{format_value(value)}' is no way to get capacity"
+    subject = "is empty" if value is None else f"'{format_value(value)}' is not a capacity"
     raise validation_fault("bad-capacity", f"{subject}; {_CAPACITY_FORMS}{hint}")
 
 

@@ -14,8 +14,8 @@ ClassName = Annotated[
     str,
     Text(
         r"(?!gke|autopilot)[a-z]([-a-z0-9]{0,61}[a-z0-9])?",
-        "a compute class's name: lower-case letters, digits and '-', a letter first, 63 at most, and neither gke nor "
-        "autopilot in front, which are GKE's own",
+        "a compute class's name: lower-case letters, digits and '-', starting with a letter, at most 63 characters, "
+        "without the prefixes gke and autopilot, which GKE reserves",
     ),
 ]
 

@@ -28,7 +28,7 @@ class SurgeSpec(Model):
     def _check_not_empty(self) -> SurgeSpec:
         together = self.max_surge + self.max_unavailable
         if not 1 <= together <= MAX_SURGE:
-            message = f"maxSurge and maxUnavailable come to {together}; write 1 to {MAX_SURGE} of both together"
+            message = f"maxSurge and maxUnavailable add up to {together}; write values that add up to 1 to {MAX_SURGE}"
             raise validation_fault("bad-value", message)
         return self
 
@@ -60,7 +60,7 @@ class KubeletSpec(Model):
     def _check_gc_thresholds(self) -> KubeletSpec:
         low, high = self.image_gc_low_threshold_percent, self.image_gc_high_threshold_percent
         if low is not None and high is not None and low >= high:
-            message = f"imageGcLowThresholdPercent {low} is not below imageGcHighThresholdPercent {high}; write less"
+            message = f"imageGcLowThresholdPercent {low} is not below imageGcHighThresholdPercent {high}; lower it"
             raise validation_fault("bad-value", message)
         return self
 

@@ -35,14 +35,14 @@ LabelValue = Annotated[
     str,
     Text(
         r"([A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?)?",
-        "a Kubernetes label value: 63 letters, digits, '-', '_' and '.'",
+        "a Kubernetes label value: at most 63 letters, digits, '-', '_' and '.'",
     ),
 ]
 PoolName = Annotated[
     str,
     Text(
         r"[a-z]([-a-z0-9]{0,28}[a-z0-9])?",
-        "a pool name: lower-case letters, digits and '-', a letter first, 30 at most",
+        "a pool name: lower-case letters, digits and '-', starting with a letter, at most 30 characters",
     ),
 ]
 
@@ -51,7 +51,7 @@ Topology = Annotated[str, Text(r"[1-9][0-9]{0,3}(x[1-9][0-9]{0,3}){1,2}", "a sli
 
 def _check_reason(value: str) -> str:
     if not value.strip():
-        raise validation_fault("missing-key", "is empty; write why, for those who read it next")
+        raise validation_fault("missing-key", "is empty; write the reason")
     return value
 
 
@@ -76,7 +76,8 @@ class LocalSsdSpec(Model):
     def _check_single_use(self) -> LocalSsdSpec:
         if self.ephemeral and self.block:
             raise validation_fault(
-                "bad-value", f"'{self.ephemeral}' ephemeral and '{self.block}' block; write one of them"
+                "bad-value",
+                f"ephemeral: {self.ephemeral} and block: {self.block} exclude each other; write one of them",
             )
         return self
 

@@ -13,7 +13,7 @@ ReservationName = Annotated[
     str,
     Text(
         r"[a-z]([-a-z0-9]{0,61}[a-z0-9])?",
-        "a reservation's name: lower-case letters, digits and '-', a letter first, 63 at most",
+        "a reservation's name: lower-case letters, digits and '-', starting with a letter, at most 63 characters",
     ),
 ]
 

@@ -71,7 +71,7 @@ BROKEN = {
     "a machine twice": (
         "g2-standard-24",
         "ct5lp-hightpu-4t",
-        ["4: hourly.ct5lp-hightpu-4t: the key 'ct5lp-hightpu-4t' is written twice, first on line 3: keep one"],
+        ["4: hourly.ct5lp-hightpu-4t: key 'ct5lp-hightpu-4t' is defined twice, first on line 3; keep one"],
     ),
     "a list": (
         TABLE,
@@ -94,7 +94,7 @@ BROKEN = {
     "no YAML": (
         "{on-demand: 4.80",
         "{on-demand: [4.80",
-        ["3:57: is no YAML: while parsing a flow sequence, did not find expected ',' or ']'"],
+        ["3:57: a ',' or ']' is missing here; write one"],
     ),
     "a sentence": (TABLE, "about five dollars\n", [" 'about five dollars' is not a mapping"]),
     "an empty file": (TABLE, "", [" the table of prices is empty: write currency and hourly"]),
