@@ -1,7 +1,7 @@
-"""From YAML text to plain values, their lines, and everything in it that the engine would read differently.
+"""Parse YAML text into plain values with line numbers, and report everything that Pulumi would read differently.
 
-The parser's events are walked once. PyYAML's `compose` is not used: its C half recurses without a limit and takes the
-process down on a few thousand open brackets, and it no longer knows where an alias stood.
+The parser's events are read once. PyYAML's `compose` is not used: its C code recurses without a limit, so that a few
+thousand open brackets crash the process, and it does not keep the position of an alias.
 """
 
 from __future__ import annotations
@@ -28,23 +28,23 @@ from berth.loader.yaml_errors import explain_parser_error
 from berth.yaml_loader import LOADER
 
 _MAX_DEPTH = 64
-# An alias is handy and harmless, but ten of ten of ten are a billion: aliases may add this many values in all.
+# Nested aliases grow exponentially (a billion laughs), so aliases may add at most this many values.
 _MAX_ALIASED = 10_000
 
 
 class YamlDocument(Struct, frozen=True):
-    """One YAML document: its value (None where it is empty), and where its keys and items stand."""
+    """One YAML document: its value (None if it is empty), and the positions of its keys and items."""
 
     value: object
     marks: Marks
 
 
 class _ParseAborted(Exception):
-    """No use in reading on."""
+    """Raised to stop parsing after a fatal fault."""
 
 
 def parse(text: str, display_path: str) -> tuple[YamlDocument | None, list[Problem]]:
-    """The document in `text` and its faults, placed in the file `shown`; None where it is no YAML.
+    """Return the document in `text` and its faults; None if it is not valid YAML.
 
     Paths start at the document's top. Faults: `bad-yaml` (with line and column), `duplicate-key`, `merge-key`,
     `unquoted-key`, `unquoted`, `yaml-tag`, `yaml-alias`, `secret`. The first of two equal keys is kept, merge keys are
@@ -80,7 +80,7 @@ class _EventReader(Struct):
         return YamlDocument(value, marks)
 
     def value(self, event: Any, path: FieldPath) -> tuple[object, Marks]:
-        if isinstance(event, ScalarEvent) and event.tag is None and event.anchor is None:  # most of all there is
+        if isinstance(event, ScalarEvent) and event.tag is None and event.anchor is None:  # the most frequent case
             self.value_count += 1
             return self.scalar(event, path), NO_MARKS
         if isinstance(event, AliasEvent):
@@ -163,7 +163,7 @@ class _EventReader(Struct):
         values[key], marks[key] = value, Mark(event.start_mark.line + 1, inner_marks, _start_of(following))
 
     def key(self, event: Any, path: FieldPath) -> str | None:
-        """The key's text; None, after a fault, where it has none."""
+        """Return the key's text; None, after a fault, if it has none."""
         if not isinstance(event, ScalarEvent):
             self.value(event, path)
             self.fault(

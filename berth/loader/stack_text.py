@@ -1,4 +1,4 @@
-"""What the text of one stack file says: its fleet, where that stands, and what is wrong around it."""
+"""Read the text of one stack file: its fleet, the position of the fleet, and faults around it."""
 
 from __future__ import annotations
 
@@ -22,16 +22,16 @@ CONFIG_KEYS = (_FLEET, _TEAM)
 _BERTH_PATHS = tuple((kind,) for kind in CONFIG_KEYS)
 _TOP_KEYS = ("config", "encryptedkey", "encryptionsalt", "environment", "secretsprovider")
 _NO_MARK = Mark(0, NO_MARKS)
-# The engine hands all config to the program in one environment variable, and Linux takes at most so many bytes in one.
+# Pulumi passes all config in one environment variable, whose size Linux limits.
 _KERNEL_LIMIT = 131_072
 _MAX_CONFIG = 120_000
 
 
 class StackText(Struct):
-    """The fleet (None where there is none to go on with), the mark of its key, and the faults of the file `shown`.
+    """The fleet (None if there is none to continue with), the mark of its key, and the file's faults.
 
-    In a team's own stack, which `kind` tells by the key, `fleet` is what stands under `berth:team`. `config` holds all
-    config keys of the file, as written: the engine's, the providers' and our own.
+    In a team's own stack, whose `config_key` is `berth:team`, `fleet` is the value of that key. `config` has all config
+    keys of the file as written: Pulumi's, the providers' and Berth's.
     """
 
     display_path: str = ""
@@ -46,8 +46,8 @@ class StackText(Struct):
         """Read a stack file's text. Faults: those of `parse`, and `empty-file`, `unknown-key`, `no-fleet` and
         `config-too-large`.
 
-        Keys of Pulumi itself and config of other namespaces are passed over, whatever they hold; so are secrets in
-        berth's own namespace, which the fleet names.
+        Keys of Pulumi itself, config of other namespaces, and secrets in Berth's namespace (the fleet names them) are
+        ignored.
         """
         document, faults = parse(text, display_path)
         stack_text = cls(
@@ -110,7 +110,7 @@ class StackText(Struct):
 
 
 def _is_berth_fault(fault: Problem) -> bool:
-    """Whether a fault lies in the fleet, or in the keys around it; what others keep in their config is their affair."""
+    """Return whether a fault is in the fleet or in the keys around it; config of other programs is not checked."""
     mapping = fault.path[:-1] if fault.code == "duplicate-key" else fault.path
     return (fault.path[:1] == ("config",) and fault.path[1:2] in _BERTH_PATHS) or mapping in {(), ("config",)}
 
@@ -120,7 +120,7 @@ def _path_in_fleet(fault: Problem) -> tuple[str | int, ...]:
 
 
 def _is_unknown_key(key: str, value: object) -> bool:
-    """A key of berth's namespace (or of none) that is neither the fleet nor a secret the fleet names."""
+    """Return whether a key of Berth's namespace (or of none) is neither the fleet nor a secret."""
     namespace, colon, _ = key.partition(":")
     return key not in CONFIG_KEYS and (namespace == "berth" or not colon) and not _is_secret(value)
 
@@ -138,7 +138,7 @@ def _did_you_mean_fleet(key: str) -> str:
 
 
 def _secret_hint(key: str, value: object) -> str:
-    """How a text that the fleet may name is written."""
+    """Return how to store a text that the fleet may name as a secret."""
     is_plain_text = key.startswith("berth:") and isinstance(value, str)
     return f"; to store a worker's kubeconfig, run pulumi config set --secret {key}" if is_plain_text else ""
 
@@ -148,7 +148,7 @@ def _mapping(value: object) -> dict[str, object]:
 
 
 def _size_as_config(config: dict[str, object]) -> int:
-    """Bytes of the config as the engine writes it: a JSON object whose values are JSON texts again, quotes escaped."""
+    """Return the size of the config as Pulumi writes it: a JSON object whose values are JSON texts, quotes escaped."""
     texts = {key: value if isinstance(value, str) else _json(value) for key, value in config.items()}
     return len(_json(texts).encode(errors="replace"))
 

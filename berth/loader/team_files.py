@@ -1,6 +1,6 @@
-"""Teams written in files of their own: found by the fleet's `teamFiles`, checked like the stack file, and merged.
+"""Read teams from their own files (`teamFiles`), check them like the stack file, and merge them.
 
-Patterns are resolved from the folder of Pulumi.yaml and must not leave it: what a stack means may not depend on the
+Patterns are relative to the directory of Pulumi.yaml and must stay inside it, so that a stack does not depend on the
 machine that reads it.
 """
 
@@ -25,9 +25,9 @@ _REMEDY = "move its teams to several files"
 
 
 class TeamFiles(Struct):
-    """The teams found in files, where each was written, and the faults met on the way.
+    """The teams read from files, their positions, and the faults.
 
-    `own` are the teams of the stack file and `places` knows where those stand.
+    `stack_teams` are the teams of the stack file, and `source_map` has their positions.
     """
 
     root: pathlib.Path
@@ -42,7 +42,7 @@ class TeamFiles(Struct):
     def read(self, patterns: object) -> None:
         """Add the teams of every file that matches a pattern; a file that matches twice is read once.
 
-        What is no list of strings is left for the spec to refuse. Faults: `no-team-file`, `outside-root`,
+        Anything but a list of strings is left for the spec to refuse. Faults: `no-team-file`, `outside-root`,
         `bad-team-file`, `duplicate-team`, and those of `read_text` and `parse`.
         """
         listed = cast("list[object]", patterns) if isinstance(patterns, list) else []
@@ -136,12 +136,12 @@ class TeamFiles(Struct):
 
 @lru_cache(maxsize=20_000)
 def _parse_cached(text: str, name: str) -> tuple[YamlDocument | None, list[Problem]]:
-    """`parse`, once for two fleets of which most team files are the same (`berth diff`)."""
+    """Return `parse`, cached for two fleets with mostly the same team files (`berth diff`)."""
     return parse(text, name)
 
 
 def _files(pattern: str, root: pathlib.Path) -> list[str]:
-    """The files under `root` that match, by name; hidden ones only where the pattern names them."""
+    """Return the files under `root` that match, by name; hidden ones only if the pattern names them."""
     if not pattern or "\0" in pattern:
         return []
     names = glob.glob(pattern, root_dir=root, recursive=True)

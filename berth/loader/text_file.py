@@ -1,4 +1,4 @@
-"""From a file to its text: every way this can go wrong is one fault with a remedy, and none is a traceback."""
+"""Read a file as text; every failure is a fault with a remedy, never a traceback."""
 
 from __future__ import annotations
 
@@ -9,16 +9,16 @@ import stat
 from berth.diagnostics import Problem
 
 MAX_BYTES = 1 << 20
-"""No YAML file may be larger: a mistaken path to a large file is answered at once."""
+"""Maximum size of a YAML file: a mistaken path to a large file fails at once."""
 
 _UNPRINTABLE = re.compile("[^\t\n\r\x20-\x7e\x85\xa0-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 _BYTE_ORDER_MARKS = {b"\xef\xbb\xbf": "UTF-8", b"\xff\xfe": "UTF-16", b"\xfe\xff": "UTF-16"}
 
 
 def read_text(file: pathlib.Path, display_path: str, remedy: str) -> str | Problem:
-    """The file's text, or the fault that kept it from being read.
+    """Return the file's text, or the fault that prevented reading it.
 
-    `shown` is the name to blame, `remedy` what to do with a file of more than `MAX_BYTES`.
+    `display_path` is the name in faults, `remedy` what to do with a file of more than `MAX_BYTES`.
     Faults: `no-file`, `unreadable`, `too-large`, `bad-text`.
     """
     try:

@@ -1,4 +1,4 @@
-"""The steps of a rotation: stack-file edits in an order in which no promise is broken, one pull request each."""
+"""The steps of a rotation: edits of the stack file, in an order that breaks no guarantee, one pull request each."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ BESIDE, IN_PLACE = "beside", "in place"
 
 
 class RotationStep(Struct, frozen=True):
-    """One pull request: what it does, what to wait for once it is deployed, its edits as a unified diff, and the faults
-    that its stack file would have (none: it may be deployed)."""
+    """One pull request: its title, what to wait for after its deployment, its edits as a unified diff, and the faults
+    of its stack file (without faults it can be deployed)."""
 
     title: str
     wait_for: str
@@ -25,14 +25,14 @@ class RotationStep(Struct, frozen=True):
 
 
 def default_mode(plan: FleetPlan, pool: PoolPlan) -> str:
-    """Beside, where machines can be had twice: not those of a reservation."""
+    """Whether old and new pool can exist at the same time: not with machines of a reservation."""
     return IN_PLACE if pool.reservation is not None or pool.made_by == "gke" else BESIDE
 
 
 def plan_rotation(
     editor: YamlEditor, plan: FleetPlan, pool: PoolPlan, changes: Mapping[str, str], how: str
 ) -> list[RotationStep]:
-    """The steps that replace a pool, with `changes` (key → YAML text of the pool's entry) made on the way.
+    """Return the steps that replace a pool, with `changes` (key → YAML text of the pool's entry).
 
     Raises NotEdited where an edit cannot be made without a person.
     """
@@ -54,7 +54,7 @@ Edit = tuple[str, str, Callable[[YamlEditor], YamlEditor]]
 
 def _rotate_in_place(editor: YamlEditor, plan: FleetPlan, pool: PoolPlan, changes: Mapping[str, str]) -> Iterator[Edit]:
     if not changes:
-        raise ManualEditRequired(f"say what {pool.name} is to have instead: --set topology=4x4")
+        raise ManualEditRequired(f"name what changes about {pool.name}: --set topology=4x4")
     queue_names = [queue.name for queue in plan.cluster_queues if any(e.flavor == pool.flavor for e in queue.flavors)]
 
     queue_paths = _unstopped_queues(editor, queue_names)
@@ -76,7 +76,7 @@ def _rotate_in_place(editor: YamlEditor, plan: FleetPlan, pool: PoolPlan, change
         return _without_allowance(editor, "allowReplacement", pool.name)
 
     queues = ", ".join(queue_names) or "no queue"
-    yield f"hold and drain {queues}", "wait until no workload of these queues is admitted", drain
+    yield f"hold and drain {queues}", "wait until these queues have no admitted workload", drain
     yield f"replace {pool.name}", "wait until its nodes are ready", replace
     yield f"resume {queues}", "done", resume
 
@@ -105,15 +105,15 @@ def _rotate_beside(plan: FleetPlan, pool: PoolPlan, changes: Mapping[str, str]) 
     yield f"add {new} beside {pool.name}", f"wait until the nodes of {new} are ready", add
     cordon_note = f" (both are the flavor {flavor}: cordon the old nodes)" if flavor == pool.flavor else ""
     yield f"move the queues to {new}", f"wait until nothing runs on {pool.name} any more{cordon_note}", move
-    yield f"take {pool.name} out", "done", remove
+    yield f"remove {pool.name}", "done", remove
 
 
 _FLAVOR_KEYS = {"machineType", "topology", "capacity", "accelerator", "gpuSharing", "gpuPartition", "labels", "taints"}
-"""Keys of a pool that make its machines another kind, which is another flavor."""
+"""Keys of a pool whose change gives its machines another kind, and so another flavor."""
 
 
 def _with_allowance(editor: YamlEditor, section: str, key: str, reason: str) -> YamlEditor:
-    """With an allowance, beside those that are there."""
+    """Return the files with one more allowance."""
     if editor.value_at((section,)):
         return editor.set_value((section,), key, f'"{reason}"')
     return editor.set_value((), section, f'{{{key}: "{reason}"}}')
@@ -125,12 +125,12 @@ def _without_allowance(editor: YamlEditor, section: str, key: str) -> YamlEditor
 
 
 def _unstopped_queues(editor: YamlEditor, names: list[str]) -> list[FieldPath]:
-    """Where those of the cluster queues were written that are not stopped anyway."""
+    """Return where those cluster queues were written that are not stopped already."""
     return [path for path, name, queue in _queue_entries(editor) if name in names and "stopPolicy" not in queue]
 
 
 def _flavor_entries(editor: YamlEditor, pool: PoolPlan) -> list[tuple[FieldPath, str]]:
-    """Every entry of a queue's flavors that names the pool or its flavor, with the word by which it does."""
+    """Yield every entry of a queue's flavors that names the pool or its flavor, with the key that names it."""
     mentions: list[tuple[FieldPath, str]] = []
     for path, _, queue in _queue_entries(editor):
         entries: list[dict[str, Any]] = queue.get("flavors") or []
@@ -143,7 +143,7 @@ def _flavor_entries(editor: YamlEditor, pool: PoolPlan) -> list[tuple[FieldPath,
 
 
 def _queue_entries(editor: YamlEditor) -> Iterator[tuple[FieldPath, str, Mapping[str, Any]]]:
-    """Every queue as it was written: where, Kueue's name, and the entry."""
+    """Yield every queue as written: its path, Kueue's name, and the entry."""
     for team, entry in _section_entries(editor.value_at(("teams",))):
         for key, queue in _section_entries(entry.get("queues")):
             yield ("teams", team, "queues", key), queue.get("name") or f"{team}-{key}", queue
@@ -152,6 +152,6 @@ def _queue_entries(editor: YamlEditor) -> Iterator[tuple[FieldPath, str, Mapping
 
 
 def _section_entries(section: object) -> Iterator[tuple[str, dict[str, Any]]]:
-    """The entries of a section; an empty one is an empty mapping."""
+    """Return the entries of a section; an empty one is an empty mapping."""
     for key, entry in cast("dict[str, dict[str, Any] | None]", section or {}).items():
         yield key, entry or {}

@@ -1,4 +1,4 @@
-"""What may be asked of a fleet on Alibaba Cloud: ACK clusters and their ACK One fleet. Keys are ACK's own terms."""
+"""Schema of a fleet on Alibaba Cloud: ACK clusters and their ACK One fleet. Keys are terms of ACK."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ AckVersion = Annotated[
 
 
 class InstanceTypeSpec(Model):
-    """What one ECS instance holds: `gpus` of the model `gpu`, `cpu` (vCPUs) and `memory`."""
+    """Contents of one ECS instance: `gpus` of the model `gpu`, `cpu` (vCPUs) and `memory`."""
 
     gpu: GpuModel
     gpus: int = Field(ge=1, le=64)
@@ -53,7 +53,7 @@ class InstanceTypeSpec(Model):
 
 
 class AckNodePoolSpec(Model):
-    """GPU nodes of one member. Node pools of one name in several members are one pool to the queues."""
+    """GPU nodes of one member. Node pools with the same name in several members are one pool to the queues."""
 
     instance_type: InstanceType
     nodes: CountField
@@ -66,7 +66,7 @@ class AckNodePoolSpec(Model):
 
 
 class MemberSpec(Model):
-    """A member of the fleet: an ACK Pro cluster to make, or an `existing` one, which is joined and left alone."""
+    """A member of the fleet: a new ACK Pro cluster, or an `existing` one, which joins and is not changed."""
 
     existing: ClusterId | None = None
     cluster_spec: Literal["ack.pro.small", "ack.pro.xlarge", "ack.pro.2xlarge", "ack.pro.4xlarge"] = "ack.pro.small"
@@ -79,7 +79,7 @@ class MemberSpec(Model):
 
 
 class FailoverSpec(Model):
-    """When a job that fails on its member is placed anew, and what becomes of what is left of it there."""
+    """When a job that fails on its member moves to another, and how its objects on the old member are removed."""
 
     toleration_seconds: int = Field(default=30, ge=0, le=86400)
     purge_mode: Literal["Immediately", "Graciously", "Never"] = "Immediately"
@@ -97,7 +97,7 @@ class PropagationSpec(Model):
 
 
 class AckOneSpec(Model):
-    """The ACK One fleet instance, where teams submit: one to make, or an `existing` one.
+    """The ACK One fleet instance, where teams submit jobs: one that is created, or an `existing` one.
 
     `kubeconfig` is the path of a file that reaches it; without one its objects are left to `berth render`.
     """
@@ -109,14 +109,14 @@ class AckOneSpec(Model):
 
 
 class AckNetworkSpec(Model):
-    """The VPC that everything stands in, and the vSwitches of members and node pools that name none."""
+    """The VPC of all clusters, and the vSwitches of members and node pools that name none."""
 
     vpc: VpcId
     vswitches: VSwitches = Field(min_length=1)
 
 
 class AckSpec(Model):
-    """The machines: a VPC that is there, member clusters with their GPU node pools, and the fleet above them."""
+    """The machines: an existing VPC, member clusters with their GPU node pools, and the fleet above them."""
 
     region: AlibabaRegion
     network: AckNetworkSpec
@@ -126,7 +126,7 @@ class AckSpec(Model):
 
 
 class AckFleetSpec(Model):
-    """All that one stack on Alibaba Cloud describes; what is said of queues and teams is said as of any fleet."""
+    """A whole stack on Alibaba Cloud; queues and teams have the same schema as in any fleet."""
 
     ack: AckSpec
     protect: bool = True

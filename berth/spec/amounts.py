@@ -1,4 +1,4 @@
-"""Amounts as people write them: `8`, `2 slices`, `25%`, `all`, `unlimited`; counts and ranges; cpu and memory."""
+"""Amounts as people write them (`8`, `2 slices`, `4 nodes`, `25%`, `all`, `unlimited`), counts, ranges, cpu, memory."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from berth.spec.base import JsonSchema, Model, validation_fault, wrong_type
 from berth.spec.core import BeforeValidator, PlainValidator
 from berth.spec.model import Field, check_model
 
-# More digits than any fleet needs are a typing error, and slow to reckon with.
+# Longer numbers are typing errors, and slow to compute with.
 _COUNTED = re.compile(r"([0-9]{1,9}) (slice|node|host|chip|GPU|gpu)s?")
 _UNITS = {"slice": "slices", "node": "nodes", "host": "nodes", "chip": "chips", "GPU": "GPUs", "gpu": "GPUs"}
 _SHARE = re.compile(r"([0-9]{1,9}(?:\.[0-9]{1,9})?)%")
@@ -24,7 +24,7 @@ _BINARY = {"": 1, "Ki": 2**10, "Mi": 2**20, "Gi": 2**30, "Ti": 2**40}
 
 
 class Amount(Struct, frozen=True):
-    """How much of a flavor, before it is known what the flavor holds.
+    """An amount of a flavor, before the contents of the flavor are known.
 
     `unit` is 'accelerators', 'chips' (of TPUs), 'GPUs', 'slices', 'nodes', 'share' (a fraction of the pool's maximum;
     `all` is 1) or 'unlimited'. `written` is what the person typed.
@@ -99,11 +99,11 @@ LimitField = Annotated[Amount, PlainValidator(_parse_limit), _amount_schema("all
 
 
 MAX_COUNT = 1_000_000
-"""The most of anything that is counted: nodes, slices, machines of a reservation, cores of a cluster."""
+"""Maximum of every count: nodes, slices, machines of a reservation, cores of a cluster."""
 
 
 class Range(Model):
-    """A count that may vary: `{min: 0, max: 24}`, or a number for a fixed one."""
+    """A count that can vary: `{min: 0, max: 24}`, or a number for a fixed one."""
 
     min: int = Field(default=0, ge=0, le=MAX_COUNT)
     max: int = Field(ge=0, le=MAX_COUNT)
@@ -118,11 +118,11 @@ class Range(Model):
 
 
 class FixedCount(Range):
-    """A count that was written as a number: it does not follow what jobs ask for."""
+    """A count that was written as one number: it does not scale with jobs."""
 
 
 def _parse_count(value: Any) -> Any:
-    """A number as a fixed range; its faults are told here, for there is one number and not two."""
+    """Return a number as a fixed range. Faults are raised here, because the range would report two numbers."""
     if isinstance(value, dict | Range):
         return cast("object", value)
     if not isinstance(value, int) or isinstance(value, bool):
@@ -143,7 +143,7 @@ CountField = Annotated[Range, BeforeValidator(_parse_count, json_schema_input_ty
 """`4`, or `{min: 0, max: 24}`."""
 
 RangeField = Annotated[Range, BeforeValidator(_parse_range, json_schema_input_type=Range)]
-"""`{min: 0, max: 24}`: a number alone would leave open whether it is both."""
+"""`{min: 0, max: 24}`. A single number is refused, because it could mean the minimum as well."""
 
 
 def _parse_cpu(value: Any) -> int:
@@ -178,7 +178,7 @@ _QUANTITY = re.compile(r"(-?[0-9]{1,15})(m|Ki|Mi|Gi|Ti)?")
 
 
 class Quantity(Struct, frozen=True):
-    """An amount of any resource, in whole ones; `written` is what the person typed."""
+    """An amount of any resource, in whole units; `written` is what the person typed."""
 
     value: Fraction
     written: str
@@ -209,7 +209,7 @@ _SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
 
 
 def parse_seconds(value: Any) -> int:
-    """A duration such as `45m`, in seconds; raises a fault for anything else."""
+    """Return a duration such as `45m` in seconds; raise a fault for anything else."""
     match = _DURATION.fullmatch(value) if isinstance(value, str) else None
     if not match:
         subject = "is empty" if value is None else f"'{format_value(value)}' is not a duration"

@@ -1,4 +1,4 @@
-"""What every part of the stack file has in common: strictness, camelCase, and words instead of patterns."""
+"""Common parts of the schema: strict models, camelCase keys, and types with messages in plain words."""
 
 from __future__ import annotations
 
@@ -19,19 +19,19 @@ M = TypeVar("M", bound=Model)
 
 
 def written_keys(model: Model, fields: Collection[str]) -> Iterator[str]:
-    """The keys, of some fields, that stand in the stack file."""
+    """Yield those keys of `fields` that the stack file contains."""
     for field, info in type(model).model_fields.items():
         if field in fields and field in model.model_fields_set:
             yield info.alias or field
 
 
 def validation_fault(code: str, message: str) -> PydanticCustomError:
-    """An error of ours for a validator to raise; `message` reaches the person as it is, so braces are escaped."""
+    """Return an error with Berth's own message for a validator to raise; braces in `message` are kept."""
     return PydanticCustomError("berth", "{message}", {"code": code, "message": message})
 
 
 def yaml_type(value: object) -> str:
-    """What a value is, in words that a person who writes YAML uses."""
+    """Return the name of a value's type for people who write YAML, such as "a mapping"."""
     names_by_type: dict[type, str] = {
         bool: "true or false", int: "a number", float: "a number", str: "text",
         dict: "a mapping", list: "a list",
@@ -40,7 +40,7 @@ def yaml_type(value: object) -> str:
 
 
 def wrong_type(value: object, remedy: str) -> PydanticCustomError:
-    """An error of ours for a value of the wrong type; `remedy` says what to write instead."""
+    """Return an error for a value of the wrong type; `remedy` is what to write instead."""
     subject = "is empty" if value is None else f"'{format_value(value)}' is {yaml_type(value)}"
     return validation_fault("bad-type", f"{subject}; {remedy}")
 
@@ -57,7 +57,7 @@ class JsonSchema:
 
 
 def default_field(model: type[M], **values: int) -> M:
-    """A field's default as it would be written: one for all that leave the field out, made when the first does.
+    """Return a field whose default is written as YAML would be: one instance for all, created at first use.
 
     It is not validated: no model is built of a section that nobody writes.
     """
@@ -69,13 +69,13 @@ def _null_is_empty(value: Any) -> Any:
 
 
 class Text:
-    """Metadata of a string type that must match `pattern` whole; `what` completes the sentence "'x' is not …"."""
+    """Metadata of a string type that must match `pattern` in full; `what` completes the sentence "'x' is not …"."""
 
     def __init__(self, pattern: str, what: str) -> None:
         self.pattern, self.what = pattern, what
 
     def matches(self, value: str) -> bool:
-        """Whether the pattern matches the whole value; it is compiled when the first value is there."""
+        """Whether the pattern matches the whole value; compiled at first use."""
         return re.fullmatch(self.pattern, value) is not None
 
     def check(self, value: str) -> str:
@@ -96,7 +96,7 @@ class Text:
 
 
 class NullIsEmpty:
-    """Metadata of a mapping that may be left empty: a key with nothing behind it is an empty one."""
+    """Metadata of a mapping that can be empty: a key without a value means an empty mapping."""
 
     def apply(self, inner: SchemaBuilder) -> CoreSchema:
         """Put an empty mapping in the place of nothing."""
@@ -110,17 +110,17 @@ class NullIsEmpty:
 
 
 Section = Annotated[dict[K, T], NullIsEmpty()]
-"""A mapping from a name to an entry; a key with nothing behind it is an empty one."""
+"""A mapping from names to entries; a key without a value means an empty mapping."""
 
 Entry = Annotated[T, NullIsEmpty()]
-"""An entry all of whose fields have defaults: `research:` alone is enough."""
+"""An entry whose fields all have defaults: `research:` alone is enough."""
 
 Sequence = Annotated[tuple[T, ...], Lax()]
 """A YAML list."""
 
 
 def unique_items(values: tuple[T, ...]) -> tuple[T, ...]:
-    """The values themselves; raises a fault where one of them is there twice."""
+    """Return the values; raise a fault if a value occurs twice."""
     seen: set[T] = set()
     for value in values:
         if value in seen:
@@ -136,7 +136,7 @@ def _non_empty(value: str) -> str:
 
 
 NonEmptyText = Annotated[str, AfterValidator(_non_empty), JsonSchema({"type": "string", "pattern": r"\S"})]
-"""Text that says something."""
+"""Text that is not blank."""
 
 _LABEL = r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?"
 
@@ -151,10 +151,10 @@ DnsName = Annotated[
 
 
 class _NotProjectNumber:
-    """Metadata of a project ID, for which people write the project's number."""
+    """Metadata of a project ID. People often write the project's number instead."""
 
     def check(self, value: Any) -> Any:
-        """Return the value; raise a fault where it is a project number, as a number or as text."""
+        """Return the value; raise a fault if it is a project number, as a number or as text."""
         if not isinstance(value, bool) and re.fullmatch("[0-9]{6,20}", str(value)):
             find = f"gcloud projects describe {value} --format='value(projectId)'"
             raise validation_fault("bad-value", f"'{value}' is the project number; write the project ID ({find})")
@@ -180,4 +180,4 @@ GkeVersion = Annotated[
 ]
 SemVer = Annotated[str, Text(r"[0-9]+\.[0-9]+\.[0-9]+(-[0-9A-Za-z.-]+)?", 'a release such as "0.19.2" (without a v)')]
 ConfidentialType = Literal["SEV", "SEV_SNP", "TDX"]
-"""How the memory of confidential nodes is kept from their host."""
+"""Technology that encrypts the memory of confidential nodes."""

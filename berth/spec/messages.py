@@ -1,4 +1,4 @@
-"""pydantic's findings in our words: the wrong value in quotes, what is allowed, what to do."""
+"""Translate pydantic's errors: the wrong value in quotes, what is allowed, what to write."""
 
 from __future__ import annotations
 
@@ -51,13 +51,13 @@ _EXAMPLES = {
     "value": '"true"',
     "zone": "us-central1-a",
 }
-"""What one might write under a key, or under a key of one section."""
+"""Examples to write under a key, or under a key of one section."""
 
 
 def to_problem(error: Mapping[str, Any], root: type[Model] = FleetSpec) -> Problem:
-    """One finding of pydantic's as a fault; `root` is the model of the whole fleet."""
+    """Return one pydantic error as a fault; `root` is the model of the whole fleet."""
     path: FieldPath = error["loc"]
-    if path[1:] and path[-1] == "[key]" and error["input"] == path[-2]:  # the key is at fault, not what stands under it
+    if path[1:] and path[-1] == "[key]" and error["input"] == path[-2]:  # the key is wrong, not its value
         path = path[:-1]
     if error["type"] == "berth":
         return Problem("fault", error["ctx"]["code"], path, error["ctx"]["message"])
@@ -70,7 +70,7 @@ def to_problem(error: Mapping[str, Any], root: type[Model] = FleetSpec) -> Probl
 
 
 def allowed_keys(path: FieldPath, root: type[Model] = FleetSpec) -> list[str]:
-    """The keys that may stand at `path`, found by walking the models' annotations from `root`."""
+    """Return the keys that are allowed at `path`, found by walking the models' annotations from `root`."""
     model = _model_of(_annotation_at(path, root))
     return [field.alias or name for name, field in model.model_fields.items()] if model else []
 
@@ -108,7 +108,7 @@ def _model_of(annotation: Any) -> type[Model] | None:
 
 
 def _remedy(error: Mapping[str, Any], path: FieldPath, root: type[Model]) -> str:
-    """What to write where a list or a mapping is wanted: its form, the one item that is there, or its keys."""
+    """Return what to write where a list or a mapping is required: an example, the single item, or the keys."""
     section = str(path[0])
     if form := _example_form(error, path) or _minimal_form(_annotation_at(path, root), section):
         return f"; write {form}"
@@ -119,13 +119,13 @@ def _remedy(error: Mapping[str, Any], path: FieldPath, root: type[Model]) -> str
 
 
 def _example_form(error: Mapping[str, Any], path: FieldPath) -> str:
-    """The example of what stands at `path`, or of the list that it is an item of, where it is of the form wanted."""
+    """Return the example for `path`, or for the list that contains it, if the example has the required type."""
     example = _example(path[:-1])[1:-1] if isinstance(path[-1], int) else _example(path)
     return example if example.startswith("[{" if _COLLECTION_NOUNS[error["type"]] == "a list" else "{") else ""
 
 
 def _minimal_form(annotation: Any, section: str) -> str:
-    """How a mapping, or a list of them, is written at the least: "" for text and numbers, or where all keys may go."""
+    """Return the shortest valid form of a mapping or a list of mappings; "" for scalars, or if no key is required."""
     if (model := _model_of(annotation)) is not None:
         required = [field.alias or name for name, field in model.model_fields.items() if field.is_required()]
         return "{" + ", ".join(f"{key}: {_example((section, key))}" for key in required) + "}" if required else ""

@@ -1,4 +1,4 @@
-"""What may be asked of worker clusters, to which a manager sends its jobs (MultiKueue)."""
+"""Schema of worker clusters, to which a manager sends its jobs (MultiKueue)."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ ConfigKey = Annotated[str, Text(r"[A-Za-z][A-Za-z0-9_-]*", "a key of the stack's
 
 
 class WorkerSpec(Model):
-    """A cluster that runs jobs of the manager's queues: one that is made here, with its `cluster`, or one that exists.
+    """A cluster that runs jobs of the manager's queues: one that is created here (`cluster`), or an existing one.
 
     An existing cluster is another stack's, whose output `kubeconfig` is read, or one whose kubeconfig is the secret
     config value `berth:<kubeconfig>`. Its pools are described all the same: they say what it holds.
@@ -58,7 +58,7 @@ class WorkerSpec(Model):
 
     @check_model
     def _check_one_connection(self) -> WorkerSpec:
-        """One way to the cluster."""
+        """Check that there is one way to reach the cluster."""
         ways = [key for key in ("cluster", "stack", "kubeconfig") if getattr(self, key) is not None]
         if len(ways) > 1:
             raise validation_fault(
@@ -72,5 +72,5 @@ class WorkerSpec(Model):
 
     @property
     def made_here(self) -> bool:
-        """Whether the cluster is this stack's."""
+        """Whether this stack creates the cluster."""
         return self.stack is None and self.kubeconfig is None

@@ -1,4 +1,4 @@
-"""What may be asked of ComputeClasses: ways to get nodes, one after the other. Keys are GKE's own terms."""
+"""Schema of ComputeClasses: an ordered list of ways to get nodes. Keys are terms of GKE."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ ClassName = Annotated[
 
 
 class ClassPrioritySpec(Model):
-    """One way to get nodes: which machine, and from which capacity."""
+    """One way to get nodes: the machine and its capacity."""
 
     machine_type: MachineType
     topology: Topology | None = None
@@ -32,7 +32,7 @@ class ClassPrioritySpec(Model):
 
 
 class ComputeClassSpec(Model):
-    """A ComputeClass: GKE makes node pools by the first of its `priorities` that can be had."""
+    """A ComputeClass: GKE creates node pools by the first of its `priorities` that has capacity."""
 
     priorities: Sequence[ClassPrioritySpec] = Field(min_length=1, max_length=100)
     node_pool_auto_creation: bool = True

@@ -1,4 +1,4 @@
-"""What may be asked of pools and flavors."""
+"""Schema of pools and flavors."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def _check_reason(value: str) -> str:
 
 
 Reason = Annotated[str, AfterValidator(_check_reason), JsonSchema({"type": "string", "pattern": r"\S"})]
-"""Why something is accepted that Berth would otherwise refuse."""
+"""The reason to accept something that Berth would otherwise refuse."""
 
 
 class GpuSharingSpec(Model):
@@ -67,7 +67,7 @@ class GpuSharingSpec(Model):
 
 
 class LocalSsdSpec(Model):
-    """Local SSDs of a node: behind its ephemeral storage, or as raw block devices."""
+    """Local SSDs of a node: for its ephemeral storage, or as raw block devices."""
 
     ephemeral: int = Field(default=0, ge=0, le=64)
     block: int = Field(default=0, ge=0, le=64)
@@ -83,7 +83,7 @@ class LocalSsdSpec(Model):
 
 
 class TaintSpec(Model):
-    """A node taint of the owner's own, in Kubernetes' spelling."""
+    """The owner's own node taint, in Kubernetes' spelling."""
 
     key: LabelKey
     value: LabelValue
@@ -93,9 +93,9 @@ class TaintSpec(Model):
 class PoolSpec(Model):
     """Machines of one kind: TPU slices (`topology` and `slices`) or GPU nodes (`nodes`, a total over all zones).
 
-    `autoProvisioned` pools, and those of a `computeClass`, are made by GKE when jobs ask for them; their maximum is
-    what the fleet counts on.
-    `nodeLabels` are those by which the nodes of an existing cluster are known, where they are not GKE's.
+    GKE creates `autoProvisioned` pools, and those of a `computeClass`, when jobs need them; their maximum is the
+    capacity that the fleet counts on.
+    `nodeLabels` identify the nodes of an existing cluster if they have no labels of GKE.
     """
 
     machine_type: MachineType
@@ -130,7 +130,7 @@ class PoolSpec(Model):
 
 
 class FlavorSpec(Model):
-    """What is said of a flavor beyond its pools: how far it may be promised more than once, and why."""
+    """Settings of a flavor besides its pools: how often its capacity may be guaranteed, and the reason."""
 
     oversubscription: float = Field(default=1, ge=1, le=100)
     reason: Reason | None = None

@@ -142,7 +142,7 @@ def test_a_table_that_is_not_there_or_a_folder_is_one_fault(tmp_path: Path) -> N
     _, (missing,) = read_prices(tmp_path / "none.yaml")
     assert missing.line() == f"no file '{tmp_path / 'none.yaml'}'"
     _, (folder,) = read_prices(tmp_path)
-    assert folder.line() == f"{tmp_path}: a directory, not a file: name a YAML file"
+    assert folder.line() == f"{tmp_path}: is a directory, not a file; name a YAML file"
 
 
 def test_the_command_refuses_a_broken_table_before_anything_else(tmp_path: Path) -> None:

@@ -73,7 +73,7 @@ def test_a_team_written_twice_names_both_places(fleet: Read, write: Write) -> No
     found, faults = fleet("teams:\n  vision: {x: 1}\nteamFiles: [t/*.yaml]")
     assert found is not None
     assert faults == [
-        f"duplicate-team | t/b.yaml:{line}: teams.{t}: the team '{t}' is written twice, first at {first}: keep one"
+        f"duplicate-team | t/b.yaml:{line}: teams.{t}: team '{t}' is defined twice, first at {first}; keep one"
         for line, t, first in [(3, "speech", "t/a.yaml:3"), (4, "vision", "Pulumi.dev.yaml:4")]
     ]
     assert found.source_map.place_of(("teams", "speech")) == "t/a.yaml:3"
@@ -90,6 +90,8 @@ def test_a_file_that_matches_twice_is_read_once(fleet: Read, write: Write, tmp_p
         "bad-team-file | Pulumi.dev.yaml:1: unknown key 'config' in a team file; " + SHAPE,
         "no-team-file | Pulumi.dev.yaml:3: teamFiles[3]: no file matches 't/', which is a directory; "
         "did you mean 't/*.yaml'?",
+        "bad-team-file | Pulumi.yaml:1: unknown key 'name' in a team file; " + SHAPE,
+        "bad-team-file | Pulumi.yaml:2: unknown key 'runtime' in a team file; " + SHAPE,
     ]
     assert found.source_map.place_of(("teams", "nlp")) == "t/nlp.yaml:1"
 
@@ -149,11 +151,11 @@ def test_teams_that_are_no_mapping_are_left_to_the_spec(fleet: Read, write: Writ
 @pytest.mark.parametrize(
     ("text", "faults"),
     [
-        ("", [f"bad-team-file | t/a.yaml: is empty: {SHAPE}"]),
-        ("- a", [f"bad-team-file | t/a.yaml: is a list: {SHAPE}"]),
-        ("speech", [f"bad-team-file | t/a.yaml: is 'speech': {SHAPE}"]),
-        ("teams:\n", [f"bad-team-file | t/a.yaml:1: 'teams' is empty: {SHAPE}"]),
-        ("teams: [a]", [f"bad-team-file | t/a.yaml:1: 'teams' is a list: {SHAPE}"]),
+        ("", [f"bad-team-file | t/a.yaml: is empty; {SHAPE}"]),
+        ("- a", [f"bad-team-file | t/a.yaml: is a list; {SHAPE}"]),
+        ("speech", [f"bad-team-file | t/a.yaml: is 'speech'; {SHAPE}"]),
+        ("teams:\n", [f"bad-team-file | t/a.yaml:1: 'teams' is empty; {SHAPE}"]),
+        ("teams: [a]", [f"bad-team-file | t/a.yaml:1: 'teams' is a list; {SHAPE}"]),
         (
             "team: {a: {}}",
             [f"bad-team-file | t/a.yaml:1: unknown key 'team' in a team file; did you mean 'teams'?; {SHAPE}"],
@@ -169,8 +171,7 @@ def test_teams_that_are_no_mapping_are_left_to_the_spec(fleet: Read, write: Writ
         (
             "teams:\n  a:\n    since: 2026-12-01\n  a: {}\n",
             [
-                "unquoted | t/a.yaml:3: teams.a.since: '2026-12-01' must be quoted: "
-                "the engine would change it to another type",
+                "unquoted | t/a.yaml:3: teams.a.since: Pulumi would change the type of '2026-12-01'; put it in quotes",
                 "duplicate-key | t/a.yaml:4: teams.a: key 'a' is defined twice, first on line 2; keep one",
             ],
         ),
@@ -178,8 +179,8 @@ def test_teams_that_are_no_mapping_are_left_to_the_spec(fleet: Read, write: Writ
         (
             "#" * (1 << 20) + "\n",
             [
-                "too-large | t/a.yaml: 1,048,577 bytes, and at most 1,048,576 are read: "
-                "spread its teams over several files"
+                "too-large | t/a.yaml: is 1,048,577 bytes, more than the maximum of 1,048,576; "
+                "move its teams to several files"
             ],
         ),
     ],
