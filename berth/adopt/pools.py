@@ -17,7 +17,7 @@ from berth.catalog import Machine
 
 SYSTEM_POOL = "system"
 _DEFAULT_POOL = "default-pool"
-"""The node pool that GKE makes with a cluster, which the provider deletes when it is told that there is to be none."""
+"""The node pool that GKE creates with a cluster; the provider deletes it if `removeDefaultNodePool` is set."""
 _SLICE = re.compile(r"(?P<pool>.+)-(?P<topology>[0-9]+(?:x[0-9]+){1,2})-(?P<number>[0-9]+)")
 """How Berth names the node pool of a slice."""
 _EFFECTS = {"NO_SCHEDULE": "NoSchedule", "PREFER_NO_SCHEDULE": "PreferNoSchedule", "NO_EXECUTE": "NoExecute"}

@@ -26,7 +26,7 @@ POOL, RESERVATION, SYSTEM = "pool", "reservation", "system pool"
 class MachineCost(Struct, frozen=True):
     """Machines of one kind: an accelerator `pool`, the unused rest of a `reservation`, or the `system pool`.
 
-    `nodes` are always there, and at the most. `price` is of one machine in an hour; of a compute class, that of its
+    `nodes` is the minimum and the maximum. `price` is of one machine in an hour; of a compute class, that of its
     dearest way. It is None where the table lacks one, and `missing` are then the machine types and ways without any.
     """
 

@@ -67,6 +67,7 @@ def violations(text: str) -> list[str]:
     return sorted({match[0].lower() for match in _pattern().finditer(" ".join(text.split()))})
 
 
+@cache
 def _by_file() -> dict[str, list[str]]:
     found = ((file.relative_to(ROOT).as_posix(), violations(prose(file))) for file in _files())
     return {name: phrases for name, phrases in found if phrases}
