@@ -1,7 +1,7 @@
-"""Faults and warnings: what is wrong, where, what is allowed and what to do.
+"""Faults, warnings and notes: what is wrong, where, and what to do.
 
-One `Problem` is one line to a person and one object in JSON. Modules that find problems know paths, never files; the
-place is put in at the end by whoever read the file (`berth.loader.Places`).
+One `Problem` is one line of text and one object in JSON. Modules that report problems know paths, not files; the loader
+adds the place at the end (`berth.loader.SourceMap`).
 """
 
 from __future__ import annotations
@@ -15,18 +15,18 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 FieldPath = tuple[str | int, ...]
-"""Where in the fleet a value stands: keys, and indices of lists."""
+"""The path of a value in the fleet: keys, and indices of lists."""
 
 _PLAIN_KEY = re.compile(r"[A-Za-z0-9_:/-]+")
 _MAX_SHOWN = 80
-"""Characters of a value or key that a message repeats: enough for every name that may be written."""
+"""Maximum length of a value or key in a message, in characters: enough for every valid name."""
 
 
 class Problem(Struct, frozen=True):
-    """A fault (`severity` 'fault': the fleet is refused), a warning ('warning': it is sound, but look here) or a note
-    ('note': what the plan assumes; only `berth plan` tells it).
+    """A fault ('fault': the fleet is refused), a warning ('warning': the fleet is valid) or a note ('note': an
+    assumption of the plan, printed only by `berth plan`), as in `severity`.
 
-    `code` is a stable word, `place` is `FILE:LINE` or `FILE` or empty, `message` quotes the value and says what to do.
+    `code` is a stable word, `place` is `FILE:LINE`, `FILE` or empty, `message` names the value and what to write.
     """
 
     severity: str
@@ -36,15 +36,15 @@ class Problem(Struct, frozen=True):
     place: str = ""
 
     def with_place(self, place: str) -> Problem:
-        """The same problem, found at `place`."""
+        """Return a copy of the problem with this place."""
         return replace(self, place=place)
 
     def line(self) -> str:
-        """The problem as one line, `place: path: message`, leaving out what is unknown; what is no fault says so."""
+        """Return the problem as one line, `place: path: message`, without unknown parts; warnings and notes say so."""
         return self._joined_line("" if self.severity == "fault" else self.severity)
 
     def line_without_severity(self) -> str:
-        """The same line where something else says already how severe it is."""
+        """Return the line without the word for its severity, for outputs that show it elsewhere."""
         return self._joined_line("")
 
     def _joined_line(self, severity: str) -> str:
@@ -54,7 +54,7 @@ class Problem(Struct, frozen=True):
 
 
 class Problems(Struct):
-    """A list of problems in the making; every check adds to it and carries on."""
+    """A collection of problems; every check adds to it and continues."""
 
     entries: list[Problem] = field(default_factory=list[Problem])
 
@@ -71,12 +71,12 @@ class Problems(Struct):
         self.entries.append(Problem("note", code, path, message))
 
     def has_faults(self) -> bool:
-        """Whether any fault was found."""
+        """Return whether the collection has a fault."""
         return any(p.severity == "fault" for p in self.entries)
 
 
 def format_path(path: FieldPath) -> str:
-    """`("pools", "a", "flavors", 0)` as `pools.a.flavors[0]`; a key that is no plain word is quoted."""
+    """Return `("pools", "a", "flavors", 0)` as `pools.a.flavors[0]`; keys with other signs are quoted."""
     text = ""
     for step in path:
         if isinstance(step, int):
@@ -88,7 +88,7 @@ def format_path(path: FieldPath) -> str:
 
 
 def format_value(value: object) -> str:
-    """A value for a message, on one line and as YAML writes it, cut where it is long."""
+    """Return a value for a message, on one line, as YAML, truncated if it is long."""
     return _truncate(_flow_style(value))
 
 
@@ -106,28 +106,28 @@ def _truncate(text: str) -> str:
 
 
 def _escape_unprintable(text: str) -> str:
-    """The text with what would break the line, or move a terminal's cursor, escaped."""
+    """Return the text with line breaks and terminal control characters escaped."""
     return text if text.isprintable() else "".join(c if c.isprintable() else ascii(c)[1:-1] for c in text)
 
 
 def join_quoted(words: Iterable[object]) -> str:
-    """Words for a message: `'a', 'b' and 'c'`."""
+    """Return words for a message: `'a', 'b' and 'c'`."""
     return join_words([f"'{w}'" for w in words])
 
 
 def join_words(parts: list[str]) -> str:
-    """`a, b and c`."""
+    """Return `a, b and c`."""
     return parts[0] if len(parts) == 1 else ", ".join(parts[:-1]) + " and " + parts[-1] if parts else ""
 
 
 def did_you_mean(word: str, known: Iterable[str]) -> str:
-    """` did you mean 'x'?` with the leading semicolon where a known word is close, else an empty string."""
+    """Return `; did you mean 'x'?` if a known word is similar, else an empty string."""
     close = closest_match(word, known)
     return "" if close is None else f"; did you mean '{close}'?"
 
 
 def closest_match(word: str, known: Iterable[str]) -> str | None:
-    """The known word that `word` is nearest to, whatever the case of letters; None where none is near."""
+    """Return the known word most similar to `word`, ignoring case; None if none is similar."""
     if len(word) > _MAX_SHOWN:
         return None
     lowered_word, known_by_lower = word.lower(), {k.lower(): k for k in known}

@@ -24,7 +24,7 @@ PolicyRule = Callable[[FleetPlan], Iterable[Problem]]
 
 
 def fault(path: FieldPath, message: str) -> Problem:
-    """What refuses the fleet, at the place where `path` stands in the stack file: ("cluster", "privateNodes")."""
+    """Return a fault, which refuses the fleet, at `path` in the stack file, such as ("cluster", "privateNodes")."""
     return Problem("fault", "", path, message)
 
 

@@ -107,7 +107,7 @@ class _TeamStackBuilder:
         """Files stand where the stack deploys; of a manager the pods are elsewhere."""
         for name in sorted(names) if self.fleet.workers else ():
             message = (
-                "jobs run on workers, to which the platform sends them alone: their pods would wait for this for ever"
+                "jobs run on workers, to which the platform sends them alone: their pods would wait for this forever"
             )
             self.problems.fault("not-on-workers", (section, name), message)
 

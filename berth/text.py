@@ -1,4 +1,4 @@
-"""Words for what a plan holds, the same wherever people read them."""
+"""Phrases for parts of a plan, shared by all outputs."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from berth.plan.gke import ClusterPlan
 from berth.plan.nodes import Bounds
 
 _MAX_NAMES = 8
-"""More names than a person reads in a line."""
+"""Maximum of names in one line."""
 
 
 def pluralize(number: int, noun: str) -> str:
@@ -22,21 +22,21 @@ def format_range(bounds: Bounds) -> str:
 
 
 def abbreviate_names(names: list[str]) -> str:
-    """Names in words; of many, the first ones and how many more (the JSON has them all)."""
+    """Return names as text; of many, the first ones and the number of others (JSON has all of them)."""
     return join_words(
         names if len(names) <= _MAX_NAMES else [*names[: _MAX_NAMES - 1], f"{len(names) - _MAX_NAMES + 1} more"]
     )
 
 
 def format_slices(pool: PoolPlan) -> str:
-    """The slices of a pool, `3 × 2x4 (2 hosts)`; `–` for GPUs."""
+    """Return the slices of a pool, `3 × 2x4 (2 hosts)`; `–` for GPUs."""
     if pool.slices is None:
         return "–"
     return f"{format_range(pool.slices)} × {pool.topology} ({pluralize(pool.hosts_per_slice or 1, 'host')})"
 
 
 def capacity_source(pool: PoolPlan) -> str:
-    """Where a pool's machines come from: `reservation r1`, `spot`, `class c1, made by GKE`."""
+    """Return where a pool's machines come from: `reservation r1`, `spot`, `class c1, made by GKE`."""
     description = f"reservation {pool.reservation}" if pool.reservation else pool.capacity
     description = f"class {pool.compute_class}" if pool.compute_class else description
     return f"{description}{_MADE_BY_SUFFIX[pool.made_by]}"
@@ -46,7 +46,7 @@ _MADE_BY_SUFFIX = {"berth": "", "gke": ", made by GKE", "others": ", there alrea
 
 
 def cluster_summary(plan: FleetPlan) -> str:
-    """`acme-ml-dev · us-central1 · cluster dev (standard, rapid channel)`; of an existing cluster what is known."""
+    """Return `acme-ml-dev · us-central1 · cluster dev (standard, rapid channel)`; shorter for an existing cluster."""
     cluster = plan.cluster
     channel = [f"{cluster.release_channel.lower()} channel"] if isinstance(cluster, ClusterPlan) else []
     cluster_text = f"cluster {cluster.name} ({', '.join([cluster.mode, *channel])})"
@@ -54,7 +54,7 @@ def cluster_summary(plan: FleetPlan) -> str:
 
 
 def worker_target(worker: WorkerPlan) -> str:
-    """Where a worker is: `worker-east (us-east5)`, `stack acme/berth/far`, `by berth:far`."""
+    """Return where a worker is: `worker-east (us-east5)`, `stack acme/berth/far`, `by berth:far`."""
     if worker.made_here:
         return f"{worker.plan.cluster.name} ({worker.plan.region})"
     return f"stack {worker.stack}" if worker.stack else f"by berth:{worker.kubeconfig}"

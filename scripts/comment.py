@@ -1,8 +1,8 @@
-"""Post what a workflow run said of a pull request as one comment on it, written anew by each run.
+"""Post the result of a workflow run as one comment on its pull request; later runs edit that comment.
 
-What the run left is the word of whoever opened the pull request, and this script may comment in the repository's name.
-So the artifact is read up to a size, as text; nothing of it is executed; no link, image, mention or HTML in it works.
-Which pull request it belongs to is asked of GitHub, never of the artifact. Speaks to GitHub through `gh`.
+The artifact of the run is untrusted: whoever opened the pull request controls it, and this script comments in the name
+of the repository. So the artifact is read as text up to a maximum size, nothing of it is executed, and links, images,
+mentions and HTML in it are disabled. GitHub names the pull request, never the artifact. The script calls `gh`.
 """
 
 from __future__ import annotations
@@ -20,28 +20,28 @@ from typing import Any
 
 ARTIFACT, FILE = "berth-diff", "comment.md"
 MARK = "<!-- berth-diff -->"
-HEAD = f"{MARK}\n*What `berth diff` says of this change; printed by the pull request's own code.*\n\n"
+HEAD = f"{MARK}\n*Output of `berth diff` for this change, printed by the pull request's own code.*\n\n"
 LARGEST_ARCHIVE = 1_000_000
-"""Bytes of the artifact as GitHub keeps it."""
+"""Maximum size of the artifact's archive, in bytes."""
 LONGEST = 60_000
-"""Characters that are posted; GitHub takes 65,536."""
+"""Maximum length of a comment, in characters; GitHub accepts 65,536."""
 
 _ACTIVE_MARKUP = re.compile(r"<(?!/?(?:details|summary)>)|@|\](?=[(:])|:(?=//)|www(?=\.)", re.IGNORECASE)
-"""What begins HTML, a mention, the address of a link or image, or an address that GitHub links by itself."""
+"""Characters that begin HTML, a mention, the address of a link or image, or an address that GitHub links by itself."""
 _ZERO_WIDTH_SPACE = "\u200b"
-"""A space without width."""
+"""Zero-width space (U+200B)."""
 
 
 def main(run: str) -> None:
-    """Post the comment of the workflow run with this id; say why where there is nothing to post."""
+    """Post the comment of the workflow run with this ID; print the reason where there is nothing to post."""
     repository = f"repos/{os.environ.get('GITHUB_REPOSITORY') or _current_repository()}"
     run_info = _get(f"{repository}/actions/runs/{int(run)}")
     number = _pull_request(repository, run_info)
     artifacts = _get(f"{repository}/actions/runs/{int(run)}/artifacts?name={ARTIFACT}")["artifacts"]
     if number is None:
-        print(f"run {run} is not of the newest commit of an open pull request: nothing to post")
+        print(f"run {run} is not for the newest commit of an open pull request: nothing to post")
     elif not artifacts:
-        print(f"run {run} left no artifact {ARTIFACT}: nothing to post")
+        print(f"run {run} has no artifact {ARTIFACT}: nothing to post")
     elif artifacts[0]["size_in_bytes"] > LARGEST_ARCHIVE:
         sys.exit(f"the artifact of run {run} has {artifacts[0]['size_in_bytes']} bytes, more than {LARGEST_ARCHIVE}")
     else:
@@ -50,7 +50,7 @@ def main(run: str) -> None:
 
 
 def neutralize(text: str) -> str:
-    """The text, cut to what GitHub takes, with nothing in it that does more than to be read."""
+    """Return the text, truncated to `LONGEST` characters, with HTML, links, images and mentions disabled."""
     printable = "".join(
         character for character in text if character.isprintable() or character in f"\n{_ZERO_WIDTH_SPACE}"
     )
@@ -60,23 +60,23 @@ def neutralize(text: str) -> str:
     truncated = neutral[: neutral.rfind("\n", 0, LONGEST) + 1] or neutral[:LONGEST]
     closing_tags = "\n</details>" * max(0, truncated.count("<details>") - truncated.count("</details>"))
     return (
-        f"{truncated}{closing_tags}\n\nCut here: it is longer than a "
-        "comment may be. The artifact of the run has all of it."
+        f"{truncated}{closing_tags}\n\nTruncated: longer than a comment may be. "
+        "The artifact of the run contains the full text."
     )
 
 
 def _text(archive: bytes) -> str:
-    """The one file of the archive, and no more of it than is needed, however much it would unpack to."""
+    """Return the one file of the archive, read only up to the length that is needed (zip bombs)."""
     try:
         with zipfile.ZipFile(io.BytesIO(archive)) as files, files.open(FILE) as file:
             return file.read(4 * LONGEST).decode(errors="replace")
     except (KeyError, RuntimeError, EOFError, zipfile.BadZipFile, zlib.error) as error:
-        sys.exit(f"the artifact holds no {FILE} that can be read: {type(error).__name__}")
+        sys.exit(f"the artifact has no readable {FILE}: {type(error).__name__}")
 
 
 def _pull_request(repository: str, run: dict[str, Any]) -> int | None:
-    """The open pull request whose newest commit the run was of."""
-    if run["head_repository"] is None:  # the fork is gone
+    """Return the number of the open pull request whose newest commit the run tested; None where there is none."""
+    if run["head_repository"] is None:  # the fork was deleted
         return None
     head = urllib.parse.quote(f"{run['head_repository']['owner']['login']}:{run['head_branch']}")
     pulls = _get(f"{repository}/pulls?state=open&head={head}")
@@ -96,7 +96,7 @@ def _post(issues: str, number: int, body: str) -> None:
         else ("POST", f"{issues}/{number}/comments")
     )
     _gh(request[1], "--method", request[0], "--input", "-", stdin=json.dumps({"body": body}).encode())
-    print(f"{'wrote anew' if own_comment_ids else 'posted'} the comment on pull request {number}")
+    print(f"{'updated' if own_comment_ids else 'posted'} the comment on pull request {number}")
 
 
 def _current_repository() -> str:
@@ -109,7 +109,7 @@ def _get(path: str, *options: str) -> Any:
 
 
 def _gh(path: str, *options: str, stdin: bytes | None = None) -> bytes:
-    """What GitHub answers. Ends the script where it refuses, with its words."""
+    """Return GitHub's answer; exit with an error where `gh` fails (it prints the reason itself)."""
     result = subprocess.run(["gh", "api", path, *options], input=stdin, stdout=subprocess.PIPE, check=False)
     if result.returncode:
         sys.exit(f"GitHub did not answer {path}")

@@ -1,4 +1,4 @@
-"""Moving in: what Google's and Kubernetes' APIs say of a cluster becomes a stack file and a file for `pulumi import`.
+"""Adopt an existing cluster: answers of Google's and Kubernetes' APIs become a stack file and import files.
 
-Pure: files in, plain values out. What the stack file cannot say is told, never left out in silence.
+Pure: files in, plain values out. What the stack file cannot express is reported, never dropped silently.
 """

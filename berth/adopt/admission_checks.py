@@ -1,4 +1,4 @@
-"""How Kueue asks for queued machines: its checks and requests become options of a pool's capacity."""
+"""Read Kueue's admission checks for queued machines into options of a pool's capacity."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def set_queued_options(inventory: ClusterInventory, known: PoolsByFlavor) -> Non
 
 
 def _check_name(inventory: ClusterInventory, flavor: str) -> str | None:
-    """The check that some queue has on a flavor."""
+    """Return the check that some queue has on a flavor."""
     for queue in inventory.objects_of_kind("ClusterQueue"):
         for check in list_at(queue["spec"], "admissionChecksStrategy.admissionChecks"):
             if flavor in list_at(check, "onFlavors"):

@@ -1,4 +1,4 @@
-"""What lies inside a cluster, adopted alone: cluster and machines stay whose they are, and are only described."""
+"""Adopt only the objects inside a cluster; the cluster and its machines are described, not managed."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ _DESCRIBED_KEYS = (
     *("machineType", "accelerator", "topology", "slices", "nodes", "flavor", "topologyAware"),
     *("gpuSharing", "gpuPartition"),
 )
-"""What is said of a pool that is described and not made."""
+"""Keys of a pool that is described and not created."""
 _CAPACITIES = ("spot", "queued")
-"""Capacity that is a label of nodes, or that Kueue asks for."""
+"""Capacity that is visible as a label of nodes, or that Kueue requests."""
 _SECTIONS = ("flavors", "kueue", "jobset", "priorities", "cohorts", "platform", "teams", "clusterQueues")
 
 
 def existing_cluster_fleet(
     inventory: ClusterInventory, fleet: StackEntry, context: str, not_adopted: list[NotAdopted]
 ) -> StackEntry:
-    """The fleet of an existing cluster, which a kubeconfig's `context` reaches; flavors keep their labels."""
+    """Return the fleet of an existing cluster, reached by a kubeconfig's `context`; flavors keep their labels."""
     existing: StackEntry = {"context": context}
     services = mapping_at(inventory.cluster, "ipAllocationPolicy").get("servicesIpv4CidrBlock")
     existing |= {"serviceCidrBlock": services} if services else {}
@@ -61,8 +61,6 @@ def _team_without_rights(name: str, team: StackEntry, not_adopted: list[NotAdopt
     kept = {key: value for key, value in identity.items() if key == "serviceAccount"}
     if dropped_keys := [key for key in identity if key not in kept]:
         not_adopted.append(
-            NotAdopted(
-                f"team {name}", f"its {' and '.join(dropped_keys)} are rights in Google Cloud, and stay whose they are"
-            )
+            NotAdopted(f"team {name}", f"its {' and '.join(dropped_keys)} are permissions in Google Cloud; not adopted")
         )
     return {key: value for key, value in team.items() if key != "identity"} | ({"identity": kept} if kept else {})

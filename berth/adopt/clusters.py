@@ -1,4 +1,4 @@
-"""A cluster's answer becomes the section `cluster` of a stack file, with the fleet's frame."""
+"""Read a cluster's answer into the section `cluster` of a stack file, and the fleet's frame."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ _DRIVERS = {
     "lustreCsiDriverConfig": "lustre",
 }
 _AUTOPILOT_DRIVERS = ("gcs-fuse", "filestore")
-"""Drivers that Autopilot brings by itself."""
+"""Drivers that Autopilot includes."""
 NODE_RANGE, POD_RANGE, SERVICE_RANGE = "10.40.0.0/22", "10.64.0.0/13", "10.44.0.0/20"
 """The ranges of a fleet that names none."""
 _ALWAYS_OPEN_START = "2026-01-01T00:00:00Z"
-"""Where a window starts that never closes, beside exclusions alone."""
+"""Start of a window that never closes, for exclusions without a window."""
 
 
 def project_settings(inventory: ClusterInventory) -> StackEntry:
-    """Project, region and labels."""
+    """Return project, region and labels."""
     labels = mapping_at(inventory.cluster, "resourceLabels")
     user_labels = {
         k: v for k, v in sorted(labels.items()) if k not in ("managed-by", "fleet") and not k.startswith("goog-")
@@ -34,7 +34,7 @@ def project_settings(inventory: ClusterInventory) -> StackEntry:
 
 
 def cluster_section(inventory: ClusterInventory, stack: str, not_adopted: list[NotAdopted]) -> StackEntry:
-    """The cluster, as far as it can be said; what is taken for granted is told in `left`."""
+    """Return the cluster, as far as a stack file can express it; assumptions are reported in `left`."""
     cluster_answer, name = inventory.cluster, str(inventory.cluster["name"])
     entry: StackEntry = {} if name == stack else {"name": name}
     entry |= {"mode": "autopilot"} if inventory.is_autopilot else {}
@@ -76,7 +76,7 @@ def _authorized_networks(cluster_answer: ApiObject) -> StackEntry:
 
 
 def _network_section(inventory: ClusterInventory, not_adopted: list[NotAdopted]) -> StackEntry:
-    """A VPC as Berth makes it is the fleet's own; any other is taken as it is, and not changed."""
+    """Return the network: a VPC named like Berth's own is adopted, any other is used and not changed."""
     cluster_answer = inventory.cluster
     path = str(value_at(cluster_answer, "networkConfig.network") or cluster_answer.get("network", ""))
     subnet = str(value_at(cluster_answer, "networkConfig.subnetwork") or cluster_answer.get("subnetwork", ""))
@@ -99,9 +99,7 @@ def _own_network(
 ) -> StackEntry:
     nodes = next((each["ipCidrRange"] for each in inventory.subnetworks if each["name"] == subnet), None)
     if nodes is None:
-        why = (
-            f"the range of its nodes is taken for {NODE_RANGE}; add the answer of gcloud compute networks subnets list"
-        )
+        why = f"node range assumed to be {NODE_RANGE}; add the answer of gcloud compute networks subnets list"
         not_adopted.append(NotAdopted(f"subnetwork {subnet}", why))
     seen = {"nodeCidrBlock": nodes, "podCidrBlock": ranges.get("clusterIpv4CidrBlock")}
     seen |= {"serviceCidrBlock": ranges.get("servicesIpv4CidrBlock")}

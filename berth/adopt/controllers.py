@@ -1,4 +1,4 @@
-"""Kueue and JobSet: taken over where Helm installed them, else somebody else's to look after."""
+"""Read Kueue and JobSet: adopted where Helm installed them, else `existing`."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ _DEPLOYMENTS = {
     "kueue": ("kueue-system", "kueue-controller-manager"),
     "jobset": ("jobset-system", "jobset-controller"),
 }
-"""Section of the stack file → namespace and name of the controller's Deployment, as the project's own chart has it."""
+"""Section of the stack file → namespace and name of the controller's Deployment, as in the project's own chart."""
 
 
 def controller_sections(inventory: ClusterInventory, not_adopted: list[NotAdopted]) -> dict[str, StackEntry]:
-    """The sections `kueue` and `jobset`."""
+    """Return the sections `kueue` and `jobset`."""
     deployed = {
         (namespace_of(deployment), name_of(deployment)): deployment
         for deployment in inventory.objects_of_kind("Deployment")
@@ -34,13 +34,14 @@ def _controller_section(
     if deployment is None:
         not_adopted.append(
             NotAdopted(
-                section, f"no Deployment {'/'.join(deployment_key)} was given: taken for somebody else's (existing)"
+                section,
+                f"no Deployment {'/'.join(deployment_key)} in the answers: assumed to be existing",
             )
         )
         return {"existing": True}
     labels = labels_of(deployment)
     version = labels.get("app.kubernetes.io/version", "").removeprefix("v")
     if labels.get("app.kubernetes.io/managed-by") != "Helm" or not version:
-        not_adopted.append(NotAdopted(section, "no Helm release: taken for somebody else's (existing)"))
+        not_adopted.append(NotAdopted(section, "no Helm release: assumed to be existing"))
         return {"existing": True}
     return {"version": version}

@@ -1,4 +1,4 @@
-"""What the first `pulumi up` after an import would change, and what Berth does not speak of: nothing is lost unsaid."""
+"""List what the first `pulumi up` after an import would change, and what Berth does not manage."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from berth.manifests.fleet import all_manifests
 from berth.plan.fleet import FleetPlan
 from berth.plan.gke import ClusterPlan, NodePoolPlan
 
-_EFFECT_NOTES = {REPLACE: " (REPLACES it)", RECREATE: " (its nodes are made anew)"}
+_EFFECT_NOTES = {REPLACE: " (REPLACES it)", RECREATE: " (its nodes are recreated)"}
 _MAX_NAMES = 5
 """Names of one kind that are listed."""
 _SERVER_SET = {"status", "metadata"}
@@ -30,11 +30,11 @@ _SERVER_DEFAULTS: Mapping[str, Mapping[str, object]] = {
     "Namespace": {"finalizers": ["kubernetes"]},
     "PriorityClass": {"globalDefault": False, "preemptionPolicy": "PreemptLowerPriority"},
 }
-"""What Kubernetes and Kueue fill in where nothing is said."""
+"""Defaults that Kubernetes and Kueue fill in."""
 
 
 def first_update_changes(inventory: ClusterInventory, plan: FleetPlan) -> list[NotAdopted]:
-    """Everything, cluster first; of a cluster that stays whose it is, what lies inside alone."""
+    """Return all changes, cluster first; for an existing cluster only those inside it."""
     planned_cluster = plan.cluster
     if not isinstance(planned_cluster, ClusterPlan):
         return list(_object_changes(inventory, plan))
@@ -74,7 +74,7 @@ def _field_changes(what: str, seen: Mapping[str, object], plan: object, kind: st
         after = tuple(sorted(cast("tuple[str, ...]", after))) if isinstance(after, tuple) else after
         before = tuple(sorted(cast("tuple[str, ...]", before))) if isinstance(before, tuple) else before
         if after is None or (not before and not after) or str(before).casefold() == str(after).casefold():
-            continue  # what is not said stays as it is
+            continue  # fields that are not written stay as they are
         effect_note = _EFFECT_NOTES.get(find_update_rule(kind, FieldChange(field, before, after)).does, "")
         yield NotAdopted(what, f"{field} {format_change(before, after)}{effect_note}")
 
@@ -92,7 +92,7 @@ def _unsupported(what: str, kind: str, resource: ApiObject) -> Iterator[NotAdopt
                 what, f"{path} {format_change(observed, fixed_field.value)}{_EFFECT_NOTES.get(fixed_field.does, '')}"
             )
         else:
-            yield NotAdopted(what, f"{path} is {format_value(observed)}, of which a stack file says nothing")
+            yield NotAdopted(what, f"{path} is {format_value(observed)}, which a stack file cannot express")
 
 
 # --- Kubernetes -------------------------------------------------------------------------------------------------------
@@ -108,12 +108,14 @@ def _object_changes(inventory: ClusterInventory, plan: FleetPlan) -> Iterator[No
         if key in existing:
             what = " ".join((key[0], "/".join(filter(None, key[1:]))))
             yield from (NotAdopted(what, line) for line in _manifest_changes(existing[key], manifest))
-    yield from _grouped_by_kind((key for key in wanted if key not in existing), "is not there, and will be made")
-    yield from _grouped_by_kind((key for key in existing if key not in wanted), "is not Berth's, and is left alone")
+    yield from _grouped_by_kind((key for key in wanted if key not in existing), "does not exist and will be created")
+    yield from _grouped_by_kind(
+        (key for key in existing if key not in wanted), "is not managed by Berth and stays as it is"
+    )
 
 
 def _manifest_changes(live: ApiObject, manifest: Mapping[str, Any]) -> Iterator[str]:
-    """Fields that change; labels are told once, for the first import gives them to everything."""
+    """Yield fields that change; labels are reported once, because the first import adds them to everything."""
     kind = str(live["kind"])
     labels = mapping_at(live["metadata"], "labels")
     missing = [k for k, v in mapping_at(manifest["metadata"], "labels").items() if labels.get(k) != v]
@@ -132,7 +134,7 @@ def _manifest_changes(live: ApiObject, manifest: Mapping[str, Any]) -> Iterator[
 
 
 def _without_defaults(kind: str, value: object) -> object:
-    """A part of an object without what the server fills in."""
+    """Return a part of an object without what the server fills in."""
     if not isinstance(value, Mapping):
         return value
     known = _SERVER_DEFAULTS.get(kind, {})

@@ -1,4 +1,4 @@
-"""Pools that GKE makes: no node pool speaks of them, so they are read from their flavor, and counted from quotas."""
+"""Read pools that GKE creates: no node pool describes them, so they follow from their flavor and its quotas."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _POOL_NAME = re.compile(r"[a-z]([-a-z0-9]{0,28}[a-z0-9])?")
 def read_gke_made_pools(
     inventory: ClusterInventory, known: PoolsByFlavor, not_adopted: list[NotAdopted]
 ) -> list[AdoptedPool]:
-    """A pool for every flavor that no node pool is of, as large as its quotas."""
+    """Return a pool for every flavor that no node pool belongs to, as large as its quotas."""
     is_auto_provisioned = inventory.is_autopilot or bool(
         value_at(inventory.cluster, "autoscaling.enableNodeAutoprovisioning")
     )
@@ -48,7 +48,7 @@ def read_gke_made_pools(
         made.append(pool)
         count = pool.entry.get("slices", pool.entry.get("nodes", {}))["max"]
         noun = "slices" if "slices" in pool.entry else "nodes"
-        why = f"no node pool is its flavor's, so GKE makes the nodes: taken for {count} {noun} of {pool.machine.name}"
+        why = f"no node pool of its flavor, so GKE creates the nodes: assumed {count} {noun} of {pool.machine.name}"
         not_adopted.append(NotAdopted(f"pool {pool.key}", f"{why}, as the quotas say"))
     return made
 
@@ -80,7 +80,7 @@ def _gke_made_pool(inventory: ClusterInventory, flavor: ApiObject, labels: Mappi
 
 
 def _provisioning_entry(inventory: ClusterInventory, flavor: ApiObject, labels: Mapping[str, str]) -> StackEntry:
-    """How GKE gets the nodes: by a compute class, or by itself in some capacity."""
+    """Return how GKE gets the nodes: by a compute class, or by itself with some capacity."""
     keys = catalog.labels()
     if keys.compute_class in labels:
         return {"computeClass": labels[keys.compute_class]}
@@ -101,7 +101,7 @@ def _provisioning_entry(inventory: ClusterInventory, flavor: ApiObject, labels: 
 def _machine_of_flavor(
     inventory: ClusterInventory, flavor: str, kind: str | None, topology: str | None, machine_type: str | None
 ) -> Machine | None:
-    """The machine that a flavor names, or the one whose cpu and memory come with its quotas; else the smallest."""
+    """Return the machine that a flavor names, or the one that fits its cpu and memory quotas; else the smallest."""
     known = catalog.machines()
     if machine_type is not None:
         return known.get(machine_type)
@@ -119,7 +119,7 @@ def _machine_of_flavor(
 
 
 def _cpu_per_accelerator(inventory: ClusterInventory, flavor: str) -> Iterable[Fraction]:
-    """The cpu, in milli, that comes with each accelerator in every queue that has some."""
+    """Return the cpu, in milli, per accelerator, if every queue with a quota has the same."""
     for queue in inventory.objects_of_kind("ClusterQueue"):
         resources = quotas_by_flavor(queue).get(flavor, {})
         counts = [parse_quantity(name, each.get("nominalQuota")) for name, each in resources.items() if "/" in name]
@@ -140,7 +140,7 @@ def _total_guaranteed(inventory: ClusterInventory, resource: str, flavor: str) -
 
 
 def _first_class_priority(inventory: ClusterInventory, name: str | None) -> Mapping[str, Any] | None:
-    """The first priority of a class."""
+    """Return the first priority of a class."""
     compute_class = next((each for each in inventory.objects_of_kind("ComputeClass") if name_of(each) == name), None)
     return next(iter(list_at(compute_class["spec"], "priorities")), None) if compute_class else None
 
@@ -148,13 +148,13 @@ def _first_class_priority(inventory: ClusterInventory, name: str | None) -> Mapp
 def compute_class_section(
     inventory: ClusterInventory, pools: Iterable[AdoptedPool], reserve: ReservationLookup, not_adopted: list[NotAdopted]
 ) -> dict[str, StackEntry]:
-    """The classes that pools name; `reserve` finds the reservations that they take from."""
+    """Return the classes that pools name; `reserve` finds the reservations that they use."""
     wanted = {pool.entry["computeClass"]: pool for pool in pools if "computeClass" in pool.entry}
     result: dict[str, StackEntry] = {}
     for compute_class in inventory.objects_of_kind("ComputeClass"):
         if (pool := wanted.get(name_of(compute_class))) is None:
             not_adopted.append(
-                NotAdopted(f"ComputeClass {name_of(compute_class)}", "no flavor of a queue selects it; left alone")
+                NotAdopted(f"ComputeClass {name_of(compute_class)}", "no flavor of a queue selects it; ignored")
             )
             continue
         spec = compute_class["spec"]

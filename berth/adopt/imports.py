@@ -1,4 +1,4 @@
-"""The files for `pulumi import --file`: what the program registers and what is there already, with ids and parents.
+"""Write the files for `pulumi import --file`: existing resources of the program with their IDs and parents.
 
 Two files, for a resource is imported through the provider that the program gives it, and the provider of what is inside
 the cluster needs the cluster's state. Forms of ids: the import sections of the providers' own documentation (Pulumi GCP
@@ -46,12 +46,12 @@ class RegisteredResource(Protocol):
 
     @property
     def custom(self) -> bool:
-        """Whether a provider makes it; else it is a component."""
+        """Whether a provider creates it; otherwise it is a component."""
         ...
 
     @property
     def inputs(self) -> Mapping[str, Any]:
-        """What the program says of it, in the provider's names."""
+        """Its inputs, with the provider's names."""
         ...
 
     @property
@@ -68,7 +68,7 @@ class RegisteredResource(Protocol):
 def import_files(
     registered: Sequence[RegisteredResource], inventory: ClusterInventory, plan: FleetPlan
 ) -> dict[str, StackEntry]:
-    """Provider → its import file; of what was found nothing is left out that the program knows."""
+    """Return provider → its import file; every existing resource that the program registers is in one."""
     known = {resource.urn: resource for resource in registered}
     import_ids = _ImportIds(inventory, plan)
     ids = {
@@ -83,22 +83,22 @@ def import_files(
 
 
 def not_imported(registered: Sequence[RegisteredResource], imported: Mapping[str, StackEntry]) -> Iterator[NotAdopted]:
-    """What the program makes in Google Cloud and no answer speaks of, by kind."""
+    """Return the resources in Google Cloud that the program creates and that are in no answer, by kind."""
     imported_names = {(e["type"], e["logicalName"]) for content in imported.values() for e in content["resources"]}
     rest = [o for o in registered if o.type.startswith("gcp:") and o.custom and (o.type, o.name) not in imported_names]
     for kind, count in sorted(Counter(resource.type.rpartition(":")[2] for resource in rest).items()):
-        yield NotAdopted(f"{kind} ({count})", "stands in no answer: the first `pulumi up` makes it")
+        yield NotAdopted(f"{kind} ({count})", "is in no answer: the first `pulumi up` creates it")
 
 
 def _provider_name(resource: RegisteredResource) -> str:
-    """The name of its provider; the default one's is none of ours."""
+    """Return the name of its provider; default providers are not ours."""
     return (resource.provider or "").rpartition("::")[2]
 
 
 def _import_file(
     provider_resources: Sequence[RegisteredResource], known: Mapping[str, RegisteredResource], ids: Mapping[str, str]
 ) -> StackEntry:
-    """Components first, then what is in them; providers by URN, for they are made by the program."""
+    """Return components first, then their children; providers by URN, because the program creates them."""
     components = dict.fromkeys(
         ancestor
         for resource in provider_resources
@@ -121,7 +121,7 @@ def _ancestors(resource: RegisteredResource, known: Mapping[str, RegisteredResou
 
 
 def _name_table(resources: Iterable[RegisteredResource]) -> dict[str, str]:
-    """What each is called within the file: a component and its resource may have one logical name."""
+    """Return the names within the file: a component and its resource can have the same logical name."""
     return {resource.urn: f"{resource.type.rpartition(':')[2]}/{resource.name}" for resource in resources}
 
 
@@ -137,12 +137,12 @@ def _resource_entry(resource: RegisteredResource, names: Mapping[str, str], iden
 
 
 def _parent_entry(resource: RegisteredResource, names: Mapping[str, str]) -> StackEntry:
-    """Nothing where that is the stack itself."""
+    """Return nothing if the parent is the stack itself."""
     return {"parent": names[resource.parent]} if resource.parent is not None and resource.parent in names else {}
 
 
 class _ImportIds:
-    """What is there, and how the provider knows it."""
+    """An existing resource, and its ID for the provider."""
 
     def __init__(self, inventory: ClusterInventory, plan: FleetPlan) -> None:
         self.project, self.region = inventory.project, inventory.region
@@ -160,7 +160,7 @@ class _ImportIds:
         self.releases = {c.name: f"{c.namespace}/{c.name}" for c in plan.charts}
 
     def import_id(self, resource: RegisteredResource) -> str | None:
-        """The id to import; None of what is not there, or of which nothing says so."""
+        """Return the ID to import; None if the resource does not exist, or no answer shows that it does."""
         if resource.type == _HELM:
             return self.releases.get(str(resource.inputs.get("name")))
         if resource.type.startswith("kubernetes:"):

@@ -1,4 +1,4 @@
-"""What was found: the answers of gcloud and kubectl, told apart by what is in them, whatever the files are called."""
+"""Read the answers of gcloud and kubectl; files are recognized by their content, not by their names."""
 
 from __future__ import annotations
 
@@ -12,20 +12,20 @@ from msgspec import Struct, field
 from berth.plan.admission_checks import MULTIKUEUE
 
 ApiObject = Mapping[str, Any]
-"""One object as an API gives it."""
+"""One object as an API returns it."""
 
 StackEntry = dict[str, Any]
 """An entry of the stack file."""
 
 
 class NotAdopted(Struct, frozen=True):
-    """Something that is not adopted, or not as it is: what, and why or what becomes of it."""
+    """Something that is not adopted, or not as it is: what, and the reason or the result."""
 
     subject: str
     reason: str
 
     def line(self) -> str:
-        """Both in one line."""
+        """Return both in one line."""
         return f"{self.subject}: {self.reason}"
 
 
@@ -39,7 +39,7 @@ _KINDS = ("cluster", "node pool", "reservation", "subnetwork", "object")
 
 
 class InvalidInventory(Exception):
-    """What was given cannot be adopted; carries a line for each thing that is wrong."""
+    """Answers that cannot be adopted; has one line for each problem."""
 
     def __init__(self, *lines: str) -> None:
         super().__init__("\n".join(lines))
@@ -61,12 +61,12 @@ class ClusterInventory(Struct, dict=True):
 
     @property
     def is_autopilot(self) -> bool:
-        """Whether GKE makes all nodes itself."""
+        """Whether GKE creates all nodes itself."""
         return bool(self.cluster.get("autopilot", {}).get("enabled"))
 
     @property
     def project(self) -> str:
-        """The project, by the cluster's own link."""
+        """The project, from the cluster's selfLink."""
         return _resource_path(self.cluster).partition("projects/")[2].partition("/")[0]
 
     @property
@@ -75,7 +75,7 @@ class ClusterInventory(Struct, dict=True):
         return str(self.cluster.get("location", ""))
 
     def objects_of_kind(self, kind: str) -> list[ApiObject]:
-        """The objects of one kind, by namespace and name."""
+        """Return the objects of one kind, by namespace and name."""
         return self._by_kind.get(kind, [])
 
     @cached_property
@@ -87,22 +87,22 @@ class ClusterInventory(Struct, dict=True):
 
 
 def name_of(resource: ApiObject) -> str:
-    """A Kubernetes object's name."""
+    """Return a Kubernetes object's name."""
     return str(resource["metadata"]["name"])
 
 
 def namespace_of(resource: ApiObject) -> str:
-    """Its namespace, "" where it has none."""
+    """Return its namespace, "" if it has none."""
     return str(resource["metadata"].get("namespace", ""))
 
 
 def labels_of(resource: ApiObject) -> dict[str, str]:
-    """Its labels."""
+    """Return its labels."""
     return dict(resource["metadata"].get("labels") or {})
 
 
 def value_at(resource: ApiObject, path: str) -> Any:
-    """The value at a dotted path, None where there is none."""
+    """Return the value at a dotted path, None if there is none."""
     value: Any = resource
     for step in path.split("."):
         value = cast("ApiObject", value).get(step) if isinstance(value, Mapping) else None
@@ -110,17 +110,17 @@ def value_at(resource: ApiObject, path: str) -> Any:
 
 
 def mapping_at(resource: ApiObject, path: str) -> ApiObject:
-    """The object at a dotted path; an empty one where there is none."""
+    """Return the object at a dotted path; an empty one if there is none."""
     return cast("ApiObject", value_at(resource, path) or {})
 
 
 def list_at(resource: ApiObject, path: str) -> list[Any]:
-    """The list at a dotted path; an empty one where there is none."""
+    """Return the list at a dotted path; an empty one if there is none."""
     return cast("list[Any]", value_at(resource, path) or [])
 
 
 def read_inventory(files: Mapping[str, str], context: str | None = None) -> ClusterInventory:
-    """What lies in the files, by their names. Raises Unusable with everything that is wrong."""
+    """Return the contents of the files, by file name. Raises Unusable with every problem."""
     wrong: list[str] = []
     answers_by_kind: dict[str, list[tuple[str, ApiObject]]] = {kind: [] for kind in _KINDS}
     for file, text in files.items():
@@ -141,19 +141,21 @@ def read_inventory(files: Mapping[str, str], context: str | None = None) -> Clus
 def _cluster_inventory(
     cluster: ApiObject, answers_by_kind: Mapping[str, Sequence[tuple[str, ApiObject]]], context: str | None
 ) -> ClusterInventory:
-    """All that is said of one cluster. Raises Unusable where it is said of another, or not at all."""
+    """Return all answers on one cluster. Raises Unusable if they are about another cluster, or none."""
     wrong: list[str] = []
     if context is None and cluster.get("location", "").count("-") != 1:
         location = cluster.get("location") or "nowhere"
         wrong.append(
-            f"cluster '{cluster['name']}' is zonal ({location}); Berth makes regional ones, and cannot take it over"
+            f"cluster '{cluster['name']}' is zonal ({location}), and Berth manages regional ones; use --inside CONTEXT"
         )
     pools = [(None, resource) for resource in cast("list[ApiObject]", cluster.get("nodePools") or [])] + [
         *answers_by_kind["node pool"]
     ]
     for file, resource in pools:
         if file is not None and not _resource_path(resource).startswith(f"{_resource_path(cluster)}/"):
-            wrong.append(f"{file}: node pool '{resource['name']}' is of another cluster than '{cluster['name']}'")
+            wrong.append(
+                f"{file}: node pool '{resource['name']}' belongs to another cluster than '{cluster['name']}'; remove it"
+            )
     result = ClusterInventory(
         cluster,
         list(_latest_by_link(pools).values()),
@@ -166,7 +168,7 @@ def _cluster_inventory(
         wrong.append(f"cluster '{cluster['name']}' has no selfLink, which names its project; give the whole answer")
     if not result.node_pools and not result.is_autopilot:
         wrong.append(
-            f"cluster '{cluster['name']}' comes without node pools; add the answer of gcloud container node-pools list "
+            f"cluster '{cluster['name']}' has no node pools; add the answer of gcloud container node-pools list "
             f"--cluster {cluster['name']} --format json"
         )
     if any(
@@ -190,12 +192,12 @@ def _cluster_count_error(clusters: Mapping[str, ApiObject]) -> Iterator[str]:
 
 
 def _latest_by_link(answers: Sequence[tuple[str | None, ApiObject]]) -> dict[str, ApiObject]:
-    """By link: the later of two answers on one thing."""
+    """Return resources by link; the later of two answers on one resource."""
     return {_resource_path(resource) or str(resource["name"]): resource for _, resource in answers}
 
 
 def _resource_path(resource: ApiObject) -> str:
-    """The path of a Google resource, without what differs between versions of the API."""
+    """Return the path of a Google resource, without the version of the API."""
     return str(resource.get("selfLink", "")).partition("/projects/")[2] and "projects/" + str(
         resource["selfLink"]
     ).partition("/projects/")[2].replace("/zones/", "/locations/").replace("/regions/", "/locations/")
@@ -205,22 +207,22 @@ def _resource_path(resource: ApiObject) -> str:
 
 
 def _classify_answers(file: str, text: str) -> Iterator[tuple[str, ApiObject]]:
-    """What one file holds, with its kind. Raises Unusable."""
+    """Return the contents of one file, with their kind. Raises Unusable."""
     try:
         value: object = json.loads(text)
     except ValueError as error:
         at = f"line {error.lineno}, column {error.colno}" if isinstance(error, json.JSONDecodeError) else "somewhere"
-        raise InvalidInventory(
-            f"{file}: no JSON ({at}); ask for it with --format json, or -o json of kubectl"
-        ) from None
+        raise InvalidInventory(f"{file}: not JSON ({at}); export it with --format json, or kubectl -o json") from None
     for item in _items(value):
         if not isinstance(item, dict):
-            raise InvalidInventory(f"{file}: '{_shorten(item)}' is no object; give the answer of {ACCEPTED_COMMANDS}")
+            raise InvalidInventory(
+                f"{file}: '{_shorten(item)}' is not an object; give the answer of {ACCEPTED_COMMANDS}"
+            )
         answer = cast("dict[str, Any]", item)
         kind = _answer_kind(answer)
         if kind is None:
             raise InvalidInventory(
-                f"{file}: not what is known here ({_sample_keys(answer)}); give the answer of {ACCEPTED_COMMANDS}"
+                f"{file}: unknown kind of answer ({_sample_keys(answer)}); give the answer of {ACCEPTED_COMMANDS}"
             )
         if problem := _incomplete(kind, answer):
             raise InvalidInventory(f"{file}: {problem}")
@@ -248,7 +250,7 @@ def _answer_kind(resource: ApiObject) -> str | None:
 
 
 def _incomplete(kind: str, resource: ApiObject) -> str | None:
-    """What an answer of this kind has to have, if it lacks it."""
+    """Return what an answer of this kind must have, if it lacks it."""
     if kind == "object":
         is_named = (
             isinstance(resource["metadata"], dict)

@@ -1,4 +1,4 @@
-"""The labels of a node pool's nodes: its own, and GKE's, which stand in no answer."""
+"""The labels of a node pool's nodes: its own, and GKE's, which no answer contains."""
 
 from __future__ import annotations
 
@@ -14,18 +14,18 @@ _RESERVED_DOMAINS = ("kubernetes.io", "k8s.io", "google.com", "gke.io", "nvidia.
 
 
 def machine_type(node_pool: ApiObject) -> str:
-    """The machine type of a node pool."""
+    """Return the machine type of a node pool."""
     return str(value_at(node_pool, "config.machineType"))
 
 
 def gpu_config(node_pool: ApiObject) -> ApiObject:
-    """The accelerators of a node pool's nodes; an empty object where it says none."""
+    """Return the accelerators of a node pool's nodes; an empty object if it names none."""
     nothing: ApiObject = {}
     return cast("ApiObject", next(iter(list_at(node_pool, "config.accelerators")), nothing))
 
 
 def is_user_label(key: str) -> bool:
-    """Whether a label or taint is the owner's, and not one that something else sets."""
+    """Return whether a label or taint is the owner's, and not set by GKE, Kubernetes or Berth."""
     domain = key.rpartition("/")[0]
     return not any(domain == taken or domain.endswith(f".{taken}") for taken in _RESERVED_DOMAINS)
 
@@ -33,7 +33,7 @@ def is_user_label(key: str) -> bool:
 def node_labels(
     node_pool: ApiObject, machine: Machine, topology: str | None, reservation: tuple[str, StackEntry] | None
 ) -> dict[str, str]:
-    """The labels by which a flavor selects the nodes; `held` is the reservation that they come from."""
+    """Return the labels by which a flavor selects the nodes; `held` is the nodes' reservation."""
     keys, gpu, seen = catalog.labels(), gpu_config(node_pool), rest_fields.plan_values(rest_fields.NODE_POOL, node_pool)
     labels: dict[str, str] = {
         **mapping_at(node_pool, "config.labels"),

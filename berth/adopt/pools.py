@@ -1,4 +1,4 @@
-"""Node pools become pools: slices of one name together, each with its capacity, flavor and what is its own."""
+"""Read node pools into pools: slices of one name together, each with its capacity, flavor and own settings."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from berth.catalog import Machine
 
 SYSTEM_POOL = "system"
 _DEFAULT_POOL = "default-pool"
-"""The node pool that GKE makes with a cluster, which the provider deletes when it is told that there is to be none."""
+"""The node pool that GKE creates with a cluster; the provider deletes it if `removeDefaultNodePool` is set."""
 _SLICE = re.compile(r"(?P<pool>.+)-(?P<topology>[0-9]+(?:x[0-9]+){1,2})-(?P<number>[0-9]+)")
 """How Berth names the node pool of a slice."""
 _EFFECTS = {"NO_SCHEDULE": "NoSchedule", "PREFER_NO_SCHEDULE": "PreferNoSchedule", "NO_EXECUTE": "NoExecute"}
@@ -25,7 +25,7 @@ _DRIVERS = {"LATEST": "latest", "INSTALLATION_DISABLED": "disabled"}
 
 
 class AdoptedPool(Struct):
-    """A pool as it will be written: its key, its entry, and what flavors and quotas are found by.
+    """A pool as it will be written: its key, its entry, and what flavors and quotas need to find it.
 
     `labels` are those of its nodes, `per_node` the accelerators that jobs can ask a node for, `nodes` the most there
     can be.
@@ -44,7 +44,7 @@ class AdoptedPool(Struct):
 def read_pools(
     inventory: ClusterInventory, stack: str, not_adopted: list[NotAdopted]
 ) -> tuple[list[AdoptedPool], ReservationsByKey]:
-    """The pools with accelerators, and the reservations that they take from; what is left out is told in `left`."""
+    """Return the pools with accelerators, and the reservations that they use; ignored ones are reported in `left`."""
     reserved = own_reservations(inventory, stack)
     groups: dict[str, list[ApiObject]] = {}
     for node_pool in inventory.node_pools:
@@ -55,15 +55,13 @@ def read_pools(
             not_adopted.append(
                 NotAdopted(
                     f"node pool {_DEFAULT_POOL}",
-                    "the first `pulumi up` would delete it: mend the state (docs/adopt.md)",
+                    "the first `pulumi up` would delete it: fix the state (docs/adopt.md)",
                 )
             )
         if machine is None:
             kind = value_at(node_pool, "config.machineType")
             not_adopted.append(
-                NotAdopted(
-                    f"node pool {node_pool['name']}", f"'{kind}' has no accelerators that Berth knows; left alone"
-                )
+                NotAdopted(f"node pool {node_pool['name']}", f"'{kind}' has no accelerators that Berth knows; ignored")
             )
         elif (
             key := str(node_pool["name"]) if inventory.context else _pool_key(node_pool, machine, not_adopted)
@@ -84,13 +82,13 @@ def _machine_of(node_pool: ApiObject) -> Machine | None:
 
 
 def _pool_key(node_pool: ApiObject, machine: Machine, not_adopted: list[NotAdopted]) -> str | None:
-    """The pool that a node pool is of; None where Berth could not give it the name that it has."""
+    """Return the pool of a node pool; None if Berth could not keep the node pool's name."""
     name, topology = str(node_pool["name"]), value_at(node_pool, "placementPolicy.tpuTopology")
     if machine.kind != "tpu" or not topology:
         return name
     match = _SLICE.fullmatch(name)
     if match is None or match["topology"] != topology:
-        why = f"Berth calls the node pool of a slice <pool>-{topology}-<number>, so it would be made anew; left alone"
+        why = f"Berth names the node pool of a slice <pool>-{topology}-<number>, and renaming recreates it; ignored"
         not_adopted.append(NotAdopted(f"node pool {name}", why))
         return None
     return match["pool"]
@@ -138,13 +136,13 @@ def _adopted_pool(
 
 
 def _taint_keys(node_pool: ApiObject) -> frozenset[str]:
-    """Keys of the taints of its nodes, GKE's own for queued ones among them."""
+    """Return the keys of its nodes' taints, including GKE's own for queued nodes."""
     queued = {catalog.taints().queued.key} if value_at(node_pool, "queuedProvisioning.enabled") else set[str]()
     return frozenset({t["key"] for t in list_at(node_pool, "config.taints")} | queued)
 
 
 def node_bounds(node_pool: ApiObject) -> tuple[int, int, bool]:
-    """Nodes of one node pool over all its zones at the least and at the most, and whether it is scaled."""
+    """Return the minimum and maximum of nodes over all zones, and whether the node pool scales."""
     zones, scaling = len(list_at(node_pool, "locations")) or 1, mapping_at(node_pool, "autoscaling")
     if not scaling.get("enabled"):
         fixed = int(node_pool.get("initialNodeCount") or 0) * zones
@@ -157,7 +155,7 @@ def node_bounds(node_pool: ApiObject) -> tuple[int, int, bool]:
 def _pool_size(
     node_pool: ApiObject, group: Sequence[ApiObject], machine: Machine, topology: str | None
 ) -> tuple[object, int]:
-    """The count as it is written (of slices, or of nodes), and the most nodes of the pool."""
+    """Return the count to write (of slices, or of nodes), and the maximum of nodes."""
     all_bounds = [node_bounds(each) for each in group]
     most = sum(each[1] for each in all_bounds)
     hosts = 1
@@ -172,7 +170,7 @@ def _pool_size(
 def _zones(
     inventory: ClusterInventory, node_pool: ApiObject, reservation_zone: str | None, *, one_zone: bool
 ) -> StackEntry:
-    """Nothing where they follow from the reservation or from the cluster."""
+    """Return nothing if the zones follow from the reservation or from the cluster."""
     zones = sorted(list_at(node_pool, "locations"))
     if zones == [reservation_zone] or (not one_zone and zones == sorted(list_at(inventory.cluster, "locations"))):
         return {}
@@ -182,7 +180,7 @@ def _zones(
 def _capacity(
     stack: str, node_pool: ApiObject, most: int, reserved: ReservationsByKey
 ) -> tuple[object, tuple[str, StackEntry] | None]:
-    """How the machines are had, and the reservation that they come from."""
+    """Return the capacity of the machines, and their reservation."""
     seen = rest_fields.plan_values(rest_fields.NODE_POOL, node_pool)
     if seen["queued"]:
         return {"queued": {}}, None
@@ -207,7 +205,7 @@ def _capacity(
 
 
 def format_duration(seconds: int) -> str:
-    """Seconds in the largest unit that holds them whole."""
+    """Return seconds in the largest unit that divides them."""
     return next(f"{seconds // each}{unit}" for unit, each in _DURATION_UNITS if seconds % each == 0)
 
 
@@ -254,7 +252,7 @@ def _network_and_placement(node_pool: ApiObject, machine: Machine, topology: str
 
 
 def _local_ssds(node_pool: ApiObject, machine: Machine) -> StackEntry:
-    """Nothing of those that the machine brings by itself."""
+    """Return nothing for local SSDs that the machine always has."""
     uses = {"ephemeral": "ephemeralStorageLocalSsdConfig", "block": "localNvmeSsdBlockConfig"}
     counts = {key: int(value_at(node_pool, f"config.{path}.localSsdCount") or 0) for key, path in uses.items()}
     used = {key: count for key, count in counts.items() if count}
@@ -262,7 +260,7 @@ def _local_ssds(node_pool: ApiObject, machine: Machine) -> StackEntry:
 
 
 def _surge_settings(node_pool: ApiObject, machine: Machine) -> StackEntry:
-    """Nothing where it is what Berth says anyway: one node at a time."""
+    """Return nothing for Berth's default: one node at a time."""
     settings, seen = mapping_at(node_pool, "upgradeSettings"), rest_fields.plan_values(rest_fields.NODE_POOL, node_pool)
     if settings.get("strategy", "SURGE") != "SURGE" or machine.domain_topology or seen["queued"] or seen["flex_start"]:
         return {}
@@ -275,7 +273,7 @@ def _surge_settings(node_pool: ApiObject, machine: Machine) -> StackEntry:
 
 
 def _set_linux_settings(node_pool: ApiObject, entry: StackEntry) -> None:
-    """The words of the kernel, which GKE spells as enums."""
+    """Return the words of the kernel, which GKE spells as enums."""
     words = {
         "cgroupMode": ("cgroupMode", "CGROUP_MODE_"),
         "transparentHugepageEnabled": ("transparentHugepages", "TRANSPARENT_HUGEPAGE_ENABLED_"),

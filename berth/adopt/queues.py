@@ -1,4 +1,4 @@
-"""Kueue's objects become priorities, cohorts and queues: quotas counted in accelerators, as people write them."""
+"""Read Kueue's objects into priorities, cohorts and queues, with quotas counted in accelerators."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ PoolsByFlavor = Mapping[str, list[AdoptedPool]]
 def match_flavors(
     inventory: ClusterInventory, pools: Iterable[AdoptedPool], not_adopted: list[NotAdopted]
 ) -> dict[str, list[AdoptedPool]]:
-    """The pools of each flavor, which are told of it; a pool is of the flavor that selects it most narrowly."""
+    """Return the pools of each flavor, and set their flavor; the flavor with the most labels wins."""
     known = [
         (name_of(flavor_object), mapping_at(flavor_object, "spec"))
         for flavor_object in inventory.objects_of_kind("ResourceFlavor")
@@ -43,7 +43,7 @@ def match_flavors(
             if mapping_at(spec, "nodeLabels").items() <= pool.labels.items() and spec.get("nodeLabels")
         ]
         if not selecting:
-            not_adopted.append(NotAdopted(f"pool {pool.key}", "no ResourceFlavor selects its nodes; Berth makes one"))
+            not_adopted.append(NotAdopted(f"pool {pool.key}", "no ResourceFlavor selects its nodes; Berth creates one"))
             continue
         _, _, name, spec = max(selecting, key=lambda each: each[:3])
         result.setdefault(name, []).append(pool)
@@ -53,13 +53,13 @@ def match_flavors(
 
 
 def _foreign_tolerations(spec: Mapping[str, Any], pool: AdoptedPool) -> int:
-    """Taints that a flavor tolerates and the pool has not: those are another pool's."""
+    """Return taints that a flavor tolerates and the pool does not have: those belong to another pool."""
     tolerated = {str(each.get("key")) for each in list_at(spec, "tolerations")}
     return len(tolerated - pool.taints - {pool.machine.resource})
 
 
 def read_priorities(inventory: ClusterInventory, not_adopted: list[NotAdopted]) -> dict[str, StackEntry]:
-    """The priorities that Kueue orders by, with what their like for pods says."""
+    """Return the priorities for queueing, with the settings of the PriorityClass of the same name."""
     pod_priorities = {
         name_of(priority_class): priority_class for priority_class in inventory.objects_of_kind("PriorityClass")
     }
@@ -72,7 +72,7 @@ def read_priorities(inventory: ClusterInventory, not_adopted: list[NotAdopted]) 
         entry |= {"description": priority_class["description"]} if priority_class.get("description") else {}
         result[name_of(priority_class)] = entry
     for name in sorted(name for name in pod_priorities if not name.startswith("system-")):
-        not_adopted.append(NotAdopted(f"PriorityClass {name}", "no WorkloadPriorityClass has its name; left alone"))
+        not_adopted.append(NotAdopted(f"PriorityClass {name}", "no WorkloadPriorityClass has its name; ignored"))
     return result
 
 
@@ -82,7 +82,7 @@ def read_priorities(inventory: ClusterInventory, not_adopted: list[NotAdopted]) 
 def quota_entries(
     resource: ApiObject, known: PoolsByFlavor, in_cohort: bool, not_adopted: list[NotAdopted]
 ) -> tuple[list[StackEntry], StackEntry]:
-    """Entries of `flavors`, and the rates that hold for all of them; flavors that are no pool's are told.
+    """Return entries of `flavors`, and the rates that all share; flavors without a pool are reported.
 
     `cohort` is whether what is idle can be borrowed and lent: without it limits say nothing.
     """
@@ -90,9 +90,7 @@ def quota_entries(
     for name, resources in _iter_flavor_quotas(resource):
         if name not in known:
             who = f"{resource['kind']} {name_of(resource)}"
-            not_adopted.append(
-                NotAdopted(who, f"its flavor '{name}' selects the nodes of no pool; that quota is left out")
-            )
+            not_adopted.append(NotAdopted(who, f"its flavor '{name}' selects no pool's nodes; that quota is left out"))
             continue
         entries.append({"flavor": name} | _quota_entry(resources, known[name], in_cohort))
     rates = [entry.get("perAccelerator") for entry in entries]
@@ -104,12 +102,12 @@ def quota_entries(
 
 
 def quotas_by_flavor(resource: ApiObject) -> dict[str, dict[str, Mapping[str, Any]]]:
-    """Flavor → resource → its quota, as it is written."""
+    """Return flavor → resource → its quota, as written."""
     return dict(_iter_flavor_quotas(resource))
 
 
 def _iter_flavor_quotas(resource: ApiObject) -> Iterator[tuple[str, dict[str, Mapping[str, Any]]]]:
-    """Each flavor once, with the quotas of every resource by name."""
+    """Yield each flavor once, with the quotas of every resource by name."""
     by_flavor: dict[str, dict[str, Mapping[str, Any]]] = {}
     for group in list_at(resource["spec"], "resourceGroups"):
         for flavor in list_at(group, "flavors"):
@@ -119,7 +117,7 @@ def _iter_flavor_quotas(resource: ApiObject) -> Iterator[tuple[str, dict[str, Ma
 
 
 def nominal_quota(quota_owner: ApiObject, resource: str, flavor: str) -> int:
-    """The nominal quota of accelerators that a queue or cohort has of a flavor."""
+    """Return a queue's or cohort's nominal quota of accelerators of a flavor."""
     resources = quotas_by_flavor(quota_owner).get(flavor, {})
     return parse_quantity(resource, resources.get(resource, {}).get("nominalQuota")) or 0
 
@@ -142,7 +140,7 @@ def _quota_entry(resources: Mapping[str, Mapping[str, Any]], pools: list[Adopted
 def _resource_rates(
     resources: Mapping[str, Mapping[str, Any]], pools: list[AdoptedPool], field: str, count: int
 ) -> Iterator[tuple[str, object]]:
-    """The cpu and memory that come with an accelerator, where it is not what its machine brings."""
+    """Return the cpu and memory per accelerator, if they differ from the machine's."""
     if not count:
         return
     machine_rates = {
@@ -156,12 +154,12 @@ def _resource_rates(
 
 
 def format_cores(milli: int) -> int | str:
-    """Cores as they are written: 2, or 500m."""
+    """Return cores as a stack file has them: 2, or 500m."""
     return milli // 1000 if milli % 1000 == 0 else f"{milli}m"
 
 
 def format_bytes(number: int) -> str:
-    """Bytes as they are written, in the largest unit that holds them whole."""
+    """Return bytes in the largest unit that divides them."""
     return next(f"{number // each}{unit}" for unit, each in _BYTE_UNITS if number % each == 0)
 
 
@@ -171,7 +169,7 @@ def format_bytes(number: int) -> str:
 def read_cohorts(
     inventory: ClusterInventory, known: PoolsByFlavor, not_adopted: list[NotAdopted]
 ) -> dict[str, StackEntry]:
-    """Every cohort: those that are objects, and those that queues merely name."""
+    """Return every cohort: those that are objects, and those that only queues name."""
     objects = {name_of(cohort_object): cohort_object for cohort_object in inventory.objects_of_kind("Cohort")}
     queues = inventory.objects_of_kind("ClusterQueue")
     referenced = {cohort_object["spec"].get("cohortName") for cohort_object in queues} | {
@@ -187,7 +185,7 @@ def read_cohorts(
         for flavor_entry in entries:
             resource = known[flavor_entry["flavor"]][0].machine.resource
             guaranteed_below = _guaranteed_below(name, flavor_entry["flavor"], resource, objects, queues)
-            if "guaranteed" in flavor_entry:  # what is written is that of all below, and its own is what is more
+            if "guaranteed" in flavor_entry:  # a cohort's guarantee includes everything below it
                 flavor_entry["guaranteed"] += guaranteed_below
         entry |= {"flavors": [_in_order(flavor_entry) for flavor_entry in entries]} if entries else {}
         result[name] = entry | rates | fair_share_weight(spec)
@@ -197,7 +195,7 @@ def read_cohorts(
 def _guaranteed_below(
     cohort: str, flavor: str, resource: str, objects: Mapping[str, ApiObject], queues: list[ApiObject]
 ) -> int:
-    """What those below a cohort are guaranteed of a flavor."""
+    """Return what is guaranteed of a flavor below a cohort."""
     total = sum(nominal_quota(q, resource, flavor) for q in queues if q["spec"].get("cohortName") == cohort)
     for name, cohort_object in objects.items():
         if value_at(cohort_object, "spec.parentName") == cohort:
@@ -213,7 +211,7 @@ def _in_order(entry: StackEntry) -> StackEntry:
 
 
 def fair_share_weight(spec: Mapping[str, Any]) -> StackEntry:
-    """The weight under fair sharing, where it is not the one that Kueue fills in."""
+    """Return the weight under fair sharing, if it is not Kueue's default."""
     written = value_at(spec, "fairSharing.weight")
     milli = parse_quantity(CPU, written)
     if milli is None or milli == 1000:
@@ -224,11 +222,11 @@ def fair_share_weight(spec: Mapping[str, Any]) -> StackEntry:
 # --- a queue ----------------------------------------------------------------------------------------------------------
 
 _SERVER_DEFAULTS = {"whenCanBorrow": "MayStopSearch", "whenCanPreempt": "TryNextFlavor"}
-"""What Kueue's webhook fills in."""
+"""Defaults that Kueue's webhook fills in."""
 
 
 def queue_entry(resource: ApiObject, known: PoolsByFlavor, not_adopted: list[NotAdopted]) -> StackEntry:
-    """A cluster queue without its names: quotas and rules; an empty entry where none of its flavors is known."""
+    """Return a cluster queue without its names: quotas and rules; an empty entry if it has no known flavor."""
     spec, cohort = resource["spec"], resource["spec"].get("cohortName")
     entries, rates = quota_entries(resource, known, bool(cohort), not_adopted)
     if not entries:

@@ -1,4 +1,4 @@
-"""Reservations: those whose answers were given are taken over, and others are somebody else's."""
+"""Read reservations: those with an answer are adopted, others are `existing`."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ ReservationsByKey = dict[str, tuple[str, StackEntry]]
 
 
 def own_reservations(inventory: ClusterInventory, stack: str) -> ReservationsByKey:
-    """Key → (path, entry) of those whose answers were given: they are taken over."""
+    """Return key → (path, entry) of reservations with an answer, which are adopted."""
     result: ReservationsByKey = {}
     for answer in inventory.reservations:
         specific = mapping_at(answer, "specificReservation")
@@ -38,7 +38,7 @@ def own_reservations(inventory: ClusterInventory, stack: str) -> ReservationsByK
 
 
 def reservation_key(path: str, zone: str, kind: str, nodes: int, reserved: ReservationsByKey, stack: str) -> str:
-    """The key of the reservation at a path; one whose answer was not given is somebody else's."""
+    """Return the key of the reservation at a path; one without an answer is `existing`."""
     for key, (name, entry) in reserved.items():
         if name == path and entry["zone"] == zone:
             if entry.get("existing"):

@@ -19,7 +19,7 @@ NODE_POOL, CLUSTER = "nodePool", "cluster"
 
 
 class RestField(Struct, frozen=True):
-    """A field with a meaning. `standard` rows hold for Standard clusters alone."""
+    """A field with a meaning. `standard` rows hold only for Standard clusters."""
 
     plan: str
     key: str | None = None
@@ -31,14 +31,14 @@ class RestField(Struct, frozen=True):
 
 
 class FixedField(Struct, frozen=True):
-    """A value that Berth gives to every cluster or pool, and what that change does to one (update, replace)."""
+    """A value that Berth sets on every cluster or pool, and the effect of that change (update, replace)."""
 
     value: object
     does: str
 
 
 class RestFieldTable(Struct, frozen=True):
-    """The rows of one kind; `read` and `served` are paths with all below them."""
+    """The rows of one kind; `read` and `served` are paths with everything below them."""
 
     fields: Mapping[str, RestField]
     fixed: Mapping[str, FixedField]
@@ -56,12 +56,12 @@ _PARSERS: Mapping[str, Callable[[Any], object]] = {
     "last": lambda value: str(value).rpartition("/")[2],
     "sorted": lambda value: tuple(sorted(value)),
 }
-"""How a value of the API is read as one of the stack file or the plan."""
+"""How a value of the API becomes one of the stack file or the plan."""
 
 
 @cache
 def load_table(kind: str) -> RestFieldTable:
-    """The table of node pools or of clusters."""
+    """Return the table of node pools or of clusters."""
     section = yaml_loader.load_table(_TABLE)[kind]
     fields = {path: _rest_field(**row) for path, row in section["said"].items()}
     fixed = {path: FixedField(**row) for path, row in section["fixed"].items()}
@@ -69,12 +69,12 @@ def load_table(kind: str) -> RestFieldTable:
 
 
 def _rest_field(served: Sequence[object] = (), **fields: Any) -> RestField:
-    """A row of the file, where `as` is a word of Python's."""
+    """Return a row of the file; `as` is a keyword of Python."""
     return RestField(served=tuple(served), parser=fields.pop("as", "it is"), **fields)
 
 
 def stack_entry(kind: str, resource: ApiObject, *, autopilot: bool = False) -> dict[str, Any]:
-    """The entry of the stack file, as far as the table goes: nested keys, none at its default."""
+    """Return the entry of the stack file, as far as the table goes: nested keys without defaults."""
     entry: dict[str, Any] = {}
     for path, row in load_table(kind).fields.items():
         value = _parsed_value(resource, path, row)
@@ -89,13 +89,13 @@ def stack_entry(kind: str, resource: ApiObject, *, autopilot: bool = False) -> d
 
 
 def plan_values(kind: str, resource: ApiObject, *, autopilot: bool = False) -> dict[str, object]:
-    """Field of the plan → its value as the API has it; what is only served is None, as in a plan."""
+    """Return field of the plan → its value in the API; fields that are only served are None, as in a plan."""
     rows = load_table(kind).fields.items()
     return {row.plan: _parsed_value(resource, path, row) for path, row in rows if not (row.standard and autopilot)}
 
 
 def unsupported_fields(kind: str, resource: ApiObject) -> Iterator[tuple[str, object]]:
-    """Path and value of every field that nothing here speaks of, or that Berth would set otherwise."""
+    """Yield path and value of every field that no row covers, or that Berth would set differently."""
     known = load_table(kind)
     for path, value in leaf_values(resource):
         if path in known.fields or _is_below(path, known.read_elsewhere) or _is_below(path, known.server_set):
@@ -106,12 +106,12 @@ def unsupported_fields(kind: str, resource: ApiObject) -> Iterator[tuple[str, ob
 
 
 def fixed_field(kind: str, path: str) -> FixedField | None:
-    """What Berth always makes of a field; None where it says nothing of it."""
+    """Return the value that Berth always sets on a field; None if it sets none."""
     return load_table(kind).fixed.get(path)
 
 
 def leaf_values(nested: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, object]]:
-    """Every path that has a value other than a mapping; empty ones say nothing."""
+    """Yield every path that has a value other than a mapping; empty values are skipped."""
     for key, value in nested.items():
         path = f"{prefix}.{key}" if prefix else key
         if isinstance(value, Mapping):

@@ -1,4 +1,4 @@
-"""All of it together: the stack file, as values and as text."""
+"""Put everything together: the stack file, as values and as text."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ from berth.adopt.teams import platform_section, read_teams
 
 
 class AdoptedFleet(Struct, frozen=True):
-    """What will be the stack's config, and what of the cluster it does not say."""
+    """What becomes the stack's config, and what of the cluster it cannot express."""
 
     fleet: StackEntry
     not_adopted: tuple[NotAdopted, ...]
 
 
 def adopt(inventory: ClusterInventory, stack: str) -> AdoptedFleet:
-    """The fleet that a cluster is, as the stack of that name."""
+    """Return the fleet of a cluster, as the stack of that name."""
     not_adopted: list[NotAdopted] = []
     adopted_pools, reserved = read_pools(inventory, stack, not_adopted)
     known = match_flavors(inventory, adopted_pools, not_adopted)
@@ -71,7 +71,7 @@ def _in_order(entry: StackEntry) -> StackEntry:
 
 
 def _oversubscribed_flavors(inventory: ClusterInventory, known: dict[str, list[AdoptedPool]]) -> dict[str, StackEntry]:
-    """Flavors of which more is promised than there is: as much as was found is accepted."""
+    """Return flavors with more guarantees than capacity: the existing amount is accepted."""
     quota_owners = [*inventory.objects_of_kind("ClusterQueue"), *inventory.objects_of_kind("Cohort")]
     result: dict[str, StackEntry] = {}
     for flavor, members in sorted(known.items()):
@@ -86,29 +86,29 @@ def _oversubscribed_flavors(inventory: ClusterInventory, known: dict[str, list[A
         if capacity and guaranteed > capacity:
             percent = -(-guaranteed * 100 // capacity)
             factor = percent // 100 if percent % 100 == 0 else percent / 100
-            result[flavor] = {"oversubscription": factor, "reason": "as it was found"}
+            result[flavor] = {"oversubscription": factor, "reason": "as in the existing cluster"}
     return result
 
 
 HEADER = """\
-# Written by `berth adopt` from the answers of a cluster that stands. See docs/adopt.md for the steps from here.
+# Written by `berth adopt` from the answers of an existing cluster. docs/adopt.md has the next steps.
 """
 
 
 _SECTION_DEPTH, _LINE_WIDTH = 3, 100
-"""How deep in the file sections lie, and the characters of an entry that is written in one line."""
+"""Depth of sections in the file, and the maximum length of an entry on one line."""
 
 
 class _Writer(yaml.SafeDumper):
-    """Without anchors for what occurs twice."""
+    """A dumper without anchors for values that occur twice."""
 
     def ignore_aliases(self, data: Any) -> bool:
-        """Whether a value is written out wherever it occurs."""
+        """Return whether a value is written in full wherever it occurs."""
         return True
 
 
 def render_stack_file(adopted: AdoptedFleet) -> str:
-    """The stack file, entries in one line where they are short, as people write them."""
+    """Return the stack file as text, with short entries on one line, as people write them."""
     config = {"pulumi:disable-default-providers": ["*"], "berth:fleet": adopted.fleet}
     writer: Any = _Writer(io.StringIO(), sort_keys=False)
     node = writer.represent_data({"config": config})
@@ -117,7 +117,7 @@ def render_stack_file(adopted: AdoptedFleet) -> str:
 
 
 def _set_flow_style(node: Any, depth: int) -> int:
-    """Decide how a node is written; returns about how many characters it takes in one line."""
+    """Decide how a node is written; return about how many characters it takes on one line."""
     if node.id == "scalar":
         return len(node.value) + 2
     pairs: list[Any] = node.value

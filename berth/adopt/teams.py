@@ -1,4 +1,4 @@
-"""Namespaces with queues become teams, and cluster queues theirs: alone, or shared with others."""
+"""Read namespaces with queues into teams, and cluster queues into those of one team or shared ones."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _RESERVED_LABELS = ("kubernetes.io/", "kueue.x-k8s.io/", "berth.dev/", "pulumi.c
 
 
 def platform_section(inventory: ClusterInventory) -> StackEntry:
-    """Those who look after every team, where Berth let them."""
+    """Return the groups that manage every team, if Berth gave them that right."""
     owners = _groups(inventory.objects_of_kind("ClusterRoleBinding"), _OWNERS)
     return {"owners": owners} if owners else {}
 
@@ -40,7 +40,7 @@ def platform_section(inventory: ClusterInventory) -> StackEntry:
 def read_teams(
     inventory: ClusterInventory, known: PoolsByFlavor, not_adopted: list[NotAdopted]
 ) -> tuple[dict[str, StackEntry], dict[str, StackEntry]]:
-    """The sections `teams` and `clusterQueues`."""
+    """Return the sections `teams` and `clusterQueues`."""
     namespaces = _team_of_namespace(inventory)
     local_queues_by_queue: dict[str, list[ApiObject]] = {}
     for local_queue in inventory.objects_of_kind("LocalQueue"):
@@ -53,12 +53,10 @@ def read_teams(
     for cluster_queue in inventory.objects_of_kind("ClusterQueue"):
         name, own_local_queues = name_of(cluster_queue), local_queues_by_queue.get(name_of(cluster_queue), [])
         if not own_local_queues:
-            not_adopted.append(
-                NotAdopted(f"ClusterQueue {name}", "no LocalQueue leads to it, so it is nobody's; left alone")
-            )
+            not_adopted.append(NotAdopted(f"ClusterQueue {name}", "no LocalQueue uses it; ignored"))
             continue
         if not (entry := queue_entry(cluster_queue, known, not_adopted)):
-            not_adopted.append(NotAdopted(f"ClusterQueue {name}", "none of its flavors is a pool's; left alone"))
+            not_adopted.append(NotAdopted(f"ClusterQueue {name}", "none of its flavors has a pool; ignored"))
             continue
         served_teams = sorted({namespaces[namespace_of(local_queue)] for local_queue in own_local_queues})
         local_queue_name = _local_queue_name(own_local_queues)
@@ -88,14 +86,14 @@ def read_teams(
 
 
 def _queue_key(team: str, name: str, local_queue_name: str, taken: Mapping[str, StackEntry]) -> str:
-    """A queue's key: what Berth called it by, else the name of its local queue."""
+    """Return a queue's key: Berth's label, else the name of its local queue."""
     key = name.removeprefix(f"{team}-") if name.startswith(f"{team}-") else local_queue_name
     key = key if is_dns_label(key) else local_queue_name
     return key if key not in taken else name.replace(".", "-")
 
 
 def _local_queue_name(local_queues: list[ApiObject]) -> str:
-    """The name that most of the doors have, the default one aside."""
+    """Return the name that most of the local queues have, except the default one."""
     names = Counter(name_of(local_queue) for local_queue in local_queues)
     others = {name: n for name, n in names.items() if name != _DEFAULT_QUEUE} or names
     return min(others, key=lambda name: (-others[name], name))
@@ -111,7 +109,7 @@ def _in_order(team: StackEntry) -> StackEntry:
 
 
 def _team_of_namespace(inventory: ClusterInventory) -> dict[str, str]:
-    """Namespace → its team: the one that Berth's label names, else one called after it."""
+    """Return namespace → its team: the one that Berth's label names, else one with the namespace's name."""
     result: dict[str, str] = {}
     labelled = {
         name_of(namespace_object): labels_of(namespace_object).get(TEAM_LABEL)
@@ -120,14 +118,14 @@ def _team_of_namespace(inventory: ClusterInventory) -> dict[str, str]:
     for local_queue in inventory.objects_of_kind("LocalQueue"):
         namespace = namespace_of(local_queue)
         result.setdefault(namespace, labelled.get(namespace) or labels_of(local_queue).get(TEAM_LABEL) or namespace)
-    for namespace, team in labelled.items():  # a team without a queue is one all the same
+    for namespace, team in labelled.items():  # a team without a queue is still a team
         if team and namespace not in result:
             result[namespace] = team
     return dict(sorted(result.items()))
 
 
 def _namespaces_by_team(namespaces: Mapping[str, str]) -> dict[str, list[str]]:
-    """Team → its namespaces, that of its own name first."""
+    """Return team → its namespaces, the one with its own name first."""
     result: dict[str, list[str]] = {}
     for namespace, team in namespaces.items():
         result.setdefault(team, []).append(namespace)
@@ -140,7 +138,7 @@ def _namespaces_by_team(namespaces: Mapping[str, str]) -> dict[str, list[str]]:
 def _cohort_by_team(
     inventory: ClusterInventory, local_queues_by_queue: Mapping[str, list[ApiObject]], namespaces: Mapping[str, str]
 ) -> dict[str, str | None]:
-    """Team → the cohort of most of the queues that are its alone; a queue in another is written by itself."""
+    """Return team → the cohort of most of its own queues; a queue in another cohort is written separately."""
     seen: dict[str, Counter[str | None]] = {}
     for cluster_queue in inventory.objects_of_kind("ClusterQueue"):
         served_teams = {
@@ -156,7 +154,7 @@ def _cohort_by_team(
 
 
 def _team_entry(inventory: ClusterInventory, team: str, namespaces: list[str]) -> StackEntry:
-    """A namespace that Berth did not make is used and left alone."""
+    """Return the namespace; one that Berth did not create is used and not changed."""
     objects = {
         name_of(namespace_object): namespace_object for namespace_object in inventory.objects_of_kind("Namespace")
     }
@@ -215,7 +213,7 @@ def _groups(bindings: list[ApiObject], name: str) -> list[str]:
 
 
 def _identity_entry(inventory: ClusterInventory, team: str, namespace: str, is_managed: bool) -> StackEntry:
-    """Berth's own account there, whom it impersonates, and the secrets that are mounted; rights are in no answer."""
+    """Return Berth's own account, the account it impersonates, and mounted secrets; no answer contains IAM rights."""
     account = next(
         (
             o
@@ -244,7 +242,7 @@ def _identity_entry(inventory: ClusterInventory, team: str, namespace: str, is_m
 
 
 def _secret_entries(resource: ApiObject, project: str) -> dict[str, Any]:
-    """File → secret, with version and project where they are not the usual ones."""
+    """Return file → secret, with version and project if they are not the defaults."""
     listed = json.loads(resource["spec"]["parameters"]["secrets"])
     result: dict[str, Any] = {}
     for secret_item in listed:

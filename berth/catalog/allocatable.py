@@ -15,7 +15,7 @@ from berth.catalog.table import attachable_gpus, machines
 _CPU_RESERVED = ((1, "0.06"), (1, "0.01"), (2, "0.005"), (None, "0.0025"))
 """Cores, one after the other, and the part of them that is kept; None is all the rest."""
 _MEMORY_RESERVED = ((4, "0.25"), (4, "0.2"), (8, "0.1"), (112, "0.06"), (None, "0.02"))
-"""The same for memory in GiB."""
+"""GiB of memory, one range after the other, and the part of each that GKE reserves; None is all the rest."""
 _EVICTION_THRESHOLD = 100 * 2**20
 """Bytes below which the kubelet evicts pods."""
 

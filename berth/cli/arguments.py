@@ -34,10 +34,9 @@ JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON instead.")]
 
 
 def project_root() -> pathlib.Path:
-    """The project's folder: the nearest one above the current folder with a Pulumi.yaml, else the one Berth lies in."""
+    """Return the nearest directory with a Pulumi.yaml, from the current one upwards; else the current one."""
     cwd = pathlib.Path.cwd()
-    project = next((folder for folder in (cwd, *cwd.parents) if (folder / "Pulumi.yaml").is_file()), None)
-    return project or pathlib.Path(__file__).resolve().parents[2]
+    return next((folder for folder in (cwd, *cwd.parents) if (folder / "Pulumi.yaml").is_file()), cwd)
 
 
 def evaluate_or_exit(stack: str, *, allow_any_kind: bool = False, allow_ack: bool = False) -> Evaluation:
@@ -78,9 +77,9 @@ def format_json(value: object) -> str:
 
 
 def writable_project_folder() -> pathlib.Path:
-    """The project's folder. Here none stands in for it, as something is written."""
+    """Return the project's directory; exit where there is none, because a file is written into it."""
     folder = project_root()
-    if folder not in (pathlib.Path.cwd(), *pathlib.Path.cwd().parents):
-        typer.echo("no Pulumi.yaml lies here or above; go to the project's folder", err=True)
+    if not (folder / "Pulumi.yaml").is_file():
+        typer.echo("no Pulumi.yaml here or in a directory above; change to the directory of the project", err=True)
         raise typer.Exit(EXIT_FAULTS)
     return folder

@@ -1,1 +1,1 @@
-"""What machines cost by the hour, by a table of prices that the user wrote. Without one, nothing is guessed."""
+"""Hourly cost of machines, from the user's table of prices. A missing price is never guessed."""

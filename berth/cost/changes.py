@@ -1,4 +1,4 @@
-"""What a change costs by the hour: a fleet before and after, by one table of prices."""
+"""Hourly cost of a change: a fleet before and after, with one table of prices."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _NOTHING = Fraction()
 
 
 class CostChange(Struct, frozen=True):
-    """What is committed, and the ceiling, each before and after; None where a price is missing.
+    """Committed cost and ceiling, each before and after; None if a price is missing.
 
     `kind` is machines, team (then what it is guaranteed, and what it can reach) or fleet. What was not, or is no more,
     costs nothing.
@@ -28,7 +28,7 @@ class CostChange(Struct, frozen=True):
 
 
 def compare_costs(old: FleetCost, new: FleetCost) -> tuple[CostChange, ...]:
-    """Machines and teams that cost other than before, by name, and the fleet last; none where nothing does."""
+    """Return machines and teams whose cost changes, by name, and the fleet last; nothing if no cost changes."""
     changes = [*_compare(MACHINES, _machines(old), _machines(new)), *_compare(TEAM, _teams(old), _teams(new))]
     if not changes:
         return ()
@@ -49,7 +49,7 @@ def _machines(cost: FleetCost) -> dict[str, _Pair]:
 
 
 def _teams(cost: FleetCost) -> dict[str, _Pair]:
-    """A team's sums; None where they lack a price."""
+    """Return a team's sums; None if a price is missing."""
     return {
         name: (None, None) if total.unpriced else (total.committed, total.ceiling) for name, total in cost.teams.items()
     }

@@ -1,4 +1,4 @@
-"""What a fleet costs by the hour: its machines, and what teams are promised of them.
+"""Hourly cost of a fleet: its machines, and the guarantees of teams.
 
 Machines only: no disks, no network, no licences, no fee for the cluster. What has no price is named, never counted as
 nothing.
@@ -24,9 +24,9 @@ POOL, RESERVATION, SYSTEM = "pool", "reservation", "system pool"
 
 
 class MachineCost(Struct, frozen=True):
-    """Machines of one kind: an accelerator `pool`, what no pool takes of a `reservation`, or the `system pool`.
+    """Machines of one kind: an accelerator `pool`, the unused rest of a `reservation`, or the `system pool`.
 
-    `nodes` are always there, and at the most. `price` is of one machine in an hour; of a compute class, that of its
+    `nodes` is the minimum and the maximum. `price` is of one machine in an hour; of a compute class, that of its
     dearest way. It is None where the table lacks one, and `missing` are then the machine types and ways without any.
     """
 
@@ -40,17 +40,17 @@ class MachineCost(Struct, frozen=True):
 
     @property
     def label(self) -> str:
-        """What people call the machines; a pool and a reservation may have one name."""
+        """The display name; a pool and a reservation can have the same name."""
         return f"rest of reservation {self.name}" if self.kind == RESERVATION else self.name
 
     @property
     def committed(self) -> Fraction | None:
-        """An hour of the machines that are always there."""
+        """Cost per hour of the machines that always run."""
         return None if self.price is None else self.price * self.nodes.min
 
     @property
     def ceiling(self) -> Fraction | None:
-        """An hour with as many machines as there can be."""
+        """Cost per hour with the maximum number of machines."""
         return None if self.price is None else self.price * self.nodes.max
 
 
@@ -67,7 +67,7 @@ class CostTotal(Struct, frozen=True):
 
 
 class FleetCost(Struct, frozen=True):
-    """An hour of a fleet by a table of `prices`; `teams` are by name.
+    """Return the hourly cost of a fleet with a table of `prices`; `teams` are by name.
 
     An accelerator costs its share of its machine, at the dearest machine of its flavor. Teams borrow from each other,
     so their ceilings together are more than the fleet's.
@@ -94,7 +94,7 @@ class FleetCost(Struct, frozen=True):
 
 
 def fleet_cost(plan: FleetPlan, prices: Prices) -> FleetCost:
-    """An hour of a fleet."""
+    """Return the hourly cost of a fleet."""
     pools = {pool.name: _pool_cost(pool, plan, prices) for pool in plan.pools}
     accelerator_prices = _accelerator_prices(plan, pools)
     teams = {team.name: _team_cost(team, accelerator_prices) for team in plan.teams}
@@ -105,7 +105,7 @@ def fleet_cost(plan: FleetPlan, prices: Prices) -> FleetCost:
 
 
 def _paid_machines(plan: FleetPlan, pools: Mapping[str, MachineCost], prices: Prices) -> Iterator[MachineCost]:
-    """Machines that this stack pays for; those of a worker that somebody else made are on that one's bill."""
+    """Yield machines that this stack pays for; machines of workers from other stacks are not included."""
     foreign_workers = {worker.name for worker in plan.workers if not worker.made_here}
     yield from (pools[pool.name] for pool in plan.pools if pool.worker not in foreign_workers)
     for held in plan.held:
@@ -126,7 +126,7 @@ def _pool_cost(pool: PoolPlan, plan: FleetPlan, prices: Prices) -> MachineCost:
 
 
 _ProvisioningModel = tuple[str, str, Fraction]
-"""A machine type, how it is had, and the machines of it that stand for one of the pool's own."""
+"""A machine type, its capacity, and how many of it count as one machine of the pool."""
 
 
 def _machine_cost(
@@ -150,7 +150,7 @@ def _machine_cost(
 
 
 def _provisioning_models(pool: PoolPlan, plan: FleetPlan) -> list[_ProvisioningModel] | None:
-    """The ways of a pool's compute class; None where it has none, and its own capacity says how."""
+    """Return the priorities of a pool's compute class; None if it has none."""
     compute_class = next(
         (candidate for candidate in plan.compute_classes if candidate.name == pool.compute_class), None
     )
@@ -176,7 +176,7 @@ def _gpus_per_node(pool: PoolPlan) -> Fraction:
 
 
 def _unused_reserved_nodes(held: HeldPlan, pools: Iterable[PoolPlan]) -> Bounds:
-    """What a reservation is paid for besides the nodes of its pools; both numbers fall as these rise.
+    """Return the rest of a reservation that its pools do not use; both numbers fall as the pools grow.
 
     Nothing of another project's, whose bill it is, and nothing of one that is not there yet.
     """
@@ -198,7 +198,7 @@ def _node_bounds(pool: NodePoolPlan) -> Bounds:
 
 
 def _accelerator_prices(plan: FleetPlan, costs: Mapping[str, MachineCost]) -> dict[str, Fraction | None]:
-    """Flavor → one accelerator for an hour; None where one of its machines has no price. Empty pools cost nothing."""
+    """Return flavor → hourly cost of one accelerator; None if a machine has no price. Empty pools cost nothing."""
     by_flavor: dict[str, Fraction | None] = {}
     for flavor in plan.flavors:
         pools = [pool for pool in plan.pools if pool.name in flavor.pools and pool.accelerators.max]

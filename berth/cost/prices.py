@@ -1,4 +1,4 @@
-"""A table of prices: a file of the user's that says what one machine costs in an hour, by the way it is had.
+"""A table of prices: the user's file with the hourly price of each machine type and capacity.
 
 currency: USD
 hourly:
@@ -22,18 +22,18 @@ from berth.jobs.files import read_documents
 from berth.jobs.values import SourceValue
 
 CAPACITY_MODELS = ("on-demand", "spot", "reservation", "flex-start", "queued")
-"""Ways to have a machine, as `capacity` of a pool says them."""
+"""Kinds of capacity, as in a pool's `capacity`."""
 
 _CURRENCY = re.compile(r"[A-Z]{3}")
 _MACHINE_TYPE = re.compile(r"[a-z][a-z0-9]*(-[a-z0-9]+)+")
 _PRICE = re.compile(r"[0-9]{1,6}(\.[0-9]{1,6})?")
 
 _TYPO_SIMILARITY = 0.9
-"""How alike two machine types are when one is taken for a slip of the other: g2-standart-24, not e2-standard-4."""
+"""How similar a machine type must be to count as a typing error: g2-standart-24, but not e2-standard-4."""
 
 
 class Prices(Struct, frozen=True):
-    """What one machine costs in an hour in `currency` (three letters, ISO 4217), by machine type and capacity model.
+    """Hourly prices in `currency` (three letters, ISO 4217), by machine type and capacity.
 
     Prices are exact: 4.80 is 24/5. `file` is the table's name as it was given.
     """
@@ -43,11 +43,11 @@ class Prices(Struct, frozen=True):
     hourly: Mapping[tuple[str, str], Fraction] = field(default_factory=dict[tuple[str, str], Fraction])
 
     def price_of(self, machine_type: str, capacity: str) -> Fraction | None:
-        """The price of a machine; None where the table has none."""
+        """Return the price of a machine; None if the table has none."""
         return self.hourly.get((machine_type, capacity))
 
     def suggestion(self, machine_type: str) -> str:
-        """`; did you mean '…'?` where the table has a type that Berth does not know and that is almost the same.
+        """Return `; did you mean '…'?` if the table has an unknown machine type that is almost the same.
 
         Many types differ by a letter, and most of those are no slip.
         """
@@ -58,7 +58,7 @@ class Prices(Struct, frozen=True):
 
 
 def read_prices(file: pathlib.Path) -> tuple[Prices | None, tuple[Problem, ...]]:
-    """The table in a file, or None and every fault of it, with its line.
+    """Return the table in a file, or None and every fault with its line.
 
     Faults: `no-file`, `unreadable`, `bad-yaml` and the like where it cannot be read, `missing-key`, `unknown-key` and
     `bad-value` for what it says.
@@ -106,6 +106,6 @@ def _price(at: SourceValue, capacity: str) -> Fraction | None:
         return None
     value = at.value
     if isinstance(value, bool) or not _PRICE.fullmatch(str(value)):
-        at.reject("an hourly price: write what one machine costs, from 0 to 999999, with six decimals at the most")
+        at.reject("an hourly price: write what one machine costs, from 0 to 999999, with at most six decimals")
         return None
     return Fraction(str(value))

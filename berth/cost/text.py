@@ -1,4 +1,4 @@
-"""The words and figures in which costs are told, the same everywhere."""
+"""Costs as text, for every output."""
 
 from __future__ import annotations
 
@@ -11,22 +11,22 @@ from berth.diagnostics import join_words
 
 
 def format_money(amount: Fraction | None) -> str:
-    """`1,234.50`, rounded to the second decimal; `–` for what is not known."""
+    """Return `1,234.50`, rounded to two decimals; `–` for an unknown amount."""
     return "–" if amount is None else f"{Decimal(amount.numerator) / Decimal(amount.denominator):,.2f}"
 
 
 def describe_scope(cost: FleetCost) -> str:
-    """What the figures hold, and what they do not."""
+    """Return what the figures contain and what they leave out."""
     return f"Prices by {cost.prices.file}: machines only, without disks, networks, licences and fees."
 
 
 def describe_unpriced(total: CostTotal) -> str:
-    """What a sum leaves out: `without l4-spot`; empty where it is whole."""
+    """Return what a sum leaves out: `without l4-spot`; empty if nothing."""
     return f"without {join_words(list(total.unpriced))}" if total.unpriced else ""
 
 
 def missing_price_lines(cost: FleetCost) -> Iterator[str]:
-    """Prices that are missing, a line each, with what is not counted therefore."""
+    """Return missing prices, one line each, with what is therefore not counted."""
     names: dict[tuple[str, str], list[str]] = {}
     for machine in cost.unpriced:
         for key in machine.missing:

@@ -1,4 +1,4 @@
-"""The in-process engine behind `berth preview`: what `pulumi preview` registers, with no CLI, credentials or plugins.
+"""The in-process engine of `berth preview`: what `pulumi preview` registers, without CLI, credentials or plugins.
 
 A program runs under Pulumi's own Python SDK, with the language host and the engine replaced by a `Recorder` in the same
 process. What comes out is what the SDK would send to the real engine, URNs and inherited options included. What only a

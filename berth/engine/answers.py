@@ -1,4 +1,4 @@
-"""What a provider would answer: what it knows before a resource exists, and values of the right shape for afterwards.
+"""Simulated providers: what they know before a resource exists, and outputs of the right shape afterwards.
 
 Nothing here is real. Addresses are of TEST-NET-3 (RFC 5737), and every value is a pure function of the resource, so two
 runs agree.
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from berth.engine.records import RecordedResource
 
 Answers = Callable[["RecordedResource"], tuple[str, Mapping[str, object]]]
-"""The id of a resource that now exists, and the outputs it has beyond its inputs."""
+"""Return the ID of a new resource, and its outputs besides its inputs."""
 
 ENDPOINT: Final = "203.0.113.10"
 CERTIFICATE: Final = base64.b64encode(
@@ -41,7 +41,7 @@ _COLLECTIONS: Final = {
 
 
 def known_outputs(resource: RecordedResource, provider: RecordedResource | None) -> Mapping[str, object]:
-    """The outputs beyond its inputs that are known in a preview already.
+    """Return the outputs besides the inputs that are known in a preview.
 
     Only what a service account's id makes of its address (`resourceServiceAccountCustomDiff` of the Google provider):
     others are built on it. The rest of what providers fill in, defaults, invented names, their own project, stays
@@ -57,7 +57,7 @@ def known_outputs(resource: RecordedResource, provider: RecordedResource | None)
 
 
 def plausible_outputs(resource: RecordedResource) -> tuple[str, Mapping[str, object]]:
-    """An id and outputs for any resource; see `Answers`."""
+    """Return an ID and outputs for any resource; see `Answers`."""
     if resource.type.startswith("pulumi:providers:"):
         return str(uuid.uuid5(uuid.NAMESPACE_URL, resource.urn)), {}
     if resource.type.startswith("kubernetes:"):
@@ -66,12 +66,12 @@ def plausible_outputs(resource: RecordedResource) -> tuple[str, Mapping[str, obj
 
 
 def _invented_name(resource: RecordedResource) -> str:
-    """The name a provider gives where the program gave none: the logical name and seven hex digits."""
+    """Return the name that a provider generates: the logical name and seven hex digits."""
     return f"{resource.name}-{uuid.uuid5(uuid.NAMESPACE_URL, resource.urn).hex[:7]}"
 
 
 def _kubernetes(resource: RecordedResource) -> tuple[str, Mapping[str, object]]:
-    """A Kubernetes object has the name and namespace it asked for, an identity, and no status yet."""
+    """Return a Kubernetes object with its name, namespace and UID, and without status."""
     if resource.type == "kubernetes:helm.sh/v3:Release":
         return _release(resource)
     metadata = _mapping(resource.inputs.get("metadata"))
@@ -84,7 +84,7 @@ def _kubernetes(resource: RecordedResource) -> tuple[str, Mapping[str, object]]:
 
 
 def _release(resource: RecordedResource) -> tuple[str, Mapping[str, object]]:
-    """A Helm release that is deployed, with the name and namespace it was given."""
+    """Return a deployed Helm release with its name and namespace."""
     name = str(resource.inputs.get("name") or _invented_name(resource))
     namespace = str(resource.inputs.get("namespace") or "default")
     status = {"name": name, "namespace": namespace, "revision": 1, "status": "deployed"}
@@ -92,7 +92,7 @@ def _release(resource: RecordedResource) -> tuple[str, Mapping[str, object]]:
 
 
 def _google(resource: RecordedResource) -> tuple[str, Mapping[str, object]]:
-    """A Google resource has its full resource name for an id, its own address, and what its kind has besides."""
+    """Return a Google resource: its full resource name as ID, its own address, and outputs of its kind."""
     inputs = resource.inputs
     common = {"project": _PROJECT, "name": _invented_name(resource), "location": "us-central1", "region": "us-central1"}
     values = {**common, **inputs}
@@ -107,14 +107,14 @@ def _google(resource: RecordedResource) -> tuple[str, Mapping[str, object]]:
 
 
 class _BlankDefaults(dict[str, object]):
-    """Values for a pattern; what is not known is left blank."""
+    """Values for a pattern; unknown ones are blank."""
 
     def __missing__(self, key: str) -> str:
         return "-"
 
 
 def _computed(kind: str, values: Mapping[str, object]) -> Mapping[str, object]:
-    """The outputs that only some kinds have."""
+    """Return the outputs that only some kinds have."""
     if kind == "gcp:container/cluster:Cluster":
         return _cluster(values)
     if kind == "gcp:serviceaccount/account:Account":
@@ -125,7 +125,7 @@ def _computed(kind: str, values: Mapping[str, object]) -> Mapping[str, object]:
 
 
 def _cluster(values: Mapping[str, object]) -> Mapping[str, object]:
-    """How a GKE cluster is reached: address, authority (base64), DNS endpoint."""
+    """Return how to reach a GKE cluster: address, CA certificate (base64), DNS endpoint."""
     dns = (
         f"gke-{uuid.uuid5(uuid.NAMESPACE_DNS, str(values['name'])).hex}-{_PROJECT_NUMBER}.{values['location']}.gke.goog"
     )
@@ -140,12 +140,12 @@ def _cluster(values: Mapping[str, object]) -> Mapping[str, object]:
 
 
 def account_outputs(account_id: str, project: str) -> Mapping[str, object]:
-    """What follows from a service account's id: its address, and how policies name it."""
+    """Return what follows from a service account's ID: its address, and its name in IAM policies."""
     email = f"{account_id}@{project}.iam.gserviceaccount.com"
     name = f"projects/{project}/serviceAccounts/{email}"
     return {"email": email, "member": f"serviceAccount:{email}", "name": name, "uniqueId": "1" + _PROJECT_NUMBER}
 
 
 def _mapping(value: object) -> Mapping[str, object]:
-    """The value as a mapping; empty where it is none."""
+    """Return the value as a mapping; an empty one if it is not a mapping."""
     return cast(Mapping[str, object], value) if isinstance(value, Mapping) else {}

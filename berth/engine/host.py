@@ -1,4 +1,4 @@
-"""Runs a Pulumi program in this process, as the language host and the engine would, and leaves nothing behind."""
+"""Run a Pulumi program in this process, as the language host and the engine would, and clean up afterwards."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _SEVERITIES = {engine_pb2.INFO: "info", engine_pb2.WARNING: "warning", engine_pb
 
 
 class Preview(Struct, frozen=True, kw_only=True):
-    """What a program would register: resources in order of registration, and the stack's exports (secrets masked)."""
+    """What a program registers: resources in order of registration, and the stack's exports (secrets masked)."""
 
     project: str
     stack: str
@@ -55,7 +55,7 @@ def run(
     references: References | None = None,
     base: Path | None = None,
 ) -> Preview:
-    """Run `build` as a Pulumi program and return what it registers; `ProgramError` when it fails.
+    """Run `build` as a Pulumi program and return what it registers; raise `ProgramError` if it fails.
 
     `config` has the engine's encoding: every value is a string, objects are JSON. `secrets` names its secret keys.
     With `preview`, ids and computed outputs are unknown, as on a first deployment; otherwise `answers` supplies them.
@@ -91,7 +91,7 @@ def run(
 
 
 def _configure(recorder: Recorder, project: str, stack: str, preview: bool, base_folder: str) -> None:
-    """Put the recorder where the SDK looks for the engine. The SDK keeps its whole state in context variables."""
+    """Install the recorder where the SDK looks for the engine. The SDK keeps its whole state in context variables."""
     settings.reset_options()
     settings.configure(
         settings.Settings(
@@ -107,7 +107,7 @@ def _configure(recorder: Recorder, project: str, stack: str, preview: bool, base
 
 
 def _run_program(build: Callable[[], object], recorder: Recorder, base_folder: str) -> None:
-    """Run the program to its end and forget it; its faults and the engine's become one `ProgramError`."""
+    """Run the program to its end and clean up; its faults and the engine's become one `ProgramError`."""
     tracebacks = _Tracebacks()
     try:
         with _captured_messages(recorder.messages), _infrequent_gc():
@@ -123,30 +123,30 @@ def _run_program(build: Callable[[], object], recorder: Recorder, base_folder: s
 
 
 def _reset_sdk() -> None:
-    """Let go of everything the SDK holds. Twice: a setting that is None also becomes the default of other contexts."""
+    """Release everything the SDK holds. Twice: a setting that is None also becomes the default of other contexts."""
     settings.reset_options()
     settings.reset_options()
 
 
 class _InlineExecutor(ThreadPoolExecutor):
-    """An executor that works in the caller's thread: the SDK sends every request through one, and ours never wait."""
+    """An executor that works in the caller's thread: the SDK sends every request through one, and ours never block."""
 
     def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
-        """Do it now."""
+        """Run the call now."""
         future: Future[Any] = Future()
         try:
             future.set_result(fn(*args, **kwargs))
-        except Exception as error:  # it belongs to whoever asks for the result
+        except Exception as error:  # the exception belongs to the result
             future.set_exception(error)
         return future
 
 
 def _run_in_new_loop(build: Callable[[], Any], tracebacks: _Tracebacks) -> None:
-    """Run the program to its end, with all it started, in a loop that nobody else has or gets."""
+    """Run the program and all its tasks to the end, in a private event loop."""
     loop = asyncio.new_event_loop()
     loop.set_default_executor(_InlineExecutor())
     loop.set_task_factory(tracebacks.create_task)
-    loop.set_exception_handler(lambda _loop, _context: None)  # a failed program leaves futures nobody awaits
+    loop.set_exception_handler(lambda _loop, _context: None)  # a failed program leaves futures that nothing awaits
     try:
         loop.run_until_complete(run_in_stack(build))
     finally:
@@ -154,7 +154,7 @@ def _run_in_new_loop(build: Callable[[], Any], tracebacks: _Tracebacks) -> None:
 
 
 class _Tracebacks:
-    """Remembers where exceptions came from: a future that several await keeps its traceback for the first one only."""
+    """Remembers where exceptions came from: a future that several await keeps its traceback only for the first one."""
 
     def __init__(self) -> None:
         self._by_error_id: dict[int, tuple[BaseException, TracebackType | None]] = {}
@@ -162,7 +162,7 @@ class _Tracebacks:
     def create_task(
         self, loop: asyncio.AbstractEventLoop, coro: Any, context: Context | None = None
     ) -> asyncio.Task[Any]:
-        """A task factory whose tasks show their exception here before anybody else sees it."""
+        """A task factory that records each task's exception before anything else handles it."""
         task = asyncio.Task(coro, loop=loop, context=context)
         task.add_done_callback(self._remember)
         return task
@@ -173,12 +173,12 @@ class _Tracebacks:
             self._by_error_id.setdefault(id(error), (error, error.__traceback__))
 
     def first_traceback(self, error: BaseException) -> TracebackType | None:
-        """The traceback that the exception had at first."""
+        """Return the traceback that the exception had at first."""
         return self._by_error_id[id(error)][1] if id(error) in self._by_error_id else error.__traceback__
 
 
 def _close_loop(loop: asyncio.AbstractEventLoop) -> None:
-    """Cancel what a failed program left waiting, and close the loop."""
+    """Cancel tasks that a failed program left, and close the loop."""
     pending = asyncio.all_tasks(loop)
     for task in pending:
         task.cancel()
@@ -189,7 +189,7 @@ def _close_loop(loop: asyncio.AbstractEventLoop) -> None:
 
 
 def _error_lines(error: BaseException, base_folder: str) -> list[str]:
-    """An exception in words, with its place; a `RunError` is already words. Nothing for a program that exits with 0."""
+    """Return an exception as text with its place; a `RunError` is text already. Empty for an exit with status 0."""
     if isinstance(error, SystemExit) and not error.code:
         return []
     if isinstance(error, SystemExit):
@@ -202,7 +202,7 @@ def _error_lines(error: BaseException, base_folder: str) -> list[str]:
 
 
 def _error_with_place(error: BaseException, base_folder: str) -> str:
-    """`file:line: KeyError: 'x'`."""
+    """Return `file:line: KeyError: 'x'`."""
     place = source_locations.location_of_error(error, base_folder)
     text = f"{type(error).__name__}: {error.msg if isinstance(error, SyntaxError) else error}"
     return f"{place}: {text}" if place else text
@@ -221,12 +221,12 @@ class _EngineLog(MockEngine):
             self._messages.append(Message(_SEVERITIES[request.severity], request.message, request.urn))
 
     def RequirePulumiVersion(self, request: engine_pb2.RequirePulumiVersionRequest) -> None:
-        """There is no CLI here, so none is too old."""
+        """Return that the CLI is recent enough: there is none."""
 
 
 @contextlib.contextmanager
 def _infrequent_gc() -> Generator[None]:
-    """What a program makes stays until its end; looking for garbage in it all the while takes a third of the time."""
+    """Pause garbage collection: a program's objects live until its end, and scanning them takes a third of the time."""
     thresholds = gc.get_threshold()
     gc.set_threshold(50_000, 20, 100)
     try:
@@ -237,7 +237,7 @@ def _infrequent_gc() -> Generator[None]:
 
 @contextlib.contextmanager
 def _captured_messages(messages: list[Message]) -> Generator[None]:
-    """What the program prints and what Python warns of become messages, as the language host makes them."""
+    """Record what the program prints, and Python's warnings, as messages, as the language host does."""
 
     def show_warning(message: Warning | str, category: type[Warning], filename: str, lineno: int, *_: object) -> None:
         messages.append(Message("warning", f"{filename}:{lineno}: {category.__name__}: {message}"))
@@ -245,7 +245,7 @@ def _captured_messages(messages: list[Message]) -> Generator[None]:
     stdout = io.StringIO()
     try:
         with contextlib.redirect_stdout(stdout), warnings.catch_warnings():
-            # Loading a module of these warns of every deprecated class in it; using one is told through the log too.
+            # Loading these modules warns about every deprecated class; the log also reports the use of one.
             warnings.filterwarnings("ignore", category=DeprecationWarning, module=r"pulumi_\w+\.")
             warnings.showwarning = show_warning
             yield

@@ -1,4 +1,4 @@
-"""Runs the program of a project folder as the language host would: its folder first on the path, its own modules."""
+"""Run the program of a project directory as the language host would: its directory first on the path."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from berth.engine.host import Preview, run
 from berth.engine.records import SECRET, ProgramError, References
 
 _BERTH_ROOT: Final = Path(__file__).resolve().parents[2]
-"""Where this engine lies, as long as it is not installed."""
+"""The directory of this engine, if it is not installed."""
 
 
 def run_program(
@@ -36,7 +36,7 @@ def run_program(
     config_key: str = "berth:fleet",
     references: References | None = None,
 ) -> Preview:
-    """Run `root/__main__.py` with `berth:fleet` set to `fleet`, and return what it registers, or raise `ProgramError`.
+    """Run `root/__main__.py` with `berth:fleet` set to `fleet`; return what it registers, or raise `ProgramError`.
 
     `kind` is another key to set instead; `references` are the outputs of stacks that the program refers to.
 
@@ -67,7 +67,7 @@ def run_program(
 
 
 def project_name(root: Path) -> str:
-    """The project's name in `Pulumi.yaml`."""
+    """Return the project's name in `Pulumi.yaml`."""
     file = root / "Pulumi.yaml"
     if not file.is_file():
         raise ProgramError(f"{file}: no such file; a preview needs the project's folder")
@@ -79,7 +79,7 @@ def project_name(root: Path) -> str:
 
 
 def encode_config_value(value: object) -> str:
-    """A value of the stack file as the engine hands it over: strings as they are, the rest as JSON with sorted keys."""
+    """Return a value of the stack file as the engine passes it: strings unchanged, others as JSON with sorted keys."""
     if isinstance(value, str):
         return value
     return (
@@ -90,12 +90,12 @@ def encode_config_value(value: object) -> str:
 
 
 def _is_ciphertext(value: object) -> bool:
-    """Whether a value of the stack file is a ciphertext (`{secure: ...}`)."""
+    """Return whether a value of the stack file is a ciphertext (`{secure: ...}`)."""
     return isinstance(value, Mapping) and set(cast(Mapping[str, object], value)) == {"secure"}
 
 
 def _mask_ciphertexts(value: object) -> object:
-    """The value with every ciphertext in it replaced by a marker."""
+    """Return the value with every ciphertext in it replaced by a marker."""
     if _is_ciphertext(value):
         return SECRET
     if isinstance(value, Mapping):
@@ -104,13 +104,13 @@ def _mask_ciphertexts(value: object) -> object:
 
 
 def _has_ciphertext(value: object) -> bool:
-    """Whether there is a ciphertext in a value: one makes the whole value secret."""
+    """Return whether a value contains a ciphertext, which makes the whole value secret."""
     return _mask_ciphertexts(value) != value
 
 
 @contextlib.contextmanager
 def _language_host(root: Path) -> Generator[None]:
-    """The program's folder is the current one and first on the path, and no module is loaded in place of one of its."""
+    """Make the program's directory the current one and first on the path, and hide loaded modules of the same names."""
     path, arguments, folder, own_modules = list(sys.path), sys.argv, Path.cwd(), _own_modules(root)
     for name in own_modules:
         del sys.modules[name]
@@ -128,7 +128,7 @@ def _language_host(root: Path) -> Generator[None]:
 
 
 def _own_modules(root: Path) -> dict[str, ModuleType]:
-    """Loaded modules, library aside, that the program would import from its folder, wherever they came from.
+    """Return loaded modules that the program would import from its own directory, except the standard library.
 
     None for the project that this engine is part of: what is loaded is its own, and to make it again takes longer than
     all that the program does with it before its first resource.
@@ -144,6 +144,6 @@ def _own_modules(root: Path) -> dict[str, ModuleType]:
 
 
 def _is_library(module: ModuleType) -> bool:
-    """Whether a module belongs to Python or an installed package."""
+    """Return whether a module belongs to Python or an installed package."""
     file = getattr(module, "__file__", None) or next(iter(getattr(module, "__path__", [])), None)
     return file is None or source_locations.is_installed(file)

@@ -1,4 +1,4 @@
-"""The engine's side of the wire: registers what a program asks for, as the real engine does, and remembers all of it.
+"""The engine's side of the protocol: register what a program requests, as the real engine does, and record it.
 
 Rules taken from `pkg/resource/deploy` of pulumi/pulumi (source_eval.go, step_generator.go, default_providers.go).
 """
@@ -32,7 +32,7 @@ ProviderFunctions = Callable[[str, Mapping[str, object]], Mapping[str, object]]
 
 
 class _UnusedMocks(Mocks):
-    """Mocks that the base class wants and that a `Recorder` never asks."""
+    """Mocks that the base class requires and that a `Recorder` never calls."""
 
     def call(self, args: MockCallArgs) -> tuple[dict[str, object], list[tuple[str, str]] | None]:
         """Nothing."""
@@ -62,7 +62,7 @@ class Recorder(MockMonitor):
         references: References | None = None,
         base: str = "",
     ) -> None:
-        """`base` is the folder that places are shown relative to."""
+        """`base` is the directory that places are shown relative to."""
         super().__init__(_UnusedMocks())
         self.recorded: dict[str, RecordedResource] = {}
         self.faults: list[str] = []
@@ -76,7 +76,7 @@ class Recorder(MockMonitor):
         self._states: dict[str, tuple[str, struct_pb2.Struct]] = {}
 
     def make_urn(self, parent: str, type_: str, name: str) -> str:
-        """A URN with the whole chain of parent types in it; the root stack's type is left out."""
+        """Return a URN with the whole chain of parent types; the root stack's type is left out."""
         parent_types = parent.split("::")[2] if parent else ""
         chain = f"{parent_types}${type_}" if parent_types and parent_types != STACK_TYPE else type_
         return f"{self._prefix}{chain}::{name}"
@@ -88,7 +88,7 @@ class Recorder(MockMonitor):
         return resource_pb2.RegisterResourceResponse(urn=resource.urn, id=resource_id, object=state)
 
     def ReadResource(self, request: resource_pb2.ReadResourceRequest) -> resource_pb2.ReadResourceResponse:
-        """Record a resource that exists already; what the cloud knows of it stays unknown in a preview."""
+        """Record a resource that exists already; its outputs stay unknown in a preview."""
         resource = self._record(self._from_read(request))
         if resource.type == REFERENCE_TYPE:
             state = self._reference_state(resource)
@@ -97,14 +97,14 @@ class Recorder(MockMonitor):
         return resource_pb2.ReadResourceResponse(urn=resource.urn, properties=state)
 
     def RegisterResourceOutputs(self, request: resource_pb2.RegisterResourceOutputsRequest) -> empty_pb2.Empty:
-        """Remember a component's outputs, or the stack's exports."""
+        """Record a component's outputs, or the stack's exports."""
         if request.urn in self.recorded:
             resource = self.recorded[request.urn]
             self.recorded[request.urn] = replace(resource, outputs=values.struct_to_dict(request.outputs))
         return empty_pb2.Empty()
 
     def Invoke(self, request: resource_pb2.ResourceInvokeRequest) -> resource_pb2.ResourceInvokeResponse:
-        """Answer a function of the engine's own; a provider's is refused unless the caller brought answers."""
+        """Answer a function of the engine itself; refuse a provider's function unless the caller supplied answers."""
         arguments = values.struct_to_dict(request.args)
         results = struct_pb2.Struct()
         if request.tok == "pulumi:pulumi:getResource":
@@ -122,7 +122,7 @@ class Recorder(MockMonitor):
         return response
 
     def _reference_state(self, resource: RecordedResource) -> struct_pb2.Struct:
-        """What another stack exports, which the engine knows in a preview too (`readStackReference`)."""
+        """Return another stack's exports, which the engine also knows in a preview (`readStackReference`)."""
         state = struct_pb2.Struct()
         reference = self._references.get(resource.import_id or "")
         if reference is None:
@@ -135,7 +135,7 @@ class Recorder(MockMonitor):
         return state
 
     def _record(self, resource: RecordedResource) -> RecordedResource:
-        """Keep the resource under its URN; a second one of the same URN is a fault."""
+        """Store the resource under its URN; a second one with the same URN is a fault."""
         if resource.urn in self.recorded:
             first = self.recorded[resource.urn].place or "elsewhere"
             self._fault(
@@ -158,7 +158,7 @@ class Recorder(MockMonitor):
         self.faults.append(f"{resource.place}: {text}" if resource.place else text)
 
     def _from_register(self, request: Any) -> RecordedResource:
-        """The request, with what the engine lets it inherit (`inheritFromParent` in source_eval.go)."""
+        """Return the request with its inherited options (`inheritFromParent` in source_eval.go)."""
         parent = self.recorded.get(request.parent, _NO_PARENT)
         if request.transforms:
             self.messages.append(Message("warning", f"transforms of '{request.name}' are not run offline"))
@@ -193,7 +193,7 @@ class Recorder(MockMonitor):
         return self._with_provider(resource)
 
     def _from_read(self, request: Any) -> RecordedResource:
-        """The request to read as a record; a read resource inherits nothing."""
+        """Return the request to read as a record; a read resource inherits nothing."""
         resource = RecordedResource(
             urn=self.make_urn(request.parent, request.type, request.name),
             type=request.type,
@@ -212,7 +212,7 @@ class Recorder(MockMonitor):
         return self._with_provider(resource)
 
     def _with_provider(self, resource: RecordedResource) -> RecordedResource:
-        """The resource with its provider; the SDK has looked for it above, so only the default one is left to try."""
+        """Return the resource with its provider: the SDK has searched the parents, so only the default one is left."""
         package = resource.type.split(":", 1)[0]
         if resource.type == REFERENCE_TYPE:  # the engine's own provider, which no preview lists and no stack can deny
             return replace(resource, provider=self.make_urn("", f"{PROVIDER_TYPE}{package}", "default"))
@@ -221,7 +221,7 @@ class Recorder(MockMonitor):
         return replace(resource, provider=self._default_provider(resource, package))
 
     def _default_provider(self, resource: RecordedResource, package: str) -> str | None:
-        """The URN of the package's default provider, made when first needed; a fault where the stack forbids it."""
+        """Return the URN of the package's default provider, created at first use; a fault if the stack forbids it."""
         if self._denied_packages & {"*", package}:
             self._fault(
                 resource, f"default provider for '{package}' disabled; '{resource.urn}' must use an explicit provider"
@@ -237,10 +237,10 @@ class Recorder(MockMonitor):
         return self.recorded.setdefault(provider.urn, provider).urn
 
     def _answer(self, resource: RecordedResource, inputs: struct_pb2.Struct) -> tuple[str, struct_pb2.Struct]:
-        """The resource's id (empty while unknown) and its outputs: its inputs, and what it computes once it exists.
+        """Return the resource's ID (empty while unknown) and its outputs: inputs, and computed values once it exists.
 
-        A provider whose own inputs are unknown is not asked at all, and then nothing of its resources is known, not
-        even what they state (`Create` in provider_plugin.go).
+        A provider whose own inputs are unknown is not called, and then all outputs of its resources are unknown, even
+        their inputs (`Create` in provider_plugin.go).
         """
         if resource.type.startswith(PROVIDER_TYPE) and values.has_unknown(inputs):
             self._unconfigured_urns.add(resource.urn)
@@ -256,7 +256,7 @@ class Recorder(MockMonitor):
         return resource_id, state
 
     def _alias(self, alias: alias_pb2.Alias, request: Any) -> str:
-        """An alias as the one URN that it stands for: what it leaves out is as it is now."""
+        """Return an alias as one URN: parts that it leaves out are those of the resource."""
         if alias.urn:
             return alias.urn
         spec = alias.spec
@@ -267,32 +267,32 @@ class Recorder(MockMonitor):
 
 
 _DURATION = re.compile(r"([0-9]+(\.[0-9]*)?|\.[0-9]+)(ns|us|ms|[hms])(([0-9]+(\.[0-9]*)?)(ns|us|ms|[hms]))*|0")
-"""What Go's `time.ParseDuration` takes, which knows no days."""
+"""Format of Go's `time.ParseDuration`, which has no days."""
 
 _NO_PARENT = RecordedResource(urn="", type="", name="", parent=None, custom=False, inputs={})
-"""The parent of what has none: there is nothing to inherit."""
+"""The parent of a resource without one: there is nothing to inherit."""
 
 
 def _add_outputs(state: struct_pb2.Struct, outputs: Mapping[str, object], resource: RecordedResource) -> None:
-    """Add outputs to a resource's state, marked as secrets where the program wants them kept as such."""
+    """Add outputs to a resource's state, marked as secrets if the program wants that."""
     for key, value in outputs.items():
         secret = {values.SIGNATURE: values.SECRET_SIGNATURE, "value": value}
         values.fill(state, {key: secret if key in resource.additional_secret_outputs else value})
 
 
 def _provider_urn(reference: str) -> str:
-    """The URN in a provider reference (`URN::ID`)."""
+    """Return the URN in a provider reference (`URN::ID`)."""
     return reference.rpartition("::")[0]
 
 
 def _timeouts(timeouts: resource_pb2.RegisterResourceRequest.CustomTimeouts) -> dict[str, str]:
-    """Custom timeouts that are set, as the program wrote them (`30m`)."""
+    """Return the custom timeouts that are set, as the program wrote them (`30m`)."""
     actions = ("create", "update", "delete", "read")
     return {action: time for action in actions if (time := getattr(timeouts, action))}
 
 
 def _denied_packages(setting: str) -> list[str]:
-    """Packages in `pulumi:disable-default-providers`, a JSON list in a string; `*` is all of them."""
+    """Return the packages in `pulumi:disable-default-providers`, a JSON list in a string; `*` is all of them."""
     try:
         return [str(name).strip() for name in json.loads(setting)] if setting else []
     except ValueError:

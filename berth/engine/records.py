@@ -1,4 +1,4 @@
-"""What a run leaves behind: resources, messages and markers, as plain values."""
+"""The result of a run: resources, messages and markers, as plain values."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ PROVIDER_TYPE: Final = "pulumi:providers:"
 REFERENCE_TYPE: Final = "pulumi:pulumi:StackReference"
 
 References = Mapping[str, tuple[Mapping[str, object], Collection[str]]]
-"""The outputs of other stacks by full name (`organization/project/stack`), and the names of those that are secret."""
+"""The outputs of other stacks by full name (`organization/project/stack`), and the names of secret ones."""
 
 
 class Marker(str):
-    """A string that stands for a value that cannot be shown; a program's own equal string is no `Marker`."""
+    """A string that stands for a value that cannot be shown; an equal string of the program is not a `Marker`."""
 
     __slots__ = ()
 
@@ -26,11 +26,11 @@ UNKNOWN: Final = Marker("[unknown]")
 
 
 class ProgramError(Exception):
-    """A program that failed, in words for its author: one line per fault, each with its place in the program."""
+    """A failed program: one line per fault, each with its place in the program."""
 
 
 class RecordedResource(Struct, frozen=True, kw_only=True):
-    """One resource as the engine would hold it: what the program sent, and what it inherits from its parent.
+    """One resource as the engine would hold it: its inputs, and the options that it inherits from its parent.
 
     `inputs` have the provider's names (camelCase), sorted; secrets and unknowns in them are `SECRET` and `UNKNOWN`.
     `parent`, `provider`, `dependencies`, `deleted_with` and `aliases` are URNs; `parent` is None for the stack and for
@@ -74,7 +74,7 @@ class RecordedResource(Struct, frozen=True, kw_only=True):
 
 
 class Message(Struct, frozen=True):
-    """Something said during a run; `severity` is info, warning or error, `urn` is empty unless about a resource."""
+    """A message of a run; `severity` is info, warning or error, `urn` is empty unless it is about a resource."""
 
     severity: str
     text: str

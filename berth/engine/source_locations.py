@@ -1,4 +1,4 @@
-"""Where in a person's own program something happened: `file:line`, never a line of a library."""
+"""Find the place in a person's own program where something happened: `file:line`, never a line of a library."""
 
 from __future__ import annotations
 
@@ -18,23 +18,23 @@ _LIBRARIES: Final = tuple({sysconfig.get_paths()[name] for name in ("stdlib", "p
 
 @functools.cache
 def is_installed(file: str) -> bool:
-    """Whether `file` belongs to Python or to an installed package."""
+    """Return whether `file` belongs to Python or to an installed package."""
     return file.startswith(("<", *_LIBRARIES)) or "site-packages" in file
 
 
 @functools.cache
 def is_library(file: str) -> bool:
-    """Whether `file` is installed, or is this engine: nobody's own program."""
+    """Return whether `file` is installed or part of this engine, and so not a person's own program."""
     return is_installed(file) or file.startswith(_ENGINE_FOLDER)
 
 
 def format_location(file: str, line: int, base: str) -> str:
-    """`file:line`, with the file relative to `base` where it lies inside."""
+    """Return `file:line`, with the file relative to `base` if it is inside."""
     return f"{file.removeprefix(base.rstrip('/') + '/')}:{line}"
 
 
 def location_of_trace(trace: source_pb2.StackTrace, base: str) -> str:
-    """The innermost place of the person's own program in a stack trace that the SDK sent; empty if there is none."""
+    """Return the innermost place of the person's own program in a stack trace of the SDK; empty if there is none."""
     for frame in trace.frames:
         file = _path(frame.pc.uri)
         if file and not is_library(file):
@@ -48,7 +48,7 @@ def _path(uri: str) -> str:
 
 
 def location_of_error(error: BaseException, base: str) -> str:
-    """The innermost place of the person's own program that an exception came through; empty if there is none."""
+    """Return the innermost place of the person's own program in an exception's traceback; empty if there is none."""
     for cause in _error_chain(error):
         if isinstance(cause, SyntaxError) and cause.filename:
             return format_location(cause.filename, cause.lineno or 1, base)
@@ -59,7 +59,7 @@ def location_of_error(error: BaseException, base: str) -> str:
 
 
 def _error_chain(error: BaseException) -> Iterator[BaseException]:
-    """The error and what it was raised from."""
+    """Yield the error and the errors it was raised from."""
     current: BaseException | None = error
     while current is not None:
         yield current

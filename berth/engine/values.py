@@ -13,10 +13,10 @@ from google.protobuf import struct_pb2
 from berth.engine.records import SECRET, UNKNOWN
 
 UNKNOWN_ON_WIRE: Final = "04da6b54-80e4-46f7-96ec-b56ff0331ba9"
-"""What the SDK sends for a value that is not known before the update."""
+"""The SDK's value for something that is not known before the update."""
 
 SIGNATURE: Final = "4dabf18193072939515e22adb298388d"
-"""The key that makes a mapping on the wire stand for something else; its value says for what."""
+"""The key that marks a mapping on the wire as something else; its value tells what."""
 
 SECRET_SIGNATURE: Final = "1b47061264138c4ac30d75fd1eb44270"
 _ASSET = "c44067f5952c0a294b673a41bacd8c17"
@@ -26,12 +26,12 @@ _OUTPUT = "d0e6a833031e9bbcd3f4e8bde6ca49a4"
 
 
 def struct_to_dict(struct: struct_pb2.Struct) -> dict[str, object]:
-    """A struct of the wire as a dict with sorted keys (the wire has no order)."""
+    """Return a struct of the wire as a dict with sorted keys (the wire has no order)."""
     return {key: value_to_python(struct.fields[key]) for key in sorted(struct.fields)}
 
 
 def value_to_python(value: struct_pb2.Value) -> object:
-    """One value of the wire: whole numbers are ints, secrets `SECRET`, unknowns `UNKNOWN`, the rest as it is."""
+    """Return one value of the wire: whole numbers as ints, secrets as `SECRET`, unknowns as `UNKNOWN`."""
     kind = value.WhichOneof("kind")
     if kind == "string_value":
         return UNKNOWN if value.string_value == UNKNOWN_ON_WIRE else value.string_value
@@ -45,7 +45,7 @@ def value_to_python(value: struct_pb2.Value) -> object:
 
 
 def has_unknown(struct: struct_pb2.Struct) -> bool:
-    """Whether anything in a struct of the wire is unknown, inside secrets too."""
+    """Return whether anything in a struct of the wire is unknown, also inside secrets."""
     return any(_is_unknown(value) for value in struct.fields.values())
 
 
@@ -59,7 +59,7 @@ def _is_unknown(value: struct_pb2.Value) -> bool:
 
 
 def fill(struct: struct_pb2.Struct, extra: Mapping[str, Any]) -> None:
-    """Add values to a struct of the wire, at any depth; what it has already stays as it is, markers included."""
+    """Add values to a struct of the wire, at any depth; existing values stay, including markers."""
     for key, value in extra.items():
         current = struct.fields.get(key)
         if current is None:
@@ -69,17 +69,17 @@ def fill(struct: struct_pb2.Struct, extra: Mapping[str, Any]) -> None:
 
 
 def _number(value: float) -> int | float:
-    """JSON and the wire know only floats; a whole one is given as the int that the program meant."""
+    """Return a whole float as an int: JSON and the wire know only floats."""
     return int(value) if value.is_integer() else value
 
 
 def _signature(struct: struct_pb2.Struct) -> str:
-    """What a mapping stands for; empty for a plain one. Never asks for an absent key: a protobuf map would add it."""
+    """Return the signature of a mapping; empty for a plain one. (Reading an absent key would add it to the map.)"""
     return struct.fields[SIGNATURE].string_value if SIGNATURE in struct.fields else ""
 
 
 def _struct_to_python(struct: struct_pb2.Struct) -> object:
-    """A mapping, or what its signature makes of it."""
+    """Return a mapping, or the value that its signature stands for."""
     signature = _signature(struct)
     if not signature:
         return struct_to_dict(struct)
@@ -90,7 +90,7 @@ def _struct_to_python(struct: struct_pb2.Struct) -> object:
 
 
 def _resolve_signed(signature: str, payload: Mapping[str, object]) -> object:
-    """What a signed mapping other than a secret stands for."""
+    """Return the value of a signed mapping other than a secret."""
     if signature == _OUTPUT:
         return SECRET if payload.get("secret") else payload.get("value", UNKNOWN)
     if signature == _RESOURCE:

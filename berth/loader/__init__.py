@@ -1,7 +1,7 @@
-"""From a stack file, or from what the engine hands over, to plain values with their places.
+"""Load stack files, or the config that Pulumi passes on, as plain values with positions.
 
-Nothing here judges what a fleet means. What is refused is what two readers would understand differently: the engine
-retypes unquoted dates and odd numbers, sorts keys, flattens merge keys and drops tags when it rewrites the file.
+This room does not check what a fleet means. It refuses what two parsers would read differently: Pulumi changes the type
+of unquoted dates and odd numbers, sorts keys, flattens merge keys and drops tags when it rewrites the file.
 """
 
 from berth.loader.locate import locate

@@ -1,7 +1,7 @@
-"""From YAML text to plain values, their lines, and everything in it that the engine would read differently.
+"""Parse YAML text into plain values with line numbers, and report everything that Pulumi would read differently.
 
-The parser's events are walked once. PyYAML's `compose` is not used: its C half recurses without a limit and takes the
-process down on a few thousand open brackets, and it no longer knows where an alias stood.
+The parser's events are read once. PyYAML's `compose` is not used: its C code recurses without a limit, so that a few
+thousand open brackets crash the process, and it does not keep the position of an alias.
 """
 
 from __future__ import annotations
@@ -24,26 +24,27 @@ from yaml.events import (
 from berth.diagnostics import FieldPath, Problem
 from berth.loader.positions import NO_MARKS, Mark, Marks
 from berth.loader.scalars import parse_scalar
+from berth.loader.yaml_errors import explain_parser_error
 from berth.yaml_loader import LOADER
 
 _MAX_DEPTH = 64
-# An alias is handy and harmless, but ten of ten of ten are a billion: aliases may add this many values in all.
+# Nested aliases grow exponentially (a billion laughs), so aliases may add at most this many values.
 _MAX_ALIASED = 10_000
 
 
 class YamlDocument(Struct, frozen=True):
-    """One YAML document: its value (None where it is empty), and where its keys and items stand."""
+    """One YAML document: its value (None if it is empty), and the positions of its keys and items."""
 
     value: object
     marks: Marks
 
 
 class _ParseAborted(Exception):
-    """No use in reading on."""
+    """Raised to stop parsing after a fatal fault."""
 
 
 def parse(text: str, display_path: str) -> tuple[YamlDocument | None, list[Problem]]:
-    """The document in `text` and its faults, placed in the file `shown`; None where it is no YAML.
+    """Return the document in `text` and its faults; None if it is not valid YAML.
 
     Paths start at the document's top. Faults: `bad-yaml` (with line and column), `duplicate-key`, `merge-key`,
     `unquoted-key`, `unquoted`, `yaml-tag`, `yaml-alias`, `secret`. The first of two equal keys is kept, merge keys are
@@ -53,7 +54,7 @@ def parse(text: str, display_path: str) -> tuple[YamlDocument | None, list[Probl
     try:
         return reader.document(), reader.faults
     except yaml.YAMLError as error:
-        reader.faults.append(_bad_yaml(error, text, display_path))
+        reader.faults.append(explain_parser_error(error, text, display_path))
     except _ParseAborted:
         pass
     return None, reader.faults
@@ -75,11 +76,11 @@ class _EventReader(Struct):
         value, marks = self.value(next(self.events), ())
         next(self.events)  # the document's end
         if isinstance(second := next(self.events), DocumentStartEvent):
-            self.fault("bad-yaml", second, (), "a second YAML document begins here: keep one, and remove the '---'")
+            self.fault("bad-yaml", second, (), "a second YAML document begins here; keep one, and remove '---'")
         return YamlDocument(value, marks)
 
     def value(self, event: Any, path: FieldPath) -> tuple[object, Marks]:
-        if isinstance(event, ScalarEvent) and event.tag is None and event.anchor is None:  # most of all there is
+        if isinstance(event, ScalarEvent) and event.tag is None and event.anchor is None:  # the most frequent case
             self.value_count += 1
             return self.scalar(event, path), NO_MARKS
         if isinstance(event, AliasEvent):
@@ -88,7 +89,7 @@ class _EventReader(Struct):
         self.value_count += 1
         if event.tag is not None:
             tag = str(event.tag).replace("tag:yaml.org,2002:", "!!")
-            self.fault("yaml-tag", event, path, f"the tag '{tag}' would be lost: write the value without it")
+            self.fault("yaml-tag", event, path, f"Pulumi drops the tag '{tag}' when it rewrites the file; remove it")
         value, marks = self.untagged(event, path)
         if event.anchor is not None:
             self.anchors[event.anchor] = (value, marks, self.value_count - count_before)
@@ -98,7 +99,7 @@ class _EventReader(Struct):
         if isinstance(event, ScalarEvent):
             return self.scalar(event, path), NO_MARKS
         if self.depth == _MAX_DEPTH:
-            self.fault("bad-yaml", event, (), f"nested more than {_MAX_DEPTH} deep: no fleet needs that")
+            self.fault("bad-yaml", event, (), f"nested more than {_MAX_DEPTH} levels deep; remove brackets or levels")
             raise _ParseAborted
         self.depth += 1
         parsed = self.mapping(event, path) if isinstance(event, MappingStartEvent) else self.sequence(path)
@@ -116,14 +117,14 @@ class _EventReader(Struct):
 
     def alias(self, event: Any, path: FieldPath) -> tuple[object, Marks]:
         if event.anchor not in self.anchors:
-            message = f"the alias '*{event.anchor}' has no anchor '&{event.anchor}' that ends before it: write one"
+            message = f"the alias '*{event.anchor}' has no anchor '&{event.anchor}' before it; write the value"
             self.fault("yaml-alias", event, path, message)
             return None, NO_MARKS
         value, marks, size = self.anchors[event.anchor]
         self.value_count += size
         self.aliased_count += size
         if self.aliased_count > _MAX_ALIASED:
-            message = f"YAML aliases add more than {_MAX_ALIASED:,} values: write out what differs, drop the rest"
+            message = f"YAML aliases add more than {_MAX_ALIASED:,} values; use fewer aliases"
             self.fault("yaml-alias", event, path, message)
             raise _ParseAborted
         return value, marks
@@ -145,7 +146,7 @@ class _EventReader(Struct):
             self.value_count += 1
             self.entry(event, path, values, marks)
         if len(values) == 1 and isinstance(values.get("secure"), str):
-            message = "a secret inside the fleet would make the whole fleet secret: give it a config key of its own"
+            message = "a secret inside berth:fleet makes all of berth:fleet secret; move it to its own config key"
             self.fault("secret", start, path, message)
         return values, marks
 
@@ -156,25 +157,32 @@ class _EventReader(Struct):
         if key is None:
             return
         if key in values:
-            message = f"the key '{key}' is written twice, first on line {marks[key].line}: keep one"
+            message = f"key '{key}' is defined twice, first on line {marks[key].line}; keep one"
             self.fault("duplicate-key", event, (*path, key), message)
             return
         values[key], marks[key] = value, Mark(event.start_mark.line + 1, inner_marks, _start_of(following))
 
     def key(self, event: Any, path: FieldPath) -> str | None:
-        """The key's text; None, after a fault, where it has none."""
+        """Return the key's text; None, after a fault, if it has none."""
         if not isinstance(event, ScalarEvent):
             self.value(event, path)
-            self.fault("unquoted-key", event, path, "a key must be text: not an alias, a list or a mapping")
+            self.fault(
+                "unquoted-key", event, path, "a key must be text, not an alias, a list or a mapping; write a name"
+            )
             return None
         text: str = event.value
         if event.tag is not None or event.anchor is not None:
-            self.fault("unquoted-key", event, path, f"the key '{text}' must stand alone, without a tag or an anchor")
+            self.fault("unquoted-key", event, path, f"key '{text}' has a tag or an anchor; remove it")
         elif event.implicit[0] and text == "<<":
-            self.fault("merge-key", event, path, "the merge key '<<' would be lost: write the entries out")
+            self.fault(
+                "merge-key",
+                event,
+                path,
+                "Pulumi drops the merge key '<<' when it rewrites the file; write its entries here",
+            )
             return None
         elif event.implicit[0] and not _is_text(text):
-            self.fault("unquoted-key", event, path, f"the key '{text}' must be quoted: keys are text")
+            self.fault("unquoted-key", event, path, f"key '{text}' is not text; write \"{text}\"")
         return text
 
     def fault(self, code: str, event: Any, path: FieldPath, message: str) -> None:
@@ -191,18 +199,3 @@ def _start_of(event: Any) -> tuple[int, int]:
 def _is_text(scalar: str) -> bool:
     value, reason = parse_scalar(scalar)
     return isinstance(value, str) and not reason
-
-
-def _bad_yaml(error: yaml.YAMLError, text: str, display_path: str) -> Problem:
-    """The parser's complaint in one line; the tab has a remedy of its own."""
-    if not isinstance(error, yaml.MarkedYAMLError) or error.problem_mark is None:
-        return Problem("fault", "bad-yaml", (), " ".join(f"is no YAML: {error}".split()), display_path)
-    mark = error.problem_mark
-    rest_of_line = "".join(text.splitlines()[mark.line : mark.line + 1])[mark.column :]
-    message = "a tab cannot indent YAML: use spaces" if rest_of_line.startswith("\t") else _error_text(error)
-    return Problem("fault", "bad-yaml", (), message, f"{display_path}:{mark.line + 1}:{mark.column + 1}")
-
-
-def _error_text(error: yaml.MarkedYAMLError) -> str:
-    reason = ", ".join(part for part in (error.context, error.problem) if part)
-    return " ".join(f"is no YAML: {reason}".split())

@@ -1,4 +1,4 @@
-"""Which file a person means by STACK, what to call it, and what they may have meant where there is none."""
+"""Find the file of STACK, its display name, and suggestions if it does not exist."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ class LocatedStack(Struct, frozen=True):
 
 
 def locate(stack: str, root: pathlib.Path) -> LocatedStack:
-    """The file of STACK: a path if it holds a `/` or ends in `.yaml` or `.yml`, else `root/Pulumi.<stack>.yaml`.
+    """Return the file of STACK: a path if it has a `/` or ends in `.yaml` or `.yml`, else `root/Pulumi.<stack>.yaml`.
 
-    A relative path is looked for from the current folder first, and then from `root`.
+    A relative path is relative to the current directory, or to `root` if it does not exist there.
     """
     if "/" not in stack and not stack.endswith((".yaml", ".yml")):
         return LocatedStack(stack, root / f"Pulumi.{stack}.yaml", f"Pulumi.{stack}.yaml", by_name=True)
@@ -35,7 +35,7 @@ def locate(stack: str, root: pathlib.Path) -> LocatedStack:
 
 
 def display_path(file: pathlib.Path, root: pathlib.Path) -> str:
-    """`file` as a person would type it: from `root` if it lies in there, else from the current folder, else as is."""
+    """Return `file` as a person would type it: relative to `root`, else to the current directory, else unchanged."""
     absolute = os.path.abspath(file)
     for folder in (os.path.abspath(root), os.getcwd()):
         if absolute.startswith(folder + os.sep):
@@ -44,7 +44,7 @@ def display_path(file: pathlib.Path, root: pathlib.Path) -> str:
 
 
 def missing_file_fault(located: LocatedStack, root: pathlib.Path) -> Problem:
-    """The fault `no-file`, with the nearest stack or example there is, or else with all stacks there are."""
+    """Return the fault `no-file`, with the nearest stack or example, or with all stacks."""
     if not located.by_name:
         message = f"no file '{located.display_path}'{did_you_mean(located.display_path, _sibling_files(located, root))}"
         return Problem("fault", "no-file", (), message)
@@ -54,12 +54,23 @@ def missing_file_fault(located: LocatedStack, root: pathlib.Path) -> Problem:
     return Problem("fault", "no-file", (), message + _suggestion(located.stack, stacks, examples))
 
 
+def missing_project_fault(located: LocatedStack, root: pathlib.Path) -> Problem | None:
+    """Return the fault `no-file` for a stack named outside a project; None where `root` has a Pulumi.yaml."""
+    if not located.by_name or (root / "Pulumi.yaml").is_file():
+        return None
+    if os.path.exists(located.file):
+        message = f"{located.display_path} is here, but Pulumi.yaml is not; copy Pulumi.yaml from Berth's repository"
+        return Problem("fault", "no-file", (), message)
+    message = f"no stack '{located.stack}': there is no Pulumi.yaml here or in a directory above"
+    return Problem("fault", "no-file", (), f"{message}; change to the directory of the project")
+
+
 def _suggestion(stack: str, stacks: list[str], examples: dict[str, str]) -> str:
     if close := did_you_mean(stack, [*stacks, *(name for name in examples if name not in stacks)]):
         match = close.split("'")[1]
         return close if match in stacks else close.replace(match, examples[match])
-    available = f"; there is {join_quoted(stacks)}" if stacks else "; no Pulumi.<stack>.yaml lies here"
-    return available + (f", and examples lie in {EXAMPLES}" if examples else "")
+    available = f"; choose {join_quoted(stacks)}" if stacks else f"; create one with: berth init {stack}"
+    return available + (f", or an example in {EXAMPLES}" if examples else "")
 
 
 def _sibling_files(located: LocatedStack, root: pathlib.Path) -> list[str]:

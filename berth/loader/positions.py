@@ -1,4 +1,4 @@
-"""Where each path of a fleet was written, and problems in the order of their places."""
+"""Where each path of a fleet was written, and problems sorted by place."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _PLACE = re.compile(r"(.*?)(?::(\d+))?(?::(\d+))?", re.DOTALL)
 class Mark(NamedTuple):
     """The line (from 1) of a key or of an item, and the marks inside its value; a scalar has none.
 
-    `value` is the line and column (from 1) at which the value itself begins.
+    `value_start` is the line and column (from 1) at which the value itself begins.
     """
 
     line: int
@@ -29,10 +29,10 @@ NO_MARKS: Marks = {}
 
 
 class SourceMap:
-    """Where the paths of one fleet were written. `Places()` knows of no file and answers "" to everything.
+    """Positions of the paths of one fleet. `SourceMap()` without a file returns "" for every path.
 
     `file` is the stack file's name as a person would type it, `fleet` the mark of its `berth:fleet` key, and `teams`
-    holds, for each team written in a file of its own, that file's name and marks.
+    has the file name and the marks of each team in a file of its own.
     """
 
     def __init__(
@@ -43,14 +43,14 @@ class SourceMap:
 
     @property
     def files(self) -> tuple[str, ...]:
-        """Every file that something was written in, by name; the stack file first."""
+        """Every file that contains a part of the fleet, the stack file first."""
         return tuple(dict.fromkeys(file for file, _ in (self._stack, *self._teams.values()) if file))
 
     def place_of(self, path: FieldPath) -> str:
-        """`FILE:LINE` of the key (in a list: of the item) at `path`, or of its nearest ancestor that was written.
+        """Return `FILE:LINE` of the key (in a list: of the item) at `path`, or of its nearest written ancestor.
 
-        `FILE` where no line is known, and "" where no file is. The empty path is the fleet itself. What came by a YAML
-        alias stands where its anchor is: that is where it must be edited.
+        `FILE` if no line is known, and "" if no file is. The empty path is the fleet itself. The place of a YAML alias
+        is that of its anchor, where it must be edited.
         """
         file, mark = self._file_and_mark(path)
         line = mark.line
@@ -67,7 +67,7 @@ class SourceMap:
 
 
 def sort_by_place(problems: list[Problem]) -> list[Problem]:
-    """The problems sorted by file, line and column (as numbers), then by path and message."""
+    """Return the problems sorted by file, line and column (as numbers), then by path and message."""
     return sorted(problems, key=_place_key)
 
 

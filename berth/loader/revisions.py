@@ -1,4 +1,4 @@
-"""Stack files as they were at a commit: their YAML laid out in a folder of its own, the work tree left alone."""
+"""Read stack files at a git commit: write their YAML to a temporary directory, without touching the work tree."""
 
 from __future__ import annotations
 
@@ -10,18 +10,18 @@ from contextlib import contextmanager
 
 _YAML = (".yaml", ".yml")
 _FILE_MODES = ("100644", "100755")
-"""Modes of plain files. Links are left out: one could lead anywhere."""
+"""Modes of plain files. Links are left out, because they can lead anywhere."""
 
 
 class RevisionNotFound(Exception):
-    """What was asked of git and is not there, in one line."""
+    """A revision or repository that does not exist, as a one-line message."""
 
 
 @contextmanager
 def yaml_checkout(revision: str, root: pathlib.Path) -> Generator[pathlib.Path]:
-    """A folder with every YAML file below `root` as it was at `revision`, for as long as the context lasts.
+    """Yield a directory with every YAML file below `root` as of `revision`, while the context lasts.
 
-    Raises NoRevision where `root` is in no git repository, or git knows no such commit.
+    Raises NoRevision if `root` is not in a git repository, or the commit does not exist.
     """
     commit = _commit(revision, root)
     with tempfile.TemporaryDirectory(prefix="berth-") as name:
@@ -37,7 +37,7 @@ def yaml_checkout(revision: str, root: pathlib.Path) -> Generator[pathlib.Path]:
 
 
 def merge_base(revision: str, root: pathlib.Path) -> str:
-    """The commit at which the current branch left `revision`; `revision` itself where git knows of none.
+    """Return the merge base of the current branch and `revision`; `revision` itself if git finds none.
 
     Raises NoRevision as `checked_out` does.
     """
@@ -51,13 +51,13 @@ def _commit(revision: str, root: pathlib.Path) -> str:
     if result.returncode:
         in_repository = _git(["rev-parse", "--is-inside-work-tree"], root).returncode == 0
         raise RevisionNotFound(
-            f"git knows no commit '{revision}'" if in_repository else f"{root} is in no git repository"
+            f"no commit '{revision}' in this git repository" if in_repository else f"{root} is not in a git repository"
         )
     return result.stdout.decode().strip()
 
 
 def _yaml_files(commit: str, root: pathlib.Path) -> Iterator[tuple[str, str]]:
-    """Path from `root` and object id of each YAML file."""
+    """Return path from `root` and object ID of each YAML file."""
     for line in _git(["ls-tree", "-r", "-z", commit], root, check=True).stdout.decode(errors="replace").split("\0"):
         metadata, _, path = line.partition("\t")
         if path.endswith(_YAML) and metadata.split()[0] in _FILE_MODES:
@@ -65,7 +65,7 @@ def _yaml_files(commit: str, root: pathlib.Path) -> Iterator[tuple[str, str]]:
 
 
 def _blobs(ids: Sequence[str], root: pathlib.Path) -> Iterator[bytes]:
-    """The contents of objects, in their order, from one process."""
+    """Return the contents of objects in the given order, read by one process."""
     output = _git(["cat-file", "--batch"], root, stdin="".join(f"{each}\n" for each in ids).encode(), check=True).stdout
     offset = 0
     for _ in ids:

@@ -1,8 +1,8 @@
-"""What an unquoted YAML scalar is, and whether every reader agrees about it.
+"""Parse unquoted YAML scalars, and report those that parsers read differently.
 
-Three readers meet over a stack file: this one, the engine's (Go, YAML 1.2 in the main) and people with YAML 1.1 in
-their fingers. The engine keeps plain words, decimal integers, true and false, null and fractions; anything else it
-turns into another type, in the program and in the file it rewrites, so it must be quoted.
+A stack file has three readers: this parser, Pulumi's (Go, mostly YAML 1.2), and people who know YAML 1.1. Pulumi keeps
+plain words, decimal integers, true and false, null and fractions; it changes the type of anything else, in the program
+and in the file that it rewrites, so anything else must be quoted.
 """
 
 from __future__ import annotations
@@ -38,14 +38,15 @@ _INT64 = range(-(2**63), 2**63)
 
 @lru_cache(maxsize=4096)  # a fleet repeats its words
 def parse_scalar(text: str) -> tuple[object, str]:
-    """The value of an unquoted scalar, and what is wrong with leaving it unquoted ("" where nothing is).
+    """Return the value of an unquoted scalar, and what is wrong with leaving it unquoted ("" if nothing is).
 
     The value is a str, int, float, bool or None; a scalar that must be quoted keeps its text.
     """
     if text in _CONSTANTS:
         return _CONSTANTS[text], ""
     if text in _OLD_BOOLEANS:
-        return text, f"'{text}' must be quoted, or written as {_OLD_BOOLEANS[text]}: readers of YAML differ on it"
+        boolean = _OLD_BOOLEANS[text]
+        return text, f"'{text}' is {boolean} to some YAML parsers and text to others; write {boolean}, or \"{text}\""
     return _number(text) if text[0] in _NUMBER_STARTS else (text, "")
 
 
@@ -57,16 +58,18 @@ def _number(text: str) -> tuple[object, str]:
     if _FLOAT.fullmatch(text) and not text.lstrip("+-").isdigit() and isfinite(value := float(text)):
         if not value.is_integer():
             return value, ""
-        # JSON lies between the engine and the program, and there a float without a fraction is an integer.
+        # Pulumi passes config as JSON, in which a float without a fraction is an integer.
         integer = f"{int(value)}" if int(value) in _INT64 else "plain digits"
-        return text, f"{_retyped_message(text)}; as a number, write {integer}"
+        return text, f"{_retyped_message(text)}, or write {integer} for a number"
     if _ODD_NUMBER.fullmatch(text) or _FLOAT.fullmatch(text.replace("_", "")):
         remedy = (
-            "it is too large" if text.lstrip("+-").isdigit() and text.lstrip("+-")[0] != "0" else "write plain digits"
+            " (as a number it is too large)"
+            if text.lstrip("+-").isdigit() and text.lstrip("+-")[0] != "0"
+            else ", or write plain digits for a number"
         )
-        return text, f"{_retyped_message(text)}; as a number, {remedy}"
+        return text, f"{_retyped_message(text)}{remedy}"
     return text, ""
 
 
 def _retyped_message(text: str) -> str:
-    return f"'{text}' must be quoted: the engine would change it to another type"
+    return f"Pulumi would change the type of '{text}'; put it in quotes"

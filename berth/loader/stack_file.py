@@ -1,4 +1,4 @@
-"""The two ways to a fleet: from its stack file, or from the engine's config with the stack file beside it."""
+"""Read a fleet from its stack file, or from Pulumi's config with the stack file beside it."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import cast
 from msgspec import Struct
 
 from berth.diagnostics import Problem
-from berth.loader.locate import locate, missing_file_fault
+from berth.loader.locate import locate, missing_file_fault, missing_project_fault
 from berth.loader.positions import SourceMap, sort_by_place
 from berth.loader.stack_text import CONFIG_KEYS, MOVE_TEAMS, WRITE_FLEET, StackText
 from berth.loader.team_files import TeamFiles
@@ -17,11 +17,11 @@ from berth.loader.text_file import read_text
 
 
 class StackFile(Struct, frozen=True, dict=True):
-    """One stack's fleet as plain values (its teams merged from all files), and where each was written.
+    """One stack's fleet as plain values (teams merged from all files), and the positions of its parts.
 
-    `file` is None where the values came from the engine and no file is known to say the same. `config` holds every
-    config key of that file as it is written, the fleet without its team files among them; it is empty without a file.
-    `kind` is the key that the values stand under: `berth:fleet`, or `berth:team` in a team's own stack.
+    `file` is None if the values came from Pulumi and no file is known to have the same values. `config` has every
+    config key of that file as written, including the fleet without its team files; it is empty without a file.
+    `config_key` is the key of the values: `berth:fleet`, or `berth:team` in a team's own stack.
     """
 
     stack: str
@@ -33,15 +33,19 @@ class StackFile(Struct, frozen=True, dict=True):
 
 
 def read_stack(stack: str, root: pathlib.Path) -> tuple[StackFile | None, list[Problem]]:
-    """The fleet of STACK, a stack's name (`root/Pulumi.<stack>.yaml`) or a path, and its faults by file and line.
+    """Return the fleet of STACK (a stack's name or a path) and its faults by file and line.
 
-    None where there is no fleet to go on with. A fleet is returned beside faults too: the first of two equal keys or
-    teams is kept, merge keys are left out, and scalars that must be quoted are kept as text.
+    None if there is no fleet to continue with. A fleet can be returned together with faults: the first of two equal
+    keys or teams is kept, merge keys are left out, and scalars that must be quoted are kept as text.
     """
     located = locate(stack, root)
     text = read_text(located.file, located.display_path, MOVE_TEAMS)
+    if isinstance(text, Problem) and text.code != "no-file":
+        return None, [text]
+    if outside_project := missing_project_fault(located, root):
+        return None, [outside_project]
     if isinstance(text, Problem):
-        return None, [missing_file_fault(located, root) if text.code == "no-file" else text]
+        return None, [missing_file_fault(located, root)]
     stack_text = StackText.read(text, located.display_path)
     if stack_text.fleet is None:
         return None, sort_by_place(stack_text.faults)
@@ -51,15 +55,15 @@ def read_stack(stack: str, root: pathlib.Path) -> tuple[StackFile | None, list[P
 def read_config(
     stack: str, value: object, root: pathlib.Path, config_key: str = CONFIG_KEYS[0]
 ) -> tuple[StackFile | None, list[Problem]]:
-    """The fleet the engine handed over (`pulumi.Config("berth").get_object("fleet")`), its team files and its faults.
+    """Return the fleet that Pulumi passed (`pulumi.Config("berth").get_object("fleet")`), and its faults.
 
-    `kind` is the key of the value.
+    `config_key` is the key of the value.
 
-    Places come from `root/Pulumi.<stack>.yaml`, and only if that file is without fault and says exactly `value`: with
-    `-c`, an environment or another `--config-file` it does not, and then a path alone is the truth.
+    Places come from `root/Pulumi.<stack>.yaml`, if that file has no fault and contains exactly `value`. With `-c`, an
+    environment or another `--config-file` it does not, and then problems have only a path.
     """
     if not isinstance(value, dict):
-        message = f"there is no fleet in the config of stack '{stack}': {WRITE_FLEET}"
+        message = f"the config of stack '{stack}' has no 'berth:fleet'; {WRITE_FLEET}"
         return None, [Problem("fault", "no-fleet", (), message)]
     fleet = cast("dict[str, object]", value)
     file = root / f"Pulumi.{stack}.yaml"
@@ -82,14 +86,14 @@ def _merge_team_files(
     own_teams = cast("dict[str, object]", teams) if isinstance(teams, dict) else {}
     files = TeamFiles(root, own_teams, SourceMap(stack_text.display_path, stack_text.key_mark))
     files.read(fleet.get("teamFiles"))
-    if files.teams and (own_teams or not teams):  # teams that are no mapping stay as they are, for the spec to refuse
+    if files.teams and (own_teams or not teams):  # teams that are not a mapping are refused by the spec
         fleet = {**fleet, "teams": own_teams | files.teams}
     source_map = SourceMap(stack_text.display_path, stack_text.key_mark, files.sources)
     return StackFile(stack, file, fleet, source_map, stack_text.config), sort_by_place(stack_text.faults + files.faults)
 
 
 def _is_identical(left: object, right: object) -> bool:
-    """Whether two plain values are equal in value and type: 1 is not True, nor is it 1.0."""
+    """Return whether two plain values are equal in value and type: 1 equals neither True nor 1.0."""
     if type(left) is not type(right):
         return False
     if isinstance(left, dict):

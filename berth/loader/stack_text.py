@@ -1,4 +1,4 @@
-"""What the text of one stack file says: its fleet, where that stands, and what is wrong around it."""
+"""Read the text of one stack file: its fleet, the position of the fleet, and faults around it."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from berth.diagnostics import Problem, did_you_mean
 from berth.loader.document import YamlDocument, parse
 from berth.loader.positions import NO_MARKS, Mark
 
-MOVE_TEAMS = "move teams into files of their own and name them under 'teamFiles'"
-WRITE_TEAM = "write under it the team's platform, the team and its workloads"
-WRITE_FLEET = "write 'config:', under it 'berth:fleet:', and under that the fleet's project, region, pools and teams"
+MOVE_TEAMS = "move teams to their own files and list these under 'teamFiles'"
+WRITE_TEAM = "write the team's platform, the team and its workloads below it"
+WRITE_FLEET = "write 'config:', below it 'berth:fleet:', and below that the fleet's project, region, pools and teams"
 
 _FLEET = "berth:fleet"
 _TEAM = "berth:team"
@@ -22,16 +22,16 @@ CONFIG_KEYS = (_FLEET, _TEAM)
 _BERTH_PATHS = tuple((kind,) for kind in CONFIG_KEYS)
 _TOP_KEYS = ("config", "encryptedkey", "encryptionsalt", "environment", "secretsprovider")
 _NO_MARK = Mark(0, NO_MARKS)
-# The engine hands all config to the program in one environment variable, and Linux takes at most so many bytes in one.
+# Pulumi passes all config in one environment variable, whose size Linux limits.
 _KERNEL_LIMIT = 131_072
 _MAX_CONFIG = 120_000
 
 
 class StackText(Struct):
-    """The fleet (None where there is none to go on with), the mark of its key, and the faults of the file `shown`.
+    """The fleet (None if there is none to continue with), the mark of its key, and the file's faults.
 
-    In a team's own stack, which `kind` tells by the key, `fleet` is what stands under `berth:team`. `config` holds all
-    config keys of the file, as written: the engine's, the providers' and our own.
+    In a team's own stack, whose `config_key` is `berth:team`, `fleet` is the value of that key. `config` has all config
+    keys of the file as written: Pulumi's, the providers' and Berth's.
     """
 
     display_path: str = ""
@@ -46,8 +46,8 @@ class StackText(Struct):
         """Read a stack file's text. Faults: those of `parse`, and `empty-file`, `unknown-key`, `no-fleet` and
         `config-too-large`.
 
-        Keys of Pulumi itself and config of other namespaces are passed over, whatever they hold; so are secrets in
-        berth's own namespace, which the fleet names.
+        Keys of Pulumi itself, config of other namespaces, and secrets in Berth's namespace (the fleet names them) are
+        ignored.
         """
         document, faults = parse(text, display_path)
         stack_text = cls(
@@ -60,12 +60,12 @@ class StackText(Struct):
 
     def _read_top(self, document: YamlDocument) -> None:
         if document.value is None:
-            self._fault("empty-file", 0, f"the file is empty: {WRITE_FLEET}")
+            self._fault("empty-file", 0, f"the file is empty; {WRITE_FLEET}")
             return
         top = _mapping(document.value)
         unknown_keys = sorted(top.keys() - set(_TOP_KEYS))
         for key in unknown_keys:
-            message = f"'{key}' is no key of a stack file{did_you_mean(key, _TOP_KEYS)}"
+            message = f"unknown key '{key}' in a stack file{did_you_mean(key, _TOP_KEYS)}"
             self._fault("unknown-key", document.marks[key].line, message)
         if "config" in top or not any(did_you_mean(key, ["config"]) for key in unknown_keys):
             self._read_config(_mapping(top.get("config")), document.marks.get("config", _NO_MARK))
@@ -75,12 +75,10 @@ class StackText(Struct):
         unknown_keys = [key for key in sorted(config) if _is_unknown_key(key, config[key])]
         for key in unknown_keys:
             hint = _did_you_mean_fleet(key) or _secret_hint(key, config[key])
-            message = f"'{key}' is no key that Berth reads{hint}"
+            message = f"unknown config key '{key}'{hint}"
             self._fault("unknown-key", mark.inner_marks[key].line, message)
         if all(kind in config for kind in CONFIG_KEYS):
-            message = (
-                f"'{_TEAM}' stands beside '{_FLEET}': a stack is a platform's or a team's; move one into its own file"
-            )
+            message = f"'{_TEAM}' and '{_FLEET}' are in one file; move one to its own stack file"
             self._fault("two-kinds", mark.inner_marks[_TEAM].line, message)
         elif _FLEET in config or _TEAM in config:
             self.config_key = _FLEET if _FLEET in config else _TEAM
@@ -88,22 +86,22 @@ class StackText(Struct):
             self._read_fleet(config[self.config_key], WRITE_FLEET if self.config_key == _FLEET else WRITE_TEAM)
             self._check_size(config)
         elif not any(map(_did_you_mean_fleet, unknown_keys)):
-            self._fault("no-fleet", mark.line, f"there is no fleet here: {WRITE_FLEET}")
+            self._fault("no-fleet", mark.line, f"'berth:fleet' is missing; {WRITE_FLEET}")
 
     def _read_fleet(self, fleet: object, remedy: str) -> None:
         if isinstance(fleet, dict):
             self.fleet = None if _is_secret(cast("object", fleet)) else cast("dict[str, object]", fleet)
         elif fleet is None:
-            self._fault("no-fleet", self.key_mark.line, f"'{self.config_key}' is empty: {remedy}")
+            self._fault("no-fleet", self.key_mark.line, f"'{self.config_key}' is empty; {remedy}")
         else:
             shape = "a list" if isinstance(fleet, list) else f"'{fleet}'"
-            self._fault("no-fleet", self.key_mark.line, f"'{self.config_key}' is {shape}, not a mapping: {remedy}")
+            self._fault("no-fleet", self.key_mark.line, f"'{self.config_key}' is {shape}, not a mapping; {remedy}")
 
     def _check_size(self, config: dict[str, object]) -> None:
         size = _size_as_config(config)
         if size > _MAX_CONFIG:
-            limits = f"Berth takes {_MAX_CONFIG:,} of the {_KERNEL_LIMIT:,} that fit into one environment variable"
-            message = f"the config is {size:,} bytes as the engine hands it over, and {limits}: {MOVE_TEAMS}"
+            limits = f"more than {_MAX_CONFIG:,} (an environment variable holds {_KERNEL_LIMIT:,})"
+            message = f"the config is {size:,} bytes as Pulumi passes it to the program, {limits}; {MOVE_TEAMS}"
             self._fault("config-too-large", self.key_mark.line, message)
 
     def _fault(self, code: str, line: int, message: str) -> None:
@@ -112,7 +110,7 @@ class StackText(Struct):
 
 
 def _is_berth_fault(fault: Problem) -> bool:
-    """Whether a fault lies in the fleet, or in the keys around it; what others keep in their config is their affair."""
+    """Return whether a fault is in the fleet or in the keys around it; config of other programs is not checked."""
     mapping = fault.path[:-1] if fault.code == "duplicate-key" else fault.path
     return (fault.path[:1] == ("config",) and fault.path[1:2] in _BERTH_PATHS) or mapping in {(), ("config",)}
 
@@ -122,7 +120,7 @@ def _path_in_fleet(fault: Problem) -> tuple[str | int, ...]:
 
 
 def _is_unknown_key(key: str, value: object) -> bool:
-    """A key of berth's namespace (or of none) that is neither the fleet nor a secret the fleet names."""
+    """Return whether a key of Berth's namespace (or of none) is neither the fleet nor a secret."""
     namespace, colon, _ = key.partition(":")
     return key not in CONFIG_KEYS and (namespace == "berth" or not colon) and not _is_secret(value)
 
@@ -140,9 +138,9 @@ def _did_you_mean_fleet(key: str) -> str:
 
 
 def _secret_hint(key: str, value: object) -> str:
-    """How a text that the fleet may name is written."""
+    """Return how to store a text that the fleet may name as a secret."""
     is_plain_text = key.startswith("berth:") and isinstance(value, str)
-    return f"; if a worker names it, it is a secret: pulumi config set --secret {key}" if is_plain_text else ""
+    return f"; to store a worker's kubeconfig, run pulumi config set --secret {key}" if is_plain_text else ""
 
 
 def _mapping(value: object) -> dict[str, object]:
@@ -150,7 +148,7 @@ def _mapping(value: object) -> dict[str, object]:
 
 
 def _size_as_config(config: dict[str, object]) -> int:
-    """Bytes of the config as the engine writes it: a JSON object whose values are JSON texts again, quotes escaped."""
+    """Return the size of the config as Pulumi writes it: a JSON object whose values are JSON texts, quotes escaped."""
     texts = {key: value if isinstance(value, str) else _json(value) for key, value in config.items()}
     return len(_json(texts).encode(errors="replace"))
 

@@ -1,6 +1,6 @@
-"""Teams written in files of their own: found by the fleet's `teamFiles`, checked like the stack file, and merged.
+"""Read teams from their own files (`teamFiles`), check them like the stack file, and merge them.
 
-Patterns are resolved from the folder of Pulumi.yaml and must not leave it: what a stack means may not depend on the
+Patterns are relative to the directory of Pulumi.yaml and must stay inside it, so that a stack does not depend on the
 machine that reads it.
 """
 
@@ -20,14 +20,14 @@ from berth.loader.document import YamlDocument, parse
 from berth.loader.positions import Marks, SourceMap
 from berth.loader.text_file import read_text
 
-_FORMAT = "a team file holds 'teams:' and under it one entry for each team"
-_REMEDY = "spread its teams over several files"
+_FORMAT = "a team file has the key 'teams:' and one entry for each team below it"
+_REMEDY = "move its teams to several files"
 
 
 class TeamFiles(Struct):
-    """The teams found in files, where each was written, and the faults met on the way.
+    """The teams read from files, their positions, and the faults.
 
-    `own` are the teams of the stack file and `places` knows where those stand.
+    `stack_teams` are the teams of the stack file, and `source_map` has their positions.
     """
 
     root: pathlib.Path
@@ -42,7 +42,7 @@ class TeamFiles(Struct):
     def read(self, patterns: object) -> None:
         """Add the teams of every file that matches a pattern; a file that matches twice is read once.
 
-        What is no list of strings is left for the spec to refuse. Faults: `no-team-file`, `outside-root`,
+        Anything but a list of strings is left for the spec to refuse. Faults: `no-team-file`, `outside-root`,
         `bad-team-file`, `duplicate-team`, and those of `read_text` and `parse`.
         """
         listed = cast("list[object]", patterns) if isinstance(patterns, list) else []
@@ -53,7 +53,7 @@ class TeamFiles(Struct):
     def _read_pattern(self, pattern: str, path: FieldPath) -> None:
         if os.path.isabs(pattern) or ".." in pathlib.PurePath(pattern).parts:
             self._fault_at_path(
-                "outside-root", path, f"'{pattern}' leads out of the folder of Pulumi.yaml: stay inside it"
+                "outside-root", path, f"'{pattern}' is outside the folder of Pulumi.yaml; write a path inside it"
             )
             return
         names = _files(pattern, self.root)
@@ -65,7 +65,7 @@ class TeamFiles(Struct):
 
     def _suggestion(self, pattern: str) -> str:
         if pattern and os.path.isdir(self.root / pattern):
-            return f", which is a folder; did you mean '{os.path.join(pattern, '*.yaml')}'?"
+            return f", which is a directory; did you mean '{os.path.join(pattern, '*.yaml')}'?"
         siblings = os.path.join(glob.escape(os.path.dirname(pattern)), "*.y*ml")
         return did_you_mean(pattern, _files(siblings, self.root))
 
@@ -77,7 +77,7 @@ class TeamFiles(Struct):
         if os.path.islink(real):
             real = os.path.realpath(real)
         if os.path.commonpath([real, real_root]) != real_root:
-            message = f"'{name}' is a link that leads out of the folder of Pulumi.yaml: put the file itself there"
+            message = f"'{name}' is a link to a file outside the folder of Pulumi.yaml; copy the file into it"
             self._fault_at_path("outside-root", path, message)
         elif real not in self._read_paths:
             self._read_paths.add(real)
@@ -96,12 +96,12 @@ class TeamFiles(Struct):
 
     def _teams_in(self, document: YamlDocument, name: str) -> dict[str, object]:
         if not isinstance(document.value, dict):
-            self._fault("bad-team-file", name, (), f"is {_describe_shape(document.value)}: {_FORMAT}")
+            self._fault("bad-team-file", name, (), f"is {_describe_shape(document.value)}; {_FORMAT}")
             return {}
         entries = cast("dict[str, object]", document.value)
         for key in sorted(entries.keys() - {"teams"}):
             place = f"{name}:{document.marks[key].line}"
-            message = f"'{key}' cannot stand in a team file{did_you_mean(key, ['teams'])}; {_FORMAT}"
+            message = f"unknown key '{key}' in a team file{did_you_mean(key, ['teams'])}; {_FORMAT}"
             self._fault("bad-team-file", place, (), message)
         if entries and "teams" not in entries:
             return {}
@@ -111,7 +111,7 @@ class TeamFiles(Struct):
         if isinstance(teams, dict):
             return cast("dict[str, object]", teams)
         place = f"{name}:{marks['teams'].line}" if "teams" in marks else name
-        self._fault("bad-team-file", place, (), f"'teams' is {_describe_shape(teams)}: {_FORMAT}")
+        self._fault("bad-team-file", place, (), f"'teams' is {_describe_shape(teams)}; {_FORMAT}")
         return {}
 
     def _add(self, team: str, value: object, name: str, marks: Marks) -> None:
@@ -125,9 +125,7 @@ class TeamFiles(Struct):
         )
         second = SourceMap(teams={team: (name, marks)}).place_of(path)
         first_place = first or "in the stack file"
-        self._fault(
-            "duplicate-team", second, path, f"the team '{team}' is written twice, first at {first_place}: keep one"
-        )
+        self._fault("duplicate-team", second, path, f"team '{team}' is defined twice, first at {first_place}; keep one")
 
     def _fault_at_path(self, code: str, path: FieldPath, message: str) -> None:
         self._fault(code, self.source_map.place_of(path), path, message)
@@ -138,12 +136,12 @@ class TeamFiles(Struct):
 
 @lru_cache(maxsize=20_000)
 def _parse_cached(text: str, name: str) -> tuple[YamlDocument | None, list[Problem]]:
-    """`parse`, once for two fleets of which most team files are the same (`berth diff`)."""
+    """Return `parse`, cached for two fleets with mostly the same team files (`berth diff`)."""
     return parse(text, name)
 
 
 def _files(pattern: str, root: pathlib.Path) -> list[str]:
-    """The files under `root` that match, by name; hidden ones only where the pattern names them."""
+    """Return the files under `root` that match, by name; hidden ones only if the pattern names them."""
     if not pattern or "\0" in pattern:
         return []
     names = glob.glob(pattern, root_dir=root, recursive=True)

@@ -1,4 +1,4 @@
-"""From a file to its text: every way this can go wrong is one fault with a remedy, and none is a traceback."""
+"""Read a file as text; every failure is a fault with a remedy, never a traceback."""
 
 from __future__ import annotations
 
@@ -9,25 +9,27 @@ import stat
 from berth.diagnostics import Problem
 
 MAX_BYTES = 1 << 20
-"""No YAML file may be larger: a mistaken path to a large file is answered at once."""
+"""Maximum size of a YAML file: a mistaken path to a large file fails at once."""
 
 _UNPRINTABLE = re.compile("[^\t\n\r\x20-\x7e\x85\xa0-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 _BYTE_ORDER_MARKS = {b"\xef\xbb\xbf": "UTF-8", b"\xff\xfe": "UTF-16", b"\xfe\xff": "UTF-16"}
 
 
 def read_text(file: pathlib.Path, display_path: str, remedy: str) -> str | Problem:
-    """The file's text, or the fault that kept it from being read.
+    """Return the file's text, or the fault that prevented reading it.
 
-    `shown` is the name to blame, `remedy` what to do with a file of more than `MAX_BYTES`.
+    `display_path` is the name in faults, `remedy` what to do with a file of more than `MAX_BYTES`.
     Faults: `no-file`, `unreadable`, `too-large`, `bad-text`.
     """
     try:
         status = file.stat()
         if not stat.S_ISREG(status.st_mode):
-            return _fault("unreadable", display_path, f"{_file_type(status.st_mode)}, not a file: name a YAML file")
+            return _fault("unreadable", display_path, f"is {_file_type(status.st_mode)}, not a file; name a YAML file")
         if status.st_size > MAX_BYTES:
             return _fault(
-                "too-large", display_path, f"{status.st_size:,} bytes, and at most {MAX_BYTES:,} are read: {remedy}"
+                "too-large",
+                display_path,
+                f"is {status.st_size:,} bytes, more than the maximum of {MAX_BYTES:,}; {remedy}",
             )
         return _decode(file.read_bytes(), display_path)
     except FileNotFoundError:
@@ -45,15 +47,15 @@ def _file_type(mode: int) -> str:
 def _decode(data: bytes, display_path: str) -> str | Problem:
     for mark, encoding in _BYTE_ORDER_MARKS.items():
         if data.startswith(mark):
-            message = f"begins with a byte order mark ({encoding}): save it as UTF-8 without one"
+            message = f"begins with a byte order mark ({encoding}); save it as UTF-8 without one"
             return _fault("bad-text", f"{display_path}:1:1", message)
     try:
         text = data.decode()
     except UnicodeDecodeError as error:
         place = _place(display_path, data[: error.start].decode())
-        return _fault("bad-text", place, f"byte 0x{data[error.start]:02x} is not UTF-8: save the file as UTF-8")
+        return _fault("bad-text", place, f"byte 0x{data[error.start]:02x} is not UTF-8; save the file as UTF-8")
     if invalid := _UNPRINTABLE.search(text):
-        message = f"the character U+{ord(invalid.group()):04X} cannot stand in YAML: remove it"
+        message = f"the character U+{ord(invalid.group()):04X} is not allowed in YAML; remove it"
         return _fault("bad-text", _place(display_path, text[: invalid.start()]), message)
     return text
 

@@ -1,1 +1,1 @@
-"""What is watched and when somebody is called: the tables beside this file, for one fleet and one backend."""
+"""Metrics, dashboards and alerts: the tables beside this file, applied to one fleet and one backend."""

@@ -1,4 +1,4 @@
-"""Dashboards and alerts of one fleet: the rows of the tables that say something about it, and panels for its teams."""
+"""Dashboards and alerts of one fleet: the rows of the tables that apply to it, and panels for its teams."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from berth.plan.teams import TeamPlan
 TableRow = Mapping[str, Any]
 
 MAX_TEAM_PANELS = 12
-"""More teams than this have no panel each: a dashboard of Cloud Monitoring holds a hundred widgets."""
+"""Maximum of teams with a panel each: a dashboard of Cloud Monitoring holds a hundred widgets."""
 
 
 class MonitoredFleet(Struct, frozen=True, kw_only=True):
-    """What a fleet has: `features` (gpu, tpu, multi-host, queued), and the `settings` of its collectors."""
+    """Properties of a fleet: `features` (gpu, tpu, multi-host, queued), and the `settings` of its collectors."""
 
     cluster: str
     backend: str
@@ -27,16 +27,16 @@ class MonitoredFleet(Struct, frozen=True, kw_only=True):
     settings: frozenset[str]
 
     def is_relevant(self, row: TableRow) -> bool:
-        """Whether a row of a table concerns this fleet."""
+        """Return whether a row of a table applies to this fleet."""
         return row.get("needs") is None or row["needs"] in self.features
 
     def has_samples(self, expression: str) -> bool:
-        """Whether there are samples for an expression."""
+        """Return whether there are samples for an expression."""
         return is_available(expression, self.backend, self.settings)
 
 
 class AlertThreshold(Struct, frozen=True):
-    """What a stack file changes of an alert: None leaves a value as it is; not `enabled` leaves the alert out."""
+    """Changes of a stack file to an alert: None keeps a value; `enabled` false leaves the alert out."""
 
     enabled: bool = True
     limit: float | None = None
@@ -44,17 +44,17 @@ class AlertThreshold(Struct, frozen=True):
 
 
 def alert_keys() -> tuple[str, ...]:
-    """The keys of all alerts, sorted."""
+    """Return the keys of all alerts, sorted."""
     return tuple(sorted(row["key"] for row in cast("list[TableRow]", load_table("alerts"))))
 
 
 def has_limit(key: str) -> bool:
-    """Whether an alert has a threshold that could be changed."""
+    """Return whether an alert has a threshold."""
     return any(row["key"] == key and "limit" in row for row in cast("list[TableRow]", load_table("alerts")))
 
 
 def build_alerts(fleet: MonitoredFleet, thresholds: Mapping[str, AlertThreshold]) -> tuple[AlertPlan, ...]:
-    """Every alert that can fire in this fleet, in the order of the table."""
+    """Return every alert that can fire in this fleet, in the order of the table."""
     return tuple(
         _alert(row, fleet, thresholds.get(row["key"], AlertThreshold()))
         for row in cast("list[TableRow]", load_table("alerts"))
@@ -80,7 +80,7 @@ def _alert(row: TableRow, fleet: MonitoredFleet, threshold: AlertThreshold) -> A
 
 
 def parse_duration(duration: str) -> int:
-    """`15m` as 900."""
+    """Return `15m` as 900."""
     return int(duration[:-1]) * {"s": 1, "m": 60, "h": 3600, "d": 86400}[duration[-1]]
 
 
@@ -90,7 +90,7 @@ def build_dashboards(
     queues: Sequence[ClusterQueuePlan],
     teams: Sequence[TeamPlan],
 ) -> tuple[DashboardPlan, ...]:
-    """Every dashboard that has something to show, in the order of the table."""
+    """Return every dashboard that has panels for this fleet, in the order of the table."""
     built: list[DashboardPlan] = []
     for row in cast("list[TableRow]", load_table("dashboards")):
         sections = [*_sections(row, fleet)] if fleet.is_relevant(row) else []
@@ -128,7 +128,7 @@ def _usage_sections(
     queues: Sequence[ClusterQueuePlan],
     teams: Sequence[TeamPlan],
 ) -> Iterator[SectionPlan]:
-    """Use of each flavor by queue against what it holds; and of each team against its guarantee and its ceiling."""
+    """Return panels of each flavor's use by queue and its capacity, and of each team's use, guarantee and ceiling."""
     usage = '<kueue_cluster_queue_resource_usage flavor="{}",resource="{}"{}>'
     if not fleet.has_samples(usage.format("", "", "")):
         return

@@ -1,4 +1,4 @@
-"""The metrics that exist, and queries over them: `<metric label="value">` becomes PromQL of one backend.
+"""Known metrics, and queries over them: `<metric label="value">` becomes PromQL of one backend.
 
 PromQL of Cloud Monitoring names the monitored resource and the cluster in the selector (Google Cloud docs, "PromQL in
 Cloud Monitoring"); a Prometheus in the cluster sees only that cluster.
@@ -26,7 +26,7 @@ _UNMATCHED_TERM = re.compile(r"<[A-Za-z_]")
 
 
 class Metric(Struct, frozen=True):
-    """A metric by its PromQL name. `labels` are those it can be asked by, `selector` the matchers of every query of it.
+    """A metric by its PromQL name. `labels` can be queried, `selector` has the matchers of every query of it.
 
     `cluster` is the label with the cluster's name in Cloud Monitoring, None for metrics of the project; `needs` a
     setting without which there are no samples.
@@ -43,13 +43,13 @@ class Metric(Struct, frozen=True):
 
 @cache
 def load_table(table: str) -> Any:
-    """A table beside this file, read once."""
+    """Return a table beside this file, read once."""
     return yaml_loader.load_table(_TABLES / f"{table}.yaml")
 
 
 @cache
 def metrics_by_name() -> Mapping[str, Metric]:
-    """Every metric by its PromQL name."""
+    """Return every metric by its PromQL name."""
     table = cast("dict[str, dict[str, dict[str, Any]]]", load_table("metrics"))
     return {name: _metric(name, row, table["sources"][row["from"]]) for name, row in table["metrics"].items()}
 
@@ -70,7 +70,7 @@ def _metric(name: str, row: Mapping[str, Any], source: Mapping[str, Any]) -> Met
 
 
 def find_metric(series: str) -> Metric:
-    """The metric that a series belongs to: a histogram has three. Raises KeyError for one that does not exist."""
+    """Return the metric of a series: a histogram has three series. Raises KeyError for an unknown one."""
     known = metrics_by_name()
     if series in known and known[series].kind != "histogram":
         return known[series]
@@ -82,13 +82,13 @@ def find_metric(series: str) -> Metric:
 
 
 def metrics_in(expression: str) -> Iterator[tuple[Metric, frozenset[str]]]:
-    """The metrics that an expression names, each with the labels it is selected by."""
+    """Yield the metrics that an expression names, each with the labels it is selected by."""
     for match in _METRIC_TERM.finditer(expression):
         yield find_metric(match[1]), frozenset(label for label, _, _ in _MATCHER.findall(match[2]))
 
 
 def is_available(expression: str, backend: str, settings: frozenset[str]) -> bool:
-    """Whether a backend has every metric of an expression, under the `settings` that are on."""
+    """Return whether a backend has every metric of an expression, with these `settings`."""
     return all(
         backend in m.backends and (m.required_setting is None or m.required_setting in settings)
         for m, _ in metrics_in(expression)
@@ -96,7 +96,7 @@ def is_available(expression: str, backend: str, settings: frozenset[str]) -> boo
 
 
 def render_query(expression: str, backend: str, cluster: str) -> str:
-    """The expression as PromQL for one cluster. Raises KeyError for a metric, ValueError for a label that is not."""
+    """Return the expression as PromQL for one cluster. Raises KeyError (unknown metric) or ValueError (label)."""
     for metric, labels in metrics_in(expression):
         if unknown := labels - metric.labels:
             raise ValueError(f"{metric.name} has no label {sorted(unknown)}")

@@ -1,1 +1,1 @@
-"""A fleet to look at: one page that asks nobody for anything, and its quota tree as a picture."""
+"""The report: one self-contained HTML page, and the quota tree as a picture."""

@@ -1,4 +1,4 @@
-"""What the report shows of a fleet on Alibaba Cloud."""
+"""The report's view of a fleet on Alibaba Cloud."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _NON_ACCELERATORS = ("cpu", "memory")
 
 
 def ack_body(plan: AckFleetPlan) -> ReportBody:
-    """Bars, the tree of quotas, who gets back what, node pools of the members."""
+    """Return bars, the quota tree, reclaim rules, and node pools of the members."""
     tree_boxes = ack_boxes(plan)
     return ReportBody(
         subtitle=f"Alibaba Cloud · {plan.region} · ACK One fleet {plan.fleet.name}",
@@ -33,12 +33,12 @@ def ack_body(plan: AckFleetPlan) -> ReportBody:
 
 
 def ack_boxes(plan: AckFleetPlan) -> tuple[TreeBox, ...]:
-    """Every node of the quota tree right before those below it."""
+    """Yield every node of the quota tree before its children."""
     return tuple(_node_boxes(plan.quotas, None, 0, 0))
 
 
 def _node_boxes(node: QuotaNodePlan, parent: int | None, depth: int, index: int) -> Iterator[TreeBox]:
-    """The box of a node, which stands at `place`, and those of all below it."""
+    """Yield the box of a node at index `place`, and the boxes of its children."""
     shares = tuple(
         BoxQuota(resource, least, node.maximum[resource], "GPUs")
         for resource, least in node.minimum.items()

@@ -23,7 +23,7 @@ class BarSegment(Struct, frozen=True):
 
 
 class Bar(Struct, frozen=True):
-    """One bar: whose it is, its figure in words, and its stretches from left to right, none of them empty."""
+    """One bar: its owner, its figure as text, and its parts from left to right, none of them empty."""
 
     label: str
     text: str
@@ -31,10 +31,10 @@ class Bar(Struct, frozen=True):
 
 
 class FlavorChart(Struct, frozen=True):
-    """A flavor: its capacity and what is promised of it, then both on each worker, and a bar for each team with it.
+    """A flavor: its capacity and guarantees, both on each worker, and a bar for each team with it.
 
-    `scale` is the width of the chart in accelerators; no bar is longer. `capacity` is at the most, and
-    `accepted` says why more than that may be promised, where it may.
+    `scale` is the width of the chart in accelerators; no bar is longer. `capacity` is the maximum, and `accepted` is
+    the reason if more than that may be guaranteed.
     """
 
     flavor: str
@@ -47,12 +47,12 @@ class FlavorChart(Struct, frozen=True):
     oversubscription_note: str | None
 
     def percent(self, amount: int) -> str:
-        """How far to the right an amount is, as CSS says it."""
+        """Return the distance of an amount from the left, as CSS."""
         return f"{100 * amount / self.scale:.3f}%"
 
 
 def flavor_charts(plan: FleetPlan | AckFleetPlan) -> tuple[FlavorChart, ...]:
-    """One for each flavor."""
+    """Return one chart for each flavor."""
     return tuple(_flavor_chart(flavor, plan) for flavor in plan.flavors)
 
 
@@ -86,7 +86,7 @@ def _flavor_chart(flavor: FlavorPlan, plan: FleetPlan | AckFleetPlan) -> FlavorC
 
 
 def _worker_bars(flavor: FlavorPlan, workers: Iterable[WorkerPlan]) -> Iterator[Bar]:
-    """What each worker of a manager holds, and what of it is promised."""
+    """Yield the capacity and the guarantees of each worker of a manager."""
     for worker in workers:
         for worker_flavor in (each for each in worker.plan.flavors if each.name == flavor.name):
             most, promised = worker_flavor.capacity.max, worker_flavor.promised

@@ -1,4 +1,4 @@
-"""What the report shows of a fleet on Google Cloud."""
+"""The report's view of a fleet on Google Cloud."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _DATE_LENGTH = len("2026-12-01")
 
 
 def fleet_body(plan: FleetPlan) -> ReportBody:
-    """Bars, the tree, who can preempt whom, pools."""
+    """Return bars, the quota tree, the preemption matrix, and pools."""
     tree_boxes = quota_tree_boxes(plan)
     return ReportBody(
         subtitle=cluster_summary(plan),
@@ -41,7 +41,7 @@ def fleet_body(plan: FleetPlan) -> ReportBody:
 
 
 def tree_picture(drawn: Sequence[TreeBox], stack: str) -> Markup:
-    """The tree as SVG; every text in it is escaped where it is drawn."""
+    """Return the tree as SVG; every text in it is escaped when it is drawn."""
     return Markup(tree_svg(drawn, f"Quota tree of {stack}"))
 
 
@@ -49,7 +49,7 @@ def tree_picture(drawn: Sequence[TreeBox], stack: str) -> Markup:
 
 
 def accelerator_figures(plan: FleetPlan | AckFleetPlan) -> Iterator[KeyFigure]:
-    """How many of each kind there are, and how many are promised."""
+    """Return counts of each kind of accelerator, and how many are guaranteed."""
     nouns: dict[str, list[int]] = {}
     for flavor in plan.flavors:
         total = nouns.setdefault(flavor.noun, [0, 0, 0])
@@ -59,7 +59,7 @@ def accelerator_figures(plan: FleetPlan | AckFleetPlan) -> Iterator[KeyFigure]:
 
 
 def queueing_figures(plan: FleetPlan | AckFleetPlan) -> Iterator[KeyFigure]:
-    """Teams, and their queues."""
+    """Return the number of teams and their queues."""
     queues = pluralize(len(plan.cluster_queues), "cluster queue")
     yield KeyFigure(str(len(plan.teams)), "team" if len(plan.teams) == 1 else "teams", f"in {queues}")
 
@@ -73,7 +73,7 @@ def _pool_figure(plan: FleetPlan) -> KeyFigure:
 
 
 def team_quota_section(plan: FleetPlan | AckFleetPlan) -> Section:
-    """What each team has of each flavor."""
+    """Return each team's guarantees and ceilings."""
     nouns = {f.name: f.noun for f in plan.flavors}
     rows = [
         [team.name, team.state, flavor, str(team.guaranteed.get(flavor, 0) or "–"), str(most), nouns[flavor]]
@@ -82,11 +82,11 @@ def team_quota_section(plan: FleetPlan | AckFleetPlan) -> Section:
     ]
     idle = [[team.name, team.state, "no queues", "–", "–", ""] for team in plan.teams if not team.ceiling]
     head = ("team", "state", "flavor", "guaranteed", "ceiling", "of")
-    return Section("Guaranteed and reachable at the most", head, [*rows, *idle], (3, 4))
+    return Section("Guaranteed and ceiling", head, [*rows, *idle], (3, 4))
 
 
 def tree_section(drawn: Sequence[TreeBox]) -> Section:
-    """The boxes of the picture as a table."""
+    """Return the boxes of the picture as a table."""
     rows = [
         ["\u2003" * box.depth + box.name, box.kind, share.flavor, str(share.guaranteed), str(share.ceiling), share.noun]
         for box in drawn
@@ -128,7 +128,7 @@ def _worker_section(plan: FleetPlan) -> Section:
         for worker in plan.workers
         for flavor in worker.plan.flavors
     ]
-    head = ("worker", "cluster", "flavor", "accelerators", "guaranteed", "one job at the most")
+    head = ("worker", "cluster", "flavor", "accelerators", "guaranteed", "largest job")
     return Section("Workers: what each holds, and its share of what is guaranteed", head, rows, (4, 5))
 
 

@@ -1,4 +1,4 @@
-"""The quota tree as a Mermaid flowchart, which GitHub and many editors draw."""
+"""The quota tree as a Mermaid flowchart, which GitHub and many editors render."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from collections.abc import Iterator, Sequence
 from berth.report.tree import COHORT, TreeBox
 
 _ENTITIES = {"#": "#35;", '"': "#quot;", "<": "#lt;", ">": "#gt;", "&": "#amp;"}
-"""Mermaid writes entities with a # and takes neither quotes nor tags in a label as they are."""
+"""Escapes for labels: Mermaid writes entities with a # and allows no quotes or tags."""
 
 
 def tree_mermaid(boxes: Sequence[TreeBox]) -> str:
-    """The flowchart, from left to right; cohorts are round and queues have corners."""
+    """Return the flowchart, from left to right; cohorts are rounded boxes, queues are rectangles."""
     return "\n".join(["flowchart LR", *_nodes(boxes), *_edges(boxes)]) + "\n"
 
 

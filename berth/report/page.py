@@ -1,4 +1,4 @@
-"""The report: one HTML page about a fleet that holds everything it needs and asks nobody for anything."""
+"""The report: one HTML page about a fleet that contains everything it needs and loads nothing."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from berth.report.tree import TreeBox, quota_tree_boxes
 from berth.report.view import ChangeSummary, KeyFigure, ReportBody, Section
 
 _OPEN_TEAM_BARS = 12
-"""Teams whose bars are shown without a click."""
+"""Maximum of teams whose bars are shown without a click."""
 
 
 def render_page(
@@ -29,7 +29,7 @@ def render_page(
     changed: ChangeSummary | None = None,
     timeline: Timeline | None = None,
 ) -> str:
-    """The page of a stack: with what it costs, what changed and what becomes of jobs, where that is known.
+    """Return the page of a stack: with its cost, its changes and the jobs' timeline if they are given.
 
     Of a faulty stack it shows the faults, and the plan of what could be understood. Whatever comes from a stack file is
     escaped, and the page's own policy lets it load and run nothing.
@@ -54,7 +54,7 @@ def render_page(
         changed=changed,
         timeline=timeline,
         states=STATE_LABELS,
-        # Every text in the picture is escaped where it is drawn.
+        # Every text in the picture is escaped when it is drawn.
         timeline_picture=Markup(timeline_svg(timeline)) if timeline and timeline.is_drawable else "",
         cost=cost,
         costs=list(_cost_sections(cost)) if cost else [],
@@ -63,7 +63,7 @@ def render_page(
 
 
 def _body(verdict: Evaluation) -> ReportBody | None:
-    """What there is to show; None where not even the frame of the stack could be understood."""
+    """Return the view to show; None if not even project and region are valid."""
     if verdict.plan is not None:
         return fleet_body(verdict.plan)
     if verdict.ack_plan is not None:
@@ -78,7 +78,7 @@ def _body(verdict: Evaluation) -> ReportBody | None:
 
 
 def stack_boxes(verdict: Evaluation) -> tuple[TreeBox, ...]:
-    """The boxes of a sound stack's quota tree."""
+    """Return the boxes of a valid stack's quota tree."""
     if verdict.ack_plan is not None:
         return ack_boxes(verdict.ack_plan)
     if (

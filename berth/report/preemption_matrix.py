@@ -1,4 +1,4 @@
-"""Who can preempt whom, queue by queue: a square for each tree of cohorts."""
+"""The preemption matrix: which queue can preempt which, one matrix for each tree of cohorts."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from berth.planner.queueing.preemption import preemption_pairs
 from berth.planner.queueing.quota_tree import QuotaTree
 
 MAX_QUEUES = 40
-"""Queues of one matrix: more make a square that nobody reads, and the sentences below it say the same."""
+"""Maximum of queues in a matrix; a larger one is unreadable, and the sentences below it have the same content."""
 
 RULE_LETTERS = {"withinClusterQueue": "P", "reclaimWithinCohort": "R", "borrowWithinCohort": "B"}
 RULE_MEANINGS = {
@@ -21,14 +21,14 @@ RULE_MEANINGS = {
 
 
 class PreemptionCell(Struct, frozen=True):
-    """The rules by which one queue can push out another: letters, and words with the flavors; both empty for none."""
+    """The rules by which one queue can preempt another: letters, and text with the flavors; both empty for none."""
 
     letters: str = ""
     words: str = ""
 
 
 class PreemptionMatrix(Struct, frozen=True):
-    """A tree of cohorts: a row for each queue that pushes out, a column for each that is pushed out.
+    """A tree of cohorts: a row for each queue that preempts, a column for each that is preempted.
 
     `rows` are None where the tree has more than `MAX_QUEUES` queues.
     """
@@ -39,7 +39,7 @@ class PreemptionMatrix(Struct, frozen=True):
 
 
 def preemption_matrices(plan: FleetPlan) -> tuple[PreemptionMatrix, ...]:
-    """One for each tree, by the name of its root. Queues outside a cohort push out nobody else, and have none."""
+    """Return one for each tree, by the name of its root. Queues outside a cohort preempt no other queue."""
     tree = QuotaTree.from_plan(plan)
     trees: dict[str, list[str]] = {}
     for queue in plan.cluster_queues:

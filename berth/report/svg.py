@@ -1,4 +1,4 @@
-"""The quota tree as an SVG picture that needs nothing else: a column for each level, a band for all below a box."""
+"""The quota tree as a self-contained SVG picture: a column for each level, a band for each subtree."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from msgspec import Struct
 from berth.report.tree import COHORT, TreeBox
 
 _LETTER_WIDTH, _LINE_HEIGHT = 7.4, 18
-"""Width of a letter and height of a line of 12-pixel monospaced text, with a little to spare."""
+"""Width of a letter and height of a line of 12-pixel monospaced text, with a small margin."""
 _PADDING, _GAP, _COLUMN, _MARGIN = 10, 10, 44, 8
 
 _STYLE = (
@@ -36,7 +36,7 @@ class PlacedBox(Struct, frozen=True):
 
 
 def place_boxes(boxes: Sequence[TreeBox]) -> tuple[PlacedBox, ...]:
-    """Where each box stands: none touches another, and each is in the middle of all that is below it.
+    """Return the position of each box: none overlaps another, and each is centered on its children.
 
     A box and all below it have a band of their own, as high as the higher of the two.
     """
@@ -64,7 +64,7 @@ def place_boxes(boxes: Sequence[TreeBox]) -> tuple[PlacedBox, ...]:
 
 
 def _columns(boxes: Sequence[TreeBox]) -> list[tuple[float, float]]:
-    """The left edge and the width of each level."""
+    """Return the left edge and the width of each level."""
     widths: dict[int, float] = {}
     for box in boxes:
         widths[box.depth] = max(widths.get(box.depth, 0), 2 * _PADDING + _LETTER_WIDTH * max(map(len, box.lines)))
@@ -77,7 +77,7 @@ def _columns(boxes: Sequence[TreeBox]) -> list[tuple[float, float]]:
 
 
 def tree_svg(boxes: Sequence[TreeBox], title: str) -> str:
-    """The picture; light or dark as its reader likes it. The same facts are its description, for who cannot see it."""
+    """Return the picture, in light or dark colors; its description has the same facts for screen readers."""
     placed = place_boxes(boxes)
     width = max((p.x + p.width for p in placed), default=0) + _MARGIN
     height = max((p.y + p.height for p in placed), default=0) + _MARGIN

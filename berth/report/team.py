@@ -1,4 +1,4 @@
-"""What the report shows of a team's own stack: what it deploys, and where that waits in the platform's quota tree."""
+"""The report's view of a team's own stack: what it deploys, and where that waits in the platform's quota tree."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from berth.report.view import KeyFigure, ReportBody, Section
 
 
 def team_body(plan: TeamStackPlan, platform: FleetPlan) -> ReportBody:
-    """What the team can use, its part of the tree with its workloads, what it deploys and what that takes."""
+    """Return the team's limits, its part of the tree with its workloads, what it deploys and the permissions."""
     tree_boxes = team_boxes(plan, platform)
     all_teams = team_quota_section(platform)
     return ReportBody(
@@ -37,7 +37,7 @@ def team_body(plan: TeamStackPlan, platform: FleetPlan) -> ReportBody:
 
 
 def team_boxes(plan: TeamStackPlan, platform: FleetPlan) -> tuple[TreeBox, ...]:
-    """The team's queues in the platform's tree with the cohorts above them, and below each queue its workloads."""
+    """Return the team's queues in the platform's tree with the cohorts above, and each queue's workloads below it."""
     platform_boxes = quota_tree_boxes(platform)
     queue_of = {
         local_queue.name: queue.name

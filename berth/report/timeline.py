@@ -1,4 +1,4 @@
-"""Jobs by time: who is admitted, who waits, who was pushed out, as a picture; the table beside it says the same."""
+"""Jobs by time as a picture: admitted, waiting, preempted. The table beside it has the same content."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ STATE_LABELS = {
     PENDING: "waits",
     PREEMPTED: "lost its place, waits again",
 }
-"""What becomes of a job, as a class of the picture, and in words."""
+"""States of a job, as a class of the picture, and as text."""
 
 MAX_LANES, MAX_STEPS = 60, 200
-"""More is a picture that nobody reads; the table has all of it."""
+"""Maximum of jobs in a picture; the table has all of them."""
 
 _LETTER_WIDTH, _LANE_HEIGHT, _MARGIN = 7.4, 24, 8
 _MAX_STEP_WIDTH, _MIN_STEP_WIDTH, _MAX_WIDTH = 30, 12, 900
-"""Pixels of a step, and of all of them, where they fit."""
+"""Pixels of a step, and of all steps if they fit."""
 
 _STYLE = (
     ".timeline{--ink:#1b2430;--paper:#fff;--admitted:#1f6fbf;--waits:#b9c6d2;--held:#a9cdf0;--out:#c2332b}"
@@ -37,7 +37,7 @@ _STYLE = (
 
 
 class StateSpan(Struct, frozen=True):
-    """What a job was from step `begin` up to, and without, step `end`: one of the words above."""
+    """A state of a job from step `begin` up to, and without, step `end`."""
 
     state: str
     start: int
@@ -45,7 +45,7 @@ class StateSpan(Struct, frozen=True):
 
 
 class JobLane(Struct, frozen=True):
-    """A job, its queue, and its spells in order; what is between and after them it was not there."""
+    """A job, its queue, and its states in order; between and after them it was not in the queue."""
 
     job: str
     queue: str
@@ -53,7 +53,7 @@ class JobLane(Struct, frozen=True):
 
 
 class Timeline(Struct, frozen=True):
-    """A run of jobs: a lane for each, from step `first` up to, and without, `end`; `table` says all that happened."""
+    """A run of jobs: a lane for each, from step `first` up to, and without, `end`; `table` has all events."""
 
     lanes: tuple[JobLane, ...]
     first: int
@@ -63,17 +63,17 @@ class Timeline(Struct, frozen=True):
 
     @property
     def step_width(self) -> float:
-        """Of a step, in pixels."""
+        """Width of a step, in pixels."""
         return max(_MIN_STEP_WIDTH, min(_MAX_STEP_WIDTH, _MAX_WIDTH / max(1, self.end - self.first)))
 
     @property
     def is_drawable(self) -> bool:
-        """Whether it is small enough for a picture."""
+        """Return whether it is small enough for a picture."""
         return 0 < len(self.lanes) <= MAX_LANES and self.end - self.first <= MAX_STEPS
 
 
 def timeline_svg(timeline: Timeline) -> str:
-    """The picture, light or dark as its reader likes it; its description says the same in words."""
+    """Return the picture, in light or dark colors; its description has the same content as text."""
     left = _MARGIN + _LETTER_WIDTH * max(len(lane.job) for lane in timeline.lanes) + _MARGIN
     width = left + timeline.step_width * (timeline.end - timeline.first) + _MARGIN
     height = _LANE_HEIGHT * (len(timeline.lanes) + 1) + 2 * _MARGIN

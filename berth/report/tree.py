@@ -1,4 +1,4 @@
-"""The quota tree as boxes: cohorts below cohorts, cluster queues as leaves, with what each can use at the most."""
+"""The quota tree as boxes: cohorts, and cluster queues as leaves, with the most that each can use."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ COHORT, QUEUE, WORKLOAD = "cohort", "queue", "workload"
 
 
 class BoxQuota(Struct, frozen=True):
-    """Of one flavor, in accelerators called `noun`: what is guaranteed here and below, and the most in reach.
+    """Quota of one flavor, in accelerators called `noun`: the guarantee of the subtree, and its ceiling.
 
     That is never more than the machines there are.
     """
@@ -26,12 +26,12 @@ class BoxQuota(Struct, frozen=True):
 
     @property
     def text(self) -> str:
-        """`v5e: 8 guaranteed, at most 24 v5e chips`."""
+        """Return `v5e: 8 guaranteed, at most 24 v5e chips`."""
         return f"{self.flavor}: {self.guaranteed} guaranteed, at most {self.ceiling} {self.noun}"
 
 
 class TreeBox(Struct, frozen=True):
-    """A cohort, a queue or a workload. `parent` is the place of its parent's box in the list, which comes before it."""
+    """A cohort, a queue or a workload. `parent` is the index of its parent's box, which comes before it."""
 
     kind: str
     name: str
@@ -42,12 +42,12 @@ class TreeBox(Struct, frozen=True):
 
     @property
     def lines(self) -> tuple[str, ...]:
-        """What stands in the box: its name, then a line for each flavor, then `notes`."""
+        """Return the text of the box: its name, then a line for each flavor, then `notes`."""
         return (self.name, *(share.text for share in self.quotas), *self.notes)
 
 
 def quota_tree_boxes(plan: FleetPlan) -> tuple[TreeBox, ...]:
-    """Every cohort right before all that is below it, each with its cohorts first; last the queues without a cohort.
+    """Return every cohort before its children, cohorts first; then the queues without a cohort.
 
     A cohort whose parent is not there, which only a faulty plan has, is left out with all below it.
     """

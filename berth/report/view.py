@@ -1,4 +1,4 @@
-"""What the page shows, as plain values: figures are computed before, and the template only lays them out."""
+"""What the page shows, as plain values: figures are computed here, and the template only lays them out."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ class Section(Struct, frozen=True):
 
     @property
     def is_empty(self) -> bool:
-        """Whether there is nothing to show."""
+        """Return whether there is nothing to show."""
         return not self.rows and not self.lines
 
 
 class ChangeSummary(Struct, frozen=True):
-    """What became of the fleet `since` a revision: in one line, and in parts."""
+    """Changes of the fleet `since` a revision: as one line, and in parts."""
 
     revision: str
     headline: str
@@ -39,7 +39,7 @@ class ChangeSummary(Struct, frozen=True):
 
 
 class KeyFigure(Struct, frozen=True):
-    """One number of the fleet at a glance, what it counts and a word on it."""
+    """One key figure of the fleet: the number, what it counts, and a note."""
 
     number: str
     label: str
@@ -47,7 +47,7 @@ class KeyFigure(Struct, frozen=True):
 
 
 class ReportBody(Struct, frozen=True):
-    """What is shown of a plan, whatever its kind; what a kind has not is empty.
+    """The view of a plan of any kind; parts that a kind does not have are empty.
 
     `tree_says` explains the picture. `workloads` are those that a stack deploys itself.
     """

@@ -1,1 +1,1 @@
-"""How a pool is replaced without a broken promise: ordered edits of the stack file, each checked."""
+"""Replace a pool without breaking a guarantee: ordered edits of the stack file, each checked."""

@@ -1,4 +1,4 @@
-"""The steps of a rotation: stack-file edits in an order in which no promise is broken, one pull request each."""
+"""The steps of a rotation: edits of the stack file, in an order that breaks no guarantee, one pull request each."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ _DRAINED = "HoldAndDrain"
 
 
 class RotationStep(Struct, frozen=True):
-    """One pull request: what it does, what to wait for once it is deployed, its edits as a unified diff, and the faults
-    that its stack file would have (none: it may be deployed)."""
+    """One pull request: its title, what to wait for after its deployment, its edits as a unified diff, and the faults
+    of its stack file (without faults it can be deployed)."""
 
     title: str
     wait_for: str
@@ -26,14 +26,14 @@ class RotationStep(Struct, frozen=True):
 
 
 def default_mode(plan: FleetPlan, pool: PoolPlan) -> str:
-    """Beside, where machines can be had twice: not those of a reservation."""
+    """Whether old and new pool can exist at the same time: not with machines of a reservation."""
     return IN_PLACE if pool.reservation is not None or pool.made_by == "gke" else BESIDE
 
 
 def plan_rotation(
     editor: YamlEditor, plan: FleetPlan, pool: PoolPlan, changes: Mapping[str, str], how: str
 ) -> list[RotationStep]:
-    """The steps that replace a pool, with `changes` (key → YAML text of the pool's entry) made on the way.
+    """Return the steps that replace a pool, with `changes` (key → YAML text of the pool's entry).
 
     Raises NotEdited where an edit cannot be made without a person.
     """
@@ -55,7 +55,7 @@ Edit = tuple[str, str, Callable[[YamlEditor], YamlEditor]]
 
 def _rotate_in_place(editor: YamlEditor, plan: FleetPlan, pool: PoolPlan, changes: Mapping[str, str]) -> Iterator[Edit]:
     if not changes:
-        raise ManualEditRequired(f"say what {pool.name} is to have instead: --set topology=4x4")
+        raise ManualEditRequired(f"name what changes about {pool.name}: --set topology=4x4")
     queue_names = [queue.name for queue in plan.cluster_queues if any(e.flavor == pool.flavor for e in queue.flavors)]
 
     stops = {path: stop for path, stop in _stop_policies(editor, queue_names).items() if stop != _DRAINED}
@@ -74,9 +74,9 @@ def _rotate_in_place(editor: YamlEditor, plan: FleetPlan, pool: PoolPlan, change
 
     queues = ", ".join(queue_names)
     if stops:
-        yield f"hold and drain {queues}", "wait until no workload of these queues is admitted", drain
+        yield f"hold and drain {queues}", "wait until these queues have no admitted workload", drain
     yield f"replace {pool.name}", "wait until its nodes are ready", replace
-    yield f"resume {queues}" if queues else "take the allowance out", "done", resume
+    yield f"resume {queues}" if queues else "remove the allowance", "done", resume
 
 
 # --- the new pool comes before the old one goes -----------------------------------------------------------------------
@@ -103,15 +103,15 @@ def _rotate_beside(plan: FleetPlan, pool: PoolPlan, changes: Mapping[str, str]) 
     yield f"add {new} beside {pool.name}", f"wait until the nodes of {new} are ready", add
     cordon_note = f" (both are the flavor {flavor}: cordon the old nodes)" if flavor == pool.flavor else ""
     yield f"move the queues to {new}", f"wait until nothing runs on {pool.name} any more{cordon_note}", move
-    yield f"take {pool.name} out", "done", remove
+    yield f"remove {pool.name}", "done", remove
 
 
 _FLAVOR_KEYS = {"machineType", "topology", "capacity", "accelerator", "gpuSharing", "gpuPartition", "labels", "taints"}
-"""Keys of a pool that make its machines another kind, which is another flavor."""
+"""Keys of a pool whose change gives its machines another kind, and so another flavor."""
 
 
 def _with_allowance(editor: YamlEditor, section: str, key: str, reason: str) -> YamlEditor:
-    """With an allowance, beside those that are there."""
+    """Return the files with one more allowance."""
     if editor.value_at((section,)):
         return editor.set_value((section,), key, f'"{reason}"')
     return editor.set_value((), section, f'{{{key}: "{reason}"}}')
@@ -123,25 +123,25 @@ def _without_allowance(editor: YamlEditor, section: str, key: str) -> YamlEditor
 
 
 def _stop_policies(editor: YamlEditor, names: list[str]) -> dict[FieldPath, str | None]:
-    """Where each of the cluster queues is written, and its stop policy there.
+    """Map where each of the cluster queues is written to its stop policy there.
 
     Raises ManualEditRequired where one is in none of the files: it would not be drained.
     """
     entries = {name: (path, queue.get("stopPolicy")) for path, name, queue in _queue_entries(editor)}
     if missing := [name for name in names if name not in entries]:
-        raise ManualEditRequired(f"queue {missing[0]} is in none of the stack's files; drain it by hand")
+        raise ManualEditRequired(f"queue {missing[0]} is not in the stack's files; drain it by hand")
     return {entries[name][0]: entries[name][1] for name in names}
 
 
 def _with_stop_policies(editor: YamlEditor, stops: Mapping[FieldPath, str | None]) -> YamlEditor:
-    """With these stop policies; None takes the key out."""
+    """Set these stop policies; None removes the key."""
     for path, stop in stops.items():
         editor = editor.set_value(path, "stopPolicy", stop) if stop else editor.remove((*path, "stopPolicy"))
     return editor
 
 
 def _flavor_entries(editor: YamlEditor, pool: PoolPlan) -> list[tuple[FieldPath, str]]:
-    """Every entry of a queue's or a cohort's flavors that names the pool or its flavor, with the key that does."""
+    """Return every entry of a queue's or a cohort's flavors that names the pool or its flavor, with that key."""
     mentions: list[tuple[FieldPath, str]] = []
     owners = [(path, queue) for path, _, queue in _queue_entries(editor)]
     owners += [(("cohorts", name), cohort) for name, cohort in _section_entries(editor.value_at(("cohorts",)))]
@@ -156,7 +156,7 @@ def _flavor_entries(editor: YamlEditor, pool: PoolPlan) -> list[tuple[FieldPath,
 
 
 def _queue_entries(editor: YamlEditor) -> Iterator[tuple[FieldPath, str, Mapping[str, Any]]]:
-    """Every queue as it was written: where, Kueue's name (that of the first key, see `formerly`), and the entry."""
+    """Yield every queue as written: its path, Kueue's name (that of the first key, see `formerly`), and the entry."""
     for team, entry in _section_entries(editor.value_at(("teams",))):
         for key, queue in _section_entries(entry.get("queues")):
             first_name = f"{entry.get('formerly') or team}-{queue.get('formerly') or key}"
@@ -166,6 +166,6 @@ def _queue_entries(editor: YamlEditor) -> Iterator[tuple[FieldPath, str, Mapping
 
 
 def _section_entries(section: object) -> Iterator[tuple[str, dict[str, Any]]]:
-    """The entries of a section; an empty one is an empty mapping."""
+    """Return the entries of a section; an empty one is an empty mapping."""
     for key, entry in cast("dict[str, dict[str, Any] | None]", section or {}).items():
         yield key, entry or {}

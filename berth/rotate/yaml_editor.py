@@ -1,4 +1,4 @@
-"""The YAML files of one stack as text, edited key by key so that nothing else in them moves."""
+"""Edit the YAML files of one stack as text, key by key, so that comments and layout stay."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ from berth.loader import StackFile, read_stack
 
 
 class ManualEditRequired(Exception):
-    """An edit that must be made by hand, in one line."""
+    """An edit that must be made by hand, as a one-line message."""
 
 
 class YamlEditor(Struct, frozen=True, dict=True):
-    """The files of a stack: name (from the folder of Pulumi.yaml) to text. Every edit gives a new sheet.
+    """The files of a stack: name (from the folder of Pulumi.yaml) to text. Every edit returns a new editor.
 
     `stack` is the stack's name and `file` the name of its own file among them.
     """
@@ -33,12 +33,12 @@ class YamlEditor(Struct, frozen=True, dict=True):
     texts: Mapping[str, str]
 
     def evaluate(self) -> Evaluation:
-        """What is to be said of the stack with these files."""
+        """Return the evaluation of the stack with these files."""
         with _temporary_folder(self.texts) as folder:
             return evaluate_stack(str(folder / self.file), folder, self.stack)
 
     def unified_diff(self, before: YamlEditor) -> str:
-        """What was edited since, as a unified diff that `git apply` takes."""
+        """Return the changes as a unified diff for `git apply`."""
         parts: list[str] = []
         for name in sorted(self.texts):
             old, new = before.texts[name].splitlines(keepends=True), self.texts[name].splitlines(keepends=True)
@@ -46,10 +46,10 @@ class YamlEditor(Struct, frozen=True, dict=True):
         return "".join(part if part.endswith("\n") else f"{part}\n\\ No newline at end of file\n" for part in parts)
 
     # --- edits --------------------------------------------------------------------------------------------------------
-    # The text is edited by pattern, and then read again: an edit that did anything else is none.
+    # Text is edited by pattern and then parsed again, which rejects an edit with any other effect.
 
     def set_value(self, path: FieldPath, key: str, value: str) -> YamlEditor:
-        """With `key: value` (YAML text on one line) in the mapping at `path`, in place of what stands there."""
+        """Return the files with `key: value` (YAML text on one line) in the mapping at `path`."""
         exists = self.value_at((*path, key)) is not None
         name, at = self._locate((*path, key) if exists else path)
         lines = self.texts[name].splitlines(keepends=True)
@@ -65,7 +65,7 @@ class YamlEditor(Struct, frozen=True, dict=True):
         return self._verified(name, lines, (*path, key), yaml.safe_load(value))
 
     def remove(self, path: FieldPath) -> YamlEditor:
-        """Without the entry at `path`."""
+        """Return the files without the entry at `path`."""
         name, at = self._locate(path)
         lines = self.texts[name].splitlines(keepends=True)
         key = re.escape(str(path[-1]))
@@ -76,7 +76,7 @@ class YamlEditor(Struct, frozen=True, dict=True):
         return self._verified(name, lines, path, None)
 
     def copy_entry(self, path: FieldPath, new_key: str) -> YamlEditor:
-        """With the entry at `path` written once more after itself, under another key."""
+        """Return the files with a copy of the entry at `path` after it, under another key."""
         name, at = self._locate(path)
         lines = self.texts[name].splitlines(keepends=True)
         entry = lines[at : _block_end(lines, at)]
@@ -87,7 +87,7 @@ class YamlEditor(Struct, frozen=True, dict=True):
         return self._verified(name, lines, (*path[:-1], new_key), self.value_at(path))
 
     def replace_value(self, path: FieldPath, new: str) -> YamlEditor:
-        """With the word at `path` replaced by another, on the line where it stands."""
+        """Return the files with the word at `path` replaced on its line."""
         name, at = self._locate(path)
         lines = self.texts[name].splitlines(keepends=True)
         key, old = path[-1], self.value_at(path)
@@ -96,29 +96,29 @@ class YamlEditor(Struct, frozen=True, dict=True):
         return self._verified(name, lines, path, new)
 
     def _verified(self, name: str, lines: list[str], path: FieldPath, value: object) -> YamlEditor:
-        """The sheet with these lines. Raises NotEdited unless `value` at `path` (None: nothing) is all that changed."""
+        """Return the files with these lines. Raises NotEdited if anything but `value` at `path` changes."""
         after = YamlEditor(self.stack, self.file, {**self.texts, name: "".join(lines)})
         if after.value_at(()) != _with_value_at(self.value_at(()), path, value):
             what = "take it out" if value is None else f"make it {value}"
             raise ManualEditRequired(
                 f"{':'.join(map(str, self._locate(path)[:1]))}: {format_path(path)}: "
-                f"{what} by hand, and go on from there"
+                f"{what} by hand, and run the command again"
             )
         return after
 
     # --- places -------------------------------------------------------------------------------------------------------
 
     def _locate(self, path: FieldPath) -> tuple[str, int]:
-        """The file and the line (from 0) of what stands at `path`."""
+        """Return the file and the line (from 0) of the value at `path`."""
         file = self._load()
         place = file.source_map.place_of(path) if file else ""
         name, _, line = place.rpartition(":")
         if not line.isdecimal():
-            raise ManualEditRequired(f"{format_path(path)} stands in no file")
+            raise ManualEditRequired(f"{format_path(path)} is in no file")
         return name, int(line) - 1
 
     def value_at(self, path: FieldPath) -> object:
-        """What was written at `path`; None where nothing was."""
+        """Return the value at `path` as written; None if there is none."""
         file = self._load()
         value: object = file.fleet if file else None
         for step in path:
@@ -129,23 +129,23 @@ class YamlEditor(Struct, frozen=True, dict=True):
         return value
 
     def _load(self) -> StackFile | None:
-        """The stack as it is written."""
+        """Return the stack as written."""
         with _temporary_folder(self.texts) as folder:
             return read_stack(str(folder / self.file), folder)[0]
 
     def _child_indent(self, lines: list[str], at: int) -> str:
-        """The indentation of what stands inside the mapping that begins on a line."""
+        """Return the indentation inside the mapping that begins on a line."""
         first_child = next((line for line in lines[at + 1 : _block_end(lines, at)] if line.strip()), None)
         own_indent = _indent(lines[at])
         return " " * (_indent(first_child) if first_child else own_indent + 2)
 
 
 _VALUE_OF = r"((?:^|(?<=[{{,\s])){}:[ ]*)(?:\"[^\"]*\"|\{{[^}}]*\}}|\[[^\]]*\]|[^,}}#\n]*[^,}}#\s])"
-"""A key and its value on one line, the key alone in the first group; to be formatted with the key."""
+"""A pattern for a key and its value on one line, with the key in group 1; to be formatted with the key."""
 
 
 def _with_value_at(value: object, path: FieldPath, new: object) -> object:
-    """A copy of a value with `new` at `path`; None takes out what stands there."""
+    """Return a copy of a value with `new` at `path`; None removes the entry."""
     if not path:
         return new
     step, rest = path[0], path[1:]
@@ -166,7 +166,7 @@ def _indent(line: str) -> int:
 
 
 def _block_end(lines: list[str], at: int) -> int:
-    """Where the block that begins on a line ends; comments and empty lines after it are not of it."""
+    """Return the end of the block that begins on a line, without comments and empty lines after it."""
     end = at + 1
     for index in range(at + 1, len(lines)):
         if lines[index].strip() and _indent(lines[index]) <= _indent(lines[at]):

@@ -1,4 +1,4 @@
-"""What a backend cannot express and a stack file may accept to lose. docs/backends.md says what each word means."""
+"""Features that a backend lacks and whose loss a stack file can accept (docs/backends.md explains them)."""
 
 from __future__ import annotations
 
@@ -24,6 +24,6 @@ BackendLoss = Literal[
     "state",
     "workload-priority",
 ]
-"""Every loss, of both backends."""
+"""Every loss, for both backends."""
 
 AcceptLoss = Annotated[Sequence[BackendLoss], AfterValidator(unique_items)]

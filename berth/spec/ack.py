@@ -1,4 +1,4 @@
-"""What may be asked of a fleet on Alibaba Cloud: ACK clusters and their ACK One fleet. Keys are ACK's own terms."""
+"""Schema of a fleet on Alibaba Cloud: ACK clusters and their ACK One fleet. Keys are terms of ACK."""
 
 from __future__ import annotations
 
@@ -29,14 +29,14 @@ InstanceType = Annotated[
     str, Text(r"ecs(\.[a-z0-9][a-z0-9-]*){2}", "an ECS instance type such as ecs.gn7e-c16g1.32xlarge")
 ]
 GpuModel = Annotated[
-    str, Text(r"[A-Za-z0-9][-A-Za-z0-9]{0,30}", "a GPU such as A100: letters, digits and '-', 31 at most")
+    str, Text(r"[A-Za-z0-9][-A-Za-z0-9]{0,30}", "a GPU such as A100: letters, digits and '-', at most 31 characters")
 ]
-VpcId = Annotated[str, Text(r"vpc-[a-z0-9]+", "the id of a VPC such as vpc-bp1x9")]
-VSwitchId = Annotated[str, Text(r"vsw-[a-z0-9]+", "the id of a vSwitch such as vsw-bp1x9")]
+VpcId = Annotated[str, Text(r"vpc-[a-z0-9]+", "the ID of a VPC such as vpc-bp1x9")]
+VSwitchId = Annotated[str, Text(r"vsw-[a-z0-9]+", "the ID of a vSwitch such as vsw-bp1x9")]
 VSwitches = Annotated[Sequence[VSwitchId], AfterValidator(unique_items)]
-ClusterId = Annotated[str, Text(r"c[a-z0-9]{8,63}", "the id of a cluster such as c0b1d2e3f4a5")]
+ClusterId = Annotated[str, Text(r"c[a-z0-9]{8,63}", "the ID of a cluster such as c0b1d2e3f4a5")]
 ClusterName = Annotated[
-    str, Text(r"[a-z]([-a-z0-9]{0,38}[a-z0-9])?", "a name: lower-case letters, digits and '-', 40 at most")
+    str, Text(r"[a-z]([-a-z0-9]{0,38}[a-z0-9])?", "a name: lower-case letters, digits and '-', at most 40 characters")
 ]
 AckVersion = Annotated[
     str, Text(r"1\.[0-9]{2}(\.[0-9]+-aliyun\.[0-9]+)?", 'an ACK version such as "1.34" or "1.34.1-aliyun.1"')
@@ -44,7 +44,7 @@ AckVersion = Annotated[
 
 
 class InstanceTypeSpec(Model):
-    """What one ECS instance holds: `gpus` of the model `gpu`, `cpu` (vCPUs) and `memory`."""
+    """Contents of one ECS instance: `gpus` of the model `gpu`, `cpu` (vCPUs) and `memory`."""
 
     gpu: GpuModel
     gpus: int = Field(ge=1, le=64)
@@ -53,7 +53,7 @@ class InstanceTypeSpec(Model):
 
 
 class AckNodePoolSpec(Model):
-    """GPU nodes of one member. Node pools of one name in several members are one pool to the queues."""
+    """GPU nodes of one member. Node pools with the same name in several members are one pool to the queues."""
 
     instance_type: InstanceType
     nodes: CountField
@@ -66,7 +66,7 @@ class AckNodePoolSpec(Model):
 
 
 class MemberSpec(Model):
-    """A member of the fleet: an ACK Pro cluster to make, or an `existing` one, which is joined and left alone."""
+    """A member of the fleet: a new ACK Pro cluster, or an `existing` one, which joins and is not changed."""
 
     existing: ClusterId | None = None
     cluster_spec: Literal["ack.pro.small", "ack.pro.xlarge", "ack.pro.2xlarge", "ack.pro.4xlarge"] = "ack.pro.small"
@@ -79,7 +79,7 @@ class MemberSpec(Model):
 
 
 class FailoverSpec(Model):
-    """When a job that fails on its member is placed anew, and what becomes of what is left of it there."""
+    """When a job that fails on its member moves to another, and how its objects on the old member are removed."""
 
     toleration_seconds: int = Field(default=30, ge=0, le=86400)
     purge_mode: Literal["Immediately", "Graciously", "Never"] = "Immediately"
@@ -97,7 +97,7 @@ class PropagationSpec(Model):
 
 
 class AckOneSpec(Model):
-    """The ACK One fleet instance, where teams submit: one to make, or an `existing` one.
+    """The ACK One fleet instance, where teams submit jobs: one that is created, or an `existing` one.
 
     `kubeconfig` is the path of a file that reaches it; without one its objects are left to `berth render`.
     """
@@ -109,14 +109,14 @@ class AckOneSpec(Model):
 
 
 class AckNetworkSpec(Model):
-    """The VPC that everything stands in, and the vSwitches of members and node pools that name none."""
+    """The VPC of all clusters, and the vSwitches of members and node pools that name none."""
 
     vpc: VpcId
     vswitches: VSwitches = Field(min_length=1)
 
 
 class AckSpec(Model):
-    """The machines: a VPC that is there, member clusters with their GPU node pools, and the fleet above them."""
+    """The machines: an existing VPC, member clusters with their GPU node pools, and the fleet above them."""
 
     region: AlibabaRegion
     network: AckNetworkSpec
@@ -126,7 +126,7 @@ class AckSpec(Model):
 
 
 class AckFleetSpec(Model):
-    """All that one stack on Alibaba Cloud describes; what is said of queues and teams is said as of any fleet."""
+    """A whole stack on Alibaba Cloud; queues and teams have the same schema as in any fleet."""
 
     ack: AckSpec
     protect: bool = True

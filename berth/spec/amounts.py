@@ -1,4 +1,4 @@
-"""Amounts as people write them: `8`, `2 slices`, `25%`, `all`, `unlimited`; counts and ranges; cpu and memory."""
+"""Amounts as people write them (`8`, `2 slices`, `4 nodes`, `25%`, `all`, `unlimited`), counts, ranges, cpu, memory."""
 
 from __future__ import annotations
 
@@ -14,8 +14,9 @@ from berth.spec.base import JsonSchema, Model, validation_fault, wrong_type
 from berth.spec.core import BeforeValidator, PlainValidator
 from berth.spec.model import Field, check_model
 
-# More digits than any fleet needs are a typing error, and slow to reckon with.
-_SLICES = re.compile(r"([0-9]{1,9}) slices?")
+# Longer numbers are typing errors, and slow to compute with.
+_COUNTED = re.compile(r"([0-9]{1,9}) (slice|node|host|chip|GPU|gpu)s?")
+_UNITS = {"slice": "slices", "node": "nodes", "host": "nodes", "chip": "chips", "GPU": "GPUs", "gpu": "GPUs"}
 _SHARE = re.compile(r"([0-9]{1,9}(?:\.[0-9]{1,9})?)%")
 _CPU = re.compile(r"([0-9]{1,9})(m?)")
 _MEMORY = re.compile(r"([0-9]{1,15})(Ki|Mi|Gi|Ti)?")
@@ -23,10 +24,10 @@ _BINARY = {"": 1, "Ki": 2**10, "Mi": 2**20, "Gi": 2**30, "Ti": 2**40}
 
 
 class Amount(Struct, frozen=True):
-    """How much of a flavor, before it is known what the flavor holds.
+    """An amount of a flavor, before the contents of the flavor are known.
 
-    `unit` is 'accelerators', 'slices', 'share' (a fraction of the pool's maximum, `all` being 1) or 'unlimited'.
-    `written` is what the person typed.
+    `unit` is 'accelerators', 'chips' (of TPUs), 'GPUs', 'slices', 'nodes', 'share' (a fraction of the pool's maximum;
+    `all` is 1) or 'unlimited'. `written` is what the person typed.
     """
 
     unit: str
@@ -36,7 +37,7 @@ class Amount(Struct, frozen=True):
 
 ZERO_AMOUNT = Amount("accelerators", Fraction(0), "0")
 
-_AMOUNT_FORMS = "write a number of accelerators (8), slices (2 slices), a share (25%) or all"
+_AMOUNT_FORMS = "write a number of accelerators (8), slices (2 slices), nodes (4 nodes), a share (25%) or all"
 
 
 def _parse_amount(value: Any) -> Amount:
@@ -63,8 +64,8 @@ def _not_an_amount(value: object) -> str:
 def _parse_text_amount(value: str) -> Amount:
     if value == "all":
         return Amount("share", Fraction(1), value)
-    if match := _SLICES.fullmatch(value):
-        return Amount("slices", Fraction(int(match[1])), value)
+    if match := _COUNTED.fullmatch(value):
+        return Amount(_UNITS[match[2]], Fraction(int(match[1])), value)
     if match := _SHARE.fullmatch(value):
         return _share_amount(value, Fraction(match[1]))
     if value.isdecimal() and value.isascii():
@@ -74,18 +75,23 @@ def _parse_text_amount(value: str) -> Amount:
 
 def _share_amount(value: str, percent: Fraction) -> Amount:
     if percent > 100:
-        raise validation_fault("bad-amount", f"'{value}' is more than all of it; a share is at most 100%")
+        raise validation_fault("bad-amount", f"'{value}' is more than 100%; write at most 100%")
     return Amount("share", percent / 100, value)
 
 
 def _parse_limit(value: Any) -> Amount:
+    if isinstance(value, bool):
+        remedy = (
+            "write unlimited, or an amount such as 8" if value else "remove the key: without it nothing is borrowed"
+        )
+        raise validation_fault("bad-amount", f"{_not_an_amount(value)}; {remedy}")
     return Amount("unlimited", Fraction(0), value) if value == "unlimited" else _parse_amount(value)
 
 
 def _amount_schema(*words: str) -> JsonSchema:
-    pattern = r"^([0-9]+ slices?|[0-9]+(\.[0-9]+)?%)$"
+    pattern = r"^([0-9]+ (slice|node|host|chip|GPU|gpu)s?|[0-9]+(\.[0-9]+)?%)$"
     choices = [{"type": "integer", "minimum": 0}, {"type": "string", "pattern": pattern}, {"enum": list(words)}]
-    return JsonSchema({"anyOf": choices, "description": "8, '2 slices', '25%' or " + " or ".join(words)})
+    return JsonSchema({"anyOf": choices, "description": "8, '2 slices', '4 nodes', '25%' or " + " or ".join(words)})
 
 
 AmountField = Annotated[Amount, PlainValidator(_parse_amount), _amount_schema("all")]
@@ -93,11 +99,11 @@ LimitField = Annotated[Amount, PlainValidator(_parse_limit), _amount_schema("all
 
 
 MAX_COUNT = 1_000_000
-"""The most of anything that is counted: nodes, slices, machines of a reservation, cores of a cluster."""
+"""Maximum of every count: nodes, slices, machines of a reservation, cores of a cluster."""
 
 
 class Range(Model):
-    """A count that may vary: `{min: 0, max: 24}`, or a number for a fixed one."""
+    """A count that can vary: `{min: 0, max: 24}`, or a number for a fixed one."""
 
     min: int = Field(default=0, ge=0, le=MAX_COUNT)
     max: int = Field(ge=0, le=MAX_COUNT)
@@ -112,17 +118,17 @@ class Range(Model):
 
 
 class FixedCount(Range):
-    """A count that was written as a number: it does not follow what jobs ask for."""
+    """A count that was written as one number: it does not scale with jobs."""
 
 
 def _parse_count(value: Any) -> Any:
-    """A number as a fixed range; its faults are told here, for there is one number and not two."""
+    """Return a number as a fixed range. Faults are raised here, because the range would report two numbers."""
     if isinstance(value, dict | Range):
         return cast("object", value)
     if not isinstance(value, int) or isinstance(value, bool):
         raise wrong_type(value, "write a whole number, or {min: 0, max: 24}")
     if not 0 <= value <= MAX_COUNT:
-        bound = "small; the least is 0" if value < 0 else f"large; the most is {MAX_COUNT}"
+        bound = "small; the minimum is 0" if value < 0 else f"large; the maximum is {MAX_COUNT}"
         raise validation_fault("bad-value", f"'{value}' is too {bound}")
     return FixedCount(min=value, max=value)
 
@@ -137,7 +143,7 @@ CountField = Annotated[Range, BeforeValidator(_parse_count, json_schema_input_ty
 """`4`, or `{min: 0, max: 24}`."""
 
 RangeField = Annotated[Range, BeforeValidator(_parse_range, json_schema_input_type=Range)]
-"""`{min: 0, max: 24}`: a number alone would leave open whether it is both."""
+"""`{min: 0, max: 24}`. A single number is refused, because it could mean the minimum as well."""
 
 
 def _parse_cpu(value: Any) -> int:
@@ -172,7 +178,7 @@ _QUANTITY = re.compile(r"(-?[0-9]{1,15})(m|Ki|Mi|Gi|Ti)?")
 
 
 class Quantity(Struct, frozen=True):
-    """An amount of any resource, in whole ones; `written` is what the person typed."""
+    """An amount of any resource, in whole units; `written` is what the person typed."""
 
     value: Fraction
     written: str
@@ -203,10 +209,10 @@ _SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
 
 
 def parse_seconds(value: Any) -> int:
-    """A duration such as `45m`, in seconds; raises a fault for anything else."""
+    """Return a duration such as `45m` in seconds; raise a fault for anything else."""
     match = _DURATION.fullmatch(value) if isinstance(value, str) else None
     if not match:
-        subject = "is empty" if value is None else f"'{format_value(value)}' is no duration"
+        subject = "is empty" if value is None else f"'{format_value(value)}' is not a duration"
         raise validation_fault("bad-value", f"{subject}; write one such as 3600s, 36h or 7d")
     return int(match[1]) * _SECONDS[match[2]]
 

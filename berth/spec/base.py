@@ -1,4 +1,4 @@
-"""What every part of the stack file has in common: strictness, camelCase, and words instead of patterns."""
+"""Common parts of the schema: strict models, camelCase keys, and types with messages in plain words."""
 
 from __future__ import annotations
 
@@ -19,19 +19,19 @@ M = TypeVar("M", bound=Model)
 
 
 def written_keys(model: Model, fields: Collection[str]) -> Iterator[str]:
-    """The keys, of some fields, that stand in the stack file."""
+    """Yield those keys of `fields` that the stack file contains."""
     for field, info in type(model).model_fields.items():
         if field in fields and field in model.model_fields_set:
             yield info.alias or field
 
 
 def validation_fault(code: str, message: str) -> PydanticCustomError:
-    """An error of ours for a validator to raise; `message` reaches the person as it is, so braces are escaped."""
+    """Return an error with Berth's own message for a validator to raise; braces in `message` are kept."""
     return PydanticCustomError("berth", "{message}", {"code": code, "message": message})
 
 
 def yaml_type(value: object) -> str:
-    """What a value is, in words that a person who writes YAML uses."""
+    """Return the name of a value's type for people who write YAML, such as "a mapping"."""
     names_by_type: dict[type, str] = {
         bool: "true or false", int: "a number", float: "a number", str: "text",
         dict: "a mapping", list: "a list",
@@ -40,7 +40,7 @@ def yaml_type(value: object) -> str:
 
 
 def wrong_type(value: object, remedy: str) -> PydanticCustomError:
-    """An error of ours for a value of the wrong type; `remedy` says what to write instead."""
+    """Return an error for a value of the wrong type; `remedy` is what to write instead."""
     subject = "is empty" if value is None else f"'{format_value(value)}' is {yaml_type(value)}"
     return validation_fault("bad-type", f"{subject}; {remedy}")
 
@@ -57,7 +57,7 @@ class JsonSchema:
 
 
 def default_field(model: type[M], **values: int) -> M:
-    """A field's default as it would be written: one for all that leave the field out, made when the first does.
+    """Return a field whose default is written as YAML would be: one instance for all, created at first use.
 
     It is not validated: no model is built of a section that nobody writes.
     """
@@ -69,19 +69,21 @@ def _null_is_empty(value: Any) -> Any:
 
 
 class Text:
-    """Metadata of a string type that must match `pattern` whole; `what` completes the sentence "'x' is not …"."""
+    """Metadata of a string type that must match `pattern` in full; `what` completes the sentence "'x' is not …"."""
 
     def __init__(self, pattern: str, what: str) -> None:
         self.pattern, self.what = pattern, what
 
     def matches(self, value: str) -> bool:
-        """Whether the pattern matches the whole value; it is compiled when the first value is there."""
+        """Whether the pattern matches the whole value; compiled at first use."""
         return re.fullmatch(self.pattern, value) is not None
 
     def check(self, value: str) -> str:
-        """The value itself; raises a fault where it does not match."""
+        """Return the value; raise a fault where it does not match, which names the nearest text that does."""
         if not self.matches(value):
-            raise validation_fault("bad-value", f"'{format_value(value)}' is not {self.what}")
+            near = re.sub("[ _]+", "-", value.strip().lower())
+            remedy = f"; write '{near}'" if near != value and self.matches(near) else ""
+            raise validation_fault("bad-value", f"'{format_value(value)}' is not {self.what}{remedy}")
         return value
 
     def apply(self, inner: SchemaBuilder) -> CoreSchema:
@@ -94,7 +96,7 @@ class Text:
 
 
 class NullIsEmpty:
-    """Metadata of a mapping that may be left empty: a key with nothing behind it is an empty one."""
+    """Metadata of a mapping that can be empty: a key without a value means an empty mapping."""
 
     def apply(self, inner: SchemaBuilder) -> CoreSchema:
         """Put an empty mapping in the place of nothing."""
@@ -108,21 +110,21 @@ class NullIsEmpty:
 
 
 Section = Annotated[dict[K, T], NullIsEmpty()]
-"""A mapping from a name to an entry; a key with nothing behind it is an empty one."""
+"""A mapping from names to entries; a key without a value means an empty mapping."""
 
 Entry = Annotated[T, NullIsEmpty()]
-"""An entry all of whose fields have defaults: `research:` alone is enough."""
+"""An entry whose fields all have defaults: `research:` alone is enough."""
 
 Sequence = Annotated[tuple[T, ...], Lax()]
 """A YAML list."""
 
 
 def unique_items(values: tuple[T, ...]) -> tuple[T, ...]:
-    """The values themselves; raises a fault where one of them is there twice."""
+    """Return the values; raise a fault if a value occurs twice."""
     seen: set[T] = set()
     for value in values:
         if value in seen:
-            raise validation_fault("bad-value", f"'{format_value(value)}' is named twice; write it once")
+            raise validation_fault("bad-value", f"'{format_value(value)}' is listed twice; write it once")
         seen.add(value)
     return values
 
@@ -134,20 +136,39 @@ def _non_empty(value: str) -> str:
 
 
 NonEmptyText = Annotated[str, AfterValidator(_non_empty), JsonSchema({"type": "string", "pattern": r"\S"})]
-"""Text that says something."""
+"""Text that is not blank."""
 
 _LABEL = r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?"
 
-DnsLabel = Annotated[str, Text(_LABEL, "a DNS label: lower-case letters, digits and '-', 63 characters at most")]
+DnsLabel = Annotated[str, Text(_LABEL, "a DNS label: lower-case letters, digits and '-', at most 63 characters")]
 DnsName = Annotated[
     str,
     Text(
         rf"(?=.{{1,253}}$){_LABEL}(\.{_LABEL})*",
-        "a Kubernetes name: lower-case letters, digits, '-' and '.', 253 characters at most",
+        "a Kubernetes name: lower-case letters, digits, '-' and '.', at most 253 characters",
     ),
 ]
+
+
+class _NotProjectNumber:
+    """Metadata of a project ID. People often write the project's number instead."""
+
+    def check(self, value: Any) -> Any:
+        """Return the value; raise a fault if it is a project number, as a number or as text."""
+        if not isinstance(value, bool) and re.fullmatch("[0-9]{6,20}", str(value)):
+            find = f"gcloud projects describe {value} --format='value(projectId)'"
+            raise validation_fault("bad-value", f"'{value}' is the project number; write the project ID ({find})")
+        return value
+
+    def apply(self, inner: SchemaBuilder) -> CoreSchema:
+        """Check the value before it has to be text; the JSON Schema stays that of the text."""
+        return core_schema.no_info_before_validator_function(self.check, inner())
+
+
 ProjectId = Annotated[
-    str, Text(r"[a-z][a-z0-9-]{4,28}[a-z0-9]", "a project id: 6 to 30 lower-case letters, digits and '-'")
+    str,
+    Text(r"[a-z][a-z0-9-]{4,28}[a-z0-9]", "a project ID: 6 to 30 lower-case letters, digits and '-'"),
+    _NotProjectNumber(),
 ]
 ProjectNumber = Annotated[str, Text(r"[0-9]{6,20}", 'a project number such as "123456789012"')]
 MachineType = Annotated[str, Text(r"[a-z][a-z0-9]*(-[a-z0-9]+)+", "a machine type such as g2-standard-24")]
@@ -159,4 +180,4 @@ GkeVersion = Annotated[
 ]
 SemVer = Annotated[str, Text(r"[0-9]+\.[0-9]+\.[0-9]+(-[0-9A-Za-z.-]+)?", 'a release such as "0.19.2" (without a v)')]
 ConfidentialType = Literal["SEV", "SEV_SNP", "TDX"]
-"""How the memory of confidential nodes is kept from their host."""
+"""Technology that encrypts the memory of confidential nodes."""

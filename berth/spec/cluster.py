@@ -1,4 +1,4 @@
-"""What may be asked of a cluster. Keys are GKE's own terms."""
+"""Schema of a cluster. Keys are terms of GKE."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def _check_cidr(value: str) -> str:
     if "/" not in value:
         raise validation_fault("bad-range", f"'{value}' has no prefix length; write a range such as {value}/28")
     if str(network) != value:
-        raise validation_fault("bad-range", f"'{value}' has host bits set; the range that holds it is {network}")
+        raise validation_fault("bad-range", f"'{value}' has host bits set; write {network}")
     return value
 
 
@@ -48,7 +48,7 @@ Cidr = Annotated[str, AfterValidator(_check_cidr), JsonSchema({"type": "string",
 
 
 END_OF_SUPPORT = "end-of-support"
-"""The end of an exclusion that lasts as long as the cluster's version is supported."""
+"""End of an exclusion that lasts as long as the cluster's version is supported."""
 
 
 def _check_timestamp(value: str) -> str:
@@ -57,7 +57,9 @@ def _check_timestamp(value: str) -> str:
     try:
         datetime.fromisoformat(value)
     except ValueError:
-        raise validation_fault("bad-value", f"'{value}' is no day or time that exists; write one that does") from None
+        raise validation_fault(
+            "bad-value", f"'{value}' is not a valid date and time; write one such as 2026-12-01T00:00:00Z"
+        ) from None
     return value
 
 
@@ -77,7 +79,7 @@ ClusterName = Annotated[
     str,
     Text(
         r"[a-z]([-a-z0-9]{0,38}[a-z0-9])?",
-        "a cluster name: lower-case letters, digits and '-', a letter first, 40 at most",
+        "a cluster name: lower-case letters, digits and '-', starting with a letter, at most 40 characters",
     ),
 ]
 
@@ -88,7 +90,8 @@ ComputeName = Annotated[
     str,
     Text(
         r"[a-z]([-a-z0-9]{0,61}[a-z0-9])?",
-        "a name of Compute Engine: lower-case letters, digits and '-', a letter first, 63 at most",
+        "a Compute Engine resource name: lower-case letters, digits and '-', starting with a letter, at most 63 "
+        "characters",
     ),
 ]
 
@@ -96,8 +99,8 @@ _KUBECONFIG_CONTENT = re.compile(r"\n|^\s*\{|apiVersion")
 
 
 def _check_kubeconfig_path(value: str) -> str:
-    if _KUBECONFIG_CONTENT.search(value):  # never shown: there are keys in it
-        message = "is a kubeconfig itself, which would lie here for all to read; write the path of its file, or secret"
+    if _KUBECONFIG_CONTENT.search(value):  # the value is not printed: it contains keys
+        message = "contains a kubeconfig, which everybody who reads this file could use; write the path of its file"
         raise validation_fault("secret", message)
     return value
 
@@ -111,14 +114,14 @@ Recurrence = Annotated[str, Text(r"FREQ=(DAILY|WEEKLY|MONTHLY)(;.+)?", "an RFC 5
 
 
 class AuthorizedNetworkSpec(Model):
-    """A range that may reach the control plane."""
+    """An address range that may reach the control plane."""
 
     name: NonEmptyText
     cidr_block: Cidr
 
 
 class ControlPlaneSpec(Model):
-    """How the control plane is reached. No `authorizedNetworks` leaves a public endpoint open to every address."""
+    """Access to the control plane. Without `authorizedNetworks` a public endpoint accepts every address."""
 
     public_endpoint: bool = True
     ip_endpoint: bool = True
@@ -128,7 +131,7 @@ class ControlPlaneSpec(Model):
 
 
 class NetworkSpec(Model):
-    """The VPC of the cluster, and the ranges of those that accelerators talk over.
+    """The VPC of the cluster, and the ranges of the VPCs for accelerator traffic.
 
     An `existing` VPC (of another `project`, where it is shared) is taken as it is, with a subnet of the fleet's region
     and two secondary ranges of that; without one the fleet makes its own.
@@ -148,7 +151,7 @@ class NetworkSpec(Model):
 
 
 class AutoProvisioningSpec(Model):
-    """Limits of node auto-provisioning, which count the whole cluster, and what the nodes that it makes are like.
+    """Limits of node auto-provisioning, which count the whole cluster, and settings of the nodes that it creates.
 
     Cpu in cores, memory in GB. `autoRepair` is on, unless some of the nodes are of queued provisioning or flex-start.
     """
@@ -165,7 +168,7 @@ class AutoProvisioningSpec(Model):
 
 
 class InstallerImagesSpec(Model):
-    """Images of the DaemonSets that make GPU nodes ready, for mirrors and digests of one's own."""
+    """Images of the DaemonSets that prepare GPU nodes, for mirrors and own digests."""
 
     driver: NonEmptyText | None = None
     partition: NonEmptyText | None = None
@@ -179,14 +182,14 @@ class InstallerImagesSpec(Model):
 
 
 class GpuInstallersSpec(Model):
-    """What makes GPU nodes ready where GKE does not; `driverVersion` is that of pools that switched GKE's off."""
+    """What prepares GPU nodes where GKE does not; `driverVersion` is for pools that switched off GKE's installation."""
 
     driver_version: DriverVersion = "default"
     images: Entry[InstallerImagesSpec] = default_field(InstallerImagesSpec)
 
 
 class SystemPoolSpec(Model):
-    """The ordinary pool that runs the controllers; `nodes` is a total, whatever the zones."""
+    """The node pool for the controllers; `nodes` is a total over all zones."""
 
     machine_type: MachineType = "e2-standard-4"
     nodes: CountField = default_field(Range, min=1, max=6)
@@ -195,7 +198,7 @@ class SystemPoolSpec(Model):
 
 
 class MaintenanceWindowSpec(Model):
-    """A recurring window in which GKE may upgrade. Times are UTC, `recurrence` an RFC 5545 rule."""
+    """A recurring window in which GKE may upgrade. Times are UTC, `recurrence` is an RFC 5545 rule."""
 
     start: Timestamp
     end: Timestamp
@@ -203,7 +206,7 @@ class MaintenanceWindowSpec(Model):
 
 
 class MaintenanceExclusionSpec(Model):
-    """A span without upgrades, which may be open: it then lasts as long as the cluster's version is supported."""
+    """A time span without upgrades. An open one lasts as long as the cluster's version is supported."""
 
     name: DnsLabel
     start: Timestamp
@@ -212,7 +215,7 @@ class MaintenanceExclusionSpec(Model):
 
 
 class MaintenanceSpec(Model):
-    """When GKE may upgrade and when not. The `window` recurs, or is the four hours from `dailyStart` in UTC."""
+    """When GKE may upgrade and when not. `window` recurs; `dailyStart` is four hours from that time in UTC."""
 
     window: MaintenanceWindowSpec | None = None
     daily_start: TimeOfDay | None = None
@@ -220,7 +223,7 @@ class MaintenanceSpec(Model):
 
 
 class ExistingClusterSpec(Model):
-    """A cluster that somebody else made, as a Kubernetes client finds it.
+    """An existing cluster, as a Kubernetes client reaches it.
 
     A `context` of a `kubeconfig` file (without one: of $KUBECONFIG or ~/.kube/config), or the `secret` key under
     `berth:` where the stack's config holds a kubeconfig, encrypted. `serviceCidrBlock` is where its DNS answers.
@@ -235,10 +238,11 @@ class ExistingClusterSpec(Model):
     def _check_one_connection(self) -> ExistingClusterSpec:
         if self.secret is not None and self.kubeconfig is not None:
             raise validation_fault(
-                "contradiction", f"'{format_value(self.secret)}' holds a kubeconfig already; write secret or kubeconfig"
+                "contradiction",
+                f"secret '{format_value(self.secret)}' and a kubeconfig file are both named; remove one",
             )
         if self.secret is None and self.context is None:
-            message = "names no context, and the current one is whatever somebody used last; write context: <name>"
+            message = "context is missing, and the current context of the kubeconfig can change; write context: <name>"
             raise validation_fault("missing-key", message)
         return self
 

@@ -1,4 +1,4 @@
-"""What may be asked of the controllers, and of Kueue's own Configuration. Keys are Kueue's."""
+"""Schema of the controllers, and of Kueue's own Configuration. Keys are Kueue's."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ ResourceName = LabelKey
 
 
 class ControllerSpec(Model):
-    """A controller installed by Helm, or an `existing` one that somebody else looks after.
+    """A controller installed by Helm, or an `existing` one that this stack does not manage.
 
     `chart` is an OCI address, a mirror's or a path, for places without the internet.
     """
@@ -30,7 +30,7 @@ class ControllerSpec(Model):
         if self.existing and configured_fields:
             words = join_words([to_camel(key) for key in configured_fields])
             raise validation_fault(
-                "bad-value", f"an existing controller is somebody else's to configure; leave {words} out"
+                "bad-value", f"an existing controller is configured where it was installed; remove {words}"
             )
         return self
 
@@ -39,7 +39,7 @@ class ControllerSpec(Model):
 
 
 class RequeuingSpec(Model):
-    """How a workload queues again after its pods were not ready in time; no limit tries for ever."""
+    """How a workload is requeued after its pods were not ready in time; without a limit it retries forever."""
 
     timestamp: Literal["Eviction", "Creation"] | None = None
     backoff_limit_count: int | None = None
@@ -48,7 +48,7 @@ class RequeuingSpec(Model):
 
 
 class PodsReadySpec(Model):
-    """How long the pods of an admitted workload may take to be ready, at first and after one was lost."""
+    """How long the pods of an admitted workload may take to be ready, at first and after a pod was lost."""
 
     timeout: Seconds | None = None
     recovery_timeout: Seconds | None = None
@@ -62,13 +62,13 @@ ShareStrategy = Literal["LessThanOrEqualToFinalShare", "LessThanInitialShare"]
 
 
 class FairSharingSpec(Model):
-    """Cluster queues of a cohort get shares by weight, and push each other out towards them."""
+    """Fair sharing: the cluster queues of a cohort get shares by weight, and preempt each other to reach them."""
 
     preemption_strategies: Sequence[ShareStrategy] = ("LessThanOrEqualToFinalShare", "LessThanInitialShare")
 
 
 class AdmissionFairSharingSpec(Model):
-    """Local queues of one cluster queue take turns by what they used; use counts half after its half-life."""
+    """Admission fair sharing: local queues of a cluster queue take turns by past use, which decays by half-life."""
 
     usage_half_life_time: Seconds
     usage_sampling_interval: Seconds = Field(default=300, json_schema_extra={"default": "5m"})
@@ -95,7 +95,7 @@ class DeviceMappingSpec(Model):
 
 
 class ResourcesSpec(Model):
-    """Which requests count, and as what."""
+    """Which requests count against quota, and as which resource."""
 
     exclude_resource_prefixes: Sequence[NonEmptyText] | None = None
     quota_check_strategy: Literal["BlockUndeclared", "IgnoreUndeclared"] | None = None
@@ -122,7 +122,7 @@ class SelectorSpec(Model):
 
 
 class IntegrationsSpec(Model):
-    """Which kinds of jobs are queued, and which of their labels workloads get. No `frameworks`: those of batch jobs."""
+    """Kinds of jobs that are queued, and their labels that workloads copy. Without `frameworks`: batch jobs."""
 
     frameworks: Sequence[str] | None = None
     external_frameworks: Sequence[str] = ()
@@ -133,7 +133,7 @@ class IntegrationsSpec(Model):
 
 
 class WorkloadRetentionSpec(Model):
-    """How long workloads are kept; without a time, for ever."""
+    """How long workloads are kept; without a time, forever."""
 
     after_finished: Seconds | None = None
     after_deactivated_by_kueue: Seconds | None = None
@@ -146,7 +146,7 @@ class RetentionSpec(Model):
 
 
 class LocalQueueMetricsSpec(Model):
-    """Metrics of local queues, of all or of those selected."""
+    """Metrics of local queues: all, or the selected ones."""
 
     enable: bool = True
     local_queue_selector: SelectorSpec | None = None
@@ -171,7 +171,7 @@ class MetricsSpec(Model):
 
 
 class KueueSpec(ControllerSpec):
-    """Kueue, and how it is set up. `waitForPodsReadyMinutes` is `waitForPodsReady.timeout` in minutes.
+    """Kueue and its configuration. `waitForPodsReadyMinutes` is `waitForPodsReady.timeout` in minutes.
 
     `featureGates` are those that nothing else here asks for.
     """
@@ -192,8 +192,6 @@ class KueueSpec(ControllerSpec):
     @check_model
     def _check_single_timeout(self) -> KueueSpec:
         if "wait_for_pods_ready_minutes" in self.model_fields_set and self.wait_for_pods_ready.timeout is not None:
-            message = (
-                "waitForPodsReadyMinutes and waitForPodsReady.timeout say the same; leave waitForPodsReadyMinutes out"
-            )
+            message = "set by waitForPodsReadyMinutes and by waitForPodsReady.timeout; remove waitForPodsReadyMinutes"
             raise validation_fault("bad-value", message)
         return self

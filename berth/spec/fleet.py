@@ -1,4 +1,4 @@
-"""The stack file as a whole: one object `berth:fleet`."""
+"""Schema of a stack file: one object `berth:fleet`."""
 
 from __future__ import annotations
 
@@ -31,10 +31,10 @@ from berth.spec.tenancy import PlatformSpec
 from berth.spec.workers import WorkerName, WorkerSpec
 
 CloudLabelKey = Annotated[
-    str, Text(r"[a-z][a-z0-9_-]{0,62}", "a label key: lower-case letters, digits, '-' and '_', a letter first")
+    str, Text(r"[a-z][a-z0-9_-]{0,62}", "a label key: lower-case letters, digits, '-' and '_', starting with a letter")
 ]
 CloudLabelValue = Annotated[
-    str, Text(r"[a-z0-9_-]{0,63}", "a label value: lower-case letters, digits, '-' and '_', 63 at most")
+    str, Text(r"[a-z0-9_-]{0,63}", "a label value: lower-case letters, digits, '-' and '_', at most 63 characters")
 ]
 
 
@@ -45,11 +45,11 @@ _FRAME: dict[str, Any] = {
         {"required": ["cluster"], "properties": {"cluster": _EXISTING}},
     ]
 }
-"""What a fleet cannot be without, in JSON Schema."""
+"""Required keys of a fleet, in JSON Schema."""
 
 
 class FleetSpec(Model):
-    """All that one stack describes, in the words its owner chose; nothing in it can be derived from the rest.
+    """A whole stack, in the words of its owner; nothing in it can be derived from the rest.
 
     `project` and `region` are None only where the cluster is an existing one: `parse` asks for them otherwise.
     """

@@ -1,4 +1,4 @@
-"""pydantic's findings in our words: the wrong value in quotes, what is allowed, what to do."""
+"""Translate pydantic's errors: the wrong value in quotes, what is allowed, what to write."""
 
 from __future__ import annotations
 
@@ -51,13 +51,13 @@ _EXAMPLES = {
     "value": '"true"',
     "zone": "us-central1-a",
 }
-"""What one might write under a key, or under a key of one section."""
+"""Examples to write under a key, or under a key of one section."""
 
 
 def to_problem(error: Mapping[str, Any], root: type[Model] = FleetSpec) -> Problem:
-    """One finding of pydantic's as a fault; `root` is the model of the whole fleet."""
+    """Return one pydantic error as a fault; `root` is the model of the whole fleet."""
     path: FieldPath = error["loc"]
-    if path[1:] and path[-1] == "[key]" and error["input"] == path[-2]:  # the key is at fault, not what stands under it
+    if path[1:] and path[-1] == "[key]" and error["input"] == path[-2]:  # the key is wrong, not its value
         path = path[:-1]
     if error["type"] == "berth":
         return Problem("fault", error["ctx"]["code"], path, error["ctx"]["message"])
@@ -70,7 +70,7 @@ def to_problem(error: Mapping[str, Any], root: type[Model] = FleetSpec) -> Probl
 
 
 def allowed_keys(path: FieldPath, root: type[Model] = FleetSpec) -> list[str]:
-    """The keys that may stand at `path`, found by walking the models' annotations from `root`."""
+    """Return the keys that are allowed at `path`, found by walking the models' annotations from `root`."""
     model = _model_of(_annotation_at(path, root))
     return [field.alias or name for name, field in model.model_fields.items()] if model else []
 
@@ -108,7 +108,7 @@ def _model_of(annotation: Any) -> type[Model] | None:
 
 
 def _remedy(error: Mapping[str, Any], path: FieldPath, root: type[Model]) -> str:
-    """What to write where a list or a mapping is wanted: its form, the one item that is there, or its keys."""
+    """Return what to write where a list or a mapping is required: an example, the single item, or the keys."""
     section = str(path[0])
     if form := _example_form(error, path) or _minimal_form(_annotation_at(path, root), section):
         return f"; write {form}"
@@ -119,13 +119,13 @@ def _remedy(error: Mapping[str, Any], path: FieldPath, root: type[Model]) -> str
 
 
 def _example_form(error: Mapping[str, Any], path: FieldPath) -> str:
-    """The example of what stands at `path`, or of the list that it is an item of, where it is of the form wanted."""
+    """Return the example for `path`, or for the list that contains it, if the example has the required type."""
     example = _example(path[:-1])[1:-1] if isinstance(path[-1], int) else _example(path)
     return example if example.startswith("[{" if _COLLECTION_NOUNS[error["type"]] == "a list" else "{") else ""
 
 
 def _minimal_form(annotation: Any, section: str) -> str:
-    """How a mapping, or a list of them, is written at the least: "" for text and numbers, or where all keys may go."""
+    """Return the shortest valid form of a mapping or a list of mappings; "" for scalars, or if no key is required."""
     if (model := _model_of(annotation)) is not None:
         required = [field.alias or name for name, field in model.model_fields.items() if field.is_required()]
         return "{" + ", ".join(f"{key}: {_example((section, key))}" for key in required) + "}" if required else ""
@@ -150,9 +150,9 @@ def _original_message(error: Mapping[str, Any], path: FieldPath) -> str:
 def _unknown_key(error: Mapping[str, Any], path: FieldPath, root: type[Model]) -> str:
     known = allowed_keys(path[:-1], root)
     hint = did_you_mean(str(path[-1]), known) or (
-        f"; one of {', '.join(known)}" if known else "; nothing may stand here"
+        f"; write one of {', '.join(known)}" if known else "; no key is allowed here"
     )
-    return f"'{format_value(path[-1])}' is no key here{hint}"
+    return f"unknown key '{format_value(path[-1])}'{hint}"
 
 
 def _missing(error: Mapping[str, Any], path: FieldPath) -> str:
@@ -165,7 +165,7 @@ def _too_short(error: Mapping[str, Any], path: FieldPath) -> str:
 
 def _too_long(error: Mapping[str, Any], path: FieldPath) -> str:
     noun = "characters" if isinstance(error["input"], str) else "entries"
-    return f"has {len(error['input'])} {noun}; the most is {error['ctx']['max_length']}"
+    return f"has {len(error['input'])} {noun}; the maximum is {error['ctx']['max_length']}"
 
 
 def _example(path: FieldPath) -> str:
@@ -174,7 +174,7 @@ def _example(path: FieldPath) -> str:
 
 def _not_a_string(error: Mapping[str, Any], path: FieldPath) -> str:
     value: object = error["input"]
-    remedies: dict[type, str] = {int: f'; quote it: "{value}"', float: "; quote it as it stands, with every digit"}
+    remedies: dict[type, str] = {int: f'; quote it: "{value}"', float: "; put quotes around it, and keep every digit"}
     return _wrong_type("text")(error, path) + remedies.get(type(value), "")
 
 
@@ -184,11 +184,18 @@ def _whole_number(error: Mapping[str, Any], path: FieldPath) -> str:
     return _wrong_type("a whole number")(error, path) + (f"; write {value}, without quotes" if is_quoted else "")
 
 
+def _not_a_boolean(error: Mapping[str, Any], path: FieldPath) -> str:
+    value: object = error["input"]
+    word = _BOOLEAN_WORDS.get(str(value).lower(), "")
+    remedy = f"; write {word}, without quotes" if isinstance(value, str) else f"; write {word}"
+    return _wrong_type("true or false")(error, path) + (remedy if word else "")
+
+
 def _wrong_type(expected: str) -> _MessageBuilder:
     def build(error: Mapping[str, Any], path: FieldPath) -> str:
         value = error["input"]
         subject = "is empty" if value is None else f"'{format_value(value)}' is {yaml_type(value)}"
-        return f"{subject}, but {expected} is wanted"
+        return f"{subject}, but must be {expected}"
 
     return build
 
@@ -196,9 +203,9 @@ def _wrong_type(expected: str) -> _MessageBuilder:
 def _not_in_literal(error: Mapping[str, Any], path: FieldPath) -> str:
     value = error["input"]
     allowed = [option.strip("'") for option in error["ctx"]["expected"].replace(" or ", ", ").split(", ")]
-    subject = "is empty" if value is None else f"'{format_value(value)}' is not allowed here"
+    subject = "is empty" if value is None else f"'{format_value(value)}' is not allowed"
     hint = did_you_mean(value, allowed) if isinstance(value, str) else ""
-    return f"{subject}; {'one of ' if len(allowed) > 1 else 'write '}{', '.join(allowed)}{hint}"
+    return f"{subject}; write {'one of ' if len(allowed) > 1 else ''}{', '.join(allowed)}{hint}"
 
 
 def _out_of_bounds(comparison: str, key_of_bound: str) -> _MessageBuilder:
@@ -208,6 +215,11 @@ def _out_of_bounds(comparison: str, key_of_bound: str) -> _MessageBuilder:
     return build
 
 
+_BOOLEAN_WORDS = {
+    **dict.fromkeys(("true", "yes", "on", "1"), "true"),
+    **dict.fromkeys(("false", "no", "off", "0"), "false"),
+}
+"""What people write for a boolean, in lower case."""
 _COLLECTION_NOUNS = {
     "dict_type": "a mapping",
     "model_type": "a mapping",
@@ -221,12 +233,12 @@ _MESSAGES: dict[str, tuple[str, _MessageBuilder]] = {
     "int_type": ("bad-type", _whole_number),
     "int_from_float": ("bad-type", _whole_number),
     "float_type": ("bad-type", _wrong_type("a number")),
-    "bool_type": ("bad-type", _wrong_type("true or false")),
+    "bool_type": ("bad-type", _not_a_boolean),
     "literal_error": ("bad-value", _not_in_literal),
-    "greater_than_equal": ("bad-value", _out_of_bounds("small; the least is", "ge")),
-    "less_than_equal": ("bad-value", _out_of_bounds("large; the most is", "le")),
+    "greater_than_equal": ("bad-value", _out_of_bounds("small; the minimum is", "ge")),
+    "less_than_equal": ("bad-value", _out_of_bounds("large; the maximum is", "le")),
     "too_short": ("missing-key", _too_short),
     "too_long": ("bad-size", _too_long),
     "string_too_long": ("bad-size", _too_long),
-    "string_unicode": ("bad-value", lambda error, path: "holds half a character; write it anew"),
+    "string_unicode": ("bad-value", lambda error, path: "contains an invalid Unicode character; write it again"),
 }

@@ -1,4 +1,4 @@
-"""What may be asked of monitoring."""
+"""Schema of monitoring."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ ChannelName = Annotated[
 
 
 class AlertSpec(Model):
-    """What is changed of an alert: its threshold, and for how long it must hold."""
+    """Changes to an alert: its threshold, and how long it must hold."""
 
     limit: float | None = Field(default=None, ge=0, le=1_000_000_000)
     lasts: Seconds | None = Field(default=None, alias="for")
@@ -27,7 +27,7 @@ class AlertSpec(Model):
 
 
 def _expand_alert(value: Any) -> Any:
-    """`false` leaves an alert out."""
+    """Return a mapping for `false`, which leaves an alert out."""
     if isinstance(value, dict | AlertSpec):
         return cast("object", value)
     if not isinstance(value, bool):
@@ -36,7 +36,7 @@ def _expand_alert(value: Any) -> Any:
 
 
 def _expand_alerts(value: Any) -> Any:
-    """`false` leaves all alerts out."""
+    """Return a mapping for `false`, which leaves all alerts out."""
     return None if value is False else {} if value is True or value is None else value
 
 
@@ -44,14 +44,14 @@ AlertField = Annotated[AlertSpec, BeforeValidator(_expand_alert, json_schema_inp
 
 
 class PrometheusSpec(Model):
-    """The chart of a Prometheus and a Grafana in the cluster; `chart` is an OCI address, a mirror's or a path."""
+    """The chart of a Prometheus and a Grafana in the cluster; `chart` is an OCI address, a mirror or a path."""
 
     version: SemVer | None = None
     chart: NonEmptyText | None = None
 
 
 class MonitoringSpec(Model):
-    """How the fleet is watched: by Cloud Monitoring (`managed`), by a Prometheus and Grafana in the cluster, or not."""
+    """The monitoring backend: Cloud Monitoring (`managed`), a Prometheus and Grafana in the cluster, or none."""
 
     backend: Literal["managed", "in-cluster", "none"] = "managed"
     dashboards: bool = True

@@ -1,4 +1,4 @@
-"""What may be asked of MultiKueue: how a manager sends jobs to its workers. Keys are those of Kueue's Configuration."""
+"""Schema of MultiKueue: how a manager sends jobs to its workers. Keys are those of Kueue's Configuration."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Dispatcher = Literal[
 
 
 class IncrementalSpec(Model):
-    """How many more clusters the incremental dispatcher asks each time."""
+    """How many more clusters the incremental dispatcher tries in each round."""
 
     step_size: int = Field(default=3, ge=1)
 
@@ -34,7 +34,7 @@ class ClusterProfileSpec(Model):
 
 
 class MultiKueueSpec(Model):
-    """How jobs are sent to workers; what is left out is Kueue's."""
+    """How jobs are sent to workers; keys that are left out have Kueue's defaults."""
 
     dispatcher_name: Dispatcher | None = None
     incremental_dispatcher_config: IncrementalSpec | None = None

@@ -1,12 +1,12 @@
-"""From values to a spec: may this be asked for? Every fault at once, in our words.
+"""Parse plain values into a spec. All faults are reported at once.
 
-What cannot be understood (one pool, one team, one key of the cluster, a whole section) is reported and set aside, so
-that the rest of the fleet can still be planned and its faults be found in the same run.
+A faulty part (one pool, one team, one key of the cluster, a whole section) is reported and set aside, so that the rest
+of the fleet can be planned, and its faults are found in the same run.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, TypeVar, cast
 
 from msgspec import Struct
@@ -38,19 +38,19 @@ _PLACEHOLDERS: Mapping[type[Model], Mapping[str, object]] = {
         }
     },
 }
-"""What a fleet cannot be without, on GKE unless the cluster exists: with these, the rest of it can be looked at."""
+"""Values for required keys that are missing or faulty (on GKE, unless the cluster exists), to parse the rest."""
 
 S = TypeVar("S", bound=Model)
 
 _HIDING_CODES = ("merge-key", "secret")
-"""The reader's faults that hide what a mapping holds: whatever is then missing in it follows from them."""
+"""Faults of the loader that hide the contents of a mapping: what is then missing in it is not reported."""
 
 
 class Parsed(Struct, frozen=True):
-    """What could be understood: `spec`, or `ack` of a fleet on Alibaba Cloud; neither when the fleet is no mapping.
+    """The valid part of a fleet: `spec`, or `ack` on Alibaba Cloud; neither if the fleet is not a mapping.
 
-    `set_aside` holds the parts left out: what refers to them is not a second fault. Without its `frame` (project and
-    region, or `ack`) the spec is good for finding further faults, and for nothing else.
+    `set_aside` has the parts that were left out: a reference to one is not a second fault. Without its frame (project
+    and region, or `ack`) the spec can only be used to find more faults.
     """
 
     spec: FleetSpec | None
@@ -60,14 +60,15 @@ class Parsed(Struct, frozen=True):
 
     @property
     def has_frame(self) -> bool:
-        """Whether project and region, or `ack`, are the fleet's own."""
+        """Whether project and region, or `ack`, are the fleet's own and not placeholders."""
         return not any((key, "") in self.set_aside for keys in _PLACEHOLDERS.values() for key in keys)
 
 
 def parse_fleet(value: object, reader_problems: Sequence[Problem] = ()) -> Parsed:
-    """Parse the value of `berth:fleet`. Raises nothing: what is wrong is in `problems`.
+    """Parse the value of `berth:fleet`. Raises nothing: faults are in `problems`.
 
-    `found` is what the reader found wrong already: it is not said twice, and what it concerns is set aside.
+    `reader_problems` are faults of the loader: they are not reported twice, and the parts that they concern are set
+    aside.
     """
     if not isinstance(value, dict):
         return Parsed(None, (Problem("fault", "bad-type", (), "berth:fleet must be a mapping"),), frozenset())
@@ -81,21 +82,46 @@ def parse_fleet(value: object, reader_problems: Sequence[Problem] = ()) -> Parse
 def _parse_model(
     model: type[S], fleet: dict[str, Any], reader_problems: Sequence[Problem]
 ) -> tuple[S, tuple[Problem, ...], frozenset[SpecPart]]:
+    misplaced = tuple(_misplaced_sections(model, fleet))
+    fleet = _without_misplaced(fleet, misplaced)
     try:
         spec, errors = model.model_validate(fleet), _missing_frame(model, fleet)
     except ValidationError as error:
         spec, errors = None, [*map(_as_error, error.errors(include_url=False)), *_missing_frame(model, fleet)]
     problems = tuple(to_problem(error, model) for error in _independent_errors(model, errors, reader_problems))
-    # What is not said twice cannot be understood all the same.
-    all_problems = (*reader_problems, *(to_problem(error, model) for error in errors))
+    # A problem that is not reported twice still makes its part unusable.
+    follow_ups = (Problem("fault", problem.code, problem.path[1:], "") for problem in misplaced)
+    all_problems = (*reader_problems, *follow_ups, *(to_problem(error, model) for error in errors))
     set_aside = frozenset(part for problem in all_problems for part in _faulty_parts(model, problem, fleet))
     if spec is None or set_aside:
         spec = model.model_validate(_without_faulty(model, fleet, set_aside))
-    return spec, problems, set_aside
+    return spec, (*misplaced, *problems), set_aside
+
+
+def _misplaced_sections(model: type[Model], fleet: Mapping[str, Any]) -> Iterator[Problem]:
+    """Yield one fault for each section that is indented too far, and so became an entry of another section."""
+    for section, entries in fleet.items():
+        for name, entry in cast("dict[str, object]", entries).items() if isinstance(entries, dict) else ():
+            if name in _SPLITTABLE_SECTIONS and _is_no_entry(entry, allowed_keys((section, name), model)):
+                message = f"'{name}' is a key of berth:fleet, but is indented below '{section}'; indent it less"
+                yield Problem("fault", "unknown-key", (section, name), message)
+
+
+def _is_no_entry(entry: object, known_keys: list[str]) -> bool:
+    return isinstance(entry, dict) and bool(entry) and not cast("dict[str, object]", entry).keys() & set(known_keys)
+
+
+def _without_misplaced(fleet: dict[str, Any], misplaced: Sequence[Problem]) -> dict[str, Any]:
+    removed = {problem.path for problem in misplaced}
+    sections = {section for section, _ in removed}
+    return {
+        section: {k: v for k, v in entries.items() if (section, k) not in removed} if section in sections else entries
+        for section, entries in fleet.items()
+    }
 
 
 def _missing_frame(model: type[Model], fleet: Mapping[str, Any]) -> list[Mapping[str, Any]]:
-    """What is missing of the frame, as pydantic would say it; nothing can be where the cluster is an existing one."""
+    """Return errors for missing project and region as pydantic would; none if the cluster exists already."""
     cluster: object = fleet.get("cluster")
     is_existing = isinstance(cluster, dict) and cast("dict[object, object]", cluster).get("existing") is not None
     if is_existing or model is not FleetSpec:
@@ -117,7 +143,7 @@ def _as_error(error: object) -> Mapping[str, Any]:
 def _independent_errors(
     model: type[Model], errors: list[Mapping[str, Any]], reader_problems: Iterable[Problem]
 ) -> list[Mapping[str, Any]]:
-    """The errors that do not merely follow from another, or from what the reader found."""
+    """Return the errors that do not merely follow from another error or from a fault of the loader."""
     reported_paths = {problem.path for problem in reader_problems}
     hidden_paths = {problem.path for problem in reader_problems if problem.code in _HIDING_CODES}
     intended_paths = {_intended_path(model, error["loc"]) for error in errors if error["type"] == "extra_forbidden"}
@@ -132,7 +158,7 @@ def _independent_errors(
 
 
 def _intended_path(model: type[Model], path: FieldPath) -> FieldPath:
-    """The path of the key that a misspelt one seems to stand for; the path itself where there is none."""
+    """Return the path of the key that a misspelt key seems to mean; the path itself if there is none."""
     return (*path[:-1], closest_match(str(path[-1]), allowed_keys(path[:-1], model)) or path[-1])
 
 
@@ -140,16 +166,16 @@ def _intended_path(model: type[Model], path: FieldPath) -> FieldPath:
 
 
 def _faulty_parts(model: type[Model], problem: Problem, fleet: Mapping[str, Any]) -> Iterable[SpecPart]:
-    """The parts of the fleet that cannot be understood because of a problem."""
+    """Yield the parts of the fleet that a problem makes unusable."""
     if problem.severity != "fault" or problem.code == "unquoted-key":  # such a key is kept, as text
         return
     is_misspelt = problem.code == "unknown-key" and problem.path
     paths = {problem.path, _intended_path(model, problem.path)} if is_misspelt else {problem.path}
     for section, name in map(_part_of, paths):
         yield section, name
-        if section in ("", "teamFiles"):  # some file is not as it was meant to be, and teams may lie in it
+        if section in ("", "teamFiles"):  # a team file is faulty or missing, so teams can be missing
             yield "teams", "*"
-        if section in ("ack", "workers"):  # its pools, and whatever only they make a flavor of
+        if section in ("ack", "workers"):  # its pools, and the flavors that only they form
             yield "pools", "*"
             yield "flavors", "*"
         if section == "pools":
@@ -163,7 +189,7 @@ def _part_of(path: FieldPath) -> SpecPart:
 
 
 def _pool_flavor(model: type[Model], fleet: Mapping[str, Any], problem: Problem) -> str:
-    """The flavor that a faulty pool may have been the only one of, or "*" where that cannot be told."""
+    """Return the flavor that only a faulty pool may have formed, or "*" if that is unknown."""
     intended_path = _intended_path(model, problem.path) if problem.code == "unknown-key" else problem.path
     if problem.code in _HIDING_CODES or intended_path[2:] == ("flavor",):
         return "*"
@@ -175,7 +201,7 @@ def _pool_flavor(model: type[Model], fleet: Mapping[str, Any], problem: Problem)
 
 
 def _without_faulty(model: type[Model], fleet: Mapping[str, Any], set_aside: frozenset[SpecPart]) -> dict[str, Any]:
-    """The fleet without what was set aside, and with something in the place of what it cannot be without."""
+    """Return the fleet without the parts that were set aside, and with placeholders for required keys."""
     remaining = {section: _kept_entries(section, entries, set_aside) for section, entries in fleet.items()}
     return {
         **{key: value for key, value in remaining.items() if (key, "") not in set_aside},

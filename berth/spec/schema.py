@@ -1,4 +1,4 @@
-"""The JSON Schema of a stack file, for editors: completion, and faults as one types."""
+"""The JSON Schema of a stack file, for completion and validation in editors."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _FLEET = {
     "then": {"$ref": "#/$defs/AckFleetSpec"},
     "else": {"$ref": "#/$defs/FleetSpec"},
 }
-"""A fleet with the section `ack` stands on Alibaba Cloud, any other on Google Cloud."""
+"""Schema rule: a fleet with the section `ack` is on Alibaba Cloud, any other on Google Cloud."""
 
 
 class _Generator(GenerateJsonSchema):
@@ -31,7 +31,7 @@ class _Generator(GenerateJsonSchema):
 
 
 def stack_schema() -> dict[str, Any]:
-    """The schema of Pulumi.<stack>.yaml: Pulumi's own keys are let through, those of Berth are described in full."""
+    """Return the schema of Pulumi.<stack>.yaml: Pulumi's keys are allowed, Berth's are described in full."""
     definitions: dict[str, Any] = {}
     for model in (FleetSpec, AckFleetSpec, TeamStackSpec):
         schema = _Generator(ref_template="#/$defs/{model}").generate(model.core_schema())
@@ -53,7 +53,7 @@ def stack_schema() -> dict[str, Any]:
 
 
 def _without_titles(schema: Any) -> Any:
-    """The schema without pydantic's titles, which only repeat a key in another spelling (`Projectnumber`)."""
+    """Return the schema without pydantic's titles, which only repeat a key in another spelling (`Projectnumber`)."""
     if isinstance(schema, dict):
         mapping = cast("dict[str, Any]", schema)
         return {

@@ -1,4 +1,4 @@
-"""A team's own stack file: one object `berth:team`."""
+"""Schema of a team's own stack file: one object `berth:team`."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ PositiveCount = Annotated[int, Field(ge=1)]
 
 
 class WorkloadSpec(Model):
-    """A workload that the stack deploys. What is left out follows from the queue's machines.
+    """A workload that the stack deploys. Keys that are left out follow from the queue's machines.
 
     `config` and `secrets` name entries of those sections: the pods see each as a folder of files.
     """
@@ -50,7 +50,7 @@ class WorkloadSpec(Model):
 
 
 class TeamStackSpec(Model):
-    """What a team deploys itself, and where.
+    """What a team deploys, and to which platform.
 
     `platform` is the stack (or a path to its file) that has the team.
     """
@@ -66,11 +66,11 @@ _SECTIONS = ("config", "secrets", "workloads")
 
 
 FaultyEntries = frozenset[tuple[str, ...]]
-"""Sections, and entries of them by section and name."""
+"""Sections, and entries by section and name."""
 
 
 def parse_team_stack(value: Mapping[str, Any]) -> tuple[TeamStackSpec | None, list[Problem], FaultyEntries]:
-    """The value of `berth:team` without what is faulty in it; its faults; and what was left out because of them.
+    """Return the value of `berth:team` without its faulty parts, its faults, and the parts that were left out.
 
     None where the rest says too little.
     """

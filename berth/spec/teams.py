@@ -1,4 +1,4 @@
-"""What may be asked for queueing: priorities, cohorts, teams, queues. Keys are Kueue's own terms."""
+"""Schema of queueing: priorities, cohorts, teams, queues. Keys are terms of Kueue."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ QueueName = DnsLabel
 
 
 class PrioritySpec(Model):
-    """A priority, for pods and for queueing. The higher `value` goes first; one may be the `default`."""
+    """A priority, for pods and for queueing. A higher `value` is admitted first; one priority can be the `default`."""
 
     value: int = Field(ge=-1_000_000_000, le=1_000_000_000)
     default: bool = False
@@ -23,14 +23,14 @@ class PrioritySpec(Model):
 
 
 class PerAcceleratorSpec(Model):
-    """The cpu and memory quota that comes with each accelerator, where it should not follow from the machines."""
+    """The cpu and memory quota for each accelerator, if it should not follow from the machines."""
 
     cpu: MilliCpu | None = None
     memory: Bytes | None = None
 
 
 class QuotaSpec(Model):
-    """A share of one pool or flavor. No `borrow` means none, no `lend` means all of it."""
+    """A quota of one pool or flavor. Without `borrow` nothing is borrowed, without `lend` everything can be lent."""
 
     pool: str | None = None
     flavor: str | None = None
@@ -41,7 +41,7 @@ class QuotaSpec(Model):
 
 
 class CohortSpec(Model):
-    """Queues, and cohorts below it, that may use each other's idle quota.
+    """A cohort: queues, and cohorts below it, that can use each other's idle quota.
 
     An entry of `flavors` holds for all below together: what is `guaranteed` to them, how much they may borrow from the
     `parent`'s other children, and lend. A flavor without an entry passes freely. `fairShareWeight` counts among the
@@ -55,14 +55,14 @@ class CohortSpec(Model):
 
 
 class BorrowWithinCohortSpec(Model):
-    """When a queue may push out work in order to borrow."""
+    """When a queue may preempt workloads in order to borrow."""
 
     policy: Literal["Never", "LowerPriority"] = "Never"
     max_priority_threshold: int | None = Field(default=None, ge=-(2**31), le=2**31 - 1)
 
 
 class PreemptionSpec(Model):
-    """Whom a queue's work may push out. By default a queue in a cohort takes back what it is owed."""
+    """Which workloads a queue may preempt. By default a queue in a cohort reclaims its guarantee."""
 
     within_cluster_queue: Literal["Never", "LowerPriority", "LowerOrNewerEqualPriority"] = "LowerPriority"
     reclaim_within_cohort: Literal["Never", "LowerPriority", "Any"] | None = None
@@ -70,7 +70,7 @@ class PreemptionSpec(Model):
 
 
 class FlavorFungibilitySpec(Model):
-    """Whether a job borrows or preempts on a flavor before the next one is tried; which it rather does on all."""
+    """Whether a job borrows or preempts on a flavor before Kueue tries the next one, and which it prefers."""
 
     when_can_borrow: Literal["MayStopSearch", "TryNextFlavor"] | None = None
     when_can_preempt: Literal["MayStopSearch", "TryNextFlavor"] | None = None
@@ -78,13 +78,13 @@ class FlavorFungibilitySpec(Model):
 
 
 class AdmissionScopeSpec(Model):
-    """Whether local queues of this cluster queue take turns by what they used."""
+    """Whether local queues of this cluster queue take turns by past use."""
 
     admission_mode: Literal["UsageBasedAdmissionFairSharing", "NoAdmissionFairSharing"]
 
 
 class QueueSpec(Model):
-    """A cluster queue. `flavors` is in order of preference; `name` and `localQueue` give names others depend on."""
+    """A cluster queue. `flavors` is in order of preference; `name` and `localQueue` set names that others depend on."""
 
     formerly: DnsName | None = None
     name: DnsName | None = None
@@ -103,14 +103,14 @@ class QueueSpec(Model):
 
 
 class SharedQueueSpec(QueueSpec):
-    """A cluster queue that serves several teams, through a local queue in the namespace of each."""
+    """A cluster queue for several teams, through a local queue in each one's namespace."""
 
     teams: Annotated[Sequence[str], AfterValidator(unique_items)] = Field(min_length=1)
     cohort: str | None = None
 
 
 class TeamSpec(TenancySpec):
-    """A team: its namespaces, its people, its pods' identity, and queues of its own."""
+    """A team: its namespaces, its people, its pods' identity, and its own queues."""
 
     formerly: DnsLabel | None = None
     cohort: str | None = None

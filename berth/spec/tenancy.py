@@ -1,4 +1,4 @@
-"""What a team may ask for besides queues: namespaces, an identity, people, and how far its pods are shut in."""
+"""Schema of a team besides its queues: namespaces, identity, people, network policy."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ AccountId = Annotated[
     str,
     Text(
         r"[a-z]([-a-z0-9]{4,28}[a-z0-9])",
-        "a service account id: 6 to 30 lower-case letters, digits and '-', a letter first",
+        "a service account ID: 6 to 30 lower-case letters, digits and '-', starting with a letter",
     ),
 ]
 Role = Annotated[
@@ -67,24 +67,26 @@ CostLabelKey = Annotated[
     str,
     Text(
         r"[a-z]([a-z0-9_-]{0,61}[a-z0-9])?",
-        "a label key: lower-case letters, digits, '-' and '_', a letter first and no sign last, 63 at most",
+        "a label key: lower-case letters, digits, '-' and '_', starting with a letter and ending with a letter or "
+        "digit, at most 63 characters",
     ),
 ]
 CostLabelValue = Annotated[
     str,
     Text(
         r"[a-z0-9]([a-z0-9_-]{0,61}[a-z0-9])?",
-        "a label value: lower-case letters, digits, '-' and '_', no sign first or last, 1 to 63",
+        "a label value: lower-case letters, digits, '-' and '_', starting and ending with a letter or digit, 1 to 63 "
+        "characters",
     ),
 ]
 Port = Annotated[int, Field(ge=1, le=65535)]
 
 _TOKENS: Final = re.compile(r"(hf|gh[pousr]|github_pat|glpat|xox[abp]|sk)[-_].{16,}|AIza.{30,}|eyJ.{30,}")
-"""How tokens of well-known issuers begin."""
+"""Prefixes of tokens of well-known issuers."""
 
 
 class NamespaceSpec(Model):
-    """A team's namespace; an `existing` one is used and left alone. One that others use too needs a reason."""
+    """A team's namespace; an `existing` one is used and not changed. One that others also use needs a reason."""
 
     name: DnsLabel | None = None
     existing: bool = False
@@ -103,9 +105,9 @@ NamespaceField = Annotated[NamespaceSpec, BeforeValidator(_parse_namespace, json
 
 
 def check_no_token(value: str) -> str:
-    """The text itself; raises a fault where it begins as the tokens of a well-known issuer do."""
+    """Return the text; raise a fault if it begins like a token of a well-known issuer."""
     if _TOKENS.fullmatch(value):
-        message = f"'{value[:4]}…' looks like a token itself; store it in Secret Manager and write the secret's name"
+        message = f"'{value[:4]}…' looks like a token; store it in Secret Manager and write the secret's name"
         raise validation_fault("secret-by-value", message)
     return value
 
@@ -137,7 +139,7 @@ SecretField = Annotated[SecretSpec, BeforeValidator(_parse_secret, json_schema_i
 
 
 class IdentitySpec(Model):
-    """Who the team's pods are in Google Cloud, and what they may do there, directly or as a service account."""
+    """The identity of the team's pods in Google Cloud, and its roles, held directly or by a service account."""
 
     service_account: DnsLabel | None = None
     impersonate: AccountId | None = None
@@ -148,14 +150,14 @@ class IdentitySpec(Model):
 
 
 class EgressSpec(Model):
-    """A range of addresses that the team's pods may open TCP connections to."""
+    """A range of addresses to which the team's pods may open TCP connections."""
 
     cidr_block: Cidr
     ports: Sequence[Port] = Field(min_length=1)
 
 
 class NetworkPolicySpec(Model):
-    """What pods may reach besides each other, DNS and metadata; `internet` is HTTPS to everything that is public."""
+    """What pods may reach besides each other, DNS and metadata; `internet` is HTTPS to every public address."""
 
     enabled: bool = True
     internet: bool = True
@@ -163,7 +165,7 @@ class NetworkPolicySpec(Model):
 
 
 class DefaultRequestsSpec(Model):
-    """What a container that asks for no cpu or memory is taken to ask for."""
+    """Default cpu and memory requests of containers."""
 
     cpu: MilliCpu = Field(default=100, json_schema_extra={"default": "100m"})
     memory: Bytes = Field(default=128 * 2**20, json_schema_extra={"default": "128Mi"})
@@ -189,7 +191,7 @@ class TenancySpec(Model):
 
 
 class PlatformSpec(Model):
-    """Who looks after the fleet; `domain` is that of the groups, where they have several."""
+    """The owners of the fleet; `domain` is that of their groups, needed if they have several."""
 
     owners: Groups = ()
     domain: Domain | None = None

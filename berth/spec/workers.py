@@ -1,4 +1,4 @@
-"""What may be asked of worker clusters, to which a manager sends its jobs (MultiKueue)."""
+"""Schema of worker clusters, to which a manager sends its jobs (MultiKueue)."""
 
 from __future__ import annotations
 
@@ -27,17 +27,17 @@ WorkerName = Annotated[
     str,
     Text(
         r"(?=.{1,20}$)[a-z][a-z0-9]*(-[a-z0-9]+)*",
-        "a worker's name: lower-case letters, digits and single '-', a letter first, 20 at most",
+        "a worker's name: lower-case letters, digits and single '-', starting with a letter, at most 20 characters",
     ),
 ]
 StackName = Annotated[
-    str, Text(r"[A-Za-z0-9_.-]+/[A-Za-z0-9_.-]+/[A-Za-z0-9_.-]+", "a stack of Pulumi's: organization/project/stack")
+    str, Text(r"[A-Za-z0-9_.-]+/[A-Za-z0-9_.-]+/[A-Za-z0-9_.-]+", "a Pulumi stack in full, organization/project/stack")
 ]
-ConfigKey = Annotated[str, Text(r"[A-Za-z][A-Za-z0-9_-]*", "a key of the stack's config, without its namespace")]
+ConfigKey = Annotated[str, Text(r"[A-Za-z][A-Za-z0-9_-]*", "a key of the stack's config, without a namespace")]
 
 
 class WorkerSpec(Model):
-    """A cluster that runs jobs of the manager's queues: one that is made here, with its `cluster`, or one that exists.
+    """A cluster that runs jobs of the manager's queues: one that is created here (`cluster`), or an existing one.
 
     An existing cluster is another stack's, whose output `kubeconfig` is read, or one whose kubeconfig is the secret
     config value `berth:<kubeconfig>`. Its pools are described all the same: they say what it holds.
@@ -59,18 +59,19 @@ class WorkerSpec(Model):
 
     @check_model
     def _check_one_connection(self) -> WorkerSpec:
-        """One way to the cluster."""
+        """Check that there is one way to reach the cluster."""
         ways = [key for key in ("cluster", "stack", "kubeconfig") if getattr(self, key) is not None]
         if len(ways) > 1:
             raise validation_fault(
-                "contradiction", f"{join_words(ways)}: the cluster is made here or there already; write one"
+                "contradiction",
+                f"{join_words(ways)}: the cluster is created here or exists already; write only one of these keys",
             )
         if self.cluster is not None and self.cluster.existing is not None:
-            message = "cluster.existing is the way of a fleet of one cluster; write kubeconfig: <key of the config>"
+            message = "cluster.existing is for fleets of one cluster; write kubeconfig: <config key>"
             raise validation_fault("contradiction", message)
         return self
 
     @property
     def made_here(self) -> bool:
-        """Whether the cluster is this stack's."""
+        """Whether this stack creates the cluster."""
         return self.stack is None and self.kubeconfig is None

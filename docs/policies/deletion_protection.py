@@ -10,7 +10,7 @@ from berth.policy import fault
 
 def deletion_protection(plan: FleetPlan) -> Iterator[Problem]:
     """GKE's own protection is on, and Pulumi's."""
-    if not isinstance(plan.cluster, ClusterPlan):  # somebody else's
+    if not isinstance(plan.cluster, ClusterPlan):  # an existing cluster
         return
     if not plan.cluster.deletion_protection:
         yield fault(("cluster", "deletionProtection"), "the cluster can be deleted; leave it out")

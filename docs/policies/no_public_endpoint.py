@@ -10,7 +10,7 @@ from berth.policy import fault, warning
 
 def no_public_endpoint(plan: FleetPlan) -> Iterator[Problem]:
     """A stack whose name begins with prod has none; another one that is open to everybody is warned."""
-    if not isinstance(plan.cluster, ClusterPlan):  # somebody else's
+    if not isinstance(plan.cluster, ClusterPlan):  # an existing cluster
         return
     control_plane = plan.cluster.control_plane
     if not control_plane.public_endpoint:

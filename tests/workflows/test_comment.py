@@ -82,8 +82,8 @@ def test_the_next_one_is_written_over_it(monkeypatch: pytest.MonkeyPatch) -> Non
 @pytest.mark.parametrize(
     ("answers", "said"),
     [
-        ({"repos/o/r/actions/runs/9": {**RUN, "head_sha": "older"}}, "not of the newest commit"),
-        ({"repos/o/r/actions/runs/9": {**RUN, "head_repository": None}}, "not of the newest commit"),
+        ({"repos/o/r/actions/runs/9": {**RUN, "head_sha": "older"}}, "not for the newest commit"),
+        ({"repos/o/r/actions/runs/9": {**RUN, "head_repository": None}}, "not for the newest commit"),
         ({"repos/o/r/actions/runs/9/artifacts?name=berth-diff": {"artifacts": []}}, "no artifact berth-diff"),
     ],
 )
@@ -101,8 +101,8 @@ def test_nothing_is_posted_where_nothing_belongs(
             {"repos/o/r/actions/runs/9/artifacts?name=berth-diff": {"artifacts": [{"id": 3, "size_in_bytes": 10**7}]}},
             "the artifact of run 9 has 10000000 bytes, more than 1000000",
         ),
-        ({"repos/o/r/actions/artifacts/3/zip": archive(other_md="x")}, "no comment.md that can be read: KeyError"),
-        ({"repos/o/r/actions/artifacts/3/zip": b"PK"}, "no comment.md that can be read: BadZipFile"),
+        ({"repos/o/r/actions/artifacts/3/zip": archive(other_md="x")}, "no readable comment.md: KeyError"),
+        ({"repos/o/r/actions/artifacts/3/zip": b"PK"}, "no readable comment.md: BadZipFile"),
     ],
 )
 def test_an_artifact_that_is_no_comment_is_refused(
@@ -119,8 +119,8 @@ def test_an_archive_that_unpacks_to_much_is_read_no_further_than_a_comment_goes(
     assert len(bomb) < comment.LARGEST_ARCHIVE
     ((_, _, body),) = posted(monkeypatch, **{"repos/o/r/actions/artifacts/3/zip": bomb})
     assert comment.LONGEST < len(body) < 65_536
-    assert body.endswith("a line\n\n</details>\n\nCut here: it is longer than a comment may be. "
-                         "The artifact of the run has all of it.")  # fmt: skip
+    assert body.endswith("a line\n\n</details>\n\nTruncated: longer than a comment may be. "
+                         "The artifact of the run contains the full text.")  # fmt: skip
 
 
 @pytest.mark.parametrize(

@@ -101,7 +101,7 @@ def test_policies_are_asked_of_fleets_with_kueue_alone(project: pathlib.Path) ->
     shutil.copy(ROOT / "stacks" / "examples" / "ack-fleet.yaml", project / "Pulumi.hz.yaml")
     done = run_make(project, "diff-comment", STACKS="hz", SINCE="HEAD", POLICIES="rules/owner.py")
     assert done.returncode == 0
-    assert "hz: no fleet with Kueue, so no policy is asked" in done.stderr
+    assert "hz: not a fleet with Kueue; policies do not apply" in done.stderr
 
 
 def test_nothing_is_deployed_that_a_policy_refuses(project: pathlib.Path) -> None:
@@ -143,5 +143,5 @@ def test_drift_is_what_a_refreshing_preview_would_change(project: pathlib.Path) 
 @pytest.mark.parametrize("target", ["preview-guarded", "deploy", "drift", "up"])
 def test_what_touches_a_real_stack_is_told_which(project: pathlib.Path, target: str) -> None:
     done = run_make(project, target)
-    assert "say which stack: make" in done.stdout
+    assert "STACK is missing; write make" in done.stdout
     assert "Error 2" in done.stderr

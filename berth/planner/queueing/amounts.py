@@ -5,7 +5,7 @@ from __future__ import annotations
 from fractions import Fraction
 from functools import lru_cache
 
-from berth.diagnostics import FieldPath
+from berth.diagnostics import FieldPath, join_words
 from berth.plan.kueue import QuotaPlan
 from berth.planner.context import PlanningContext
 from berth.planner.queueing.flavors import PlannedFlavor
@@ -36,28 +36,41 @@ def _accelerator_count(
 ) -> Fraction | None:
     if amount.unit == "share":
         return amount.value * maximum
-    if amount.unit != "slices":
-        return amount.value
-    if flavor.pools[0].hardware.shape is None:
-        message = f"'{amount.written}': flavor '{flavor.name}' has no slices; write a number of {flavor.noun}"
-        context.problems.fault("bad-amount", path, message)
-        return None
-    return amount.value * flavor.unit
+    factors = _accelerators_per_unit(flavor).get(amount.unit, frozenset())
+    if len(factors) == 1:
+        return amount.value * next(iter(factors))
+    missing = (
+        f"nodes of {join_words(list(map(str, sorted(factors))))} {flavor.noun}" if factors else f"no {amount.unit}"
+    )
+    message = f"'{amount.written}': flavor '{flavor.name}' has {missing}; write a number of {flavor.noun}"
+    context.problems.fault("bad-amount", path, message)
+    return None
+
+
+def _accelerators_per_unit(flavor: PlannedFlavor) -> dict[str, frozenset[int]]:
+    """Accelerators in one of each unit that the flavor knows; several where its pools differ."""
+    is_tpu = flavor.pools[0].hardware.shape is not None
+    by_kind = {"slices": flavor.unit, "chips": 1} if is_tpu else {"GPUs": 1}
+    return {
+        "accelerators": frozenset({1}),
+        "nodes": frozenset(pool.hardware.per_node for pool in flavor.pools),
+        **{unit: frozenset({factor}) for unit, factor in by_kind.items()},
+    }
 
 
 def _fraction_message(amount: Amount, flavor: PlannedFlavor, maximum: int, count: Fraction) -> str:
     """What is wrong with `count` accelerators, and the whole numbers beside it."""
     below = int(count // flavor.unit)
     alternatives = [str(n) for n in (below, below + 1) if n]
-    quoted_amount = f"'{amount.written}' of {maximum}" if amount.unit == "share" else f"'{amount.written}'"
-    verb = f" is {float(count):g}," if amount.unit == "share" else " is"
+    subjects = {
+        "accelerators": f"'{amount.written}' {flavor.noun} is",
+        "share": f"'{amount.written}' of {maximum} {flavor.noun} is {float(count):g},",
+    }
+    subject = subjects.get(amount.unit, f"'{amount.written}' is {float(count):g} {flavor.noun},")
     if flavor.unit == 1:
-        return f"{quoted_amount} {flavor.noun}{verb} no whole number; write {' or '.join(alternatives)}"
+        return f"{subject} no whole number; write {' or '.join(alternatives)}"
     slices = "slice" if alternatives == ["1"] else "slices"
-    return (
-        f"{quoted_amount} {flavor.noun}{verb} no whole number of slices of "
-        f"{flavor.unit}; write {' or '.join(alternatives)} {slices}"
-    )
+    return f"{subject} no whole number of slices of {flavor.unit}; write {' or '.join(alternatives)} {slices}"
 
 
 def resource_quotas(

@@ -1,4 +1,4 @@
-"""How a pool gets its machines, as people write it."""
+"""Schema of a pool's capacity."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class FlexStartSpec(Model):
 
 
 class RetrySpec(Model):
-    """How often, and after which pauses, a request that failed is made anew. Keys and defaults are Kueue's."""
+    """How often, and after which pauses, a failed request is repeated. Keys and defaults are Kueue's."""
 
     backoff_limit_count: int = Field(default=3, ge=0, le=_INT32_MAX)
     backoff_base_seconds: int = Field(default=60, ge=0, le=_INT32_MAX)
@@ -28,11 +28,11 @@ class RetrySpec(Model):
 
 
 class QueuedSpec(Model):
-    """Nodes of queued provisioning, and how Kueue asks for them.
+    """Nodes of queued provisioning, and how Kueue requests them.
 
-    `admissionCheck` and `provisioningRequestConfig` are names that somebody depends on; the rest is Kueue's own
-    ProvisioningRequestConfig. GKE takes one pod set a request, so those that ask for the same become one unless
-    `podSetMergePolicy` says otherwise; `managedResources` are the accelerators unless others are named too.
+    `admissionCheck` and `provisioningRequestConfig` are names that others depend on; the other keys are those of
+    Kueue's ProvisioningRequestConfig. GKE accepts one pod set per request, so pod sets with equal requests are merged
+    unless `podSetMergePolicy` is different; `managedResources` defaults to the accelerators.
     """
 
     max_run_duration: Seconds | None = None
@@ -48,8 +48,8 @@ class QueuedSpec(Model):
 class Capacity(Model):
     """How a pool gets its machines.
 
-    `kind` follows from what is written: on-demand, spot, reservation, flex-start or queued. A `reservation` is one of
-    the fleet's by its key; None with that kind is any that fits, and then on-demand machines unless `thenFail`.
+    `kind` follows from the value: on-demand, spot, reservation, flex-start or queued. `reservation` is the key of one
+    of the fleet's; None with that kind is any that fits, and then on-demand machines unless `thenFail`.
     """
 
     kind: Literal["on-demand", "spot", "reservation", "flex-start", "queued"]
@@ -60,13 +60,13 @@ class Capacity(Model):
 
     @property
     def max_run_seconds(self) -> int | None:
-        """What bounds the life of flex-start and queued nodes."""
+        """Maximum lifetime of flex-start and queued nodes; None for other capacity."""
         bounded = self.flex_start or self.queued
         return bounded.max_run_duration if bounded else None
 
     @classmethod
     def __get_pydantic_json_schema__(cls, core: Any, handler: Any) -> Any:
-        """Of a mapping: one of its keys; the kind is not for people to write."""
+        """Return the only key of the mapping; `kind` itself is not allowed in a stack file."""
         reference = handler(core)
         schema = handler.resolve_ref_schema(reference)
         schema["properties"] = {
@@ -86,7 +86,7 @@ _CAPACITY_BY_WORD: dict[str, dict[str, Any]] = {
     "queued": {"kind": "queued", "queued": {}},
 }
 _KIND_BY_KEY = {"reservation": "reservation", "flexStart": "flex-start", "queued": "queued"}
-"""The key of a mapping → the kind of capacity that it says."""
+"""The key of the mapping → the kind of capacity."""
 _CAPACITY_FORMS = "write on-demand, spot, {reservation: <name>}, any-reservation, flex-start or queued"
 
 
@@ -99,11 +99,9 @@ def _parse_capacity(value: Any) -> Any:
         if key in _KIND_BY_KEY and not more and isinstance(inside, str if key == "reservation" else dict):
             return {"kind": _KIND_BY_KEY[key], key: cast("object", inside)}
         hint = "" if key in _KIND_BY_KEY else did_you_mean(str(key), _KIND_BY_KEY)
-        raise validation_fault(
-            "bad-capacity", f"'{format_value(subject)}' is no way to get capacity; {_CAPACITY_FORMS}{hint}"
-        )
+        raise validation_fault("bad-capacity", f"'{format_value(subject)}' is not a capacity; {_CAPACITY_FORMS}{hint}")
     hint = did_you_mean(value, _CAPACITY_BY_WORD) if isinstance(value, str) else ""
-    subject = "is empty" if value is None else f"'{format_value(value)}' is no way to get capacity"
+    subject = "is empty" if value is None else f"'{format_value(value)}' is not a capacity"
     raise validation_fault("bad-capacity", f"{subject}; {_CAPACITY_FORMS}{hint}")
 
 

@@ -1,4 +1,4 @@
-"""What may be asked of ComputeClasses: ways to get nodes, one after the other. Keys are GKE's own terms."""
+"""Schema of ComputeClasses: an ordered list of ways to get nodes. Keys are terms of GKE."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ ClassName = Annotated[
     str,
     Text(
         r"(?!gke|autopilot)[a-z]([-a-z0-9]{0,61}[a-z0-9])?",
-        "a compute class's name: lower-case letters, digits and '-', a letter first, 63 at most, and neither gke nor "
-        "autopilot in front, which are GKE's own",
+        "a compute class's name: lower-case letters, digits and '-', starting with a letter, at most 63 characters, "
+        "without the prefixes gke and autopilot, which GKE reserves",
     ),
 ]
 
 
 class ClassPrioritySpec(Model):
-    """One way to get nodes: which machine, and from which capacity."""
+    """One way to get nodes: the machine and its capacity."""
 
     machine_type: MachineType
     topology: Topology | None = None
@@ -33,7 +33,7 @@ class ClassPrioritySpec(Model):
 
 
 class ComputeClassSpec(Model):
-    """A ComputeClass: GKE makes node pools by the first of its `priorities` that can be had."""
+    """A ComputeClass: GKE creates node pools by the first of its `priorities` that has capacity."""
 
     priorities: Sequence[ClassPrioritySpec] = Field(min_length=1, max_length=100)
     node_pool_auto_creation: bool = True

@@ -1,4 +1,4 @@
-"""What may be asked of the nodes of a pool beyond their machine; keys and bounds as in GKE's node system config."""
+"""Schema of a pool's node settings; keys and bounds as in GKE's node system config."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from berth.spec.base import Entry, Model, Section, Sequence, Text, default_field
 from berth.spec.model import Field, check_model
 
 MAX_SURGE = 20
-"""Nodes that may be upgraded at once, surge and unavailable ones together (GKE docs: surge upgrades)."""
+"""Maximum of nodes that are upgraded at once, surge and unavailable ones together (GKE docs: surge upgrades)."""
 
 SysctlName = Annotated[str, Text(r"(fs|kernel|net|vm)(\.[a-z0-9_]+)+", "a sysctl such as net.core.somaxconn")]
 SysctlValue = Annotated[str, Text(r"-?[0-9]+( [0-9]+)*", 'the value of a sysctl, in quotes, such as "2048"')]
@@ -28,13 +28,13 @@ class SurgeSpec(Model):
     def _check_not_empty(self) -> SurgeSpec:
         together = self.max_surge + self.max_unavailable
         if not 1 <= together <= MAX_SURGE:
-            message = f"maxSurge and maxUnavailable come to {together}; write 1 to {MAX_SURGE} of both together"
+            message = f"maxSurge and maxUnavailable add up to {together}; write values that add up to 1 to {MAX_SURGE}"
             raise validation_fault("bad-value", message)
         return self
 
 
 class KubeletSpec(Model):
-    """The kubelet; what is not written is GKE's choice."""
+    """Kubelet settings; keys that are left out have GKE's defaults."""
 
     cpu_manager_policy: Literal["none", "static"] | None = None
     memory_manager_policy: Literal["None", "Static"] | None = None
@@ -60,20 +60,20 @@ class KubeletSpec(Model):
     def _check_gc_thresholds(self) -> KubeletSpec:
         low, high = self.image_gc_low_threshold_percent, self.image_gc_high_threshold_percent
         if low is not None and high is not None and low >= high:
-            message = f"imageGcLowThresholdPercent {low} is not below imageGcHighThresholdPercent {high}; write less"
+            message = f"imageGcLowThresholdPercent {low} is not below imageGcHighThresholdPercent {high}; lower it"
             raise validation_fault("bad-value", message)
         return self
 
 
 class HugepagesSpec(Model):
-    """Huge pages to set aside, as counts of pages."""
+    """Huge pages to reserve, as counts of pages."""
 
     size_2m: int | None = Field(default=None, ge=0, alias="size2m")
     size_1g: int | None = Field(default=None, ge=0, alias="size1g")
 
 
 class NodeSystemSpec(Model):
-    """The kubelet and the kernel of the nodes of a pool; what is not written is GKE's choice."""
+    """Kubelet and kernel settings of a pool's nodes; keys that are left out have GKE's defaults."""
 
     kubelet: Entry[KubeletSpec] = default_field(KubeletSpec)
     sysctls: Section[SysctlName, SysctlValue] = Field(default_factory=dict)

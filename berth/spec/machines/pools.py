@@ -1,4 +1,4 @@
-"""What may be asked of pools and flavors."""
+"""Schema of pools and flavors."""
 
 from __future__ import annotations
 
@@ -35,14 +35,14 @@ LabelValue = Annotated[
     str,
     Text(
         r"([A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?)?",
-        "a Kubernetes label value: 63 letters, digits, '-', '_' and '.'",
+        "a Kubernetes label value: at most 63 letters, digits, '-', '_' and '.'",
     ),
 ]
 PoolName = Annotated[
     str,
     Text(
         r"[a-z]([-a-z0-9]{0,28}[a-z0-9])?",
-        "a pool name: lower-case letters, digits and '-', a letter first, 30 at most",
+        "a pool name: lower-case letters, digits and '-', starting with a letter, at most 30 characters",
     ),
 ]
 
@@ -51,12 +51,12 @@ Topology = Annotated[str, Text(r"[1-9][0-9]{0,3}(x[1-9][0-9]{0,3}){1,2}", "a sli
 
 def _check_reason(value: str) -> str:
     if not value.strip():
-        raise validation_fault("missing-key", "is empty; write why, for those who read it next")
+        raise validation_fault("missing-key", "is empty; write the reason")
     return value
 
 
 Reason = Annotated[str, AfterValidator(_check_reason), JsonSchema({"type": "string", "pattern": r"\S"})]
-"""Why something is accepted that Berth would otherwise refuse."""
+"""The reason to accept something that Berth would otherwise refuse."""
 
 
 class GpuSharingSpec(Model):
@@ -67,7 +67,7 @@ class GpuSharingSpec(Model):
 
 
 class LocalSsdSpec(Model):
-    """Local SSDs of a node: behind its ephemeral storage, or as raw block devices."""
+    """Local SSDs of a node: for its ephemeral storage, or as raw block devices."""
 
     ephemeral: int = Field(default=0, ge=0, le=64)
     block: int = Field(default=0, ge=0, le=64)
@@ -76,13 +76,14 @@ class LocalSsdSpec(Model):
     def _check_single_use(self) -> LocalSsdSpec:
         if self.ephemeral and self.block:
             raise validation_fault(
-                "bad-value", f"'{self.ephemeral}' ephemeral and '{self.block}' block; write one of them"
+                "bad-value",
+                f"ephemeral: {self.ephemeral} and block: {self.block} exclude each other; write one of them",
             )
         return self
 
 
 class TaintSpec(Model):
-    """A node taint of the owner's own, in Kubernetes' spelling."""
+    """The owner's own node taint, in Kubernetes' spelling."""
 
     key: LabelKey
     value: LabelValue
@@ -92,9 +93,9 @@ class TaintSpec(Model):
 class PoolSpec(Model):
     """Machines of one kind: TPU slices (`topology` and `slices`) or GPU nodes (`nodes`, a total over all zones).
 
-    `autoProvisioned` pools, and those of a `computeClass`, are made by GKE when jobs ask for them; their maximum is
-    what the fleet counts on.
-    `nodeLabels` are those by which the nodes of an existing cluster are known, where they are not GKE's.
+    GKE creates `autoProvisioned` pools, and those of a `computeClass`, when jobs need them; their maximum is the
+    capacity that the fleet counts on.
+    `nodeLabels` identify the nodes of an existing cluster if they have no labels of GKE.
     """
 
     machine_type: MachineType
@@ -130,7 +131,7 @@ class PoolSpec(Model):
 
 
 class FlavorSpec(Model):
-    """What is said of a flavor beyond its pools: how far it may be promised more than once, and why."""
+    """Settings of a flavor besides its pools: how often its capacity may be guaranteed, and the reason."""
 
     oversubscription: float = Field(default=1, ge=1, le=100)
     reason: Reason | None = None

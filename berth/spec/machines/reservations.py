@@ -1,4 +1,4 @@
-"""What may be asked of reservations: those of the fleet's own, somebody else's, and those that begin later."""
+"""Schema of reservations: the fleet's own, existing ones, and future ones."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ ReservationName = Annotated[
     str,
     Text(
         r"[a-z]([-a-z0-9]{0,61}[a-z0-9])?",
-        "a reservation's name: lower-case letters, digits and '-', a letter first, 63 at most",
+        "a reservation's name: lower-case letters, digits and '-', starting with a letter, at most 63 characters",
     ),
 ]
 
@@ -26,9 +26,9 @@ class AcceleratorSpec(Model):
 
 
 class FutureSpec(Model):
-    """The time of a reservation that begins later: a future reservation, or one of the calendar mode of DWS.
+    """The time of a reservation that begins later: a future reservation, or one in the calendar mode of DWS.
 
-    Google makes the reservation itself some time after the request; once it is `delivered`, its pools can be made.
+    Google creates the reservation some time after the request. When it is `delivered`, its pools can be created.
     """
 
     start: Timestamp
@@ -38,10 +38,10 @@ class FutureSpec(Model):
 
 
 class ReservationSpec(Model):
-    """A zonal reservation; `count` is in machines, `localSsd` counts those of one machine.
+    """A zonal reservation; `count` is in machines, `localSsd` is per machine.
 
-    The fleet owns it, unless it is `existing`: then it is somebody else's (of another `project`, where it is shared),
-    and is only taken from, whole or by `block` and `subBlock`. Those of TPUs are existing ones unless said otherwise.
+    The fleet owns it, unless it is `existing` (in another `project` if it is shared): then pools only consume it, as a
+    whole or by `block` and `subBlock`. Reservations of TPUs are `existing` by default.
     """
 
     machine_type: MachineType

@@ -83,34 +83,31 @@ config:
     region: us-central1
     cluster: {controlPlane: {publicEndpoint: false}}
 """
-_WRITE = "write 'config:', under it 'berth:fleet:', and under that the fleet's project, region, pools and teams"
-_MOVE = "move teams into files of their own and name them under 'teamFiles'"
+_WRITE = "write 'config:', below it 'berth:fleet:', and below that the fleet's project, region, pools and teams"
+_MOVE = "move teams to their own files and list these under 'teamFiles'"
 
 WHOLE: dict[str, tuple[bytes, list[str]]] = {
-    "an empty file": (b"", [f"Pulumi.bad.yaml: the file is empty: {_WRITE}"]),
-    "a file of comments": (b"# later\n", [f"Pulumi.bad.yaml: the file is empty: {_WRITE}"]),
+    "an empty file": (b"", [f"Pulumi.bad.yaml: the file is empty; {_WRITE}"]),
+    "a file of comments": (b"# later\n", [f"Pulumi.bad.yaml: the file is empty; {_WRITE}"]),
     "a file of Pulumi's own": (
         b"config:\n  gcp:project: acme\n",
-        [f"Pulumi.bad.yaml:1: there is no fleet here: {_WRITE}"],
+        [f"Pulumi.bad.yaml:1: 'berth:fleet' is missing; {_WRITE}"],
     ),
     "a fleet of nothing": (
         b"config:\n  berth:fleet:\n",
-        [f"Pulumi.bad.yaml:2: 'berth:fleet' is empty: {_WRITE}"],
+        [f"Pulumi.bad.yaml:2: 'berth:fleet' is empty; {_WRITE}"],
     ),
     "a fleet that is a list": (
         b"config:\n  berth:fleet: [acme]\n",
-        [f"Pulumi.bad.yaml:2: 'berth:fleet' is a list, not a mapping: {_WRITE}"],
+        [f"Pulumi.bad.yaml:2: 'berth:fleet' is a list, not a mapping; {_WRITE}"],
     ),
     "a platform's and a team's stack in one": (
         FLEET.encode() + b"  berth:team: {platform: dev, team: vision}\n",
-        [
-            "Pulumi.bad.yaml:6: 'berth:team' stands beside 'berth:fleet': a stack is a platform's or a team's; move "
-            "one into its own file"
-        ],
+        ["Pulumi.bad.yaml:6: 'berth:team' and 'berth:fleet' are in one file; move one to its own stack file"],
     ),
     "a team's stack of nothing": (
         b"config:\n  berth:team:\n",
-        ["Pulumi.bad.yaml:2: 'berth:team' is empty: write under it the team's platform, the team and its workloads"],
+        ["Pulumi.bad.yaml:2: 'berth:team' is empty; write the team's platform, the team and its workloads below it"],
     ),
     "an empty fleet": (
         b"config:\n  berth:fleet: {}\n",
@@ -123,54 +120,53 @@ WHOLE: dict[str, tuple[bytes, list[str]]] = {
     ),
     "no YAML": (
         b"config: [berth\n",
-        ["Pulumi.bad.yaml:2:1: is no YAML: while parsing a flow sequence, did not find expected ',' or ']'"],
+        ["Pulumi.bad.yaml:1:9: '[' opens here and is not closed; write ']' at its end"],
     ),
-    "a tab": (b"config:\n\tberth:fleet: {}\n", ["Pulumi.bad.yaml:2:1: a tab cannot indent YAML: use spaces"]),
+    "a tab": (b"config:\n\tberth:fleet: {}\n", ["Pulumi.bad.yaml:2:1: a tab cannot indent YAML; use spaces"]),
     "a byte order mark": (
         b"\xef\xbb\xbfconfig: {}\n",
-        ["Pulumi.bad.yaml:1:1: begins with a byte order mark (UTF-8): save it as UTF-8 without one"],
+        ["Pulumi.bad.yaml:1:1: begins with a byte order mark (UTF-8); save it as UTF-8 without one"],
     ),
     "Latin-1": (
         b"config:\n  gr\xf6\xdfe: 1\n",
-        ["Pulumi.bad.yaml:2:5: byte 0xf6 is not UTF-8: save the file as UTF-8"],
+        ["Pulumi.bad.yaml:2:5: byte 0xf6 is not UTF-8; save the file as UTF-8"],
     ),
-    "a NUL": (b"config:\x00\n", ["Pulumi.bad.yaml:1:8: the character U+0000 cannot stand in YAML: remove it"]),
+    "a NUL": (b"config:\x00\n", ["Pulumi.bad.yaml:1:8: the character U+0000 is not allowed in YAML; remove it"]),
     "half a character": (
         b'config: {berth:fleet: {project: "\\ud800"}}\n',
         [
-            "Pulumi.bad.yaml:1:36: is no YAML: while parsing a quoted scalar, found invalid Unicode character escape "
-            "code",
+            "Pulumi.bad.yaml:1:36: an escape that is not a valid Unicode character; write the character itself",
         ],
     ),
     "three thousand brackets": (
         b"config:\n  berth:fleet: " + b"[" * 3000,
-        ["Pulumi.bad.yaml:2:78: nested more than 64 deep: no fleet needs that"],
+        ["Pulumi.bad.yaml:2:78: nested more than 64 levels deep; remove brackets or levels"],
     ),
     "a billion laughs": (
         b"a: &a [x,x,x,x,x,x,x,x,x,x]\nb: &b [*a,*a,*a,*a,*a,*a,*a,*a,*a,*a]\nc: &c [*b,*b,*b,*b,*b,*b,*b,*b,*b,*b]\n"
         b"d: &d [*c,*c,*c,*c,*c,*c,*c,*c,*c,*c]\ne: [*d,*d,*d,*d,*d,*d,*d,*d,*d,*d]\n",
-        ["Pulumi.bad.yaml:4: YAML aliases add more than 10,000 values: write out what differs, drop the rest"],
+        ["Pulumi.bad.yaml:4: YAML aliases add more than 10,000 values; use fewer aliases"],
     ),
     "ten megabytes": (
         b"a" * 10_000_000,
         [
-            f"Pulumi.bad.yaml: 10,000,000 bytes, and at most 1,048,576 are read: {_MOVE}",
+            f"Pulumi.bad.yaml: is 10,000,000 bytes, more than the maximum of 1,048,576; {_MOVE}",
         ],
     ),
     "more config than the engine can hand over": (
         FLEET.encode() + b"    kueue: {chart: " + b"x" * 130_000 + b"}\n",
         [
-            "Pulumi.bad.yaml:2: the config is 130,159 bytes as the engine hands it over, and Berth takes 120,000 of "
-            f"the 131,072 that fit into one environment variable: {_MOVE}",
+            "Pulumi.bad.yaml:2: the config is 130,159 bytes as Pulumi passes it to the program, more than 120,000 (an "
+            f"environment variable holds 131,072); {_MOVE}",
         ],
     ),
     "a value and a key of a thousand letters": (
         FLEET.replace("acme-ml-dev", "a" * 1000).encode() + b"    " + b"k" * 1000 + b": 1\n",
         [
-            f"Pulumi.bad.yaml:3: project: '{'a' * 77}...' is not a project id: 6 to 30 lower-case letters, digits and "
+            f"Pulumi.bad.yaml:3: project: '{'a' * 77}...' is not a project ID: 6 to 30 lower-case letters, digits and "
             "'-'",
-            f"""Pulumi.bad.yaml:6: "{"k" * 77}...": '{"k" * 77}...' is no key here; one of project, projectNumber, """
-            "region, acceptRegion, labels, protect, cluster, reservations, pools, computeClasses, workers, flavors, "
+            f"""Pulumi.bad.yaml:6: "{"k" * 77}...": unknown key '{"k" * 77}...'; write one of project, """
+            "projectNumber, region, acceptRegion, labels, protect, cluster, reservations, pools, computeClasses, workers, flavors, "
             "kueue, jobset, monitoring, priorities, cohorts, teams, teamFiles, platform, clusterQueues, acceptLoss, "
             "allowReplacement, allowDeletion, allowChange",
         ],
@@ -190,8 +186,8 @@ WHOLE: dict[str, tuple[bytes, list[str]]] = {
         + b"{pool: p}, " * 65
         + b"]}}}\n",
         [
-            "Pulumi.bad.yaml:6: priorities.low.description: has 3400 characters; the most is 2048",
-            "Pulumi.bad.yaml:8: teams.a.queues.a.flavors: has 65 entries; the most is 64",
+            "Pulumi.bad.yaml:6: priorities.low.description: has 3400 characters; the maximum is 2048",
+            "Pulumi.bad.yaml:8: teams.a.queues.a.flavors: has 65 entries; the maximum is 64",
         ],
     ),
 }
@@ -201,14 +197,14 @@ WHOLE: dict[str, tuple[bytes, list[str]]] = {
 
 STACKS = {
     "dve": ["no stack 'dve' (Pulumi.dve.yaml); did you mean 'dev'?"],
-    "zzz": ["no stack 'zzz' (Pulumi.zzz.yaml); there is 'My_Dev', 'dev' and 'folder'"],
-    "": ["no stack '' (Pulumi..yaml); there is 'My_Dev', 'dev' and 'folder'"],
+    "zzz": ["no stack 'zzz' (Pulumi.zzz.yaml); choose 'My_Dev', 'dev' and 'folder'"],
+    "": ["no stack '' (Pulumi..yaml); choose 'My_Dev', 'dev' and 'folder'"],
     "./fleet.yaml": ["no file 'fleet.yaml'"],
     "Pulumi.dve.yaml": ["no file 'Pulumi.dve.yaml'; did you mean 'Pulumi.dev.yaml'?"],
-    "folder": ["Pulumi.folder.yaml: a directory, not a file: name a YAML file"],
-    "/dev/null": ["/dev/null: a device or pipe, not a file: name a YAML file"],
-    "a\nb": [r"no stack 'a\nb' (Pulumi.a\nb.yaml); there is 'My_Dev', 'dev' and 'folder'"],
-    "\x1b[31m": [r"no stack '\x1b[31m' (Pulumi.\x1b[31m.yaml); there is 'My_Dev', 'dev' and 'folder'"],
+    "folder": ["Pulumi.folder.yaml: is a directory, not a file; name a YAML file"],
+    "/dev/null": ["/dev/null: is a device or pipe, not a file; name a YAML file"],
+    "a\nb": [r"no stack 'a\nb' (Pulumi.a\nb.yaml); choose 'My_Dev', 'dev' and 'folder'"],
+    "\x1b[31m": [r"no stack '\x1b[31m' (Pulumi.\x1b[31m.yaml); choose 'My_Dev', 'dev' and 'folder'"],
     "My_Dev": [
         "Pulumi.My_Dev.yaml:5: cluster.name: the stack's name, 'My_Dev', is no name for a cluster; write cluster.name",
         "Pulumi.My_Dev.yaml:7: reservations.l4.name: 'My_Dev-l4', after the stack, is no name for a reservation; write "

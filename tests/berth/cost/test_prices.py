@@ -71,7 +71,7 @@ BROKEN = {
     "a machine twice": (
         "g2-standard-24",
         "ct5lp-hightpu-4t",
-        ["4: hourly.ct5lp-hightpu-4t: the key 'ct5lp-hightpu-4t' is written twice, first on line 3: keep one"],
+        ["4: hourly.ct5lp-hightpu-4t: key 'ct5lp-hightpu-4t' is defined twice, first on line 3; keep one"],
     ),
     "a list": (
         TABLE,
@@ -94,7 +94,7 @@ BROKEN = {
     "no YAML": (
         "{on-demand: 4.80",
         "{on-demand: [4.80",
-        ["3:57: is no YAML: while parsing a flow sequence, did not find expected ',' or ']'"],
+        ["3:57: a ',' or ']' is missing here; write one"],
     ),
     "a sentence": (TABLE, "about five dollars\n", [" 'about five dollars' is not a mapping"]),
     "an empty file": (TABLE, "", [" the table of prices is empty: write currency and hourly"]),
@@ -142,7 +142,7 @@ def test_a_table_that_is_not_there_or_a_folder_is_one_fault(tmp_path: Path) -> N
     _, (missing,) = read_prices(tmp_path / "none.yaml")
     assert missing.line() == f"no file '{tmp_path / 'none.yaml'}'"
     _, (folder,) = read_prices(tmp_path)
-    assert folder.line() == f"{tmp_path}: a directory, not a file: name a YAML file"
+    assert folder.line() == f"{tmp_path}: is a directory, not a file; name a YAML file"
 
 
 def test_the_command_refuses_a_broken_table_before_anything_else(tmp_path: Path) -> None:

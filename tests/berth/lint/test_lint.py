@@ -123,7 +123,7 @@ def test_files_that_hold_no_job_are_no_answer(folder: pathlib.Path) -> None:
     assert lint("empty.yaml", "nowhere.yaml", "bad.yaml", "none", exit_code=1) == [
         "empty.yaml: holds no Job, JobSet, PyTorchJob, Pod or ProvisioningRequest",
         "no file 'nowhere.yaml'",
-        "bad.yaml:2:1: is no YAML: while parsing a flow sequence, did not find expected ',' or ']'",
+        "bad.yaml:1:7: '[' opens here and is not closed; write ']' at its end",
         "none: no YAML files lie in this folder",
     ]
 

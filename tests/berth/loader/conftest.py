@@ -16,7 +16,8 @@ Read = Callable[[str], tuple[StackFile | None, list[str]]]
 
 @pytest.fixture
 def write(tmp_path: pathlib.Path) -> Write:
-    """Write `text` into a file of the folder, `Pulumi.dev.yaml` unless told otherwise."""
+    """Write `text` into a file of a project's folder, `Pulumi.dev.yaml` unless another name is given."""
+    (tmp_path / "Pulumi.yaml").write_text("name: berth\nruntime: python\n", encoding="utf-8")
 
     def to_file(text: str, name: str = "Pulumi.dev.yaml") -> pathlib.Path:
         file = tmp_path / name

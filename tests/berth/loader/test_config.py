@@ -10,7 +10,7 @@ import pytest
 from berth.loader import read_config
 from tests.berth.loader.conftest import Write, lines
 
-WRITE = "write 'config:', under it 'berth:fleet:', and under that the fleet's project, region, pools and teams"
+WRITE = "write 'config:', below it 'berth:fleet:', and below that the fleet's project, region, pools and teams"
 FLEET = "config:\n  berth:fleet:\n    project: acme\n    teams:\n      vision:\n        groups: [a, b]\n"
 VALUE = {"project": "acme", "teams": {"vision": {"groups": ["a", "b"]}}}
 
@@ -61,5 +61,5 @@ def test_the_engines_values_need_no_file(tmp_path: pathlib.Path) -> None:
 def test_a_config_without_a_fleet_says_what_to_write(tmp_path: pathlib.Path, value: object) -> None:
     """`pulumi up` in a new stack comes here first."""
     found, problems = read_config("dev", value, tmp_path)
-    line = f"no-fleet | there is no fleet in the config of stack 'dev': {WRITE}"
+    line = f"no-fleet | the config of stack 'dev' has no 'berth:fleet'; {WRITE}"
     assert (found, lines(problems)) == (None, [line])

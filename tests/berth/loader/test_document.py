@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from berth.loader import document
 from berth.loader.positions import SourceMap
 
-RETYPED = "must be quoted: the engine would change it to another type"
+RETYPED = "Pulumi would change the type of '{}'; put it in quotes"
 
 
 def parsed(text: str) -> tuple[Any, list[str]]:
@@ -79,7 +79,7 @@ def test_a_word_that_only_looks_like_a_number_is_text(word: str) -> None:
 @pytest.mark.parametrize("date", ["2026-12-01", "2026-1-2", "2026-12-01T00:00:00Z", "2026-12-01 10:00:00.5 +01:00"])
 def test_an_unquoted_date_is_refused(date: str) -> None:
     """The engine turns it into `2026-12-01 00:00:00 +0000 UTC`, in the program and in the file it rewrites."""
-    assert parsed(f"a: {date}") == ({"a": date}, [f"f.yaml:1: a: '{date}' {RETYPED}"])
+    assert parsed(f"a: {date}") == ({"a": date}, [f"f.yaml:1: a: {RETYPED.format(date)}"])
 
 
 ODD_NUMBERS = """
@@ -90,24 +90,24 @@ ODD_NUMBERS = """
 @pytest.mark.parametrize("number", ODD_NUMBERS.split())
 def test_a_number_in_any_other_spelling_is_refused(number: str) -> None:
     """Each is an integer to one reader, text or another integer to the next."""
-    assert faults(f"a: {number}") == [f"f.yaml:1: a: '{number}' {RETYPED}; as a number, write plain digits"]
+    assert faults(f"a: {number}") == [f"f.yaml:1: a: {RETYPED.format(number)}, or write plain digits for a number"]
 
 
 @pytest.mark.parametrize("number", ["99999999999999999999", "-9223372036854775809", "9" * 5000])
 def test_plain_digits_that_no_reader_keeps_are_too_large(number: str) -> None:
-    assert faults(f"a: {number}") == [f"f.yaml:1: a: '{number}' {RETYPED}; as a number, it is too large"]
+    assert faults(f"a: {number}") == [f"f.yaml:1: a: {RETYPED.format(number)} (as a number it is too large)"]
 
 
 @pytest.mark.parametrize(("number", "plain"), [("1.0", "1"), ("1.", "1"), ("1e3", "1000"), ("-2.50e1", "-25")])
 def test_a_float_without_a_fraction_is_refused(number: str, plain: str) -> None:
     """The engine hands it over as an integer: offline it would be a float, and there would be two plans."""
-    assert faults(f"a: {number}") == [f"f.yaml:1: a: '{number}' {RETYPED}; as a number, write {plain}"]
+    assert faults(f"a: {number}") == [f"f.yaml:1: a: {RETYPED.format(number)}, or write {plain} for a number"]
 
 
 @pytest.mark.parametrize(("word", "boolean"), [("yes", "true"), ("On", "true"), ("NO", "false"), ("off", "false")])
 def test_a_boolean_of_yaml_1_1_is_refused(word: str, boolean: str) -> None:
     """PyYAML reads a boolean, the engine reads text."""
-    message = f"'{word}' must be quoted, or written as {boolean}: readers of YAML differ on it"
+    message = f"'{word}' is {boolean} to some YAML parsers and text to others; write {boolean}, or \"{word}\""
     assert faults(f"a: {word}") == [f"f.yaml:1: a: {message}"]
 
 
@@ -127,27 +127,27 @@ def test_a_scalar_without_fault_survives_json(text: str) -> None:
 @pytest.mark.parametrize("key", ["1", "1.5", "true", "null", "yes", "2026-12-01", "0x1F"])
 def test_a_key_that_is_no_text_must_be_quoted(key: str) -> None:
     """The engine makes text of it in its own way; a person who quotes it knows what it will be."""
-    assert parsed(f"{key}: x") == ({key: "x"}, [f"f.yaml:1: the key '{key}' must be quoted: keys are text"])
+    assert parsed(f"{key}: x") == ({key: "x"}, [f"f.yaml:1: key '{key}' is not text; write \"{key}\""])
     assert parsed(f"'{key}': x") == ({key: "x"}, [])
 
 
 @pytest.mark.parametrize("key", ["[a, b]", "{a: b}", "*a"])
 def test_a_key_is_plain_text(key: str) -> None:
     """A list as a key has no path, and an alias as a key hides a name."""
-    message = "a key must be text: not an alias, a list or a mapping"
+    message = "a key must be text, not an alias, a list or a mapping; write a name"
     assert parsed(f"x: &a y\n? {key}\n: 1\nz: 2") == ({"x": "y", "z": 2}, [f"f.yaml:2: {message}"])
 
 
 def test_a_key_written_twice_names_both_lines() -> None:
     """The engine refuses it, PyYAML takes the last one in silence."""
     text = "pools:\n  a: {x: 1}\n  b: {}\n  a: {x: 2}\n"
-    message = "the key 'a' is written twice, first on line 2: keep one"
+    message = "key 'a' is defined twice, first on line 2; keep one"
     assert parsed(text) == ({"pools": {"a": {"x": 1}, "b": {}}}, [f"f.yaml:4: pools.a: {message}"])
 
 
 def test_a_merge_key_is_refused() -> None:
     """The engine flattens it when it rewrites the file; what a team has must be read where the team stands."""
-    message = "the merge key '<<' would be lost: write the entries out"
+    message = "Pulumi drops the merge key '<<' when it rewrites the file; write its entries here"
     assert parsed("a: &a {x: 1}\nb:\n  <<: *a\n  y: 2") == ({"a": {"x": 1}, "b": {"y": 2}}, [f"f.yaml:3: b: {message}"])
 
 
@@ -162,7 +162,7 @@ def test_a_quoted_merge_key_is_a_key_like_any_other() -> None:
 @pytest.mark.parametrize("tag", ["!include", "!!str", "!!timestamp", "!"])
 def test_a_tag_is_refused(tag: str) -> None:
     """The engine drops it when it rewrites the file: `!include x` becomes the text `x`."""
-    message = f"the tag '{tag}' would be lost: write the value without it"
+    message = f"Pulumi drops the tag '{tag}' when it rewrites the file; remove it"
     assert faults(f"a: {tag} x") == [f"f.yaml:1: a: {message}"]
     assert faults(f"a:\n- {tag} {{}}") == [f"f.yaml:2: a[0]: {message}"]
 
@@ -185,7 +185,7 @@ def test_an_alias_stands_for_its_anchor_and_its_place_is_there() -> None:
 def test_an_alias_without_an_anchor_before_it_is_refused(text: str) -> None:
     """That takes in the anchor that would hold itself, which has no end."""
     assert codes(text) == ["yaml-alias"]
-    assert faults("a: *a") == ["f.yaml:1: a: the alias '*a' has no anchor '&a' that ends before it: write one"]
+    assert faults("a: *a") == ["f.yaml:1: a: the alias '*a' has no anchor '&a' before it; write the value"]
 
 
 def test_a_billion_laughs_are_refused_at_once() -> None:
@@ -194,14 +194,14 @@ def test_a_billion_laughs_are_refused_at_once() -> None:
     text += "".join(f"a{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 10)}]\n" for n in range(1, 12))
     start = time.process_time()
     value, found = parsed(text)
-    message = "YAML aliases add more than 10,000 values: write out what differs, drop the rest"
+    message = "YAML aliases add more than 10,000 values; use fewer aliases"
     assert (value, found) == (None, [f"f.yaml:4: a3[7]: {message}"])
     assert time.process_time() - start < 10
 
 
 def test_a_secret_leaf_is_refused() -> None:
     """One secret leaf makes the engine hand over the whole object as a secret, and no plan could be shown."""
-    message = "a secret inside the fleet would make the whole fleet secret: give it a config key of its own"
+    message = "a secret inside berth:fleet makes all of berth:fleet secret; move it to its own config key"
     assert faults("a:\n  b: {secure: v1:abc}") == [f"f.yaml:2: a.b: {message}"]
 
 
@@ -211,15 +211,15 @@ def test_a_secret_leaf_is_refused() -> None:
 @pytest.mark.parametrize(
     ("text", "line"),
     [
-        ("a: [1\nb: 2", "f.yaml:2:2: is no YAML: while parsing a flow sequence, did not find expected ',' or ']'"),
-        ("a: 'x", "f.yaml:1:6: is no YAML: while scanning a quoted scalar, found unexpected end of stream"),
-        ("a: b: c", "f.yaml:1:5: is no YAML: mapping values are not allowed in this context"),
-        ("a:\n\tb: 1", "f.yaml:2:1: a tab cannot indent YAML: use spaces"),
-        ("a:\n  b:\n\t\tc: 1", "f.yaml:3:1: a tab cannot indent YAML: use spaces"),
-        ("a: 1\n---\nb: 2", "f.yaml:2:1: a second YAML document begins here: keep one, and remove the '---'"),
+        ("a: [1\nb: 2", "f.yaml:1:4: '[' opens here and is not closed; write ']' at its end"),
+        ("a: 'x", "f.yaml:1:4: ''' opens here and is not closed; write ''' at its end"),
+        ("a: b: c", "f.yaml:1:5: a second ': ' on one line; quote the value, or begin a new line"),
+        ("a:\n\tb: 1", "f.yaml:2:1: a tab cannot indent YAML; use spaces"),
+        ("a:\n  b:\n\t\tc: 1", "f.yaml:3:1: a tab cannot indent YAML; use spaces"),
+        ("a: 1\n---\nb: 2", "f.yaml:2:1: a second YAML document begins here; keep one, and remove '---'"),
         (
             "a: @x",
-            "f.yaml:1:4: is no YAML: while scanning for the next token, found character that cannot start any token",
+            "f.yaml:1:4: a value cannot begin with '@'; quote the value",
         ),
     ],
 )

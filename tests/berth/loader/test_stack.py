@@ -13,7 +13,7 @@ from berth.diagnostics import Problem
 from berth.loader import SourceMap, read_stack, sort_by_place
 from tests.berth.loader.conftest import Read, Write, lines
 
-WRITE = "write 'config:', under it 'berth:fleet:', and under that the fleet's project, region, pools and teams"
+WRITE = "write 'config:', below it 'berth:fleet:', and below that the fleet's project, region, pools and teams"
 FLEET = "config:\n  berth:fleet:\n    project: acme\n    teams:\n      vision:\n        groups: [a, b]\n"
 VALUE = {"project": "acme", "teams": {"vision": {"groups": ["a", "b"]}}}
 
@@ -69,8 +69,8 @@ def test_a_file_outside_the_project_is_called_by_its_whole_path(write: Write, tm
         ),
         (
             "production",
-            "no stack 'production' (Pulumi.production.yaml); there is 'dev' and 'local',"
-            " and examples lie in stacks/examples",
+            "no stack 'production' (Pulumi.production.yaml); choose 'dev' and 'local',"
+            " or an example in stacks/examples",
         ),
         (
             "stacks/examples/multislise.yaml",
@@ -99,14 +99,14 @@ def test_no_name_of_a_stack_raises(tmp_path: pathlib.Path, said: str) -> None:
 def test_a_folder_is_no_stack_file(tmp_path: pathlib.Path) -> None:
     """Shells complete folders first."""
     (tmp_path / "Pulumi.dev.yaml").mkdir()
-    line = "unreadable | Pulumi.dev.yaml: a directory, not a file: name a YAML file"
+    line = "unreadable | Pulumi.dev.yaml: is a directory, not a file; name a YAML file"
     assert lines(read_stack("dev", tmp_path)[1]) == [line]
 
 
 def test_a_pipe_is_no_stack_file(tmp_path: pathlib.Path) -> None:
     """Reading it would wait for ever."""
     os.mkfifo(tmp_path / "Pulumi.dev.yaml")
-    line = "unreadable | Pulumi.dev.yaml: a device or pipe, not a file: name a YAML file"
+    line = "unreadable | Pulumi.dev.yaml: is a device or pipe, not a file; name a YAML file"
     assert lines(read_stack("dev", tmp_path)[1]) == [line]
 
 
@@ -130,11 +130,11 @@ def test_a_file_that_may_not_be_read_says_so(
 @pytest.mark.parametrize(
     ("text", "line"),
     [
-        ("a: 1\nb: \0", "Pulumi.dev.yaml:2:4: the character U+0000 cannot stand in YAML: remove it"),
-        ("a: \x1b[31m", "Pulumi.dev.yaml:1:4: the character U+001B cannot stand in YAML: remove it"),
-        ("a: é\nb: \udcff", "Pulumi.dev.yaml:2:4: byte 0xff is not UTF-8: save the file as UTF-8"),
-        ("\ufeffa: 1", "Pulumi.dev.yaml:1:1: begins with a byte order mark (UTF-8): save it as UTF-8 without one"),
-        ("\udcff\udcfea", "Pulumi.dev.yaml:1:1: begins with a byte order mark (UTF-16): save it as UTF-8 without one"),
+        ("a: 1\nb: \0", "Pulumi.dev.yaml:2:4: the character U+0000 is not allowed in YAML; remove it"),
+        ("a: \x1b[31m", "Pulumi.dev.yaml:1:4: the character U+001B is not allowed in YAML; remove it"),
+        ("a: é\nb: \udcff", "Pulumi.dev.yaml:2:4: byte 0xff is not UTF-8; save the file as UTF-8"),
+        ("\ufeffa: 1", "Pulumi.dev.yaml:1:1: begins with a byte order mark (UTF-8); save it as UTF-8 without one"),
+        ("\udcff\udcfea", "Pulumi.dev.yaml:1:1: begins with a byte order mark (UTF-16); save it as UTF-8 without one"),
     ],
 )
 def test_what_is_no_text_names_its_place(read: Read, text: str, line: str) -> None:
@@ -145,8 +145,8 @@ def test_what_is_no_text_names_its_place(read: Read, text: str, line: str) -> No
 def test_a_file_of_ten_megabytes_is_answered_at_once(read: Read) -> None:
     """A mistaken path must not cost a minute of parsing."""
     start = time.process_time()
-    remedy = "move teams into files of their own and name them under 'teamFiles'"
-    line = f"Pulumi.dev.yaml: 10,485,760 bytes, and at most 1,048,576 are read: {remedy}"
+    remedy = "move teams to their own files and list these under 'teamFiles'"
+    line = f"Pulumi.dev.yaml: is 10,485,760 bytes, more than the maximum of 1,048,576; {remedy}"
     assert read("a" * (10 << 20)) == (None, [f"too-large | {line}"])
     assert time.process_time() - start < 10
 
@@ -169,37 +169,37 @@ def test_what_belongs_to_pulumi_and_to_others_is_passed_over(read: Read) -> None
 @pytest.mark.parametrize(
     ("text", "faults"),
     [
-        ("", [f"empty-file | Pulumi.dev.yaml: the file is empty: {WRITE}"]),
-        ("# soon\n", [f"empty-file | Pulumi.dev.yaml: the file is empty: {WRITE}"]),
-        ("- a", [f"no-fleet | Pulumi.dev.yaml: there is no fleet here: {WRITE}"]),
-        ("config:\n", [f"no-fleet | Pulumi.dev.yaml:1: there is no fleet here: {WRITE}"]),
-        ("config:\n  a:b: c", [f"no-fleet | Pulumi.dev.yaml:1: there is no fleet here: {WRITE}"]),
-        ("config:\n  berth:fleet:\n", [f"no-fleet | Pulumi.dev.yaml:2: 'berth:fleet' is empty: {WRITE}"]),
+        ("", [f"empty-file | Pulumi.dev.yaml: the file is empty; {WRITE}"]),
+        ("# soon\n", [f"empty-file | Pulumi.dev.yaml: the file is empty; {WRITE}"]),
+        ("- a", [f"no-fleet | Pulumi.dev.yaml: 'berth:fleet' is missing; {WRITE}"]),
+        ("config:\n", [f"no-fleet | Pulumi.dev.yaml:1: 'berth:fleet' is missing; {WRITE}"]),
+        ("config:\n  a:b: c", [f"no-fleet | Pulumi.dev.yaml:1: 'berth:fleet' is missing; {WRITE}"]),
+        ("config:\n  berth:fleet:\n", [f"no-fleet | Pulumi.dev.yaml:2: 'berth:fleet' is empty; {WRITE}"]),
         (
             "config:\n  berth:fleet: none\n",
-            [f"no-fleet | Pulumi.dev.yaml:2: 'berth:fleet' is 'none', not a mapping: {WRITE}"],
+            [f"no-fleet | Pulumi.dev.yaml:2: 'berth:fleet' is 'none', not a mapping; {WRITE}"],
         ),
         (
             "config:\n  berth:fleet: [a]\n",
-            [f"no-fleet | Pulumi.dev.yaml:2: 'berth:fleet' is a list, not a mapping: {WRITE}"],
+            [f"no-fleet | Pulumi.dev.yaml:2: 'berth:fleet' is a list, not a mapping; {WRITE}"],
         ),
         (
             "confg:\n  berth:fleet: {}\n",
-            ["unknown-key | Pulumi.dev.yaml:1: 'confg' is no key of a stack file; did you mean 'config'?"],
+            ["unknown-key | Pulumi.dev.yaml:1: unknown key 'confg' in a stack file; did you mean 'config'?"],
         ),
         (
             "config:\n  berth:flet: {}\n",
-            ["unknown-key | Pulumi.dev.yaml:2: 'berth:flet' is no key that Berth reads; did you mean 'berth:fleet'?"],
+            ["unknown-key | Pulumi.dev.yaml:2: unknown config key 'berth:flet'; did you mean 'berth:fleet'?"],
         ),
         (
             "config:\n  fleet: {}\n",
-            ["unknown-key | Pulumi.dev.yaml:2: 'fleet' is no key that Berth reads; did you mean 'berth:fleet'?"],
+            ["unknown-key | Pulumi.dev.yaml:2: unknown config key 'fleet'; did you mean 'berth:fleet'?"],
         ),
         (
             "config:\n  berth:fleet: {secure: v1:x}\n",
             [
-                "secret | Pulumi.dev.yaml:2: a secret inside the fleet would make the whole fleet secret: "
-                "give it a config key of its own"
+                "secret | Pulumi.dev.yaml:2: a secret inside berth:fleet makes all of berth:fleet secret; "
+                "move it to its own config key"
             ],
         ),
     ],
@@ -215,23 +215,24 @@ def test_strange_keys_beside_a_fleet_are_faults_and_the_fleet_is_read(read: Read
     assert found is not None
     assert found.fleet == {"a": 1}
     assert faults == [
-        "unknown-key | Pulumi.dev.yaml:1: 'zone' is no key of a stack file",
-        "unknown-key | Pulumi.dev.yaml:2: '1' is no key of a stack file",
-        "unquoted-key | Pulumi.dev.yaml:2: the key '1' must be quoted: keys are text",
-        "unknown-key | Pulumi.dev.yaml:4: 'berth:pools' is no key that Berth reads",
-        "duplicate-key | Pulumi.dev.yaml:6: the key 'berth:fleet' is written twice, first on line 5: keep one",
+        "unknown-key | Pulumi.dev.yaml:1: unknown key 'zone' in a stack file",
+        "unquoted-key | Pulumi.dev.yaml:2: key '1' is not text; write \"1\"",
+        "unknown-key | Pulumi.dev.yaml:2: unknown key '1' in a stack file",
+        "unknown-key | Pulumi.dev.yaml:4: unknown config key 'berth:pools'",
+        "duplicate-key | Pulumi.dev.yaml:6: key 'berth:fleet' is defined twice, first on line 5; keep one",
     ]
 
 
 def test_paths_of_faults_start_at_the_fleet_and_faults_are_sorted_by_line(fleet: Read) -> None:
     """`config.berth:fleet` in front of every path would tell nobody anything."""
     _, faults = fleet("b:\n- [x, 0777]\n- 2026-12-01\na: yes\n" + "#\n" * 10 + "c: !x y")
-    retyped = "must be quoted: the engine would change it to another type"
     assert faults == [
-        f"unquoted | Pulumi.dev.yaml:4: b[0][1]: '0777' {retyped}; as a number, write plain digits",
-        f"unquoted | Pulumi.dev.yaml:5: b[1]: '2026-12-01' {retyped}",
-        "unquoted | Pulumi.dev.yaml:6: a: 'yes' must be quoted, or written as true: readers of YAML differ on it",
-        "yaml-tag | Pulumi.dev.yaml:17: c: the tag '!x' would be lost: write the value without it",
+        "unquoted | Pulumi.dev.yaml:4: b[0][1]: Pulumi would change the type of '0777'; put it in quotes, or write "
+        "plain digits for a number",
+        "unquoted | Pulumi.dev.yaml:5: b[1]: Pulumi would change the type of '2026-12-01'; put it in quotes",
+        "unquoted | Pulumi.dev.yaml:6: a: 'yes' is true to some YAML parsers and text to others; write true, or "
+        '"yes"',
+        "yaml-tag | Pulumi.dev.yaml:17: c: Pulumi drops the tag '!x' when it rewrites the file; remove it",
     ]
 
 
@@ -243,9 +244,9 @@ def test_a_config_that_the_engine_cannot_hand_over_is_refused(fleet: Read) -> No
     assert found is not None
     handed = json.dumps({"berth:fleet": json.dumps(found.fleet, separators=(",", ":"))}, separators=(",", ":"))
     assert faults == [
-        f"config-too-large | Pulumi.dev.yaml:2: the config is {len(handed):,} bytes as the engine hands it over, and "
-        "Berth takes 120,000 of the 131,072 that fit into one environment variable: move teams into files of their own "
-        "and name them under 'teamFiles'"
+        f"config-too-large | Pulumi.dev.yaml:2: the config is {len(handed):,} bytes as Pulumi passes it to the "
+        "program, more than 120,000 (an environment variable holds 131,072); move teams to their own files and list "
+        "these under 'teamFiles'"
     ]
 
 
@@ -292,3 +293,17 @@ def test_problems_are_sorted_by_line_as_a_number() -> None:
     assert [p.place for p in sort_by_place(problems)] == ["", "a", "a:9", "a:9:2", "a:9:10", "a:10", "b:1"]
     items = [Problem("fault", "x", ("a", index), "m") for index in (10, 9)]
     assert [p.path for p in sort_by_place(items)] == [("a", 9), ("a", 10)]
+
+
+def test_a_stack_file_beside_no_pulumi_yaml_says_which_file_is_missing(write: Write, tmp_path: pathlib.Path) -> None:
+    """A file named by its path is read anywhere; a stack named by its name belongs to a project."""
+    write(FLEET)
+    (tmp_path / "Pulumi.yaml").unlink()
+    here = "no-file | Pulumi.dev.yaml is here, but Pulumi.yaml is not; copy Pulumi.yaml from Berth's repository"
+    nowhere = (
+        "no-file | no stack 'prod': there is no Pulumi.yaml here or in a directory above; change to the directory of "
+        "the project"
+    )
+    assert lines(read_stack("dev", tmp_path)[1]) == [here]
+    assert lines(read_stack("prod", tmp_path)[1]) == [nowhere]
+    assert read_stack(str(tmp_path / "Pulumi.dev.yaml"), tmp_path)[1] == []

@@ -10,7 +10,7 @@ from berth.loader import read_config, read_stack
 from tests.berth.loader.conftest import Read, Write, lines
 
 SPEECH = "# the team's own file\nteams:\n  speech:\n    groups: [s]\n    queues:\n      train: {x: 1}\n"
-SHAPE = "a team file holds 'teams:' and under it one entry for each team"
+SHAPE = "a team file has the key 'teams:' and one entry for each team below it"
 
 
 def test_the_teams_of_team_files_are_merged(fleet: Read, write: Write) -> None:
@@ -73,7 +73,7 @@ def test_a_team_written_twice_names_both_places(fleet: Read, write: Write) -> No
     found, faults = fleet("teams:\n  vision: {x: 1}\nteamFiles: [t/*.yaml]")
     assert found is not None
     assert faults == [
-        f"duplicate-team | t/b.yaml:{line}: teams.{t}: the team '{t}' is written twice, first at {first}: keep one"
+        f"duplicate-team | t/b.yaml:{line}: teams.{t}: team '{t}' is defined twice, first at {first}; keep one"
         for line, t, first in [(3, "speech", "t/a.yaml:3"), (4, "vision", "Pulumi.dev.yaml:4")]
     ]
     assert found.source_map.place_of(("teams", "speech")) == "t/a.yaml:3"
@@ -87,9 +87,11 @@ def test_a_file_that_matches_twice_is_read_once(fleet: Read, write: Write, tmp_p
     found, faults = fleet("teamFiles: [t/nlp.yaml, ./t/*.yaml, '**/*.yaml', t/]")
     assert found is not None
     assert faults == [
-        "bad-team-file | Pulumi.dev.yaml:1: 'config' cannot stand in a team file; " + SHAPE,
-        "no-team-file | Pulumi.dev.yaml:3: teamFiles[3]: no file matches 't/', which is a folder; "
+        "bad-team-file | Pulumi.dev.yaml:1: unknown key 'config' in a team file; " + SHAPE,
+        "no-team-file | Pulumi.dev.yaml:3: teamFiles[3]: no file matches 't/', which is a directory; "
         "did you mean 't/*.yaml'?",
+        "bad-team-file | Pulumi.yaml:1: unknown key 'name' in a team file; " + SHAPE,
+        "bad-team-file | Pulumi.yaml:2: unknown key 'runtime' in a team file; " + SHAPE,
     ]
     assert found.source_map.place_of(("teams", "nlp")) == "t/nlp.yaml:1"
 
@@ -99,16 +101,16 @@ def test_a_file_that_matches_twice_is_read_once(fleet: Read, write: Write, tmp_p
     [
         ("t/*.yml", "no file matches 't/*.yml'; did you mean 't/speech.yaml'?"),
         ("t/speach.yaml", "no file matches 't/speach.yaml'; did you mean 't/speech.yaml'?"),
-        ("t", "no file matches 't', which is a folder; did you mean 't/*.yaml'?"),
+        ("t", "no file matches 't', which is a directory; did you mean 't/*.yaml'?"),
         ("", "no file matches ''"),
         ("[", "no file matches '['"),
         ("x" * 300, f"no file matches '{'x' * 300}'"),
-        ("../*.yaml", "'../*.yaml' leads out of the folder of Pulumi.yaml: stay inside it"),
-        ("t/../../x.yaml", "'t/../../x.yaml' leads out of the folder of Pulumi.yaml: stay inside it"),
-        ("/etc/*.yaml", "'/etc/*.yaml' leads out of the folder of Pulumi.yaml: stay inside it"),
+        ("../*.yaml", "'../*.yaml' is outside the folder of Pulumi.yaml; write a path inside it"),
+        ("t/../../x.yaml", "'t/../../x.yaml' is outside the folder of Pulumi.yaml; write a path inside it"),
+        ("/etc/*.yaml", "'/etc/*.yaml' is outside the folder of Pulumi.yaml; write a path inside it"),
         (
             "link/a.yaml",
-            "'link/a.yaml' is a link that leads out of the folder of Pulumi.yaml: put the file itself there",
+            "'link/a.yaml' is a link to a file outside the folder of Pulumi.yaml; copy the file into it",
         ),
     ],
 )
@@ -118,12 +120,13 @@ def test_a_pattern_matches_files_of_the_project_or_is_a_fault(
     """A pattern without a match is a team that was promised nothing; a file from elsewhere is not in the review."""
     root = tmp_path / "root"
     (root / "t").mkdir(parents=True)
+    (root / "Pulumi.yaml").write_text("name: berth\n")
     (root / "t/speech.yaml").write_text(SPEECH)
     (tmp_path / "out").mkdir()
     (tmp_path / "out/a.yaml").write_text(SPEECH)
     (root / "link").symlink_to("../out")
     (root / "Pulumi.dev.yaml").write_text(f"config:\n  berth:fleet:\n    teamFiles:\n    - '{pattern}'\n")
-    code = "outside-root" if "leads out" in message else "no-team-file"
+    code = "outside-root" if "outside the folder" in message else "no-team-file"
     found, problems = read_stack("dev", root)
     assert found is not None
     assert lines(problems) == [f"{code} | Pulumi.dev.yaml:4: teamFiles[0]: {message}"]
@@ -148,37 +151,36 @@ def test_teams_that_are_no_mapping_are_left_to_the_spec(fleet: Read, write: Writ
 @pytest.mark.parametrize(
     ("text", "faults"),
     [
-        ("", [f"bad-team-file | t/a.yaml: is empty: {SHAPE}"]),
-        ("- a", [f"bad-team-file | t/a.yaml: is a list: {SHAPE}"]),
-        ("speech", [f"bad-team-file | t/a.yaml: is 'speech': {SHAPE}"]),
-        ("teams:\n", [f"bad-team-file | t/a.yaml:1: 'teams' is empty: {SHAPE}"]),
-        ("teams: [a]", [f"bad-team-file | t/a.yaml:1: 'teams' is a list: {SHAPE}"]),
+        ("", [f"bad-team-file | t/a.yaml: is empty; {SHAPE}"]),
+        ("- a", [f"bad-team-file | t/a.yaml: is a list; {SHAPE}"]),
+        ("speech", [f"bad-team-file | t/a.yaml: is 'speech'; {SHAPE}"]),
+        ("teams:\n", [f"bad-team-file | t/a.yaml:1: 'teams' is empty; {SHAPE}"]),
+        ("teams: [a]", [f"bad-team-file | t/a.yaml:1: 'teams' is a list; {SHAPE}"]),
         (
             "team: {a: {}}",
-            [f"bad-team-file | t/a.yaml:1: 'team' cannot stand in a team file; did you mean 'teams'?; {SHAPE}"],
+            [f"bad-team-file | t/a.yaml:1: unknown key 'team' in a team file; did you mean 'teams'?; {SHAPE}"],
         ),
         (
             "teams: {a: {}}\npools: {}",
-            [f"bad-team-file | t/a.yaml:2: 'pools' cannot stand in a team file; {SHAPE}"],
+            [f"bad-team-file | t/a.yaml:2: unknown key 'pools' in a team file; {SHAPE}"],
         ),
         (
             "teams: [",
-            ["bad-yaml | t/a.yaml:2:1: is no YAML: while parsing a flow node, did not find expected node content"],
+            ["bad-yaml | t/a.yaml:2:1: a value is missing here, or a bracket before it is not closed; write it"],
         ),
         (
             "teams:\n  a:\n    since: 2026-12-01\n  a: {}\n",
             [
-                "unquoted | t/a.yaml:3: teams.a.since: '2026-12-01' must be quoted: "
-                "the engine would change it to another type",
-                "duplicate-key | t/a.yaml:4: teams.a: the key 'a' is written twice, first on line 2: keep one",
+                "unquoted | t/a.yaml:3: teams.a.since: Pulumi would change the type of '2026-12-01'; put it in quotes",
+                "duplicate-key | t/a.yaml:4: teams.a: key 'a' is defined twice, first on line 2; keep one",
             ],
         ),
-        ("teams: \0", ["bad-text | t/a.yaml:1:8: the character U+0000 cannot stand in YAML: remove it"]),
+        ("teams: \0", ["bad-text | t/a.yaml:1:8: the character U+0000 is not allowed in YAML; remove it"]),
         (
             "#" * (1 << 20) + "\n",
             [
-                "too-large | t/a.yaml: 1,048,577 bytes, and at most 1,048,576 are read: "
-                "spread its teams over several files"
+                "too-large | t/a.yaml: is 1,048,577 bytes, more than the maximum of 1,048,576; "
+                "move its teams to several files"
             ],
         ),
     ],

@@ -421,7 +421,7 @@ def test_a_page_without_a_change_says_so(history: Path) -> None:
 
 def test_an_unknown_revision_is_told_and_nothing_written(history: Path) -> None:
     done = berth("report", "dev", "--since", "none", "-o", "page.html")
-    assert (done.exit_code, done.stdout, done.stderr) == (1, "", "git knows no commit 'none'\n")
+    assert (done.exit_code, done.stdout, done.stderr) == (1, "", "no commit 'none' in this git repository\n")
     assert not (history / "page.html").exists()
 
 

@@ -91,7 +91,7 @@ REFUSED: dict[str, tuple[tuple[str, str, str], dict[str, Any], list[str]]] = {
     "a run duration that is none": (
         ("dws", "batch", "dws"),
         {"max_run_duration": "soon"},
-        ["--max-run-duration: 'soon' is no duration; write one such as 3600s, 36h or 7d"],
+        ["--max-run-duration: 'soon' is not a duration; write one such as 3600s, 36h or 7d"],
     ),
     "a restart strategy of a Job": (
         ("dev", "vision", "urgent"),

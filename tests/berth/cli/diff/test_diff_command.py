@@ -126,13 +126,13 @@ def test_a_teams_stack_at_a_revision_has_the_platform_of_that_revision(repositor
 @pytest.mark.parametrize("revision", ["nowhere", "main..change"])
 def test_a_revision_that_is_none_is_told_in_a_line(repository: Path, revision: str) -> None:
     found = berth("diff", f"{revision}:dev", "dev")
-    assert (found.exit_code, found.stderr) == (1, f"git knows no commit '{revision}'\n")
+    assert (found.exit_code, found.stderr) == (1, f"no commit '{revision}' in this git repository\n")
 
 
 def test_without_git_there_are_no_revisions(project: Path) -> None:
     found = berth("diff", "dev", "--since", "main")
     assert found.exit_code == 1
-    assert found.stderr.endswith("is in no git repository\n")
+    assert found.stderr.endswith("is not in a git repository\n")
 
 
 @pytest.mark.parametrize(

@@ -201,7 +201,7 @@ def test_another_project_has_the_examples_too(tmp_path: Path, monkeypatch: pytes
 
 GKE = ["--project", "acme-ml-prod", "--region", "us-central1"]
 MULTISLICE = "stacks/examples/multislice.yaml"
-NAME = "a cluster name: lower-case letters, digits and '-', a letter first, 40 at most"
+NAME = "a cluster name: lower-case letters, digits and '-', starting with a letter, at most 40 characters"
 
 
 @pytest.mark.parametrize(
@@ -214,9 +214,9 @@ NAME = "a cluster name: lower-case letters, digits and '-', a letter first, 40 a
         (
             ["--project", "Acme", "--region", "mars", "--team", "My Team", "--team", "a", "--team", "a"],
             [
-                "--project: 'Acme' is not a project id: 6 to 30 lower-case letters, digits and '-'",
+                "--project: 'Acme' is not a project ID: 6 to 30 lower-case letters, digits and '-'",
                 "--region: 'mars' is not a region such as us-central1",
-                "--team: 'My Team' is not a DNS label: lower-case letters, digits and '-', 63 characters at most",
+                "--team: 'My Team' is not a DNS label: lower-case letters, digits and '-', at most 63 characters",
                 "--team: 'a' is named twice",
                 f"{MULTISLICE} wants --zone too",
             ],
@@ -314,13 +314,12 @@ def test_nothing_is_overwritten(project: Path) -> None:
 
 
 def test_nothing_is_written_outside_of_a_project(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Berth's own folder stands in for one where something is only read."""
     (project / "Pulumi.yaml").unlink()
     monkeypatch.chdir(project)
     done = init("prod", *GKE)
     assert (done.exit_code, done.stderr) == (
         1,
-        "no Pulumi.yaml lies here or above; go to the project's folder\n",
+        "no Pulumi.yaml here or in a directory above; change to the directory of the project\n",
     )
     assert not (project / "Pulumi.prod.yaml").exists() and not (ROOT / "Pulumi.prod.yaml").exists()
 
@@ -360,7 +359,7 @@ def test_a_person_is_asked_for_what_was_not_said(project: Path) -> None:
     assert [part.strip() for part in told[:3]] == [
         "",
         "is needed",
-        "'Acme' is not a project id: 6 to 30 lower-case letters, digits and '-'",
+        "'Acme' is not a project ID: 6 to 30 lower-case letters, digits and '-'",
     ]
     told = told[3].split("Zones, by spaces, in place of us-central1-a:")
     assert [part.strip() for part in told] == [

@@ -33,7 +33,8 @@ def nominal(written: Any, pool: str = "v5e") -> int:
     [
         (8, "v5e", 8), ("1 slice", "v5e", 8), ("2 slices", "v5e", 16), ("0 slices", "v5e", 0), ("all", "v5e", 24),
         ("100%", "v5e", 24), ("0%", "v5e", 0), (0, "v5e", 0), (7, "l4", 7), ("50%", "l4", 4), ("12.5%", "l4", 1),
-        ("all", "l4", 8),
+        ("all", "l4", 8), ("16 chips", "v5e", 16), ("4 hosts", "v5e", 16), ("2 nodes", "v5e", 8), ("3 nodes", "l4", 6),
+        ("7 GPUs", "l4", 7), ("1 gpu", "l4", 1),
     ],
 )  # fmt: skip
 def test_an_amount_is_a_number_of_accelerators(written: Any, pool: str, expected: int) -> None:
@@ -50,6 +51,10 @@ def test_an_amount_is_a_number_of_accelerators(written: Any, pool: str, expected
         (12, "v5e", "not-a-slice-multiple", "'12' v5e chips is no whole number of slices of 8; write 1 or 2 slices"),
         (4, "v5e", "not-a-slice-multiple", "'4' v5e chips is no whole number of slices of 8; write 1 slice"),
         ("1 slice", "l4", "bad-amount", "'1 slice': flavor 'l4' has no slices; write a number of L4"),
+        ("8 chips", "l4", "bad-amount", "'8 chips': flavor 'l4' has no chips; write a number of L4"),
+        ("8 GPUs", "v5e", "bad-amount", "'8 GPUs': flavor 'v5e' has no GPUs; write a number of v5e chips"),
+        ("1 host", "v5e", "not-a-slice-multiple",
+         "'1 host' is 4 v5e chips, no whole number of slices of 8; write 1 slice"),
     ],
 )  # fmt: skip
 def test_an_amount_that_no_job_could_use_is_a_fault_with_its_remedy(

@@ -1,0 +1,199 @@
+"""Explain a parser error in one line that names the line of its cause, which often is not where the parser stopped."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import yaml
+from msgspec import Struct
+
+from berth.diagnostics import Problem, format_value
+
+_CLOSING = {"[": "]", "{": "}", '"': '"', "'": "'"}
+
+
+class _ParserError(Struct, frozen=True):
+    """Where the parser stopped (`line`, `column`), and where what it was reading begins; all count from 0."""
+
+    lines: list[str]
+    problem: str
+    line: int
+    column: int
+    start_line: int
+    start_column: int
+
+    def text(self, line: int) -> str:
+        return self.lines[line] if 0 <= line < len(self.lines) else ""
+
+    @property
+    def stopped_at(self) -> str:
+        return self.text(self.line)[self.column :]
+
+    @property
+    def opened_by(self) -> str:
+        return self.text(self.start_line)[self.start_column : self.start_column + 1]
+
+    @property
+    def line_before(self) -> int:
+        """The nearest earlier line that holds more than a comment; -1 without one."""
+        return next((n for n in range(self.line - 1, -1, -1) if _content(self.lines[n])), -1)
+
+
+_Explanation = tuple[int, int, str]
+"""The line and the column of the cause, from 0, and the message."""
+
+
+def explain_parser_error(error: yaml.YAMLError, text: str, display_path: str) -> Problem:
+    """Return the fault `bad-yaml` for a parser error in `text`, placed at `display_path:LINE:COLUMN` of the cause."""
+    if not isinstance(error, yaml.MarkedYAMLError) or error.problem_mark is None:
+        return Problem("fault", "bad-yaml", (), " ".join(f"not valid YAML: {error}".split()), display_path)
+    stop: Any = error.problem_mark
+    start: Any = error.context_mark or stop
+    failure = _ParserError(text.splitlines(), error.problem or "", stop.line, stop.column, start.line, start.column)
+    line, column, message = _explain(failure)
+    return Problem("fault", "bad-yaml", (), message, f"{display_path}:{line + 1}:{column + 1}")
+
+
+def _explain(error: _ParserError) -> _Explanation:
+    if error.stopped_at.startswith("\t"):
+        return error.line, error.column, "a tab cannot indent YAML; use spaces"
+    for phrase, explain in _EXPLANATIONS.items():
+        if phrase in error.problem:
+            return explain(error)
+    return error.line, error.column, f"not valid YAML: {error.problem}; check this line and the one above it"
+
+
+def _missing_colon(error: _ParserError) -> _Explanation:
+    words = _content(error.text(error.start_line)[error.start_column :])
+    key, colon, value = words.partition(":")
+    key, value = (key, value) if colon else words.partition(" ")[::2]
+    missing = "no space after its colon" if colon else "no colon"
+    message = f"'{format_value(words)}' has {missing}; write '{format_value(f'{key}: {value}'.rstrip())}'"
+    return error.start_line, error.start_column, message
+
+
+def _unexpected_key(error: _ParserError) -> _Explanation:
+    """Explain a key where a value was read: two keys on one line, or a line that is indented too far."""
+    line = error.text(error.line)
+    before, indent = error.line_before, _indent(line)
+    if ": " in line[indent : error.column] or before < 0:
+        return error.line, error.column, "a second ': ' on one line; quote the value, or begin a new line"
+    above = _content(error.text(before))
+    if ":" not in above:
+        return before, _indent(error.text(before)), f"'{format_value(above)}' has no colon; write '{above}:'"
+    return error.line, indent, _indented_too_far(error, before, indent)
+
+
+def _indented_too_far(error: _ParserError, before: int, indent: int) -> str:
+    above = _indent(error.text(before))
+    key = _content(error.text(before)).partition(":")[0]
+    return (
+        f"'{_key_of(error)}' is indented by {indent} spaces, but '{key}' on line {before + 1} has a value already; "
+        f"indent it by {above}"
+    )
+
+
+def _unexpected_block(error: _ParserError) -> _Explanation:
+    """Explain a line that does not continue the mapping that began on the start line."""
+    line = error.text(error.line)
+    indent = _indent(line)
+    if error.column > indent:
+        message = (
+            f"'{format_value(_content(error.stopped_at))}' follows a complete value; remove it, or quote the whole"
+        )
+        return error.line, error.column, message
+    if line[indent:].startswith("- "):
+        message = f"a list item among the keys that begin on line {error.start_line + 1}; remove the '-'"
+        return error.line, error.column, message
+    levels = " or ".join(str(level) for level in _levels(error))
+    message = f"'{_key_of(error)}' is indented by {indent} spaces, and no key above it is; indent it by {levels}"
+    return error.line, error.column, message
+
+
+def _levels(error: _ParserError) -> list[int]:
+    """Return the indentations that the line may have, of the keys it can follow: the nearest, or the nearest two."""
+    indent = _indent(error.text(error.line))
+    open_levels: list[int] = []
+    for line in filter(_content, reversed(error.lines[: error.line])):
+        if not open_levels or _indent(line) < open_levels[-1]:
+            open_levels.append(_indent(line))
+    distance = min(abs(level - indent) for level in open_levels)
+    return sorted(level for level in open_levels if abs(level - indent) == distance)
+
+
+def _missing_item(error: _ParserError) -> _Explanation:
+    message = f"a key among the items of the list that begins on line {error.start_line + 1}; write '- ' before it"
+    return error.line, error.column, f"{message}, or indent it less"
+
+
+def _unclosed(error: _ParserError) -> _Explanation:
+    """Explain a bracket or a quote that is not closed, or a missing comma."""
+    if error.line == error.start_line and _content(error.stopped_at):
+        return error.line, error.column, f"a ',' or '{_CLOSING.get(error.opened_by, '}')}' is missing here; write one"
+    closing = _CLOSING.get(error.opened_by, "the closing sign")
+    message = f"'{error.opened_by}' opens here and is not closed; write '{closing}' at its end"
+    return error.start_line, error.start_column, message
+
+
+def _missing_value(error: _ParserError) -> _Explanation:
+    return error.line, error.column, "a value is missing here, or a bracket before it is not closed; write it"
+
+
+def _bad_start(error: _ParserError) -> _Explanation:
+    message = f"a value cannot begin with '{error.stopped_at[:1]}'; quote the value"
+    return error.line, error.column, message
+
+
+def _bad_alias(error: _ParserError) -> _Explanation:
+    return error.start_line, error.start_column, f"a value cannot begin with '{error.opened_by}'; quote the value"
+
+
+def _bad_item(error: _ParserError) -> _Explanation:
+    return error.line, error.column, "a list item cannot follow a key on the same line; begin a new line before '-'"
+
+
+def _second_document(error: _ParserError) -> _Explanation:
+    return error.line, error.column, "a second YAML document begins here; keep one, and remove '---' and '...'"
+
+
+def _bad_character(error: _ParserError) -> _Explanation:
+    return error.line, error.column, "an escape that is not a valid Unicode character; write the character itself"
+
+
+def _bad_escape(error: _ParserError) -> _Explanation:
+    escape = error.text(error.line)[error.column : error.column + 2]
+    message = f"'{escape}' is not a valid escape in double quotes; write '\\\\' for a backslash, or use single quotes"
+    return error.line, error.column, message
+
+
+_EXPLANATIONS: dict[str, Callable[[_ParserError], _Explanation]] = {
+    "could not find expected ':'": _missing_colon,
+    "mapping values are not allowed": _unexpected_key,
+    "did not find expected key": _unexpected_block,
+    "did not find expected '-' indicator": _missing_item,
+    "did not find expected ','": _unclosed,
+    "did not find expected node content": _missing_value,
+    "found unexpected end of stream": _unclosed,
+    "found character that cannot start any token": _bad_start,
+    "did not find expected alphabetic or numeric character": _bad_alias,
+    "block sequence entries are not allowed": _bad_item,
+    "did not find expected <document start>": _second_document,
+    "invalid Unicode character": _bad_character,
+    "escape": _bad_escape,
+}
+"""How to explain each of libyaml's messages, by a phrase of it."""
+
+
+def _key_of(error: _ParserError) -> str:
+    return _content(error.text(error.line)).partition(":")[0]
+
+
+def _indent(line: str) -> int:
+    return len(line) - len(line.lstrip(" "))
+
+
+def _content(line: str) -> str:
+    """The line without its indentation and a comment."""
+    words = line.strip()
+    return "" if words.startswith("#") else words.partition(" #")[0].rstrip()

@@ -1,0 +1,90 @@
+"""What is said of text that the YAML parser refuses: one line, at the line of the cause, with what to write."""
+
+from __future__ import annotations
+
+import pytest
+
+from berth.loader.document import parse
+
+FLEET = """\
+config:
+  berth:fleet:
+    project: acme
+    region: us-central1
+    pools:
+      a: {machineType: x, nodes: 1}
+      b: {machineType: y, nodes: 2}
+    teams:
+      v: {queues: {t: {flavors: [{pool: a}]}}}
+"""
+CASES = {
+    "a section too far right": (
+        ("    pools:", "      pools:"),
+        "5:7: 'pools' is indented by 6 spaces, but 'region' on line 4 has a value already; indent it by 4",
+    ),
+    "a section between two levels": (
+        ("    teams:", "   teams:"),
+        "8:4: 'teams' is indented by 3 spaces, and no key above it is; indent it by 2 or 4",
+    ),
+    "an entry too far right": (
+        ("      b:", "        b:"),
+        "7:9: 'b' is indented by 8 spaces, and no key above it is; indent it by 6",
+    ),
+    "a section without a colon": (("pools:", "pools"), "5:5: 'pools' has no colon; write 'pools:'"),
+    "a value without a colon": (
+        ("region: us-central1", "region us-central1"),
+        "4:5: 'region us-central1' has no colon; write 'region: us-central1'",
+    ),
+    "a colon without a space": (
+        ("region: us-central1", "region:us-central1"),
+        "4:5: 'region:us-central1' has no space after its colon; write 'region: us-central1'",
+    ),
+    "the first line without a colon": (("config:", "config"), "1:1: 'config' has no colon; write 'config:'"),
+    "two colons": (
+        ("project: acme", "project: acme: x"),
+        "3:18: a second ': ' on one line; quote the value, or begin a new line",
+    ),
+    "a bracket left open": (("nodes: 2}", "nodes: 2"), "7:10: '{' opens here and is not closed; write '}' at its end"),
+    "a bracket left open before another": (("pool: a}]", "pool: a}"), "9:43: a ',' or ']' is missing here; write one"),
+    "a bracket too many": (
+        ("nodes: 1}", "nodes: 1}}"),
+        "6:36: '}' follows a complete value; remove it, or quote the whole",
+    ),
+    "no comma": (("x, nodes", "x nodes"), "6:31: a ',' or '}' is missing here; write one"),
+    "a quote left open": ((" acme", ' "acme'), "3:14: '\"' opens here and is not closed; write '\"' at its end"),
+    "words after a quote": (
+        (" acme", ' "acme" x'),
+        "3:21: 'x' follows a complete value; remove it, or quote the whole",
+    ),
+    "a tab": (("    pools:", "\tpools:"), "5:1: a tab cannot indent YAML; use spaces"),
+    "an at sign": ((" acme", " @acme"), "3:14: a value cannot begin with '@'; quote the value"),
+    "a star": ((" acme", " *"), "3:14: a value cannot begin with '*'; quote the value"),
+    "a list on the line of its key": (
+        ("pools:", "pools: - a"),
+        "5:12: a list item cannot follow a key on the same line; begin a new line before '-'",
+    ),
+    "a list item among keys": (
+        ("      b:", "      - b:"),
+        "7:7: a list item among the keys that begin on line 6; remove the '-'",
+    ),
+    "a key among list items": (
+        ("    teams:", "    cohorts:\n      - x\n      y: 1\n    teams:"),
+        "10:7: a key among the items of the list that begins on line 9; write '- ' before it, or indent it less",
+    ),
+    "a backslash": (
+        (" acme", ' "\\q"'),
+        "3:15: '\\q' is not a valid escape in double quotes; write '\\\\' for a backslash, or use single quotes",
+    ),
+    "something else": (
+        (" acme", " |x"),
+        "3:15: not valid YAML: did not find expected comment or line break; check this line and the one above it",
+    ),
+}
+
+
+@pytest.mark.parametrize(("edit", "line"), CASES.values(), ids=CASES)
+def test_a_parser_error_is_one_line_at_its_cause(edit: tuple[str, str], line: str) -> None:
+    assert FLEET.count(edit[0]) == 1
+    document, faults = parse(FLEET.replace(*edit), "f.yaml")
+    assert document is None
+    assert [fault.line() for fault in faults] == [f"f.yaml:{line}"]
