@@ -13,7 +13,6 @@ from berth.jobs.pods import pod_spec
 from berth.jobs.quantities import format_quantity
 from berth.jobs.values import SourceValue, as_list, as_mapping, get_nested
 from berth.lint.fleet import SubmittedJob
-from berth.lint.names import count_replicas
 from berth.names import is_label_key
 from berth.simulator.scheduler.nodes import can_run_on
 from berth.workloads.node_shapes import NodeShape
@@ -64,24 +63,26 @@ def list_job_pods(job: SubmittedJob) -> list[JobPods]:
     """Each pod set of a job whose pods were understood."""
     pod_sets = job.job.pod_sets or ()
     return [
-        JobPods(job, *each)
-        for each in zip(job.job.templates, pod_sets, count_replicas(job.job), strict=True)
-        if each[1].count
+        JobPods(job, *each) for each in zip(job.job.templates, pod_sets, job.job.replicas, strict=True) if each[1].count
     ]
 
 
 def check_node_shapes(job: SubmittedJob) -> None:
     """Report pods that no machines of the queue can run."""
-    node_shapes = job.context.node_shapes(job.queue)
-    for pods in list_job_pods(job):
-        requested = [resource for resource in _accelerators() if pods.pod_set.requests.get(resource)]
+    node_shapes, all_pods = job.context.node_shapes(job.queue), list_job_pods(job)
+    if all_pods and not any(_requested_accelerators(each) for each in all_pods):
+        resources = join_words(list(dict.fromkeys(shape.flavor.resource for shape in node_shapes)))
+        message = f"its pods ask for no accelerator, and {job.queue_name} is for {resources}"
+        job.warn("no-accelerator", all_pods[0].spec_field("containers").path, message)
+    for pods in all_pods:
+        requested = _requested_accelerators(pods)
         candidates = [shape for shape in node_shapes if shape.flavor.resource in requested]
-        if not requested:
-            resources = join_words(list(dict.fromkeys(shape.flavor.resource for shape in node_shapes)))
-            message = f"its pods ask for no accelerator, and {job.queue_name} is for {resources}"
-            job.warn("no-accelerator", pods.spec_field("containers").path, message)
-        elif candidates:
+        if candidates:
             _check_fit(pods, candidates)
+
+
+def _requested_accelerators(pods: JobPods) -> list[str]:
+    return [resource for resource in _accelerators() if pods.pod_set.requests.get(resource)]
 
 
 def _accelerators() -> tuple[str, ...]:
@@ -228,7 +229,7 @@ def _pod_count_source(pods: JobPods) -> SourceValue:
     path, value = source.path[:-1], pods.submitted.job.source.value
     for step in path[len(pods.submitted.job.source.path) :]:
         value = as_list(value)[step] if isinstance(step, int) else as_mapping(value).get(step)
-    for key in ("completions", "parallelism"):
+    for key in ("completions", "parallelism", "replicas", "instances", "numNodes", "size"):
         if key in as_mapping(value):
             return SourceValue(as_mapping(value)[key], (*path, key), source.problems)
     return SourceValue(value, path, source.problems)

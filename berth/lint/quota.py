@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import bisect
 from collections.abc import Mapping
 
 from msgspec import Struct
@@ -32,6 +33,7 @@ def try_admission(job: SubmittedJob) -> TrialAdmission | None:
     """What the job takes in an empty fleet; None after a fault."""
     workload, reason = _admit_alone(job, _pod_sets(job.job))
     if reason is None:
+        _warn_if_not_all_fit(job)
         return _build_trial(job, workload)
     pods = list_job_pods(job)
     match reason.code:
@@ -49,8 +51,24 @@ def try_admission(job: SubmittedJob) -> TrialAdmission | None:
     return None
 
 
+def _warn_if_not_all_fit(job: SubmittedJob) -> None:
+    """Of a job that is admitted part by part: whether its queue can ever hold all of them."""
+    number = job.job.workloads
+    if number < 2 or _admit_alone(job, _multiplied(job, number))[1] is None:
+        return
+    fitting = bisect.bisect_left(
+        range(1, number), True, key=lambda count: _admit_alone(job, _multiplied(job, count))[1] is not None
+    )
+    message = f"{job.queue_name} can hold {fitting} of its {number} workloads at a time; the rest stays pending"
+    job.job.source.problems.warning("not-all-fit", job.job.source.path, message)
+
+
+def _multiplied(job: SubmittedJob, times: int) -> tuple[PodSet, ...]:
+    return tuple(replace(each, count=each.count * times) for each in _pod_sets(job.job))
+
+
 def _pod_sets(job: JobManifest) -> tuple[PodSet, ...]:
-    return tuple(without_excluded(each) for each in job.pod_sets or ())
+    return tuple(without_excluded(each) for each in job.group or job.pod_sets or ())
 
 
 def _admit_alone(job: SubmittedJob, pod_sets: tuple[PodSet, ...]) -> tuple[SimulatedWorkload, PendingReason | None]:

@@ -54,8 +54,8 @@ class ProvisioningConfigPlan(Struct, frozen=True, kw_only=True):
 
     A workload that requests none of `managed_resources` passes the check at once; none named means all count.
     `parameters` go to the class as they are, and a job that sets another value for one of them never starts.
-    `max_run_seconds` is the longest run that the queue allows; None is the provisioning class's own maximum. `merge_policy`
-    None sends each pod set by itself, and GKE takes one only.
+    `max_run_seconds` is the longest run that the queue allows; None is the provisioning class's own maximum.
+    `merge_policy` None sends each pod set by itself, and GKE takes one only.
     """
 
     name: str

@@ -1,4 +1,4 @@
-"""How long a job may keep queued machines: the maximum of its queue, and what the ProvisioningRequest is configured with."""
+"""How long a job may keep queued machines: its queue's maximum, and the config of its ProvisioningRequest."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ RUN_DURATION = f"{PARAMETER_PREFIX}{RUN_DURATION_PARAMETER}"
 def queued_configs(
     plan: FleetPlan, queue: ClusterQueuePlan
 ) -> Iterator[tuple[ProvisioningConfigPlan, tuple[str, ...]]]:
-    """The configs of a queue's provisioning checks with the flavors they apply to; of a manager, those on its workers."""
+    """The configs of a queue's provisioning checks with their flavors; of a manager, those on its workers."""
     for fleet in (plan, *(worker.plan for worker in plan.workers)):
         configs = {each.name: each for each in fleet.provisioning_configs}
         checks = {each.name: each.parameters for each in fleet.admission_checks if each.controller == PROVISIONING}
