@@ -16,6 +16,7 @@ from berth.lint import dws, local_queues, machines
 from berth.lint.fleet import LintContext, SubmittedJob
 from berth.lint.names import check_name
 from berth.lint.pod_groups import check_pod_group
+from berth.lint.pod_rules import check_pod_rules
 from berth.lint.pod_security import check_pod_security
 from berth.lint.provisioning_requests import PROVISIONING_REQUEST, check_request
 from berth.lint.quota import try_admission
@@ -123,6 +124,7 @@ def _check_job(context: LintContext, job: JobManifest, team: TeamPlan | None) ->
     submitted = SubmittedJob(context, job, local_queue, context.queues[local_queue.cluster_queue])
     local_queues.warn_if_held(submitted)
     check_pod_security(submitted)
+    check_pod_rules(submitted)
     local_queues.check_priority(submitted)
     local_queues.warn_if_unread(submitted)
     if not job.pod_sets:

@@ -101,8 +101,8 @@ def _check_fit(pods: JobPods, candidates: list[NodeShape]) -> None:
     if fitting:
         _check_slice_placement(pods, fitting[0])
         return
-    source, message = next(_find_misfits(pods, eligible[0]))
-    source.fault("no-shape", message)
+    for source, message in _find_misfits(pods, eligible[0]):
+        source.fault("no-shape", message)
 
 
 def check_assigned_flavors(job: SubmittedJob, assigned: Mapping[str, str]) -> None:
@@ -146,11 +146,15 @@ def _report_unmatched(pods: JobPods, candidates: list[NodeShape]) -> None:
 
 
 def _unsatisfiable_selectors(pods: JobPods) -> Iterator[tuple[SourceValue, str]]:
-    """Selectors that flavors say nothing of, and that no node of Berth's pools can satisfy."""
-    plan = pods.submitted.context.plan
-    if plan.cluster.mode != "standard" or any(pool.made_by != "berth" for pool in plan.pools):
+    """Selectors that flavors say nothing of, and that no node of the queue's pools can satisfy.
+
+    Nodes that GKE makes, or that exist already, may have labels that nobody wrote down.
+    """
+    submitted = pods.submitted
+    pools = [shape.pool for shape in submitted.context.node_shapes(submitted.queue)]
+    if submitted.context.plan.cluster.mode != "standard" or any(pool.made_by != "berth" for pool in pools):
         return
-    node_pools = [node_pool for pool in plan.pools for node_pool in pool.node_pools]
+    node_pools = [node_pool for pool in pools for node_pool in pool.node_pools]
     known = {
         _NODE_POOL: sorted(each.name for each in node_pools),
         _INSTANCE_TYPE: sorted({each.machine_type for each in node_pools}),
@@ -158,7 +162,8 @@ def _unsatisfiable_selectors(pods: JobPods) -> Iterator[tuple[SourceValue, str]]
     for key, value in pods.pod_set.node_selector.items():
         source = pods.spec_field("nodeSelector", key)
         if key in known and value not in known[key]:
-            yield source, f"no nodes have {key}: '{value}'; there are {join_quoted(known[key][:6])}"
+            place = submitted.queue_name
+            yield source, f"no nodes of {place} have {key}: '{value}'; there are {join_quoted(known[key][:6])}"
         elif is_label_key(key) and not key.startswith(_PROVIDER_PREFIXES) and not _has_labelled_pool(pods, key, value):
             yield source, f"no pool of {pods.submitted.queue_name} has nodes with the label {key}: '{value}'"
 
@@ -178,7 +183,7 @@ def _find_misfits(pods: JobPods, shape: NodeShape) -> Iterator[tuple[SourceValue
     source = pods.request_source(shape.flavor.resource)
     if number > shape.per_pod:
         yield source, f"a pod asks for {number} {noun}, and a node of {shape.pool.machine_type} gives {shape.per_pod}"
-    if shape.is_multi_host and number != shape.per_node:
+    elif shape.is_multi_host and number != shape.per_node:
         yield (
             source,
             f"a pod asks for {number} {noun}; in a slice of several hosts it takes all {shape.per_node} of its host",
@@ -187,7 +192,7 @@ def _find_misfits(pods: JobPods, shape: NodeShape) -> Iterator[tuple[SourceValue
         pods_text = "1 pod is" if pods.pods_per_replica == 1 else f"{pods.pods_per_replica} pods are"
         message = f"{pods_text} no whole number of {topology} slices, which have {shape.hosts} hosts each"
         yield _pod_count_source(pods), message
-    if shape.is_multi_host and pods.pods_per_replica > shape.hosts and _is_exclusive(pods):
+    elif shape.is_multi_host and pods.pods_per_replica > shape.hosts and _is_exclusive(pods):
         message = (
             f"{pods.pods_per_replica} pods of one child job share a node "
             f"pool, and a {topology} slice has {shape.hosts} hosts"

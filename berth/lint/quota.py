@@ -38,17 +38,23 @@ def try_admission(job: SubmittedJob) -> TrialAdmission | None:
     pods = list_job_pods(job)
     match reason.code:
         case reasons.NEVER_COVERED:
-            (resource,) = reason.names
-            source = next(
-                (each.request_source(resource) for each in pods if resource in each.pod_set.requests), job.job.source
-            )
-            has = join_words(list(job.queue.covered_resources))
-            source.fault("not-covered", f"asks for {resource}, of which {job.queue_name} has no quota: it has {has}")
+            _report_uncovered(job, pods)
         case reasons.NEVER_WORKER:
             _report_above_worker(job, pods, reason)
         case _:
             _report_above_ceiling(job, pods, reason)
     return None
+
+
+def _report_uncovered(job: SubmittedJob, pods: list[JobPods]) -> None:
+    """Every resource that the queue has no quota of."""
+    covered = job.queue.covered_resources
+    requested = dict.fromkeys(resource for each in _pod_sets(job.job) for resource in each.requests)
+    for resource in requested:
+        if resource not in covered:
+            places = (each.request_source(resource) for each in pods if resource in each.pod_set.requests)
+            message = f"asks for {resource}, of which {job.queue_name} has no quota: it has {join_words(list(covered))}"
+            next(places, job.job.source).fault("not-covered", message)
 
 
 def _warn_if_not_all_fit(job: SubmittedJob) -> None:

@@ -123,6 +123,17 @@ def test_admit_counts_the_same_pods(folder: pathlib.Path, base: str) -> None:
         assert re.search(rf" {name} .*admitted +l4 {gpus}$", found.stdout, re.M), found.stdout
 
 
+def test_admit_reports_a_pod_that_is_larger_than_any_node(folder: pathlib.Path) -> None:
+    """Kueue admits it by its quota, and no node ever runs it."""
+    text = BASES["statefulset"].replace("nvidia.com/gpu: 2", "nvidia.com/gpu: 4")
+    (folder / "statefulset.yaml").write_text(text, encoding="utf-8")
+    found = CliRunner().invoke(app, ["admit", "lab", "statefulset.yaml"])
+    assert (
+        "statefulset.yaml:8:94: warning: StatefulSet/statefulset never runs, whatever its quota: a pod asks for 4 L4, "
+        "and a node of g2-standard-24 gives 2"
+    ) in (found.stdout + found.stderr).splitlines()
+
+
 # --- what names no queue ----------------------------------------------------------------------------------------------
 
 
@@ -182,3 +193,34 @@ def test_a_service_whose_framework_is_off_is_a_fault(folder: pathlib.Path) -> No
             f"{kind}.yaml:1: {framework}/{kind}: Kueue of this fleet does not look after a {framework}: it would start "
             f"at once, outside every quota; add {kind} to its integrations"
         ]
+
+
+# --- what Autopilot refuses -------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "violation"),
+    [
+        ("image: i,", "image: i, securityContext: {privileged: true},", "privileged containers"),
+        ("{containers:", "{hostPID: true, containers:", "the processes of their nodes"),
+        ("{containers:", "{hostIPC: true, containers:", "the IPC namespace of their nodes"),
+        ("{containers:", "{volumes: [{hostPath: {path: /dev}}], containers:", "the files of their nodes at '/dev'"),
+        ("{containers:", "{volumes: [{hostPath: {path: /var/log/a}}], containers:", None),
+    ],
+)
+def test_what_autopilot_refuses_is_a_fault_there_and_not_elsewhere(
+    folder: pathlib.Path, old: str, new: str, violation: str | None
+) -> None:
+    text = (
+        BASES["statefulset"].replace("namespace: vision", "namespace: default").replace(": gpu}", ": multislice-queue}")
+    )
+    text = text.replace("nvidia.com/gpu: 2", "google.com/tpu: 4").replace(old, new)
+    (folder / "statefulset.yaml").write_text(text, encoding="utf-8")
+    examples = HERE.parents[2] / "stacks/examples"
+    for stack, refused in (("multislice-autopilot", violation), ("multislice", None)):
+        frameworks = "    kueue: {integrations: {frameworks: [batch/job, pod, statefulset]}}\n    pools:\n"
+        stack_text = (examples / f"{stack}.yaml").read_text(encoding="utf-8").replace("    pools:\n", frameworks, 1)
+        (folder / "Pulumi.lab.yaml").write_text(stack_text, encoding="utf-8")
+        found = CliRunner().invoke(app, ["lint", "lab", "statefulset.yaml"]).stdout
+        assert (f"Autopilot refuses pods with {refused}; leave it out" in found) == (refused is not None), found
+        assert ("Autopilot refuses" in found) == (refused is not None), found
