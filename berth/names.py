@@ -27,6 +27,8 @@ MAX_ACCOUNT_ID: Final = 30
 
 MANAGED_BY_LABEL: Final = "app.kubernetes.io/managed-by"
 TEAM_LABEL: Final = "berth.dev/team"
+RUN_LIMIT_ANNOTATION: Final = "berth.dev/max-run-duration-seconds"
+"""On a ProvisioningRequestConfig: the longest run that its queues allow."""
 
 SHARED_NAMESPACES: Final = ("argocd", "cert-manager", "default", "kubeflow", "kuberay-operator", "monitoring")
 """Namespaces by their usual names that hold controllers, or pods of everybody."""

@@ -85,7 +85,7 @@ def run(evaluation: Evaluation, files: Sequence[str], team: str | None, root: pa
         problems += faults
         file_findings = list(lint_documents(parsed, fleet, teams.get(team or "")))
         if not file_findings and not faults:
-            message = "holds no Job, JobSet, PyTorchJob, Pod or ProvisioningRequest"
+            message = "holds no job, no other object with pods and no ProvisioningRequest"
             problems.append(Problem("fault", "no-job", (), message, name))
         findings += file_findings
     return LintResult(tuple(findings), tuple(problems))
@@ -113,7 +113,8 @@ def lines(result: LintResult) -> Iterator[Problem | str]:
             path = f"{format_path(each.path)}: " if each.code in _MANIFEST_CODES and each.path else ""
             yield replace(each, path=(), message=f"{object_name}: {path}{each.message}")
         if not finding.faults and finding.admission:
-            target = f"{finding.queue} can admit it" if finding.queue else "can be requested"
+            subject = "it" if finding.workloads == 1 else f"each of its {finding.workloads} workloads"
+            target = f"{finding.queue} can admit {subject}" if finding.queue else "can be requested"
             yield f"{finding.location}: {object_name}: {target}, {finding.admission}"
 
 

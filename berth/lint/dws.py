@@ -5,14 +5,15 @@ Sources: GKE docs on queued provisioning; Kueue 0.19 `pkg/controller/admissionch
 
 from __future__ import annotations
 
+from msgspec import Struct
+
 from berth import catalog
 from berth.jobs.values import SourceValue, as_mapping, get_nested
 from berth.lint.fleet import SubmittedJob
 from berth.lint.machines import JobPods, list_job_pods
-from berth.plan.admission_checks import PROVISIONING
+from berth.plan.admission_checks import PARAMETER_PREFIX, RUN_DURATION_PARAMETER, ProvisioningConfigPlan
+from berth.workloads.run_duration import RUN_DURATION, queued_configs, run_limit
 
-PREFIX = "provreq.kueue.x-k8s.io/"
-RUN_DURATION = f"{PREFIX}maxRunDurationSeconds"
 CONSUME_ANNOTATION = "consume-provisioning-request"
 _IDENTICAL_TEMPLATES = "IdenticalPodTemplates"
 _IDENTICAL_REQUIREMENTS = "IdenticalWorkloadSchedulingRequirements"
@@ -20,19 +21,23 @@ _IDENTICAL_REQUIREMENTS = "IdenticalWorkloadSchedulingRequirements"
 
 def check_queued_pods(job: SubmittedJob) -> None:
     """Report what a provisioning check would never let pass; of a queue without one, what is said in vain."""
-    checked_flavors = _checked_flavors(job)
-    source = job.job.metadata.child("annotations", job.job.annotations).child(RUN_DURATION, "")
+    configs = [config for config, _ in queued_configs(job.context.plan, job.queue)]
     if RUN_DURATION in job.job.annotations:
-        if not checked_flavors:
+        source = _annotation(job, RUN_DURATION)
+        if not configs:
             job.warn(
                 "no-check", source.path, f"{job.queue_name} has no queued machines: the annotation says nothing here"
             )
-        check_run_duration(SourceValue(job.job.annotations[RUN_DURATION], source.path, source.problems))
-    if not checked_flavors:
+        check_run_duration(source, _limit_of(job))
+    if not configs:
         return
     queued_pods = [
         pods for pods in list_job_pods(job) if any(pods.pod_set.requests.get(r) for r in _accelerator_resources(job))
     ]
+    for config in configs if queued_pods else ():
+        _check_parameters(job, config)
+    if queued_pods:
+        _check_run_duration_named(job)
     _check_same_shape(job, queued_pods)
     for pods in queued_pods:
         _check_template(pods)
@@ -42,8 +47,50 @@ def check_queued_pods(job: SubmittedJob) -> None:
             pods.request_source(_accelerator_resources(job)[0]).fault("dws", message)
 
 
-def check_run_duration(source: SourceValue) -> None:
-    """Report a run duration that GKE refuses."""
+class RunLimit(Struct, frozen=True):
+    """The longest run in seconds that a queue allows, and the queue's name as people call it."""
+
+    seconds: int
+    queue: str
+
+
+def _annotation(job: SubmittedJob, key: str) -> SourceValue:
+    annotations = job.job.annotations
+    return job.job.metadata.child("annotations", annotations).child(key, annotations[key])
+
+
+def _limit_of(job: SubmittedJob) -> RunLimit | None:
+    seconds = run_limit(job.context.plan, job.queue)
+    return None if seconds is None else RunLimit(seconds, job.queue_name)
+
+
+def _check_run_duration_named(job: SubmittedJob) -> None:
+    """A job that names no run duration keeps its machines for as long as GKE allows: the queue may allow less."""
+    limit, longest = _limit_of(job), catalog.limits().max_run_seconds
+    if limit is None or limit.seconds >= longest or RUN_DURATION in job.job.annotations:
+        return
+    job.job.metadata.fault(
+        "above-run-limit",
+        f"names no run duration, so it may keep its machines for {longest} seconds, and {limit.queue} allows "
+        f"{limit.seconds}; write the annotation {RUN_DURATION}: '{limit.seconds}'",
+    )
+
+
+def _check_parameters(job: SubmittedJob, config: ProvisioningConfigPlan) -> None:
+    """Kueue keeps a request only while every parameter of its config has the config's value."""
+    for parameter, value in config.parameters.items():
+        key = f"{PARAMETER_PREFIX}{parameter}"
+        if key in job.job.annotations and job.job.annotations[key] != value:
+            what = "is the run duration" if parameter == RUN_DURATION_PARAMETER else f"is {parameter}"
+            _annotation(job, key).fault(
+                "parameter-conflict",
+                f"'{value}' {what} in ProvisioningRequestConfig '{config.name}': Kueue deletes and recreates a request "
+                "that differs, and the job never starts; remove the annotation",
+            )
+
+
+def check_run_duration(source: SourceValue, limit: RunLimit | None = None) -> None:
+    """Report a run duration that GKE refuses, or that is more than the queue allows."""
     limits = catalog.limits()
     minimum, maximum = limits.min_run_seconds, limits.max_run_seconds
     text = str(source.value)
@@ -51,16 +98,12 @@ def check_run_duration(source: SourceValue) -> None:
         source.fault("dws", f"{text} must be quoted: annotations and parameters are text")
     elif not text.isdecimal() or not minimum <= int(text) <= maximum:
         source.fault("dws", f"'{text}' is no number of seconds between {minimum} (10 minutes) and {maximum} (7 days)")
-
-
-def _checked_flavors(job: SubmittedJob) -> list[str]:
-    """The flavors of the queue whose machines are asked for first."""
-    check_names = {check.name for check in job.context.plan.admission_checks if check.controller == PROVISIONING}
-    all_flavors = [entry.flavor for entry in job.queue.flavors]
-    flavor_lists = [
-        check.on_flavors or all_flavors for check in job.queue.admission_checks if check.name in check_names
-    ]
-    return [flavor for flavors in flavor_lists for flavor in flavors]
+    elif limit is not None and int(text) > limit.seconds:
+        source.fault(
+            "above-run-limit",
+            f"'{text}' seconds are more than the {limit.seconds} that {limit.queue} allows; "
+            f"write '{limit.seconds}' or less",
+        )
 
 
 def _accelerator_resources(job: SubmittedJob) -> list[str]:

@@ -10,23 +10,24 @@ from msgspec.structs import replace
 from berth.diagnostics import Problem, Problems, join_words
 from berth.jobs.files import ManifestDocument
 from berth.jobs.job_manifests import JobManifest, read_jobs
+from berth.jobs.pod_groups import PodGroups
 from berth.jobs.values import as_list, as_mapping, get_nested
 from berth.lint import dws, local_queues, machines
 from berth.lint.fleet import LintContext, SubmittedJob
 from berth.lint.names import check_name
+from berth.lint.pod_groups import check_pod_group
+from berth.lint.pod_rules import check_pod_rules
 from berth.lint.pod_security import check_pod_security
 from berth.lint.provisioning_requests import PROVISIONING_REQUEST, check_request
 from berth.lint.quota import try_admission
 from berth.plan.teams import TeamPlan
 
-_UNKNOWN_KIND = "unknown-kind"
-
 
 class Finding(Struct, frozen=True):
     """What is to be said of one object. `place` is where it begins, `queue` is `team/queue` once it found its door.
 
-    `takes` says what it would get (`16 v5e chips of v5e`), empty where it cannot run. `problems` are placed; a path
-    leads into the document.
+    `admission` says what each of its `workloads` would get (`16 v5e chips of v5e`), empty where it cannot run.
+    `problems` are placed; a path leads into the document.
     """
 
     kind: str
@@ -36,6 +37,7 @@ class Finding(Struct, frozen=True):
     queue: str
     admission: str
     problems: tuple[Problem, ...]
+    workloads: int = 1
 
     @property
     def faults(self) -> tuple[Problem, ...]:
@@ -51,6 +53,7 @@ def lint_documents(
     `team` is whose manifests they are: its namespace is that of objects which name none.
     """
     all_documents = list(documents)
+    groups = PodGroups(all_documents)
     for document in all_documents:
         for path, value in _objects(document.value):
             if get_nested(value, "kind") == PROVISIONING_REQUEST:
@@ -58,7 +61,7 @@ def lint_documents(
                 admission = check_request(document.root_value(problems), path, all_documents, context)
                 yield _make_finding(document, path, value, Problems(list(problems.entries)), admission=admission)
         problems = Problems()
-        yield from _lint_jobs(document, problems, context, team)
+        yield from _lint_jobs(document, problems, context, team, groups)
 
 
 def _objects(value: object) -> Iterator[tuple[tuple[str | int, ...], object]]:
@@ -71,12 +74,12 @@ def _objects(value: object) -> Iterator[tuple[tuple[str | int, ...], object]]:
 
 
 def _lint_jobs(
-    document: ManifestDocument, problems: Problems, context: LintContext, team: TeamPlan | None
+    document: ManifestDocument, problems: Problems, context: LintContext, team: TeamPlan | None, groups: PodGroups
 ) -> Iterator[Finding]:
     for job in read_jobs(document.root_value(problems)):
-        read_problems = [_soften_unknown_kind(each) for each in problems.entries]
+        read_problems = list(problems.entries)
         problems.entries.clear()
-        namespaced_job = _with_team_namespace(job, team)
+        namespaced_job = _with_team_namespace(groups.join(job), team)
         queue_name, admission = _check_job(context, namespaced_job, team)
         job_problems = Problems([*read_problems, *problems.entries])
         problems.entries.clear()
@@ -88,11 +91,12 @@ def _lint_jobs(
             queue=queue_name,
             admission=admission,
             namespace=namespaced_job.namespace,
+            workloads=job.workloads,
         )
     for problem in problems.entries:
         path = problem.path[:2] if problem.path[:1] == ("items",) else ()
         value = get_nested(document.value) if not path else as_list(get_nested(document.value, "items"))[int(path[1])]
-        yield _make_finding(document, path, value, Problems([_soften_unknown_kind(problem)]))
+        yield _make_finding(document, path, value, Problems([problem]))
 
 
 def _with_team_namespace(job: JobManifest, team: TeamPlan | None) -> JobManifest:
@@ -111,16 +115,19 @@ def _check_job(context: LintContext, job: JobManifest, team: TeamPlan | None) ->
         return "", ""
     if not local_queues.is_queued(context, job):
         return "", ""
-    if job.pod_sets is not None:
+    if job.pod_sets:
         check_name(job, job.pod_sets)
+    check_pod_group(job)
     local_queue = local_queues.resolve_local_queue(context, job)
     if local_queue is None:
         return "", ""
     submitted = SubmittedJob(context, job, local_queue, context.queues[local_queue.cluster_queue])
     local_queues.warn_if_held(submitted)
     check_pod_security(submitted)
+    check_pod_rules(submitted)
     local_queues.check_priority(submitted)
-    if job.pod_sets is None:
+    local_queues.warn_if_unread(submitted)
+    if not job.pod_sets:
         return submitted.queue_name, ""
     faults_before = _count_faults(problems)
     machines.check_node_shapes(submitted)
@@ -136,14 +143,6 @@ def _count_faults(problems: Problems) -> int:
     return sum(each.severity == "fault" for each in problems.entries)
 
 
-def _soften_unknown_kind(problem: Problem) -> Problem:
-    """A fault of the reader's, which counts on the path to be shown; the scenario files it speaks of are not ours."""
-    if problem.code != _UNKNOWN_KIND:
-        return problem
-    prefix, _, _ = problem.message.rpartition(": ")
-    return replace(problem, severity="warning", message=f"{prefix}: it may be right or wrong")
-
-
 def _make_finding(
     document: ManifestDocument,
     path: tuple[str | int, ...],
@@ -153,6 +152,7 @@ def _make_finding(
     queue: str = "",
     admission: str = "",
     namespace: str = "",
+    workloads: int = 1,
 ) -> Finding:
     located = [each if each.place else each.with_place(document.exact_location(each.path)) for each in problems.entries]
     has_faults = any(each.severity == "fault" for each in located)
@@ -164,4 +164,5 @@ def _make_finding(
         queue=queue,
         admission="" if has_faults else admission,
         problems=tuple(located),
+        workloads=workloads,
     )

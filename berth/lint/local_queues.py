@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from berth.diagnostics import did_you_mean, join_quoted, join_words
 from berth.jobs.job_manifests import PRIORITY_CLASS, QUEUE_NAME, JobManifest
+from berth.jobs.pod_templates import iterate_containers
 from berth.jobs.pods import pod_spec
-from berth.jobs.values import as_mapping, get_nested
+from berth.jobs.values import as_list, as_mapping, get_nested
 from berth.lint.fleet import LintContext, SubmittedJob
 from berth.plan.kueue import LocalQueuePlan
 from berth.workloads.target import DEFAULT_QUEUE
 
-_FRAMEWORKS = {
-    "Job": "batch/job",
-    "JobSet": "jobset.x-k8s.io/jobset",
-    "PyTorchJob": "kubeflow.org/pytorchjob",
-    "Pod": "pod",
-}
 _STOP_POLICIES = ("Hold", "HoldAndDrain")
 _MAX_LISTED = 6
 
@@ -82,14 +79,48 @@ def _quote_some(names: list[str]) -> str:
 
 
 def is_queued(context: LintContext, job: JobManifest) -> bool:
-    """Whether Kueue looks after jobs of this kind at all."""
-    framework = _FRAMEWORKS[job.kind]
-    if context.frameworks is None or framework in context.frameworks:
+    """Whether Kueue queues jobs of this kind, and this one; after a fault or a warning it does not."""
+    if QUEUE_NAME not in job.labels and _may_go_unqueued(context, job):
+        return False
+    if job.row is None or context.frameworks is None or job.row.framework in context.frameworks:
         return True
-    remedy = "write a Job" if job.kind == "Pod" else f"add {framework} to its integrations"
+    remedy = "write a Job" if job.kind == "Pod" else f"add {job.row.framework} to its integrations"
     outside = "it would start at once, outside every quota"
     job.source.fault("not-queued", f"Kueue of this fleet does not look after a {job.kind}: {outside}; {remedy}")
     return False
+
+
+def _may_go_unqueued(context: LintContext, job: JobManifest) -> bool:
+    """Whether a service or an object of another kind needs no queue: one that asks for no accelerator."""
+    if job.row is not None and not job.row.serving:
+        return False
+    if (job.namespace, DEFAULT_QUEUE) in context.local_queues and job.row is not None:
+        return False
+    accelerators = {flavor.resource for flavor in context.plan.flavors}
+    asked = sorted(accelerators & set(_requested_resources(job)))
+    outside = "its pods start at once, outside every quota"
+    if asked:
+        message = f"asks for {join_words(asked)} and names no queue: {outside}; write the label {QUEUE_NAME}"
+        job.metadata.fault("no-queue", f"{message}{_list_local_queues(context, job.namespace)}")
+    else:
+        job.source.problems.warning("no-queue", job.metadata.path, f"names no queue: {outside}")
+    return True
+
+
+def _requested_resources(job: JobManifest) -> Iterator[str]:
+    """The resources that any container of an object of any kind asks for."""
+    for containers in iterate_containers(job.source.value):
+        for container in as_list(containers):
+            for section in ("requests", "limits"):
+                yield from as_mapping(get_nested(container, "resources", section))
+
+
+def warn_if_unread(job: SubmittedJob) -> None:
+    """Say in one sentence what of the job is not checked, if anything."""
+    if job.job.unread:
+        checked = "queue, priority and requests" if job.job.pod_sets else "namespace, queue and priority"
+        message = f"its {checked} are checked; not checked: {job.job.unread}"
+        job.job.source.problems.warning("not-checked", job.job.source.path, message)
 
 
 def warn_if_held(job: SubmittedJob) -> None:
@@ -100,10 +131,9 @@ def warn_if_held(job: SubmittedJob) -> None:
             message = f"the {level} {job.queue_name} is held ({stop_policy}): nothing is admitted until it is resumed"
             job.warn("held", source.path, message)
             break
-    suspend_path = ("runPolicy", "suspend") if job.job.kind == "PyTorchJob" else ("suspend",)
-    if get_nested(job.job.source.value, "spec", *suspend_path) is False:
-        path = (*job.job.source.path, "spec", *suspend_path)
-        job.warn("not-suspended", path, "Kueue suspends the job all the same; leave it out, or write true")
+    suspend = job.job.suspend
+    if suspend is not None and suspend.value is False:
+        job.warn("not-suspended", suspend.path, "Kueue suspends the job all the same; leave it out, or write true")
 
 
 # --- priority ---------------------------------------------------------------------------------------------------------

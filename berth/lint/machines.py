@@ -13,7 +13,6 @@ from berth.jobs.pods import pod_spec
 from berth.jobs.quantities import format_quantity
 from berth.jobs.values import SourceValue, as_list, as_mapping, get_nested
 from berth.lint.fleet import SubmittedJob
-from berth.lint.names import count_replicas
 from berth.names import is_label_key
 from berth.simulator.scheduler.nodes import can_run_on
 from berth.workloads.node_shapes import NodeShape
@@ -64,24 +63,26 @@ def list_job_pods(job: SubmittedJob) -> list[JobPods]:
     """Each pod set of a job whose pods were understood."""
     pod_sets = job.job.pod_sets or ()
     return [
-        JobPods(job, *each)
-        for each in zip(job.job.templates, pod_sets, count_replicas(job.job), strict=True)
-        if each[1].count
+        JobPods(job, *each) for each in zip(job.job.templates, pod_sets, job.job.replicas, strict=True) if each[1].count
     ]
 
 
 def check_node_shapes(job: SubmittedJob) -> None:
     """Report pods that no machines of the queue can run."""
-    node_shapes = job.context.node_shapes(job.queue)
-    for pods in list_job_pods(job):
-        requested = [resource for resource in _accelerators() if pods.pod_set.requests.get(resource)]
+    node_shapes, all_pods = job.context.node_shapes(job.queue), list_job_pods(job)
+    if all_pods and not any(_requested_accelerators(each) for each in all_pods):
+        resources = join_words(list(dict.fromkeys(shape.flavor.resource for shape in node_shapes)))
+        message = f"its pods ask for no accelerator, and {job.queue_name} is for {resources}"
+        job.warn("no-accelerator", all_pods[0].spec_field("containers").path, message)
+    for pods in all_pods:
+        requested = _requested_accelerators(pods)
         candidates = [shape for shape in node_shapes if shape.flavor.resource in requested]
-        if not requested:
-            resources = join_words(list(dict.fromkeys(shape.flavor.resource for shape in node_shapes)))
-            message = f"its pods ask for no accelerator, and {job.queue_name} is for {resources}"
-            job.warn("no-accelerator", pods.spec_field("containers").path, message)
-        elif candidates:
+        if candidates:
             _check_fit(pods, candidates)
+
+
+def _requested_accelerators(pods: JobPods) -> list[str]:
+    return [resource for resource in _accelerators() if pods.pod_set.requests.get(resource)]
 
 
 def _accelerators() -> tuple[str, ...]:
@@ -100,8 +101,8 @@ def _check_fit(pods: JobPods, candidates: list[NodeShape]) -> None:
     if fitting:
         _check_slice_placement(pods, fitting[0])
         return
-    source, message = next(_find_misfits(pods, eligible[0]))
-    source.fault("no-shape", message)
+    for source, message in _find_misfits(pods, eligible[0]):
+        source.fault("no-shape", message)
 
 
 def check_assigned_flavors(job: SubmittedJob, assigned: Mapping[str, str]) -> None:
@@ -145,11 +146,15 @@ def _report_unmatched(pods: JobPods, candidates: list[NodeShape]) -> None:
 
 
 def _unsatisfiable_selectors(pods: JobPods) -> Iterator[tuple[SourceValue, str]]:
-    """Selectors that flavors say nothing of, and that no node of Berth's pools can satisfy."""
-    plan = pods.submitted.context.plan
-    if plan.cluster.mode != "standard" or any(pool.made_by != "berth" for pool in plan.pools):
+    """Selectors that flavors say nothing of, and that no node of the queue's pools can satisfy.
+
+    Nodes that GKE makes, or that exist already, may have labels that nobody wrote down.
+    """
+    submitted = pods.submitted
+    pools = [shape.pool for shape in submitted.context.node_shapes(submitted.queue)]
+    if submitted.context.plan.cluster.mode != "standard" or any(pool.made_by != "berth" for pool in pools):
         return
-    node_pools = [node_pool for pool in plan.pools for node_pool in pool.node_pools]
+    node_pools = [node_pool for pool in pools for node_pool in pool.node_pools]
     known = {
         _NODE_POOL: sorted(each.name for each in node_pools),
         _INSTANCE_TYPE: sorted({each.machine_type for each in node_pools}),
@@ -157,7 +162,8 @@ def _unsatisfiable_selectors(pods: JobPods) -> Iterator[tuple[SourceValue, str]]
     for key, value in pods.pod_set.node_selector.items():
         source = pods.spec_field("nodeSelector", key)
         if key in known and value not in known[key]:
-            yield source, f"no nodes have {key}: '{value}'; there are {join_quoted(known[key][:6])}"
+            place = submitted.queue_name
+            yield source, f"no nodes of {place} have {key}: '{value}'; there are {join_quoted(known[key][:6])}"
         elif is_label_key(key) and not key.startswith(_PROVIDER_PREFIXES) and not _has_labelled_pool(pods, key, value):
             yield source, f"no pool of {pods.submitted.queue_name} has nodes with the label {key}: '{value}'"
 
@@ -177,7 +183,7 @@ def _find_misfits(pods: JobPods, shape: NodeShape) -> Iterator[tuple[SourceValue
     source = pods.request_source(shape.flavor.resource)
     if number > shape.per_pod:
         yield source, f"a pod asks for {number} {noun}, and a node of {shape.pool.machine_type} gives {shape.per_pod}"
-    if shape.is_multi_host and number != shape.per_node:
+    elif shape.is_multi_host and number != shape.per_node:
         yield (
             source,
             f"a pod asks for {number} {noun}; in a slice of several hosts it takes all {shape.per_node} of its host",
@@ -186,7 +192,7 @@ def _find_misfits(pods: JobPods, shape: NodeShape) -> Iterator[tuple[SourceValue
         pods_text = "1 pod is" if pods.pods_per_replica == 1 else f"{pods.pods_per_replica} pods are"
         message = f"{pods_text} no whole number of {topology} slices, which have {shape.hosts} hosts each"
         yield _pod_count_source(pods), message
-    if shape.is_multi_host and pods.pods_per_replica > shape.hosts and _is_exclusive(pods):
+    elif shape.is_multi_host and pods.pods_per_replica > shape.hosts and _is_exclusive(pods):
         message = (
             f"{pods.pods_per_replica} pods of one child job share a node "
             f"pool, and a {topology} slice has {shape.hosts} hosts"
@@ -228,7 +234,7 @@ def _pod_count_source(pods: JobPods) -> SourceValue:
     path, value = source.path[:-1], pods.submitted.job.source.value
     for step in path[len(pods.submitted.job.source.path) :]:
         value = as_list(value)[step] if isinstance(step, int) else as_mapping(value).get(step)
-    for key in ("completions", "parallelism"):
+    for key in ("completions", "parallelism", "replicas", "instances", "numNodes", "size"):
         if key in as_mapping(value):
             return SourceValue(as_mapping(value)[key], (*path, key), source.problems)
     return SourceValue(value, path, source.problems)

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from berth.jobs.job_manifests import JobManifest
 from berth.jobs.pod_set import PodSet
-from berth.jobs.values import as_list, as_mapping, get_nested
+from berth.jobs.values import as_mapping, get_nested
 from berth.names import MAX_LABEL, is_dns_1035_label, is_subdomain, shorten
 from berth.workloads import names
 
 _SUFFIX_LENGTH = 5
 """Letters that Kubernetes adds to a `generateName`."""
-_SERVICE_KINDS = ("JobSet", "PyTorchJob")
-"""Kinds whose names become those of services."""
+_KUBEFLOW = "kubeflow.org"
 
 
 def check_name(job: JobManifest, pod_sets: tuple[PodSet, ...]) -> None:
@@ -20,7 +19,7 @@ def check_name(job: JobManifest, pod_sets: tuple[PodSet, ...]) -> None:
     source = job.metadata.child("generateName" if is_generated else "name", job.name)
     longest = min(_name_limits(job, pod_sets)) - (_SUFFIX_LENGTH if is_generated else 0)
     if not _is_name(job, is_generated):
-        first = ", a letter first" if job.kind in _SERVICE_KINDS else ""
+        first = ", a letter first" if _names_services(job) else ""
         source.fault("bad-name", f"'{job.name}' is no name for a {job.kind}: lower-case letters, digits and '-'{first}")
     elif len(job.name) > longest:
         message = f"'{job.name}' has {len(job.name)} characters; names made of it fit into 63 with at most {longest}"
@@ -31,20 +30,20 @@ def check_name(job: JobManifest, pod_sets: tuple[PodSet, ...]) -> None:
 def _is_name(job: JobManifest, is_generated: bool) -> bool:
     """Whether the letters are right, with one that Kubernetes adds to a made-up name; length is another matter."""
     name = f"{job.name}x" if is_generated else job.name
-    if job.kind in _SERVICE_KINDS:
+    if _names_services(job):
         return is_dns_1035_label(name if len(name) <= MAX_LABEL else f"{name[: MAX_LABEL - 1]}x")
     return is_subdomain(name)
 
 
 def _name_limits(job: JobManifest, pod_sets: tuple[PodSet, ...]) -> list[int]:
+    if job.row is not None and job.row.group == _KUBEFLOW and pod_sets:
+        return [names.pytorch_name_limit(max(each.count for each in pod_sets))]
     match job.kind:
         case "JobSet":
             return [
                 names.job_set_name_limit(each.name, replicas, each.count // replicas if replicas else 0)
-                for each, replicas in zip(pod_sets, count_replicas(job), strict=True)
+                for each, replicas in zip(pod_sets, job.replicas, strict=True)
             ]
-        case "PyTorchJob":
-            return [names.pytorch_name_limit(max(each.count for each in pod_sets))]
         case "Job":
             indexed = get_nested(job.source.value, "spec", "completionMode") == "Indexed"
             return [names.job_name_limit(pod_sets[0].count if indexed else 1)]
@@ -52,10 +51,6 @@ def _name_limits(job: JobManifest, pod_sets: tuple[PodSet, ...]) -> list[int]:
             return [253]
 
 
-def count_replicas(job: JobManifest) -> list[int]:
-    """The child jobs of each pod set; one where there are no child jobs."""
-    if job.kind != "JobSet":
-        return [1] * len(job.templates)
-    jobs = as_list(get_nested(job.source.value, "spec", "replicatedJobs"))
-    replicas = [as_mapping(each).get("replicas", 1) for each in jobs]
-    return [each if isinstance(each, int) else 1 for each in replicas]
+def _names_services(job: JobManifest) -> bool:
+    """Whether the job's name becomes that of a service."""
+    return job.kind in ("JobSet", "LeaderWorkerSet") or (job.row is not None and job.row.group == _KUBEFLOW)

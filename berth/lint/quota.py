@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import bisect
 from collections.abc import Mapping
 
 from msgspec import Struct
@@ -32,16 +33,12 @@ def try_admission(job: SubmittedJob) -> TrialAdmission | None:
     """What the job takes in an empty fleet; None after a fault."""
     workload, reason = _admit_alone(job, _pod_sets(job.job))
     if reason is None:
+        _warn_if_not_all_fit(job)
         return _build_trial(job, workload)
     pods = list_job_pods(job)
     match reason.code:
         case reasons.NEVER_COVERED:
-            (resource,) = reason.names
-            source = next(
-                (each.request_source(resource) for each in pods if resource in each.pod_set.requests), job.job.source
-            )
-            has = join_words(list(job.queue.covered_resources))
-            source.fault("not-covered", f"asks for {resource}, of which {job.queue_name} has no quota: it has {has}")
+            _report_uncovered(job, pods)
         case reasons.NEVER_WORKER:
             _report_above_worker(job, pods, reason)
         case _:
@@ -49,8 +46,35 @@ def try_admission(job: SubmittedJob) -> TrialAdmission | None:
     return None
 
 
+def _report_uncovered(job: SubmittedJob, pods: list[JobPods]) -> None:
+    """Every resource that the queue has no quota of."""
+    covered = job.queue.covered_resources
+    requested = dict.fromkeys(resource for each in _pod_sets(job.job) for resource in each.requests)
+    for resource in requested:
+        if resource not in covered:
+            places = (each.request_source(resource) for each in pods if resource in each.pod_set.requests)
+            message = f"asks for {resource}, of which {job.queue_name} has no quota: it has {join_words(list(covered))}"
+            next(places, job.job.source).fault("not-covered", message)
+
+
+def _warn_if_not_all_fit(job: SubmittedJob) -> None:
+    """Of a job that is admitted part by part: whether its queue can ever hold all of them."""
+    number = job.job.workloads
+    if number < 2 or _admit_alone(job, _multiplied(job, number))[1] is None:
+        return
+    fitting = bisect.bisect_left(
+        range(1, number), True, key=lambda count: _admit_alone(job, _multiplied(job, count))[1] is not None
+    )
+    message = f"{job.queue_name} can hold {fitting} of its {number} workloads at a time; the rest stays pending"
+    job.job.source.problems.warning("not-all-fit", job.job.source.path, message)
+
+
+def _multiplied(job: SubmittedJob, times: int) -> tuple[PodSet, ...]:
+    return tuple(replace(each, count=each.count * times) for each in _pod_sets(job.job))
+
+
 def _pod_sets(job: JobManifest) -> tuple[PodSet, ...]:
-    return tuple(without_excluded(each) for each in job.pod_sets or ())
+    return tuple(without_excluded(each) for each in job.group or job.pod_sets or ())
 
 
 def _admit_alone(job: SubmittedJob, pod_sets: tuple[PodSet, ...]) -> tuple[SimulatedWorkload, PendingReason | None]:

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from typing import Final
 
 from berth.manifests.quantities import quantity, weight
-from berth.names import berth_labels
+from berth.names import RUN_LIMIT_ANNOTATION, berth_labels
 from berth.plan.admission_checks import (
     AdmissionCheckPlan,
     MultiKueueClusterPlan,
@@ -123,7 +123,10 @@ def provisioning_request_config(plan: ProvisioningConfigPlan) -> Manifest:
     if plan.managed_resources:
         spec["managedResources"] = sorted(plan.managed_resources)
     spec |= _without_none(podSetMergePolicy=plan.merge_policy)
-    return _object(KUEUE_API, "ProvisioningRequestConfig", plan.name) | {"spec": spec}
+    manifest = _object(KUEUE_API, "ProvisioningRequestConfig", plan.name) | {"spec": spec}
+    if plan.max_run_seconds is not None:
+        manifest["metadata"]["annotations"] = {RUN_LIMIT_ANNOTATION: str(plan.max_run_seconds)}
+    return manifest
 
 
 def multikueue_config(plan: MultiKueueConfigPlan) -> Manifest:

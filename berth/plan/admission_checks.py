@@ -17,6 +17,10 @@ MULTIKUEUE_CONFIG: Final = "MultiKueueConfig"
 QUEUED_CLASS: Final = "queued-provisioning.gke.io"
 """GKE's provisioning class of the Dynamic Workload Scheduler: it waits for stock, all or nothing (GKE docs: DWS)."""
 
+PARAMETER_PREFIX: Final = "provreq.kueue.x-k8s.io/"
+"""A job's annotations with this prefix become parameters of its ProvisioningRequest (Kueue 0.19.2)."""
+RUN_DURATION_PARAMETER: Final = "maxRunDurationSeconds"
+
 
 class ParametersPlan(Struct, frozen=True, kw_only=True):
     """The object that an admission check is configured with. `kind` and `name` have 63 characters at most."""
@@ -49,13 +53,16 @@ class ProvisioningConfigPlan(Struct, frozen=True, kw_only=True):
     """A Kueue ProvisioningRequestConfig; by default one for GKE's queued provisioning.
 
     A workload that requests none of `managed_resources` passes the check at once; none named means all count.
-    `parameters` go to the class as they are. `merge_policy` None sends each pod set by itself, and GKE takes one only.
+    `parameters` go to the class as they are, and a job that sets another value for one of them never starts.
+    `max_run_seconds` is the longest run that the queue allows; None is the provisioning class's own maximum.
+    `merge_policy` None sends each pod set by itself, and GKE takes one only.
     """
 
     name: str
     managed_resources: tuple[str, ...]
     class_name: str = QUEUED_CLASS
     parameters: Mapping[str, str] = field(default_factory=dict[str, str])
+    max_run_seconds: int | None = None
     retry: RetryPlan = RetryPlan()
     merge_policy: str | None = None
 

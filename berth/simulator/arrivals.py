@@ -12,6 +12,7 @@ from msgspec.structs import replace
 
 from berth.diagnostics import did_you_mean, join_quoted
 from berth.jobs.job_manifests import QUEUE_NAME, JobManifest, read_jobs
+from berth.jobs.pod_groups import NO_POD_GROUPS, PodGroups, group_name
 from berth.jobs.pod_set import PodSet
 from berth.jobs.values import SourceValue
 from berth.simulator.fleet import SimulatedFleet, is_excluded
@@ -28,14 +29,34 @@ class Arrival(Struct, frozen=True):
     display_name: str
 
 
-def read_arrivals(manifest: SourceValue, fleet: SimulatedFleet) -> Iterator[Arrival]:
-    """The jobs of one manifest. Faults go to its problems."""
+def read_arrivals(manifest: SourceValue, fleet: SimulatedFleet, groups: PodGroups = NO_POD_GROUPS) -> Iterator[Arrival]:
+    """The jobs of one manifest; a pod group arrives with its first Pod. Faults go to the manifest's problems."""
     for job in read_jobs(manifest):
+        if _is_left_out(job) or not groups.is_first(job):
+            continue
         queue, priority = _resolve_queue(job, fleet), _resolve_priority(job, fleet)
-        if queue is not None and priority is not None and job.pod_sets is not None:
-            name = f"{job.namespace}/{job.name}"
-            pod_sets = tuple(without_excluded(each) for each in job.pod_sets)
-            yield Arrival(Job(name=name, queue=queue, priority=priority, pod_sets=pod_sets), job.name)
+        if queue is not None and priority is not None and job.pod_sets:
+            pod_sets = tuple(without_excluded(each) for each in groups.join(job).group or job.pod_sets)
+            display_name = group_name(job) or job.name
+            for suffix in [""] if job.workloads == 1 else [f"-{number}" for number in range(job.workloads)]:
+                name = f"{job.namespace}/{display_name}{suffix}"
+                arriving = Job(name=name, queue=queue, priority=priority, pod_sets=pod_sets)
+                yield Arrival(arriving, f"{display_name}{suffix}")
+
+
+def _is_left_out(job: JobManifest) -> bool:
+    """Whether a job cannot be simulated: after a fault about its pods, or a warning that no queue gets it."""
+    is_service = job.row is None or job.row.serving
+    if is_service and QUEUE_NAME not in job.labels:
+        job.metadata.problems.warning(
+            "no-queue", job.metadata.path, f"{job.kind} '{job.name}' names no queue: left out"
+        )
+        return True
+    if job.pod_sets == ():
+        message = f"{job.unread} are not known: describe the job in a scenario file by its pods and requests"
+        job.source.fault("unknown-kind", message)
+        return True
+    return False
 
 
 def without_excluded(pod_set: PodSet) -> PodSet:

@@ -22,6 +22,7 @@ from msgspec.structs import replace
 
 from berth.diagnostics import Problem, Problems, did_you_mean
 from berth.jobs.files import ManifestDocument
+from berth.jobs.pod_groups import PodGroups
 from berth.jobs.pod_set import PodSet
 from berth.jobs.pods import parse_amount
 from berth.jobs.values import SourceValue, as_mapping, get_nested
@@ -85,17 +86,19 @@ class ScenarioReader(Struct):
 
     def add(self, documents: Iterable[ManifestDocument]) -> None:
         """The documents' steps."""
+        documents = list(documents)
+        groups = PodGroups(documents)
         for document in documents:
             problems = Problems()
             source = document.root_value(problems)
             if is_scenario(document):
                 self._add_scenario(source)
             else:
-                self._add_manifest(source)
+                self._add_manifest(source, groups)
             self.problems += document.locate_problems(problems.entries)
 
-    def _add_manifest(self, source: SourceValue) -> None:
-        for arrival in read_arrivals(source, self.fleet):
+    def _add_manifest(self, source: SourceValue, groups: PodGroups) -> None:
+        for arrival in read_arrivals(source, self.fleet, groups):
             self._add_arrival(source, self._with_generated_name(arrival))
 
     def _with_generated_name(self, arrival: Arrival) -> Arrival:

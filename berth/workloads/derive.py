@@ -11,7 +11,7 @@ from msgspec import Struct
 from berth import catalog
 from berth.diagnostics import Problem, Problems, did_you_mean, join_quoted
 from berth.names import is_dns_1035_label, shorten
-from berth.plan.admission_checks import QUEUED_CLASS
+from berth.plan.admission_checks import QUEUED_CLASS, RUN_DURATION_PARAMETER
 from berth.plan.fleet import FleetPlan
 from berth.plan.nodes import Toleration
 from berth.plan.workloads import (
@@ -28,10 +28,9 @@ from berth.workloads.notes import workload_notes
 from berth.workloads.options import TRIAL_COMMAND, TRIAL_IMAGE, WorkloadOptions
 from berth.workloads.placement import placement_annotations
 from berth.workloads.pod_resources import pod_cpu_and_memory
+from berth.workloads.run_duration import RUN_DURATION, run_limit
 from berth.workloads.target import WorkloadTarget, find_target
 
-RUN_DURATION = "provreq.kueue.x-k8s.io/maxRunDurationSeconds"
-"""Kueue hands what follows the prefix on to the ProvisioningRequest it makes."""
 PLACEMENT_GROUP = "cloud.google.com/gke-placement-group"
 TPU_PORTS = (8471, 8080)
 """Where the hosts of a slice talk to each other, and the slices of a multislice."""
@@ -114,8 +113,8 @@ class _WorkloadBuilder(Struct, frozen=True):
     def _provisioning_request(self) -> ProvisioningRequestPlan:
         """The machines of a job of one slice, or of so many pods; nobody adds selectors and tolerations for it."""
         shape = self.target.shape
-        seconds = self.options.max_run_seconds
-        parameters = {} if seconds is None else {"maxRunDurationSeconds": str(seconds)}
+        seconds = self._run_seconds()
+        parameters = {} if seconds is None else {RUN_DURATION_PARAMETER: str(seconds)}
         if shape.is_tpu and shape.is_multi_host:
             parameters["tpu-topology"] = str(shape.pool.topology)
         return ProvisioningRequestPlan(
@@ -131,7 +130,7 @@ class _WorkloadBuilder(Struct, frozen=True):
     # --- parts --------------------------------------------------------------------------------------------------------
 
     def _submission(self, longest: int) -> SubmissionPlan:
-        seconds = self.options.max_run_seconds
+        seconds = self._run_seconds()
         return SubmissionPlan(
             name=self._name(longest),
             namespace=self.target.local_queue.namespace,
@@ -140,6 +139,12 @@ class _WorkloadBuilder(Struct, frozen=True):
             priority=self.options.priority or self.target.queue.priority,
             annotations={} if seconds is None else {RUN_DURATION: str(seconds)},
         )
+
+    def _run_seconds(self) -> int | None:
+        """How long the workload keeps queued machines: as asked, else the queue's maximum; None of other machines."""
+        is_queued = any(each.pool.capacity == "queued" for each in self.target.shapes)
+        limit = run_limit(self.target.plan, self.target.queue) if is_queued else None
+        return self.options.max_run_seconds or limit
 
     def _name(self, longest: int) -> str:
         name = self.options.name
@@ -281,12 +286,16 @@ class _WorkloadBuilder(Struct, frozen=True):
         if seconds is None:
             return
         minimum, maximum = catalog.limits().min_run_seconds, catalog.limits().max_run_seconds
+        limit = run_limit(self.target.plan, self.target.queue) or maximum
         if not is_queued:
             message = f"'{seconds}s': the machines of {self.target.name} are not queued ones; leave it out"
             self._fault("wrong-shape", "--max-run-duration", message)
         elif not minimum <= seconds <= maximum:
             message = f"'{seconds}s' is not between {minimum}s (10 minutes) and {maximum}s (7 days)"
             self._fault("bad-value", "--max-run-duration", message)
+        elif seconds > limit:
+            message = f"'{seconds}s' is more than the {limit}s that {self.target.name} allows; write {limit}s or less"
+            self._fault("above-run-limit", "--max-run-duration", message)
 
     def _fault(self, code: str, option: str, message: str) -> None:
         self.problems.fault(code, (option,), message)

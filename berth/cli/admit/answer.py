@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from berth.cli.arguments import problem_as_json
 from berth.cli.tables import table
@@ -14,16 +15,22 @@ from berth.diagnostics import Problem
 from berth.evaluate import evaluate_stack, require_kueue
 from berth.jobs.files import ManifestDocument, list_yaml_files, read_documents, read_kubectl_json
 from berth.jobs.values import as_mapping
+from berth.lint.findings import lint_documents
+from berth.lint.fleet import LintContext
 from berth.loader.locate import display_path, locate
+from berth.plan.fleet import FleetPlan
 from berth.simulator.agreement import find_mismatches, format_summary
 from berth.simulator.as_json import comparison_to_json, run_to_json
 from berth.simulator.compare import JobDifference, compare_runs
 from berth.simulator.fleet import SimulatedFleet, build_simulated_fleet, unmodelled_warnings
 from berth.simulator.live import is_cluster_state, read_cluster_state
 from berth.simulator.recorded_cases import RecordedCase, read_cases, with_simulated_states
-from berth.simulator.scenario import FINISH, PROVISIONED, SUBMIT, ScenarioReader, scenario_values
+from berth.simulator.scenario import FINISH, PROVISIONED, SUBMIT, ScenarioReader, is_scenario, scenario_values
 from berth.simulator.story import ADMITTED, NEVER_ADMITTED, RESERVED, JobOutcome, SimulationRun, StepResult, run_steps
 from berth.simulator.text import MANAGER_NOTICE, NOT_MODELLED, RunFormatter
+
+_UNSEEN_BY_QUOTA = {"no-shape", "no-nodes", "no-topology", "no-limit", "autopilot-refuses", "pod-security"}
+"""Faults of lint that Kueue's quota does not see."""
 
 
 class SimulationResult(Struct, frozen=True):
@@ -77,6 +84,7 @@ class _Simulation:
         self.job_documents = job_documents
         self.live_documents = live_documents
         self.problems: list[Problem] = []
+        self.plan: FleetPlan | None = None
 
     def simulate(self) -> SimulationRun | None:
         fleet, problems = self._load_fleet(self.stack)
@@ -90,12 +98,24 @@ class _Simulation:
         self.problems += [*problems, *steps.problems]
         if _has_faults(self.problems):
             return None
+        self.problems += self._unseen_faults()
         return run_steps(fleet, steps.steps, live if self.live_documents else None)
+
+    def _unseen_faults(self) -> Iterator[Problem]:
+        """Warnings about jobs that Kueue admits by their quota and that never run, as `berth lint` reports them."""
+        manifests = [each for each in self.job_documents if not is_scenario(each)]
+        for finding in lint_documents(manifests, LintContext(self.plan)) if self.plan is not None else ():
+            for each in finding.faults:
+                if each.code in _UNSEEN_BY_QUOTA:
+                    message = f"{finding.kind}/{finding.name} never runs, whatever its quota: {each.message}"
+                    yield replace(each, severity="warning", path=(), message=message)
 
     def _load_fleet(self, stack: str) -> tuple[SimulatedFleet | None, list[Problem]]:
         evaluation = require_kueue(evaluate_stack(stack, self.root))
         if evaluation.faults or evaluation.plan is None:
             return None, list(evaluation.faults)
+        if stack == self.stack:
+            self.plan = evaluation.plan
         return build_simulated_fleet(evaluation.plan), unmodelled_warnings(evaluation.plan)
 
     def _load_documents(self, name: str) -> tuple[list[ManifestDocument], list[Problem]]:

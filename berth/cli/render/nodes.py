@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from berth import catalog
 from berth.catalog import allocatable
 from berth.manifests.quantities import cpu, memory
 from berth.plan.fleet import FleetPlan, PoolPlan
@@ -16,6 +17,7 @@ from berth.plan.kueue import FlavorPlan
 SIMULATED = "berth.dev/simulated"
 """Label of every such node, to delete them by."""
 NODE_POOL, INSTANCE_TYPE = "cloud.google.com/gke-nodepool", "node.kubernetes.io/instance-type"
+PROVISIONING = "cloud.google.com/gke-provisioning"
 HOSTNAME, ZONE = "kubernetes.io/hostname", "topology.kubernetes.io/zone"
 _MAX_PODS = "110"
 _UNKNOWN_SIZE = {"cpu": "1000", "memory": "4Ti"}
@@ -44,6 +46,9 @@ def _node(pool: PoolPlan, flavor: FlavorPlan, number: int, blocks: dict[str, str
         INSTANCE_TYPE: pool.machine_type,
         NODE_POOL: f"{pool.name}-{number // (pool.hosts_per_slice or 1) + 1}" if multi_host else pool.name,
     }
+    labels |= _provisioning_label(pool)
+    if pool.resource == catalog.extended_resource("tpu"):
+        labels[catalog.labels().accelerator_count] = str(pool.accelerators.max // pool.nodes.max)
     if pool.zones:
         labels[ZONE] = pool.zones[number * len(pool.zones) // pool.nodes.max]
     taints = [{"key": t.key, "value": t.value or "present", "effect": t.effect} for t in flavor.tolerations]
@@ -59,6 +64,13 @@ def _node(pool: PoolPlan, flavor: FlavorPlan, number: int, blocks: dict[str, str
         "spec": {"taints": taints},
         "status": {"allocatable": resources, "capacity": dict(resources), "phase": "Running"},
     }
+
+
+def _provisioning_label(pool: PoolPlan) -> dict[str, str]:
+    """How GKE says that a node was had; what it writes on flex-start and queued nodes is not documented."""
+    values = {"spot": "spot", "flex-start": None, "queued": None}
+    value = values.get(pool.capacity, "standard")
+    return {} if value is None else {PROVISIONING: value}
 
 
 def _node_resources(pool: PoolPlan) -> dict[str, str]:

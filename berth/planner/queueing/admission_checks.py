@@ -65,6 +65,7 @@ def _provisioning_config(
         name=name,
         managed_resources=managed_resources or (flavor.resource,),
         parameters=dict(node_pool_settings(pool.request, pool.hardware.nodes).request_parameters),
+        max_run_seconds=pool.request.max_run_seconds,
         retry=RetryPlan(
             limit_count=retry.backoff_limit_count,
             base_seconds=retry.backoff_base_seconds,

@@ -19,7 +19,7 @@ class NodePoolSettings(Struct, frozen=True, kw_only=True):
     """One node pool as its capacity wants it; None leaves a provider's block or field out.
 
     Exactly one of `nodes_per_zone` (static), `per_zone` and `total` (autoscaled) is set. `max_run_duration` is in the
-    provider's spelling ("3600s"); of a queued pool it is a parameter of the request: `request_parameters`.
+    provider's spelling ("3600s"); a job on queued nodes names its own. `request_parameters` are those of every request.
     `labels` are those that Berth must add itself.
     """
 
@@ -84,12 +84,13 @@ def _node_counts(request: PoolRequest, nodes: Bounds) -> _NodeCounts:
 
 
 def _request_parameters(request: PoolRequest) -> tuple[tuple[str, str], ...]:
-    """Parameters of the ProvisioningRequestConfig (GKE docs: queued provisioning); values are text."""
-    if request.capacity != "queued":
+    """Parameters of the ProvisioningRequestConfig (GKE docs: queued provisioning); values are text.
+
+    The run duration is not among them: Kueue deletes and recreates the request of a job that names another one.
+    """
+    if request.capacity != "queued" or not request.shape or not request.multi_host:
         return ()
-    seconds = () if request.max_run_seconds is None else (("maxRunDurationSeconds", str(request.max_run_seconds)),)
-    topology = (("tpu-topology", request.shape.topology),) if request.shape and request.multi_host else ()
-    return (*seconds, *topology)
+    return (("tpu-topology", request.shape.topology),)
 
 
 def _upgrade_settings(request: PoolRequest) -> UpgradePlan | None:

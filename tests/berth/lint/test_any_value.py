@@ -16,7 +16,8 @@ from berth.lint.findings import lint_documents
 from berth.lint.fleet import LintContext
 
 HERE = pathlib.Path(__file__).parent
-BASES = {file.stem: list(yaml.safe_load_all(file.read_text())) for file in sorted((HERE / "base").glob("*.yaml"))}
+FILES = [*(HERE / "base").glob("*.yaml"), *(HERE / "kinds").glob("*.yaml")]
+BASES = {file.stem: list(yaml.safe_load_all(file.read_text())) for file in sorted(FILES)}
 WRONG: list[Any] = [None, "", "x", -1, 0, 10**30, 1.5, True, [], [None], [[]], {}, {"a": None}, {"name": 1}]
 GONE = object()
 

@@ -280,7 +280,9 @@ def test_queued_capacity_is_asked_for_thrice_and_for_accelerators_alone() -> Non
 
 def test_a_provisioning_config_says_all_that_it_can() -> None:
     made = spec(kueue.provisioning_request_config(plans.DWS_CONFIG))
-    assert made["parameters"] == {"maxRunDurationSeconds": "86400"}
+    assert made["parameters"] == {"tpu-topology": "4x4"}
+    annotations = kueue.provisioning_request_config(plans.DWS_CONFIG)["metadata"]["annotations"]
+    assert annotations == {"berth.dev/max-run-duration-seconds": "86400"}
     assert made["podSetMergePolicy"] == "IdenticalWorkloadSchedulingRequirements"
 
 

@@ -51,7 +51,8 @@ TOPOLOGY = TopologyPlan(name="gke", levels=("cloud.google.com/gce-topology-block
 DWS_CONFIG = ProvisioningConfigPlan(
     name="dws-config",
     managed_resources=(TPU,),
-    parameters={"maxRunDurationSeconds": "86400"},
+    parameters={"tpu-topology": "4x4"},
+    max_run_seconds=86400,
     merge_policy="IdenticalWorkloadSchedulingRequirements",
 )
 DWS = AdmissionCheckPlan(name="dws-prov", parameters=ParametersPlan(kind=PROVISIONING_CONFIG, name="dws-config"))

@@ -47,7 +47,7 @@ def test_a_queue_asks_for_queued_machines_through_its_check() -> None:
     )
     (check,), (config,) = plan.admission_checks, plan.provisioning_configs
     assert check.parameters is not None and check.parameters.name == config.name
-    assert config.parameters == {"maxRunDurationSeconds": "7200"} and config.managed_resources == ("nvidia.com/gpu",)
+    assert (config.parameters, config.max_run_seconds) == ({}, 7200) and config.managed_resources == ("nvidia.com/gpu",)
     (asked,) = plan.cluster_queues[0].admission_checks
     assert (asked.name, asked.on_flavors) == (check.name, ("p",))
 

@@ -57,13 +57,13 @@ def test_a_queued_pool_of_a_cluster_before_flex_start_says_queued_alone() -> Non
     assert node_pool_settings(flex, flex.nodes, flex_start_known=False).flex_start is True
 
 
-def test_a_run_time_is_a_setting_of_flex_start_and_a_parameter_of_a_queued_request() -> None:
+def test_a_run_time_is_a_setting_of_flex_start_and_no_parameter_of_every_queued_request() -> None:
     """engine.md: the API takes seconds with a suffix, and the preview takes anything."""
     flex = of("a2-highgpu-1g", capacity="flex-start", max_run_seconds=604800)
     assert (flex.max_run_duration, flex.request_parameters) == ("604800s", ())
     queued = of("ct6e-standard-4t", "4x4", capacity="queued", max_run_seconds=3600)
     assert queued.max_run_duration is None
-    assert queued.request_parameters == (("maxRunDurationSeconds", "3600"), ("tpu-topology", "4x4"))
+    assert queued.request_parameters == (("tpu-topology", "4x4"),)
 
 
 def test_a_fixed_pool_counts_per_zone_and_an_autoscaled_one_in_all() -> None:

@@ -1,0 +1,89 @@
+"""The kinds of jobs that Kueue queues, as rows of `kinds.yaml`: where each keeps its pods, counts and settings."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import yaml
+from msgspec import Struct, field
+
+Scalar = str | int | bool
+
+
+class Condition(Struct, frozen=True, rename={"values": "is"}):
+    """A field that must have one of `values`; `default` is its value where it is not written."""
+
+    at: str
+    values: tuple[Scalar, ...]
+    default: Scalar | None = None
+
+
+class AddedContainer(Struct, frozen=True, forbid_unknown_fields=True):
+    """A container that the kind's operator adds: its requests, or those written at `instead`."""
+
+    when: Condition
+    requests: Mapping[str, str]
+    instead: str | None = None
+
+
+class ItemFields(Struct, frozen=True, forbid_unknown_fields=True):
+    """The fields that an item of a list has."""
+
+    required: tuple[str, ...]
+    optional: tuple[str, ...]
+
+
+class PodsRow(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Where one or several groups of pods are described; the fields are explained in `kinds.yaml`."""
+
+    template: str
+    name: str | None = None
+    name_at: str | None = None
+    each: str | None = None
+    item: ItemFields | None = None
+    roles: str | None = None
+    order: tuple[str, ...] = ()
+    optional: bool = False
+    replicas: str | None = None
+    at_most: str | None = None
+    times: tuple[str, ...] = ()
+    minus: str | None = None
+    when: Condition | None = None
+    adds: tuple[AddedContainer, ...] = ()
+    otherwise: Mapping[str, str] = field(default_factory=dict[str, str])
+
+
+class KindRow(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """One kind of job; the fields are explained in `kinds.yaml`."""
+
+    group: str
+    versions: tuple[str, ...]
+    framework: str
+    metadata: str = "metadata"
+    suspend: str | None = None
+    priority: str | None = None
+    workloads: str | None = None
+    pods: tuple[PodsRow, ...] = ()
+    reader: str | None = None
+    serving: bool = False
+
+    @property
+    def api_version(self) -> str:
+        """The API version to write: `batch/v1`, and `v1` of the core group."""
+        return f"{self.group}/{self.versions[-1]}" if self.group else self.versions[-1]
+
+
+@cache
+def kinds() -> Mapping[str, KindRow]:
+    """Every row, by kind."""
+    rows: Any = yaml.safe_load(Path(__file__).with_suffix(".yaml").read_text(encoding="utf-8"))
+    return msgspec.convert(rows, dict[str, KindRow])
+
+
+def keys(path: str) -> tuple[str, ...]:
+    """The keys of a path such as `spec.template`; none of the empty path."""
+    return tuple(path.split(".")) if path else ()

@@ -1,0 +1,226 @@
+"""Every kind of job that Kueue queues: what `berth lint` and `berth admit` make of a sound one and of broken ones."""
+
+from __future__ import annotations
+
+import pathlib
+import re
+import shutil
+
+import pytest
+import yaml
+from typer.testing import CliRunner
+
+from berth.cli import app
+from berth.evaluate import evaluate_stack
+from berth.jobs.kinds import kinds
+from berth.rules.kueue.bounds import FRAMEWORKS
+from tests.berth.bad_input.cases import Case, parsed
+
+HERE = pathlib.Path(__file__).parent
+BASES = {file.stem: file.read_text(encoding="utf-8") for file in sorted((HERE / "kinds").glob("*.yaml"))}
+BROKEN = {case.claim: case for case in parsed((HERE / "kinds.txt").read_text(encoding="utf-8"))}
+UNREAD = "its queue, priority and requests are checked; not checked: "
+SOUND = {
+    "appwrapper": ["appwrapper.yaml:1: AppWrapper/appwrapper: vision/gpu can admit it, 4 L4 of l4"],
+    "cronjob": ["cronjob.yaml:1: CronJob/cronjob: vision/gpu can admit it, 4 L4 of l4"],
+    "deployment": [
+        "deployment.yaml:1: Deployment/deployment: vision/gpu can admit each of its 3 workloads, 2 L4 of l4",
+    ],
+    "jaxjob": ["jaxjob.yaml:1: JAXJob/jaxjob: vision/gpu can admit it, 4 L4 of l4"],
+    "leaderworkerset": [
+        "leaderworkerset.yaml:1: LeaderWorkerSet/leaderworkerset: vision/gpu can admit each of its 2 workloads, "
+        "4 L4 of l4",
+    ],
+    "mpijob": ["mpijob.yaml:1: MPIJob/mpijob: vision/gpu can admit it, 4 L4 of l4"],
+    "paddlejob": ["paddlejob.yaml:1: PaddleJob/paddlejob: vision/gpu can admit it, 4 L4 of l4"],
+    "pipelinerun": [
+        "pipelinerun.yaml:1: warning: PipelineRun/pipelinerun: its namespace, queue and priority are checked; "
+        "not checked: the pods of a PipelineRun",
+    ],
+    "podgroup": [
+        "podgroup.yaml:1: Pod/first: vision/gpu can admit it, 4 L4 of l4",
+        "podgroup.yaml:10: Pod/second: vision/gpu can admit it, 4 L4 of l4",
+    ],
+    "raycluster": ["raycluster.yaml:1: RayCluster/raycluster: vision/gpu can admit it, 4 L4 of l4"],
+    "rayjob": ["rayjob.yaml:1: RayJob/rayjob: vision/gpu can admit it, 4 L4 of l4"],
+    "rayservice": ["rayservice.yaml:1: RayService/rayservice: vision/gpu can admit it, 4 L4 of l4"],
+    "sparkapplication": [
+        "sparkapplication.yaml:1: SparkApplication/sparkapplication: vision/gpu can admit it, 4 L4 of l4",
+    ],
+    "statefulset": ["statefulset.yaml:1: StatefulSet/statefulset: vision/gpu can admit it, 6 L4 of l4"],
+    "tfjob": ["tfjob.yaml:1: TFJob/tfjob: vision/gpu can admit it, 4 L4 of l4"],
+    "trainjob": [
+        f"trainjob.yaml:1: warning: TrainJob/trainjob: {UNREAD}selectors, tolerations and further pods of its runtime "
+        "'torch-distributed', which is not in the manifest",
+        "trainjob.yaml:1: TrainJob/trainjob: vision/gpu can admit it, 4 L4 of l4",
+    ],
+    "xgboostjob": ["xgboostjob.yaml:1: XGBoostJob/xgboostjob: vision/gpu can admit it, 4 L4 of l4"],
+}
+COUNTED = {
+    "appwrapper": {"appwrapper": 4},
+    "deployment": {"deployment-0": 2, "deployment-1": 2, "deployment-2": 2},
+    "leaderworkerset": {"leaderworkerset-0": 4, "leaderworkerset-1": 4},
+    "podgroup": {"pair": 4},
+    "raycluster": {"raycluster": 4},
+    "sparkapplication": {"sparkapplication": 4},
+    "trainjob": {"trainjob": 4},
+}
+"""The workloads that arrive at the queue, with their GPUs."""
+
+
+@pytest.fixture
+def folder(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> pathlib.Path:
+    (tmp_path / "Pulumi.yaml").write_text("name: berth\nruntime: python\n")
+    shutil.copy(HERE / "kinds_stack.yaml", tmp_path / "Pulumi.lab.yaml")
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def lint(*files: str, exit_code: int) -> list[str]:
+    found = CliRunner().invoke(app, ["lint", "lab", *files])
+    assert (found.stderr, found.exit_code) == ("", exit_code), found.output
+    assert not re.search(r"Traceback|\b(None|True|False|dict|tuple|str)\b", found.stdout)
+    return found.stdout.splitlines()
+
+
+def edited(case: Case) -> str:
+    base = case.claim.partition(":")[0]
+    text = BASES[base]
+    for old, new in case.edits:
+        assert text.count(old) == 1, f"not found once: {old}"
+        text = text.replace(old, new)
+    pathlib.Path(f"{base}.yaml").write_text(text, encoding="utf-8")
+    return f"{base}.yaml"
+
+
+def test_every_framework_of_kueue_has_a_kind() -> None:
+    assert {row.framework for row in kinds().values()} == set(FRAMEWORKS)
+
+
+@pytest.mark.parametrize("base", BASES)
+def test_a_sound_manifest_of_every_kind_is_admitted(folder: pathlib.Path, base: str) -> None:
+    (folder / f"{base}.yaml").write_text(BASES[base], encoding="utf-8")
+    assert lint(f"{base}.yaml", exit_code=0) == SOUND[base]
+
+
+@pytest.mark.parametrize("claim", BROKEN)
+def test_what_can_never_run_is_reported_at_its_place(folder: pathlib.Path, claim: str) -> None:
+    assert lint(edited(BROKEN[claim]), exit_code=1) == list(BROKEN[claim].lines)
+
+
+def test_there_are_enough_and_no_two_are_alike() -> None:
+    lines = ["\n".join(case.lines) for case in BROKEN.values()]
+    assert len(lines) >= 60
+    assert sorted(lines) == sorted(set(lines))
+
+
+@pytest.mark.parametrize("base", COUNTED)
+def test_admit_counts_the_same_pods(folder: pathlib.Path, base: str) -> None:
+    (folder / f"{base}.yaml").write_text(BASES[base], encoding="utf-8")
+    found = CliRunner().invoke(app, ["admit", "lab", f"{base}.yaml"])
+    assert found.exit_code == 0, found.output
+    for name, gpus in COUNTED[base].items():
+        assert re.search(rf" {name} .*admitted +l4 {gpus}$", found.stdout, re.M), found.stdout
+
+
+def test_admit_reports_a_pod_that_is_larger_than_any_node(folder: pathlib.Path) -> None:
+    """Kueue admits it by its quota, and no node ever runs it."""
+    text = BASES["statefulset"].replace("nvidia.com/gpu: 2", "nvidia.com/gpu: 4")
+    (folder / "statefulset.yaml").write_text(text, encoding="utf-8")
+    found = CliRunner().invoke(app, ["admit", "lab", "statefulset.yaml"])
+    assert (
+        "statefulset.yaml:8:94: warning: StatefulSet/statefulset never runs, whatever its quota: a pod asks for 4 L4, "
+        "and a node of g2-standard-24 gives 2"
+    ) in (found.stdout + found.stderr).splitlines()
+
+
+# --- what names no queue ----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("kind", "api", "spec", "line"),
+    [
+        (
+            "Deployment",
+            "apps/v1",
+            {"template": {"spec": {"containers": [{"name": "a", "image": "i"}]}}},
+            "a.yaml:1: warning: Deployment/web: names no queue: its pods start at once, outside every quota",
+        ),
+        (
+            "DaemonSet",
+            "apps/v1",
+            {"template": {"spec": {"containers": [{"name": "a", "image": "i"}]}}},
+            "a.yaml:1: warning: DaemonSet/web: names no queue: its pods start at once, outside every quota",
+        ),
+        (
+            "DaemonSet",
+            "apps/v1",
+            {"template": {"spec": {"containers": [{"name": "a", "resources": {"limits": {"nvidia.com/gpu": 1}}}]}}},
+            "a.yaml:1: DaemonSet/web: asks for nvidia.com/gpu and names no queue: its pods start at once, outside "
+            "every quota; write the label kueue.x-k8s.io/queue-name; there is 'gpu' and 'tpu'",
+        ),
+    ],
+)
+def test_no_object_with_pods_is_passed_over(
+    folder: pathlib.Path, kind: str, api: str, spec: dict[str, object], line: str
+) -> None:
+    """Whatever else is in the file: a service without a queue gets a line, and one with accelerators a fault."""
+    value = {"apiVersion": api, "kind": kind, "metadata": {"name": "web", "namespace": "vision"}, "spec": spec}
+    text = f"{yaml.safe_dump(value, sort_keys=False)}---\n{BASES['rayjob']}"
+    (folder / "a.yaml").write_text(text, encoding="utf-8")
+    first, second = lint("a.yaml", exit_code=0 if "warning" in line else 1)
+    assert re.sub(r":\d+(:\d+)?", ":1", first, count=1) == line
+    assert second.endswith("RayJob/rayjob: vision/gpu can admit it, 4 L4 of l4")
+
+
+def test_services_queue_one_workload_at_a_time_and_the_rest_stays_pending(folder: pathlib.Path) -> None:
+    text = BASES["deployment"].replace("replicas: 3", "replicas: 8")
+    (folder / "deployment.yaml").write_text(text, encoding="utf-8")
+    assert lint("deployment.yaml", exit_code=0) == [
+        "deployment.yaml:1: warning: Deployment/deployment: vision/gpu can hold 6 of its 8 workloads at a time; "
+        "the rest stays pending",
+        "deployment.yaml:1: Deployment/deployment: vision/gpu can admit each of its 8 workloads, 2 L4 of l4",
+    ]
+
+
+def test_a_service_whose_framework_is_off_is_a_fault(folder: pathlib.Path) -> None:
+    stack = folder / "Pulumi.lab.yaml"
+    stack.write_text(stack.read_text().replace("deployment, statefulset, ", ""), encoding="utf-8")
+    assert evaluate_stack("lab", folder).plan is not None
+    for kind, framework in (("deployment", "Deployment"), ("statefulset", "StatefulSet")):
+        (folder / f"{kind}.yaml").write_text(BASES[kind], encoding="utf-8")
+        assert lint(f"{kind}.yaml", exit_code=1) == [
+            f"{kind}.yaml:1: {framework}/{kind}: Kueue of this fleet does not look after a {framework}: it would start "
+            f"at once, outside every quota; add {kind} to its integrations"
+        ]
+
+
+# --- what Autopilot refuses -------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "violation"),
+    [
+        ("image: i,", "image: i, securityContext: {privileged: true},", "privileged containers"),
+        ("{containers:", "{hostPID: true, containers:", "the processes of their nodes"),
+        ("{containers:", "{hostIPC: true, containers:", "the IPC namespace of their nodes"),
+        ("{containers:", "{volumes: [{hostPath: {path: /dev}}], containers:", "the files of their nodes at '/dev'"),
+        ("{containers:", "{volumes: [{hostPath: {path: /var/log/a}}], containers:", None),
+    ],
+)
+def test_what_autopilot_refuses_is_a_fault_there_and_not_elsewhere(
+    folder: pathlib.Path, old: str, new: str, violation: str | None
+) -> None:
+    text = (
+        BASES["statefulset"].replace("namespace: vision", "namespace: default").replace(": gpu}", ": multislice-queue}")
+    )
+    text = text.replace("nvidia.com/gpu: 2", "google.com/tpu: 4").replace(old, new)
+    (folder / "statefulset.yaml").write_text(text, encoding="utf-8")
+    examples = HERE.parents[2] / "stacks/examples"
+    for stack, refused in (("multislice-autopilot", violation), ("multislice", None)):
+        frameworks = "    kueue: {integrations: {frameworks: [batch/job, pod, statefulset]}}\n    pools:\n"
+        stack_text = (examples / f"{stack}.yaml").read_text(encoding="utf-8").replace("    pools:\n", frameworks, 1)
+        (folder / "Pulumi.lab.yaml").write_text(stack_text, encoding="utf-8")
+        found = CliRunner().invoke(app, ["lint", "lab", "statefulset.yaml"]).stdout
+        assert (f"Autopilot refuses pods with {refused}; leave it out" in found) == (refused is not None), found
+        assert ("Autopilot refuses" in found) == (refused is not None), found

@@ -1,0 +1,104 @@
+"""A queue's longest run binds its jobs: what `berth lint` prints, and what every written workload names."""
+
+from __future__ import annotations
+
+import pathlib
+from typing import Any
+
+import pytest
+import yaml
+from msgspec.structs import replace
+
+from berth.evaluate import evaluate_stack
+from berth.jobs.files import ManifestDocument
+from berth.lint.findings import lint_documents
+from berth.lint.fleet import LintContext
+from berth.manifests.workloads import workload_manifests
+from berth.plan.fleet import FleetPlan
+from berth.workloads.derive import derive_workload
+from berth.workloads.options import WorkloadOptions
+
+ROOT = pathlib.Path(__file__).parents[3]
+RUN_DURATION = "provreq.kueue.x-k8s.io/maxRunDurationSeconds"
+STACK = (ROOT / "stacks/examples/dws.yaml").read_text().replace("maxRunDuration: 7d", "maxRunDuration: 2d")
+JOB = """
+apiVersion: batch/v1
+kind: Job
+metadata:
+  name: sample
+  namespace: default
+  labels: {kueue.x-k8s.io/queue-name: dws-local-queue}
+spec:
+  template:
+    spec:
+      restartPolicy: Never
+      containers: [{name: c, image: i, resources: {limits: {nvidia.com/gpu: 1}, requests: {nvidia.com/gpu: 1}}}]
+"""
+
+
+@pytest.fixture(scope="module")
+def plan(tmp_path_factory: pytest.TempPathFactory) -> FleetPlan:
+    folder = tmp_path_factory.mktemp("dws")
+    (folder / "Pulumi.dws.yaml").write_text(STACK, encoding="utf-8")
+    found = evaluate_stack(str(folder / "Pulumi.dws.yaml"), folder).plan
+    assert found is not None
+    return found
+
+
+def messages(plan: FleetPlan, annotations: dict[str, str]) -> list[str]:
+    job: Any = yaml.safe_load(JOB)
+    job["metadata"]["annotations"] = annotations
+    (finding,) = lint_documents([ManifestDocument("a.yaml", job)], LintContext(plan))
+    return [f"{each.code}: {each.message}" for each in finding.problems]
+
+
+def test_a_job_within_the_queues_maximum_is_admitted(plan: FleetPlan) -> None:
+    assert messages(plan, {RUN_DURATION: "172800"}) == []
+    assert messages(plan, {RUN_DURATION: "600"}) == []
+
+
+def test_a_job_above_the_queues_maximum_is_refused(plan: FleetPlan) -> None:
+    assert messages(plan, {RUN_DURATION: "172801"}) == [
+        "above-run-limit: '172801' seconds are more than the 172800 that batch/dws-local-queue allows; "
+        "write '172800' or less"
+    ]
+
+
+def test_a_job_that_names_no_run_duration_would_take_the_longest_of_gke(plan: FleetPlan) -> None:
+    assert messages(plan, {}) == [
+        "above-run-limit: names no run duration, so it may keep its machines for 604800 seconds, and "
+        f"batch/dws-local-queue allows 172800; write the annotation {RUN_DURATION}: '172800'"
+    ]
+
+
+def test_a_job_that_contradicts_a_parameter_of_somebody_elses_config_never_starts(plan: FleetPlan) -> None:
+    (config,) = plan.provisioning_configs
+    foreign = replace(config, parameters={"maxRunDurationSeconds": "3600"}, max_run_seconds=None)
+    fleet = replace(plan, provisioning_configs=(foreign,))
+    assert messages(fleet, {RUN_DURATION: "3600"}) == []
+    assert messages(fleet, {RUN_DURATION: "600"}) == [
+        "parameter-conflict: '3600' is the run duration in ProvisioningRequestConfig 'dws-config': Kueue deletes and "
+        "recreates a request that differs, and the job never starts; remove the annotation"
+    ]
+
+
+@pytest.mark.parametrize("kind", ["job", "jobset", "pytorchjob", "provisioning-request"])
+@pytest.mark.parametrize(("asked", "named"), [(None, "172800"), (600, "600")])
+def test_every_workload_names_its_own_run_duration(plan: FleetPlan, kind: str, asked: int | None, named: str) -> None:
+    options = WorkloadOptions(kind=kind, max_run_seconds=asked)
+    workload = derive_workload(plan, "batch", "dws-local-queue", options).workload
+    assert workload is not None
+    objects: list[Any] = workload_manifests(workload)
+    parameters = [each["spec"]["parameters"] for each in objects if each["kind"] == "ProvisioningRequest"]
+    annotations = [each["metadata"].get("annotations", {}).get(RUN_DURATION) for each in objects]
+    assert parameters == [{"maxRunDurationSeconds": named}] or named in annotations
+
+
+def test_a_workload_asks_for_no_more_than_its_queue_allows(plan: FleetPlan) -> None:
+    derived = derive_workload(plan, "batch", "dws-local-queue", WorkloadOptions(max_run_seconds=172801))
+    assert [(each.code, each.message) for each in derived.problems] == [
+        (
+            "above-run-limit",
+            "'172801s' is more than the 172800s that batch/dws-local-queue allows; write 172800s or less",
+        )
+    ]
