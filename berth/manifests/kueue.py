@@ -124,9 +124,10 @@ def provisioning_request_config(plan: ProvisioningConfigPlan) -> Manifest:
         spec["managedResources"] = sorted(plan.managed_resources)
     spec |= _without_none(podSetMergePolicy=plan.merge_policy)
     manifest = _object(KUEUE_API, "ProvisioningRequestConfig", plan.name) | {"spec": spec}
-    if plan.max_run_seconds is not None:
-        manifest["metadata"]["annotations"] = {RUN_LIMIT_ANNOTATION: str(plan.max_run_seconds)}
-    return manifest
+    if plan.max_run_seconds is None:
+        return manifest
+    annotations = {RUN_LIMIT_ANNOTATION: str(plan.max_run_seconds)}
+    return manifest | {"metadata": {"name": plan.name, "annotations": annotations}}
 
 
 def multikueue_config(plan: MultiKueueConfigPlan) -> Manifest:

@@ -101,14 +101,19 @@ def _parse_model(
 def _misplaced_sections(model: type[Model], fleet: Mapping[str, Any]) -> Iterator[Problem]:
     """Yield one fault for each section that is indented too far, and so became an entry of another section."""
     for section, entries in fleet.items():
-        for name, entry in cast("dict[str, object]", entries).items() if isinstance(entries, dict) else ():
+        for name, entry in _entries(entries).items():
             if name in _SPLITTABLE_SECTIONS and _is_no_entry(entry, allowed_keys((section, name), model)):
                 message = f"'{name}' is a key of berth:fleet, but is indented below '{section}'; indent it less"
                 yield Problem("fault", "unknown-key", (section, name), message)
 
 
+def _entries(section: object) -> dict[str, object]:
+    return cast("dict[str, object]", section) if isinstance(section, dict) else {}
+
+
 def _is_no_entry(entry: object, known_keys: list[str]) -> bool:
-    return isinstance(entry, dict) and bool(entry) and not cast("dict[str, object]", entry).keys() & set(known_keys)
+    entries = _entries(entry)
+    return bool(entries) and not entries.keys() & set(known_keys)
 
 
 def _without_misplaced(fleet: dict[str, Any], misplaced: Sequence[Problem]) -> dict[str, Any]:

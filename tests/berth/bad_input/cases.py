@@ -166,9 +166,9 @@ WHOLE: dict[str, tuple[bytes, list[str]]] = {
             f"Pulumi.bad.yaml:3: project: '{'a' * 77}...' is not a project ID: 6 to 30 lower-case letters, digits and "
             "'-'",
             f"""Pulumi.bad.yaml:6: "{"k" * 77}...": unknown key '{"k" * 77}...'; write one of project, """
-            "projectNumber, region, acceptRegion, labels, protect, cluster, reservations, pools, computeClasses, workers, flavors, "
-            "kueue, jobset, monitoring, priorities, cohorts, teams, teamFiles, platform, clusterQueues, acceptLoss, "
-            "allowReplacement, allowDeletion, allowChange",
+            "projectNumber, region, acceptRegion, labels, protect, cluster, reservations, pools, computeClasses, "
+            "workers, flavors, kueue, jobset, monitoring, priorities, cohorts, teams, teamFiles, platform, "
+            "clusterQueues, acceptLoss, allowReplacement, allowDeletion, allowChange",
         ],
     ),
     "more labels than Google Cloud takes": (

@@ -281,8 +281,8 @@ def test_queued_capacity_is_asked_for_thrice_and_for_accelerators_alone() -> Non
 def test_a_provisioning_config_says_all_that_it_can() -> None:
     made = spec(kueue.provisioning_request_config(plans.DWS_CONFIG))
     assert made["parameters"] == {"tpu-topology": "4x4"}
-    annotations = kueue.provisioning_request_config(plans.DWS_CONFIG)["metadata"]["annotations"]
-    assert annotations == {"berth.dev/max-run-duration-seconds": "86400"}
+    metadata = cast("dict[str, Any]", kueue.provisioning_request_config(plans.DWS_CONFIG)["metadata"])
+    assert metadata["annotations"] == {"berth.dev/max-run-duration-seconds": "86400"}
     assert made["podSetMergePolicy"] == "IdenticalWorkloadSchedulingRequirements"
 
 
