@@ -8,7 +8,7 @@ dict that shares nothing with the plan or with another manifest. Field names: Ku
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Final
+from typing import Final, cast
 
 from berth.manifests.quantities import quantity, weight
 from berth.names import RUN_LIMIT_ANNOTATION, berth_labels
@@ -127,7 +127,7 @@ def provisioning_request_config(plan: ProvisioningConfigPlan) -> Manifest:
     if plan.max_run_seconds is None:
         return manifest
     annotations = {RUN_LIMIT_ANNOTATION: str(plan.max_run_seconds)}
-    return manifest | {"metadata": {"name": plan.name, "annotations": annotations}}
+    return manifest | {"metadata": cast("Manifest", manifest["metadata"]) | {"annotations": annotations}}
 
 
 def multikueue_config(plan: MultiKueueConfigPlan) -> Manifest:
