@@ -5,11 +5,13 @@ The only place where tests load one: a stack file that is added is tested by all
 
 from __future__ import annotations
 
+import base64
 import difflib
 import io
 import json
 import os
 import re
+from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -20,6 +22,7 @@ from msgspec.structs import replace
 from berth.cli.plan.fleet import as_json
 from berth.cli.render import output
 from berth.engine import Preview, RecordedResource, run_program
+from berth.engine.answers import CERTIFICATE, plausible_outputs
 from berth.evaluate import Evaluation, evaluate_stack
 from berth.plan.fleet import FleetPlan
 
@@ -72,13 +75,26 @@ def fleet_values(stack: str) -> dict[str, Any]:
     return json.loads(json.dumps(file.fleet))
 
 
+PLANTED = "ya29.planted-and-found-again"
+"""A token that providers answer with in every update; tests/stacks/test_secrets.py searches for it."""
+
+
+def answers_with_tokens(one: RecordedResource) -> tuple[str, Mapping[str, object]]:
+    """The answers of providers, with a token wherever they answer with one."""
+    made, outputs = plausible_outputs(one)
+    if one.type == "kubernetes:core/v1:Secret":
+        token = base64.b64encode(PLANTED.encode()).decode()
+        return made, {**outputs, "data": {"ca.crt": CERTIFICATE, "token": token}}
+    return made, outputs
+
+
 @cache
 def run_stack(stack: str, preview: bool) -> Preview:
-    """The whole program, run on the stack's config as the engine would hand it over."""
+    """The whole program, run on the stack's config as the engine would hand it over; one run for all tests."""
     file = evaluation(stack).file
     assert file is not None
     config = dict(file.config)
-    return run_program(ROOT, stack, config.pop("berth:fleet"), config, preview=preview)
+    return run_program(ROOT, stack, config.pop("berth:fleet"), config, preview=preview, answers=answers_with_tokens)
 
 
 def resources(stack: str, preview: bool) -> list[RecordedResource]:

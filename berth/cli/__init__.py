@@ -7,6 +7,7 @@ import importlib
 import io
 import os
 import sys
+from functools import cache
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -76,6 +77,7 @@ class VerbGroup(TyperGroup):
         return verb, load_verb(verb) if verb else command, rest
 
 
+@cache
 def load_verb(verb: str) -> Command:
     """The command of a verb of the table, from its module."""
     module = importlib.import_module(f"berth.cli.{verb}")

@@ -7,8 +7,8 @@ Cloud Monitoring"); a Prometheus in the cluster sees only that cluster.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
-from functools import cache
+from collections.abc import Mapping
+from functools import cache, lru_cache
 from pathlib import Path
 from typing import Any, Final, cast
 
@@ -81,12 +81,16 @@ def find_metric(series: str) -> Metric:
     raise KeyError(series)
 
 
-def metrics_in(expression: str) -> Iterator[tuple[Metric, frozenset[str]]]:
-    """Yield the metrics that an expression names, each with the labels it is selected by."""
-    for match in _METRIC_TERM.finditer(expression):
-        yield find_metric(match[1]), frozenset(label for label, _, _ in _MATCHER.findall(match[2]))
+@lru_cache(maxsize=1024)
+def metrics_in(expression: str) -> tuple[tuple[Metric, frozenset[str]], ...]:
+    """Return the metrics that an expression names, each with the labels it is selected by."""
+    return tuple(
+        (find_metric(match[1]), frozenset(label for label, _, _ in _MATCHER.findall(match[2])))
+        for match in _METRIC_TERM.finditer(expression)
+    )
 
 
+@lru_cache(maxsize=1024)
 def is_available(expression: str, backend: str, settings: frozenset[str]) -> bool:
     """Return whether a backend has every metric of an expression, with these `settings`."""
     return all(
@@ -95,6 +99,7 @@ def is_available(expression: str, backend: str, settings: frozenset[str]) -> boo
     )
 
 
+@lru_cache(maxsize=1024)
 def render_query(expression: str, backend: str, cluster: str) -> str:
     """Return the expression as PromQL for one cluster. Raises KeyError (unknown metric) or ValueError (label)."""
     for metric, labels in metrics_in(expression):

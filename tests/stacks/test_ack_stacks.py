@@ -9,12 +9,15 @@ from typing import Any, cast
 
 import pytest
 import yaml
+from typer.testing import CliRunner
 
+from berth.cli import app
 from berth.cli.plan import ack as ack_plan
 from berth.plan.ack import AckFleetPlan
 from tests.engine import both_modes, identity
 from tests.stack_files import ACK_STACKS, GOLDEN, ROOT, assert_golden, evaluation, rendered, resources, run_stack
 
+FILE = "stacks/examples/ack-fleet.yaml"
 every_stack = pytest.mark.parametrize("stack", list(ACK_STACKS))
 
 
@@ -116,7 +119,7 @@ main()
 """
 
 
-def berth(words: str, *refused: str) -> tuple[int, str, str]:
+def without_packages(words: str, *refused: str) -> tuple[int, str, str]:
     """Exit status and what is printed where some packages are not installed."""
     command = [sys.executable, "-c", WITHOUT.format(refused=refused), *words.split()]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
@@ -125,20 +128,27 @@ def berth(words: str, *refused: str) -> tuple[int, str, str]:
 
 @pytest.mark.parametrize("verb", ["check", "plan", "plan --json", "render"])
 def test_pure_verbs_need_no_provider_at_all(verb: str) -> None:
-    status, out, err = berth(f"{verb} stacks/examples/ack-fleet.yaml", "pulumi", "pulumi_alicloud", "pulumi_gcp")
+    status, out, err = without_packages(f"{verb} {FILE}", "pulumi", "pulumi_alicloud", "pulumi_gcp")
     assert (status, err) == (0, "")
     assert out
 
 
 def test_a_preview_without_the_provider_says_in_one_line_what_to_install() -> None:
-    status, out, err = berth("preview stacks/examples/ack-fleet.yaml", "pulumi_alicloud")
+    status, out, err = without_packages(f"preview {FILE}", "pulumi_alicloud")
     assert (status, out) == (1, "")
     assert "a fleet on Alibaba Cloud needs its provider: pip install 'berth[ack]'" in err
     assert "Traceback" not in err
 
 
 def test_a_preview_does_not_load_the_provider_of_the_other_cloud() -> None:
-    assert berth("preview stacks/examples/ack-fleet.yaml", "pulumi_gcp")[0] == 0
+    assert without_packages(f"preview {FILE}", "pulumi_gcp")[0] == 0
+
+
+def berth(words: str, monkeypatch: pytest.MonkeyPatch) -> tuple[int, str, str]:
+    """Exit status and what the command prints, in this process."""
+    monkeypatch.chdir(ROOT)
+    done = CliRunner().invoke(app, words.split())
+    return done.exit_code, done.stdout, done.stderr
 
 
 REFUSING = [
@@ -151,14 +161,14 @@ REFUSING = [
 
 
 @pytest.mark.parametrize("words", REFUSING)
-def test_a_verb_that_knows_kueue_alone_says_so(words: str) -> None:
-    status, out, err = berth(words.format("stacks/examples/ack-fleet.yaml"))
+def test_a_verb_that_knows_kueue_alone_says_so(words: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    status, out, err = berth(words.format(FILE), monkeypatch)
     assert status == 1
     assert "this verb knows fleets with Kueue alone" in out + err
 
 
 @pytest.mark.parametrize("words", ["diff {} dev", "diff dev {}"])
-def test_a_fleet_on_ack_is_compared_with_none_on_google_cloud(words: str) -> None:
-    status, out, err = berth(words.format("stacks/examples/ack-fleet.yaml"))
+def test_a_fleet_on_ack_is_compared_with_none_on_google_cloud(words: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    status, out, err = berth(words.format(FILE), monkeypatch)
     assert (status, out) == (1, "")
     assert "nothing of the one becomes the other" in err

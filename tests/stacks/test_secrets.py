@@ -4,38 +4,36 @@ from __future__ import annotations
 
 import base64
 import json
-from collections.abc import Mapping
 from functools import cache
 
 import pytest
 
 from berth import outputs as exports
-from berth.engine import Preview, RecordedResource, run_program
-from berth.engine.answers import CERTIFICATE, plausible_outputs
+from berth.engine import Preview, run_program
 from berth.plan.gke import ClusterPlan
 from tests.plain import plaintext_secrets
-from tests.stack_files import ALL_STACKS, ROOT, evaluation
+from tests.stack_files import (
+    ALL_STACKS,
+    FLEET_STACKS,
+    PLANTED,
+    ROOT,
+    answers_with_tokens,
+    evaluation,
+    run_stack,
+)
 
 every_file = pytest.mark.parametrize("stack", list(ALL_STACKS))
 
-PLANTED = "ya29.planted-and-found-again"
 KUBECONFIG = json.dumps(
     {**json.loads(exports.PLACEHOLDER_KUBECONFIG), "users": [{"name": "unknown", "user": {"token": PLANTED}}]}
 )
 
 
-def answers(one: RecordedResource) -> tuple[str, Mapping[str, object]]:
-    """What providers answer, with a token wherever they answer with one."""
-    made, outputs = plausible_outputs(one)
-    if one.type == "kubernetes:core/v1:Secret":
-        token = base64.b64encode(PLANTED.encode()).decode()
-        return made, {**outputs, "data": {"ca.crt": CERTIFICATE, "token": token}}
-    return made, outputs
-
-
 @cache
 def ran(stack: str) -> Preview:
     """The whole program as an update, in which everything is known; kubeconfigs of other stacks hold the token."""
+    if stack in FLEET_STACKS:
+        return run_stack(stack, False)
     found = evaluation(stack)
     assert found.file is not None
     config = dict(found.file.config)
@@ -49,7 +47,14 @@ def ran(stack: str) -> Preview:
         outputs = {**exports.placeholder_outputs(found.platform_evaluation.plan), exports.KUBECONFIG_OUTPUT: KUBECONFIG}
         references = {f"organization/berth/{found.team_stack_plan.platform}": (outputs, {exports.KUBECONFIG_OUTPUT})}
     return run_program(
-        ROOT, stack, config.pop(kind), config, preview=False, answers=answers, config_key=kind, references=references
+        ROOT,
+        stack,
+        config.pop(kind),
+        config,
+        preview=False,
+        answers=answers_with_tokens,
+        config_key=kind,
+        references=references,
     )
 
 

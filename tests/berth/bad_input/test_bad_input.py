@@ -11,7 +11,8 @@ import pytest
 from typer.testing import CliRunner
 
 from berth.cli import app
-from berth.evaluate import evaluate_stack
+from berth.cli import check as check_verb
+from berth.evaluate import Evaluation, evaluate_stack
 from tests.berth.bad_input import cases
 from tests.berth.bad_input.cases import EDITS, STACKS, WHOLE, Case
 from tests.berth.bad_input.unreachable import CODES as UNREACHABLE
@@ -25,6 +26,28 @@ def folder(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> pathlib.P
     cases.write(tmp_path, {})
     monkeypatch.chdir(tmp_path)
     return tmp_path
+
+
+_CODES: dict[str, frozenset[str]] = {}
+"""The codes of each case of EDITS that was evaluated in this process."""
+
+
+@pytest.fixture
+def evaluations(monkeypatch: pytest.MonkeyPatch) -> list[Evaluation]:
+    """Every evaluation that `berth check` makes in a test, so that no case has to be evaluated again for its codes."""
+    made: list[Evaluation] = []
+
+    def record(stack: str, folder: pathlib.Path) -> Evaluation:
+        made.append(evaluate_stack(stack, folder))
+        return made[-1]
+
+    monkeypatch.setattr(check_verb, "evaluate_stack", record)
+    return made
+
+
+def codes(evaluation: Evaluation) -> frozenset[str]:
+    """The codes of everything reported for a stack."""
+    return frozenset(problem.code for problem in evaluation.problems)
 
 
 def check(folder: pathlib.Path, stack: str = "bad") -> list[str]:
@@ -46,11 +69,13 @@ def test_the_fleet_that_the_cases_break_is_sound(folder: pathlib.Path, base: str
 
 
 @pytest.mark.parametrize("name", EDITS)
-def test_a_broken_fleet_is_told_line_by_line(folder: pathlib.Path, name: str) -> None:
+def test_a_broken_fleet_is_told_line_by_line(folder: pathlib.Path, evaluations: list[Evaluation], name: str) -> None:
     """All faults at once and nothing that follows from them, each with its place, the wrong value and a remedy."""
     case = EDITS[name]
     cases.write(folder, cases.edited(case))
     found = check(folder)
+    (evaluation,) = evaluations
+    _CODES[name] = codes(evaluation)
     if all(": warning: " in line for line in case.lines):
         number = {0: "", 1: ", 1 warning"}.get(len(case.lines), f", {len(case.lines)} warnings")
         assert found.pop() == f"bad: sound{number}"
@@ -131,9 +156,11 @@ def occurring_codes(folder: pathlib.Path) -> Iterator[str]:
     for content, _ in WHOLE.values():
         (folder / "Pulumi.bad.yaml").write_bytes(content)
         yield from (problem.code for problem in evaluate_stack("bad", folder).problems)
-    for case in EDITS.values():
-        cases.write(folder, cases.edited(case))
-        yield from (problem.code for problem in evaluate_stack("bad", folder).problems)
+    for name, case in EDITS.items():
+        if name not in _CODES:  # evaluated by another process, or not at all
+            cases.write(folder, cases.edited(case))
+            _CODES[name] = codes(evaluate_stack("bad", folder))
+        yield from _CODES[name]
 
 
 def test_every_code_in_the_source_occurs_in_some_case(folder: pathlib.Path) -> None:

@@ -10,7 +10,6 @@ from tempfile import TemporaryDirectory
 from typing import Any, cast
 
 import pytest
-import yaml
 from msgspec import Struct
 from msgspec.structs import asdict, replace
 
@@ -26,6 +25,7 @@ from berth.evaluate import evaluate_stack
 from berth.plan import accelerator_networks, ack, capacity, gke, kueue, monitoring, teams
 from berth.plan.existing import ExistingClusterPlan
 from berth.plan.fleet import FleetPlan
+from berth.yaml_loader import load_table
 from components.gke import node_pool
 from tests.berth.diff.edited import BASE, EDITS, changes, edited, plan, write
 from tests.stack_files import GKE_STACKS, ROOT, every_stack
@@ -228,8 +228,9 @@ def test_false_is_something_that_is_said(before: bool | None, after: bool | None
     assert find_update_rule("NodePoolPlan", FieldChange("network.private_nodes", before, after)).does == does
 
 
+@cache
 def _provider() -> Mapping[str, list[str]]:
-    return yaml.safe_load((Path(__file__).parent / "provider_replaces.yaml").read_text(encoding="utf-8"))
+    return load_table(Path(__file__).parent / "provider_replaces.yaml")
 
 
 def _within(path: str, fields: list[str]) -> bool:
@@ -240,10 +241,15 @@ def _within(path: str, fields: list[str]) -> bool:
 ON_ACK = (ack.AckOnePlan, ack.AckNodePoolPlan, AckCluster, Membership)
 
 
+@cache
+def _update_effects() -> Mapping[str, Any]:
+    return load_table(ROOT / "berth" / "diff" / "update_effects.yaml")
+
+
 @pytest.mark.parametrize("kind", [*PLANS[:7], *ON_ACK])
 def test_what_the_table_says_is_what_the_provider_marks(kind: type) -> None:
     """But for keys, which are names in the program, and for what is described in words or replaced by the component."""
-    table = yaml.safe_load((ROOT / "berth" / "diff" / "update_effects.yaml").read_text(encoding="utf-8"))[kind.__name__]
+    table = _update_effects()[kind.__name__]
     marked = [*_provider()[table["resource"]], *(() if kind in ON_ACK else ("name",))]
     ours = {"placementPolicy", "nodeConfig.gpudirectStrategy"}
     said = {

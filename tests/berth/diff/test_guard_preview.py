@@ -3,25 +3,23 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
-from msgspec.structs import replace
 from typer.testing import CliRunner
 
 from berth.cli import app
 from berth.diff import text as diff_text
-from berth.diff.compare import compare
 from berth.diff.guard.preview import GuardReport, check_preview
 from berth.diff.guard.preview_file import EnginePreview, PreviewFormatError, parse_preview, read_preview
 from berth.engine import RecordedResource, run_program
 from tests.berth.diff.edited import ACK, TEAM
 from tests.small_fleets import plan
-from tests.stack_files import GKE_STACKS, ROOT, every_stack, fleet_values, run_stack
+from tests.stack_files import GKE_STACKS, ROOT, fleet_values
 from tests.stack_files import plan as plan_of
 
 RECORDED = Path(__file__).parent / "previews"
@@ -127,34 +125,6 @@ def test_a_pool_that_moves_to_other_zones_in_place_loses_all_its_nodes(
         read_preview({"steps": [{"op": "update", "urn": urn, **states}]}), plan(fleet_values("dev"), "dev")
     )
     assert [diff_text.describe_guarded_change(loss) for loss in found.blocked] == guarded
-
-
-def deleted(made: Iterable[RecordedResource]) -> dict[str, Any]:
-    """A preview in which these go."""
-    states = {each.urn: {"inputs": each.inputs, "protect": each.protect} for each in made}
-    stack = {"op": "same", "urn": "urn:pulumi:dev::berth::pulumi:pulumi:Stack::berth-dev"}
-    return {"steps": [stack, *({"op": "delete", "urn": urn, "oldState": state} for urn, state in states.items())]}
-
-
-@every_stack
-def test_whatever_the_program_protects_is_something_to_the_guard(stack: str) -> None:
-    """A kind that is protected without a row of the table would be lost unsaid where a preview goes through."""
-    protected = [each for each in run_stack(stack, False).resources if each.protect]
-    judged = check_preview(read_preview(deleted(protected)), plan_of(stack))
-    assert judged.blocked == judged.losses
-    assert sum(len(loss.parts) or 1 for loss in judged.losses) == len(protected)
-
-
-def test_a_future_reservation_is_lost_in_the_words_of_diff() -> None:
-    old = plan_of("reservations")
-    requests = [each for each in run_stack("reservations", False).resources if each.name.endswith("-request")]
-    by_diff = [
-        diff_text.describe_guarded_change(loss) for loss in compare(old, replace(old, future_reservations=())).losses
-    ]
-    assert [
-        diff_text.describe_guarded_change(loss) for loss in check_preview(read_preview(deleted(requests)), old).blocked
-    ] == by_diff
-    assert len(by_diff) == len(requests) > 0
 
 
 SHAPELESS = [
