@@ -19,11 +19,10 @@ QUEUED_CLASS: Final = "queued-provisioning.gke.io"
 
 
 class ParametersPlan(Struct, frozen=True, kw_only=True):
-    """The object that an admission check is configured with. `kind` and `name` have 63 characters at most."""
+    """The object of Kueue that an admission check is configured with. `kind` and `name` have 63 characters at most."""
 
     kind: str
     name: str
-    api_group: str = KUEUE_GROUP
 
 
 class AdmissionCheckPlan(Struct, frozen=True, kw_only=True):
@@ -46,7 +45,7 @@ class RetryPlan(Struct, frozen=True, kw_only=True):
 
 
 class ProvisioningConfigPlan(Struct, frozen=True, kw_only=True):
-    """A Kueue ProvisioningRequestConfig; by default one for GKE's queued provisioning.
+    """A Kueue ProvisioningRequestConfig for GKE's queued provisioning.
 
     A workload that requests none of `managed_resources` passes the check at once; none named means all count.
     `parameters` go to the class as they are. `merge_policy` None sends each pod set by itself, and GKE takes one only.
@@ -54,7 +53,6 @@ class ProvisioningConfigPlan(Struct, frozen=True, kw_only=True):
 
     name: str
     managed_resources: tuple[str, ...]
-    class_name: str = QUEUED_CLASS
     parameters: Mapping[str, str] = field(default_factory=dict[str, str])
     retry: RetryPlan = RetryPlan()
     merge_policy: str | None = None
