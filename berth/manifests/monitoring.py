@@ -12,7 +12,8 @@ from typing import Final
 
 from berth.manifests.grafana import dashboard_json
 from berth.names import berth_labels
-from berth.plan.monitoring import AlertPlan, MonitoringPlan
+from berth.plan.kueue import KUEUE_NAMESPACE
+from berth.plan.monitoring import PROMETHEUS_NAMESPACE, AlertPlan, MonitoringPlan
 
 Manifest = dict[str, object]
 
@@ -39,14 +40,14 @@ _DCGM = {"matchLabels": {"app.kubernetes.io/name": "gke-managed-dcgm-exporter"}}
 
 def all_manifests(plan: MonitoringPlan, stack: str) -> Iterator[Manifest]:
     """Everything that a cluster needs, in the order in which it may be applied."""
-    yield from managed_prometheus(plan) if plan.backend == "managed" else operator_prometheus(plan, stack)
+    yield from managed_prometheus() if plan.backend == "managed" else operator_prometheus(plan, stack)
 
 
-def managed_prometheus(plan: MonitoringPlan) -> Iterator[Manifest]:
+def managed_prometheus() -> Iterator[Manifest]:
     """Kueue's metrics for Managed Prometheus: an account with a token, the right to use it, and the collection."""
-    namespace = plan.kueue_namespace
+    namespace = KUEUE_NAMESPACE
     yield _object("v1", "ServiceAccount", READER, namespace)
-    yield token_secret(plan)
+    yield token_secret()
     yield reader_binding({"kind": "ServiceAccount", "name": READER, "namespace": namespace})
     rule = {"apiGroups": [""], "resources": ["secrets"], "resourceNames": [READER], "verbs": ["get", "list", "watch"]}
     yield _object(RBAC_API, "Role", READER, namespace) | {"rules": [rule]}
@@ -66,11 +67,11 @@ def managed_prometheus(plan: MonitoringPlan) -> Iterator[Manifest]:
     yield _object(MANAGED_API, "PodMonitoring", "berth-kueue", namespace) | {"spec": spec}
 
 
-def token_secret(plan: MonitoringPlan) -> Manifest:
+def token_secret() -> Manifest:
     """The secret that Kubernetes fills with the reader's token; nothing of it is known here."""
-    manifest = _object("v1", "Secret", READER, plan.kueue_namespace)
+    manifest = _object("v1", "Secret", READER, KUEUE_NAMESPACE)
     manifest["metadata"] = {
-        **_metadata(READER, plan.kueue_namespace),
+        **_metadata(READER, KUEUE_NAMESPACE),
         "annotations": {"kubernetes.io/service-account.name": READER},
     }
     return manifest | {"type": "kubernetes.io/service-account-token"}
@@ -86,7 +87,7 @@ def reader_binding(subject: dict[str, str]) -> Manifest:
 
 def operator_prometheus(plan: MonitoringPlan, stack: str) -> Iterator[Manifest]:
     """What a Prometheus and a Grafana of the cluster's own read: targets, alerts, dashboards."""
-    yield reader_binding({"kind": "ServiceAccount", "name": _PROMETHEUS, "namespace": plan.namespace})
+    yield reader_binding({"kind": "ServiceAccount", "name": _PROMETHEUS, "namespace": PROMETHEUS_NAMESPACE})
     endpoint = {
         "port": "https",
         "path": "/metrics",
@@ -97,29 +98,29 @@ def operator_prometheus(plan: MonitoringPlan, stack: str) -> Iterator[Manifest]:
     }
     kueue = {
         "selector": _CONTROLLER,
-        "namespaceSelector": {"matchNames": [plan.kueue_namespace]},
+        "namespaceSelector": {"matchNames": [KUEUE_NAMESPACE]},
         "endpoints": [endpoint],
     }
-    yield _object(OPERATOR_API, "ServiceMonitor", "berth-kueue", plan.namespace) | {"spec": kueue}
+    yield _object(OPERATOR_API, "ServiceMonitor", "berth-kueue", PROMETHEUS_NAMESPACE) | {"spec": kueue}
     if plan.collects_gpus:
         dcgm = {
             "selector": _DCGM,
             "namespaceSelector": {"matchNames": [_DCGM_NAMESPACE]},
             "podMetricsEndpoints": [{"port": "metrics", "interval": _INTERVAL}],
         }
-        yield _object(OPERATOR_API, "PodMonitor", "berth-dcgm", plan.namespace) | {"spec": dcgm}
+        yield _object(OPERATOR_API, "PodMonitor", "berth-dcgm", PROMETHEUS_NAMESPACE) | {"spec": dcgm}
     if plan.alerts:
         yield prometheus_rule(plan)
     for each in plan.dashboards:
         name = f"berth-{each.key}"
-        manifest = _object("v1", "ConfigMap", name, plan.namespace)
-        manifest["metadata"] = _metadata(name, plan.namespace, {"grafana_dashboard": "1"})
+        manifest = _object("v1", "ConfigMap", name, PROMETHEUS_NAMESPACE)
+        manifest["metadata"] = _metadata(name, PROMETHEUS_NAMESPACE, {"grafana_dashboard": "1"})
         yield manifest | {"data": {f"{name}.json": dashboard_json(each, stack)}}
 
 
 def prometheus_rule(plan: MonitoringPlan) -> Manifest:
     """The alerts for the operator's Prometheus."""
-    manifest = _object(OPERATOR_API, "PrometheusRule", "berth", plan.namespace)
+    manifest = _object(OPERATOR_API, "PrometheusRule", "berth", PROMETHEUS_NAMESPACE)
     return manifest | {"spec": rule_groups(plan.alerts)}
 
 

@@ -23,11 +23,10 @@ RUN_DURATION_PARAMETER: Final = "maxRunDurationSeconds"
 
 
 class ParametersPlan(Struct, frozen=True, kw_only=True):
-    """The object that an admission check is configured with. `kind` and `name` have 63 characters at most."""
+    """The object of Kueue that an admission check is configured with. `kind` and `name` have 63 characters at most."""
 
     kind: str
     name: str
-    api_group: str = KUEUE_GROUP
 
 
 class AdmissionCheckPlan(Struct, frozen=True, kw_only=True):
@@ -50,7 +49,7 @@ class RetryPlan(Struct, frozen=True, kw_only=True):
 
 
 class ProvisioningConfigPlan(Struct, frozen=True, kw_only=True):
-    """A Kueue ProvisioningRequestConfig; by default one for GKE's queued provisioning.
+    """A Kueue ProvisioningRequestConfig for GKE's queued provisioning.
 
     A workload that requests none of `managed_resources` passes the check at once; none named means all count.
     `parameters` go to the class as they are, and a job that sets another value for one of them never starts.
@@ -60,7 +59,6 @@ class ProvisioningConfigPlan(Struct, frozen=True, kw_only=True):
 
     name: str
     managed_resources: tuple[str, ...]
-    class_name: str = QUEUED_CLASS
     parameters: Mapping[str, str] = field(default_factory=dict[str, str])
     max_run_seconds: int | None = None
     retry: RetryPlan = RetryPlan()

@@ -5,13 +5,6 @@ from __future__ import annotations
 from msgspec import Struct
 
 
-class ReservedSsdPlan(Struct, frozen=True, kw_only=True):
-    """One local SSD of every reserved machine. Sizes in GB (375, or 3000 where the machine has those)."""
-
-    size_gb: int = 375
-    interface: str = "NVME"
-
-
 class AggregatePlan(Struct, frozen=True, kw_only=True):
     """TPU chips reserved as a total, whatever the machines: how v4, v5e and v5p are usually reserved.
 
@@ -30,8 +23,8 @@ class FutureReservationPlan(Struct, frozen=True, kw_only=True):
 
     `mode` is CALENDAR (90 days at the most; what was delivered is deleted at the end) or DEFAULT. Google delivers into
     a reservation called `reservation_name`, made when the request is granted: pools name that one, and cannot exist
-    before. Exactly one of `machine_type` (with `count` machines) and `aggregate` is set. `auto_delete` ends what was
-    delivered together with the window. `key` names it within the program and never changes; `name` is Google's.
+    before. Exactly one of `machine_type` (with `count` machines) and `aggregate` is set. `local_ssds` counts
+    the local SSDs of a machine. `key` names it within the program and never changes; `name` is Google's.
     """
 
     key: str
@@ -45,12 +38,9 @@ class FutureReservationPlan(Struct, frozen=True, kw_only=True):
     count: int = 0
     gpu_type: str | None = None
     gpu_count: int = 0
-    local_ssds: tuple[ReservedSsdPlan, ...] = ()
-    maintenance_interval: str | None = None
+    local_ssds: int = 0
     aggregate: AggregatePlan | None = None
     deployment_type: str | None = None
-    planning_status: str = "SUBMITTED"
-    auto_delete: bool = True
     share_with: tuple[str, ...] = ()
     protect: bool = True
 
@@ -81,17 +71,13 @@ class HeldPlan(Struct, frozen=True, kw_only=True):
 class WorkloadPolicyPlan(Struct, frozen=True, kw_only=True):
     """A resource policy that says how accelerators are wired; pools of one topology in one region may share it.
 
-    `accelerator_topology` (with `topology_mode` AUTO_CONNECT or PROVISION_ONLY; None is Google's default) and
-    `max_topology_distance` exclude each other. Nothing of it can be changed: another topology wants another name.
+    Nothing of it can be changed: another topology wants another name.
     """
 
     key: str
     name: str
     region: str
-    type: str = "HIGH_THROUGHPUT"
-    accelerator_topology: str | None = None
-    topology_mode: str | None = None
-    max_topology_distance: str | None = None
+    accelerator_topology: str
 
 
 def reservation_path(

@@ -157,7 +157,6 @@ class ConfigurationPlan(Struct, frozen=True, kw_only=True):
     too, the manager does not start. Retention None keeps finished or deactivated workloads for ever.
     """
 
-    namespace: str = "kueue-system"
     pods_ready: PodsReadyPlan = PodsReadyPlan()
     fair_sharing: tuple[str, ...] | None = None
     admission_fair_sharing: AdmissionFairSharingPlan | None = None

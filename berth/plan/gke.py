@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import ClassVar
 
 from msgspec import Struct, field
 
-from berth.plan.capacity import ReservedSsdPlan
 from berth.plan.node_settings import (
-    DRAIN_FIRST,
     GpuSharingPlan,
     KubeletPlan,
     LinuxPlan,
@@ -32,10 +31,10 @@ class NetworkPlan(Struct, frozen=True, kw_only=True):
     node_range: str
     pod_range: str
     service_range: str
-    pod_range_name: str = "pods"
-    service_range_name: str = "services"
     nat: bool = True
     mtu: int | None = None
+    pod_range_name: ClassVar[str] = "pods"
+    service_range_name: ClassVar[str] = "services"
 
 
 class ExistingNetworkPlan(Struct, frozen=True, kw_only=True):
@@ -82,8 +81,7 @@ class AutoProvisioningPlan(Struct, frozen=True, kw_only=True):
     """Node auto-provisioning (NAP) of a Standard cluster, with the defaults of the pools it makes.
 
     Nodes that are made for queued provisioning are not to be repaired (`auto_repair` False): it would break up a job
-    that has all its nodes. `disk_size_gb` None is GKE's 100. By default a node is drained before another exists: a
-    surge node counts against the limits and may find no accelerator.
+    that has all its nodes. `disk_size_gb` None is GKE's 100.
     """
 
     profile: str
@@ -91,11 +89,8 @@ class AutoProvisioningPlan(Struct, frozen=True, kw_only=True):
     zones: tuple[str, ...]
     disk_type: str
     disk_size_gb: int | None = None
-    image_type: str = "COS_CONTAINERD"
     auto_repair: bool = True
-    auto_upgrade: bool = True
     secure_boot: bool = True
-    upgrade: UpgradePlan = DRAIN_FIRST
 
 
 class MaintenanceExclusion(Struct, frozen=True, kw_only=True):
@@ -160,7 +155,6 @@ class ClusterPlan(Struct, frozen=True, kw_only=True):
     image_streaming: bool = True
     gateway_api: bool = False
     monitoring_components: tuple[str, ...] = ("SYSTEM_COMPONENTS",)
-    logging_components: tuple[str, ...] = ("SYSTEM_COMPONENTS", "WORKLOADS")
     deletion_protection: bool = True
     protect: bool = False
     labels: Mapping[str, str] = field(default_factory=dict[str, str])
@@ -177,8 +171,8 @@ class ClusterPlan(Struct, frozen=True, kw_only=True):
 class ReservationPlan(Struct, frozen=True, kw_only=True):
     """A zonal reservation that Berth owns, to be consumed by name only. `gpu_type` None: no guest accelerators.
 
-    `key` names it within the program and never changes; `name` is Google's. `maintenance_interval` (AS_NEEDED,
-    PERIODIC, RECURRENT) and the SSDs must be those of the pools. `share_with` are projects that may use it too.
+    `key` names it within the program and never changes; `name` is Google's. `local_ssds` counts the
+    local SSDs of a machine, which must be those of the pools. `share_with` are projects that may use it too.
     """
 
     key: str
@@ -189,8 +183,7 @@ class ReservationPlan(Struct, frozen=True, kw_only=True):
     gpu_type: str | None
     gpu_count: int
     protect: bool
-    local_ssds: tuple[ReservedSsdPlan, ...] = ()
-    maintenance_interval: str | None = None
+    local_ssds: int = 0
     share_with: tuple[str, ...] = ()
 
 
@@ -252,17 +245,12 @@ class NodePoolPlan(Struct, frozen=True, kw_only=True):
     queued: bool = False
     max_run_seconds: int | None = None
     auto_repair: bool = True
-    auto_upgrade: bool = True
     upgrade: UpgradePlan | None = None
     placement: PlacementPlan | None = None
     local_ssd: LocalSsdPlan | None = None
     attached_ssds: bool = False
     network: NodeNetworkPlan = NodeNetworkPlan()
-    gvnic: bool = True
-    fast_socket: bool = False
     confidential: str | None = None
     max_pods_per_node: int | None = None
-    maintenance_interval: str | None = None
-    image_type: str | None = None
     kubelet: KubeletPlan | None = None
     linux: LinuxPlan | None = None

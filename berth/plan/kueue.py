@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Final
 
 from msgspec import Struct, field
 
 from berth.plan.nodes import Bounds, Toleration
+
+KUEUE_NAMESPACE: Final = "kueue-system"
+"""Where Kueue runs."""
 
 
 class TopologyPlan(Struct, frozen=True, kw_only=True):
@@ -161,14 +165,10 @@ class CohortPlan(Struct, frozen=True, kw_only=True):
 
 
 class ChartPlan(Struct, frozen=True, kw_only=True):
-    """A controller installed by Helm. `chart` is an OCI address, a mirror's, or a path; `values` are the chart's.
-
-    `timeout` is in seconds: how long Helm waits for the controller to be ready, a first node for it included.
-    """
+    """A controller installed by Helm. `chart` is an OCI address, a mirror's, or a path; `values` are the chart's."""
 
     name: str
     chart: str
     version: str
     namespace: str
     values: Mapping[str, object] = field(default_factory=dict[str, object])
-    timeout: int = 900

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Final
 
 from msgspec import Struct
 
 from berth.plan.kueue import ChartPlan
+
+PROMETHEUS_NAMESPACE: Final = "monitoring"
+"""Where a Prometheus and a Grafana of the cluster's own run."""
 
 
 class PanelPlan(Struct, frozen=True, kw_only=True):
@@ -57,7 +61,7 @@ class MonitoringPlan(Struct, frozen=True, kw_only=True):
     """How a fleet is watched.
 
     `backend` is managed (Google's Managed Prometheus and Cloud Monitoring) or in-cluster (a Prometheus and a Grafana of
-    its own, `charts`, in `namespace`). `channels` are names of notification channels. `collects_gpus` where DCGM's
+    its own, `charts`). `channels` are names of notification channels. `collects_gpus` where DCGM's
     metrics are to be collected by us.
     """
 
@@ -65,7 +69,5 @@ class MonitoringPlan(Struct, frozen=True, kw_only=True):
     dashboards: tuple[DashboardPlan, ...]
     alerts: tuple[AlertPlan, ...]
     channels: tuple[str, ...] = ()
-    kueue_namespace: str = "kueue-system"
-    namespace: str = "monitoring"
     charts: tuple[ChartPlan, ...] = ()
     collects_gpus: bool = False

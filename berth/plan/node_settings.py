@@ -26,19 +26,17 @@ class PlacementPlan(Struct, frozen=True, kw_only=True):
     """How the nodes of a pool stand to each other.
 
     `policy` names a resource policy of the pool's project and region: the workload policy of a TPU7x slice or of an
-    NVLink domain. Google's Terraform blueprint sends a TPU7x slice as COMPACT with policy and topology together;
-    `tpu_topology` None with a policy is what xpk sends, `type` TYPE_UNSPECIFIED what GKE's own autoscaler does.
+    NVLink domain. Google's Terraform blueprint sends a TPU7x slice as COMPACT with policy and topology together.
     """
 
-    type: str = "COMPACT"
+    type: str
     policy: str | None = None
     tpu_topology: str | None = None
 
 
 class UpgradePlan(Struct, frozen=True, kw_only=True):
-    """How nodes are upgraded: `strategy` is SURGE (both counts, in nodes, 20 together at most) or BLUE_GREEN (none)."""
+    """How nodes are upgraded by GKE's strategy SURGE: both counts in nodes, 20 together at most."""
 
-    strategy: str = "SURGE"
     max_surge: int | None = None
     max_unavailable: int | None = None
 
@@ -67,14 +65,12 @@ class NodeNetworkPlan(Struct, frozen=True, kw_only=True):
     would get public addresses. `interfaces` come after the node's first one, in order, and
     are those of the AcceleratorNetworksPlan with the key `accelerator_networks`, or somebody else's.
     `accelerator_profile` ("auto": GKE makes networks and interfaces itself, for DRANET) excludes interfaces.
-    `egress_tier` is TIER_1; what was once raised goes down again by TIER_UNSPECIFIED alone, never by None.
     """
 
     private_nodes: bool | None = None
     interfaces: tuple[NodeInterfacePlan, ...] = ()
     accelerator_networks: str | None = None
     accelerator_profile: str | None = None
-    egress_tier: str | None = None
 
 
 class KubeletPlan(Struct, frozen=True, kw_only=True):

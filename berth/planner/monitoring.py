@@ -16,13 +16,12 @@ from berth.monitoring.dashboards import (
 from berth.monitoring.metrics import IN_CLUSTER, MANAGED
 from berth.plan.fleet import PoolPlan
 from berth.plan.kueue import ChartPlan, ClusterQueuePlan, FlavorPlan
-from berth.plan.monitoring import MonitoringPlan
+from berth.plan.monitoring import PROMETHEUS_NAMESPACE, MonitoringPlan
 from berth.plan.teams import TeamPlan
-from berth.planner.cluster.controllers import KUEUE_RELEASE
 from berth.planner.cluster.gke import cluster_name
 from berth.planner.context import PlanningContext
 
-PROMETHEUS_RELEASE = ("88.4.0", "oci://ghcr.io/prometheus-community/charts/kube-prometheus-stack", "monitoring")
+PROMETHEUS_RELEASE = ("88.4.0", "oci://ghcr.io/prometheus-community/charts/kube-prometheus-stack", PROMETHEUS_NAMESPACE)
 """Release, chart and namespace of the operator's Prometheus with its Grafana."""
 PROMETHEUS_CHART = "kube-prometheus-stack"
 _TPU, _GPU = "google.com/tpu", "nvidia.com/gpu"
@@ -53,8 +52,6 @@ def monitoring(
         dashboards=build_dashboards(watched, flavors, queues, teams) if spec.dashboards else (),
         alerts=build_alerts(watched, thresholds) if spec.alerts is not None else (),
         channels=tuple(sorted(set(spec.notification_channels))),
-        kueue_namespace=KUEUE_RELEASE[2],
-        namespace=PROMETHEUS_RELEASE[2],
         charts=(_prometheus_chart(context),) if in_cluster else (),
         collects_gpus=in_cluster and "gpu" in features,
     )

@@ -6,7 +6,7 @@ import pulumi
 import pulumi_gcp as gcp
 
 from berth.plan.gke import AutoProvisioningPlan, ClusterPlan
-from berth.plan.node_settings import UpgradePlan
+from berth.plan.node_settings import DRAIN_FIRST
 
 SCOPE = "https://www.googleapis.com/auth/cloud-platform"
 """The one scope that nodes get: what they may do is decided by the roles of their account."""
@@ -50,20 +50,21 @@ def _defaults(
     return gcp.container.ClusterClusterAutoscalingAutoProvisioningDefaultsArgs(
         service_account=service_account,
         oauth_scopes=[SCOPE],
-        image_type=plan.image_type,
+        image_type="COS_CONTAINERD",
         disk_type=plan.disk_type,
         disk_size=plan.disk_size_gb,
         management=gcp.container.ClusterClusterAutoscalingAutoProvisioningDefaultsManagementArgs(
-            auto_repair=plan.auto_repair, auto_upgrade=plan.auto_upgrade
+            auto_repair=plan.auto_repair, auto_upgrade=True
         ),
         shielded_instance_config=gcp.container.ClusterClusterAutoscalingAutoProvisioningDefaultsShieldedInstanceConfigArgs(
             enable_secure_boot=plan.secure_boot, enable_integrity_monitoring=True
         ),
-        upgrade_settings=_upgrades(plan.upgrade),
+        upgrade_settings=_upgrades(),
     )
 
 
-def _upgrades(plan: UpgradePlan) -> gcp.container.ClusterClusterAutoscalingAutoProvisioningDefaultsUpgradeSettingsArgs:
+def _upgrades() -> gcp.container.ClusterClusterAutoscalingAutoProvisioningDefaultsUpgradeSettingsArgs:
+    """Drains a node before another exists: a surge node counts against the limits and may find no accelerator."""
     return gcp.container.ClusterClusterAutoscalingAutoProvisioningDefaultsUpgradeSettingsArgs(
-        strategy=plan.strategy, max_surge=plan.max_surge, max_unavailable=plan.max_unavailable
+        strategy="SURGE", max_surge=DRAIN_FIRST.max_surge, max_unavailable=DRAIN_FIRST.max_unavailable
     )

@@ -18,6 +18,9 @@ _REPORTED_ORDER = (
 """The order in which GKE gives monitoring components back. To the provider it is a list: another order would show as a
 change in every preview after a refresh (hashicorp/terraform-provider-google#28688)."""
 
+_LOGGING = ("SYSTEM_COMPONENTS", "WORKLOADS")
+"""What is logged of every cluster."""
+
 
 class Cluster(pulumi.ComponentResource):
     """A regional GKE cluster, Standard or Autopilot, that is exactly what its plan says.
@@ -104,7 +107,7 @@ def _common(plan: ClusterPlan, network: pulumi.Input[str], subnetwork: pulumi.In
         control_plane_endpoints_config=control_plane.endpoints(plan.control_plane),
         maintenance_policy=maintenance.policy(plan.maintenance),
         monitoring_config=_monitoring(plan),
-        logging_config=gcp.container.ClusterLoggingConfigArgs(enable_components=list(plan.logging_components)),
+        logging_config=gcp.container.ClusterLoggingConfigArgs(enable_components=[*_LOGGING]),
         gateway_api_config=gcp.container.ClusterGatewayApiConfigArgs(
             channel="CHANNEL_STANDARD" if plan.gateway_api else "CHANNEL_DISABLED"
         ),

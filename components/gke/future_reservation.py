@@ -59,9 +59,9 @@ def _arguments(plan: FutureReservationPlan) -> gcp.compute.FutureReservationArgs
         specific_reservation_required=True,
         specific_sku_properties=_machines(plan),
         aggregate_reservation=None if plan.aggregate is None else _aggregate(plan.aggregate),
-        auto_delete_auto_created_reservations=plan.auto_delete,
+        auto_delete_auto_created_reservations=True,  # with the window
         deployment_type=plan.deployment_type,
-        planning_status=plan.planning_status,
+        planning_status="SUBMITTED",
         share_settings=_share_settings(plan),
     )
 
@@ -73,7 +73,6 @@ def _machines(plan: FutureReservationPlan) -> gcp.compute.FutureReservationSpeci
         machine_type=plan.machine_type,
         guest_accelerators=_gpus(plan),
         local_ssds=_ssds(plan),
-        maintenance_interval=plan.maintenance_interval,
     )
     return gcp.compute.FutureReservationSpecificSkuPropertiesArgs(
         total_count=str(plan.count), instance_properties=properties
@@ -97,9 +96,9 @@ def _ssds(
 ) -> list[gcp.compute.FutureReservationSpecificSkuPropertiesInstancePropertiesLocalSsdArgs] | None:
     return [
         gcp.compute.FutureReservationSpecificSkuPropertiesInstancePropertiesLocalSsdArgs(
-            disk_size_gb=str(disk.size_gb), interface=disk.interface
+            disk_size_gb="375", interface="NVME"
         )
-        for disk in plan.local_ssds
+        for _ in range(plan.local_ssds)
     ] or None
 
 

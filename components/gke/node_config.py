@@ -31,7 +31,7 @@ def node_config(
         disk_size_gb=plan.disk_size_gb,
         service_account=service_account,
         oauth_scopes=[SCOPE],
-        gvnic=gcp.container.NodePoolNodeConfigGvnicArgs(enabled=plan.gvnic),
+        gvnic=gcp.container.NodePoolNodeConfigGvnicArgs(enabled=True),
         gcfs_config=gcp.container.NodePoolNodeConfigGcfsConfigArgs(enabled=plan.image_streaming),
         workload_metadata_config=gcp.container.NodePoolNodeConfigWorkloadMetadataConfigArgs(mode="GKE_METADATA"),
         shielded_instance_config=gcp.container.NodePoolNodeConfigShieldedInstanceConfigArgs(
@@ -88,22 +88,15 @@ def _taints(plan: NodePoolPlan) -> list[gcp.container.NodePoolNodeConfigTaintArg
 
 
 def _lifetime(arguments: gcp.container.NodePoolNodeConfigArgs, plan: NodePoolPlan) -> None:
-    """How long a node lives, and when its host may be serviced."""
+    """How long a node lives."""
     if plan.flex_start:
         arguments.flex_start = True
     if plan.max_run_seconds is not None:
         arguments.max_run_duration = f"{plan.max_run_seconds}s"  # the API takes seconds alone, never 7d
-    if plan.maintenance_interval is not None:
-        arguments.host_maintenance_policy = gcp.container.NodePoolNodeConfigHostMaintenancePolicyArgs(
-            maintenance_interval=plan.maintenance_interval
-        )
 
 
 def _hardware(arguments: gcp.container.NodePoolNodeConfigArgs, plan: NodePoolPlan) -> None:
     """What only some machines have. Nothing is set that the plan does not set."""
-    arguments.image_type = plan.image_type
-    if plan.fast_socket:
-        arguments.fast_socket = gcp.container.NodePoolNodeConfigFastSocketArgs(enabled=True)
     if plan.confidential is not None:
         arguments.confidential_nodes = gcp.container.NodePoolNodeConfigConfidentialNodesArgs(
             enabled=True, confidential_instance_type=plan.confidential

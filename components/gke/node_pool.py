@@ -147,7 +147,7 @@ def _placement(
 ) -> gcp.container.NodePoolPlacementPolicyArgs | None:
     placement = plan.placement
     if placement is None and plan.slice_topology is not None:
-        placement = PlacementPlan(tpu_topology=plan.slice_topology)
+        placement = PlacementPlan(type="COMPACT", tpu_topology=plan.slice_topology)
     if placement is None:
         return None
     return gcp.container.NodePoolPlacementPolicyArgs(
@@ -158,14 +158,14 @@ def _placement(
 
 
 def _management(plan: NodePoolPlan) -> gcp.container.NodePoolManagementArgs:
-    return gcp.container.NodePoolManagementArgs(auto_repair=plan.auto_repair, auto_upgrade=plan.auto_upgrade)
+    return gcp.container.NodePoolManagementArgs(auto_repair=plan.auto_repair, auto_upgrade=True)
 
 
 def _upgrades(plan: NodePoolPlan) -> gcp.container.NodePoolUpgradeSettingsArgs | None:
     if plan.upgrade is None:
         return None
     return gcp.container.NodePoolUpgradeSettingsArgs(
-        strategy=plan.upgrade.strategy, max_surge=plan.upgrade.max_surge, max_unavailable=plan.upgrade.max_unavailable
+        strategy="SURGE", max_surge=plan.upgrade.max_surge, max_unavailable=plan.upgrade.max_unavailable
     )
 
 
@@ -183,7 +183,6 @@ def _network(
         enable_private_nodes=network.private_nodes,
         accelerator_network_profile=network.accelerator_profile,
         additional_node_network_configs=_interfaces(interfaces) or None,
-        network_performance_config=None if network.egress_tier is None else _egress(network.egress_tier),
     )
 
 
@@ -194,7 +193,3 @@ def _interfaces(
         gcp.container.NodePoolNetworkConfigAdditionalNodeNetworkConfigArgs(network=network, subnetwork=subnetwork)
         for network, subnetwork in interfaces
     ]
-
-
-def _egress(tier: str) -> gcp.container.NodePoolNetworkConfigNetworkPerformanceConfigArgs:
-    return gcp.container.NodePoolNetworkConfigNetworkPerformanceConfigArgs(total_egress_bandwidth_tier=tier)

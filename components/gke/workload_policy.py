@@ -43,8 +43,5 @@ class WorkloadPolicy(pulumi.ComponentResource):
 
 def _arguments(plan: WorkloadPolicyPlan) -> gcp.compute.ResourcePolicyWorkloadPolicyArgs:
     return gcp.compute.ResourcePolicyWorkloadPolicyArgs(
-        type=plan.type,
-        accelerator_topology=plan.accelerator_topology,
-        accelerator_topology_mode=plan.topology_mode,
-        max_topology_distance=plan.max_topology_distance,
+        type="HIGH_THROUGHPUT", accelerator_topology=plan.accelerator_topology
     )

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Final
 
 import pulumi
 from pulumi_kubernetes.helm.v3 import Release, ReleaseArgs
 
 from berth.plan.kueue import ChartPlan
 from components.kubernetes import cluster_options
+
+_TIMEOUT_SECONDS: Final = 900
+"""How long Helm waits for a controller to be ready, a first node for it included."""
 
 
 class Controllers(pulumi.ComponentResource):
@@ -56,5 +60,5 @@ def _arguments(chart: ChartPlan) -> ReleaseArgs:
         values=chart.values,
         atomic=True,
         skip_await=False,
-        timeout=chart.timeout,
+        timeout=_TIMEOUT_SECONDS,
     )

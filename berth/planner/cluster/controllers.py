@@ -24,7 +24,7 @@ from berth.plan.configuration import (
     SelectorPlan,
     TransformationPlan,
 )
-from berth.plan.kueue import ChartPlan
+from berth.plan.kueue import KUEUE_NAMESPACE, ChartPlan
 from berth.planner.context import PlanningContext
 from berth.planner.queueing.amounts import CPU
 from berth.planner.queueing.local_queues import managed_namespaces
@@ -39,7 +39,7 @@ from berth.spec.controllers import (
 )
 from berth.spec.multikueue import MultiKueueSpec
 
-KUEUE_RELEASE = ("0.19.2", "oci://registry.k8s.io/kueue/charts/kueue", "kueue-system")
+KUEUE_RELEASE = ("0.19.2", "oci://registry.k8s.io/kueue/charts/kueue", KUEUE_NAMESPACE)
 JOBSET_RELEASE = ("0.12.0", "oci://registry.k8s.io/jobset/charts/jobset", "jobset-system")
 """Release, chart and namespace."""
 
@@ -97,7 +97,6 @@ def kueue_configuration(context: PlanningContext) -> ConfigurationPlan | None:
     if all_jobs is None:  # where any namespace may have queued jobs, GKE's own jobs would be held too
         all_jobs = team_selector is not None
     plan = ConfigurationPlan(
-        namespace=KUEUE_RELEASE[2],
         pods_ready=_pods_ready(spec),
         fair_sharing=sharing.preemption_strategies if sharing else None,
         admission_fair_sharing=AdmissionFairSharingPlan(

@@ -31,7 +31,6 @@ NODE_ROLES = (
 """What nodes need to pull images, log and report; nothing else (GKE docs: cluster hardening)."""
 
 MONITORING = ("SYSTEM_COMPONENTS", "DCGM", "JOBSET", "CADVISOR", "KUBELET", "POD", "STORAGE")
-LOGGING = ("SYSTEM_COMPONENTS", "WORKLOADS")
 
 SERVICES = (
     "artifactregistry.googleapis.com",
@@ -92,7 +91,6 @@ def cluster_plan(context: PlanningContext, pools: Mapping[str, PoolRequest], *, 
         gateway_api=spec.gateway_api,
         multi_networking=spec.multi_networking or multi_networking,
         monitoring_components=MONITORING,
-        logging_components=LOGGING,
         deletion_protection=spec.deletion_protection,
         protect=is_protected(context, "cluster"),
         labels=resource_labels(context),

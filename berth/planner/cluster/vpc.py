@@ -47,8 +47,6 @@ def network_plan(context: PlanningContext, name: str) -> NetworkPlan | ExistingN
         node_range=spec.node_cidr_block,
         pod_range=spec.pod_cidr_block,
         service_range=spec.service_cidr_block,
-        pod_range_name="pods",
-        service_range_name="services",
         nat=spec.nat,
         mtu=spec.mtu,
     )

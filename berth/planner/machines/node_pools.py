@@ -190,7 +190,6 @@ def _workload_policy(context: PlanningContext, pool: PlannedPool) -> WorkloadPol
         name=shorten(f"{context.stack}-{key}", MAX_COMPUTE_NAME),
         region=context.region,
         accelerator_topology=policy.accelerator_topology,
-        topology_mode=policy.topology_mode,
     )
 
 

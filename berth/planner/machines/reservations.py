@@ -11,7 +11,7 @@ from berth import catalog
 from berth.catalog import Machine
 from berth.diagnostics import FieldPath, format_value
 from berth.names import is_compute_name
-from berth.plan.capacity import AggregatePlan, FutureReservationPlan, HeldPlan, ReservedSsdPlan
+from berth.plan.capacity import AggregatePlan, FutureReservationPlan, HeldPlan
 from berth.plan.gke import ReservationPlan
 from berth.planner.allowances import is_protected
 from berth.planner.context import PlanningContext
@@ -145,7 +145,7 @@ def _reservation_plan(context: PlanningContext, key: str, machine: Machine) -> R
         count=spec.count,
         gpu_type=machine.accelerator if gpus else None,
         gpu_count=machine.accelerators if gpus else 0,
-        local_ssds=_local_ssds(spec),
+        local_ssds=spec.local_ssd or 0,
         share_with=tuple(sorted(spec.shared_with)),
         protect=is_protected(context, f"reservations.{key}"),
     )
@@ -183,7 +183,7 @@ def _future_plan(
         count=0 if aggregate else spec.count,
         gpu_type=machine.accelerator if gpus else None,
         gpu_count=machine.accelerators if gpus else 0,
-        local_ssds=_local_ssds(spec),
+        local_ssds=spec.local_ssd or 0,
         aggregate=aggregate,
         deployment_type="DENSE" if machine.provisioning.reservations == "dense" else None,
         share_with=tuple(sorted(spec.shared_with)),
@@ -203,10 +203,6 @@ def _aggregate_plan(
         vm_family=machine.aggregate_family,
         workload_type="BATCH" if is_batch else "SERVING",
     )
-
-
-def _local_ssds(spec: ReservationSpec) -> tuple[ReservedSsdPlan, ...]:
-    return (ReservedSsdPlan(),) * (spec.local_ssd or 0)
 
 
 # --- what is wrong ----------------------------------------------------------------------------------------------------

@@ -117,12 +117,8 @@ def _check_node_management(request: PoolRequest) -> Violations:
         message = f"'autoRepair' does not go with '{request.capacity}' capacity: repaired nodes are not got again"
         yield GkeViolation(code="dws-auto-repair", key="autoRepair", message=f"{message}; leave it out")
     if request.upgrade:
-        is_refused = request.upgrade.strategy != "SURGE"
-        message = f"'{request.upgrade.strategy}' upgrades {'do not go' if is_refused else 'have no effect'} with"
-        message = f"{message} '{request.capacity}' capacity, whose nodes GKE lets run out; leave surge out"
-        yield GkeViolation(
-            code="dws-upgrade", key="surge", message=message, severity="fault" if is_refused else "warning"
-        )
+        message = f"'SURGE' upgrades have no effect with '{request.capacity}' capacity, whose nodes GKE lets run out"
+        yield GkeViolation(code="dws-upgrade", key="surge", message=f"{message}; leave surge out", severity="warning")
 
 
 def _check_surge(request: PoolRequest) -> Violations:

@@ -169,7 +169,7 @@ def _check_compact(request: PoolRequest) -> Violations:
 
 
 def _check_compact_pool(request: PoolRequest) -> Violations:
-    """One zone, no blue-green upgrades, no more nodes than the family's limit."""
+    """One zone, no more nodes than the family's limit."""
     limit = request.machine.compact_max_nodes
     if not request.made_by_gke and len(request.zones) != 1:
         message = (
@@ -184,9 +184,6 @@ def _check_compact_pool(request: PoolRequest) -> Violations:
             f"write at most {limit}, or several pools"
         )
         yield GkeViolation(code="compact-nodes", key="nodes", message=message)
-    if request.upgrade and request.upgrade.strategy == "BLUE_GREEN":
-        message = "'BLUE_GREEN' upgrades do not go with compact placement; write SURGE, or leave placement out"
-        yield GkeViolation(code="compact-blue-green", key="surge", message=message)
 
 
 def _check_dynamic_slicing(request: PoolRequest) -> Violations:
@@ -216,7 +213,7 @@ def _check_dynamic_slicing(request: PoolRequest) -> Violations:
 
 def _upgrade_text(upgrade: UpgradePlan) -> str:
     counts = (("maxSurge", upgrade.max_surge), ("maxUnavailable", upgrade.max_unavailable))
-    return " ".join([upgrade.strategy, *(f"{key} {count}" for key, count in counts if count is not None)])
+    return " ".join(["SURGE", *(f"{key} {count}" for key, count in counts if count is not None)])
 
 
 def _zones_text(request: PoolRequest) -> str:

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from berth.diagnostics import FieldPath, did_you_mean, format_value
 from berth.names import is_label_key, is_label_value
 from berth.plan.configuration import ConfigurationPlan, CustomLabelPlan, DeviceMappingPlan, ExpressionPlan, SelectorPlan
+from berth.plan.kueue import KUEUE_NAMESPACE
 from berth.rules.kueue import bounds, gates
 from berth.rules.kueue.rule import (
     FieldError,
@@ -162,7 +163,7 @@ def _namespace_selector(plan: ConfigurationPlan) -> Iterator[FieldError]:
 def _exempt_namespaces(plan: ConfigurationPlan) -> Iterator[FieldError]:
     """Nothing of Kubernetes or of Kueue itself may ever wait for Kueue."""
     if (selector := plan.managed_namespaces) is not None:
-        for namespace in ("kube-system", plan.namespace):
+        for namespace in ("kube-system", KUEUE_NAMESPACE):
             if selector_matches(selector, {_NAMESPACE_NAME_LABEL: namespace}):
                 message = (
                     f"'{namespace}' is selected, and nothing in it may wait for "

@@ -9,7 +9,7 @@ _EARLIER = "the schema or the planner refuses it first, in words of the stack fi
 
 _REASONS: dict[str, str] = {
     _ONE_WORD: "dws-reservation dws-spot max-run-unknown",
-    _NO_KEY: "boot-disk compact-blue-green driver-image dws-location-policy dynamic-slicing",
+    _NO_KEY: "boot-disk driver-image dws-location-policy dynamic-slicing",
     _DERIVED: "cluster-network reservation-zones shared-run-duration slice-size",
     _EARLIER: "driver sharing unsupported-machine",
 }

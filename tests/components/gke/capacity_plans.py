@@ -8,7 +8,6 @@ from berth.plan.accelerator_networks import AcceleratorNetworksPlan, Accelerator
 from berth.plan.capacity import (
     AggregatePlan,
     FutureReservationPlan,
-    ReservedSsdPlan,
     WorkloadPolicyPlan,
     reservation_path,
 )
@@ -54,7 +53,7 @@ def a100(partition: str, sharing: GpuSharingPlan | None = None, driver: str = "D
 
 
 def _policy(topology: str) -> PlacementPlan:
-    return PlacementPlan(policy=f"dev-tpu7x-{topology}", tpu_topology=topology)
+    return PlacementPlan(type="COMPACT", policy=f"dev-tpu7x-{topology}", tpu_topology=topology)
 
 
 _POOLS: dict[str, NodePoolPlan] = {
@@ -67,13 +66,14 @@ _POOLS: dict[str, NodePoolPlan] = {
     "any": replace(GPUS, affinity="ANY_RESERVATION"),
     "any-or-fail": replace(GPUS, affinity="ANY_RESERVATION_THEN_FAIL"),
     "shared": replace(GPUS, reservation=reservation_path("l4", project="other")),
-    "block": replace(H200, reservation=reservation_path("a4", block="b1"), maintenance_interval="PERIODIC"),
+    "block": replace(H200, reservation=reservation_path("a4", block="b1")),
     "sub-block": replace(H200, reservation=reservation_path("a4", project="other", block="b1", sub_block="s3")),
     # how they stand to each other
-    "compact": replace(GPUS, placement=PlacementPlan()),
+    "compact": replace(GPUS, placement=PlacementPlan(type="COMPACT")),
     "tpu7x": replace(TRILLIUM, machine_type="tpu7x-standard-4t", slice_topology="2x2x2", placement=_policy("2x2x2")),
-    "tpu7x-policy-alone": replace(TRILLIUM, placement=PlacementPlan(type="TYPE_UNSPECIFIED", policy="p")),
-    "domain": replace(H200, placement=PlacementPlan(policy="d"), upgrade=UpgradePlan(max_surge=0, max_unavailable=18)),
+    "domain": replace(
+        H200, placement=PlacementPlan(type="COMPACT", policy="d"), upgrade=UpgradePlan(max_surge=0, max_unavailable=18)
+    ),
     # what their GPUs are
     "time-sharing": replace(A100, gpu=a100("1g.5gb", GpuSharingPlan(strategy="TIME_SHARING", clients=2))),
     "mps": replace(A100, gpu=replace(a100("1g.5gb"), sharing=GpuSharingPlan(strategy="MPS", clients=4))),
@@ -88,13 +88,10 @@ _POOLS: dict[str, NodePoolPlan] = {
         max_pods_per_node=32,
         kubelet=KubeletPlan(cpu_manager="static", topology_manager="restricted", pod_pids_limit=4096),
         linux=LinuxPlan(sysctls={"net.core.somaxconn": "2048", "kernel.shmmax": "1"}, hugepages_2m=1024),
-        fast_socket=True,
-        image_type="UBUNTU_CONTAINERD",
     ),
-    "no-repair": replace(GPUS, auto_repair=False, auto_upgrade=False, gvnic=False),
+    "no-repair": replace(GPUS, auto_repair=False),
     # how they are kept
     "surge": replace(GPUS, upgrade=UpgradePlan(max_surge=2, max_unavailable=1)),
-    "blue-green": replace(GPUS, upgrade=UpgradePlan(strategy="BLUE_GREEN")),
     # their networks
     "rdma": replace(H200, network=replace(PRIVATE, accelerator_networks="rdma")),
     "dranet": replace(
@@ -105,7 +102,7 @@ _POOLS: dict[str, NodePoolPlan] = {
     "foreign": replace(
         H200, network=replace(PRIVATE, interfaces=(NodeInterfacePlan(network="theirs", subnetwork="theirs-a"),))
     ),
-    "tier-1": replace(GPUS, network=NodeNetworkPlan(private_nodes=False, egress_tier="TIER_1")),
+    "public": replace(GPUS, network=NodeNetworkPlan(private_nodes=False)),
 }
 POOLS = {key: replace(plan, key=key, name=key) for key, plan in _POOLS.items()}
 """One pool of each kind, as it would stand in a Standard cluster."""
@@ -201,8 +198,6 @@ LONG = replace(
     name="long",
     mode="DEFAULT",
     end="2027-06-01T00:00:00Z",
-    auto_delete=False,
-    local_ssds=(ReservedSsdPlan(), ReservedSsdPlan()),
-    maintenance_interval="PERIODIC",
+    local_ssds=2,
     share_with=("b", "a"),
 )

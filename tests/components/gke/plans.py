@@ -35,8 +35,6 @@ NETWORK = NetworkPlan(
     node_range="10.40.0.0/22",
     pod_range="10.64.0.0/13",
     service_range="10.44.0.0/20",
-    pod_range_name="pods",
-    service_range_name="services",
     nat=True,
 )
 
@@ -88,7 +86,6 @@ STANDARD = ClusterPlan(
     image_streaming=True,
     gateway_api=True,
     monitoring_components=("SYSTEM_COMPONENTS", "JOBSET", "DCGM", "POD", "STORAGE"),
-    logging_components=("SYSTEM_COMPONENTS", "WORKLOADS"),
     deletion_protection=True,
     protect=True,
     labels={"team": "platform", "fleet": "dev"},

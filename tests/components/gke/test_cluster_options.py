@@ -12,7 +12,6 @@ import pytest
 from msgspec.structs import replace
 
 from berth.plan.gke import ClusterPlan, MaintenanceExclusion, ResourceLimit
-from berth.plan.node_settings import UpgradePlan
 from components.gke.cluster import Cluster
 from components.gke.kubeconfig import kubeconfig
 from components.gke.maintenance import policy
@@ -35,7 +34,6 @@ FULL = replace(
         disk_size_gb=200,
         auto_repair=False,
         secure_boot=False,
-        upgrade=UpgradePlan(max_surge=1, max_unavailable=0),
     ),
 )
 PLANS: dict[str, ClusterPlan] = {
@@ -178,7 +176,7 @@ def test_auto_provisioned_pools_are_what_the_plan_says() -> None:
     defaults = asked_for["autoProvisioningDefaults"]
     assert defaults["management"] == {"autoRepair": False, "autoUpgrade": True}
     assert (defaults["diskSize"], defaults["shieldedInstanceConfig"]["enableSecureBoot"]) == (200, False)
-    assert defaults["upgradeSettings"] == {"strategy": "SURGE", "maxSurge": 1, "maxUnavailable": 0}
+    assert defaults["upgradeSettings"] == {"strategy": "SURGE", "maxSurge": 0, "maxUnavailable": 1}
     assert asked_for["resourceLimits"][-1] == {"resourceType": "tpu-v6e-slice", "minimum": 0, "maximum": 64}
 
 

@@ -95,7 +95,7 @@ def test_ssds_that_a_machine_brings_never_replace_its_pool() -> None:
 # --- networks ---------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(("key", "private"), [("dranet", True), ("foreign", True), ("tier-1", False)])
+@pytest.mark.parametrize(("key", "private"), [("dranet", True), ("foreign", True), ("public", False)])
 def test_whoever_speaks_of_a_pools_network_says_whether_its_nodes_are_private(key: str, private: bool) -> None:
     """The provider sends `false` as soon as the block is there, and a private cluster's nodes would get addresses."""
     assert cast(Any, pool(key).inputs["networkConfig"])["enablePrivateNodes"] is private
@@ -112,14 +112,8 @@ def test_interfaces_may_be_in_somebody_elses_networks() -> None:
     assert network["additionalNodeNetworkConfigs"] == [{"network": "theirs", "subnetwork": "theirs-a"}]
 
 
-def test_a_higher_bandwidth_is_asked_for_by_its_tier() -> None:
-    network = cast(Any, pool("tier-1").inputs["networkConfig"])
-    assert network["networkPerformanceConfig"] == {"totalEgressBandwidthTier": "TIER_1"}
-
-
-def test_gvnic_is_on_unless_the_plan_says_otherwise() -> None:
+def test_gvnic_is_on() -> None:
     assert node("compact")["gvnic"] == {"enabled": True}
-    assert node("no-repair")["gvnic"] == {"enabled": False}
 
 
 # --- security and tuning ----------------------------------------------------------------------------------------------
@@ -144,5 +138,3 @@ def test_kubelet_and_kernel_are_tuned_as_far_as_the_plan_goes() -> None:
 
 def test_the_rest_of_a_node_is_what_its_plan_says() -> None:
     assert pool("tuned").inputs["maxPodsPerNode"] == 32
-    assert node("tuned")["fastSocket"] == {"enabled": True}
-    assert node("tuned")["imageType"] == "UBUNTU_CONTAINERD"

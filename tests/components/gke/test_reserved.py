@@ -7,7 +7,7 @@ from typing import Any, cast
 import pytest
 from msgspec.structs import replace
 
-from berth.plan.capacity import FutureReservationPlan, ReservedSsdPlan
+from berth.plan.capacity import FutureReservationPlan
 from berth.plan.gke import ReservationPlan
 from components.gke.future_reservation import FutureReservation
 from components.gke.node_pool import NodePool
@@ -106,10 +106,9 @@ def test_a_granted_request_is_not_made_anew_over_the_spelling_of_an_address() ->
 def test_a_long_request_is_shared_and_stays() -> None:
     inputs = asked(LONG).inputs
     assert inputs["shareSettings"] == {"shareType": "SPECIFIC_PROJECTS", "projects": ["a", "b"]}
-    assert inputs["autoDeleteAutoCreatedReservations"] is False
+    assert inputs["autoDeleteAutoCreatedReservations"] is True
     machine = cast(Any, inputs["specificSkuProperties"])["instanceProperties"]
     assert machine["localSsds"] == [{"diskSizeGb": "375", "interface": "NVME"}] * 2
-    assert machine["maintenanceInterval"] == "PERIODIC"
 
 
 @pytest.mark.parametrize("protect", [True, False])
@@ -122,12 +121,11 @@ def test_a_request_is_protected_exactly_when_its_plan_says_so(protect: bool) -> 
 # --- reservations of today --------------------------------------------------------------------------------------------
 
 
-def test_a_reservation_holds_the_disks_and_the_interval_of_its_pools() -> None:
+def test_a_reservation_holds_the_disks_of_its_pools() -> None:
     """What differs there, a pool does not match, and Google says only that the reservation is used up."""
-    plan = replace(RESERVATION, local_ssds=(ReservedSsdPlan(), ReservedSsdPlan()), maintenance_interval="PERIODIC")
+    plan = replace(RESERVATION, local_ssds=2)
     machine = owned(plan)["specificReservation"]["instanceProperties"]
     assert machine["localSsds"] == [{"diskSizeGb": 375, "interface": "NVME"}] * 2
-    assert machine["maintenanceInterval"] == "PERIODIC"
 
 
 def test_a_reservation_is_shared_with_the_projects_of_its_plan_and_else_with_none() -> None:

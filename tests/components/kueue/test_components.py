@@ -57,7 +57,6 @@ CHARTS = (
         version="0.19.2",
         namespace="kueue-system",
         values=helm_values.chart_values(ConfigurationPlan(), cluster_queues=2),
-        timeout=600,
     ),
 )
 
@@ -306,7 +305,7 @@ def test_a_release_is_pinned_waited_for_and_taken_back_if_it_fails(made: dict[st
         "createNamespace": True,
         "atomic": True,
         "skipAwait": False,
-        "timeout": 600,
+        "timeout": 900,
         "compat": "true",
     }
 

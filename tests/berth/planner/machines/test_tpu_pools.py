@@ -71,9 +71,9 @@ def test_hosts_pools_placement_and_disk_follow_from_machine_and_topology(machine
             assert pool.placement is None  # COMPACT and the topology, which `slice_topology` says
             continue
         placement = pool.placement
-        assert placement and (placement.type, placement.tpu_topology) == ("COMPACT", topology)
+        assert placement and placement.tpu_topology == topology
         policy = policies[placement.policy or ""]
-        assert (policy.type, policy.accelerator_topology) == ("HIGH_THROUGHPUT", topology)
+        assert policy.accelerator_topology == topology
     assert len(policies) == (1 if family == "tpu7x" else 0), "slices of one topology share a policy"
 
 

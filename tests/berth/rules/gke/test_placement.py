@@ -149,14 +149,6 @@ def test_a_compact_gpu_pool_stands_in_a_single_zone(zones: tuple[str, ...]) -> N
     assert codes(pool("a2-highgpu-8g", zones=zones)) == set()
 
 
-def test_a_compact_gpu_pool_is_not_upgraded_blue_green() -> None:
-    asked = pool("a2-highgpu-8g", compact=True, upgrade=UpgradePlan(strategy="BLUE_GREEN"))
-    assert message(asked) == (
-        "surge: 'BLUE_GREEN' upgrades do not go with compact placement; write SURGE, or leave placement out"
-    )
-    assert codes(pool("a2-highgpu-8g", compact=True, upgrade=UpgradePlan())) == set()
-
-
 @pytest.mark.parametrize(("name", "most"), [("a2-highgpu-8g", 150), ("a3-highgpu-8g", 96), ("g4-standard-96", 1500)])
 def test_a_compact_gpu_pool_has_no_more_nodes_than_its_family_holds(name: str, most: int) -> None:
     assert codes(pool(name, compact=True, nodes=Bounds(min=0, max=most))) == set()

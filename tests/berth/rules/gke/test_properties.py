@@ -61,7 +61,7 @@ _OPTIONAL: dict[str, st.SearchStrategy[Any]] = {
     "compact": st.booleans(),
     "location_policy": st.sampled_from([None, "ANY", "BALANCED"]),
     "auto_repair": maybe,
-    "upgrade": st.none() | st.builds(UpgradePlan, strategy=st.sampled_from(["SURGE", "BLUE_GREEN"])),
+    "upgrade": st.none() | st.builds(UpgradePlan),
     "auto_provisioned": st.booleans(),
     "compute_class": st.booleans(),
     "boot_disk": st.sampled_from([None, "pd-balanced", "hyperdisk-balanced"]),
