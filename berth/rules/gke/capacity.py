@@ -74,12 +74,6 @@ def _check_dws(request: PoolRequest) -> Violations:
     yield from _check_scale_from_zero(request)
     yield from _check_node_management(request)
     yield from _check_dws_zones(request)
-    if request.spot:
-        message = f"'spot' and '{request.capacity}' are two ways to get machines; write one of them as capacity"
-        yield GkeViolation(code="dws-spot", key="capacity", message=message)
-    if request.location_policy not in (None, "ANY"):
-        message = f"'{request.location_policy}' does not go with '{request.capacity}' capacity, which takes any zone"
-        yield GkeViolation(code="dws-location-policy", key="locationPolicy", message=f"{message}; write ANY")
 
 
 def _check_scale_from_zero(request: PoolRequest) -> Violations:
@@ -181,7 +175,6 @@ def _check_unsupported_keys(request: PoolRequest, provisioner: str) -> Violation
     remedy = "leave it out" if request.cluster.autopilot else "leave it out, or make the pool yourself"
     settings: tuple[tuple[SettingKey, object], ...] = (
         ("surge", request.upgrade),
-        ("locationPolicy", request.location_policy),
         ("localSsd", request.local_ssds),
         ("bootDisk", request.boot_disk),
         ("diskSizeGb", request.boot_disk_gb),

@@ -141,9 +141,6 @@ def _check_driver(request: PoolRequest) -> Violations:
     if request.driver not in (None, *DRIVER_INSTALL_MODES):
         message = f"'{request.driver}' is no driver; write one of {', '.join(DRIVER_INSTALL_MODES)}"
         yield GkeViolation(code="driver", key="driverVersion", message=message)
-    if request.driver == "latest" and not request.image_type.upper().startswith("COS"):
-        message = f"'latest' driver goes with Container-Optimized OS, and imageType is '{request.image_type}'"
-        yield GkeViolation(code="driver-image", key="driverVersion", message=f"{message}; write default")
     if request.driver == "disabled" and request.cluster.dcgm and not request.made_by_gke:
         message = "'disabled' driver leaves GKE's DCGM metrics without GPUs, since they need GKE's driver"
         yield GkeViolation(

@@ -22,8 +22,8 @@ Severity = Literal["fault", "warning", "note"]
 
 SettingKey = Literal[
     "capacity", "reservation", "maxRunDuration", "machineType", "accelerator", "topology", "nodes", "slices", "zones",
-    "placement", "locationPolicy", "autoRepair", "autoProvisioned", "surge", "bootDisk", "diskSizeGb", "localSsd",
-    "gpuSharing", "gpuPartition", "driverVersion", "imageType", "confidentialNodes", "networking", "dynamicSlicing",
+    "placement", "autoRepair", "autoProvisioned", "surge", "bootDisk", "diskSizeGb", "localSsd",
+    "gpuSharing", "gpuPartition", "driverVersion", "confidentialNodes", "networking", "dynamicSlicing",
     "topologyAware", "maxPodsPerNode", "secureBoot", "nodeSystemConfig", "count", "end", "version",
 ]  # fmt: skip
 """What of a pool, a reservation (count, end) or a cluster (version) is to blame, in the words of the stack file."""
@@ -116,14 +116,12 @@ class PoolRequest(Struct, frozen=True, kw_only=True):
     nodes: Bounds
     capacity: CapacityKind = "on-demand"
     reservation: ReservationRequest | None = None
-    spot: bool = False
     max_run_seconds: int | None = None
     shape: SliceShape | None = None
     autoscaled: bool = False
     zones: tuple[str, ...] = ()
     compact: bool = False
     topology_aware: bool = False
-    location_policy: str | None = None
     auto_repair: bool | None = None
     upgrade: UpgradePlan | None = None
     auto_provisioned: bool = False
@@ -135,7 +133,6 @@ class PoolRequest(Struct, frozen=True, kw_only=True):
     sharing: GpuSharing | None = None
     partition: str | None = None
     driver: str | None = None
-    image_type: str = "COS_CONTAINERD"
     confidential: str | None = None
     network: Literal["none", "gpudirect", "dranet"] = "none"
     max_pods: int | None = None

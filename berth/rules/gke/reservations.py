@@ -68,7 +68,7 @@ def reservation_violations(request: PoolRequest) -> Violations:
     reservation = request.reservation
     if reservation is None:
         return
-    if request.capacity != "reservation" or request.spot:
+    if request.capacity != "reservation":
         yield _contradiction(request, reservation)
         return
     yield from _check_form(request, reservation)
@@ -77,7 +77,7 @@ def reservation_violations(request: PoolRequest) -> Violations:
 
 
 def _contradiction(request: PoolRequest, reservation: ReservationRequest) -> GkeViolation:
-    capacity = request.capacity if request.uses_dws or not request.spot else "spot"
+    capacity = request.capacity
     code = "dws-reservation" if request.uses_dws else f"{capacity}-reservation"
     message = (
         f"'{capacity}' capacity takes machines from no reservation, and {_display_name(reservation)} is named; "

@@ -54,11 +54,7 @@ def node_pool_settings(request: PoolRequest, nodes: Bounds, *, flex_start_known:
         nodes_per_zone=node_counts.fixed,
         per_zone=node_counts.per_zone,
         total=node_counts.total,
-        location_policy=None
-        if node_counts.fixed is not None
-        else "ANY"
-        if request.uses_dws
-        else request.location_policy or "ANY",
+        location_policy=None if node_counts.fixed is not None else "ANY",
         max_run_duration=max_run_duration,
         request_parameters=_request_parameters(request),
         auto_repair=not request.uses_dws if request.auto_repair is None else request.auto_repair,

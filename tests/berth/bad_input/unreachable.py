@@ -8,8 +8,8 @@ _DERIVED = "Berth derives it, and never so"
 _EARLIER = "the schema or the planner refuses it first, in words of the stack file"
 
 _REASONS: dict[str, str] = {
-    _ONE_WORD: "dws-reservation dws-spot max-run-unknown",
-    _NO_KEY: "boot-disk driver-image dws-location-policy dynamic-slicing",
+    _ONE_WORD: "dws-reservation max-run-unknown",
+    _NO_KEY: "boot-disk dynamic-slicing",
     _DERIVED: "cluster-network reservation-zones shared-run-duration slice-size",
     _EARLIER: "driver sharing unsupported-machine",
 }

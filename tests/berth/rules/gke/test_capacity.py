@@ -73,22 +73,6 @@ def test_a_dws_pool_of_slices_is_told_its_size_in_slices() -> None:
 
 
 @DWS
-def test_a_dws_pool_is_not_spot(capacity: str) -> None:
-    assert message(pool("a2-highgpu-1g", capacity=capacity, spot=True)) == (
-        f"capacity: 'spot' and '{capacity}' are two ways to get machines; write one of them as capacity"
-    )
-
-
-@DWS
-def test_a_dws_pool_takes_any_zone(capacity: str) -> None:
-    assert message(pool("a2-highgpu-1g", capacity=capacity, location_policy="BALANCED")) == (
-        f"locationPolicy: 'BALANCED' does not go with '{capacity}' capacity, which takes any zone; write ANY"
-    )
-    assert codes(pool("a2-highgpu-1g", capacity=capacity, location_policy="ANY")) == set()
-    assert codes(pool("a2-highgpu-1g", location_policy="BALANCED")) == set()
-
-
-@DWS
 def test_a_dws_pool_has_no_upgrade_settings(capacity: str) -> None:
     """GKE lets such nodes run out; SURGE is accepted without effect (Cluster Toolkit sends it)."""
     assert codes(pool("a2-highgpu-1g", capacity=capacity, upgrade=UpgradePlan()), "warning") == {"dws-upgrade"}
@@ -175,8 +159,6 @@ def test_the_plan_says_which_quota_a_queued_pool_draws_on() -> None:
 def test_spot_takes_machines_from_no_reservation(form: Any) -> None:
     asked = pool("a2-highgpu-1g", capacity="spot", reservation=ReservationRequest(form=form, name="held"))
     assert codes(asked) == {"spot-reservation"}
-    both = pool("a2-highgpu-1g", capacity="reservation", spot=True)
-    assert codes(both) == {"spot-reservation"}
 
 
 def test_on_demand_beside_a_reservation_is_a_contradiction() -> None:
@@ -233,7 +215,6 @@ def test_a_queued_pool_that_gke_makes_needs_no_bounds_of_its_own() -> None:
     ("key", "changes"),
     [
         ("surge", {"upgrade": UpgradePlan()}),
-        ("locationPolicy", {"location_policy": "BALANCED"}),
         ("localSsd", {"local_ssds": 1}),
         ("bootDisk", {"boot_disk": "pd-ssd"}),
         ("diskSizeGb", {"boot_disk_gb": 200}),

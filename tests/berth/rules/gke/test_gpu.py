@@ -135,12 +135,6 @@ def test_a_driver_is_default_latest_or_disabled() -> None:
     )
 
 
-def test_the_latest_driver_goes_with_container_optimized_os() -> None:
-    assert codes(pool("g2-standard-4", driver="latest")) == set()
-    assert codes(pool("g2-standard-4", driver="latest", image_type="UBUNTU_CONTAINERD")) == {"driver-image"}
-    assert codes(pool("g2-standard-4", image_type="UBUNTU_CONTAINERD")) == set()
-
-
 def test_a_driver_of_one_s_own_leaves_the_managed_gpu_metrics_empty() -> None:
     asked = pool("g2-standard-4", driver="disabled", cluster=replace(READY, dcgm=True))
     assert codes(asked, "warning") == {"driver-dcgm"} == codes(asked)

@@ -54,12 +54,10 @@ def pools(draw: st.DrawFn) -> PoolRequest:
 _OPTIONAL: dict[str, st.SearchStrategy[Any]] = {
     "capacity": st.sampled_from(["on-demand", "spot", "reservation", "flex-start", "queued"]),
     "reservation": st.none() | reservations,
-    "spot": st.booleans(),
     "max_run_seconds": st.none() | st.integers(0, 700000),
     "autoscaled": st.booleans(),
     "zones": st.lists(st.sampled_from(["us-east5-a", "us-central1-a", "us-west4-a"]), unique=True).map(tuple),
     "compact": st.booleans(),
-    "location_policy": st.sampled_from([None, "ANY", "BALANCED"]),
     "auto_repair": maybe,
     "upgrade": st.none() | st.builds(UpgradePlan),
     "auto_provisioned": st.booleans(),
