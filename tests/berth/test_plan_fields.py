@@ -20,9 +20,7 @@ from berth.evaluate import Evaluation, evaluate_stack
 from tests import stack_files
 from tests.berth.bad_input import cases
 
-UNSET = {
-    "ControlPlanePlan.ip_endpoint": "wanted for safe defaults: a control plane reached by its DNS name alone",
-}
+UNSET: dict[str, str] = {}
 """Field → which open work is to set it."""
 FOLDER = pathlib.Path(__file__).with_name("full_fleets")
 """Sound stack files that set what no stack of the repository sets."""
