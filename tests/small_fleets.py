@@ -103,15 +103,22 @@ def own_network(cluster: ClusterPlan) -> NetworkPlan:
 
 def plan(fleet: dict[str, Any], stack: str = "test") -> FleetPlan:
     """The plan of a fleet that has no fault."""
-    assert faults(fleet, stack) == []
-    return run_planner(fleet, stack).plan
+    result, reported = _evaluate(fleet, stack)
+    assert [_code_and_path(problem) for problem in reported if problem.severity == "fault"] == []
+    assert result is not None
+    return result.plan
 
 
 def problems(fleet: dict[str, Any], stack: str = "test") -> list[Problem]:
     """Everything that is said of a fleet."""
+    return _evaluate(fleet, stack)[1]
+
+
+def _evaluate(fleet: dict[str, Any], stack: str) -> tuple[PlannedFleet | None, list[Problem]]:
+    """What the planner makes of a fleet, and everything that is reported for it."""
     parsed = parse_fleet(fleet)
     result = plan_fleet(stack, parsed)
-    return [*parsed.problems, *((*result.problems, *validate(result)) if result else ())]
+    return result, [*parsed.problems, *((*result.problems, *validate(result)) if result else ())]
 
 
 def faults(fleet: dict[str, Any], stack: str = "test") -> list[str]:

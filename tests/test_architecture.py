@@ -299,14 +299,19 @@ def test_a_component_never_asks_who_it_works_for() -> None:
 
 # --- at run time ------------------------------------------------------------------------------------------------------
 
-WITHOUT_PULUMI = """
-import contextlib, io, json, sys
+REFUSE_PULUMI = """
+import sys
 class Refuse:
     def find_spec(self, name, path=None, target=None):
         if name.partition(".")[0].startswith(("pulumi", "grpc", "google")):
             sys.exit(f"{name} was imported")
 sys.meta_path.insert(0, Refuse())
 from berth.cli import main
+"""
+"""The head of a program in which every import of Pulumi ends the process with a line that names the module."""
+WITHOUT_PULUMI = f"{REFUSE_PULUMI}main()\n"
+EACH_WITHOUT_PULUMI = f"""{REFUSE_PULUMI}
+import contextlib, io, json
 def run(words):
     sys.argv = ["berth", *words.split()]
     with contextlib.redirect_stdout(io.StringIO()) as out, contextlib.redirect_stderr(io.StringIO()) as err:
@@ -315,7 +320,7 @@ def run(words):
         except SystemExit as exit:
             status = exit.code
     return [status, bool(out.getvalue()), err.getvalue()]
-print(json.dumps({words: run(words) for words in sys.argv[1:]}))
+print(json.dumps({{words: run(words) for words in sys.argv[1:]}}))
 """
 PURE = (
     "check dev",
@@ -337,7 +342,7 @@ def test_a_pure_verb_never_loads_pulumi() -> None:
     One process runs all: a module that is refused to the first verb that asks for it is refused to the next one too.
     The last is the proof: `preview` loads Pulumi, and is refused.
     """
-    command = [sys.executable, "-c", WITHOUT_PULUMI, *PURE, "preview dev"]
+    command = [sys.executable, "-c", EACH_WITHOUT_PULUMI, *PURE, "preview dev"]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     assert (done.returncode, done.stderr) == (0, "")
     results = json.loads(done.stdout)

@@ -14,6 +14,7 @@ from typer.testing import CliRunner
 from berth.cli import app
 from berth.cli.plan import ack as ack_plan
 from berth.plan.ack import AckFleetPlan
+from berth.yaml_loader import LOADER
 from tests.engine import both_modes, identity
 from tests.stack_files import ACK_STACKS, GOLDEN, ROOT, assert_golden, evaluation, rendered, resources, run_stack
 
@@ -45,7 +46,7 @@ def test_the_program_runs_without_a_warning_and_without_google(stack: str, previ
 
 @every_stack
 def test_berth_render_prints_what_the_program_registers(stack: str) -> None:
-    printed = {identity(m): m for m in yaml.safe_load_all(rendered(stack))}
+    printed = {identity(m): m for m in yaml.load_all(rendered(stack), LOADER)}
     made = {identity(r.inputs): r.inputs for r in resources(stack, False) if r.type.startswith("kubernetes:")}
     assert printed == made
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+from functools import cache
 from typing import Any
 
 import pytest
@@ -27,7 +29,13 @@ def node_pools(pool: dict[str, Any], capacity: Any, **more: Any) -> list[dict[st
         "project": "acme-dev", "region": "us-central1", "pools": {"p": {**pool, "capacity": capacity}},
         "teams": {"t": {"queues": {"q": {"flavors": [{"pool": "p", "guaranteed": "all"}]}}}}, **more,
     }  # fmt: skip
-    found = plan_fleet("dev", parse_fleet(fleet))
+    return [dict(one) for one in _node_pools(json.dumps(fleet))]
+
+
+@cache
+def _node_pools(fleet: str) -> list[dict[str, Any]]:
+    """The same for a fleet as JSON, whose program is run once for all tests."""
+    found = plan_fleet("dev", parse_fleet(json.loads(fleet)))
     assert found is not None and [p.line() for p in found.problems if p.severity == "fault"] == []
     done = run(lambda: build(found.plan))
     return [

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Any
 
 from berth.engine import RecordedResource
@@ -19,15 +20,21 @@ def name(urn: str) -> str:
 
 def waits_for(stack: str, one: RecordedResource) -> set[str]:
     """The names of all that is made before a resource, however many steps away."""
-    known = {r.urn: r for r in run_stack(stack, True).resources}
-    found: set[str] = set()
-    left = [one.urn]
-    while left:
-        here = known[left.pop()]
-        behind = {*here.dependencies, *(urn for urns in here.property_dependencies.values() for urn in urns)}
-        left += [urn for urn in (*behind, here.provider) if urn and urn not in found]
-        found |= behind | ({here.provider} if here.provider else set())
-    return {name(urn) for urn in found}
+    return {name(urn) for urn in _before(stack, one.urn)}
+
+
+@cache
+def _by_urn(stack: str) -> dict[str, RecordedResource]:
+    return {r.urn: r for r in run_stack(stack, True).resources}
+
+
+@cache
+def _before(stack: str, urn: str) -> frozenset[str]:
+    """The URNs of all that is made before a resource; many resources wait for the same few, which are followed once."""
+    here = _by_urn(stack)[urn]
+    direct = {*here.dependencies, *(each for urns in here.property_dependencies.values() for each in urns)}
+    direct |= {here.provider} if here.provider else set()
+    return frozenset(direct).union(*(_before(stack, each) for each in direct))
 
 
 @every_stack

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 import yaml
 
+from berth.cli.render.documents import yaml_document
 from berth.cli.render.nodes import simulated_nodes
 from berth.engine import SECRET, Preview, RecordedResource, run_program
 from berth.plan.existing import ExistingClusterPlan
@@ -15,6 +16,7 @@ from berth.plan.fleet import FleetPlan
 from berth.planner import plan_fleet
 from berth.spec.parse import parse_fleet
 from berth.validation import validate
+from berth.yaml_loader import LOADER
 from tests.engine import both_modes
 from tests.stack_files import ROOT, every_stack, fleet_values, plan, resources, run_stack
 
@@ -166,7 +168,7 @@ def test_a_first_preview_shows_every_object_though_nothing_is_there(stack: str) 
 def test_simulated_nodes_are_those_that_flavors_look_for(stack: str) -> None:
     """Counted from the nodes: what a job with a flavor's selector and tolerations finds is the flavor's capacity."""
     for cluster in [worker.plan for worker in plan(stack).workers] or [plan(stack)]:
-        there = [yaml.safe_load(yaml.safe_dump(each)) for each in simulated_nodes(cluster)]
+        there: list[Any] = [yaml.load(yaml_document(each), LOADER) for each in simulated_nodes(cluster)]
         assert len({node["metadata"]["name"] for node in there}) == len(there)
         for flavor in cluster.flavors:
             tolerated = {(t.key or "", t.value) for t in flavor.tolerations}

@@ -23,6 +23,7 @@ from berth.planner.ack.fleet import plan_ack
 from berth.spec.parse import Parsed, parse_fleet
 from berth.validation import validate
 from berth.validation.ack import validate_ack
+from berth.yaml_loader import LOADER
 from tests.engine import both_modes, identity, is_consistent
 from tests.stack_files import (
     ACK_STACKS,
@@ -97,7 +98,7 @@ def test_the_engine_and_the_command_see_one_fleet(stack: str) -> None:
 @every_fleet
 def test_no_default_provider_is_ever_used(stack: str) -> None:
     """It would deploy into whatever project the person's own credentials happen to point at."""
-    text = yaml.safe_load(FLEET_STACKS[stack].read_text(encoding="utf-8"))
+    text = yaml.load(FLEET_STACKS[stack].read_text(encoding="utf-8"), LOADER)
     assert text["config"]["pulumi:disable-default-providers"] == ["*"]
 
 
@@ -218,7 +219,7 @@ def manifests_of(planned: FleetPlan) -> list[Any]:
     """What `berth render` prints of one cluster, but for what its manager is let in by: only a running stack has it."""
     stream = io.StringIO()
     output.write(replace(planned, workers=()), stream)
-    return list(yaml.safe_load_all(stream.getvalue()))
+    return list(yaml.load_all(stream.getvalue(), LOADER))
 
 
 def applied(inputs: Mapping[str, Any]) -> dict[str, Any]:

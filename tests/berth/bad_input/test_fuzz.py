@@ -24,13 +24,14 @@ from berth.cli import app
 from berth.cli.plan import fleet as plan_verb
 from berth.cli.render import output as render_verb
 from berth.evaluate import Evaluation, evaluate_config, evaluate_stack
+from berth.yaml_loader import LOADER
 from tests.berth.bad_input import cases
 from tests.stack_files import GKE_STACKS
 
 ROOT = pathlib.Path(__file__).resolve().parents[3]
 SOUND = {**{file.name: file for file in GKE_STACKS.values()}, "base.yaml": cases.HERE / "base.yaml"}
 TEXTS = {name: file.read_text(encoding="utf-8") for name, file in SOUND.items()}
-FLEETS: dict[str, Any] = {name: yaml.safe_load(text)["config"]["berth:fleet"] for name, text in TEXTS.items()}
+FLEETS: dict[str, Any] = {name: yaml.load(text, LOADER)["config"]["berth:fleet"] for name, text in TEXTS.items()}
 
 Path = tuple[str | int, ...]
 

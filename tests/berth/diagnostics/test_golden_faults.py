@@ -14,6 +14,7 @@ import yaml
 
 from berth.diagnostics import Problem
 from berth.evaluate import evaluate_stack
+from berth.yaml_loader import LOADER
 from tests.berth.bad_input import cases
 from tests.berth.bad_input.test_bad_input import ROOT, SOURCES, written_codes
 from tests.berth.bad_input.unreachable import CODES as UNREACHABLE
@@ -48,7 +49,7 @@ No stack file leads to these: they hold requests for machines to the rules of GK
 
 @cache
 def _table() -> Mapping[str, Mapping[str, Mapping[str, Any]]]:
-    return yaml.safe_load(TABLE.read_text(encoding="utf-8"))
+    return yaml.load(TABLE.read_text(encoding="utf-8"), LOADER)
 
 
 def _of_check() -> set[str]:

@@ -17,6 +17,7 @@ from berth.diff import text as diff_text
 from berth.diff.guard.preview import GuardReport, check_preview
 from berth.diff.guard.preview_file import EnginePreview, PreviewFormatError, parse_preview, read_preview
 from berth.engine import RecordedResource, run_program
+from berth.yaml_loader import LOADER
 from tests.berth.diff.edited import ACK, TEAM
 from tests.small_fleets import plan
 from tests.stack_files import GKE_STACKS, ROOT, fleet_values
@@ -225,7 +226,7 @@ def test_a_stream_whose_program_failed_is_an_error() -> None:
 @cache
 def registered(edit: str | None) -> Mapping[str, RecordedResource]:
     """What the real program registers for the fleet on Alibaba Cloud, by URN."""
-    config = yaml.safe_load((ACK.edited(edit) if edit else ACK.files)["Pulumi.hz.yaml"])["config"]
+    config = yaml.load((ACK.edited(edit) if edit else ACK.files)["Pulumi.hz.yaml"], LOADER)["config"]
     return {
         each.urn: each for each in run_program(ROOT, "hz", config.pop("berth:fleet"), config, preview=False).resources
     }

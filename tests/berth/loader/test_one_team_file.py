@@ -14,6 +14,7 @@ from berth.manifests.ack import all_manifests as on_ack
 from berth.manifests.fleet import all_manifests as on_kueue
 from berth.plan.ack import AckFleetPlan
 from berth.planner.queueing.quota_tree import accelerator_quotas
+from berth.yaml_loader import LOADER
 from tests.stack_files import ALL_STACKS, ROOT, evaluation, plan
 
 TEAM_FILE = "stacks/teams/trainers.yaml"
@@ -23,7 +24,7 @@ GPU = "nvidia.com/gpu"
 
 def written(path: str) -> Any:
     """A YAML file of the repository."""
-    return yaml.safe_load((ROOT / path).read_text(encoding="utf-8"))
+    return yaml.load((ROOT / path).read_text(encoding="utf-8"), LOADER)
 
 
 def asked() -> dict[str, Any]:

@@ -17,6 +17,7 @@ from jsonschema import Draft202012Validator
 from berth.engine import RecordedResource
 from berth.manifests.ack import all_manifests, training_job
 from berth.plan.workloads import PodPlan, PyTorchJobPlan, SubmissionPlan
+from berth.yaml_loader import LOADER
 from tests.stack_files import ACK_STACKS, resources
 from tests.stacks.test_ack_stacks import plan
 
@@ -25,7 +26,7 @@ with warnings.catch_warnings():
     warnings.simplefilter("ignore", DeprecationWarning)
     import pulumi_alicloud as alicloud
 
-TABLE: dict[str, Any] = yaml.safe_load((Path(__file__).parent / "ack_schemas.yaml").read_text(encoding="utf-8"))
+TABLE: dict[str, Any] = yaml.load((Path(__file__).parent / "ack_schemas.yaml").read_text(encoding="utf-8"), LOADER)
 OWN = {kind: row for kind, row in TABLE.items() if not kind.startswith("$")}
 
 # --- Kubernetes objects -----------------------------------------------------------------------------------------------

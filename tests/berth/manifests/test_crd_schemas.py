@@ -22,6 +22,7 @@ from berth.manifests import fleet as manifests
 from berth.manifests import kueue
 from berth.plan.admission_checks import MultiKueueClusterPlan, MultiKueueConfigPlan, ProvisioningConfigPlan
 from berth.plan.kueue import ClusterQueuePlan, CohortPlan
+from berth.yaml_loader import LOADER
 from tests.components.kueue import plans
 from tests.stack_files import ROOT, clusters
 
@@ -56,7 +57,7 @@ def validator(api_version: str, kind: str) -> Draft202012Validator:
     """The strict schema of one kind at one version."""
     group, _, version = api_version.rpartition("/")
     for path in sorted(CRDS.glob(f"{group}_{kind.lower()[:-1]}*.yaml")):  # topolog-y, topolog-ies
-        crd = yaml.safe_load(path.read_text())["spec"]
+        crd = yaml.load(path.read_text(), LOADER)["spec"]
         if crd["names"]["kind"] == kind:
             (served,) = (each for each in crd["versions"] if each["name"] == version and each["served"])
             return Draft202012Validator(strict(served["schema"]["openAPIV3Schema"]))

@@ -11,6 +11,7 @@ from jsonschema import Draft202012Validator
 
 from berth.spec.parse import parse_fleet
 from berth.spec.schema import stack_schema
+from berth.yaml_loader import LOADER
 from tests.small_fleets import REMOVED, TRAIN, fleet_with
 from tests.stack_files import FLEET_STACKS, ROOT, assert_golden, every_fleet
 
@@ -33,7 +34,7 @@ def test_golden_schema() -> None:
 
 @every_fleet
 def test_the_schema_accepts_every_stack_file(stack: str) -> None:
-    file = yaml.safe_load(FLEET_STACKS[stack].read_text(encoding="utf-8"))
+    file = yaml.load(FLEET_STACKS[stack].read_text(encoding="utf-8"), LOADER)
     assert [error.message for error in VALIDATOR.iter_errors(file)] == []
 
 

@@ -22,6 +22,7 @@ from berth.cli.preview import tree as preview
 from berth.engine import Preview, ProgramError, RecordedResource, run_program
 from berth.evaluate import evaluate_config, evaluate_stack
 from berth.plan.team_stack import TeamStackPlan
+from berth.yaml_loader import LOADER
 from tests.berth.bad_input import cases as fleets
 from tests.engine import both_modes
 from tests.stack_files import GOLDEN, ROOT, TEAM_STACKS, assert_golden, evaluation, every_team_stack, plan, rendered
@@ -88,7 +89,7 @@ def test_a_verb_about_fleets_asks_for_the_platform(folder: pathlib.Path, words: 
 
 
 def test_what_the_engine_hands_over_is_read_as_the_file_is(folder: pathlib.Path) -> None:
-    value = yaml.safe_load((folder / "Pulumi.mine.yaml").read_text())["config"]["berth:team"]
+    value = yaml.load((folder / "Pulumi.mine.yaml").read_text(), LOADER)["config"]["berth:team"]
     handed_over, read = evaluate_config("mine", None, folder, value), evaluate_stack("mine", folder)
     assert (handed_over.team_stack_plan, handed_over.problems, read.problems) == (read.team_stack_plan, (), ())
 
@@ -148,7 +149,7 @@ def test_golden_of_a_team_stack(stack: str) -> None:
 def test_what_is_deployed_is_what_is_rendered(stack: str, preview: bool) -> None:
     """In a first preview too: what the platform exports is known then."""
     made = [one.inputs for one in objects(ran(stack, preview))]
-    wanted = list(yaml.safe_load_all(rendered(stack)))
+    wanted = list(yaml.load_all(rendered(stack), LOADER))
     for manifest in wanted:
         if manifest["kind"] not in ("ConfigMap", "SecretProviderClass"):
             manifest["metadata"]["annotations"] = {"pulumi.com/skipAwait": "true"}
@@ -233,7 +234,7 @@ def test_a_platform_that_is_behind_its_file_stops_the_update(change: Any, words:
 @pytest.mark.filterwarnings("ignore:coroutine 'Output")
 def test_a_stack_reference_to_nothing_is_told() -> None:
     config = {"pulumi:disable-default-providers": ["*"]}
-    value = yaml.safe_load(TEAM_STACKS["team-a"].read_text())["config"]["berth:team"]
+    value = yaml.load(TEAM_STACKS["team-a"].read_text(), LOADER)["config"]["berth:team"]
     with pytest.raises(ProgramError, match="unknown stack 'organization/berth/batch-platform'"):
         run_program(ROOT, "team-a", value, config, config_key="berth:team")
     gc.collect()
@@ -261,7 +262,7 @@ def test_rights_are_listed_for_every_kind_that_is_made(stack: str) -> None:
     listed = {(p["apiGroup"], kind) for p in found["permissions"] for kind in p["resources"]}
     plurals = {"ConfigMap": "configmaps", "Job": "jobs", "Service": "services"}
     plurals |= {"SecretProviderClass": "secretproviderclasses"}
-    made = {(m["apiVersion"].rpartition("/")[0], plurals[m["kind"]]) for m in yaml.safe_load_all(rendered(stack))}
+    made = {(m["apiVersion"].rpartition("/")[0], plurals[m["kind"]]) for m in yaml.load_all(rendered(stack), LOADER)}
     assert listed == made
     assert all(p["given"] for p in found["permissions"])
 

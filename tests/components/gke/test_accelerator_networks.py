@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from ipaddress import ip_network
 from typing import Any, cast
 
@@ -21,8 +22,9 @@ TCPX, TCPXO = tcp_networks("tcpx", 4), tcp_networks("tcpxo", 8)
 sets = pytest.mark.parametrize("plan", [TCPX, TCPXO, RDMA], ids=["tcpx", "tcpxo", "rdma"])
 
 
+@cache
 def made(plan: AcceleratorNetworksPlan, preview: bool = False) -> Run:
-    """Networks, the objects for them and a pool that has interfaces in them."""
+    """Networks, the objects for them and a pool that has interfaces in them; one run for all tests that read it."""
 
     def build() -> None:
         provider = google()

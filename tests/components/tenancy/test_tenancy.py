@@ -81,7 +81,18 @@ ALL_PLANS = [
 ]
 
 
+_RUNS: dict[tuple[str, bool], Run] = {}
+
+
 def built(plan: TeamPlan, preview: bool = False) -> Run:
+    """The program of one team; each plan is run once for all tests that read it."""
+    key = (repr(plan), preview)
+    if key not in _RUNS:
+        _RUNS[key] = _build(plan, preview)
+    return _RUNS[key]
+
+
+def _build(plan: TeamPlan, preview: bool) -> Run:
     def build() -> None:
         provider = google()
         Team(

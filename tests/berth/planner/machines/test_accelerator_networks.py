@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
+from functools import cache
 from ipaddress import ip_network
 from itertools import combinations
 from typing import Any, cast
@@ -77,8 +79,13 @@ def only(fleet: dict[str, Any]) -> NodePoolPlan:
 
 
 def registered(fleet: dict[str, Any], preview: bool = False) -> Run:
-    """The whole program of a fleet."""
-    found = plan(fleet)
+    """The whole program of a fleet, run once for all tests that read it."""
+    return _registered(json.dumps(fleet), preview)
+
+
+@cache
+def _registered(fleet: str, preview: bool) -> Run:
+    found = plan(json.loads(fleet))
     return run(lambda: build(found), preview)
 
 

@@ -20,6 +20,7 @@ from berth.plan.configuration import ConfigurationPlan
 from berth.plan.fleet import FleetPlan
 from berth.rules.kueue import FLEET_RULES, OBJECT_RULES, bounds, fleet_violations, gates
 from berth.rules.kueue.rule import KueueViolation
+from berth.yaml_loader import LOADER
 from tests.berth.rules.kueue import configuration_cases, rule_cases
 from tests.berth.rules.kueue.rule_cases import Case, sound
 from tests.stack_files import ROOT
@@ -121,7 +122,7 @@ def test_all_gates_of_a_stage_at_once_are_left_to_kueue() -> None:
 @cache
 def schema(plural: str) -> Mapping[str, Any]:
     """The v1beta2 schema of a kind."""
-    crd = yaml.safe_load((CRDS / f"kueue.x-k8s.io_{plural}.yaml").read_text(encoding="utf-8"))
+    crd = yaml.load((CRDS / f"kueue.x-k8s.io_{plural}.yaml").read_text(encoding="utf-8"), LOADER)
     (version,) = (each for each in crd["spec"]["versions"] if each["name"] == "v1beta2")
     return version["schema"]["openAPIV3Schema"]["properties"]
 
