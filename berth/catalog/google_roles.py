@@ -6,8 +6,9 @@ from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
 
-import yaml
 from msgspec import Struct, convert
+
+from berth.yaml_loader import load_table
 
 _TABLE = Path(__file__).with_name("google_roles.yaml")
 
@@ -30,4 +31,4 @@ class GoogleRoles(Struct, frozen=True):
 @cache
 def google_roles() -> GoogleRoles:
     """The table of roles."""
-    return convert(yaml.safe_load(_TABLE.read_text(encoding="utf-8")), GoogleRoles)
+    return convert(load_table(_TABLE), GoogleRoles)

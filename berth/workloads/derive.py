@@ -274,9 +274,8 @@ class _WorkloadBuilder(Struct, frozen=True):
             )
             self._fault("no-priority", "--priority", f"no priority '{name}'{suggestion}")
         elif required is not None and name != required:
-            self._fault(
-                "wrong-priority", "--priority", f"'{name}': {self.target.name} is for '{required}'; leave it out"
-            )
+            message = f"'{name}': {self.target.name} is for '{required}'; leave it out"
+            self._fault("wrong-priority", "--priority", message)
         elif name not in (self.target.team.pod_priorities(self.target.local_queue.namespace) or known):
             message = f"'{name}': pods of {self.target.team.name} may not have it; leave it out, or add podPriorities"
             self._fault("wrong-priority", "--priority", message)

@@ -63,15 +63,15 @@ def _manager(answers: dict[str, Any]) -> None:
 CASES: dict[str, tuple[Edit, list[str]]] = {
     "no JSON": (
         _with("cluster.yaml", "name: dev\n"),
-        ["cluster.yaml: no JSON (line 1, column 1); ask for it with --format json, or -o json of kubectl"],
+        ["cluster.yaml: not JSON (line 1, column 1); export it with --format json, or kubectl -o json"],
     ),
-    "a number": (_with("n.json", 7), [f"n.json: '7' is no object; {ASK}"]),
-    "a list of names": (_with("n.json", ["dev"]), [f"n.json: '\"dev\"' is no object; {ASK}"]),
+    "a number": (_with("n.json", 7), [f"n.json: '7' is not an object; {ASK}"]),
+    "a list of names": (_with("n.json", ["dev"]), [f"n.json: '\"dev\"' is not an object; {ASK}"]),
     "another answer of gcloud": (
         _with("vms.json", [{"name": "vm", "machineType": "e2-small", "disks": [], "zone": "z"}]),
-        [f"vms.json: not what is known here (keys disks, machineType, name, zone); {ASK}"],
+        [f"vms.json: unknown kind of answer (keys disks, machineType, name, zone); {ASK}"],
     ),
-    "an empty object": (_with("n.json", {}), [f"n.json: not what is known here (it is empty); {ASK}"]),
+    "an empty object": (_with("n.json", {}), [f"n.json: unknown kind of answer (it is empty); {ASK}"]),
     "a cluster without a name": (
         _with("c.json", {"masterAuth": {}}),
         ["c.json: a cluster without a name; give gcloud's answer as it is"],
@@ -91,20 +91,20 @@ CASES: dict[str, tuple[Edit, list[str]]] = {
     "no node pools": (
         _without("node-pools.json"),
         [
-            "cluster 'dev' comes without node pools; add the answer of gcloud container node-pools list --cluster dev "
+            "cluster 'dev' has no node pools; add the answer of gcloud container node-pools list --cluster dev "
             "--format json"
         ],
     ),
     "node pools of another cluster": (
         _other_cluster,
         [
-            "node-pools.json: node pool 'l4-on-demand' is of another cluster than 'dev'",
-            "node-pools.json: node pool 'l4-reserved' is of another cluster than 'dev'",
+            "node-pools.json: node pool 'l4-on-demand' belongs to another cluster than 'dev'; remove it",
+            "node-pools.json: node pool 'l4-reserved' belongs to another cluster than 'dev'; remove it",
         ],
     ),
     "a zonal cluster": (
         _zonal,
-        ["cluster 'dev' is zonal (us-central1-a); Berth makes regional ones, and cannot take it over"],
+        ["cluster 'dev' is zonal (us-central1-a), and Berth manages regional ones; use --inside CONTEXT"],
     ),
     "a cluster without its link": (
         _unlinked,
@@ -120,8 +120,8 @@ CASES: dict[str, tuple[Edit, list[str]]] = {
     "all that is wrong with files": (
         lambda answers: answers.update({"a.json": "{", "b.json": [1]}),
         [
-            "a.json: no JSON (line 1, column 2); ask for it with --format json, or -o json of kubectl",
-            f"b.json: '1' is no object; {ASK}",
+            "a.json: not JSON (line 1, column 2); export it with --format json, or kubectl -o json",
+            f"b.json: '1' is not an object; {ASK}",
         ],
     ),
 }
@@ -177,22 +177,22 @@ def _cpu_pool(answers: dict[str, Any]) -> None:
 LEFT: dict[str, tuple[Edit, list[str]]] = {
     "a queue with a flavor that nobody defines": (
         _unknown_flavor,
-        ["ClusterQueue vision-urgent: its flavor 'l40s' selects the nodes of no pool; that quota is left out"],
+        ["ClusterQueue vision-urgent: its flavor 'l40s' selects no pool's nodes; that quota is left out"],
     ),
     "a queue without a door": (
         _no_door,
-        ["ClusterQueue language-batch: no LocalQueue leads to it, so it is nobody's; left alone"],
+        ["ClusterQueue language-batch: no LocalQueue uses it; ignored"],
     ),
     "a flavor that is not there": (
         _no_flavor,
         [
-            "pool v5e: no ResourceFlavor selects its nodes; Berth makes one",
+            "pool v5e: no ResourceFlavor selects its nodes; Berth creates one",
             *(
                 line
                 for queue in ("language-train", "speech-train", "vision-train")
                 for line in (
-                    f"ClusterQueue {queue}: its flavor 'v5e' selects the nodes of no pool; that quota is left out",
-                    f"ClusterQueue {queue}: none of its flavors is a pool's; left alone",
+                    f"ClusterQueue {queue}: its flavor 'v5e' selects no pool's nodes; that quota is left out",
+                    f"ClusterQueue {queue}: none of its flavors has a pool; ignored",
                 )
             ),
         ],
@@ -200,19 +200,19 @@ LEFT: dict[str, tuple[Edit, list[str]]] = {
     "a slice that Berth would call otherwise": (
         _own_slice,
         [
-            "node pool tpus: Berth calls the node pool of a slice <pool>-2x4-<number>, so it would be made anew; "
-            "left alone"
+            "node pool tpus: Berth names the node pool of a slice <pool>-2x4-<number>, and renaming recreates it; "
+            "ignored"
         ],
     ),
     "an ordinary node pool": (
         _cpu_pool,
-        ["node pool workers: 'e2-standard-4' has no accelerators that Berth knows; left alone"],
+        ["node pool workers: 'e2-standard-4' has no accelerators that Berth knows; ignored"],
     ),
     "no range of nodes": (
         _without("subnets.json"),
         [
-            "subnetwork dev: the range of its nodes is taken for 10.40.0.0/22; add the answer of gcloud compute "
-            "networks subnets list"
+            "subnetwork dev: node range assumed to be 10.40.0.0/22; add the answer of gcloud compute networks subnets "
+            "list"
         ],
     ),
 }

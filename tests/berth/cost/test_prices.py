@@ -22,7 +22,7 @@ hourly:
 """
 
 _WORDS = "on-demand, spot, reservation, flex-start, queued"
-_PRICE = "is not an hourly price: write what one machine costs, from 0 to 999999, with six decimals at the most"
+_PRICE = "is not an hourly price: write what one machine costs, from 0 to 999999, with at most six decimals"
 
 BROKEN = {
     "no currency": (

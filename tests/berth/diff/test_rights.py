@@ -14,6 +14,8 @@ from berth.diff.headline import headline
 from tests.small_fleets import fleet_with, plan
 
 ROLES = [f"roles/aiplatform.admin{number}" for number in range(19)] + ["roles/resourcemanager.projectIamAdmin"]
+IDENTITY = {"roles": ROLES, "acceptRoles": {ROLES[-1]: "why"}}
+OWNER = {"roles": ["roles/owner"], "acceptRoles": {"roles/owner": "why"}}
 CONTROL_PLANE = "cluster.controlPlane"
 
 
@@ -25,7 +27,7 @@ def rights(changes: dict[str, Any], before: dict[str, Any] | None = None) -> lis
 
 def test_the_last_of_many_roles_is_in_every_format_and_never_folded() -> None:
     base = fleet_with({"projectNumber": "123456789012"})
-    found = compare(plan(base), plan(fleet_with({"teams.vision.identity": {"roles": ROLES}}, base=base)))
+    found = compare(plan(base), plan(fleet_with({"teams.vision.identity": IDENTITY}, base=base)))
     text, markdown = plain_text.text(found), render_markdown(found)
     assert text.splitlines()[2] == "Rights"
     assert f"  team vision: role {ROLES[-1]} is added" in text
@@ -43,7 +45,7 @@ def test_the_last_of_many_roles_is_in_every_format_and_never_folded() -> None:
 @pytest.mark.parametrize(
     ("before", "changes", "told"),
     [
-        ({}, {"teams.vision.identity": {"roles": ["roles/owner"]}}, ["team vision: role roles/owner is added"]),
+        ({}, {"teams.vision.identity": OWNER}, ["team vision: role roles/owner is added"]),
         (
             {"teams.vision.identity": {"buckets": {"data": "roles/storage.objectViewer"}}},
             {"teams.vision.identity": {"buckets": {"data": "roles/storage.admin"}}},
@@ -83,6 +85,6 @@ def test_a_right_is_one_line(before: dict[str, Any], changes: dict[str, Any], to
 
 def test_a_right_that_is_taken_is_the_one_that_was_given_backwards() -> None:
     base = fleet_with({"projectNumber": "123456789012"})
-    old, new = plan(base), plan(fleet_with({"teams.vision.identity": {"roles": ["roles/owner"]}}, base=base))
+    old, new = plan(base), plan(fleet_with({"teams.vision.identity": OWNER}, base=base))
     assert [change.what for change in compare(new, old).rights] == ["removed"]
     assert headline(compare(new, old)) == "test: 1 right is removed or narrowed"

@@ -154,7 +154,7 @@ def test_pools_and_teams_are_those_of_the_plan(stack: str) -> None:
             str(accelerators[0]) if accelerators[0] == accelerators[1] else f"{accelerators[0]}–{accelerators[1]}"
         )
         assert pool["capacity"] in row[2] or str(pool["reservation"]) in row[2] or str(pool["computeClass"]) in row[2]
-    teams = [row[:5] for row in table(text, "Guaranteed and reachable at the most")]
+    teams = [row[:5] for row in table(text, "Guaranteed and ceiling")]
     assert teams == [
         [team["name"], team["state"], flavor, str(team["guaranteed"].get(flavor, 0) or "–"), str(most)]
         for team in read["teams"]
@@ -249,7 +249,10 @@ def test_a_tree_of_very_many_queues_has_sentences_and_no_square(monkeypatch: pyt
     monkeypatch.setattr("berth.report.preemption_matrix.MAX_QUEUES", 3)
     assert [matrix.rows for matrix in preemption_matrices(plan("dev"))] == [None]
     text = render_page(evaluation("dev"))
-    assert f"6 queues share this tree; a matrix is drawn of {MAX_QUEUES} at the most." in text
+    assert (
+        f"6 queues share this tree; the matrix is drawn for at most {MAX_QUEUES}. The list below has all of them."
+        in text
+    )
     assert "▸ whoever borrows its guarantee, on v5e" in text
 
 
@@ -272,7 +275,7 @@ def test_a_stack_whose_frame_is_not_understood_has_a_page_of_its_faults(tmp_path
     done = berth("report", str(project(tmp_path, "config: [")))
     assert done.exit_code == 1
     read = Read(done.stdout)
-    assert "is no YAML" in read.words
+    assert "Pulumi.dev.yaml:2:1: a value is missing here, or a bracket before it is not closed; write it" in read.words
     assert "capacity" not in set(read.all("id"))
 
 

@@ -107,7 +107,7 @@ def test_a_step_that_would_be_refused_says_so_and_1(project: Path) -> None:
     [
         (("v7",), "no pool 'v7'; there is l4-reserved, l4-spot, v5e, v6e"),
         (("v5e", "--set", "topology"), "'topology' is no setting; write --set topology=4x4"),
-        (("l4-reserved",), "say what l4-reserved is to have instead: --set topology=4x4"),
+        (("l4-reserved",), "name what changes about l4-reserved: --set topology=4x4"),
     ],
 )
 def test_what_cannot_be_rotated_is_told_in_a_line(project: Path, words: tuple[str, ...], said: str) -> None:

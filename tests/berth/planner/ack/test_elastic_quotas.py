@@ -175,6 +175,7 @@ def test_the_published_example_with_its_root_corrected() -> None:
     """
     team = {
         "namespace": {"name": "default", "existing": True},
+        "acceptSharedNamespace": "as it is published",
         "queues": {
             "child-2": {
                 "name": "child-2",
