@@ -24,7 +24,7 @@ EGRESS: Final = "egress"
 """Of teams that come or go it is no news."""
 ANY_ADDRESS: Final = "any address"
 
-_POD_SECURITY_LEVELS: Final = ("restricted", "baseline", "privileged")
+_POD_SECURITY_LEVELS: Final = ("restricted", "baseline", "baseline with exemptions", "privileged")
 _BUCKET_ROLES: Final = (
     "roles/storage.objectViewer",
     "roles/storage.objectUser",
@@ -238,7 +238,9 @@ def _isolation(team: TeamPlan) -> Iterator[tuple[str, _Level]]:
     if not any(namespace.owned for namespace in team.namespaces):
         return
     isolation: IsolationPlan = team.isolation
-    yield "Pod Security", _Level(_POD_SECURITY_LEVELS.index(isolation.pod_security), isolation.pod_security)
+    exemptions = " with exemptions" if isolation.host_access and isolation.pod_security == "baseline" else ""
+    level = isolation.pod_security + exemptions
+    yield "Pod Security", _Level(_POD_SECURITY_LEVELS.index(level), level)
     is_open = isolation.egress is None
     yield "network", _Level(int(is_open), "open" if is_open else "closed")
 

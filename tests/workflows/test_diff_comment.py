@@ -39,9 +39,9 @@ def test_what_is_refused_is_marked_in_the_pull_request_and_told(project: pathlib
     replace_in_stack(project, "topology: 2x4", "topology: 2x5")
     done = run_make(project, "diff-comment", "SINCE=main", GITHUB_ACTIONS="true")
     assert "Error 1" in done.stderr
-    assert "::error file=Pulumi.dev.yaml,line=13" in done.stdout
+    assert "::error file=Pulumi.dev.yaml,line=18" in done.stdout
     comment = (project / "build" / "comment.md").read_text(encoding="utf-8")
-    assert comment.startswith("## Stack dev\n\nRefused:\n\n```\nPulumi.dev.yaml:13: pools.v5e.topology: '2x5'")
+    assert comment.startswith("## Stack dev\n\nRefused:\n\n```\nPulumi.dev.yaml:18: pools.v5e.topology: '2x5'")
 
 
 def test_a_fleet_on_ack_and_a_teams_own_stack_are_told_too(project: pathlib.Path) -> None:

@@ -167,7 +167,9 @@ def test_verbs_stacks_options_and_words_are_completed(shell: str, words: list[st
 
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
-def test_the_script_of_a_shell_is_printed(shell: str) -> None:
-    result = CliRunner().invoke(app, ["--show-completion", shell], prog_name="berth")
+def test_the_script_of_a_shell_is_printed(shell: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Typer asks the processes above this one for the shell, and finds none where a test runs deep below it."""
+    monkeypatch.setattr("shellingham.detect_shell", lambda: (shell, f"/bin/{shell}"))
+    result = CliRunner().invoke(app, ["--show-completion"], prog_name="berth")
     assert result.exit_code == 0
-    assert "_BERTH_COMPLETE" in result.stdout
+    assert f"_BERTH_COMPLETE=complete_{shell}" in result.stdout

@@ -32,6 +32,7 @@ ENTRIES = entries()
 def folder(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> pathlib.Path:
     """A project's folder, in which one stands, with a sound stack."""
     shutil.copy(HERE / "stack.yaml", tmp_path / "stack.yaml")
+    (tmp_path / "Pulumi.yaml").write_text("name: berth\nruntime: python\n", encoding="utf-8")
     monkeypatch.chdir(tmp_path)
     return tmp_path
 

@@ -237,4 +237,5 @@ def test_only_models_of_sections_that_are_written_are_built() -> None:
     assert set(done.stdout.split()) == {
         *("FleetSpec", "ClusterSpec", "ReservationSpec", "PoolSpec", "Capacity", "Range", "FixedCount"),
         *("PrioritySpec", "CohortSpec", "TeamSpec", "QueueSpec", "QuotaSpec"),
+        *("ControlPlaneSpec", "MaintenanceSpec", "MaintenanceExclusionSpec"),
     }

@@ -105,7 +105,7 @@ def test_files_do_not_reach_the_pods_of_a_platform_with_workers(tmp_path: pathli
     (tmp_path / "Pulumi.mine.yaml").write_text(mine + work, encoding="utf-8")
     assert [problem.line() for problem in evaluate_stack("mine", tmp_path).faults] == [
         "Pulumi.mine.yaml:8: config.trainer: jobs run on workers, to which the platform sends them alone: their pods "
-        "would wait for this for ever"
+        "would wait for this forever"
     ]
 
 

@@ -174,8 +174,7 @@ def test_the_published_example_with_its_root_corrected() -> None:
     There the root's min is neither its max nor the sum below it; here all of them are one.
     """
     team = {
-        "namespace": {"name": "default", "existing": True},
-        "acceptSharedNamespace": "as it is published",
+        "namespace": {"name": "default", "existing": True, "acceptSharedNamespace": "as it is published"},
         "queues": {
             "child-2": {
                 "name": "child-2",
