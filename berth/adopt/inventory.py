@@ -120,7 +120,7 @@ def list_at(resource: ApiObject, path: str) -> list[Any]:
 
 
 def read_inventory(files: Mapping[str, str], context: str | None = None) -> ClusterInventory:
-    """Return the contents of the files, by file name. Raises Unusable with every problem."""
+    """Return the contents of the files, by file name. Raises InvalidInventory with every problem."""
     wrong: list[str] = []
     answers_by_kind: dict[str, list[tuple[str, ApiObject]]] = {kind: [] for kind in _KINDS}
     for file, text in files.items():
@@ -141,7 +141,7 @@ def read_inventory(files: Mapping[str, str], context: str | None = None) -> Clus
 def _cluster_inventory(
     cluster: ApiObject, answers_by_kind: Mapping[str, Sequence[tuple[str, ApiObject]]], context: str | None
 ) -> ClusterInventory:
-    """Return all answers on one cluster. Raises Unusable if they are about another cluster, or none."""
+    """Return all answers on one cluster. Raises InvalidInventory if they are about another cluster, or none."""
     wrong: list[str] = []
     if context is None and cluster.get("location", "").count("-") != 1:
         location = cluster.get("location") or "nowhere"
@@ -207,7 +207,7 @@ def _resource_path(resource: ApiObject) -> str:
 
 
 def _classify_answers(file: str, text: str) -> Iterator[tuple[str, ApiObject]]:
-    """Return the contents of one file, with their kind. Raises Unusable."""
+    """Return the contents of one file, with their kind. Raises InvalidInventory."""
     try:
         value: object = json.loads(text)
     except ValueError as error:

@@ -65,7 +65,7 @@ def command(
 def rotation_steps(
     evaluation: Evaluation, pool: str, settings: Sequence[str], in_place: bool, root: pathlib.Path
 ) -> list[RotationStep]:
-    """The steps for a pool of a sound stack; `settings` are `key=value` of its entry. Raises NotEdited."""
+    """The steps for a pool of a sound stack; `settings` are `key=value` of its entry. Raises ManualEditRequired."""
     plan, file = evaluation.plan, evaluation.file
     assert plan is not None
     assert file is not None

@@ -8,8 +8,9 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
-import yaml
 from msgspec import Struct, field
+
+from berth.yaml_loader import load_table
 
 Scalar = str | int | bool
 
@@ -80,7 +81,7 @@ class KindRow(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
 @cache
 def kinds() -> Mapping[str, KindRow]:
     """Every row, by kind."""
-    rows: Any = yaml.safe_load(Path(__file__).with_suffix(".yaml").read_text(encoding="utf-8"))
+    rows: Any = load_table(Path(__file__).with_suffix(".yaml"))
     return msgspec.convert(rows, dict[str, KindRow])
 
 

@@ -35,7 +35,7 @@ def plan_rotation(
 ) -> list[RotationStep]:
     """Return the steps that replace a pool, with `changes` (key → YAML text of the pool's entry).
 
-    Raises NotEdited where an edit cannot be made without a person.
+    Raises ManualEditRequired where an edit cannot be made without a person.
     """
     edits = _rotate_beside(plan, pool, changes) if how == BESIDE else _rotate_in_place(editor, plan, pool, changes)
     steps: list[RotationStep] = []

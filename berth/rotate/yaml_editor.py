@@ -96,7 +96,7 @@ class YamlEditor(Struct, frozen=True, dict=True):
         return self._verified(name, lines, path, new)
 
     def _verified(self, name: str, lines: list[str], path: FieldPath, value: object) -> YamlEditor:
-        """Return the files with these lines. Raises NotEdited if anything but `value` at `path` changes."""
+        """Return the files with these lines. Raises ManualEditRequired if anything but `value` at `path` changes."""
         after = YamlEditor(self.stack, self.file, {**self.texts, name: "".join(lines)})
         if after.value_at(()) != _with_value_at(self.value_at(()), path, value):
             what = "take it out" if value is None else f"make it {value}"

@@ -31,7 +31,7 @@ class AdoptionResult(Struct, frozen=True):
 def run(
     stack: str, answer_files: Sequence[pathlib.Path], root: pathlib.Path, context: str | None = None
 ) -> AdoptionResult:
-    """Read the answers, write nothing yet. Raises Unusable.
+    """Read the answers, write nothing yet. Raises InvalidInventory.
 
     The import files are of what the real program registers for the stack file, so a fault in it leaves them out. With
     a `context` only what lies inside the cluster is adopted.
@@ -57,7 +57,7 @@ def run(
 
 @contextlib.contextmanager
 def _reporting_bad_input() -> Generator[None]:
-    """What is read was written by others: whatever shape it has, that is no fault of Berth's own. Raises Unusable."""
+    """Raise InvalidInventory for answers of odd shape: other programs wrote them, so that is no fault of Berth's."""
     try:
         yield
     except (KeyError, IndexError, TypeError, ValueError, AttributeError) as error:
@@ -83,7 +83,7 @@ def _read_texts(answer_files: Sequence[pathlib.Path]) -> dict[str, str]:
 
 
 def write(result: AdoptionResult, folder: pathlib.Path) -> None:
-    """Write the files. Raises Unusable, and writes none, where one of them is there."""
+    """Write the files. Raises InvalidInventory, and writes none, where one of them is there."""
     if existing := [name for name in result.output_files if (folder / name).exists()]:
         raise InvalidInventory(
             *(f"{name} is there, and is not overwritten: take another name, or remove it" for name in existing)
