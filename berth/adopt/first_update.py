@@ -8,13 +8,13 @@ from typing import Any, cast
 from berth.adopt import rest_fields
 from berth.adopt.inventory import ApiObject, ClusterInventory, NotAdopted, mapping_at, name_of, namespace_of, value_at
 from berth.diff.fields import FieldChange, compare_fields
-from berth.diff.update_effects import RECREATE, REPLACE, find_update_rule
+from berth.diff.update_effects import UpdateEffect, find_update_rule
 from berth.diff.values import format_change, format_value
 from berth.manifests.fleet import all_manifests
 from berth.plan.fleet import FleetPlan
 from berth.plan.gke import ClusterPlan, NodePoolPlan
 
-_EFFECT_NOTES = {REPLACE: " (REPLACES it)", RECREATE: " (its nodes are recreated)"}
+_EFFECT_NOTES = {UpdateEffect.REPLACE: " (REPLACES it)", UpdateEffect.RECREATE: " (its nodes are recreated)"}
 _MAX_NAMES = 5
 """Names of one kind that are listed."""
 _SERVER_SET = {"status", "metadata"}
@@ -64,7 +64,8 @@ def _node_pool_changes(resource: ApiObject, plan: NodePoolPlan, planned_account:
     yield from _field_changes(what, rest_fields.plan_values(rest_fields.NODE_POOL, resource), plan, "NodePoolPlan")
     account = value_at(resource, "config.serviceAccount")
     if account not in (None, planned_account):
-        yield NotAdopted(what, f"config.serviceAccount {account} → {planned_account}{_EFFECT_NOTES[REPLACE]}")
+        effect_note = _EFFECT_NOTES[UpdateEffect.REPLACE]
+        yield NotAdopted(what, f"config.serviceAccount {account} → {planned_account}{effect_note}")
     yield from _unsupported(what, rest_fields.NODE_POOL, resource)
 
 

@@ -7,10 +7,11 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cache
 from typing import Any, cast
 
-from msgspec import Struct
+from msgspec import Struct, convert
 
 from berth import yaml_loader
 from berth.adopt.inventory import ApiObject, value_at
+from berth.diff.update_effects import UpdateEffect
 
 _TABLE = pathlib.Path(__file__).with_name("rest_fields.yaml")
 _UNSAID = object()
@@ -37,7 +38,7 @@ class FixedField(Struct, frozen=True):
     """
 
     value: object
-    does: str
+    does: UpdateEffect
     absent: object = None
 
 
@@ -68,7 +69,7 @@ def load_table(kind: str) -> RestFieldTable:
     """Return the table of node pools or of clusters."""
     section = yaml_loader.load_table(_TABLE)[kind]
     fields = {path: _rest_field(**row) for path, row in section["said"].items()}
-    fixed = {path: FixedField(**row) for path, row in section["fixed"].items()}
+    fixed = {path: convert(row, FixedField) for path, row in section["fixed"].items()}
     return RestFieldTable(fields, fixed, tuple(section["read"]), tuple(section["served"]))
 
 

@@ -9,24 +9,13 @@ from msgspec.structs import replace
 
 from berth.diff.entitlements import CountChange, QuotaNodeChange
 from berth.diff.fields import compare_fields
-from berth.diff.guard.changes import DELETE, GuardedChange, allowance_reason, guarded_resources, removed_guarantees
+from berth.diff.guard.allowances import GuardedAction, allowance_reason
+from berth.diff.guard.changes import GuardedChange, guarded_resources, removed_guarantees
 from berth.diff.guard.protected import PROTECTED_ON_ACK
-from berth.diff.pools import ADDED, CHANGED, RESIZED, PoolChange
-from berth.diff.resources import (
-    CLUSTER,
-    CREATED,
-    DELETED,
-    FLEET,
-    MEMBERSHIP,
-    NODE_POOL,
-    REPLACED,
-    CloudResource,
-    FieldEffect,
-    ResourceChange,
-    ResourceKey,
-    compare_resource_lists,
-)
-from berth.diff.update_effects import NEW_NODES_ONLY, UPDATE
+from berth.diff.kinds import ChangeKind, ResourceKey, ResourceKind
+from berth.diff.pools import PoolChange
+from berth.diff.resources import CloudResource, FieldEffect, ResourceChange, compare_resource_lists
+from berth.diff.update_effects import UpdateEffect
 from berth.plan.ack import AckFleetPlan, AckNodePoolPlan, MemberPlan, QuotaNodePlan
 from berth.plan.nodes import Bounds
 
@@ -64,14 +53,14 @@ def ack_resources(plan: AckFleetPlan) -> Iterator[CloudResource]:
     """Everything that the stack makes on Alibaba Cloud, the fleet first; what exists already is not made."""
     fleet = plan.fleet
     if fleet.existing is None:
-        yield CloudResource(FLEET, FLEET, fleet)
+        yield CloudResource(ResourceKind.FLEET, ResourceKind.FLEET, fleet)
     for member in plan.members:
         if member.existing is None:
-            yield CloudResource(CLUSTER, member.name, _cluster_inputs(plan, member))
+            yield CloudResource(ResourceKind.CLUSTER, member.name, _cluster_inputs(plan, member))
             for pool in member.node_pools:
                 name = f"{member.name}/{pool.name}"
-                yield CloudResource(NODE_POOL, name, pool, name)
-        yield CloudResource(MEMBERSHIP, member.name, Membership(fleet.existing, member.existing))
+                yield CloudResource(ResourceKind.NODE_POOL, name, pool, name)
+        yield CloudResource(ResourceKind.MEMBERSHIP, member.name, Membership(fleet.existing, member.existing))
 
 
 def _cluster_inputs(plan: AckFleetPlan, member: MemberPlan) -> AckCluster:
@@ -91,11 +80,11 @@ def _cluster_inputs(plan: AckFleetPlan, member: MemberPlan) -> AckCluster:
 
 def _dependencies(resource: CloudResource) -> Iterator[ResourceKey]:
     """The things whose ids its own inputs are made of."""
-    if resource.kind == NODE_POOL:
-        yield CLUSTER, resource.key.partition("/")[0]
-    elif resource.kind == MEMBERSHIP:
-        yield FLEET, FLEET
-        yield CLUSTER, resource.key
+    if resource.kind == ResourceKind.NODE_POOL:
+        yield ResourceKey(ResourceKind.CLUSTER, resource.key.partition("/")[0])
+    elif resource.kind == ResourceKind.MEMBERSHIP:
+        yield ResourceKey(ResourceKind.FLEET, ResourceKind.FLEET)
+        yield ResourceKey(ResourceKind.CLUSTER, resource.key)
 
 
 # --- node pools -------------------------------------------------------------------------------------------------------
@@ -107,7 +96,7 @@ def compare_ack_pools(
     """What becomes of each node pool that is not left as it is, by member and name; also of those of existing members,
     which are only described, so that nothing of them is hit."""
     before, after = _node_pools(old), _node_pools(new)
-    parts = {change.key: change for change in changed if change.kind == NODE_POOL}
+    parts = {change.key: change for change in changed if change.kind == ResourceKind.NODE_POOL}
     return tuple(
         _compare_pool(name, before.get(name), after.get(name), parts.get(name), (old, new))
         for name in sorted(before.keys() | after.keys())
@@ -136,7 +125,9 @@ def _compare_pool(
     what = _kind_of_change(old_pool, new_pool, resource_change)
     deleted_pool = (
         old_pool
-        if old_pool is not None and resource_change is not None and resource_change.what in (REPLACED, DELETED)
+        if old_pool is not None
+        and resource_change is not None
+        and resource_change.what in (ChangeKind.REPLACED, ChangeKind.DELETED)
         else None
     )
     return PoolChange(
@@ -167,10 +158,14 @@ def _field_effects(
     if old_pool is None or new_pool is None:
         return
     if resource_change is None:
-        effects = [FieldEffect(c.path, c.path, c.before, c.after, UPDATE) for c in compare_fields(old_pool, new_pool)]
-    elif resource_change.what == REPLACED:  # all its nodes are new ones
         effects = [
-            replace(field, does=UPDATE) if field.does == NEW_NODES_ONLY else field for field in resource_change.fields
+            FieldEffect(c.path, c.path, c.before, c.after, UpdateEffect.UPDATE)
+            for c in compare_fields(old_pool, new_pool)
+        ]
+    elif resource_change.what == ChangeKind.REPLACED:  # all its nodes are new ones
+        effects = [
+            replace(field, does=UpdateEffect.UPDATE) if field.does == UpdateEffect.NEW_NODES_ONLY else field
+            for field in resource_change.fields
         ]
     else:
         effects = [*resource_change.fields]
@@ -179,14 +174,14 @@ def _field_effects(
 
 def _kind_of_change(
     old_pool: AckNodePoolPlan | None, new_pool: AckNodePoolPlan | None, resource_change: ResourceChange | None
-) -> str:
+) -> ChangeKind:
     if old_pool is None:
-        return ADDED
-    if new_pool is None or (resource_change is not None and resource_change.what == DELETED):
-        return DELETED
-    if resource_change is not None and resource_change.what in (CREATED, REPLACED):
-        return ADDED if resource_change.what == CREATED else REPLACED
-    return RESIZED if old_pool.nodes != new_pool.nodes else CHANGED
+        return ChangeKind.ADDED
+    if new_pool is None or (resource_change is not None and resource_change.what == ChangeKind.DELETED):
+        return ChangeKind.DELETED
+    if resource_change is not None and resource_change.what in (ChangeKind.CREATED, ChangeKind.REPLACED):
+        return ChangeKind.ADDED if resource_change.what == ChangeKind.CREATED else ChangeKind.REPLACED
+    return ChangeKind.RESIZED if old_pool.nodes != new_pool.nodes else ChangeKind.CHANGED
 
 
 def _queues_of_flavor(plan: AckFleetPlan, flavor: str) -> tuple[str, ...]:
@@ -216,12 +211,12 @@ def _removed_leaves(old: AckFleetPlan, new: AckFleetPlan) -> Iterator[GuardedCha
     for queue, guaranteed_flavors in removed_guarantees(old.flavors, old.cluster_queues, new.cluster_queues):
         key = f"clusterQueues.{queue.name}"
         yield GuardedChange(
-            "queue",
+            ResourceKind.QUEUE,
             queue.name,
             key,
-            DELETE,
+            GuardedAction.DELETE,
             flavors=guaranteed_flavors,
-            allowed=allowance_reason(DELETE, key, new.allowances),
+            allowed=allowance_reason(GuardedAction.DELETE, key, new.allowances),
         )
 
 

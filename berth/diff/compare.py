@@ -9,12 +9,14 @@ from msgspec.structs import replace
 
 from berth.diff.ack import ack_guarded_changes, compare_ack_pools, compare_ack_resources, compare_quota_trees
 from berth.diff.entitlements import QuotaChanges, TeamChange, compare_quotas
-from berth.diff.guard.changes import GuardedChange, IdleAllowance, guarded_changes, idle_allowances, unused_allowances
+from berth.diff.guard.allowances import IdleAllowance, unused_allowances
+from berth.diff.guard.changes import GuardedChange, guarded_changes, idle_allowances
 from berth.diff.guard.settings import guarded_updates
+from berth.diff.kinds import ChangeKind, ResourceKind
 from berth.diff.objects import ObjectChange, compare_objects
-from berth.diff.pools import RENAMED, PoolChange, compare_pools
+from berth.diff.pools import PoolChange, compare_pools
 from berth.diff.renames import find_renames, with_new_names
-from berth.diff.resources import NODE_POOL, ResourceChange, compare_resources
+from berth.diff.resources import ResourceChange, compare_resources
 from berth.diff.rights import RightChange, compare_rights
 from berth.diff.team_stacks import FilesChange, WorkloadChange, compare_files, compare_team_objects, compare_workloads
 from berth.diff.workers import WorkerChange, compare_workers
@@ -105,7 +107,7 @@ def _compare_fleets(old: FleetPlan, new: FleetPlan) -> Changes:
         rights=compare_rights(old_renamed, new),
         entitlements=_compare_quotas(old_renamed, new, names.teams),
         pools=compare_pools(old_renamed, new, changed, names.pools),
-        things=tuple(change for change in changed if change.kind != NODE_POOL),
+        things=tuple(change for change in changed if change.kind != ResourceKind.NODE_POOL),
         workers=compare_workers(old_renamed, new),
         objects=compare_objects(old, new),
         losses=guarded,
@@ -117,7 +119,9 @@ def _compare_quotas(old: FleetPlan, new: FleetPlan, renamed: Mapping[str, str]) 
     """What changes for whom, teams that are only called otherwise (old name → new) among them."""
     quota_changes = compare_quotas(old, new)
     team_names = {team.name for team in new.teams}
-    renamed_teams = [TeamChange(name, RENAMED, before) for before, name in renamed.items() if name in team_names]
+    renamed_teams = [
+        TeamChange(name, ChangeKind.RENAMED, before) for before, name in renamed.items() if name in team_names
+    ]
     return replace(
         quota_changes, teams=tuple(sorted((*quota_changes.teams, *renamed_teams), key=lambda change: change.team))
     )
@@ -131,7 +135,7 @@ def _compare_ack_fleets(old: AckFleetPlan, new: AckFleetPlan) -> Changes:
         rights=compare_rights(old, new),
         entitlements=compare_quotas(old, new, compare_quota_trees(old, new)),
         pools=compare_ack_pools(old, new, changed),
-        things=tuple(change for change in changed if change.kind != NODE_POOL),
+        things=tuple(change for change in changed if change.kind != ResourceKind.NODE_POOL),
         objects=compare_objects(old, new),
         losses=guarded,
         idle=tuple(

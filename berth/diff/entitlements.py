@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator
 
 from msgspec import Struct
 
+from berth.diff.kinds import ChangeKind
 from berth.diff.priorities import (
     PriorityChange,
     ReclaimChange,
@@ -52,7 +53,7 @@ class TeamChange(Struct, frozen=True):
     """
 
     team: str
-    what: str
+    what: ChangeKind
     renamed: str | None = None
 
 
@@ -147,16 +148,19 @@ def _only_in_first(
 # --- teams ------------------------------------------------------------------------------------------------------------
 
 
+_STATE_CHANGES = {"active": ChangeKind.RESUMED, "held": ChangeKind.HELD, "drained": ChangeKind.DRAINED}
+
+
 def _compare_teams(old: QueueingPlan, new: QueueingPlan) -> Iterator[TeamChange]:
     before, after = _team_states(old), _team_states(new)
     renamed = _renamed_teams(old, new)
     for team in sorted(before.keys() | after.keys()):
         if team not in before:
-            yield TeamChange(team, "added", renamed.get(team))
+            yield TeamChange(team, ChangeKind.ADDED, renamed.get(team))
         elif team not in after:
-            yield TeamChange(team, "removed", renamed.get(team))
+            yield TeamChange(team, ChangeKind.REMOVED, renamed.get(team))
         elif before[team] != after[team]:
-            yield TeamChange(team, "resumed" if after[team] == "active" else after[team])
+            yield TeamChange(team, _STATE_CHANGES[after[team]])
 
 
 def _team_states(plan: QueueingPlan) -> dict[str, str]:

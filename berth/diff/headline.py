@@ -8,11 +8,11 @@ from berth.diagnostics import join_words
 from berth.diff import team_stack_text
 from berth.diff.compare import Changes
 from berth.diff.entitlements import CohortQuotaChange, TeamChange, TeamQuotaChange
-from berth.diff.guard.changes import REFUSE, UNPROTECT, GuardedChange
-from berth.diff.guard.settings import PROTECT
+from berth.diff.guard.allowances import GuardedAction
+from berth.diff.guard.changes import GuardedChange
+from berth.diff.kinds import ChangeKind, ResourceKind
 from berth.diff.objects import ObjectChange
-from berth.diff.pools import CHANGED, UNMANAGED
-from berth.diff.resources import CLUSTER, CONTROLLER, DELETED, IN_WORKER, LEFT, RECREATED, REPLACED, resource_title
+from berth.diff.resources import IN_WORKER, resource_title
 from berth.diff.rights import RightChange
 from berth.diff.text import (
     EMPHASIZED,
@@ -51,7 +51,9 @@ def headline(changes: Changes) -> str:
     parts += [*_worker_parts(changes.workers), *_resource_parts(changes)]
     parts += team_stack_text.headline_parts(changes.workloads, changes.files)
     if not parts:
-        parts += [f"queue {loss.name} is DELETED" for loss in changes.losses if loss.kind == "queue"][:_MAX_NAMES]
+        parts += [f"queue {loss.name} is DELETED" for loss in changes.losses if loss.kind == ResourceKind.QUEUE][
+            :_MAX_NAMES
+        ]
     if quiet := sum(not (right.is_loud or right.is_alert) for right in changes.rights):
         parts.append(f"{pluralize(quiet, 'right')} {'is' if quiet == 1 else 'are'} removed or narrowed")
     parts += _guarded_update_parts(changes.losses)
@@ -66,7 +68,9 @@ def headline(changes: Changes) -> str:
 
 def _replaced_priorities(objects: Sequence[ObjectChange]) -> Iterable[str]:
     """PriorityClasses whose pods keep the value that they were created with."""
-    replaced = [each for each in objects if each.what == REPLACED and each.because != (CLUSTER,)]
+    replaced = [
+        each for each in objects if each.what == ChangeKind.REPLACED and each.because != (ResourceKind.CLUSTER,)
+    ]
     names = [each.name for each in replaced if each.kind == "PriorityClass"]
     if names:
         yield f"PriorityClass {join_words(list(dict.fromkeys(names)))} {'are' if names[1:] else 'is'} REPLACED"
@@ -75,9 +79,11 @@ def _replaced_priorities(objects: Sequence[ObjectChange]) -> Iterable[str]:
 def _guarded_update_parts(guarded: Sequence[GuardedChange]) -> Iterable[str]:
     for change in guarded:
         name = resource_title(change.kind, change.name)
-        if change.action == UNPROTECT:
-            yield "protection is switched off" if change.kind == PROTECT else f"{name} may be deleted now"
-        elif change.action == REFUSE:
+        if change.action == GuardedAction.UNPROTECT:
+            yield (
+                "protection is switched off" if change.kind == ResourceKind.PROTECTION else f"{name} may be deleted now"
+            )
+        elif change.action == GuardedAction.REFUSE:
             yield f"the update of {name} will fail"
 
 
@@ -102,7 +108,11 @@ def _alert_parts(alerts: Sequence[RightChange]) -> Iterable[str]:
 
 def _namespace_parts(objects: Sequence[ObjectChange]) -> Iterable[str]:
     """Namespaces that are deleted while their cluster stays: all that teams keep in them is lost."""
-    names = [each.name for each in objects if each.kind == "Namespace" and each.what == DELETED and not each.worker]
+    names = [
+        each.name
+        for each in objects
+        if each.kind == "Namespace" and each.what == ChangeKind.DELETED and not each.worker
+    ]
     if len(names) > _MAX_NAMES:
         yield f"{len(names)} namespaces are DELETED, with everything in them"
     else:
@@ -134,10 +144,10 @@ def _ceiling_parts(entitlements: Sequence[TeamQuotaChange]) -> Iterable[str]:
 
 def _worker_parts(workers: Sequence[WorkerChange]) -> Iterable[str]:
     for change in workers:
-        if change.what != CHANGED:
+        if change.what != ChangeKind.CHANGED:
             yield (
                 f"worker {change.worker} is "
-                f"{UNMANAGED_TEXT if change.what == UNMANAGED else EMPHASIZED.get(change.what, change.what)}"
+                f"{UNMANAGED_TEXT if change.what == ChangeKind.UNMANAGED else EMPHASIZED.get(change.what, change.what)}"
             )
 
 
@@ -184,11 +194,13 @@ def _describe_guarantee(change: TeamQuotaChange | CohortQuotaChange) -> str:
 
 
 def _resource_parts(changes: Changes) -> Iterable[str]:
-    deleted_workers = tuple(f"{each.worker}{IN_WORKER}" for each in changes.workers if each.what == DELETED) or ("//",)
+    deleted_workers = tuple(
+        f"{each.worker}{IN_WORKER}" for each in changes.workers if each.what == ChangeKind.DELETED
+    ) or ("//",)
     for pool in changes.pools:
         if pool.what in EMPHASIZED and not pool.pool.startswith(deleted_workers):
             yield f"pool {pool.pool} is {EMPHASIZED[pool.what]}"
-        elif pool.what == RECREATED:
+        elif pool.what == ChangeKind.RECREATED:
             yield f"the nodes of pool {pool.pool} are made anew"
         elif pool.hit_nodes and pool.what not in EMPHASIZED:
             verb = "goes" if pool.hit_nodes == 1 else "go"
@@ -197,7 +209,7 @@ def _resource_parts(changes: Changes) -> Iterable[str]:
                 f"{pluralize(pool.nodes[0].max, 'node')} of pool {pool.pool} {verb}"
             )
     for resource in changes.things:
-        if resource.what == LEFT and resource.kind == CONTROLLER:
+        if resource.what == ChangeKind.UNMANAGED and resource.kind == ResourceKind.CONTROLLER:
             yield f"{resource_title(resource.kind, resource.key)} is left running, and no longer managed here"
         if (
             resource.what in EMPHASIZED

@@ -11,7 +11,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from berth.diff.fields import FieldChange, compare_fields
-from berth.diff.resources import CLUSTER, CREATED, DELETED, REPLACED, UPDATED
+from berth.diff.kinds import ChangeKind, ResourceKind
 from berth.manifests import ack, immutable
 from berth.manifests.fleet import all_manifests
 from berth.manifests.worker_access import kubeconfig_secret
@@ -44,7 +44,7 @@ class ObjectChange(Struct, frozen=True):
     kind: str
     namespace: str
     name: str
-    what: str
+    what: ChangeKind
     fields: tuple[FieldChange, ...] = ()
     because: tuple[str, ...] = ()
     worker: str | None = None
@@ -98,15 +98,15 @@ def _with_protection(
         field = flipped.pop(change.name, None) if change.kind == "ClusterQueue" else None
         yield replace(change, fields=(*change.fields, field)) if field else change
     for name, field in flipped.items():
-        yield ObjectChange("ClusterQueue", "", name, UPDATED, (field,))
+        yield ObjectChange("ClusterQueue", "", name, ChangeKind.UPDATED, (field,))
 
 
 def _moved_objects(before: Mapping[ObjectKey, Manifest], after: Mapping[ObjectKey, Manifest]) -> Iterator[ObjectChange]:
     """Compare objects of two clusters: whatever stays is deleted in the one, and created in the other."""
     changes = {(each.kind, each.namespace, each.name): each for each in compare_manifests(before, after)}
     for key in after:
-        change = changes.pop(key[:3], None) or ObjectChange(*key[:3], REPLACED)
-        yield replace(change, what=REPLACED, because=(CLUSTER,)) if key in before else change
+        change = changes.pop(key[:3], None) or ObjectChange(*key[:3], ChangeKind.REPLACED)
+        yield replace(change, what=ChangeKind.REPLACED, because=(ResourceKind.CLUSTER,)) if key in before else change
     yield from changes.values()
 
 
@@ -119,7 +119,7 @@ def compare_manifests(
         for key, manifest in after.items()
         if before.get(key) != manifest
     ]
-    deleted = [ObjectChange(*key[:3], DELETED) for key in before if key not in after]
+    deleted = [ObjectChange(*key[:3], ChangeKind.DELETED) for key in before if key not in after]
     return (*changed, *deleted)
 
 
@@ -166,10 +166,12 @@ def _object_key(manifest: Manifest, keys: Mapping[str, str]) -> ObjectKey:
 
 def _compare_object(key: ObjectKey, before: Manifest | None, after: Manifest) -> ObjectChange:
     if before is None:
-        return ObjectChange(*key[:3], CREATED)
+        return ObjectChange(*key[:3], ChangeKind.CREATED)
     fields = tuple(compare_fields(before, after))
     immutable_changed = [path for path in immutable_fields(after) if any(_paths_overlap(f.path, path) for f in fields)]
-    return ObjectChange(*key[:3], REPLACED if immutable_changed else UPDATED, fields, tuple(immutable_changed))
+    return ObjectChange(
+        *key[:3], ChangeKind.REPLACED if immutable_changed else ChangeKind.UPDATED, fields, tuple(immutable_changed)
+    )
 
 
 @cache

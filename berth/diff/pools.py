@@ -9,27 +9,17 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from berth.diff.fields import compare_fields
-from berth.diff.resources import (
-    CREATED,
-    DELETED,
-    IN_WORKER,
-    NODE_POOL,
-    RECREATED,
-    REPLACED,
-    UPDATED,
-    FieldEffect,
-    ResourceChange,
-)
-from berth.diff.update_effects import REPLACE, UPDATE
+from berth.diff.kinds import ChangeKind, ResourceKind
+from berth.diff.resources import IN_WORKER, FieldEffect, ResourceChange
+from berth.diff.update_effects import UpdateEffect
 from berth.plan.fleet import FleetPlan, PoolPlan
 from berth.plan.gke import NodePoolPlan
 from berth.plan.nodes import Bounds
 
-ADDED, RESIZED, CHANGED, RENAMED, UNMANAGED = "added", "resized", "changed", "renamed", "left"
 _POOL_SIZE_FIELDS = ("nodes", "slices", "accelerators")
 _NODE_POOL_SIZE_FIELDS = ("nodes_per_zone", "total_nodes", "zone_nodes")
 """What PoolChange says by its own counts: fields of a pool, and of its node pools."""
-_DELETES_NODES = (DELETED, REPLACED, RECREATED)
+_DELETES_NODES = (ChangeKind.DELETED, ChangeKind.REPLACED, ChangeKind.RECREATED)
 _NO_NODES = Bounds(min=0, max=0)
 _LIST_INDEX = re.compile(r"\[\d+\]")
 
@@ -45,7 +35,7 @@ class PoolChange(Struct, frozen=True):
     """
 
     pool: str
-    what: str
+    what: ChangeKind
     machine_type: str
     noun: str
     capacity: str
@@ -70,7 +60,7 @@ def compare_pools(
     before, after = {p.name: p for p in old.pools}, {p.name: p for p in new.pools}
     parts: dict[str, list[ResourceChange]] = {}
     for change in changed:
-        if change.kind == NODE_POOL and change.pool is not None:
+        if change.kind == ResourceKind.NODE_POOL and change.pool is not None:
             parts.setdefault(change.pool, []).append(change)
     other_names = _renamed_pairs(before, after) | {
         new_name: old_name for old_name, new_name in renamed.items() if new_name in after
@@ -93,9 +83,9 @@ def _compare_pool(
     shown = old_pool if new_pool is None else new_pool
     assert shown is not None
     old_or_new_pool = old_pool or shown
-    what = _kind_of_change(old_pool, new_pool, parts) if old_pool != new_pool or parts else RENAMED
-    if what == DELETED and not _is_made_here(plans[0], old_or_new_pool):
-        what = UNMANAGED
+    what = _kind_of_change(old_pool, new_pool, parts) if old_pool != new_pool or parts else ChangeKind.RENAMED
+    if what == ChangeKind.DELETED and not _is_made_here(plans[0], old_or_new_pool):
+        what = ChangeKind.UNMANAGED
     nodes, accelerators = _affected(old_pool, new_pool, what, parts)
     fields = tuple(_field_effects(old_pool, new_pool, parts, what))
     because = tuple(f for f in _unique_by_path(f for part in parts for f in part.because))
@@ -120,35 +110,39 @@ def _compare_pool(
     )
 
 
-def _kind_of_change(old_pool: PoolPlan | None, new_pool: PoolPlan | None, parts: Sequence[ResourceChange]) -> str:
+def _kind_of_change(
+    old_pool: PoolPlan | None, new_pool: PoolPlan | None, parts: Sequence[ResourceChange]
+) -> ChangeKind:
     if old_pool is None:
-        return ADDED
+        return ChangeKind.ADDED
     if new_pool is None:
-        return DELETED
+        return ChangeKind.DELETED
     kinds = {part.what for part in parts}
     kept = {n.key for n in old_pool.node_pools} & {n.key for n in new_pool.node_pools}
-    if REPLACED in kinds or (DELETED in kinds and not kept):
-        return REPLACED
-    if kinds & {CREATED, DELETED} or (RECREATED not in kinds and old_pool.nodes != new_pool.nodes):
-        return RESIZED
-    return RECREATED if RECREATED in kinds else CHANGED
+    if ChangeKind.REPLACED in kinds or (ChangeKind.DELETED in kinds and not kept):
+        return ChangeKind.REPLACED
+    if kinds & {ChangeKind.CREATED, ChangeKind.DELETED} or (
+        ChangeKind.RECREATED not in kinds and old_pool.nodes != new_pool.nodes
+    ):
+        return ChangeKind.RESIZED
+    return ChangeKind.RECREATED if ChangeKind.RECREATED in kinds else ChangeKind.CHANGED
 
 
 def _affected(
-    old_pool: PoolPlan | None, new_pool: PoolPlan | None, what: str, parts: Sequence[ResourceChange]
+    old_pool: PoolPlan | None, new_pool: PoolPlan | None, what: ChangeKind, parts: Sequence[ResourceChange]
 ) -> tuple[int, int]:
     """Nodes and accelerators that go, at the most: those of each node pool that goes or is made anew, and of one that
     stays those in zones that it leaves, or beyond the number that it has now."""
     if old_pool is None:
         return 0, 0
     if not old_pool.node_pools:
-        return (old_pool.nodes.max, old_pool.accelerators.max) if what == DELETED else (0, 0)
+        return (old_pool.nodes.max, old_pool.accelerators.max) if what == ChangeKind.DELETED else (0, 0)
     node_pool_keys = {n.key for n in old_pool.node_pools}
     deleted_count = sum(
         part.key.rpartition(IN_WORKER)[2] in node_pool_keys and part.what in _DELETES_NODES for part in parts
     )
     nodes = old_pool.nodes.max * deleted_count // len(old_pool.node_pools)
-    kept = {part.key.rpartition(IN_WORKER)[2] for part in parts if part.what == UPDATED}
+    kept = {part.key.rpartition(IN_WORKER)[2] for part in parts if part.what == ChangeKind.UPDATED}
     after = {n.key: n for n in new_pool.node_pools if n.key in kept} if new_pool else {}
     nodes += sum(_removed_nodes(n, after[n.key]) for n in old_pool.node_pools if n.key in after)
     return nodes, nodes * old_pool.accelerators.max // max(1, old_pool.nodes.max)
@@ -166,7 +160,7 @@ def _removed_nodes(before: NodePoolPlan, after: NodePoolPlan) -> int:
 
 
 def _field_effects(
-    old_pool: PoolPlan | None, new_pool: PoolPlan | None, parts: Sequence[ResourceChange], what: str
+    old_pool: PoolPlan | None, new_pool: PoolPlan | None, parts: Sequence[ResourceChange], what: ChangeKind
 ) -> Iterator[FieldEffect]:
     """The fields that differ: those of its node pools, each once; without any, those of the pool as it was written."""
     node_pool_effects = (f for part in parts for f in part.fields if f.path not in ("name", "key"))
@@ -174,12 +168,12 @@ def _field_effects(
     if old_pool is None or new_pool is None:
         return
     yield from effects
-    if what != RESIZED and effects:
+    if what != ChangeKind.RESIZED and effects:
         return
     known = {f.path for f in effects}
     for change in compare_fields(_without_node_pools(old_pool), _without_node_pools(new_pool)):
         if change.path not in known and not change.path.startswith(_POOL_SIZE_FIELDS):
-            yield FieldEffect(change.path, change.path, change.before, change.after, UPDATE)
+            yield FieldEffect(change.path, change.path, change.before, change.after, UpdateEffect.UPDATE)
 
 
 def _without_node_pools(pool: PoolPlan) -> PoolPlan:
@@ -187,10 +181,10 @@ def _without_node_pools(pool: PoolPlan) -> PoolPlan:
 
 
 def _replacement_reasons(
-    old_pool: PoolPlan | None, new_pool: PoolPlan | None, what: str, fields: Sequence[FieldEffect]
+    old_pool: PoolPlan | None, new_pool: PoolPlan | None, what: ChangeKind, fields: Sequence[FieldEffect]
 ) -> tuple[FieldEffect, ...]:
     """Why all node pools of a pool give way to others although none of them is replaced: its shape, or who makes it."""
-    if what != REPLACED or old_pool is None or new_pool is None:
+    if what != ChangeKind.REPLACED or old_pool is None or new_pool is None:
         return ()
     return tuple(f for f in fields if f.path in ("topology", "made_by", "machine_type", "hosts_per_slice"))[:1]
 
@@ -202,7 +196,7 @@ def _unique_by_path(fields: Iterator[FieldEffect]) -> Iterator[FieldEffect]:
     """
     seen: set[str] = set()
     for effect in fields:
-        path = _LIST_INDEX.split(effect.path)[0] if effect.does == REPLACE else effect.path
+        path = _LIST_INDEX.split(effect.path)[0] if effect.does == UpdateEffect.REPLACE else effect.path
         if path not in seen:
             seen.add(path)
             yield effect

@@ -6,6 +6,7 @@ from collections.abc import Collection, Iterator, Mapping
 
 from msgspec import Struct
 
+from berth.diff.kinds import ChangeKind
 from berth.plan.ack import AckFleetPlan
 from berth.plan.fleet import FleetPlan
 from berth.plan.kueue import PriorityPlan
@@ -33,7 +34,7 @@ class StopChange(Struct, frozen=True):
     """A queue that is `held`, `drained` or `resumed`, while its teams are not as a whole."""
 
     queue: str
-    what: str
+    what: ChangeKind
 
 
 class ReclaimChange(Struct, frozen=True):
@@ -93,7 +94,12 @@ def compare_reclaim(old: QueueingPlan, new: QueueingPlan) -> Iterator[ReclaimCha
             yield ReclaimChange(queue.name, queue.teams, flavors, can)
 
 
-_STOPS = {None: "resumed", "None": "resumed", "Hold": "held", "HoldAndDrain": "drained"}
+_STOPS = {
+    None: ChangeKind.RESUMED,
+    "None": ChangeKind.RESUMED,
+    "Hold": ChangeKind.HELD,
+    "HoldAndDrain": ChangeKind.DRAINED,
+}
 
 
 def compare_stops(old: QueueingPlan, new: QueueingPlan, teams: Collection[str]) -> Iterator[StopChange]:
@@ -103,6 +109,6 @@ def compare_stops(old: QueueingPlan, new: QueueingPlan, teams: Collection[str]) 
         old_queue = before.get(queue.name)
         if old_queue is None or set(queue.teams) & set(teams):
             continue
-        what = _STOPS.get(queue.stop_policy, str(queue.stop_policy))
+        what = _STOPS[queue.stop_policy]
         if what != _STOPS.get(old_queue.stop_policy):
             yield StopChange(queue.name, what)

@@ -8,31 +8,14 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from berth.diff.fields import FieldChange, compare_fields
-from berth.diff.update_effects import RECREATE, REPLACE, SEVERITY, find_update_rule
+from berth.diff.kinds import ChangeKind, ResourceKey, ResourceKind
+from berth.diff.update_effects import UpdateEffect, find_update_rule
 from berth.plan.existing import ExistingClusterPlan
 from berth.plan.fleet import FleetPlan
 from berth.plan.gke import ClusterPlan, NetworkPlan, NodePoolPlan
 
-CLUSTER, RESERVATION, NODE_POOL, SYSTEM_POOL, CONTROLLER = (
-    "cluster",
-    "reservation",
-    "node pool",
-    "system pool",
-    "controller",
-)
-FUTURE_RESERVATION, DASHBOARD = "future reservation", "dashboard"
-FLEET, MEMBERSHIP = "ACK One fleet", "membership"
-CONNECTION = "connection"
-"""To an existing cluster. Another identifier is another cluster: everything in it is deleted here and created there."""
-CREATED, UPDATED, RECREATED, REPLACED, DELETED = "created", "updated", "recreated", "replaced", "deleted"
-LEFT = "left"
-"""Taken out of the stack file, and neither deleted nor managed any more: what is made with retainOnDelete."""
-
 IN_WORKER = "/"
 """After a worker's name: the key of what is in it follows, and no other key has it."""
-
-ResourceKey = tuple[str, str]
-"""A thing's kind and key."""
 
 
 class CloudResource(Struct, frozen=True):
@@ -42,7 +25,7 @@ class CloudResource(Struct, frozen=True):
     so; it is None outside of Google Cloud too.
     """
 
-    kind: str
+    kind: ResourceKind
     key: str
     plan: object
     pool: str | None = None
@@ -59,23 +42,23 @@ class FieldEffect(Struct, frozen=True):
     input: str
     before: object
     after: object
-    does: str
+    does: UpdateEffect
 
 
 class ResourceChange(Struct, frozen=True):
     """What becomes of a thing: created, updated in place, its nodes recreated in place, replaced or deleted."""
 
-    kind: str
+    kind: ResourceKind
     key: str
     pool: str | None
-    what: str
+    what: ChangeKind
     fields: tuple[FieldEffect, ...] = ()
 
     @property
     def because(self) -> tuple[FieldEffect, ...]:
         """The fields that force what happens; the name of a node pool is none where it follows from another of them."""
-        forcing = tuple(f for f in self.fields if f.does == REPLACE)
-        chosen = tuple(f for f in forcing if f.path != "name" or self.kind != NODE_POOL)
+        forcing = tuple(f for f in self.fields if f.does == UpdateEffect.REPLACE)
+        chosen = tuple(f for f in forcing if f.path != "name" or self.kind != ResourceKind.NODE_POOL)
         return chosen or forcing
 
 
@@ -90,49 +73,51 @@ def cloud_resources(plan: FleetPlan) -> Iterator[CloudResource]:
 
 
 _IN_PROJECT = (
-    "network",
-    "node identity",
-    "service",
-    RESERVATION,
-    FUTURE_RESERVATION,
-    "workload policy",
-    "accelerator networks",
-    DASHBOARD,
-    "alert",
-    "access",
-    "team identity",
+    ResourceKind.NETWORK,
+    ResourceKind.NODE_IDENTITY,
+    ResourceKind.SERVICE,
+    ResourceKind.RESERVATION,
+    ResourceKind.FUTURE_RESERVATION,
+    ResourceKind.WORKLOAD_POLICY,
+    ResourceKind.ACCELERATOR_NETWORKS,
+    ResourceKind.DASHBOARD,
+    ResourceKind.ALERT,
+    ResourceKind.ACCESS,
+    ResourceKind.TEAM_IDENTITY,
 )
 """What is made in the project of the provider, which cannot move to another one."""
 
 
 def _resources_in_cluster_project(plan: FleetPlan) -> Iterator[CloudResource]:
     if isinstance(plan.cluster, ExistingClusterPlan):
-        yield CloudResource(CONNECTION, "cluster", plan.cluster)
+        yield CloudResource(ResourceKind.CONNECTION, "cluster", plan.cluster)
     if isinstance(plan.cluster, ClusterPlan):  # an existing one is nobody's to change here
-        yield CloudResource(CLUSTER, "cluster", plan.cluster)
+        yield CloudResource(ResourceKind.CLUSTER, "cluster", plan.cluster)
         if isinstance(plan.cluster.network, NetworkPlan):
-            yield CloudResource("network", "network", plan.cluster.network)
-        yield CloudResource("node identity", "nodes", plan.cluster.node_service_account)
-    yield from (CloudResource("service", service, service) for service in plan.services)
+            yield CloudResource(ResourceKind.NETWORK, "network", plan.cluster.network)
+        yield CloudResource(ResourceKind.NODE_IDENTITY, "nodes", plan.cluster.node_service_account)
+    yield from (CloudResource(ResourceKind.SERVICE, service, service) for service in plan.services)
     resources_by_kind = {
-        RESERVATION: plan.reservations,
-        FUTURE_RESERVATION: plan.future_reservations,
-        "workload policy": plan.workload_policies,
-        "accelerator networks": plan.accelerator_networks,
-        SYSTEM_POOL: (plan.system_pool,) if plan.system_pool else (),
+        ResourceKind.RESERVATION: plan.reservations,
+        ResourceKind.FUTURE_RESERVATION: plan.future_reservations,
+        ResourceKind.WORKLOAD_POLICY: plan.workload_policies,
+        ResourceKind.ACCELERATOR_NETWORKS: plan.accelerator_networks,
+        ResourceKind.SYSTEM_POOL: (plan.system_pool,) if plan.system_pool else (),
     }
     for kind, plans in resources_by_kind.items():
         yield from (CloudResource(kind, each.key, each) for each in plans)
     for pool in plan.own_pools:
-        yield from (CloudResource(NODE_POOL, each.key, each, pool.name) for each in pool.node_pools)
-    yield from (CloudResource(CONTROLLER, chart.name, chart) for chart in plan.charts)
+        yield from (CloudResource(ResourceKind.NODE_POOL, each.key, each, pool.name) for each in pool.node_pools)
+    yield from (CloudResource(ResourceKind.CONTROLLER, chart.name, chart) for chart in plan.charts)
     if (monitoring := plan.monitoring) is not None:
-        yield from (CloudResource(CONTROLLER, chart.name, chart) for chart in monitoring.charts)
+        yield from (CloudResource(ResourceKind.CONTROLLER, chart.name, chart) for chart in monitoring.charts)
         if monitoring.backend == "managed":  # in the cluster they are Kubernetes objects
-            yield from (CloudResource(DASHBOARD, each.key, each) for each in monitoring.dashboards)
-            yield from (CloudResource("alert", each.key, each) for each in monitoring.alerts)
-    yield from (CloudResource("access", "access", each) for each in (plan.access,) if each)
-    yield from (CloudResource("team identity", team.key, team.identity) for team in plan.teams if team.identity)
+            yield from (CloudResource(ResourceKind.DASHBOARD, each.key, each) for each in monitoring.dashboards)
+            yield from (CloudResource(ResourceKind.ALERT, each.key, each) for each in monitoring.alerts)
+    yield from (CloudResource(ResourceKind.ACCESS, "access", each) for each in (plan.access,) if each)
+    yield from (
+        CloudResource(ResourceKind.TEAM_IDENTITY, team.key, team.identity) for team in plan.teams if team.identity
+    )
 
 
 def in_worker(change: ResourceChange) -> tuple[str, ResourceChange] | None:
@@ -142,14 +127,14 @@ def in_worker(change: ResourceChange) -> tuple[str, ResourceChange] | None:
     return (worker, replace(change, key=key, pool=pool)) if slash else None
 
 
-def resource_title(kind: str, key: str) -> str:
+def resource_title(kind: ResourceKind, key: str) -> str:
     """What people call a thing: `reservation l4`, `cluster`; `cluster of worker east`, `network a on worker east`."""
     worker, slash, own_key = key.rpartition(IN_WORKER)
-    if kind == CONNECTION:
+    if kind == ResourceKind.CONNECTION:
         return "connection to the existing cluster"
     if own_key == kind:
         return f"{kind} of worker {worker}" if slash else kind
-    return f"{kind} {own_key} on worker {worker}" if slash and kind != "pool" else f"{kind} {key}"
+    return f"{kind} {own_key} on worker {worker}" if slash and kind != ResourceKind.POOL else f"{kind} {key}"
 
 
 def compare_resources(old: FleetPlan, new: FleetPlan) -> tuple[ResourceChange, ...]:
@@ -161,10 +146,14 @@ def compare_resources(old: FleetPlan, new: FleetPlan) -> tuple[ResourceChange, .
         list(cloud_resources(old)), list(cloud_resources(new)), lambda resource: dependencies(resource, new)
     )
     gone = {
-        _cluster_of(change.key) for change in changes if change.kind == CLUSTER and change.what in (DELETED, REPLACED)
+        _cluster_of(change.key)
+        for change in changes
+        if change.kind == ResourceKind.CLUSTER and change.what in (ChangeKind.DELETED, ChangeKind.REPLACED)
     }
     return tuple(
-        replace(change, what=DELETED) if change.what == LEFT and _cluster_of(change.key) in gone else change
+        replace(change, what=ChangeKind.DELETED)
+        if change.what == ChangeKind.UNMANAGED and _cluster_of(change.key) in gone
+        else change
         for change in changes
     )
 
@@ -186,14 +175,17 @@ def compare_resource_lists(
         replaced = [
             dependency
             for dependency in dependencies_of(resource)
-            if dependency in changes and changes[dependency].what == REPLACED
+            if dependency in changes and changes[dependency].what == ChangeKind.REPLACED
         ]
         change = _compare_resource(before.get(key), resource, replaced)
         if change is not None:
             changes[key] = change
     deleted = [
         ResourceChange(
-            resource.kind, resource.key, resource.pool, LEFT if resource.kind in _RETAINED_KINDS else DELETED
+            resource.kind,
+            resource.key,
+            resource.pool,
+            ChangeKind.UNMANAGED if resource.kind in _RETAINED_KINDS else ChangeKind.DELETED,
         )
         for key, resource in before.items()
         if key not in after
@@ -209,30 +201,40 @@ def dependencies(resource: CloudResource, plan: FleetPlan) -> Iterator[ResourceK
         and (worker_plan := next((worker.plan for worker in plan.workers if worker.name == name), None)) is not None
     ):
         yield from (
-            (kind, f"{name}{IN_WORKER}{dependency_key}")
+            ResourceKey(kind, f"{name}{IN_WORKER}{dependency_key}")
             for kind, dependency_key in dependencies(replace(resource, key=key), worker_plan)
         )
         return
-    if resource.kind == CLUSTER:
-        yield "network", "network"
+    if resource.kind == ResourceKind.CLUSTER:
+        yield ResourceKey(ResourceKind.NETWORK, "network")
     if isinstance(resource.plan, NodePoolPlan):
-        yield CLUSTER, "cluster"
-        yield "node identity", "nodes"
+        yield ResourceKey(ResourceKind.CLUSTER, "cluster")
+        yield ResourceKey(ResourceKind.NODE_IDENTITY, "nodes")
         pool = resource.plan
         yield from (
-            (RESERVATION, reservation.key) for reservation in plan.reservations if reservation.name == pool.reservation
+            ResourceKey(ResourceKind.RESERVATION, reservation.key)
+            for reservation in plan.reservations
+            if reservation.name == pool.reservation
         )
         policy = pool.placement.policy if pool.placement else None
         if pool.network.accelerator_networks is not None:
-            yield "accelerator networks", pool.network.accelerator_networks
+            yield ResourceKey(ResourceKind.ACCELERATOR_NETWORKS, pool.network.accelerator_networks)
         yield from (
-            ("workload policy", policy_plan.key) for policy_plan in plan.workload_policies if policy_plan.name == policy
+            ResourceKey(ResourceKind.WORKLOAD_POLICY, policy_plan.key)
+            for policy_plan in plan.workload_policies
+            if policy_plan.name == policy
         )
 
 
-_RETAINED_KINDS = (CONTROLLER,)
+_RETAINED_KINDS = (ResourceKind.CONTROLLER,)
 """What the program makes with retainOnDelete."""
-_DEPENDENCY_ORDER = (FLEET, CLUSTER, SYSTEM_POOL, NODE_POOL, MEMBERSHIP)
+_DEPENDENCY_ORDER = (
+    ResourceKind.FLEET,
+    ResourceKind.CLUSTER,
+    ResourceKind.SYSTEM_POOL,
+    ResourceKind.NODE_POOL,
+    ResourceKind.MEMBERSHIP,
+)
 """What is made of other things, in an order in which those come first."""
 
 
@@ -246,7 +248,7 @@ def _resources_by_key(resources: Iterable[CloudResource]) -> dict[ResourceKey, C
 
 
 def _resource_key(resource: CloudResource) -> ResourceKey:
-    return resource.kind, resource.key
+    return ResourceKey(resource.kind, resource.key)
 
 
 def _compare_resource(
@@ -254,23 +256,30 @@ def _compare_resource(
 ) -> ResourceChange | None:
     """None where nothing changes. `below` are replaced things that it is made of."""
     if before is None:
-        return ResourceChange(after.kind, after.key, after.pool, CREATED)
-    if after.kind == DASHBOARD and before.project == after.project:  # what it shows follows from the rest of the change
-        return ResourceChange(DASHBOARD, after.key, None, UPDATED) if before != after else None
+        return ResourceChange(after.kind, after.key, after.pool, ChangeKind.CREATED)
+    if (
+        after.kind == ResourceKind.DASHBOARD and before.project == after.project
+    ):  # what it shows follows from the rest of the change
+        return ResourceChange(ResourceKind.DASHBOARD, after.key, None, ChangeKind.UPDATED) if before != after else None
     titles = (resource_title(*identity) for identity in replaced)
-    fields = (*_field_effects(before, after), *(FieldEffect(name, "", None, None, REPLACE) for name in titles))
+    fields = (
+        *_field_effects(before, after),
+        *(FieldEffect(name, "", None, None, UpdateEffect.REPLACE) for name in titles),
+    )
     if not fields:
         return None
-    strongest = max((f.does for f in fields), key=SEVERITY.__getitem__)
-    what = {REPLACE: REPLACED, RECREATE: RECREATED}.get(strongest, UPDATED)
+    strongest = max((f.does for f in fields), key=lambda effect: effect.severity)
+    what = {UpdateEffect.REPLACE: ChangeKind.REPLACED, UpdateEffect.RECREATE: ChangeKind.RECREATED}.get(
+        strongest, ChangeKind.UPDATED
+    )
     return ResourceChange(after.kind, after.key, after.pool, what, fields)
 
 
 def _field_effects(before: CloudResource, after: CloudResource) -> Iterator[FieldEffect]:
     kind = type(after.plan).__name__
     if before.project is not None and after.project is not None and before.project != after.project:
-        yield FieldEffect("project", "project", before.project, after.project, REPLACE)
-    if after.kind in (DASHBOARD, "service"):
+        yield FieldEffect("project", "project", before.project, after.project, UpdateEffect.REPLACE)
+    if after.kind in (ResourceKind.DASHBOARD, ResourceKind.SERVICE):
         return
     in_slice = any(isinstance(t.plan, NodePoolPlan) and t.plan.slice_topology is not None for t in (before, after))
     for change in compare_fields(before.plan, after.plan):
@@ -282,4 +291,4 @@ def _field_effects(before: CloudResource, after: CloudResource) -> Iterator[Fiel
 def _is_reported_elsewhere(resource: CloudResource, change: FieldChange, effect: str) -> bool:
     """Whether a field of the cluster's plan is another thing's, and does not replace the cluster as well."""
     has_own_resource = change.path.startswith(("network.", "node_service_account"))
-    return resource.kind == CLUSTER and has_own_resource and effect != REPLACE
+    return resource.kind == ResourceKind.CLUSTER and has_own_resource and effect != UpdateEffect.REPLACE

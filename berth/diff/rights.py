@@ -12,12 +12,12 @@ from typing import Any, Final, cast
 
 from msgspec import Struct
 
+from berth.diff.kinds import ChangeKind
 from berth.plan.ack import AckFleetPlan
 from berth.plan.fleet import FleetPlan
 from berth.plan.gke import AuthorizedNetwork, ClusterPlan
 from berth.plan.teams import IdentityPlan, IsolationPlan, TeamPlan
 
-ADDED, REMOVED, WIDENED, NARROWED, CHANGED = "added", "removed", "widened", "narrowed", "changed"
 ALERT, ALERTS, CHANNEL = "alert", "alerts", "notification channel"
 _FLEET, _CLUSTER, _NODES, _CONTROL_PLANE = "fleet", "cluster", "nodes", "control plane"
 EGRESS: Final = "egress"
@@ -46,7 +46,7 @@ class RightChange(Struct, frozen=True):
 
     owner: str
     right: str
-    what: str
+    what: ChangeKind
     before: str | None
     after: str | None
 
@@ -58,7 +58,11 @@ class RightChange(Struct, frozen=True):
     @property
     def is_loud(self) -> bool:
         """Whether somebody may do more than before, or nobody learns what happens any more."""
-        return self.what in (ADDED, WIDENED, CHANGED) if not self.is_alert else self.what == REMOVED
+        return (
+            self.what in (ChangeKind.ADDED, ChangeKind.WIDENED, ChangeKind.CHANGED)
+            if not self.is_alert
+            else self.what == ChangeKind.REMOVED
+        )
 
 
 _OPEN: Final = ("privileged", "open")
@@ -101,20 +105,24 @@ def _compare_grants(
                 yield RightChange(*key, _kind_of_change(key[1], old_value, new_value), old_value, new_value)
 
 
-def _kind_of_change(right: str, before: str | None, after: str | None) -> str:
+def _kind_of_change(right: str, before: str | None, after: str | None) -> ChangeKind:
     if before is None or after is None:
-        return ADDED if before is None else REMOVED
+        return ChangeKind.ADDED if before is None else ChangeKind.REMOVED
     if right == "bucket":
         ranks = [_BUCKET_ROLES.index(role) for v in (before, after) if (role := v.rpartition(" ")[2]) in _BUCKET_ROLES]
-        return CHANGED if len(ranks) < 2 else WIDENED if ranks[1] > ranks[0] else NARROWED
-    return _range_change(before, after) if right == "authorized network" else CHANGED
+        return (
+            ChangeKind.CHANGED if len(ranks) < 2 else ChangeKind.WIDENED if ranks[1] > ranks[0] else ChangeKind.NARROWED
+        )
+    return _range_change(before, after) if right == "authorized network" else ChangeKind.CHANGED
 
 
-def _range_change(before: str, after: str) -> str:
+def _range_change(before: str, after: str) -> ChangeKind:
     old, new = (cast("Any", ip_network(value.rpartition(" ")[2])) for value in (before, after))
     if old.version != new.version:
-        return CHANGED
-    return WIDENED if old.subnet_of(new) else NARROWED if new.subnet_of(old) else CHANGED
+        return ChangeKind.CHANGED
+    return (
+        ChangeKind.WIDENED if old.subnet_of(new) else ChangeKind.NARROWED if new.subnet_of(old) else ChangeKind.CHANGED
+    )
 
 
 def _compare_levels(old: Mapping[RightKey, _Level], new: Mapping[RightKey, _Level]) -> Iterator[RightChange]:
@@ -123,21 +131,33 @@ def _compare_levels(old: Mapping[RightKey, _Level], new: Mapping[RightKey, _Leve
         before = old.get(key)
         if before is None:
             if after.text in _OPEN:
-                yield RightChange(*key, ADDED, None, after.text)
+                yield RightChange(*key, ChangeKind.ADDED, None, after.text)
         elif before != after:
-            what = WIDENED if after.rank > before.rank else NARROWED if after.rank < before.rank else CHANGED
+            what = (
+                ChangeKind.WIDENED
+                if after.rank > before.rank
+                else ChangeKind.NARROWED
+                if after.rank < before.rank
+                else ChangeKind.CHANGED
+            )
             yield RightChange(*key, what, before.text, after.text)
 
 
 def _compare_alerts(old: AnyFleet, new: AnyFleet) -> Iterator[RightChange]:
     before, after = _alerts(old), _alerts(new)
     if before and not after:
-        yield RightChange("monitoring", ALERTS, REMOVED, str(len(before)), "0")
+        yield RightChange("monitoring", ALERTS, ChangeKind.REMOVED, str(len(before)), "0")
         return
-    yield from (RightChange("monitoring", ALERT, REMOVED, name, None) for name in before if name not in after)
+    yield from (
+        RightChange("monitoring", ALERT, ChangeKind.REMOVED, name, None) for name in before if name not in after
+    )
     channels = _channels(old), _channels(new)
-    yield from (RightChange("monitoring", CHANNEL, REMOVED, c, None) for c in channels[0] if c not in channels[1])
-    yield from (RightChange("monitoring", CHANNEL, ADDED, None, c) for c in channels[1] if c not in channels[0])
+    yield from (
+        RightChange("monitoring", CHANNEL, ChangeKind.REMOVED, c, None) for c in channels[0] if c not in channels[1]
+    )
+    yield from (
+        RightChange("monitoring", CHANNEL, ChangeKind.ADDED, None, c) for c in channels[1] if c not in channels[0]
+    )
 
 
 def _alerts(plan: AnyFleet) -> tuple[str, ...]:

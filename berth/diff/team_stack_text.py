@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from berth.diagnostics import join_words
-from berth.diff.resources import DELETED, REPLACED
+from berth.diff.kinds import ChangeKind
 from berth.diff.team_stacks import CONFIG, FilesChange, WorkloadChange
 
-_EMPHASIZED = {REPLACED: "REPLACED", DELETED: "DELETED"}
+_EMPHASIZED = {ChangeKind.REPLACED: "REPLACED", ChangeKind.DELETED: "DELETED"}
 _MAX_NAMES = 3
 """Entries that a headline names; of more it gives the number."""
 
@@ -30,9 +30,10 @@ def headline_parts(workloads: Sequence[WorkloadChange], files: Sequence[FilesCha
 def describe_workload(change: WorkloadChange) -> str:
     """`workload evaluation (Job evaluation) is REPLACED: it begins anew`."""
     name = f"{change.workload} ({change.kind} {change.name})"
-    more = {REPLACED: ": it begins anew, and waits in its queue", DELETED: ": what runs of it ends"}.get(
-        change.what, ""
-    )
+    more = {
+        ChangeKind.REPLACED: ": it begins anew, and waits in its queue",
+        ChangeKind.DELETED: ": what runs of it ends",
+    }.get(change.what, "")
     return f"workload {name} is {_EMPHASIZED.get(change.what, change.what)}{more}"
 
 
@@ -41,13 +42,13 @@ def workload_details(change: WorkloadChange) -> Iterator[str]:
     if change.because:
         yield f"because {join_words(list(change.because))} cannot change"
     before, after = change.queue
-    if before != after or change.what not in ("changed", REPLACED):
+    if before != after or change.what not in (ChangeKind.CHANGED, ChangeKind.REPLACED):
         yield f"in queue {' → '.join(each for each in (before, after) if each is not None) or '–'}"
     for request in change.asks:
         least, most = sorted((request.amount.before, request.amount.after))
         if request.amount.delta:
             number = f"{request.amount.before} → {request.amount.after}" if least else str(most)
-            verb = "asked" if change.what == DELETED else "asks"
+            verb = "asked" if change.what == ChangeKind.DELETED else "asks"
             yield f"{verb} for {number} {request.resource}, all its pods together"
 
 
@@ -57,5 +58,5 @@ def describe_files(change: FilesChange) -> str:
     if not change.workloads:
         return f"{sentence}; no workload reads it"
     readers = join_words(list(change.workloads))
-    sees = change.kind == CONFIG and change.what == "changed"
+    sees = change.kind == CONFIG and change.what == ChangeKind.CHANGED
     return f"{sentence}; read by {readers}" + (", whose pods see it while they run" if sees else "")

@@ -8,8 +8,8 @@ from typing import cast
 from msgspec import Struct
 
 from berth.diff.entitlements import CountChange
+from berth.diff.kinds import ChangeKind
 from berth.diff.objects import KeyedManifest, ObjectChange, compare_manifests
-from berth.diff.resources import DELETED, REPLACED
 from berth.manifests import workloads as manifests
 from berth.plan.team_stack import TeamStackPlan
 from berth.plan.workloads import JobPlan, JobSetPlan, ProvisioningRequestPlan, PyTorchJobPlan, WorkloadPlan
@@ -34,7 +34,7 @@ class WorkloadChange(Struct, frozen=True):
     workload: str
     kind: str
     name: str
-    what: str
+    what: ChangeKind
     queue: tuple[str | None, str | None]
     asks: tuple[WorkloadResources, ...]
     because: tuple[str, ...] = ()
@@ -45,7 +45,7 @@ class FilesChange(Struct, frozen=True):
 
     kind: str
     name: str
-    what: str
+    what: ChangeKind
     workloads: tuple[str, ...]
 
 
@@ -85,9 +85,13 @@ def _compare_workload(key: str, old_workload: WorkloadPlan | None, new_workload:
     main_changes = [change for change in object_changes if change.kind == shown["kind"]]
     because = tuple(dict.fromkeys(path for change in object_changes for path in change.because))
     if old_workload is None or new_workload is None:
-        what = "added" if old_workload is None else DELETED
+        what = ChangeKind.ADDED if old_workload is None else ChangeKind.DELETED
     else:
-        what = REPLACED if because or any(change.what == DELETED for change in main_changes) else "changed"
+        what = (
+            ChangeKind.REPLACED
+            if because or any(change.what == ChangeKind.DELETED for change in main_changes)
+            else ChangeKind.CHANGED
+        )
     return WorkloadChange(
         workload=key,
         kind=str(shown["kind"]),
@@ -135,8 +139,16 @@ def compare_files(old: TeamStackPlan, new: TeamStackPlan) -> Iterator[FilesChang
         before, after = _entries_by_name(kind, old), _entries_by_name(kind, new)
         for name in sorted(before.keys() | after.keys()):
             if before.get(name) != after.get(name):
-                what = "added" if name not in before else DELETED if name not in after else "changed"
-                yield FilesChange(kind, name, what, _reading_workloads(kind, name, old if what == DELETED else new))
+                what = (
+                    ChangeKind.ADDED
+                    if name not in before
+                    else ChangeKind.DELETED
+                    if name not in after
+                    else ChangeKind.CHANGED
+                )
+                yield FilesChange(
+                    kind, name, what, _reading_workloads(kind, name, old if what == ChangeKind.DELETED else new)
+                )
 
 
 def _entries_by_name(kind: str, plan: TeamStackPlan) -> dict[str, object]:

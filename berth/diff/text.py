@@ -6,47 +6,39 @@ from collections.abc import Mapping
 
 from berth.diagnostics import join_words
 from berth.diff.fields import FieldChange
-from berth.diff.guard.changes import ALLOWANCE_SECTION, DELETE, REFUSE, UNPROTECT, GuardedChange, IdleAllowance
-from berth.diff.guard.settings import PROTECT
+from berth.diff.guard.allowances import ALLOWANCE_SECTION, GuardedAction, IdleAllowance
+from berth.diff.guard.changes import GuardedChange
+from berth.diff.kinds import ChangeKind, ResourceKind
 from berth.diff.objects import ObjectChange
-from berth.diff.pools import CHANGED, UNMANAGED, PoolChange
+from berth.diff.pools import PoolChange
 from berth.diff.priorities import PriorityChange, ReclaimChange, StopChange
-from berth.diff.resources import (
-    CLUSTER,
-    CONNECTION,
-    CREATED,
-    DELETED,
-    FLEET,
-    FUTURE_RESERVATION,
-    LEFT,
-    RECREATED,
-    REPLACED,
-    RESERVATION,
-    UPDATED,
-    FieldEffect,
-    ResourceChange,
-    resource_title,
-)
+from berth.diff.resources import FieldEffect, ResourceChange, resource_title
 from berth.diff.rights import RightChange
-from berth.diff.update_effects import IGNORED, KEPT, NEW_NODES_ONLY, REFUSED
+from berth.diff.update_effects import UpdateEffect
 from berth.diff.values import camel_case, format_bounds, format_change, format_value
 from berth.plan.nodes import Bounds
 from berth.text import format_range, pluralize
 
-_CHANGE_SIGNS = {CREATED: "+", UPDATED: "~", REPLACED: "±", DELETED: "-"}
+_CHANGE_SIGNS = {ChangeKind.CREATED: "+", ChangeKind.UPDATED: "~", ChangeKind.REPLACED: "±", ChangeKind.DELETED: "-"}
 UNMANAGED_TEXT = "left to who made it"
 _EFFECT_NOTES = {
-    KEPT: ", and stays as it was: the provider keeps what is no longer said",
-    IGNORED: ", and stays as it was: the provider passes no change of it on",
-    NEW_NODES_ONLY: ", for new nodes alone",
-    REFUSED: ", which is refused while the cluster uses it",
+    UpdateEffect.KEPT: ", and stays as it was: the provider keeps what is no longer said",
+    UpdateEffect.IGNORED: ", and stays as it was: the provider passes no change of it on",
+    UpdateEffect.NEW_NODES_ONLY: ", for new nodes alone",
+    UpdateEffect.REFUSED: ", which is refused while the cluster uses it",
 }
 AUTHORIZED_NETWORKS = "control_plane.authorized_networks"
 """Networks that reach the control plane; every one does where none is said, and no other where the list is empty."""
 _OPTIONAL_LIMITS = ("borrowingLimit", "lendingLimit")
 """Limits of Kueue's that are none where they are not said."""
-EMPHASIZED = {REPLACED: "REPLACED", DELETED: "DELETED"}
-EMPHASIZED_KINDS = (CLUSTER, CONNECTION, FLEET, RESERVATION, FUTURE_RESERVATION)
+EMPHASIZED = {ChangeKind.REPLACED: "REPLACED", ChangeKind.DELETED: "DELETED"}
+EMPHASIZED_KINDS = (
+    ResourceKind.CLUSTER,
+    ResourceKind.CONNECTION,
+    ResourceKind.FLEET,
+    ResourceKind.RESERVATION,
+    ResourceKind.FUTURE_RESERVATION,
+)
 """What is written in capitals when one of those things becomes of it; pools have words of their own."""
 
 
@@ -83,7 +75,9 @@ def describe_priority_order(order: tuple[tuple[str, ...], ...]) -> str:
 
 def describe_stop(change: StopChange) -> str:
     """`queue vision-train is drained: its jobs are evicted`."""
-    effect = {"held": ": no job is admitted any more", "drained": ": its jobs are evicted"}.get(change.what, "")
+    effect = {ChangeKind.HELD: ": no job is admitted any more", ChangeKind.DRAINED: ": its jobs are evicted"}.get(
+        change.what, ""
+    )
     return f"queue {change.queue} is {change.what}{effect}"
 
 
@@ -131,20 +125,20 @@ def describe_reason(field: FieldEffect) -> str:
 # --- what is lost -----------------------------------------------------------------------------------------------------
 
 PROTECTION_OFF = "the protection of everything in this stack would be switched off (protect: false)"
-_PAST_PARTICIPLE = {"replace": "replaced", "delete": "deleted"}
+_PAST_PARTICIPLE = {GuardedAction.REPLACE: "replaced", GuardedAction.DELETE: "deleted"}
 
 
 def describe_guarded_change(change: GuardedChange) -> str:
     """What would be lost and why: `pool v5e would be replaced: topology changes`."""
-    if change.action in (UNPROTECT, REFUSE):
+    if change.action in (GuardedAction.UNPROTECT, GuardedAction.REFUSE):
         return _describe_guarded_update(change)
     name = resource_title(change.kind, change.name)
     which = join_words(list(change.parts))
-    if change.kind == "queue":
+    if change.kind == ResourceKind.QUEUE:
         flavors_suffix = (
             f" of {join_words(list(change.flavors))}" if change.flavors else ""
         )  # a refusal of the engine's names none
-        with_cluster = " with its cluster" if any(f.path == CLUSTER for f in change.because) else ""
+        with_cluster = " with its cluster" if any(f.path == ResourceKind.CLUSTER for f in change.because) else ""
         return (
             f"{name} would be {_PAST_PARTICIPLE[change.action]}{with_cluster}, with what it guarantees{flavors_suffix}"
         )
@@ -154,17 +148,17 @@ def describe_guarded_change(change: GuardedChange) -> str:
     )
     why = join_words(list(dict.fromkeys(reasons)))
     reason_suffix = f", because {why}" if why else ""
-    if change.kind == "pool" and change.action == DELETE and not change.whole:
+    if change.kind == ResourceKind.POOL and change.action == GuardedAction.DELETE and not change.whole:
         return f"{name} would lose its node pool{'s' if len(change.parts) > 1 else ''} {which}{reason_suffix}"
     also = f" (node pools {which})" if len(change.parts) > 1 else ""
     return f"{name} would be {_PAST_PARTICIPLE[change.action]}{also}{reason_suffix}"
 
 
 def _describe_guarded_update(change: GuardedChange) -> str:
-    if change.kind == PROTECT:
+    if change.kind == ResourceKind.PROTECTION:
         return PROTECTION_OFF
     name = resource_title(change.kind, change.name)
-    if change.action == UNPROTECT:
+    if change.action == GuardedAction.UNPROTECT:
         return f"the deletion protection of {name} would be switched off (deletionProtection: false)"
     fields = join_words([f"{camel_case(f.path)} {format_change(f.before, f.after)}" for f in change.because])
     return f"{name}: this update will fail, because Google Cloud refuses to change {fields} in place"
@@ -175,11 +169,13 @@ def describe_remedy(change: GuardedChange) -> str:
     is_worker_allowance = change.worker and not change.key.startswith("clusterQueues.")
     section = f"{f'workers.{change.worker}.' if is_worker_allowance else ''}{ALLOWANCE_SECTION[change.action]}"
     allowance = f'{section}: {{{change.key}: "<why>"}}'
-    if change.action == REFUSE:
+    if change.action == GuardedAction.REFUSE:
         return f"take the change back, or make a new cluster with it; where nothing uses it yet, add {allowance}"
     if change.first:
         drain_hint = (
-            ", or drains it (stopPolicy: HoldAndDrain)" if change.kind == "queue" and change.action == DELETE else ""
+            ", or drains it (stopPolicy: HoldAndDrain)"
+            if change.kind == ResourceKind.QUEUE and change.action == GuardedAction.DELETE
+            else ""
         )
         return f"to allow it, first deploy a change that adds {allowance}{drain_hint}; then this one"
     return f"to allow it, add {allowance}"
@@ -196,23 +192,23 @@ def describe_idle_allowance(allowance: IdleAllowance) -> str:
 def describe_pool(change: PoolChange) -> str:
     """What becomes of a pool and how much of it is hit: `REPLACED: 6 nodes with 24 v5e chips go, on-demand`."""
     what = EMPHASIZED.get(change.what, change.what)
-    if change.what == "added":
+    if change.what == ChangeKind.ADDED:
         nodes = "1 node" if change.nodes[1] == Bounds(min=1, max=1) else f"{format_range(change.nodes[1])} nodes"
         return f"{what}: {nodes} with {format_range(change.accelerators[1])} {change.noun}, {machine_source(change)}"
-    if change.what == UNMANAGED:
+    if change.what == ChangeKind.UNMANAGED:
         return (
             f"{UNMANAGED_TEXT}, with {format_range(change.nodes[0])} nodes of "
             f"{format_range(change.accelerators[0])} {change.noun}"
         )
     parts = [what]
-    if change.nodes[0] != change.nodes[1] and change.what != DELETED:
+    if change.nodes[0] != change.nodes[1] and change.what != ChangeKind.DELETED:
         parts.append(f"{format_bounds(change.nodes)} nodes, {format_bounds(change.accelerators)} {change.noun}")
     if change.hit_nodes:
         is_single = change.hit_nodes == 1
         how = "goes" if is_single else "go"
-        if change.what == RECREATED:
+        if change.what == ChangeKind.RECREATED:
             how = f"{'is' if is_single else 'are'} made anew{'' if is_single else ' one after the other'}"
-        elif change.what == CHANGED:
+        elif change.what == ChangeKind.CHANGED:
             how = f"{how}, and {'is' if is_single else 'are'} asked for again elsewhere"
         affected = (
             f"{up_to_prefix(change)}{pluralize(change.hit_nodes, 'node')} with {change.hit_accelerators} {change.noun}"
@@ -234,13 +230,15 @@ def machine_source(change: PoolChange) -> str:
 def describe_resource(change: ResourceChange) -> str:
     """What becomes of something else in Google Cloud: `reservation l4 is REPLACED`."""
     name = resource_title(change.kind, change.key)
-    if change.what == LEFT:
+    if change.what == ChangeKind.UNMANAGED:
         return f"{name} is left running, and no longer managed here: it is not uninstalled, and its objects stay"
-    if change.kind in (CONNECTION, CLUSTER) and change.what == REPLACED:
+    if change.kind in (ResourceKind.CONNECTION, ResourceKind.CLUSTER) and change.what == ChangeKind.REPLACED:
         return f"{name} is REPLACED: every namespace, volume and job in the old one is lost"
-    disable_note = " (it is left on)" if change.what == DELETED and change.kind == "service" else ""
-    nodes = ": its nodes are made anew one after the other" if change.what == "recreated" else ""
-    what = "changed" if change.what in ("updated", "recreated") else change.what
+    disable_note = (
+        " (it is left on)" if change.what == ChangeKind.DELETED and change.kind == ResourceKind.SERVICE else ""
+    )
+    nodes = ": its nodes are made anew one after the other" if change.what == ChangeKind.RECREATED else ""
+    what = ChangeKind.CHANGED if change.what in (ChangeKind.UPDATED, ChangeKind.RECREATED) else change.what
     return (
         f"{name} is "
         f"{what.upper() if change.kind in EMPHASIZED_KINDS and what in EMPHASIZED else what}{disable_note}{nodes}"
@@ -250,7 +248,7 @@ def describe_resource(change: ResourceChange) -> str:
 def describe_object(change: ObjectChange) -> str:
     """What becomes of a Kubernetes object: `~ ClusterQueue vision-train`."""
     namespace_prefix = f"{change.namespace}/" if change.namespace else ""
-    reason = "it moves to another cluster" if change.because == (CLUSTER,) else ""
+    reason = "it moves to another cluster" if change.because == (ResourceKind.CLUSTER,) else ""
     reason = reason or f"{join_words(list(change.because))} cannot change"
     why = f" (REPLACED, because {reason})" if change.because else ""
     worker_suffix = f" on worker {change.worker}" if change.worker else ""

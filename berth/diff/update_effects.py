@@ -4,22 +4,50 @@ from __future__ import annotations
 
 import pathlib
 from collections.abc import Mapping
+from enum import StrEnum
 from functools import cache
 from ipaddress import ip_network
 from typing import Any, cast
 
-from msgspec import Struct
+from msgspec import Struct, convert
 
 from berth.diff.fields import FieldChange
 from berth.yaml_loader import load_table
 
-UPDATE, KEPT, IGNORED, NEW_NODES_ONLY = "update", "kept", "ignored", "later"
-"""In place; not at all, for the provider keeps what is no longer said, or passes no change on; in place, for nodes that
-come later."""
-REFUSED, RECREATE, REPLACE = "refused", "recreate", "replace"
-"""In place, if the cloud did not refuse it; in place with every node made anew, one after the other; deleted and made
-anew."""
-SEVERITY = {KEPT: 0, IGNORED: 0, UPDATE: 1, NEW_NODES_ONLY: 2, REFUSED: 3, RECREATE: 4, REPLACE: 5}
+
+class UpdateEffect(StrEnum):
+    """What a change of one input does to its resource."""
+
+    KEPT = "kept"
+    """Nothing: the provider keeps the value of an input that is no longer set."""
+    IGNORED = "ignored"
+    """Nothing: the provider does not pass the change on."""
+    UPDATE = "update"
+    """An update in place."""
+    NEW_NODES_ONLY = "later"
+    """An update in place, for nodes that are created afterwards."""
+    REFUSED = "refused"
+    """An update in place, which the cloud refuses."""
+    RECREATE = "recreate"
+    """An update in place, which recreates every node, one after the other."""
+    REPLACE = "replace"
+    """The resource is deleted and created again."""
+
+    @property
+    def severity(self) -> int:
+        """How much the effect disrupts; 0 for nothing."""
+        return _SEVERITY[self]
+
+
+_SEVERITY = {
+    UpdateEffect.KEPT: 0,
+    UpdateEffect.IGNORED: 0,
+    UpdateEffect.UPDATE: 1,
+    UpdateEffect.NEW_NODES_ONLY: 2,
+    UpdateEffect.REFUSED: 3,
+    UpdateEffect.RECREATE: 4,
+    UpdateEffect.REPLACE: 5,
+}
 
 _TABLE = pathlib.Path(__file__).with_name("update_effects.yaml")
 
@@ -32,12 +60,12 @@ class UpdateRule(Struct, frozen=True):
     """
 
     input: str
-    does: str
-    slice: str | None = None
-    wider: str | None = None
-    begun: str | None = None
-    ended: str | None = None
-    moved: str | None = None
+    does: UpdateEffect
+    slice: UpdateEffect | None = None
+    wider: UpdateEffect | None = None
+    begun: UpdateEffect | None = None
+    ended: UpdateEffect | None = None
+    moved: UpdateEffect | None = None
 
 
 @cache
@@ -45,7 +73,7 @@ def load_update_rules() -> Mapping[str, Mapping[str, UpdateRule]]:
     """Name of a plan class → path of a field → its row."""
     table = load_table(_TABLE)
     return {
-        kind: {path: UpdateRule(**row) for path, row in resource_row["fields"].items()}
+        kind: {path: convert(row, UpdateRule) for path, row in resource_row["fields"].items()}
         for kind, resource_row in table.items()
     }
 
@@ -59,7 +87,7 @@ def find_update_rule(kind: str, change: FieldChange, *, in_slice: bool = False) 
     rows, path = load_update_rules()[kind], change.path
     while path and path not in rows:
         path = path[: max(path.rfind("."), path.rfind("["), 0)]
-    rule = rows.get(path) or UpdateRule(change.path, REPLACE)
+    rule = rows.get(path) or UpdateRule(change.path, UpdateEffect.REPLACE)
     if in_slice and rule.slice:
         return UpdateRule(rule.input, rule.slice)
     if rule.moved and _is_disjoint(change):

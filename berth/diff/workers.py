@@ -7,8 +7,7 @@ from collections.abc import Iterator
 from msgspec import Struct
 
 from berth.diff.entitlements import CountChange
-from berth.diff.pools import ADDED, CHANGED, UNMANAGED
-from berth.diff.resources import DELETED, REPLACED
+from berth.diff.kinds import ChangeKind
 from berth.plan.fleet import FleetPlan, WorkerPlan
 from berth.planner.queueing.quota_tree import accelerator_quotas
 
@@ -38,7 +37,7 @@ class WorkerChange(Struct, frozen=True):
     """
 
     worker: str
-    what: str
+    what: ChangeKind
     flavors: tuple[WorkerFlavorChange, ...]
     shares: tuple[QueueShareChange, ...]
 
@@ -56,17 +55,17 @@ def compare_workers(old: FleetPlan, new: FleetPlan) -> tuple[WorkerChange, ...]:
             tuple(_compare_flavors(*plans)),
             tuple(_compare_shares(*plans)),
         )
-        if change.what != CHANGED or change.flavors or change.shares:
+        if change.what != ChangeKind.CHANGED or change.flavors or change.shares:
             changes.append(change)
     return tuple(changes)
 
 
-def _kind_of_change(old: WorkerPlan | None, new: WorkerPlan | None) -> str:
+def _kind_of_change(old: WorkerPlan | None, new: WorkerPlan | None) -> ChangeKind:
     if old is None:
-        return ADDED
+        return ChangeKind.ADDED
     if new is None:
-        return DELETED if old.made_here else UNMANAGED
-    return CHANGED if old.way == new.way else REPLACED
+        return ChangeKind.DELETED if old.made_here else ChangeKind.UNMANAGED
+    return ChangeKind.CHANGED if old.way == new.way else ChangeKind.REPLACED
 
 
 def _compare_flavors(old: FleetPlan | None, new: FleetPlan | None) -> Iterator[WorkerFlavorChange]:

@@ -15,8 +15,8 @@ from berth.diff import text as diff_text
 from berth.diff.compare import Changes
 from berth.diff.entitlements import QuotaChanges
 from berth.diff.headline import headline
-from berth.diff.pools import ADDED, CHANGED
-from berth.diff.resources import DELETED, ResourceChange
+from berth.diff.kinds import ChangeKind
+from berth.diff.resources import ResourceChange
 from berth.planner.queueing.preemption import PreemptionRule
 from berth.text import abbreviate_names
 
@@ -111,7 +111,7 @@ def entitlement_parts(entitlement_changes: QuotaChanges) -> Iterator[str]:
 def worker_rows(changes: Changes) -> Iterator[list[str]]:
     """What each worker holds, and its share of what is guaranteed; where a worker comes or goes that is said too."""
     for each in changes.workers:
-        name = each.worker if each.what == CHANGED else f"{each.worker} ({each.what})"
+        name = each.worker if each.what == ChangeKind.CHANGED else f"{each.worker} ({each.what})"
         yield from (
             [name, f.flavor, values.format_count(f.capacity), values.format_count(f.guaranteed), f.noun]
             for f in each.flavors
@@ -138,13 +138,13 @@ def team_lines(entitlement_changes: QuotaChanges) -> Iterator[str]:
     yield from map(diff_text.describe_stop, entitlement_changes.stops)
 
 
-def _former_name(kind: str, change: str, former: str | None) -> str:
+def _former_name(kind: str, change: ChangeKind, former: str | None) -> str:
     """What it was called before; of what comes, how it could have stayed."""
     if former is None:
         return ""
-    if change not in (ADDED, "removed", DELETED):
+    if change not in (ChangeKind.ADDED, ChangeKind.REMOVED, ChangeKind.DELETED):
         return f" (called {former} before)"
-    keep = f"; formerly: {former} would keep it" if change == ADDED else ""
+    keep = f"; formerly: {former} would keep it" if change == ChangeKind.ADDED else ""
     return f" (the same {kind} as {former}, under another key{keep})"
 
 

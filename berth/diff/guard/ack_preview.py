@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, cast
 
-from berth.diff.guard.changes import DELETE, GuardedChange, allowance_reason
-from berth.diff.guard.protected import PROTECTED_BY_TYPE
-from berth.diff.resources import FLEET, NODE_POOL
+from berth.diff.guard.allowances import GuardedAction, allowance_reason
+from berth.diff.guard.changes import GuardedChange
+from berth.diff.guard.protected import PROTECTED_BY_TYPE, GuardedResource
+from berth.diff.kinds import ResourceKind
 from berth.plan.ack import AckFleetPlan
 
 _NON_ACCELERATORS = ("cpu", "memory", "pods")
@@ -15,17 +16,18 @@ _NON_ACCELERATORS = ("cpu", "memory", "pods")
 
 def classify_ack_resource(
     type_token: str, name: str, inputs: Mapping[str, Any], plan: AckFleetPlan
-) -> GuardedChange | None:
+) -> GuardedResource | None:
     """What a resource is to the guard, by its type and its name in the program; None where it is nothing dear."""
     protected_kind = PROTECTED_BY_TYPE.get(type_token)
     if protected_kind is None:
         return None
-    if protected_kind.kind == NODE_POOL:
+    if protected_kind.kind == ResourceKind.NODE_POOL:
         pool = _node_pool_name(name, inputs, plan)
         kept = any(pool == f"{member.name}/{each.name}" for member in plan.members for each in member.node_pools)
-        return GuardedChange("pool", pool, protected_kind.allowance_key(pool), "", parts=(pool,), whole=not kept)
-    key = FLEET if protected_kind.kind == FLEET else protected_kind.resource_key(name)
-    return GuardedChange(protected_kind.kind, key, protected_kind.allowance_key(key), "")
+        key = protected_kind.allowance_key(pool)
+        return GuardedResource(ResourceKind.POOL, pool, key, node_pools=(pool,), whole=not kept)
+    key = ResourceKind.FLEET if protected_kind.kind == ResourceKind.FLEET else protected_kind.resource_key(name)
+    return GuardedResource(protected_kind.kind, key, protected_kind.allowance_key(key))
 
 
 def _node_pool_name(name: str, inputs: Mapping[str, Any], plan: AckFleetPlan) -> str:
@@ -49,8 +51,10 @@ def removed_quota_leaves(steps: Iterable[Mapping[str, Any]], plan: AckFleetPlan)
         for name in before.keys() - after.keys():
             if before[name]:
                 key = f"clusterQueues.{name}"
-                reason = allowance_reason(DELETE, key, plan.allowances)
-                yield GuardedChange("queue", name, key, DELETE, flavors=before[name], allowed=reason)
+                reason = allowance_reason(GuardedAction.DELETE, key, plan.allowances)
+                yield GuardedChange(
+                    ResourceKind.QUEUE, name, key, GuardedAction.DELETE, flavors=before[name], allowed=reason
+                )
 
 
 def _quota_root(state: object) -> Mapping[str, Any]:

@@ -7,37 +7,21 @@ the engine cannot tell apart is told here: an allowance to replace allows no del
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Container, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 
 from msgspec import Struct
 from msgspec.structs import replace
 
+from berth.diff.guard.allowances import CLUSTER_KEY, GuardedAction, IdleAllowance, allowance_reason, unused_allowances
 from berth.diff.guard.protected import PROTECTED_ON_GKE
-from berth.diff.resources import (
-    CLUSTER,
-    CONNECTION,
-    DELETED,
-    IN_WORKER,
-    REPLACED,
-    FieldEffect,
-    ResourceChange,
-    in_worker,
-)
-from berth.diff.update_effects import REPLACE as REPLACE_EFFECT
+from berth.diff.kinds import ChangeKind, ResourceKind
+from berth.diff.resources import IN_WORKER, FieldEffect, ResourceChange, in_worker
+from berth.diff.update_effects import UpdateEffect
 from berth.plan.allowances import AllowancesPlan
 from berth.plan.fleet import FleetPlan, WorkerPlan
 from berth.plan.kueue import ClusterQueuePlan, FlavorPlan
 from berth.planner.queueing.quota_tree import accelerator_quotas
 
-REPLACE, DELETE, UNPROTECT, REFUSE = "replace", "delete", "unprotect", "refuse"
-"""What would happen: the last two are changes in place, which switch protection off or which Google Cloud refuses."""
-ALLOWANCE_SECTION = {
-    REPLACE: "allowReplacement",
-    DELETE: "allowDeletion",
-    UNPROTECT: "allowChange",
-    REFUSE: "allowChange",
-}
-UNPROTECTED = "nothing in this fleet is protected (protect: false)"
 QUEUE_DRAINED = "the queue is drained"
 
 
@@ -51,10 +35,10 @@ class GuardedChange(Struct, frozen=True):
     before this change, for the engine looks at what was protected then.
     """
 
-    kind: str
+    kind: ResourceKind
     name: str
     key: str
-    action: str
+    action: GuardedAction
     because: tuple[FieldEffect, ...] = ()
     parts: tuple[str, ...] = ()
     whole: bool = True
@@ -64,20 +48,12 @@ class GuardedChange(Struct, frozen=True):
     worker: str | None = None
 
 
-class IdleAllowance(Struct, frozen=True):
-    """An allowance that this change has no use for: it leaves something unprotected. `section` is the stack file's."""
-
-    section: str
-    key: str
-    reason: str
-
-
 def guarded_changes(old: FleetPlan, new: FleetPlan, changed: Sequence[ResourceChange]) -> tuple[GuardedChange, ...]:
     """Everything dear that is lost between two plans, allowed or not; `changed` is what `compare_things` says."""
     own_changes = [change for change in changed if IN_WORKER not in change.key]
     cluster_changes = list(_guarded_in_cluster(own_changes, new, (old.allowances, new.allowances)))
     result = [*cluster_changes, *_guarded_queues(old, new), *_queues_of_cluster(old, cluster_changes)]
-    if any(change.kind == CONNECTION and change.what == REPLACED for change in own_changes):
+    if any(change.kind == ResourceKind.CONNECTION and change.what == ChangeKind.REPLACED for change in own_changes):
         result += _moved_queues(old, new)
     for worker in old.workers:
         result += [_with_worker(worker.name, guarded) for guarded in _in_one_worker(worker, new, changed)]
@@ -93,16 +69,16 @@ def _in_one_worker(worker: WorkerPlan, new: FleetPlan, changed: Sequence[Resourc
     resource_guards = list(_guarded_in_cluster([change for _, change in worker_changes], after, allowances))
     yield from resource_guards
     if new_worker is not None and new_worker.way != worker.way:
-        reason = allowance_reason(REPLACE, CLUSTER, old.allowances)
+        reason = allowance_reason(GuardedAction.REPLACE, CLUSTER_KEY, old.allowances)
         yield from (replace(guarded, allowed=reason) for guarded in _replaced_queues(old))
     elif after is not None:
         kept = {queue.name for queue in new.cluster_queues}
         yield from (guarded for guarded in _guarded_queues(old, after) if guarded.name in kept)
         yield from _queues_of_cluster(old, resource_guards)
     elif not worker.made_here:  # of one that is made here the queues go with the cluster
-        reason = allowance_reason(DELETE, CLUSTER, old.allowances)
+        reason = allowance_reason(GuardedAction.DELETE, CLUSTER_KEY, old.allowances)
         for guarded in _guarded_queues(old, None):
-            yield replace(guarded, key=CLUSTER, allowed=reason or guarded.allowed)
+            yield replace(guarded, key=CLUSTER_KEY, allowed=reason or guarded.allowed)
 
 
 def _with_worker(worker: str, guarded: GuardedChange) -> GuardedChange:
@@ -145,37 +121,6 @@ def _is_fleet_allowance(key: str) -> bool:
     return key.startswith("clusterQueues.")
 
 
-def unused_allowances(
-    section_prefix: str, old: AllowancesPlan | None, new: AllowancesPlan, used: Container[tuple[str, str]]
-) -> Iterator[IdleAllowance]:
-    """Those that are not in `used` (action and key); `where` is what their section begins with."""
-    for key in sorted(new.replacement):
-        if (REPLACE, key) not in used:
-            yield IdleAllowance(section_prefix + ALLOWANCE_SECTION[REPLACE], key, new.replacement[key])
-    for key in sorted(new.deletion):
-        if (DELETE, key) not in used and old is not None and key in old.deletion:
-            yield IdleAllowance(section_prefix + ALLOWANCE_SECTION[DELETE], key, new.deletion[key])
-    for key in sorted(new.change):
-        if not used_change(key, used):
-            yield IdleAllowance(section_prefix + ALLOWANCE_SECTION[REFUSE], key, new.change[key])
-
-
-def used_change(key: str, used: Container[tuple[str, str]]) -> bool:
-    """Whether a change in place that is guarded has this key."""
-    return (UNPROTECT, key) in used or (REFUSE, key) in used
-
-
-def allowance_reason(action: str, key: str, allowances: AllowancesPlan) -> str | None:
-    """The reason why something may be lost; None where it may not.
-
-    A replacement is allowed by the new stack file; a deletion by the one that was deployed before, and so is the
-    replacement of what is made of something else that is replaced.
-    """
-    if not allowances.protect:
-        return UNPROTECTED
-    return (allowances.replacement if action == REPLACE else allowances.deletion).get(key)
-
-
 def _guarded_in_cluster(
     changed: Iterable[ResourceChange], new: FleetPlan | None, allowances: tuple[AllowancesPlan, AllowancesPlan]
 ) -> Iterator[GuardedChange]:
@@ -194,23 +139,24 @@ def guarded_resources(
 
     `kept` are the pools after the change, `allowances` those of the old and of the new stack file.
     """
-    grouped: dict[tuple[str, str], list[ResourceChange]] = {}
+    grouped: dict[tuple[str, GuardedAction], list[ResourceChange]] = {}
     for change in changed:
         key = key_of(change)
-        if key is not None and change.what in (REPLACED, DELETED):
-            grouped.setdefault((key, REPLACE if change.what == REPLACED else DELETE), []).append(change)
+        if key is not None and change.what in (ChangeKind.REPLACED, ChangeKind.DELETED):
+            action = GuardedAction.REPLACE if change.what == ChangeKind.REPLACED else GuardedAction.DELETE
+            grouped.setdefault((key, action), []).append(change)
     for (key, action), parts in grouped.items():
         because = tuple({field.path: field for part in parts for field in part.because}.values())
-        first = action == DELETE or not all(field.input for field in because)
+        first = action == GuardedAction.DELETE or not all(field.input for field in because)
         yield GuardedChange(
-            kind="pool" if parts[0].pool else parts[0].kind,
+            kind=ResourceKind.POOL if parts[0].pool else parts[0].kind,
             name=parts[0].pool or parts[0].key,
             key=key,
             action=action,
             because=because,
             first=first,
             parts=tuple(part.key for part in parts if part.pool),
-            whole=action == REPLACE or parts[0].pool not in kept,
+            whole=action == GuardedAction.REPLACE or parts[0].pool not in kept,
             allowed=allowance_reason(action, key, allowances[0 if first else 1]),
         )
 
@@ -226,8 +172,18 @@ def _guarded_queues(old: FleetPlan, new: FleetPlan | None) -> Iterator[GuardedCh
         old.flavors, old.cluster_queues, new.cluster_queues if new else ()
     ):
         key = f"clusterQueues.{queue.name}"
-        reason = allowance_reason(DELETE, key, old.allowances) or (QUEUE_DRAINED if _is_drained(queue) else None)
-        yield GuardedChange("queue", queue.name, key, DELETE, flavors=guaranteed_flavors, first=True, allowed=reason)
+        reason = allowance_reason(GuardedAction.DELETE, key, old.allowances) or (
+            QUEUE_DRAINED if _is_drained(queue) else None
+        )
+        yield GuardedChange(
+            ResourceKind.QUEUE,
+            queue.name,
+            key,
+            GuardedAction.DELETE,
+            flavors=guaranteed_flavors,
+            first=True,
+            allowed=reason,
+        )
 
 
 def removed_guarantees(
@@ -244,20 +200,30 @@ def removed_guarantees(
 
 def _queues_of_cluster(old: FleetPlan, guarded_changes: Iterable[GuardedChange]) -> Iterator[GuardedChange]:
     """Queues that go with a cluster that may go now, and might not before: they are still protected then."""
-    cluster = next((guarded for guarded in guarded_changes if guarded.kind == CLUSTER), None)
-    if cluster is None or cluster.allowed is None or allowance_reason(REPLACE, CLUSTER, old.allowances):
+    cluster = next((guarded for guarded in guarded_changes if guarded.kind == ResourceKind.CLUSTER), None)
+    if (
+        cluster is None
+        or cluster.allowed is None
+        or allowance_reason(GuardedAction.REPLACE, CLUSTER_KEY, old.allowances)
+    ):
         return
     yield from _replaced_queues(old)
 
 
 def _replaced_queues(old: FleetPlan) -> Iterator[GuardedChange]:
     """Queues that are replaced with the cluster that they are in."""
-    cluster_effect = FieldEffect(CLUSTER, "", None, None, REPLACE_EFFECT)
+    cluster_effect = FieldEffect(CLUSTER_KEY, "", None, None, UpdateEffect.REPLACE)
     for queue in old.cluster_queues:
         if queue.protect:
             quota_flavors = tuple(entry.flavor for entry in queue.flavors)
             yield GuardedChange(
-                "queue", queue.name, CLUSTER, REPLACE, (cluster_effect,), flavors=quota_flavors, first=True
+                ResourceKind.QUEUE,
+                queue.name,
+                CLUSTER_KEY,
+                GuardedAction.REPLACE,
+                (cluster_effect,),
+                flavors=quota_flavors,
+                first=True,
             )
 
 
@@ -267,7 +233,7 @@ def _moved_queues(old: FleetPlan, new: FleetPlan) -> Iterator[GuardedChange]:
     for guarded in _replaced_queues(old):
         if guarded.name in kept:
             key = f"clusterQueues.{guarded.name}"
-            yield replace(guarded, key=key, allowed=allowance_reason(REPLACE, key, old.allowances))
+            yield replace(guarded, key=key, allowed=allowance_reason(GuardedAction.REPLACE, key, old.allowances))
 
 
 def _is_drained(queue: ClusterQueuePlan) -> bool:

@@ -8,38 +8,47 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 from msgspec import Struct
 from msgspec.structs import replace
 
-from berth.diff.guard.ack_preview import classify_ack_resource, removed_quota_leaves
-from berth.diff.guard.changes import DELETE, QUEUE_DRAINED, REPLACE, GuardedChange, allowance_reason, worker_plan
+from berth.diff.guard.ack_preview import removed_quota_leaves
+from berth.diff.guard.allowances import CLUSTER_KEY, GuardedAction, allowance_reason
+from berth.diff.guard.changes import QUEUE_DRAINED, GuardedChange
+from berth.diff.guard.classify import classify_urn, plan_of_worker
 from berth.diff.guard.preview_file import REPLACING_OPS, EnginePreview
-from berth.diff.guard.protected import PROTECTED_BY_TYPE
+from berth.diff.guard.protected import GuardedResource
 from berth.diff.guard.settings import switched_off, unprotected_cluster
-from berth.diff.resources import CLUSTER, IN_WORKER, NODE_POOL, FieldEffect
-from berth.diff.update_effects import REPLACE as REPLACE_EFFECT
-from berth.diff.update_effects import UPDATE
+from berth.diff.kinds import ResourceKind
+from berth.diff.resources import FieldEffect
+from berth.diff.update_effects import UpdateEffect
 from berth.plan.ack import AckFleetPlan
-from berth.plan.allowances import AllowancesPlan
 from berth.plan.fleet import FleetPlan
 from berth.plan.team_stack import TeamStackPlan
-from berth.planner.machines.pools import SYSTEM
 
 AnyPlan = FleetPlan | AckFleetPlan | TeamStackPlan
 
-_ACTION_OF_OP = {**dict.fromkeys(REPLACING_OPS, REPLACE), "delete": DELETE}
+_ACTION_OF_OP = {**dict.fromkeys(REPLACING_OPS, GuardedAction.REPLACE), "delete": GuardedAction.DELETE}
 _PROTECT_ERROR = re.compile(
     r'unable to replace resource "(?P<urn>[^"]+)"(?: as part of replacing "(?P<below>[^"]+)")?'
     r'|resource "(?P<deleted>[^"]+)" cannot be deleted'
 )
-_SLICE_NAME = re.compile(r".+-\d+x\d+(x\d+)?-\d+")
 _SUMMARY_MESSAGES = ("preview failed", "update failed")
 """What the engine says after its errors, of all of them."""
-_NON_ACCELERATORS = ("cpu", "memory", "pods", "ephemeral-storage")
 _OFF_INPUT = "deletionProtection"
 WAS_UNPROTECTED = "it was not protected when it was last deployed"
+
+
+class ProtectError(NamedTuple):
+    """A refusal of the engine: what it would do, and whether the resource `was_protected` before the change.
+
+    It was if it is deleted, or is replaced because another resource is.
+    """
+
+    urn: str
+    action: GuardedAction
+    was_protected: bool
 
 
 class GuardReport(Struct, frozen=True):
@@ -60,9 +69,9 @@ def check_preview(preview: EnginePreview, plan: AnyPlan) -> GuardReport:
     Nothing of a team's own stack is guarded. That somebody protected a resource by hand is an error of the preview.
     """
     messages = preview.errors
-    refused = {urn: (action, first) for message in messages for urn, action, first in _protect_errors(message)}
-    steps = [step for step in preview.steps if _step_action(step)]
-    known = {str(step["urn"]) for step in steps}
+    refused = {error.urn: error for message in messages for error in _protect_errors(message)}
+    steps = [(step, action) for step in preview.steps if (action := _step_action(step))]
+    known = {str(step["urn"]) for step, _ in steps}
     changes = [
         *(
             switched_off(_loses_protection(preview.steps), plan.allowances)
@@ -70,15 +79,15 @@ def check_preview(preview: EnginePreview, plan: AnyPlan) -> GuardReport:
             else ()
         ),
         *_unprotected_clusters(preview.steps, plan),
-        *(_guarded_change(str(s["urn"]), _step_action(s), s, plan, refused) for s in steps),
-        *(_guarded_change(urn, action, {}, plan, refused) for urn, (action, _) in refused.items() if urn not in known),
+        *(_guarded_change(str(step["urn"]), action, step, plan, refused) for step, action in steps),
+        *(_guarded_change(urn, error.action, {}, plan, refused) for urn, error in refused.items() if urn not in known),
         *(removed_quota_leaves(preview.steps, plan) if isinstance(plan, AckFleetPlan) else ()),
     ]
-    reported_urns = {urn for urn in refused if _classify_urn(urn, {}, plan) is not None}
+    reported_urns = {urn for urn in refused if classify_urn(urn, {}, plan) is not None}
     errors = tuple(
         m.strip()
         for m in messages
-        if not (_is_summary(m) or any(urn in reported_urns for urn, _, _ in _protect_errors(m)))
+        if not (_is_summary(m) or any(error.urn in reported_urns for error in _protect_errors(m)))
     )
     return GuardReport(tuple(_merged(change for change in changes if change is not None)), errors)
 
@@ -99,19 +108,21 @@ def _unprotected_clusters(steps: Iterable[Mapping[str, Any]], plan: AnyPlan) -> 
         before, after = (each.get(_OFF_INPUT) for each in inputs)
         if not isinstance(plan, FleetPlan) or not (before is True and after is False):
             continue
-        resource = _classify_urn(str(step["urn"]), {}, plan)
-        if resource is not None and resource.kind == CLUSTER:
-            allowances = _worker_plan(plan, resource.worker).allowances if resource.worker else plan.allowances
-            change = unprotected_cluster(FieldEffect(_OFF_INPUT, _OFF_INPUT, before, after, UPDATE), allowances)
+        resource = classify_urn(str(step["urn"]), {}, plan)
+        if resource is not None and resource.kind == ResourceKind.CLUSTER:
+            allowances = plan_of_worker(plan, resource.worker).allowances if resource.worker else plan.allowances
+            change = unprotected_cluster(
+                FieldEffect(_OFF_INPUT, _OFF_INPUT, before, after, UpdateEffect.UPDATE), allowances
+            )
             yield replace(change, name=resource.name, worker=resource.worker)
 
 
-def _step_action(step: Mapping[str, Any]) -> str:
-    """What a step does to what there was; "" where it stays. A pool that moves to other zones loses all its nodes."""
+def _step_action(step: Mapping[str, Any]) -> GuardedAction | None:
+    """What a step does to what there was; None where it stays. A pool that moves to other zones loses all its nodes."""
     if step.get("op") == "update":
         before, after = _node_zones(step.get("oldState")), _node_zones(step.get("newState"))
-        return REPLACE if before and after and before.isdisjoint(after) else ""
-    return _ACTION_OF_OP.get(str(step.get("op")), "")
+        return GuardedAction.REPLACE if before and after and before.isdisjoint(after) else None
+    return _ACTION_OF_OP.get(str(step.get("op")))
 
 
 def _node_zones(state: Mapping[str, Any] | None) -> set[str]:
@@ -121,10 +132,13 @@ def _node_zones(state: Mapping[str, Any] | None) -> set[str]:
     return set(locations)
 
 
-def _protect_errors(message: str) -> Iterator[tuple[str, str, bool]]:
-    """URN, action, and whether it was protected before: as what is deleted, or is made of something replaced."""
+def _protect_errors(message: str) -> Iterator[ProtectError]:
+    """Return what a message of the engine refuses."""
     for match in _PROTECT_ERROR.finditer(message):
-        yield (match["urn"], REPLACE, match["below"] is not None) if match["urn"] else (match["deleted"], DELETE, True)
+        if match["urn"]:
+            yield ProtectError(match["urn"], GuardedAction.REPLACE, match["below"] is not None)
+        else:
+            yield ProtectError(match["deleted"], GuardedAction.DELETE, True)
 
 
 def _is_summary(message: str) -> bool:
@@ -132,117 +146,53 @@ def _is_summary(message: str) -> bool:
 
 
 def _guarded_change(
-    urn: str, action: str, step: Mapping[str, Any], plan: AnyPlan, refused: Mapping[str, tuple[str, bool]]
+    urn: str, action: GuardedAction, step: Mapping[str, Any], plan: AnyPlan, refused: Mapping[str, ProtectError]
 ) -> GuardedChange | None:
     """None where it is nothing dear."""
     old: Mapping[str, Any] = step.get("oldState") or {}
     inputs: Mapping[str, Any] = old.get("inputs") or {}
-    resource = _classify_urn(urn, inputs, plan)
+    resource = classify_urn(urn, inputs, plan)
     if resource is None or isinstance(plan, TeamStackPlan):
         return None
-    first = refused[urn][1] if urn in refused else action == DELETE
-    change = replace(resource, action=action, first=first, because=tuple(_replace_reasons(step)))
+    first = refused[urn].was_protected if urn in refused else action == GuardedAction.DELETE
+    change = _change_of_resource(resource, action, first, tuple(_replace_reasons(step)))
     if urn in refused:
         return change
-    if action == REPLACE:
+    if action == GuardedAction.REPLACE:
         allowances = plan.allowances
         if isinstance(plan, FleetPlan) and change.worker is not None:
-            allowances = _worker_plan(plan, change.worker).allowances
-        inside = allowance_reason(REPLACE, CLUSTER, allowances) if change.kind == "queue" else None
-        return replace(change, allowed=allowance_reason(REPLACE, change.key, allowances) or inside)
+            allowances = plan_of_worker(plan, change.worker).allowances
+        inside = (
+            allowance_reason(GuardedAction.REPLACE, CLUSTER_KEY, allowances)
+            if change.kind == ResourceKind.QUEUE
+            else None
+        )
+        return replace(change, allowed=allowance_reason(GuardedAction.REPLACE, change.key, allowances) or inside)
     if inputs.get("spec", {}).get("stopPolicy") == "HoldAndDrain":
         return replace(change, allowed=QUEUE_DRAINED)
     return replace(change, allowed=None if old.get("protect") else WAS_UNPROTECTED)
 
 
-def _classify_urn(urn: str, inputs: Mapping[str, Any], plan: AnyPlan) -> GuardedChange | None:
-    """What a resource is to the guard; None where it is nothing dear."""
-    type_token, name = urn.rpartition("::")[0].rpartition("::")[2].rpartition("$")[2], urn.rpartition("::")[2]
-    if isinstance(plan, AckFleetPlan):
-        return classify_ack_resource(type_token, name, inputs, plan)
-    return _classify_resource(type_token, name, inputs, plan) if isinstance(plan, FleetPlan) else None
-
-
-def _classify_resource(type_token: str, name: str, inputs: Mapping[str, Any], plan: FleetPlan) -> GuardedChange | None:
-    """What a resource is to the guard, by its type and its name in the program; None where it is nothing dear."""
-    worker, slash, own_name = name.partition(IN_WORKER)
-    if not slash:
-        return _classify_in_cluster(type_token, name, inputs, plan)
-    resource = _classify_in_cluster(type_token, own_name, inputs, _worker_plan(plan, worker))
-    if resource is None:
-        return None
-    key = resource.key if resource.kind != "queue" or worker_plan(plan, worker) else CLUSTER
-    return replace(resource, name=f"{worker}{IN_WORKER}{resource.name}", key=key, worker=worker)
-
-
-def _worker_plan(plan: FleetPlan, name: str) -> FleetPlan:
-    """A worker's plan; an empty one where the fleet has the worker no more."""
-    return worker_plan(plan, name) or replace(plan, pools=(), cluster_queues=(), allowances=AllowancesPlan())
-
-
-def _classify_in_cluster(
-    type_token: str, name: str, inputs: Mapping[str, Any], plan: FleetPlan
-) -> GuardedChange | None:
-    if type_token.endswith(":ClusterQueue"):
-        return _guarded_queue(name.removesuffix("-cluster-queue"), inputs)
-    protected_kind = PROTECTED_BY_TYPE.get(type_token)
-    if protected_kind is None:
-        return None
-    key = protected_kind.resource_key(name)
-    if protected_kind.kind != NODE_POOL:
-        return GuardedChange(protected_kind.kind, key, protected_kind.allowance_key(key), "")
-    pool = _pool_name(key, inputs, plan)
-    kept = any(each.name == pool for each in plan.own_pools)
-    allowance = protected_kind.allowance_key(key, pool)
-    return None if key == SYSTEM else GuardedChange("pool", pool, allowance, "", parts=(key,), whole=not kept)
-
-
-def _pool_name(key: str, inputs: Mapping[str, Any], plan: FleetPlan) -> str:
-    """Return the pool of a node pool; of one that the plan no longer has, by its key, which counts a pool's slices."""
-    for pool in plan.pools:
-        if any(each.key == key for each in pool.node_pools):
-            return pool.name
-    names = {pool.key: pool.name for pool in plan.own_pools}
-    numbered = re.fullmatch(r"(.+)-\d+", key)
-    pool_key = numbered[1] if numbered and _is_slice(numbered[1], key, inputs, plan) else key
-    return names.get(pool_key, pool_key)
-
-
-def _is_slice(pool_key: str, key: str, inputs: Mapping[str, Any], plan: FleetPlan) -> bool:
-    """Whether a node pool is one slice of a pool, by its inputs; without any, by the slices that the plan has.
-
-    GKE's name of a slice carries its topology (`v5e-2x4-1`), that of any other node pool is its key.
-    """
-    placement: dict[str, Any] = inputs.get("placementPolicy") or {}
-    if inputs:
-        name = str(inputs.get("name") or "")
-        return bool(placement.get("tpuTopology")) or bool(_SLICE_NAME.fullmatch(name) and name != key)
-    return any(
-        each.key.startswith(f"{pool_key}-") for p in plan.own_pools if p.key == pool_key for each in p.node_pools
-    )
-
-
-def _guarded_queue(name: str, inputs: Mapping[str, Any]) -> GuardedChange | None:
-    """A queue with the flavors that it guarantees something of; without its inputs it was refused, so it does."""
-    groups: Iterable[Mapping[str, Any]] = inputs.get("spec", {}).get("resourceGroups") or ()
-    guaranteed_flavors = tuple(
-        str(flavor["name"])
-        for group in groups
-        for flavor in group.get("flavors") or ()
-        if any(
-            r["name"] not in _NON_ACCELERATORS and str(r.get("nominalQuota", "0")) != "0" for r in flavor["resources"]
-        )
-    )
-    return (
-        GuardedChange("queue", name, f"clusterQueues.{name}", "", flavors=guaranteed_flavors)
-        if guaranteed_flavors or not inputs
-        else None
+def _change_of_resource(
+    resource: GuardedResource, action: GuardedAction, first: bool, because: tuple[FieldEffect, ...]
+) -> GuardedChange:
+    return GuardedChange(
+        kind=resource.kind,
+        name=resource.name,
+        key=resource.key,
+        action=action,
+        because=because,
+        parts=resource.node_pools,
+        whole=resource.whole,
+        flavors=resource.flavors,
+        first=first,
+        worker=resource.worker,
     )
 
 
 def _replace_reasons(step: Mapping[str, Any]) -> Iterator[FieldEffect]:
     for reason in step.get("replaceReasons") or ():
-        yield FieldEffect(str(reason), str(reason), None, None, REPLACE_EFFECT)
+        yield FieldEffect(str(reason), str(reason), None, None, UpdateEffect.REPLACE)
 
 
 def _merged(changes: Iterable[GuardedChange]) -> list[GuardedChange]:

@@ -6,7 +6,7 @@ from typing import Final
 
 from msgspec import Struct
 
-from berth.diff.resources import CLUSTER, FLEET, FUTURE_RESERVATION, NODE_POOL, RESERVATION
+from berth.diff.kinds import ResourceKind
 
 
 class ProtectedKind(Struct, frozen=True):
@@ -14,7 +14,7 @@ class ProtectedKind(Struct, frozen=True):
     names it as `allowance` says, of its `key` or its `pool`.
     """
 
-    kind: str
+    kind: ResourceKind
     type_token: str
     name_suffix: str
     allowance_format: str
@@ -29,18 +29,41 @@ class ProtectedKind(Struct, frozen=True):
         return self.allowance_format.format(key=key, pool=pool)
 
 
+class GuardedResource(Struct, frozen=True):
+    """A resource of the program that the guard protects; `key` is the key of its allowance.
+
+    `node_pools` are the parts of a pool that the resource is, and `whole` whether the pool has no others. `flavors` are
+    those that a queue guarantees something of.
+    """
+
+    kind: ResourceKind
+    name: str
+    key: str
+    node_pools: tuple[str, ...] = ()
+    whole: bool = True
+    flavors: tuple[str, ...] = ()
+    worker: str | None = None
+
+
 _GKE_KINDS: Final = (
-    ProtectedKind(CLUSTER, "gcp:container/cluster:Cluster", "-cluster", "{key}"),
-    ProtectedKind(NODE_POOL, "gcp:container/nodePool:NodePool", "-pool", "{pool}"),
-    ProtectedKind(RESERVATION, "gcp:compute/reservation:Reservation", "-reservation", "reservations.{key}"),
+    ProtectedKind(ResourceKind.CLUSTER, "gcp:container/cluster:Cluster", "-cluster", "{key}"),
+    ProtectedKind(ResourceKind.NODE_POOL, "gcp:container/nodePool:NodePool", "-pool", "{pool}"),
     ProtectedKind(
-        FUTURE_RESERVATION, "gcp:compute/futureReservation:FutureReservation", "-request", "reservations.{key}"
+        ResourceKind.RESERVATION, "gcp:compute/reservation:Reservation", "-reservation", "reservations.{key}"
+    ),
+    ProtectedKind(
+        ResourceKind.FUTURE_RESERVATION,
+        "gcp:compute/futureReservation:FutureReservation",
+        "-request",
+        "reservations.{key}",
     ),
 )
 _ACK_KINDS: Final = (
-    ProtectedKind(CLUSTER, "alicloud:cs/managedKubernetes:ManagedKubernetes", "-cluster", "clusters.{key}", "member-"),
-    ProtectedKind(NODE_POOL, "alicloud:cs/nodePool:NodePool", "", "{key}"),
-    ProtectedKind(FLEET, "alicloud:ackone/cluster:Cluster", "", "fleet"),
+    ProtectedKind(
+        ResourceKind.CLUSTER, "alicloud:cs/managedKubernetes:ManagedKubernetes", "-cluster", "clusters.{key}", "member-"
+    ),
+    ProtectedKind(ResourceKind.NODE_POOL, "alicloud:cs/nodePool:NodePool", "", "{key}"),
+    ProtectedKind(ResourceKind.FLEET, "alicloud:ackone/cluster:Cluster", "", "fleet"),
 )
 PROTECTED_ON_GKE: Final = {each.kind: each for each in _GKE_KINDS}
 PROTECTED_ON_ACK: Final = {each.kind: each for each in _ACK_KINDS}

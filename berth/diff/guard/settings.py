@@ -6,15 +6,18 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from msgspec.structs import replace
 
-from berth.diff.guard.changes import REFUSE, UNPROTECT, GuardedChange, worker_plan
-from berth.diff.resources import CLUSTER, IN_WORKER, NODE_POOL, REPLACED, FieldEffect, ResourceChange, in_worker
-from berth.diff.update_effects import REFUSED
+from berth.diff.guard.allowances import CLUSTER_KEY, GuardedAction
+from berth.diff.guard.changes import GuardedChange, worker_plan
+from berth.diff.kinds import ChangeKind, ResourceKind
+from berth.diff.resources import IN_WORKER, FieldEffect, ResourceChange, in_worker
+from berth.diff.update_effects import UpdateEffect
 from berth.plan.ack import AckFleetPlan
 from berth.plan.allowances import AllowancesPlan
 from berth.plan.fleet import FleetPlan
 
-PROTECT = "protect"
 DELETION_PROTECTION = "deletion_protection"
+_PROTECT = "protect"
+"""The key of the allowance that switches the protection of the whole stack off, and its name in the stack file."""
 
 
 def guarded_updates(
@@ -25,7 +28,7 @@ def guarded_updates(
     for change in changed:
         worker, own_change = in_worker(change) or (None, change)
         plan = worker_plan(new, worker) if worker and isinstance(new, FleetPlan) else new
-        if plan is not None and change.what != REPLACED:
+        if plan is not None and change.what != ChangeKind.REPLACED:
             updates = _guarded_fields(own_change, plan.allowances)
             result += (_in_worker(worker, each) for each in updates) if worker else updates
     return tuple(result)
@@ -34,23 +37,27 @@ def guarded_updates(
 def switched_off(was_protected: bool, allowances: AllowancesPlan) -> Iterator[GuardedChange]:
     """The protection of the whole fleet, where it is switched off."""
     if was_protected and not allowances.protect:
-        yield GuardedChange(PROTECT, PROTECT, PROTECT, UNPROTECT, allowed=allowances.change.get(PROTECT))
+        allowed = allowances.change.get(_PROTECT)
+        yield GuardedChange(ResourceKind.PROTECTION, _PROTECT, _PROTECT, GuardedAction.UNPROTECT, allowed=allowed)
 
 
 def unprotected_cluster(effect: FieldEffect, allowances: AllowancesPlan) -> GuardedChange:
     """A cluster whose deletion protection is switched off."""
-    return GuardedChange(CLUSTER, CLUSTER, CLUSTER, UNPROTECT, (effect,), allowed=allowances.change.get(CLUSTER))
+    allowed = allowances.change.get(CLUSTER_KEY)
+    return GuardedChange(
+        ResourceKind.CLUSTER, CLUSTER_KEY, CLUSTER_KEY, GuardedAction.UNPROTECT, (effect,), allowed=allowed
+    )
 
 
 def _guarded_fields(change: ResourceChange, allowances: AllowancesPlan) -> Iterator[GuardedChange]:
-    refused: Sequence[FieldEffect] = tuple(field for field in change.fields if field.does == REFUSED)
+    refused: Sequence[FieldEffect] = tuple(field for field in change.fields if field.does == UpdateEffect.REFUSED)
     if refused:
-        is_pool = change.kind == NODE_POOL
+        is_pool = change.kind == ResourceKind.NODE_POOL
         name = (change.pool if is_pool else change.key) or change.key
-        kind = "pool" if is_pool else change.kind
-        yield GuardedChange(kind, name, name, REFUSE, tuple(refused), allowed=allowances.change.get(name))
+        kind = ResourceKind.POOL if is_pool else change.kind
+        yield GuardedChange(kind, name, name, GuardedAction.REFUSE, tuple(refused), allowed=allowances.change.get(name))
     for field in change.fields:
-        if change.kind == CLUSTER and field.path == DELETION_PROTECTION and not field.after:
+        if change.kind == ResourceKind.CLUSTER and field.path == DELETION_PROTECTION and not field.after:
             yield unprotected_cluster(field, allowances)
 
 

@@ -18,8 +18,9 @@ from berth.diff.ack import AckCluster, Membership
 from berth.diff.compare import compare
 from berth.diff.entitlements import CountChange
 from berth.diff.fields import FieldChange, compare_fields
-from berth.diff.resources import DELETED, REPLACED, compare_resources
-from berth.diff.update_effects import KEPT, SEVERITY, find_update_rule, load_update_rules
+from berth.diff.kinds import ChangeKind
+from berth.diff.resources import compare_resources
+from berth.diff.update_effects import UpdateEffect, find_update_rule, load_update_rules
 from berth.engine import RecordedResource, run_program
 from berth.evaluate import evaluate_stack
 from berth.plan import accelerator_networks, ack, capacity, gke, kueue, monitoring, teams
@@ -148,7 +149,9 @@ def test_what_teams_and_cohorts_gain_is_the_difference_of_their_queues(edit: str
 @every_edit
 def test_what_is_hit_of_a_pool_is_what_its_node_pools_hold(edit: str) -> None:
     gone = {
-        c.key for c in compare_resources(plan(), plan(edit)) if c.what in (REPLACED, DELETED, "recreated") and c.pool
+        c.key
+        for c in compare_resources(plan(), plan(edit))
+        if c.what in (ChangeKind.REPLACED, ChangeKind.DELETED, "recreated") and c.pool
     }
     after = {n.key: _by_zone(n) for p in plan(edit).pools for n in p.node_pools if n.key not in gone}
     for pool in changes(edit).pools:
@@ -199,7 +202,7 @@ def test_every_field_of_a_plan_has_a_row_and_every_row_a_field(kind: type[Struct
     rows = load_update_rules()[kind.__name__]
     assert fields - rows.keys() == set()
     assert {path.split(".")[0] for path in rows} - fields == set()
-    assert {row.does for row in rows.values()} <= SEVERITY.keys()
+    assert {row.does for row in rows.values()} <= set(UpdateEffect)
 
 
 def test_the_table_has_no_other_plans() -> None:
@@ -210,7 +213,7 @@ def test_nodes_that_were_made_public_stay_it_until_the_file_says_private() -> No
     """What pools no longer say the provider keeps; the cluster says it always, for pools to come."""
     back = compare(plan("nodes-made-public"), plan())
     private = {f.does for pool in back.pools for f in pool.fields if f.path.endswith("private_nodes")}
-    assert private == {KEPT}
+    assert private == {UpdateEffect.KEPT}
 
 
 @pytest.mark.parametrize(
@@ -220,8 +223,8 @@ def test_nodes_that_were_made_public_stay_it_until_the_file_says_private() -> No
         (None, True, "update"),
         (True, False, "recreate"),
         (False, True, "recreate"),
-        (False, None, KEPT),
-        (True, None, KEPT),
+        (False, None, UpdateEffect.KEPT),
+        (True, None, UpdateEffect.KEPT),
     ],
 )
 def test_false_is_something_that_is_said(before: bool | None, after: bool | None, does: str) -> None:
@@ -330,14 +333,14 @@ def test_what_is_replaced_follows_from_the_inputs_of_the_resources(edit: str) ->
     forced = {name for name in before.keys() & after.keys() if any(_forcing(before[name], after[name]))}
     kinds = {"node pool": "{}-pool", "system pool": "{}-pool", "cluster": "{}-cluster", "reservation": "{}-reservation"}
     found = compare_resources(plan(), plan(edit))
-    replaced = {kinds[c.kind].format(c.key): c for c in found if c.kind in kinds and c.what == REPLACED}
+    replaced = {kinds[c.kind].format(c.key): c for c in found if c.kind in kinds and c.what == ChangeKind.REPLACED}
     # Nodes that all move to other zones go, whatever the provider calls it.
     by_itself = {
         name for name, change in replaced.items() if any(f.input and f.path != "zones" for f in change.because)
     }
     seen = {name for name in forced if name.endswith(("-pool", "-cluster", "-reservation"))}
     assert by_itself <= seen <= replaced.keys()
-    gone = {kinds[c.kind].format(c.key) for c in found if c.kind in kinds and c.what == DELETED}
+    gone = {kinds[c.kind].format(c.key) for c in found if c.kind in kinds and c.what == ChangeKind.DELETED}
     assert before.keys() - after.keys() == gone
 
 

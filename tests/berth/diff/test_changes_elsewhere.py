@@ -11,8 +11,8 @@ from msgspec.structs import replace
 
 from berth.diff.compare import IncomparablePlans, compare
 from berth.diff.entitlements import CountChange
+from berth.diff.kinds import ChangeKind
 from berth.diff.objects import load_kinds
-from berth.diff.resources import DELETED, REPLACED
 from berth.manifests import ack
 from berth.manifests.fleet import all_manifests
 from berth.manifests.immutable import IMMUTABLE, IMMUTABLE_WITH
@@ -97,7 +97,9 @@ def test_what_is_hit_are_the_gpus_of_node_pools_that_the_stack_made(edit: str) -
         for pool in member.node_pools:
             held[f"{member.name}/{pool.name}"] += 0 if member.existing else pool.nodes.max * pool.gpus
     for change in ACK.changes(edit).pools:
-        assert change.hit_accelerators == (held[change.pool] if change.what in (REPLACED, DELETED) else 0)
+        assert change.hit_accelerators == (
+            held[change.pool] if change.what in (ChangeKind.REPLACED, ChangeKind.DELETED) else 0
+        )
 
 
 def test_a_leaf_gets_back_what_another_may_borrow() -> None:

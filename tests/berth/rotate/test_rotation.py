@@ -13,7 +13,7 @@ from typer.testing import CliRunner
 
 from berth.cli import app
 from berth.diff.compare import Changes, compare
-from berth.diff.guard.changes import REPLACE
+from berth.diff.guard.allowances import GuardedAction
 from berth.evaluate import evaluate_stack
 from berth.plan.fleet import FleetPlan
 from tests.berth.diff.edited import BASE, write
@@ -78,7 +78,7 @@ def test_reserved_machines_are_drained_first(project: Path) -> None:
     assert [step.blocked for step in steps] == [(), (), ()]
     stopped = [{o.name for o in step.objects if any(f.path == "spec.stopPolicy" for f in o.fields)} for step in steps]
     assert stopped == [{"speech-serve", "vision-urgent"}, set(), {"speech-serve", "vision-urgent"}]
-    assert [(loss.key, loss.action) for loss in steps[1].losses] == [("l4-reserved", REPLACE)]
+    assert [(loss.key, loss.action) for loss in steps[1].losses] == [("l4-reserved", GuardedAction.REPLACE)]
     assert not plan(project).allowances.replacement
 
 

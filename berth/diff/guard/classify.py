@@ -1,0 +1,113 @@
+"""What a resource of the Pulumi program is to the guard, by its URN and inputs."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from msgspec.structs import replace
+
+from berth.diff.compare import AnyPlan
+from berth.diff.guard.ack_preview import classify_ack_resource
+from berth.diff.guard.allowances import CLUSTER_KEY
+from berth.diff.guard.changes import worker_plan
+from berth.diff.guard.protected import PROTECTED_BY_TYPE, GuardedResource
+from berth.diff.kinds import ResourceKind
+from berth.diff.resources import IN_WORKER
+from berth.plan.ack import AckFleetPlan
+from berth.plan.allowances import AllowancesPlan
+from berth.plan.fleet import FleetPlan
+from berth.planner.machines.pools import SYSTEM
+
+_SLICE_NAME = re.compile(r".+-\d+x\d+(x\d+)?-\d+")
+_NON_ACCELERATORS = ("cpu", "memory", "pods", "ephemeral-storage")
+
+
+def classify_urn(urn: str, inputs: Mapping[str, Any], plan: AnyPlan) -> GuardedResource | None:
+    """What a resource is to the guard; None where it is nothing dear."""
+    type_token, name = urn.rpartition("::")[0].rpartition("::")[2].rpartition("$")[2], urn.rpartition("::")[2]
+    if isinstance(plan, AckFleetPlan):
+        return classify_ack_resource(type_token, name, inputs, plan)
+    return _classify_resource(type_token, name, inputs, plan) if isinstance(plan, FleetPlan) else None
+
+
+def _classify_resource(
+    type_token: str, name: str, inputs: Mapping[str, Any], plan: FleetPlan
+) -> GuardedResource | None:
+    """What a resource is to the guard, by its type and its name in the program; None where it is nothing dear."""
+    worker, slash, own_name = name.partition(IN_WORKER)
+    if not slash:
+        return _classify_in_cluster(type_token, name, inputs, plan)
+    resource = _classify_in_cluster(type_token, own_name, inputs, plan_of_worker(plan, worker))
+    if resource is None:
+        return None
+    key = resource.key if resource.kind != ResourceKind.QUEUE or worker_plan(plan, worker) else CLUSTER_KEY
+    return replace(resource, name=f"{worker}{IN_WORKER}{resource.name}", key=key, worker=worker)
+
+
+def plan_of_worker(plan: FleetPlan, name: str) -> FleetPlan:
+    """A worker's plan; an empty one where the fleet has the worker no more."""
+    return worker_plan(plan, name) or replace(plan, pools=(), cluster_queues=(), allowances=AllowancesPlan())
+
+
+def _classify_in_cluster(
+    type_token: str, name: str, inputs: Mapping[str, Any], plan: FleetPlan
+) -> GuardedResource | None:
+    if type_token.endswith(":ClusterQueue"):
+        return _guarded_queue(name.removesuffix("-cluster-queue"), inputs)
+    protected_kind = PROTECTED_BY_TYPE.get(type_token)
+    if protected_kind is None:
+        return None
+    key = protected_kind.resource_key(name)
+    if protected_kind.kind != ResourceKind.NODE_POOL:
+        return GuardedResource(protected_kind.kind, key, protected_kind.allowance_key(key))
+    pool = _pool_name(key, inputs, plan)
+    kept = any(each.name == pool for each in plan.own_pools)
+    allowance = protected_kind.allowance_key(key, pool)
+    if key == SYSTEM:
+        return None
+    return GuardedResource(ResourceKind.POOL, pool, allowance, node_pools=(key,), whole=not kept)
+
+
+def _pool_name(key: str, inputs: Mapping[str, Any], plan: FleetPlan) -> str:
+    """Return the pool of a node pool; of one that the plan no longer has, by its key, which counts a pool's slices."""
+    for pool in plan.pools:
+        if any(each.key == key for each in pool.node_pools):
+            return pool.name
+    names = {pool.key: pool.name for pool in plan.own_pools}
+    numbered = re.fullmatch(r"(.+)-\d+", key)
+    pool_key = numbered[1] if numbered and _is_slice(numbered[1], key, inputs, plan) else key
+    return names.get(pool_key, pool_key)
+
+
+def _is_slice(pool_key: str, key: str, inputs: Mapping[str, Any], plan: FleetPlan) -> bool:
+    """Whether a node pool is one slice of a pool, by its inputs; without any, by the slices that the plan has.
+
+    GKE's name of a slice carries its topology (`v5e-2x4-1`), that of any other node pool is its key.
+    """
+    placement: dict[str, Any] = inputs.get("placementPolicy") or {}
+    if inputs:
+        name = str(inputs.get("name") or "")
+        return bool(placement.get("tpuTopology")) or bool(_SLICE_NAME.fullmatch(name) and name != key)
+    return any(
+        each.key.startswith(f"{pool_key}-") for p in plan.own_pools if p.key == pool_key for each in p.node_pools
+    )
+
+
+def _guarded_queue(name: str, inputs: Mapping[str, Any]) -> GuardedResource | None:
+    """A queue with the flavors that it guarantees something of; without its inputs it was refused, so it does."""
+    groups: Iterable[Mapping[str, Any]] = inputs.get("spec", {}).get("resourceGroups") or ()
+    guaranteed_flavors = tuple(
+        str(flavor["name"])
+        for group in groups
+        for flavor in group.get("flavors") or ()
+        if any(
+            r["name"] not in _NON_ACCELERATORS and str(r.get("nominalQuota", "0")) != "0" for r in flavor["resources"]
+        )
+    )
+    return (
+        GuardedResource(ResourceKind.QUEUE, name, f"clusterQueues.{name}", flavors=guaranteed_flavors)
+        if guaranteed_flavors or not inputs
+        else None
+    )
