@@ -9,6 +9,7 @@ from __future__ import annotations
 import difflib
 import re
 from collections.abc import Iterable
+from enum import StrEnum
 from typing import cast
 
 from msgspec import Struct, field
@@ -22,14 +23,24 @@ _MAX_SHOWN = 80
 """Maximum length of a value or key in a message, in characters: enough for every valid name."""
 
 
+class Severity(StrEnum):
+    """What a problem means for the stack."""
+
+    FAULT = "fault"
+    """The stack file is refused."""
+    WARNING = "warning"
+    """The stack file is valid, and a person should look at this."""
+    NOTE = "note"
+    """An assumption of the plan, printed only by `berth plan`."""
+
+
 class Problem(Struct, frozen=True):
-    """A fault ('fault': the fleet is refused), a warning ('warning': the fleet is valid) or a note ('note': an
-    assumption of the plan, printed only by `berth plan`), as in `severity`.
+    """A fault, a warning or a note.
 
     `code` is a stable word, `place` is `FILE:LINE`, `FILE` or empty, `message` names the value and what to write.
     """
 
-    severity: str
+    severity: Severity
     code: str
     path: FieldPath
     message: str
@@ -41,7 +52,7 @@ class Problem(Struct, frozen=True):
 
     def line(self) -> str:
         """Return the problem as one line, `place: path: message`, without unknown parts; warnings and notes say so."""
-        return self._joined_line("" if self.severity == "fault" else self.severity)
+        return self._joined_line("" if self.severity == Severity.FAULT else self.severity)
 
     def line_without_severity(self) -> str:
         """Return the line without the word for its severity, for outputs that show it elsewhere."""
@@ -60,19 +71,19 @@ class Problems(Struct):
 
     def fault(self, code: str, path: FieldPath, message: str) -> None:
         """Add a fault."""
-        self.entries.append(Problem("fault", code, path, message))
+        self.entries.append(Problem(Severity.FAULT, code, path, message))
 
     def warning(self, code: str, path: FieldPath, message: str) -> None:
         """Add a warning."""
-        self.entries.append(Problem("warning", code, path, message))
+        self.entries.append(Problem(Severity.WARNING, code, path, message))
 
     def note(self, code: str, path: FieldPath, message: str) -> None:
         """Add a note."""
-        self.entries.append(Problem("note", code, path, message))
+        self.entries.append(Problem(Severity.NOTE, code, path, message))
 
     def has_faults(self) -> bool:
         """Return whether the collection has a fault."""
-        return any(p.severity == "fault" for p in self.entries)
+        return any(p.severity == Severity.FAULT for p in self.entries)
 
 
 def format_path(path: FieldPath) -> str:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, cast
 from msgspec import Struct
 from msgspec.structs import replace
 
-from berth.diagnostics import Problem
+from berth.diagnostics import Problem, Severity
 from berth.loader import SourceMap, StackFile, locate, read_config, read_stack, sort_by_place
 from berth.plan.fleet import FleetPlan
 from berth.planner import plan_fleet
@@ -55,17 +55,17 @@ class Evaluation(Struct, frozen=True):
     @property
     def faults(self) -> tuple[Problem, ...]:
         """What makes the fleet unsound."""
-        return tuple(p for p in self.problems if p.severity == "fault")
+        return tuple(p for p in self.problems if p.severity == Severity.FAULT)
 
     @property
     def warnings(self) -> tuple[Problem, ...]:
         """What its owner should look at."""
-        return tuple(p for p in self.problems if p.severity == "warning")
+        return tuple(p for p in self.problems if p.severity == Severity.WARNING)
 
     @property
     def notes(self) -> tuple[Problem, ...]:
         """What the plan assumes."""
-        return tuple(p for p in self.problems if p.severity == "note")
+        return tuple(p for p in self.problems if p.severity == Severity.NOTE)
 
 
 def evaluate_stack(stack: str, root: pathlib.Path, stack_name: str | None = None) -> Evaluation:
@@ -87,12 +87,12 @@ def require_kueue(evaluation: Evaluation) -> Evaluation:
     """The verdict of a verb that knows nothing but fleets on GKE with Kueue: any other stack is a fault."""
     if evaluation.is_team_stack:
         message = "this is a team's own stack, and the verb is about fleets: name its platform"
-        problem = Problem("fault", "wrong-kind", (), message)
+        problem = Problem(Severity.FAULT, "wrong-kind", (), message)
         return replace(evaluation, problems=(*evaluation.problems, problem), team_stack_plan=None)
     if evaluation.ack_plan is None:
         return evaluation
     message = "this verb knows fleets with Kueue alone, and nothing of ACK's quota tree"
-    problem = Problem("fault", "wrong-backend", ("ack",), message)
+    problem = Problem(Severity.FAULT, "wrong-backend", ("ack",), message)
     return replace(evaluation, problems=(*evaluation.problems, problem), ack_plan=None)
 
 
@@ -140,7 +140,7 @@ def _evaluate_team_stack(file: StackFile, load_problems: list[Problem], root: pa
         platform = evaluate_stack(platform_stack, root) if platform_name != file.stack else None
         if platform is None:
             message = f"'{spec.platform}' is this stack itself; write the stack of the platform"
-            plan_problems.append(Problem("fault", "no-platform", ("platform",), message))
+            plan_problems.append(Problem(Severity.FAULT, "no-platform", ("platform",), message))
         elif platform.plan is None or platform.file is None or platform.faults:
             plan_problems.append(_platform_fault(spec.platform, platform))
         else:
@@ -161,7 +161,7 @@ def _platform_fault(name: str, platform: Evaluation) -> Problem:
         message = platform.faults[0].message
     else:
         message = f"the platform '{name}' is refused; `berth check {name}` says why"
-    return Problem("fault", "no-platform", ("platform",), message)
+    return Problem(Severity.FAULT, "no-platform", ("platform",), message)
 
 
 def _with_places(problems: tuple[Problem, ...], places: SourceMap) -> list[Problem]:

@@ -16,7 +16,7 @@ from typing import cast
 
 from msgspec.structs import replace
 
-from berth.diagnostics import FieldPath, Problem
+from berth.diagnostics import FieldPath, Problem, Severity
 from berth.evaluate import Evaluation, require_kueue
 from berth.plan.fleet import FleetPlan
 
@@ -25,12 +25,12 @@ PolicyRule = Callable[[FleetPlan], Iterable[Problem]]
 
 def fault(path: FieldPath, message: str) -> Problem:
     """Return a fault, which refuses the fleet, at `path` in the stack file, such as ("cluster", "privateNodes")."""
-    return Problem("fault", "", path, message)
+    return Problem(Severity.FAULT, "", path, message)
 
 
 def warning(path: FieldPath, message: str) -> Problem:
     """What its owner should look at."""
-    return Problem("warning", "", path, message)
+    return Problem(Severity.WARNING, "", path, message)
 
 
 def load_rules(file: pathlib.Path) -> tuple[dict[str, PolicyRule], list[Problem]]:
@@ -93,4 +93,4 @@ def _policy_fault(file: pathlib.Path, error: Exception | None, message: str) -> 
         else []
     )
     line = error.lineno if isinstance(error, SyntaxError) else lines[-1] if lines else None
-    return Problem("fault", "policy-failed", (), message, f"{file}:{line}" if line else str(file))
+    return Problem(Severity.FAULT, "policy-failed", (), message, f"{file}:{line}" if line else str(file))

@@ -8,7 +8,7 @@ from typing import Any, Final, cast
 
 from msgspec.structs import replace
 
-from berth.diagnostics import FieldPath, Problem, Problems, did_you_mean, join_quoted
+from berth.diagnostics import FieldPath, Problem, Problems, Severity, did_you_mean, join_quoted
 from berth.jobs.files import ManifestDocument
 from berth.lint.findings import lint_documents
 from berth.lint.fleet import LintContext
@@ -48,7 +48,7 @@ def plan_team_stack(
         names = [each.name for each in fleet.teams]
         suggestion = did_you_mean(spec.team, names) or (f"; it has {join_quoted(names)}" if names else "")
         message = f"the platform '{platform}' has no team '{spec.team}'{suggestion}"
-        return None, [Problem("fault", "unknown-reference", ("team",), message)]
+        return None, [Problem(Severity.FAULT, "unknown-reference", ("team",), message)]
     builder = _TeamStackBuilder(spec, faulty, fleet, team, platform_fleet, Problems())
     configs, secrets, workloads = builder.configs(), builder.secrets(), builder.workloads()
     plan = TeamStackPlan(

@@ -11,13 +11,13 @@ import typer
 
 from berth.cli import terminal
 from berth.cli.arguments import EXIT_FAULTS, EXIT_OK, complete_stack, format_json, problem_as_json, project_root
-from berth.diagnostics import Problem, format_path
+from berth.diagnostics import Problem, Severity, format_path
 from berth.evaluate import Evaluation, evaluate_stack
 
 VERSION = 1
 """Of the JSON; raised when a key changes its meaning or goes."""
 
-_LEVELS = {"fault": "error", "warning": "warning", "note": "notice"}
+_LEVELS = {Severity.FAULT: "error", Severity.WARNING: "warning", Severity.NOTE: "notice"}
 _PLACE = re.compile(r"(?P<file>.*?)(?::(?P<line>\d+))?(?::(?P<col>\d+))?", re.DOTALL)
 _ESCAPES = {"%": "%25", "\r": "%0D", "\n": "%0A"}
 
@@ -53,7 +53,7 @@ def command(
         for line in output_lines:
             typer.echo(line)
     for evaluation in evaluations if output_format == "text" else ():
-        for problem in (p for p in evaluation.problems if p.severity != "note"):
+        for problem in (p for p in evaluation.problems if p.severity != Severity.NOTE):
             typer.echo(terminal.format_problem(problem))
         if not evaluation.faults:
             typer.echo(f"{evaluation.stack}: sound{_warning_count(evaluation)}")

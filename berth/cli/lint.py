@@ -21,7 +21,7 @@ from berth.cli.arguments import (
     problem_as_json,
     project_root,
 )
-from berth.diagnostics import Problem, did_you_mean, format_path, join_quoted
+from berth.diagnostics import Problem, Severity, did_you_mean, format_path, join_quoted
 from berth.evaluate import Evaluation
 from berth.jobs.files import list_yaml_files, read_documents
 from berth.lint.findings import Finding, lint_documents
@@ -62,7 +62,7 @@ class LintResult(Struct, frozen=True):
     @property
     def has_faults(self) -> bool:
         """Whether something cannot run, or could not be read."""
-        return any(each.severity == "fault" for each in (*self.problems, *self._finding_problems()))
+        return any(each.severity == Severity.FAULT for each in (*self.problems, *self._finding_problems()))
 
     def _finding_problems(self) -> Iterator[Problem]:
         for finding in self.findings:
@@ -76,7 +76,7 @@ def run(evaluation: Evaluation, files: Sequence[str], team: str | None, root: pa
     teams = {each.name: each for each in evaluation.plan.teams}
     if team is not None and team not in teams:
         hint = did_you_mean(team, teams) or f"; there is {join_quoted(teams)}"
-        return LintResult((), (Problem("fault", "unknown-name", ("--team",), f"no team '{team}'{hint}"),))
+        return LintResult((), (Problem(Severity.FAULT, "unknown-name", ("--team",), f"no team '{team}'{hint}"),))
     findings: list[Finding] = []
     problems: list[Problem] = []
     for file in _files(files, root, problems):
@@ -86,7 +86,7 @@ def run(evaluation: Evaluation, files: Sequence[str], team: str | None, root: pa
         file_findings = list(lint_documents(parsed, fleet, teams.get(team or "")))
         if not file_findings and not faults:
             message = "holds no job, no other object with pods and no ProvisioningRequest"
-            problems.append(Problem("fault", "no-job", (), message, name))
+            problems.append(Problem(Severity.FAULT, "no-job", (), message, name))
         findings += file_findings
     return LintResult(tuple(findings), tuple(problems))
 
@@ -99,7 +99,7 @@ def _files(names: Iterable[str], root: pathlib.Path, problems: list[Problem]) ->
         matches = list_yaml_files(path)
         if not matches:
             problems.append(
-                Problem("fault", "no-file", (), "no YAML files lie in this folder", display_path(path, root))
+                Problem(Severity.FAULT, "no-file", (), "no YAML files lie in this folder", display_path(path, root))
             )
         yield from matches
 

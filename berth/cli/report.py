@@ -56,14 +56,14 @@ def command(
 
 def _timeline(stack: str, jobs: list[str]) -> Timeline:
     """What becomes of the jobs on the queues of a stack, without a cluster; exit 1 where that cannot be told."""
-    from berth.cli.admit import answer as admit
+    from berth.cli.admit import simulate
     from berth.cli.admit.timeline import story_timeline
 
-    answer = admit.run([stack, *jobs], (), project_root())
-    print_problems(answer.problems)
-    if answer.faults:
+    simulation = simulate.run([stack, *jobs], (), project_root())
+    print_problems(simulation.problems)
+    if simulation.faults:
         raise typer.Exit(EXIT_FAULTS)
-    return story_timeline(answer.stories[0])
+    return story_timeline(simulation.stories[0])
 
 
 def _changes_since(stack: str, new: Evaluation, revision: str, prices: Prices | None) -> ChangeSummary:

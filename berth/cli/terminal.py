@@ -9,7 +9,7 @@ from collections.abc import Generator
 from contextlib import contextmanager
 from typing import IO
 
-from berth.diagnostics import Problem
+from berth.diagnostics import Problem, Severity
 
 _RED, _YELLOW, _DIM, _END = "\033[31m", "\033[33m", "\033[2m", "\033[0m"
 _PROGRESS_DELAY = 1.0
@@ -25,7 +25,7 @@ def format_problem(problem: Problem) -> str:
     """A problem as one line, red or yellow."""
     if not is_coloured(sys.stdout):
         return problem.line()
-    return f"{_RED if problem.severity == 'fault' else _YELLOW}{problem.line()}{_END}"
+    return f"{_RED if problem.severity == Severity.FAULT else _YELLOW}{problem.line()}{_END}"
 
 
 @contextmanager

@@ -17,7 +17,7 @@ from fractions import Fraction
 from msgspec import Struct, field
 
 from berth import catalog
-from berth.diagnostics import Problem, Problems, did_you_mean
+from berth.diagnostics import Problem, Problems, Severity, did_you_mean
 from berth.jobs.files import read_documents
 from berth.jobs.values import SourceValue
 
@@ -69,7 +69,7 @@ def read_prices(file: pathlib.Path) -> tuple[Prices | None, tuple[Problem, ...]]
         return None, tuple(faults)
     if len(yaml_documents) != 1:
         what = "more than one YAML document: keep one" if yaml_documents else "empty: write currency and hourly"
-        return None, (Problem("fault", "bad-value", (), f"the table of prices is {what}", shown),)
+        return None, (Problem(Severity.FAULT, "bad-value", (), f"the table of prices is {what}", shown),)
     problems = Problems()
     prices = _table(yaml_documents[0].root_value(problems), shown)
     placed = tuple(yaml_documents[0].locate_problems(problems.entries))

@@ -15,7 +15,7 @@ import yaml
 from msgspec import Struct, field
 from yaml.events import CollectionEndEvent, CollectionStartEvent
 
-from berth.diagnostics import FieldPath, Problem, Problems
+from berth.diagnostics import FieldPath, Problem, Problems, Severity
 from berth.jobs.values import SourceValue
 from berth.loader.document import parse
 from berth.loader.positions import NO_MARKS, Marks
@@ -86,7 +86,9 @@ def _read_large(path: pathlib.Path, display_path: str) -> tuple[list[ManifestDoc
     try:
         values = load_all(path.read_text(encoding="utf-8"))
     except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
-        return [], [Problem("fault", "bad-yaml", (), f"is no YAML: {' '.join(str(error).split())}", display_path)]
+        return [], [
+            Problem(Severity.FAULT, "bad-yaml", (), f"is no YAML: {' '.join(str(error).split())}", display_path)
+        ]
     return [ManifestDocument(display_path, value) for value in values if value is not None], []
 
 
@@ -121,12 +123,12 @@ def read_kubectl_json(path: pathlib.Path, display_path: str) -> tuple[list[Manif
     try:
         value = json.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
-        return [], [Problem("fault", "no-file", (), f"no file '{display_path}'")]
+        return [], [Problem(Severity.FAULT, "no-file", (), f"no file '{display_path}'")]
     except OSError as error:
-        return [], [Problem("fault", "unreadable", (), f"cannot be read: {error.strerror}", display_path)]
+        return [], [Problem(Severity.FAULT, "unreadable", (), f"cannot be read: {error.strerror}", display_path)]
     except (ValueError, RecursionError) as error:
         problem = Problem(
-            "fault", "bad-json", (), f"is no JSON: {error}; write it with kubectl get … -o json", display_path
+            Severity.FAULT, "bad-json", (), f"is no JSON: {error}; write it with kubectl get … -o json", display_path
         )
         return [], [problem]
     return [ManifestDocument(display_path, value)], []

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from msgspec import Struct
 from msgspec.structs import replace
 
-from berth.diagnostics import Problem, Problems, join_words
+from berth.diagnostics import Problem, Problems, Severity, join_words
 from berth.jobs.files import ManifestDocument
 from berth.jobs.job_manifests import JobManifest, read_jobs
 from berth.jobs.pod_groups import PodGroups
@@ -42,7 +42,7 @@ class Finding(Struct, frozen=True):
     @property
     def faults(self) -> tuple[Problem, ...]:
         """What keeps it from ever being admitted and run."""
-        return tuple(each for each in self.problems if each.severity == "fault")
+        return tuple(each for each in self.problems if each.severity == Severity.FAULT)
 
 
 def lint_documents(
@@ -140,7 +140,7 @@ def _check_job(context: LintContext, job: JobManifest, team: TeamPlan | None) ->
 
 
 def _count_faults(problems: Problems) -> int:
-    return sum(each.severity == "fault" for each in problems.entries)
+    return sum(each.severity == Severity.FAULT for each in problems.entries)
 
 
 def _make_finding(
@@ -155,7 +155,7 @@ def _make_finding(
     workloads: int = 1,
 ) -> Finding:
     located = [each if each.place else each.with_place(document.exact_location(each.path)) for each in problems.entries]
-    has_faults = any(each.severity == "fault" for each in located)
+    has_faults = any(each.severity == Severity.FAULT for each in located)
     return Finding(
         kind=str(get_nested(value, "kind") or "object"),
         name=str(get_nested(value, "metadata", "name") or get_nested(value, "metadata", "generateName") or ""),

@@ -14,9 +14,8 @@ from berth.jobs.pod_set import PodSet
 from berth.jobs.quantities import format_quantity
 from berth.lint.fleet import SubmittedJob
 from berth.lint.machines import JobPods, list_job_pods
-from berth.simulator import pending_reasons as reasons
 from berth.simulator.arrivals import without_excluded
-from berth.simulator.pending_reasons import PendingReason, Shortage, find_pending_reason
+from berth.simulator.pending_reasons import PendingCode, PendingReason, Shortage, find_pending_reason
 from berth.simulator.scheduler.model import Job
 from berth.simulator.scheduler.state import JobState, SimulatedWorkload
 from berth.workloads.node_shapes import NodeShape
@@ -37,9 +36,9 @@ def try_admission(job: SubmittedJob) -> TrialAdmission | None:
         return _build_trial(job, workload)
     pods = list_job_pods(job)
     match reason.code:
-        case reasons.NEVER_COVERED:
+        case PendingCode.NEVER_COVERED:
             _report_uncovered(job, pods)
-        case reasons.NEVER_WORKER:
+        case PendingCode.NEVER_WORKER:
             _report_above_worker(job, pods, reason)
         case _:
             _report_above_ceiling(job, pods, reason)

@@ -21,7 +21,7 @@ from yaml.events import (
     StreamEndEvent,
 )
 
-from berth.diagnostics import FieldPath, Problem
+from berth.diagnostics import FieldPath, Problem, Severity
 from berth.loader.positions import NO_MARKS, Mark, Marks
 from berth.loader.scalars import parse_scalar
 from berth.loader.yaml_errors import explain_parser_error
@@ -189,7 +189,7 @@ class _EventReader(Struct):
         place = f"{self.file}:{event.start_mark.line + 1}"
         if code == "bad-yaml":
             place += f":{event.start_mark.column + 1}"
-        self.faults.append(Problem("fault", code, path, message, place))
+        self.faults.append(Problem(Severity.FAULT, code, path, message, place))
 
 
 def _start_of(event: Any) -> tuple[int, int]:

@@ -7,7 +7,7 @@ import pathlib
 
 from msgspec import Struct
 
-from berth.diagnostics import Problem, did_you_mean, join_quoted
+from berth.diagnostics import Problem, Severity, did_you_mean, join_quoted
 
 EXAMPLES = "stacks/examples"
 
@@ -47,11 +47,11 @@ def missing_file_fault(located: LocatedStack, root: pathlib.Path) -> Problem:
     """Return the fault `no-file`, with the nearest stack or example, or with all stacks."""
     if not located.by_name:
         message = f"no file '{located.display_path}'{did_you_mean(located.display_path, _sibling_files(located, root))}"
-        return Problem("fault", "no-file", (), message)
+        return Problem(Severity.FAULT, "no-file", (), message)
     stacks = sorted(f.name[len("Pulumi.") : -len(".yaml")] for f in root.glob("Pulumi.*.yaml"))
     examples = {f.stem: f"{EXAMPLES}/{f.name}" for f in sorted((root / EXAMPLES).glob("*.yaml"))}
     message = f"no stack '{located.stack}' ({located.display_path})"
-    return Problem("fault", "no-file", (), message + _suggestion(located.stack, stacks, examples))
+    return Problem(Severity.FAULT, "no-file", (), message + _suggestion(located.stack, stacks, examples))
 
 
 def missing_project_fault(located: LocatedStack, root: pathlib.Path) -> Problem | None:
@@ -60,9 +60,9 @@ def missing_project_fault(located: LocatedStack, root: pathlib.Path) -> Problem 
         return None
     if os.path.exists(located.file):
         message = f"{located.display_path} is here, but Pulumi.yaml is not; copy Pulumi.yaml from Berth's repository"
-        return Problem("fault", "no-file", (), message)
+        return Problem(Severity.FAULT, "no-file", (), message)
     message = f"no stack '{located.stack}': there is no Pulumi.yaml here or in a directory above"
-    return Problem("fault", "no-file", (), f"{message}; change to the directory of the project")
+    return Problem(Severity.FAULT, "no-file", (), f"{message}; change to the directory of the project")
 
 
 def _suggestion(stack: str, stacks: list[str], examples: dict[str, str]) -> str:

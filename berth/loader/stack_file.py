@@ -8,7 +8,7 @@ from typing import cast
 
 from msgspec import Struct
 
-from berth.diagnostics import Problem
+from berth.diagnostics import Problem, Severity
 from berth.loader.locate import locate, missing_file_fault, missing_project_fault
 from berth.loader.positions import SourceMap, sort_by_place
 from berth.loader.stack_text import CONFIG_KEYS, MOVE_TEAMS, WRITE_FLEET, StackText
@@ -64,7 +64,7 @@ def read_config(
     """
     if not isinstance(value, dict):
         message = f"the config of stack '{stack}' has no 'berth:fleet'; {WRITE_FLEET}"
-        return None, [Problem("fault", "no-fleet", (), message)]
+        return None, [Problem(Severity.FAULT, "no-fleet", (), message)]
     fleet = cast("dict[str, object]", value)
     file = root / f"Pulumi.{stack}.yaml"
     text = read_text(file, file.name, MOVE_TEAMS)

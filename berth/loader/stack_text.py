@@ -8,7 +8,7 @@ from typing import cast
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from berth.diagnostics import Problem, did_you_mean
+from berth.diagnostics import Problem, Severity, did_you_mean
 from berth.loader.document import YamlDocument, parse
 from berth.loader.positions import NO_MARKS, Mark
 
@@ -106,7 +106,7 @@ class StackText(Struct):
 
     def _fault(self, code: str, line: int, message: str) -> None:
         place = f"{self.display_path}:{line}" if line else self.display_path
-        self.faults.append(Problem("fault", code, (), message, place))
+        self.faults.append(Problem(Severity.FAULT, code, (), message, place))
 
 
 def _is_berth_fault(fault: Problem) -> bool:

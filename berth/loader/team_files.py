@@ -15,7 +15,7 @@ from typing import cast
 
 from msgspec import Struct, field
 
-from berth.diagnostics import FieldPath, Problem, did_you_mean
+from berth.diagnostics import FieldPath, Problem, Severity, did_you_mean
 from berth.loader.document import YamlDocument, parse
 from berth.loader.positions import Marks, SourceMap
 from berth.loader.text_file import read_text
@@ -131,7 +131,7 @@ class TeamFiles(Struct):
         self._fault(code, self.source_map.place_of(path), path, message)
 
     def _fault(self, code: str, place: str, path: FieldPath, message: str) -> None:
-        self.faults.append(Problem("fault", code, path, message, place))
+        self.faults.append(Problem(Severity.FAULT, code, path, message, place))
 
 
 @lru_cache(maxsize=20_000)

@@ -6,7 +6,7 @@ import pathlib
 import re
 import stat
 
-from berth.diagnostics import Problem
+from berth.diagnostics import Problem, Severity
 
 MAX_BYTES = 1 << 20
 """Maximum size of a YAML file: a mistaken path to a large file fails at once."""
@@ -66,4 +66,4 @@ def _place(display_path: str, text_before: str) -> str:
 
 
 def _fault(code: str, place: str, message: str) -> Problem:
-    return Problem("fault", code, (), message, place)
+    return Problem(Severity.FAULT, code, (), message, place)

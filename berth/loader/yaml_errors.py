@@ -8,7 +8,7 @@ from typing import Any
 import yaml
 from msgspec import Struct
 
-from berth.diagnostics import Problem, format_value
+from berth.diagnostics import Problem, Severity, format_value
 
 _CLOSING = {"[": "]", "{": "}", '"': '"', "'": "'"}
 
@@ -47,12 +47,12 @@ _Explanation = tuple[int, int, str]
 def explain_parser_error(error: yaml.YAMLError, text: str, display_path: str) -> Problem:
     """Return the fault `bad-yaml` for a parser error in `text`, placed at `display_path:LINE:COLUMN` of the cause."""
     if not isinstance(error, yaml.MarkedYAMLError) or error.problem_mark is None:
-        return Problem("fault", "bad-yaml", (), " ".join(f"not valid YAML: {error}".split()), display_path)
+        return Problem(Severity.FAULT, "bad-yaml", (), " ".join(f"not valid YAML: {error}".split()), display_path)
     stop: Any = error.problem_mark
     start: Any = error.context_mark or stop
     failure = _ParserError(text.splitlines(), error.problem or "", stop.line, stop.column, start.line, start.column)
     line, column, message = _explain(failure)
-    return Problem("fault", "bad-yaml", (), message, f"{display_path}:{line + 1}:{column + 1}")
+    return Problem(Severity.FAULT, "bad-yaml", (), message, f"{display_path}:{line + 1}:{column + 1}")
 
 
 def _explain(error: _ParserError) -> _Explanation:

@@ -3,20 +3,34 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from enum import StrEnum
 from html import escape
 
 from msgspec import Struct
 
 from berth.report.view import Section
 
-ADMITTED, PENDING, CHECKS_PENDING, PREEMPTED = "admitted", "waits", "held", "out"
+
+class LaneState(StrEnum):
+    """The state of a job in the picture; the words are CSS classes."""
+
+    ADMITTED = "admitted"
+    """It is admitted."""
+    CHECKS_PENDING = "held"
+    """It holds its quota, and an admission check is pending."""
+    PENDING = "waits"
+    """It is pending."""
+    PREEMPTED = "out"
+    """It was preempted or evicted, and is pending again."""
+
+
 STATE_LABELS = {
-    ADMITTED: "admitted",
-    CHECKS_PENDING: "admitted, but for a check",
-    PENDING: "waits",
-    PREEMPTED: "lost its place, waits again",
+    LaneState.ADMITTED: "admitted",
+    LaneState.CHECKS_PENDING: "admitted, but for a check",
+    LaneState.PENDING: "waits",
+    LaneState.PREEMPTED: "lost its place, waits again",
 }
-"""States of a job, as a class of the picture, and as text."""
+"""States of a job as text."""
 
 MAX_LANES, MAX_STEPS = 60, 200
 """Maximum of jobs in a picture; the table has all of them."""
@@ -39,7 +53,7 @@ _STYLE = (
 class StateSpan(Struct, frozen=True):
     """A state of a job from step `begin` up to, and without, step `end`."""
 
-    state: str
+    state: LaneState
     start: int
     end: int
 

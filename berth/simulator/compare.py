@@ -8,7 +8,7 @@ from itertools import zip_longest
 from msgspec import Struct
 
 from berth.simulator.lenders import QuotaUse
-from berth.simulator.story import FINISHED, JobOutcome, SimulationRun, StepResult
+from berth.simulator.story import JobOutcome, JobStatus, SimulationRun, StepResult
 
 
 class JobDifference(Struct, frozen=True):
@@ -45,7 +45,7 @@ class _JobStatuses:
     def apply(self, step: StepResult | None) -> list[str]:
         """Take a moment in; the jobs it touched."""
         for outcome in step.outcomes if step else ():
-            if outcome.status == FINISHED:
+            if outcome.status == JobStatus.FINISHED:
                 self.outcomes.pop(outcome.job, None)
                 continue
             self.outcomes[outcome.job] = outcome

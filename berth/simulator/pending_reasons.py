@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from enum import StrEnum
 
 from msgspec import Struct
 
@@ -14,16 +15,40 @@ from berth.simulator.scheduler.quota import QuotaState
 from berth.simulator.scheduler.state import JobState, SimulatedWorkload
 from berth.simulator.scheduler.tree import CohortTree
 
-NEVER_COVERED = "never-covered"
-NEVER_NODES = "never-nodes"
-NEVER_FITS = "never-fits"
-NEVER_WORKER = "never-worker"
-QUEUE_STOPPED = "held"
-BEHIND_OTHER = "behind"
-NO_ROOM = "no-room"
-RESERVED_FOR_OTHERS = "kept"
-WAITS_FOR_VICTIMS = "victims"
-ADMISSION_CHECK = "check"
+
+class PendingCode(StrEnum):
+    """Why a job is not admitted."""
+
+    NEVER_COVERED = "never-covered"
+    """Its queue has no quota of a resource that its pods request."""
+    NEVER_NODES = "never-nodes"
+    """Its pods do not accept the nodes of any flavor."""
+    NEVER_FITS = "never-fits"
+    """It requests more than the ceiling of its queue."""
+    NEVER_WORKER = "never-worker"
+    """No worker can run it."""
+    QUEUE_STOPPED = "held"
+    """Its queue is held, drained or deleted."""
+    BEHIND_OTHER = "behind"
+    """A job before it in a StrictFIFO queue is pending."""
+    NO_ROOM = "no-room"
+    """The quota that it needs is in use."""
+    RESERVED_FOR_OTHERS = "kept"
+    """The quota is free, and reserved for jobs that come first."""
+    WAITS_FOR_VICTIMS = "victims"
+    """The jobs that it preempts have not released their quota."""
+    ADMISSION_CHECK = "check"
+    """It holds its quota, and an admission check is pending."""
+
+    @property
+    def is_permanent(self) -> bool:
+        """Whether no change of other jobs can admit the job."""
+        return self in _PERMANENT
+
+
+_PERMANENT = frozenset(
+    {PendingCode.NEVER_COVERED, PendingCode.NEVER_NODES, PendingCode.NEVER_FITS, PendingCode.NEVER_WORKER}
+)
 
 
 class Shortage(Struct, frozen=True):
@@ -36,14 +61,14 @@ class Shortage(Struct, frozen=True):
 
 
 class PendingReason(Struct, frozen=True):
-    """Why a job waits: a code (the constants above), and what belongs to it.
+    """Why a job waits: a code, and what belongs to it.
 
     `others` are jobs (names): whom it stands behind, or who keeps the room. `names` are resources, flavors or checks.
     `free` says, of a job that only stands behind another, how much of what it wants is free. `workers` are those of a
     manager, each with why it can never run the job.
     """
 
-    code: str
+    code: PendingCode
     shortages: tuple[Shortage, ...] = ()
     other_jobs: tuple[str, ...] = ()
     names: tuple[str, ...] = ()
@@ -57,25 +82,25 @@ def find_pending_reason(
     """The first reason that keeps a job from being admitted."""
     queue_state = workload.queue_state
     if workload.state == JobState.RESERVED:
-        return PendingReason(ADMISSION_CHECK, names=tuple(required_checks(workload)))
+        return PendingReason(PendingCode.ADMISSION_CHECK, names=tuple(required_checks(workload)))
     if not queue_state.is_active():
         state = "gone" if queue_state.is_removed else "drained" if queue_state.stop_policy == HOLD_AND_DRAIN else "held"
-        return PendingReason(QUEUE_STOPPED, names=(state,))
+        return PendingReason(PendingCode.QUEUE_STOPPED, names=(state,))
     assignment = _search_all_flavors(tree, workload, resource_flavors)
     permanent = _permanent_reason(workload, assignment)
     if permanent is not None:
         return permanent
     blocker = _job_ahead(workload)
     if blocker is not None:
-        return PendingReason(BEHIND_OTHER, other_jobs=(blocker.job.name,), free_now=_list_free(assignment))
+        return PendingReason(PendingCode.BEHIND_OTHER, other_jobs=(blocker.job.name,), free_now=_list_free(assignment))
     if tree.evicted and queue_state.preemptor is workload:
-        return PendingReason(WAITS_FOR_VICTIMS, other_jobs=tuple(other.job.name for other in tree.evicted))
+        return PendingReason(PendingCode.WAITS_FOR_VICTIMS, other_jobs=tuple(other.job.name for other in tree.evicted))
     if assignment.outcome == AssignmentOutcome.FIT:
         return PendingReason(
-            RESERVED_FOR_OTHERS,
+            PendingCode.RESERVED_FOR_OTHERS,
             other_jobs=tuple(other.job.name for other in tree.blocked_heads if other is not workload),
         )
-    return PendingReason(NO_ROOM, shortages=_list_shortages(workload, assignment))
+    return PendingReason(PendingCode.NO_ROOM, shortages=_list_shortages(workload, assignment))
 
 
 def _search_all_flavors(
@@ -95,15 +120,15 @@ def _permanent_reason(workload: SimulatedWorkload, assignment: Assignment) -> Pe
     if assignment.outcome != AssignmentOutcome.NO_FIT:
         return None
     if workload.uncovered_resource:
-        return PendingReason(NEVER_COVERED, names=(workload.uncovered_resource,))
+        return PendingReason(PendingCode.NEVER_COVERED, names=(workload.uncovered_resource,))
     flavors = {flavor for group in workload.queue_state.queue.resource_groups for flavor in group.flavors}
     if flavors <= set(assignment.unmatched_flavors):
-        return PendingReason(NEVER_NODES, names=tuple(dict.fromkeys(assignment.unmatched_flavors)))
+        return PendingReason(PendingCode.NEVER_NODES, names=tuple(dict.fromkeys(assignment.unmatched_flavors)))
     shortages = tuple(each for each in _list_shortages(workload, assignment) if each.requested > each.ceiling)
     if len(workload.group_requests) == 1 and flavors - set(assignment.unmatched_flavors) == {
         each.flavor_resource[0] for each in shortages
     }:
-        return PendingReason(NEVER_FITS, shortages=shortages)
+        return PendingReason(PendingCode.NEVER_FITS, shortages=shortages)
     return None
 
 

@@ -13,7 +13,7 @@ from typing import Any, cast
 
 import yaml
 
-from berth.diagnostics import Problem, Problems
+from berth.diagnostics import Problem, Problems, Severity
 from berth.jobs.files import load_all
 from berth.jobs.pod_set import PodSet
 from berth.jobs.values import SourceValue
@@ -52,9 +52,9 @@ def read_cases(path: pathlib.Path) -> tuple[list[RecordedCase], list[Problem]]:
     try:
         (value,) = load_all(path.read_text(encoding="utf-8")) or [None]
     except OSError as error:
-        return [], [Problem("fault", "no-file", (), f"cannot be read: {error.strerror}", path_text)]
+        return [], [Problem(Severity.FAULT, "no-file", (), f"cannot be read: {error.strerror}", path_text)]
     except (UnicodeDecodeError, yaml.YAMLError, RecursionError) as error:
-        return [], [Problem("fault", "bad-yaml", (), f"is no YAML: {str(error).splitlines()[0]}", path_text)]
+        return [], [Problem(Severity.FAULT, "bad-yaml", (), f"is no YAML: {str(error).splitlines()[0]}", path_text)]
     problems = Problems()
     check_cases(SourceValue(value, (), problems))
     if problems.has_faults():

@@ -15,12 +15,13 @@ steps:
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from enum import StrEnum
 from itertools import count
 
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from berth.diagnostics import Problem, Problems, did_you_mean
+from berth.diagnostics import Problem, Problems, Severity, did_you_mean
 from berth.jobs.files import ManifestDocument
 from berth.jobs.pod_groups import PodGroups
 from berth.jobs.pod_set import PodSet
@@ -30,15 +31,29 @@ from berth.simulator.arrivals import Arrival, read_arrivals, without_excluded
 from berth.simulator.fleet import SimulatedFleet
 from berth.simulator.scheduler.model import Job
 
-SUBMIT, FINISH, HOLD, DRAIN, RESUME, PROVISIONED, CHANGE = KINDS = (
-    "submit",
-    "finish",
-    "hold",
-    "drain",
-    "resume",
-    "provisioned",
-    "change",
-)
+
+class StepKind(StrEnum):
+    """What a step does; the words are keys of a scenario."""
+
+    START = "start"
+    """The state before the first step. Not a key of a scenario."""
+    SUBMIT = "submit"
+    """A job is submitted."""
+    FINISH = "finish"
+    """A job finishes, and releases its quota."""
+    HOLD = "hold"
+    """A queue admits no more jobs."""
+    DRAIN = "drain"
+    """A queue admits no more jobs, and evicts those it admitted."""
+    RESUME = "resume"
+    """A held or drained queue admits jobs again."""
+    PROVISIONED = "provisioned"
+    """The admission checks of a job pass."""
+    CHANGE = "change"
+    """Another stack file takes effect."""
+
+
+_STEP_KEYS = tuple(kind for kind in StepKind if kind is not StepKind.START)
 
 LoadFleet = Callable[[str], tuple[SimulatedFleet | None, list[Problem]]]
 """The book of a stack file that a scenario names, and what is wrong with it."""
@@ -50,7 +65,7 @@ LoadManifests = Callable[[str], tuple[list[ManifestDocument], list[Problem]]]
 class ScenarioStep(Struct, frozen=True):
     """One step. `name` is a job's or a cluster queue's name, or the stack file; `said` is the step in words."""
 
-    kind: str
+    kind: StepKind
     name: str
     text: str
     arrival: Arrival | None = None
@@ -116,27 +131,27 @@ class ScenarioReader(Struct):
             source.fault("twice", f"job '{name}' is there already; finish it first, or write another name")
             return
         self._register(name, arrival.display_name)
-        self.steps.append(ScenarioStep(SUBMIT, name, f"submit {arrival.display_name}", arrival=arrival))
+        self.steps.append(ScenarioStep(StepKind.SUBMIT, name, f"submit {arrival.display_name}", arrival=arrival))
 
     def _add_scenario(self, source: SourceValue) -> None:
         fields = source.known_fields(("steps",), ("stack",))
         for step in (fields["steps"].sequence("a list of steps") if fields else None) or ():
-            action = step.known_fields((), KINDS)
+            action = step.known_fields((), _STEP_KEYS)
             if action is None:
                 continue
             if len(action) != 1:
-                step.fault("bad-step", f"a step does one thing; write one of {', '.join(KINDS)}")
+                step.fault("bad-step", f"a step does one thing; write one of {', '.join(_STEP_KEYS)}")
                 continue
             kind, action_value = next(iter(action.items()))
-            if kind in KINDS:
-                self._add_step(kind, action_value)
+            if kind in _STEP_KEYS:
+                self._add_step(StepKind(kind), action_value)
 
-    def _add_step(self, kind: str, source: SourceValue) -> None:
-        if kind == SUBMIT:
+    def _add_step(self, kind: StepKind, source: SourceValue) -> None:
+        if kind == StepKind.SUBMIT:
             self._add_submit(source)
-        elif kind in (FINISH, PROVISIONED):
+        elif kind in (StepKind.FINISH, StepKind.PROVISIONED):
             self._add_job_step(kind, source)
-        elif kind == CHANGE:
+        elif kind == StepKind.CHANGE:
             self._add_change(source)
         elif (name := source.text("a queue's name")) is not None:
             queue = self._resolve_queue(source, name)
@@ -157,7 +172,7 @@ class ScenarioReader(Struct):
         if arrival is not None:
             self._add_arrival(source, arrival)
 
-    def _add_job_step(self, kind: str, source: SourceValue) -> None:
+    def _add_job_step(self, kind: StepKind, source: SourceValue) -> None:
         name = source.text("a job's name")
         if name is None:
             return
@@ -170,7 +185,7 @@ class ScenarioReader(Struct):
             source.fault("no-job", message)
             return
         self.steps.append(ScenarioStep(kind, ids[0], f"{kind} {name}"))
-        if kind == FINISH:
+        if kind == StepKind.FINISH:
             for alias in (ids[0], self.unfinished.pop(ids[0])):
                 self._ids_by_name[alias].discard(ids[0])
             self._next_numbers.clear()
@@ -183,12 +198,12 @@ class ScenarioReader(Struct):
         self._forward_problems(source, problems)
         if fleet is not None:
             self.fleet, self._queues = fleet, {}
-            self.steps.append(ScenarioStep(CHANGE, name, f"change to {name}", fleet=fleet))
+            self.steps.append(ScenarioStep(StepKind.CHANGE, name, f"change to {name}", fleet=fleet))
 
     def _forward_problems(self, source: SourceValue, problems: Iterable[Problem]) -> None:
         """What is wrong with a file that is named here; what has no place of its own is wrong here."""
         for problem in problems:
-            if problem.place or problem.severity == "warning":
+            if problem.place or problem.severity == Severity.WARNING:
                 self.problems.append(problem)
             else:
                 source.fault(problem.code, problem.message)

@@ -6,31 +6,41 @@ import gc
 from collections import Counter
 from collections.abc import Generator, Iterable, Mapping
 from contextlib import contextmanager
+from enum import StrEnum
 from typing import Protocol
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from berth.simulator.fleet import SimulatedFleet
 from berth.simulator.lenders import QuotaUse
 from berth.simulator.pending_reasons import PendingReason, find_pending_reason
-from berth.simulator.scenario import FINISH, PROVISIONED, SUBMIT, ScenarioStep
-from berth.simulator.scheduler.events import JobEvent
+from berth.simulator.scenario import ScenarioStep, StepKind
+from berth.simulator.scheduler.events import JobEvent, JobEventKind
 from berth.simulator.scheduler.simulate import Simulator
 from berth.simulator.scheduler.state import JobState, SimulatedWorkload
 from berth.simulator.scheduler.workers import WorkerSimulators
 
-ADMITTED, RESERVED, PENDING, NEVER_ADMITTED, PREEMPTED, DRAINED, PREEMPTION_LOOP, FINISHED = (
-    "admitted",
-    "reserved",
-    "waits",
-    "never",
-    "pushed out",
-    "drained",
-    "restless",
-    "finished",
-)
 
-START = "start"
+class JobStatus(StrEnum):
+    """The state of a job after a step, and how it got there."""
+
+    ADMITTED = "admitted"
+    """It is admitted."""
+    RESERVED = "reserved"
+    """It holds its quota, and an admission check is pending."""
+    PENDING = "waits"
+    """It is pending, and can be admitted later."""
+    NEVER_ADMITTED = "never"
+    """It is pending, and no change of other jobs can admit it."""
+    PREEMPTED = "pushed out"
+    """Another job preempted it, and it is pending again."""
+    DRAINED = "drained"
+    """Its queue was drained, and it is pending again."""
+    PREEMPTION_LOOP = "restless"
+    """It and other jobs preempt each other without end."""
+    FINISHED = "finished"
+    """It finished, and released its quota."""
 
 
 class InitialState(Protocol):
@@ -60,7 +70,7 @@ class JobOutcome(Struct, frozen=True):
 
     job: str
     queue: str
-    status: str
+    status: JobStatus
     quota_uses: tuple[QuotaUse, ...] = ()
     preempted_by: Preemption | None = None
     preempted: tuple[Preemption, ...] = ()
@@ -71,7 +81,7 @@ class StepResult(Struct, frozen=True):
     """A step and what it changed; `number` counts from 1, 0 is what was before the first. `book`: the fleet by then."""
 
     number: int
-    kind: str
+    kind: StepKind
     text: str
     outcomes: tuple[JobOutcome, ...]
     fleet: SimulatedFleet
@@ -110,19 +120,16 @@ def _run_steps(fleet: SimulatedFleet, steps: Iterable[ScenarioStep], start: Init
     display_names: dict[str, str] = {}
     if start is not None:
         display_names |= start.populate(simulator)
-        results.append(
-            StepResult(
-                0, START, "as it is", tuple(_job_outcomes(simulator, workers, None, None, simulator.settle())), fleet
-            )
-        )
+        outcomes = tuple(_job_outcomes(simulator, workers, None, None, simulator.settle()))
+        results.append(StepResult(0, StepKind.START, "as it is", outcomes, fleet))
     current_fleet = fleet
     for number, step in enumerate(steps, 1):
-        own_job = step.name if step.kind in (SUBMIT, FINISH, PROVISIONED) else None
+        own_job = step.name if step.kind in (StepKind.SUBMIT, StepKind.FINISH, StepKind.PROVISIONED) else None
         if step.arrival is not None:
             display_names[step.name] = step.arrival.display_name
         if step.fleet is not None:
             current_fleet, workers = step.fleet, WorkerSimulators(step.fleet.setup)
-        finished = simulator.workloads.get(step.name) if step.kind == FINISH else None
+        finished = simulator.workloads.get(step.name) if step.kind == StepKind.FINISH else None
         events = _apply_step(simulator, step)
         results.append(
             StepResult(
@@ -139,20 +146,20 @@ def _run_steps(fleet: SimulatedFleet, steps: Iterable[ScenarioStep], start: Init
 
 def _apply_step(simulator: Simulator, step: ScenarioStep) -> list[JobEvent]:
     match step.kind:
-        case "submit":
+        case StepKind.SUBMIT:
             assert step.arrival is not None
             return simulator.submit(step.arrival.job)
-        case "finish":
+        case StepKind.FINISH:
             return simulator.finish(step.name)
-        case "provisioned":
+        case StepKind.PROVISIONED:
             return simulator.complete_checks(step.name)
-        case "change":
+        case StepKind.CHANGE:
             assert step.fleet is not None
             return simulator.replace_setup(step.fleet.setup)
-        case "resume":
+        case StepKind.RESUME:
             return simulator.resume(step.name)
         case _:
-            return simulator.hold(step.name, drain=step.kind == "drain")
+            return simulator.hold(step.name, drain=step.kind == StepKind.DRAIN)
 
 
 def _job_outcomes(
@@ -171,7 +178,7 @@ def _job_outcomes(
         if event.preemptor is not None:
             events_by_workload.setdefault(event.preemptor, [])
     if finished is not None:
-        yield JobOutcome(finished.job.name, finished.queue_state.queue.name, FINISHED)
+        yield JobOutcome(finished.job.name, finished.queue_state.queue.name, JobStatus.FINISHED)
     for workload, own_events in events_by_workload.items():
         preemptions = tuple(_preemption(move) for move in events if move.preemptor is workload)
         yield _job_outcome(simulator, workers, workload, own_events, preemptions)
@@ -184,28 +191,34 @@ def _job_outcome(
     events: list[JobEvent],
     preempted: tuple[Preemption, ...] = (),
 ) -> JobOutcome:
-    name, queue = workload.job.name, workload.queue_state.queue.name
-    quota_uses = next((move.quota_uses for move in reversed(events) if move.quota_uses), ())
-    preempted_by = next(
-        (_preemption(move) for move in reversed(events) if move.kind in ("pushed out", "drained")), None
+    outcome = JobOutcome(
+        job=workload.job.name,
+        queue=workload.queue_state.queue.name,
+        status=JobStatus.ADMITTED,
+        quota_uses=next((event.quota_uses for event in reversed(events) if event.quota_uses), ()),
+        preempted_by=next((_preemption(event) for event in reversed(events) if event.kind in _LOST_QUOTA), None),
+        preempted=preempted,
     )
-    if any(move.kind == "restless" for move in events):
-        return JobOutcome(name, queue, PREEMPTION_LOOP, quota_uses, preempted_by, preempted)
+    if any(event.kind == JobEventKind.PREEMPTION_LOOP for event in events):
+        return replace(outcome, status=JobStatus.PREEMPTION_LOOP)
     if workload.state == JobState.ADMITTED and not workload.is_evicted:
-        return JobOutcome(name, queue, ADMITTED, quota_uses, preempted_by, preempted)
-    reason = find_pending_reason(simulator.trees[queue], workload, simulator.setup.resource_flavors)
+        return outcome
+    queue, resource_flavors = outcome.queue, simulator.setup.resource_flavors
+    reason = find_pending_reason(simulator.trees[queue], workload, resource_flavors)
     if workload.state == JobState.RESERVED:
         refusal = workers.find_refusal(workload)
-        return JobOutcome(
-            name, queue, NEVER_ADMITTED if refusal else RESERVED, quota_uses, preempted_by, preempted, refusal or reason
-        )
-    if preempted_by is not None:
-        return JobOutcome(
-            name, queue, DRAINED if preempted_by.preemptor is None else PREEMPTED, (), preempted_by, preempted, reason
-        )
-    return JobOutcome(
-        name, queue, NEVER_ADMITTED if reason.code.startswith("never") else PENDING, (), None, preempted, reason
-    )
+        status = JobStatus.NEVER_ADMITTED if refusal else JobStatus.RESERVED
+        return replace(outcome, status=status, pending_reason=refusal or reason)
+    return replace(outcome, status=_pending_status(outcome, reason), quota_uses=(), pending_reason=reason)
+
+
+_LOST_QUOTA = (JobEventKind.PREEMPTED, JobEventKind.DRAINED)
+
+
+def _pending_status(outcome: JobOutcome, reason: PendingReason) -> JobStatus:
+    if outcome.preempted_by is not None:
+        return JobStatus.DRAINED if outcome.preempted_by.preemptor is None else JobStatus.PREEMPTED
+    return JobStatus.NEVER_ADMITTED if reason.code.is_permanent else JobStatus.PENDING
 
 
 def _preemption(event: JobEvent) -> Preemption:

@@ -6,11 +6,16 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from berth.diagnostics import join_words
 from berth.jobs.quantities import format_quantity
-from berth.simulator import pending_reasons as reasons
 from berth.simulator.lenders import QuotaUse
-from berth.simulator.pending_reasons import PendingReason, Shortage
+from berth.simulator.pending_reasons import PendingCode, PendingReason, Shortage
 from berth.simulator.scheduler.preemption import IN_CLUSTER_QUEUE, IN_COHORT_RECLAMATION, RECLAIM_WHILE_BORROWING
-from berth.simulator.story import ADMITTED, PREEMPTION_LOOP, RESERVED, JobOutcome, Preemption, SimulationRun, StepResult
+from berth.simulator.story import (
+    JobOutcome,
+    JobStatus,
+    Preemption,
+    SimulationRun,
+    StepResult,
+)
 
 NOT_MODELLED = "Quota only: fair sharing, topology and the placing of pods on nodes are not modelled."
 MANAGER_NOTICE = "Of workers only whether one could ever run a job: which one does, and when, is not modelled."
@@ -43,12 +48,16 @@ class RunFormatter:
         drained = outcome.preempted_by is not None and outcome.preempted_by.preemptor is None
         if outcome.preempted_by is not None and not drained:
             yield self.preemption(outcome.preempted_by)
-        if outcome.status == PREEMPTION_LOOP:
+        if outcome.status == JobStatus.PREEMPTION_LOOP:
             yield "gets back in and is pushed out again, without end"
         if outcome.quota_uses:
-            prefix = "back on " if outcome.preempted_by is not None and outcome.status in (ADMITTED, RESERVED) else ""
+            prefix = (
+                "back on "
+                if outcome.preempted_by is not None and outcome.status in (JobStatus.ADMITTED, JobStatus.RESERVED)
+                else ""
+            )
             yield prefix + self.describe_uses(outcome.quota_uses, outcome.queue)
-        if outcome.status == ADMITTED and not (outcome.quota_uses or outcome.preempted):
+        if outcome.status == JobStatus.ADMITTED and not (outcome.quota_uses or outcome.preempted):
             yield "its checks are met"
         if outcome.pending_reason is not None:
             yield ("now " if outcome.preempted_by is not None and not drained else "") + self.pending_reason(
@@ -130,27 +139,27 @@ class RunFormatter:
         other_jobs = self._join_names(self.job_name(name) for name in why.other_jobs)
         names = self._join_names(why.names)
         match why.code:
-            case reasons.ADMISSION_CHECK:
+            case PendingCode.ADMISSION_CHECK:
                 return f"holds its quota, and waits for {names}"
-            case reasons.QUEUE_STOPPED:
+            case PendingCode.QUEUE_STOPPED:
                 return f"its queue is {names or 'held'}"
-            case reasons.NEVER_COVERED:
+            case PendingCode.NEVER_COVERED:
                 return f"its queue has no quota of {names}"
-            case reasons.NEVER_NODES:
+            case PendingCode.NEVER_NODES:
                 return f"its pods do not accept the nodes of {names}"
-            case reasons.NEVER_FITS:
+            case PendingCode.NEVER_FITS:
                 return "larger than its ceiling, " + self._describe_shortages(why.shortages)
-            case reasons.NEVER_WORKER:
+            case PendingCode.NEVER_WORKER:
                 return f"holds its quota for ever: no worker can run it ({self._describe_workers(why)})"
-            case reasons.BEHIND_OTHER:
+            case PendingCode.BEHIND_OTHER:
                 return f"behind {other_jobs} (StrictFIFO)" + self._describe_free(why.free_now)
-            case reasons.RESERVED_FOR_OTHERS:
+            case PendingCode.RESERVED_FOR_OTHERS:
                 return (
                     f"there is room, but it is kept for {other_jobs}"
                     if other_jobs
                     else "there is room, but others come first"
                 )
-            case reasons.WAITS_FOR_VICTIMS:
+            case PendingCode.WAITS_FOR_VICTIMS:
                 return f"waits until {other_jobs} {'have' if len(why.other_jobs) > 1 else 'has'} given way"
             case _:
                 return "no room for " + self._describe_shortages(why.shortages)

@@ -6,7 +6,7 @@ import typing
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from berth.diagnostics import FieldPath, Problem, did_you_mean, format_value
+from berth.diagnostics import FieldPath, Problem, Severity, did_you_mean, format_value
 from berth.spec.base import yaml_type
 from berth.spec.fleet import FleetSpec
 from berth.spec.model import Model
@@ -60,13 +60,15 @@ def to_problem(error: Mapping[str, Any], root: type[Model] = FleetSpec) -> Probl
     if path[1:] and path[-1] == "[key]" and error["input"] == path[-2]:  # the key is wrong, not its value
         path = path[:-1]
     if error["type"] == "berth":
-        return Problem("fault", error["ctx"]["code"], path, error["ctx"]["message"])
+        return Problem(Severity.FAULT, error["ctx"]["code"], path, error["ctx"]["message"])
     if error["type"] == "extra_forbidden":
-        return Problem("fault", "unknown-key", path, _unknown_key(error, path, root))
+        return Problem(Severity.FAULT, "unknown-key", path, _unknown_key(error, path, root))
     if (expected := _COLLECTION_NOUNS.get(error["type"])) is not None:
-        return Problem("fault", "bad-type", path, _wrong_type(expected)(error, path) + _remedy(error, path, root))
+        return Problem(
+            Severity.FAULT, "bad-type", path, _wrong_type(expected)(error, path) + _remedy(error, path, root)
+        )
     code, message = _MESSAGES.get(error["type"], ("bad-value", _original_message))
-    return Problem("fault", code, path, message(error, path))
+    return Problem(Severity.FAULT, code, path, message(error, path))
 
 
 def allowed_keys(path: FieldPath, root: type[Model] = FleetSpec) -> list[str]:

@@ -12,7 +12,7 @@ from typing import Any, TypeVar, cast
 from msgspec import Struct
 from pydantic_core import ValidationError
 
-from berth.diagnostics import FieldPath, Problem, closest_match
+from berth.diagnostics import FieldPath, Problem, Severity, closest_match
 from berth.spec.ack import AckFleetSpec
 from berth.spec.fleet import FleetSpec
 from berth.spec.messages import allowed_keys, to_problem
@@ -71,7 +71,7 @@ def parse_fleet(value: object, reader_problems: Sequence[Problem] = ()) -> Parse
     aside.
     """
     if not isinstance(value, dict):
-        return Parsed(None, (Problem("fault", "bad-type", (), "berth:fleet must be a mapping"),), frozenset())
+        return Parsed(None, (Problem(Severity.FAULT, "bad-type", (), "berth:fleet must be a mapping"),), frozenset())
     fleet = cast("dict[str, Any]", value)
     if "ack" in fleet:
         ack, problems, set_aside = _parse_model(AckFleetSpec, fleet, reader_problems)
@@ -90,7 +90,7 @@ def _parse_model(
         spec, errors = None, [*map(_as_error, error.errors(include_url=False)), *_missing_frame(model, fleet)]
     problems = tuple(to_problem(error, model) for error in _independent_errors(model, errors, reader_problems))
     # A problem that is not reported twice still makes its part unusable.
-    follow_ups = (Problem("fault", problem.code, problem.path[1:], "") for problem in misplaced)
+    follow_ups = (Problem(Severity.FAULT, problem.code, problem.path[1:], "") for problem in misplaced)
     all_problems = (*reader_problems, *follow_ups, *(to_problem(error, model) for error in errors))
     set_aside = frozenset(part for problem in all_problems for part in _faulty_parts(model, problem, fleet))
     if spec is None or set_aside:
@@ -104,7 +104,7 @@ def _misplaced_sections(model: type[Model], fleet: Mapping[str, Any]) -> Iterato
         for name, entry in _entries(entries).items():
             if name in _SPLITTABLE_SECTIONS and _is_no_entry(entry, allowed_keys((section, name), model)):
                 message = f"'{name}' is a key of berth:fleet, but is indented below '{section}'; indent it less"
-                yield Problem("fault", "unknown-key", (section, name), message)
+                yield Problem(Severity.FAULT, "unknown-key", (section, name), message)
 
 
 def _entries(section: object) -> dict[str, object]:
@@ -172,7 +172,7 @@ def _intended_path(model: type[Model], path: FieldPath) -> FieldPath:
 
 def _faulty_parts(model: type[Model], problem: Problem, fleet: Mapping[str, Any]) -> Iterable[SpecPart]:
     """Yield the parts of the fleet that a problem makes unusable."""
-    if problem.severity != "fault" or problem.code == "unquoted-key":  # such a key is kept, as text
+    if problem.severity != Severity.FAULT or problem.code == "unquoted-key":  # such a key is kept, as text
         return
     is_misspelt = problem.code == "unknown-key" and problem.path
     paths = {problem.path, _intended_path(model, problem.path)} if is_misspelt else {problem.path}

@@ -9,7 +9,7 @@ from collections.abc import Callable
 
 from msgspec.structs import replace
 
-from berth.diagnostics import Problem, Problems
+from berth.diagnostics import Problem, Problems, Severity
 from berth.planner import PlannedFleet
 from berth.validation import advice, capacity, reachability
 from berth.validation.accelerator_networks import check_accelerator_addresses
@@ -66,7 +66,7 @@ def validate(planned: PlannedFleet) -> tuple[Problem, ...]:
         )
     if planned.complete:
         note_one_worker_per_job(claims, worker_claims, problems)
-    if not problems.has_faults() and not any(p.severity == "fault" for p in planned.problems):
+    if not problems.has_faults() and not any(p.severity == Severity.FAULT for p in planned.problems):
         problems.entries.extend(check_kueue_rules(own_machines_only))
         for worker in planned.workers.values():
             problems.entries.extend(p for p in check_kueue_rules(worker) if p not in problems.entries)

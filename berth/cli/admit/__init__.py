@@ -9,6 +9,7 @@ import typer
 
 from berth.cli import terminal
 from berth.cli.arguments import EXIT_FAULTS, EXIT_OK, JsonOption, format_json, print_problems, project_root
+from berth.diagnostics import Severity
 
 EPILOG = "Example: berth admit stacks/scenarios/multislice.yaml"
 
@@ -34,18 +35,18 @@ def command(
 
     Runs Kueue's decisions on the queues of a stack, without a cluster; of two stacks it shows only what differs.
     """
-    from berth.cli.admit import answer as verb
+    from berth.cli.admit import output, simulate
 
     if bool(cases) == bool(arguments or live):
         raise typer.BadParameter("write STACK JOBS..., a scenario that names its stack, or --cases FILE")
     with terminal.progress("simulating"):
         if cases is not None:
-            answers, text, problems = verb.answer_cases(cases)
+            answers, text, problems = simulate.answer_cases(cases)
             value: object = answers
         else:
-            result = verb.run(arguments or (), live or (), project_root())
-            value, text, problems = verb.as_json(result), verb.text(result), result.problems
-    has_faults = any(problem.severity == "fault" for problem in problems)
+            result = simulate.run(arguments or (), live or (), project_root())
+            value, text, problems = output.as_json(result), output.text(result), result.problems
+    has_faults = any(problem.severity == Severity.FAULT for problem in problems)
     if not as_json or (cases and has_faults):
         print_problems(problems)
     if as_json or not has_faults:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from berth.cli.admit import answer
+from berth.cli.admit import output
 from berth.report import timeline
 from berth.report.timeline import JobLane, StateSpan, Timeline
 from berth.report.view import Section
-from berth.simulator.story import ADMITTED, FINISHED, RESERVED, JobOutcome, SimulationRun
+from berth.simulator.story import JobOutcome, JobStatus, SimulationRun
 from berth.simulator.text import RunFormatter
 
 
@@ -16,14 +16,14 @@ def story_timeline(story: SimulationRun) -> Timeline:
     """Each job's lane, in the order in which they come, and the table of `berth admit`."""
     numbers = [moment.number for moment in story.steps]
     first, end = min(numbers, default=0), max(numbers, default=-1) + 1
-    rows = [list(row) for moment in story.steps for row in answer.lines(moment, RunFormatter(story, moment))]
+    rows = [list(row) for moment in story.steps for row in output.lines(moment, RunFormatter(story, moment))]
     head = ("step", "job", "queue", "verdict", "why")
     return Timeline(
         lanes=tuple(_lanes(story, end)),
         first=first,
         end=end,
         table=Section("What happened, step by step", head, rows),
-        notes=(answer.totals(story), *answer.limitations(story).splitlines()),
+        notes=(output.totals(story), *output.limitations(story).splitlines()),
     )
 
 
@@ -40,9 +40,12 @@ def _lanes(story: SimulationRun, end: int) -> Iterator[JobLane]:
 def _spells(rows: list[tuple[int, JobOutcome]], end: int) -> Iterator[StateSpan]:
     preempted = False
     for index, (number, row) in enumerate(rows):
-        if row.status == FINISHED:
+        if row.status == JobStatus.FINISHED:
             return
-        held_state = {ADMITTED: timeline.ADMITTED, RESERVED: timeline.CHECKS_PENDING}.get(row.status)
+        held_state = {
+            JobStatus.ADMITTED: timeline.LaneState.ADMITTED,
+            JobStatus.RESERVED: timeline.LaneState.CHECKS_PENDING,
+        }.get(row.status)
         preempted = held_state is None and (preempted or row.preempted_by is not None)
-        state = held_state or (timeline.PREEMPTED if preempted else timeline.PENDING)
+        state = held_state or (timeline.LaneState.PREEMPTED if preempted else timeline.LaneState.PENDING)
         yield StateSpan(state, number, rows[index + 1][0] if index + 1 < len(rows) else end)

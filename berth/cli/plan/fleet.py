@@ -11,7 +11,7 @@ from berth.cli.plan import accelerator_networks, cohorts, compute_classes, reser
 from berth.cli.tables import bar, table
 from berth.cost.fleet import fleet_cost
 from berth.cost.prices import Prices
-from berth.diagnostics import Problem, join_words
+from berth.diagnostics import Problem, Severity, join_words
 from berth.evaluate import Evaluation
 from berth.plan.existing import ExistingClusterPlan
 from berth.plan.fleet import FleetPlan, PoolPlan
@@ -241,10 +241,10 @@ def _preemption_text(plan: FleetPlan) -> str:
 
 def problems_text(evaluation: Evaluation) -> str:
     """Every fault, warning and note, as a paragraph each."""
-    sections = [_problem_list("fault", evaluation.faults), _problem_list("warning", evaluation.warnings)]
+    sections = [_problem_list(Severity.FAULT, evaluation.faults), _problem_list(Severity.WARNING, evaluation.warnings)]
     parts = [part for part in sections if part] or ["No faults, no warnings."]
-    return "\n\n".join([*parts, *filter(None, [_problem_list("note", evaluation.notes)])])
+    return "\n\n".join([*parts, *filter(None, [_problem_list(Severity.NOTE, evaluation.notes)])])
 
 
-def _problem_list(severity: str, problems: tuple[Problem, ...]) -> str:
+def _problem_list(severity: Severity, problems: tuple[Problem, ...]) -> str:
     return "\n".join([pluralize(len(problems), severity), *(f"  {p.line()}" for p in problems)]) if problems else ""

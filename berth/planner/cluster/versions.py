@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from berth.diagnostics import FieldPath
+from berth.diagnostics import FieldPath, Severity
 from berth.planner.context import PlanningContext
 from berth.planner.machines.capacity_rules import setting_path
 from berth.planner.machines.pools import PlannedPool
@@ -33,9 +33,9 @@ def check_versions(context: PlanningContext, planned_pools: Mapping[str, Planned
     for name, pool in planned_pools.items():
         for missing in missing_features(feature_needs(pool.request), cluster.version, cluster.release_channel):
             path: FieldPath = ("pools", name, *setting_path(pool.request, missing.key))
-            if missing.severity == "fault":
+            if missing.severity == Severity.FAULT:
                 context.problems.fault("version-too-old", path, missing.message)
-            elif missing.severity == "warning":
+            elif missing.severity == Severity.WARNING:
                 context.problems.warning("version-doubtful", path, missing.message)
             else:
                 assumed.append(missing)
@@ -53,7 +53,7 @@ def _check_cluster_version(context: PlanningContext, version: str) -> None:
         context.problems.warning(violation.code, path, violation.message)
     autopilot = cluster.mode == "autopilot"
     needs = (FeatureNeed(feature=name, autopilot=autopilot) for name in _FEATURES_OF_EVERY_CLUSTER)
-    faults = [m for m in missing_features(needs, version, cluster.release_channel) if m.severity == "fault"]
+    faults = [m for m in missing_features(needs, version, cluster.release_channel) if m.severity == Severity.FAULT]
     if faults:  # the newest version that is needed has whatever an older one has
         context.problems.fault("version-too-old", path, max(faults, key=lambda lack: parse_version(lack.since)).message)
 

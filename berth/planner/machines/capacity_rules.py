@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from berth import catalog
 from berth.catalog import Machine, SliceShape
-from berth.diagnostics import FieldPath
+from berth.diagnostics import FieldPath, Severity
 from berth.plan.node_settings import UpgradePlan
 from berth.plan.nodes import Bounds
 from berth.planner.context import PlanningContext
@@ -176,10 +176,10 @@ def report(
         path: FieldPath = (*base_path, *setting_path(request, violation.key))
         if violation.key == "zones" and part[0] == "pools" and context.spec.pools[part[1]].zone:
             path = (*base_path, "zone")
-        if violation.severity == "fault":
+        if violation.severity == Severity.FAULT:
             context.reject(*part, violation.code, path, violation.message)
             is_valid = False
-        elif violation.severity == "warning":
+        elif violation.severity == Severity.WARNING:
             context.problems.warning(violation.code, path, violation.message)
         else:
             context.problems.note(violation.code, path, violation.message)

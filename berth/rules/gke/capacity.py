@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from berth import catalog
+from berth.diagnostics import Severity
 from berth.rules.gke.gpu import device_violations
 from berth.rules.gke.networks import network_violations
 from berth.rules.gke.placement import placement_violations
@@ -45,7 +46,7 @@ def _check_availability(request: PoolRequest) -> Violations:
             f"no source shows '{machine}' from '{MODEL_LABELS[request.provisioning_model]}' "
             f"capacity: {provisioning.doubts}; known are: {known_models}"
         )
-        yield GkeViolation(code="capacity-doubtful", key=key, message=message, severity="warning")
+        yield GkeViolation(code="capacity-doubtful", key=key, message=message, severity=Severity.WARNING)
 
 
 def _check_size(request: PoolRequest) -> Violations:
@@ -103,7 +104,7 @@ def _check_request_size(request: PoolRequest) -> Violations:
         message = (
             f"'{request.nodes.max}' nodes: a job that asks for more than {limit} at once is refused; keep jobs below"
         )
-        yield GkeViolation(code="queued-request", key="nodes", message=message, severity="warning")
+        yield GkeViolation(code="queued-request", key="nodes", message=message, severity=Severity.WARNING)
 
 
 def _check_node_management(request: PoolRequest) -> Violations:
@@ -112,7 +113,9 @@ def _check_node_management(request: PoolRequest) -> Violations:
         yield GkeViolation(code="dws-auto-repair", key="autoRepair", message=f"{message}; leave it out")
     if request.upgrade:
         message = f"'SURGE' upgrades have no effect with '{request.capacity}' capacity, whose nodes GKE lets run out"
-        yield GkeViolation(code="dws-upgrade", key="surge", message=f"{message}; leave surge out", severity="warning")
+        yield GkeViolation(
+            code="dws-upgrade", key="surge", message=f"{message}; leave surge out", severity=Severity.WARNING
+        )
 
 
 def _check_surge(request: PoolRequest) -> Violations:
@@ -121,11 +124,15 @@ def _check_surge(request: PoolRequest) -> Violations:
         return
     if request.multi_host:
         message = "'surge' has no effect on slices of several hosts, each of which GKE makes anew as a whole"
-        yield GkeViolation(code="slice-surge", key="surge", message=f"{message}; leave it out", severity="warning")
+        yield GkeViolation(
+            code="slice-surge", key="surge", message=f"{message}; leave it out", severity=Severity.WARNING
+        )
     elif request.provisioning_model == "reservation-specific" and request.upgrade.max_surge:
         message = f"'{request.upgrade.max_surge}' surge nodes wait for machines that the reservation has to spare"
         remedy = "write maxSurge: 0 and maxUnavailable: 1, or reserve more than the pool takes"
-        yield GkeViolation(code="reserved-surge", key="surge", message=f"{message}; {remedy}", severity="warning")
+        yield GkeViolation(
+            code="reserved-surge", key="surge", message=f"{message}; {remedy}", severity=Severity.WARNING
+        )
 
 
 def _check_dws_zones(request: PoolRequest) -> Violations:
@@ -149,7 +156,7 @@ def _check_max_run(request: PoolRequest) -> Violations:
     if not request.uses_dws:
         message = f"a run time of '{seconds}' seconds is known of flex-start and queued, and not of {request.capacity}"
         message = f"{message}; leave it out, or write such a capacity"
-        yield GkeViolation(code="max-run-unknown", key="maxRunDuration", message=message, severity="warning")
+        yield GkeViolation(code="max-run-unknown", key="maxRunDuration", message=message, severity=Severity.WARNING)
 
 
 # --- pools that GKE makes ---------------------------------------------------------------------------------------------
@@ -168,7 +175,7 @@ def _check_made_by_gke(request: PoolRequest) -> Violations:
     yield from _check_explicit_only(request, provisioner)
     if request.cluster.autopilot and request.capacity == "queued":
         message = "no source shows 'queued' capacity on Autopilot; flex-start is known to work there"
-        yield GkeViolation(code="autopilot-queued", key="capacity", message=message, severity="warning")
+        yield GkeViolation(code="autopilot-queued", key="capacity", message=message, severity=Severity.WARNING)
 
 
 def _check_unsupported_keys(request: PoolRequest, provisioner: str) -> Violations:
@@ -198,13 +205,13 @@ def _check_explicit_only(request: PoolRequest, provisioner: str) -> Violations:
         message = (
             f"'{machine.name}' is made by {provisioner} only where a job or a ComputeClass names it; name it there"
         )
-        yield GkeViolation(code="explicit-only", key="machineType", message=message, severity="warning")
+        yield GkeViolation(code="explicit-only", key="machineType", message=message, severity=Severity.WARNING)
     if machine.domain_topology:
         message = (
             f"'{machine.name}' wants a workload policy of its own, and no source shows that {provisioner} makes one"
         )
         message = f"{message}; make the pool yourself"
-        yield GkeViolation(code="gke-domain", key="autoProvisioned", message=message, severity="warning")
+        yield GkeViolation(code="gke-domain", key="autoProvisioned", message=message, severity=Severity.WARNING)
 
 
 _RULES = (

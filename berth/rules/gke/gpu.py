@@ -9,6 +9,7 @@ from msgspec import Struct
 
 from berth import catalog
 from berth.catalog import Machine
+from berth.diagnostics import Severity
 from berth.rules.gke.pool_request import GkeViolation, PoolRequest, SettingKey, Violations
 
 DRIVER_INSTALL_MODES = {"default": "DEFAULT", "latest": "LATEST", "disabled": "INSTALLATION_DISABLED"}
@@ -133,7 +134,7 @@ def _check_confidential(request: PoolRequest) -> Violations:
         code="confidential",
         key="confidentialNodes",
         message=f"{message} {machine.name}; {remedy}",
-        severity="fault" if is_gpu else "warning",
+        severity=Severity.FAULT if is_gpu else Severity.WARNING,
     )
 
 
@@ -147,7 +148,7 @@ def _check_driver(request: PoolRequest) -> Violations:
             code="driver-dcgm",
             key="driverVersion",
             message=f"{message}; write default or latest",
-            severity="warning",
+            severity=Severity.WARNING,
         )
 
 
@@ -168,7 +169,7 @@ def _check_partition(request: PoolRequest) -> Violations:
             f"no source shows partitions of {request.machine.name}, which has 1/{request.machine.fraction} of a GPU"
         )
         message = f"{message}, and '{request.partition}' is asked for; leave it out"
-        yield GkeViolation(code="partition-fraction", key="gpuPartition", message=message, severity="warning")
+        yield GkeViolation(code="partition-fraction", key="gpuPartition", message=message, severity=Severity.WARNING)
 
 
 def _check_sharing(request: PoolRequest) -> Violations:
@@ -195,7 +196,7 @@ def _check_mps(request: PoolRequest, strategy: str) -> Violations:
         message = (
             f"'MPS' is not known to go with partitions, and '{request.partition}' is asked for; write time-sharing"
         )
-        yield GkeViolation(code="mps-partition", key="gpuSharing", message=message, severity="warning")
+        yield GkeViolation(code="mps-partition", key="gpuSharing", message=message, severity=Severity.WARNING)
     if request.cluster.autopilot:
         message = "'MPS' is documented for Standard clusters, and this one is Autopilot; write time-sharing"
-        yield GkeViolation(code="mps-autopilot", key="gpuSharing", message=message, severity="warning")
+        yield GkeViolation(code="mps-autopilot", key="gpuSharing", message=message, severity=Severity.WARNING)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from msgspec import Struct
 
 from berth import catalog
+from berth.diagnostics import Severity
 from berth.rules.gke.pool_request import GkeViolation, PoolRequest, Violations
 
 ZONE_LABEL = "topology.kubernetes.io/zone"
@@ -92,7 +93,7 @@ def _check_dranet(request: PoolRequest) -> Violations:
             f"'dranet' is accepted for {machine.name} but documented only "
             f"for newer machines; {_network_remedy(request)}"
         )
-        yield GkeViolation(code="dranet-doubtful", key="networking", message=message, severity="warning")
+        yield GkeViolation(code="dranet-doubtful", key="networking", message=message, severity=Severity.WARNING)
 
 
 def _check_gpudirect(request: PoolRequest) -> Violations:

@@ -10,6 +10,7 @@ from typing import Literal
 from msgspec import Struct
 
 from berth import catalog
+from berth.diagnostics import Severity
 from berth.plan.node_settings import UpgradePlan
 from berth.rules.gke.pool_request import MODEL_LABELS, GkeViolation, PoolRequest, Violations
 
@@ -100,7 +101,7 @@ def _check_topology_aware(request: PoolRequest) -> Violations:
             f"Kueue counts the nodes that are there, {request.nodes.min} at the least: no job waits for the other "
             f"{request.nodes.max - request.nodes.min}, so nothing makes them; write a fixed number, or queued capacity"
         )
-        yield GkeViolation(code="topology-from-zero", key="topologyAware", message=message, severity="warning")
+        yield GkeViolation(code="topology-from-zero", key="topologyAware", message=message, severity=Severity.WARNING)
 
 
 def _check_slices(request: PoolRequest) -> Violations:
@@ -136,7 +137,7 @@ def _check_domain(request: PoolRequest) -> Violations:
             f"of a {machine.domain_topology} domain "
             f"of {machine.name}; write a pool for each domain"
         )
-        yield GkeViolation(code="domain-nodes", key="nodes", message=message, severity="warning")
+        yield GkeViolation(code="domain-nodes", key="nodes", message=message, severity=Severity.WARNING)
     required_upgrade = domain_upgrade(request)
     if upgrade and upgrade != required_upgrade and not request.made_by_gke:
         message = (

@@ -11,14 +11,12 @@ from typing import Literal
 from msgspec import Struct
 
 from berth.catalog import Machine, ProvisioningModel, SliceShape, limits
+from berth.diagnostics import Severity
 from berth.plan.node_settings import UpgradePlan
 from berth.plan.nodes import Bounds
 
 CapacityKind = Literal["on-demand", "spot", "reservation", "flex-start", "queued"]
 """How a pool gets its machines."""
-
-Severity = Literal["fault", "warning", "note"]
-"""The fleet is refused · it is sound, but look here · it is sound, and the plan says what it assumes."""
 
 SettingKey = Literal[
     "capacity", "reservation", "maxRunDuration", "machineType", "accelerator", "topology", "nodes", "slices", "zones",
@@ -49,7 +47,7 @@ class GkeViolation(Struct, frozen=True, kw_only=True):
     code: str
     key: SettingKey
     message: str
-    severity: Severity = "fault"
+    severity: Severity = Severity.FAULT
 
 
 Violations = Iterator[GkeViolation]

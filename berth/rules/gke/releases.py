@@ -14,6 +14,7 @@ from typing import Any
 
 from msgspec import Struct
 
+from berth.diagnostics import Severity
 from berth.rules.gke.pool_request import GkeViolation
 from berth.rules.gke.versions import compare_version, parse_version
 from berth.yaml_loader import load_table
@@ -52,12 +53,12 @@ def release_violation(version: str, channel: str) -> GkeViolation | None:
     if ended := _end_of_support(version, channel):
         remedy = f'write "{releases().newest}", or no version for that of the channel'
         message = f"support of GKE '{version}' ended by {ended} ({_support(channel)}); {remedy}"
-        return GkeViolation(code="version-unsupported", key="version", message=message, severity="warning")
+        return GkeViolation(code="version-unsupported", key="version", message=message, severity=Severity.WARNING)
     if len(numbers) == _EXACT:
         minor = ".".join(map(str, numbers[:2]))
         message = f"'{version}' is one exact patch, which GKE offers for some weeks and then refuses for new clusters"
         message = f'{message}; write "{minor}", which means its newest patch'
-        return GkeViolation(code="version-exact", key="version", message=message, severity="warning")
+        return GkeViolation(code="version-exact", key="version", message=message, severity=Severity.WARNING)
     return None
 
 

@@ -7,12 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from datetime import datetime, timedelta
-from typing import Literal
 
 from msgspec import Struct
 
 from berth import catalog
 from berth.catalog import Machine
+from berth.diagnostics import Severity
 from berth.plan.capacity import reservation_path
 from berth.rules.gke.pool_request import GkeViolation, PoolRequest, ReservationRequest, SettingKey, Violations
 
@@ -115,13 +115,15 @@ def _check_kind(request: PoolRequest, reservation: ReservationRequest) -> Violat
     provisioning, machine = request.machine.provisioning, request.machine
     if reservation.block and provisioning.reservations != "dense":
         message = f"no source shows reservations of {machine.name} in blocks, and block '{reservation.block}' is named"
-        yield _violation("reservation-block", f"{message}; leave the block out if there is none", severity="warning")
+        yield _violation(
+            "reservation-block", f"{message}; leave the block out if there is none", severity=Severity.WARNING
+        )
     if reservation.form == "own" and provisioning.reservations == "aggregate" and not reservation.begins:
         message = (
             f"{_display_name(reservation)} would be made by Berth, but {machine.name} is usually reserved in aggregate,"
         )
         message = f"{message} by Google's sales or a future reservation; name one that exists"
-        yield _violation("own-tpu-reservation", message, severity="warning")
+        yield _violation("own-tpu-reservation", message, severity=Severity.WARNING)
     if reservation.project and request.made_by_gke and (request.compact or request.multi_host):
         message = f"{_display_name(reservation)} is shared, and auto-provisioning combines no shared reservation with a"
         yield _violation(
@@ -129,7 +131,7 @@ def _check_kind(request: PoolRequest, reservation: ReservationRequest) -> Violat
         )
 
 
-def _violation(code: str, message: str, *, severity: Literal["fault", "warning"] = "fault") -> GkeViolation:
+def _violation(code: str, message: str, *, severity: Severity = Severity.FAULT) -> GkeViolation:
     return GkeViolation(code=code, key="reservation", message=message, severity=severity)
 
 

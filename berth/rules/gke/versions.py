@@ -15,7 +15,8 @@ from typing import Any, Literal
 
 from msgspec import Struct, field
 
-from berth.rules.gke.pool_request import PoolRequest, SettingKey, Severity
+from berth.diagnostics import Severity
+from berth.rules.gke.pool_request import PoolRequest, SettingKey
 from berth.yaml_loader import load_table
 
 VersionParts = tuple[int, ...]
@@ -120,13 +121,18 @@ def _missing_feature(need: FeatureNeed, version: str | None, channel: str) -> It
             f"{feature.says} {verb} GKE {first_with_feature}, and the cluster has "
             f"'{version}'; write cluster.version: \"{first_with_feature}\""
         )
-        yield _build_missing(need, "warning" if is_doubtful else "fault", f"{message} or later", first_with_feature)
+        yield _build_missing(
+            need, Severity.WARNING if is_doubtful else Severity.FAULT, f"{message} or later", first_with_feature
+        )
     elif order == "unknown":
         assumption = (
             f"release channel '{channel}' names no version" if version is None else f"'{version}' names no patch"
         )
         yield _build_missing(
-            need, "note", f"{assumption}: {feature.says} assumes at least GKE {first_with_feature}", first_with_feature
+            need,
+            Severity.NOTE,
+            f"{assumption}: {feature.says} assumes at least GKE {first_with_feature}",
+            first_with_feature,
         )
 
 
@@ -134,7 +140,7 @@ def _missing_by_later_source(need: FeatureNeed, feature: Feature, version: str) 
     later = _first_for_variant(feature.later, need)
     if later and compare_version(version, later) == "older":
         message = f"{feature.says} needs GKE {later} by a later source, and the cluster has '{version}'"
-        yield _build_missing(need, "warning", f'{message}; write cluster.version: "{later}" or later', later)
+        yield _build_missing(need, Severity.WARNING, f'{message}; write cluster.version: "{later}" or later', later)
 
 
 def _first_for_variant(versions: Mapping[str, str], need: FeatureNeed) -> str | None:

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 
 from berth import catalog
 from berth.catalog import ListedZones, Machine
+from berth.diagnostics import Severity
 from berth.rules.gke.pool_request import GkeViolation, PoolRequest
 
 _MAX_ZONES = 8
@@ -58,7 +59,10 @@ def _not_listed(machine: Machine, listed: ListedZones, missing: Sequence[str], *
     what = f"{'flex-start of ' if flex_start else ''}{display_name(machine)}"
     message = f"Google lists no {what} in {_quoted(missing)}; {_alternatives(listed, region)}"
     return GkeViolation(
-        code="flex-start-zone" if flex_start else "zone-not-listed", key="zones", message=message, severity="warning"
+        code="flex-start-zone" if flex_start else "zone-not-listed",
+        key="zones",
+        message=message,
+        severity=Severity.WARNING,
     )
 
 
@@ -67,7 +71,7 @@ def _undocumented(machine: Machine, listed: ListedZones, doubtful: Sequence[str]
         f"only a catalogue of Google's API lists {display_name(machine)} in {_quoted(doubtful)}, and no page of Google"
     )
     message = f"{what}; {_alternatives(listed, catalog.region_of(doubtful[0]))}"
-    return GkeViolation(code="zone-undocumented", key="zones", message=message, severity="warning")
+    return GkeViolation(code="zone-undocumented", key="zones", message=message, severity=Severity.WARNING)
 
 
 def _alternatives(listed: ListedZones, region: str) -> str:

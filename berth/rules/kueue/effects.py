@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from berth.diagnostics import FieldPath, format_value
+from berth.diagnostics import FieldPath, Severity, format_value
 from berth.plan.fleet import FleetPlan
 from berth.plan.kueue import ClusterQueuePlan
 from berth.rules.kueue import bounds, gates
@@ -57,7 +57,7 @@ def _topology_gate_on(fleet: FleetPlan) -> Findings:
 
 RULES: tuple[FleetRule[FleetPlan], ...] = (
     FleetRule("borrow-with-fair-sharing", "API: ClusterQueuePreemption.borrowWithinCohort", _no_borrow_preemption),
-    FleetRule("weight-without-fair-sharing", "API: ClusterQueue.fairSharing", _weights_take_effect, "warning"),
-    FleetRule("mode-without-admission-fair-sharing", "API: admissionScope", _usage_takes_effect, "warning"),
+    FleetRule("weight-without-fair-sharing", "API: ClusterQueue.fairSharing", _weights_take_effect, Severity.WARNING),
+    FleetRule("mode-without-admission-fair-sharing", "API: admissionScope", _usage_takes_effect, Severity.WARNING),
     FleetRule("topology-switched-off", "Kueue's use of features.Enabled", _topology_gate_on),
 )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from fractions import Fraction
 
-from berth.diagnostics import FieldPath
+from berth.diagnostics import FieldPath, Severity
 from berth.plan.kueue import ClusterQueuePlan, CohortPlan
 from berth.rules.kueue import bounds
 from berth.rules.kueue.rule import FieldError, Rule
@@ -52,5 +52,5 @@ CLUSTER_QUEUES: tuple[Rule[ClusterQueuePlan], ...] = (
 
 COHORTS: tuple[Rule[CohortPlan], ...] = (
     Rule("bad-weight", "webhook validateFairSharing", _check_weight),
-    Rule("weight-of-root", "Kueue docs: fair sharing of cohorts", _root_weight, "warning"),
+    Rule("weight-of-root", "Kueue docs: fair sharing of cohorts", _root_weight, Severity.WARNING),
 )

@@ -7,7 +7,7 @@ from typing import Generic, TypeVar
 
 from msgspec import Struct
 
-from berth.diagnostics import FieldPath, did_you_mean, format_value, join_words
+from berth.diagnostics import FieldPath, Severity, did_you_mean, format_value, join_words
 from berth.names import MAX_SUBDOMAIN, is_label_key, is_subdomain
 
 T = TypeVar("T")
@@ -25,7 +25,7 @@ class KueueViolation(Struct, frozen=True):
     `severity` is `fault` where Kueue refuses or never admits anything, `warning` where what is written has no effect.
     """
 
-    severity: str
+    severity: Severity
     code: str
     ref: ObjectRef
     path: FieldPath
@@ -38,7 +38,7 @@ class Rule(Struct, Generic[T], frozen=True):
     code: str
     source: str
     check: Callable[[T], Iterable[FieldError]]
-    severity: str = "fault"
+    severity: Severity = Severity.FAULT
 
 
 class FleetRule(Struct, Generic[T], frozen=True):
@@ -47,7 +47,7 @@ class FleetRule(Struct, Generic[T], frozen=True):
     code: str
     source: str
     check: Callable[[T], Iterable[tuple[ObjectRef, FieldPath, str]]]
-    severity: str = "fault"
+    severity: Severity = Severity.FAULT
 
 
 def find_violations(rules: Iterable[Rule[T]], ref: ObjectRef, plan: T) -> Iterator[KueueViolation]:

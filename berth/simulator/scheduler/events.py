@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from enum import StrEnum
 
 from msgspec import Struct
 
@@ -14,14 +15,28 @@ CLUSTER_QUEUE_STOPPED = "ClusterQueueStopped"
 """Kueue's word for jobs that lose their place because their queue is stopped."""
 
 
+class JobEventKind(StrEnum):
+    """What happened to a job."""
+
+    ADMITTED = "admitted"
+    """It was admitted."""
+    RESERVED = "reserved"
+    """It holds its quota, and an admission check is pending."""
+    PREEMPTED = "pushed out"
+    """Another job preempted it."""
+    DRAINED = "drained"
+    """It was evicted because its queue was stopped."""
+    PREEMPTION_LOOP = "restless"
+    """It and other jobs preempt each other without end."""
+
+
 class JobEvent(Struct, frozen=True):
-    """What happened to a job in a step: `what` is 'admitted', 'reserved' (a check holds it), 'pushed out', 'drained' or
-    'restless' (it is pushed out and gets back in without end).
+    """What happened to a job in a step.
 
     `takes` is what it took, `by` the job it was pushed out for, `reason` Kueue's word for the rule.
     """
 
-    kind: str
+    kind: JobEventKind
     workload: SimulatedWorkload
     quota_uses: tuple[QuotaUse, ...] = ()
     preemptor: SimulatedWorkload | None = None
@@ -30,7 +45,7 @@ class JobEvent(Struct, frozen=True):
 
 def preempted_event(victim: Victim, preemptor: SimulatedWorkload) -> JobEvent:
     """The event of a job that another preempts."""
-    return JobEvent("pushed out", victim.workload, preemptor=preemptor, reason=victim.reason)
+    return JobEvent(JobEventKind.PREEMPTED, victim.workload, preemptor=preemptor, reason=victim.reason)
 
 
 def required_checks(workload: SimulatedWorkload) -> Iterator[str]:

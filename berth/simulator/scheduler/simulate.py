@@ -12,6 +12,7 @@ from berth.simulator.scheduler.cycle import CycleResult, SchedulingCycle
 from berth.simulator.scheduler.events import (
     CLUSTER_QUEUE_STOPPED,
     JobEvent,
+    JobEventKind,
     preempted_event,
     required_checks,
 )
@@ -84,7 +85,7 @@ class Simulator:
         self._begin_step(tree)
         if workload.state == JobState.RESERVED:
             workload.state = JobState.ADMITTED
-            self.events.append(JobEvent("admitted", workload))
+            self.events.append(JobEvent(JobEventKind.ADMITTED, workload))
         return self._settle_trees(tree)
 
     def replace_setup(self, setup: SchedulerSetup) -> list[JobEvent]:
@@ -171,7 +172,7 @@ class Simulator:
             if tree.evicted and not self.delay_release:
                 state = tree.usage_key()
                 if state in seen and extra_cycle_run:
-                    self.events.extend(JobEvent("restless", work) for work in tree.evicted)
+                    self.events.extend(JobEvent(JobEventKind.PREEMPTION_LOOP, work) for work in tree.evicted)
                     self._trees_to_retry.pop(tree, None)
                     return
                 if state in seen:
@@ -247,7 +248,11 @@ class Simulator:
         workload.queue_state.hold_quota(workload)
         self.trees[workload.queue_state.queue.name].invalidate(workload.flavor_resources)
         self.events.append(
-            JobEvent("admitted" if workload.state == JobState.ADMITTED else "reserved", workload, quota_uses_taken)
+            JobEvent(
+                JobEventKind.ADMITTED if workload.state == JobState.ADMITTED else JobEventKind.RESERVED,
+                workload,
+                quota_uses_taken,
+            )
         )
 
     def _evict(self, workload: SimulatedWorkload, event: JobEvent) -> None:
@@ -272,7 +277,7 @@ class Simulator:
         self.trees[queue_state.queue.name].invalidate()
         for workload in list(queue_state.quota_holders.values()) if not queue_state.is_active() else ():
             if not workload.is_evicted and (policy == HOLD_AND_DRAIN or workload.state == JobState.RESERVED):
-                self._evict(workload, JobEvent("drained", workload, reason=CLUSTER_QUEUE_STOPPED))
+                self._evict(workload, JobEvent(JobEventKind.DRAINED, workload, reason=CLUSTER_QUEUE_STOPPED))
 
     def _move_to_new_setup(self, workload: SimulatedWorkload) -> None:
         """A job takes its place, or waits, in the line of its queue's new setup."""

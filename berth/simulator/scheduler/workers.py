@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
-from berth.simulator.pending_reasons import NEVER_WORKER, PendingReason, find_pending_reason
+from berth.simulator.pending_reasons import PendingCode, PendingReason, find_pending_reason
 from berth.simulator.scheduler.model import RUNNING, SchedulerSetup
 from berth.simulator.scheduler.simulate import Simulator
 from berth.simulator.scheduler.state import JobState, SimulatedWorkload
@@ -33,7 +33,7 @@ class WorkerSimulators:
                 if reason is None:
                     return None
                 refusals.append((name, reason))
-        return PendingReason(NEVER_WORKER, workers=tuple(refusals)) if self._setups else None
+        return PendingReason(PendingCode.NEVER_WORKER, workers=tuple(refusals)) if self._setups else None
 
     def _worker_simulator(self, name: str) -> Simulator:
         """A worker, made when it is first asked: most jobs fit the first."""

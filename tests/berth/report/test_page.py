@@ -13,7 +13,7 @@ import pytest
 from typer.testing import CliRunner
 
 from berth.cli import app
-from berth.cli.admit.answer import run
+from berth.cli.admit.simulate import run
 from berth.cli.admit.timeline import story_timeline
 from berth.diagnostics import format_path
 from berth.evaluate import evaluate_stack

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from berth.cli.admit.answer import run
+from berth.cli.admit.simulate import run
 from berth.cli.admit.timeline import story_timeline
 from berth.cost.fleet import fleet_cost
 from berth.cost.prices import Prices

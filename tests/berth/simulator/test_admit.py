@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from berth.cli.admit import answer as admit
+from berth.cli.admit import output, simulate
 
 HERE = pathlib.Path(__file__).parent
 ROOT = HERE.parents[2]
@@ -42,9 +42,9 @@ def _step(step: str) -> str:
 
 def table(folder: pathlib.Path, *arguments: str, live: tuple[pathlib.Path, ...] = ()) -> list[str]:
     """The rows that are printed, with single spaces."""
-    answer = admit.run(list(arguments), list(live), folder)
+    answer = simulate.run(list(arguments), list(live), folder)
     assert answer.faults == ()
-    head, *rows = admit.text(answer).split("\n\n")[0].splitlines()
+    head, *rows = output.text(answer).split("\n\n")[0].splitlines()
     assert head.split()[0] == "t"
     return [" ".join(row.split()) for row in rows]
 
@@ -66,9 +66,9 @@ def test_a_borrower_is_pushed_out_by_the_owner_and_every_line_says_why(folder: p
 def test_the_page_shows_what_is_printed(folder: pathlib.Path) -> None:
     """docs/admission.md, its first table."""
     scenario(folder, "slice3 vision/train 3", "slice1 speech/train 1", "slice2 vision/train 2")
-    answer = admit.run(["scenario.yaml"], [], folder)
+    answer = simulate.run(["scenario.yaml"], [], folder)
     page = (ROOT / "docs" / "admission.md").read_text(encoding="utf-8")
-    assert f"```\n{admit.text(answer).split(chr(10) * 2)[0]}\n```" in page
+    assert f"```\n{output.text(answer).split(chr(10) * 2)[0]}\n```" in page
 
 
 def test_what_can_never_be_admitted_is_told_at_once(folder: pathlib.Path) -> None:
@@ -143,7 +143,7 @@ def test_jobs_of_one_name_are_told_apart_by_their_namespaces(folder: pathlib.Pat
     ]
     (folder / "jobs.yaml").write_text("\n---\n".join(json.dumps(each) for each in jobs), encoding="utf-8")
     (folder / "more.yaml").write_text("steps:\n- finish: train\n", encoding="utf-8")
-    found = admit.run(["stack.yaml", "jobs.yaml", "more.yaml"], [], folder)
+    found = simulate.run(["stack.yaml", "jobs.yaml", "more.yaml"], [], folder)
     assert [problem.line() for problem in found.faults] == [
         "more.yaml:2: steps[0].finish: 'train' may be any of speech/train, vision/train; write one of these"
     ]
@@ -177,7 +177,7 @@ def test_the_stack_may_change_on_the_way(folder: pathlib.Path) -> None:
 
 def test_what_is_printed_can_be_had_as_json(folder: pathlib.Path) -> None:
     scenario(folder, "a vision/train 3", "b speech/train 1")
-    said: dict[str, Any] = json.loads(json.dumps(admit.as_json(admit.run(["scenario.yaml"], [], folder))))
+    said: dict[str, Any] = json.loads(json.dumps(output.as_json(simulate.run(["scenario.yaml"], [], folder))))
     assert said["stack"] == "stack" and said["problems"] == []
     first, second = said["steps"]
     tpu = {"flavor": "v5e", "resource": "google.com/tpu"}
@@ -200,7 +200,7 @@ def test_a_check_holds_a_job_until_it_is_said_to_be_met(tmp_path: pathlib.Path) 
     )
     file = tmp_path / "scenario.yaml"
     file.write_text(text, encoding="utf-8")
-    (found,) = admit.run([str(file)], [], ROOT).stories
+    (found,) = simulate.run([str(file)], [], ROOT).stories
     assert [[(row.job, row.status) for row in moment.outcomes] for moment in found.steps] == [
         [("a", "reserved")],
         [("b", "admitted")],
@@ -306,7 +306,7 @@ def test_stopped_queues_finished_and_inactive_workloads_are_as_in_the_cluster(fo
 
 def test_workloads_of_queues_that_the_stack_lacks_are_a_warning(folder: pathlib.Path) -> None:
     live = printed(folder, workload("x", "robotics", 1, 1), workload("y", "robotics", 1, 1, reserved=1))
-    answer = admit.run(["stack.yaml"], list(live), folder)
+    answer = simulate.run(["stack.yaml"], list(live), folder)
     assert [problem.line() for problem in answer.problems] == [
         f"live.json: warning: items[{index}]: workload 'robotics/job-{name}-1a2b3': {queue} is not of this stack"
         for index, name, queue in (
@@ -318,7 +318,7 @@ def test_workloads_of_queues_that_the_stack_lacks_are_a_warning(folder: pathlib.
 
 
 def test_recorded_cases_are_answered_in_their_own_form() -> None:
-    found, text, problems = admit.answer_cases(HERE / "cases.yaml")
+    found, text, problems = simulate.answer_cases(HERE / "cases.yaml")
     assert problems == () and len(found) == 358
     assert text.splitlines()[-1] == "agreement: 2806 of 2823 steps, 345 of 358 cases"
     assert json.loads(json.dumps(found))[0]["steps"][0]["then"]["j0"]["state"] == "admitted"

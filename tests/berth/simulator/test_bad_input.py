@@ -9,7 +9,7 @@ import shutil
 
 import pytest
 
-from berth.cli.admit import answer as admit
+from berth.cli.admit import simulate
 
 HERE = pathlib.Path(__file__).parent
 ENTRY = re.compile(r"^== (.*)\n((?:(?!== ).*\n)*)", re.MULTILINE)
@@ -39,7 +39,7 @@ def folder(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> pathlib.P
 
 def complaints(folder: pathlib.Path, *arguments: str) -> list[str]:
     """The lines of the faults."""
-    answer = admit.run(list(arguments), [], folder)
+    answer = simulate.run(list(arguments), [], folder)
     assert bool(answer.faults) == (answer.stories == ())
     return [problem.line() for problem in answer.faults]
 
@@ -99,9 +99,9 @@ def test_the_faults_of_a_stack_are_told_as_they_are_everywhere(folder: pathlib.P
 )
 def test_what_kubectl_did_not_print_is_refused(folder: pathlib.Path, text: str, line: str) -> None:
     (folder / "live.json").write_text(text, encoding="utf-8")
-    found = admit.run(["stack.yaml"], [folder / "live.json"], folder)
+    found = simulate.run(["stack.yaml"], [folder / "live.json"], folder)
     assert [problem.line().removesuffix("; write it with kubectl get … -o json") for problem in found.faults] == [line]
-    missing = admit.run(["stack.yaml"], [folder / "nowhere.json"], folder)
+    missing = simulate.run(["stack.yaml"], [folder / "nowhere.json"], folder)
     assert [problem.line() for problem in missing.faults] == ["no file 'nowhere.json'"]
 
 
@@ -148,7 +148,7 @@ def test_a_file_of_cases_that_has_another_form_is_refused(
 ) -> None:
     file = tmp_path / "cases.yaml"
     file.write_text(CASE.replace(old, new), encoding="utf-8")
-    _, _, problems = admit.answer_cases(file)
+    _, _, problems = simulate.answer_cases(file)
     assert problems[0].line() == f"{file}: {line}"
     file.write_text(CASE, encoding="utf-8")
-    assert admit.answer_cases(file)[2] == ()
+    assert simulate.answer_cases(file)[2] == ()

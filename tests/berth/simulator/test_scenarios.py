@@ -7,17 +7,17 @@ from collections import Counter
 
 import pytest
 
-from berth.cli.admit import answer as admit
-from berth.simulator.story import ADMITTED, PENDING, PREEMPTED, SimulationRun
+from berth.cli.admit import output, simulate
+from berth.simulator.story import JobStatus, SimulationRun
 
 ROOT = pathlib.Path(__file__).resolve().parents[3]
 SCENARIOS = ROOT / "stacks" / "scenarios"
 TABLES = sorted(SCENARIOS.glob("*.txt"))
 
 
-def told(name: str, *before: str) -> admit.SimulationResult:
+def told(name: str, *before: str) -> simulate.SimulationResult:
     """What `berth admit` makes of a scenario."""
-    answer = admit.run([*before, f"stacks/scenarios/{name}.yaml"], [], ROOT)
+    answer = simulate.run([*before, f"stacks/scenarios/{name}.yaml"], [], ROOT)
     assert answer.faults == ()
     return answer
 
@@ -30,7 +30,7 @@ def story(name: str) -> SimulationRun:
 
 @pytest.mark.parametrize("table", TABLES, ids=lambda table: table.stem)
 def test_a_scenario_prints_its_table(table: pathlib.Path) -> None:
-    assert admit.text(told(table.stem)) + "\n" == table.read_text(encoding="utf-8")
+    assert output.text(told(table.stem)) + "\n" == table.read_text(encoding="utf-8")
 
 
 def test_the_readme_shows_what_is_printed() -> None:
@@ -47,18 +47,22 @@ def test_the_three_slice_set_goes_first_and_the_others_run_together_after_it() -
     """System A.4, as it was listed."""
     *first, last = [[(row.job, row.status) for row in moment.outcomes] for moment in story("multislice").steps]
     assert first == [
-        [("multislice-3slice", ADMITTED)],
-        [("multislice-1slice", PENDING)],
-        [("multislice-2slice", PENDING)],
+        [("multislice-3slice", JobStatus.ADMITTED)],
+        [("multislice-1slice", JobStatus.PENDING)],
+        [("multislice-2slice", JobStatus.PENDING)],
     ]
-    assert last[1:] == [("multislice-1slice", ADMITTED), ("multislice-2slice", ADMITTED)]
+    assert last[1:] == [("multislice-1slice", JobStatus.ADMITTED), ("multislice-2slice", JobStatus.ADMITTED)]
 
 
 def test_with_32_chips_high_pushes_low_out_and_low_returns_and_with_64_both_run() -> None:
     """System B at the level of quota."""
     verdicts = [{row.job[:4].rstrip("-"): row.status for row in m.outcomes} for m in story("hotswap-32").steps]
-    assert verdicts == [{"low": ADMITTED}, {"high": ADMITTED, "low": PREEMPTED}, {"high": "finished", "low": ADMITTED}]
-    assert [row.status for row in story("hotswap-64").unfinished] == [ADMITTED, ADMITTED]
+    assert verdicts == [
+        {"low": JobStatus.ADMITTED},
+        {"high": JobStatus.ADMITTED, "low": JobStatus.PREEMPTED},
+        {"high": "finished", "low": JobStatus.ADMITTED},
+    ]
+    assert [row.status for row in story("hotswap-64").unfinished] == [JobStatus.ADMITTED, JobStatus.ADMITTED]
 
 
 def test_the_batch_platform_stands_as_it_was_observed() -> None:
@@ -74,7 +78,7 @@ def standing(of: SimulationRun, moments: int) -> dict[str, tuple[int, int]]:
     verdicts: dict[str, tuple[str, str]] = {}
     for moment in of.steps[:moments]:
         verdicts |= {row.job: (row.queue, row.status) for row in moment.outcomes}
-    counts = Counter((queue, verdict == ADMITTED) for queue, verdict in verdicts.values())
+    counts = Counter((queue, verdict == JobStatus.ADMITTED) for queue, verdict in verdicts.values())
     found: dict[str, set[tuple[int, int]]] = {}
     for queue in {queue for queue, _ in counts}:
         found.setdefault(queue.rsplit("-", 1)[1], set()).add((counts[queue, False], counts[queue, True]))
@@ -85,9 +89,9 @@ def standing(of: SimulationRun, moments: int) -> dict[str, tuple[int, int]]:
 def test_two_stacks_are_compared_job_by_job() -> None:
     old, new = "stacks/scenarios/hotswap-32.stack.yaml", "stacks/examples/hotswap.yaml"
     answer = told("hotswap-32", old, new)
-    (difference,) = admit.as_json(answer)["differences"]
+    (difference,) = output.as_json(answer)["differences"]
     assert (difference["step"], difference["job"]) == (2, "low-jax-trillium")
-    assert (difference["old"]["verdict"], difference["new"]["verdict"]) == (PREEMPTED, ADMITTED)
-    assert admit.text(answer).splitlines()[1].split()[:2] == ["2", "low-jax-trillium"]
+    assert (difference["old"]["verdict"], difference["new"]["verdict"]) == (JobStatus.PREEMPTED, JobStatus.ADMITTED)
+    assert output.text(answer).splitlines()[1].split()[:2] == ["2", "low-jax-trillium"]
     same = told("hotswap-32", old, old)
-    assert admit.text(same) == "No job fares differently under hotswap-32.stack than under hotswap-32.stack."
+    assert output.text(same) == "No job fares differently under hotswap-32.stack than under hotswap-32.stack."

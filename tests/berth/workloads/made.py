@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from berth.cli.workload import answer as workload
-from berth.cli.workload.answer import WorkloadResult
+from berth.cli.workload import generate as workload
+from berth.cli.workload.generate import WorkloadResult
 from tests.stack_files import evaluation
 
 

@@ -17,7 +17,7 @@ import pytest
 
 from berth import catalog
 from berth.cli import lint
-from berth.cli.workload import answer as workload
+from berth.cli.workload import generate as workload
 from berth.diagnostics import Problems
 from berth.jobs.files import read_documents
 from berth.jobs.quantities import parse_quantity

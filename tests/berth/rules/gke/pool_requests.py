@@ -8,9 +8,10 @@ from msgspec.structs import replace
 
 from berth import catalog
 from berth.catalog import Machine
+from berth.diagnostics import Severity
 from berth.plan.nodes import Bounds
 from berth.rules.gke.capacity import pool_violations
-from berth.rules.gke.pool_request import ClusterFeatures, PoolRequest, ReservationRequest, Severity
+from berth.rules.gke.pool_request import ClusterFeatures, PoolRequest, ReservationRequest
 
 ZONE = "us-central1-a"
 NAMED = ReservationRequest(form="named", name="held")

@@ -8,19 +8,13 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from berth import catalog
+from berth.diagnostics import Severity
 from berth.plan.node_settings import UpgradePlan
 from berth.plan.nodes import Bounds
 from berth.rules.gke.capacity import capacity_notes, pool_violations
 from berth.rules.gke.networks import network_needs
 from berth.rules.gke.placement import placement
-from berth.rules.gke.pool_request import (
-    ClusterFeatures,
-    GpuSharing,
-    PoolRequest,
-    ReservationRequest,
-    SettingKey,
-    Severity,
-)
+from berth.rules.gke.pool_request import ClusterFeatures, GpuSharing, PoolRequest, ReservationRequest, SettingKey
 from berth.rules.gke.settings import node_pool_settings as settings_of
 from berth.rules.gke.versions import feature_needs, missing_features
 from tests.berth.rules.gke.pool_requests import machine
@@ -85,7 +79,7 @@ any_pool = settings(deadline=None, max_examples=400, suppress_health_check=[Heal
 def test_every_violation_blames_a_key_quotes_a_value_and_names_a_remedy(asked: PoolRequest) -> None:
     for found in pool_violations(asked):
         assert found.key in get_args(SettingKey)
-        assert found.severity in get_args(Severity)
+        assert found.severity in Severity
         assert "None" not in found.message or "max" in found.message
         assert ";" in found.message or found.severity == "warning"
         assert "'" in found.message or found.code in ("slice-zone", "compact-zones", "dws-static", "dynamic-slicing")

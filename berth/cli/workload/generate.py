@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from berth.cli.arguments import problem_as_json
 from berth.cli.render.documents import yaml_document
-from berth.diagnostics import Problem, Problems, did_you_mean
+from berth.diagnostics import Problem, Problems, Severity, did_you_mean
 from berth.evaluate import Evaluation
 from berth.jobs.files import ManifestDocument
 from berth.jobs.quantities import parse_quantity
@@ -38,7 +38,7 @@ class WorkloadResult(Struct, frozen=True):
     @property
     def faults(self) -> tuple[Problem, ...]:
         """What keeps the workload from being one."""
-        return tuple(each for each in self.problems if each.severity == "fault")
+        return tuple(each for each in self.problems if each.severity == Severity.FAULT)
 
 
 def run(evaluation: Evaluation, team: str, queue: str, options: Mapping[str, Any]) -> WorkloadResult:
@@ -72,7 +72,7 @@ def _lint_result(result: WorkloadResult, fleet: LintContext) -> WorkloadResult:
     lint_problems = [
         replace(each, path=()) for finding in findings for each in finding.problems if each.code != NO_QUEUE_CODE
     ]
-    refused = any(each.severity == "fault" for each in lint_problems)
+    refused = any(each.severity == Severity.FAULT for each in lint_problems)
     return replace(result, objects=() if refused else result.objects, problems=(*result.problems, *lint_problems))
 
 

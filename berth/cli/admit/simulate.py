@@ -4,14 +4,11 @@ from __future__ import annotations
 
 import pathlib
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Any
 
 from msgspec import Struct
 from msgspec.structs import replace
 
-from berth.cli.arguments import problem_as_json
-from berth.cli.tables import table
-from berth.diagnostics import Problem
+from berth.diagnostics import Problem, Severity
 from berth.evaluate import evaluate_stack, require_kueue
 from berth.jobs.files import ManifestDocument, list_yaml_files, read_documents, read_kubectl_json
 from berth.jobs.values import as_mapping
@@ -20,14 +17,14 @@ from berth.lint.fleet import LintContext
 from berth.loader.locate import display_path, locate
 from berth.plan.fleet import FleetPlan
 from berth.simulator.agreement import find_mismatches, format_summary
-from berth.simulator.as_json import comparison_to_json, run_to_json
-from berth.simulator.compare import JobDifference, compare_runs
 from berth.simulator.fleet import SimulatedFleet, build_simulated_fleet, unmodelled_warnings
 from berth.simulator.live import is_cluster_state, read_cluster_state
 from berth.simulator.recorded_cases import RecordedCase, read_cases, with_simulated_states
-from berth.simulator.scenario import FINISH, PROVISIONED, SUBMIT, ScenarioReader, is_scenario, scenario_values
-from berth.simulator.story import ADMITTED, NEVER_ADMITTED, RESERVED, JobOutcome, SimulationRun, StepResult, run_steps
-from berth.simulator.text import MANAGER_NOTICE, NOT_MODELLED, RunFormatter
+from berth.simulator.scenario import ScenarioReader, is_scenario, scenario_values
+from berth.simulator.story import (
+    SimulationRun,
+    run_steps,
+)
 
 _UNSEEN_BY_QUOTA = {"no-shape", "no-nodes", "no-topology", "no-limit", "autopilot-refuses", "pod-security"}
 """Faults of lint that Kueue's quota does not see."""
@@ -42,7 +39,7 @@ class SimulationResult(Struct, frozen=True):
     @property
     def faults(self) -> tuple[Problem, ...]:
         """What keeps the question from being answered."""
-        return tuple(each for each in self.problems if each.severity == "fault")
+        return tuple(each for each in self.problems if each.severity == Severity.FAULT)
 
 
 def run(arguments: Sequence[str], live: Sequence[pathlib.Path], root: pathlib.Path) -> SimulationResult:
@@ -64,7 +61,9 @@ def run(arguments: Sequence[str], live: Sequence[pathlib.Path], root: pathlib.Pa
     stories = [simulation.simulate() for simulation in simulations] if not _has_faults(problems) else []
     problems += [each for simulation in simulations for each in simulation.problems]
     if not (jobs or live or _has_faults(problems)):
-        problems.append(Problem("fault", "no-jobs", (), f"nothing happens; write berth admit {arguments[0]} JOBS..."))
+        problems.append(
+            Problem(Severity.FAULT, "no-jobs", (), f"nothing happens; write berth admit {arguments[0]} JOBS...")
+        )
     unique = tuple(dict.fromkeys(problems))
     return SimulationResult(() if _has_faults(unique) else tuple(story for story in stories if story), unique)
 
@@ -108,7 +107,7 @@ class _Simulation:
             for each in finding.faults:
                 if each.code in _UNSEEN_BY_QUOTA:
                     message = f"{finding.kind}/{finding.name} never runs, whatever its quota: {each.message}"
-                    yield replace(each, severity="warning", path=(), message=message)
+                    yield replace(each, severity=Severity.WARNING, path=(), message=message)
 
     def _load_fleet(self, stack: str) -> tuple[SimulatedFleet | None, list[Problem]]:
         evaluation = require_kueue(evaluate_stack(stack, self.root))
@@ -155,7 +154,7 @@ def _read_documents(names: Iterable[str], root: pathlib.Path) -> tuple[list[Mani
         files = list_yaml_files(path)
         if not files:
             problems.append(
-                Problem("fault", "no-file", (), "no YAML files lie in this folder", display_path(path, root))
+                Problem(Severity.FAULT, "no-file", (), "no YAML files lie in this folder", display_path(path, root))
             )
         for file in files:
             reader = read_kubectl_json if file.suffix == ".json" else read_documents
@@ -173,10 +172,10 @@ def _scenario_stack(job_documents: Iterable[ManifestDocument], jobs: Sequence[st
         return names[:1], []
     if not names:
         reason = f"'{jobs[0]}' is no stack" if jobs else "no stack is named"
-        return [], [Problem("fault", "no-stack", (), f"{reason}; write berth admit STACK JOBS...")]
+        return [], [Problem(Severity.FAULT, "no-stack", (), f"{reason}; write berth admit STACK JOBS...")]
     document, at = stack_entries[1]
     message = f"'{names[1]}', and another scenario names '{names[0]}'; name the stack on the command line"
-    return [], document.locate_problems([Problem("fault", "no-stack", at.path, message)])
+    return [], document.locate_problems([Problem(Severity.FAULT, "no-stack", at.path, message)])
 
 
 def _read_live(live: Iterable[pathlib.Path], root: pathlib.Path) -> tuple[list[ManifestDocument], list[Problem]]:
@@ -190,101 +189,7 @@ def _read_live(live: Iterable[pathlib.Path], root: pathlib.Path) -> tuple[list[M
 
 
 def _has_faults(problems: Iterable[Problem]) -> bool:
-    return any(each.severity == "fault" for each in problems)
-
-
-# --- for people -------------------------------------------------------------------------------------------------------
-
-
-def text(result: SimulationResult) -> str:
-    """The run as a table, or what differs between two; then the sum of it. Empty with a fault."""
-    if not result.stories:
-        return ""
-    if len(result.stories) == 2:
-        return _differences(*result.stories)
-    (story,) = result.stories
-    rows = [row for moment in story.steps for row in lines(moment, RunFormatter(story, moment))]
-    head = ("t", "job", "queue", "verdict", "")
-    return "\n\n".join(part for part in (_unindented_table(head, rows), totals(story), limitations(story)) if part)
-
-
-def limitations(story: SimulationRun) -> str:
-    """What the table does not know."""
-    return f"{NOT_MODELLED}\n{MANAGER_NOTICE}" if story.fleet.setup.workers else NOT_MODELLED
-
-
-def lines(moment: StepResult, texts: RunFormatter) -> Iterator[tuple[str, ...]]:
-    """A moment as rows of the table: step, job, queue, verdict and details."""
-    number = str(moment.number)
-    if moment.kind not in (SUBMIT, FINISH, PROVISIONED):
-        yield number, moment.text, "", "", ""
-        number = ""
-    for row in moment.outcomes:
-        yield number, texts.job_name(row.job), texts.queue_name(row.queue), row.status, texts.describe_outcome(row)
-        number = ""
-
-
-def _unindented_table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """A table without an indent: the first column is a number."""
-    return "\n".join(line.removeprefix("  ") for line in table(("  " + head[0], *head[1:]), rows).splitlines())
-
-
-def totals(story: SimulationRun) -> str:
-    """`4 jobs in the end: 2 admitted, 2 wait, 1 of them for ever`."""
-    labels = {ADMITTED: "admitted", RESERVED: "held by a check"}
-    counts: dict[str, int] = {}
-    for row in story.unfinished:
-        word = labels.get(row.status, "waiting for ever" if row.status == NEVER_ADMITTED else "waiting")
-        counts[word] = counts.get(word, 0) + 1
-    preempted_count = len({row.job for moment in story.steps for row in moment.outcomes if row.preempted_by})
-    parts = [f"{number} {word}" for word, number in sorted(counts.items())]
-    counts_text = ", ".join(parts) if parts else "no job is left"
-    return f"In the end: {counts_text}." + (f" {preempted_count} lost a place on the way." if preempted_count else "")
-
-
-def _differences(old: SimulationRun, new: SimulationRun) -> str:
-    changes = list(compare_runs(old, new))
-    names = old.fleet.name, new.fleet.name
-    if not changes:
-        return f"No job fares differently under {names[1]} than under {names[0]}."
-    texts = RunFormatter(old), RunFormatter(new)
-    rows = [
-        (
-            str(d.step_number),
-            texts[0].job_name(d.job),
-            _queue_name(d, texts),
-            _outcome_text(d.old, texts[0]),
-            _outcome_text(d.new, texts[1]),
-        )
-        for d in changes
-    ]
-    return _unindented_table(("t", "job", "queue", *names), rows) + f"\n\n{limitations(old)}"
-
-
-def _queue_name(difference: JobDifference, texts: tuple[RunFormatter, RunFormatter]) -> str:
-    row = difference.new or difference.old
-    return (texts[1] if difference.new else texts[0]).queue_name(row.queue) if row else ""
-
-
-def _outcome_text(row: JobOutcome | None, texts: RunFormatter) -> str:
-    return f"{row.status}: {texts.describe_outcome(row)}".removesuffix(": ") if row else "–"
-
-
-# --- for machines -----------------------------------------------------------------------------------------------------
-
-
-def as_json(result: SimulationResult) -> dict[str, Any]:
-    """The run, or the differences between two, as docs/admission.md describes them."""
-    problems = [problem_as_json(each) for each in result.problems]
-    if not result.stories:
-        return {"problems": problems}
-    simulation_json = (
-        run_to_json(result.stories[0]) if len(result.stories) == 1 else comparison_to_json(*result.stories)
-    )
-    return {**simulation_json, "problems": problems}
-
-
-# --- recorded cases ---------------------------------------------------------------------------------------------------
+    return any(each.severity == Severity.FAULT for each in problems)
 
 
 def answer_cases(path: pathlib.Path) -> tuple[list[RecordedCase], str, tuple[Problem, ...]]:

@@ -1,0 +1,100 @@
+"""The result of `berth admit`, for a terminal and as JSON."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from berth.cli.admit.simulate import SimulationResult
+from berth.cli.arguments import problem_as_json
+from berth.cli.tables import table
+from berth.simulator.as_json import comparison_to_json, run_to_json
+from berth.simulator.compare import JobDifference, compare_runs
+from berth.simulator.scenario import StepKind
+from berth.simulator.story import JobOutcome, JobStatus, SimulationRun, StepResult
+from berth.simulator.text import MANAGER_NOTICE, NOT_MODELLED, RunFormatter
+
+
+def text(result: SimulationResult) -> str:
+    """The run as a table, or what differs between two; then the sum of it. Empty with a fault."""
+    if not result.stories:
+        return ""
+    if len(result.stories) == 2:
+        return _differences(*result.stories)
+    (story,) = result.stories
+    rows = [row for moment in story.steps for row in lines(moment, RunFormatter(story, moment))]
+    head = ("t", "job", "queue", "verdict", "")
+    return "\n\n".join(part for part in (_unindented_table(head, rows), totals(story), limitations(story)) if part)
+
+
+def limitations(story: SimulationRun) -> str:
+    """What the table does not know."""
+    return f"{NOT_MODELLED}\n{MANAGER_NOTICE}" if story.fleet.setup.workers else NOT_MODELLED
+
+
+def lines(moment: StepResult, texts: RunFormatter) -> Iterator[tuple[str, ...]]:
+    """A moment as rows of the table: step, job, queue, verdict and details."""
+    number = str(moment.number)
+    if moment.kind not in (StepKind.SUBMIT, StepKind.FINISH, StepKind.PROVISIONED):
+        yield number, moment.text, "", "", ""
+        number = ""
+    for row in moment.outcomes:
+        yield number, texts.job_name(row.job), texts.queue_name(row.queue), row.status, texts.describe_outcome(row)
+        number = ""
+
+
+def _unindented_table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """A table without an indent: the first column is a number."""
+    return "\n".join(line.removeprefix("  ") for line in table(("  " + head[0], *head[1:]), rows).splitlines())
+
+
+def totals(story: SimulationRun) -> str:
+    """`4 jobs in the end: 2 admitted, 2 wait, 1 of them for ever`."""
+    labels = {JobStatus.ADMITTED: "admitted", JobStatus.RESERVED: "held by a check"}
+    counts: dict[str, int] = {}
+    for row in story.unfinished:
+        word = labels.get(row.status, "waiting for ever" if row.status == JobStatus.NEVER_ADMITTED else "waiting")
+        counts[word] = counts.get(word, 0) + 1
+    preempted_count = len({row.job for moment in story.steps for row in moment.outcomes if row.preempted_by})
+    parts = [f"{number} {word}" for word, number in sorted(counts.items())]
+    counts_text = ", ".join(parts) if parts else "no job is left"
+    return f"In the end: {counts_text}." + (f" {preempted_count} lost a place on the way." if preempted_count else "")
+
+
+def _differences(old: SimulationRun, new: SimulationRun) -> str:
+    changes = list(compare_runs(old, new))
+    names = old.fleet.name, new.fleet.name
+    if not changes:
+        return f"No job fares differently under {names[1]} than under {names[0]}."
+    texts = RunFormatter(old), RunFormatter(new)
+    rows = [
+        (
+            str(d.step_number),
+            texts[0].job_name(d.job),
+            _queue_name(d, texts),
+            _outcome_text(d.old, texts[0]),
+            _outcome_text(d.new, texts[1]),
+        )
+        for d in changes
+    ]
+    return _unindented_table(("t", "job", "queue", *names), rows) + f"\n\n{limitations(old)}"
+
+
+def _queue_name(difference: JobDifference, texts: tuple[RunFormatter, RunFormatter]) -> str:
+    row = difference.new or difference.old
+    return (texts[1] if difference.new else texts[0]).queue_name(row.queue) if row else ""
+
+
+def _outcome_text(row: JobOutcome | None, texts: RunFormatter) -> str:
+    return f"{row.status}: {texts.describe_outcome(row)}".removesuffix(": ") if row else "–"
+
+
+def as_json(result: SimulationResult) -> dict[str, Any]:
+    """The run, or the differences between two, as docs/admission.md describes them."""
+    problems = [problem_as_json(each) for each in result.problems]
+    if not result.stories:
+        return {"problems": problems}
+    simulation_json = (
+        run_to_json(result.stories[0]) if len(result.stories) == 1 else comparison_to_json(*result.stories)
+    )
+    return {**simulation_json, "problems": problems}
