@@ -29,6 +29,7 @@ without reference cycles; collections at 200,000 objects took a seventh of the C
 
 VERBS = {
     "check": "Say whether a fleet is sound.",
+    "explain": "Explain the code of a message.",
     "plan": "Say what will exist, and for whom.",
     "preview": "Show what `pulumi up` would make.",
     "render": "Print the Kubernetes objects.",

@@ -11,7 +11,7 @@ import typer
 
 from berth.cli import terminal
 from berth.cli.arguments import EXIT_FAULTS, EXIT_OK, complete_stack, format_json, problem_as_json, project_root
-from berth.diagnostics import Problem, Severity, format_path
+from berth.diagnostics import Problem, Severity
 from berth.evaluate import Evaluation, evaluate_stack
 
 VERSION = 1
@@ -89,8 +89,7 @@ def _annotation(problem: Problem) -> str:
     properties = ",".join(
         f"{key}={_escape_property(text)}" for key, text in {**location, "title": problem.code}.items()
     )
-    message = ": ".join(part for part in (format_path(problem.path), problem.message) if part)
-    return f"::{_LEVELS[problem.severity]} {properties}::{_escape_message(message)}"
+    return f"::{_LEVELS[problem.severity]} {properties}::{_escape_message(problem.text_with_code())}"
 
 
 def _escape_property(text: str) -> str:

@@ -22,10 +22,11 @@ def is_coloured(stream: IO[str]) -> bool:
 
 
 def format_problem(problem: Problem) -> str:
-    """A problem as one line, red or yellow."""
+    """Return a problem as one line; on a terminal its severity and its code are red or yellow."""
     if not is_coloured(sys.stdout):
         return problem.line()
-    return f"{_RED if problem.severity == Severity.FAULT else _YELLOW}{problem.line()}{_END}"
+    colour = _RED if problem.severity == Severity.FAULT else _YELLOW
+    return problem.line(lambda text: f"{colour}{text}{_END}")
 
 
 @contextmanager

@@ -25,6 +25,7 @@ SKIPPED = (
     "docs/style.md",
     "docs/stack.schema.json",
     "docs/faults.md",
+    "berth/diagnostics/examples.yaml",
 )
 
 

@@ -87,94 +87,107 @@ _WRITE = "write 'config:', below it 'berth:fleet:', and below that the fleet's p
 _MOVE = "move teams to their own files and list these under 'teamFiles'"
 
 WHOLE: dict[str, tuple[bytes, list[str]]] = {
-    "an empty file": (b"", [f"Pulumi.bad.yaml: the file is empty; {_WRITE}"]),
-    "a file of comments": (b"# later\n", [f"Pulumi.bad.yaml: the file is empty; {_WRITE}"]),
+    "an empty file": (b"", [f"Pulumi.bad.yaml: the file is empty; {_WRITE} [empty-file]"]),
+    "a file of comments": (b"# later\n", [f"Pulumi.bad.yaml: the file is empty; {_WRITE} [empty-file]"]),
     "a file of Pulumi's own": (
         b"config:\n  gcp:project: acme\n",
-        [f"Pulumi.bad.yaml:1: 'berth:fleet' is missing; {_WRITE}"],
+        [f"Pulumi.bad.yaml:1: 'berth:fleet' is missing; {_WRITE} [no-fleet]"],
     ),
     "a fleet of nothing": (
         b"config:\n  berth:fleet:\n",
-        [f"Pulumi.bad.yaml:2: 'berth:fleet' is empty; {_WRITE}"],
+        [f"Pulumi.bad.yaml:2: 'berth:fleet' is empty; {_WRITE} [no-fleet]"],
     ),
     "a fleet that is a list": (
         b"config:\n  berth:fleet: [acme]\n",
-        [f"Pulumi.bad.yaml:2: 'berth:fleet' is a list, not a mapping; {_WRITE}"],
+        [f"Pulumi.bad.yaml:2: 'berth:fleet' is a list, not a mapping; {_WRITE} [no-fleet]"],
     ),
     "a platform's and a team's stack in one": (
         FLEET.encode() + b"  berth:team: {platform: dev, team: vision}\n",
-        ["Pulumi.bad.yaml:6: 'berth:team' and 'berth:fleet' are in one file; move one to its own stack file"],
+        [
+            "Pulumi.bad.yaml:6: 'berth:team' and 'berth:fleet' are in one file; move one to its own stack "
+            "file [two-kinds]"
+        ],
     ),
     "a team's stack of nothing": (
         b"config:\n  berth:team:\n",
-        ["Pulumi.bad.yaml:2: 'berth:team' is empty; write the team's platform, the team and its workloads below it"],
+        [
+            "Pulumi.bad.yaml:2: 'berth:team' is empty; write the team's platform, the team and its workloads below "
+            "it [no-fleet]"
+        ],
     ),
     "an empty fleet": (
         b"config:\n  berth:fleet: {}\n",
         [
             "Pulumi.bad.yaml:2: warning: cluster.controlPlane: the control plane answers every address; list "
-            "authorizedNetworks, or write publicEndpoint: false",
-            "Pulumi.bad.yaml:2: project: is missing; write project: acme-ml-dev",
-            "Pulumi.bad.yaml:2: region: is missing; write region: us-central1",
+            "authorizedNetworks, or write publicEndpoint: false [open-control-plane]",
+            "Pulumi.bad.yaml:2: project: is missing; write project: acme-ml-dev [missing-key]",
+            "Pulumi.bad.yaml:2: region: is missing; write region: us-central1 [missing-key]",
         ],
     ),
     "no YAML": (
         b"config: [berth\n",
-        ["Pulumi.bad.yaml:1:9: '[' opens here and is not closed; write ']' at its end"],
+        ["Pulumi.bad.yaml:1:9: '[' opens here and is not closed; write ']' at its end [bad-yaml]"],
     ),
-    "a tab": (b"config:\n\tberth:fleet: {}\n", ["Pulumi.bad.yaml:2:1: a tab cannot indent YAML; use spaces"]),
+    "a tab": (
+        b"config:\n\tberth:fleet: {}\n",
+        ["Pulumi.bad.yaml:2:1: a tab cannot indent YAML; use spaces [bad-yaml]"],
+    ),
     "a byte order mark": (
         b"\xef\xbb\xbfconfig: {}\n",
-        ["Pulumi.bad.yaml:1:1: begins with a byte order mark (UTF-8); save it as UTF-8 without one"],
+        ["Pulumi.bad.yaml:1:1: begins with a byte order mark (UTF-8); save it as UTF-8 without one [bad-text]"],
     ),
     "Latin-1": (
         b"config:\n  gr\xf6\xdfe: 1\n",
-        ["Pulumi.bad.yaml:2:5: byte 0xf6 is not UTF-8; save the file as UTF-8"],
+        ["Pulumi.bad.yaml:2:5: byte 0xf6 is not UTF-8; save the file as UTF-8 [bad-text]"],
     ),
-    "a NUL": (b"config:\x00\n", ["Pulumi.bad.yaml:1:8: the character U+0000 is not allowed in YAML; remove it"]),
+    "a NUL": (
+        b"config:\x00\n",
+        ["Pulumi.bad.yaml:1:8: the character U+0000 is not allowed in YAML; remove it [bad-text]"],
+    ),
     "half a character": (
         b'config: {berth:fleet: {project: "\\ud800"}}\n',
         [
-            "Pulumi.bad.yaml:1:36: an escape that is not a valid Unicode character; write the character itself",
+            "Pulumi.bad.yaml:1:36: an escape that is not a valid Unicode character; write the character "
+            "itself [bad-yaml]",
         ],
     ),
     "three thousand brackets": (
         b"config:\n  berth:fleet: " + b"[" * 3000,
-        ["Pulumi.bad.yaml:2:78: nested more than 64 levels deep; remove brackets or levels"],
+        ["Pulumi.bad.yaml:2:78: nested more than 64 levels deep; remove brackets or levels [bad-yaml]"],
     ),
     "a billion laughs": (
         b"a: &a [x,x,x,x,x,x,x,x,x,x]\nb: &b [*a,*a,*a,*a,*a,*a,*a,*a,*a,*a]\nc: &c [*b,*b,*b,*b,*b,*b,*b,*b,*b,*b]\n"
         b"d: &d [*c,*c,*c,*c,*c,*c,*c,*c,*c,*c]\ne: [*d,*d,*d,*d,*d,*d,*d,*d,*d,*d]\n",
-        ["Pulumi.bad.yaml:4: YAML aliases add more than 10,000 values; use fewer aliases"],
+        ["Pulumi.bad.yaml:4: YAML aliases add more than 10,000 values; use fewer aliases [yaml-alias]"],
     ),
     "ten megabytes": (
         b"a" * 10_000_000,
         [
-            f"Pulumi.bad.yaml: is 10,000,000 bytes, more than the maximum of 1,048,576; {_MOVE}",
+            f"Pulumi.bad.yaml: is 10,000,000 bytes, more than the maximum of 1,048,576; {_MOVE} [too-large]",
         ],
     ),
     "more config than the engine can hand over": (
         FLEET.encode() + b"    kueue: {chart: " + b"x" * 130_000 + b"}\n",
         [
             "Pulumi.bad.yaml:2: the config is 130,159 bytes as Pulumi passes it to the program, more than 120,000 (an "
-            f"environment variable holds 131,072); {_MOVE}",
+            f"environment variable holds 131,072); {_MOVE} [config-too-large]",
         ],
     ),
     "a value and a key of a thousand letters": (
         FLEET.replace("acme-ml-dev", "a" * 1000).encode() + b"    " + b"k" * 1000 + b": 1\n",
         [
             f"Pulumi.bad.yaml:3: project: '{'a' * 77}...' is not a project ID: 6 to 30 lower-case letters, digits and "
-            "'-'",
+            "'-' [bad-value]",
             f"""Pulumi.bad.yaml:6: "{"k" * 77}...": unknown key '{"k" * 77}...'; write one of project, """
             "projectNumber, region, acceptRegion, labels, protect, cluster, reservations, pools, computeClasses, "
             "workers, flavors, kueue, jobset, monitoring, priorities, cohorts, teams, teamFiles, platform, "
-            "clusterQueues, acceptLoss, allowReplacement, allowDeletion, allowChange",
+            "clusterQueues, acceptLoss, allowReplacement, allowDeletion, allowChange [unknown-key]",
         ],
     ),
     "more labels than Google Cloud takes": (
         FLEET.encode() + b"    labels: {" + b", ".join(b"l%d: x" % n for n in range(63)) + b"}\n",
         [
-            "Pulumi.bad.yaml:6: labels: 63 labels, and Google Cloud takes 62 beside Berth's own",
+            "Pulumi.bad.yaml:6: labels: 63 labels, and Google Cloud takes 62 beside Berth's own [too-many-labels]",
         ],
     ),
     "more flavors than a cluster queue takes, and a novel for a description": (
@@ -186,8 +199,8 @@ WHOLE: dict[str, tuple[bytes, list[str]]] = {
         + b"{pool: p}, " * 65
         + b"]}}}\n",
         [
-            "Pulumi.bad.yaml:6: priorities.low.description: has 3400 characters; the maximum is 2048",
-            "Pulumi.bad.yaml:8: teams.a.queues.a.flavors: has 65 entries; the maximum is 64",
+            "Pulumi.bad.yaml:6: priorities.low.description: has 3400 characters; the maximum is 2048 [bad-size]",
+            "Pulumi.bad.yaml:8: teams.a.queues.a.flavors: has 65 entries; the maximum is 64 [bad-size]",
         ],
     ),
 }
@@ -196,19 +209,20 @@ WHOLE: dict[str, tuple[bytes, list[str]]] = {
 # --- stacks -----------------------------------------------------------------------------------------------------------
 
 STACKS = {
-    "dve": ["no stack 'dve' (Pulumi.dve.yaml); did you mean 'dev'?"],
-    "zzz": ["no stack 'zzz' (Pulumi.zzz.yaml); choose 'My_Dev', 'dev' and 'folder'"],
-    "": ["no stack '' (Pulumi..yaml); choose 'My_Dev', 'dev' and 'folder'"],
-    "./fleet.yaml": ["no file 'fleet.yaml'"],
-    "Pulumi.dve.yaml": ["no file 'Pulumi.dve.yaml'; did you mean 'Pulumi.dev.yaml'?"],
-    "folder": ["Pulumi.folder.yaml: is a directory, not a file; name a YAML file"],
-    "/dev/null": ["/dev/null: is a device or pipe, not a file; name a YAML file"],
-    "a\nb": [r"no stack 'a\nb' (Pulumi.a\nb.yaml); choose 'My_Dev', 'dev' and 'folder'"],
-    "\x1b[31m": [r"no stack '\x1b[31m' (Pulumi.\x1b[31m.yaml); choose 'My_Dev', 'dev' and 'folder'"],
+    "dve": ["no stack 'dve' (Pulumi.dve.yaml); did you mean 'dev'? [no-file]"],
+    "zzz": ["no stack 'zzz' (Pulumi.zzz.yaml); choose 'My_Dev', 'dev' and 'folder' [no-file]"],
+    "": ["no stack '' (Pulumi..yaml); choose 'My_Dev', 'dev' and 'folder' [no-file]"],
+    "./fleet.yaml": ["no file 'fleet.yaml' [no-file]"],
+    "Pulumi.dve.yaml": ["no file 'Pulumi.dve.yaml'; did you mean 'Pulumi.dev.yaml'? [no-file]"],
+    "folder": ["Pulumi.folder.yaml: is a directory, not a file; name a YAML file [unreadable]"],
+    "/dev/null": ["/dev/null: is a device or pipe, not a file; name a YAML file [unreadable]"],
+    "a\nb": [r"no stack 'a\nb' (Pulumi.a\nb.yaml); choose 'My_Dev', 'dev' and 'folder' [no-file]"],
+    "\x1b[31m": [r"no stack '\x1b[31m' (Pulumi.\x1b[31m.yaml); choose 'My_Dev', 'dev' and 'folder' [no-file]"],
     "My_Dev": [
-        "Pulumi.My_Dev.yaml:5: cluster.name: the stack's name, 'My_Dev', is no name for a cluster; write cluster.name",
+        "Pulumi.My_Dev.yaml:5: cluster.name: the stack's name, 'My_Dev', is no name for a cluster; write "
+        "cluster.name [bad-stack-name]",
         "Pulumi.My_Dev.yaml:7: reservations.l4.name: 'My_Dev-l4', after the stack, is no name for a reservation; write "
-        "its name here",
+        "its name here [bad-stack-name]",
     ],
 }
 """What is asked for in a folder of `stacks`, and the lines that answer it."""

@@ -29,6 +29,7 @@ VERBS = [
     "init",
     "adopt",
     "check",
+    "explain",
     "split",
     "plan",
     "preview",
@@ -230,7 +231,7 @@ def test_colour_is_for_terminals_whose_owner_did_not_refuse(
 def test_a_fault_is_red_and_a_warning_yellow(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(paint, "is_coloured", lambda stream: True)
     lines = [paint.format_problem(Problem(severity, "x", (), "words")) for severity in ("fault", "warning")]
-    assert lines == ["\x1b[31mwords\x1b[0m", "\x1b[33mwarning: words\x1b[0m"]
+    assert lines == ["words \x1b[31m[x]\x1b[0m", "\x1b[33mwarning\x1b[0m: words \x1b[33m[x]\x1b[0m"]
 
 
 @pytest.mark.parametrize(
@@ -287,10 +288,12 @@ def test_a_fleet_of_nothing_is_told_without_gaps(tmp_path: Path, monkeypatch: py
     told = berth("plan", "mine").stdout
     assert told.splitlines()[1:] == ["", "No faults, no warnings."]
     assert (
-        "queue 'train' in namespace 'vision'; the fleet has no queues\n"
+        "queue 'train' in namespace 'vision'; the fleet has no queues [no-queue]\n"
         in berth("lint", "mine", str(ROOT / JOB)).stdout
     )
-    assert berth("workload", "mine", "vision", "train").stderr == "TEAM: no team 'vision'; there are none\n"
+    assert (
+        berth("workload", "mine", "vision", "train").stderr == "TEAM: no team 'vision'; there are none [unknown-name]\n"
+    )
 
 
 # --- render -----------------------------------------------------------------------------------------------------------

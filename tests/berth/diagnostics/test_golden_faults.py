@@ -1,55 +1,57 @@
-"""docs/faults.md has every code that the source reports; its causes and remedies are rows of faults.yaml, its examples
-cases of bad input, which are run."""
+"""docs/faults.md and `berth explain` have every code that the source reports.
+
+Causes and remedies are rows of faults.yaml. The examples are cases of bad input, which are run.
+"""
 
 from __future__ import annotations
 
 import os
 import pathlib
 import re
-from collections.abc import Iterator, Mapping
-from functools import cache
+from collections.abc import Mapping
 from typing import Any
 
+import pytest
 import yaml
+from typer.testing import CliRunner
 
+from berth.cli import app
+from berth.cli.explain import text
 from berth.diagnostics import Problem
+from berth.diagnostics.explanations import EXAMPLES, Explanation, explanations
 from berth.evaluate import evaluate_stack
-from berth.yaml_loader import LOADER
 from tests.berth.bad_input import cases
 from tests.berth.bad_input.test_bad_input import ROOT, SOURCES, written_codes
-from tests.berth.bad_input.unreachable import CODES as UNREACHABLE
 
 PAGE = ROOT / "docs" / "faults.md"
-TABLE = pathlib.Path(__file__).with_name("faults.yaml")
+CHECKED = {code: each for code, each in explanations().items() if each.of == "check" and not each.reason}
+UNREACHABLE = {code: each for code, each in explanations().items() if each.reason}
 
 HEAD = """\
 # Faults, warnings and notes
 
-Every code of `berth check`, with its cause, what to do, and an example: an edit of a sound fleet (`-`, `+`) and the
-line that answers it (`!`), which ends with the remedy that fits the case. The code is in `berth check --format json`,
-and is the title of an annotation of `--format github`. Written by `make golden` from
-`tests/berth/diagnostics/faults.yaml` and the cases of bad input.
+Every code that Berth prints in brackets, with its cause, what to do, and an example: an edit of a sound stack file
+(`-`, `+`) and the line that is then printed (`!`). `berth explain CODE` prints the same in a terminal. `berth check
+--format json` has the code as `code`, and an annotation of `--format github` has it as its title. `make golden` writes
+this page from `berth/diagnostics/faults.yaml` and the cases of bad input.
 
 """
 JOBS = """\
-## Of jobs, scenarios, team stacks and policies
+## Jobs, scenarios, team stacks and policies
 
-What is reported besides, and of what.
+Codes of other verbs than `berth check`.
 
-| code | of | cause | what to do |
+| code | verb | cause | what to do |
 | --- | --- | --- | --- |
 """
 REST = """\
 ## Without an example
 
-No stack file leads to these: they hold requests for machines to the rules of GKE, whoever made them.
+No stack file leads to these codes.
 
+| code | cause | what to do | why no stack file leads to it |
+| --- | --- | --- | --- |
 """
-
-
-@cache
-def _table() -> Mapping[str, Mapping[str, Mapping[str, Any]]]:
-    return yaml.load(TABLE.read_text(encoding="utf-8"), LOADER)
 
 
 def _of_check() -> set[str]:
@@ -57,29 +59,44 @@ def _of_check() -> set[str]:
 
 
 def _all() -> set[str]:
-    """Every code that anything prints, whichever room or module it stands in; what policies find has their own."""
+    """Every code that a room or a module prints; the codes of policies are their own."""
     places = (place.name for place in (ROOT / "berth").iterdir() if place.is_dir() or place.suffix == ".py")
     return written_codes(*places) - {""}
 
 
-def page(folder: pathlib.Path) -> str:
-    """The page as the table, the cases and the source say it."""
-    entries = (_entry(code, row, folder) for code, row in sorted(_table()["check"].items()))
-    jobs = (
-        f'| <a id="{code}"></a>`{code}` | {row["of"]} | {row["cause"]} | {row["remedy"]} |\n'
-        for code, row in sorted(_table()["jobs"].items())
-    )
-    return f"{HEAD}{''.join(entries)}{JOBS}{''.join(jobs)}\n{REST}{''.join(_without())}"
+def page(examples: Mapping[str, Mapping[str, str]]) -> str:
+    """Return the page as the table and the examples make it."""
+    entries = (_entry(each, examples[code]) for code, each in CHECKED.items())
+    jobs = (f"{_anchor(code)} | {e.of} | {e.cause} | {e.remedy} |\n" for code, e in explanations().items() if _other(e))
+    rest = (f"{_anchor(code)} | {e.cause} | {e.remedy} | {e.reason} |\n" for code, e in UNREACHABLE.items())
+    return f"{HEAD}{''.join(entries)}{JOBS}{''.join(jobs)}\n{REST}{''.join(rest)}"
 
 
-def _entry(code: str, row: Mapping[str, str], folder: pathlib.Path) -> str:
-    edits, problem = _example(code, row["example"], folder)
-    said = "" if problem.severity == "fault" else f"*{problem.severity.capitalize()}.* "
-    return f"### {code}\n\n{said}{row['cause']} {row['remedy']}\n\n```diff\n{edits}! {problem.line()}\n```\n\n"
+def _other(each: Explanation) -> bool:
+    return each.code not in CHECKED and each.code not in UNREACHABLE
+
+
+def _anchor(code: str) -> str:
+    return f'| <a id="{code}"></a>`{code}`'
+
+
+def _entry(each: Explanation, example: Mapping[str, str]) -> str:
+    severity = "" if example["severity"] == "fault" else f"*{example['severity'].capitalize()}.* "
+    lines = f"{example.get('edit', '')}! {example['line']}\n"
+    return f"### {each.code}\n\n{severity}{each.cause} {each.remedy}\n\n```diff\n{lines}```\n\n"
+
+
+def examples(folder: pathlib.Path) -> dict[str, dict[str, str]]:
+    """Return the example of each code of `berth check`, from its case, which is run in `folder`."""
+    made: dict[str, dict[str, str]] = {}
+    for code, each in CHECKED.items():
+        edit, problem = _example(code, each.case, folder)
+        made[code] = {"severity": problem.severity.value, **({"edit": edit} if edit else {}), "line": problem.line()}
+    return made
 
 
 def _example(code: str, name: str, folder: pathlib.Path) -> tuple[str, Problem]:
-    """What is edited, if anything, and the first problem of this code that it leads to."""
+    """Return what is edited, if anything, and the first problem of this code that it leads to."""
     edits, stack = "", "bad"
     if name in cases.EDITS:
         case = cases.EDITS[name]
@@ -89,9 +106,9 @@ def _example(code: str, name: str, folder: pathlib.Path) -> tuple[str, Problem]:
         (folder / "Pulumi.bad.yaml").write_bytes(cases.WHOLE[name][0])
     else:
         stack = name
-    found = [problem for problem in evaluate_stack(stack, folder).problems if problem.code == code]
-    assert found, f"the case '{name}' does not lead to {code}: name another in {TABLE.name}"
-    return edits, found[0]
+    problems = [problem for problem in evaluate_stack(stack, folder).problems if problem.code == code]
+    assert problems, f"the case '{name}' does not lead to {code}: name another in faults.yaml"
+    return edits, problems[0]
 
 
 def _diff(old: str, new: str) -> str:
@@ -102,28 +119,74 @@ def _diff(old: str, new: str) -> str:
     return "".join(f"{sign} {line[margin:]}\n" for sign, line in written)
 
 
-def _without() -> Iterator[str]:
-    for reason in dict.fromkeys(UNREACHABLE.values()):
-        codes = sorted(code for code, why in UNREACHABLE.items() if why == reason)
-        named = ", ".join(f'<a id="{code}"></a>`{code}`' for code in codes)
-        yield f"- {reason}: {named}\n"
+class _Dumper(yaml.SafeDumper):
+    """Writes texts of several lines as blocks, so that a difference can be read."""
 
 
-def test_golden_faults_page(tmp_path: pathlib.Path) -> None:
-    """`make golden` writes it anew."""
+def _represent_text(dumper: yaml.SafeDumper, value: str) -> yaml.ScalarNode:
+    return dumper.represent_scalar("tag:yaml.org,2002:str", value, style="|" if "\n" in value else None)
+
+
+_Dumper.add_representer(str, _represent_text)
+
+
+def _dumped(made: Mapping[str, Any]) -> str:
+    head = "# The example of each code, as `berth explain` and docs/faults.md show it. Written by `make golden`.\n"
+    return head + yaml.dump(made, Dumper=_Dumper, allow_unicode=True, sort_keys=False, width=10_000)
+
+
+def test_golden_faults_page_and_examples(tmp_path: pathlib.Path) -> None:
+    """`make golden` writes both anew."""
     cases.stacks(tmp_path)
-    expected = page(tmp_path)
+    made = examples(tmp_path)
     if os.environ.get("BERTH_GOLDEN") == "write":
-        PAGE.write_text(expected, encoding="utf-8")
-    assert PAGE.read_text(encoding="utf-8") == expected, "run `make golden`, and read the difference"
+        EXAMPLES.write_text(_dumped(made), encoding="utf-8")
+        PAGE.write_text(page(made), encoding="utf-8")
+    assert EXAMPLES.read_text(encoding="utf-8") == _dumped(made), "run `make golden`, and read the difference"
+    assert PAGE.read_text(encoding="utf-8") == page(made), "run `make golden`, and read the difference"
+
+
+def test_no_example_has_an_edit_that_changes_nothing() -> None:
+    """What is removed and what is written differ in more than spaces."""
+    for code, each in CHECKED.items():
+        edit = each.example.edit if each.example else ""
+        removed, written = ([line[1:].split() for line in edit.splitlines() if line[0] == sign] for sign in "-+")
+        assert not edit or removed != written, code
 
 
 def test_every_code_has_a_row_and_every_row_a_code() -> None:
-    assert _table()["check"].keys() == _of_check() - UNREACHABLE.keys(), f"write its row in {TABLE.name}"
-    assert _table()["jobs"].keys() == _all() - _of_check(), f"write its row in {TABLE.name}"
+    assert CHECKED.keys() == _of_check() - UNREACHABLE.keys(), "write its row in faults.yaml"
+    assert explanations().keys() - CHECKED.keys() - UNREACHABLE.keys() == _all() - _of_check(), "write its row"
 
 
 def test_every_code_has_one_place_on_the_page() -> None:
-    found = re.findall(r'(?m)^### (.+)$|<a id="(.+?)">', PAGE.read_text(encoding="utf-8"))
-    anchors = [heading or anchor for heading, anchor in found]
+    matches = re.findall(r'(?m)^### (.+)$|<a id="(.+?)">', PAGE.read_text(encoding="utf-8"))
+    anchors = [heading or anchor for heading, anchor in matches]
     assert sorted(anchors) == sorted(_all())
+
+
+def test_explain_prints_cause_remedy_and_example() -> None:
+    result = CliRunner().invoke(app, ["explain", "[overcommitted]"])
+    each = explanations()["overcommitted"]
+    assert (result.exit_code, result.stdout) == (0, f"{text(each)}\n")
+    words = " ".join(result.stdout.split())
+    assert each.example is not None and each.example.edit and each.example.line.endswith("[overcommitted]")
+    assert all(" ".join(part.split()) in words for part in (each.cause, each.remedy, each.example.line))
+
+
+@pytest.mark.parametrize("code", explanations())
+def test_every_code_can_be_explained(code: str) -> None:
+    each = explanations()[code]
+    paragraphs = text(each).split("\n\n")
+    assert paragraphs[0].startswith(f"{code}: ") and len(paragraphs) == (4 if each.example or each.reason else 3)
+
+
+def test_explain_names_the_code_that_is_meant_and_lists_all_without_one() -> None:
+    wrong = CliRunner().invoke(app, ["explain", "overcomitted", "zzz"])
+    assert (wrong.exit_code, wrong.stdout) == (2, "")
+    assert wrong.stderr.splitlines() == [
+        "no code 'overcomitted'; did you mean 'overcommitted'?",
+        "no code 'zzz'; berth explain lists every code",
+    ]
+    listed = CliRunner().invoke(app, ["explain"]).stdout.splitlines()
+    assert [line.split()[0] for line in listed] == list(explanations())

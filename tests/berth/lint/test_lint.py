@@ -12,6 +12,7 @@ from typer.testing import CliRunner
 
 from berth.cli import app
 from tests.berth.bad_input.cases import Case, parsed
+from tests.problem_lines import without_codes
 
 HERE = pathlib.Path(__file__).parent
 BASES = {file.stem: file.read_text(encoding="utf-8") for file in sorted((HERE / "base").glob("*.yaml"))}
@@ -48,7 +49,7 @@ def lint(*words: str, exit_code: int) -> list[str]:
     found = CliRunner().invoke(app, ["lint", "lab", *words])
     assert (found.stderr, found.exit_code) == ("", exit_code), found.output
     assert not re.search(r"Traceback|\b(None|True|False|dict|tuple|str)\b", found.stdout)
-    return found.stdout.splitlines()
+    return without_codes(found.stdout).splitlines()
 
 
 def edited(folder: pathlib.Path, case: Case) -> str:

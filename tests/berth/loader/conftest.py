@@ -9,6 +9,7 @@ import pytest
 
 from berth.diagnostics import Problem
 from berth.loader import StackFile, read_stack
+from tests.problem_lines import line_without_code
 
 Write = Callable[..., pathlib.Path]
 Read = Callable[[str], tuple[StackFile | None, list[str]]]
@@ -48,4 +49,4 @@ def fleet(read: Read) -> Read:
 
 def lines(problems: list[Problem]) -> list[str]:
     """`code | line` of every problem."""
-    return [f"{problem.code} | {problem.line()}" for problem in problems]
+    return [f"{problem.code} | {line_without_code(problem)}" for problem in problems]

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from berth.loader import document
 from berth.loader.positions import SourceMap
+from tests.problem_lines import line_without_code
 
 RETYPED = "Pulumi would change the type of '{}'; put it in quotes"
 
@@ -20,7 +21,7 @@ RETYPED = "Pulumi would change the type of '{}'; put it in quotes"
 def parsed(text: str) -> tuple[Any, list[str]]:
     """The value of a document and its faults as lines."""
     found, problems = document.parse(text, "f.yaml")
-    return found and found.value, [problem.line() for problem in problems]
+    return found and found.value, [line_without_code(problem) for problem in problems]
 
 
 def faults(text: str) -> list[str]:

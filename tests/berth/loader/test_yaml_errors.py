@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from berth.loader.document import parse
+from tests.problem_lines import line_without_code
 
 FLEET = """\
 config:
@@ -87,4 +88,4 @@ def test_a_parser_error_is_one_line_at_its_cause(edit: tuple[str, str], line: st
     assert FLEET.count(edit[0]) == 1
     document, faults = parse(FLEET.replace(*edit), "f.yaml")
     assert document is None
-    assert [fault.line() for fault in faults] == [f"f.yaml:{line}"]
+    assert [line_without_code(fault) for fault in faults] == [f"f.yaml:{line}"]

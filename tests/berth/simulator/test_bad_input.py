@@ -10,6 +10,7 @@ import shutil
 import pytest
 
 from berth.cli.admit import simulate
+from tests.problem_lines import line_without_code
 
 HERE = pathlib.Path(__file__).parent
 ENTRY = re.compile(r"^== (.*)\n((?:(?!== ).*\n)*)", re.MULTILINE)
@@ -41,7 +42,7 @@ def complaints(folder: pathlib.Path, *arguments: str) -> list[str]:
     """The lines of the faults."""
     answer = simulate.run(list(arguments), [], folder)
     assert bool(answer.faults) == (answer.stories == ())
-    return [problem.line() for problem in answer.faults]
+    return [line_without_code(problem) for problem in answer.faults]
 
 
 def test_there_are_at_least_25() -> None:
@@ -100,9 +101,11 @@ def test_the_faults_of_a_stack_are_told_as_they_are_everywhere(folder: pathlib.P
 def test_what_kubectl_did_not_print_is_refused(folder: pathlib.Path, text: str, line: str) -> None:
     (folder / "live.json").write_text(text, encoding="utf-8")
     found = simulate.run(["stack.yaml"], [folder / "live.json"], folder)
-    assert [problem.line().removesuffix("; write it with kubectl get … -o json") for problem in found.faults] == [line]
+    assert [
+        line_without_code(problem).removesuffix("; write it with kubectl get … -o json") for problem in found.faults
+    ] == [line]
     missing = simulate.run(["stack.yaml"], [folder / "nowhere.json"], folder)
-    assert [problem.line() for problem in missing.faults] == ["no file 'nowhere.json'"]
+    assert [line_without_code(problem) for problem in missing.faults] == ["no file 'nowhere.json'"]
 
 
 CASE = """- case: a
@@ -149,6 +152,6 @@ def test_a_file_of_cases_that_has_another_form_is_refused(
     file = tmp_path / "cases.yaml"
     file.write_text(CASE.replace(old, new), encoding="utf-8")
     _, _, problems = simulate.answer_cases(file)
-    assert problems[0].line() == f"{file}: {line}"
+    assert line_without_code(problems[0]) == f"{file}: {line}"
     file.write_text(CASE, encoding="utf-8")
     assert simulate.answer_cases(file)[2] == ()

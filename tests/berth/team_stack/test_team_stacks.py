@@ -25,6 +25,7 @@ from berth.plan.team_stack import TeamStackPlan
 from berth.yaml_loader import LOADER
 from tests.berth.bad_input import cases as fleets
 from tests.engine import both_modes
+from tests.problem_lines import line_without_code, without_codes
 from tests.stack_files import GOLDEN, ROOT, TEAM_STACKS, assert_golden, evaluation, every_team_stack, plan, rendered
 
 HERE = pathlib.Path(__file__).parent / "cases"
@@ -34,7 +35,7 @@ PLATFORM = "organization/berth/batch-platform"
 
 def team_plan(stack: str) -> TeamStackPlan:
     found = evaluation(stack)
-    assert [problem.line() for problem in found.problems] == []
+    assert [line_without_code(problem) for problem in found.problems] == []
     assert found.team_stack_plan is not None
     return found.team_stack_plan
 
@@ -65,7 +66,7 @@ def edit(folder: pathlib.Path, case: fleets.Case) -> None:
 def run(*words: str) -> list[str]:
     found = CliRunner().invoke(app, list(words))
     assert "Traceback" not in found.output
-    return found.output.splitlines()
+    return without_codes(found.output).splitlines()
 
 
 def test_the_stack_that_the_cases_break_is_sound(folder: pathlib.Path) -> None:
@@ -103,7 +104,7 @@ def test_files_do_not_reach_the_pods_of_a_platform_with_workers(tmp_path: pathli
     mine = (HERE / "base.yaml").read_text(encoding="utf-8").partition("    secrets:")[0]
     work = "    workloads: {trainer: {queue: train, image: trainer:1, config: [trainer]}}\n"
     (tmp_path / "Pulumi.mine.yaml").write_text(mine + work, encoding="utf-8")
-    assert [problem.line() for problem in evaluate_stack("mine", tmp_path).faults] == [
+    assert [line_without_code(problem) for problem in evaluate_stack("mine", tmp_path).faults] == [
         "Pulumi.mine.yaml:8: config.trainer: jobs run on workers, to which the platform sends them alone: their pods "
         "would wait for this forever"
     ]

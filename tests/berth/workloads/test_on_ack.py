@@ -15,6 +15,7 @@ from berth.spec.parse import parse_fleet
 from berth.workloads.ack import derive_ack_workload
 from berth.workloads.options import WorkloadOptions
 from tests.berth.planner.ack.test_elastic_quotas import fleet
+from tests.problem_lines import without_codes
 from tests.stack_files import ACK_STACKS
 
 FLEET = str(ACK_STACKS["ack-fleet"])
@@ -23,7 +24,7 @@ FLEET = str(ACK_STACKS["ack-fleet"])
 def berth(words: str) -> tuple[int, str, str]:
     """Exit status and what is printed."""
     found = CliRunner().invoke(app, ["workload", FLEET, *words.split()])
-    return found.exit_code, found.stdout, found.stderr
+    return found.exit_code, found.stdout, without_codes(found.stderr)
 
 
 def test_the_published_job_is_one_master_and_two_workers() -> None:

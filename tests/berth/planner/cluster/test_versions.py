@@ -11,6 +11,7 @@ from typer.testing import CliRunner
 from berth.cli import app
 from berth.plan.fleet import FleetPlan
 from tests import small_fleets as small
+from tests.problem_lines import line_without_code
 
 FLEX = {"machineType": "g2-standard-24", "nodes": {"max": 4}, "zone": small.ZONE, "capacity": "flex-start"}
 QUEUED = {**FLEX, "capacity": "queued"}
@@ -21,7 +22,7 @@ def of_version(version: str | None, **pools: dict[str, Any]) -> dict[str, Any]:
 
 
 def notes(fleet: dict[str, Any]) -> list[str]:
-    return [problem.line() for problem in small.problems(fleet) if problem.severity == "note"]
+    return [line_without_code(problem) for problem in small.problems(fleet) if problem.severity == "note"]
 
 
 def test_a_feature_under_a_version_that_lacks_it_is_a_fault_that_names_both() -> None:
@@ -103,5 +104,5 @@ def test_the_plan_tells_a_note_and_other_verbs_do_not() -> None:
         "flex-start assumes at least GKE 1.32.2-gke.1652000"
     )
     assert run(app, ["check", "flex"]).stdout == "flex: sound\n"
-    assert run(app, ["plan", "flex"]).stdout.endswith(f"No faults, no warnings.\n\n1 note\n{line}\n")
+    assert run(app, ["plan", "flex"]).stdout.endswith(f"No faults, no warnings.\n\n1 note\n{line} [version-assumed]\n")
     assert '"severity": "note"' in run(app, ["plan", "flex", "--json"]).stdout

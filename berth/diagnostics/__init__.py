@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from enum import StrEnum
 from typing import cast
 
@@ -50,18 +50,28 @@ class Problem(Struct, frozen=True):
         """Return a copy of the problem with this place."""
         return replace(self, place=place)
 
-    def line(self) -> str:
-        """Return the problem as one line, `place: path: message`, without unknown parts; warnings and notes say so."""
-        return self._joined_line("" if self.severity == Severity.FAULT else self.severity)
+    def line(self, paint: Callable[[str], str] = str) -> str:
+        """Return the problem as one line, `place: severity: path: message [code]`, without unknown parts.
+
+        Only warnings and notes name their severity. `paint` colours the severity and the code.
+        """
+        return self._joined_line("" if self.severity == Severity.FAULT else paint(self.severity), paint)
 
     def line_without_severity(self) -> str:
         """Return the line without the word for its severity, for outputs that show it elsewhere."""
-        return self._joined_line("")
+        return self._joined_line("", str)
 
-    def _joined_line(self, severity: str) -> str:
-        return _escape_unprintable(
-            ": ".join(part for part in (self.place, severity, format_path(self.path), self.message) if part)
-        )
+    def text_with_code(self) -> str:
+        """Return `path: message [code]`, for outputs that show the place and the severity elsewhere."""
+        return replace(self, place="").line_without_severity()
+
+    def _joined_line(self, severity: str, paint: Callable[[str], str]) -> str:
+        place, text = (_escape_unprintable(part) for part in (self.place, self._text()))
+        code = f" {paint(f'[{self.code}]')}" if self.code else ""
+        return ": ".join(part for part in (place, severity, text) if part) + code
+
+    def _text(self) -> str:
+        return ": ".join(part for part in (format_path(self.path), self.message) if part)
 
 
 class Problems(Struct):
