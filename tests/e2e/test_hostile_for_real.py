@@ -61,6 +61,7 @@ def answers(cluster: Cluster) -> Iterator[tuple[dict[str, str], dict[str, str]]]
     ]
     policies = [m for m in objects if m["kind"] in _POLICIES]
     rest = [m for m in objects if m["kind"] not in _POLICIES] + _ACCOUNT_RIGHTS
+    before = cluster.objects()
     try:
         _apply(cluster, rest)
         until("default accounts", lambda: _accounts(cluster), lambda found: len(found) == 2)
@@ -82,6 +83,7 @@ def answers(cluster: Cluster) -> Iterator[tuple[dict[str, str], dict[str, str]]]
         cluster.kubectl(
             "delete", "-f", "-", "--ignore-not-found", "--wait=false", given=_stream([*policies, _VICTIM, *rest])
         )
+        until("the fleet to be gone", lambda: sorted(cluster.objects() - before), lambda left: not left)
 
 
 @pytest.mark.parametrize("attempt", ATTEMPTS, ids=lambda attempt: attempt.title)
