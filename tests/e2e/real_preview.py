@@ -18,7 +18,7 @@ import shutil
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -110,15 +110,22 @@ def main(arguments: list[str]) -> int:
     if shutil.which("pulumi") is None:
         print("there is no `pulumi` on PATH; https://www.pulumi.com/docs/install")
         return 2
-    try:
-        results = [compare(Path(name).resolve()) for name in arguments] or [
-            compare(file) for file in first_deployments()
-        ]
-    except Failed as failed:
-        print(failed)
-        return 1
-    print("\n".join(report(results)))
-    return 1 if any(one.differences for one in results) else 0
+    files = [Path(name).resolve() for name in arguments] or first_deployments()
+    results, failures = compare_each(files)
+    print("\n".join([*report(results), *failures]))
+    return 1 if failures or any(one.differences for one in results) else 0
+
+
+def compare_each(files: Sequence[Path]) -> tuple[list[Comparison], list[str]]:
+    """The comparison of each file that both engines preview, and why the others have none."""
+    results: list[Comparison] = []
+    failures: list[str] = []
+    for file in files:
+        try:
+            results.append(compare(file))
+        except Failed as failed:
+            failures.append(f"{stack_name(file)}: not compared: {' '.join(str(failed).split())}")
+    return results, failures
 
 
 if __name__ == "__main__":

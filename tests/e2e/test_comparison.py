@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import copy
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+from tests.e2e import real_preview
 from tests.e2e.comparison import Comparison, Real, compared
+from tests.e2e.project import Failed
 
 URN = "urn:pulumi:dev::berth::cloud:index:Thing::a"
 OURS: dict[str, Any] = {
@@ -120,3 +123,15 @@ def test_a_resource_on_one_side_only_is_a_difference() -> None:
 
 def test_urns_that_the_engine_makes_otherwise_are_a_difference() -> None:
     assert differing(agree=False).differences == ["a request was given another URN here than by the engine"]
+
+
+def test_a_stack_that_the_engine_cannot_preview_does_not_hide_the_others(monkeypatch: pytest.MonkeyPatch) -> None:
+    def compare(file: Path) -> Comparison:
+        if file.stem == "ack-fleet":
+            raise Failed("pulumi preview ended with 1:\nno plugin 'alicloud'")
+        return compared(file.stem, {}, Real({}, {}, urns_agree=True))
+
+    monkeypatch.setattr(real_preview, "compare", compare)
+    results, failures = real_preview.compare_each([Path("ack-fleet.yaml"), Path("dws.yaml")])
+    assert [one.stack for one in results] == ["dws"]
+    assert failures == ["ack-fleet: not compared: pulumi preview ended with 1: no plugin 'alicloud'"]
