@@ -14,8 +14,8 @@ from berth.lint.findings import lint_documents
 from berth.lint.fleet import LintContext
 from berth.lint.provisioning_requests import NO_QUEUE_CODE
 from berth.manifests import roles
-from berth.manifests import workloads as manifests
 from berth.manifests.tenancy import team_labels
+from berth.manifests.workloads import objects as manifests
 from berth.plan.existing import ExistingClusterPlan
 from berth.plan.fleet import FleetPlan
 from berth.plan.team_stack import ConfigPlan, PermissionPlan, SecretsPlan, TeamStackPlan, cluster_identifier
@@ -27,11 +27,12 @@ from berth.spec.tenancy import SecretSpec
 from berth.workloads.derive import derive_workload
 from berth.workloads.names import local_queue_name
 from berth.workloads.options import WorkloadOptions
+from berth.workloads.pod_templates import read_template
 
 _VERBS: Final = ("get", "create", "patch", "delete")
 """What deploying an object takes: the provider reads it, applies it, and deletes it in the end."""
 _PLURALS: Final = {"SecretProviderClass": "secretproviderclasses"}
-_STACK_FIELDS: Final = frozenset({"queue", "config", "secrets"})
+_STACK_FIELDS: Final = frozenset({"queue", "config", "secrets", "pod_template"})
 _OPTION: Final = re.compile(r"--([a-z]+(?:-[a-z]+)*)")
 
 
@@ -133,8 +134,11 @@ class _TeamStackBuilder:
         for key, spec in sorted(self.spec.workloads.items()):
             path: FieldPath = ("workloads", key)
             self._check_references(path, spec)
+            options = self._workload_options(path, key, spec)
+            if options is None:
+                continue
             queue = local_queue_name(self.platform_fleet, self.team.name, spec.queue)
-            derived = derive_workload(self.fleet, self.team.name, queue, _workload_options(key, spec))
+            derived = derive_workload(self.fleet, self.team.name, queue, options)
             self.problems.entries += [_in_stack_file(each, path) for each in derived.problems]
             if derived.workload is None:
                 continue
@@ -161,6 +165,20 @@ class _TeamStackBuilder:
                     message = f"no entry '{name}' under {section}{suggestion}"
                     self.problems.fault("unknown-reference", (*path, section, index), message)
 
+    def _workload_options(self, path: FieldPath, key: str, spec: WorkloadSpec) -> WorkloadOptions | None:
+        """Return what the stack file asks for; None where it names no image and no template."""
+        if spec.image is None and spec.pod_template is None and spec.kind != "trainjob":
+            message = "is missing; write image: <image>, or a podTemplate with one"
+            self.problems.fault("missing", (*path, "image"), message)
+            return None
+        problems = Problems()
+        template = None if spec.pod_template is None else read_template(spec.pod_template, problems)
+        self.problems.entries += [_in_stack_file(each, path) for each in problems.entries]
+        options = {name: getattr(spec, name) for name in type(spec).model_fields if name not in _STACK_FIELDS}
+        fields: dict[str, Any] = {**options, "name": spec.name or key, "template": template}
+        fields["max_run_seconds"] = fields.pop("max_run_duration")
+        return None if problems.has_faults() else WorkloadOptions(**fields)
+
     def _lint(self, path: FieldPath, plan: WorkloadPlan) -> None:
         """What would keep the objects from ever being admitted and run, as `berth lint` says it."""
         documents = [ManifestDocument("", each) for each in manifests.workload_manifests(plan)]
@@ -170,13 +188,6 @@ class _TeamStackBuilder:
             ]
 
 
-def _workload_options(key: str, spec: WorkloadSpec) -> WorkloadOptions:
-    options = {name: getattr(spec, name) for name in type(spec).model_fields if name not in _STACK_FIELDS}
-    fields: dict[str, Any] = {**options, "name": spec.name or key}
-    fields["max_run_seconds"] = fields.pop("max_run_duration")
-    return WorkloadOptions(**fields)
-
-
 def _pod_with_files(plan: WorkloadPlan, spec: WorkloadSpec) -> Any:
     return replace(plan.pod, configs=spec.config, secrets=spec.secrets)
 
@@ -184,13 +195,15 @@ def _pod_with_files(plan: WorkloadPlan, spec: WorkloadSpec) -> Any:
 def _in_stack_file(problem: Problem, path: FieldPath) -> Problem:
     """A problem of `berth workload` in the words of the stack file: keys instead of options."""
     first = str(problem.path[0]) if problem.path else ""
-    key = {"QUEUE": "queue", "TEAM": "queue"}.get(first) or to_camel(first.removeprefix("--").replace("-", "_"))
+    key = {"QUEUE": "queue", "TEAM": "queue", "COMMAND": "command"}.get(first) or to_camel(
+        first.removeprefix("--").replace("-", "_")
+    )
     words = _OPTION.sub(lambda option: to_camel(option[1].replace("-", "_")), problem.message)
     target_path: FieldPath = (*path, _KEYS.get(key, key)) if key else path
     return replace(problem, path=target_path, message=words)
 
 
-_KEYS: Final = {"maxRunSeconds": "maxRunDuration"}
+_KEYS: Final = {"maxRunSeconds": "maxRunDuration", "template": "podTemplate", "port": "ports"}
 
 
 # --- permissions ------------------------------------------------------------------------------------------------------

@@ -10,9 +10,9 @@ from msgspec import Struct
 from berth.diff.entitlements import CountChange
 from berth.diff.kinds import ChangeKind
 from berth.diff.objects import KeyedManifest, ObjectChange, compare_manifests
-from berth.manifests import workloads as manifests
+from berth.manifests.workloads import objects as manifests
 from berth.plan.team_stack import TeamStackPlan
-from berth.plan.workloads import JobPlan, JobSetPlan, ProvisioningRequestPlan, PyTorchJobPlan, WorkloadPlan
+from berth.plan.workloads import ProvisioningRequestPlan, WorkloadPlan
 
 CONFIG, SECRETS = "config", "secrets"
 
@@ -120,17 +120,7 @@ def _total_accelerators(plan: WorkloadPlan | None) -> dict[str, int]:
     if plan is None:
         return {}
     requests = plan.pod.resources.items()
-    return {resource: amount * _pod_count(plan) for resource, amount in requests if resource not in ("cpu", "memory")}
-
-
-def _pod_count(plan: WorkloadPlan) -> int:
-    match plan:
-        case JobPlan() | ProvisioningRequestPlan():
-            return plan.pods
-        case JobSetPlan():
-            return plan.replicas * plan.pods
-        case PyTorchJobPlan():
-            return 1 + plan.workers
+    return {resource: amount * plan.pod_count for resource, amount in requests if resource not in ("cpu", "memory")}
 
 
 def compare_files(old: TeamStackPlan, new: TeamStackPlan) -> Iterator[FilesChange]:

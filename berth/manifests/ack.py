@@ -13,7 +13,7 @@ from typing import Final, cast
 from berth.manifests.kueue import priority_class
 from berth.manifests.quantities import quantity
 from berth.manifests.tenancy import team_labels
-from berth.manifests.workloads import PYTORCH_JOB_API, pytorch_job
+from berth.manifests.workloads.operators import PYTORCH_JOB_API, pytorch_job
 from berth.names import TEAM_LABEL, berth_labels
 from berth.plan.ack import AckFleetPlan, PropagationPlan, QuotaNodePlan
 from berth.plan.teams import NamespacePlan, TeamPlan

@@ -31,6 +31,8 @@ class PodPlan(Struct, frozen=True, kw_only=True):
     and `tolerations` are only those that nobody adds later. `restart_policy` None is left to the job's controller,
     `service_account` None to the namespace. Without a `command` the image's own runs. `annotations` are the pod's.
     `configs` are ConfigMaps and `secrets` SecretProviderClasses of the namespace, which the pod sees as folders.
+    `template` is the team's own pod template (metadata and spec), to which the other fields are added; `image` and
+    `command` may then be empty, which leaves those of the template.
     """
 
     image: str
@@ -45,6 +47,7 @@ class PodPlan(Struct, frozen=True, kw_only=True):
     annotations: Mapping[str, str] = field(default_factory=dict[str, str])
     configs: tuple[str, ...] = ()
     secrets: tuple[str, ...] = ()
+    template: Mapping[str, object] | None = None
 
 
 class JobPlan(Struct, frozen=True, kw_only=True):
@@ -57,6 +60,11 @@ class JobPlan(Struct, frozen=True, kw_only=True):
     pod: PodPlan
     pods: int
     backoff_limit: int | None = None
+
+    @property
+    def pod_count(self) -> int:
+        """Pods with accelerators."""
+        return self.pods
 
 
 class JobSetPlan(Struct, frozen=True, kw_only=True):
@@ -76,6 +84,11 @@ class JobSetPlan(Struct, frozen=True, kw_only=True):
     restart_strategy: str | None = None
     exclusive_topology: str | None = None
 
+    @property
+    def pod_count(self) -> int:
+        """Pods with accelerators."""
+        return self.replicas * self.pods
+
 
 class PyTorchJobPlan(Struct, frozen=True, kw_only=True):
     """A PyTorchJob of Kubeflow's training operator: one master and `workers` workers, admitted all or none."""
@@ -84,6 +97,11 @@ class PyTorchJobPlan(Struct, frozen=True, kw_only=True):
     pod: PodPlan
     workers: int
     backoff_limit: int | None = None
+
+    @property
+    def pod_count(self) -> int:
+        """Pods with accelerators."""
+        return 1 + self.workers
 
 
 class ProvisioningRequestPlan(Struct, frozen=True, kw_only=True):
@@ -100,5 +118,99 @@ class ProvisioningRequestPlan(Struct, frozen=True, kw_only=True):
     class_name: str
     parameters: Mapping[str, str] = field(default_factory=dict[str, str])
 
+    @property
+    def pod_count(self) -> int:
+        """Pods with accelerators."""
+        return self.pods
 
-WorkloadPlan = JobPlan | JobSetPlan | PyTorchJobPlan | ProvisioningRequestPlan
+
+class MPIJobPlan(Struct, frozen=True, kw_only=True):
+    """An MPIJob (kubeflow.org/v2beta1): `workers` pods with `slots` processes each, and a launcher that starts them."""
+
+    submission: SubmissionPlan
+    pod: PodPlan
+    workers: int
+    slots: int
+    launcher: PodPlan
+    backoff_limit: int | None = None
+
+    @property
+    def pod_count(self) -> int:
+        """Pods with accelerators."""
+        return self.workers
+
+
+class TrainJobPlan(Struct, frozen=True, kw_only=True):
+    """A TrainJob of Kubeflow Trainer on `nodes` pods, which the ClusterTrainingRuntime `runtime` describes."""
+
+    submission: SubmissionPlan
+    pod: PodPlan
+    nodes: int
+    runtime: str
+
+    @property
+    def pod_count(self) -> int:
+        """Pods with accelerators."""
+        return self.nodes
+
+
+class RayPlan(Struct, frozen=True, kw_only=True):
+    """A Ray cluster of one head and `workers` worker pods.
+
+    With an `entrypoint` it is a RayJob, which deletes the cluster when the job ends; without one a RayCluster.
+    """
+
+    submission: SubmissionPlan
+    pod: PodPlan
+    workers: int
+    head: PodPlan
+    entrypoint: str | None = None
+
+    @property
+    def pod_count(self) -> int:
+        """Pods with accelerators."""
+        return self.workers
+
+
+class LeaderWorkerSetPlan(Struct, frozen=True, kw_only=True):
+    """A LeaderWorkerSet of `groups` groups of `size` pods; Kueue admits each group by itself.
+
+    `exclusive_topology` is the node label whose values groups do not share.
+    """
+
+    submission: SubmissionPlan
+    pod: PodPlan
+    groups: int
+    size: int
+    exclusive_topology: str | None = None
+
+    @property
+    def pod_count(self) -> int:
+        """Pods with accelerators."""
+        return self.groups * self.size
+
+
+class DeploymentPlan(Struct, frozen=True, kw_only=True):
+    """A Deployment of `replicas` pods; Kueue admits each pod by itself."""
+
+    submission: SubmissionPlan
+    pod: PodPlan
+    replicas: int
+
+    @property
+    def pod_count(self) -> int:
+        """Pods with accelerators."""
+        return self.replicas
+
+
+WorkloadPlan = (
+    JobPlan
+    | JobSetPlan
+    | PyTorchJobPlan
+    | MPIJobPlan
+    | TrainJobPlan
+    | RayPlan
+    | LeaderWorkerSetPlan
+    | DeploymentPlan
+    | ProvisioningRequestPlan
+)

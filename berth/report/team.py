@@ -6,8 +6,9 @@ from collections.abc import Iterator, Mapping
 from typing import Any, cast
 
 from berth.diagnostics import join_words
-from berth.manifests import workloads
 from berth.manifests.quantities import quantity
+from berth.manifests.workloads.common import QUEUE_NAME_LABEL
+from berth.manifests.workloads.objects import workload_manifests
 from berth.plan.fleet import FleetPlan
 from berth.plan.team_stack import TeamStackPlan
 from berth.plan.workloads import WorkloadPlan
@@ -66,7 +67,7 @@ def team_boxes(plan: TeamStackPlan, platform: FleetPlan) -> tuple[TreeBox, ...]:
 
 def _workload_boxes(plan: TeamStackPlan, local_queue_names: set[str], parent: int, depth: int) -> Iterator[TreeBox]:
     for key, workload in plan.workloads.items():
-        if _metadata(workload).get("labels", {}).get(workloads.QUEUE_NAME_LABEL) in local_queue_names:
+        if _metadata(workload).get("labels", {}).get(QUEUE_NAME_LABEL) in local_queue_names:
             yield TreeBox(WORKLOAD, key, (), parent, depth, (f"{_kind(workload)} {_metadata(workload)['name']}",))
 
 
@@ -83,7 +84,7 @@ def _workload_section(plan: TeamStackPlan) -> Section:
         [
             key,
             f"{_kind(workload)} {_metadata(workload)['name']}",
-            _metadata(workload).get("labels", {}).get(workloads.QUEUE_NAME_LABEL, "–"),
+            _metadata(workload).get("labels", {}).get(QUEUE_NAME_LABEL, "–"),
             workload.pod.image,
             join_words([f"{quantity(r, n)} {r}" for r, n in workload.pod.resources.items()]),
         ]
@@ -109,8 +110,8 @@ def _permission_section(plan: TeamStackPlan) -> Section:
 
 
 def _kind(plan: WorkloadPlan) -> str:
-    return str(workloads.workload_manifests(plan)[-1]["kind"])
+    return str(workload_manifests(plan)[-1]["kind"])
 
 
 def _metadata(plan: WorkloadPlan) -> Mapping[str, Any]:
-    return cast("Mapping[str, Any]", workloads.workload_manifests(plan)[-1]["metadata"])
+    return cast("Mapping[str, Any]", workload_manifests(plan)[-1]["metadata"])

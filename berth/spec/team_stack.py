@@ -23,13 +23,28 @@ PositiveCount = Annotated[int, Field(ge=1)]
 class WorkloadSpec(Model):
     """A workload that the stack deploys. Keys that are left out follow from the queue's machines.
 
-    `config` and `secrets` name entries of those sections: the pods see each as a folder of files.
+    `config` and `secrets` name entries of those sections: the pods see each as a folder of files. `podTemplate` is a
+    Kubernetes pod template (metadata and spec), to which Berth adds what follows from the queue.
     """
 
     queue: str
-    kind: Literal["jobset", "job", "pytorchjob", "provisioning-request"] | None = None
+    kind: (
+        Literal[
+            "jobset",
+            "job",
+            "pytorchjob",
+            "mpijob",
+            "trainjob",
+            "rayjob",
+            "raycluster",
+            "leaderworkerset",
+            "deployment",
+            "provisioning-request",
+        ]
+        | None
+    ) = None
     name: str | None = None
-    image: NonEmptyText
+    image: NonEmptyText | None = None
     command: Sequence[str] = ()
     slices: PositiveCount | None = None
     pods: PositiveCount | None = None
@@ -45,6 +60,8 @@ class WorkloadSpec(Model):
     ports: Sequence[Port] = ()
     service_account: DnsLabel | None = None
     placement_group: DnsLabel | None = None
+    runtime: DnsLabel | None = None
+    pod_template: dict[str, Any] | None = None
     config: Files = ()
     secrets: Files = ()
 

@@ -36,3 +36,15 @@ def job_set_name_limit(replicated_job: str, replicas: int, pods: int) -> int:
 def pytorch_name_limit(workers: int) -> int:
     """Of a PyTorchJob: pods and services are called `<job>-master-0` and `<job>-worker-<index>`."""
     return MAX_LABEL - len(f"-worker-{max(0, workers - 1)}")
+
+
+RAY_NAME_LIMIT = 47
+"""Of a RayJob or a RayCluster (KubeRay 1.6, `controllers/ray/utils/constant.go`: MaxRayJobNameLength)."""
+
+DEPLOYMENT_NAME_LIMIT = MAX_LABEL - len("-0123456789") - _SUFFIX_LENGTH
+"""Of a Deployment: pods are called `<deployment>-<hash>-xxxxx`."""
+
+
+def leader_worker_set_name_limit(groups: int, size: int) -> int:
+    """Of a LeaderWorkerSet: pods are called `<set>-<group>-<index>`, and a StatefulSet labels them with a hash."""
+    return MAX_LABEL - len(f"-{groups - 1}-{size - 1}") - len("-0123456789")

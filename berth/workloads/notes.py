@@ -2,17 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import json
+from collections.abc import Iterator, Mapping
 
 from berth.diagnostics import join_words
-from berth.plan.workloads import JobPlan, JobSetPlan, ProvisioningRequestPlan, PyTorchJobPlan, WorkloadPlan
+from berth.manifests.quantities import quantity
+from berth.manifests.workloads.pods import list_additions, pod_template
+from berth.plan.workloads import (
+    DeploymentPlan,
+    JobPlan,
+    JobSetPlan,
+    LeaderWorkerSetPlan,
+    MPIJobPlan,
+    PodPlan,
+    ProvisioningRequestPlan,
+    RayPlan,
+    SubmissionPlan,
+    TrainJobPlan,
+    WorkloadPlan,
+)
+from berth.workloads.kinds import workload_kinds
 from berth.workloads.target import WorkloadTarget
 
 AUTOSCALING_PREFIX = "autoscaling.x-k8s.io"
 """The prefix of the annotations by which pods take the machines of a request."""
 
 
-def workload_notes(target: WorkloadTarget, plan: WorkloadPlan) -> Iterator[str]:
+def workload_notes(target: WorkloadTarget, kind: str, plan: WorkloadPlan) -> Iterator[str]:
     """One sentence each."""
     yield _request_note(target, plan)
     if isinstance(plan, ProvisioningRequestPlan):
@@ -23,31 +39,23 @@ def workload_notes(target: WorkloadTarget, plan: WorkloadPlan) -> Iterator[str]:
         return
     yield from _kueue_notes(target)
     yield from _worker_notes(target, plan)
+    if plan.pod.template is not None:
+        yield from _template_notes(plan.pod.template, plan.pod, plan.submission)
     if plan.pod.node_selector:
         yield f"The node selector is this workload's own: it keeps it on {join_words(target.flavors)}."
     if isinstance(plan, JobSetPlan):
         yield from _slice_notes(plan)
-    if count_pods(plan) > 1:
+    if plan.pod_count > 1:
         yield from _network_notes(target)
-    if isinstance(plan, PyTorchJobPlan):
-        yield "Needs Kubeflow's training operator in the cluster (kubeflow.org/v1), which Berth does not install."
+    if operator := workload_kinds()[kind].operator:
+        yield f"Needs {operator} in the cluster, which Berth does not install."
+    yield from _kind_notes(plan)
     if plan.submission.priority:
         yield f"Priority '{plan.submission.priority}' orders the queue by its label, and the pods by their class."
 
 
-def count_pods(plan: WorkloadPlan) -> int:
-    """The pods of a workload."""
-    match plan:
-        case JobSetPlan():
-            return plan.replicas * plan.pods
-        case PyTorchJobPlan():
-            return plan.workers + 1
-        case JobPlan() | ProvisioningRequestPlan():
-            return plan.pods
-
-
 def _request_note(target: WorkloadTarget, plan: WorkloadPlan) -> str:
-    shape, pods = target.shape, count_pods(plan)
+    shape, pods = target.shape, plan.pod_count
     per_pod = plan.pod.resources[shape.flavor.resource]
     ceiling = sum(target.team.ceiling.get(flavor, 0) for flavor in target.flavors)
     slices = f"{_pluralize(pods // shape.hosts, 'slice')} of {shape.pool.topology}, " if shape.is_multi_host else ""
@@ -97,6 +105,35 @@ def _slice_notes(plan: JobSetPlan) -> Iterator[str]:
         yield "Exclusive topology: each slice's pods get a node pool, which is one slice, to themselves."
     if plan.pod.host_network:
         yield "Host network: slices talk to each other over the network of their nodes."
+
+
+def _kind_notes(plan: WorkloadPlan) -> Iterator[str]:
+    """What the kind does that its manifest does not show."""
+    match plan:
+        case RayPlan():
+            yield f"The Ray head asks for {_cpu_and_memory(plan.head)} of the queue's quota beside the workers."
+        case MPIJobPlan():
+            yield f"The launcher asks for {_cpu_and_memory(plan.launcher)} of the queue's quota beside the workers."
+        case TrainJobPlan():
+            yield f"The pods come from the ClusterTrainingRuntime '{plan.runtime}'; --runtime names another."
+        case DeploymentPlan():
+            yield "Kueue admits each pod by itself; a pod that finds no quota waits while the others serve."
+        case LeaderWorkerSetPlan():
+            yield "Kueue admits each group by itself; a group that finds no quota waits while the others serve."
+        case _:
+            return
+
+
+def _cpu_and_memory(pod: PodPlan) -> str:
+    return " and ".join(f"{quantity(resource, amount)} {resource}" for resource, amount in pod.resources.items())
+
+
+def _template_notes(template: Mapping[str, object], pod: PodPlan, submission: SubmissionPlan) -> Iterator[str]:
+    """What is added to a team's own pod template, each with its value."""
+    filled = pod_template(submission, pod)
+    yield "Added to the template:"
+    for path, value in list_additions(template, filled):
+        yield f"  {path}: {json.dumps(value)}"
 
 
 def _network_notes(target: WorkloadTarget) -> Iterator[str]:

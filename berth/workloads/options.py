@@ -2,9 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from msgspec import Struct
 
-KINDS = ("jobset", "job", "pytorchjob", "provisioning-request")
+KINDS = (
+    "jobset",
+    "job",
+    "pytorchjob",
+    "mpijob",
+    "trainjob",
+    "rayjob",
+    "raycluster",
+    "leaderworkerset",
+    "deployment",
+    "provisioning-request",
+)
 RESTART_STRATEGIES = ("Recreate", "BlockingRecreate")
 """JobSet's strategies that need no feature gate."""
 
@@ -18,7 +31,8 @@ class WorkloadOptions(Struct, frozen=True, kw_only=True):
 
     `slices` counts TPU slices; `pods` and `gpus` (of each pod) are for GPUs. `cpu` is in milli, `memory` in bytes, each
     of one pod. `max_run_seconds` is how long queued machines are kept. `flavor` narrows a queue that has machines of
-    several shapes. `placement_group` puts the pods onto nodes near each other that GKE makes for them.
+    several shapes. `placement_group` puts the pods onto nodes near each other that GKE makes for them. `template` is
+    the team's own pod template, a mapping with `metadata` and `spec`; `runtime` is a trainjob's ClusterTrainingRuntime.
     """
 
     kind: str | None = None
@@ -39,3 +53,5 @@ class WorkloadOptions(Struct, frozen=True, kw_only=True):
     ports: tuple[int, ...] = ()
     service_account: str | None = None
     placement_group: str | None = None
+    template: Mapping[str, object] | None = None
+    runtime: str | None = None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pulumi
 
-from berth.manifests.workloads import config_map, secret_provider_class
+from berth.manifests.workloads.objects import config_map, secret_provider_class
 from berth.plan.team_stack import TeamStackPlan
 from components.kubernetes import KubernetesObject, cluster_options
 

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 import pulumi
 
-from berth.manifests.workloads import workload_manifests
+from berth.manifests.workloads.objects import workload_manifests
 from berth.plan.workloads import WorkloadPlan
 from components.kubernetes import KubernetesObject, cluster_options
 

@@ -10,7 +10,8 @@ from berth.cli.plan import fleet as fleet_text
 from berth.cli.tables import table
 from berth.diagnostics import join_words
 from berth.evaluate import Evaluation
-from berth.manifests import workloads
+from berth.manifests.workloads.common import QUEUE_NAME_LABEL
+from berth.manifests.workloads.objects import workload_manifests
 from berth.plan.team_stack import PermissionPlan, TeamStackPlan
 
 VERSION = 1
@@ -66,13 +67,13 @@ def _permission_lines(plan: TeamStackPlan) -> Iterator[str]:
 
 def _workloads(plan: TeamStackPlan) -> Iterator[dict[str, Any]]:
     for key, workload in plan.workloads.items():
-        main = workloads.workload_manifests(workload)[-1]
+        main = workload_manifests(workload)[-1]
         metadata = cast("Mapping[str, Any]", main["metadata"])
         yield {
             "key": key,
             "kind": main["kind"],
             "name": metadata["name"],
-            "queue": metadata["labels"].get(workloads.QUEUE_NAME_LABEL),
+            "queue": metadata["labels"].get(QUEUE_NAME_LABEL),
             "image": workload.pod.image,
             "resources": dict(workload.pod.resources),
             "configs": list(workload.pod.configs),

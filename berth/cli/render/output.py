@@ -10,7 +10,7 @@ from berth.cli.render.documents import yaml_document
 from berth.cli.render.nodes import simulated_nodes as simulated
 from berth.manifests import ack
 from berth.manifests.fleet import all_manifests
-from berth.manifests.workloads import team_stack_manifests
+from berth.manifests.workloads.objects import team_stack_manifests
 from berth.plan.ack import AckFleetPlan
 from berth.plan.fleet import FleetPlan
 from berth.plan.team_stack import TeamStackPlan

@@ -40,6 +40,8 @@ def command(
     port: options.Ports = None,
     service_account: options.ServiceAccount = None,
     placement_group: options.PlacementGroup = None,
+    template: options.Template = None,
+    runtime: options.Runtime = None,
     as_json: JsonOption = False,
 ) -> None:
     """Print a manifest that is ready for a team's queue.

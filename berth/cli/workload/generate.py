@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pathlib
 from collections.abc import Mapping
 from typing import Any
 
@@ -12,18 +13,20 @@ from berth.cli.arguments import problem_as_json
 from berth.cli.render.documents import yaml_document
 from berth.diagnostics import Problem, Problems, Severity, did_you_mean
 from berth.evaluate import Evaluation
-from berth.jobs.files import ManifestDocument
+from berth.jobs.files import ManifestDocument, read_documents
 from berth.jobs.quantities import parse_quantity
 from berth.lint.findings import lint_documents
 from berth.lint.fleet import LintContext
 from berth.lint.provisioning_requests import NO_QUEUE_CODE
 from berth.manifests.ack import training_job
-from berth.manifests.workloads import Manifest, workload_manifests
+from berth.manifests.workloads.common import Manifest
+from berth.manifests.workloads.objects import workload_manifests
 from berth.spec.amounts import parse_seconds
 from berth.workloads.ack import derive_ack_workload
 from berth.workloads.derive import derive_workload
 from berth.workloads.names import local_queue_name
 from berth.workloads.options import KINDS, RESTART_STRATEGIES, WorkloadOptions
+from berth.workloads.pod_templates import read_template
 
 _EXAMPLES = {"cpu": "4 or 500m", "memory": "16Gi"}
 
@@ -89,6 +92,8 @@ def _parse_options(options: Mapping[str, Any], problems: Problems) -> WorkloadOp
             given["max_run_seconds"] = parse_seconds(given.pop("max_run_duration"))
         except ValueError as error:
             problems.fault("bad-value", ("--max-run-duration",), str(error))
+    if "template" in given:
+        given["template"] = _read_template(given["template"], problems)
     for option, allowed in (("kind", KINDS), ("restart_strategy", RESTART_STRATEGIES)):
         if option in given and given[option] not in allowed:
             near = did_you_mean(given[option], allowed)
@@ -96,6 +101,18 @@ def _parse_options(options: Mapping[str, Any], problems: Problems) -> WorkloadOp
                 problems, option.replace("_", "-"), given[option], f"is not one of {', '.join(allowed)}{near}"
             )
     return None if problems.has_faults() else WorkloadOptions(**given)
+
+
+def _read_template(path: str, problems: Problems) -> Mapping[str, object] | None:
+    """Return the pod template of a file; None after a fault."""
+    documents, file_problems = read_documents(pathlib.Path(path), path)
+    problems.entries += file_problems
+    if len(documents) == 1:
+        return read_template(documents[0].value, problems)
+    if not file_problems:
+        message = f"'{path}' has {len(documents)} documents; write one pod template"
+        problems.fault("not-a-template", ("--template",), message)
+    return None
 
 
 def _option_fault(problems: Problems, option: str, value: str, message: str) -> None:

@@ -38,3 +38,8 @@ ServiceAccount = Annotated[
 PlacementGroup = Annotated[
     str | None, typer.Option("--placement-group", help="Put the nodes that GKE makes for the pods near each other.")
 ]
+Template = Annotated[
+    str | None,
+    typer.Option("--template", metavar="FILE", help="A pod template; Berth adds what the queue needs."),
+]
+Runtime = Annotated[str | None, typer.Option("--runtime", help="A trainjob's ClusterTrainingRuntime.")]

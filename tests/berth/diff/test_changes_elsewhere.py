@@ -16,7 +16,7 @@ from berth.diff.objects import load_kinds
 from berth.manifests import ack
 from berth.manifests.fleet import all_manifests
 from berth.manifests.immutable import IMMUTABLE, IMMUTABLE_WITH
-from berth.manifests.workloads import team_stack_manifests
+from berth.manifests.workloads.objects import team_stack_manifests
 from berth.plan.ack import AckFleetPlan
 from berth.plan.team_stack import TeamStackPlan
 from berth.planner.queueing.preemption import reclaim_rules

@@ -13,7 +13,7 @@ from berth.evaluate import evaluate_stack
 from berth.jobs.files import ManifestDocument
 from berth.lint.findings import lint_documents
 from berth.lint.fleet import LintContext
-from berth.manifests.workloads import workload_manifests
+from berth.manifests.workloads.objects import workload_manifests
 from berth.plan.fleet import FleetPlan
 from berth.workloads.derive import derive_workload
 from berth.workloads.options import WorkloadOptions

@@ -28,13 +28,14 @@ REFUSED: dict[str, tuple[tuple[str, str, str], dict[str, Any], list[str]]] = {
         ("dev", "vision", "train"),
         {"kind": "jobsets"},
         [
-            "--kind: 'jobsets' is not one of jobset, job, pytorchjob, provisioning-request; did you mean 'jobset'?",
+            "--kind: 'jobsets' is not one of jobset, job, pytorchjob, mpijob, trainjob, rayjob, raycluster, "
+            "leaderworkerset, deployment, provisioning-request; did you mean 'jobset'?",
         ],
     ),
     "a Job on slices of several hosts": (
         ("dev", "vision", "train"),
         {"kind": "job"},
-        ["--kind: the 2 pods of a Job could land in two slices; a jobset keeps them in one"],
+        ["--kind: the 2 pods of a job could land in two slices; a jobset keeps them in one"],
     ),
     "a PyTorchJob on TPUs": (
         ("dev", "vision", "train"),
@@ -103,6 +104,37 @@ REFUSED: dict[str, tuple[tuple[str, str, str], dict[str, Any], list[str]]] = {
         ("dev", "vision", "train"),
         {"restart_strategy": "InPlaceRestart"},
         ["--restart-strategy: 'InPlaceRestart' is not one of Recreate, BlockingRecreate"],
+    ),
+    "a RayJob without an image and a command": (
+        ("dev", "vision", "urgent"),
+        {"kind": "rayjob"},
+        ["--image: a rayjob needs an image; name one", "COMMAND: a rayjob needs a command, such as python train.py"],
+    ),
+    "a RayCluster with a command and a backoff limit": (
+        ("dev", "vision", "urgent"),
+        {"kind": "raycluster", "image": "ray:1", "command": ("python",), "backoff_limit": 2},
+        [
+            "COMMAND: a raycluster has no command; leave it out",
+            "--backoff-limit: a raycluster has no backoff limit; leave it out",
+        ],
+    ),
+    "a Deployment on slices of several hosts": (
+        ("dev", "vision", "train"),
+        {"kind": "deployment"},
+        ["--kind: the 2 pods of a deployment could land in two slices; a jobset keeps them in one"],
+    ),
+    "a runtime of a Job": (
+        ("dev", "vision", "urgent"),
+        {"runtime": "torch-distributed"},
+        ["--runtime: a job has none; leave it out, or write trainjob as the kind"],
+    ),
+    "a Deployment where Kueue does not queue it": (
+        ("dev", "vision", "urgent"),
+        {"kind": "deployment"},
+        [
+            "Kueue of this fleet does not look after a Deployment: it would start at once, outside every quota; "
+            "add deployment to its integrations"
+        ],
     ),
     "a placement group where the nodes are there": (
         ("dev", "vision", "urgent"),

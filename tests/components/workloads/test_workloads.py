@@ -10,7 +10,8 @@ import pulumi_kubernetes as kubernetes
 import pytest
 from msgspec.structs import replace
 
-from berth.manifests.workloads import job, job_set, workload_manifests
+from berth.manifests.workloads.jobs import job, job_set
+from berth.manifests.workloads.objects import workload_manifests
 from berth.plan.workloads import (
     JobPlan,
     JobSetPlan,

@@ -1,0 +1,54 @@
+"""Metadata and labels that the objects of all workloads share."""
+
+from __future__ import annotations
+
+from typing import Any, Final, TypeGuard, cast
+
+from berth.names import TEAM_LABEL
+from berth.plan.workloads import ProvisioningRequestPlan, SubmissionPlan
+
+Manifest = dict[str, object]
+
+QUEUE_NAME_LABEL: Final = "kueue.x-k8s.io/queue-name"
+PRIORITY_CLASS_LABEL: Final = "kueue.x-k8s.io/priority-class"
+
+
+def as_mapping(value: object) -> dict[str, Any]:
+    """Return a mapping as it is, and an empty one for any other value."""
+    return cast("dict[str, Any]", value) if isinstance(value, dict) else {}
+
+
+def as_list(value: object) -> list[Any]:
+    """Return a list as it is, and an empty one for any other value."""
+    return cast("list[Any]", value) if isinstance(value, list) else []
+
+
+def is_mapping(value: object) -> TypeGuard[dict[str, Any]]:
+    """Whether a value is a mapping, with the keys that JSON has."""
+    return isinstance(value, dict)
+
+
+def optional(key: str, value: object) -> Manifest:
+    """Return `{key: value}`, or nothing where the value is None."""
+    return {} if value is None else {key: value}
+
+
+def unqueued_object(api_version: str, kind: str, plan: SubmissionPlan | ProvisioningRequestPlan) -> Manifest:
+    """Return the head of an object that Kueue does not queue: API version, kind and metadata."""
+    metadata = {"name": plan.name, "namespace": plan.namespace, "labels": {TEAM_LABEL: plan.team}}
+    return {"apiVersion": api_version, "kind": kind, "metadata": metadata}
+
+
+def queued_object(
+    api_version: str, kind: str, plan: SubmissionPlan, extra_annotations: dict[str, str] | None = None
+) -> Manifest:
+    """Return the head of an object that Kueue queues. Kueue reads labels of the object itself, not of its pods."""
+    priority = {} if plan.priority is None else {PRIORITY_CLASS_LABEL: plan.priority}
+    metadata: Manifest = {
+        "name": plan.name,
+        "namespace": plan.namespace,
+        "labels": {TEAM_LABEL: plan.team, QUEUE_NAME_LABEL: plan.queue, **priority},
+    }
+    if annotations := {**plan.annotations, **(extra_annotations or {})}:
+        metadata["annotations"] = annotations
+    return {"apiVersion": api_version, "kind": kind, "metadata": metadata}

@@ -1,0 +1,87 @@
+"""Jobs, JobSets and ProvisioningRequests as plain dicts. Jobs are created suspended: Kueue resumes them.
+
+Field names: batch/v1, JobSet 0.12 (`api/jobset/v1alpha2`), the cluster autoscaler's ProvisioningRequest v1.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from berth.manifests.workloads.common import Manifest, optional, queued_object, unqueued_object
+from berth.manifests.workloads.pods import pod_template
+from berth.names import TEAM_LABEL
+from berth.plan.workloads import JobPlan, JobSetPlan, ProvisioningRequestPlan, SubmissionPlan
+
+JOB_API: Final = "batch/v1"
+JOB_SET_API: Final = "jobset.x-k8s.io/v1alpha2"
+PROVISIONING_API: Final = "autoscaling.x-k8s.io/v1"
+
+EXCLUSIVE_TOPOLOGY: Final = "alpha.jobset.sigs.k8s.io/exclusive-topology"
+
+
+def job(plan: JobPlan) -> Manifest:
+    """A Job whose pods all run at once; a pod that was pushed off its node does not count as failed."""
+    indexed = plan.pods > 1
+    spec: Manifest = {
+        "suspend": True,
+        "parallelism": plan.pods,
+        "completions": plan.pods,
+        **({"completionMode": "Indexed"} if indexed else {}),
+        **optional("backoffLimit", plan.backoff_limit),
+        **(_IGNORE_DISRUPTIONS if plan.pod.restart_policy == "Never" else {}),
+        "template": pod_template(plan.submission, plan.pod, subdomain=plan.submission.name if indexed else None),
+    }
+    return queued_object(JOB_API, "Job", plan.submission) | {"spec": spec}
+
+
+_IGNORE_DISRUPTIONS: Final[Manifest] = {
+    "podFailurePolicy": {"rules": [{"action": "Ignore", "onPodConditions": [{"type": "DisruptionTarget"}]}]}
+}
+"""Kubernetes takes it only together with the restart policy Never."""
+
+
+def job_set(plan: JobSetPlan) -> Manifest:
+    """A JobSet; its pods find each other by a service that JobSet makes itself."""
+    template = {
+        "parallelism": plan.pods,
+        "completions": plan.pods,
+        "backoffLimit": 0,
+        "template": pod_template(plan.submission, plan.pod),
+    }
+    replicated = {"name": plan.replicated_job, "replicas": plan.replicas, "template": {"spec": template}}
+    spec: Manifest = {
+        "suspend": True,
+        "failurePolicy": {"maxRestarts": plan.max_restarts, **optional("restartStrategy", plan.restart_strategy)},
+        "replicatedJobs": [replicated],
+    }
+    exclusive = {EXCLUSIVE_TOPOLOGY: plan.exclusive_topology} if plan.exclusive_topology else {}
+    return queued_object(JOB_SET_API, "JobSet", plan.submission, exclusive) | {"spec": spec}
+
+
+def provisioning_request(plan: ProvisioningRequestPlan) -> Manifest:
+    """The request; nothing of it can be changed once it is made."""
+    spec: Manifest = {
+        "provisioningClassName": plan.class_name,
+        "podSets": [{"podTemplateRef": {"name": plan.name}, "count": plan.pods}],
+    }
+    if plan.parameters:
+        spec["parameters"] = dict(plan.parameters)
+    return unqueued_object(PROVISIONING_API, "ProvisioningRequest", plan) | {"spec": spec}
+
+
+def requested_pod_template(plan: ProvisioningRequestPlan) -> Manifest:
+    """Return what the requested nodes must be able to run."""
+    submission = SubmissionPlan(name=plan.name, namespace=plan.namespace, team=plan.team, queue="")
+    template = pod_template(submission, plan.pod)
+    return unqueued_object("v1", "PodTemplate", plan) | {"template": template}
+
+
+def headless_service(plan: SubmissionPlan) -> Manifest:
+    """Names for the pods of an Indexed Job, `<job>-<index>.<job>`, also before they are ready."""
+    metadata = {"name": plan.name, "namespace": plan.namespace, "labels": {TEAM_LABEL: plan.team}}
+    spec = {
+        "clusterIP": "None",
+        "publishNotReadyAddresses": True,
+        "selector": {"batch.kubernetes.io/job-name": plan.name},
+    }
+    return {"apiVersion": "v1", "kind": "Service", "metadata": metadata, "spec": spec}

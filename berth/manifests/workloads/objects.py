@@ -1,0 +1,79 @@
+"""The objects of a workload, and of a team's stack, in the order in which they may be applied."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from berth.manifests import tenancy
+from berth.manifests.workloads import jobs, operators, serving
+from berth.manifests.workloads.common import Manifest
+from berth.plan.team_stack import ConfigPlan, SecretsPlan, TeamStackPlan
+from berth.plan.workloads import (
+    DeploymentPlan,
+    JobPlan,
+    JobSetPlan,
+    LeaderWorkerSetPlan,
+    MPIJobPlan,
+    ProvisioningRequestPlan,
+    PyTorchJobPlan,
+    RayPlan,
+    TrainJobPlan,
+    WorkloadPlan,
+)
+
+
+def workload_manifests(plan: WorkloadPlan) -> list[Manifest]:
+    """Return the objects of a workload; the last is the job itself."""
+    match plan:
+        case JobPlan():
+            return [*([jobs.headless_service(plan.submission)] if plan.pods > 1 else []), jobs.job(plan)]
+        case ProvisioningRequestPlan():
+            return [jobs.requested_pod_template(plan), jobs.provisioning_request(plan)]
+        case _:
+            return [_job_object(plan)]
+
+
+def _job_object(
+    plan: JobSetPlan | PyTorchJobPlan | MPIJobPlan | TrainJobPlan | RayPlan | LeaderWorkerSetPlan | DeploymentPlan,
+) -> Manifest:
+    match plan:
+        case JobSetPlan():
+            return jobs.job_set(plan)
+        case PyTorchJobPlan():
+            return operators.pytorch_job(plan)
+        case MPIJobPlan():
+            return operators.mpi_job(plan)
+        case TrainJobPlan():
+            return operators.train_job(plan)
+        case RayPlan():
+            return operators.ray(plan)
+        case LeaderWorkerSetPlan():
+            return serving.leader_worker_set(plan)
+        case DeploymentPlan():
+            return serving.deployment(plan)
+
+
+def team_stack_manifests(plan: TeamStackPlan) -> Iterator[Manifest]:
+    """Everything of a team's stack, in the order in which it may be applied: what pods read comes first."""
+    for each in plan.configs:
+        yield config_map(each, plan)
+    for each in plan.secrets:
+        yield secret_provider_class(each, plan)
+    for workload in plan.workloads.values():
+        yield from workload_manifests(workload)
+
+
+def config_map(config: ConfigPlan, plan: TeamStackPlan) -> Manifest:
+    """Files that pods of the team read."""
+    return {
+        "apiVersion": "v1",
+        "kind": "ConfigMap",
+        "metadata": {"name": config.name, "namespace": plan.namespace, "labels": dict(plan.labels)},
+        "data": dict(sorted(config.files.items())),
+    }
+
+
+def secret_provider_class(secrets: SecretsPlan, plan: TeamStackPlan) -> Manifest:
+    """Which secrets of Secret Manager a volume of that name holds."""
+    metadata: Manifest = {"name": secrets.name, "namespace": plan.namespace, "labels": dict(plan.labels)}
+    return tenancy.secret_provider_class(metadata, secrets.secrets)

@@ -1,0 +1,177 @@
+"""Pod templates of workloads: derived from the queue, or a team's own template with what the queue needs added."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Iterator, Mapping
+from typing import Any, Final
+
+from berth.manifests.kueue import toleration
+from berth.manifests.quantities import quantity
+from berth.manifests.workloads.common import Manifest, as_list, as_mapping, is_mapping, optional
+from berth.names import MAX_LABEL, TEAM_LABEL, shorten
+from berth.plan.workloads import PodPlan, SubmissionPlan
+
+CONFIG_FOLDER: Final = "/etc/config"
+SECRETS_FOLDER: Final = "/var/secrets"
+"""Where pods find the files of a ConfigMap, and of secrets, in a folder of its name."""
+
+MAIN: Final = "main"
+"""The name of the container, where no operator looks for another."""
+DEFAULT_CONTAINER: Final = "kubectl.kubernetes.io/default-container"
+"""The annotation of a pod that names its main container."""
+
+_SHARED_RESOURCES: Final = ("cpu", "memory")
+"""Resources whose requests and limits may differ (Kubernetes requires equal ones of extended resources)."""
+
+
+def pod_template(
+    submission: SubmissionPlan,
+    pod: PodPlan,
+    *,
+    container: str = MAIN,
+    subdomain: str | None = None,
+    with_restart_policy: bool = True,
+    labels: Mapping[str, str] | None = None,
+) -> Manifest:
+    """Return the pod template of a workload; without a restart policy for kinds that keep it elsewhere."""
+    spec = {**optional("subdomain", subdomain), **pod_spec(pod, submission.priority, container)}
+    if not with_restart_policy:
+        spec.pop("restartPolicy", None)
+    metadata: Manifest = {"labels": {TEAM_LABEL: submission.team, **(labels or {})}}
+    if pod.annotations:
+        metadata["annotations"] = dict(pod.annotations)
+    derived: Manifest = {"metadata": metadata, "spec": spec}
+    return derived if pod.template is None else _fill_template(pod.template, derived, container)
+
+
+def pod_spec(plan: PodPlan, priority: str | None, container: str) -> Manifest:
+    """Return the pod spec that follows from the queue, with one container."""
+    network: Manifest = {"hostNetwork": True, "dnsPolicy": "ClusterFirstWithHostNet"} if plan.host_network else {}
+    spec: Manifest = {
+        **network,
+        **optional("restartPolicy", plan.restart_policy),
+        **optional("priorityClassName", priority),
+        **optional("serviceAccountName", plan.service_account),
+    }
+    if plan.node_selector:
+        spec["nodeSelector"] = dict(plan.node_selector)
+    if plan.tolerations:
+        spec["tolerations"] = [toleration(each) for each in plan.tolerations]
+    volumes = {"volumes": list(_volumes(plan).values())} if _volumes(plan) else {}
+    return spec | {"containers": [_container(plan, container)]} | volumes
+
+
+def _volumes(plan: PodPlan) -> dict[str, Manifest]:
+    """Return mount path → volume for the ConfigMaps and secrets that the pod sees as folders."""
+    configs: dict[str, Manifest] = {
+        f"{CONFIG_FOLDER}/{name}": {"name": shorten(f"config-{name}", MAX_LABEL), "configMap": {"name": name}}
+        for name in plan.configs
+    }
+    secrets: dict[str, Manifest] = {
+        f"{SECRETS_FOLDER}/{name}": {
+            "name": shorten(f"secrets-{name}", MAX_LABEL),
+            "csi": {
+                "driver": "secrets-store-gke.csi.k8s.io",
+                "readOnly": True,
+                "volumeAttributes": {"secretProviderClass": name},
+            },
+        }
+        for name in plan.secrets
+    }
+    return {**configs, **secrets}
+
+
+def _container(plan: PodPlan, name: str) -> Manifest:
+    amounts = {resource: quantity(resource, number) for resource, number in plan.resources.items()}
+    container: Manifest = {"name": name} | ({"image": plan.image} if plan.image else {})
+    if volumes := _volumes(plan):
+        container["volumeMounts"] = [
+            {"name": volume["name"], "mountPath": path, "readOnly": True} for path, volume in volumes.items()
+        ]
+    if plan.command:
+        container["command"] = list(plan.command)
+    if plan.ports:
+        container["ports"] = [{"containerPort": port} for port in plan.ports]
+    return container | {"resources": {"requests": dict(amounts), "limits": dict(amounts)}}
+
+
+# --- a team's own template --------------------------------------------------------------------------------------------
+
+
+def main_container(template: Mapping[str, object]) -> int:
+    """Return the index of the container that does the work: the annotated one, the one with an accelerator, the first.
+
+    `template` has a spec with at least one container.
+    """
+    containers = as_list(as_mapping(template["spec"]).get("containers"))
+    main_name = as_mapping(as_mapping(template.get("metadata")).get("annotations")).get(DEFAULT_CONTAINER)
+    named = [i for i, each in enumerate(containers) if main_name and as_mapping(each).get("name") == main_name]
+    accelerated = [i for i, each in enumerate(containers) if any("/" in key for key in _written_resources(each))]
+    return (named or accelerated or [0])[0]
+
+
+def _written_resources(container: object) -> set[str]:
+    resources = as_mapping(as_mapping(container).get("resources"))
+    return {str(key) for part in ("requests", "limits") for key in as_mapping(resources.get(part))}
+
+
+def _fill_template(template: Mapping[str, object], derived: Manifest, container: str) -> Manifest:
+    """Return the team's template with what is derived added.
+
+    What the template says wins, except the name of the main container where an operator looks for one, and an image
+    and a command that are given beside the template.
+    """
+    own = as_mapping(copy.deepcopy(dict(template)))
+    spec, own_spec = dict(as_mapping(derived["spec"])), as_mapping(own["spec"])
+    _fill_container(own_spec["containers"][main_container(template)], spec.pop("containers")[0], container)
+    for key in ("volumes", "tolerations"):
+        written = as_list(own_spec.get(key))
+        if added := [each for each in as_list(spec.pop(key, None)) if each not in written]:
+            own_spec[key] = [*written, *added]
+    return {"metadata": _fill(as_mapping(own.get("metadata")), derived["metadata"]), "spec": _fill(own_spec, spec)}
+
+
+def _fill_container(own: dict[str, Any], derived: Mapping[str, Any], required_name: str) -> None:
+    if required_name != MAIN or "name" not in own:
+        own["name"] = required_name
+    own |= {key: derived[key] for key in ("image", "command") if key in derived}
+    for key, identity in (("volumeMounts", "mountPath"), ("ports", "containerPort")):
+        written = as_list(own.get(key))
+        taken = {as_mapping(each).get(identity) for each in written}
+        if added := [each for each in derived.get(key, []) if each[identity] not in taken]:
+            own[key] = [*written, *added]
+    written_resources = _written_resources(own)
+    resources = as_mapping(own.get("resources"))
+    own["resources"] = resources | {
+        part: {
+            resource: amount
+            for resource, amount in derived["resources"][part].items()
+            if resource not in _SHARED_RESOURCES or resource not in written_resources
+        }
+        | as_mapping(resources.get(part))
+        for part in ("requests", "limits")
+    }
+
+
+def _fill(own: Mapping[str, Any], derived: object) -> dict[str, Any]:
+    """Return `own` with the keys of `derived` that it lacks, at every depth."""
+    filled = dict(own)
+    for key, value in as_mapping(derived).items():
+        if is_mapping(value) and is_mapping(filled.get(key)):
+            filled[key] = _fill(filled[key], value)
+        else:
+            filled.setdefault(key, value)
+    return filled
+
+
+def list_additions(before: object, after: object, path: str = "") -> Iterator[tuple[str, object]]:
+    """Yield path and value of everything in `after` that `before` lacks or says otherwise."""
+    if is_mapping(after) and after and (before is None or is_mapping(before)):
+        for key, value in after.items():
+            yield from list_additions(as_mapping(before).get(key), value, f"{path}.{key}" if path else key)
+    elif (items := as_list(before)) and as_list(after):
+        for index, value in enumerate(as_list(after)):
+            yield from list_additions(items[index] if index < len(items) else None, value, f"{path}[{index}]")
+    elif before != after:
+        yield path, after

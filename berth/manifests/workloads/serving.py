@@ -1,0 +1,37 @@
+"""Services that Kueue queues, as plain dicts: Deployment and LeaderWorkerSet (0.9). Kueue gates their pods."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from berth.manifests.workloads.common import Manifest, queued_object
+from berth.manifests.workloads.pods import pod_template
+from berth.plan.workloads import DeploymentPlan, LeaderWorkerSetPlan
+
+DEPLOYMENT_API: Final = "apps/v1"
+LEADER_WORKER_SET_API: Final = "leaderworkerset.x-k8s.io/v1"
+EXCLUSIVE_TOPOLOGY: Final = "leaderworkerset.sigs.k8s.io/exclusive-topology"
+_APP_LABEL: Final = "app.kubernetes.io/name"
+
+
+def deployment(plan: DeploymentPlan) -> Manifest:
+    """Return a Deployment; each of its pods is a workload of its own."""
+    labels: dict[str, str] = {_APP_LABEL: plan.submission.name}
+    spec: Manifest = {
+        "replicas": plan.replicas,
+        "selector": {"matchLabels": labels},
+        "template": pod_template(plan.submission, plan.pod, labels=labels),
+    }
+    return queued_object(DEPLOYMENT_API, "Deployment", plan.submission) | {"spec": spec}
+
+
+def leader_worker_set(plan: LeaderWorkerSetPlan) -> Manifest:
+    """Return a LeaderWorkerSet; the first pod of each group is its leader, and has an accelerator like the others."""
+    template: Manifest = {
+        "size": plan.size,
+        "restartPolicy": "RecreateGroupOnPodRestart",
+        "workerTemplate": pod_template(plan.submission, plan.pod),
+    }
+    spec: Manifest = {"replicas": plan.groups, "leaderWorkerTemplate": template}
+    exclusive = {EXCLUSIVE_TOPOLOGY: plan.exclusive_topology} if plan.exclusive_topology else {}
+    return queued_object(LEADER_WORKER_SET_API, "LeaderWorkerSet", plan.submission, exclusive) | {"spec": spec}

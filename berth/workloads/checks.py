@@ -1,0 +1,132 @@
+"""Whether the options of a workload go together, and with the machines of its queue."""
+
+from __future__ import annotations
+
+from msgspec import Struct
+
+from berth import catalog
+from berth.diagnostics import Problems, did_you_mean, join_quoted
+from berth.workloads.kinds import workload_kinds
+from berth.workloads.options import WorkloadOptions
+from berth.workloads.run_duration import run_limit
+from berth.workloads.target import WorkloadTarget
+
+
+def check_options(target: WorkloadTarget, options: WorkloadOptions, kind: str, problems: Problems) -> None:
+    """Report every option that the kind, the queue's machines or the fleet does not have."""
+    _OptionChecks(target, options, kind, problems).check()
+
+
+class _OptionChecks(Struct, frozen=True):
+    target: WorkloadTarget
+    options: WorkloadOptions
+    kind: str
+    problems: Problems
+
+    @property
+    def title(self) -> str:
+        """`a job`, `an mpijob`."""
+        return f"{'an' if self.kind.startswith('m') else 'a'} {self.kind}"
+
+    def check(self) -> None:
+        """Report every fault."""
+        shape, options = self.target.shape, self.options
+        self._check_kind()
+        if shape.is_tpu:
+            self._check_tpu_options()
+        else:
+            self._check_gpu_options()
+        if self.kind != "jobset" and options.restart_strategy is not None:
+            self._fault("wrong-kind", "--restart-strategy", f"{self.title} has none; leave it out")
+        if self.kind != "trainjob" and options.runtime is not None:
+            self._fault(
+                "wrong-kind", "--runtime", f"{self.title} has none; leave it out, or write trainjob as the kind"
+            )
+        if options.priority is not None:
+            self._check_priority(options.priority)
+        is_queued = shape.pool.capacity == "queued"
+        if self.kind == "provisioning-request" and not is_queued:
+            message = f"flavor '{shape.flavor.name}' is {shape.pool.capacity}; only queued machines are requested so"
+            self._fault("wrong-kind", "--kind", message)
+        self._check_run_duration(any(each.pool.capacity == "queued" for each in self.target.shapes))
+        if options.placement_group is not None and shape.pool.made_by == "berth":
+            message = f"pool '{shape.pool.name}' has its nodes already; only nodes that GKE makes are grouped for a job"
+            self._fault("wrong-kind", "--placement-group", message)
+
+    def _check_kind(self) -> None:
+        row = workload_kinds()[self.kind]
+        has_template = self.options.template is not None
+        for field in row.needs:
+            if not getattr(self.options, field) and not (field == "image" and has_template):
+                self._fault("missing-option", _flag(field), f"{self.title} needs {_EXAMPLES[field]}")
+        for field in row.without:
+            if getattr(self.options, field):
+                message = f"{self.title} has no {field.replace('_', ' ')}; leave it out"
+                self._fault("wrong-kind", _flag(field), message)
+
+    def _check_tpu_options(self) -> None:
+        shape, options = self.target.shape, self.options
+        machines = workload_kinds()[self.kind].machines
+        for option, value in (("--pods", options.pods), ("--gpus", options.gpus)):
+            if value is not None:
+                message = f"'{value}': the machines of {self.target.name} are {shape.description}; write --slices"
+                self._fault("wrong-shape", option, message)
+        if "tpu" not in machines:
+            message = f"{self.title} is for GPUs, and {self.target.name} has {shape.flavor.noun}; write jobset"
+            self._fault("wrong-kind", "--kind", message)
+        elif shape.is_multi_host and "tpu-slice" not in machines:
+            message = f"the {shape.hosts} pods of {self.title} could land in two slices; a jobset keeps them in one"
+            self._fault("wrong-kind", "--kind", message)
+        elif self.kind == "provisioning-request" and (options.slices or 1) > 1:
+            self._fault("wrong-shape", "--slices", f"'{options.slices}': a request is for one slice; make one for each")
+
+    def _check_gpu_options(self) -> None:
+        shape, options = self.target.shape, self.options
+        if options.slices is not None:
+            message = f"'{options.slices}': the machines of {self.target.name} are {shape.description}; write --pods"
+            self._fault("wrong-shape", "--slices", message)
+        if (options.gpus or 0) > shape.per_pod:
+            message = f"'{options.gpus}': a pod of {self.target.name} can have {shape.per_pod} {shape.flavor.noun}"
+            self._fault("wrong-shape", "--gpus", f"{message}; write more --pods instead")
+
+    def _check_priority(self, name: str) -> None:
+        known = [each.name for each in self.target.plan.priorities]
+        required = self.target.queue.priority
+        if name not in known:
+            suggestion = did_you_mean(name, known) or (
+                f"; there is {join_quoted(known)}" if known else "; the fleet has none"
+            )
+            self._fault("no-priority", "--priority", f"no priority '{name}'{suggestion}")
+        elif required is not None and name != required:
+            message = f"'{name}': {self.target.name} is for '{required}'; leave it out"
+            self._fault("wrong-priority", "--priority", message)
+        elif name not in (self.target.team.pod_priorities(self.target.local_queue.namespace) or known):
+            message = f"'{name}': pods of {self.target.team.name} may not have it; leave it out, or add podPriorities"
+            self._fault("wrong-priority", "--priority", message)
+
+    def _check_run_duration(self, is_queued: bool) -> None:
+        seconds = self.options.max_run_seconds
+        if seconds is None:
+            return
+        minimum, maximum = catalog.limits().min_run_seconds, catalog.limits().max_run_seconds
+        limit = run_limit(self.target.plan, self.target.queue) or maximum
+        if not is_queued:
+            message = f"'{seconds}s': the machines of {self.target.name} are not queued ones; leave it out"
+            self._fault("wrong-shape", "--max-run-duration", message)
+        elif not minimum <= seconds <= maximum:
+            message = f"'{seconds}s' is not between {minimum}s (10 minutes) and {maximum}s (7 days)"
+            self._fault("bad-value", "--max-run-duration", message)
+        elif seconds > limit:
+            message = f"'{seconds}s' is more than the {limit}s that {self.target.name} allows; write {limit}s or less"
+            self._fault("above-run-limit", "--max-run-duration", message)
+
+    def _fault(self, code: str, option: str, message: str) -> None:
+        self.problems.fault(code, (option,), message)
+
+
+_EXAMPLES = {"image": "an image; name one", "command": "a command, such as python train.py"}
+
+
+def _flag(field: str) -> str:
+    """Return the option of a field: `backoff_limit` → `--backoff-limit`; the command has no name of its own."""
+    return {"command": "COMMAND", "ports": "--port"}.get(field, f"--{field.replace('_', '-')}")

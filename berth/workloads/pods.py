@@ -1,0 +1,107 @@
+"""The pods of a workload: image, accelerators, selectors, network and identity, as its queue's machines need them.
+
+What Kueue adds to the pods when it admits them (a flavor's node labels and tolerations) is not written, so that a
+workload may get any flavor of its queue.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from berth.plan.nodes import Toleration
+from berth.plan.workloads import PodPlan
+from berth.workloads.options import TRIAL_COMMAND, TRIAL_IMAGE, WorkloadOptions
+from berth.workloads.placement import placement_annotations
+from berth.workloads.pod_resources import pod_cpu_and_memory
+from berth.workloads.pod_templates import accelerators_in, without_accelerators
+from berth.workloads.target import WorkloadTarget
+
+PLACEMENT_GROUP = "cloud.google.com/gke-placement-group"
+TPU_PORTS = (8471, 8080)
+"""Where the hosts of a slice talk to each other, and the slices of a multislice."""
+
+
+class PodBuilder(Struct, frozen=True):
+    """Builds the pods of one workload of a kind."""
+
+    target: WorkloadTarget
+    options: WorkloadOptions
+    kind: str
+
+    def pod(self, restart_policy: str | None = None) -> PodPlan:
+        """Return a pod with accelerators."""
+        shape, options = self.target.shape, self.options
+        templated = accelerators_in(options.template, shape.flavor.resource)
+        number = shape.per_pod if shape.is_tpu else options.gpus or min(templated or shape.per_pod, shape.per_pod)
+        selector, tolerations = self._node_constraints()
+        identity = self.target.team.identity
+        # The image of a template, and of a trainjob's runtime, is somebody's choice already.
+        is_given = bool(options.image or options.template is not None or self.kind == "trainjob")
+        return PodPlan(
+            image=options.image or ("" if is_given else TRIAL_IMAGE),
+            command=options.command or (() if is_given else TRIAL_COMMAND),
+            resources={**pod_cpu_and_memory(self.target, options, number), shape.flavor.resource: number},
+            ports=options.ports or (TPU_PORTS if shape.is_tpu and self.kind == "jobset" else ()),
+            node_selector=selector,
+            tolerations=tolerations,
+            host_network=self._needs_host_network(),
+            restart_policy=restart_policy,
+            service_account=options.service_account or (identity.service_account if identity else None),
+            annotations=placement_annotations(self.target, self._group_size())
+            if self.kind != "provisioning-request"
+            else {},
+            template=options.template,
+        )
+
+    def controller(self, pod: PodPlan, resources: Mapping[str, int], command: tuple[str, ...] = ()) -> PodPlan:
+        """A Ray head or an MPI launcher: a worker's image and identity, without an accelerator."""
+        return replace(
+            pod,
+            command=command,
+            resources=resources,
+            annotations={},
+            template=without_accelerators(pod.template),
+        )
+
+    def _group_size(self) -> int:
+        """The pods that belong near each other: those of a slice, or all."""
+        return self.target.shape.hosts if self.target.shape.is_tpu else self.pod_count()
+
+    def _node_constraints(self) -> tuple[dict[str, str], tuple[Toleration, ...]]:
+        """Selectors and tolerations of the pods; to what Kueue admits it adds the tolerations of the flavor itself."""
+        flavor = self.target.shape.flavor
+        if self.kind == "provisioning-request":
+            return dict(flavor.node_labels), flavor.tolerations
+        selector = self._distinguishing_labels()
+        if self.options.placement_group is not None:
+            selector[PLACEMENT_GROUP] = self.options.placement_group
+        return selector, ()
+
+    def _distinguishing_labels(self) -> dict[str, str]:
+        """The labels by which the chosen flavors differ from the queue's others, if it has others."""
+        labels = self.target.shape.flavor.node_labels
+        shared_labels = {
+            k: v for k, v in labels.items() if all((k, v) in s.flavor.node_labels.items() for s in self.target.shapes)
+        }
+        other_labels = [each.flavor.node_labels for each in self.target.other_shapes]
+        return {k: v for k, v in shared_labels.items() if any(other.get(k, v) != v for other in other_labels)}
+
+    def _needs_host_network(self) -> bool:
+        """Slices talk to each other over the nodes' own network, where GKE does not wire another into the pods.
+
+        Autopilot takes no pods on the nodes' network, and does without.
+        """
+        shape = self.target.shape
+        is_multislice = shape.is_tpu and self.kind == "jobset" and self.slice_count() > 1
+        return is_multislice and not shape.has_pod_network and self.target.plan.cluster.mode != "autopilot"
+
+    def slice_count(self) -> int:
+        """Return the TPU slices; 1 unless asked for more."""
+        return self.options.slices or 1
+
+    def pod_count(self) -> int:
+        """Return the pods of a workload without slices of several hosts."""
+        return self.slice_count() if self.target.shape.is_tpu else self.options.pods or 1
