@@ -169,7 +169,7 @@ class _TeamStackBuilder:
         """Return what the stack file asks for; None where it names no image and no template."""
         if spec.image is None and spec.pod_template is None and spec.kind != "trainjob":
             message = "is missing; write image: <image>, or a podTemplate with one"
-            self.problems.fault("missing", (*path, "image"), message)
+            self.problems.fault("missing-key", (*path, "image"), message)
             return None
         problems = Problems()
         template = None if spec.pod_template is None else read_template(spec.pod_template, problems)

@@ -7,7 +7,7 @@ from typing import Any, cast
 
 from berth.diagnostics import join_words
 from berth.manifests.quantities import quantity
-from berth.manifests.workloads.common import QUEUE_NAME_LABEL
+from berth.manifests.workloads.metadata import QUEUE_NAME_LABEL
 from berth.manifests.workloads.objects import workload_manifests
 from berth.plan.fleet import FleetPlan
 from berth.plan.team_stack import TeamStackPlan

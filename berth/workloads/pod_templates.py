@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from typing import Final
 
 from berth.diagnostics import FieldPath, Problems
-from berth.manifests.workloads.common import as_list, as_mapping
 from berth.manifests.workloads.pods import main_container
+from berth.manifests.workloads.values import as_list, as_mapping
 
 OPTION = "--template"
 

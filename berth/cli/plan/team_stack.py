@@ -10,7 +10,7 @@ from berth.cli.plan import fleet as fleet_text
 from berth.cli.tables import table
 from berth.diagnostics import join_words
 from berth.evaluate import Evaluation
-from berth.manifests.workloads.common import QUEUE_NAME_LABEL
+from berth.manifests.workloads.metadata import QUEUE_NAME_LABEL
 from berth.manifests.workloads.objects import workload_manifests
 from berth.plan.team_stack import PermissionPlan, TeamStackPlan
 

@@ -19,7 +19,7 @@ from berth.lint.findings import lint_documents
 from berth.lint.fleet import LintContext
 from berth.lint.provisioning_requests import NO_QUEUE_CODE
 from berth.manifests.ack import training_job
-from berth.manifests.workloads.common import Manifest
+from berth.manifests.workloads.metadata import Manifest
 from berth.manifests.workloads.objects import workload_manifests
 from berth.spec.amounts import parse_seconds
 from berth.workloads.ack import derive_ack_workload

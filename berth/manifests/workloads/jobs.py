@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from berth.manifests.workloads.common import Manifest, optional, queued_object, unqueued_object
+from berth.manifests.workloads.metadata import Manifest, optional, queued_object, unqueued_object
 from berth.manifests.workloads.pods import pod_template
 from berth.names import TEAM_LABEL
 from berth.plan.workloads import JobPlan, JobSetPlan, ProvisioningRequestPlan, SubmissionPlan

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any, Final, cast
 
-from berth.manifests.workloads.common import Manifest, optional, queued_object
+from berth.manifests.workloads.metadata import Manifest, optional, queued_object
 from berth.manifests.workloads.pods import pod_template
 from berth.plan.workloads import MPIJobPlan, PyTorchJobPlan, RayPlan, TrainJobPlan
 

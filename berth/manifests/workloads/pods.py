@@ -8,7 +8,8 @@ from typing import Any, Final
 
 from berth.manifests.kueue import toleration
 from berth.manifests.quantities import quantity
-from berth.manifests.workloads.common import Manifest, as_list, as_mapping, is_mapping, optional
+from berth.manifests.workloads.metadata import Manifest, optional
+from berth.manifests.workloads.values import as_list, as_mapping, is_mapping
 from berth.names import MAX_LABEL, TEAM_LABEL, shorten
 from berth.plan.workloads import PodPlan, SubmissionPlan
 

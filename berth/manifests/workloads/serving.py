@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from berth.manifests.workloads.common import Manifest, queued_object
+from berth.manifests.workloads.metadata import Manifest, queued_object
 from berth.manifests.workloads.pods import pod_template
 from berth.plan.workloads import DeploymentPlan, LeaderWorkerSetPlan
 

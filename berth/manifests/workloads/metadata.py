@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Final, TypeGuard, cast
+from typing import Final
 
 from berth.names import TEAM_LABEL
 from berth.plan.workloads import ProvisioningRequestPlan, SubmissionPlan
@@ -11,21 +11,6 @@ Manifest = dict[str, object]
 
 QUEUE_NAME_LABEL: Final = "kueue.x-k8s.io/queue-name"
 PRIORITY_CLASS_LABEL: Final = "kueue.x-k8s.io/priority-class"
-
-
-def as_mapping(value: object) -> dict[str, Any]:
-    """Return a mapping as it is, and an empty one for any other value."""
-    return cast("dict[str, Any]", value) if isinstance(value, dict) else {}
-
-
-def as_list(value: object) -> list[Any]:
-    """Return a list as it is, and an empty one for any other value."""
-    return cast("list[Any]", value) if isinstance(value, list) else []
-
-
-def is_mapping(value: object) -> TypeGuard[dict[str, Any]]:
-    """Whether a value is a mapping, with the keys that JSON has."""
-    return isinstance(value, dict)
 
 
 def optional(key: str, value: object) -> Manifest:
