@@ -85,7 +85,7 @@ def _volumes(plan: PodPlan) -> dict[str, Manifest]:
 
 def _container(plan: PodPlan, name: str) -> Manifest:
     amounts = {resource: quantity(resource, number) for resource, number in plan.resources.items()}
-    container: Manifest = {"name": name} | ({"image": plan.image} if plan.image else {})
+    container: Manifest = {"name": name, **({"image": plan.image} if plan.image else {})}
     if volumes := _volumes(plan):
         container["volumeMounts"] = [
             {"name": volume["name"], "mountPath": path, "readOnly": True} for path, volume in volumes.items()
