@@ -18,8 +18,8 @@ ANSWERS = Path(__file__).with_name("answers")
 TABLE = quota_table()
 L4, A100 = TABLE.accelerators["nvidia-l4"], TABLE.accelerators["nvidia-tesla-a100"]
 H100, V6E = TABLE.accelerators["nvidia-h100-80gb"], TABLE.accelerators["tpu-v6e-slice"]
-COUNT = "is not a count: 0 or more, or -1 for unlimited"
-NO_ANSWER = f"not an answer about quotas; write one with {COMMANDS}"
+COUNT = "is not a count: 0 or more, or -1 for unlimited [bad-value]"
+NO_ANSWER = f"not an answer about quotas; write one with {COMMANDS} [quota-answer]"
 
 
 def read(*names: str) -> Answers:
@@ -103,17 +103,17 @@ BROKEN: dict[str, tuple[str, Callable[[Any], Any], list[str]]] = {
     "a region of another project": (
         "region",
         _set("selfLink", "https://www.googleapis.com/compute/v1/projects/other/regions/us-central1"),
-        ["an answer of project 'other', and the fleet is in my-project"],
+        ["an answer of project 'other', and the fleet is in my-project [quota-project]"],
     ),
     "a project of another name": (
         "project",
         _set("selfLink", "https://www.googleapis.com/compute/v1/projects/my-proj"),
-        ["an answer of project 'my-proj', and the fleet is in my-project"],
+        ["an answer of project 'my-proj', and the fleet is in my-project [quota-project]"],
     ),
     "another region": (
         "region",
         _set("name", "us-east99"),
-        ["an answer of 'us-east99', and the fleet is in us-central1"],
+        ["an answer of 'us-east99', and the fleet is in us-central1 [quota-region]"],
     ),
     "a limit that is text": ("region", _set("quotas.0.limit", "many"), [f"quotas[0].limit: 'many' {COUNT}"]),
     "a limit that is null": ("region", _set("quotas.0.limit", None), [f"quotas[0].limit: nothing {COUNT}"]),
@@ -123,21 +123,25 @@ BROKEN: dict[str, tuple[str, Callable[[Any], Any], list[str]]] = {
     "no limit at all": (
         "region",
         _set("quotas.0.limit", ...),
-        [f"quotas[0]: 'limit' is missing; write the answer again with {COMMANDS}"],
+        [f"quotas[0]: 'limit' is missing; write the answer again with {COMMANDS} [missing-key]"],
     ),
     "no metric": (
         "region",
         _set("quotas.1.metric", ...),
-        [f"quotas[1]: 'metric' is missing; write the answer again with {COMMANDS}"],
+        [f"quotas[1]: 'metric' is missing; write the answer again with {COMMANDS} [missing-key]"],
     ),
     "a metric that is a number": (
         "region",
         _set("quotas.1.metric", 7),
-        ["quotas[1].metric: '7' is not the name of a metric"],
+        ["quotas[1].metric: '7' is not the name of a metric [bad-value]"],
     ),
     "a usage that is text": ("region", _set("quotas.1.usage", "some"), [f"quotas[1].usage: 'some' {COUNT}"]),
-    "quotas that are no list": ("region", _set("quotas", {}), ["quotas: a mapping is not a list of quotas"]),
-    "a quota that is a number": ("region", _set("quotas.0", 5), ["quotas[0]: '5' is not a quota"]),
+    "quotas that are no list": (
+        "region",
+        _set("quotas", {}),
+        ["quotas: a mapping is not a list of quotas [bad-value]"],
+    ),
+    "a quota that is a number": ("region", _set("quotas.0", 5), ["quotas[0]: '5' is not a quota [bad-value]"]),
     "two mistakes at once": (
         "region",
         lambda answer: _set("quotas.0.limit", "x")(_set("quotas.1.limit", "y")(answer)),
@@ -146,7 +150,7 @@ BROKEN: dict[str, tuple[str, Callable[[Any], Any], list[str]]] = {
     "quotas that Google could not read": (
         "region",
         _set("quotaStatusWarning", {"code": "QUOTA_INFO_UNAVAILABLE"}),
-        ["Google could not read the quotas (quotaStatusWarning); run the command again"],
+        ["Google could not read the quotas (quotaStatusWarning); run the command again [quota-answer]"],
     ),
     "no name of the region": ("region", _set("name", ...), [NO_ANSWER]),
     "an answer about a cluster": ("region", lambda _: {"name": "dev", "nodePools": []}, [NO_ANSWER]),
@@ -158,14 +162,14 @@ BROKEN: dict[str, tuple[str, Callable[[Any], Any], list[str]]] = {
     "one page of several": (
         "service_usage",
         lambda answer: {"metrics": answer, "nextPageToken": "CAE"},
-        [f"one page of an answer that has more; write all of it with {COMMANDS}"],
+        [f"one page of an answer that has more; write all of it with {COMMANDS} [quota-answer]"],
     ),
     "a bucket without a limit": (
         "service_usage",
         _set(f"{BUCKET}.effectiveLimit", ...),
         [
             "[0].consumerQuotaLimits[0].quotaBuckets[1]: 'effectiveLimit' is missing; "
-            f"write the answer again with {COMMANDS}"
+            f"write the answer again with {COMMANDS} [missing-key]"
         ],
     ),
     "a bucket with a limit in words": (
@@ -176,38 +180,42 @@ BROKEN: dict[str, tuple[str, Callable[[Any], Any], list[str]]] = {
     "dimensions that are a list": (
         "service_usage",
         _set(f"{BUCKET}.dimensions", ["region"]),
-        ["[0].consumerQuotaLimits[0].quotaBuckets[1].dimensions: a list is not the value's dimensions"],
+        ["[0].consumerQuotaLimits[0].quotaBuckets[1].dimensions: a list is not the value's dimensions [bad-value]"],
     ),
     "limits that are no list": (
         "service_usage",
         _set("0.consumerQuotaLimits", 3),
-        ["[0].consumerQuotaLimits: '3' is not a list of limits"],
+        ["[0].consumerQuotaLimits: '3' is not a list of limits [bad-value]"],
     ),
     "a metric without a name": (
         "service_usage",
         _set("0.metric", ...),
-        [f"[0]: 'metric' is missing; write the answer again with {COMMANDS}"],
+        [f"[0]: 'metric' is missing; write the answer again with {COMMANDS} [missing-key]"],
     ),
     "a value without its amount": (
         "quota_infos",
         _set("0.dimensionsInfos.0.details.value", ...),
-        [f"[0].dimensionsInfos[0]: 'value' is missing; write the answer again with {COMMANDS}"],
+        [f"[0].dimensionsInfos[0]: 'value' is missing; write the answer again with {COMMANDS} [missing-key]"],
     ),
     "a value in words": (
         "quota_infos",
         _set("0.dimensionsInfos.0.details.value", "lots"),
         [f"[0].dimensionsInfos[0].details.value: 'lots' {COUNT}"],
     ),
-    "a quota id that is empty": ("quota_infos", _set("0.quotaId", ""), ["[0].quotaId: '' is not the id of a quota"]),
+    "a quota id that is empty": (
+        "quota_infos",
+        _set("0.quotaId", ""),
+        ["[0].quotaId: '' is not the id of a quota [bad-value]"],
+    ),
     "locations that are text": (
         "quota_infos",
         _set("0.dimensionsInfos.1.applicableLocations", "us-east1"),
-        ["[0].dimensionsInfos[1].applicableLocations: 'us-east1' is not a list of locations"],
+        ["[0].dimensionsInfos[1].applicableLocations: 'us-east1' is not a list of locations [bad-value]"],
     ),
     "a service of another project": (
         "quota_infos",
         _set("0.name", "projects/other/locations/global/services/compute.googleapis.com/quotaInfos/A"),
-        ["an answer of project 'other', and the fleet is in my-project"],
+        ["an answer of project 'other', and the fleet is in my-project [quota-project]"],
     ),
 }
 
@@ -244,7 +252,7 @@ def test_a_file_that_is_not_json_is_refused(content: bytes | None, expected: str
 
 def test_a_folder_is_not_a_file(tmp_path: Path) -> None:
     _, (problem,) = read_answers([tmp_path], ["my-project"], ["us-central1"])
-    assert problem.line() == f"{tmp_path}: the file cannot be read: Is a directory"
+    assert problem.line() == f"{tmp_path}: the file cannot be read: Is a directory [unreadable]"
 
 
 def test_an_answer_with_a_project_number_fits_one_project_only() -> None:
