@@ -11,7 +11,7 @@ from typing import Any, Final, cast
 from msgspec import Struct
 
 from berth.catalog import QuotaMetric
-from berth.diagnostics import Problem, Problems
+from berth.diagnostics import Problem, Problems, Severity
 from berth.jobs.values import SourceValue
 
 UNLIMITED: Final = -1
@@ -90,11 +90,11 @@ def _read(
     try:
         value: object = json.loads(file.read_text(encoding="utf-8"))
     except FileNotFoundError:
-        return [], [Problem("fault", "no-file", (), "there is no such file")]
+        return [], [Problem(Severity.FAULT, "no-file", (), "there is no such file")]
     except OSError as error:
-        return [], [Problem("fault", "unreadable", (), f"the file cannot be read: {error.strerror}")]
+        return [], [Problem(Severity.FAULT, "unreadable", (), f"the file cannot be read: {error.strerror}")]
     except (ValueError, RecursionError) as error:
-        return [], [Problem("fault", "bad-json", (), f"not JSON: {error}; write it with {COMMANDS}")]
+        return [], [Problem(Severity.FAULT, "bad-json", (), f"not JSON: {error}; write it with {COMMANDS}")]
     problems = Problems()
     limits = list(_limits(SourceValue(value, (), problems)))
     if not problems.entries:
