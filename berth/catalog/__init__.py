@@ -1,11 +1,12 @@
-"""The hardware table: GKE's accelerator machines, the slices they form and the zones that list them. Facts only.
+"""Facts: GKE's accelerator machines, the slices they form, the zones that list them and the quotas they count against.
 
-Pure: standard library, YAML and the plan's word for a taint. The data is `accelerators.yaml`, one row per machine type,
-and `zones.yaml`; both are read at first use, not at import. A new accelerator is a new row there, and nothing here.
+Pure: standard library, YAML and the plan's word for a taint. The data is `accelerators.yaml` (a row per machine type),
+`zones.yaml` and `quotas.yaml`; each is read at first use, not at import. A new accelerator is a new row there.
 """
 
 from berth.catalog.allocatable import Allocatable, allocatable
 from berth.catalog.attached_gpus import GpuAttachmentError, attach_gpus
+from berth.catalog.quotas import AcceleratorQuotas, QuotaMetric, quota_table, series_quotas
 from berth.catalog.rows import (
     AttachableGpus,
     Availability,
@@ -36,6 +37,7 @@ from berth.catalog.table import (
 from berth.catalog.zones import ListedZones, listed_zones, region_of, zone_table, zones_in
 
 __all__ = [
+    "AcceleratorQuotas",
     "Allocatable",
     "AttachableGpus",
     "Availability",
@@ -49,6 +51,7 @@ __all__ = [
     "NodeLabelKeys",
     "Provisioning",
     "ProvisioningModel",
+    "QuotaMetric",
     "SliceShape",
     "allocatable",
     "attach_gpus",
@@ -64,7 +67,9 @@ __all__ = [
     "mig_partitions",
     "noun",
     "provisioning",
+    "quota_table",
     "region_of",
+    "series_quotas",
     "slice_shape",
     "slice_topologies",
     "taints",

@@ -31,6 +31,7 @@ VERBS = {
     "check": "Say whether a fleet is sound.",
     "explain": "Explain the code of a message.",
     "plan": "Say what will exist, and for whom.",
+    "quota": "List the Google Cloud quotas that the fleet needs.",
     "preview": "Show what `pulumi up` would make.",
     "render": "Print the Kubernetes objects.",
     "admit": "Say who gets in, who waits and why, who is pushed out.",

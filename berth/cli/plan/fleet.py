@@ -7,7 +7,7 @@ from typing import Any
 
 from berth.cli import prices as costs
 from berth.cli.arguments import problem_as_json
-from berth.cli.plan import accelerator_networks, cohorts, compute_classes, reservations, workers
+from berth.cli.plan import accelerator_networks, cohorts, compute_classes, quotas, reservations, workers
 from berth.cli.tables import bar, table
 from berth.cost.fleet import fleet_cost
 from berth.cost.prices import Prices
@@ -146,6 +146,7 @@ def text(evaluation: Evaluation, prices: Prices | None = None) -> str:
 
 def _plan_parts(plan: FleetPlan) -> Iterator[str]:
     yield from (_head(plan), _capacity(plan), _pools(plan), compute_classes.text(plan), reservations.text(plan))
+    yield quotas.text(plan)
     yield from (
         workers.text(plan),
         accelerator_networks.text(plan),

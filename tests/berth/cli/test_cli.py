@@ -32,6 +32,7 @@ VERBS = [
     "explain",
     "split",
     "plan",
+    "quota",
     "preview",
     "render",
     "admit",

@@ -1,0 +1,82 @@
+"""`berth quota`: the quotas of Google Cloud that a fleet needs, and what is missing."""
+
+from __future__ import annotations
+
+import pathlib
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from berth.cli.arguments import (
+    EXIT_FAULTS,
+    EXIT_OK,
+    JsonOption,
+    StackArgument,
+    evaluate_or_exit,
+    format_json,
+    print_problems,
+)
+from berth.evaluate import Evaluation
+from berth.plan.fleet import FleetPlan
+
+if TYPE_CHECKING:
+    from berth.quota.answers import Answers
+
+EPILOG = "Example: berth quota dev --json"
+
+
+def command(
+    stack: StackArgument,
+    have: Annotated[
+        list[pathlib.Path] | None,
+        typer.Option(
+            "--have",
+            metavar="FILE",
+            help="What a project has, as gcloud prints it (docs/quota.md); may be given several times.",
+        ),
+    ] = None,
+    as_json: JsonOption = False,
+) -> None:
+    """List the Google Cloud quotas that the fleet needs.
+
+    Each with what the nodes that always exist need, and what the fleet needs at its largest. With --have, what is
+    short and by how much; exit 1 where something is.
+    """
+    from berth.cli.quota import tables
+    from berth.quota.compare import compare_quotas
+    from berth.quota.required import required_quotas
+
+    plan = _google_plan(evaluate_or_exit(stack, allow_any_kind=True))
+    required = required_quotas(plan)
+    if not have:
+        typer.echo(format_json(tables.needs_as_json(plan, required)) if as_json else tables.needs_text(plan, required))
+        raise typer.Exit(EXIT_OK)
+    comparisons = compare_quotas(required, _answers(plan, have))
+    typer.echo(
+        format_json(tables.comparison_as_json(plan, comparisons))
+        if as_json
+        else tables.comparison_text(plan, comparisons)
+    )
+    raise typer.Exit(EXIT_FAULTS if any(each.status == "short" for each in comparisons) else EXIT_OK)
+
+
+def _google_plan(evaluation: Evaluation) -> FleetPlan:
+    """The plan of a fleet on Google Cloud. Raises BadParameter for every other kind of stack."""
+    if evaluation.plan is None:
+        what = "a fleet on Alibaba Cloud" if evaluation.ack_plan is not None else "a team's own stack"
+        raise typer.BadParameter(f"'{evaluation.stack}' is {what}, which needs no quota of Google Cloud")
+    return evaluation.plan
+
+
+def _answers(plan: FleetPlan, files: list[pathlib.Path]) -> Answers:
+    from berth.quota.answers import read_answers
+    from berth.quota.required import made_clusters
+
+    clusters = tuple(made_clusters(plan))
+    projects = {cluster.project for cluster in clusters if cluster.project}
+    regions = {cluster.region for cluster in clusters if cluster.region}
+    answers, problems = read_answers(files, projects, regions)
+    if problems:
+        print_problems(problems)
+        raise typer.Exit(EXIT_FAULTS)
+    return answers

@@ -1,0 +1,1 @@
+"""The quotas of Google Cloud that a fleet needs, and what a project has of them."""

@@ -1,0 +1,153 @@
+"""The quotas that a fleet needs: for the nodes that always exist, for all of them, and for an upgrade of one pool."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from msgspec import Struct
+
+from berth.catalog import QuotaMetric, quota_table
+from berth.plan.existing import ExistingClusterPlan
+from berth.plan.fleet import FleetPlan
+from berth.plan.nodes import Bounds
+from berth.quota.machine_quotas import machine_quotas
+from berth.quota.machines import Machines, cluster_machines
+from berth.quota.resources import resource_counts
+
+GLOBAL = "global"
+"""The location of a quota that counts all regions."""
+
+_SCOPES = ("region", "global", "cluster")
+
+
+class QuotaNeed(Struct, frozen=True, kw_only=True):
+    """What one part of the stack file needs of a quota.
+
+    Uses with one `pool` exclude each other, and the largest counts. `surge` is what an upgrade adds. `fallback` is the
+    quota that is used where the project has none of this one. `doubt` says why the number is not certain.
+    """
+
+    metric: QuotaMetric
+    source: str
+    pool: str
+    capacity: str
+    amount: Bounds
+    surge: int = 0
+    fallback: QuotaMetric | None = None
+    doubt: str = ""
+    is_optional: bool = False
+
+
+class RequiredQuota(Struct, frozen=True, kw_only=True):
+    """A quota of a project in one `location` (a region, `global` or a cluster's name), with all that needs it."""
+
+    metric: QuotaMetric
+    project: str
+    location: str
+    uses: tuple[QuotaNeed, ...]
+
+    @property
+    def minimum(self) -> int:
+        """What the nodes and resources need that always exist."""
+        return _sum_by_pool((use.pool, use.amount.min) for use in self.uses)
+
+    @property
+    def maximum(self) -> int:
+        """What the fleet needs at its largest."""
+        return _sum_by_pool((use.pool, use.amount.max) for use in self.uses)
+
+    @property
+    def certain_maximum(self) -> int:
+        """The part of the maximum that no doubt is about."""
+        if self.metric.doubt or self.is_optional:
+            return 0
+        return _sum_by_pool((use.pool, use.amount.max) for use in self.uses if not use.doubt)
+
+    @property
+    def upgrade(self) -> int:
+        """What an upgrade adds to the maximum. GKE upgrades one node pool of a cluster at a time."""
+        return max((use.surge for use in self.uses), default=0)
+
+    @property
+    def capacities(self) -> tuple[str, ...]:
+        """How the machines are obtained that need it; empty where it counts no machines."""
+        return tuple(sorted({use.capacity for use in self.uses if use.capacity}))
+
+    @property
+    def doubts(self) -> tuple[str, ...]:
+        """Why the number, or the quota itself, is not certain."""
+        return tuple(dict.fromkeys(filter(None, (self.metric.doubt, *(use.doubt for use in self.uses)))))
+
+    @property
+    def is_optional(self) -> bool:
+        """Whether the fleet works without it: the quota of a commitment that nobody has to buy."""
+        return all(use.is_optional for use in self.uses)
+
+
+def required_quotas(plan: FleetPlan) -> tuple[RequiredQuota, ...]:
+    """Every quota that the clusters of a stack need, its workers' too; by project, scope and location.
+
+    An existing cluster needs none, and neither does a worker that another stack makes.
+    """
+    grouped: dict[tuple[str, int, str, str], list[QuotaNeed]] = {}
+    for cluster in made_clusters(plan):
+        for use in _cluster_uses(cluster):
+            scope, place = _SCOPES.index(use.metric.scope), _location(use.metric, cluster)
+            grouped.setdefault((cluster.project or "", scope, place, use.metric.name), []).append(use)
+    return tuple(
+        RequiredQuota(metric=uses[0].metric, project=project, location=location, uses=tuple(uses))
+        for (project, _, location, _), uses in sorted(grouped.items(), key=lambda entry: entry[0][:3])
+        if any(use.amount.max for use in uses)
+    )
+
+
+def made_clusters(plan: FleetPlan) -> Iterator[FleetPlan]:
+    """The plans of the clusters that a stack makes: its own, and those of its workers."""
+    for cluster in (plan, *(worker.plan for worker in plan.workers if worker.made_here)):
+        if not isinstance(cluster.cluster, ExistingClusterPlan):
+            yield cluster
+
+
+def _location(metric: QuotaMetric, plan: FleetPlan) -> str:
+    places = {"region": plan.region or "", "global": GLOBAL, "cluster": plan.cluster.name}
+    return places[metric.scope]
+
+
+def _cluster_uses(plan: FleetPlan) -> Iterator[QuotaNeed]:
+    for machines in cluster_machines(plan):
+        yield from _machine_uses(plan, machines)
+    counts = quota_table().counts
+    for number, count in enumerate(resource_counts(plan)):
+        pool = f"{plan.cluster.name}/{number}"
+        yield QuotaNeed(
+            metric=counts[count.key],
+            source=count.source,
+            pool=pool,
+            capacity="",
+            amount=count.amount,
+            doubt=count.doubt,
+        )
+
+
+def _machine_uses(plan: FleetPlan, machines: Machines) -> Iterator[QuotaNeed]:
+    """What machines of one kind need of each quota that counts them."""
+    for quota in machine_quotas(machines):
+        yield QuotaNeed(
+            metric=quota.metric,
+            source=machines.source,
+            pool=f"{plan.cluster.name}/{machines.pool}",
+            capacity=machines.capacity,
+            amount=Bounds(min=machines.nodes.min * quota.per_node, max=machines.nodes.max * quota.per_node),
+            surge=machines.surge * quota.per_node,
+            fallback=quota.fallback,
+            doubt=machines.doubt,
+            is_optional=quota.is_optional,
+        )
+
+
+def _sum_by_pool(amounts: Iterator[tuple[str, int]]) -> int:
+    """The sum of the largest amount of each pool."""
+    largest: dict[str, int] = {}
+    for pool, amount in amounts:
+        largest[pool] = max(amount, largest.get(pool, 0))
+    return sum(largest.values())
