@@ -166,7 +166,6 @@ class Generation(Struct, frozen=True, kw_only=True):
     pod_chips: int | None = None
     multislice_max_chips: int | None = None
     sub_slicing_topologies: tuple[str, ...] = ()
-    dynamic_slicing_topology: str | None = None
     note: str = ""
 
 

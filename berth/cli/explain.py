@@ -62,8 +62,6 @@ def _paragraphs(explanation: Explanation) -> Iterator[str]:
     yield _labelled("What to do", explanation.remedy)
     if explanation.example is not None:
         yield _example_text(explanation.example)
-    if explanation.reason:
-        yield _labelled("Example", f"None: {explanation.reason}.")
 
 
 def _severity(explanation: Explanation) -> str:

@@ -32,7 +32,6 @@ class Explanation(Struct, frozen=True):
     """A code with its cause and remedy, as sentences in Markdown.
 
     `of` names the verbs that report it where that is not `check`. `case` is the case of bad input that is the example.
-    `reason` says why no stack file leads to it; then it has no example.
     """
 
     code: str
@@ -40,7 +39,6 @@ class Explanation(Struct, frozen=True):
     remedy: str
     of: str = "check"
     case: str = ""
-    reason: str = ""
     example: Example | None = None
 
 

@@ -85,8 +85,6 @@ def cluster_features(context: PlanningContext) -> ClusterFeatures:
     autopilot = context.spec.cluster.mode == "autopilot"
     return ClusterFeatures(
         autopilot=autopilot,
-        dataplane_v2=True,
-        multi_networking=True,
         dcgm=not autopilot,
         confidential=None if autopilot else context.spec.cluster.confidential_nodes,
     )

@@ -19,12 +19,7 @@ from berth.rules.gke.reservations import reservation_violations
 
 
 def pool_violations(request: PoolRequest) -> tuple[GkeViolation, ...]:
-    """Everything that is wrong with one pool, faults and warnings; of an unsupported machine, only that."""
-    if request.machine.status == "unsupported":
-        message = (
-            f"'{request.machine.name}' is not supported: {request.machine.note.rstrip('.')}; write another machine"
-        )
-        return (GkeViolation(code="unsupported-machine", key="machineType", message=message),)
+    """Everything that is wrong with one pool, faults and warnings."""
     return tuple(violation for rule in _RULES for violation in rule(request))
 
 
@@ -56,13 +51,6 @@ def _check_size(request: PoolRequest) -> Violations:
             f"'{min_nodes}' nodes at the least are more than the {max_nodes} at the most; write min first, then max"
         )
         yield GkeViolation(code="bad-size", key=request.size_key, message=message)
-
-
-def _check_boot_disk(request: PoolRequest) -> Violations:
-    allowed = request.machine.boot_disk_types
-    if request.boot_disk and allowed and request.boot_disk not in allowed:
-        message = f"'{request.boot_disk}' is no boot disk for {request.machine.name}; write {_join_or(allowed)}"
-        yield GkeViolation(code="boot-disk", key="bootDisk", message=message)
 
 
 # --- flex-start and queued provisioning -------------------------------------------------------------------------------
@@ -108,9 +96,6 @@ def _check_request_size(request: PoolRequest) -> Violations:
 
 
 def _check_node_management(request: PoolRequest) -> Violations:
-    if request.auto_repair:
-        message = f"'autoRepair' does not go with '{request.capacity}' capacity: repaired nodes are not got again"
-        yield GkeViolation(code="dws-auto-repair", key="autoRepair", message=f"{message}; leave it out")
     if request.upgrade:
         message = f"'SURGE' upgrades have no effect with '{request.capacity}' capacity, whose nodes GKE lets run out"
         yield GkeViolation(
@@ -153,10 +138,6 @@ def _check_max_run(request: PoolRequest) -> Violations:
         yield GkeViolation(
             code="max-run", key="maxRunDuration", message=f"{message} (7 days); write a time between them"
         )
-    if not request.uses_dws:
-        message = f"a run time of '{seconds}' seconds is known of flex-start and queued, and not of {request.capacity}"
-        message = f"{message}; leave it out, or write such a capacity"
-        yield GkeViolation(code="max-run-unknown", key="maxRunDuration", message=message, severity=Severity.WARNING)
 
 
 # --- pools that GKE makes ---------------------------------------------------------------------------------------------
@@ -183,11 +164,9 @@ def _check_unsupported_keys(request: PoolRequest, provisioner: str) -> Violation
     settings: tuple[tuple[SettingKey, object], ...] = (
         ("surge", request.upgrade),
         ("localSsd", request.local_ssds),
-        ("bootDisk", request.boot_disk),
         ("diskSizeGb", request.boot_disk_gb),
         ("driverVersion", request.driver),
         ("networking", None if request.network == "none" else request.network),
-        ("dynamicSlicing", request.dynamic_slicing or None),
         ("maxPodsPerNode", request.max_pods),
         ("secureBoot", request.secure_boot),
         ("confidentialNodes", request.confidential),
@@ -217,7 +196,6 @@ def _check_explicit_only(request: PoolRequest, provisioner: str) -> Violations:
 _RULES = (
     _check_availability,
     _check_size,
-    _check_boot_disk,
     reservation_violations,
     _check_dws,
     _check_surge,
@@ -256,7 +234,3 @@ def capacity_notes(request: PoolRequest) -> tuple[str, ...]:
 def _slices_or_nodes(request: PoolRequest, nodes: int) -> int:
     """Nodes as their owner counts them: slices of a TPU pool."""
     return nodes // request.shape.hosts if request.shape else nodes
-
-
-def _join_or(words: tuple[str, ...]) -> str:
-    return " or ".join(words)

@@ -139,9 +139,6 @@ def _check_confidential(request: PoolRequest) -> Violations:
 
 
 def _check_driver(request: PoolRequest) -> Violations:
-    if request.driver not in (None, *DRIVER_INSTALL_MODES):
-        message = f"'{request.driver}' is no driver; write one of {', '.join(DRIVER_INSTALL_MODES)}"
-        yield GkeViolation(code="driver", key="driverVersion", message=message)
     if request.driver == "disabled" and request.cluster.dcgm and not request.made_by_gke:
         message = "'disabled' driver leaves GKE's DCGM metrics without GPUs, since they need GKE's driver"
         yield GkeViolation(
@@ -176,9 +173,6 @@ def _check_sharing(request: PoolRequest) -> Violations:
     if request.sharing is None:
         return
     limits, sharing = catalog.limits(), request.sharing
-    if sharing.strategy not in limits.sharing_strategies:
-        message = f"'{sharing.strategy}' is no way to share a GPU; write {' or '.join(limits.sharing_strategies)}"
-        yield GkeViolation(code="sharing", key="gpuSharing", message=message)
     min_clients, max_clients = limits.min_shared_clients, limits.max_shared_clients
     if not min_clients <= sharing.clients <= max_clients:
         message = (

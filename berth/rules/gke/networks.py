@@ -14,7 +14,7 @@ ZONE_LABEL = "topology.kubernetes.io/zone"
 class NetworkNeeds(Struct, frozen=True, kw_only=True):
     """What a pool's network mode wants. `mode` is none, tcpx, tcpxo, rdma or dranet.
 
-    Of the cluster: multi-networking, Dataplane V2. Of the pool: `own_vpcs` additional networks that lie in a VPC each,
+    Of the pool: `own_vpcs` additional networks that lie in a VPC each,
     `rdma_subnetworks` of one VPC with the zonal RDMA profile, all with this `mtu` (bytes); or the `profile` instead of
     all these. In the cluster: a Network and a GKENetworkParamSet for each, and NCCL's plugin of the kind `nccl`.
     """
@@ -23,8 +23,6 @@ class NetworkNeeds(Struct, frozen=True, kw_only=True):
     own_vpcs: int = 0
     rdma_subnetworks: int = 0
     mtu: int | None = None
-    multi_networking: bool = False
-    dataplane_v2: bool = False
     profile: str | None = None
     nccl: str | None = None
 
@@ -39,7 +37,7 @@ def network_needs(request: PoolRequest) -> NetworkNeeds:
     machine = request.machine
     if request.network == "dranet" and machine.accelerator_network_profile:
         nccl = machine.gpudirect if machine.dranet and machine.gpudirect != "none" else None
-        return NetworkNeeds(mode="dranet", dataplane_v2=True, profile=machine.accelerator_network_profile, nccl=nccl)
+        return NetworkNeeds(mode="dranet", profile=machine.accelerator_network_profile, nccl=nccl)
     kind = catalog.gpudirect().get(machine.gpudirect)
     if request.network != "gpudirect" or kind is None or not machine.additional_networks:
         return NetworkNeeds()
@@ -48,8 +46,6 @@ def network_needs(request: PoolRequest) -> NetworkNeeds:
         own_vpcs=1 if kind.rdma else machine.additional_networks,
         rdma_subnetworks=machine.additional_networks - 1 if kind.rdma else 0,
         mtu=kind.mtu,
-        multi_networking=True,
-        dataplane_v2=True,
         nccl=machine.gpudirect,
     )
 
@@ -66,21 +62,11 @@ def network_labels(request: PoolRequest) -> dict[str, str]:
 
 
 def network_violations(request: PoolRequest) -> Violations:
-    """What is wrong between a pool's network mode, its machine and its cluster."""
+    """What is wrong between a pool's network mode and its machine."""
     if request.network == "dranet":
         yield from _check_dranet(request)
     elif request.network == "gpudirect":
         yield from _check_gpudirect(request)
-    needs, cluster = network_needs(request), request.cluster
-    for has_feature, is_needed, feature in (
-        (cluster.dataplane_v2, needs.dataplane_v2, "Dataplane V2"),
-        (cluster.multi_networking, needs.multi_networking, "multi-networking"),
-    ):
-        if is_needed and not has_feature and not cluster.autopilot:
-            message = (
-                f"'{request.network}' needs {feature}, and the cluster has none; switch it on, or leave networking out"
-            )
-            yield GkeViolation(code="cluster-network", key="networking", message=message)
 
 
 def _check_dranet(request: PoolRequest) -> Violations:

@@ -5,11 +5,8 @@ From GKE's autoscaler and Cluster Toolkit's blueprints.
 
 from __future__ import annotations
 
-from typing import Literal
-
 from msgspec import Struct
 
-from berth import catalog
 from berth.diagnostics import Severity
 from berth.plan.node_settings import UpgradePlan
 from berth.rules.gke.pool_request import MODEL_LABELS, GkeViolation, PoolRequest, Violations
@@ -18,11 +15,10 @@ from berth.rules.gke.pool_request import MODEL_LABELS, GkeViolation, PoolRequest
 class WorkloadPolicyRequest(Struct, frozen=True, kw_only=True):
     """A `compute.ResourcePolicy` with a workload policy, in the pool's region; pools of one topology may share one.
 
-    `topology_mode` is None where the provider's default is meant. Every field forces a replacement.
+    Every field forces a replacement.
     """
 
     accelerator_topology: str
-    topology_mode: Literal["AUTO_CONNECT", "PROVISION_ONLY"] | None = None
     type: str = "HIGH_THROUGHPUT"
 
 
@@ -44,14 +40,14 @@ class Placement(Struct, frozen=True, kw_only=True):
 _HIGH_THROUGHPUT_POLICY = "workload_policy_high_throughput"
 
 
-def placement(request: PoolRequest, *, policy_only: bool = False) -> Placement:
+def placement(request: PoolRequest) -> Placement:
     """The placement of each node pool of this pool.
 
     A slice behind a workload policy (TPU7x) is sent as Google's Terraform blueprint does: type COMPACT, the policy's
-    name and the topology. `policy_only` leaves the topology out, as xpk does.
+    name and the topology.
     """
     if request.multi_host:
-        return _slice_placement(request, policy_only)
+        return _slice_placement(request)
     if request.machine.domain_topology:
         policy = WorkloadPolicyRequest(accelerator_topology=request.machine.domain_topology)
         return Placement(type="COMPACT", policy=policy, one_zone=True, max_nodes=request.machine.domain_nodes)
@@ -60,17 +56,14 @@ def placement(request: PoolRequest, *, policy_only: bool = False) -> Placement:
     return Placement()
 
 
-def _slice_placement(request: PoolRequest, policy_only: bool) -> Placement:
+def _slice_placement(request: PoolRequest) -> Placement:
     assert request.shape is not None
     topology, hosts = request.shape.topology, request.shape.hosts
     if request.machine.multi_host_placement != _HIGH_THROUGHPUT_POLICY:
         return Placement(type="COMPACT", tpu_topology=topology, one_zone=True, max_nodes=hosts, atomic_nodes=hosts)
-    policy = WorkloadPolicyRequest(
-        accelerator_topology=topology, topology_mode="PROVISION_ONLY" if request.dynamic_slicing else None
-    )
-    tpu_topology = None if policy_only else topology
+    policy = WorkloadPolicyRequest(accelerator_topology=topology)
     return Placement(
-        type="COMPACT", tpu_topology=tpu_topology, policy=policy, one_zone=True, max_nodes=hosts, atomic_nodes=hosts
+        type="COMPACT", tpu_topology=topology, policy=policy, one_zone=True, max_nodes=hosts, atomic_nodes=hosts
     )
 
 
@@ -85,8 +78,6 @@ def placement_violations(request: PoolRequest) -> Violations:
         yield from _check_domain(request)
     elif request.compact:
         yield from _check_compact(request)
-    if request.dynamic_slicing:
-        yield from _check_dynamic_slicing(request)
     if request.topology_aware:
         yield from _check_topology_aware(request)
 
@@ -113,14 +104,6 @@ def _check_slices(request: PoolRequest) -> Violations:
     if shape.multi_host and not request.made_by_gke and len(request.zones) != 1:
         message = f"a slice of {shape.hosts} hosts stands in exactly one zone, {_zones_text(request)}; write one zone"
         yield GkeViolation(code="slice-zone", key="zones", message=message)
-    partial_counts = [count for count in (request.nodes.min, request.nodes.max) if count % shape.hosts]
-    if partial_counts:
-        message = (
-            f"'{partial_counts[0]}' nodes are no whole number of {shape.topology} "
-            f"slices, which have {shape.hosts} hosts each; "
-            f"write a multiple of {shape.hosts}"
-        )
-        yield GkeViolation(code="slice-size", key="slices", message=message)
 
 
 def _check_domain(request: PoolRequest) -> Violations:
@@ -185,31 +168,6 @@ def _check_compact_pool(request: PoolRequest) -> Violations:
             f"write at most {limit}, or several pools"
         )
         yield GkeViolation(code="compact-nodes", key="nodes", message=message)
-
-
-def _check_dynamic_slicing(request: PoolRequest) -> Violations:
-    """Dynamic slicing of TPU7x, from base cubes of a reservation taken by name."""
-    generation = catalog.generations().get(request.machine.generation or "")
-    base_topology = generation.dynamic_slicing_topology if generation else None
-    if base_topology is None:
-        message = f"'{request.machine.name}' has no dynamic slicing; leave dynamicSlicing out"
-        yield GkeViolation(code="dynamic-slicing", key="dynamicSlicing", message=message)
-        return
-    if request.shape is None or request.shape.topology != base_topology:
-        topology = request.shape.topology if request.shape else "none"
-        message = (
-            f"'{topology}' is no base of dynamic slicing, which joins slices "
-            f"of {base_topology}; write topology: {base_topology}"
-        )
-        yield GkeViolation(code="dynamic-slicing", key="topology", message=message)
-    if request.provisioning_model != "reservation-specific":
-        message = (
-            f"'{request.provisioning_model}' capacity does not go with dynamic slicing; write a reservation by its name"
-        )
-        yield GkeViolation(code="dynamic-slicing", key="capacity", message=message)
-    if not request.cluster.slice_controller:
-        message = "dynamic slicing needs the cluster's slice controller, which is off; switch it on, or leave this out"
-        yield GkeViolation(code="dynamic-slicing", key="dynamicSlicing", message=message)
 
 
 def _upgrade_text(upgrade: UpgradePlan) -> str:

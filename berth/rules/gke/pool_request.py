@@ -20,8 +20,8 @@ CapacityKind = Literal["on-demand", "spot", "reservation", "flex-start", "queued
 
 SettingKey = Literal[
     "capacity", "reservation", "maxRunDuration", "machineType", "accelerator", "topology", "nodes", "slices", "zones",
-    "placement", "autoRepair", "autoProvisioned", "surge", "bootDisk", "diskSizeGb", "localSsd",
-    "gpuSharing", "gpuPartition", "driverVersion", "confidentialNodes", "networking", "dynamicSlicing",
+    "placement", "autoProvisioned", "surge", "diskSizeGb", "localSsd",
+    "gpuSharing", "gpuPartition", "driverVersion", "confidentialNodes", "networking",
     "topologyAware", "maxPodsPerNode", "secureBoot", "nodeSystemConfig", "count", "end", "version",
 ]  # fmt: skip
 """What of a pool, a reservation (count, end) or a cluster (version) is to blame, in the words of the stack file."""
@@ -89,9 +89,6 @@ class ClusterFeatures(Struct, frozen=True, kw_only=True):
     """
 
     autopilot: bool = False
-    dataplane_v2: bool = False
-    multi_networking: bool = False
-    slice_controller: bool = False
     dcgm: bool = False
     confidential: str | None = None
 
@@ -120,11 +117,9 @@ class PoolRequest(Struct, frozen=True, kw_only=True):
     zones: tuple[str, ...] = ()
     compact: bool = False
     topology_aware: bool = False
-    auto_repair: bool | None = None
     upgrade: UpgradePlan | None = None
     auto_provisioned: bool = False
     compute_class: bool = False
-    boot_disk: str | None = None
     boot_disk_gb: int | None = None
     local_ssds: int | None = None
     local_ssd_use: Literal["ephemeral", "block"] = "ephemeral"
@@ -136,7 +131,6 @@ class PoolRequest(Struct, frozen=True, kw_only=True):
     max_pods: int | None = None
     secure_boot: bool | None = None
     node_system: bool = False
-    dynamic_slicing: bool = False
     cluster: ClusterFeatures = ClusterFeatures()
 
     @property

@@ -68,22 +68,9 @@ def reservation_violations(request: PoolRequest) -> Violations:
     reservation = request.reservation
     if reservation is None:
         return
-    if request.capacity != "reservation":
-        yield _contradiction(request, reservation)
-        return
     yield from _check_form(request, reservation)
-    yield from _check_zones(request, reservation)
+    yield from _check_delivery(request, reservation)
     yield from _check_kind(request, reservation)
-
-
-def _contradiction(request: PoolRequest, reservation: ReservationRequest) -> GkeViolation:
-    capacity = request.capacity
-    code = "dws-reservation" if request.uses_dws else f"{capacity}-reservation"
-    message = (
-        f"'{capacity}' capacity takes machines from no reservation, and {_display_name(reservation)} is named; "
-        f"leave the reservation out, or write it as the capacity"
-    )
-    return GkeViolation(code=code, key="reservation", message=message)
 
 
 def _check_form(request: PoolRequest, reservation: ReservationRequest) -> Violations:
@@ -93,14 +80,8 @@ def _check_form(request: PoolRequest, reservation: ReservationRequest) -> Violat
         )
 
 
-def _check_zones(request: PoolRequest, reservation: ReservationRequest) -> Violations:
-    """A reservation by its name stands in one zone, which is said."""
-    if reservation.is_specific and not request.made_by_gke and len(request.zones) != 1:
-        zones_text = (
-            f"{len(request.zones)} are named ({', '.join(request.zones)})" if request.zones else "none is named"
-        )
-        message = f"{_display_name(reservation)} stands in one zone, and {zones_text}; write the zone it stands in"
-        yield GkeViolation(code="reservation-zones", key="zones", message=message)
+def _check_delivery(request: PoolRequest, reservation: ReservationRequest) -> Violations:
+    """A reservation that does not exist yet keeps no minimum of nodes."""
     if reservation.begins and request.nodes.min:
         hosts = request.shape.hosts if request.shape else 1
         message = (

@@ -57,7 +57,7 @@ def node_pool_settings(request: PoolRequest, nodes: Bounds, *, flex_start_known:
         location_policy=None if node_counts.fixed is not None else "ANY",
         max_run_duration=max_run_duration,
         request_parameters=_request_parameters(request),
-        auto_repair=not request.uses_dws if request.auto_repair is None else request.auto_repair,
+        auto_repair=not request.uses_dws,
         upgrade=_upgrade_settings(request),
         labels=((catalog.labels().queued, "true"),) if queued else (),
     )

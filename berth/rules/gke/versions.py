@@ -162,7 +162,6 @@ def feature_needs(request: PoolRequest) -> tuple[FeatureNeed, ...]:
         (request.machine.generation or "", "machineType", request.machine.generation in features()),
         ("tpu-autopilot", "machineType", request.machine.kind == "tpu"),
         (_auto_provisioned(request), "autoProvisioned", _auto_provisioned(request) in features()),
-        ("dynamic-slicing", "dynamicSlicing", request.dynamic_slicing),
         ("dranet", "networking", request.network == "dranet"),
         ("flex-start", "capacity", request.capacity == "flex-start"),
         ("queued", "capacity", request.capacity == "queued"),

@@ -7,8 +7,6 @@ from collections.abc import Iterator
 from berth.diagnostics import FieldPath, format_value
 from berth.names import is_dns_label
 from berth.plan.admission_checks import (
-    PARAMETER_PREFIX,
-    RUN_DURATION_PARAMETER,
     AdmissionCheckPlan,
     ProvisioningConfigPlan,
 )
@@ -48,18 +46,6 @@ def _provisioning_name(plan: ProvisioningConfigPlan) -> Iterator[FieldError]:
     yield from check_subdomain(("name",), plan.name, "a provisioning config")
 
 
-def _shared_run_duration(plan: ProvisioningConfigPlan) -> Iterator[FieldError]:
-    """Kueue compares every parameter of the config with the request's, which a job's annotation replaces."""
-    seconds = plan.parameters.get(RUN_DURATION_PARAMETER)
-    if seconds is not None:
-        message = (
-            f"'{format_value(seconds)}' is set for every job; Kueue deletes and recreates the request of a job whose "
-            f"annotation {PARAMETER_PREFIX}{RUN_DURATION_PARAMETER} differs, and the job never starts; "
-            "remove the parameter and write capacity.queued.maxRunDuration"
-        )
-        yield ("parameters", RUN_DURATION_PARAMETER), message
-
-
 def _managed_resources(plan: ProvisioningConfigPlan) -> Iterator[FieldError]:
     path: FieldPath = ("managedResources",)
     count = len(plan.managed_resources)
@@ -85,7 +71,6 @@ def _retry(plan: ProvisioningConfigPlan) -> Iterator[FieldError]:
 
 PROVISIONING_CONFIGS: tuple[Rule[ProvisioningConfigPlan], ...] = (
     Rule("bad-name", "Kubernetes: names of custom resources", _provisioning_name),
-    Rule("shared-run-duration", "Kueue 0.19.2: provisioning.go, a request in sync", _shared_run_duration),
     Rule("bad-managed-resources", "CRD ProvisioningRequestConfig: managedResources maxItems, set", _managed_resources),
     Rule("bad-retry", "CRD ProvisioningRequestConfig: retryStrategy int32; below zero has no meaning", _retry),
 )

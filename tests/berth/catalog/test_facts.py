@@ -80,11 +80,11 @@ _GENERATION: Facts = {
     "pod_chips": None,
     "multislice_max_chips": None,
     "sub_slicing_topologies": (),
-    "dynamic_slicing_topology": None,
 }
 _COMPARED_ELSEWHERE = {
     "accelerator_label", "accelerator_network_profile", "all_topologies", "all_topologies_count", "boot_disk_types",
-    "dws", "machine_types", "min_gke_autopilot", "min_gke_standard", "multi_host_placement", "note", "status",
+    "dws", "dynamic_slicing_topology",
+    "machine_types", "min_gke_autopilot", "min_gke_standard", "multi_host_placement", "note", "status",
     "topologies", "xpk_max_cubes",
 }  # fmt: skip
 

@@ -24,8 +24,7 @@ from tests.berth.bad_input import cases
 from tests.berth.bad_input.test_bad_input import ROOT, SOURCES, written_codes
 
 PAGE = ROOT / "docs" / "faults.md"
-CHECKED = {code: each for code, each in explanations().items() if each.of == "check" and not each.reason}
-UNREACHABLE = {code: each for code, each in explanations().items() if each.reason}
+CHECKED = {code: each for code, each in explanations().items() if each.of == "check"}
 
 HEAD = """\
 # Faults, warnings and notes
@@ -44,14 +43,6 @@ Codes of other verbs than `berth check`.
 | code | verb | cause | what to do |
 | --- | --- | --- | --- |
 """
-REST = """\
-## Without an example
-
-No stack file leads to these codes.
-
-| code | cause | what to do | why no stack file leads to it |
-| --- | --- | --- | --- |
-"""
 
 
 def _of_check() -> set[str]:
@@ -68,12 +59,11 @@ def page(examples: Mapping[str, Mapping[str, str]]) -> str:
     """Return the page as the table and the examples make it."""
     entries = (_entry(each, examples[code]) for code, each in CHECKED.items())
     jobs = (f"{_anchor(code)} | {e.of} | {e.cause} | {e.remedy} |\n" for code, e in explanations().items() if _other(e))
-    rest = (f"{_anchor(code)} | {e.cause} | {e.remedy} | {e.reason} |\n" for code, e in UNREACHABLE.items())
-    return f"{HEAD}{''.join(entries)}{JOBS}{''.join(jobs)}\n{REST}{''.join(rest)}"
+    return f"{HEAD}{''.join(entries)}{JOBS}{''.join(jobs)}"
 
 
 def _other(each: Explanation) -> bool:
-    return each.code not in CHECKED and each.code not in UNREACHABLE
+    return each.code not in CHECKED
 
 
 def _anchor(code: str) -> str:
@@ -155,8 +145,8 @@ def test_no_example_has_an_edit_that_changes_nothing() -> None:
 
 
 def test_every_code_has_a_row_and_every_row_a_code() -> None:
-    assert CHECKED.keys() == _of_check() - UNREACHABLE.keys(), "write its row in faults.yaml"
-    assert explanations().keys() - CHECKED.keys() - UNREACHABLE.keys() == _all() - _of_check(), "write its row"
+    assert CHECKED.keys() == _of_check(), "write its row in faults.yaml"
+    assert explanations().keys() - CHECKED.keys() == _all() - _of_check(), "write its row"
 
 
 def test_every_code_has_one_place_on_the_page() -> None:
@@ -178,7 +168,7 @@ def test_explain_prints_cause_remedy_and_example() -> None:
 def test_every_code_can_be_explained(code: str) -> None:
     each = explanations()[code]
     paragraphs = text(each).split("\n\n")
-    assert paragraphs[0].startswith(f"{code}: ") and len(paragraphs) == (4 if each.example or each.reason else 3)
+    assert paragraphs[0].startswith(f"{code}: ") and len(paragraphs) == (4 if each.example else 3)
 
 
 def test_explain_names_the_code_that_is_meant_and_lists_all_without_one() -> None:

@@ -15,8 +15,8 @@ from berth.rules.gke.pool_request import ClusterFeatures, PoolRequest, Reservati
 
 ZONE = "us-central1-a"
 NAMED = ReservationRequest(form="named", name="held")
-READY = ClusterFeatures(dataplane_v2=True, multi_networking=True, slice_controller=True)
-AUTOPILOT = ClusterFeatures(autopilot=True, dataplane_v2=True)
+READY = ClusterFeatures()
+AUTOPILOT = ClusterFeatures(autopilot=True)
 
 
 def machine(name: str) -> Machine:

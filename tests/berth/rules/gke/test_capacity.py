@@ -6,11 +6,9 @@ from typing import Any
 
 import pytest
 
-from berth import catalog
 from berth.plan.node_settings import UpgradePlan
 from berth.plan.nodes import Bounds
 from berth.rules.gke.capacity import can_auto_repair, capacity_notes, pool_violations
-from berth.rules.gke.pool_request import ReservationRequest
 from tests.berth.rules.gke.pool_requests import AUTOPILOT, ZONE, codes, message, pool
 
 DWS = pytest.mark.parametrize("capacity", ["flex-start", "queued"])
@@ -24,25 +22,6 @@ FIXED = Bounds(min=4, max=4)
 @pytest.mark.parametrize("name", ["a2-highgpu-1g", "n1", "a4-highgpu-8g", "ct6e-standard-4t", "tpu7x-standard-4t"])
 def test_a_dws_pool_from_zero_without_settings_has_nothing_wrong(capacity: str, name: str) -> None:
     assert pool_violations(pool(name, capacity=capacity)) == ()
-
-
-@DWS
-def test_a_dws_pool_takes_machines_from_no_reservation(capacity: str) -> None:
-    wrong = pool("a2-highgpu-1g", capacity=capacity, reservation=ReservationRequest(form="named", name="held"))
-    assert message(wrong) == (
-        f"reservation: '{capacity}' capacity takes machines from no reservation, and reservation 'held' is named; "
-        "leave the reservation out, or write it as the capacity"
-    )
-
-
-@DWS
-def test_a_dws_pool_is_not_repaired(capacity: str) -> None:
-    assert message(pool("a2-highgpu-1g", capacity=capacity, auto_repair=True)) == (
-        f"autoRepair: 'autoRepair' does not go with '{capacity}' capacity: repaired nodes are not got again; "
-        "leave it out"
-    )
-    assert codes(pool("a2-highgpu-1g", capacity=capacity, auto_repair=False)) == set()
-    assert codes(pool("a2-highgpu-1g", auto_repair=True)) == set()
 
 
 @DWS
@@ -124,11 +103,6 @@ def test_a_run_time_is_from_ten_minutes_to_seven_days(capacity: str, seconds: in
     assert codes(pool("a2-highgpu-1g", capacity=capacity, max_run_seconds=seconds)) == (set() if fine else {"max-run"})
 
 
-def test_a_run_time_of_other_capacity_is_worth_a_warning() -> None:
-    asked = pool("a2-highgpu-1g", max_run_seconds=3600)
-    assert codes(asked, "warning") == {"max-run-unknown"} == codes(asked)
-
-
 def test_auto_provisioning_repairs_no_nodes_where_one_of_its_pools_is_of_dws() -> None:
     """System C: the repair of auto-provisioned nodes is one setting of the cluster, and off for queued ones."""
     own, made = pool("a2-highgpu-1g", capacity="queued"), pool("a2-highgpu-1g", auto_provisioned=True)
@@ -150,46 +124,6 @@ def test_the_plan_says_which_quota_a_queued_pool_draws_on() -> None:
     assert capacity_notes(pool("ct6e-standard-4t", "4x4")) == (
         "an upgrade of nodes recreates whole slices; a maintenance exclusion holds it off",
     )
-
-
-# --- spot ------------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("form", ["own", "named", "any", "any-or-fail"])
-def test_spot_takes_machines_from_no_reservation(form: Any) -> None:
-    asked = pool("a2-highgpu-1g", capacity="spot", reservation=ReservationRequest(form=form, name="held"))
-    assert codes(asked) == {"spot-reservation"}
-
-
-def test_on_demand_beside_a_reservation_is_a_contradiction() -> None:
-    assert codes(pool("a2-highgpu-1g", reservation=ReservationRequest(form="any"))) == {"on-demand-reservation"}
-
-
-# --- disks -----------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    "name",
-    ["ct6e-standard-4t", "tpu7x-standard-4t", "a3-ultragpu-8g", "a4-highgpu-8g", "a4x-highgpu-4g", "g4-standard-48"],
-)
-def test_newer_families_boot_from_hyperdisk_balanced_alone(name: str) -> None:
-    assert f"'pd-balanced' is no boot disk for {name}; write hyperdisk-balanced" in {
-        found.message for found in pool_violations(pool(name, boot_disk="pd-balanced"))
-    }
-    assert "boot-disk" not in codes(pool(name, boot_disk="hyperdisk-balanced"))
-
-
-@pytest.mark.parametrize("name", ["ct5lp-hightpu-4t", "ct5p-hightpu-4t"])
-def test_v5_boots_from_balanced_and_ssd_disks(name: str) -> None:
-    allowed = {disk for disk in ("pd-standard", "pd-balanced", "pd-ssd", "hyperdisk-balanced")
-               if not codes(pool(name, boot_disk=disk))}  # fmt: skip
-    assert allowed == {"pd-balanced", "pd-ssd"}
-
-
-@pytest.mark.parametrize("name", [m.name for m in catalog.machines().values() if m.status != "unsupported"])
-def test_the_boot_disk_that_berth_chooses_is_never_refused(name: str) -> None:
-    asked = pool(name)
-    assert "boot-disk" not in codes(pool(name, boot_disk=asked.machine.default_boot_disk))
 
 
 # --- pools that GKE makes ---------------------------------------------------------------------------------------------
@@ -216,7 +150,6 @@ def test_a_queued_pool_that_gke_makes_needs_no_bounds_of_its_own() -> None:
     [
         ("surge", {"upgrade": UpgradePlan()}),
         ("localSsd", {"local_ssds": 1}),
-        ("bootDisk", {"boot_disk": "pd-ssd"}),
         ("diskSizeGb", {"boot_disk_gb": 200}),
         ("driverVersion", {"driver": "disabled"}),
     ],

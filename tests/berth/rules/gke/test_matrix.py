@@ -13,7 +13,6 @@ from typing import Any
 import pytest
 
 from berth import catalog
-from berth.plan.nodes import Bounds
 from berth.rules.gke.capacity import pool_violations
 from berth.rules.gke.pool_request import PoolRequest, ReservationRequest
 from tests.berth.rules.gke.pool_requests import NAMED, pool
@@ -186,8 +185,3 @@ def test_every_row_names_its_source_and_the_reason_of_its_doubts() -> None:
     for row in catalog.provisioning().values():
         assert row.source
         assert bool(row.doubts) == ("doubtful" in {row.availability(way) for way in ("on-demand", "spot", "queued")})
-
-
-def test_an_unsupported_machine_is_refused_once_whatever_else_is_wrong() -> None:
-    wrong = pool("ct3-hightpu-4t", capacity="queued", shape=None, nodes=Bounds(min=3, max=1), compact=True)
-    assert [(v.code, v.key) for v in pool_violations(wrong)] == [("unsupported-machine", "machineType")]

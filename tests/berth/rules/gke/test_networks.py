@@ -29,11 +29,10 @@ def needs(name: str, network: Any) -> NetworkNeeds:
     ],
 )
 def test_gpudirect_wants_the_networks_of_its_kind(name: str, mode: str, own_vpcs: int, rdma: int) -> None:
-    """Checklist 6: a3-high-8g 4, a3-mega 8, a3-ultra and a4 1+8; all with multi-networking and Dataplane V2."""
+    """Checklist 6: a3-high-8g 4, a3-mega 8, a3-ultra and a4 1+8."""
     found = needs(name, "gpudirect")
     assert (found.mode, found.own_vpcs, found.rdma_subnetworks) == (mode, own_vpcs, rdma)
     assert found.additional_networks == own_vpcs + rdma
-    assert found.multi_networking and found.dataplane_v2
     assert (found.profile, found.nccl) == (None, mode)
 
 
@@ -47,11 +46,9 @@ def test_dranet_is_of_newer_machines_doubtful_on_older_a3_and_refused_elsewhere(
     assert needs(name, "dranet").mode == ("dranet" if new or old else "none")
 
 
-def test_dranet_wants_dataplane_v2_and_no_network_of_one_s_own() -> None:
-    assert needs("a4-highgpu-8g", "dranet") == NetworkNeeds(
-        mode="dranet", dataplane_v2=True, profile="auto", nccl="rdma"
-    )
-    assert needs("ct6e-standard-4t", "dranet") == NetworkNeeds(mode="dranet", dataplane_v2=True, profile="auto")
+def test_dranet_needs_no_network_of_one_s_own() -> None:
+    assert needs("a4-highgpu-8g", "dranet") == NetworkNeeds(mode="dranet", profile="auto", nccl="rdma")
+    assert needs("ct6e-standard-4t", "dranet") == NetworkNeeds(mode="dranet", profile="auto")
     assert network_labels(pool("a4-highgpu-8g", network="dranet")) == {
         "cloud.google.com/gke-networking-dra-driver": "true"
     }
@@ -86,19 +83,6 @@ def test_a_flavor_tells_rdma_by_its_zone() -> None:
     """Pods name networks of one zone, so they must not land in another."""
     assert network_labels(pool("a4-highgpu-8g", network="gpudirect")) == {"topology.kubernetes.io/zone": ZONE}
     assert network_labels(pool("a3-megagpu-8g", network="gpudirect")) == {}
-
-
-def test_every_mode_needs_dataplane_v2_and_gpudirect_multi_networking_too() -> None:
-    bare, half = ClusterFeatures(), ClusterFeatures(dataplane_v2=True)
-    gpudirect = pool("a3-megagpu-8g", network="gpudirect", cluster=half)
-    assert message(gpudirect) == (
-        "networking: 'gpudirect' needs multi-networking, and the cluster has none; switch it on, or leave "
-        "networking out"
-    )
-    assert codes(pool("ct6e-standard-4t", network="dranet", cluster=half)) == set()
-    assert message(pool("ct6e-standard-4t", network="dranet", cluster=bare)) == (
-        "networking: 'dranet' needs Dataplane V2, and the cluster has none; switch it on, or leave networking out"
-    )
 
 
 @pytest.mark.parametrize("name", MACHINES)

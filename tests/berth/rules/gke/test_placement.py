@@ -10,7 +10,6 @@ from berth import catalog
 from berth.plan.node_settings import UpgradePlan
 from berth.plan.nodes import Bounds
 from berth.rules.gke.placement import Placement, WorkloadPolicyRequest, domain_upgrade, placement
-from berth.rules.gke.pool_request import ClusterFeatures
 from tests.berth.rules.gke.pool_requests import AUTOPILOT, ZONE, codes, message, pool
 
 GPUS = [m.name for m in catalog.machines().values() if m.kind == "gpu"]
@@ -49,11 +48,6 @@ def test_a_tpu7x_slice_of_several_hosts_has_a_workload_policy_of_its_topology(na
     assert (found.policy and found.policy.type) == "HIGH_THROUGHPUT"
 
 
-def test_a_tpu7x_slice_can_be_sent_as_xpk_does_by_the_policy_s_name_alone() -> None:
-    found = placement(pool("tpu7x-standard-4t", "2x2x2"), policy_only=True)
-    assert (found.tpu_topology, found.policy) == (None, WorkloadPolicyRequest(accelerator_topology="2x2x2"))
-
-
 @settings(deadline=None)
 @given(st.sampled_from([n for n in TPUS if pool(n).machine.multi_host]), st.data())
 def test_every_slice_is_placed_as_one_atomic_pool_of_its_hosts(name: str, data: st.DataObject) -> None:
@@ -82,48 +76,12 @@ def test_a_slice_stands_in_exactly_one_zone() -> None:
     assert codes(pool("ct6e-standard-4t", zones=TWO_ZONES)) == set()
 
 
-def test_nodes_of_slices_are_whole_slices() -> None:
-    assert message(pool("ct6e-standard-4t", "4x4", nodes=Bounds(min=4, max=6))) == (
-        "slices: '6' nodes are no whole number of 4x4 slices, which have 4 hosts each; write a multiple of 4"
-    )
-
-
 @settings(deadline=None)
 @given(st.sampled_from(["2x2", "2x4", "4x4", "8x8"]), st.integers(0, 8))
 def test_any_number_of_whole_slices_is_accepted(topology: str, slices: int) -> None:
     hosts = pool("ct6e-standard-4t", topology).nodes.max
     asked = pool("ct6e-standard-4t", topology, nodes=Bounds(min=slices * hosts, max=slices * hosts))
     assert codes(asked) == set()
-
-
-# --- dynamic slicing --------------------------------------------------------------------------------------------------
-
-
-def test_dynamic_slicing_provides_base_cubes_of_a_reservation() -> None:
-    asked = pool("tpu7x-standard-4t", "4x4x4", capacity="reservation", dynamic_slicing=True)
-    assert codes(asked) == set()
-    assert placement(asked).policy == WorkloadPolicyRequest(
-        accelerator_topology="4x4x4", topology_mode="PROVISION_ONLY"
-    )
-
-
-@pytest.mark.parametrize(
-    ("name", "topology", "capacity", "key"),
-    [
-        ("tpu7x-standard-4t", "4x4x8", "reservation", "topology: '4x4x8' is no base of dynamic slicing"),
-        ("tpu7x-standard-4t", "4x4x4", "on-demand", "capacity: 'on-demand' capacity does not go with dynamic slicing"),
-        ("ct6e-standard-4t", "4x4", "reservation", "dynamicSlicing: 'ct6e-standard-4t' has no dynamic slicing"),
-    ],
-)
-def test_dynamic_slicing_is_of_tpu7x_in_cubes_from_a_reservation(
-    name: str, topology: str, capacity: str, key: str
-) -> None:
-    assert message(pool(name, topology, capacity=capacity, dynamic_slicing=True)).startswith(key)
-
-
-def test_dynamic_slicing_needs_the_cluster_s_slice_controller() -> None:
-    asked = pool("tpu7x-standard-4t", "4x4x4", capacity="reservation", dynamic_slicing=True, cluster=ClusterFeatures())
-    assert "slice controller, which is off" in message(asked)
 
 
 # --- compact GPU pools -----------------------------------------------------------------------------------

@@ -81,13 +81,6 @@ def test_a_flavor_tells_reservations_apart_by_name_project_and_block() -> None:
     assert reservation_labels(taken(ReservationRequest(form="any"))) == {}
 
 
-@pytest.mark.parametrize("zones", [(), (ZONE, "us-central1-b")])
-def test_a_specific_reservation_names_the_one_zone_it_stands_in(zones: tuple[str, ...]) -> None:
-    assert codes(taken(NAMED, zones=zones)) == {"reservation-zones"}
-    assert codes(taken(NAMED, zones=zones, auto_provisioned=True)) == set()
-    assert codes(taken(ReservationRequest(form="any"), "a2-highgpu-1g", zones=zones)) == set()
-
-
 # --- what goes with what ----------------------------------------------------------------------------------------------
 
 

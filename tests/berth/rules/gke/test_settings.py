@@ -74,9 +74,8 @@ def test_a_fixed_pool_counts_per_zone_and_an_autoscaled_one_in_all() -> None:
     assert of("ct6e-standard-4t", "4x4", nodes=Bounds(min=0, max=4)).total == Bounds(min=0, max=4)
 
 
-def test_an_ordinary_pool_is_repaired_unless_its_owner_says_no() -> None:
+def test_an_ordinary_pool_is_repaired() -> None:
     assert of("g2-standard-4").auto_repair is True
-    assert of("g2-standard-4", auto_repair=False).auto_repair is False
 
 
 def test_upgrades_are_the_owner_s_but_for_domains() -> None:

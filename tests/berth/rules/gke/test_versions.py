@@ -210,9 +210,6 @@ def test_a_pool_needs_what_it_asks_for() -> None:
         ("queued", "capacity"), ("queued-auto-provisioned", "autoProvisioned"), ("queued-max-run", "maxRunDuration"),
     ]  # fmt: skip
     assert wanted("g2-standard-4", sharing=GpuSharing(strategy="MPS", clients=2)) == [("mps", "gpuSharing")]
-    assert wanted("tpu7x-standard-4t", "4x4x4", capacity="reservation", dynamic_slicing=True) == [
-        ("tpu7x", "machineType"), ("dynamic-slicing", "dynamicSlicing"),
-    ]  # fmt: skip
 
 
 def test_a_pool_on_autopilot_needs_what_autopilot_needs() -> None:

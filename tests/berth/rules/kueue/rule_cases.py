@@ -147,14 +147,6 @@ CHECKS = (
         f"provisioning config A: name: 'A' is no name for a provisioning config: {SUBDOMAIN}",
     ),
     case(
-        "a config sets no run duration for every job",
-        "shared-run-duration",
-        of_config(parameters={"maxRunDurationSeconds": "86400"}),
-        CONFIGURED + "parameters.maxRunDurationSeconds: '86400' is set for every job; Kueue deletes and recreates the "
-        "request of a job whose annotation provreq.kueue.x-k8s.io/maxRunDurationSeconds differs, and the job never "
-        "starts; remove the parameter and write capacity.queued.maxRunDuration",
-    ),
-    case(
         "a hundred resources are managed at most, each once",
         "bad-managed-resources",
         of_config(managed_resources=(plans.TPU, *(f"r{n}" for n in range(99)), "a b", "r0")),
