@@ -18,8 +18,9 @@ KNOWN_SKIPS = (
     r"no `pulumi` on PATH",
     r"(promtool|actionlint) is not on PATH",
     r"there is no Chromium on PATH",
+    r"the extra `samples` is not installed",
 )
-"""Reasons to skip that CI accepts: programs and clusters that a machine may lack."""
+"""Reasons to skip that CI accepts: programs, clusters and large libraries that a machine may lack."""
 
 
 def unknown_skip(report: pytest.TestReport | pytest.CollectReport) -> str | None:
