@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING, cast
 from msgspec import Struct
 from msgspec.structs import replace
 
-from berth.diagnostics import Problem, Severity
+from berth.diagnostics import Problem, Severity, format_path
 from berth.loader import SourceMap, StackFile, locate, read_config, read_stack, sort_by_place
 from berth.plan.fleet import FleetPlan
-from berth.planner import plan_fleet
+from berth.planner import PlannedFleet, plan_fleet
+from berth.planner.left_out import left_out
 from berth.spec.parse import Parsed, parse_fleet
 from berth.validation import validate
 
@@ -31,7 +32,8 @@ class Evaluation(Struct, frozen=True):
 
     `problems` are placed and sorted; with a fault among them the plan is of what could be understood, and must not be
     built. `file` is None where there was no fleet to read. A team's own stack has a plan in `team_stack_plan`,
-    and in `platform_evaluation` what is to be said of the stack it refers to; its `plan` is None.
+    and in `platform_evaluation` what is to be said of the stack it refers to; its `plan` is None. `left_out` has the
+    paths of entries, queues and sections that are written but, because of a fault, not in the plan.
     """
 
     stack: str
@@ -41,6 +43,7 @@ class Evaluation(Struct, frozen=True):
     ack_plan: AckFleetPlan | None = None
     team_stack_plan: TeamStackPlan | None = None
     platform_evaluation: Evaluation | None = None
+    left_out: tuple[str, ...] = ()
 
     @property
     def is_team_stack(self) -> bool:
@@ -108,8 +111,18 @@ def _evaluate(stack: str, file: StackFile | None, load_problems: list[Problem], 
     plan_problems = parsed.problems + ((planned.problems + validate(planned)) if planned else ())
     plan = planned.plan if planned and parsed.has_frame else None
     return Evaluation(
-        file.stack, file, plan, tuple(sort_by_place([*load_problems, *_with_places(plan_problems, file.source_map)]))
+        file.stack,
+        file,
+        plan,
+        tuple(sort_by_place([*load_problems, *_with_places(plan_problems, file.source_map)])),
+        left_out=_left_out(parsed, file.fleet, planned) if planned else (),
     )
+
+
+def _left_out(parsed: Parsed, fleet: object, planned: PlannedFleet) -> tuple[str, ...]:
+    pools = None if planned.plan.workers else [pool.name for pool in planned.plan.pools]
+    paths = left_out(fleet, parsed.set_aside, pools, set(planned.origins.values()))
+    return tuple(map(format_path, paths))
 
 
 def _evaluate_ack(file: StackFile, load_problems: list[Problem], parsed: Parsed) -> Evaluation:
@@ -121,7 +134,15 @@ def _evaluate_ack(file: StackFile, load_problems: list[Problem], parsed: Parsed)
     assert planned is not None
     plan_problems = parsed.problems + planned.problems + validate_ack(planned)
     problems = tuple(sort_by_place([*load_problems, *_with_places(plan_problems, file.source_map)]))
-    return Evaluation(file.stack, file, None, problems, planned.plan if parsed.has_frame else None)
+    paths = left_out(file.fleet, parsed.set_aside, None, set(planned.origins.values()))
+    return Evaluation(
+        file.stack,
+        file,
+        None,
+        problems,
+        planned.plan if parsed.has_frame else None,
+        left_out=tuple(map(format_path, paths)),
+    )
 
 
 def _evaluate_team_stack(file: StackFile, load_problems: list[Problem], root: pathlib.Path) -> Evaluation:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable
+from itertools import pairwise
 from typing import Any
 
 import yaml
@@ -58,19 +60,74 @@ def explain_parser_error(error: yaml.YAMLError, text: str, display_path: str) ->
 def _explain(error: _ParserError) -> _Explanation:
     if error.stopped_at.startswith("\t"):
         return error.line, error.column, "a tab cannot indent YAML; use spaces"
+    if any(phrase in error.problem for phrase in _INDENTATION_PHRASES) and (cause := _misindented_neighbour(error)):
+        return cause
     for phrase, explain in _EXPLANATIONS.items():
         if phrase in error.problem:
             return explain(error)
     return error.line, error.column, f"not valid YAML: {error.problem}; check this line and the one above it"
 
 
+def _misindented_neighbour(error: _ParserError) -> _Explanation | None:
+    """Explain a line that is right itself, below a key of the same mapping that is indented too far or too little.
+
+    The mapping's keys belong one step further in than the key above them; a step is what the file mostly uses.
+    """
+    indent, step = _indent(error.text(error.line)), _step(error.lines[: error.line])
+    parent = _parent(error, error.line, indent)
+    first_child = next((n for n in range(parent + 1, error.line) if _content(error.lines[n])), -1)
+    for line in (error.line_before, first_child):
+        own = _indent(error.text(line))
+        parent = _parent(error, line, own)
+        if line >= 0 <= parent and own != indent and _indent(error.text(parent)) + step == indent:
+            cause = parent if _follows_empty_key(error, parent) else line
+            return cause, _indent(error.text(cause)), _unlike_neighbour(error, cause, indent)
+    return None
+
+
+def _follows_empty_key(error: _ParserError, line: int) -> bool:
+    """Return whether the line before has a key without a value at the same indentation."""
+    indent = _indent(error.text(line))
+    before = next((each for each in reversed(error.lines[:line]) if _content(each)), "")
+    return _indent(before) == indent and _content(before).endswith(":")
+
+
+def _unlike_neighbour(error: _ParserError, line: int, indent: int) -> str:
+    own, neighbour = _indent(error.text(line)), _named(error, error.line)
+    return (
+        f"{_named(error, line)} is indented by {own} spaces, but {neighbour} on line {error.line + 1} by {indent}; "
+        f"indent it by {indent}"
+    )
+
+
+def _parent(error: _ParserError, line: int, indent: int) -> int:
+    """Return the nearest earlier line that is indented by less; -1 without one."""
+    earlier = range(line - 1, -1, -1)
+    return next((n for n in earlier if _content(error.lines[n]) and _indent(error.lines[n]) < indent), -1)
+
+
+def _step(lines: list[str]) -> int:
+    """Return by how much the lines of a file are mostly indented below a key; 2 if nothing is indented."""
+    indents = [_indent(line) for line in lines if _content(line)]
+    steps = Counter(below - above for above, below in pairwise(indents) if below > above)
+    return max(steps, key=lambda step: steps[step], default=2)
+
+
 def _missing_colon(error: _ParserError) -> _Explanation:
     words = _content(error.text(error.start_line)[error.start_column :])
     key, colon, value = words.partition(":")
-    key, value = (key, value) if colon else words.partition(" ")[::2]
-    missing = "no space after its colon" if colon else "no colon"
-    message = f"'{format_value(words)}' has {missing}; write '{format_value(f'{key}: {value}'.rstrip())}'"
+    if not colon:
+        return error.start_line, error.start_column, _no_colon(words)
+    message = (
+        f"'{format_value(words)}' has no space after its colon; write '{format_value(f'{key}: {value}'.rstrip())}'"
+    )
     return error.start_line, error.start_column, message
+
+
+def _no_colon(words: str) -> str:
+    """Explain a line without a colon; its first word is the key."""
+    key, _, value = words.partition(" ")
+    return f"'{format_value(words)}' has no colon; write '{format_value(f'{key}: {value}'.rstrip())}'"
 
 
 def _unexpected_key(error: _ParserError) -> _Explanation:
@@ -81,16 +138,15 @@ def _unexpected_key(error: _ParserError) -> _Explanation:
         return error.line, error.column, "a second ': ' on one line; quote the value, or begin a new line"
     above = _content(error.text(before))
     if ":" not in above:
-        return before, _indent(error.text(before)), f"'{format_value(above)}' has no colon; write '{above}:'"
+        return before, _indent(error.text(before)), _no_colon(above)
     return error.line, indent, _indented_too_far(error, before, indent)
 
 
 def _indented_too_far(error: _ParserError, before: int, indent: int) -> str:
-    above = _indent(error.text(before))
-    key = _content(error.text(before)).partition(":")[0]
+    key, above = _key_at(error, error.line), _key_at(error, before)
     return (
-        f"'{_key_of(error)}' is indented by {indent} spaces, but '{key}' on line {before + 1} has a value already; "
-        f"indent it by {above}"
+        f"'{key}' is indented by {indent} spaces, but '{above}' on line {before + 1} has a value already; "
+        f"indent it by {_indent(error.text(before))}"
     )
 
 
@@ -103,11 +159,16 @@ def _unexpected_block(error: _ParserError) -> _Explanation:
             f"'{format_value(_content(error.stopped_at))}' follows a complete value; remove it, or quote the whole"
         )
         return error.line, error.column, message
-    if line[indent:].startswith("- "):
+    if _is_item(line) and _is_item(above := error.text(error.line_before)):
+        message = f"this item is indented by {indent} spaces, but the one above by {_indent(above)}; indent both alike"
+        return error.line, error.column, message
+    if _is_item(line):
         message = f"a list item among the keys that begin on line {error.start_line + 1}; remove the '-'"
         return error.line, error.column, message
     levels = " or ".join(str(level) for level in _levels(error))
-    message = f"'{_key_of(error)}' is indented by {indent} spaces, and no key above it is; indent it by {levels}"
+    message = (
+        f"'{_key_at(error, error.line)}' is indented by {indent} spaces, and no key above it is; indent it by {levels}"
+    )
     return error.line, error.column, message
 
 
@@ -184,9 +245,20 @@ _EXPLANATIONS: dict[str, Callable[[_ParserError], _Explanation]] = {
 }
 """How to explain each of libyaml's messages, by a phrase of it."""
 
+_INDENTATION_PHRASES = ("mapping values are not allowed", "did not find expected key")
+"""Phrases of messages that wrong indentation can lead to."""
 
-def _key_of(error: _ParserError) -> str:
-    return _content(error.text(error.line)).partition(":")[0]
+
+def _key_at(error: _ParserError, line: int) -> str:
+    return _content(error.text(line)).partition(":")[0]
+
+
+def _named(error: _ParserError, line: int) -> str:
+    return "the item" if _is_item(error.text(line)) else f"'{_key_at(error, line)}'"
+
+
+def _is_item(line: str) -> bool:
+    return line.lstrip(" ").startswith("- ")
 
 
 def _indent(line: str) -> int:

@@ -6,7 +6,7 @@ of the fleet can be planned, and its faults are found in the same run.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, TypeVar, cast
 
 from msgspec import Struct
@@ -16,6 +16,7 @@ from berth.diagnostics import FieldPath, Problem, Severity, closest_match
 from berth.spec.ack import AckFleetSpec
 from berth.spec.fleet import FleetSpec
 from berth.spec.messages import allowed_keys, to_problem
+from berth.spec.misplaced import misplaced_keys, without_misplaced
 from berth.spec.model import Model
 
 SpecPart = tuple[str, str]
@@ -82,47 +83,20 @@ def parse_fleet(value: object, reader_problems: Sequence[Problem] = ()) -> Parse
 def _parse_model(
     model: type[S], fleet: dict[str, Any], reader_problems: Sequence[Problem]
 ) -> tuple[S, tuple[Problem, ...], frozenset[SpecPart]]:
-    misplaced = tuple(_misplaced_sections(model, fleet))
-    fleet = _without_misplaced(fleet, misplaced)
+    misplaced = misplaced_keys(model, fleet, _SPLITTABLE_SECTIONS)
+    fleet = without_misplaced(fleet, misplaced)
     try:
         spec, errors = model.model_validate(fleet), _missing_frame(model, fleet)
     except ValidationError as error:
         spec, errors = None, [*map(_as_error, error.errors(include_url=False)), *_missing_frame(model, fleet)]
     problems = tuple(to_problem(error, model) for error in _independent_errors(model, errors, reader_problems))
     # A problem that is not reported twice still makes its part unusable.
-    follow_ups = (Problem(Severity.FAULT, problem.code, problem.path[1:], "") for problem in misplaced)
+    follow_ups = (Problem(Severity.FAULT, "unknown-key", each.owner, "") for each in misplaced)
     all_problems = (*reader_problems, *follow_ups, *(to_problem(error, model) for error in errors))
     set_aside = frozenset(part for problem in all_problems for part in _faulty_parts(model, problem, fleet))
     if spec is None or set_aside:
         spec = model.model_validate(_without_faulty(model, fleet, set_aside))
-    return spec, (*misplaced, *problems), set_aside
-
-
-def _misplaced_sections(model: type[Model], fleet: Mapping[str, Any]) -> Iterator[Problem]:
-    """Yield one fault for each section that is indented too far, and so became an entry of another section."""
-    for section, entries in fleet.items():
-        for name, entry in _entries(entries).items():
-            if name in _SPLITTABLE_SECTIONS and _is_no_entry(entry, allowed_keys((section, name), model)):
-                message = f"'{name}' is a key of berth:fleet, but is indented below '{section}'; indent it less"
-                yield Problem(Severity.FAULT, "unknown-key", (section, name), message)
-
-
-def _entries(section: object) -> dict[str, object]:
-    return cast("dict[str, object]", section) if isinstance(section, dict) else {}
-
-
-def _is_no_entry(entry: object, known_keys: list[str]) -> bool:
-    entries = _entries(entry)
-    return bool(entries) and not entries.keys() & set(known_keys)
-
-
-def _without_misplaced(fleet: dict[str, Any], misplaced: Sequence[Problem]) -> dict[str, Any]:
-    removed = {problem.path for problem in misplaced}
-    sections = {section for section, _ in removed}
-    return {
-        section: {k: v for k, v in entries.items() if (section, k) not in removed} if section in sections else entries
-        for section, entries in fleet.items()
-    }
+    return spec, (*(each.problem for each in misplaced), *problems), set_aside
 
 
 def _missing_frame(model: type[Model], fleet: Mapping[str, Any]) -> list[Mapping[str, Any]]:

@@ -11,6 +11,7 @@ from berth.plan.existing import ExistingClusterPlan
 from berth.plan.fleet import FleetPlan, PoolPlan
 from berth.plan.gke import ExistingNetworkPlan
 from berth.plan.kueue import FlavorPlan
+from berth.text import pluralize
 from berth.validation.quota_claims import FleetQuotaClaims, FleetQuotas, QuotaClaims
 
 _MAX_OVERSUBSCRIPTION = 100  # as the spec has it
@@ -25,7 +26,7 @@ def check_guarantees(claims: QuotaClaims[FleetQuotas], problems: Problems) -> No
         path: FieldPath = ("flavors", flavor.name)
         capacity, factor = flavor.capacity.max, flavor.oversubscription
         if flavor.promised > capacity * Fraction(str(factor)):  # as written: in floats, 100 × 4.35 is less than 435
-            problems.fault("overcommitted", ("pools", flavor.pools[0]), _overcommitted_message(claims, flavor))
+            problems.fault("overcommitted", _largest_claim_path(claims, flavor), _overcommitted_message(claims, flavor))
         elif factor > 1 and flavor.promised <= capacity:
             message = (
                 f"'{factor:g}' is not needed: {flavor.promised} {flavor.noun} promised, {capacity} held; leave it out"
@@ -41,28 +42,52 @@ def check_guarantees(claims: QuotaClaims[FleetQuotas], problems: Problems) -> No
             problems.fault("missing-key", (*path, "reason"), message)
 
 
+def _largest_claim_path(claims: QuotaClaims[FleetQuotas], flavor: FlavorPlan) -> FieldPath:
+    """Return the path of the entry that claims the most of a flavor; of several, the last one.
+
+    A pull request that adds a claim then has the fault at a line of its own.
+    """
+    by_amount: list[tuple[int, FieldPath]] = [
+        (amount, ("cohorts", name, "flavors")) for name, amount in claims.cohort_quotas(flavor.name)
+    ]
+    by_amount += [
+        (claim.quota.nominal, (*claim.path, "flavors", claim.index, "guaranteed"))
+        for claim in claims.by_flavor.get(flavor.name, [])
+    ]
+    return max(enumerate(by_amount), key=lambda entry: (entry[1][0], entry[0]))[1][1]
+
+
 def _overcommitted_message(claims: QuotaClaims[FleetQuotas], flavor: FlavorPlan) -> str:
     claim_texts = [f"{c.label} {c.quota.nominal}" for c in claims.by_flavor.get(flavor.name, []) if c.quota.nominal]
     claim_texts += [f"cohort {name} itself {amount}" for name, amount in claims.cohort_quotas(flavor.name)]
-    capacity_text = (
-        f"{flavor.capacity.max} at the most" if flavor.capacity.min < flavor.capacity.max else str(flavor.capacity.max)
-    )
-    factor_text = f", times {flavor.oversubscription:g}" if flavor.oversubscription > 1 else ""
+    pools, is_one = join_words(list(flavor.pools)), len(flavor.pools) == 1
+    upper_bound = "at most " if flavor.capacity.min < flavor.capacity.max else ""
+    factor = f", times {flavor.oversubscription:g}" if flavor.oversubscription > 1 else ""
     return (
-        f"flavor '{flavor.name}' guarantees {flavor.promised} {flavor.noun}, but {join_words(list(flavor.pools))} "
-        f"{'holds' if len(flavor.pools) == 1 else 'hold'} {capacity_text}{factor_text} "
-        f"({', '.join(claim_texts)}); guarantee less"
+        f"flavor '{flavor.name}' guarantees {_amount(flavor, flavor.promised, flavor.noun)}, but "
+        f"{'pool' if is_one else 'pools'} {pools} {'has' if is_one else 'have'} "
+        f"{upper_bound}{_amount(flavor, flavor.capacity.max)}{factor}: "
+        f"{', '.join(claim_texts)}; guarantee less"
         f"{_remedies(flavor)}"
     )
 
 
+def _amount(flavor: FlavorPlan, accelerators: int, noun: str = "") -> str:
+    """Return an amount with the number of slices where the flavor consists of slices: `24 v5e chips (3 slices)`."""
+    text = f"{accelerators} {noun}".rstrip()
+    is_whole = flavor.unit > 1 and accelerators % flavor.unit == 0
+    return f"{text} ({pluralize(accelerators // flavor.unit, 'slice')})" if is_whole else text
+
+
 def _remedies(flavor: FlavorPlan) -> str:
-    """The other remedies: more nodes, or an oversubscription as large as may be written."""
+    """Return the other remedies: more machines, or the least oversubscription that is enough."""
+    machines = "slices" if flavor.unit > 1 else "nodes"
+    more = f"add {machines} to {f'pool {flavor.pools[0]}' if len(flavor.pools) == 1 else 'one of the pools'}"
     tenths = -(-flavor.promised * 10 // max(1, flavor.capacity.max))
     if not flavor.capacity.max or tenths > 10 * _MAX_OVERSUBSCRIPTION:
-        return " or add nodes"
+        return f", or {more}"
     accepted = f"{{oversubscription: {tenths / 10:g}, reason: <why>}}"
-    return f", add nodes, or accept it: flavors.{flavor.name}: {accepted}"
+    return f", {more}, or accept it: flavors.{flavor.name}: {accepted}"
 
 
 def check_provisioning_limits(claims: FleetQuotaClaims, problems: Problems) -> None:

@@ -68,7 +68,7 @@ def test_less_capacity_than_promised_is_named(project: Path) -> None:
     assert "slices: 3" in text
     file.write_text(text.replace("slices: 3", "slices: 2"), encoding="utf-8")
     (fault,) = evaluate_stack("dev", project).faults
-    assert "guarantees 24 v5e chips, but v5e holds 16" in fault.message
+    assert "guarantees 24 v5e chips (3 slices), but pool v5e has 16 (2 slices)" in fault.message
 
 
 # --- security ---------------------------------------------------------------------------------------------------------

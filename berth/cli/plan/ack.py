@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from berth.cli.arguments import problem_as_json
-from berth.cli.plan.fleet import bounds_as_json, problems_text
+from berth.cli.plan.fleet import bounds_as_json, left_out_text, problems_text
 from berth.cli.tables import bar, table
 from berth.diagnostics import join_words
 from berth.evaluate import Evaluation
@@ -35,6 +35,7 @@ def as_json(evaluation: Evaluation) -> dict[str, Any]:
         "quotaTree": _node(plan.quotas),
         "propagations": [_propagation(each) for each in plan.propagations],
         "teams": [_team(each) for each in plan.teams],
+        "leftOut": list(evaluation.left_out),
         "problems": [problem_as_json(each) for each in evaluation.problems],
     }
 
@@ -98,7 +99,7 @@ def text(evaluation: Evaluation) -> str:
     plan = evaluation.ack_plan
     assert plan is not None
     parts = [_head(plan), _capacity(plan), _pools(plan), _teams(plan), _tree(plan.quotas), *_propagation_text(plan)]
-    return "\n\n".join(part for part in (*parts, problems_text(evaluation)) if part)
+    return "\n\n".join(part for part in (left_out_text(evaluation), *parts, problems_text(evaluation)) if part)
 
 
 def _head(plan: AckFleetPlan) -> str:

@@ -21,7 +21,7 @@ from berth.plan.nodes import Bounds
 from berth.plan.teams import TeamPlan
 from berth.planner.queueing.preemption import describe_rules, preemption_rules
 from berth.planner.queueing.quota_tree import accelerator_quotas
-from berth.text import capacity_source, cluster_summary, format_range, format_slices, pluralize
+from berth.text import abbreviate_names, capacity_source, cluster_summary, format_range, format_slices, pluralize
 
 # --- for machines -----------------------------------------------------------------------------------------------------
 
@@ -44,6 +44,7 @@ def as_json(evaluation: Evaluation, prices: Prices | None = None) -> dict[str, A
         "networks": [each for p in clusters for each in accelerator_networks.as_json(p)],
         "workers": workers.as_json(plan) if plan else [],
         **priced,
+        "leftOut": list(evaluation.left_out),
         "problems": [problem_as_json(p) for p in evaluation.problems],
     }
 
@@ -137,7 +138,7 @@ def _team(team: TeamPlan) -> dict[str, Any]:
 def text(evaluation: Evaluation, prices: Prices | None = None) -> str:
     """The plan as paragraphs: the answer, capacity, pools, teams, who can push out whom, what to worry about."""
     plan = evaluation.plan
-    parts = [*_plan_parts(plan)] if plan else []
+    parts = [left_out_text(evaluation), *(_plan_parts(plan) if plan else ())]
     if plan and prices:
         parts.append(costs.text(fleet_cost(plan, prices)))
     parts.append(problems_text(evaluation))
@@ -238,6 +239,19 @@ def _entitlements(team: TeamPlan, nouns: Mapping[str, str]) -> Iterator[list[str
 def _preemption_text(plan: FleetPlan) -> str:
     lines = [f"  {line}" for line in describe_rules(preemption_rules(plan), len(plan.cluster_queues))]
     return "\n".join(["Who can push out whom", *(lines or ["  nobody ▸ nobody"])]) if plan.cluster_queues else ""
+
+
+def left_out_text(evaluation: Evaluation) -> str:
+    """Return what a plan with faults leaves out, as the first thing to read; empty without faults."""
+    if not evaluation.faults:
+        return ""
+    head = f"{evaluation.stack} has {pluralize(len(evaluation.faults), 'fault')}, listed at the end."
+    cause = "it" if len(evaluation.faults) == 1 else "them"
+    if evaluation.plan_of_any_kind is None:
+        return f"{head} Because of {cause} there is no plan."
+    if not evaluation.left_out:
+        return head
+    return f"{head} Because of {cause} this plan leaves out {abbreviate_names(list(evaluation.left_out))}."
 
 
 def problems_text(evaluation: Evaluation) -> str:

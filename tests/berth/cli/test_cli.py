@@ -183,9 +183,42 @@ def test_the_batch_reference_without_its_allowance_promises_what_is_not_there(tm
     (line,) = (ln for ln in Path(BATCH).read_text(encoding="utf-8").splitlines() if "oversubscription:" in ln)
     done = berth("plan", str(project(tmp_path, "batch-platform", f"{line}\n", "")), "--json")
     (fault,) = (p for p in json.loads(done.stdout)["problems"] if p["severity"] == "fault")
-    assert (done.exit_code, fault["code"], fault["path"]) == (1, "overcommitted", "pools.reserved-np")
-    assert "flavor 'gpu-l4-reserved' guarantees 16 L4, but reserved-np holds 8" in fault["message"]
+    assert (done.exit_code, fault["code"], fault["path"]) == (
+        1,
+        "overcommitted",
+        "teams.team-d.queues.hp.flavors[0].guaranteed",
+    )
+    assert "flavor 'gpu-l4-reserved' guarantees 16 L4, but pool reserved-np has 8" in fault["message"]
     assert [name for name in "abcd" if f"team-{name}/hp 4" not in fault["message"]] == []
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "left_out"),
+    [
+        (
+            "topology: 2x4",
+            "topology: 2x5",
+            "Because of it this plan leaves out pools.v5e, teams.vision.queues.train, teams.language.queues.train and "
+            "teams.speech.queues.train.",
+        ),
+        ("nodes: {max: 24}", "nodes: {max: x}", "Because of it this plan leaves out pools.l4-spot and "),
+        ("      vision:\n", "      Vision_1:\n", "Because of it this plan leaves out teams.Vision_1."),
+        ("region: us-central1", "region: 1", "Because of it there is no plan."),
+        ("priority: high", "priority: hihg", ""),
+    ],
+)
+def test_a_plan_with_faults_begins_with_what_it_leaves_out(tmp_path: Path, old: str, new: str, left_out: str) -> None:
+    file = project(tmp_path, "dev", old, new)
+    first = berth("plan", str(file)).stdout.splitlines()[0]
+    assert first.startswith(f"{file.stem.removeprefix('Pulumi.')} has 1 fault, listed at the end. {left_out}".rstrip())
+    listed = json.loads(berth("plan", str(file), "--json").stdout)["leftOut"]
+    assert bool(listed) == bool(left_out)
+
+
+@pytest.mark.parametrize("stack", [BATCH, "dev"])
+def test_a_plan_without_faults_leaves_nothing_out(stack: str) -> None:
+    plan = json.loads(berth("plan", stack, "--json").stdout)
+    assert plan["leftOut"] == [] and not berth("plan", stack).stdout.startswith(f"{plan['stack']} has ")
 
 
 # --- streams ----------------------------------------------------------------------------------------------------------

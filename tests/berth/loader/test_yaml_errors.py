@@ -31,6 +31,22 @@ CASES = {
         ("      b:", "        b:"),
         "7:9: 'b' is indented by 8 spaces, and no key above it is; indent it by 6",
     ),
+    "an entry too far left, above one that is right": (
+        ("      a:", "     a:"),
+        "6:6: 'a' is indented by 5 spaces, but 'b' on line 7 by 6; indent it by 6",
+    ),
+    "a first key too far right": (
+        ("      v: {queues: {t: {flavors: [{pool: a}]}}}", "      v:\n          state: held\n        cohort: x"),
+        "10:11: 'state' is indented by 10 spaces, but 'cohort' on line 11 by 8; indent it by 8",
+    ),
+    "a key too far left, below the key that lacks it": (
+        ("      v: {queues: {t: {flavors: [{pool: a}]}}}", "    v:\n        cohort: x\n      w: {}"),
+        "9:5: 'v' is indented by 4 spaces, but 'w' on line 11 by 6; indent it by 6",
+    ),
+    "list items that are indented differently": (
+        ("      v: {queues: {t: {flavors: [{pool: a}]}}}", "    - a: 1\n      - b: 1"),
+        "10:7: this item is indented by 6 spaces, but the one above by 4; indent both alike",
+    ),
     "a section without a colon": (("pools:", "pools"), "5:5: 'pools' has no colon; write 'pools:'"),
     "a value without a colon": (
         ("region: us-central1", "region us-central1"),

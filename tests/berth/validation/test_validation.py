@@ -37,23 +37,26 @@ def test_the_small_fleet_gives_no_cause_for_a_word() -> None:
 
 def test_more_guaranteed_than_held_is_a_fault_that_names_every_queue() -> None:
     fleet = twice()
-    assert faults(fleet) == ["overcommitted pools.v5e"]
+    assert faults(fleet) == ["overcommitted teams.vision.queues.train.flavors[0].guaranteed"]
     assert message(fleet, "overcommitted") == (
-        "flavor 'v5e' guarantees 48 v5e chips, but v5e holds 24 (speech/train 24, vision/train 24); guarantee less, "
-        "add nodes, or accept it: flavors.v5e: {oversubscription: 2, reason: <why>}"
+        "flavor 'v5e' guarantees 48 v5e chips (6 slices), but pool v5e has 24 (3 slices): speech/train 24, "
+        "vision/train 24; guarantee less, add slices to pool v5e, or accept it: flavors.v5e: {oversubscription: 2, "
+        "reason: <why>}"
     )
 
 
 def test_one_more_than_held_is_too_much_and_all_of_it_is_not() -> None:
     assert faults(fleet_with({f"{URGENT}.flavors.0.guaranteed": 4})) == []
-    assert faults(fleet_with({f"{URGENT}.flavors.0.guaranteed": 5})) == ["overcommitted pools.l4"]
+    assert faults(fleet_with({f"{URGENT}.flavors.0.guaranteed": 5})) == [
+        "overcommitted teams.vision.queues.urgent.flavors[0].guaranteed"
+    ]
 
 
 def test_what_may_come_is_held_too() -> None:
     """A pool that grows is promised at its maximum: jobs wait for nodes there, not for quota."""
     assert faults(fleet_with({"pools.l4.nodes": {"max": 4}})) == []
     fleet = fleet_with({"pools.l4.nodes": {"max": 3}})
-    assert "l4 holds 6 at the most" in message(fleet, "overcommitted")
+    assert "pool l4 has at most 6" in message(fleet, "overcommitted")
 
 
 def test_an_accepted_oversubscription_is_a_warning_with_its_reason() -> None:
@@ -63,8 +66,8 @@ def test_an_accepted_oversubscription_is_a_warning_with_its_reason() -> None:
 
 
 def test_an_oversubscription_beyond_what_was_accepted_is_a_fault() -> None:
-    assert faults(twice(1.5)) == ["overcommitted pools.v5e"]
-    assert "v5e holds 24, times 1.5 (" in message(twice(1.5), "overcommitted")
+    assert faults(twice(1.5)) == ["overcommitted teams.vision.queues.train.flavors[0].guaranteed"]
+    assert "pool v5e has 24 (3 slices), times 1.5: " in message(twice(1.5), "overcommitted")
 
 
 def test_an_oversubscription_needs_a_reason() -> None:
@@ -86,7 +89,7 @@ def test_the_factor_that_is_offered_is_enough(nodes: int, promised: int) -> None
     if "oversubscription: " in said:
         offered = float(said.split("oversubscription: ")[1].split(",")[0])
         accepted = fleet_with({"flavors.l4": {"oversubscription": offered, "reason": "so"}}, fleet)
-        assert "overcommitted pools.l4" not in faults(accepted)
+        assert "overcommitted teams.vision.queues.urgent.flavors[0].guaranteed" not in faults(accepted)
 
 
 # --- what GKE makes by itself -----------------------------------------------------------------------------------------
