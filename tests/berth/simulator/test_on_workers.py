@@ -18,7 +18,7 @@ STACK = str(GKE_STACKS["multikueue"])
 
 
 def job(team: str, queue: str, resource: str, pods: int, each: int) -> dict[str, Any]:
-    """A Job of so many pods."""
+    """Return a Job of so many pods."""
     resources = {"requests": {resource: str(each)}, "limits": {resource: str(each)}}
     pod = {"restartPolicy": "Never", "containers": [{"name": "main", "image": "busybox", "resources": resources}]}
     labels = {"kueue.x-k8s.io/queue-name": queue}

@@ -23,7 +23,7 @@ def told(name: str, *before: str) -> simulate.SimulationResult:
 
 
 def story(name: str) -> SimulationRun:
-    """The one story of a scenario."""
+    """Return the one story of a scenario."""
     (found,) = told(name).stories
     return found
 
