@@ -182,8 +182,8 @@ def describe_remedy(change: GuardedChange) -> str:
 
 def describe_idle_allowance(allowance: IdleAllowance) -> str:
     """Return a sentence on an allowance that this change does not need."""
-    return f"{allowance.section}.{allowance.key} is not used by this change, and leaves the resource unprotected; "
-    "remove it"
+    key = f"{allowance.section}.{allowance.key}"
+    return f"{key} is not used by this change, and leaves the resource unprotected; remove it"
 
 
 def describe_pool(change: PoolChange) -> str:

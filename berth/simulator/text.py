@@ -155,7 +155,7 @@ class RunFormatter:
         names = self._join_names(why.names)
         match why.code:
             case PendingCode.ADMISSION_CHECK:
-                return f"its quota is reserved; waits for admission check {names}"
+                return f"waits for admission check {names}"
             case PendingCode.QUEUE_STOPPED:
                 return f"its queue is {names or 'held'}"
             case PendingCode.NEVER_COVERED:

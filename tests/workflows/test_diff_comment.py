@@ -58,7 +58,7 @@ def test_a_fleet_on_ack_and_a_teams_own_stack_are_told_too(project: pathlib.Path
     done = run_make(project, "diff-comment", STACKS="hz mine", SINCE="HEAD")
     assert (done.returncode, done.stderr) == (0, "")
     comment = (project / "build" / "comment.md").read_text(encoding="utf-8")
-    assert "hz: examples can reach less" in comment
+    assert "hz: examples can use less" in comment
     assert "mine: workload evaluation is REPLACED" in comment
 
 

@@ -144,9 +144,9 @@ def _former_name(kind: str, change: ChangeKind, former: str | None) -> str:
         return ""
     if change not in (ChangeKind.ADDED, ChangeKind.REMOVED, ChangeKind.DELETED):
         return f" (formerly {former})"
-        if change == ChangeKind.ADDED:
-            return f" (same as removed {kind} {former}; to keep that one, write formerly: {former})"
-        return f" (same as added {kind} {former})"
+    if change == ChangeKind.ADDED:
+        return f" (same as removed {kind} {former}; to keep that one, write formerly: {former})"
+    return f" (same as added {kind} {former})"
 
 
 def preemption_lines(entitlement_changes: QuotaChanges) -> Iterator[str]:
