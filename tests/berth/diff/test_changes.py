@@ -237,7 +237,7 @@ def _provider() -> Mapping[str, list[str]]:
 
 
 def _within(path: str, fields: list[str]) -> bool:
-    """Return whether the provider marks an input, or a block that it lies in; `nodeConfig` is marked as a whole only."""
+    """Return whether the provider marks an input or a block that contains it; `nodeConfig` is marked as a whole."""
     return any(path == each or (path.startswith(f"{each}.") and each != "nodeConfig") for each in fields)
 
 

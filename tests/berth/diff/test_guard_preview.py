@@ -233,7 +233,7 @@ def registered(edit: str | None) -> Mapping[str, RecordedResource]:
 
 
 def preview_of(edit: str, *replaced: str) -> dict[str, Any]:
-    """Return a preview in the engine's shape: what goes, what changes, and what of it is `replaced` (types, by how they end).
+    """Return a preview with deletions and changes; `replaced` are suffixes of the types that are replaced.
 
     No preview of Alibaba Cloud's provider could be recorded; inputs and protection are those of the program.
     """

@@ -57,7 +57,8 @@ def test_the_owner_preempts_a_borrower_and_every_row_has_a_reason(folder: pathli
     assert table(folder, "scenario.yaml") == [
         "1 slice3 vision/train admitted v5e 24 (8 own, 16 borrowed from speech)",
         "2 slice1 speech/train admitted v5e 8; preempts slice3 (speech reclaims its guarantee)",
-        "slice3 vision/train preempted by slice1 (speech reclaims its guarantee); now not enough free quota for 24 v5e chips: "
+        "slice3 vision/train preempted by slice1 (speech reclaims its guarantee); now not enough "
+        "free quota for 24 v5e chips: "
         "v5e 16 of 24 free",
         "3 slice2 vision/train pending behind slice3 (StrictFIFO), although 16 of 24 v5e chips are free",
         "4 tiny vision/train pending behind slice3 (StrictFIFO), although 16 of 24 v5e chips are free",
@@ -156,9 +157,11 @@ def test_two_stacks_show_the_jobs_whose_result_differs(folder: pathlib.Path) -> 
     (folder / "new.yaml").write_text(text.replace("borrow: 2 slices", "borrow: 1 slice"), encoding="utf-8")
     scenario(folder, "a vision/train 3", "b speech/train 1", "finish: a")
     assert table(folder, "stack.yaml", "new.yaml", "scenario.yaml") == [
-        "1 a vision/train admitted: v5e 24 (8 own, 16 borrowed from speech) never admitted: larger than the queue's ceiling: "
+        "1 a vision/train admitted: v5e 24 (8 own, 16 borrowed from speech) never admitted: larger than the "
+        "queue's ceiling: "
         "24 v5e chips: v5e at most 16",
-        "2 a vision/train preempted: by b (speech reclaims its guarantee); now not enough free quota for 24 v5e chips: "
+        "2 a vision/train preempted: by b (speech reclaims its guarantee); now not enough "
+        "free quota for 24 v5e chips: "
         "v5e 16 of 24 free never admitted: larger than the queue's ceiling: 24 v5e chips: v5e at most 16",
     ]
 
@@ -265,7 +268,8 @@ def test_a_run_can_start_from_a_live_cluster(folder: pathlib.Path) -> None:
     assert table(folder, "scenario.yaml", live=printed(folder, *items)) == [
         "0 as it is",
         "1 owner speech/train admitted v5e 8; preempts late (speech reclaims its guarantee)",
-        "late vision/train preempted by owner (speech reclaims its guarantee); now not enough free quota for 8 v5e chips: "
+        "late vision/train preempted by owner (speech reclaims its guarantee); now not enough free "
+        "quota for 8 v5e chips: "
         "v5e 0 of 24 free",
     ]
 

@@ -76,7 +76,8 @@ def test_a_stack_must_be_named_on_the_command_line_or_by_one_scenario(folder: pa
     assert complaints(folder, "none.yaml") == ["'none.yaml' is not a stack; write berth admit STACK JOBS..."]
     assert complaints(folder) == ["a stack is missing; write berth admit STACK JOBS..."]
     assert complaints(folder, "one.yaml", "two.yaml") == [
-        "two.yaml:2: stack: 'other.yaml' differs from 'stack.yaml' in another scenario; name the stack on the command line"
+        "two.yaml:2: stack: 'other.yaml' differs from 'stack.yaml' in another scenario; name the "
+        "stack on the command line"
     ]
     assert complaints(folder, "nowhere", "one.yaml")[0].startswith("no stack 'nowhere' (Pulumi.nowhere.yaml)")
 

@@ -76,8 +76,8 @@ def test_admit_says_of_each_worker_why(tmp_path: Path) -> None:
     status, said = berth(tmp_path, "admit", *jobs)
     assert status == 0
     assert (
-        "trainers-2   trainers/train   never admitted   a100 16; keeps its quota reserved forever, because no worker can run "
-        "it (central and east: larger than the queue's ceiling: 16 A100 80GB: a100 at most 8)"
+        "trainers-2   trainers/train   never admitted   a100 16; keeps its quota reserved forever, because no worker "
+        "can run it (central and east: larger than the queue's ceiling: 16 A100 80GB: a100 at most 8)"
     ) in said
     assert "vision-4     vision/train     quota reserved   h100 32; waits for admission check multikueue" in said
     assert "At the end: 1 never admitted, 1 waiting for an admission check." in said

@@ -282,7 +282,8 @@ def test_a_bad_name_is_refused(name: str, project: Path) -> None:
         ),
         (
             ["--from", "secretive", *GKE],
-            "Pulumi.secretive.yaml: has encrypted values, which only its own stack can decrypt; choose another example\n",
+            "Pulumi.secretive.yaml: has encrypted values, which only its own stack can decrypt; "
+            "choose another example\n",
         ),
         (
             ["--from", "more", *GKE, "--team", "vision"],
