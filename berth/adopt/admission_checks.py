@@ -40,7 +40,7 @@ def _check_name(inventory: ClusterInventory, flavor: str) -> str | None:
 
 
 def _run_limit(config: ApiObject) -> Any:
-    """The longest run in seconds: Berth's annotation, or the parameter that other configs set for every job."""
+    """Return the longest run in seconds: Berth's annotation, or the parameter that other configs set for every job."""
     annotations = mapping_at(config["metadata"], "annotations")
     return annotations.get(RUN_LIMIT_ANNOTATION) or value_at(config["spec"], f"parameters.{RUN_DURATION_PARAMETER}")
 

@@ -114,7 +114,7 @@ def unsupported_fields(kind: str, resource: ApiObject) -> Iterator[tuple[str, ob
 
 
 def _is_same(fixed: object, value: object) -> bool:
-    """Whether two values are equal; lists in any order."""
+    """Return whether two values are equal; lists in any order."""
     if isinstance(fixed, list) and isinstance(value, list):
         return sorted(cast("list[str]", fixed)) == sorted(cast("list[str]", value))
     return fixed == value

@@ -1,4 +1,4 @@
-"""The `berth` command: a table of verbs. Each is a module or a folder of this one, imported only when it runs."""
+"""The `berth` command. Each verb is a module or a package in this package, imported when it runs."""
 
 from __future__ import annotations
 
@@ -21,48 +21,48 @@ if TYPE_CHECKING:
     from typer._click import Command, Context, Parameter
 
 TRACEBACK = "BERTH_TRACEBACK"
-"""Set in the environment, it lets a fault of Berth's own through as Python shows it."""
+"""Environment variable that makes an internal error print its Python traceback."""
 
 _GC_THRESHOLD = 2_000_000
-"""New objects from one garbage collection to the next. A verb keeps what it makes until it ends, in plain values
-without reference cycles; collections at 200,000 objects took a seventh of the CPU time of rendering 1,000 teams."""
+"""Number of new objects between two garbage collections. A verb keeps its objects until it exits, and they have no
+reference cycles. With 200,000, garbage collection took a seventh of the CPU time of rendering 1,000 teams."""
 
 VERBS = {
-    "check": "Say whether a fleet is sound.",
+    "check": "Check stack files for faults and warnings.",
     "explain": "Explain the code of a message.",
-    "plan": "Say what will exist, and for whom.",
+    "plan": "Show what a stack creates and what each team gets.",
     "quota": "List the Google Cloud quotas that the fleet needs.",
-    "preview": "Show what `pulumi up` would make.",
+    "preview": "Show the resources that `pulumi up` would create.",
     "render": "Print the Kubernetes objects.",
-    "admit": "Say who gets in, who waits and why, who is pushed out.",
-    "workload": "Print a manifest that is ready for a team's queue.",
-    "lint": "Say whether jobs can ever be admitted.",
-    "diff": "Say what a change means, for whom.",
-    "guard": "Judge what the engine is about to do.",
+    "admit": "Simulate admission: which jobs start, wait or are preempted.",
+    "workload": "Print the manifest of a job for a team's queue.",
+    "lint": "Check whether jobs can ever be admitted and run.",
+    "diff": "Show what a change does, and to which teams.",
+    "guard": "Check a Pulumi preview for losses that are not allowed.",
     "rotate": "Print the steps that replace a pool.",
     "drain": "Print the stack file with every queue drained.",
-    "split": "Propose stacks for a large fleet.",
+    "split": "Propose how to divide a large fleet into stacks.",
     "report": "Write the fleet as one HTML page.",
     "graph": "Draw the quota tree.",
-    "init": "Write a stack file of your own.",
-    "adopt": "Write a stack file for a cluster that stands.",
+    "init": "Write a new stack file from an example.",
+    "adopt": "Write a stack file for an existing cluster.",
     "schema": "Print the stack file's JSON Schema.",
 }
-"""Every verb with the first line of its help. `berth.cli.<verb>` has its `command` and, in `EPILOG`, an example."""
+"""Each verb and the first line of its help. `berth.cli.<verb>` defines `command`, and an example in `EPILOG`."""
 
 _HELP_NAMES = {"help_option_names": ["-h", "--help"]}
 
 
 class VerbCommand(TyperCommand):
-    """A verb whose parameters are converted only where it is necessary."""
+    """A verb whose parameters are converted only when necessary."""
 
     def get_params(self, ctx: Context) -> list[Parameter]:
-        """The parameters and `--help`."""
+        """Return the parameters and `--help`."""
         return convert_when_needed(super().get_params(ctx))
 
 
 class VerbGroup(TyperGroup):
-    """A group that imports a verb when it runs; help and completion of verbs read the table alone."""
+    """A group that imports a verb when it runs; help and completion read only `VERBS`."""
 
     def __init__(self, **attributes: Any) -> None:
         commands = {verb: TyperCommand(verb, help=text, rich_markup_mode=None) for verb, text in VERBS.items()}
@@ -70,18 +70,18 @@ class VerbGroup(TyperGroup):
         self.commands.update(commands)
 
     def get_params(self, ctx: Context) -> list[Parameter]:
-        """The options before the verb."""
+        """Return the options before the verb."""
         return convert_when_needed(super().get_params(ctx))
 
     def resolve_command(self, ctx: Context, args: list[str]) -> tuple[str | None, Command | None, list[str]]:
-        """The command of the verb that is typed."""
+        """Return the verb's name, its command and the remaining arguments."""
         verb, command, rest = super().resolve_command(ctx, args)
         return verb, load_verb(verb) if verb else command, rest
 
 
 @cache
 def load_verb(verb: str) -> Command:
-    """The command of a verb of the table, from its module."""
+    """Import the module of a verb and return its command."""
     module = importlib.import_module(f"berth.cli.{verb}")
     single = typer.Typer(add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False)
     single.command(verb, cls=VerbCommand, epilog=module.EPILOG, context_settings=_HELP_NAMES)(module.command)
@@ -117,10 +117,10 @@ def _options(
 
 
 def main() -> None:
-    """Run the command; a reader that stops reading (`| head`) is no fault, and nobody is shown a traceback unasked."""
+    """Run the command. A closed pipe (`| head`) is not an error; the variable BERTH_TRACEBACK shows tracebacks."""
     sys.stdout, sys.stderr = tolerate_closed_pipe(sys.stdout), tolerate_closed_pipe(sys.stderr)
     for stream in (sys.stdout, sys.stderr):
-        if isinstance(stream, io.TextIOWrapper):  # a terminal that knows no '▸' is shown its number
+        if isinstance(stream, io.TextIOWrapper):  # a terminal without '▸' in its encoding prints its escape
             stream.reconfigure(errors="backslashreplace")
     gc.set_threshold(_GC_THRESHOLD)
     try:
@@ -129,5 +129,5 @@ def main() -> None:
         if TRACEBACK in os.environ:
             raise
         message = " ".join(f"{type(error).__name__}: {error}".split())
-        typer.echo(f"berth failed, and the fault is its own: {message}; with {TRACEBACK}=1 it says where", err=True)
+        typer.echo(f"internal error in berth: {message}; set {TRACEBACK}=1 to see the traceback", err=True)
         sys.exit(1)

@@ -1,4 +1,4 @@
-"""What all verbs stand on: exit statuses, their common arguments, the project's folder, and a stack that is sound."""
+"""Exit statuses, arguments and helpers that verbs share."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ EXIT_OK, EXIT_FAULTS, EXIT_USAGE, EXIT_BLOCKED = 0, 1, 2, 3
 
 
 def complete_stack(incomplete: str) -> list[str]:
-    """Names of the project's stacks that begin as what is typed; the shell itself completes paths."""
+    """Return the names of the project's stacks that begin with `incomplete`; the shell itself completes paths."""
     names = (file.name.removeprefix("Pulumi.").removesuffix(".yaml") for file in project_root().glob("Pulumi.*.yaml"))
     return sorted(name for name in names if name.startswith(incomplete))
 
@@ -40,10 +40,10 @@ def project_root() -> pathlib.Path:
 
 
 def evaluate_or_exit(stack: str, *, allow_any_kind: bool = False, allow_ack: bool = False) -> Evaluation:
-    """The verdict on a stack that has no fault; otherwise the faults on stderr, and exit 1.
+    """Return the evaluation of a stack without faults; otherwise print the faults on stderr and exit 1.
 
-    A fleet without Kueue is a fault of its own, and so is a team's own stack, unless the verb knows
-    `any_kind`, or fleets `on_ack` too.
+    A fleet without Kueue and a team's own stack are faults too, unless the verb supports them: `allow_any_kind` accepts
+    both, `allow_ack` accepts fleets on ACK.
     """
     evaluation = evaluate_stack(stack, project_root())
     is_supported = allow_any_kind or (allow_ack and evaluation.ack_plan is not None)
@@ -55,13 +55,13 @@ def evaluate_or_exit(stack: str, *, allow_any_kind: bool = False, allow_ack: boo
 
 
 def print_problems(problems: Iterable[Problem]) -> None:
-    """Tell problems on stderr, a line each."""
+    """Print problems on stderr, one a line."""
     for problem in problems:
         typer.echo(terminal.format_problem(problem), err=True)
 
 
 def problem_as_json(problem: Problem) -> dict[str, str]:
-    """One problem; `path` is dotted, `place` is FILE:LINE or empty."""
+    """Return a problem as JSON values; `path` is dotted, `place` is FILE:LINE or empty."""
     return {
         "severity": problem.severity,
         "code": problem.code,
@@ -72,12 +72,12 @@ def problem_as_json(problem: Problem) -> dict[str, str]:
 
 
 def format_json(value: object) -> str:
-    """A value as every verb prints JSON."""
+    """Return a value as indented JSON text, the format of every verb's `--json`."""
     return json.dumps(value, indent=2, ensure_ascii=False)
 
 
 def writable_project_folder() -> pathlib.Path:
-    """Return the project's directory; exit where there is none, because a file is written into it."""
+    """Return the project's directory; exit 1 if there is none, because the verb writes a file into it."""
     folder = project_root()
     if not (folder / "Pulumi.yaml").is_file():
         typer.echo("no Pulumi.yaml here or in a directory above; change to the directory of the project", err=True)

@@ -1,4 +1,4 @@
-"""`berth check`: a verdict as lines, as JSON, or as annotations of GitHub Actions."""
+"""`berth check`: faults and warnings as lines, JSON or GitHub Actions annotations."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from berth.diagnostics import Problem, Severity
 from berth.evaluate import Evaluation, evaluate_stack
 
 VERSION = 1
-"""Of the JSON; raised when a key changes its meaning or goes."""
+"""Version of the JSON output; increased when a key changes its meaning or is removed."""
 
 _LEVELS = {Severity.FAULT: "error", Severity.WARNING: "warning", Severity.NOTE: "notice"}
 _PLACE = re.compile(r"(?P<file>.*?)(?::(?P<line>\d+))?(?::(?P<col>\d+))?", re.DOTALL)
@@ -32,16 +32,17 @@ EPILOG = "Example: berth check dev stacks/examples/multislice.yaml"
 def command(
     stacks: Stacks,
     output_format: Annotated[
-        Literal["text", "json", "github"], typer.Option("--format", help="github: annotations of a pull request.")
+        Literal["text", "json", "github"],
+        typer.Option("--format", help="github prints annotations for a pull request."),
     ] = "text",
     policies: Annotated[
         list[pathlib.Path] | None,
-        typer.Option("--policy", metavar="FILE", help="Rules of your own, over the plan; may be said several times."),
+        typer.Option("--policy", metavar="FILE", help="A file with your own rules; repeatable."),
     ] = None,
 ) -> None:
-    """Say whether a fleet is sound.
+    """Check stack files for faults and warnings.
 
-    Validates stack files and proves their promises; prints every fault and warning, one a line.
+    Validates stack files, compares guarantees with capacity, and prints every fault and warning, one a line.
     """
     evaluations = [evaluate_stack(stack, project_root()) for stack in stacks]
     if policies:
@@ -56,7 +57,7 @@ def command(
         for problem in (p for p in evaluation.problems if p.severity != Severity.NOTE):
             typer.echo(terminal.format_problem(problem))
         if not evaluation.faults:
-            typer.echo(f"{evaluation.stack}: sound{_warning_count(evaluation)}")
+            typer.echo(f"{evaluation.stack}: no faults{_warning_count(evaluation)}")
     raise typer.Exit(EXIT_FAULTS if any(v.faults for v in evaluations) else EXIT_OK)
 
 
@@ -66,7 +67,7 @@ def _warning_count(evaluation: Evaluation) -> str:
 
 
 def as_json(evaluations: Iterable[Evaluation]) -> dict[str, Any]:
-    """Each stack with whether it is sound, and its problems as `berth plan --json` has them."""
+    """Return each stack with its problems, in the format of `berth plan --json`; `sound` is true without faults."""
     stacks = [
         {"stack": v.stack, "sound": not v.faults, "problems": [problem_as_json(each) for each in v.problems]}
         for v in evaluations
@@ -75,9 +76,9 @@ def as_json(evaluations: Iterable[Evaluation]) -> dict[str, Any]:
 
 
 def as_annotations(evaluations: Iterable[Evaluation]) -> Iterator[str]:
-    """Workflow commands that mark the lines of a pull request; a problem without a place marks none.
+    """Yield workflow commands that mark lines of a pull request; a problem without a place marks none.
 
-    GitHub documentation: workflow commands for GitHub Actions, setting an error message.
+    Source: GitHub documentation, "Workflow commands for GitHub Actions", "Setting an error message".
     """
     for evaluation in evaluations:
         yield from map(_annotation, evaluation.problems)

@@ -1,4 +1,4 @@
-"""Standard streams that a reader may close: `berth guard dev preview.json | true` leaves the verb's exit status."""
+"""Standard streams that tolerate a closed pipe, so that `berth guard … | true` keeps the verb's exit status."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from typing import Any, TextIO
 
 
 class _ClosablePipe(io.RawIOBase):
-    """A file descriptor that drops what is written after its reader has closed the pipe."""
+    """A file descriptor that drops everything written after its reader closed the pipe."""
 
     def __init__(self, descriptor: int) -> None:
         super().__init__()
         self._descriptor = descriptor
 
     def writable(self) -> bool:
-        """Return True: this is only written to."""
+        """Return True."""
         return True
 
     def fileno(self) -> int:
@@ -27,7 +27,7 @@ class _ClosablePipe(io.RawIOBase):
         return os.isatty(self._descriptor)
 
     def write(self, data: Any, /) -> int:
-        """Write `data`, or drop it; return how many bytes were taken."""
+        """Write `data`, or drop it; return the number of bytes."""
         try:
             return os.write(self._descriptor, data)
         except BrokenPipeError:
@@ -35,13 +35,13 @@ class _ClosablePipe(io.RawIOBase):
 
 
 def tolerate_closed_pipe(stream: TextIO) -> TextIO:
-    """Return a stream to the same descriptor, on which a closed pipe raises nothing, so that a verb runs to its end.
+    """Return a stream to the same descriptor that ignores a closed pipe, so that a verb runs to its end.
 
-    The exit status is then the verb's own: `berth guard dev preview.json | true` leaves 3. Streams that are no file,
-    as in tests, are returned unchanged.
+    The exit status is then the verb's own: 3 for a blocked `berth guard dev preview.json | true`. Streams without a
+    descriptor, as in tests, are returned unchanged.
     """
     buffer = getattr(stream, "buffer", None)
-    raw = getattr(buffer, "raw", buffer)  # with PYTHONUNBUFFERED the buffer is the file itself
+    raw = getattr(buffer, "raw", buffer)  # with PYTHONUNBUFFERED, the buffer is the raw file
     if not isinstance(raw, io.FileIO):
         return stream
     stream.flush()

@@ -1,6 +1,6 @@
-"""Conversion of what is typed: values that are what a verb takes go through, typer converts all others.
+"""Conversion of command-line values: values of the right type pass unchanged, typer converts all others.
 
-typer 0.29 converts with pydantic, and loading that takes as long as all else that the check of a small fleet needs.
+typer 0.29 converts with pydantic, whose import takes as long as everything else in a check of a small fleet.
 """
 
 from __future__ import annotations
@@ -12,14 +12,14 @@ P = TypeVar("P")
 
 
 class Converter:
-    """typer's converter of one parameter, made only for a value that needs it."""
+    """A converter of one parameter that creates typer's own only for a value that needs it."""
 
     def __init__(self, parameter: Any) -> None:
         self._annotation = parameter.type_descriptor.annotation
         self._typer_converter = parameter.get_runtime_param
 
     def coerce(self, value: Any, param: Any, ctx: Any) -> Any:
-        """The value as the verb takes it. Raises BadParameter where typer does."""
+        """Return the value in the type of the verb's parameter. Raises BadParameter as typer does."""
         if value is None:
             return () if param.multiple or param.nargs == -1 else None
         if needs_no_conversion(value, self._annotation):
@@ -28,7 +28,7 @@ class Converter:
 
 
 def needs_no_conversion(value: object, annotation: Any) -> bool:
-    """Whether typer would hand on the value as it is: ASCII text, a word of a Literal, or several of them."""
+    """Return whether typer would pass the value unchanged: ASCII text, a member of a Literal, or a list of them."""
     if get_origin(annotation) is list and isinstance(value, tuple):
         (item,) = get_args(annotation)
         return all(needs_no_conversion(each, item) for each in cast("Sequence[object]", value))
@@ -38,7 +38,7 @@ def needs_no_conversion(value: object, annotation: Any) -> bool:
 
 
 def convert_when_needed(parameters: list[P]) -> list[P]:
-    """The parameters, each with the converter in the place of typer's."""
+    """Replace typer's converter in each parameter, and return the parameters."""
     for parameter in parameters:
         if "get_runtime_param" not in vars(parameter):
             converter = Converter(parameter)

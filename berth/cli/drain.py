@@ -1,4 +1,4 @@
-"""`berth drain`: the stack file of a fleet that is about to go: every queue drained, all else as it stands."""
+"""`berth drain`: a stack file with every queue drained, to deploy before the stack is destroyed."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def command(
 ) -> None:
     """Print the stack file with every queue drained.
 
-    What `make down` deploys before it destroys a stack. Exits 3 when something is protected that would have to go.
+    `make down` deploys this file before it destroys a stack. Exits 3 if something in the stack is protected.
     """
 
     evaluation = evaluate_or_exit(stack)
@@ -52,7 +52,7 @@ def command(
 
 
 def drained_stack_file(evaluation: Evaluation) -> str:
-    """A stack file of its own: teams of team files are in it, and so is what the engine keeps beside the config."""
+    """Return a complete stack file: it includes the teams of team files, and the engine's keys beside the config."""
     assert evaluation.file is not None
     assert evaluation.file.file is not None
     stack_file = cast("dict[str, Any]", yaml.safe_load(evaluation.file.file.read_text(encoding="utf-8")))
@@ -61,7 +61,7 @@ def drained_stack_file(evaluation: Evaluation) -> str:
 
 
 def evaluate_drained(stack_text: str, stack: str) -> Evaluation:
-    """What is to be said of such a file."""
+    """Evaluate a stack file given as text."""
     with tempfile.TemporaryDirectory(prefix="berth-") as folder:
         file = pathlib.Path(folder) / f"Pulumi.{stack}.yaml"
         file.write_text(stack_text, encoding="utf-8")
@@ -69,7 +69,7 @@ def evaluate_drained(stack_text: str, stack: str) -> Evaluation:
 
 
 def drain_fleet(fleet: Entries) -> dict[str, Any]:
-    """The fleet with every team drained, and with it its queues and its doors to shared ones, which are drained too."""
+    """Return the fleet with every team and every shared queue drained."""
     sections = {key: value for key, value in fleet.items() if key not in ("teamFiles", "teams", "clusterQueues")}
     teams = {name: _drain_team(team) for name, team in _section(fleet, "teams").items()}
     queues = {name: {**queue, "stopPolicy": "HoldAndDrain"} for name, queue in _section(fleet, "clusterQueues").items()}
@@ -77,7 +77,7 @@ def drain_fleet(fleet: Entries) -> dict[str, Any]:
 
 
 def _drain_team(team: Entries) -> dict[str, Any]:
-    """A drained team; what its queues said themselves would contradict it."""
+    """Return a team with `state: drained`, and without `stopPolicy` in its queues, which would contradict it."""
     queues = {
         name: {key: value for key, value in queue.items() if key != "stopPolicy"}
         for name, queue in _section(team, "queues").items()
@@ -86,19 +86,19 @@ def _drain_team(team: Entries) -> dict[str, Any]:
 
 
 def _section(entries: Entries, key: str) -> Mapping[str, Entries]:
-    """A mapping of entries, one that is left empty as an empty one."""
+    """Return a section of the fleet as a mapping, and an empty one for null."""
     entries_by_name = cast("Mapping[str, Entries | None]", entries.get(key) or {})
     return {name: entry or {} for name, entry in entries_by_name.items()}
 
 
 def protected_keys(plan: FleetPlan) -> Iterator[str]:
-    """What the engine would refuse to destroy, by the key that allows it; what workers have, by their own keys."""
+    """Yield the keys under `allowDeletion` of everything protected; those of a worker are relative to the worker."""
     yield from _protected_in_cluster(plan)
     yield from (f"workers.{name}.{key}" for name, worker in _own_workers(plan) for key in _protected_in_cluster(worker))
 
 
 def _own_workers(plan: FleetPlan) -> Iterator[tuple[str, FleetPlan]]:
-    """Workers that go with the fleet; their queues are allowed as the fleet's are."""
+    """Yield the name and plan of each worker that this stack creates, and so destroys."""
     for worker in plan.workers:
         if worker.made_here:
             yield worker.name, replace(worker.plan, cluster_queues=())
@@ -113,12 +113,12 @@ def _protected_in_cluster(plan: FleetPlan) -> Iterator[str]:
 
 
 def destroy_refusals(plan: FleetPlan) -> Iterator[str]:
-    """Why a fleet cannot be destroyed as its stack file stands, and what to write; nothing where it can."""
+    """Yield why the fleet cannot be destroyed yet, and what to write in the stack file; nothing if it can."""
     for prefix, cluster in (("", plan), *((f"workers.{name}.", worker) for name, worker in _own_workers(plan))):
         if names := list(_protected_in_cluster(cluster)):
             allowances = ", ".join(f"{name}: <why>" for name in names)
-            yield f"{plan.stack}: protected, and not to be destroyed: {', '.join(prefix + name for name in names)}"
+            yield f"{plan.stack}: protected from deletion: {', '.join(prefix + name for name in names)}"
             yield f"    write {prefix}allowDeletion: {{{allowances}}}, or protect: false"
         if isinstance(cluster.cluster, ClusterPlan) and cluster.cluster.deletion_protection:
-            yield f"{plan.stack}: GKE does not delete the cluster '{cluster.cluster.name}' either"
+            yield f"{plan.stack}: GKE refuses to delete cluster '{cluster.cluster.name}': its deletion protection is on"
             yield f"    write {prefix}cluster.deletionProtection: false"

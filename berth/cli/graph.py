@@ -1,4 +1,4 @@
-"""`berth graph`: the quota tree as a drawing."""
+"""`berth graph`: the quota tree as Mermaid text or an SVG image."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ EPILOG = "Example: berth graph stacks/examples/quota-tree.yaml --format svg > tr
 def command(
     stack: StackArgument,
     output_format: Annotated[
-        Literal["mermaid", "svg"], typer.Option("--format", help="What to draw it in.")
+        Literal["mermaid", "svg"], typer.Option("--format", help="Format of the drawing.")
     ] = "mermaid",
     output: Output = None,
 ) -> None:
     """Draw the quota tree.
 
-    Cohorts and queues with what each is guaranteed and can reach at the most: text that GitHub draws, or a picture. Of
-    a team's own stack, its queues with its workloads.
+    Shows cohorts and queues with their guarantee and ceiling, as Mermaid text, which GitHub renders, or as SVG. For a
+    team's own stack, shows the team's queues and workloads.
     """
     evaluation = evaluate_or_exit(stack, allow_any_kind=True)
     from berth.report.mermaid import tree_mermaid

@@ -1,4 +1,4 @@
-"""`berth guard`: what the real engine's preview would lose, in the words of `berth diff`."""
+"""`berth guard`: the protected resources that a Pulumi preview would lose."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from berth.diff import text as diff_text
 from berth.diff.guard.preview import GuardReport
 
 VERSION = 1
-"""Of the JSON; raised when a key changes its meaning or goes."""
+"""Version of the JSON output; increased when a key changes its meaning or is removed."""
 
 
 EPILOG = "Example: berth guard dev preview.json"
@@ -29,13 +29,15 @@ EPILOG = "Example: berth guard dev preview.json"
 
 def command(
     stack: StackArgument,
-    preview: Annotated[typer.FileText, typer.Argument(metavar="PREVIEW", help="What the engine printed; - is stdin.")],
+    preview: Annotated[
+        typer.FileText, typer.Argument(metavar="PREVIEW", help="Output of pulumi preview --json; - is stdin.")
+    ],
     print_json: JsonOption = False,
 ) -> None:
-    """Judge what the engine is about to do.
+    """Check a Pulumi preview for losses that are not allowed.
 
-    Reads `pulumi preview --json` and exits 3 when something would be lost that the stack file does not allow, in the
-    words of `berth diff`; 1 when the preview failed for another reason.
+    Reads the output of `pulumi preview --json`. Exits 3 if a change would lose something that the stack file does not
+    allow to be lost, and 1 if the preview failed for another reason.
     """
     evaluation = evaluate_or_exit(stack, allow_any_kind=True)
     from berth.diff.guard.preview import check_preview
@@ -45,7 +47,7 @@ def command(
     try:
         result = check_preview(parse_preview(preview.read()), evaluation.plan_of_any_kind)
     except (PreviewFormatError, UnicodeDecodeError) as error:
-        message = "this is not what `pulumi preview --json` prints: it is no text in UTF-8"
+        message = "this is not the output of `pulumi preview --json`: it is not UTF-8 text"
         typer.echo(f"{error}" if isinstance(error, PreviewFormatError) else message, err=True)
         raise typer.Exit(EXIT_FAULTS) from None
     output_lines = [format_json(as_json(result, evaluation.stack))] if print_json else lines(result, evaluation.stack)
@@ -55,13 +57,13 @@ def command(
 
 
 def as_json(result: GuardReport, stack: str) -> dict[str, Any]:
-    """The judgement as docs/diff.md says."""
+    """Return the report as JSON values (docs/diff.md)."""
     fields = {"version": VERSION, "stack": stack, **cast("dict[str, Any]", to_json_value(result))}
     return {**fields, "guarded": to_json_value(result.blocked)}
 
 
 def lines(result: GuardReport, stack: str) -> Iterator[str]:
-    """What is guarded and what to do, what is allowed and why, and why there was no whole preview."""
+    """Yield what is blocked and how to allow it, what is allowed and why, and why the preview is incomplete."""
     for guarded_change in result.losses:
         yield diff_text.describe_guarded_change(guarded_change) + (
             f" ({guarded_change.allowed})" if guarded_change.allowed else ""
@@ -69,5 +71,5 @@ def lines(result: GuardReport, stack: str) -> Iterator[str]:
         if guarded_change.allowed is None:
             yield f"    {diff_text.describe_remedy(guarded_change)}"
     if not result.losses and not result.errors:
-        yield f"{stack}: the preview loses nothing that is guarded"
+        yield f"{stack}: the preview loses nothing that is protected"
     yield from (f"the preview failed: {' '.join(error.split())}" for error in result.errors)

@@ -1,4 +1,4 @@
-"""`berth lint`: whether what a team wrote can ever be admitted, and why not."""
+"""`berth lint`: whether manifests can ever be admitted and run, and why not."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from berth.lint.fleet import LintContext
 from berth.loader.locate import display_path
 
 _MANIFEST_CODES = {"missing-key", "bad-value", "bad-quantity", "unknown-key", "no-kind"}
-"""Faults of the manifest itself, whose path says what they mean."""
+"""Codes of faults in the manifest itself; their path already names the object."""
 
 
 EPILOG = "Example: berth lint dev stacks/jobs/train.yaml --team vision"
@@ -38,12 +38,14 @@ EPILOG = "Example: berth lint dev stacks/jobs/train.yaml --team vision"
 def command(
     stack: StackArgument,
     files: Annotated[list[str], typer.Argument(metavar="FILE", help="Manifests, or folders of them.")],
-    team: Annotated[str | None, typer.Option("--team", help="Whose they are; its namespace is the default.")] = None,
+    team: Annotated[
+        str | None, typer.Option("--team", help="The team that submits them; its namespace is the default.")
+    ] = None,
     print_json: JsonOption = False,
 ) -> None:
-    """Say whether jobs can ever be admitted.
+    """Check whether jobs can ever be admitted and run.
 
-    Holds manifests against queues, priorities, machines and ceilings of a stack; tells each fault at its place.
+    Compares manifests with a stack's queues, priorities, machines and ceilings, and prints each fault with its line.
     """
     evaluation = evaluate_or_exit(stack)
 
@@ -54,14 +56,14 @@ def command(
 
 
 class LintResult(Struct, frozen=True):
-    """What was found, object by object; `problems` are those of files and of the question."""
+    """The findings for each object; `problems` are those of files and arguments."""
 
     findings: tuple[Finding, ...]
     problems: tuple[Problem, ...]
 
     @property
     def has_faults(self) -> bool:
-        """Whether something cannot run, or could not be read."""
+        """Whether an object cannot run, or a file could not be read."""
         return any(each.severity == Severity.FAULT for each in (*self.problems, *self._finding_problems()))
 
     def _finding_problems(self) -> Iterator[Problem]:
@@ -70,12 +72,12 @@ class LintResult(Struct, frozen=True):
 
 
 def run(evaluation: Evaluation, files: Sequence[str], team: str | None, root: pathlib.Path) -> LintResult:
-    """Read the files (folders: those in them) and judge each object."""
+    """Lint each object in the files, and in the files of folders."""
     assert evaluation.plan is not None
     fleet = LintContext(evaluation.plan)
     teams = {each.name: each for each in evaluation.plan.teams}
     if team is not None and team not in teams:
-        hint = did_you_mean(team, teams) or f"; there is {join_quoted(teams)}"
+        hint = did_you_mean(team, teams) or f"; the teams are {join_quoted(teams)}"
         return LintResult((), (Problem(Severity.FAULT, "unknown-name", ("--team",), f"no team '{team}'{hint}"),))
     findings: list[Finding] = []
     problems: list[Problem] = []
@@ -85,7 +87,7 @@ def run(evaluation: Evaluation, files: Sequence[str], team: str | None, root: pa
         problems += faults
         file_findings = list(lint_documents(parsed, fleet, teams.get(team or "")))
         if not file_findings and not faults:
-            message = "holds no job, no other object with pods and no ProvisioningRequest"
+            message = "contains no job, no other object with pods and no ProvisioningRequest"
             problems.append(Problem(Severity.FAULT, "no-job", (), message, name))
         findings += file_findings
     return LintResult(tuple(findings), tuple(problems))
@@ -99,13 +101,13 @@ def _files(names: Iterable[str], root: pathlib.Path, problems: list[Problem]) ->
         matches = list_yaml_files(path)
         if not matches:
             problems.append(
-                Problem(Severity.FAULT, "no-file", (), "no YAML files lie in this folder", display_path(path, root))
+                Problem(Severity.FAULT, "no-file", (), "no YAML files in this folder", display_path(path, root))
             )
         yield from matches
 
 
 def lines(result: LintResult) -> Iterator[Problem | str]:
-    """Problems, and a sentence for each object that has no fault, in the order of the files."""
+    """Yield problems, and a sentence for each object without a fault, in the order of the files."""
     yield from result.problems
     for finding in result.findings:
         object_name = "/".join(filter(None, (finding.kind, finding.name)))
@@ -119,7 +121,7 @@ def lines(result: LintResult) -> Iterator[Problem | str]:
 
 
 def as_json(result: LintResult) -> dict[str, Any]:
-    """The same as data: `objects` with their problems, and the problems of files."""
+    """Return the result as JSON values: `objects` with their problems, and the problems of files."""
     return {
         "objects": [
             {

@@ -1,4 +1,4 @@
-"""The option `-o` of verbs that print one text, and where the text goes."""
+"""The option `-o` of verbs that print one text."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ import typer
 
 from berth.cli.arguments import EXIT_FAULTS
 
-Output = Annotated[pathlib.Path | None, typer.Option("-o", "--output", help="A file to write; stdout otherwise.")]
+Output = Annotated[pathlib.Path | None, typer.Option("-o", "--output", help="Write to this file instead of stdout.")]
 
 
 def write_output(text: str, output: pathlib.Path | None) -> None:
-    """To the file, or to stdout; a file that cannot be written is told, and exit 1."""
+    """Write text to a file, or to stdout without one; exit 1 if the file cannot be written."""
     if output is None:
         typer.echo(text, nl=False)
         return

@@ -1,4 +1,4 @@
-"""What machines cost by the hour, as `berth plan` and its kin show it once they are given prices."""
+"""The hourly cost of machines and teams, for verbs with `--prices`."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ from berth.cli.arguments import EXIT_FAULTS, print_problems
 from berth.cli.tables import table
 from berth.evaluate import Evaluation
 
-if TYPE_CHECKING:  # every verb is declared with this module, and few are asked for prices
+if TYPE_CHECKING:  # verbs import this module for its option, and most runs have no prices
     from berth.cost.fleet import CostTotal, FleetCost, MachineCost
     from berth.cost.prices import Prices
 
 PricesFile = Annotated[
     pathlib.Path | None,
-    typer.Option("--prices", metavar="FILE", help="A table of hourly prices, to show what it costs (docs/cost.md)."),
+    typer.Option("--prices", metavar="FILE", help="A table of hourly prices; adds costs to the output (docs/cost.md)."),
 ]
 
 
 def load_prices(file: pathlib.Path | None) -> Prices | None:
-    """The table of prices in a file; its faults on stderr, and exit 1."""
+    """Return the price table in a file; print its faults on stderr and exit 1 if it has any."""
     if file is None:
         return None
     from berth.cost.prices import read_prices
@@ -36,18 +36,20 @@ def load_prices(file: pathlib.Path | None) -> Prices | None:
 
 
 def require_priceable(evaluation: Evaluation, prices: Prices | None) -> None:
-    """Refuse a table of prices for a stack that has none of Google Cloud's machines. Raises BadParameter."""
+    """Raise BadParameter if prices are given for a stack without machines on Google Cloud."""
     if prices is not None and evaluation.ack_plan is not None:
-        raise typer.BadParameter("a price table is of Google Cloud's machines, and this fleet has none of them")
+        raise typer.BadParameter(
+            "price tables cover machines on Google Cloud, and this fleet has none; remove --prices"
+        )
     if prices is not None and evaluation.is_team_stack:
-        raise typer.BadParameter("a team's own stack has no machines that would cost anything")
+        raise typer.BadParameter("a team's own stack has no machines; remove --prices, or name the platform's stack")
 
 
 # --- for machines -----------------------------------------------------------------------------------------------------
 
 
 def as_json(cost: FleetCost) -> dict[str, Any]:
-    """`cost` of the plan's JSON, as docs/cost.md says."""
+    """Return `cost` of the plan's JSON (docs/cost.md)."""
     return {
         "currency": cost.prices.currency,
         "prices": cost.prices.file,
@@ -79,7 +81,7 @@ def _sum(total: CostTotal) -> dict[str, Any]:
 
 
 def amount_as_json(amount: Fraction | None) -> float | None:
-    """An amount with six decimals at the most."""
+    """Return an amount rounded to six decimals."""
     return None if amount is None else round(float(amount), 6)
 
 
@@ -87,7 +89,7 @@ def amount_as_json(amount: Fraction | None) -> float | None:
 
 
 def text(cost: FleetCost) -> str:
-    """The cost as a table of machines, one of teams, and what has no price."""
+    """Return the cost as a table of machines, a table of teams, and the machines without a price."""
     from berth.cost import text as cost_text
 
     rows = [

@@ -25,19 +25,22 @@ EPILOG = "Example: berth report dev --since HEAD -o report.html"
 def command(
     stack: StackArgument,
     revision: Annotated[
-        str | None, typer.Option("--since", metavar="REV", help="Show what changed where this branch left REV.")
+        str | None, typer.Option("--since", metavar="REV", help="Add the changes since this branch left REV.")
     ] = None,
     prices: costs.PricesFile = None,
     jobs: Annotated[
         list[str] | None,
-        typer.Option("--jobs", metavar="JOBS", help="Manifests or a scenario: show who gets in, and when; repeatable."),
+        typer.Option(
+            "--jobs", metavar="JOBS", help="Manifests or a scenario to simulate; adds a timeline of jobs; repeatable."
+        ),
     ] = None,
     output: Output = None,
 ) -> None:
     """Write the fleet as one HTML page.
 
-    Capacity and guarantees as bars, the quota tree, who can preempt whom, pools, cost, changes, jobs by time, every
-    warning. The page needs no other file and no network. A faulty stack has one too, and exits 1.
+    Shows capacity and guarantees, the quota tree, who can preempt whom, pools, cost, changes, a timeline of jobs and
+    every warning. The page needs no other file and no network. A stack with faults has a page too; the exit status is
+    then 1.
     """
     price_table = costs.load_prices(prices)
     evaluation = evaluate_stack(stack, project_root())
@@ -55,7 +58,7 @@ def command(
 
 
 def _timeline(stack: str, jobs: list[str]) -> Timeline:
-    """What becomes of the jobs on the queues of a stack, without a cluster; exit 1 where that cannot be told."""
+    """Simulate jobs on the queues of a stack; print the faults and exit 1 if there are any."""
     from berth.cli.admit import simulate
     from berth.cli.admit.timeline import story_timeline
 
@@ -67,7 +70,7 @@ def _timeline(stack: str, jobs: list[str]) -> Timeline:
 
 
 def _changes_since(stack: str, new: Evaluation, revision: str, prices: Prices | None) -> ChangeSummary:
-    """What changed since a revision, or why that is not known; exit 1 where git knows no such revision."""
+    """Return what changed since a revision, or why it cannot be shown; exit 1 if git has no such revision."""
     from berth.cli.diff import costs as cost_changes
     from berth.cli.diff.report_parts import report_changes
     from berth.cost.fleet import fleet_cost
@@ -81,7 +84,7 @@ def _changes_since(stack: str, new: Evaluation, revision: str, prices: Prices | 
     except RevisionNotFound as error:
         typer.echo(f"{error}", err=True)
         raise typer.Exit(EXIT_FAULTS) from None
-    message = "What changed cannot be told: the stack had faults then."
+    message = "The changes cannot be shown, because the stack had faults at that revision."
     if old.faults or old.plan_of_any_kind is None or new.plan_of_any_kind is None:
         return ChangeSummary(revision, message, [Section("Faults", lines=[problem.line() for problem in old.faults])])
     cost_parts: tuple[Section, ...] = ()
@@ -92,4 +95,4 @@ def _changes_since(stack: str, new: Evaluation, revision: str, prices: Prices | 
         changes = replace(changes, warnings=comparison.new_warnings(old, new))
         return report_changes(changes, revision, cost_parts)
     except IncomparablePlans as error:
-        return ChangeSummary(revision, f"What changed cannot be told: {error}.", [])
+        return ChangeSummary(revision, f"The changes cannot be shown: {error}.", [])

@@ -1,4 +1,4 @@
-"""`berth rotate`: the steps that replace a pool, as edits of the stack file."""
+"""`berth rotate`: the steps that replace a pool, as diffs of the stack file."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from berth.rotate.yaml_editor import ManualEditRequired, YamlEditor
 from berth.text import pluralize
 
 VERSION = 1
-"""Of the JSON; raised when a key changes its meaning or goes."""
+"""Version of the JSON output; increased when a key changes its meaning or is removed."""
 
 
 EPILOG = "Example: berth rotate dev v5e --set topology=4x4"
@@ -34,17 +34,20 @@ def command(
     stack: StackArgument,
     pool: Annotated[str, typer.Argument(metavar="POOL", help="A pool of the stack file.")],
     settings: Annotated[
-        list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="What the new pool is to have instead.")
+        list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="A setting of the new pool; repeatable.")
     ] = None,
     in_place: Annotated[
-        bool, typer.Option("--in-place", help="Drain the queues and replace it, though both could stand side by side.")
+        bool,
+        typer.Option(
+            "--in-place", help="Drain the queues and replace the pool, even if both could exist side by side."
+        ),
     ] = False,
     print_json: JsonOption = False,
 ) -> None:
     """Print the steps that replace a pool.
 
-    Edits of the stack file as diffs, one pull request each: the new pool beside the old one, or, where no machines can
-    be had twice, queues drained first. Each step's stack file is checked; exits 1 when one would be refused.
+    Each step is a diff of the stack file, for one pull request. The new pool is added beside the old one; if there are
+    machines for only one of them, queues are drained first. Exits 1 if the stack file of a step would have a fault.
     """
     evaluation = evaluate_or_exit(stack)
     from berth.rotate.yaml_editor import ManualEditRequired
@@ -65,21 +68,26 @@ def command(
 def rotation_steps(
     evaluation: Evaluation, pool: str, settings: Sequence[str], in_place: bool, root: pathlib.Path
 ) -> list[RotationStep]:
-    """The steps for a pool of a sound stack; `settings` are `key=value` of its entry. Raises ManualEditRequired."""
+    """Return the steps for a pool of a stack without faults. Raises ManualEditRequired.
+
+    `settings` are `key=value` for keys of the pool's entry.
+    """
     plan, file = evaluation.plan, evaluation.file
     assert plan is not None
     assert file is not None
     assert file.file is not None
     pool_plan = next((each for each in plan.pools if each.name == pool), None)
     if pool_plan is None:
-        raise ManualEditRequired(f"no pool '{pool}'; there is {', '.join(each.name for each in plan.pools) or 'none'}")
+        raise ManualEditRequired(
+            f"no pool '{pool}'; the pools are {', '.join(each.name for each in plan.pools) or 'none'}"
+        )
     if pool_plan.worker is not None:
         own = pool.removeprefix(f"{pool_plan.worker}/")
         allowance = f"workers.{pool_plan.worker}.allowReplacement: {{{own}: <why>}}"
         raise ManualEditRequired(
-            f"'{pool}' is a worker's pool, which is replaced by hand: drain its queues, write {allowance}"
+            f"'{pool}' belongs to a worker, so replace it by hand: drain its queues, then write {allowance}"
         )
-    # A file outside of the project's folder is edited under its name alone, beside the team files of the project.
+    # A file outside the project's folder is edited under its bare name, beside the project's team files.
     own = display_path(file.file, root) if file.file.resolve().is_relative_to(root.resolve()) else file.file.name
     shown = display_path(file.file, root)
     texts = {own: file.file.read_text(encoding="utf-8")}
@@ -93,21 +101,21 @@ def rotation_steps(
 def _changes(settings: Sequence[str]) -> Mapping[str, str]:
     pairs = [setting.partition("=") for setting in settings]
     if invalid_key := next((key for key, sign, value in pairs if not (key and sign and value)), None):
-        raise ManualEditRequired(f"'{invalid_key}' is no setting; write --set topology=4x4")
+        raise ManualEditRequired(f"'{invalid_key}' is not KEY=VALUE; write --set topology=4x4")
     return {key: value for key, _, value in pairs}
 
 
 def as_json(steps: Sequence[RotationStep], stack: str, pool: str) -> dict[str, Any]:
-    """The steps as docs/diff.md says."""
+    """Return the steps as JSON values (docs/diff.md)."""
     steps_json = [{"title": s.title, "then": s.wait_for, "difference": s.diff, "faults": list(s.faults)} for s in steps]
     return {"version": VERSION, "stack": stack, "pool": pool, "steps": steps_json}
 
 
 def lines(steps: Sequence[RotationStep], stack: str, pool: str) -> Iterator[str]:
-    """Every step with its diff, ready for `git apply`, and what its stack file would be refused for."""
+    """Yield each step with its diff, ready for `git apply`, and the faults of its stack file."""
     yield f"{stack}: {pluralize(len(steps), 'step')} to replace {pool}, one pull request each"
     for number, step in enumerate(steps, 1):
         yield f"\n# {number}. {step.title}"
         yield step.diff.rstrip("\n")
-        yield from (f"# refused: {fault}" for fault in step.faults)
-        yield f"# {'sound; ' if not step.faults else ''}then {step.wait_for}"
+        yield from (f"# fault: {fault}" for fault in step.faults)
+        yield f"# {'no faults; ' if not step.faults else ''}then {step.wait_for}"

@@ -1,4 +1,4 @@
-"""`berth split`: a large fleet as several stacks, by cohort."""
+"""`berth split`: a proposal to divide a large fleet into stacks, by cohort."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from berth.split import ProposedStack, indivisible_groups, propose_stacks
 from berth.text import abbreviate_names, pluralize
 
 VERSION = 1
-"""Of the JSON; raised when a key changes its meaning or goes."""
+"""Version of the JSON output; increased when a key changes its meaning or is removed."""
 
 
 EPILOG = "Example: berth split dev --most 500"
@@ -21,12 +21,12 @@ EPILOG = "Example: berth split dev --most 500"
 
 def command(
     stack: StackArgument,
-    max_resources: Annotated[int, typer.Option("--most", min=1, help="Resources a stack may have.")] = 2000,
+    max_resources: Annotated[int, typer.Option("--most", min=1, help="Maximum number of resources in a stack.")] = 2000,
     print_json: JsonOption = False,
 ) -> None:
-    """Propose stacks for a large fleet.
+    """Propose how to divide a large fleet into stacks.
 
-    Counts the resources of teams, cohorts and queues, and groups them so that whatever shares quota stays together.
+    Counts the resources of teams, cohorts and queues, and groups them so that queues that share quota stay together.
     """
     evaluation = evaluate_or_exit(stack)
 
@@ -37,7 +37,7 @@ def command(
 
 
 def as_json(plan: FleetPlan, max_resources: int) -> dict[str, Any]:
-    """The proposed stacks, with the names and the resources of each."""
+    """Return the proposed stacks as JSON values."""
     return {
         "version": VERSION,
         "stack": plan.stack,
@@ -56,7 +56,7 @@ def as_json(plan: FleetPlan, max_resources: int) -> dict[str, Any]:
 
 
 def text(plan: FleetPlan, max_resources: int) -> str:
-    """The same as a table, and what stands in the way of smaller ones."""
+    """Return the proposed stacks as a table, and the groups that are larger than `max_resources`."""
     parts = propose_stacks(plan, max_resources)
     total = sum(part.resources for part in parts)
     rows = [

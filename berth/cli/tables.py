@@ -1,4 +1,4 @@
-"""Plain tables: columns as wide as their widest cell, nothing a copy into a chat would break."""
+"""Plain-text tables, aligned with spaces so that they can be pasted anywhere."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ _BLOCKS = 10
 
 
 def table(head: Sequence[str], rows: Sequence[Sequence[str]], right: Sequence[int] = ()) -> str:
-    """A table whose first head names it and whose rows are indented under it; empty without rows.
+    """Return a table whose rows are indented below its head; "" without rows.
 
     `right` are the columns that hold numbers.
     """
@@ -25,7 +25,7 @@ def _line(cells: Sequence[str], widths: Sequence[int], right: Sequence[int]) -> 
 
 
 def bar(amount: int, total: int) -> str:
-    """Ten blocks, as many as the tenths of `whole` that `part` reaches; more than all is drawn as all and a `!`."""
+    """Return a bar of ten blocks that shows `amount` as a share of `total`, with a `!` if it is more than `total`."""
     if total == 0:
         return ""
     filled = min(_BLOCKS, amount * _BLOCKS // total)

@@ -1,4 +1,4 @@
-"""Colour where a person looks, plain text everywhere else; a sign of life for what takes longer than a second."""
+"""Colour and progress messages on a terminal, plain text everywhere else."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from berth.diagnostics import Problem, Severity
 
 _RED, _YELLOW, _DIM, _END = "\033[31m", "\033[33m", "\033[2m", "\033[0m"
 _PROGRESS_DELAY = 1.0
-"""Seconds after which one is told what is going on."""
+"""Seconds after which a progress message is printed."""
 
 
 def is_coloured(stream: IO[str]) -> bool:
-    """Whether to colour what goes to `stream`: a terminal that can, and nobody said NO_COLOR."""
+    """Return whether `stream` is a terminal with colours and NO_COLOR is not set."""
     return stream.isatty() and "NO_COLOR" not in os.environ and os.environ.get("TERM") != "dumb"
 
 
@@ -31,7 +31,7 @@ def format_problem(problem: Problem) -> str:
 
 @contextmanager
 def progress(activity: str) -> Generator[None]:
-    """Say on stderr what is going on once it takes longer than a second; nothing where nobody is watching."""
+    """Print `activity` on stderr if the block takes longer than a second; nothing if stderr is not a terminal."""
     if not sys.stderr.isatty():
         yield
         return

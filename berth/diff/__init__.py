@@ -1,5 +1,5 @@
-"""What a change of a stack file means for teams, machines and objects; and what of it must not happen by accident.
+"""Comparison of two plans: what changes for teams, machines and objects, and which changes are blocked.
 
-Judged from two plans, without Pulumi: the fields that force a replacement are data (update_effects.yaml). The guard
-judges the real engine's preview in the same words.
+Needs no Pulumi: update_effects.yaml lists the fields whose change forces a replacement. `guard` applies the same rules
+to the output of `pulumi preview`.
 """

@@ -1,4 +1,4 @@
-"""What a change means on Alibaba Cloud: members, their node pools and the fleet above them, and the tree of quotas."""
+"""Comparison of fleets on Alibaba Cloud: members, node pools, the ACK One fleet and the quota tree."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _NO_NODES = Bounds(min=0, max=0)
 
 
 class AckCluster(Struct, frozen=True):
-    """What a member's cluster is made from; its node pools are things of their own."""
+    """The inputs of a member's cluster, without its node pools, which are resources of their own."""
 
     region: str
     vpc: str
@@ -38,19 +38,19 @@ class AckCluster(Struct, frozen=True):
 
 
 class Membership(Struct, frozen=True):
-    """A member's place in the fleet; ids are None of what the stack itself makes."""
+    """The membership of a cluster in the fleet; ids are None if the stack creates the cluster."""
 
     fleet: str | None
     member: str | None
 
 
 def compare_ack_resources(old: AckFleetPlan, new: AckFleetPlan) -> tuple[ResourceChange, ...]:
-    """What becomes of everything that the stack makes on Alibaba Cloud, as `compare_things`."""
+    """Compare the Alibaba Cloud resources of two plans, like `compare_resources`."""
     return compare_resource_lists(list(ack_resources(old)), list(ack_resources(new)), _dependencies)
 
 
 def ack_resources(plan: AckFleetPlan) -> Iterator[CloudResource]:
-    """Everything that the stack makes on Alibaba Cloud, the fleet first; what exists already is not made."""
+    """Yield every resource that the stack creates on Alibaba Cloud, the fleet first."""
     fleet = plan.fleet
     if fleet.existing is None:
         yield CloudResource(ResourceKind.FLEET, ResourceKind.FLEET, fleet)
@@ -79,7 +79,7 @@ def _cluster_inputs(plan: AckFleetPlan, member: MemberPlan) -> AckCluster:
 
 
 def _dependencies(resource: CloudResource) -> Iterator[ResourceKey]:
-    """The things whose ids its own inputs are made of."""
+    """Yield the resources whose ids are inputs of this one."""
     if resource.kind == ResourceKind.NODE_POOL:
         yield ResourceKey(ResourceKind.CLUSTER, resource.key.partition("/")[0])
     elif resource.kind == ResourceKind.MEMBERSHIP:
@@ -93,8 +93,10 @@ def _dependencies(resource: CloudResource) -> Iterator[ResourceKey]:
 def compare_ack_pools(
     old: AckFleetPlan, new: AckFleetPlan, changed: Iterable[ResourceChange]
 ) -> tuple[PoolChange, ...]:
-    """What becomes of each node pool that is not left as it is, by member and name; also of those of existing members,
-    which are only described, so that nothing of them is hit."""
+    """Compare node pools by member and name.
+
+    Those of existing members are included, but lose no nodes, because the stack does not manage them.
+    """
     before, after = _node_pools(old), _node_pools(new)
     parts = {change.key: change for change in changed if change.kind == ResourceKind.NODE_POOL}
     return tuple(
@@ -109,7 +111,7 @@ def _node_pools(plan: AckFleetPlan) -> dict[str, AckNodePoolPlan]:
 
 
 def _user_facing_fields(pool: AckNodePoolPlan | None) -> object:
-    """What is known of a node pool, whoever makes it."""
+    """Return the fields of a node pool that the stack file sets, also for existing ones."""
     return pool and (pool.instance_type, pool.gpu, pool.gpus, pool.nodes, pool.spot, pool.flavor)
 
 
@@ -154,7 +156,7 @@ def _compare_pool(
 def _field_effects(
     old_pool: AckNodePoolPlan | None, new_pool: AckNodePoolPlan | None, resource_change: ResourceChange | None
 ) -> Iterator[FieldEffect]:
-    """The fields that differ, but for its size; of one that is only described, as it is described now."""
+    """Yield the fields that differ, without the size; for an existing node pool, those of its description."""
     if old_pool is None or new_pool is None:
         return
     if resource_change is None:
@@ -162,7 +164,7 @@ def _field_effects(
             FieldEffect(c.path, c.path, c.before, c.after, UpdateEffect.UPDATE)
             for c in compare_fields(old_pool, new_pool)
         ]
-    elif resource_change.what == ChangeKind.REPLACED:  # all its nodes are new ones
+    elif resource_change.what == ChangeKind.REPLACED:  # all nodes are recreated
         effects = [
             replace(field, does=UpdateEffect.UPDATE) if field.does == UpdateEffect.NEW_NODES_ONLY else field
             for field in resource_change.fields
@@ -188,15 +190,15 @@ def _queues_of_flavor(plan: AckFleetPlan, flavor: str) -> tuple[str, ...]:
     return tuple(q.name for q in plan.cluster_queues if any(entry.flavor == flavor for entry in q.flavors))
 
 
-# --- what is guarded --------------------------------------------------------------------------------------------------
+# --- guarded changes --------------------------------------------------------------------------------------------------
 
 
 def ack_guarded_changes(
     old: AckFleetPlan, new: AckFleetPlan, changed: Sequence[ResourceChange]
 ) -> tuple[GuardedChange, ...]:
-    """Everything dear that is lost: clusters, node pools, the fleet, and leaves of the tree that guarantee something.
+    """Yield losses of clusters, node pools, the fleet, and leaves of the quota tree with a guarantee.
 
-    A leaf is no resource of its own, so `pulumi up` cannot hold it; its allowance counts from the change that has it.
+    A leaf is not a resource of its own, so Pulumi cannot protect it; its allowance may be part of the same change.
     """
     allowances = old.allowances, new.allowances
     return (*guarded_resources(changed, _allowance_key, _node_pools(new), allowances), *_removed_leaves(old, new))
@@ -220,11 +222,11 @@ def _removed_leaves(old: AckFleetPlan, new: AckFleetPlan) -> Iterator[GuardedCha
         )
 
 
-# --- the tree of quotas -----------------------------------------------------------------------------------------------
+# --- quota tree -------------------------------------------------------------------------------------------------------
 
 
 def compare_quota_trees(old: AckFleetPlan, new: AckFleetPlan) -> tuple[QuotaNodeChange, ...]:
-    """What each node's minimum and maximum of accelerators become, and what others may use of the minimum."""
+    """Compare each node's minimum and maximum of accelerators, and how much of the minimum it lends."""
     before, after = _leaf_quotas(old.quotas), _leaf_quotas(new.quotas)
     nothing = (0, 0, 0)
     return tuple(
@@ -235,7 +237,7 @@ def compare_quota_trees(old: AckFleetPlan, new: AckFleetPlan) -> tuple[QuotaNode
 
 
 def _leaf_quotas(root: QuotaNodePlan) -> dict[tuple[str, str], tuple[int, int, int]]:
-    """Node and resource to minimum, maximum, and what of the minimum is lent, in the order of the tree."""
+    """Return (node, resource) → (minimum, maximum, lent part of the minimum), in the order of the tree."""
     return {
         (node.name, resource): (least, node.maximum[resource], (node.lend or {}).get(resource, least))
         for _, node in root.walk()

@@ -1,4 +1,4 @@
-"""All that a change of a stack file means, as plain data: what the command prints and what a report draws."""
+"""All changes between two plans of a stack, as plain data for `berth diff` and the report."""
 
 from __future__ import annotations
 
@@ -28,13 +28,12 @@ AnyPlan = FleetPlan | AckFleetPlan | TeamStackPlan
 
 
 class Changes(Struct, frozen=True):
-    """What changes between two plans of one stack, in order of importance; equal plans have none.
+    """The changes between two plans of one stack, in order of importance; empty for equal plans.
 
-    `rights` is who may do more or less. `things` is everything in the cloud but the accelerator pools, which `pools`
-    has as their owner wrote them, and the controllers. `workers` are those of a manager. `losses` are those of
-    machines, clusters, reservations, guarantees and of the protection itself; `idle` are allowances without a use.
-    `workloads` and `files` are those of a team's own stack, which has nothing else but objects. `warnings` are those
-    of the new stack file that the old one did not have.
+    `rights` are permissions and isolation. `pools` are accelerator pools as the stack file names them, `things` all
+    other cloud resources and controllers. `workers` are those of a manager. `losses` are guarded changes: lost
+    machines, clusters, reservations, guarantees and protection; `idle` are unused allowances. `workloads` and `files`
+    belong to a team's own stack. `warnings` are those that only the new stack file has.
     """
 
     stack: str
@@ -52,24 +51,24 @@ class Changes(Struct, frozen=True):
 
     @property
     def blocked(self) -> tuple[GuardedChange, ...]:
-        """What would be lost and may not be."""
+        """The losses that the stack file does not allow."""
         return tuple(loss for loss in self.losses if loss.allowed is None)
 
     @property
     def is_empty(self) -> bool:
-        """Whether nothing changes at all."""
+        """Whether nothing changes."""
         rest = (self.rights, self.pools, self.things, self.workers, self.workloads, self.files, self.objects)
         return self.entitlements == QuotaChanges() and not any(rest)
 
 
 class IncomparablePlans(Exception):
-    """Two stacks of different kinds."""
+    """The two stacks are of different kinds."""
 
 
 def compare(old: AnyPlan, new: AnyPlan) -> Changes:
-    """What changes from one plan of a stack to another; neither has a fault.
+    """Compare two plans of a stack, both without faults.
 
-    Raises Incomparable where one is a fleet on Google Cloud and the other on Alibaba Cloud, or a team's own stack.
+    Raises IncomparablePlans if the plans are of different kinds: Google Cloud, Alibaba Cloud, a team's own stack.
     """
     if isinstance(old, FleetPlan) and isinstance(new, FleetPlan):
         return _compare_fleets(old, new)
@@ -82,9 +81,7 @@ def compare(old: AnyPlan, new: AnyPlan) -> Changes:
             files=tuple(compare_files(old, new)),
             objects=compare_team_objects(old, new),
         )
-    raise IncomparablePlans(
-        f"one is {_describe_kind(old)}, the other {_describe_kind(new)}: nothing of the one becomes the other"
-    )
+    raise IncomparablePlans(f"one is {_describe_kind(old)}, the other {_describe_kind(new)}")
 
 
 def _describe_kind(plan: AnyPlan) -> str:
@@ -116,7 +113,7 @@ def _compare_fleets(old: FleetPlan, new: FleetPlan) -> Changes:
 
 
 def _compare_quotas(old: FleetPlan, new: FleetPlan, renamed: Mapping[str, str]) -> QuotaChanges:
-    """What changes for whom, teams that are only called otherwise (old name → new) among them."""
+    """Compare quotas, and add renamed teams; `renamed` maps old names to new ones."""
     quota_changes = compare_quotas(old, new)
     team_names = {team.name for team in new.teams}
     renamed_teams = [

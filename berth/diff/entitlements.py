@@ -1,4 +1,4 @@
-"""What a change gives and takes: guarantees, ceilings, totals of cohorts and flavors, who can push out whom."""
+"""Comparison of quotas: guarantees, ceilings, totals of cohorts and flavors, preemption rules."""
 
 from __future__ import annotations
 
@@ -32,12 +32,12 @@ class CountChange(Struct, frozen=True):
 
     @property
     def delta(self) -> int:
-        """How much more it is; negative is a loss."""
+        """The difference; negative for a loss."""
         return self.after - self.before
 
 
 class TeamQuotaChange(Struct, frozen=True):
-    """What one team has of one flavor, in accelerators called `noun`; 0 where the flavor was not or is no more."""
+    """A team's quota of a flavor, in accelerators called `noun`; 0 where the flavor does not exist."""
 
     team: str
     flavor: str
@@ -49,7 +49,7 @@ class TeamQuotaChange(Struct, frozen=True):
 class TeamChange(Struct, frozen=True):
     """A team that is `added`, `removed`, `held`, `drained`, `resumed` or `renamed`.
 
-    `renamed` is what a team that stays was called before; of one that goes or comes, the team that has the same queues.
+    `renamed` is the former name of a renamed team; for an added or removed team, the counterpart with the same queues.
     """
 
     team: str
@@ -58,7 +58,7 @@ class TeamChange(Struct, frozen=True):
 
 
 class CohortQuotaChange(Struct, frozen=True):
-    """What a cohort, and all cohorts and queues below it, are guaranteed of a flavor together."""
+    """The guarantee of a cohort for a flavor: the sum over all cohorts and queues below it."""
 
     cohort: str
     flavor: str
@@ -67,8 +67,8 @@ class CohortQuotaChange(Struct, frozen=True):
 
 
 class QuotaNodeChange(Struct, frozen=True):
-    """What a node of ACK's quota tree has of a resource: the minimum is guaranteed, the maximum is the most, and `lent`
-    is what others may use of the minimum."""
+    """The quota of a resource at a node of ACK's quota tree: guaranteed minimum, maximum, and the part of the minimum
+    that others can use (`lent`)."""
 
     node: str
     resource: str
@@ -78,7 +78,7 @@ class QuotaNodeChange(Struct, frozen=True):
 
 
 class FlavorQuotaChange(Struct, frozen=True):
-    """A flavor's `capacity` at the most, what is promised of it, and the accepted oversubscription (1 means none)."""
+    """A flavor's maximum `capacity`, the sum of its guarantees, and the accepted oversubscription (1 means none)."""
 
     flavor: str
     noun: str
@@ -88,11 +88,10 @@ class FlavorQuotaChange(Struct, frozen=True):
 
 
 class QuotaChanges(Struct, frozen=True):
-    """Everything of it that changes, sorted by name; `new_relations` and `lifted_relations` as in
-    `berth.planner.queueing.preemption`.
+    """Every change of quotas, sorted by name; `new_relations` and `lifted_relations` are preemption rules.
 
-    `quota_tree` is of fleets on Alibaba Cloud alone, in the order of the tree; it holds their cohorts too.
-    `priority_order` is before and after, the highest first, where it changes.
+    `quota_tree` is set for fleets on Alibaba Cloud, in the order of the tree, and includes their cohorts.
+    `priority_order` is the order before and after, highest first; empty if it does not change.
     """
 
     teams: tuple[TeamChange, ...] = ()
@@ -112,9 +111,9 @@ QueueingPlan = FleetPlan | AckFleetPlan
 
 
 def compare_quotas(old: QueueingPlan, new: QueueingPlan, quota_tree: tuple[QuotaNodeChange, ...] = ()) -> QuotaChanges:
-    """What changes for whom between two plans of one fleet, on one backend.
+    """Compare the quotas of two plans of one fleet, on one backend.
 
-    A flavor whose machines become others is two: the old accelerators go, and the new ones come.
+    A flavor whose accelerator changes counts as two: the old accelerators are lost, the new ones are gained.
     """
     team_changes = tuple(_compare_teams(old, new))
     stopped_teams = {change.team for change in team_changes}
@@ -164,7 +163,7 @@ def _compare_teams(old: QueueingPlan, new: QueueingPlan) -> Iterator[TeamChange]
 
 
 def _team_states(plan: QueueingPlan) -> dict[str, str]:
-    """Team → active, held or drained: its own word, or that of all its queues (held where one of them is no more)."""
+    """Return team → active, held or drained: its own state, or the weakest stop that all its queues have."""
     stops: dict[str, set[str]] = {}
     for queue in plan.cluster_queues:
         if len(queue.teams) == 1:
@@ -179,7 +178,7 @@ def _effective_state(state: str, stops: set[str]) -> str:
 
 
 def _renamed_teams(old: QueueingPlan, new: QueueingPlan) -> dict[str, str]:
-    """Teams that went and came with equal rights on every flavor, and doors of equal names; both ways."""
+    """Return pairs of a removed and an added team with equal quotas and local queue names, mapped both ways."""
     names = {team.name for team in old.teams}, {team.name for team in new.teams}
     removed = [team for team in old.teams if team.name not in names[1]]
     renamed: dict[str, str] = {}
@@ -212,7 +211,7 @@ def _compare_team_quotas(old: QueueingPlan, new: QueueingPlan) -> Iterator[TeamQ
 
 
 def _team_quotas(plan: QueueingPlan) -> dict[_QuotaKey, tuple[int, int]]:
-    """Each team's guarantee and ceiling of each flavor that it can use."""
+    """Return each team's guarantee and ceiling of each flavor that it can use."""
     nouns = {f.name: f.noun for f in plan.flavors}
     return {
         (team.name, flavor, nouns[flavor]): (team.guaranteed.get(flavor, 0), most)
@@ -233,7 +232,7 @@ def _compare_cohorts(old: QueueingPlan, new: QueueingPlan) -> Iterator[CohortQuo
 
 
 def _cohort_guarantees(plan: QueueingPlan) -> dict[_QuotaKey, int]:
-    """What is guaranteed to each cohort and all below it, by Kueue's reckoning."""
+    """Return the guarantee of each cohort and everything below it, as Kueue computes it."""
     nouns = {f.name: f.noun for f in plan.flavors}
     tree = QuotaTree.from_plan(plan)
     names = {cohort.name for cohort in plan.cohorts} | {queue.cohort for queue in plan.cluster_queues if queue.cohort}

@@ -1,4 +1,4 @@
-"""What differs between two values, leaf by leaf, with the path of each."""
+"""Comparison of two values, leaf by leaf, with the path of each difference."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from msgspec import Struct
 
 
 class FieldChange(Struct, frozen=True):
-    """One leaf that differs; `before` or `after` is None where it is not said.
+    """One leaf that differs; `before` or `after` is None if it is not set.
 
-    In `path`, fields are joined by dots, and an entry of a list stands in brackets, by its name where it has one.
+    `path` joins fields by dots and has list entries in brackets, by name if they have one.
     """
 
     path: str
@@ -21,11 +21,10 @@ class FieldChange(Struct, frozen=True):
 
 
 def compare_fields(before: object, after: object, path: str = "") -> Iterator[FieldChange]:
-    """Every leaf that differs, in the order of the fields; plans and mappings are gone into, and so are lists of them
-    and JSON objects in texts.
+    """Yield every leaf that differs, in the order of the fields; recurses into plans, mappings, lists and JSON texts.
 
-    Entries of a list are matched by their name; where they have none, and the lists differ in length, the list is one
-    leaf. An order that changed is a difference of its own, at the list's path.
+    Entries of a list are matched by name. Without names, lists of different lengths are one leaf. A changed order is a
+    difference at the list's path.
     """
     if before == after:
         return
@@ -43,7 +42,7 @@ def compare_fields(before: object, after: object, path: str = "") -> Iterator[Fi
 
 
 def _are_comparable_lists(before: object, after: object) -> bool:
-    """Whether both are lists; one of entries with names may also come or go as a whole."""
+    """Return whether both are lists, or one is a list of named entries and the other None."""
     before_is_list, after_is_list = isinstance(before, (list, tuple)), isinstance(after, (list, tuple))
     if before_is_list and after_is_list:
         return True
@@ -52,7 +51,7 @@ def _are_comparable_lists(before: object, after: object) -> bool:
 
 
 def _parse_json_pair(before: str, after: str) -> tuple[object, object] | None:
-    """What two JSON objects say, such as the configuration in a chart's values; None where one is none."""
+    """Parse two JSON objects, such as the configuration in a chart's values; None if either is not one."""
     try:
         return (json.loads(before), json.loads(after)) if before[:1] == after[:1] == "{" else None
     except ValueError:
@@ -79,7 +78,7 @@ def _compare_lists(before: Sequence[object], after: Sequence[object], path: str)
 
 
 def _entries_by_name(entries: Sequence[object]) -> dict[str, object] | None:
-    """The entries by their names; None where they have none, or not each its own."""
+    """Return the entries by name, or None if names are missing or repeated."""
     by_name: dict[str, object] = {}
     for entry in entries:
         name = cast("Mapping[str, object]", entry).get("name") if isinstance(entry, Mapping) else None

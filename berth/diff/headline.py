@@ -1,4 +1,4 @@
-"""A change in one line: who loses, who gains, what is replaced or deleted, what is guarded."""
+"""The headline of a change: who loses, who gains, what is replaced or deleted, what is blocked."""
 
 from __future__ import annotations
 
@@ -28,11 +28,11 @@ from berth.diff.workers import WorkerChange
 from berth.text import pluralize
 
 _MAX_NAMES = 3
-"""Teams that a headline names; of more it gives the number."""
+"""Maximum number of names in a headline; more are counted instead."""
 
 
 def headline(changes: Changes) -> str:
-    """The change in one line: who loses, who gains, what is replaced or deleted, what is guarded."""
+    """Return the change in one line: who loses, who gains, what is replaced or deleted, what is blocked."""
     quota_changes = changes.entitlements
     parts = [
         *_right_parts(changes.rights),
@@ -58,16 +58,16 @@ def headline(changes: Changes) -> str:
         parts.append(f"{pluralize(quiet, 'right')} {'is' if quiet == 1 else 'are'} removed or narrowed")
     parts += _guarded_update_parts(changes.losses)
     if changes.idle:
-        parts.append(f"{pluralize(len(changes.idle), 'allowance')} without an effect left behind")
+        parts.append(f"{pluralize(len(changes.idle), 'unused allowance')}")
     if changes.blocked:
-        parts.append(f"{len(changes.blocked)} guarded")
+        parts.append(f"{len(changes.blocked)} blocked")
     if not parts:
         parts.append("nothing changes" if changes.is_empty else "no team gains or loses, and nothing is replaced")
     return f"{changes.stack}: {'; '.join(parts)}"
 
 
 def _replaced_priorities(objects: Sequence[ObjectChange]) -> Iterable[str]:
-    """PriorityClasses whose pods keep the value that they were created with."""
+    """Yield the replaced PriorityClasses; existing pods keep the old value."""
     replaced = [
         each for each in objects if each.what == ChangeKind.REPLACED and each.because != (ResourceKind.CLUSTER,)
     ]
@@ -81,14 +81,16 @@ def _guarded_update_parts(guarded: Sequence[GuardedChange]) -> Iterable[str]:
         name = resource_title(change.kind, change.name)
         if change.action == GuardedAction.UNPROTECT:
             yield (
-                "protection is switched off" if change.kind == ResourceKind.PROTECTION else f"{name} may be deleted now"
+                "protection is switched off"
+                if change.kind == ResourceKind.PROTECTION
+                else f"{name} loses its deletion protection"
             )
         elif change.action == GuardedAction.REFUSE:
             yield f"the update of {name} will fail"
 
 
 def _right_parts(rights: Sequence[RightChange]) -> Iterable[str]:
-    """Who may do more; of many, how many rights."""
+    """Yield the rights that are added or widened; more than a few are counted instead."""
     yield from _alert_parts([change for change in rights if change.is_alert and change.is_loud])
     loud = [change for change in rights if change.is_loud and not change.is_alert]
     if len(loud) > _MAX_NAMES:
@@ -107,7 +109,7 @@ def _alert_parts(alerts: Sequence[RightChange]) -> Iterable[str]:
 
 
 def _namespace_parts(objects: Sequence[ObjectChange]) -> Iterable[str]:
-    """Namespaces that are deleted while their cluster stays: all that teams keep in them is lost."""
+    """Yield the namespaces that are deleted while their cluster remains."""
     names = [
         each.name
         for each in objects
@@ -131,7 +133,7 @@ def _team_parts(teams: Sequence[TeamChange]) -> Iterable[str]:
 
 
 def _ceiling_parts(entitlements: Sequence[TeamQuotaChange]) -> Iterable[str]:
-    """Teams whose guarantees stay and whose ceilings move."""
+    """Yield the teams whose ceilings change but whose guarantees do not."""
     guarantee_teams = {e.team for e in entitlements if e.guaranteed.delta}
     for word, sign in (("less", -1), ("more", 1)):
         names = list(
@@ -139,7 +141,7 @@ def _ceiling_parts(entitlements: Sequence[TeamQuotaChange]) -> Iterable[str]:
         )
         if names:
             who = f"{len(names)} teams" if len(names) > _MAX_NAMES else join_words(names)
-            yield f"{who} can reach {word}"
+            yield f"{who} can use {word}"
 
 
 def _worker_parts(workers: Sequence[WorkerChange]) -> Iterable[str]:
@@ -166,7 +168,7 @@ def _guarantee_parts(entitlements: Sequence[TeamQuotaChange]) -> Iterable[str]:
 
 
 def _cohort_parts(totals: Sequence[CohortQuotaChange]) -> Iterable[str]:
-    """Cohorts whose guarantees change although no team's does."""
+    """Yield the cohorts whose guarantees change although no team's does."""
     names = list(dict.fromkeys(total.cohort for total in totals))
     if len(names) > _MAX_NAMES:
         yield f"the guarantees of {len(names)} cohorts change"
@@ -182,7 +184,7 @@ def _cohort_parts(totals: Sequence[CohortQuotaChange]) -> Iterable[str]:
 
 
 def _join_guarantees(changes: Iterable[TeamQuotaChange | CohortQuotaChange]) -> str:
-    """`8 of its 16 guaranteed v5e chips`, for every flavor."""
+    """Return `8 of 16 guaranteed v5e chips`, for every flavor."""
     return join_words([_describe_guarantee(e) for e in changes])
 
 
@@ -201,16 +203,16 @@ def _resource_parts(changes: Changes) -> Iterable[str]:
         if pool.what in EMPHASIZED and not pool.pool.startswith(deleted_workers):
             yield f"pool {pool.pool} is {EMPHASIZED[pool.what]}"
         elif pool.what == ChangeKind.RECREATED:
-            yield f"the nodes of pool {pool.pool} are made anew"
+            yield f"the nodes of pool {pool.pool} are recreated"
         elif pool.hit_nodes and pool.what not in EMPHASIZED:
-            verb = "goes" if pool.hit_nodes == 1 else "go"
+            verb = "is" if pool.hit_nodes == 1 else "are"
             yield (
                 f"{up_to_prefix(pool)}{pool.hit_nodes} of "
-                f"{pluralize(pool.nodes[0].max, 'node')} of pool {pool.pool} {verb}"
+                f"{pluralize(pool.nodes[0].max, 'node')} of pool {pool.pool} {verb} deleted"
             )
     for resource in changes.things:
         if resource.what == ChangeKind.UNMANAGED and resource.kind == ResourceKind.CONTROLLER:
-            yield f"{resource_title(resource.kind, resource.key)} is left running, and no longer managed here"
+            yield f"{resource_title(resource.kind, resource.key)} keeps running, but is no longer managed"
         if (
             resource.what in EMPHASIZED
             and resource.kind in EMPHASIZED_KINDS

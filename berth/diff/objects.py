@@ -30,15 +30,15 @@ _KIND_TABLE = pathlib.Path(__file__).with_name("kinds.yaml")
 Manifest = Mapping[str, object]
 ObjectKey = tuple[str, str, str, str]
 _QUEUE_KINDS = ("ClusterQueue", "LocalQueue")
-"""Kinds with a team's label whose identity in the program is the queue's name; that of all others holds the team's key,
-so that a team under another key deletes and makes them."""
+"""Kinds with a team's label that Pulumi identifies by the queue's name. All others are identified by the team's key, so
+that they are deleted and created when the key changes."""
 
 
 class ObjectChange(Struct, frozen=True):
-    """What becomes of one object; `namespace` is "" for what has none. `because` are the fields that cannot change, or
-    `cluster` where the object moves to another one.
+    """A changed object; `namespace` is "" for a cluster-scoped one.
 
-    `worker` is the worker that it stands in, None for the fleet's own cluster.
+    `because` are immutable fields that change, or `cluster` if the object moves to another cluster. `worker` is the
+    worker that has the object, None for the fleet's own cluster.
     """
 
     kind: str
@@ -51,13 +51,13 @@ class ObjectChange(Struct, frozen=True):
 
 
 KeyedManifest = tuple[ObjectKey, Manifest]
-"""A manifest by what tells it from others in the program."""
+"""A manifest with its identity in the Pulumi program."""
 
 
 def compare_objects(old: QueueingPlan, new: QueueingPlan) -> tuple[ObjectChange, ...]:
-    """Every object that is not left as it is, by cluster: those of the fleet's own, then those of each worker.
+    """Return every changed object: those of the fleet's own cluster, then those of each worker.
 
-    What comes or changes is in the order of `berth render`, and what goes comes after it.
+    Created and changed objects are in the order of `berth render`, followed by deleted ones.
     """
     if isinstance(old, FleetPlan) and isinstance(new, FleetPlan):
         return tuple(_compare_clusters(old, new))
@@ -75,7 +75,7 @@ def _compare_clusters(old: FleetPlan, new: FleetPlan) -> Iterator[ObjectChange]:
         old_worker, new_worker = before.get(name), after.get(name)
         if old_worker and new_worker and old_worker.way == new_worker.way:
             changed = compare_manifests(*_differing_manifests(old_worker.plan, new_worker.plan))
-        else:  # come, gone, or made by another provider
+        else:  # added, removed, or created by another provider
             deleted = compare_manifests(_manifests_by_key(old_worker.plan), {}) if old_worker else ()
             changed = (*deleted, *compare_manifests({}, _manifests_by_key(new_worker.plan))) if new_worker else deleted
         yield from (replace(change, worker=name) for change in changed)
@@ -88,7 +88,7 @@ def _protected_queues(plan: FleetPlan) -> dict[str, bool]:
 def _with_protection(
     changed: Iterable[ObjectChange], before: Mapping[str, bool], after: Mapping[str, bool]
 ) -> Iterator[ObjectChange]:
-    """The changes, with those of queues that the engine protects now and did not, or no longer."""
+    """Yield the changes, and a change for each queue whose protection is switched on or off."""
     flipped = {
         name: FieldChange("protect", before[name], is_protected)
         for name, is_protected in after.items()
@@ -102,7 +102,7 @@ def _with_protection(
 
 
 def _moved_objects(before: Mapping[ObjectKey, Manifest], after: Mapping[ObjectKey, Manifest]) -> Iterator[ObjectChange]:
-    """Compare objects of two clusters: whatever stays is deleted in the one, and created in the other."""
+    """Compare objects of two clusters: an object in both is deleted in the old one and created in the new one."""
     changes = {(each.kind, each.namespace, each.name): each for each in compare_manifests(before, after)}
     for key in after:
         change = changes.pop(key[:3], None) or ObjectChange(*key[:3], ChangeKind.REPLACED)
@@ -113,7 +113,7 @@ def _moved_objects(before: Mapping[ObjectKey, Manifest], after: Mapping[ObjectKe
 def compare_manifests(
     before: Mapping[ObjectKey, Manifest], after: Mapping[ObjectKey, Manifest]
 ) -> tuple[ObjectChange, ...]:
-    """The same of objects by their identities."""
+    """Compare manifests by identity."""
     changed = [
         _compare_object(key, before.get(key), manifest)
         for key, manifest in after.items()
@@ -124,7 +124,7 @@ def compare_manifests(
 
 
 def _differing_manifests(old: FleetPlan, new: FleetPlan) -> tuple[dict[ObjectKey, Manifest], dict[ObjectKey, Manifest]]:
-    """The manifests of two plans but for those of teams and queues that are the same in both, as most are."""
+    """Return the manifests of both plans, without those of teams and queues that are equal in both, for speed."""
     unchanged = _unchanged_names(old.teams, new.teams), _unchanged_names(old.cluster_queues, new.cluster_queues)
     return _manifests_by_key(old, *unchanged), _manifests_by_key(new, *unchanged)
 
@@ -139,9 +139,7 @@ def _unchanged_names(
 def _manifests_by_key(
     plan: QueueingPlan, teams: Container[str] = (), queues: Container[str] = ()
 ) -> dict[ObjectKey, Manifest]:
-    """Every manifest but those of the `teams` and `queues` named; the Secrets by which a manager reaches its workers
-    without what they hold.
-    """
+    """Return every manifest except those of `teams` and `queues`; worker kubeconfig Secrets are without data."""
     keys = {team.name: team.key for team in plan.teams}
     if isinstance(plan, AckFleetPlan):
         return {_object_key(manifest, keys): manifest for manifest in ack.all_manifests(plan)}
@@ -176,16 +174,16 @@ def _compare_object(key: ObjectKey, before: Manifest | None, after: Manifest) ->
 
 @cache
 def load_kinds() -> Mapping[str, Mapping[str, Any]]:
-    """Kind → its row of kinds.yaml."""
+    """Return kind → its row of kinds.yaml."""
     return load_table(_KIND_TABLE)
 
 
 def immutable_fields(manifest: Mapping[str, object]) -> list[str]:
-    """The fields of an object whose change replaces it: by the component's own asking, and the provider's."""
+    """Return the fields of an object whose change replaces it, by request of the component or the provider."""
     return [*immutable.immutable_fields(manifest), *load_kinds().get(str(manifest["kind"]), {}).get("provider", ())]
 
 
 def _paths_overlap(path: str, field: str) -> bool:
-    """Whether a change of `path` is one of `field`: it lies in it, or holds it."""
+    """Return whether one of `path` and `field` contains the other."""
     inside = (path, field), (field, path)
     return path == field or any(inner.startswith((f"{outer}.", f"{outer}[")) for inner, outer in inside)

@@ -1,4 +1,4 @@
-"""Pools as their owner wrote them: what becomes of each, how much of it is hit, and who stands behind it."""
+"""Comparison of accelerator pools: what happens to each, how many nodes it affects, and which queues use it."""
 
 from __future__ import annotations
 
@@ -18,20 +18,19 @@ from berth.plan.nodes import Bounds
 
 _POOL_SIZE_FIELDS = ("nodes", "slices", "accelerators")
 _NODE_POOL_SIZE_FIELDS = ("nodes_per_zone", "total_nodes", "zone_nodes")
-"""What PoolChange says by its own counts: fields of a pool, and of its node pools."""
+"""Fields of a pool and of its node pools that PoolChange reports as counts."""
 _DELETES_NODES = (ChangeKind.DELETED, ChangeKind.REPLACED, ChangeKind.RECREATED)
 _NO_NODES = Bounds(min=0, max=0)
 _LIST_INDEX = re.compile(r"\[\d+\]")
 
 
 class PoolChange(Struct, frozen=True):
-    """What becomes of a pool: added, resized, changed (in place), recreated (node by node), replaced or deleted;
-    renamed where nothing but its name changes; left where it is described no more and stands in a cluster of others.
+    """A pool that is added, resized, changed in place, recreated node by node, replaced, deleted or renamed.
 
-    `nodes` and `accelerators` (called `noun`) are before and after. `hit_nodes` and `hit_accelerators` are those that
-    go, at the most, when something is replaced, deleted or recreated. `reservation` is what they are taken from,
-    `queues` are the cluster queues that use the pool's flavor. `because` are the fields that force a replacement.
-    `renamed` is what a pool that stays was called before; of one that goes or comes, the pool that is its like.
+    `left` is a pool of an existing cluster that the stack file no longer describes. `nodes` and `accelerators` (called
+    `noun`) are before and after; `hit_nodes` and `hit_accelerators` are the maximum that is deleted or recreated.
+    `reservation` is the source of the machines, `queues` are the cluster queues with the pool's flavor, `because` the
+    fields that force a replacement. `renamed` is a renamed pool's former name; for an added or removed pool, its equal.
     """
 
     pool: str
@@ -53,9 +52,9 @@ class PoolChange(Struct, frozen=True):
 def compare_pools(
     old: FleetPlan, new: FleetPlan, changed: Sequence[ResourceChange], renamed: Mapping[str, str]
 ) -> tuple[PoolChange, ...]:
-    """What becomes of each pool that is not left as it is, by name; `changed` is what `compare_things` says.
+    """Return every changed pool, by name; `changed` is the result of `compare_resources`.
 
-    `old` already calls its pools by their new names; `renamed` maps each old one that differs to it.
+    Pools in `old` already have their new names; `renamed` maps each former name to the new one.
     """
     before, after = {p.name: p for p in old.pools}, {p.name: p for p in new.pools}
     parts: dict[str, list[ResourceChange]] = {}
@@ -131,8 +130,11 @@ def _kind_of_change(
 def _affected(
     old_pool: PoolPlan | None, new_pool: PoolPlan | None, what: ChangeKind, parts: Sequence[ResourceChange]
 ) -> tuple[int, int]:
-    """Nodes and accelerators that go, at the most: those of each node pool that goes or is made anew, and of one that
-    stays those in zones that it leaves, or beyond the number that it has now."""
+    """Return the maximum of nodes and accelerators that are deleted or recreated.
+
+    Counts all nodes of node pools that are deleted or recreated, and of others those in removed zones or above the new
+    size.
+    """
     if old_pool is None:
         return 0, 0
     if not old_pool.node_pools:
@@ -149,7 +151,7 @@ def _affected(
 
 
 def _removed_nodes(before: NodePoolPlan, after: NodePoolPlan) -> int:
-    """Nodes of a node pool that stays, which go, at the most. One that scales is not made to go below its maximum."""
+    """Return the maximum of nodes that a remaining node pool loses; none below its maximum if it autoscales."""
     removed_zones = len(set(before.zones) - set(after.zones)) if after.zones else 0
     if before.nodes_per_zone is not None:
         less = 0 if after.nodes_per_zone is None else max(0, before.nodes_per_zone - after.nodes_per_zone)
@@ -162,7 +164,7 @@ def _removed_nodes(before: NodePoolPlan, after: NodePoolPlan) -> int:
 def _field_effects(
     old_pool: PoolPlan | None, new_pool: PoolPlan | None, parts: Sequence[ResourceChange], what: ChangeKind
 ) -> Iterator[FieldEffect]:
-    """The fields that differ: those of its node pools, each once; without any, those of the pool as it was written."""
+    """Yield the changed fields of its node pools, each once; without node pools, those of the pool itself."""
     node_pool_effects = (f for part in parts for f in part.fields if f.path not in ("name", "key"))
     effects = [f for f in _unique_by_path(node_pool_effects) if not f.path.startswith(_NODE_POOL_SIZE_FIELDS)]
     if old_pool is None or new_pool is None:
@@ -183,16 +185,16 @@ def _without_node_pools(pool: PoolPlan) -> PoolPlan:
 def _replacement_reasons(
     old_pool: PoolPlan | None, new_pool: PoolPlan | None, what: ChangeKind, fields: Sequence[FieldEffect]
 ) -> tuple[FieldEffect, ...]:
-    """Why all node pools of a pool give way to others although none of them is replaced: its shape, or who makes it."""
+    """Yield why all node pools are new although none is replaced: the pool's shape, or who creates it, changes."""
     if what != ChangeKind.REPLACED or old_pool is None or new_pool is None:
         return ()
     return tuple(f for f in fields if f.path in ("topology", "made_by", "machine_type", "hosts_per_slice"))[:1]
 
 
 def _unique_by_path(fields: Iterator[FieldEffect]) -> Iterator[FieldEffect]:
-    """One of all fields with the same path: the node pools of one pool differ in their numbers only.
+    """Yield one field for each path, because the node pools of a pool differ only by number.
 
-    Of the entries of a list that force a replacement, one is reason enough.
+    Several entries of one list that force a replacement count once.
     """
     seen: set[str] = set()
     for effect in fields:
@@ -211,13 +213,13 @@ def _is_made_here(plan: FleetPlan, pool: PoolPlan) -> bool:
 
 
 def _queues_of_pool(plan: FleetPlan, pool: PoolPlan) -> tuple[str, ...]:
-    """The queues that can use a pool: of a worker's pool those that the worker has."""
+    """Return the queues that can use a pool; for a worker's pool, the worker's queues."""
     cluster_plan = next((worker.plan for worker in plan.workers if worker.name == pool.worker), plan)
     return tuple(q.name for q in cluster_plan.cluster_queues if any(entry.flavor == pool.flavor for entry in q.flavors))
 
 
 def _renamed_pairs(before: Mapping[str, PoolPlan], after: Mapping[str, PoolPlan]) -> dict[str, str]:
-    """Pools that went and came as equals, both ways: a key that changes is a deletion and a new pool."""
+    """Return pairs of a removed and an added pool that are equal except for their key, mapped both ways."""
     renamed: dict[str, str] = {}
     for name in sorted(before.keys() - after.keys()):
         for other in sorted(after.keys() - before.keys() - renamed.keys()):

@@ -1,4 +1,4 @@
-"""Who outranks whom, and whose guarantee can be taken back from those who borrowed it."""
+"""Comparison of priorities, of stop policies, and of whether queues can reclaim their guarantee."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ QueueingPlan = FleetPlan | AckFleetPlan
 
 
 class PriorityChange(Struct, frozen=True):
-    """A priority whose `value` changes (None: it is not there), or what its jobs may do.
+    """A priority whose `value` (None: it does not exist), preemption or default changes.
 
-    `above` are the priorities that it is above now and was not before, `below` those that it is below now and was not,
-    `preempts` whether its jobs push others out, `default` whether jobs that name none have it; both before and after.
+    `above` are the priorities that it is newly above, `below` those that it is newly below. `preempts` (its jobs
+    preempt others) and `default` (for jobs without a priority) are before and after.
     """
 
     priority: str
@@ -31,14 +31,14 @@ class PriorityChange(Struct, frozen=True):
 
 
 class StopChange(Struct, frozen=True):
-    """A queue that is `held`, `drained` or `resumed`, while its teams are not as a whole."""
+    """A queue that is `held`, `drained` or `resumed`, other than by the state of its team."""
 
     queue: str
     what: ChangeKind
 
 
 class ReclaimChange(Struct, frozen=True):
-    """Whether a queue `can` now reclaim, from its cohort, what it is guaranteed of `flavors`."""
+    """Whether a queue `can` now reclaim its guarantee of `flavors` from its cohort."""
 
     queue: str
     teams: tuple[str, ...]
@@ -71,7 +71,7 @@ def _higher_priorities(name: str, known: Mapping[str, PriorityPlan]) -> set[str]
 
 
 def priority_order(old: QueueingPlan, new: QueueingPlan) -> tuple[tuple[str, ...], ...]:
-    """Priorities of both plans, the highest first, before and after; empty where the order stays."""
+    """Return the priorities of both plans, highest first, before and after; empty if the order does not change."""
     kept = {each.name for each in old.priorities} & {each.name for each in new.priorities}
     before, after = (
         tuple(p.name for p in sorted(plan.priorities, key=lambda p: (-p.value, p.name)) if p.name in kept)
@@ -81,7 +81,7 @@ def priority_order(old: QueueingPlan, new: QueueingPlan) -> tuple[tuple[str, ...
 
 
 def compare_reclaim(old: QueueingPlan, new: QueueingPlan) -> Iterator[ReclaimChange]:
-    """Queues that can no longer take back what others borrowed of their guarantee, or can again."""
+    """Yield the queues that can no longer reclaim their guarantee from borrowers, or can again."""
     before = {queue.name: queue for queue in old.cluster_queues}
     resources = {flavor.name: flavor.resource for flavor in new.flavors}
     for queue in new.cluster_queues:
@@ -103,7 +103,7 @@ _STOPS = {
 
 
 def compare_stops(old: QueueingPlan, new: QueueingPlan, teams: Collection[str]) -> Iterator[StopChange]:
-    """Compare the stop policies of queues, but for those of `teams`, whose change of state says it."""
+    """Compare the stop policies of queues, except those of `teams`, whose change of state is reported instead."""
     before = {queue.name: queue for queue in old.cluster_queues}
     for queue in new.cluster_queues:
         old_queue = before.get(queue.name)

@@ -1,4 +1,4 @@
-"""Teams and pools under a new name: what was first made under one key is one thing, whatever it is called since."""
+"""Renamed teams and pools: an entry keeps its identity by the key under which it was created (`formerly`)."""
 
 from __future__ import annotations
 
@@ -11,18 +11,18 @@ from berth.plan.fleet import AllowancesPlan, FleetPlan, WorkerPlan
 from berth.plan.kueue import ClusterQueuePlan
 
 _DELETED_NAME = "{} (before)"
-"""What something is called that goes while its name is given to something else."""
+"""Name of a removed entry whose name is reused for another entry."""
 
 
 class Renames(Struct, frozen=True):
-    """Old name → new name, of what is called otherwise now."""
+    """Old name → new name, for renamed entries only."""
 
     teams: Mapping[str, str]
     pools: Mapping[str, str]
 
 
 def find_renames(old: FleetPlan, new: FleetPlan) -> Renames:
-    """The teams and pools that have another name in the new plan, by the keys under which they were first made."""
+    """Return the renamed teams and pools, matched by the keys under which they were created."""
     return Renames(
         _changed_names({t.key: t.name for t in old.teams}, {t.key: t.name for t in new.teams}),
         _changed_names({p.key: p.name for p in old.pools}, {p.key: p.name for p in new.pools}),
@@ -40,7 +40,7 @@ def _changed_names(before: Mapping[str, str], after: Mapping[str, str]) -> dict[
 
 
 def with_new_names(plan: FleetPlan, names: Renames) -> FleetPlan:
-    """A plan with its teams and pools under their new names."""
+    """Return a plan with its teams and pools under their new names."""
     if not names.teams and not names.pools:
         return plan
     teams, pools = names.teams, names.pools
@@ -59,7 +59,7 @@ def with_new_names(plan: FleetPlan, names: Renames) -> FleetPlan:
 
 
 def _renames_in_worker(worker: WorkerPlan, names: Renames) -> Renames:
-    """The same names as the worker's own plan has them: its pools are listed as `worker/pool` above."""
+    """Return the renames that apply inside a worker's plan, with `worker/` removed from names of pools."""
     prefix = f"{worker.name}/"
     own_pools = {
         old.removeprefix(prefix): new.removeprefix(prefix) for old, new in names.pools.items() if prefix in old

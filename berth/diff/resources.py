@@ -1,4 +1,4 @@
-"""Everything of a fleet outside its Kubernetes objects that a change can touch, and what becomes of each."""
+"""Comparison of all resources of a fleet other than Kubernetes objects."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from berth.plan.fleet import FleetPlan
 from berth.plan.gke import ClusterPlan, NetworkPlan, NodePoolPlan
 
 IN_WORKER = "/"
-"""After a worker's name: the key of what is in it follows, and no other key has it."""
+"""Separates a worker's name from the key of a resource in it; other keys do not contain it."""
 
 
 class CloudResource(Struct, frozen=True):
-    """One resource, or a few that are made together: the kind that people call it, its key and its plan.
+    """A resource, or a few that are created together: its kind as shown to users, its key and its plan.
 
-    `pool` is the pool that a node pool is part of. `project` is where it is, unless its plan or what it is made of says
-    so; it is None outside of Google Cloud too.
+    `pool` is the pool of a node pool. `project` is its Google Cloud project, None if its plan or a resource that it
+    depends on has it, and outside Google Cloud.
     """
 
     kind: ResourceKind
@@ -33,9 +33,9 @@ class CloudResource(Struct, frozen=True):
 
 
 class FieldEffect(Struct, frozen=True):
-    """A field that changes, `input` as the provider spells it, and what that alone `does` (see update_effects.yaml).
+    """A changed field, its `input` as the provider spells it, and what the change `does` (see update_effects.yaml).
 
-    Without an `input` it is no field: `path` names a thing that this one is made of, and that is replaced.
+    With an empty `input`, `path` names a resource that this one depends on and that is replaced.
     """
 
     path: str
@@ -46,7 +46,7 @@ class FieldEffect(Struct, frozen=True):
 
 
 class ResourceChange(Struct, frozen=True):
-    """What becomes of a thing: created, updated in place, its nodes recreated in place, replaced or deleted."""
+    """A resource that is created, updated in place, replaced or deleted, or whose nodes are recreated in place."""
 
     kind: ResourceKind
     key: str
@@ -56,14 +56,14 @@ class ResourceChange(Struct, frozen=True):
 
     @property
     def because(self) -> tuple[FieldEffect, ...]:
-        """The fields that force what happens; the name of a node pool is none where it follows from another of them."""
+        """The fields that force the change, without a node pool's name if another field changes the name."""
         forcing = tuple(f for f in self.fields if f.does == UpdateEffect.REPLACE)
         chosen = tuple(f for f in forcing if f.path != "name" or self.kind != ResourceKind.NODE_POOL)
         return chosen or forcing
 
 
 def cloud_resources(plan: FleetPlan) -> Iterator[CloudResource]:
-    """Every thing of a fleet, the cluster first; (kind, key) is its identity in the program."""
+    """Yield every resource of a fleet, the cluster first; (kind, key) is its identity in the program."""
     for resource in _resources_in_cluster_project(plan):
         yield replace(resource, project=plan.project) if resource.kind in _IN_PROJECT else resource
     for worker in plan.workers:
@@ -85,13 +85,13 @@ _IN_PROJECT = (
     ResourceKind.ACCESS,
     ResourceKind.TEAM_IDENTITY,
 )
-"""What is made in the project of the provider, which cannot move to another one."""
+"""Kinds that are created in the provider's project, and cannot move to another project."""
 
 
 def _resources_in_cluster_project(plan: FleetPlan) -> Iterator[CloudResource]:
     if isinstance(plan.cluster, ExistingClusterPlan):
         yield CloudResource(ResourceKind.CONNECTION, "cluster", plan.cluster)
-    if isinstance(plan.cluster, ClusterPlan):  # an existing one is nobody's to change here
+    if isinstance(plan.cluster, ClusterPlan):  # an existing cluster is not managed
         yield CloudResource(ResourceKind.CLUSTER, "cluster", plan.cluster)
         if isinstance(plan.cluster.network, NetworkPlan):
             yield CloudResource(ResourceKind.NETWORK, "network", plan.cluster.network)
@@ -111,7 +111,7 @@ def _resources_in_cluster_project(plan: FleetPlan) -> Iterator[CloudResource]:
     yield from (CloudResource(ResourceKind.CONTROLLER, chart.name, chart) for chart in plan.charts)
     if (monitoring := plan.monitoring) is not None:
         yield from (CloudResource(ResourceKind.CONTROLLER, chart.name, chart) for chart in monitoring.charts)
-        if monitoring.backend == "managed":  # in the cluster they are Kubernetes objects
+        if monitoring.backend == "managed":  # with other backends these are Kubernetes objects
             yield from (CloudResource(ResourceKind.DASHBOARD, each.key, each) for each in monitoring.dashboards)
             yield from (CloudResource(ResourceKind.ALERT, each.key, each) for each in monitoring.alerts)
     yield from (CloudResource(ResourceKind.ACCESS, "access", each) for each in (plan.access,) if each)
@@ -121,14 +121,14 @@ def _resources_in_cluster_project(plan: FleetPlan) -> Iterator[CloudResource]:
 
 
 def in_worker(change: ResourceChange) -> tuple[str, ResourceChange] | None:
-    """The worker that a change is in, and the change by the names that the worker itself has for it."""
+    """Return the worker of a change and the change with the worker's own keys, or None for the fleet's own cluster."""
     worker, slash, key = change.key.partition(IN_WORKER)
     pool = change.pool and change.pool.removeprefix(worker + IN_WORKER)
     return (worker, replace(change, key=key, pool=pool)) if slash else None
 
 
 def resource_title(kind: ResourceKind, key: str) -> str:
-    """What people call a thing: `reservation l4`, `cluster`; `cluster of worker east`, `network a on worker east`."""
+    """Return the name shown to users: `reservation l4`, `cluster of worker east`, `network a on worker east`."""
     worker, slash, own_key = key.rpartition(IN_WORKER)
     if kind == ResourceKind.CONNECTION:
         return "connection to the existing cluster"
@@ -138,9 +138,9 @@ def resource_title(kind: ResourceKind, key: str) -> str:
 
 
 def compare_resources(old: FleetPlan, new: FleetPlan) -> tuple[ResourceChange, ...]:
-    """What becomes of each thing that is not left as it is: what comes or changes, as in `things`, then what goes.
+    """Return every changed resource: created and changed ones in the order of `cloud_resources`, then deleted ones.
 
-    What is made from a thing that is replaced is replaced with it, for the engine does not know its name before.
+    A resource is also replaced if it depends on a replaced one, because Pulumi does not know the new name in advance.
     """
     changes = compare_resource_lists(
         list(cloud_resources(old)), list(cloud_resources(new)), lambda resource: dependencies(resource, new)
@@ -159,7 +159,7 @@ def compare_resources(old: FleetPlan, new: FleetPlan) -> tuple[ResourceChange, .
 
 
 def _cluster_of(key: str) -> str:
-    """The worker whose cluster a resource is in; "" for the fleet's own."""
+    """Return the worker whose cluster a resource is in; "" for the fleet's own."""
     return key.partition(IN_WORKER)[0] if IN_WORKER in key else ""
 
 
@@ -168,7 +168,7 @@ def compare_resource_lists(
     new: Sequence[CloudResource],
     dependencies_of: Callable[[CloudResource], Iterable[ResourceKey]],
 ) -> tuple[ResourceChange, ...]:
-    """The same of things that are listed; `made_of` are those whose names the inputs of one in `new` are made of."""
+    """Compare two lists of resources; `dependencies_of` returns the resources that a resource in `new` refers to."""
     before, after = _resources_by_key(old), _resources_by_key(new)
     changes: dict[ResourceKey, ResourceChange] = {}
     for key, resource in after.items():
@@ -194,7 +194,7 @@ def compare_resource_lists(
 
 
 def dependencies(resource: CloudResource, plan: FleetPlan) -> Iterator[ResourceKey]:
-    """The things whose names its own inputs are made of; those of a worker's are that worker's."""
+    """Yield the resources whose names are inputs of this one; for a worker's resource, those of the same worker."""
     name, slash, key = resource.key.partition(IN_WORKER)
     if (
         slash
@@ -227,7 +227,7 @@ def dependencies(resource: CloudResource, plan: FleetPlan) -> Iterator[ResourceK
 
 
 _RETAINED_KINDS = (ResourceKind.CONTROLLER,)
-"""What the program makes with retainOnDelete."""
+"""Kinds that the program creates with `retainOnDelete`."""
 _DEPENDENCY_ORDER = (
     ResourceKind.FLEET,
     ResourceKind.CLUSTER,
@@ -235,11 +235,11 @@ _DEPENDENCY_ORDER = (
     ResourceKind.NODE_POOL,
     ResourceKind.MEMBERSHIP,
 )
-"""What is made of other things, in an order in which those come first."""
+"""Kinds that depend on others, after the kinds that they depend on."""
 
 
 def _resources_by_key(resources: Iterable[CloudResource]) -> dict[ResourceKey, CloudResource]:
-    """Every thing; those that others are made of come before them."""
+    """Return the resources by key, dependencies first."""
     ordered = sorted(
         resources,
         key=lambda resource: _DEPENDENCY_ORDER.index(resource.kind) if resource.kind in _DEPENDENCY_ORDER else -1,
@@ -254,12 +254,12 @@ def _resource_key(resource: CloudResource) -> ResourceKey:
 def _compare_resource(
     before: CloudResource | None, after: CloudResource, replaced: Iterable[ResourceKey]
 ) -> ResourceChange | None:
-    """None where nothing changes. `below` are replaced things that it is made of."""
+    """Return the change, or None without one. `replaced` are the replaced resources that this one depends on."""
     if before is None:
         return ResourceChange(after.kind, after.key, after.pool, ChangeKind.CREATED)
     if (
         after.kind == ResourceKind.DASHBOARD and before.project == after.project
-    ):  # what it shows follows from the rest of the change
+    ):  # its panels follow from the rest of the change
         return ResourceChange(ResourceKind.DASHBOARD, after.key, None, ChangeKind.UPDATED) if before != after else None
     titles = (resource_title(*identity) for identity in replaced)
     fields = (
@@ -289,6 +289,6 @@ def _field_effects(before: CloudResource, after: CloudResource) -> Iterator[Fiel
 
 
 def _is_reported_elsewhere(resource: CloudResource, change: FieldChange, effect: str) -> bool:
-    """Whether a field of the cluster's plan is another thing's, and does not replace the cluster as well."""
+    """Return whether a field of the cluster's plan belongs to another resource, and does not replace the cluster."""
     has_own_resource = change.path.startswith(("network.", "node_service_account"))
     return resource.kind == ResourceKind.CLUSTER and has_own_resource and effect != UpdateEffect.REPLACE

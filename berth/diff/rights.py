@@ -1,7 +1,7 @@
-"""Who may do more, or less, after a change: roles, buckets, secrets, people, isolation, the control plane, alerts.
+"""Comparison of rights: roles, buckets, secrets, people, isolation, the control plane, alerts.
 
-Rights are compared from the plans, so that one that is given is never a detail of a resource. What takes a protection
-away (alerts, the isolation of pods) counts as a right that is given.
+Rights are compared separately from resources, so that a new right is always shown. Losing a safeguard (an alert, the
+isolation of pods) counts as a widened right.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from berth.plan.teams import IdentityPlan, IsolationPlan, TeamPlan
 ALERT, ALERTS, CHANNEL = "alert", "alerts", "notification channel"
 _FLEET, _CLUSTER, _NODES, _CONTROL_PLANE = "fleet", "cluster", "nodes", "control plane"
 EGRESS: Final = "egress"
-"""Of teams that come or go it is no news."""
+"""Rights that are not reported for added or removed teams."""
 ANY_ADDRESS: Final = "any address"
 
 _POD_SECURITY_LEVELS: Final = ("restricted", "baseline", "baseline with exemptions", "privileged")
@@ -31,17 +31,17 @@ _BUCKET_ROLES: Final = (
     "roles/storage.objectAdmin",
     "roles/storage.admin",
 )
-"""Roles of a bucket, each with all the permissions of those before it."""
+"""Roles of a bucket; each includes the permissions of the roles before it."""
 
 AnyFleet = FleetPlan | AckFleetPlan
 RightKey = tuple[str, str]
-"""Whose right it is, and which right."""
+"""The owner of a right, and the right."""
 
 
 class RightChange(Struct, frozen=True):
-    """A right of `owner` that is added, removed, widened, narrowed, or changed (nobody knows which).
+    """A right of `owner` that is added, removed, widened, narrowed, or changed in an unknown direction.
 
-    `before` and `after` are its values, None where there is none.
+    `before` and `after` are its values, None if it does not exist.
     """
 
     owner: str
@@ -52,12 +52,12 @@ class RightChange(Struct, frozen=True):
 
     @property
     def is_alert(self) -> bool:
-        """Whether it is not a right of anybody's, but an alert that is sent no more."""
+        """Whether this is an alert, not a right."""
         return self.right in (ALERT, ALERTS, CHANNEL)
 
     @property
     def is_loud(self) -> bool:
-        """Whether somebody may do more than before, or nobody learns what happens any more."""
+        """Whether a right is added or widened, or an alert is removed."""
         return (
             self.what in (ChangeKind.ADDED, ChangeKind.WIDENED, ChangeKind.CHANGED)
             if not self.is_alert
@@ -66,18 +66,18 @@ class RightChange(Struct, frozen=True):
 
 
 _OPEN: Final = ("privileged", "open")
-"""Levels of a new team that are worth a line."""
+"""Levels that are reported for a new team."""
 
 
 class _Level(Struct, frozen=True):
-    """A right with an order: the higher the `rank`, the more is possible. 0 is the least."""
+    """A value of a right that has an order: a higher `rank` allows more; 0 allows least."""
 
     rank: int
     text: str
 
 
 def compare_rights(old: AnyFleet, new: AnyFleet) -> tuple[RightChange, ...]:
-    """Every right that is not what it was, those that give more first; teams go by their new names."""
+    """Return every changed right, those that allow more first; teams have their new names."""
     kept_teams = {f"team {team.name}" for team in new.teams} & {f"team {team.name}" for team in old.teams}
     workers = _worker_names(old) & _worker_names(new)
     grants = (
@@ -126,7 +126,7 @@ def _range_change(before: str, after: str) -> ChangeKind:
 
 
 def _compare_levels(old: Mapping[RightKey, _Level], new: Mapping[RightKey, _Level]) -> Iterator[RightChange]:
-    """Compare levels. Of what is new only what isolates nothing is reported, and nothing of what is removed."""
+    """Compare levels. A new level is reported only if it does not isolate; a removed one is not reported."""
     for key, after in new.items():
         before = old.get(key)
         if before is None:
@@ -170,11 +170,11 @@ def _channels(plan: AnyFleet) -> tuple[str, ...]:
     return monitoring.channels if monitoring else ()
 
 
-# --- what is granted, by name -----------------------------------------------------------------------------------------
+# --- grants by name ---------------------------------------------------------------------------------------------------
 
 
 def _grants(plan: AnyFleet, workers: Collection[str], prefix: str = "") -> dict[RightKey, dict[str, str]]:
-    """Whose right and which → its values by their names; those of `workers`' clusters are called `worker/owner`."""
+    """Return (owner, right) → values by name; owners in the clusters of `workers` are `worker/owner`."""
     grants: dict[RightKey, dict[str, str]] = {}
     for owner, right, values in _granted(plan):
         grants.setdefault((prefix + owner, right), {}).update(values)
@@ -225,7 +225,7 @@ def _named(values: Iterable[str | None]) -> dict[str, str]:
 
 
 def _authorized_networks(cluster: ClusterPlan) -> dict[str, str]:
-    """Who reaches the public endpoint, by the names of the networks; nobody where there is none."""
+    """Return the networks that reach the public endpoint, by name; none if there is no public endpoint."""
     control_plane = cluster.control_plane
     if not (control_plane.public_endpoint and control_plane.ip_endpoint):
         return {}
@@ -238,7 +238,7 @@ def _describe_network(network: AuthorizedNetwork) -> str:
     return f"{network.name} {network.cidr}".strip()
 
 
-# --- rights with an order ---------------------------------------------------------------------------------------------
+# --- ordered rights ---------------------------------------------------------------------------------------------------
 
 
 def _levels(plan: AnyFleet, workers: Collection[str], prefix: str = "") -> dict[RightKey, _Level]:
@@ -270,11 +270,11 @@ def _switch(is_on: bool) -> _Level:
 
 
 def _cluster_switches(cluster: ClusterPlan) -> Iterator[tuple[str, str, bool]]:
-    """Settings of a cluster that let somebody do more while they are on."""
+    """Yield the settings of a cluster that allow more while they are on."""
     control_plane = cluster.control_plane
     yield _CONTROL_PLANE, "public endpoint", control_plane.public_endpoint and control_plane.ip_endpoint
     yield _CONTROL_PLANE, "DNS endpoint", bool(control_plane.dns_endpoint)
-    yield _CONTROL_PLANE, "access of all Google Cloud addresses", control_plane.google_ranges
+    yield _CONTROL_PLANE, "access from all Google Cloud addresses", control_plane.google_ranges
     yield _NODES, "public addresses", not control_plane.private_nodes
     yield _NODES, "start without Shielded GKE Nodes", not cluster.shielded_nodes
     yield _NODES, "unencrypted memory (no Confidential GKE Nodes)", cluster.confidential_nodes is None

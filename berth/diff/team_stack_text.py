@@ -1,4 +1,4 @@
-"""The words in which changes of a team's own stack are told."""
+"""Text for changes of a team's own stack."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from berth.diff.team_stacks import CONFIG, FilesChange, WorkloadChange
 
 _EMPHASIZED = {ChangeKind.REPLACED: "REPLACED", ChangeKind.DELETED: "DELETED"}
 _MAX_NAMES = 3
-"""Entries that a headline names; of more it gives the number."""
+"""Maximum number of names in a headline; more are counted instead."""
 
 
 def headline_parts(workloads: Sequence[WorkloadChange], files: Sequence[FilesChange]) -> Iterator[str]:
-    """What becomes of workloads, then of files, the same in one part."""
+    """Yield a phrase for each kind and change: workloads first, then files."""
     changes = [("workload", change.workload, change.what) for change in workloads]
     changes += [(change.kind, change.name, change.what) for change in files]
     for kind, what in dict.fromkeys((kind, what) for kind, _, what in changes):
@@ -28,17 +28,17 @@ def headline_parts(workloads: Sequence[WorkloadChange], files: Sequence[FilesCha
 
 
 def describe_workload(change: WorkloadChange) -> str:
-    """`workload evaluation (Job evaluation) is REPLACED: it begins anew`."""
+    """Return `workload evaluation (Job evaluation) is REPLACED: it stops, and starts again from its queue`."""
     name = f"{change.workload} ({change.kind} {change.name})"
     more = {
-        ChangeKind.REPLACED: ": it begins anew, and waits in its queue",
-        ChangeKind.DELETED: ": what runs of it ends",
+        ChangeKind.REPLACED: ": it stops, and starts again from its queue",
+        ChangeKind.DELETED: ": it stops if it runs",
     }.get(change.what, "")
     return f"workload {name} is {_EMPHASIZED.get(change.what, change.what)}{more}"
 
 
 def workload_details(change: WorkloadChange) -> Iterator[str]:
-    """Why it is replaced, where it waits, and what it asks for."""
+    """Yield why it is replaced, its queue, and its requests."""
     if change.because:
         yield f"because {join_words(list(change.because))} cannot change"
     before, after = change.queue
@@ -48,15 +48,15 @@ def workload_details(change: WorkloadChange) -> Iterator[str]:
         least, most = sorted((request.amount.before, request.amount.after))
         if request.amount.delta:
             number = f"{request.amount.before} → {request.amount.after}" if least else str(most)
-            verb = "asked" if change.what == ChangeKind.DELETED else "asks"
-            yield f"{verb} for {number} {request.resource}, all its pods together"
+            verb = "requested" if change.what == ChangeKind.DELETED else "requests"
+            yield f"{verb} {number} {request.resource} in total"
 
 
 def describe_files(change: FilesChange) -> str:
-    """`config evaluation is changed: the pods of evaluation see it while they run`."""
+    """Return `config evaluation is changed; read by evaluation, whose running pods see the change`."""
     sentence = f"{change.kind} {change.name} is {_EMPHASIZED.get(change.what, change.what)}"
     if not change.workloads:
         return f"{sentence}; no workload reads it"
     readers = join_words(list(change.workloads))
     sees = change.kind == CONFIG and change.what == ChangeKind.CHANGED
-    return f"{sentence}; read by {readers}" + (", whose pods see it while they run" if sees else "")
+    return f"{sentence}; read by {readers}" + (", whose running pods see the change" if sees else "")

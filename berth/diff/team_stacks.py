@@ -1,4 +1,4 @@
-"""What a change of a team's own stack means: its workloads, and the files that their pods read."""
+"""Comparison of a team's own stack: its workloads, and the files that their pods read."""
 
 from __future__ import annotations
 
@@ -18,17 +18,17 @@ CONFIG, SECRETS = "config", "secrets"
 
 
 class WorkloadResources(Struct, frozen=True):
-    """How much a workload asks for of a resource, all its pods together."""
+    """The total request of a workload for a resource, over all its pods."""
 
     resource: str
     amount: CountChange
 
 
 class WorkloadChange(Struct, frozen=True):
-    """What becomes of a workload of the stack file, of the `kind` and `name` that it has after (or had before).
+    """A changed workload, with the `kind` and `name` that it has after the change (or had before).
 
-    `queue` is its local queue before and after, `asks` are accelerators. `because` are fields that cannot change: what
-    is replaced begins anew.
+    `queue` is its local queue before and after, `asks` are its requests for accelerators. `because` are immutable
+    fields that change: the workload is then replaced and starts again.
     """
 
     workload: str
@@ -41,7 +41,7 @@ class WorkloadChange(Struct, frozen=True):
 
 
 class FilesChange(Struct, frozen=True):
-    """What becomes of an entry of `config` or `secrets`, and the workloads whose pods read it after (or before)."""
+    """A changed entry of `config` or `secrets`, and the workloads whose pods read it after (or before) the change."""
 
     kind: str
     name: str
@@ -50,7 +50,7 @@ class FilesChange(Struct, frozen=True):
 
 
 def compare_team_objects(old: TeamStackPlan, new: TeamStackPlan) -> tuple[ObjectChange, ...]:
-    """Every object that is not left as it is, as `compare_objects`; a workload under another key is another one."""
+    """Return every changed object, like `compare_objects`; a workload under a new key is a new workload."""
     return compare_manifests(dict(_keyed_manifests(old)), dict(_keyed_manifests(new)))
 
 
@@ -69,7 +69,7 @@ def _keyed_manifest(manifest: dict[str, object], key: str) -> KeyedManifest:
 
 
 def compare_workloads(old: TeamStackPlan, new: TeamStackPlan) -> Iterator[WorkloadChange]:
-    """What becomes of each workload that is not left as it is, by key."""
+    """Yield every changed workload, by key."""
     for key in sorted(old.workloads.keys() | new.workloads.keys()):
         old_workload, new_workload = old.workloads.get(key), new.workloads.get(key)
         if old_workload != new_workload:
@@ -116,7 +116,7 @@ def _compare_resources(
 
 
 def _total_accelerators(plan: WorkloadPlan | None) -> dict[str, int]:
-    """Accelerators of all pods together, by resource."""
+    """Return the accelerators of all pods, by resource."""
     if plan is None:
         return {}
     requests = plan.pod.resources.items()
@@ -124,7 +124,7 @@ def _total_accelerators(plan: WorkloadPlan | None) -> dict[str, int]:
 
 
 def compare_files(old: TeamStackPlan, new: TeamStackPlan) -> Iterator[FilesChange]:
-    """What becomes of each entry of `config`, then of `secrets`, that is not left as it is, by name."""
+    """Yield every changed entry of `config`, then of `secrets`, by name."""
     for kind in (CONFIG, SECRETS):
         before, after = _entries_by_name(kind, old), _entries_by_name(kind, new)
         for name in sorted(before.keys() | after.keys()):

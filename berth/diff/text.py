@@ -1,4 +1,4 @@
-"""The words in which changes are told: the same for `berth diff`, the guard and the real engine's preview."""
+"""Text for changes, shared by `berth diff`, `berth guard` and the report."""
 
 from __future__ import annotations
 
@@ -20,17 +20,17 @@ from berth.plan.nodes import Bounds
 from berth.text import format_range, pluralize
 
 _CHANGE_SIGNS = {ChangeKind.CREATED: "+", ChangeKind.UPDATED: "~", ChangeKind.REPLACED: "±", ChangeKind.DELETED: "-"}
-UNMANAGED_TEXT = "left to who made it"
+UNMANAGED_TEXT = "no longer managed here"
 _EFFECT_NOTES = {
-    UpdateEffect.KEPT: ", and stays as it was: the provider keeps what is no longer said",
-    UpdateEffect.IGNORED: ", and stays as it was: the provider passes no change of it on",
-    UpdateEffect.NEW_NODES_ONLY: ", for new nodes alone",
-    UpdateEffect.REFUSED: ", which is refused while the cluster uses it",
+    UpdateEffect.KEPT: " (not applied: the provider keeps the value of a removed setting)",
+    UpdateEffect.IGNORED: " (not applied: the provider ignores this change)",
+    UpdateEffect.NEW_NODES_ONLY: " (for new nodes only)",
+    UpdateEffect.REFUSED: " (refused by Google Cloud while the cluster uses it)",
 }
 AUTHORIZED_NETWORKS = "control_plane.authorized_networks"
-"""Networks that reach the control plane; every one does where none is said, and no other where the list is empty."""
+"""Networks that reach the control plane; None means all networks, an empty list none."""
 _OPTIONAL_LIMITS = ("borrowingLimit", "lendingLimit")
-"""Limits of Kueue's that are none where they are not said."""
+"""Limits of Kueue that mean unlimited when they are not set."""
 EMPHASIZED = {ChangeKind.REPLACED: "REPLACED", ChangeKind.DELETED: "DELETED"}
 EMPHASIZED_KINDS = (
     ResourceKind.CLUSTER,
@@ -39,11 +39,11 @@ EMPHASIZED_KINDS = (
     ResourceKind.RESERVATION,
     ResourceKind.FUTURE_RESERVATION,
 )
-"""What is written in capitals when one of those things becomes of it; pools have words of their own."""
+"""Kinds whose replacement or deletion is written in capitals; pools are handled separately."""
 
 
 def describe_right(change: RightChange) -> str:
-    """`team vision: role roles/owner is added`; `control plane: public endpoint off → on, widened`."""
+    """Return `team vision: role roles/owner is added`, or `control plane: public endpoint off → on, widened`."""
     name = f"{change.owner}: {change.right}"
     if change.before is None or change.after is None:
         return f"{name} {change.before or change.after} is {change.what}"
@@ -51,7 +51,7 @@ def describe_right(change: RightChange) -> str:
 
 
 def describe_priority(change: PriorityChange) -> str:
-    """`priority low: 10 → 30, now above high; its jobs push out others now`."""
+    """Return `~ priority low: 10 → 30, now above high, its jobs can now preempt others`."""
     before, after = change.value
     if after is None:
         return f"- priority {change.priority} ({before})"
@@ -62,27 +62,27 @@ def describe_priority(change: PriorityChange) -> str:
     if change.below and before is not None:
         parts.append(f"now below {join_words(list(change.below))}")
     if before is not None and change.preempts[0] != change.preempts[1]:
-        parts.append(f"its jobs push out {'others now' if change.preempts[1] else 'nobody any more'}")
+        parts.append(f"its jobs can {'now' if change.preempts[1] else 'no longer'} preempt others")
     if change.default[0] != change.default[1]:
-        parts.append(f"{'' if change.default[1] else 'no longer '}that of jobs that name none")
+        parts.append(f"{'' if change.default[1] else 'no longer '}the default")
     return f"{sign} priority {change.priority}{initial_value}" + (f": {', '.join(parts)}" if parts else "")
 
 
 def describe_priority_order(order: tuple[tuple[str, ...], ...]) -> str:
-    """`order of priorities: high > low → low > high`."""
+    """Return `order of priorities: high > low → low > high`."""
     return f"order of priorities: {' → '.join(' > '.join(names) for names in order)}"
 
 
 def describe_stop(change: StopChange) -> str:
-    """`queue vision-train is drained: its jobs are evicted`."""
-    effect = {ChangeKind.HELD: ": no job is admitted any more", ChangeKind.DRAINED: ": its jobs are evicted"}.get(
+    """Return `queue vision-train is drained: its jobs are evicted`."""
+    effect = {ChangeKind.HELD: ": no new job is admitted", ChangeKind.DRAINED: ": its jobs are evicted"}.get(
         change.what, ""
     )
     return f"queue {change.queue} is {change.what}{effect}"
 
 
 def describe_reclaim(change: ReclaimChange) -> str:
-    """`vision can no longer reclaim its guarantee of v5e (queue vision-train)`."""
+    """Return `vision can no longer reclaim its guarantee of v5e (queue vision-train)`."""
     who = join_words(list(change.teams)) or "nobody"
     verb = "can reclaim" if change.can else "can no longer reclaim"
     return f"{who} {verb} its guarantee of {join_words(list(change.flavors))} (queue {change.queue})"
@@ -92,11 +92,11 @@ def describe_reclaim(change: ReclaimChange) -> str:
 
 
 def describe_field(change: FieldChange) -> str:
-    """A field of a Kubernetes object that changes; of a whole entry, that it comes with what it holds, or goes."""
+    """Return the change of a field of a Kubernetes object, or that an entry is added or removed."""
     if change.before is None and _is_mapping(change.after):
         return f"{change.path} is added: {format_value(change.after)}"
     if change.after is None and _is_mapping(change.before):
-        return f"{change.path} is taken out: {format_value(change.before)}"
+        return f"{change.path} is removed: {format_value(change.before)}"
     if change.path.endswith(_OPTIONAL_LIMITS):
         limits = ("unlimited" if limit is None else format_value(limit) for limit in (change.before, change.after))
         return f"{change.path}: {' → '.join(limits)}"
@@ -108,7 +108,7 @@ def _is_mapping(what: object) -> bool:
 
 
 def describe_effect(field: FieldEffect) -> str:
-    """A field that changes, `machineType g2-standard-24 → g2-standard-48`."""
+    """Return the change of a field: `machineType g2-standard-24 → g2-standard-48`."""
     if not field.input:
         return f"{field.path} is replaced"
     if field.path == AUTHORIZED_NETWORKS:
@@ -118,18 +118,18 @@ def describe_effect(field: FieldEffect) -> str:
 
 
 def describe_reason(field: FieldEffect) -> str:
-    """The same, with the input by which the provider knows it."""
+    """Return the change of a field, with the provider's name for it if that differs."""
     return describe_effect(field) + ("" if field.input in ("", camel_case(field.path)) else f" ({field.input})")
 
 
-# --- what is lost -----------------------------------------------------------------------------------------------------
+# --- guarded changes --------------------------------------------------------------------------------------------------
 
 PROTECTION_OFF = "the protection of everything in this stack would be switched off (protect: false)"
 _PAST_PARTICIPLE = {GuardedAction.REPLACE: "replaced", GuardedAction.DELETE: "deleted"}
 
 
 def describe_guarded_change(change: GuardedChange) -> str:
-    """What would be lost and why: `pool v5e would be replaced: topology changes`."""
+    """Return what would be lost and why: `pool v5e would be replaced, because topology changes`."""
     if change.action in (GuardedAction.UNPROTECT, GuardedAction.REFUSE):
         return _describe_guarded_update(change)
     name = resource_title(change.kind, change.name)
@@ -137,11 +137,10 @@ def describe_guarded_change(change: GuardedChange) -> str:
     if change.kind == ResourceKind.QUEUE:
         flavors_suffix = (
             f" of {join_words(list(change.flavors))}" if change.flavors else ""
-        )  # a refusal of the engine's names none
+        )  # a refusal by the engine names no flavors
         with_cluster = " with its cluster" if any(f.path == ResourceKind.CLUSTER for f in change.because) else ""
-        return (
-            f"{name} would be {_PAST_PARTICIPLE[change.action]}{with_cluster}, with what it guarantees{flavors_suffix}"
-        )
+        action = f"{_PAST_PARTICIPLE[change.action]}{with_cluster}"
+        return f"{name} would be {action}, and its guarantee{flavors_suffix} would be lost"
     reasons = (
         f"{camel_case(f.path.partition('[')[0])} changes" if f.input else f"{f.path} is replaced"
         for f in change.because
@@ -165,12 +164,12 @@ def _describe_guarded_update(change: GuardedChange) -> str:
 
 
 def describe_remedy(change: GuardedChange) -> str:
-    """What to do about a loss that is guarded."""
+    """Return how to allow a blocked change."""
     is_worker_allowance = change.worker and not change.key.startswith("clusterQueues.")
     section = f"{f'workers.{change.worker}.' if is_worker_allowance else ''}{ALLOWANCE_SECTION[change.action]}"
     allowance = f'{section}: {{{change.key}: "<why>"}}'
     if change.action == GuardedAction.REFUSE:
-        return f"take the change back, or make a new cluster with it; where nothing uses it yet, add {allowance}"
+        return f"revert the change, or create a new cluster with it; if nothing uses the setting yet, add {allowance}"
     if change.first:
         drain_hint = (
             ", or drains it (stopPolicy: HoldAndDrain)"
@@ -182,15 +181,13 @@ def describe_remedy(change: GuardedChange) -> str:
 
 
 def describe_idle_allowance(allowance: IdleAllowance) -> str:
-    """An allowance without a use."""
-    return (
-        f"{allowance.section}.{allowance.key} allows what this change "
-        "does not do, and leaves it unprotected: take it out"
-    )
+    """Return a sentence on an allowance that this change does not need."""
+    key = f"{allowance.section}.{allowance.key}"
+    return f"{key} is not used by this change, and leaves the resource unprotected; remove it"
 
 
 def describe_pool(change: PoolChange) -> str:
-    """What becomes of a pool and how much of it is hit: `REPLACED: 6 nodes with 24 v5e chips go, on-demand`."""
+    """Return what happens to a pool and its nodes: `REPLACED: 6 nodes with 24 v5e chips are deleted (on-demand)`."""
     what = EMPHASIZED.get(change.what, change.what)
     if change.what == ChangeKind.ADDED:
         nodes = "1 node" if change.nodes[1] == Bounds(min=1, max=1) else f"{format_range(change.nodes[1])} nodes"
@@ -205,11 +202,11 @@ def describe_pool(change: PoolChange) -> str:
         parts.append(f"{format_bounds(change.nodes)} nodes, {format_bounds(change.accelerators)} {change.noun}")
     if change.hit_nodes:
         is_single = change.hit_nodes == 1
-        how = "goes" if is_single else "go"
+        how = "is deleted" if is_single else "are deleted"
         if change.what == ChangeKind.RECREATED:
-            how = f"{'is' if is_single else 'are'} made anew{'' if is_single else ' one after the other'}"
+            how = "is recreated" if is_single else "are recreated one by one"
         elif change.what == ChangeKind.CHANGED:
-            how = f"{how}, and {'is' if is_single else 'are'} asked for again elsewhere"
+            how = f"{how} and requested again in other zones"
         affected = (
             f"{up_to_prefix(change)}{pluralize(change.hit_nodes, 'node')} with {change.hit_accelerators} {change.noun}"
         )
@@ -218,26 +215,28 @@ def describe_pool(change: PoolChange) -> str:
 
 
 def up_to_prefix(change: PoolChange) -> str:
-    """What precedes the nodes that are hit: of a pool that scales nobody knows how many are there."""
+    """Return "up to " for a pool that autoscales, because its current number of nodes is unknown; otherwise ""."""
     return "" if change.nodes[0].min == change.nodes[0].max else "up to "
 
 
 def machine_source(change: PoolChange) -> str:
-    """Where the machines come from."""
+    """Return where the machines come from: the reservation or the provisioning model."""
     return f"reservation {change.reservation}" if change.reservation else change.capacity
 
 
 def describe_resource(change: ResourceChange) -> str:
-    """What becomes of something else in Google Cloud: `reservation l4 is REPLACED`."""
+    """Return what happens to another cloud resource: `reservation l4 is REPLACED`."""
     name = resource_title(change.kind, change.key)
     if change.what == ChangeKind.UNMANAGED:
-        return f"{name} is left running, and no longer managed here: it is not uninstalled, and its objects stay"
+        return f"{name} keeps running, but is no longer managed: it is not uninstalled, and its objects remain"
     if change.kind in (ResourceKind.CONNECTION, ResourceKind.CLUSTER) and change.what == ChangeKind.REPLACED:
-        return f"{name} is REPLACED: every namespace, volume and job in the old one is lost"
+        return f"{name} is REPLACED: all namespaces, volumes and jobs in the old one are lost"
     disable_note = (
-        " (it is left on)" if change.what == ChangeKind.DELETED and change.kind == ResourceKind.SERVICE else ""
+        " from this stack, and stays enabled"
+        if change.what == ChangeKind.DELETED and change.kind == ResourceKind.SERVICE
+        else ""
     )
-    nodes = ": its nodes are made anew one after the other" if change.what == ChangeKind.RECREATED else ""
+    nodes = ": its nodes are recreated one by one" if change.what == ChangeKind.RECREATED else ""
     what = ChangeKind.CHANGED if change.what in (ChangeKind.UPDATED, ChangeKind.RECREATED) else change.what
     return (
         f"{name} is "
@@ -246,7 +245,7 @@ def describe_resource(change: ResourceChange) -> str:
 
 
 def describe_object(change: ObjectChange) -> str:
-    """What becomes of a Kubernetes object: `~ ClusterQueue vision-train`."""
+    """Return what happens to a Kubernetes object: `~ ClusterQueue vision-train`."""
     namespace_prefix = f"{change.namespace}/" if change.namespace else ""
     reason = "it moves to another cluster" if change.because == (ResourceKind.CLUSTER,) else ""
     reason = reason or f"{join_words(list(change.because))} cannot change"

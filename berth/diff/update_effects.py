@@ -1,4 +1,4 @@
-"""What a changed field of a plan does to the resource made of it: the table update_effects.yaml, one row a field."""
+"""The effect of a changed plan field on its resource: the table update_effects.yaml, one row for each field."""
 
 from __future__ import annotations
 
@@ -25,17 +25,17 @@ class UpdateEffect(StrEnum):
     UPDATE = "update"
     """An update in place."""
     NEW_NODES_ONLY = "later"
-    """An update in place, for nodes that are created afterwards."""
+    """An update in place, for new nodes only."""
     REFUSED = "refused"
     """An update in place, which the cloud refuses."""
     RECREATE = "recreate"
-    """An update in place, which recreates every node, one after the other."""
+    """An update in place that recreates every node, one by one."""
     REPLACE = "replace"
     """The resource is deleted and created again."""
 
     @property
     def severity(self) -> int:
-        """How much the effect disrupts; 0 for nothing."""
+        """How disruptive the effect is; 0 for no effect."""
         return _SEVERITY[self]
 
 
@@ -53,10 +53,10 @@ _TABLE = pathlib.Path(__file__).with_name("update_effects.yaml")
 
 
 class UpdateRule(Struct, frozen=True):
-    """A row: the resource's input as the provider spells it, and what a change `does`.
+    """A row of the table: the resource's input as the provider spells it, and what a change `does`.
 
-    `slice` holds instead for a slice of several hosts, `wider` where the new range contains the old one, `begun` and
-    `ended` where nothing was said before, or is said after, `moved` where two lists have nothing in common.
+    Other columns apply instead of `does`: `slice` to a slice of several hosts, `wider` if the new range contains the
+    old one, `begun` if the field was not set before, `ended` if it is not set after, `moved` if two lists are disjoint.
     """
 
     input: str
@@ -70,7 +70,7 @@ class UpdateRule(Struct, frozen=True):
 
 @cache
 def load_update_rules() -> Mapping[str, Mapping[str, UpdateRule]]:
-    """Name of a plan class → path of a field → its row."""
+    """Return plan class name → path of a field → its row."""
     table = load_table(_TABLE)
     return {
         kind: {path: convert(row, UpdateRule) for path, row in resource_row["fields"].items()}
@@ -79,10 +79,10 @@ def load_update_rules() -> Mapping[str, Mapping[str, UpdateRule]]:
 
 
 def find_update_rule(kind: str, change: FieldChange, *, in_slice: bool = False) -> UpdateRule:
-    """The row of a field of the plan class `kind`: its own, or that of the field it lies in.
+    """Return the row of a field of the plan class `kind`, or of the field that contains it.
 
-    `does` is already the one that holds for this change. A field that the table lacks (a test finds it) is taken for
-    one that replaces: better a guard too many.
+    `does` is already chosen for this change. A field without a row is assumed to replace the resource, which is the
+    safe side; a test checks that no row is missing.
     """
     rows, path = load_update_rules()[kind], change.path
     while path and path not in rows:

@@ -1,4 +1,4 @@
-"""Counts, ranges and values of plans as one line of text, before and after a change."""
+"""Counts, ranges and values of plans as one line of text."""
 
 from __future__ import annotations
 
@@ -14,25 +14,25 @@ from berth.plan.nodes import Bounds
 from berth.text import format_range
 
 _LONG_TEXT = 120
-"""Characters up to which a text is shown whole."""
+"""Maximum length of a text that is shown whole."""
 _CONTEXT_CHARS = 32
-"""Characters that long texts have in common and that are shown beside the difference."""
+"""Number of equal characters shown on each side of a difference in long texts."""
 
 
 def format_count(counts: CountChange) -> str:
-    """`16 → 8`, or the one number."""
+    """Return `16 → 8`, or one number if it does not change."""
     return f"{counts.before} → {counts.after}" if counts.delta else str(counts.after)
 
 
 def format_bounds(bounds: tuple[Bounds, Bounds]) -> str:
-    """A range before and after."""
+    """Return `0–4 → 0–8`, or one range if it does not change."""
     return (
         format_range(bounds[1]) if bounds[0] == bounds[1] else f"{format_range(bounds[0])} → {format_range(bounds[1])}"
     )
 
 
 def format_change(before: object, after: object) -> str:
-    """`4 → 8`; of long texts only what they have in common at both ends is left out, and never what differs."""
+    """Return `4 → 8`; equal ends of long texts are shortened, never the difference."""
     if not isinstance(before, str) or not isinstance(after, str):
         return f"{format_value(before)} → {format_value(after)}"
     start, end = _common_lengths(before, after)
@@ -43,7 +43,7 @@ def format_change(before: object, after: object) -> str:
 
 
 def _common_lengths(before: str, after: str) -> tuple[int, int]:
-    """Characters that two texts have in common at their beginnings and ends, but for some beside the difference."""
+    """Return the number of equal characters to omit at the beginning and the end of two texts."""
     start = _common_prefix(before, after)
     end = min(_common_prefix(before[::-1], after[::-1]), min(len(before), len(after)) - start)
     cut = (max(0, length - _CONTEXT_CHARS) for length in (start, end))
@@ -71,11 +71,11 @@ def format_value(what: object) -> str:
 
 
 def _common_prefix(one: str, other: str) -> int:
-    """How many characters two texts begin with together."""
+    """Return the length of the common prefix of two texts."""
     pairs = enumerate(zip(one, other, strict=False))
     return next((at for at, (a, b) in pairs if a != b), min(len(one), len(other)))
 
 
 def camel_case(path: str) -> str:
-    """`machine_type` as the stack file spells it."""
+    """Return `machine_type` in the stack file's spelling, `machineType`."""
     return re.sub(r"_([a-z0-9])", lambda match: match.group(1).upper(), path)

@@ -1,4 +1,4 @@
-"""What a change does to workers: which come and go, what each holds, and its shares of what queues are guaranteed."""
+"""Comparison of workers: their capacity, and their shares of queues' guarantees."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from berth.planner.queueing.quota_tree import accelerator_quotas
 
 
 class WorkerFlavorChange(Struct, frozen=True):
-    """What a worker holds of a flavor at the most (`capacity`), and its share of what is `guaranteed`."""
+    """A worker's maximum `capacity` of a flavor, and its share of the guarantees."""
 
     flavor: str
     noun: str
@@ -22,7 +22,7 @@ class WorkerFlavorChange(Struct, frozen=True):
 
 
 class QueueShareChange(Struct, frozen=True):
-    """A worker's share of what a queue is guaranteed of a flavor."""
+    """A worker's share of a queue's guarantee of a flavor."""
 
     queue: str
     flavor: str
@@ -31,9 +31,9 @@ class QueueShareChange(Struct, frozen=True):
 
 
 class WorkerChange(Struct, frozen=True):
-    """A worker that is added, changed, replaced (by another cluster), deleted, or left (to who made it).
+    """A worker that is added, changed, replaced by another cluster, deleted, or `left` (no longer managed).
 
-    `flavors` and `shares` are those that change, by name.
+    `flavors` and `shares` are the changed ones, by name.
     """
 
     worker: str
@@ -43,7 +43,7 @@ class WorkerChange(Struct, frozen=True):
 
 
 def compare_workers(old: FleetPlan, new: FleetPlan) -> tuple[WorkerChange, ...]:
-    """Every worker whose machines or shares are not left as they are, by name."""
+    """Return every worker whose machines or shares change, by name."""
     before, after = ({worker.name: worker for worker in plan.workers} for plan in (old, new))
     changes: list[WorkerChange] = []
     for name in sorted(before.keys() | after.keys()):
@@ -89,7 +89,7 @@ def _compare_shares(old: FleetPlan | None, new: FleetPlan | None) -> Iterator[Qu
 
 
 def _worker_guarantees(plan: FleetPlan) -> dict[tuple[str, str, str], int]:
-    """By queue, flavor and the noun of its accelerators."""
+    """Return the guarantees by queue, flavor and noun of the accelerators."""
     resources = {flavor.name: flavor.resource for flavor in plan.flavors}
     nouns = {flavor.name: flavor.noun for flavor in plan.flavors}
     return {

@@ -162,7 +162,7 @@ class _Tracebacks:
     def create_task(
         self, loop: asyncio.AbstractEventLoop, coro: Any, context: Context | None = None
     ) -> asyncio.Task[Any]:
-        """A task factory that records each task's exception before anything else handles it."""
+        """Return a task factory that records each task's exception before anything else handles it."""
         task = asyncio.Task(coro, loop=loop, context=context)
         task.add_done_callback(self._remember)
         return task

@@ -20,7 +20,7 @@ Groups = list[TemplatePods] | None
 
 
 def read_derived(job: SourceValue, reader: str) -> tuple[Groups, str]:
-    """The groups of pods, and a clause for what cannot be read (empty: nothing); groups are None after a fault."""
+    """Return the groups of pods, and a clause for what cannot be read (empty: nothing); groups are None after a fault."""
     return _READERS[reader](job)
 
 
@@ -42,7 +42,7 @@ def _spark_application(job: SourceValue) -> tuple[Groups, str]:
 
 
 def _spark_template(role: SourceValue) -> SourceValue:
-    """The pod that Kueue counts for a driver or an executor; it takes no template's resources but the role's own."""
+    """Return the pod that Kueue counts for a driver or an executor; it takes no template's resources but the role's own."""
     fields = as_mapping(role.value)
     requests = {"cpu": fields.get("coreRequest"), "memory": _kubernetes_memory(fields.get("memory"))}
     limits = {"cpu": fields.get("coreLimit"), "memory": _kubernetes_memory(fields.get("memoryLimit"))}
@@ -71,7 +71,7 @@ def _written(values: Mapping[str, object]) -> dict[str, object]:
 
 
 def _train_job(job: SourceValue) -> tuple[Groups, str]:
-    """A trainer's nodes, where the job says what each takes; the rest of its pods is the runtime's."""
+    """Return a trainer's nodes, where the job says what each takes; the rest of its pods is the runtime's."""
     runtime = find(job, "spec.runtimeRef.name")
     if runtime is None:
         require(job, "spec.runtimeRef.name")
@@ -91,7 +91,7 @@ def _train_job(job: SourceValue) -> tuple[Groups, str]:
 
 
 def _app_wrapper(job: SourceValue) -> tuple[Groups, str]:
-    """The pods of every component: those its `podSets` declare, else those of its kind."""
+    """Return the pods of every component: those its `podSets` declare, else those of its kind."""
     source = require(job, "spec.components")
     components = source.sequence("a list of components") if source is not None else None
     if components is None:

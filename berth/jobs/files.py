@@ -36,7 +36,7 @@ class ManifestDocument(Struct, frozen=True):
     marks: Marks = field(default_factory=lambda: NO_MARKS)
 
     def root_value(self, problems: Problems) -> SourceValue:
-        """The document's value, to be taken apart."""
+        """Return the document's value, to be taken apart."""
         return SourceValue(self.value, (), problems)
 
     def locate_problems(self, problems: Iterable[Problem]) -> list[Problem]:
@@ -66,7 +66,7 @@ class ManifestDocument(Struct, frozen=True):
 
 
 def read_documents(path: pathlib.Path, display_path: str) -> tuple[list[ManifestDocument], list[Problem]]:
-    """The documents of a YAML file that are not empty, and its faults. A large file is read faster, without lines."""
+    """Return the documents of a YAML file that are not empty, and its faults. A large file is read faster, without lines."""
     if path.is_file() and path.stat().st_size > MAX_BYTES:
         return _read_large(path, display_path)
     text = read_text(path, display_path, "")
@@ -93,7 +93,7 @@ def _read_large(path: pathlib.Path, display_path: str) -> tuple[list[ManifestDoc
 
 
 def load_all(text: str) -> list[object]:
-    """The documents of a YAML text. Deep nesting is refused first: the C parser would take the process down with it."""
+    """Return the documents of a YAML text. Deep nesting is refused first: the C parser would take the process down with it."""
     depth = 0
     events: Iterator[Any] = iter(LOADER(text).get_event, None)
     for event in events:
@@ -104,7 +104,7 @@ def load_all(text: str) -> list[object]:
 
 
 def _split_documents(text: str) -> Iterator[str]:
-    """The documents' texts, each on the lines where it stands in the file."""
+    """Yield the documents' texts, each on the lines where it stands in the file."""
     starts = [0, *(match.start() for match in _NEXT_DOCUMENT.finditer(text))]
     for start, end in zip(starts, [*starts[1:], len(text)], strict=True):
         if text[start:end].strip():
@@ -112,7 +112,7 @@ def _split_documents(text: str) -> Iterator[str]:
 
 
 def list_yaml_files(path: pathlib.Path) -> list[pathlib.Path]:
-    """The YAML files of a folder, by name; a file is itself."""
+    """Return the YAML files of a folder, by name; a file is itself."""
     if not path.is_dir():
         return [path]
     return sorted(file for file in path.iterdir() if file.suffix in (".yaml", ".yml") and file.is_file())

@@ -57,7 +57,7 @@ class JobManifest(Struct, frozen=True):
         return as_mapping(get_nested(self.metadata.value, "annotations"))
 
     def label(self, name: str) -> SourceValue:
-        """A label, and its place."""
+        """Return a label, and its place."""
         return self.metadata.child("labels", self.labels).child(name, self.labels.get(name))
 
     @property
@@ -78,7 +78,7 @@ class JobManifest(Struct, frozen=True):
 
 
 def read_jobs(manifest: SourceValue) -> Iterator[JobManifest]:
-    """The jobs of one manifest, a `List` of them included.
+    """Yield the jobs of one manifest, a `List` of them included.
 
     An object of a kind that is not in the table is a job too if it names a queue or has containers.
     """
@@ -170,7 +170,7 @@ def _namespace(fields: dict[str, SourceValue]) -> str:
 def _read_other(
     manifest: SourceValue, fields: dict[str, SourceValue], kind: str, row: KindRow | None
 ) -> Iterator[JobManifest]:
-    """An object whose kind is not in the table: its namespace, queue and priority, and nothing of its pods."""
+    """Yield an object whose kind is not in the table: its namespace, queue and priority, and nothing of its pods."""
     name = _read_name(manifest, fields)
     if name is None:
         return

@@ -80,11 +80,11 @@ class KindRow(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
 @cache
 def kinds() -> Mapping[str, KindRow]:
-    """Every row, by kind."""
+    """Return every row, by kind."""
     rows: Any = load_table(Path(__file__).with_suffix(".yaml"))
     return msgspec.convert(rows, dict[str, KindRow])
 
 
 def keys(path: str) -> tuple[str, ...]:
-    """The keys of a path such as `spec.template`; none of the empty path."""
+    """Return the keys of a path such as `spec.template`; none of the empty path."""
     return tuple(path.split(".")) if path else ()

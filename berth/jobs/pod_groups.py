@@ -32,14 +32,14 @@ class PodGroups:
                     self._members.setdefault(_key(job), []).append(job)
 
     def join(self, job: JobManifest) -> JobManifest:
-        """The job as it is; a Pod of a group with the pod sets of the whole group."""
+        """Return the job as it is; a Pod of a group with the pod sets of the whole group."""
         members = self._members.get(_key(job), []) if job.kind == "Pod" else []
         if not members or any(each.pod_sets is None for each in members):
             return job
         return replace(job, group=_merged([pod_set for each in members for pod_set in each.pod_sets or ()]))
 
     def is_first(self, job: JobManifest) -> bool:
-        """Whether the job is the first of its group, or belongs to none."""
+        """Return whether the job is the first of its group, or belongs to none."""
         members = self._members.get(_key(job), []) if job.kind == "Pod" else []
         return not members or members[0].source.value is job.source.value
 
@@ -48,7 +48,7 @@ NO_POD_GROUPS: Final = PodGroups(())
 
 
 def group_name(job: JobManifest) -> str | None:
-    """The pod group that a Pod belongs to."""
+    """Return the pod group that a Pod belongs to."""
     name = job.labels.get(POD_GROUP) if job.kind == "Pod" else None
     return None if name is None else str(name)
 

@@ -25,7 +25,7 @@ class TemplatePods(Struct, frozen=True):
 
 
 def read_template_pods(job: SourceValue, rows: tuple[PodsRow, ...]) -> list[TemplatePods] | None:
-    """The groups in Kueue's order; None after a fault that leaves one of them out."""
+    """Return the groups in Kueue's order; None after a fault that leaves one of them out."""
     groups: list[TemplatePods] = []
     is_complete = True
     for row in rows:
@@ -69,7 +69,7 @@ def require(source: SourceValue, path: str) -> SourceValue | None:
 
 
 def _items(job: SourceValue, row: PodsRow) -> list[tuple[SourceValue, str | None]] | None:
-    """The places that describe groups of pods, each with its name; None after a fault."""
+    """Return the places that describe groups of pods, each with its name; None after a fault."""
     if row.each is not None:
         return _list_items(job, row, row.each)
     if row.roles is not None:
@@ -87,7 +87,7 @@ def _list_items(job: SourceValue, row: PodsRow, path: str) -> list[tuple[SourceV
 
 
 def _item_name(item: SourceValue, row: PodsRow) -> str | None:
-    """The name of an item whose fields are all known; None after a fault."""
+    """Return the name of an item whose fields are all known; None after a fault."""
     fields = item.known_fields(row.item.required, row.item.optional) if row.item else item.mapping("a mapping")
     if fields is None or row.name_at is None:
         return None
@@ -143,7 +143,7 @@ def _added_requests(job: SourceValue, instead: str | None, requests: Mapping[str
 
 
 def _with_containers(template: SourceValue, added: list[dict[str, object]]) -> SourceValue:
-    """The template with the containers that an operator adds."""
+    """Return the template with the containers that an operator adds."""
     value = as_mapping(template.value)
     spec = as_mapping(value.get("spec"))
     containers = as_list(spec.get("containers"))
@@ -174,18 +174,18 @@ def _read_group(item: SourceValue, template: SourceValue, row: PodsRow, name: st
 
 
 def _read_count(item: SourceValue, path: str | None, noun: str, absent: int = 1) -> int | None:
-    """A count from 0; `absent` where none is written, None after a fault."""
+    """Return a count from 0; `absent` where none is written, None after a fault."""
     written = find(item, path) if path is not None else None
     return absent if written is None else written.integer(f"a whole number of {noun} from 0", 0)
 
 
 def read_workload_count(job: SourceValue, path: str | None) -> int | None:
-    """The workloads that Kueue makes of an object; None after a fault."""
+    """Return the workloads that Kueue makes of an object; None after a fault."""
     return _read_count(job, path, "replicas")
 
 
 def iterate_containers(value: object) -> Iterator[object]:
-    """Every list of containers inside an object of any kind, whatever its shape."""
+    """Yield every list of containers inside an object of any kind, whatever its shape."""
     for key, inside in as_mapping(value).items():
         if key == "containers" and as_list(inside):
             yield inside

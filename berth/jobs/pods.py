@@ -20,7 +20,7 @@ ResourceList = dict[str, int]
 
 
 def build_pod_set(template: SourceValue, name: str, count: int) -> PodSet | None:
-    """The pods of a template; None after a fault."""
+    """Return the pods of a template; None after a fault."""
     spec = pod_spec(template)
     if spec is None and "spec" not in as_mapping(template.value) and isinstance(template.value, dict):
         template.fault("missing-key", "'spec' is missing; write it")
@@ -42,7 +42,7 @@ def build_pod_set(template: SourceValue, name: str, count: int) -> PodSet | None
 
 
 def pod_spec(template: SourceValue) -> dict[str, SourceValue] | None:
-    """The spec of a pod template."""
+    """Return the spec of a pod template."""
     fields = template.mapping("a pod template")
     if fields is None or "spec" not in fields:
         return None
@@ -129,7 +129,7 @@ def _parse_amounts(source: SourceValue) -> ResourceList | None:
 
 
 def parse_amount(resource: str, quantity: SourceValue) -> int | None:
-    """The amount of a resource as a whole number; a fault and None where it is no quantity."""
+    """Return the amount of a resource as a whole number; a fault and None where it is no quantity."""
     number = parse_quantity(resource, quantity.value)
     if number is None:
         message = f"{format_value(quantity.value)} is no quantity; write one such as 4, 500m or 16Gi"
@@ -153,7 +153,7 @@ def _maximum(left: ResourceList, right: ResourceList) -> ResourceList:
 
 
 def _affinity_terms(spec: dict[str, SourceValue]) -> Iterator[tuple[NodeSelectorRequirement, ...]]:
-    """The terms of the required node affinity."""
+    """Yield the terms of the required node affinity."""
     if "affinity" not in spec:
         return
     terms = get_nested(spec["affinity"].value, "nodeAffinity", _REQUIRED, "nodeSelectorTerms")

@@ -14,7 +14,7 @@ _BINARY = {"Ki": 10, "Mi": 20, "Gi": 30, "Ti": 40, "Pi": 50, "Ei": 60}
 
 
 def parse_quantity(resource: str, text: object) -> int | None:
-    """A quantity as a manifest writes it, rounded up to a whole number; None where it is none, or negative.
+    """Return a quantity as a manifest writes it, rounded up to a whole number; None where it is none, or negative.
 
     Kueue rounds up as well: half an accelerator counts as one (`resource.Quantity.Value`).
     """
@@ -36,5 +36,5 @@ def _factor(suffix: str) -> Fraction:
 
 
 def format_quantity(resource: str, number: int) -> str:
-    """A whole number as Kubernetes would print it: cpu 1500 → `1500m`, memory 2³⁰ → `1Gi`, 8 → `8`."""
+    """Return a whole number as Kubernetes would print it: cpu 1500 → `1500m`, memory 2³⁰ → `1Gi`, 8 → `8`."""
     return quantity(resource, max(0, number))

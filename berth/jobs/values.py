@@ -28,7 +28,7 @@ class SourceValue(Struct, frozen=True):
         self.fault("bad-value", f"{format_value(self.value)} is not {allowed}")
 
     def known_fields(self, required: Iterable[str], optional: Iterable[str] = ()) -> dict[str, SourceValue] | None:
-        """A mapping's values by key; every required key is there, and no other than those named."""
+        """Return a mapping's values by key; every required key is there, and no other than those named."""
         fields = self.mapping("a mapping")
         if fields is None:
             return None
@@ -45,7 +45,7 @@ class SourceValue(Struct, frozen=True):
         return None if missing else fields
 
     def mapping(self, expected: str) -> dict[str, SourceValue] | None:
-        """A mapping's values by key, whatever the keys."""
+        """Return a mapping's values by key, whatever the keys."""
         if not isinstance(self.value, dict):
             self.reject(expected)
             return None
@@ -53,7 +53,7 @@ class SourceValue(Struct, frozen=True):
         return {str(key): self.child(str(key), value) for key, value in values.items()}
 
     def sequence(self, expected: str) -> list[SourceValue] | None:
-        """The items of a list."""
+        """Return the items of a list."""
         if not isinstance(self.value, list):
             self.reject(expected)
             return None
@@ -64,7 +64,7 @@ class SourceValue(Struct, frozen=True):
             yield self.child(index, value)
 
     def child(self, step: str | int, value: object) -> SourceValue:
-        """A value inside this one."""
+        """Return a value inside this one."""
         return SourceValue(value, (*self.path, step), self.problems)
 
     def text(self, expected: str) -> str | None:
@@ -75,7 +75,7 @@ class SourceValue(Struct, frozen=True):
         return None
 
     def integer(self, expected: str, minimum: int, maximum: int = 2**63 - 1) -> int | None:
-        """A whole number from `low` to `high`."""
+        """Return a whole number from `low` to `high`."""
         if isinstance(self.value, int) and not isinstance(self.value, bool) and minimum <= self.value <= maximum:
             return self.value
         is_quoted = isinstance(self.value, str) and self.value.removeprefix("-").isdigit()
@@ -83,7 +83,7 @@ class SourceValue(Struct, frozen=True):
         return None
 
     def one_of(self, choices: Iterable[str]) -> str | None:
-        """One of some words."""
+        """Return one of some words."""
         known = list(choices)
         if isinstance(self.value, str) and self.value in known:
             return self.value
@@ -93,24 +93,24 @@ class SourceValue(Struct, frozen=True):
 
 
 def as_mapping(value: object) -> dict[str, object]:
-    """A mapping as it is; nothing of anything else."""
+    """Return a mapping as it is; nothing of anything else."""
     return cast("dict[str, object]", value) if isinstance(value, dict) else {}
 
 
 def as_list(value: object) -> list[object]:
-    """A list as it is; nothing of anything else."""
+    """Return a list as it is; nothing of anything else."""
     return cast("list[object]", value) if isinstance(value, list) else []
 
 
 def get_nested(value: object, *keys: str) -> object:
-    """A value some mappings down; None where one of them is missing."""
+    """Return a value some mappings down; None where one of them is missing."""
     for key in keys:
         value = as_mapping(value).get(key)
     return value
 
 
 def format_value(value: object) -> str:
-    """A wrong value in quotes; of lists and mappings only what they are."""
+    """Return a wrong value in quotes; of lists and mappings only what they are."""
     if isinstance(value, dict):
         return "a mapping"
     if isinstance(value, list):

@@ -48,7 +48,7 @@ class Finding(Struct, frozen=True):
 def lint_documents(
     documents: Iterable[ManifestDocument], context: LintContext, team: TeamPlan | None = None
 ) -> Iterator[Finding]:
-    """One finding for each job and each request for machines; what is neither is passed over.
+    """Yield one finding for each job and each request for machines; what is neither is passed over.
 
     `team` is whose manifests they are: its namespace is that of objects which name none.
     """
@@ -65,7 +65,7 @@ def lint_documents(
 
 
 def _objects(value: object) -> Iterator[tuple[tuple[str | int, ...], object]]:
-    """The objects of a document with their paths, those of a List one by one."""
+    """Yield the objects of a document with their paths, those of a List one by one."""
     if get_nested(value, "kind") != "List":
         yield (), value
         return
@@ -105,7 +105,7 @@ def _with_team_namespace(job: JobManifest, team: TeamPlan | None) -> JobManifest
 
 
 def _check_job(context: LintContext, job: JobManifest, team: TeamPlan | None) -> tuple[str, str]:
-    """The queue as people call it, and what the job would take; faults go to its problems."""
+    """Return the queue as people call it, and what the job would take; faults go to its problems."""
     problems = job.source.problems
     if team is not None and job.namespace not in (own := [each.name for each in team.namespaces]):
         source = job.metadata.child("namespace", job.namespace)

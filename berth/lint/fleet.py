@@ -56,7 +56,7 @@ class LintContext:
         return "the job would start at once, outside every quota"
 
     def node_shapes(self, queue: ClusterQueuePlan) -> list[NodeShape]:
-        """The machines behind a queue, in its order of preference."""
+        """Return the machines behind a queue, in its order of preference."""
         return list_node_shapes(self.plan, [entry.flavor for entry in queue.flavors])
 
 

@@ -18,7 +18,7 @@ _MAX_LISTED = 6
 
 
 def resolve_local_queue(context: LintContext, job: JobManifest) -> LocalQueuePlan | None:
-    """The door that a job knocks at; None after a fault."""
+    """Return the door that a job knocks at; None after a fault."""
     name = job.labels.get(QUEUE_NAME)
     if name is None and (job.namespace, DEFAULT_QUEUE) not in context.local_queues:
         _report_no_queue(context, job)
@@ -79,7 +79,7 @@ def _quote_some(names: list[str]) -> str:
 
 
 def is_queued(context: LintContext, job: JobManifest) -> bool:
-    """Whether Kueue queues jobs of this kind, and this one; after a fault or a warning it does not."""
+    """Return whether Kueue queues jobs of this kind, and this one; after a fault or a warning it does not."""
     if QUEUE_NAME not in job.labels and _may_go_unqueued(context, job):
         return False
     if job.row is None or context.frameworks is None or job.row.framework in context.frameworks:
@@ -91,7 +91,7 @@ def is_queued(context: LintContext, job: JobManifest) -> bool:
 
 
 def _may_go_unqueued(context: LintContext, job: JobManifest) -> bool:
-    """Whether a service or an object of another kind needs no queue: one that asks for no accelerator."""
+    """Return whether a service or an object of another kind needs no queue: one that asks for no accelerator."""
     if job.row is not None and not job.row.serving:
         return False
     if (job.namespace, DEFAULT_QUEUE) in context.local_queues and job.row is not None:
@@ -108,7 +108,7 @@ def _may_go_unqueued(context: LintContext, job: JobManifest) -> bool:
 
 
 def _requested_resources(job: JobManifest) -> Iterator[str]:
-    """The resources that any container of an object of any kind asks for."""
+    """Yield the resources that any container of an object of any kind asks for."""
     for containers in iterate_containers(job.source.value):
         for container in as_list(containers):
             for section in ("requests", "limits"):
@@ -140,7 +140,7 @@ def warn_if_held(job: SubmittedJob) -> None:
 
 
 def check_priority(job: SubmittedJob) -> bool:
-    """Whether the job's priority exists and is the queue's."""
+    """Return whether the job's priority exists and is the queue's."""
     known = sorted(job.context.simulated.priorities)
     priority_class = job.job.priority_class
     has_classes = _has_known_classes(job, known)
@@ -165,7 +165,7 @@ def check_priority(job: SubmittedJob) -> bool:
 
 
 def _has_known_classes(job: SubmittedJob, known: list[str]) -> bool:
-    """A pod whose class does not exist is refused by the API server, whatever the job's label says."""
+    """Return a pod whose class does not exist is refused by the API server, whatever the job's label says."""
     all_known = True
     team = next(each for each in job.context.plan.teams if each.name == job.local_queue.team)
     allowed = team.pod_priorities(job.local_queue.namespace)

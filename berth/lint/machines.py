@@ -60,7 +60,7 @@ class JobPods(Struct, frozen=True):
 
 
 def list_job_pods(job: SubmittedJob) -> list[JobPods]:
-    """Each pod set of a job whose pods were understood."""
+    """Return each pod set of a job whose pods were understood."""
     pod_sets = job.job.pod_sets or ()
     return [
         JobPods(job, *each) for each in zip(job.job.templates, pod_sets, job.job.replicas, strict=True) if each[1].count
@@ -249,7 +249,7 @@ def _is_exclusive(pods: JobPods) -> bool:
 
 
 def _has_slice_placement(pods: JobPods, shape: NodeShape) -> bool:
-    """Whether an annotation says so: JobSet's, or Kueue's where Kueue places the pods."""
+    """Return whether an annotation says so: JobSet's, or Kueue's where Kueue places the pods."""
     if shape.flavor.topology is None:
         return _is_exclusive(pods)
     return SLICE_TOPOLOGY in as_mapping(get_nested(pods.template.value, "metadata", "annotations"))

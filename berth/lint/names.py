@@ -28,7 +28,7 @@ def check_name(job: JobManifest, pod_sets: tuple[PodSet, ...]) -> None:
 
 
 def _is_name(job: JobManifest, is_generated: bool) -> bool:
-    """Whether the letters are right, with one that Kubernetes adds to a made-up name; length is another matter."""
+    """Return whether the letters are right, with one that Kubernetes adds to a made-up name; length is another matter."""
     name = f"{job.name}x" if is_generated else job.name
     if _names_services(job):
         return is_dns_1035_label(name if len(name) <= MAX_LABEL else f"{name[: MAX_LABEL - 1]}x")
@@ -52,5 +52,5 @@ def _name_limits(job: JobManifest, pod_sets: tuple[PodSet, ...]) -> list[int]:
 
 
 def _names_services(job: JobManifest) -> bool:
-    """Whether the job's name becomes that of a service."""
+    """Return whether the job's name becomes that of a service."""
     return job.kind in ("JobSet", "LeaderWorkerSet") or (job.row is not None and job.row.group == _KUBEFLOW)

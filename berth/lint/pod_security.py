@@ -111,7 +111,7 @@ def _containers(spec: _Spec) -> Iterator[SourceValue]:
 
 
 def _requests(spec: _Spec, wanted: Callable[[str], bool]) -> bool:
-    """Whether some container asks for a resource that is wanted."""
+    """Return whether some container asks for a resource that is wanted."""
     names = (
         str(name)
         for container in _containers(spec)

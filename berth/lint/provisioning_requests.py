@@ -111,7 +111,7 @@ def _check_machines(source: SourceValue, pod_set: PodSet, context: LintContext) 
 
 
 def _node_flavor(shape: NodeShape) -> ResourceFlavor:
-    """The nodes themselves: GKE tolerates an accelerator's own taint for pods that ask for it."""
+    """Return the nodes themselves: GKE tolerates an accelerator's own taint for pods that ask for it."""
     flavor = shape.flavor
     taints = [each for each in flavor.tolerations if each.key != flavor.resource]
     return ResourceFlavor(

@@ -77,7 +77,7 @@ def _pod_sets(job: JobManifest) -> tuple[PodSet, ...]:
 
 
 def _admit_alone(job: SubmittedJob, pod_sets: tuple[PodSet, ...]) -> tuple[SimulatedWorkload, PendingReason | None]:
-    """The job alone in the fleet, and why it is not admitted even then."""
+    """Return the job alone in the fleet, and why it is not admitted even then."""
     simulator = job.context.simulator
     simulator.submit(Job(name=job.job.name, queue=job.queue.name, priority=0, pod_sets=pod_sets))
     workload = simulator.workloads[job.job.name]
@@ -160,7 +160,7 @@ def _report_above_worker(job: SubmittedJob, pods: list[JobPods], reason: Pending
 
 
 def _relevant_shortages(job: SubmittedJob, reason: PendingReason) -> list[Shortage]:
-    """The shortest of accelerators where these are short, else of what is."""
+    """Return the shortest of accelerators where these are short, else of what is."""
     beyond = [each for each in reason.shortages if each.requested > each.ceiling] or list(reason.shortages)
     return [each for each in beyond if each.flavor_resource in job.context.simulated.accelerator_nouns] or beyond
 
@@ -180,7 +180,7 @@ def _slices_text(job: SubmittedJob, pods: list[JobPods]) -> str:
 
 
 def _largest_fit_text(job: SubmittedJob) -> str:
-    """The most of it that would fit, slice by slice or pod by pod."""
+    """Return the most of it that would fit, slice by slice or pod by pod."""
     pods, (first, *more) = list_job_pods(job), _pod_sets(job.job)
     if more:
         return ""

@@ -26,7 +26,7 @@ class RotationStep(Struct, frozen=True):
 
 
 def default_mode(plan: FleetPlan, pool: PoolPlan) -> str:
-    """Whether old and new pool can exist at the same time: not with machines of a reservation."""
+    """Return whether old and new pool can exist at the same time: not with machines of a reservation."""
     return IN_PLACE if pool.reservation is not None or pool.made_by == "gke" else BESIDE
 
 

@@ -24,7 +24,7 @@ class CaseMismatch(Struct, frozen=True):
     simulated: ExpectedStates
 
     def lines(self) -> Iterator[str]:
-        """The difference in words, a job a line."""
+        """Yield the difference in words, a job a line."""
         yield f"{self.case}, step {self.step} ({self.action}):"
         for name in sorted(self.recorded.keys() | self.simulated.keys()):
             recorded, simulated = self.recorded.get(name), self.simulated.get(name)
@@ -33,7 +33,7 @@ class CaseMismatch(Struct, frozen=True):
 
 
 def find_mismatches(cases: Iterable[RecordedCase]) -> Iterator[CaseMismatch]:
-    """Every step that differs."""
+    """Yield every step that differs."""
     for case in cases:
         for index, (step, simulated) in enumerate(zip(case["steps"], replay(case), strict=True)):
             if step.get("then", {}) != simulated:
@@ -41,7 +41,7 @@ def find_mismatches(cases: Iterable[RecordedCase]) -> Iterator[CaseMismatch]:
 
 
 def format_summary(cases: Sequence[RecordedCase], mismatches: Sequence[CaseMismatch]) -> str:
-    """The last line."""
+    """Return the last line."""
     steps = sum(len(case["steps"]) for case in cases)
     failed = len({difference.case for difference in mismatches})
     return f"agreement: {steps - len(mismatches)} of {steps} steps, {len(cases) - failed} of {len(cases)} cases"

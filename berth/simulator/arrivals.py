@@ -30,7 +30,7 @@ class Arrival(Struct, frozen=True):
 
 
 def read_arrivals(manifest: SourceValue, fleet: SimulatedFleet, groups: PodGroups = NO_POD_GROUPS) -> Iterator[Arrival]:
-    """The jobs of one manifest; a pod group arrives with its first Pod. Faults go to the manifest's problems."""
+    """Yield the jobs of one manifest; a pod group arrives with its first Pod. Faults go to the manifest's problems."""
     for job in read_jobs(manifest):
         if _is_left_out(job) or not groups.is_first(job):
             continue
@@ -45,7 +45,7 @@ def read_arrivals(manifest: SourceValue, fleet: SimulatedFleet, groups: PodGroup
 
 
 def _is_left_out(job: JobManifest) -> bool:
-    """Whether a job cannot be simulated: after a fault about its pods, or a warning that no queue gets it."""
+    """Return whether a job cannot be simulated: after a fault about its pods, or a warning that no queue gets it."""
     is_service = job.row is None or job.row.serving
     if is_service and QUEUE_NAME not in job.labels:
         job.metadata.problems.warning(
@@ -67,7 +67,7 @@ def without_excluded(pod_set: PodSet) -> PodSet:
 
 
 def _resolve_queue(job: JobManifest, fleet: SimulatedFleet) -> str | None:
-    """The cluster queue behind the local queue that the object names (or that is named `default`)."""
+    """Return the cluster queue behind the local queue that the object names (or that is named `default`)."""
     queue_name = job.labels.get(QUEUE_NAME)
     if queue_name is None and QUEUE_NAME in job.annotations:
         message = f"the queue is named in an annotation; Kueue reads the label {QUEUE_NAME}, so none admits the job"
@@ -98,7 +98,7 @@ def _suggest_local_queue(local_queue: tuple[str, str], fleet: SimulatedFleet) ->
 
 
 def _resolve_priority(job: JobManifest, fleet: SimulatedFleet) -> int | None:
-    """The value of its priority class, else the default."""
+    """Return the value of its priority class, else the default."""
     class_value = job.priority_class
     if class_value is None:
         return fleet.default_priority

@@ -12,7 +12,7 @@ from berth.simulator.text import RunFormatter
 
 
 def run_to_json(run: SimulationRun) -> dict[str, Any]:
-    """A run: every step with what it changed, and where every unfinished job stands in the end."""
+    """Return a run: every step with what it changed, and where every unfinished job stands in the end."""
     return {
         "stack": run.fleet.name,
         "steps": [_step_to_json(moment, RunFormatter(run, moment)) for moment in run.steps],

@@ -22,7 +22,7 @@ class JobDifference(Struct, frozen=True):
 
 
 def compare_runs(old: SimulationRun, new: SimulationRun) -> Iterator[JobDifference]:
-    """Every job whose lot differs after a step, and did not differ in the same way before it."""
+    """Yield every job whose lot differs after a step, and did not differ in the same way before it."""
     old_jobs, new_jobs = _JobStatuses(), _JobStatuses()
     reported: dict[str, object] = {}
     for old_step, new_step in zip_longest(old.steps, new.steps):

@@ -49,7 +49,7 @@ class SimulatedFleet(Struct, frozen=True):
     default_priority: int = 0
 
     def find_queue(self, name: str) -> str | None:
-        """The cluster queue of that name, or that people call so, or behind the local queue `namespace/name`."""
+        """Return the cluster queue of that name, or that people call so, or behind the local queue `namespace/name`."""
         if any(queue.name == name for queue in self.setup.queues):
             return name
         namespace, _, local = name.partition("/")
@@ -57,7 +57,7 @@ class SimulatedFleet(Struct, frozen=True):
         return self.local_queues.get((namespace, local)) or next(matches, None)
 
     def queue_names(self) -> list[str]:
-        """Every name that `queue_named` understands, what people say first."""
+        """Return every name that `queue_named` understands, what people say first."""
         local_names = [f"{namespace}/{name}" for namespace, name in self.local_queues]
         return list(
             dict.fromkeys(
@@ -67,7 +67,7 @@ class SimulatedFleet(Struct, frozen=True):
 
 
 def build_simulated_fleet(plan: FleetPlan) -> SimulatedFleet:
-    """The book of a planned fleet."""
+    """Return the book of a planned fleet."""
     return SimulatedFleet(
         name=plan.stack,
         setup=_build_setup(plan),
@@ -112,7 +112,7 @@ def _build_cohort(plan: CohortPlan) -> Cohort:
 
 
 def _build_queue(plan: ClusterQueuePlan, resources: Mapping[str, str]) -> ClusterQueue:
-    """A queue; `resources` are the accelerators of each flavor, for which alone a provisioning check asks."""
+    """Return a queue; `resources` are the accelerators of each flavor, for which alone a provisioning check asks."""
     flavors = tuple(entry.flavor for entry in plan.flavors)
     checks: dict[FlavorResource, tuple[str, ...]] = {}
     for check in plan.admission_checks:
@@ -166,5 +166,5 @@ def unmodelled_warnings(plan: FleetPlan) -> list[Problem]:
 
 
 def is_excluded(resource: str, prefixes: Iterable[str] = EXCLUDED_PREFIXES) -> bool:
-    """Whether Kueue is told to ignore a resource."""
+    """Return whether Kueue is told to ignore a resource."""
     return any(resource.startswith(prefix) for prefix in prefixes)

@@ -54,7 +54,7 @@ class ClusterState(Struct, frozen=True):
 
 
 def is_cluster_state(document: ManifestDocument) -> bool:
-    """Whether a document is what kubectl printed of a cluster: workloads and cluster queues alone."""
+    """Return whether a document is what kubectl printed of a cluster: workloads and cluster queues alone."""
     items = as_list(get_nested(document.value, "items")) or [document.value]
     return all(get_nested(item, "kind") in _KINDS for item in items)
 
@@ -62,7 +62,7 @@ def is_cluster_state(document: ManifestDocument) -> bool:
 def read_cluster_state(
     documents: Iterable[ManifestDocument], fleet: SimulatedFleet
 ) -> tuple[ClusterState, list[Problem]]:
-    """The state in what kubectl printed, as far as the fleet's queues know of it; the rest is a warning."""
+    """Return the state in what kubectl printed, as far as the fleet's queues know of it; the rest is a warning."""
     workloads: list[RunningWorkload] = []
     stop_policies: dict[str, str] = {}
     all_problems: list[Problem] = []
@@ -81,7 +81,7 @@ def read_cluster_state(
 
 
 def _items(document: SourceValue) -> Iterator[SourceValue]:
-    """The objects of a list, or the one object there is."""
+    """Yield the objects of a list, or the one object there is."""
     listed = _nested(document, "items")
     if listed is not None:
         yield from document.child("items", listed).sequence("a list of objects") or ()
@@ -96,7 +96,7 @@ def _stop_policies(item: SourceValue, fleet: SimulatedFleet) -> dict[str, str]:
 
 
 def _read_workload(item: SourceValue, fleet: SimulatedFleet) -> Iterator[RunningWorkload]:
-    """One workload that is not finished, if its queue is one of the fleet's."""
+    """Yield one workload that is not finished, if its queue is one of the fleet's."""
     conditions = _true_conditions(item)
     if "Finished" in conditions or _nested(item, "spec", "active") is False:
         return
@@ -163,7 +163,7 @@ def _assignments(item: SourceValue) -> list[dict[str, object]]:
 
 
 def _true_conditions(item: SourceValue) -> dict[str, str]:
-    """The conditions that are true, and since when."""
+    """Return the conditions that are true, and since when."""
     conditions = [as_mapping(each) for each in as_list(_nested(item, "status", "conditions"))]
     return {str(c.get("type")): str(c.get("lastTransitionTime", "")) for c in conditions if c.get("status") == "True"}
 
@@ -174,7 +174,7 @@ def _priority(item: SourceValue) -> int:
 
 
 def _owner_name(item: SourceValue) -> str | None:
-    """The name of the job that the workload is of."""
+    """Return the name of the job that the workload is of."""
     owners = as_list(_nested(item, "metadata", "ownerReferences"))
     name = get_nested(owners[0], "name") if owners else None
     return str(name) if name is not None else None

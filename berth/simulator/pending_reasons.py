@@ -79,7 +79,7 @@ class PendingReason(Struct, frozen=True):
 def find_pending_reason(
     tree: CohortTree, workload: SimulatedWorkload, resource_flavors: Mapping[str, ResourceFlavor]
 ) -> PendingReason:
-    """The first reason that keeps a job from being admitted."""
+    """Return the first reason that keeps a job from being admitted."""
     queue_state = workload.queue_state
     if workload.state == JobState.RESERVED:
         return PendingReason(PendingCode.ADMISSION_CHECK, names=tuple(required_checks(workload)))

@@ -47,7 +47,7 @@ ExpectedStates = dict[str, dict[str, Any]]
 
 
 def read_cases(path: pathlib.Path) -> tuple[list[RecordedCase], list[Problem]]:
-    """The cases of a file, and its faults; with a fault there are no cases."""
+    """Return the cases of a file, and its faults; with a fault there are no cases."""
     path_text = str(path)
     try:
         (value,) = load_all(path.read_text(encoding="utf-8")) or [None]
@@ -83,7 +83,7 @@ def with_simulated_states(cases: Iterable[RecordedCase]) -> Iterator[RecordedCas
 
 
 def build_setup(case: RecordedCase) -> SchedulerSetup:
-    """The queues and cohorts of a case."""
+    """Return the queues and cohorts of a case."""
     cohorts = tuple(
         Cohort(name=c["name"], parent=c.get("parent"), quotas=_build_quotas(c.get("quotas", ())))
         for c in case.get("cohorts", ())

@@ -117,7 +117,7 @@ class ScenarioReader(Struct):
             self._add_arrival(source, self._with_generated_name(arrival))
 
     def _with_generated_name(self, arrival: Arrival) -> Arrival:
-        """A further job of one `generateName`, which ends in a dash: Kubernetes makes names up, and here they count."""
+        """Return a further job of one `generateName`, which ends in a dash: Kubernetes makes names up, and here they count."""
         name = arrival.job.name
         if name not in self.unfinished or not name.endswith("-"):
             return arrival
@@ -220,7 +220,7 @@ class ScenarioReader(Struct):
 
 
 def is_scenario(document: ManifestDocument) -> bool:
-    """Whether a document is a scenario: it has steps, and is no Kubernetes object."""
+    """Return whether a document is a scenario: it has steps, and is no Kubernetes object."""
     value = document.value
     return "steps" in as_mapping(value) and "kind" not in as_mapping(value)
 
@@ -235,7 +235,7 @@ def scenario_values(documents: Iterable[ManifestDocument], key: str) -> Iterator
 def _inline_job(
     source: SourceValue, fleet: SimulatedFleet, resolve_queue: Callable[[SourceValue, str], str | None]
 ) -> Arrival | None:
-    """A job as a scenario describes it: pods of one kind."""
+    """Return a job as a scenario describes it: pods of one kind."""
     fields = source.known_fields(("name", "queue", "requests"), ("pods", "priority"))
     if fields is None:
         return None
@@ -251,7 +251,7 @@ def _inline_job(
 
 
 def _resolve_priority(source: SourceValue, fleet: SimulatedFleet) -> int | None:
-    """A priority by its value or its name."""
+    """Return a priority by its value or its name."""
     if isinstance(source.value, int):
         return source.integer("a priority's value or name", -(2**31), 2**31 - 1)
     name = source.text("a priority's value or name")

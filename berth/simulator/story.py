@@ -169,7 +169,7 @@ def _job_outcomes(
     finished: SimulatedWorkload | None,
     events: list[JobEvent],
 ) -> Iterable[JobOutcome]:
-    """The step's own job first, then the others as things happened to them."""
+    """Return the step's own job first, then the others as things happened to them."""
     events_by_workload: dict[SimulatedWorkload, list[JobEvent]] = {}
     if own_job is not None and own_job in simulator.workloads:
         events_by_workload[simulator.workloads[own_job]] = []

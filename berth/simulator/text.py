@@ -1,4 +1,4 @@
-"""A run in the words of people: what a job took and from whom, why it waits, who pushed it out and by what right."""
+"""Text for a simulated run: which quota a job uses, why it is pending, which job preempted it and by which rule."""
 
 from __future__ import annotations
 
@@ -17,15 +17,28 @@ from berth.simulator.story import (
     StepResult,
 )
 
-NOT_MODELLED = "Quota only: fair sharing, topology and the placing of pods on nodes are not modelled."
-MANAGER_NOTICE = "Of workers only whether one could ever run a job: which one does, and when, is not modelled."
+NOT_MODELLED = "Simulates quota only, without fair sharing, topology and the scheduling of pods on nodes."
+MANAGER_NOTICE = "For workers, only checks whether one of them could run a job, not which one does, or when."
+
+_STATUS_TEXT = {
+    JobStatus.PENDING: "pending",
+    JobStatus.NEVER_ADMITTED: "never admitted",
+    JobStatus.RESERVED: "quota reserved",
+    JobStatus.PREEMPTED: "preempted",
+    JobStatus.PREEMPTION_LOOP: "preemption loop",
+}
 
 _MAX_LISTED = 4
-"""More names than one reads in a cell."""
+"""Maximum number of names in a cell; more are counted instead."""
+
+
+def status_text(status: JobStatus) -> str:
+    """Return the text for a job's status; JSON has the status itself."""
+    return _STATUS_TEXT.get(status, status)
 
 
 class RunFormatter:
-    """Words for the rows of one moment: names as the fleet has them by then, and as the jobs' owners do."""
+    """Text for the rows of one step, with the names that jobs and queues have at that step."""
 
     def __init__(self, run: SimulationRun, step: StepResult | None = None) -> None:
         last_fleet = run.steps[-1].fleet if run.steps else run.fleet
@@ -33,15 +46,15 @@ class RunFormatter:
         self.display_names = run.display_names
 
     def job_name(self, name: str) -> str:
-        """What to call a job."""
+        """Return the name of a job as its owner wrote it."""
         return self.display_names.get(name, name)
 
     def queue_name(self, name: str) -> str:
-        """What to call a queue."""
+        """Return the name of a queue as its team knows it."""
         return self.fleet.queue_display_names.get(name, name)
 
     def describe_outcome(self, outcome: JobOutcome) -> str:
-        """All that is to be said of a row after its verdict."""
+        """Return the details of a row, after its status."""
         return "; ".join(part for part in self._parts(outcome) if part)
 
     def _parts(self, outcome: JobOutcome) -> Iterator[str]:
@@ -49,16 +62,16 @@ class RunFormatter:
         if outcome.preempted_by is not None and not drained:
             yield self.preemption(outcome.preempted_by)
         if outcome.status == JobStatus.PREEMPTION_LOOP:
-            yield "gets back in and is pushed out again, without end"
+            yield "is admitted and preempted again, in an endless loop"
         if outcome.quota_uses:
             prefix = (
-                "back on "
+                "admitted again on "
                 if outcome.preempted_by is not None and outcome.status in (JobStatus.ADMITTED, JobStatus.RESERVED)
                 else ""
             )
             yield prefix + self.describe_uses(outcome.quota_uses, outcome.queue)
         if outcome.status == JobStatus.ADMITTED and not (outcome.quota_uses or outcome.preempted):
-            yield "its checks are met"
+            yield "its admission checks are ready"
         if outcome.pending_reason is not None:
             yield ("now " if outcome.preempted_by is not None and not drained else "") + self.pending_reason(
                 outcome.pending_reason
@@ -67,7 +80,7 @@ class RunFormatter:
             yield self.preemptions(outcome.preempted)
 
     def describe_uses(self, quota_uses: Sequence[QuotaUse], queue: str) -> str:
-        """`v5e 24 (8 own, 16 borrowed from speech)`, flavor by flavor; only accelerators where there are any."""
+        """Return `v5e 24 (8 own, 16 borrowed from speech)` by flavor; cpu and memory only without accelerators."""
         by_flavor: dict[str, list[QuotaUse]] = {}
         for quota_use in quota_uses:
             by_flavor.setdefault(quota_use.flavor_resource[0], []).append(quota_use)
@@ -99,73 +112,75 @@ class RunFormatter:
         )
 
     def _lender_name(self, lender: str, queue: str) -> str:
-        """Whose idle quota it is: a team, or the queue where it is the borrower's own team."""
+        """Return the owner of lent quota: a team, or a queue if it belongs to the borrower's own team."""
         owner = self.fleet.queue_owners.get(lender, lender)
         return self.queue_name(lender) if owner == self.fleet.queue_owners.get(queue) else owner
 
     def format_amount(self, flavor_resource: tuple[str, str], number: int) -> str:
-        """`24 chips`, `4 L4`, `500m cpu`."""
+        """Return `24 chips`, `4 L4` or `500m cpu`."""
         return (
             f"{format_quantity(flavor_resource[1], number)} "
             f"{self.fleet.accelerator_nouns.get(flavor_resource, flavor_resource[1])}"
         )
 
     def preemption(self, lost: Preemption) -> str:
-        """By whom and by what right a place was lost."""
+        """Return which job preempted another, and by which rule."""
         return f"by {self.job_name(lost.preemptor or '')} ({self.describe_rule(lost)})"
 
     def preemptions(self, pushed: Sequence[Preemption]) -> str:
-        """Whom a job pushed out, rule by rule."""
+        """Return which jobs a job preempted, by rule."""
         preempted_by_rule: dict[str, list[str]] = {}
         for preemption in pushed:
             preempted_by_rule.setdefault(self.describe_rule(preemption), []).append(self.job_name(preemption.job))
-        return "; ".join(f"pushes out {self._join_names(jobs)} ({right})" for right, jobs in preempted_by_rule.items())
+        return "; ".join(f"preempts {self._join_names(jobs)} ({rule})" for rule, jobs in preempted_by_rule.items())
 
     def describe_rule(self, preemption: Preemption) -> str:
-        """The rule in words."""
+        """Return the rule of a preemption as text."""
         owner = self.fleet.queue_owners.get(preemption.preemptor_queue or "", preemption.preemptor_queue or "")
         if preemption.reason == IN_CLUSTER_QUEUE:
-            return "it came first in their queue" if preemption.same_priority else "higher priority in their queue"
+            return (
+                "submitted earlier to the same queue"
+                if preemption.same_priority
+                else "higher priority in the same queue"
+            )
         if preemption.reason == IN_COHORT_RECLAMATION:
-            return f"{owner} takes back what it is owed"
+            return f"{owner} reclaims its guarantee"
         return (
-            f"higher priority, while {owner} borrows"
-            if preemption.reason == RECLAIM_WHILE_BORROWING
-            else preemption.reason
+            f"higher priority, {owner} borrows" if preemption.reason == RECLAIM_WHILE_BORROWING else preemption.reason
         )
 
     def pending_reason(self, why: PendingReason) -> str:
-        """Why a job waits."""
+        """Return why a job is pending."""
         other_jobs = self._join_names(self.job_name(name) for name in why.other_jobs)
         names = self._join_names(why.names)
         match why.code:
             case PendingCode.ADMISSION_CHECK:
-                return f"holds its quota, and waits for {names}"
+                return f"waits for admission check {names}"
             case PendingCode.QUEUE_STOPPED:
                 return f"its queue is {names or 'held'}"
             case PendingCode.NEVER_COVERED:
                 return f"its queue has no quota of {names}"
             case PendingCode.NEVER_NODES:
-                return f"its pods do not accept the nodes of {names}"
+                return f"its node selector or tolerations exclude the nodes of {names}"
             case PendingCode.NEVER_FITS:
-                return "larger than its ceiling, " + self._describe_shortages(why.shortages)
+                return "larger than the queue's ceiling: " + self._describe_shortages(why.shortages)
             case PendingCode.NEVER_WORKER:
-                return f"holds its quota for ever: no worker can run it ({self._describe_workers(why)})"
+                return f"keeps its quota reserved forever, because no worker can run it ({self._describe_workers(why)})"
             case PendingCode.BEHIND_OTHER:
                 return f"behind {other_jobs} (StrictFIFO)" + self._describe_free(why.free_now)
             case PendingCode.RESERVED_FOR_OTHERS:
                 return (
-                    f"there is room, but it is kept for {other_jobs}"
+                    f"there is free quota, but it is reserved for {other_jobs}"
                     if other_jobs
-                    else "there is room, but others come first"
+                    else "there is free quota, but other jobs come first"
                 )
             case PendingCode.WAITS_FOR_VICTIMS:
-                return f"waits until {other_jobs} {'have' if len(why.other_jobs) > 1 else 'has'} given way"
+                return f"waits until {other_jobs} {'are' if len(why.other_jobs) > 1 else 'is'} preempted"
             case _:
-                return "no room for " + self._describe_shortages(why.shortages)
+                return "not enough free quota for " + self._describe_shortages(why.shortages)
 
     def _describe_workers(self, pending_reason: PendingReason) -> str:
-        """Why each worker refuses, those with the same reason together."""
+        """Return why each worker cannot run a job, grouped by reason."""
         by_reason: dict[str, list[str]] = {}
         for worker, reason in pending_reason.workers:
             by_reason.setdefault(self.pending_reason(reason), []).append(worker)
@@ -177,10 +192,13 @@ class RunFormatter:
             f"{format_quantity(s.flavor_resource[1], s.free)} of {self.format_amount(s.flavor_resource, s.ceiling)}"
             for s in relevant
         ]
-        return f", though {join_words(parts)} are free" if parts else ""
+        return f", although {join_words(parts)} are free" if parts else ""
 
     def _describe_shortages(self, shortages: Sequence[Shortage]) -> str:
-        """`4 L4: reserved 0 of 4 free, on-demand at most 2`; of a flavor only accelerators where these are short."""
+        """Return `4 L4: reserved 0 of 4 free, on-demand at most 2`.
+
+        For a flavor that is short of accelerators, other resources are omitted.
+        """
         relevant = {
             short.flavor_resource[0] for short in shortages if short.flavor_resource in self.fleet.accelerator_nouns
         }

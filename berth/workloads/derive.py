@@ -56,7 +56,7 @@ class DerivedWorkload(Struct, frozen=True):
 
 
 def derive_workload(plan: FleetPlan, team: str, queue: str, options: WorkloadOptions) -> DerivedWorkload:
-    """The workload that is asked for, for a team's queue (the name of the local queue or of the cluster queue)."""
+    """Return the workload that is asked for, for a team's queue (the name of the local queue or of the cluster queue)."""
     problems = Problems()
     target = find_target(plan, team, queue, options.flavor, problems)
     if target is None:
@@ -141,7 +141,7 @@ class _WorkloadBuilder(Struct, frozen=True):
         )
 
     def _mpi_job(self) -> MPIJobPlan:
-        """The launcher runs the command, with a worker's image; it starts as many processes as there are GPUs."""
+        """Return the launcher runs the command, with a worker's image; it starts as many processes as there are GPUs."""
         workers = self.pods.pod_count()
         pod = self.pods.pod(restart_policy="Never")
         return MPIJobPlan(
@@ -192,7 +192,7 @@ class _WorkloadBuilder(Struct, frozen=True):
         )
 
     def _provisioning_request(self) -> ProvisioningRequestPlan:
-        """The machines of a job of one slice, or of so many pods; nobody adds selectors and tolerations for it."""
+        """Return the machines of a job of one slice, or of so many pods; nobody adds selectors and tolerations for it."""
         shape = self.target.shape
         seconds = self._run_seconds()
         parameters = {} if seconds is None else {RUN_DURATION_PARAMETER: str(seconds)}

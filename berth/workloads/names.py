@@ -12,7 +12,7 @@ from berth.names import MAX_LABEL
 
 
 def local_queue_name(fleet: object, team: str, queue: str) -> str:
-    """The local queue behind a key of the team's `queues` in a `berth:fleet`, as plain values; else the name itself."""
+    """Return the local queue behind a key of the team's `queues` in a `berth:fleet`, as plain values; else the name itself."""
     value = fleet
     for key in ("teams", team, "queues", queue):
         value = cast("dict[str, object]", value).get(key) if isinstance(value, dict) else None

@@ -56,7 +56,7 @@ class NodeShape(Struct, frozen=True):
 
 
 def list_node_shapes(plan: FleetPlan, flavors: Iterable[str]) -> list[NodeShape]:
-    """The shapes behind some flavors, in the flavors' order and by pool; none of a pool that never has a node."""
+    """Return the shapes behind some flavors, in the flavors' order and by pool; none of a pool that never has a node."""
     known = {flavor.name: flavor for flavor in plan.flavors}
     return [
         NodeShape(

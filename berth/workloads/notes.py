@@ -29,7 +29,7 @@ AUTOSCALING_PREFIX = "autoscaling.x-k8s.io"
 
 
 def workload_notes(target: WorkloadTarget, kind: str, plan: WorkloadPlan) -> Iterator[str]:
-    """One sentence each."""
+    """Yield one sentence each."""
     yield _request_note(target, plan)
     if isinstance(plan, ProvisioningRequestPlan):
         yield "Kueue has no part in this: the machines count towards no quota. Pods take them by the annotations"

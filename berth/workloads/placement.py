@@ -15,7 +15,7 @@ SLICE_SIZE = f"{_PREFIX}slice-size"
 
 
 def placement_annotations(target: WorkloadTarget, group_size: int) -> dict[str, str]:
-    """The annotations of pods of which so many belong together; none where the flavor has no topology.
+    """Return the annotations of pods of which so many belong together; none where the flavor has no topology.
 
     The hosts of a TPU slice stand in one node pool, or nowhere; GPU nodes as near to each other as can be.
     """

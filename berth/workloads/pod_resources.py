@@ -8,7 +8,7 @@ from berth.workloads.target import WorkloadTarget
 
 
 def pod_cpu_and_memory(target: WorkloadTarget, options: WorkloadOptions, accelerators: int) -> dict[str, int]:
-    """The cpu (milli) and memory (bytes) of a pod with so many accelerators.
+    """Return the cpu (milli) and memory (bytes) of a pod with so many accelerators.
 
     What its queue counts for each accelerator, where a node's worth of that fits on a node. A queue that counts the
     whole machine does not fit: GKE keeps a part of every node. Then only what is asked for is written.

@@ -57,7 +57,7 @@ class PodBuilder(Struct, frozen=True):
         )
 
     def controller(self, pod: PodPlan, resources: Mapping[str, int], command: tuple[str, ...] = ()) -> PodPlan:
-        """A Ray head or an MPI launcher: a worker's image and identity, without an accelerator."""
+        """Return a Ray head or an MPI launcher: a worker's image and identity, without an accelerator."""
         return replace(
             pod,
             command=command,
@@ -67,7 +67,7 @@ class PodBuilder(Struct, frozen=True):
         )
 
     def _group_size(self) -> int:
-        """The pods that belong near each other: those of a slice, or all."""
+        """Return the pods that belong near each other: those of a slice, or all."""
         return self.target.shape.hosts if self.target.shape.is_tpu else self.pod_count()
 
     def _node_constraints(self) -> tuple[dict[str, str], tuple[Toleration, ...]]:
@@ -81,7 +81,7 @@ class PodBuilder(Struct, frozen=True):
         return selector, ()
 
     def _distinguishing_labels(self) -> dict[str, str]:
-        """The labels by which the chosen flavors differ from the queue's others, if it has others."""
+        """Return the labels by which the chosen flavors differ from the queue's others, if it has others."""
         labels = self.target.shape.flavor.node_labels
         shared_labels = {
             k: v for k, v in labels.items() if all((k, v) in s.flavor.node_labels.items() for s in self.target.shapes)

@@ -21,7 +21,7 @@ RUN_DURATION = f"{PARAMETER_PREFIX}{RUN_DURATION_PARAMETER}"
 def queued_configs(
     plan: FleetPlan, queue: ClusterQueuePlan
 ) -> Iterator[tuple[ProvisioningConfigPlan, tuple[str, ...]]]:
-    """The configs of a queue's provisioning checks with their flavors; of a manager, those on its workers."""
+    """Yield the configs of a queue's provisioning checks with their flavors; of a manager, those on its workers."""
     for fleet in (plan, *(worker.plan for worker in plan.workers)):
         configs = {each.name: each for each in fleet.provisioning_configs}
         checks = {each.name: each.parameters for each in fleet.admission_checks if each.controller == PROVISIONING}
@@ -34,6 +34,6 @@ def queued_configs(
 
 
 def run_limit(plan: FleetPlan, queue: ClusterQueuePlan) -> int | None:
-    """The longest run in seconds that every queued flavor of a queue allows; None where no machines are queued."""
+    """Return the longest run in seconds that every queued flavor of a queue allows; None where no machines are queued."""
     limits = [config.max_run_seconds or catalog.limits().max_run_seconds for config, _ in queued_configs(plan, queue)]
     return min(limits, default=None)

@@ -68,7 +68,7 @@ def find_target(
 
 
 def _order_local_queues(team: TeamPlan) -> list[LocalQueuePlan]:
-    """A team's doors, the one to take last where several lead to one queue: in its first namespace, under its name."""
+    """Return a team's doors, the one to take last where several lead to one queue: in its first namespace, under its name."""
     return sorted(team.local_queues, key=lambda each: (each.namespace == team.namespace, each.name != DEFAULT_QUEUE))
 
 

@@ -18,7 +18,7 @@ PAGE = (ROOT / "docs" / "components.md").read_text(encoding="utf-8")
 
 @cache
 def program(preview: bool = False) -> Run:
-    """The page's program, run by the in-process engine."""
+    """Return the page's program, run by the in-process engine."""
     (code,) = re.findall(r"```python\n(.*?)```", PAGE, re.DOTALL)
     return run(lambda: exec(compile(code, "docs/components.md", "exec"), {"__name__": "__main__"}), preview)
 

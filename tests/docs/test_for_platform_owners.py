@@ -24,7 +24,7 @@ LINES = [line for language, block in BLOCKS if not language for line in block.sp
 
 @pytest.fixture
 def project(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> pathlib.Path:
-    """A copy of the project's stack files, committed, in which the commands run."""
+    """Return a copy of the project's stack files, committed, in which the commands run."""
     for name in ("__main__.py", "Pulumi.yaml", "Pulumi.dev.yaml"):
         shutil.copy(ROOT / name, tmp_path / name)
     for name in ("teams", "examples", "scenarios"):

@@ -20,7 +20,7 @@ Written by `make golden`. Counts are per node.
 
 
 def page() -> str:
-    """The page as the table says it."""
+    """Return the page as the table says it."""
     known = [m for m in catalog.machines().values() if m.status != "unsupported"]
     tpus = [_tpu(m) for m in known if m.kind == "tpu"]
     gpus = [_gpu(m) for m in known if m.kind == "gpu"]

@@ -24,7 +24,7 @@ BLOCKS = re.findall(r"^```(\w*)\n(.*?)^```$", OPERATIONS, flags=re.MULTILINE | r
 
 @pytest.fixture
 def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A copy of the project's stack files, committed, in which the commands run."""
+    """Return a copy of the project's stack files, committed, in which the commands run."""
     for name in ("__main__.py", "Pulumi.yaml", "Pulumi.dev.yaml"):
         shutil.copy(ROOT / name, tmp_path / name)
     for name in ("teams", "jobs"):

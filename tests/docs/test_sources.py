@@ -14,7 +14,7 @@ SECTIONS = {block.split("\n", 1)[0]: block for block in PAGE.split("\n## ")[1:]}
 
 
 def _here(section: str) -> list[str]:
-    """The quoted YAML of the third column."""
+    """Return the quoted YAML of the third column."""
     cells = [row.split("|")[3] for row in section.splitlines() if row.startswith("| ") and " here " not in row]
     return [code for cell in cells for code in re.findall(r"`([^`]+: [^`]+)`", cell)]
 

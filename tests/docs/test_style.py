@@ -64,7 +64,7 @@ def prose(file: pathlib.Path) -> str:
 
 
 def violations(text: str) -> list[str]:
-    """The banned phrases in a text, each once; line breaks count as spaces."""
+    """Return the banned phrases in a text, each once; line breaks count as spaces."""
     return sorted({match[0].lower() for match in _pattern().finditer(" ".join(text.split()))})
 
 

@@ -40,17 +40,17 @@ class Cluster:
         return json.loads(self.kubectl("get", *words, "-o", "json"))
 
     def objects(self) -> frozenset[str]:
-        """Every object of every kind that stays, as `kind/namespace/name`."""
+        """Return every object of every kind that stays, as `kind/namespace/name`."""
         kinds = self.kubectl("api-resources", "--verbs=list,delete", "-o", "name").split()
         lasting = sorted(kind for kind in kinds if kind.partition(".")[0] not in _PASSING)
         return frozenset(self.kubectl("get", ",".join(lasting), "-A", "-o", f"jsonpath={_ITEM}").split())
 
     def queues(self) -> list[str]:
-        """The cluster queues that are there. Raises `Failed` where no Kueue answers."""
+        """Return the cluster queues that are there. Raises `Failed` where no Kueue answers."""
         return [each["metadata"]["name"] for each in self.get("clusterqueues")["items"]]
 
     def serves(self, kind: str) -> bool:
-        """Whether there is such a kind: `clusterqueues.kueue.x-k8s.io`."""
+        """Return whether there is such a kind: `clusterqueues.kueue.x-k8s.io`."""
         return kind in self.kubectl("api-resources", "-o", "name").split()
 
 

@@ -46,7 +46,7 @@ class Comparison:
 
 
 def compared(stack: str, ours: Mapping[str, Mapping[str, Any]], real: Real) -> Comparison:
-    """All differences between one preview and the other."""
+    """Return all differences between one preview and the other."""
     result = Comparison(stack, resources=len(ours))
     if not real.urns_agree:
         result.differences.append("a request was given another URN here than by the engine")
@@ -69,7 +69,7 @@ def _held(result: Comparison, urn: str, one: Mapping[str, Any], state: Mapping[s
 
 
 def _options(one: Mapping[str, Any], state: Mapping[str, Any]) -> Iterator[tuple[str, Any, Any]]:
-    """Every option that a step tells of: its name, ours, the engine's."""
+    """Yield every option that a step tells of: its name, ours, the engine's."""
     yield "type", one["type"], state["type"]
     yield "custom", one["custom"], state.get("custom", False)
     yield "parent", one["parent"], state.get("parent")
@@ -90,7 +90,7 @@ def _non_empty(dependencies: Mapping[str, list[str] | None]) -> dict[str, list[s
 
 
 def _seconds(duration: str) -> float:
-    """A Go duration (`1h30m`) in seconds."""
+    """Return a Go duration (`1h30m`) in seconds."""
     units = {"h": 3600.0, "m": 60.0, "s": 1.0, "ms": 0.001}
     return sum(float(number) * units[unit] for number, unit in re.findall(r"([\d.]+)(ms|h|m|s)", duration))
 
@@ -140,7 +140,7 @@ def _short(value: Any) -> str:
 
 
 def report(results: Iterable[Comparison]) -> Iterator[str]:
-    """A table, the inputs that providers added, every difference, and a closing line."""
+    """Yield a table, the inputs that providers added, every difference, and a closing line."""
     done = list(results)
     width = max((len(one.stack) for one in done), default=0)
     yield f"{'stack':{width}}  resources  values compared  added by providers  differences  seconds"

@@ -18,7 +18,7 @@ NEEDED = ("clusterqueues.kueue.x-k8s.io", "jobsets.jobset.x-k8s.io")
 
 @pytest.fixture(scope="session")
 def cluster() -> Iterator[Cluster]:
-    """The current context's cluster, left as it was found."""
+    """Provide the current context's cluster, left as it was found."""
     if (lacking := _lacking()) is not None:
         pytest.skip(lacking)
     made = Cluster(_context())
@@ -30,7 +30,7 @@ def cluster() -> Iterator[Cluster]:
 
 @pytest.fixture
 def project(tmp_path: Path) -> Iterator[Project]:
-    """A copy of the project and a backend, for this test alone."""
+    """Provide a copy of the project and a backend, for this test alone."""
     made = Project(tmp_path)
     yield made
     made.clear()

@@ -38,7 +38,7 @@ def _exporting(name: str, outputs: Mapping[str, object], project: Path, environm
 
 
 def _kept(value: object, secret: bool) -> object:
-    """An output as state that is to be imported spells it."""
+    """Return an output as state that is to be imported spells it."""
     return {**_SECRET, "plaintext": json.dumps(value)} if secret else value
 
 

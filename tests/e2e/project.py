@@ -32,13 +32,13 @@ class Failed(Exception):
 
 
 def stack_files(root: Path = ROOT) -> list[Path]:
-    """Every stack file of the project and every example, but for those of teams, which need a deployed platform."""
+    """Return every stack file of the project and every example, but for those of teams, which need a deployed platform."""
     found = [*sorted(root.glob("Pulumi.*.yaml")), *sorted(root.glob("stacks/examples/*.yaml"))]
     return [file for file in found if "  berth:team:" not in file.read_text(encoding="utf-8")]
 
 
 def team_files(root: Path = ROOT) -> list[Path]:
-    """Every example of a team's own stack."""
+    """Return every example of a team's own stack."""
     return sorted(set(root.glob("stacks/examples/*.yaml")) - set(stack_files(root)))
 
 
@@ -48,7 +48,7 @@ def stack_name(file: Path) -> str:
 
 
 def copied(root: Path, folder: Path) -> Path:
-    """The project in `folder`, run by the interpreter that runs this."""
+    """Return the project in `folder`, run by the interpreter that runs this."""
     project = folder / "project"
     shutil.copytree(root, project, ignore=shutil.ignore_patterns(*_LEFT_OUT))
     settings = yaml.safe_load((project / "Pulumi.yaml").read_text())
@@ -76,7 +76,7 @@ def output(
 
 
 def _said(printed: str) -> str:
-    """The errors in a preview's JSON, or the end of anything else."""
+    """Return the errors in a preview's JSON, or the end of anything else."""
     try:
         found = json.loads(printed)["diagnostics"]
         return "".join(one["message"] for one in found if one["severity"] == "error")

@@ -33,12 +33,12 @@ class Part:
     added: list[str] = field(default_factory=list[str])
 
     def text(self) -> str:
-        """Its stack file."""
+        """Return its stack file."""
         return yaml.safe_dump({"config": {"pulumi:disable-default-providers": ["*"], FLEET: self.fleet}})
 
 
 def queueing_part(file: Path, context: str, root: Path = ROOT) -> Part:
-    """The queueing part of a stack file, on the cluster of `context`. Raises `Failed` where none is sound."""
+    """Return the queueing part of a stack file, on the cluster of `context`. Raises `Failed` where none is sound."""
     whole: dict[str, Any] = yaml.safe_load(file.read_text(encoding="utf-8"))
     part = Part(stack_name(file), copy.deepcopy(whole["config"][FLEET]))
     _brought(part, "kueue")
@@ -106,7 +106,7 @@ def _told_apart(part: Part) -> None:
 
 
 def other_guarantee(part: Part, root: Path = ROOT) -> tuple[Part, str]:
-    """The part with the guarantee of one queue changed, as `berth check` takes it, and that queue's name in Kueue."""
+    """Return the part with the guarantee of one queue changed, as `berth check` takes it, and that queue's name in Kueue."""
     before = _queues(part, root)
     assert before is not None
     for at, entry in _guarantees(part.fleet):
@@ -128,7 +128,7 @@ def _queues(part: Part, root: Path) -> dict[str, ClusterQueuePlan] | None:
 
 
 def _guarantees(fleet: dict[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Every entry of a queue that guarantees something, with where it stands."""
+    """Yield every entry of a queue that guarantees something, with where it stands."""
     queues = [*fleet.get("clusterQueues", {}).items()]
     queues += [(f"{t}/{q}", each) for t, team in fleet.get("teams", {}).items() for q, each in team["queues"].items()]
     for name, queue in queues:

@@ -34,7 +34,7 @@ from tests.e2e.project import BERTH, ENVIRONMENT, ROOT, Failed, copied, output, 
 
 
 def first_deployments() -> list[Path]:
-    """The stack files whose cluster is yet to be made, those of teams, and one that has its workers from elsewhere.
+    """Return the stack files whose cluster is yet to be made, those of teams, and one that has its workers from elsewhere.
 
     A cluster of its own that exists is asked, and its charts are fetched.
     """
@@ -80,7 +80,7 @@ def _project_name(project: Path) -> str:
 
 
 def _replayed(log: Path, project: str, stack: str) -> tuple[dict[str, dict[str, Any]], bool]:
-    """The requests that the engine logged, played to our recorder, and whether both gave them the same URNs."""
+    """Return the requests that the engine logged, played to our recorder, and whether both gave them the same URNs."""
     recorder, agree = Recorder(project=project, stack=stack), True
     for entry in _completed(log):
         if entry["method"].endswith("/RegisterResource"):

@@ -29,7 +29,7 @@ class Project:
             each.destroy()
 
     def stack(self, name: str, text: str) -> Stack:
-        """A new stack with this stack file."""
+        """Return a new stack with this stack file."""
         made = Stack(self, name)
         made.write(text)
         made.run("stack", "init", name)
@@ -76,7 +76,7 @@ class Stack:
 
 
 def counted(printed: str) -> Counts:
-    """The counts below the last `Resources:` of an engine's output; empty where it counted nothing."""
+    """Return the counts below the last `Resources:` of an engine's output; empty where it counted nothing."""
     found: dict[str, int] = {}
     for line in printed.rpartition("Resources:")[2].splitlines():
         if match := _COUNT.match(line):

@@ -84,7 +84,7 @@ class Story:
             self._file(name).write_text(output(command, self.project.folder), encoding="utf-8")
 
     def manifests(self) -> list[Path]:
-        """The files of all jobs."""
+        """Return the files of all jobs."""
         return [self._file(name) for name in self.told["jobs"]]
 
     def _file(self, job: str) -> Path:
@@ -150,7 +150,7 @@ def _changed(part: Part, change: Mapping[str, Any]) -> Part:
 
 
 def _merged(whole: Mapping[str, Any], change: Mapping[str, Any]) -> dict[str, Any]:
-    """A mapping with another laid over it, at every depth."""
+    """Return a mapping with another laid over it, at every depth."""
     both = {key: (whole.get(key), value) for key, value in change.items()}
     laid = {
         key: _merged(old, new) if isinstance(old, dict) and isinstance(new, dict) else new
@@ -199,7 +199,7 @@ def _place(status: Mapping[str, Any], resources: set[str]) -> Place:
 
 
 def pods(cluster: Cluster, job: str) -> list[dict[str, Any]]:
-    """The pods of a Job or a JobSet."""
+    """Return the pods of a Job or a JobSet."""
     found = [cluster.get("pods", "-A", "-l", f"{label}={job}")["items"] for label in _OF_JOB]
     return [pod for each in found for pod in each]
 

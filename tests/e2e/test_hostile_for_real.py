@@ -53,7 +53,7 @@ _VICTIM: Manifest = {
 
 @pytest.fixture(scope="module")
 def answers(cluster: Cluster) -> Iterator[tuple[dict[str, str], dict[str, str]]]:
-    """The answer to every attempt by its title, without the policies and with them; empty where it happens."""
+    """Provide the answer to every attempt by its title, without the policies and with them; empty where it happens."""
     objects = [
         m
         for m in hostile.manifests()
@@ -151,7 +151,7 @@ def _wait_until_enforced(cluster: Cluster) -> None:
 
 
 def _difference(before: Manifest, after: Manifest) -> Manifest:
-    """The JSON merge patch (RFC 7386) from one to the other."""
+    """Return the JSON merge patch (RFC 7386) from one to the other."""
     patch: Manifest = {key: None for key in before if key not in after}
     for key, value in after.items():
         old = before.get(key)
@@ -211,7 +211,7 @@ def _report(without: dict[str, str], given: dict[str, str]) -> None:
 
 
 def _short(answer: str) -> str:
-    """The end of the API server's message, in one cell."""
+    """Return the end of the API server's message, in one cell."""
     if not answer:
         return "allowed"
     line = " ".join(answer.split())

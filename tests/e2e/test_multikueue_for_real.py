@@ -42,7 +42,7 @@ Objects = list[dict[str, Any]]
 
 @pytest.fixture
 def worker(cluster: Cluster) -> Cluster:
-    """The second cluster, without cluster queues, as the first is."""
+    """Return the second cluster, without cluster queues, as the first is."""
     if (context := os.environ.get(WORKER)) is None:
         pytest.skip(f"takes two clusters: name the other's context in {WORKER}")
     other = Cluster(context)
@@ -88,7 +88,7 @@ def objects(folder: Path) -> Objects:
 
 
 def credentials(worker: Cluster, file: Path) -> dict[str, Any]:
-    """The Secret with the worker's kubeconfig, of the token that its cluster has made."""
+    """Return the Secret with the worker's kubeconfig, of the token that its cluster has made."""
     plan = evaluate_stack(str(file), file.parent).plan
     assert plan is not None
     (found,) = (each.plan.manager_access for each in plan.workers)

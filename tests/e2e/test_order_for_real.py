@@ -54,7 +54,7 @@ def test_an_update_that_failed_half_way_is_run_again(cluster: Cluster, project: 
 
 
 def _refused(cluster: Cluster) -> bool:
-    """Whether the policy refuses a local queue by now."""
+    """Return whether the policy refuses a local queue by now."""
     queue = {"apiVersion": "kueue.x-k8s.io/v1beta2", "kind": "LocalQueue", "spec": {"clusterQueue": "berth-e2e"}}
     text = yaml.safe_dump({**queue, "metadata": {"name": "berth-e2e", "namespace": "default"}})
     try:
@@ -118,7 +118,7 @@ def test_a_team_deploys_a_stack_of_its_own(cluster: Cluster, project: Project) -
 
 
 def _of_team_a() -> str:
-    """The example without its secrets: an existing cluster's pods have no rights in Google Cloud."""
+    """Return the example without its secrets: an existing cluster's pods have no rights in Google Cloud."""
     whole = yaml.safe_load((ROOT / "stacks" / "examples" / "team-a.yaml").read_text(encoding="utf-8"))
     team = whole["config"]["berth:team"]
     team["platform"] = "batch-platform"

@@ -172,4 +172,4 @@ def test_a_verb_that_knows_kueue_alone_says_so(words: str, monkeypatch: pytest.M
 def test_a_fleet_on_ack_is_compared_with_none_on_google_cloud(words: str, monkeypatch: pytest.MonkeyPatch) -> None:
     status, out, err = berth(words.format(FILE), monkeypatch)
     assert (status, out) == (1, "")
-    assert "nothing of the one becomes the other" in err
+    assert "one is a fleet on" in err

@@ -15,7 +15,7 @@ from tests.targets import commit_all, write_script
 
 @pytest.fixture
 def project(tmp_path: pathlib.Path) -> pathlib.Path:
-    """A repository with the stack `dev`, and `berth` in its bin."""
+    """Return a repository with the stack `dev`, and `berth` in its bin."""
     for name in ("Makefile", "Pulumi.yaml", "Pulumi.dev.yaml"):
         shutil.copy(ROOT / name, tmp_path / name)
     shutil.copytree(ROOT / "scripts", tmp_path / "scripts")

@@ -58,7 +58,7 @@ def test_a_fleet_on_ack_and_a_teams_own_stack_are_told_too(project: pathlib.Path
     done = run_make(project, "diff-comment", STACKS="hz mine", SINCE="HEAD")
     assert (done.returncode, done.stderr) == (0, "")
     comment = (project / "build" / "comment.md").read_text(encoding="utf-8")
-    assert "hz: examples can reach less" in comment
+    assert "hz: examples can use less" in comment
     assert "mine: workload evaluation is REPLACED" in comment
 
 
@@ -72,7 +72,7 @@ def owner_label(plan):
 
 
 def with_a_policy(project: pathlib.Path) -> pathlib.Path:
-    """A rule that no fleet passes, committed, and its file."""
+    """Return a rule that no fleet passes, committed, and its file."""
     rule = project / "rules" / "owner.py"
     rule.parent.mkdir()
     rule.write_text(RULE, encoding="utf-8")
@@ -120,7 +120,7 @@ def test_the_guard_lets_a_harmless_preview_through_to_the_deployment(project: pa
     write_script(project / "bin" / "pulumi", f'echo "$@" >> asked; [ "$1" != preview ] || echo \'{PREVIEW}\'')
     done = run_make(project, "deploy", STACK="dev")
     assert (done.returncode, done.stderr) == (0, "")
-    assert "dev: the preview loses nothing that is guarded" in done.stdout
+    assert "dev: the preview loses nothing that is protected" in done.stdout
     asked = (project / "asked").read_text(encoding="utf-8").splitlines()
     assert asked == ["preview --json --stack dev", "up --yes --skip-preview --continue-on-error --stack dev"]
 

@@ -1,4 +1,4 @@
-"""`berth admit`: Kueue's decisions on the queues of a stack, simulated."""
+"""`berth admit`: simulate Kueue's admission of jobs on the queues of a stack."""
 
 from __future__ import annotations
 
@@ -19,21 +19,23 @@ def command(
         list[str] | None,
         typer.Argument(
             metavar="STACK [NEW] JOBS",
-            help="A stack, or two to compare; then manifests, folders of them and scenarios, in the order of arrival.",
+            help="One stack, or two to compare; then manifests, folders and scenarios, in order of arrival.",
         ),
     ] = None,
     live: Annotated[
         list[pathlib.Path] | None,
-        typer.Option("--live", help="Begin with what `kubectl get workloads,clusterqueues -A -o json` printed."),
+        typer.Option("--live", help="Start from the output of `kubectl get workloads,clusterqueues -A -o json`."),
     ] = None,
     cases: Annotated[
-        pathlib.Path | None, typer.Option("--cases", help="Answer recorded cases instead, and say how far it agrees.")
+        pathlib.Path | None,
+        typer.Option("--cases", help="Replay recorded decisions of Kueue instead, and count agreements."),
     ] = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Say who gets in, who waits and why, who is pushed out.
+    """Simulate admission: which jobs start, wait or are preempted.
 
-    Runs Kueue's decisions on the queues of a stack, without a cluster; of two stacks it shows only what differs.
+    Simulates Kueue's decisions on the queues of a stack, without a cluster. With two stacks, shows the jobs whose
+    result differs.
     """
     from berth.cli.admit import output, simulate
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -12,60 +13,67 @@ from berth.simulator.as_json import comparison_to_json, run_to_json
 from berth.simulator.compare import JobDifference, compare_runs
 from berth.simulator.scenario import StepKind
 from berth.simulator.story import JobOutcome, JobStatus, SimulationRun, StepResult
-from berth.simulator.text import MANAGER_NOTICE, NOT_MODELLED, RunFormatter
+from berth.simulator.text import MANAGER_NOTICE, NOT_MODELLED, RunFormatter, status_text
+from berth.text import pluralize
 
 
 def text(result: SimulationResult) -> str:
-    """The run as a table, or what differs between two; then the sum of it. Empty with a fault."""
+    """Return a run as a table with totals, or the differences between two runs; "" if there is a fault."""
     if not result.stories:
         return ""
     if len(result.stories) == 2:
         return _differences(*result.stories)
     (story,) = result.stories
     rows = [row for moment in story.steps for row in lines(moment, RunFormatter(story, moment))]
-    head = ("t", "job", "queue", "verdict", "")
+    head = ("step", "job", "queue", "status", "")
     return "\n\n".join(part for part in (_unindented_table(head, rows), totals(story), limitations(story)) if part)
 
 
 def limitations(story: SimulationRun) -> str:
-    """What the table does not know."""
+    """Return what the simulation does not model."""
     return f"{NOT_MODELLED}\n{MANAGER_NOTICE}" if story.fleet.setup.workers else NOT_MODELLED
 
 
 def lines(moment: StepResult, texts: RunFormatter) -> Iterator[tuple[str, ...]]:
-    """A moment as rows of the table: step, job, queue, verdict and details."""
+    """Yield a step as rows of the table: number, job, queue, status and details."""
     number = str(moment.number)
     if moment.kind not in (StepKind.SUBMIT, StepKind.FINISH, StepKind.PROVISIONED):
         yield number, moment.text, "", "", ""
         number = ""
     for row in moment.outcomes:
-        yield number, texts.job_name(row.job), texts.queue_name(row.queue), row.status, texts.describe_outcome(row)
+        name, queue = texts.job_name(row.job), texts.queue_name(row.queue)
+        yield number, name, queue, status_text(row.status), texts.describe_outcome(row)
         number = ""
 
 
 def _unindented_table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """A table without an indent: the first column is a number."""
+    """Return a table without an indent: the first column is a number."""
     return "\n".join(line.removeprefix("  ") for line in table(("  " + head[0], *head[1:]), rows).splitlines())
 
 
+_TOTALS_TEXT = {
+    JobStatus.ADMITTED: "admitted",
+    JobStatus.RESERVED: "waiting for an admission check",
+    JobStatus.NEVER_ADMITTED: "never admitted",
+}
+
+
 def totals(story: SimulationRun) -> str:
-    """`4 jobs in the end: 2 admitted, 2 wait, 1 of them for ever`."""
-    labels = {JobStatus.ADMITTED: "admitted", JobStatus.RESERVED: "held by a check"}
-    counts: dict[str, int] = {}
-    for row in story.unfinished:
-        word = labels.get(row.status, "waiting for ever" if row.status == JobStatus.NEVER_ADMITTED else "waiting")
-        counts[word] = counts.get(word, 0) + 1
+    """Return `At the end: 2 admitted, 1 pending, 1 never admitted. 1 job was preempted.`"""
+    counts = Counter(_TOTALS_TEXT.get(row.status, "pending") for row in story.unfinished)
     preempted_count = len({row.job for moment in story.steps for row in moment.outcomes if row.preempted_by})
     parts = [f"{number} {word}" for word, number in sorted(counts.items())]
-    counts_text = ", ".join(parts) if parts else "no job is left"
-    return f"In the end: {counts_text}." + (f" {preempted_count} lost a place on the way." if preempted_count else "")
+    counts_text = ", ".join(parts) if parts else "every job is finished"
+    were = "was" if preempted_count == 1 else "were"
+    preempted_text = f" {pluralize(preempted_count, 'job')} {were} preempted." if preempted_count else ""
+    return f"At the end: {counts_text}.{preempted_text}"
 
 
 def _differences(old: SimulationRun, new: SimulationRun) -> str:
     changes = list(compare_runs(old, new))
     names = old.fleet.name, new.fleet.name
     if not changes:
-        return f"No job fares differently under {names[1]} than under {names[0]}."
+        return f"Every job has the same result under {names[0]} and {names[1]}."
     texts = RunFormatter(old), RunFormatter(new)
     rows = [
         (
@@ -77,7 +85,7 @@ def _differences(old: SimulationRun, new: SimulationRun) -> str:
         )
         for d in changes
     ]
-    return _unindented_table(("t", "job", "queue", *names), rows) + f"\n\n{limitations(old)}"
+    return _unindented_table(("step", "job", "queue", *names), rows) + f"\n\n{limitations(old)}"
 
 
 def _queue_name(difference: JobDifference, texts: tuple[RunFormatter, RunFormatter]) -> str:
@@ -86,11 +94,11 @@ def _queue_name(difference: JobDifference, texts: tuple[RunFormatter, RunFormatt
 
 
 def _outcome_text(row: JobOutcome | None, texts: RunFormatter) -> str:
-    return f"{row.status}: {texts.describe_outcome(row)}".removesuffix(": ") if row else "–"
+    return f"{status_text(row.status)}: {texts.describe_outcome(row)}".removesuffix(": ") if row else "–"
 
 
 def as_json(result: SimulationResult) -> dict[str, Any]:
-    """The run, or the differences between two, as docs/admission.md describes them."""
+    """Return a run, or the differences between two runs, as JSON values (docs/admission.md)."""
     problems = [problem_as_json(each) for each in result.problems]
     if not result.stories:
         return {"problems": problems}

@@ -1,4 +1,4 @@
-"""`berth admit`: who gets in, who waits and why, who is pushed out, before anybody submits."""
+"""The simulation of `berth admit`: reads stacks, manifests and scenarios, and runs the simulator."""
 
 from __future__ import annotations
 
@@ -27,26 +27,26 @@ from berth.simulator.story import (
 )
 
 _UNSEEN_BY_QUOTA = {"no-shape", "no-nodes", "no-topology", "no-limit", "autopilot-refuses", "pod-security"}
-"""Faults of lint that Kueue's quota does not see."""
+"""Codes of lint faults that keep an admitted job from running."""
 
 
 class SimulationResult(Struct, frozen=True):
-    """One story, or two to compare, and what is wrong; with a fault there is no story. `warnings` are worth a look."""
+    """One simulated run, or two to compare, and the problems; no run if there is a fault."""
 
     stories: tuple[SimulationRun, ...]
     problems: tuple[Problem, ...]
 
     @property
     def faults(self) -> tuple[Problem, ...]:
-        """What keeps the question from being answered."""
+        """The problems that prevent a simulation."""
         return tuple(each for each in self.problems if each.severity == Severity.FAULT)
 
 
 def run(arguments: Sequence[str], live: Sequence[pathlib.Path], root: pathlib.Path) -> SimulationResult:
-    """Simulate. `arguments` are one or two stacks, then manifests, folders of them, or scenarios.
+    """Simulate jobs. `arguments` are one or two stacks, then manifests, folders of manifests, or scenarios.
 
-    A scenario that names its stack needs none before it. `live` are files that kubectl printed: the beginning. One
-    among the arguments is known by what is in it.
+    No stack is needed if a scenario names one. `live` are files with the output of kubectl, the initial state; such a
+    file is also recognized among the arguments, by its content.
     """
     stacks, jobs = _split_arguments(arguments, root)
     job_documents, problems = _read_documents(jobs, root)
@@ -62,14 +62,14 @@ def run(arguments: Sequence[str], live: Sequence[pathlib.Path], root: pathlib.Pa
     problems += [each for simulation in simulations for each in simulation.problems]
     if not (jobs or live or _has_faults(problems)):
         problems.append(
-            Problem(Severity.FAULT, "no-jobs", (), f"nothing happens; write berth admit {arguments[0]} JOBS...")
+            Problem(Severity.FAULT, "no-jobs", (), f"no jobs to simulate; write berth admit {arguments[0]} JOBS...")
         )
     unique = tuple(dict.fromkeys(problems))
     return SimulationResult(() if _has_faults(unique) else tuple(story for story in stories if story), unique)
 
 
 class _Simulation:
-    """One stack, with everything that is to happen to it."""
+    """The simulation of one stack."""
 
     def __init__(
         self,
@@ -101,7 +101,7 @@ class _Simulation:
         return run_steps(fleet, steps.steps, live if self.live_documents else None)
 
     def _unseen_faults(self) -> Iterator[Problem]:
-        """Warnings about jobs that Kueue admits by their quota and that never run, as `berth lint` reports them."""
+        """Yield a warning for each job that Kueue admits but that never runs, by the faults of `berth lint`."""
         manifests = [each for each in self.job_documents if not is_scenario(each)]
         for finding in lint_documents(manifests, LintContext(self.plan)) if self.plan is not None else ():
             for each in finding.faults:
@@ -121,11 +121,11 @@ class _Simulation:
         return _read_documents([name], self.root)
 
 
-# --- what the words on the command line are ---------------------------------------------------------------------------
+# --- arguments --------------------------------------------------------------------------------------------------------
 
 
 def _split_arguments(arguments: Sequence[str], root: pathlib.Path) -> tuple[list[str], list[str]]:
-    """The stacks that the arguments begin with, two at the most, and the rest."""
+    """Return the leading stacks, at most two, and the remaining arguments."""
     stack_count = 0
     while stack_count < min(2, len(arguments)) and _is_stack(arguments[stack_count], root):
         stack_count += 1
@@ -133,7 +133,7 @@ def _split_arguments(arguments: Sequence[str], root: pathlib.Path) -> tuple[list
 
 
 def _is_stack(argument: str, root: pathlib.Path) -> bool:
-    """A stack's name, or a file with a `config` at its top."""
+    """Return whether the argument is a stack's name, or a file with `config` at its top level."""
     located = locate(argument, root)
     if located.by_name:
         return located.file.is_file() or not pathlib.Path(argument).exists()
@@ -144,7 +144,7 @@ def _is_stack(argument: str, root: pathlib.Path) -> bool:
 
 
 def _read_documents(names: Iterable[str], root: pathlib.Path) -> tuple[list[ManifestDocument], list[Problem]]:
-    """The documents of files and folders, looked for from the current folder and then from the project's."""
+    """Read files and folders; a relative path is resolved from the current folder, then from the project's."""
     results: list[ManifestDocument] = []
     problems: list[Problem] = []
     for name in names:
@@ -154,7 +154,7 @@ def _read_documents(names: Iterable[str], root: pathlib.Path) -> tuple[list[Mani
         files = list_yaml_files(path)
         if not files:
             problems.append(
-                Problem(Severity.FAULT, "no-file", (), "no YAML files lie in this folder", display_path(path, root))
+                Problem(Severity.FAULT, "no-file", (), "no YAML files in this folder", display_path(path, root))
             )
         for file in files:
             reader = read_kubectl_json if file.suffix == ".json" else read_documents
@@ -165,16 +165,16 @@ def _read_documents(names: Iterable[str], root: pathlib.Path) -> tuple[list[Mani
 
 
 def _scenario_stack(job_documents: Iterable[ManifestDocument], jobs: Sequence[str]) -> tuple[list[str], list[Problem]]:
-    """The stack that the scenarios name."""
+    """Return the stack that the scenarios name, or faults if there is none or more than one."""
     stack_entries = list(scenario_values(job_documents, "stack"))
     names = [str(at.value) for _, at in stack_entries]
     if len(set(names)) == 1:
         return names[:1], []
     if not names:
-        reason = f"'{jobs[0]}' is no stack" if jobs else "no stack is named"
+        reason = f"'{jobs[0]}' is not a stack" if jobs else "a stack is missing"
         return [], [Problem(Severity.FAULT, "no-stack", (), f"{reason}; write berth admit STACK JOBS...")]
     document, at = stack_entries[1]
-    message = f"'{names[1]}', and another scenario names '{names[0]}'; name the stack on the command line"
+    message = f"'{names[1]}' differs from '{names[0]}' in another scenario; name the stack on the command line"
     return [], document.locate_problems([Problem(Severity.FAULT, "no-stack", at.path, message)])
 
 
@@ -193,7 +193,10 @@ def _has_faults(problems: Iterable[Problem]) -> bool:
 
 
 def answer_cases(path: pathlib.Path) -> tuple[list[RecordedCase], str, tuple[Problem, ...]]:
-    """Recorded cases with the model's own `then`; in words, where it differs from the file's and how far it agrees."""
+    """Replay recorded cases.
+
+    Returns the cases with the simulated `then`, the differences from the recorded ones as text, and the problems.
+    """
     recorded, problems = read_cases(path)
     mismatches = list(find_mismatches(recorded))
     mismatch_lines = [line for each in mismatches for line in each.lines()]

@@ -13,16 +13,16 @@ from berth.simulator.text import RunFormatter
 
 
 def story_timeline(story: SimulationRun) -> Timeline:
-    """Each job's lane, in the order in which they come, and the table of `berth admit`."""
+    """Return a lane for each job, in order of arrival, and the table of `berth admit`."""
     numbers = [moment.number for moment in story.steps]
     first, end = min(numbers, default=0), max(numbers, default=-1) + 1
     rows = [list(row) for moment in story.steps for row in output.lines(moment, RunFormatter(story, moment))]
-    head = ("step", "job", "queue", "verdict", "why")
+    head = ("step", "job", "queue", "status", "details")
     return Timeline(
         lanes=tuple(_lanes(story, end)),
         first=first,
         end=end,
-        table=Section("What happened, step by step", head, rows),
+        table=Section("Simulated steps", head, rows),
         notes=(output.totals(story), *output.limitations(story).splitlines()),
     )
 

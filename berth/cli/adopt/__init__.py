@@ -1,4 +1,4 @@
-"""`berth adopt`: a stack file and import files for a cluster that stands."""
+"""`berth adopt`: a stack file and import files for an existing cluster."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import typer
 
 from berth.cli.arguments import EXIT_FAULTS, print_problems, writable_project_folder
 
-Name = Annotated[str, typer.Argument(metavar="NAME", help="The stack's name: Pulumi.NAME.yaml is written.")]
+Name = Annotated[str, typer.Argument(metavar="NAME", help="The stack's name; writes Pulumi.NAME.yaml.")]
 EPILOG = "Example: berth adopt prod cluster.json node-pools.json objects.json"
 
 
@@ -17,17 +17,19 @@ def command(
     name: Name,
     files: Annotated[
         list[pathlib.Path],
-        typer.Argument(metavar="FILE...", help="What gcloud (--format json) and kubectl (-o json) say of the cluster."),
+        typer.Argument(metavar="FILE...", help="Output of gcloud (--format json) and kubectl (-o json)."),
     ],
     inside: Annotated[
         str | None,
-        typer.Option("--inside", metavar="CONTEXT", help="Only what lies in the cluster, which this context reaches."),
+        typer.Option(
+            "--inside", metavar="CONTEXT", help="Adopt only Kubernetes objects, through this kubeconfig context."
+        ),
     ] = None,
 ) -> None:
-    """Write a stack file for a cluster that stands.
+    """Write a stack file for an existing cluster.
 
-    And the files by which `pulumi import` takes over what is there. What the stack file cannot say, and what the first
-    `pulumi up` would change, is told. Nothing is asked of a cloud, and nothing is ever overwritten.
+    Also writes the files for `pulumi import`. Prints what the stack file cannot express, and what the first `pulumi up`
+    would change. Makes no call to a cloud, and never overwrites a file.
     """
     from berth.cli.adopt import answer as verb
     from berth.cli.init.stack_file import stack_name_errors
@@ -45,6 +47,8 @@ def command(
     for line in verb.lines(result):
         typer.echo(line)
     if result.faults:
-        typer.echo("the stack file has faults, so that nothing can be imported yet:", err=True)
+        typer.echo(
+            "the stack file has faults; fix them, then run berth adopt again to write the import files:", err=True
+        )
         print_problems(problem.with_place("") for problem in result.faults)
         raise typer.Exit(EXIT_FAULTS)

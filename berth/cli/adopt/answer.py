@@ -1,4 +1,4 @@
-"""`berth adopt`: a stack file and import files for a cluster that stands."""
+"""The result of `berth adopt`: a stack file and import files for an existing cluster."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from berth.text import pluralize
 
 
 class AdoptionResult(Struct, frozen=True):
-    """What is written (file name → text), what is told besides, and the faults of the stack file."""
+    """The files to write (name → text), what was not adopted, and the faults of the stack file."""
 
     output_files: dict[str, str]
     not_adopted: tuple[NotAdopted, ...]
@@ -31,10 +31,10 @@ class AdoptionResult(Struct, frozen=True):
 def run(
     stack: str, answer_files: Sequence[pathlib.Path], root: pathlib.Path, context: str | None = None
 ) -> AdoptionResult:
-    """Read the answers, write nothing yet. Raises InvalidInventory.
+    """Build a stack file and import files from the output of gcloud and kubectl. Raises InvalidInventory.
 
-    The import files are of what the real program registers for the stack file, so a fault in it leaves them out. With
-    a `context` only what lies inside the cluster is adopted.
+    Import files list the resources that the program registers for the stack file, so there are none if it has a fault.
+    With a `context`, only objects inside the cluster are adopted. Nothing is written yet.
     """
     inventory = read_inventory(_read_texts(answer_files), context)
     with _reporting_bad_input():
@@ -44,7 +44,9 @@ def run(
     output_files = {f"Pulumi.{stack}.yaml": stack_file}
     if evaluation.faults or evaluation.plan is None:
         return AdoptionResult(output_files, adopted.not_adopted, evaluation.faults)
-    resources = preview.run(evaluation, root, preview=False).resources  # names of one in another are known then
+    resources = preview.run(
+        evaluation, root, preview=False
+    ).resources  # without preview, names that one resource takes from another are known
     files_by_provider = import_files(resources, inventory, evaluation.plan)
     for provider, content in files_by_provider.items():
         output_files[f"{stack}.{provider}.import.json"] = json.dumps(content, indent=2) + "\n"
@@ -57,13 +59,13 @@ def run(
 
 @contextlib.contextmanager
 def _reporting_bad_input() -> Generator[None]:
-    """Raise InvalidInventory for answers of odd shape: other programs wrote them, so that is no fault of Berth's."""
+    """Raise InvalidInventory if the block fails on input of an unexpected shape, because other programs wrote it."""
     try:
         yield
     except (KeyError, IndexError, TypeError, ValueError, AttributeError) as error:
         cause = f"{type(error).__name__}: {error}"
         raise InvalidInventory(
-            f"the answers are not as the APIs give them ({cause}); give them whole, as they are"
+            f"cannot read the files ({cause}); save the output of gcloud --format json and kubectl -o json unchanged"
         ) from error
 
 
@@ -76,29 +78,29 @@ def _read_texts(answer_files: Sequence[pathlib.Path]) -> dict[str, str]:
         except OSError as error:
             errors.append(f"{file}: {(error.strerror or 'cannot be read').lower()}")
         except UnicodeDecodeError:
-            errors.append(f"{file}: no text in UTF-8; ask for it with --format json, or -o json of kubectl")
+            errors.append(f"{file}: not UTF-8 text; save the output of gcloud --format json or kubectl -o json")
     if errors:
         raise InvalidInventory(*errors)
     return texts
 
 
 def write(result: AdoptionResult, folder: pathlib.Path) -> None:
-    """Write the files. Raises InvalidInventory, and writes none, where one of them is there."""
+    """Write the files. Raises InvalidInventory, and writes none, if one of them exists."""
     if existing := [name for name in result.output_files if (folder / name).exists()]:
         raise InvalidInventory(
-            *(f"{name} is there, and is not overwritten: take another name, or remove it" for name in existing)
+            *(f"{name} exists and is not overwritten; choose another name, or delete the file" for name in existing)
         )
     for name, content in result.output_files.items():
         (folder / name).write_text(content, encoding="utf-8")
 
 
 def lines(result: AdoptionResult) -> Iterator[str]:
-    """What was written, and what it does not say."""
+    """Yield a line for each file written, and one for each part of the cluster that is not adopted."""
     for name, content in result.output_files.items():
         entries = json.loads(content)["resources"] if name.endswith(".json") else ()
         importable = sum("id" in each for each in entries)
         summary = f"{pluralize(importable, 'resource')} to import" if name.endswith(".json") else "written"
         yield f"{name}: {summary}"
     if result.not_adopted:
-        yield f"not said, taken for granted, or changed by the first `pulumi up` ({len(result.not_adopted)}):"
+        yield f"not adopted, assumed, or changed by the first `pulumi up` ({len(result.not_adopted)}):"
         yield from (f"  {each.line()}" for each in result.not_adopted)

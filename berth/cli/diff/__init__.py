@@ -1,4 +1,4 @@
-"""`berth diff`: what a change means, for whom."""
+"""`berth diff`: what a change of a stack file does, and to which teams."""
 
 from __future__ import annotations
 
@@ -34,26 +34,29 @@ def command(
         str,
         typer.Argument(
             metavar="OLD",
-            help="A stack's name, a file, or either at a revision: main:dev.",
+            help="A stack's name or file, or either at a revision (main:dev).",
             autocompletion=complete_stack,
         ),
     ],
     new: Annotated[
         str | None,
-        typer.Argument(metavar="NEW", help="The same, for what it becomes.", autocompletion=complete_stack),
+        typer.Argument(
+            metavar="NEW", help="The stack to compare it with, in the same form.", autocompletion=complete_stack
+        ),
     ] = None,
     revision: Annotated[
-        str | None, typer.Option("--since", metavar="REV", help="Compare OLD with itself, where this branch left REV.")
+        str | None,
+        typer.Option("--since", metavar="REV", help="Compare OLD with its state where this branch left REV."),
     ] = None,
     output_format: Annotated[
-        OutputFormat, typer.Option("--format", help="For a terminal, a comment or a program.")
+        OutputFormat, typer.Option("--format", help="Output for a terminal, a pull request comment or a program.")
     ] = "text",
     prices: PricesFile = None,
 ) -> None:
-    """Say what a change means, for whom.
+    """Show what a change does, and to which teams.
 
-    Who gains and loses, which machines are replaced or deleted and why, which objects change. Exits 3 when something
-    would be lost that the stack file does not allow.
+    Shows who gains and loses quota, which machines are replaced or deleted and why, and which objects change. Exits 3
+    if the change would lose something that the stack file does not allow to be lost.
     """
     if (new is None) == (revision is None):
         raise typer.BadParameter("write OLD NEW, or STACK --since REV")
@@ -100,8 +103,8 @@ def _print_changes(
 
 
 def _evaluate_both(before: StackRevision, after: StackRevision) -> tuple[Evaluation, Evaluation]:
-    """The verdicts on both sides, as of one stack; where one has a fault, all are told, and exit 1."""
-    with terminal.progress("planning both"):
+    """Evaluate both sides under the name of one stack; print the faults of both and exit 1 if there are any."""
+    with terminal.progress("planning both stacks"):
         new = evaluate_revision(after, project_root())
         old = evaluate_revision(before, project_root(), stack_name=new.stack)
     faults = (*old.faults, *(fault for fault in new.faults if fault not in old.faults))

@@ -1,4 +1,4 @@
-"""What a change costs by the hour, as `berth diff` and the report show it once they are given prices."""
+"""The change of hourly costs, in `berth diff` and the report, if prices are given."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from berth.cost.changes import TEAM, CostChange, compare_costs
 from berth.cost.fleet import FleetCost
 from berth.report.view import Section
 
-_UNCHANGED = "It costs the same as before."
+_UNCHANGED = "The cost does not change."
 
 
 def as_json(old: FleetCost, new: FleetCost) -> dict[str, Any]:
-    """`cost` of the diff's JSON, as docs/cost.md says."""
+    """Return `cost` of the diff's JSON (docs/cost.md)."""
     return {
         "currency": new.prices.currency,
         "prices": new.prices.file,
@@ -36,14 +36,14 @@ def as_json(old: FleetCost, new: FleetCost) -> dict[str, Any]:
 
 
 def text(old: FleetCost, new: FleetCost) -> str:
-    """A table of what costs other than before, and what the figures hold."""
+    """Return a table of changed costs, and notes on what they include."""
     rows = _rows(old, new)
     cost_table = table([f"Cost, {new.prices.currency} an hour", "committed", "ceiling"], rows, right=(1, 2))
     return "\n\n".join([cost_table or _UNCHANGED, "\n".join(_notes(old, new))])
 
 
 def markdown(old: FleetCost, new: FleetCost) -> str:
-    """The same for the comment on a pull request; what comes from files is escaped."""
+    """Return the changed costs as a Markdown table; text from files is escaped."""
     lines = [f"| {' | '.join(map(escape_markdown, row))} |" for row in _rows(old, new)]
     head = [f"| {new.prices.currency} an hour | committed | ceiling |", "|---|---:|---:|"]
     notes = "\n".join(f"- {escape_markdown(line)}" for line in _notes(old, new))
@@ -51,9 +51,9 @@ def markdown(old: FleetCost, new: FleetCost) -> str:
 
 
 def report_parts(old: FleetCost, new: FleetCost) -> Iterator[Section]:
-    """The same as a part of the report's page."""
+    """Yield the changed costs as a section of the report."""
     head = (f"{new.prices.currency} an hour", "committed", "ceiling")
-    yield Section("What it costs, before and after", head, _rows(old, new), (1, 2))
+    yield Section("Cost, before and after", head, _rows(old, new), (1, 2))
 
 
 def _rows(old: FleetCost, new: FleetCost) -> list[list[str]]:

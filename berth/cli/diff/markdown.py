@@ -1,6 +1,6 @@
-"""`berth diff --format markdown`: the changes as the comment on a pull request.
+"""`berth diff --format markdown`: the changes as a comment on a pull request.
 
-Whatever comes from a stack file is escaped: a comment is written by a workflow that may do more than the author of a
+Text from a stack file is escaped, because the workflow that posts the comment has more rights than the author of the
 pull request. Long parts are folded.
 """
 
@@ -18,20 +18,20 @@ from berth.diff.headline import headline
 from berth.text import pluralize
 
 _FOLD_ABOVE = 12
-"""Lines or rows above which a part is folded."""
+"""A part with more lines or rows than this is folded."""
 _MAX_FOLDED_LINES = 400
-"""Lines of one folded part: GitHub takes 65,536 characters in a comment."""
+"""Maximum number of lines in a folded part; GitHub accepts 65,536 characters in a comment."""
 
 _MARKUP = re.compile(r"([\\`*_\[\]|~])|(?<=[#@])(?=\S)|(?<=:)(?=//)|^(?=[-+#>])")
-"""What Markdown would take for its own, and where GitHub would see a mention, an issue or an address."""
+"""Markdown syntax, and the positions where GitHub would read a mention, an issue number or a URL."""
 
 
 _ZERO_WIDTH_SPACE = "\u200b"
-"""A space without width: it parts what must not be read together."""
+"""Inserted between characters that must not be read together."""
 
 
 def render_markdown(changes: Changes) -> str:
-    """The changes as GitHub-flavoured Markdown, always in the same order."""
+    """Return the changes as GitHub-flavoured Markdown, in a fixed order."""
     entitlement_changes = changes.entitlements
     parts = [
         f"### {escape_markdown(headline(changes))}",
@@ -93,7 +93,7 @@ def render_markdown(changes: Changes) -> str:
         _table(
             ["queue", "worker", "flavor", "guaranteed", ""], list(plain_text.share_rows(changes)), "shares of workers"
         ),
-        _bullets("Who can push out whom", plain_text.preemption_lines(entitlement_changes)),
+        _bullets("Who can preempt whom", plain_text.preemption_lines(entitlement_changes)),
         _bullets("Workloads", _join_indented(plain_text.workload_lines(changes))),
         _bullets("Files", plain_text.file_lines(changes)),
         _bullets("Capacity", _join_indented(plain_text.capacity_lines(changes))),
@@ -109,7 +109,7 @@ def render_markdown(changes: Changes) -> str:
 
 
 def escape_markdown(text: str) -> str:
-    """Text that Markdown and HTML show as it is, and that mentions nobody."""
+    """Return text that Markdown and HTML show unchanged, and that mentions no GitHub user."""
     return html.escape(_MARKUP.sub(lambda match: f"\\{match[1]}" if match[1] else _ZERO_WIDTH_SPACE, text), quote=False)
 
 
@@ -119,7 +119,7 @@ def _bold(text: str, gain: int) -> str:
 
 
 def _join_indented(lines: Iterable[str]) -> Iterator[str]:
-    """A line with those that are indented under it."""
+    """Join each line with the indented lines below it."""
     item = ""
     for line in lines:
         if not line.startswith("    "):
@@ -133,7 +133,7 @@ def _join_indented(lines: Iterable[str]) -> Iterator[str]:
 
 
 def _bullets(head: str, lines: Iterable[str], *, fold: bool = True) -> str:
-    """A list under a heading, folded where it is long; one that must be seen is neither folded nor cut."""
+    """Return a list under a heading. A long list is folded and truncated, unless `fold` is false."""
     bullets = [_bullet(line) for line in lines]
     if not bullets:
         return ""
@@ -157,13 +157,13 @@ def _table(head: Sequence[str], rows: Sequence[Sequence[str]], name: str) -> str
 
 
 def _cell(text: str) -> str:
-    """A cell; the stars of a number in bold are ours."""
+    """Return an escaped table cell; asterisks around a bold number are kept."""
     before, bold, after = text.partition("**")
     return f"{escape_markdown(before)}{bold}{after}" if bold else escape_markdown(text)
 
 
 def _folded(summary: str, lines: Iterable[str]) -> str:
-    """Lines as they are, in a block that opens on a click; no line can end the block."""
+    """Return lines as a code block in a collapsed section; no line can close the block."""
     kept_lines = _truncate([html.escape(line, quote=False) for line in lines])
     return (
         f"<details><summary>{summary}</summary>\n\n<pre>\n" + "\n".join(kept_lines) + "\n</pre>\n\n</details>"
@@ -180,5 +180,5 @@ def _truncate(lines: list[str]) -> list[str]:
     return (
         lines
         if len(lines) <= _MAX_FOLDED_LINES
-        else [*lines[:_MAX_FOLDED_LINES], f"… and {len(lines) - _MAX_FOLDED_LINES} lines more"]
+        else [*lines[:_MAX_FOLDED_LINES], f"… and {len(lines) - _MAX_FOLDED_LINES} more lines"]
     )

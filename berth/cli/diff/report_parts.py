@@ -1,4 +1,4 @@
-"""The changes of `berth diff` as parts of the report's page."""
+"""The changes of `berth diff` as sections of the report."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from berth.text import pluralize
 
 
 def report_changes(changes: Changes, since: str, extra_parts: Iterable[Section] = ()) -> ChangeSummary:
-    """What changed since a revision, in the order of `berth diff`, and `more`; empty parts are left out."""
+    """Return the changes since a revision, in the order of `berth diff`, with `extra_parts`; without empty parts."""
     parts = [*_parts(changes), *extra_parts]
     return ChangeSummary(since, headline(changes), [part for part in parts if not part.is_empty])
 
@@ -21,13 +21,13 @@ def report_changes(changes: Changes, since: str, extra_parts: Iterable[Section] 
 def _parts(changes: Changes) -> Iterator[Section]:
     entitlement_changes = changes.entitlements
     yield Section("Rights", lines=list(plain_text.right_lines(changes)))
-    yield Section("Guarded: this is not done unless it is allowed", lines=list(plain_text.guarded_lines(changes)))
-    yield Section("Teams that come, go or are held", lines=list(plain_text.team_lines(entitlement_changes)))
+    yield Section("Blocked: the stack file does not allow these changes", lines=list(plain_text.guarded_lines(changes)))
+    yield Section("Teams added, removed, held or drained", lines=list(plain_text.team_lines(entitlement_changes)))
     rows = [
         [e.team, e.flavor, values.format_count(e.guaranteed), values.format_count(e.ceiling), e.noun]
         for e in entitlement_changes.entitlements
     ]
-    yield Section("Who gains and who loses", ("team", "flavor", "guaranteed", "ceiling", "of"), rows, (2, 3))
+    yield Section("Quota of teams", ("team", "flavor", "guaranteed", "ceiling", "of"), rows, (2, 3))
     rows = [[c.cohort, c.flavor, values.format_count(c.guaranteed), c.noun] for c in entitlement_changes.cohorts]
     yield Section("Totals of cohorts", ("cohort", "flavor", "guaranteed", "of"), rows, (2,))
     rows = [
@@ -57,12 +57,12 @@ def _parts(changes: Changes) -> Iterator[Section]:
     yield Section("Workers", head, list(plain_text.worker_rows(changes)), (2, 3))
     head = ("queue", "worker", "flavor", "guaranteed", "of")
     yield Section("Shares of workers", head, list(plain_text.share_rows(changes)), (3,))
-    yield Section("Preemption that is new or lifted", lines=list(plain_text.preemption_lines(entitlement_changes)))
+    yield Section("Who can preempt whom", lines=list(plain_text.preemption_lines(entitlement_changes)))
     yield Section("Workloads", lines=list(plain_text.workload_lines(changes)))
     yield Section("Files that pods read", lines=list(plain_text.file_lines(changes)))
-    yield Section("Machines and everything else in the cloud", lines=list(plain_text.capacity_lines(changes)))
+    yield Section("Machines and other cloud resources", lines=list(plain_text.capacity_lines(changes)))
     yield Section("Allowed", lines=list(plain_text.allowed_lines(changes)))
     yield Section("New warnings", lines=list(changes.warnings))
-    yield Section("Allowances without a use", lines=[text.describe_idle_allowance(each) for each in changes.idle])
+    yield Section("Unused allowances", lines=[text.describe_idle_allowance(each) for each in changes.idle])
     count = pluralize(len(changes.objects), "Kubernetes object")
     yield Section(f"{count} created, changed or deleted", lines=list(plain_text.object_lines(changes)), folded=True)

@@ -1,4 +1,4 @@
-"""`berth init`: a stack file to begin with."""
+"""`berth init`: a new stack file from an example."""
 
 from __future__ import annotations
 
@@ -13,27 +13,27 @@ from berth.diagnostics import join_words
 if TYPE_CHECKING:
     from berth.cli.init.stack_file import InitOption
 
-Name = Annotated[str, typer.Argument(metavar="NAME", help="The stack's name: Pulumi.NAME.yaml is written.")]
+Name = Annotated[str, typer.Argument(metavar="NAME", help="The stack's name; writes Pulumi.NAME.yaml.")]
 From = Annotated[
     str, typer.Option("--from", metavar="EXAMPLE", help="An example's name, a stack's name or a stack file.")
 ]
 Project = Annotated[str | None, typer.Option("--project", metavar="ID", help="The Google Cloud project.")]
 Region = Annotated[
-    str | None, typer.Option("--region", metavar="REGION", help="The region, of Google Cloud or of Alibaba Cloud.")
+    str | None, typer.Option("--region", metavar="REGION", help="The region of Google Cloud or Alibaba Cloud.")
 ]
 Zones = Annotated[
     list[str] | None,
-    typer.Option("--zone", metavar="ZONE", help="In place of the example's; several for an example with several."),
+    typer.Option("--zone", metavar="ZONE", help="Replaces the example's zone; repeatable if the example has several."),
 ]
 Teams = Annotated[
     list[str] | None,
-    typer.Option("--team", metavar="TEAM", help="A team instead of the example's; may be said several times."),
+    typer.Option("--team", metavar="TEAM", help="Replaces the example's teams; repeatable."),
 ]
 Context = Annotated[
-    str | None, typer.Option("--context", metavar="CONTEXT", help="The kubeconfig's context of a cluster that exists.")
+    str | None, typer.Option("--context", metavar="CONTEXT", help="The kubeconfig context of an existing cluster.")
 ]
 Platform = Annotated[
-    str | None, typer.Option("--platform", metavar="STACK", help="The stack that a team's own stack belongs to.")
+    str | None, typer.Option("--platform", metavar="STACK", help="The platform's stack, for a team's own stack.")
 ]
 EPILOG = "Example: berth init prod --project acme-ml-prod --region us-central1 --team vision"
 
@@ -48,10 +48,10 @@ def command(
     context: Context = None,
     platform: Platform = None,
 ) -> None:
-    """Write a stack file of your own.
+    """Write a new stack file from an example.
 
-    From an example, with your project, region and teams; each team has a queue with its share of the machines. What is
-    not said is asked on a terminal. The file is checked before it is written, and nothing is ever overwritten.
+    Replaces the example's project, region and teams with yours; each team gets a queue with an equal share of the
+    machines. On a terminal, asks for missing values. Checks the file before writing it, and never overwrites a file.
     """
     from berth.cli.init import stack_file as verb
     from berth.text import pluralize
@@ -65,7 +65,7 @@ def command(
         example = verb.load_example(source, folder)
         errors = verb.answer_errors(name, example, answers)
         if not sys.stdin.isatty() and (missing := verb.missing_flags(example, answers)):
-            errors.append(f"{example.display_path} wants {join_words(missing)} too")
+            errors.append(f"{example.display_path} also needs {join_words(missing)}")
         if errors:
             raise typer.BadParameter("; ".join(errors))
         if file.exists():
@@ -82,28 +82,28 @@ def command(
             with file.open("x", encoding="utf-8") as stream:
                 stream.write(stack_text)
     except FileExistsError:
-        typer.echo(f"{file.name} is there, and is not overwritten: take another name, or edit it", err=True)
+        typer.echo(f"{file.name} exists and is not overwritten; choose another name, or edit the file", err=True)
         raise typer.Exit(EXIT_FAULTS) from None
     except (verb.ExampleError, OSError) as error:
         typer.echo(f"{error}", err=True)
         raise typer.Exit(EXIT_FAULTS) from None
     if evaluation.faults:
-        typer.echo(f"{file.name} would be refused, and is not written:", err=True)
+        typer.echo(f"{file.name} is not written, because it would have faults:", err=True)
         print_problems(problem.with_place("") for problem in evaluation.faults)
         raise typer.Exit(EXIT_FAULTS)
     warning_text = f", {pluralize(len(evaluation.warnings), 'warning')}" if evaluation.warnings else ""
-    typer.echo(f"{file.name}: written from {example.display_path}, sound{warning_text}. Next:")
-    typer.echo(f"  berth plan {name}       # what will exist, for whom")
-    typer.echo(f"  berth preview {name}    # every resource that `pulumi up` would make")
+    typer.echo(f"{file.name}: written from {example.display_path}, no faults{warning_text}. Next:")
+    typer.echo(f"  berth plan {name}       # what it creates and what each team gets")
+    typer.echo(f"  berth preview {name}    # every resource that `pulumi up` would create")
 
 
 def _prompt_values(option: InitOption) -> tuple[str, ...]:
-    """What somebody answers, asked again until it can be so; nothing where the example's value may stay."""
+    """Ask for values until they are valid; return none if the answer is empty and the example's value may be kept."""
     while True:
         values = tuple(typer.prompt(option.question, default="", show_default=False, err=True).split())
         if not values and not option.required:
             return ()
-        errors = option.value_errors(values) if values else ["is needed"]
+        errors = option.value_errors(values) if values else ["a value is required"]
         if not errors:
             return values
         typer.echo(f"  {'; '.join(errors)}", err=True)

@@ -1,4 +1,4 @@
-"""The first teams of a stack file: equal shares of what the fleet has, and the text that says so."""
+"""The teams of a new stack file, with equal shares of the fleet, as YAML text."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from berth.plan.kueue import FlavorPlan
 
 
 def teams_text(evaluation: Evaluation, teams: Sequence[str]) -> str:
-    """Teams that share what a sound fleet promises now: each has a queue for TPUs and one for GPUs, as there are."""
+    """Return `teams` as YAML: each has a share of the example's guarantees, in a queue for TPUs and one for GPUs."""
     return "".join(f"{line}\n" for line in _lines(evaluation, teams))
 
 
@@ -20,12 +20,12 @@ def _lines(evaluation: Evaluation, teams: Sequence[str]) -> Iterator[str]:
     kinds = {"tpu": [f for f in flavors if _is_tpu(f)], "gpu": [f for f in flavors if not _is_tpu(f)]}
     queues = {kind: kind_flavors for kind, kind_flavors in kinds.items() if kind_flavors}
     if len(teams) > 1:
-        yield from ("cohorts:", "  all: {}                              # what one team leaves idle, others borrow", "")
+        yield from ("cohorts:", "  all: {}                              # teams borrow each other's idle quota", "")
     yield "teams:"
     for index, team in enumerate(teams):
         yield f"  {team}:"
         if evaluation.ack_plan is None:
-            yield f"    # groups: [{team}@example.com]         # its people, a Google Group"
+            yield f"    # groups: [{team}@example.com]         # a Google Group of its people"
         if len(teams) > 1:
             yield "    cohort: all"
         yield "    queues:"
@@ -40,7 +40,7 @@ def _lines(evaluation: Evaluation, teams: Sequence[str]) -> Iterator[str]:
 
 
 def _flavors_in_file_order(evaluation: Evaluation) -> list[FlavorPlan]:
-    """What the fleet promises anything of, in the order in which its file describes the pools."""
+    """Return the flavors with a guarantee, in the order of their pools in the file."""
     plan = evaluation.plan or evaluation.ack_plan
     assert plan is not None
     assert evaluation.file is not None
@@ -60,12 +60,12 @@ def _is_tpu(flavor: FlavorPlan) -> bool:
 
 
 def _shareable(flavor: FlavorPlan) -> int:
-    """What its own teams are promised and the pools hold: more might be beyond other limits of its."""
+    """Return the example's guarantees of a flavor, at most its capacity; more could exceed the example's own limits."""
     return min(flavor.promised, flavor.capacity.max)
 
 
 def _entry(evaluation: Evaluation, flavor: FlavorPlan, index: int, teams: int) -> str:
-    """A team's share of a flavor, in whole slices or nodes where they divide it; the first teams get what is over."""
+    """Return a team's share of a flavor in whole slices or nodes; the first teams get the remainder."""
     name = f"flavor: {flavor.name}"
     if evaluation.plan is not None and flavor.pools == (flavor.name,):
         name = f"pool: {flavor.name}"
@@ -83,7 +83,7 @@ def _entry(evaluation: Evaluation, flavor: FlavorPlan, index: int, teams: int) -
 
 
 def _share_unit(evaluation: Evaluation, flavor: FlavorPlan) -> tuple[int, bool]:
-    """The accelerators of a slice, or of a node; and whether these are slices."""
+    """Return the accelerators in one unit of a share, and whether the unit is a slice (True) or a node (False)."""
     if evaluation.ack_plan is not None:
         pools = [
             pool for member in evaluation.ack_plan.members for pool in member.node_pools if pool.flavor == flavor.name

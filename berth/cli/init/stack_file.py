@@ -1,4 +1,4 @@
-"""`berth init`: a stack file of one's own, from an example: its machines and its comments, other names and teams."""
+"""The stack file of `berth init`: an example's machines and comments with other names and teams."""
 
 from __future__ import annotations
 
@@ -22,21 +22,21 @@ from berth.spec.base import DnsLabel, NonEmptyText, ProjectId, Region, Text, Zon
 from berth.spec.cluster import ClusterName
 
 InitAnswers = Mapping[str, tuple[str, ...]]
-"""What was said, by the flag that says it."""
+"""Values given by flags or prompts, by the flag's name."""
 
 BERTH_ROOT = pathlib.Path(__file__).resolve().parents[3]
 SCHEMA = "docs/stack.schema.json"
 
 
 class ExampleError(Exception):
-    """Nothing to start from, in one line a fault."""
+    """The example does not exist, has faults or cannot be edited; one line for each fault."""
 
 
 class InitOption(Struct, frozen=True, dict=True):
-    """Something that may be said: its flag, its type in the stack file, and how a person is asked for it.
+    """A value that `berth init` accepts: its flag, its type in the stack file, and the question on a terminal.
 
-    `path` is where it is written, of what is one value alone. `most` is how often it may be said. Where it need not be
-    said, the example's own value stays.
+    `path` is the key of a single value. `max_values` is how often the flag may be repeated. Without a value that is not
+    `required`, the example's own is kept.
     """
 
     flag: str
@@ -47,9 +47,9 @@ class InitOption(Struct, frozen=True, dict=True):
     max_values: int = 1
 
     def value_errors(self, values: Sequence[str]) -> list[str]:
-        """Everything that is wrong with what was said, in the words in which the stack file's reader says it."""
+        """Return everything that is wrong with the values, in the wording of faults of the stack file."""
         errors = (
-            [f"said {len(values)} times, and there is room for {self.max_values}"]
+            [f"{len(values)} values, but at most {self.max_values} are accepted"]
             if len(values) > self.max_values
             else []
         )
@@ -59,14 +59,14 @@ class InitOption(Struct, frozen=True, dict=True):
 
 
 class ExampleStack(Struct, frozen=True, dict=True):
-    """A sound stack to start from: as a person would type it, as it is written, and what is said of it."""
+    """A stack without faults to start from: its path, its text and its evaluation."""
 
     display_path: str
     text: str
     evaluation: Evaluation
 
     def value_at(self, *path: str) -> Any:
-        """What is written at a path; None where nothing is."""
+        """Return the value at a path of the fleet, or None."""
         assert self.evaluation.file is not None
         node: Any = self.evaluation.file.fleet
         for key in path:
@@ -75,13 +75,13 @@ class ExampleStack(Struct, frozen=True, dict=True):
 
     @property
     def zones(self) -> tuple[str, ...]:
-        """The zones of its region that it names, in the order in which it does."""
+        """The zones of its region that its text names, in order."""
         zone_pattern = rf"(?<![\w-]){self.value_at('region')}-(?:[a-z]|ai[0-9]+[a-z])(?![\w-])"
         return tuple(dict.fromkeys(re.findall(zone_pattern, self.text)))
 
 
 def load_example(name: str, root: pathlib.Path) -> ExampleStack:
-    """The example, stack or file that somebody means. Raises NoExample where there is none, or one with faults."""
+    """Return an example, stack or file by name. Raises ExampleError if it does not exist or has faults."""
     file = next((f for f in (folder / EXAMPLES / f"{name}.yaml" for folder in (root, BERTH_ROOT)) if f.is_file()), None)
     evaluation = evaluate_stack(str(file or name), root)
     if evaluation.file is None or evaluation.file.file is None or evaluation.faults:
@@ -90,34 +90,32 @@ def load_example(name: str, root: pathlib.Path) -> ExampleStack:
     text = re.sub(_ENCRYPTION_KEYS, "", evaluation.file.file.read_text(encoding="utf-8"), flags=re.MULTILINE)
     if any(_is_encrypted(value) for value in evaluation.file.config.values()):
         raise ExampleError(
-            f"{display_path}: values are encrypted there, for that stack alone; take another, or leave them out"
+            f"{display_path}: has encrypted values, which only its own stack can decrypt; choose another example"
         )
     return ExampleStack(display_path, text, evaluation)
 
 
 _ENCRYPTION_KEYS = r"^(encryptionsalt|encryptedkey|secretsprovider):.*\n?"
-"""What a stack file keeps of its own stack's encryption."""
+"""Lines of a stack file that hold the encryption of its own stack."""
 
 
 def _is_encrypted(value: object) -> bool:
     return isinstance(value, Mapping) and "secure" in value
 
 
-# --- what may be said -------------------------------------------------------------------------------------------------
+# --- options ----------------------------------------------------------------------------------------------------------
 
 
 def init_options(example: ExampleStack, answers: InitAnswers) -> tuple[InitOption, ...]:
-    """What may be said for an example, in the order of asking; a zone must be where the region is another one."""
-    teams = InitOption("team", DnsLabel, "Teams, by spaces (the example's)", max_values=100)
+    """Return the options of an example, in the order of the prompts; a zone is required if the region changes."""
+    teams = InitOption("team", DnsLabel, "Teams, separated by spaces (empty: the example's)", max_values=100)
     if example.evaluation.is_team_stack:
         return (
-            InitOption(
-                "platform", NonEmptyText, f"Stack of the platform ({example.value_at('platform')})", ("platform",)
-            ),
+            InitOption("platform", NonEmptyText, f"Platform's stack ({example.value_at('platform')})", ("platform",)),
             InitOption("team", DnsLabel, f"Team ({example.value_at('team')})", ("team",)),
         )
     if example.evaluation.ack_plan is not None:
-        return (InitOption("region", AlibabaRegion, "Region of Alibaba Cloud", ("ack", "region"), required=True), teams)
+        return (InitOption("region", AlibabaRegion, "Alibaba Cloud region", ("ack", "region"), required=True), teams)
     if example.value_at("cluster", "existing") is not None:
         path = ("cluster", "existing", "context")
         return (
@@ -127,12 +125,12 @@ def init_options(example: ExampleStack, answers: InitAnswers) -> tuple[InitOptio
     region_changed = answers.get("region") != (example.value_at("region"),)
     zones = example.zones
     question = (
-        f"Zones, by spaces, in place of {' '.join(zones)}"
+        f"Zones, separated by spaces, to replace {' '.join(zones)}"
         if region_changed
-        else f"Zones, by spaces ({' '.join(zones)})"
+        else f"Zones, separated by spaces ({' '.join(zones)})"
     )
     return (
-        InitOption("project", ProjectId, "Project of Google Cloud", ("project",), required=True),
+        InitOption("project", ProjectId, "Google Cloud project", ("project",), required=True),
         InitOption("region", Region, "Region", ("region",), required=True),
         *([InitOption("zone", Zone, question, required=region_changed, max_values=len(zones))] if zones else []),
         teams,
@@ -140,22 +138,22 @@ def init_options(example: ExampleStack, answers: InitAnswers) -> tuple[InitOptio
 
 
 def missing_flags(example: ExampleStack, answers: InitAnswers) -> list[str]:
-    """The flags that must be there and are not."""
+    """Return the required flags that are missing."""
     return [f"--{each.flag}" for each in init_options(example, answers) if each.required and each.flag not in answers]
 
 
 def stack_name_errors(name: str) -> list[str]:
-    """What is wrong with a stack's name, which its cluster has too where nothing else is said."""
+    """Return what is wrong with a stack's name, which is also the default name of its cluster."""
     return [f"NAME: {error}"] if (error := _value_error(ClusterName, name)) else []
 
 
 def answer_errors(name: str, example: ExampleStack, answers: InitAnswers) -> list[str]:
-    """Everything that is wrong with what was said."""
+    """Return everything that is wrong with the name and the answers."""
     options = {each.flag: each for each in init_options(example, answers)}
     errors = stack_name_errors(name)
     for flag, values in answers.items():
         flag_errors = (
-            options[flag].value_errors(values) if flag in options else [f"{example.display_path} has no place for it"]
+            options[flag].value_errors(values) if flag in options else [f"{example.display_path} has no such setting"]
         )
         errors += [f"--{flag}: {error}" for error in flag_errors]
     return errors
@@ -172,11 +170,11 @@ def _value_error(kind: object, value: str) -> str | None:
 
 
 def stack_file_text(name: str, example: ExampleStack, answers: InitAnswers, root: pathlib.Path) -> str:
-    """The text of the stack file. Raises NoExample where the example is written so that it cannot be edited."""
+    """Return the text of the stack file. Raises ExampleError if the example's YAML cannot be edited."""
     try:
         return _stack_file_text(name, example, answers, root)
     except ManualEditRequired:
-        message = "is not written so that one value can be edited at a time; copy it, and edit the copy"
+        message = "has YAML that berth init cannot edit; copy the file, and edit the copy"
         raise ExampleError(f"{example.display_path} {message}") from None
 
 
@@ -196,14 +194,14 @@ def _stack_file_text(name: str, example: ExampleStack, answers: InitAnswers, roo
         written_teams = cast("Mapping[str, object]", YamlEditor(name, file, {file: body}).value_at(("teams",)) or {})
         if tuple(written_teams) != tuple(teams):
             raise ExampleError(
-                f"{example.display_path}: something stands after its fleet, where teams would; move it up"
+                f"{example.display_path}: another key follows berth:fleet, where teams go; move that key above it"
             )
     schema = f"# yaml-language-server: $schema={SCHEMA}\n" if (root / SCHEMA).is_file() else ""
     return schema + head + re.sub(r"\n{3,}", "\n\n", body)
 
 
 def evaluate_text(text: str, name: str, root: pathlib.Path) -> Evaluation:
-    """What is to be said of a stack file that is not written yet."""
+    """Evaluate a stack file that is not written yet."""
     with tempfile.TemporaryDirectory(prefix="berth-") as folder:
         file = pathlib.Path(folder) / f"Pulumi.{name}.yaml"
         file.write_text(text, encoding="utf-8")
@@ -211,7 +209,7 @@ def evaluate_text(text: str, name: str, root: pathlib.Path) -> Evaluation:
 
 
 def _with_zones(example: ExampleStack, zones: Sequence[str]) -> str:
-    """The example's text with other zones, comments and all; the last one stands for all that are left."""
+    """Return the example's text with other zones, also in comments; the last one replaces all remaining zones."""
     if not zones:
         return example.text
     new = {old: zones[min(at, len(zones) - 1)] for at, old in enumerate(example.zones)}
@@ -224,24 +222,24 @@ def _without_duplicates(items: str) -> str:
 
 
 def _scalar(value: str) -> str:
-    """A text as YAML that is read as that text."""
+    """Return text as a YAML scalar that parses to the same text."""
     return yaml.safe_dump(value, width=10_000).splitlines()[0]
 
 
 def _split_header(text: str) -> tuple[str, str]:
-    """The comments that a file begins with, but for the editor's line, and the rest."""
+    """Return a file's leading comments, without the line for the language server, and the rest."""
     head, body = re.split(r"^(?=[^#])", text, maxsplit=1, flags=re.MULTILINE)
     return re.sub(r"# yaml-language-server:.*\n", "", head), body
 
 
 def _indentation(body: str) -> str:
-    """How far a fleet's keys are indented."""
+    """Return the indentation of the fleet's keys."""
     match = re.search(r"^ *berth:fleet:.*\n(?:\s*(?:#.*)?\n)*( +)", body, re.MULTILINE)
     return match[1] if match else " " * 4
 
 
 def _without_teams(editor: YamlEditor) -> YamlEditor:
-    """The stack without its teams and what is said about them: their cohorts and queues, promises beyond the pools."""
+    """Return the stack without its teams and without their cohorts, queues and oversubscription."""
     removed_keys = ["teamFiles", "teams", "clusterQueues", "cohorts"]
     flavors = cast("Mapping[str, Mapping[str, object]]", editor.value_at(("flavors",)) or {})
     if all(entry.keys() <= {"oversubscription", "reason"} for entry in flavors.values()):

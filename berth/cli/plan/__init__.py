@@ -1,4 +1,4 @@
-"""`berth plan`: what will exist, and for whom."""
+"""`berth plan`: what a stack creates and what each team gets."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ EPILOG = "Example: berth plan dev --json | jq .teams"
 
 
 def command(stack: StackArgument, as_json: JsonOption = False, prices: costs.PricesFile = None) -> None:
-    """Say what will exist, and for whom.
+    """Show what a stack creates and what each team gets.
 
-    Capacity, pools, what each team is guaranteed and can reach, who can push out whom, and what to worry about.
+    Shows capacity, pools, each team's guarantee and ceiling, who can preempt whom, and all faults, warnings and notes.
     """
     price_table = costs.load_prices(prices)
     evaluation = evaluate_stack(stack, project_root())

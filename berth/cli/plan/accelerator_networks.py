@@ -1,4 +1,4 @@
-"""What `berth plan` says of networks of accelerators: VPCs, ranges, and the names by which pods ask for interfaces."""
+"""Accelerator networks in `berth plan`: VPCs, ranges, and the names by which pods request interfaces."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from berth.plan.fleet import FleetPlan
 
 
 def as_json(plan: FleetPlan) -> list[dict[str, Any]]:
-    """A record for each interface, in the order in which a node has them, set by set."""
+    """Return a record for each interface, by set of networks, in the order of the node's interfaces."""
     return [
         {
             "set": networks.key,
@@ -28,7 +28,7 @@ def as_json(plan: FleetPlan) -> list[dict[str, Any]]:
 
 
 def text(plan: FleetPlan) -> str:
-    """A row for each VPC; empty where accelerators have the cluster's network alone."""
+    """Return a table with a row for each VPC; "" if accelerators use only the cluster's network."""
     rows = [
         [
             networks.key,

@@ -1,4 +1,4 @@
-"""`berth plan` of a fleet on Alibaba Cloud: members, capacity, the quota tree, and what is lost on the way."""
+"""`berth plan` of a fleet on Alibaba Cloud: members, capacity, teams and the quota tree."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from berth.plan.kueue import FlavorPlan
 from berth.plan.teams import TeamPlan
 from berth.text import format_range, pluralize
 
-# --- for machines -----------------------------------------------------------------------------------------------------
+# --- JSON -------------------------------------------------------------------------------------------------------------
 
 
 def as_json(evaluation: Evaluation) -> dict[str, Any]:
-    """The plan and its problems as docs/backends.md says."""
+    """Return the plan and its problems as JSON values (docs/backends.md)."""
     plan = evaluation.ack_plan
     assert plan is not None
     return {
@@ -91,11 +91,11 @@ def _team(team: TeamPlan) -> dict[str, Any]:
     }
 
 
-# --- for people -------------------------------------------------------------------------------------------------------
+# --- text -------------------------------------------------------------------------------------------------------------
 
 
 def text(evaluation: Evaluation) -> str:
-    """The plan as paragraphs: the answer, capacity, members, teams, the quota tree, what to worry about."""
+    """Return the plan as paragraphs: a summary, capacity, members, teams, the quota tree, problems."""
     plan = evaluation.ack_plan
     assert plan is not None
     parts = [_head(plan), _capacity(plan), _pools(plan), _teams(plan), _tree(plan.quotas), *_propagation_text(plan)]
@@ -103,9 +103,9 @@ def text(evaluation: Evaluation) -> str:
 
 
 def _head(plan: AckFleetPlan) -> str:
-    fleet_state = "there already" if plan.fleet.existing else "to be made"
+    fleet_state = "existing" if plan.fleet.existing else "new"
     existing = [member.name for member in plan.members if member.existing]
-    existing_text = f", {join_words(existing)} there already" if existing else ""
+    existing_text = f" ({join_words(existing)} existing)" if existing else ""
     return (
         f"{plan.stack} · Alibaba Cloud · {plan.region} · ACK One fleet {plan.fleet.name} ({fleet_state}), "
         f"{pluralize(len(plan.members), 'member')}{existing_text}, {pluralize(len(plan.teams), 'team')}, "
@@ -124,11 +124,11 @@ def _capacity(plan: AckFleetPlan) -> str:
         ]
         for f in plan.flavors
     ]
-    return table(["Capacity", "GPUs", "promised", "", "one job at the most"], rows, right=(2,))
+    return table(["Capacity", "GPUs", "guaranteed", "", "largest job"], rows, right=(2,))
 
 
 def _per_member(plan: AckFleetPlan, flavor: FlavorPlan) -> str:
-    """A gang stands on one member: the most that any of them holds."""
+    """Return the maximum of one member, because a gang runs on a single member."""
     capacities: Mapping[str, int] = {
         member.name: sum(pool.accelerators.max for pool in member.node_pools if pool.flavor == flavor.name)
         for member in plan.members
@@ -144,7 +144,7 @@ def _pools(plan: AckFleetPlan) -> str:
             pool.instance_type,
             format_range(pool.nodes),
             f"{format_range(pool.accelerators)} {pool.gpu}",
-            "there already" if member.existing else "spot" if pool.spot else "on-demand",
+            "existing" if member.existing else "spot" if pool.spot else "on-demand",
         ]
         for member in plan.members
         for pool in member.node_pools
@@ -188,9 +188,9 @@ def _range(resource: str, node: QuotaNodePlan) -> str:
 def _propagation_text(plan: AckFleetPlan) -> Iterator[str]:
     if plan.propagations:
         first = plan.propagations[0]
-        gang = "each job as a whole on one member" if first.gang else "pods wherever members have room"
-        release = "when kube-queue lets it go" if first.suspension else "at once"
+        gang = "with all pods of a job on one member" if first.gang else "with pods on any member that has room"
+        release = "when kube-queue admits them" if first.suspension else "at once"
         yield (
-            f"PyTorchJobs go to a member {release}, {gang}; one that fails there is placed anew after "
+            f"PyTorchJobs are sent to a member {release}, {gang}; if a member fails, its jobs are rescheduled after "
             f"{first.toleration_seconds} s."
         )

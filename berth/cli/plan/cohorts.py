@@ -1,4 +1,4 @@
-"""The cohorts of a plan: flat ones as the queues that share, a tree with what each part of it may use."""
+"""Cohorts in `berth plan`: their queues, and for a quota tree the guarantee and ceiling of each node."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from berth.text import abbreviate_names
 
 
 def as_json(plan: FleetPlan) -> list[dict[str, Any]]:
-    """Every cohort as docs/plan.md says, by name."""
+    """Return every cohort as JSON values (docs/plan.md), by name."""
     tree, capacities = QuotaTree.from_plan(plan), {f.name: f.capacity.max for f in plan.flavors}
     return [
         {
@@ -31,7 +31,7 @@ def as_json(plan: FleetPlan) -> list[dict[str, Any]]:
 
 
 def quota_as_json(flavor: str, plan: QuotaPlan) -> dict[str, Any]:
-    """One quota of a queue or a cohort."""
+    """Return a quota of a queue or cohort as JSON values."""
     return {
         "flavor": flavor,
         "resource": plan.resource,
@@ -42,20 +42,20 @@ def quota_as_json(flavor: str, plan: QuotaPlan) -> dict[str, Any]:
 
 
 def text(plan: FleetPlan) -> str:
-    """The cohorts as a table: with quotas where there is a tree or a cohort has some of its own."""
+    """Return the cohorts as a table; with quotas if cohorts form a tree or have quota of their own."""
     queues: dict[str | None, list[str]] = {}
     for queue in plan.cluster_queues:
         queues.setdefault(queue.cohort, []).append(queue.name)
     if not any(cohort.parent or cohort.resource_groups for cohort in plan.cohorts):
         rows = [[cohort.name, abbreviate_names(queues.get(cohort.name, [])) or "–"] for cohort in plan.cohorts]
-        return table(["Cohorts", "queues that share what is idle"], rows)
+        return table(["Cohorts", "queues that share idle quota"], rows)
     tree, flavors = QuotaTree.from_plan(plan), {f.name: f for f in plan.flavors}
     rows = [row for depth, cohort in _in_order(plan) for row in _rows(cohort, depth, queues, tree, flavors)]
     return table(["Quota tree", "flavor", "guaranteed", "ceiling", "", "queues"], rows, right=(2, 3))
 
 
 def _in_order(plan: FleetPlan) -> Iterator[tuple[int, CohortPlan]]:
-    """Each cohort right below its parent, with its depth."""
+    """Yield each cohort right below its parent, with its depth."""
     children: dict[str | None, list[CohortPlan]] = {}
     for cohort in plan.cohorts:
         children.setdefault(cohort.parent, []).append(cohort)
@@ -69,13 +69,11 @@ def _in_order(plan: FleetPlan) -> Iterator[tuple[int, CohortPlan]]:
 def _rows(
     cohort: CohortPlan, depth: int, queues: dict[str | None, list[str]], tree: QuotaTree, flavors: dict[str, FlavorPlan]
 ) -> Iterator[list[str]]:
-    """A row for each flavor; the first one names the cohort and its queues."""
+    """Yield a row for each flavor; the first one names the cohort and its queues."""
     name, members = "  " * depth + cohort.name, abbreviate_names(queues.get(cohort.name, []))
     for flavor, node in sorted(tree.cohort_nodes(cohort.name).items()):
         flavor_plan = flavors[flavor]
-        ceiling = min(
-            node.ceiling, flavor_plan.capacity.max
-        )  # as a team's: what runs, where more is promised than there is
+        ceiling = min(node.ceiling, flavor_plan.capacity.max)  # like a team's ceiling, at most what can run
         yield [name, flavor, str(node.guaranteed or "–"), str(ceiling), flavor_plan.noun, members]
         name, members = "", ""
     if name:

@@ -1,4 +1,4 @@
-"""Compute classes as `berth plan` shows them, to people and to machines."""
+"""Compute classes in `berth plan`, as text and as JSON."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from berth.plan.fleet import FleetPlan
 
 
 def text(plan: FleetPlan) -> str:
-    """A row for each priority; nothing where the fleet has no class."""
+    """Return a table with a row for each priority; "" without compute classes."""
     rows = [
         ["" if number else each.name, str(number + 1), _provisioning_model(priority), _machine(priority)]
         for each in plan.compute_classes
@@ -20,7 +20,7 @@ def text(plan: FleetPlan) -> str:
 
 
 def as_json(plan: ComputeClassPlan) -> dict[str, Any]:
-    """One class as docs/plan.md says."""
+    """Return a compute class as JSON values (docs/plan.md)."""
     return {
         "name": plan.name,
         "whenUnsatisfiable": plan.when_unsatisfiable,
@@ -32,12 +32,12 @@ def as_json(plan: ComputeClassPlan) -> dict[str, Any]:
 
 
 def _machine(priority: ClassPriorityPlan) -> str:
-    """The machine, or the slice, of one priority."""
+    """Return the machine or slice of one priority."""
     return f"{priority.tpu.type} {priority.tpu.topology}" if priority.tpu else str(priority.machine_type)
 
 
 def _provisioning_model(priority: ClassPriorityPlan) -> str:
-    """How one priority gets its nodes, in the words of the stack file."""
+    """Return the provisioning model of one priority, as the stack file spells it."""
     if priority.reservations:
         return f"reservation {priority.reservations[0].name}"
     if priority.affinity == "AnyBestEffort":

@@ -1,4 +1,4 @@
-"""`berth plan`: what will exist, in the words of people, or as the JSON that docs/plan.md describes."""
+"""The plan of a fleet, as text and as the JSON of docs/plan.md."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ from berth.planner.queueing.preemption import describe_rules, preemption_rules
 from berth.planner.queueing.quota_tree import accelerator_quotas
 from berth.text import abbreviate_names, capacity_source, cluster_summary, format_range, format_slices, pluralize
 
-# --- for machines -----------------------------------------------------------------------------------------------------
+# --- JSON -------------------------------------------------------------------------------------------------------------
 
 
 def as_json(evaluation: Evaluation, prices: Prices | None = None) -> dict[str, Any]:
-    """The plan and its problems as docs/plan.md says; without a plan, its lists are empty. With prices, its cost."""
+    """Return the plan, its problems and, with prices, its cost as JSON values; without a plan, lists are empty."""
     plan = evaluation.plan
     priced = {"cost": costs.as_json(fleet_cost(plan, prices))} if plan and prices else {}
     clusters = [plan, *(worker.plan for worker in plan.workers if worker.made_here)] if plan else []
@@ -86,7 +86,7 @@ def _pool(pool: PoolPlan) -> dict[str, Any]:
 
 
 def bounds_as_json(interval: Bounds) -> dict[str, int]:
-    """A count as every plan tells it to machines."""
+    """Return a range of counts as JSON values, `{min, max}`."""
     return {"min": interval.min, "max": interval.max}
 
 
@@ -132,11 +132,11 @@ def _team(team: TeamPlan) -> dict[str, Any]:
     }
 
 
-# --- for people -------------------------------------------------------------------------------------------------------
+# --- text -------------------------------------------------------------------------------------------------------------
 
 
 def text(evaluation: Evaluation, prices: Prices | None = None) -> str:
-    """The plan as paragraphs: the answer, capacity, pools, teams, who can push out whom, what to worry about."""
+    """Return the plan as paragraphs: a summary, capacity, pools, teams, who can preempt whom, problems."""
     plan = evaluation.plan
     parts = [left_out_text(evaluation), *(_plan_parts(plan) if plan else ())]
     if plan and prices:
@@ -180,7 +180,7 @@ def _capacity(plan: FleetPlan) -> str:
         ]
         for f in plan.flavors
     ]
-    return table(["Capacity", "accelerators", "promised", "", "may borrow", "pools"], rows, right=(2, 4))
+    return table(["Capacity", "accelerators", "guaranteed", "", "may borrow", "pools"], rows, right=(2, 4))
 
 
 def _quotas_by_flavor(plan: FleetPlan) -> Mapping[str, list[QuotaPlan]]:
@@ -215,19 +215,19 @@ def _pools(plan: FleetPlan) -> str:
 
 
 def _name_with_former(entry: PoolPlan | TeamPlan) -> str:
-    """Its name, with the one that its things in the cluster have kept."""
+    """Return the name, with the former one that its objects in the cluster still have."""
     return f"{entry.name} (formerly {entry.formerly})" if entry.formerly else entry.name
 
 
 def teams_text(plan: FleetPlan, only: str | None = None) -> str:
-    """What each team (or the one named) is guaranteed, and can reach at most."""
+    """Return a table of each team's guarantee and ceiling; `only` selects one team."""
     teams = [team for team in plan.teams if only in (None, team.name)]
     rows = [row for team in teams for row in _entitlements(team, {f.name: f.noun for f in plan.flavors})]
     return table(["Teams", "flavor", "guaranteed", "ceiling", ""], rows, right=(2, 3))
 
 
 def _entitlements(team: TeamPlan, nouns: Mapping[str, str]) -> Iterator[list[str]]:
-    """A row for each flavor that the team can ever use; the first one names the team."""
+    """Yield a row for each flavor that the team can use; only the first one has the team's name."""
     name = _name_with_former(team)
     for flavor, ceiling in team.ceiling.items():
         yield [name, flavor, str(team.guaranteed.get(flavor, 0) or "–"), str(ceiling), nouns[flavor]]
@@ -238,7 +238,9 @@ def _entitlements(team: TeamPlan, nouns: Mapping[str, str]) -> Iterator[list[str
 
 def _preemption_text(plan: FleetPlan) -> str:
     lines = [f"  {line}" for line in describe_rules(preemption_rules(plan), len(plan.cluster_queues))]
-    return "\n".join(["Who can push out whom", *(lines or ["  nobody ▸ nobody"])]) if plan.cluster_queues else ""
+    return (
+        "\n".join(["Who can preempt whom", *(lines or ["  no queue can preempt jobs"])]) if plan.cluster_queues else ""
+    )
 
 
 def left_out_text(evaluation: Evaluation) -> str:
@@ -255,9 +257,9 @@ def left_out_text(evaluation: Evaluation) -> str:
 
 
 def problems_text(evaluation: Evaluation) -> str:
-    """Every fault, warning and note, as a paragraph each."""
+    """Return the faults, the warnings and the notes, one paragraph each."""
     sections = [_problem_list(Severity.FAULT, evaluation.faults), _problem_list(Severity.WARNING, evaluation.warnings)]
-    parts = [part for part in sections if part] or ["No faults, no warnings."]
+    parts = [part for part in sections if part] or ["No faults or warnings."]
     return "\n\n".join([*parts, *filter(None, [_problem_list(Severity.NOTE, evaluation.notes)])])
 
 

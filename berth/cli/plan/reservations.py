@@ -1,4 +1,4 @@
-"""Reservations as `berth plan` shows them: all of them in the JSON, those of a time to come in the text."""
+"""Reservations in `berth plan`: all of them in the JSON, future ones in the text."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _DAY = len("2026-12-01")
 
 
 def as_json(reservation: HeldPlan) -> dict[str, Any]:
-    """One of `reservations[]`, as docs/plan.md says."""
+    """Return an entry of `reservations[]` (docs/plan.md)."""
     return {
         "name": reservation.key,
         "reservation": reservation.name,
@@ -33,7 +33,7 @@ def as_json(reservation: HeldPlan) -> dict[str, Any]:
 
 
 def text(plan: FleetPlan) -> str:
-    """Machines of a time to come, and what stands until it has come; empty where there are none."""
+    """Return a table of future reservations, with the state of their pools until they start; "" without any."""
     rows = [
         [h.key, f"{h.count} × {h.machine_type}", h.start[:_DAY], h.end[:_DAY], join_words([*h.pools]) or "–", _state(h)]
         for h in plan.held
@@ -43,4 +43,4 @@ def text(plan: FleetPlan) -> str:
 
 
 def _state(reservation: HeldPlan) -> str:
-    return "at zero nodes" if reservation.delivered else "no node pools: not delivered yet"
+    return "0 nodes" if reservation.delivered else "not delivered, no node pools"

@@ -1,4 +1,4 @@
-"""`berth plan` of a team's own stack: what it deploys, what its queues give it, and what rights that takes."""
+"""`berth plan` of a team's own stack: its workloads, its quota, and the rights that deploying needs."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from berth.manifests.workloads.objects import workload_manifests
 from berth.plan.team_stack import PermissionPlan, TeamStackPlan
 
 VERSION = 1
-"""Of the JSON; raised when a key changes its meaning or goes."""
+"""Version of the JSON output; increased when a key changes its meaning or is removed."""
 
 
 def as_json(evaluation: Evaluation) -> dict[str, Any]:
-    """The plan and its problems as docs/team-stacks.md says; without a plan, what it would say is empty."""
+    """Return the plan and its problems as JSON values (docs/team-stacks.md); without a plan, values are empty."""
     plan = evaluation.team_stack_plan
     return {
         "version": VERSION,
@@ -37,7 +37,7 @@ def as_json(evaluation: Evaluation) -> dict[str, Any]:
 
 
 def text(evaluation: Evaluation) -> str:
-    """The same as paragraphs."""
+    """Return the plan and its problems as paragraphs."""
     parts = list(_plan_parts(evaluation, evaluation.team_stack_plan)) if evaluation.team_stack_plan else []
     return "\n\n".join(part for part in (*parts, fleet_text.problems_text(evaluation)) if part)
 
@@ -53,15 +53,15 @@ def _plan_parts(evaluation: Evaluation, plan: TeamStackPlan) -> Iterator[str]:
         ["secrets", s.name, join_words([f"{e.file} from {e.project}/{e.secret}" for e in s.secrets])]
         for s in plan.secrets
     ]
-    yield table(["Files", "name", "what pods see"], rows)
-    yield "\n".join(["Rights that deploying takes", *_permission_lines(plan)])
+    yield table(["Files", "name", "contents"], rows)
+    yield "\n".join(["Rights needed to deploy", *_permission_lines(plan)])
 
 
 def _permission_lines(plan: TeamStackPlan) -> Iterator[str]:
-    yield f"  to read the outputs of stack {plan.platform}, its kubeconfig among them, and to reach its cluster"
+    yield f"  read the outputs of stack {plan.platform}, including its kubeconfig, and network access to its cluster"
     for each in plan.permissions:
         target = f"{join_words(list(each.resources))} in {plan.namespace}"
-        holder = f"{join_words(list(plan.groups))} has it" if each.given else "no group of the team has it"
+        holder = f"granted to {join_words(list(plan.groups))}" if each.given else "not granted to any group of the team"
         yield f"  {', '.join(each.verbs)} on {target}: {holder}"
 
 

@@ -1,4 +1,4 @@
-"""Workers in `berth plan`: what each holds, its share of what is guaranteed, and what one job can have there."""
+"""Workers in `berth plan`: capacity, share of the guarantees, and the largest job of each."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from berth.text import worker_target
 
 
 def as_json(plan: FleetPlan) -> list[dict[str, Any]]:
-    """Every worker, by name, as docs/plan.md says."""
+    """Return every worker as JSON values (docs/plan.md), by name."""
     return [_worker(worker) for worker in plan.workers]
 
 
@@ -46,9 +46,9 @@ def _worker(worker: WorkerPlan) -> dict[str, Any]:
 
 
 def text(plan: FleetPlan) -> str:
-    """A row for each flavor of each worker; nothing where there are no workers."""
+    """Return a table with a row for each flavor of each worker; "" without workers."""
     rows = [row for worker in plan.workers for row in _rows(worker)]
-    head = ["Workers", "cluster", "flavor", "accelerators", "guaranteed", "one job"]
+    head = ["Workers", "cluster", "flavor", "accelerators", "guaranteed", "largest job"]
     return table(head, rows, right=(4, 5)) if rows else ""
 
 

@@ -1,4 +1,4 @@
-"""`berth preview`: what `pulumi up` would make."""
+"""`berth preview`: the resources that `pulumi up` would create."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ EPILOG = "Example: berth preview dev --inputs | less"
 def command(
     stack: StackArgument,
     as_json: JsonOption = False,
-    inputs: Annotated[bool, typer.Option("--inputs", help="Show the inputs of every resource too.")] = False,
+    inputs: Annotated[bool, typer.Option("--inputs", help="Also show the inputs of every resource.")] = False,
 ) -> None:
-    """Show what `pulumi up` would make.
+    """Show the resources that `pulumi up` would create.
 
-    Runs the real program on an in-process engine, without credentials, and shows every resource it registers.
+    Runs the Pulumi program on an in-process engine, without credentials, and shows every resource that it registers.
     """
     evaluation = evaluate_or_exit(stack, allow_any_kind=True)
     from berth.cli.preview import tree as verb

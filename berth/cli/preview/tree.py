@@ -1,4 +1,4 @@
-"""`berth preview`: what would be registered, as a tree for people or as JSON."""
+"""The registered resources of `berth preview`, as a tree and as JSON."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from berth.engine import Marker, Preview, RecordedResource, References, project_
 from berth.evaluate import Evaluation
 
 _MAX_TEXT = 200
-"""Characters of a string that the tree shows; the JSON has all of it."""
+"""Maximum length of a string in the tree; the JSON has the whole string."""
 
 
 class _Style(Struct, frozen=True):
-    """Colours, or none."""
+    """Terminal styles, or none."""
 
     enabled: bool
 
@@ -37,9 +37,9 @@ class _Style(Struct, frozen=True):
 
 
 def run(evaluation: Evaluation, root: Path, *, preview: bool = True) -> Preview:
-    """Run the real program with the config of a sound stack. Raises `ProgramError` with what to tell its author.
+    """Run the Pulumi program with the config of a stack without faults. Raises ProgramError if the program fails.
 
-    Without `preview` it runs as in `pulumi up`, with made-up answers for what only a cloud knows.
+    With `preview` False it runs as in `pulumi up`, with invented values for outputs that only a cloud knows.
     """
     assert evaluation.file is not None
     kind, secrets = evaluation.file.config_key, stand_in_secrets(evaluation)
@@ -57,13 +57,13 @@ def run(evaluation: Evaluation, root: Path, *, preview: bool = True) -> Preview:
 
 
 def stand_in_secrets(evaluation: Evaluation) -> dict[str, str]:
-    """Config keys of workers' kubeconfigs, each with one that leads nowhere: only the engine has theirs."""
+    """Return config keys of workers' kubeconfigs, each with a kubeconfig that reaches no cluster."""
     workers = evaluation.plan.workers if evaluation.plan else ()
     return {f"berth:{worker.kubeconfig}": exports.PLACEHOLDER_KUBECONFIG for worker in workers if worker.kubeconfig}
 
 
 def stand_in_references(evaluation: Evaluation, root: Path) -> References:
-    """What other stacks would export: those of workers' clusters, and a team's platform by its own plan."""
+    """Return the outputs of other stacks: kubeconfigs of workers, and those of a team's platform, from its plan."""
     if evaluation.plan is not None:
         outputs = {exports.KUBECONFIG_OUTPUT: exports.PLACEHOLDER_KUBECONFIG}
         return {
@@ -80,7 +80,7 @@ def stand_in_references(evaluation: Evaluation, root: Path) -> References:
 
 
 def tree(preview: Preview, inputs: bool, colour: bool | None = None) -> str:
-    """The resources by parent, each with the options that matter; then exports, warnings, counts by type and the total.
+    """Return the resources as a tree, then outputs, warnings, counts by type and the total.
 
     Siblings are sorted by type and name. A provider is named where its package has more than one. `inputs` adds every
     input, one line each. `colour` None colours only on a terminal (and never with NO_COLOR set).
@@ -91,7 +91,7 @@ def tree(preview: Preview, inputs: bool, colour: bool | None = None) -> str:
 
 
 def _forest(preview: Preview, inputs: bool, style: _Style) -> list[str]:
-    """The stack and, where the program leaves them to the engine, default providers, with all that is under them."""
+    """Return the lines of the stack, and of default providers if the program uses them, with all their children."""
     children: dict[str | None, list[RecordedResource]] = defaultdict(list)
     for resource in sorted(preview.resources, key=lambda r: (r.type, r.name)):
         children[resource.parent].append(resource)
@@ -100,7 +100,7 @@ def _forest(preview: Preview, inputs: bool, style: _Style) -> list[str]:
 
 
 class _TreePrinter(Struct, frozen=True):
-    """What drawing a branch needs to know."""
+    """The context in which lines of the tree are written."""
 
     children: Mapping[str | None, Sequence[RecordedResource]]
     ambiguous: frozenset[str]
@@ -108,7 +108,7 @@ class _TreePrinter(Struct, frozen=True):
     style: _Style
 
     def lines(self, resource: RecordedResource, indent: str, child_indent: str) -> Iterator[str]:
-        """The resource after `lead`, and all under it after `below`."""
+        """Yield the resource after `indent`, and its children after `child_indent`."""
         children = self.children.get(resource.urn, ())
         yield indent + self._line(resource)
         detail_indent = child_indent + ("│  " if children else "   ")
@@ -125,7 +125,7 @@ class _TreePrinter(Struct, frozen=True):
 
 
 def _ambiguous(resources: Iterable[RecordedResource]) -> frozenset[str]:
-    """Packages with more than one provider, whose resources have to say which is theirs."""
+    """Return packages with more than one provider, so that their resources must name it."""
     counts = Counter(
         resource.type.rsplit(":", 1)[1] for resource in resources if resource.type.startswith("pulumi:providers:")
     )
@@ -133,7 +133,7 @@ def _ambiguous(resources: Iterable[RecordedResource]) -> frozenset[str]:
 
 
 def _options(resource: RecordedResource, name_provider: bool) -> Iterator[str]:
-    """The options of a resource that change what an update may do to it, in words."""
+    """Yield the options of a resource that affect an update, as text."""
     if resource.protect:
         yield "protected"
     if resource.delete_before_replace:
@@ -153,7 +153,7 @@ def _options(resource: RecordedResource, name_provider: bool) -> Iterator[str]:
 
 
 def _former_identity(resource: RecordedResource, alias: str) -> str:
-    """What differs in an alias: its name, or its own type, or else all of it after stack and project."""
+    """Return how an alias differs: its name, its type, or otherwise its URN without stack and project."""
     (above, name), (was_above, was_name) = resource.urn.rsplit("::", 1), alias.rsplit("::", 1)
     if above == was_above:
         return was_name
@@ -168,7 +168,7 @@ def _name_in_urn(urn: str) -> str:
 
 
 def _details(resource: RecordedResource) -> Iterator[str]:
-    """Everything a provider gets for the resource, a line each, then what else the engine knows of it."""
+    """Yield each input of the resource, then its other options, one line each."""
     yield from (f"{path} = {value}" for path, value in _leaves((), resource.inputs))
     if resource.provider:
         yield f"(provider) {_name_in_urn(resource.provider)}"
@@ -181,7 +181,7 @@ def _details(resource: RecordedResource) -> Iterator[str]:
 
 
 def _leaves(path: tuple[str | int, ...], value: object) -> Iterator[tuple[str, str]]:
-    """Every scalar (or empty collection) in a value, with its path."""
+    """Yield every scalar or empty collection in a value, with its path."""
     items = _items(value)
     if not items and path:
         yield format_path(path), _format_scalar(value)
@@ -190,14 +190,14 @@ def _leaves(path: tuple[str | int, ...], value: object) -> Iterator[tuple[str, s
 
 
 def _items(value: object) -> list[tuple[str | int, object]]:
-    """What a collection holds, by key or index; nothing for a scalar."""
+    """Return the items of a collection, by key or index; none for a scalar."""
     if isinstance(value, Mapping):
         return list(cast(Mapping[str | int, object], value).items())
     return list(enumerate(cast(list[object], value))) if isinstance(value, list) else []
 
 
 def _format_scalar(value: object) -> str:
-    """A scalar as JSON, a marker bare; a long string is cut and its length told."""
+    """Return a scalar as JSON, and a marker without quotes; a long string is truncated, with its length."""
     if isinstance(value, Marker):
         return value
     text = json.dumps(value, ensure_ascii=False)
@@ -205,18 +205,18 @@ def _format_scalar(value: object) -> str:
 
 
 def _exports(preview: Preview) -> list[str]:
-    """The stack's outputs."""
+    """Return the stack's outputs."""
     lines = [f"  {path} = {value}" for path, value in _leaves((), preview.exports)]
     return ["exports", *lines] if lines else []
 
 
 def _warnings(preview: Preview) -> list[str]:
-    """What the SDK, Python or the program warned of."""
+    """Return warnings of the SDK, Python or the program."""
     return [f"{m.severity}: {m.text}" for m in preview.messages if m.severity != "info"]
 
 
 def _counts(resources: Sequence[RecordedResource], style: _Style) -> list[str]:
-    """How many of each type, most frequent first, and of all; the stack itself is not counted."""
+    """Return the number of resources of each type, most frequent first, and the total without the stack itself."""
     counted = [resource for resource in resources if resource.type != "pulumi:pulumi:Stack"]
     types = sorted(Counter(resource.type for resource in counted).items(), key=lambda item: (-item[1], item[0]))
     components, protected = sum(not resource.custom for resource in counted), sum(one.protect for one in counted)
@@ -225,7 +225,7 @@ def _counts(resources: Sequence[RecordedResource], style: _Style) -> list[str]:
 
 
 def as_json(preview: Preview) -> dict[str, object]:
-    """The preview as plain JSON values: resources sorted by URN, keys as Pulumi spells them, every key always there."""
+    """Return the preview as JSON values: resources sorted by URN, with all keys, spelled as in Pulumi."""
     return {
         "project": preview.project,
         "stack": preview.stack,

@@ -1,4 +1,4 @@
-"""`berth quota`: the quotas of Google Cloud that a fleet needs, and what is missing."""
+"""`berth quota`: the Google Cloud quotas that a fleet needs, compared with a project's limits."""
 
 from __future__ import annotations
 
@@ -32,15 +32,15 @@ def command(
         typer.Option(
             "--have",
             metavar="FILE",
-            help="What a project has, as gcloud prints it (docs/quota.md); may be given several times.",
+            help="Output of gcloud with a project's limits (docs/quota.md); repeatable.",
         ),
     ] = None,
     as_json: JsonOption = False,
 ) -> None:
     """List the Google Cloud quotas that the fleet needs.
 
-    Each with what the nodes that always exist need, and what the fleet needs at its largest. With --have, what is
-    short and by how much; exit 1 where something is.
+    Lists each quota with the amount for the minimum number of nodes and for the maximum. With --have, compares it with
+    the project's limits, and exits 1 if a quota is short.
     """
     from berth.cli.quota import tables
     from berth.quota.compare import compare_quotas
@@ -61,10 +61,10 @@ def command(
 
 
 def _google_plan(evaluation: Evaluation) -> FleetPlan:
-    """The plan of a fleet on Google Cloud. Raises BadParameter for every other kind of stack."""
+    """Return the plan of a fleet on Google Cloud. Raises BadParameter for any other kind of stack."""
     if evaluation.plan is None:
         what = "a fleet on Alibaba Cloud" if evaluation.ack_plan is not None else "a team's own stack"
-        raise typer.BadParameter(f"'{evaluation.stack}' is {what}, which needs no quota of Google Cloud")
+        raise typer.BadParameter(f"'{evaluation.stack}' is {what}, which needs no Google Cloud quota")
     return evaluation.plan
 
 

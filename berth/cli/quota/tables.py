@@ -14,20 +14,20 @@ from berth.quota.required import QuotaNeed, RequiredQuota, made_clusters
 from berth.text import format_range, pluralize
 
 VERSION = 1
-"""Of the JSON; raised when a key changes its meaning or goes."""
+"""Version of the JSON output; increased when a key changes its meaning or is removed."""
 
 _PROBLEMS: tuple[Status, ...] = ("short", "uncertain", "in-use", "upgrade", "not-listed")
 
-# --- for machines -----------------------------------------------------------------------------------------------------
+# --- JSON -------------------------------------------------------------------------------------------------------------
 
 
 def needs_as_json(plan: FleetPlan, required: Iterable[RequiredQuota]) -> dict[str, Any]:
-    """The quotas that the fleet needs."""
+    """Return the quotas that the fleet needs as JSON values."""
     return {"version": VERSION, "stack": plan.stack, "quotas": [_required(each) for each in required]}
 
 
 def comparison_as_json(plan: FleetPlan, comparisons: Iterable[QuotaComparison]) -> dict[str, Any]:
-    """The same with limits, and what is short."""
+    """Return the needed quotas with the project's limits and what is short as JSON values."""
     return {"version": VERSION, "stack": plan.stack, "quotas": [_comparison(each) for each in comparisons]}
 
 
@@ -74,13 +74,13 @@ def _comparison(comparison: QuotaComparison) -> dict[str, Any]:
     }
 
 
-# --- for people -------------------------------------------------------------------------------------------------------
+# --- text -------------------------------------------------------------------------------------------------------------
 
 
 def needs_text(plan: FleetPlan, required: Sequence[RequiredQuota]) -> str:
-    """A table for each project, what is needed only in some cases, and what is in doubt."""
+    """Return a table for each project, then the quotas that are needed only in some cases or not certain."""
     if not required:
-        return f"{plan.stack} makes no cluster in Google Cloud, and needs no quota"
+        return f"{plan.stack} creates no cluster on Google Cloud, so it needs no quota"
     needed = [quota for quota in required if not quota.is_optional]
     parts = [*_tables(needed), *_optional_text(required), *_doubt_text(needed)]
     return "\n\n".join([_head(plan, len(needed)), *parts, _FOOTER])
@@ -134,7 +134,7 @@ def _doubt_text(required: Iterable[RequiredQuota]) -> Iterator[str]:
 
 
 def comparison_text(plan: FleetPlan, comparisons: Sequence[QuotaComparison]) -> str:
-    """What is short first, then each quota with its limit, and the commands that request more."""
+    """Return each quota with its limit, those that are short first, and the commands that request more."""
     shown = [each for each in comparisons if not each.required.is_optional]
     rows = [_row(each) for each in sorted(shown, key=_rank)]
     head = ["Quota", "location", "needed", "limit", "in use", "", ""]
@@ -143,7 +143,7 @@ def comparison_text(plan: FleetPlan, comparisons: Sequence[QuotaComparison]) -> 
 
 
 def _rank(comparison: QuotaComparison) -> tuple[int, str]:
-    """What is short before what is enough; by project within that."""
+    """Return the sort key: short quotas first, then by project."""
     status = comparison.status
     rank = _PROBLEMS.index(status) if status in _PROBLEMS else len(_PROBLEMS)
     return rank, comparison.required.project
@@ -190,7 +190,7 @@ def _requests(comparisons: Iterable[QuotaComparison]) -> Iterator[str]:
 
 
 def _request(required: RequiredQuota) -> str:
-    """What requests the maximum of a quota: a command, or the console where no source has the quota's id."""
+    """Return the command that requests the maximum of a quota, or the console's URL if the quota's id is unknown."""
     if not required.metric.quota_id:
         console = f"https://console.cloud.google.com/iam-admin/quotas?project={required.project}"
         return f"{required.metric.usage_metric}: {required.maximum} at {console}"

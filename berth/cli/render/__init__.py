@@ -16,13 +16,14 @@ EPILOG = "Example: berth render dev -o manifests/"
 def command(
     stack: StackArgument,
     output: Annotated[
-        pathlib.Path | None, typer.Option("-o", "--output", help="A folder for one file an object; stdout otherwise.")
+        pathlib.Path | None,
+        typer.Option("-o", "--output", help="Write one file for each object into this folder instead of stdout."),
     ] = None,
-    nodes: Annotated[bool, typer.Option("--nodes", help="Print nodes as KWOK simulates them instead.")] = False,
+    nodes: Annotated[bool, typer.Option("--nodes", help="Print the fleet's nodes for KWOK instead.")] = False,
 ) -> None:
     """Print the Kubernetes objects.
 
-    Every object as YAML, in the order in which it may be applied.
+    Prints every object as YAML, in an order in which they can be applied.
     """
     evaluation = evaluate_or_exit(stack, allow_any_kind=True)
     from berth.cli.render import output as verb
@@ -31,7 +32,7 @@ def command(
     plan = evaluation.plan_of_any_kind
     assert plan is not None
     if nodes and evaluation.plan is None:
-        raise typer.BadParameter("nodes are printed of a fleet on GKE or of an existing cluster")
+        raise typer.BadParameter("--nodes needs a fleet on GKE or on an existing cluster")
     if output is None:
         verb.write(plan, sys.stdout, nodes=nodes)
         return

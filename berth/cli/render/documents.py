@@ -1,7 +1,6 @@
-"""One Kubernetes object as a YAML document that readers of YAML 1.1 and 1.2 understand alike.
+"""A Kubernetes object as a YAML document that parsers of YAML 1.1 and 1.2 read alike.
 
-A mapping is the texts of its entries one below the other, and most entries of a fleet's objects are alike: each is
-written once, however many objects and clusters have it.
+Most entries of a fleet's objects repeat, so the text of each entry is cached.
 """
 
 from __future__ import annotations
@@ -17,17 +16,17 @@ import yaml
 
 _INDENT = "  "
 _MARSHAL_VERSION = 2
-"""The version of `marshal` that says nothing of which values are one object: what is equal has equal bytes."""
+"""A version of `marshal` without references between objects, so that equal values have equal bytes."""
 _RETYPED = re.compile(
     r"(?:^| )(?!(?:0|-?[1-9][0-9]{0,17})$)(?:[yn]|yes|no|on|off|=|<<|[-+]?\.?[0-9][-+0-9_:.eETtZz ]*)(?::.*)?$",
     re.IGNORECASE | re.MULTILINE,
 )
-"""The end of a line that YAML 1.1, which kubectl reads, may take for a boolean, a number or a date though it is text.
-It finds too much rather than too little. A plain whole number is one to both: text that looks like it is quoted."""
+"""Matches the end of a line with text that YAML 1.1, which kubectl reads, may parse as a boolean, number or date.
+It may match too much, never too little. Whole numbers are excluded: text that looks like one is already quoted."""
 
 
 def yaml_document(manifest: dict[str, object]) -> str:
-    """The whole document, with the line that begins it."""
+    """Return the document, with its `---` line."""
     lines = ["---\n"]
     _write(manifest, 0, lines)
     return "".join(lines)
@@ -61,10 +60,8 @@ def _list(key: str, value: bytes, depth: int) -> str:
 
 
 def _text(mapping: dict[str, object]) -> str:
-    """The fast writer speaks YAML 1.2 and leaves a namespace called `no` unquoted; what has such a word in it goes
-    through the slow one.
-    """
-    text = ryaml.dumps(mapping)  # pyright: ignore[reportPrivateImportUsage]: it is the package's one public face
+    """Return a mapping as YAML: from ryaml, or from PyYAML if ryaml's text reads differently in YAML 1.1."""
+    text = ryaml.dumps(mapping)  # pyright: ignore[reportPrivateImportUsage]: the package exports it without a stub
     if _RETYPED.search(text):
         text = yaml.safe_dump(mapping, sort_keys=False, default_flow_style=False, width=120)
     return text

@@ -1,7 +1,7 @@
-"""`berth render --nodes`: the nodes of a fleet, as KWOK simulates them on any cluster.
+"""`berth render --nodes`: the nodes of a fleet, for KWOK to simulate on any cluster.
 
-They have the labels and taints by which flavors find nodes and the resources that jobs ask for, and run nothing: pods
-on them only seem to. KWOK keeps nodes with its annotation ready (KWOK docs: "Manage Nodes").
+They have the labels and taints that flavors select and the resources that jobs request. Pods on them are only
+simulated. KWOK keeps nodes with its annotation ready (KWOK docs: "Manage Nodes").
 """
 
 from __future__ import annotations
@@ -15,17 +15,17 @@ from berth.plan.fleet import FleetPlan, PoolPlan
 from berth.plan.kueue import FlavorPlan
 
 SIMULATED = "berth.dev/simulated"
-"""Label of every such node, to delete them by."""
+"""Label of every simulated node, by which they can be deleted."""
 NODE_POOL, INSTANCE_TYPE = "cloud.google.com/gke-nodepool", "node.kubernetes.io/instance-type"
 PROVISIONING = "cloud.google.com/gke-provisioning"
 HOSTNAME, ZONE = "kubernetes.io/hostname", "topology.kubernetes.io/zone"
 _MAX_PODS = "110"
 _UNKNOWN_SIZE = {"cpu": "1000", "memory": "4Ti"}
-"""Of a machine whose size nobody has published: cpu and memory are then never what is lacking."""
+"""Resources of a machine without published size; so large that cpu and memory never run out."""
 
 
 def simulated_nodes(plan: FleetPlan) -> Iterator[dict[str, object]]:
-    """One Node a machine, at the most that each pool can have."""
+    """Yield one Node for each machine, up to the maximum of each pool."""
     flavors = {flavor.name: flavor for flavor in plan.flavors}
     levels = {topology.name: topology.levels for topology in plan.topologies}
     for pool in plan.own_pools:
@@ -67,14 +67,14 @@ def _node(pool: PoolPlan, flavor: FlavorPlan, number: int, blocks: dict[str, str
 
 
 def _provisioning_label(pool: PoolPlan) -> dict[str, str]:
-    """How GKE says that a node was had; what it writes on flex-start and queued nodes is not documented."""
+    """Return GKE's label for spot nodes; its labels for flex-start and queued nodes are not documented."""
     values = {"spot": "spot", "flex-start": None, "queued": None}
     value = values.get(pool.capacity, "standard")
     return {} if value is None else {PROVISIONING: value}
 
 
 def _node_resources(pool: PoolPlan) -> dict[str, str]:
-    """What pods can have of a node."""
+    """Return the allocatable resources of a node."""
     machine_size = allocatable(pool.machine_type)
     size = (
         {"cpu": cpu(machine_size.cpu), "memory": memory(machine_size.memory)} if machine_size else dict(_UNKNOWN_SIZE)

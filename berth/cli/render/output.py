@@ -1,4 +1,4 @@
-"""`berth render`: every Kubernetes object as YAML, in the order in which it may be applied."""
+"""The output of `berth render`: Kubernetes objects as YAML, in an order in which they can be applied."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ from berth.plan.fleet import FleetPlan
 from berth.plan.team_stack import TeamStackPlan
 
 MANAGER, WORKER = "manager", "worker-"
-"""How the folders of a manager's and its workers' objects are called."""
+"""Names of the folders with a manager's and its workers' objects."""
 
 
 class OutputNotEmpty(Exception):
-    """The output folder holds something that is not a rendered object; nothing was written."""
+    """The output folder contains a file that berth did not render; nothing was written."""
 
 
 def write(plan: FleetPlan | AckFleetPlan | TeamStackPlan, stream: IO[str], *, nodes: bool = False) -> None:
-    """Write every object to `stream`, one YAML document each; with workers, a comment before each cluster's.
+    """Write every object to `stream` as a YAML document; with workers, a comment precedes each cluster's objects.
 
-    With `nodes` these are the simulated nodes of a fleet instead.
+    With `nodes`, write the simulated nodes of the fleet instead.
     """
     clusters = _clusters(plan)
     for name, cluster in clusters:
@@ -36,9 +36,10 @@ def write(plan: FleetPlan | AckFleetPlan | TeamStackPlan, stream: IO[str], *, no
 
 
 def write_folder(plan: FleetPlan | AckFleetPlan | TeamStackPlan, folder: pathlib.Path, *, nodes: bool = False) -> int:
-    """Write one file an object, numbered in apply order, and say how many; with workers, a folder for each cluster.
+    """Write one file for each object, numbered in apply order; with workers, one folder for each cluster.
 
-    Files of an earlier render are replaced. Raises Occupied where a folder holds anything else.
+    Returns the number of files. Files of an earlier render are replaced. Raises OutputNotEmpty if a folder contains
+    anything else.
     """
     clusters = _clusters(plan)
     if len(clusters) == 1:
@@ -46,7 +47,7 @@ def write_folder(plan: FleetPlan | AckFleetPlan | TeamStackPlan, folder: pathlib
     names = {name for name, _ in clusters}
     if foreign_files := sorted(f.name for f in folder.iterdir() if f.name not in names) if folder.is_dir() else []:
         raise OutputNotEmpty(
-            f"{folder} holds {foreign_files[0]}, which was not rendered; name an empty or a new folder"
+            f"{folder} contains {foreign_files[0]}, which berth render did not write; choose an empty or a new folder"
         )
     return sum(_write_cluster(cluster, folder / name, nodes) for name, cluster in clusters)
 
@@ -54,17 +55,17 @@ def write_folder(plan: FleetPlan | AckFleetPlan | TeamStackPlan, folder: pathlib
 def _clusters(
     plan: FleetPlan | AckFleetPlan | TeamStackPlan,
 ) -> list[tuple[str, FleetPlan | AckFleetPlan | TeamStackPlan]]:
-    """Each cluster by the name of its folder: the manager, then workers."""
+    """Return each cluster with the name of its folder: the manager, then workers."""
     workers = plan.workers if isinstance(plan, FleetPlan) else ()
     return [(MANAGER, plan), *((f"{WORKER}{worker.name}", worker.plan) for worker in workers)]
 
 
 def _write_cluster(plan: FleetPlan | AckFleetPlan | TeamStackPlan, folder: pathlib.Path, nodes: bool) -> int:
-    """Write the objects of one cluster, and say how many."""
+    """Write the objects of one cluster, and return the number of files."""
     old_files = list(folder.iterdir()) if folder.is_dir() else []
     if foreign_files := [f.name for f in old_files if not _is_rendered(f.name)]:
         raise OutputNotEmpty(
-            f"{folder} holds {foreign_files[0]}, which was not rendered; name an empty or a new folder"
+            f"{folder} contains {foreign_files[0]}, which berth render did not write; choose an empty or a new folder"
         )
     folder.mkdir(parents=True, exist_ok=True)
     for file in old_files:

@@ -1,4 +1,4 @@
-"""`berth workload`: a manifest that is ready for a team's queue."""
+"""`berth workload`: the manifest of a job for a team's queue."""
 
 from __future__ import annotations
 
@@ -44,9 +44,9 @@ def command(
     runtime: options.Runtime = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Print a manifest that is ready for a team's queue.
+    """Print the manifest of a job for a team's queue.
 
-    Slices, pods, chips and names follow from the queue's machines; what Kueue adds is left out, and said.
+    Derives slices, pods, chips and names from the queue's machines. Omits what Kueue adds, and lists it in comments.
     """
     given_options = {key: value for key, value in locals().items() if key not in ("stack", "team", "queue", "as_json")}
     given_options |= {"command": tuple(command or ()), "ports": tuple(given_options.pop("port") or ())}

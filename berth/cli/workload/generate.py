@@ -1,4 +1,4 @@
-"""`berth workload`: a manifest that is ready to be submitted to a team's queue."""
+"""The result of `berth workload`: the manifest of a job, ready to submit."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _EXAMPLES = {"cpu": "4 or 500m", "memory": "16Gi"}
 
 
 class WorkloadResult(Struct, frozen=True):
-    """The objects and what is to be said about them; none where something is wrong."""
+    """The objects and comments on them; no objects if there is a fault."""
 
     objects: tuple[Manifest, ...]
     notes: tuple[str, ...]
@@ -40,14 +40,14 @@ class WorkloadResult(Struct, frozen=True):
 
     @property
     def faults(self) -> tuple[Problem, ...]:
-        """What keeps the workload from being one."""
+        """The problems that prevent a manifest."""
         return tuple(each for each in self.problems if each.severity == Severity.FAULT)
 
 
 def run(evaluation: Evaluation, team: str, queue: str, options: Mapping[str, Any]) -> WorkloadResult:
-    """The workload for a team's queue, by the name that the stack file or the cluster has for it.
+    """Return the workload for a team's queue, named as in the stack file or as in the cluster.
 
-    `options` are the fields of `Asked`, with cpu, memory and the run duration as they were typed.
+    `options` are the fields of `WorkloadOptions`, with cpu, memory and the run duration as typed text.
     """
     problems = Problems()
     workload_options = _parse_options(options, problems)
@@ -70,7 +70,7 @@ def run(evaluation: Evaluation, team: str, queue: str, options: Mapping[str, Any
 
 
 def _lint_result(result: WorkloadResult, fleet: LintContext) -> WorkloadResult:
-    """The answer, or what `berth lint` would say against it."""
+    """Return the result, or the faults of `berth lint` on its objects."""
     findings = lint_documents([ManifestDocument("", each) for each in result.objects], fleet)
     lint_problems = [
         replace(each, path=()) for finding in findings for each in finding.problems if each.code != NO_QUEUE_CODE
@@ -85,7 +85,7 @@ def _parse_options(options: Mapping[str, Any], problems: Problems) -> WorkloadOp
         if resource in given:
             number = parse_quantity(resource, given[resource])
             if not number:
-                _option_fault(problems, resource, given[resource], f"is no quantity; write one such as {example}")
+                _option_fault(problems, resource, given[resource], f"is not a quantity; write {example}")
             given[resource] = number
     if "max_run_duration" in given:
         try:
@@ -120,13 +120,13 @@ def _option_fault(problems: Problems, option: str, value: str, message: str) -> 
 
 
 def text(result: WorkloadResult) -> str:
-    """The objects as YAML, and above them, as comments, what is to be said."""
+    """Return the objects as YAML, with comments above them."""
     notes = "".join(f"# {note}\n" for note in result.notes)
     return (notes + "".join(map(yaml_document, result.objects))).rstrip("\n")
 
 
 def as_json(result: WorkloadResult) -> dict[str, Any]:
-    """The same as data."""
+    """Return the result as JSON values."""
     return {
         "objects": list(result.objects),
         "notes": list(result.notes),

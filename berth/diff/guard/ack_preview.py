@@ -1,4 +1,4 @@
-"""What a real preview of a fleet on Alibaba Cloud is about to lose."""
+"""Losses in a Pulumi preview of a fleet on Alibaba Cloud."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _NON_ACCELERATORS = ("cpu", "memory", "pods")
 def classify_ack_resource(
     type_token: str, name: str, inputs: Mapping[str, Any], plan: AckFleetPlan
 ) -> GuardedResource | None:
-    """What a resource is to the guard, by its type and its name in the program; None where it is nothing dear."""
+    """Classify a resource by its type and its name in the program; None if it is not protected."""
     protected_kind = PROTECTED_BY_TYPE.get(type_token)
     if protected_kind is None:
         return None
@@ -31,7 +31,7 @@ def classify_ack_resource(
 
 
 def _node_pool_name(name: str, inputs: Mapping[str, Any], plan: AckFleetPlan) -> str:
-    """`<member>/<node pool>` of a resource called `pool-<member>-<node pool>`; either may hold a '-' itself."""
+    """Return `<member>/<node pool>` for a resource named `pool-<member>-<node pool>`; both may contain '-'."""
     for member in plan.members:
         for pool in member.node_pools:
             if pool.key == name:
@@ -43,7 +43,7 @@ def _node_pool_name(name: str, inputs: Mapping[str, Any], plan: AckFleetPlan) ->
 
 
 def removed_quota_leaves(steps: Iterable[Mapping[str, Any]], plan: AckFleetPlan) -> Iterator[GuardedChange]:
-    """Leaves of the quota tree that guaranteed something, and are not in it any more."""
+    """Yield removed leaves of the quota tree that had a guarantee."""
     for step in steps:
         if not str(step.get("urn", "")).rpartition("::")[0].endswith(":ElasticQuotaTree"):
             continue
@@ -63,7 +63,7 @@ def _quota_root(state: object) -> Mapping[str, Any]:
 
 
 def _guaranteed_leaves(node: Mapping[str, Any]) -> Iterator[tuple[str, tuple[str, ...]]]:
-    """Each leaf that namespaces belong to, with the accelerators of which it guarantees something."""
+    """Yield each leaf with namespaces, and the accelerators that it guarantees."""
     if node.get("namespaces"):
         least: Mapping[str, object] = node.get("min") or {}
         yield str(node["name"]), tuple(r for r, n in least.items() if r not in _NON_ACCELERATORS and str(n) != "0")

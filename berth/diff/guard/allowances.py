@@ -1,4 +1,4 @@
-"""Allowances of a stack file: which change needs which, what one allows, and which are unused."""
+"""Allowances of a stack file: whether a change is allowed, and which allowances are unused."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ from berth.plan.allowances import AllowancesPlan
 
 
 class GuardedAction(StrEnum):
-    """What a guarded change does to what it is about."""
+    """What a guarded change does to its resource."""
 
     REPLACE = "replace"
-    """It is deleted and created again."""
+    """The resource is deleted and created again."""
     DELETE = "delete"
-    """It is deleted."""
+    """The resource is deleted."""
     UNPROTECT = "unprotect"
-    """An update in place switches its protection off."""
+    """An update in place switches off its protection."""
     REFUSE = "refuse"
-    """An update in place, which Google Cloud refuses."""
+    """Google Cloud refuses the update in place."""
 
 
 ALLOWANCE_SECTION = {
@@ -36,7 +36,7 @@ UNPROTECTED = "nothing in this fleet is protected (protect: false)"
 
 
 class IdleAllowance(Struct, frozen=True):
-    """An allowance that this change has no use for: it leaves something unprotected. `section` is the stack file's."""
+    """An allowance in a `section` of the stack file that the change does not need; a resource is left unprotected."""
 
     section: str
     key: str
@@ -46,7 +46,7 @@ class IdleAllowance(Struct, frozen=True):
 def unused_allowances(
     section_prefix: str, old: AllowancesPlan | None, new: AllowancesPlan, used: Container[tuple[str, str]]
 ) -> Iterator[IdleAllowance]:
-    """Those that are not in `used` (action and key); `where` is what their section begins with."""
+    """Yield allowances that are not in `used` (action and key); `where` is the prefix of their section."""
     for key in sorted(new.replacement):
         if (GuardedAction.REPLACE, key) not in used:
             yield IdleAllowance(section_prefix + ALLOWANCE_SECTION[GuardedAction.REPLACE], key, new.replacement[key])
@@ -59,15 +59,15 @@ def unused_allowances(
 
 
 def used_change(key: str, used: Container[tuple[str, str]]) -> bool:
-    """Whether a change in place that is guarded has this key."""
+    """Return whether a guarded update in place has this key."""
     return (GuardedAction.UNPROTECT, key) in used or (GuardedAction.REFUSE, key) in used
 
 
 def allowance_reason(action: GuardedAction, key: str, allowances: AllowancesPlan) -> str | None:
-    """The reason why something may be lost; None where it may not.
+    """Return the reason that the stack file gives for a loss; None if the loss is not allowed.
 
-    A replacement is allowed by the new stack file; a deletion by the one that was deployed before, and so is the
-    replacement of what is made of something else that is replaced.
+    A replacement is allowed by the new stack file. A deletion, and a replacement caused by a dependency, are allowed by
+    the stack file that was deployed before.
     """
     if not allowances.protect:
         return UNPROTECTED

@@ -1,8 +1,8 @@
-"""What must not be lost by accident: accelerator pools, the cluster, reservations, and queues that guarantee something.
+"""Guarded changes: losses of accelerator pools, clusters, reservations, and queues with a guarantee.
 
-Nothing here is stricter or laxer than a plain `pulumi up`: the engine refuses to replace what is protected after the
-change, and to delete what was protected before it, and an allowance of the stack file is all that lifts `protect`. What
-the engine cannot tell apart is told here: an allowance to replace allows no deletion, and the other way round.
+The rules agree with `pulumi up`: Pulumi refuses to replace a resource that is protected after the change, and to delete
+one that was protected before it. Only an allowance in the stack file lifts `protect`. One rule is added, because Pulumi
+cannot distinguish the two: an allowance to replace does not allow a deletion, nor the reverse.
 """
 
 from __future__ import annotations
@@ -26,13 +26,13 @@ QUEUE_DRAINED = "the queue is drained"
 
 
 class GuardedChange(Struct, frozen=True):
-    """Something dear that would be lost. `key` is how an allowance names it; `parts` are its node pools that go
-    (the pool itself stays where it is not `whole`),
-    `flavors` those of which a queue guarantees something, `because` the fields that force it. What a `worker` has is
-    named `<worker>/<name>`; `key` is then one of the worker's own allowances, but for queues, which are the fleet's.
+    """A loss of a protected resource.
 
-    `allowed` is the reason why it may be, or None: then the change is guarded. `first`: the allowance has to be there
-    before this change, for the engine looks at what was protected then.
+    `key` is its name in an allowance. `parts` are the node pools that are lost (a pool that is not `whole` remains),
+    `flavors` those that a queue guarantees, `because` the fields that force the loss. A resource of a `worker` is named
+    `<worker>/<name>`; its `key` is in the worker's own allowances, except for queues, which are in the fleet's.
+    `allowed` is the reason from the stack file, or None: the change is then blocked. With `first`, the allowance must
+    be deployed before this change, because Pulumi checks the protection of the last deployment.
     """
 
     kind: ResourceKind
@@ -49,7 +49,10 @@ class GuardedChange(Struct, frozen=True):
 
 
 def guarded_changes(old: FleetPlan, new: FleetPlan, changed: Sequence[ResourceChange]) -> tuple[GuardedChange, ...]:
-    """Everything dear that is lost between two plans, allowed or not; `changed` is what `compare_things` says."""
+    """Return every loss of a protected resource between two plans, allowed or not.
+
+    `changed` is the result of `compare_resources`.
+    """
     own_changes = [change for change in changed if IN_WORKER not in change.key]
     cluster_changes = list(_guarded_in_cluster(own_changes, new, (old.allowances, new.allowances)))
     result = [*cluster_changes, *_guarded_queues(old, new), *_queues_of_cluster(old, cluster_changes)]
@@ -61,7 +64,7 @@ def guarded_changes(old: FleetPlan, new: FleetPlan, changed: Sequence[ResourceCh
 
 
 def _in_one_worker(worker: WorkerPlan, new: FleetPlan, changed: Sequence[ResourceChange]) -> Iterator[GuardedChange]:
-    """The same of a worker, by its own names. A queue that the whole fleet loses is told of the manager."""
+    """Yield the losses in one worker, with its own names. A queue that the whole fleet loses is the manager's loss."""
     old, new_worker = worker.plan, next((each for each in new.workers if each.name == worker.name), None)
     after = new_worker and new_worker.plan
     worker_changes = [each for each in map(in_worker, changed) if each is not None and each[0] == worker.name]
@@ -75,7 +78,7 @@ def _in_one_worker(worker: WorkerPlan, new: FleetPlan, changed: Sequence[Resourc
         kept = {queue.name for queue in new.cluster_queues}
         yield from (guarded for guarded in _guarded_queues(old, after) if guarded.name in kept)
         yield from _queues_of_cluster(old, resource_guards)
-    elif not worker.made_here:  # of one that is made here the queues go with the cluster
+    elif not worker.made_here:  # queues of a worker that is created here are deleted with its cluster
         reason = allowance_reason(GuardedAction.DELETE, CLUSTER_KEY, old.allowances)
         for guarded in _guarded_queues(old, None):
             yield replace(guarded, key=CLUSTER_KEY, allowed=reason or guarded.allowed)
@@ -86,16 +89,16 @@ def _with_worker(worker: str, guarded: GuardedChange) -> GuardedChange:
 
 
 def worker_plan(plan: FleetPlan, worker: str) -> FleetPlan | None:
-    """The plan of a worker; None where there is none of that name."""
+    """Return the plan of a worker, or None if there is no such worker."""
     return next((each.plan for each in plan.workers if each.name == worker), None)
 
 
 def idle_allowances(
     old: FleetPlan, new: FleetPlan, guarded_changes: Iterable[GuardedChange]
 ) -> tuple[IdleAllowance, ...]:
-    """Allowances of the new file that are not, or no longer, needed; after those of the fleet those of its workers.
+    """Yield allowances of the new file that are not needed: those of the fleet, then those of its workers.
 
-    One to delete is written one change before the deletion, so it is idle only from its second change on.
+    An allowance to delete is deployed one change before the deletion, so it is unused only from the second change on.
     """
     used = {
         (guarded.worker if not _is_fleet_allowance(guarded.key) else None, guarded.action, guarded.key)
@@ -117,14 +120,14 @@ def idle_allowances(
 
 
 def _is_fleet_allowance(key: str) -> bool:
-    """Whether an allowance is the fleet's also for what stands in a worker: those of queues are."""
+    """Return whether an allowance of the fleet also applies inside workers, as those of queues do."""
     return key.startswith("clusterQueues.")
 
 
 def _guarded_in_cluster(
     changed: Iterable[ResourceChange], new: FleetPlan | None, allowances: tuple[AllowancesPlan, AllowancesPlan]
 ) -> Iterator[GuardedChange]:
-    """Things of one cluster; `allowances` are those of the old and of the new stack file."""
+    """Yield the losses in one cluster; `allowances` are those of the old and of the new stack file."""
     kept = {pool.name for pool in new.own_pools} if new else set[str]()
     return guarded_resources(changed, _allowance_key, kept, allowances)
 
@@ -135,7 +138,7 @@ def guarded_resources(
     kept: Collection[str],
     allowances: tuple[AllowancesPlan, AllowancesPlan],
 ) -> Iterator[GuardedChange]:
-    """Things that are replaced or deleted, of those that have a key for an allowance.
+    """Yield the replaced or deleted resources that have a key for an allowance.
 
     `kept` are the pools after the change, `allowances` those of the old and of the new stack file.
     """
@@ -167,7 +170,7 @@ def _allowance_key(change: ResourceChange) -> str | None:
 
 
 def _guarded_queues(old: FleetPlan, new: FleetPlan | None) -> Iterator[GuardedChange]:
-    """Queues that held a guarantee and are gone."""
+    """Yield the removed queues that had a guarantee."""
     for queue, guaranteed_flavors in removed_guarantees(
         old.flavors, old.cluster_queues, new.cluster_queues if new else ()
     ):
@@ -189,7 +192,7 @@ def _guarded_queues(old: FleetPlan, new: FleetPlan | None) -> Iterator[GuardedCh
 def removed_guarantees(
     flavors: Iterable[FlavorPlan], old: Iterable[ClusterQueuePlan], new: Iterable[ClusterQueuePlan]
 ) -> Iterator[tuple[ClusterQueuePlan, tuple[str, ...]]]:
-    """Queues that held a guarantee and are gone, each with the flavors of which it held something."""
+    """Yield the removed queues that had a guarantee, each with the flavors that it guaranteed."""
     kept = {queue.name for queue in new}
     resources = {f.name: f.resource for f in flavors}
     for queue in old:
@@ -199,7 +202,7 @@ def removed_guarantees(
 
 
 def _queues_of_cluster(old: FleetPlan, guarded_changes: Iterable[GuardedChange]) -> Iterator[GuardedChange]:
-    """Queues that go with a cluster that may go now, and might not before: they are still protected then."""
+    """Yield the queues deleted with a cluster whose deletion is allowed only now, so that they are still protected."""
     cluster = next((guarded for guarded in guarded_changes if guarded.kind == ResourceKind.CLUSTER), None)
     if (
         cluster is None
@@ -211,7 +214,7 @@ def _queues_of_cluster(old: FleetPlan, guarded_changes: Iterable[GuardedChange])
 
 
 def _replaced_queues(old: FleetPlan) -> Iterator[GuardedChange]:
-    """Queues that are replaced with the cluster that they are in."""
+    """Yield the queues that are replaced with their cluster."""
     cluster_effect = FieldEffect(CLUSTER_KEY, "", None, None, UpdateEffect.REPLACE)
     for queue in old.cluster_queues:
         if queue.protect:
@@ -228,7 +231,7 @@ def _replaced_queues(old: FleetPlan) -> Iterator[GuardedChange]:
 
 
 def _moved_queues(old: FleetPlan, new: FleetPlan) -> Iterator[GuardedChange]:
-    """Queues of an existing cluster that gives way to another one: each has an allowance of its own."""
+    """Yield the queues of an existing cluster that another one replaces; each needs its own allowance."""
     kept = {queue.name for queue in new.cluster_queues}
     for guarded in _replaced_queues(old):
         if guarded.name in kept:

@@ -1,4 +1,4 @@
-"""What a resource of the Pulumi program is to the guard, by its URN and inputs."""
+"""Classification of Pulumi resources: which protected resource a URN and inputs belong to."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _NON_ACCELERATORS = ("cpu", "memory", "pods", "ephemeral-storage")
 
 
 def classify_urn(urn: str, inputs: Mapping[str, Any], plan: AnyPlan) -> GuardedResource | None:
-    """What a resource is to the guard; None where it is nothing dear."""
+    """Classify a resource by its URN; None if it is not protected."""
     type_token, name = urn.rpartition("::")[0].rpartition("::")[2].rpartition("$")[2], urn.rpartition("::")[2]
     if isinstance(plan, AckFleetPlan):
         return classify_ack_resource(type_token, name, inputs, plan)
@@ -35,7 +35,7 @@ def classify_urn(urn: str, inputs: Mapping[str, Any], plan: AnyPlan) -> GuardedR
 def _classify_resource(
     type_token: str, name: str, inputs: Mapping[str, Any], plan: FleetPlan
 ) -> GuardedResource | None:
-    """What a resource is to the guard, by its type and its name in the program; None where it is nothing dear."""
+    """Classify a resource by its type and its name in the program; None if it is not protected."""
     worker, slash, own_name = name.partition(IN_WORKER)
     if not slash:
         return _classify_in_cluster(type_token, name, inputs, plan)
@@ -47,7 +47,7 @@ def _classify_resource(
 
 
 def plan_of_worker(plan: FleetPlan, name: str) -> FleetPlan:
-    """A worker's plan; an empty one where the fleet has the worker no more."""
+    """Return a worker's plan, or an empty one if the fleet no longer has the worker."""
     return worker_plan(plan, name) or replace(plan, pools=(), cluster_queues=(), allowances=AllowancesPlan())
 
 
@@ -71,7 +71,7 @@ def _classify_in_cluster(
 
 
 def _pool_name(key: str, inputs: Mapping[str, Any], plan: FleetPlan) -> str:
-    """Return the pool of a node pool; of one that the plan no longer has, by its key, which counts a pool's slices."""
+    """Return the pool of a node pool; for one that is no longer in the plan, derived from its key."""
     for pool in plan.pools:
         if any(each.key == key for each in pool.node_pools):
             return pool.name
@@ -82,9 +82,9 @@ def _pool_name(key: str, inputs: Mapping[str, Any], plan: FleetPlan) -> str:
 
 
 def _is_slice(pool_key: str, key: str, inputs: Mapping[str, Any], plan: FleetPlan) -> bool:
-    """Whether a node pool is one slice of a pool, by its inputs; without any, by the slices that the plan has.
+    """Return whether a node pool is a slice of a pool, by its inputs or, without inputs, by the plan.
 
-    GKE's name of a slice carries its topology (`v5e-2x4-1`), that of any other node pool is its key.
+    The name of a slice in GKE contains its topology (`v5e-2x4-1`); the name of any other node pool is its key.
     """
     placement: dict[str, Any] = inputs.get("placementPolicy") or {}
     if inputs:
@@ -96,7 +96,7 @@ def _is_slice(pool_key: str, key: str, inputs: Mapping[str, Any], plan: FleetPla
 
 
 def _guarded_queue(name: str, inputs: Mapping[str, Any]) -> GuardedResource | None:
-    """A queue with the flavors that it guarantees something of; without its inputs it was refused, so it does."""
+    """Return a queue with the flavors that it guarantees. Without inputs, Pulumi refused it, so it has a guarantee."""
     groups: Iterable[Mapping[str, Any]] = inputs.get("spec", {}).get("resourceGroups") or ()
     guaranteed_flavors = tuple(
         str(flavor["name"])

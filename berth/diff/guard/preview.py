@@ -1,7 +1,7 @@
-"""What a preview of the real engine is about to lose, in the words of the guard.
+"""Losses in the output of `pulumi preview`, as guarded changes.
 
-A replacement is one step `replace`, or `create-replacement` and `delete-replaced`. What is protected is refused while
-the preview runs: then the step may be missing, and an error names the resource.
+A replacement is one step `replace`, or `create-replacement` and `delete-replaced`. Pulumi refuses to touch protected
+resources during the preview: the step may then be missing, and an error names the resource.
 """
 
 from __future__ import annotations
@@ -35,15 +35,15 @@ _PROTECT_ERROR = re.compile(
     r'|resource "(?P<deleted>[^"]+)" cannot be deleted'
 )
 _SUMMARY_MESSAGES = ("preview failed", "update failed")
-"""What the engine says after its errors, of all of them."""
+"""Messages with which Pulumi sums up its errors."""
 _OFF_INPUT = "deletionProtection"
 WAS_UNPROTECTED = "it was not protected when it was last deployed"
 
 
 class ProtectError(NamedTuple):
-    """A refusal of the engine: what it would do, and whether the resource `was_protected` before the change.
+    """A refusal by Pulumi: the action, and whether the protection of the last deployment applies (`was_protected`).
 
-    It was if it is deleted, or is replaced because another resource is.
+    It applies if the resource is deleted, or is replaced because another resource is replaced.
     """
 
     urn: str
@@ -52,21 +52,21 @@ class ProtectError(NamedTuple):
 
 
 class GuardReport(Struct, frozen=True):
-    """Every loss of a preview, allowed or not, and the errors that have nothing to do with protection."""
+    """Every loss in a preview, allowed or not, and the errors that do not concern protection."""
 
     losses: tuple[GuardedChange, ...]
     errors: tuple[str, ...]
 
     @property
     def blocked(self) -> tuple[GuardedChange, ...]:
-        """What would be lost and may not be."""
+        """The losses that the stack file does not allow."""
         return tuple(change for change in self.losses if change.allowed is None)
 
 
 def check_preview(preview: EnginePreview, plan: AnyPlan) -> GuardReport:
-    """Return what a preview of the stack of `plan` would lose.
+    """Return the losses in a preview of the stack of `plan`.
 
-    Nothing of a team's own stack is guarded. That somebody protected a resource by hand is an error of the preview.
+    A team's own stack has no guarded changes. A resource that was protected by hand is an error of the preview.
     """
     messages = preview.errors
     refused = {error.urn: error for message in messages for error in _protect_errors(message)}
@@ -102,7 +102,7 @@ def _state(step: Mapping[str, Any], key: str) -> Mapping[str, Any]:
 
 
 def _unprotected_clusters(steps: Iterable[Mapping[str, Any]], plan: AnyPlan) -> Iterator[GuardedChange]:
-    """Clusters that stay, and whose deletion protection is switched off."""
+    """Yield the remaining clusters whose deletion protection is switched off."""
     for step in steps:
         inputs: list[Mapping[str, Any]] = [_state(step, key).get("inputs") or {} for key in ("oldState", "newState")]
         before, after = (each.get(_OFF_INPUT) for each in inputs)
@@ -118,7 +118,7 @@ def _unprotected_clusters(steps: Iterable[Mapping[str, Any]], plan: AnyPlan) -> 
 
 
 def _step_action(step: Mapping[str, Any]) -> GuardedAction | None:
-    """What a step does to what there was; None where it stays. A pool that moves to other zones loses all its nodes."""
+    """Return the effect of a step on the old resource, None if it remains; a node pool that moves zones is replaced."""
     if step.get("op") == "update":
         before, after = _node_zones(step.get("oldState")), _node_zones(step.get("newState"))
         return GuardedAction.REPLACE if before and after and before.isdisjoint(after) else None
@@ -126,14 +126,14 @@ def _step_action(step: Mapping[str, Any]) -> GuardedAction | None:
 
 
 def _node_zones(state: Mapping[str, Any] | None) -> set[str]:
-    """Where a node pool has its nodes; nowhere for anything else."""
+    """Return the zones of a node pool; none for another resource."""
     inputs: Mapping[str, Any] = (state or {}).get("inputs") or {}
     locations: list[str] = inputs.get("nodeLocations") or []
     return set(locations)
 
 
 def _protect_errors(message: str) -> Iterator[ProtectError]:
-    """Return what a message of the engine refuses."""
+    """Yield the refusals in an error message of Pulumi."""
     for match in _PROTECT_ERROR.finditer(message):
         if match["urn"]:
             yield ProtectError(match["urn"], GuardedAction.REPLACE, match["below"] is not None)
@@ -148,7 +148,7 @@ def _is_summary(message: str) -> bool:
 def _guarded_change(
     urn: str, action: GuardedAction, step: Mapping[str, Any], plan: AnyPlan, refused: Mapping[str, ProtectError]
 ) -> GuardedChange | None:
-    """None where it is nothing dear."""
+    """Return the guarded change of a step, or None if its resource is not protected."""
     old: Mapping[str, Any] = step.get("oldState") or {}
     inputs: Mapping[str, Any] = old.get("inputs") or {}
     resource = classify_urn(urn, inputs, plan)
@@ -196,7 +196,7 @@ def _replace_reasons(step: Mapping[str, Any]) -> Iterator[FieldEffect]:
 
 
 def _merged(changes: Iterable[GuardedChange]) -> list[GuardedChange]:
-    """One loss for each thing: the slices of a pool go together, and a replacement may be several steps."""
+    """Merge losses of one resource: slices of a pool are one loss, and a replacement may have several steps."""
     merged: dict[tuple[str, ...], GuardedChange] = {}
     for change in changes:
         identity = (change.worker or "", change.key, change.action, change.name)

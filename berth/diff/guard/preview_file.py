@@ -1,8 +1,8 @@
-"""Reading what `pulumi preview --json` prints, in the forms of all engines: one object, or a stream of events.
+"""Parser for the output of `pulumi preview --json`: one object, or a stream of events.
 
 The object has `steps`, `diagnostics` and `changeSummary`. With PULUMI_ENABLE_STREAMING_JSON_PREVIEW the engine prints
-its events instead, one JSON object a line: `resourcePreEvent` for each step, `diagnosticEvent`, and `summaryEvent` at
-the end. Seen in recordings of 3.27 and 3.260. What is not understood is refused: a step that is passed over might be a
+events instead, one JSON object a line: `resourcePreEvent` for each step, `diagnosticEvent`, and `summaryEvent` at
+the end. Source: recordings of Pulumi 3.27 and 3.260. Unknown input is refused, because a skipped step might be a
 deletion.
 """
 
@@ -27,17 +27,17 @@ HARMLESS_OPS: Final = (
     "discard-replaced",
     "remove-pending-replace",
 )
-"""Operations that delete nothing in the cloud; those on resources that are only read discard them from the state."""
+"""Operations that delete nothing in the cloud; `discard` operations only remove resources from the state."""
 _EVENT_KEYS: Final = ("preludeEvent", "resourcePreEvent", "summaryEvent", "diagnosticEvent", "cancelEvent")
 
 Record = dict[str, Any]
 
 
 class PreviewFormatError(Exception):
-    """What was read is no preview, in one line."""
+    """The input is not a preview; one line says why."""
 
     def __init__(self, reason: str) -> None:
-        super().__init__(f"this is not what `pulumi preview --json` prints: {reason}")
+        super().__init__(f"this is not the output of `pulumi preview --json`: {reason}")
 
 
 class EnginePreview(Struct, frozen=True):
@@ -48,9 +48,9 @@ class EnginePreview(Struct, frozen=True):
 
 
 def parse_preview(text: str) -> EnginePreview:
-    """Return the preview that was printed; what other programs printed before it is ignored.
+    """Parse a preview; output of other programs before it is ignored.
 
-    Raises PreviewFormatError where any of it is not understood.
+    Raises PreviewFormatError for unknown content.
     """
     if not text.strip():
         raise PreviewFormatError("it is empty")
@@ -59,12 +59,12 @@ def parse_preview(text: str) -> EnginePreview:
     if objects and any(key in objects[0] for key in _EVENT_KEYS):
         return _preview_of_events(objects)
     if len(documents) > 1:
-        raise PreviewFormatError("it holds several JSON values that are not events of the engine")
+        raise PreviewFormatError("it contains several JSON values that are not Pulumi events")
     return read_preview(documents[0])
 
 
 def _json_documents(text: str) -> list[object]:
-    """Every JSON value of a text, one after the other."""
+    """Return the JSON values of a text, in order."""
     decoder, at, documents = json.JSONDecoder(), 0, list[object]()
     try:
         while at < len(text):
@@ -72,14 +72,14 @@ def _json_documents(text: str) -> list[object]:
             documents.append(cast("object", value))
             at = end + len(text[end:]) - len(text[end:].lstrip()) if text[end:].strip() else len(text)
     except ValueError:
-        raise PreviewFormatError("it is no JSON") from None
+        raise PreviewFormatError("it is not JSON") from None
     return documents
 
 
 def read_preview(document: object) -> EnginePreview:
     """Return the preview of one JSON object. Raises PreviewFormatError."""
     if not isinstance(document, Mapping) or ("steps" not in document and "diagnostics" not in document):
-        raise PreviewFormatError("an object with steps is wanted")
+        raise PreviewFormatError("it must be an object with steps")
     values = cast("Mapping[str, Any]", document)
     steps = _read_records(values, "steps", "op", "urn")
     diagnostics = _read_records(values, "diagnostics")
@@ -87,14 +87,14 @@ def read_preview(document: object) -> EnginePreview:
 
 
 def _read_records(preview: Mapping[str, Any], key: str, *texts: str) -> list[Record]:
-    """Return the objects below a key, each with these texts. Raises PreviewFormatError."""
+    """Return the objects under a key, each with these text fields. Raises PreviewFormatError."""
     section: object = preview.get(key) or []
     records = cast("list[Record]", section) if isinstance(section, list) else []
     are_objects = isinstance(section, list) and all(type(each) is dict for each in records)
     if are_objects and all(isinstance(each.get(text), str) for each in records for text in texts):
         return records
-    expected = f"objects with {' and '.join(texts)} are" if texts else "objects are"
-    raise PreviewFormatError(f"{expected} wanted below {key}")
+    expected = f"objects with {' and '.join(texts)}" if texts else "objects"
+    raise PreviewFormatError(f"{key} must be a list of {expected}")
 
 
 def _error_messages(diagnostics: Iterable[Record]) -> list[str]:
@@ -102,16 +102,16 @@ def _error_messages(diagnostics: Iterable[Record]) -> list[str]:
 
 
 def _checked(steps: list[Record], errors: list[str], counts: object) -> EnginePreview:
-    """Return the preview. Raises PreviewFormatError for an unknown step, or one that is only counted."""
+    """Return the preview. Raises PreviewFormatError for an unknown operation, or one that only the summary counts."""
     known_ops = {*REPLACING_OPS, *HARMLESS_OPS, "delete"}
     if unknown := sorted({str(step["op"]) for step in steps} - known_ops):
-        raise PreviewFormatError(f"'{unknown[0]}' is an operation that this version of Berth does not know")
+        raise PreviewFormatError(f"this version of Berth does not know the operation '{unknown[0]}'")
     ops = {str(step["op"]) for step in steps}
     summary: Mapping[str, object] = cast("Mapping[str, object]", counts) if isinstance(counts, Mapping) else {}
     for op, count in summary.items():
         is_listed = bool(ops.intersection(REPLACING_OPS)) if op in REPLACING_OPS else op in ops
         if count and not is_listed and op not in HARMLESS_OPS and not errors:
-            raise PreviewFormatError(f"its summary counts {count} × {op}, and its steps have none")
+            raise PreviewFormatError(f"its summary counts {count} × {op}, but its steps have none")
     if not steps and not errors and not summary:
         raise PreviewFormatError("it has no steps, no summary and no error")
     return EnginePreview(tuple(steps), tuple(errors))
@@ -123,7 +123,7 @@ def _checked(steps: list[Record], errors: list[str], counts: object) -> EnginePr
 def _preview_of_events(events: list[Record]) -> EnginePreview:
     summaries = [cast("Record", each["summaryEvent"]) for each in events if "summaryEvent" in each]
     if not summaries:
-        raise PreviewFormatError("the stream of events has no summary: it was cut off")
+        raise PreviewFormatError("the stream of events has no summary, so it is incomplete")
     diagnostics = [cast("Record", each["diagnosticEvent"]) for each in events if "diagnosticEvent" in each]
     errors = [f"{each.get('prefix', '')}{each['message']}" for each in diagnostics if each.get("severity") == "error"]
     errors += [str(cast("Record", each["errorEvent"]).get("error", "")) for each in events if "errorEvent" in each]
@@ -139,10 +139,10 @@ def _event_steps(events: Iterable[Record]) -> Iterator[Record]:
         outer: object = event["resourcePreEvent"]
         metadata: object = cast("Record", outer).get("metadata") if isinstance(outer, dict) else None
         if not isinstance(metadata, dict):
-            raise PreviewFormatError("an event of a resource has no metadata")
+            raise PreviewFormatError("a resource event has no metadata")
         fields = cast("Record", metadata)
         if not all(isinstance(fields.get(text), str) for text in ("op", "urn")):
-            raise PreviewFormatError("an event of a resource has no op and urn")
+            raise PreviewFormatError("a resource event has no op or urn")
         yield {
             "op": fields["op"],
             "urn": fields["urn"],

@@ -1,4 +1,4 @@
-"""What the guard holds: things that are hard to get again, one row each; in Google Cloud, and on Alibaba Cloud."""
+"""Kinds of protected resources on Google Cloud and Alibaba Cloud, one row each."""
 
 from __future__ import annotations
 
@@ -10,8 +10,10 @@ from berth.diff.kinds import ResourceKind
 
 
 class ProtectedKind(Struct, frozen=True):
-    """A kind of thing. Its `resource` is called `beginning`, the thing's key and `ending` in the program; an allowance
-    names it as `allowance` says, of its `key` or its `pool`.
+    """A kind of protected resource.
+
+    Its Pulumi name is `beginning`, the key and `ending`; `allowance` is the form of its name in an allowance, made of
+    its `key` or its `pool`.
     """
 
     kind: ResourceKind
@@ -21,19 +23,19 @@ class ProtectedKind(Struct, frozen=True):
     name_prefix: str = ""
 
     def resource_key(self, name: str) -> str:
-        """The thing's key, of a resource called `name`."""
+        """Return the key of a resource named `name`."""
         return name.removeprefix(self.name_prefix).removesuffix(self.name_suffix)
 
     def allowance_key(self, key: str, pool: str | None = None) -> str:
-        """The key of its allowance: `cluster`, `v5e`, `reservations.l4`."""
+        """Return the name in an allowance: `cluster`, `v5e`, `reservations.l4`."""
         return self.allowance_format.format(key=key, pool=pool)
 
 
 class GuardedResource(Struct, frozen=True):
-    """A resource of the program that the guard protects; `key` is the key of its allowance.
+    """A protected resource; `key` is the key of its allowance.
 
-    `node_pools` are the parts of a pool that the resource is, and `whole` whether the pool has no others. `flavors` are
-    those that a queue guarantees something of.
+    `node_pools` are node pools of a pool, and `whole` is whether the pool has no others. `flavors` are those that a
+    queue guarantees.
     """
 
     kind: ResourceKind

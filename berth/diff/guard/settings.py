@@ -1,4 +1,4 @@
-"""Changes in place that are guarded: protection that is switched off, and updates that Google Cloud refuses."""
+"""Guarded updates in place: protection that is switched off, and updates that Google Cloud refuses."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _PROTECT = "protect"
 def guarded_updates(
     old: FleetPlan | AckFleetPlan, new: FleetPlan | AckFleetPlan, changed: Iterable[ResourceChange]
 ) -> tuple[GuardedChange, ...]:
-    """Return what switches protection off or will fail; the new stack file's `allowChange` allows it."""
+    """Return updates that switch protection off or will fail; `allowChange` in the new stack file allows them."""
     result = list(switched_off(old.allowances.protect, new.allowances))
     for change in changed:
         worker, own_change = in_worker(change) or (None, change)
@@ -35,14 +35,14 @@ def guarded_updates(
 
 
 def switched_off(was_protected: bool, allowances: AllowancesPlan) -> Iterator[GuardedChange]:
-    """The protection of the whole fleet, where it is switched off."""
+    """Yield the loss of protection of the whole fleet, if it is switched off."""
     if was_protected and not allowances.protect:
         allowed = allowances.change.get(_PROTECT)
         yield GuardedChange(ResourceKind.PROTECTION, _PROTECT, _PROTECT, GuardedAction.UNPROTECT, allowed=allowed)
 
 
 def unprotected_cluster(effect: FieldEffect, allowances: AllowancesPlan) -> GuardedChange:
-    """A cluster whose deletion protection is switched off."""
+    """Return the guarded change of a cluster whose deletion protection is switched off."""
     allowed = allowances.change.get(CLUSTER_KEY)
     return GuardedChange(
         ResourceKind.CLUSTER, CLUSTER_KEY, CLUSTER_KEY, GuardedAction.UNPROTECT, (effect,), allowed=allowed

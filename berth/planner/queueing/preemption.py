@@ -15,13 +15,15 @@ from berth.planner.queueing.quota_tree import QuotaTree, accelerator_quotas, len
 from berth.text import abbreviate_names
 
 _WITHIN = {
-    "LowerPriority": "lower-priority work of its own queue",
-    "LowerOrNewerEqualPriority": "lower-priority work of its own queue, and newer work of its own priority",
+    "LowerPriority": "lower-priority jobs in the same queue",
+    "LowerOrNewerEqualPriority": "jobs in the same queue with a lower priority, or newer ones with the same priority",
 }
+_RECLAIM = ("reclaimWithinCohort", "min")
+"""Rules by which a queue gets back its own guarantee."""
 
 
 class PreemptionRule(Struct, frozen=True):
-    """`queue` may push out `whom` (words that follow "▸"), by Kueue's rule `rule`, on `flavors` (empty: on any)."""
+    """`queue` can preempt `whom` (a noun phrase) by Kueue's rule `rule`, on `flavors` (empty: on any)."""
 
     queue: str
     rule: str
@@ -56,7 +58,7 @@ def reclaim_rules(root: QuotaNodePlan) -> tuple[PreemptionRule, ...]:
     Another can where a maximum is above its minimum on each level below the cohort that the two have in common.
     """
     return tuple(
-        PreemptionRule(name, "min", "whoever borrows its guarantee", resources)
+        PreemptionRule(name, "min", "borrowers", resources)
         for name, resources in _reclaimable(root, frozenset())
         if resources
     )
@@ -111,14 +113,19 @@ def preemption_pairs(plan: FleetPlan, tree: QuotaTree, queue_names: Collection[s
             )
 
 
-def describe_rules(preemption_rules: Iterable[PreemptionRule], queues: int) -> Iterator[str]:
-    """Relations in words, those alike in one: `a and b ▸ whoever borrows its guarantee, on v5e`; of `queues` in all."""
-    groups: dict[tuple[str, tuple[str, ...]], list[str]] = {}
-    for preemption_rule in preemption_rules:
-        groups.setdefault((preemption_rule.whom, preemption_rule.flavors), []).append(preemption_rule.queue)
-    for (target, flavors), names in groups.items():
-        subject = "every queue" if len(names) == queues > 1 else abbreviate_names(names)
-        yield f"{subject} ▸ {target}" + (f", on {join_words(list(flavors))}" if flavors else "")
+def describe_rules(preemption_rules: Iterable[PreemptionRule], queues: int | None = None) -> Iterator[str]:
+    """Yield a sentence for each group of equal rules: `a and b can reclaim their guarantee from borrowers, on v5e`.
+
+    A rule that all `queues` have begins with `every queue`.
+    """
+    groups: dict[tuple[str, str, tuple[str, ...]], list[str]] = {}
+    for each in preemption_rules:
+        groups.setdefault((each.rule, each.whom, each.flavors), []).append(each.queue)
+    for (rule, whom, flavors), names in groups.items():
+        subject = "every queue" if len(names) == queues and len(names) > 1 else abbreviate_names(names)
+        pronoun = "its" if len(names) == 1 or len(names) == queues else "their"
+        verb = f"reclaim {pronoun} guarantee from" if rule in _RECLAIM else "preempt"
+        yield f"{subject} can {verb} {whom}" + (f", on {join_words(list(flavors))}" if flavors else "")
 
 
 def _borrowers_by_flavor(plan: FleetPlan, tree: QuotaTree) -> dict[tuple[str | None, str], set[str]]:
@@ -147,15 +154,15 @@ def _queue_rules(
     root = tree.root_cohort(queue.cohort)
     reclaimable_flavors = tuple(f for f, q in quotas if lendable(q) and borrowers.get((root, f), set()) - {queue.name})
     if policies.reclaim_within_cohort != "Never" and reclaimable_flavors:
-        subject = "whoever borrows" if policies.reclaim_within_cohort == "Any" else "lower-priority work that borrows"
-        yield PreemptionRule(queue.name, "reclaimWithinCohort", f"{subject} its guarantee", reclaimable_flavors)
+        whom = "borrowers" if policies.reclaim_within_cohort == "Any" else "lower-priority borrowers"
+        yield PreemptionRule(queue.name, "reclaimWithinCohort", whom, reclaimable_flavors)
     borrowable_flavors = tuple(f for f, q in quotas if q.borrowing_limit != 0)
     if policies.borrow_within_cohort == "LowerPriority" and borrowable_flavors:
         limit = policies.max_priority_threshold
-        priority_text = "" if limit is None else f" of priority {limit} or less"
+        priority_text = "" if limit is None else f" with priority {limit} or less"
         yield PreemptionRule(
             queue.name,
             "borrowWithinCohort",
-            f"lower-priority work{priority_text} of its cohort, to borrow",
+            f"lower-priority jobs{priority_text} in the same cohort to borrow quota",
             borrowable_flavors,
         )

@@ -15,7 +15,7 @@ from berth.simulator.scheduler.tree import CohortTree
 def build_queues(
     setup: SchedulerSetup, removed: Iterable[QueueState] = ()
 ) -> tuple[dict[str, QueueState], dict[str, CohortTree]]:
-    """The line and the tree of each queue. `gone`: the lines of queues that the setup lacks; those in use stay, held.
+    """Return the line and the tree of each queue. `gone`: the lines of queues that the setup lacks; those in use stay, held.
 
     Raises ValueError where a cohort is below itself.
     """

@@ -30,7 +30,7 @@ class CycleResult(Struct):
     search_state: tuple[object, ...] | None = None
 
     def made_progress(self) -> bool:
-        """Whether the next cycle would meet another state (other than how far searches came)."""
+        """Return whether the next cycle would meet another state (other than how far searches came)."""
         return bool(self.admitted or self.preempted or self.inadmissible_count)
 
 
@@ -130,7 +130,7 @@ class SchedulingCycle:
         add_usage(usage)
 
     def _has_overlap(self, entry: Entry) -> bool:
-        """Whether somebody before it in the cycle pushes out one of those whom it would push out."""
+        """Return whether somebody before it in the cycle pushes out one of those whom it would push out."""
         return any(victim.workload.arrival_order in self.preempted for victim in entry.victims)
 
     def _reassign(self, entry: Entry) -> None:
@@ -148,7 +148,7 @@ class SchedulingCycle:
             entry.assignment.outcome = AssignmentOutcome.DEFERRED
 
     def _can_fit(self, entry: Entry) -> bool:
-        """Whether the head still fits beside what the cycle did so far, with all victims gone."""
+        """Return whether the head still fits beside what the cycle did so far, with all victims gone."""
         if not self.journal:
             return True
         leaving = self.preempted | {victim.workload.arrival_order: victim.workload for victim in entry.victims}

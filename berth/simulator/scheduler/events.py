@@ -44,12 +44,12 @@ class JobEvent(Struct, frozen=True):
 
 
 def preempted_event(victim: Victim, preemptor: SimulatedWorkload) -> JobEvent:
-    """The event of a job that another preempts."""
+    """Return the event of a job that another preempts."""
     return JobEvent(JobEventKind.PREEMPTED, victim.workload, preemptor=preemptor, reason=victim.reason)
 
 
 def required_checks(workload: SimulatedWorkload) -> Iterator[str]:
-    """The admission checks that come with what the job uses."""
+    """Yield the admission checks that come with what the job uses."""
     checks_by_resource = workload.queue_state.queue.admission_checks
     yield from dict.fromkeys(
         check for stock in workload.usage for check in checks_by_resource.get(stock.flavor_resource, ())

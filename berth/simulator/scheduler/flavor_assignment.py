@@ -99,7 +99,7 @@ class FlavorAssigner:
         self.assignment = Assignment(SearchProgress([], cycle, workload.queue_state.generation))
 
     def assign(self) -> Assignment:
-        """The best assignment there is; its `mode` is NO_FIT when there is none."""
+        """Return the best assignment there is; its `mode` is NO_FIT when there is none."""
         assignment = self.assignment
         for index, requests in enumerate(self.workload.group_requests):
             if self.workload.uncovered_resource or not self._assign_pod_set(index, requests):
@@ -136,7 +136,7 @@ class FlavorAssigner:
         assignment.usage[quota_state] = assignment.usage.get(quota_state, 0) + amount
 
     def _assign_group(self, index: int, request: GroupRequest) -> tuple[_FlavorFit | None, int]:
-        """The flavor for a group, and how far the search came (-1 when it came to the last flavor)."""
+        """Return the flavor for a group, and how far the search came (-1 when it came to the last flavor)."""
         best: _FlavorFit | None = None
         last_index = -1
         for last_index in range(
@@ -154,7 +154,7 @@ class FlavorAssigner:
         return best, last_index if last_index < len(request.flavor_options) - 1 else -1
 
     def _is_eligible(self, index: int, flavor: str, resource: str) -> bool:
-        """Whether a flavor comes into question: it is asked for, and the pods accept its nodes."""
+        """Return whether a flavor comes into question: it is asked for, and the pods accept its nodes."""
         if self.allowed_flavors is not None and self.allowed_flavors[index].get(resource) != flavor:
             return False
         resource_flavor = self.resource_flavors.get(flavor)
@@ -209,7 +209,7 @@ class FlavorAssigner:
 
 
 def _first_index(progress: SearchProgress | None, index: int, resource: str) -> int:
-    """The flavor to begin with: the one after the last that was tried."""
+    """Return the flavor to begin with: the one after the last that was tried."""
     if progress is None or index >= len(progress.last_tried):
         return 0
     return progress.last_tried[index].get(resource, -1) + 1
@@ -218,7 +218,7 @@ def _first_index(progress: SearchProgress | None, index: int, resource: str) -> 
 def _preference_rank(
     mode: AssignmentMode, borrowing_level: int, fungibility: FlavorFungibility
 ) -> tuple[int, int, int]:
-    """A measure that is greater for what is preferred; what cannot be had in this cycle comes after all that can."""
+    """Return a measure that is greater for what is preferred; what cannot be had in this cycle comes after all that can."""
     usable = 0 if mode == AssignmentMode.NO_FIT else 1 if mode == AssignmentMode.NO_CANDIDATES else 2
     return (
         (usable, -borrowing_level, mode)
@@ -236,7 +236,7 @@ def _is_better(fit: _FlavorFit, best: _FlavorFit | None, fungibility: FlavorFung
 
 
 def _is_final(fit: _FlavorFit, fungibility: FlavorFungibility) -> bool:
-    """Whether no further flavor is looked at."""
+    """Return whether no further flavor is looked at."""
     if fit.mode <= AssignmentMode.NO_CANDIDATES or (
         fit.mode < AssignmentMode.FIT and fungibility.when_can_preempt == TRY_NEXT_FLAVOR
     ):

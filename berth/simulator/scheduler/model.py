@@ -123,7 +123,7 @@ SchedulingShape = tuple[object, ...]
 
 
 def scheduling_shape(job: Job) -> SchedulingShape:
-    """All that the scheduler knows of a job."""
+    """Return all that the scheduler knows of a job."""
     pod_sets = (
         (
             p.name,

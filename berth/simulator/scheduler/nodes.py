@@ -10,7 +10,7 @@ from berth.simulator.scheduler.model import BLOCKING_EFFECTS, ResourceFlavor
 
 
 def can_run_on(pod_set: PodSet, flavor: ResourceFlavor) -> bool:
-    """Whether the pods may run on a flavor's nodes; label keys that the flavor does not name are ignored.
+    """Return whether the pods may run on a flavor's nodes; label keys that the flavor does not name are ignored.
 
     Terms of an affinity are alternatives; one that asks nothing of the flavor's own keys accepts it.
     """
@@ -28,7 +28,7 @@ def _matches_term(term: tuple[NodeSelectorRequirement, ...], labels: Mapping[str
 
 
 def _matches_expression(expression: NodeSelectorRequirement, label: str) -> bool:
-    """Whether one expression holds of a label that the flavor has."""
+    """Return whether one expression holds of a label that the flavor has."""
     values = expression.values
     match expression.operator:
         case "In":
@@ -44,7 +44,7 @@ def _matches_expression(expression: NodeSelectorRequirement, label: str) -> bool
 
 
 def _tolerates_all(tolerations: tuple[Toleration, ...], flavor: ResourceFlavor) -> bool:
-    """Whether every taint that keeps pods away is tolerated, by the pods or by what the flavor gives them."""
+    """Return whether every taint that keeps pods away is tolerated, by the pods or by what the flavor gives them."""
     all_tolerations = tolerations + flavor.tolerations
     return all(
         any(_tolerates_taint(each, taint) for each in all_tolerations)

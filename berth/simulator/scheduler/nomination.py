@@ -63,7 +63,7 @@ class Nominator:
         self.resource_flavors = resource_flavors
 
     def nominate(self, workload: SimulatedWorkload) -> Entry:
-        """The entry of a head, from what an earlier cycle found where nothing has changed since."""
+        """Return the entry of a head, from what an earlier cycle found where nothing has changed since."""
         if workload.search_progress is not None and _is_outdated(workload, self.tree):
             workload.search_progress = None
         start, version = search_start(workload), self.tree.version(workload.queue_state)

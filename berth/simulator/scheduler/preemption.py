@@ -80,7 +80,7 @@ class PreemptionSearch:
         return []
 
     def _can_suffice(self) -> bool:
-        """Whether there could be room with everybody gone who may be pushed out; a short way to a no."""
+        """Return whether there could be room with everybody gone who may be pushed out; a short way to a no."""
         return all(
             amount <= stock.available() or self._upper_bound(stock) >= amount for stock, amount in self.usage.items()
         )
@@ -103,7 +103,7 @@ class PreemptionSearch:
         return bound
 
     def _borrowing_attempts(self, candidates: _Candidates) -> tuple[bool, ...]:
-        """Whether to try while borrowing, without, or both, and in which order."""
+        """Return whether to try while borrowing, without, or both, and in which order."""
         is_forbidden = self.policy.borrow_within_cohort in (None, NEVER)
         if not candidates.hierarchical and not candidates.by_priority:
             return (True,)
@@ -147,7 +147,7 @@ class PreemptionSearch:
         return True
 
     def _is_still_valid(self, victim: Victim, allow_borrowing: bool) -> bool:
-        """Whether the victim's queue, and each cohort up to the meeting one, still uses more than its own."""
+        """Return whether the victim's queue, and each cohort up to the meeting one, still uses more than its own."""
         if victim.common_cohort is None:
             return True
         if allow_borrowing and victim.only_within_nominal:
@@ -252,7 +252,7 @@ def preemptor_key(workload: SimulatedWorkload) -> tuple[int, int]:
 def simulate_preemption(
     tree: CohortTree, workload: SimulatedWorkload, quota_state: QuotaState, amount: int
 ) -> tuple[AssignmentMode, int]:
-    """Whether pushing others out could make room in one stock, and how high the job would then borrow."""
+    """Return whether pushing others out could make room in one stock, and how high the job would then borrow."""
     victims = PreemptionSearch(tree, workload, {quota_state: amount}, (quota_state,)).find_victims()
     if not victims:
         return AssignmentMode.NO_CANDIDATES, find_borrowing_level(quota_state, amount)[0]
@@ -266,7 +266,7 @@ def simulate_preemption(
 
 
 def _split_by_quota(requests: dict[QuotaState, int]) -> tuple[bool, dict[QuotaState, int]]:
-    """Whether a node's quota covers `wants` beside what is used, and what of it its parent would have to give."""
+    """Return whether a node's quota covers `wants` beside what is used, and what of it its parent would have to give."""
     fits = not any(stock.is_borrowing_with(amount) for stock, amount in requests.items())
     return fits, {
         s.parent: max(0, amount - s.local_available()) for s, amount in requests.items() if s.parent is not None

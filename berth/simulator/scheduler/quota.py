@@ -50,7 +50,7 @@ class QuotaState:
         self.root: QuotaState = self if parent is None else parent.root
 
     def is_borrowing_with(self, amount: int) -> bool:
-        """Whether `amount` more would be beyond the subtree's quota, that is borrowed."""
+        """Return whether `amount` more would be beyond the subtree's quota, that is borrowed."""
         return self.subtree_quota < self.usage + amount
 
     def local_available(self) -> int:
@@ -79,18 +79,18 @@ class QuotaTreeNode:
             parent.children.append(self)
 
     def ancestors(self) -> Iterator[QuotaTreeNode]:
-        """The cohorts above, nearest first."""
+        """Yield the cohorts above, nearest first."""
         node = self.parent
         while node is not None:
             yield node
             node = node.parent
 
     def root(self) -> QuotaTreeNode:
-        """The top of the tree."""
+        """Return the top of the tree."""
         return [self, *self.ancestors()][-1]
 
     def quota_state(self, flavor_resource: FlavorResource) -> QuotaState:
-        """The stock of a cell; one that nobody has quota of is made, empty."""
+        """Return the stock of a cell; one that nobody has quota of is made, empty."""
         quota_state = self.quota_states.get(flavor_resource)
         if quota_state is None:
             parent = None if self.parent is None else self.parent.quota_state(flavor_resource)
@@ -100,7 +100,7 @@ class QuotaTreeNode:
         return quota_state
 
     def is_within_nominal(self, flavor_resources: Iterable[FlavorResource]) -> bool:
-        """Whether the node uses no more than its subtree's quota of each of `cells`."""
+        """Return whether the node uses no more than its subtree's quota of each of `cells`."""
         for flavor_resource in flavor_resources:
             quota_state = self.quota_states.get(flavor_resource)
             if quota_state is not None and quota_state.subtree_quota < quota_state.usage:
@@ -120,7 +120,7 @@ def compute_quotas(root: QuotaTreeNode) -> None:
 
 
 def _walk_subtree(node: QuotaTreeNode) -> Iterator[QuotaTreeNode]:
-    """The node and all below it, parents first."""
+    """Yield the node and all below it, parents first."""
     yield node
     for child in node.children:
         yield from _walk_subtree(child)

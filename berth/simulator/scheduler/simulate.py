@@ -43,7 +43,7 @@ class Simulator:
     # --- steps --------------------------------------------------------------------------------------------------------
 
     def submit(self, job: Job) -> list[JobEvent]:
-        """A job arrives."""
+        """Return a job arrives."""
         tree = self.trees[job.queue]
         self._begin_step(tree)
         workload = self._add_workload(job)
@@ -51,7 +51,7 @@ class Simulator:
         return self._settle_trees(tree)
 
     def finish(self, name: str) -> list[JobEvent]:
-        """A job ends, or is deleted while it waits."""
+        """Return a job ends, or is deleted while it waits."""
         tree = self.trees[self.workloads[name].queue_state.queue.name]
         self._begin_step(tree)
         workload = self.workloads.pop(name)
@@ -64,14 +64,14 @@ class Simulator:
         return self._settle_trees(tree)
 
     def hold(self, queue: str, drain: bool = False) -> list[JobEvent]:
-        """A queue admits nobody any more; drained, those it admitted lose their place too."""
+        """Return a queue admits nobody any more; drained, those it admitted lose their place too."""
         tree = self.trees[queue]
         self._begin_step(tree)
         self._set_stop_policy(self.queue_states[queue], HOLD_AND_DRAIN if drain else HOLD)
         return self._settle_trees(tree)
 
     def resume(self, queue: str) -> list[JobEvent]:
-        """A queue admits again."""
+        """Return a queue admits again."""
         tree = self.trees[queue]
         self._begin_step(tree)
         self._set_stop_policy(self.queue_states[queue], RUNNING)
@@ -79,7 +79,7 @@ class Simulator:
         return self._settle_trees(tree)
 
     def complete_checks(self, name: str) -> list[JobEvent]:
-        """The checks that held a job are met."""
+        """Return the checks that held a job are met."""
         workload = self.workloads[name]
         tree = self.trees[workload.queue_state.queue.name]
         self._begin_step(tree)
@@ -125,7 +125,7 @@ class Simulator:
     def add_admitted(
         self, job: Job, flavors: tuple[dict[str, str], ...], reserved_at: int, is_admitted: bool = True
     ) -> SimulatedWorkload:
-        """A job that holds a place already, whatever the limits say: flavors for each pod set, and since when (≤ 0)."""
+        """Return a job that holds a place already, whatever the limits say: flavors for each pod set, and since when (≤ 0)."""
         workload = self._add_workload(job)
         workload.flavors, workload.reserved_at = flavors, reserved_at
         for pod_set, flavor_by_resource in zip(job.pod_sets, flavors, strict=True):

@@ -47,7 +47,7 @@ class SearchProgress(Struct):
         return tuple(tuple(tried.items()) for tried in self.last_tried)
 
     def has_untried(self) -> bool:
-        """Whether some flavor was not looked at."""
+        """Return whether some flavor was not looked at."""
         return any(index != -1 for tried in self.last_tried for index in tried.values())
 
 
@@ -93,7 +93,7 @@ class SimulatedWorkload(Struct, eq=False):
     cached_nomination: object = None
 
     def has_quota(self) -> bool:
-        """Whether the job holds quota."""
+        """Return whether the job holds quota."""
         return self.state in (JobState.RESERVED, JobState.ADMITTED)
 
 
@@ -283,7 +283,7 @@ class QueueState:
         return total
 
     def is_active(self) -> bool:
-        """Whether the queue admits at all."""
+        """Return whether the queue admits at all."""
         return self.stop_policy == RUNNING
 
 

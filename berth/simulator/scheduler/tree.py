@@ -54,12 +54,12 @@ class CohortTree:
         return cache
 
     def version(self, queue_state: QueueState) -> int:
-        """A number that is greater once anything of a flavor of the line changed."""
+        """Return a number that is greater once anything of a flavor of the line changed."""
         flavor_versions = self.flavor_versions
         return sum([flavor_versions.get(flavor, 0) for flavor in queue_state.flavors])
 
     def has_pending(self) -> bool:
-        """Whether anybody is in line."""
+        """Return whether anybody is in line."""
         return any(line.is_active() for line in self.active_queues)
 
     def usage_key(self) -> object:

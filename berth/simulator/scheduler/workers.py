@@ -36,7 +36,7 @@ class WorkerSimulators:
         return PendingReason(PendingCode.NEVER_WORKER, workers=tuple(refusals)) if self._setups else None
 
     def _worker_simulator(self, name: str) -> Simulator:
-        """A worker, made when it is first asked: most jobs fit the first."""
+        """Return a worker, made when it is first asked: most jobs fit the first."""
         if name not in self._simulators:
             setup = self._setups[name]
             queues = tuple(replace(queue, stop_policy=RUNNING) for queue in setup.queues)

@@ -17,7 +17,7 @@ FILES = [str(HERE / "cluster.json"), str(HERE / "objects.json")]
 
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A project's folder with the real program."""
+    """Return a project's folder with the real program."""
     for name in ("Pulumi.yaml", "__main__.py"):
         shutil.copy(ROOT / name, tmp_path)
     for room in ("berth", "components", "stacks"):

@@ -1,4 +1,4 @@
-"""The command: exit statuses, help, streams, folders, pipes. What its verbs say is tested where it is computed."""
+"""The command: exit statuses, help, streams, folders, pipes. The output of verbs is tested with its room."""
 
 from __future__ import annotations
 
@@ -52,23 +52,23 @@ COLOUR = "\x1b["
 
 @pytest.fixture(autouse=True)
 def _in_the_project(monkeypatch: pytest.MonkeyPatch) -> None:
-    """As a person runs it: from the folder of Pulumi.yaml."""
+    """Run from the folder of Pulumi.yaml, as a user does."""
     monkeypatch.chdir(ROOT)
 
 
 def berth(*words: str) -> Any:
-    """Run the command in this process; `exit_code`, `stdout` and `stderr` of what happened."""
+    """Run the command in this process; the result has `exit_code`, `stdout` and `stderr`."""
     return CliRunner().invoke(app, words, prog_name="berth")
 
 
 def process(words: Sequence[str], **more: Any) -> subprocess.Popen[str]:
-    """The command as a process of its own."""
+    """Return the command as a process of its own."""
     command = [sys.executable, "-c", "from berth.cli import main; main()", *words]
     return subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, **more)
 
 
 def project(folder: Path, stack: str, old: str = "", new: str = "") -> Path:
-    """A folder with a Pulumi.yaml and one stack file, with something in it replaced."""
+    """Return a folder with a Pulumi.yaml and one stack file, with something in it replaced."""
     text = GKE_STACKS[stack].read_text(encoding="utf-8")
     assert old in text
     (folder / "Pulumi.yaml").write_text("name: berth\nruntime: python\n", encoding="utf-8")
@@ -82,7 +82,7 @@ def project(folder: Path, stack: str, old: str = "", new: str = "") -> Path:
 
 @pytest.mark.parametrize("verb", VERBS)
 def test_the_help_of_a_verb_ends_with_an_example_that_works(verb: str) -> None:
-    """The example is the part of a help that people read: what it names must exist."""
+    """The files and stacks that the example names exist."""
     shown = berth(verb, "--help")
     assert shown.exit_code == 0
     (example,) = re.findall(r"Example: berth (.*)", shown.stdout)
@@ -97,11 +97,11 @@ def test_the_help_of_a_verb_ends_with_an_example_that_works(verb: str) -> None:
         "guard",
         "drain",
         "report",
-    ):  # takes long, writes a file, or needs git
+    ):  # slow, writes a file, or needs git
         assert berth(*words).exit_code == 0
 
 
-def test_every_verb_is_listed_with_a_line_of_its_own() -> None:
+def test_help_lists_each_verb_on_its_own_line() -> None:
     shown = berth("--help").stdout
     assert [verb for verb in VERBS if not re.search(rf"^  {verb} +\S", shown, flags=re.MULTILINE)] == []
     assert set(cli.VERBS) == set(VERBS)
@@ -128,13 +128,13 @@ def test_the_readme_lists_every_verb() -> None:
         ["lint", "dev", JOB],
     ],
 )
-def test_a_sound_fleet_is_0(words: list[str]) -> None:
+def test_a_fleet_without_faults_exits_0(words: list[str]) -> None:
     done = berth(*words)
     assert (done.exit_code, done.stderr) == (0, "")
 
 
 @pytest.mark.parametrize("verb", ["check", "plan", "render", "preview", "admit", "workload", "lint"])
-def test_a_fault_is_1(verb: str, tmp_path: Path) -> None:
+def test_a_fault_exits_1(verb: str, tmp_path: Path) -> None:
     file = project(tmp_path, "multislice", "topology: 2x4", "topology: 2x5")
     more = {"admit": [SCENARIO], "workload": ["multislice", "train"], "lint": [JOB]}
     done = berth(verb, str(file), *more.get(verb, []))
@@ -144,42 +144,42 @@ def test_a_fault_is_1(verb: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("words", [["check"], ["plan"], ["admit"], ["sail"], ["plan", "dev", "--yaml"], []])
-def test_wrong_usage_is_2(words: list[str]) -> None:
+def test_wrong_usage_exits_2(words: list[str]) -> None:
     assert berth(*words).exit_code == 2
 
 
-def test_a_stack_that_is_not_there_is_a_fault_that_offers_the_nearest() -> None:
+def test_a_missing_stack_is_a_fault_that_suggests_the_nearest_name() -> None:
     done = berth("check", "batch-platfrom")
     assert done.exit_code == 1
     assert "did you mean 'stacks/examples/batch-platform.yaml'?" in done.stdout
 
 
-def test_several_stacks_are_checked_at_once_and_one_fault_is_enough(tmp_path: Path) -> None:
+def test_several_stacks_are_checked_at_once_and_one_fault_sets_the_status(tmp_path: Path) -> None:
     broken = project(tmp_path, "multislice", "slices: 3", "slices: three")
     done = berth("check", str(broken), "dev")
     assert done.exit_code == 1
-    assert "dev: sound" in done.stdout
-    assert "multislice: sound" not in done.stdout
+    assert "dev: no faults" in done.stdout
+    assert "multislice: no faults" not in done.stdout
 
 
-def test_json_is_printed_with_faults_too_and_the_status_is_1(tmp_path: Path) -> None:
+def test_json_is_also_printed_with_faults_and_the_status_is_1(tmp_path: Path) -> None:
     broken = project(tmp_path, "multislice", "topology: 2x4", "topology: 2x5")
     done = berth("plan", str(broken), "--json")
     assert done.exit_code == 1
     assert [p["code"] for p in json.loads(done.stdout)["problems"] if p["severity"] == "fault"] == ["bad-topology"]
 
 
-def test_nothing_is_rendered_of_a_fleet_with_a_fault(tmp_path: Path) -> None:
+def test_a_fleet_with_a_fault_is_not_rendered(tmp_path: Path) -> None:
     broken = project(tmp_path, "multislice", "guaranteed: all", "guaranteed: 7")
     done = berth("render", str(broken))
     assert (done.exit_code, done.stdout) == (1, "")
 
 
-# --- the promise of the batch reference -------------------------------------------------------------------------------
+# --- the guarantees of the batch reference ----------------------------------------------------------------------------
 
 
-def test_the_batch_reference_without_its_allowance_promises_what_is_not_there(tmp_path: Path) -> None:
-    """systems.md, E.4, fault 1: 16 GPUs guaranteed of 8 reserved ones; the fault names all four queues."""
+def test_the_batch_reference_without_oversubscription_guarantees_more_than_capacity(tmp_path: Path) -> None:
+    """The queues guarantee 16 of 8 reserved GPUs; the fault names all four queues."""
     (line,) = (ln for ln in Path(BATCH).read_text(encoding="utf-8").splitlines() if "oversubscription:" in ln)
     done = berth("plan", str(project(tmp_path, "batch-platform", f"{line}\n", "")), "--json")
     (fault,) = (p for p in json.loads(done.stdout)["problems"] if p["severity"] == "fault")
@@ -225,13 +225,13 @@ def test_a_plan_without_faults_leaves_nothing_out(stack: str) -> None:
 
 
 @pytest.mark.parametrize("words", [["check", "dev"], ["plan", "dev"], ["check", "nope"], ["render", "nope"]])
-def test_there_is_no_colour_where_nobody_looks(words: list[str]) -> None:
+def test_output_that_is_not_a_terminal_has_no_colour(words: list[str]) -> None:
     done = berth(*words)
     assert COLOUR not in done.stdout + done.stderr
 
 
 class Terminal:
-    """A stream that says whether it is a terminal."""
+    """A stream that reports whether it is a terminal."""
 
     def __init__(self, is_one: bool) -> None:
         self.is_one = is_one
@@ -250,7 +250,7 @@ class Terminal:
         (False, {"TERM": "xterm"}, False),
     ],
 )
-def test_colour_is_for_terminals_whose_owner_did_not_refuse(
+def test_no_color_disables_colour_on_a_terminal(
     terminal: bool, says: dict[str, str], expected: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """NO_COLOR counts whatever its value (https://no-color.org)."""
@@ -271,8 +271,8 @@ def test_a_fault_is_red_and_a_warning_yellow(monkeypatch: pytest.MonkeyPatch) ->
 @pytest.mark.parametrize(
     "words", [["check", "dev"], ["plan", "dev", "--json"], ["render", BATCH], ["admit", SCENARIO], ["schema"]]
 )
-def test_a_reader_that_stops_reading_is_no_fault(words: list[str]) -> None:
-    """`berth render dev | head`: no traceback, and a pipeline under `pipefail` goes on."""
+def test_a_closed_pipe_is_not_an_error(words: list[str]) -> None:
+    """`berth render dev | head` prints no traceback, and a pipeline under `pipefail` succeeds."""
     started = process(words)
     assert started.stdout is not None
     started.stdout.close()
@@ -292,7 +292,7 @@ def test_a_reader_that_stops_reading_is_no_fault(words: list[str]) -> None:
 )
 @pytest.mark.parametrize("unbuffered", ["", "1"])
 def test_the_exit_status_survives_a_closed_pipe(words: list[str], status: int, unbuffered: str) -> None:
-    """`berth guard dev preview.json | true` leaves 3 in PIPESTATUS: a pipeline must not read a refusal as consent."""
+    """`berth guard dev preview.json | true` leaves 3 in PIPESTATUS, so that a pipeline sees a blocked change."""
     started = process(words, env={**os.environ, "PYTHONUNBUFFERED": unbuffered})
     for stream in (started.stdout, started.stderr):
         assert stream is not None
@@ -300,7 +300,7 @@ def test_the_exit_status_survives_a_closed_pipe(words: list[str], status: int, u
     assert started.wait() == status
 
 
-def test_a_terminal_that_knows_only_ascii_is_no_fault() -> None:
+def test_output_to_an_ascii_terminal_is_escaped() -> None:
     done = process(["plan", "dev"], env={**os.environ, "PYTHONIOENCODING": "ascii", "PYTHONUTF8": "0"})
     out, err = done.communicate()
     assert (done.returncode, err) == (0, "")
@@ -313,14 +313,14 @@ def test_it_can_be_run_from_any_folder_below_the_project(monkeypatch: pytest.Mon
     assert berth("check", "multislice.yaml").exit_code == 0
 
 
-def test_a_fleet_of_nothing_is_told_without_gaps(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The first minute of a stack file of one's own."""
+def test_the_output_for_an_empty_fleet_has_no_empty_sections(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A new stack file begins like this."""
     (tmp_path / "Pulumi.yaml").write_text("name: berth\nruntime: python\n")
     fleet = "{project: acme-ml-dev, region: us-central1, cluster: {controlPlane: {publicEndpoint: false}}}"
     (tmp_path / "Pulumi.mine.yaml").write_text(f"config:\n  berth:fleet: {fleet}\n")
     monkeypatch.chdir(tmp_path)
     told = berth("plan", "mine").stdout
-    assert told.splitlines()[1:] == ["", "No faults, no warnings."]
+    assert told.splitlines()[1:] == ["", "No faults or warnings."]
     assert (
         "queue 'train' in namespace 'vision'; the fleet has no queues [no-queue]\n"
         in berth("lint", "mine", str(ROOT / JOB)).stdout
@@ -334,7 +334,7 @@ def test_a_fleet_of_nothing_is_told_without_gaps(tmp_path: Path, monkeypatch: py
 
 
 @every_stack
-def test_a_folder_gets_one_file_an_object_in_the_order_of_the_stream(stack: str, tmp_path: Path) -> None:
+def test_a_folder_gets_one_file_for_each_object_in_the_order_of_the_stream(stack: str, tmp_path: Path) -> None:
     count = output.write_folder(plan(stack), tmp_path / "out")
     files = sorted(file for file in (tmp_path / "out").rglob("*") if file.is_file())
     printed = list(yaml.safe_load_all(rendered(stack)))
@@ -343,7 +343,7 @@ def test_a_folder_gets_one_file_an_object_in_the_order_of_the_stream(stack: str,
 
 
 def test_a_second_render_replaces_the_first(tmp_path: Path) -> None:
-    """An object that left the fleet must not stay behind in the folder that somebody applies."""
+    """A removed object must not remain in the folder, because users apply the folder."""
     assert berth("render", BATCH, "-o", str(tmp_path)).exit_code == 0
     done = berth("render", MULTISLICE, "-o", str(tmp_path))
     assert done.exit_code == 0
@@ -351,7 +351,7 @@ def test_a_second_render_replaces_the_first(tmp_path: Path) -> None:
     assert "objects in" in done.stderr
 
 
-def test_a_file_in_the_place_of_the_folder_is_left_alone(tmp_path: Path) -> None:
+def test_a_file_at_the_path_of_the_folder_is_not_overwritten(tmp_path: Path) -> None:
     (tmp_path / "notes.txt").write_text("precious", encoding="utf-8")
     done = berth("render", "dev", "-o", str(tmp_path / "notes.txt"))
     assert (done.exit_code, done.stdout) == (1, "")
@@ -360,15 +360,15 @@ def test_a_file_in_the_place_of_the_folder_is_left_alone(tmp_path: Path) -> None
 
 
 @pytest.mark.parametrize("stranger", ["notes.txt", "00001-mine.txt", "deployment.yaml"])
-def test_a_folder_that_holds_something_else_is_left_alone(stranger: str, tmp_path: Path) -> None:
+def test_a_folder_with_other_files_is_not_changed(stranger: str, tmp_path: Path) -> None:
     (tmp_path / stranger).write_text("precious", encoding="utf-8")
     done = berth("render", "dev", "-o", str(tmp_path))
     assert (done.exit_code, [file.name for file in tmp_path.iterdir()]) == (1, [stranger])
-    assert f"holds {stranger}, which was not rendered; name an empty or a new folder" in done.stderr
+    assert f"contains {stranger}, which berth render did not write; choose an empty or a new folder" in done.stderr
     assert (tmp_path / stranger).read_text(encoding="utf-8") == "precious"
 
 
-def test_a_folder_that_cannot_be_one_is_a_fault_in_words(tmp_path: Path) -> None:
+def test_a_folder_that_cannot_be_created_is_a_fault(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("", encoding="utf-8")
     done = berth("render", "dev", "-o", str(tmp_path / "file"))
     assert (done.exit_code, "Traceback" in done.stderr) == (1, False)
@@ -377,12 +377,12 @@ def test_a_folder_that_cannot_be_one_is_a_fault_in_words(tmp_path: Path) -> None
 PLAIN = """no yes on off y n NO Off null ~ true 1 1e3 0x10 012 0o17 1_000 1.10 +1 .5 .inf 12:30:45 2026-01-01
 = << # @a %a [a {a &a *a !a | > - ? : ' \" é 🚢"""
 WORDS = [*PLAIN.split(), "", " ", "- a", "a: b", "a #b", "a\nb", "a\tb", "a\u2028b"]
-"""What YAML could take for something else."""
+"""Texts that YAML could parse as another type."""
 
 
 @pytest.mark.parametrize("word", WORDS)
-def test_a_word_is_that_word_to_every_reader_of_yaml(word: str) -> None:
-    """kubectl reads YAML 1.1, in which `no` is false and 12:30:45 a number; as a key, a value, and in a list."""
+def test_text_is_the_same_text_in_every_yaml_version(word: str) -> None:
+    """kubectl reads YAML 1.1, in which `no` is false and 12:30:45 a number. Checks a key, a value, and a list entry."""
     manifest: dict[str, object] = {
         "kind": "X",
         "metadata": {"labels": {word: word, "k": word}},
@@ -391,20 +391,20 @@ def test_a_word_is_that_word_to_every_reader_of_yaml(word: str) -> None:
     assert list(yaml.safe_load_all(yaml_document(manifest))) == [manifest]
 
 
-def test_verdicts_of_tests_and_command_are_the_same() -> None:
-    """What the other tests build on is what a person sees."""
+def test_evaluations_in_tests_equal_those_of_the_command() -> None:
+    """Other tests evaluate stacks without the command."""
     assert berth("check", "dev").stdout.splitlines()[:-1] == [
         p.line() for p in evaluation("dev").problems if p.severity != "note"
     ]
 
 
 @pytest.mark.parametrize("asked", [False, True])
-def test_a_fault_of_its_own_is_one_line_unless_a_traceback_is_asked_for(asked: bool) -> None:
-    """Nobody is shown a traceback unasked; whoever mends Berth can ask for one."""
+def test_an_internal_error_is_one_line_unless_a_traceback_is_requested(asked: bool) -> None:
+    """BERTH_TRACEBACK=1 shows the traceback to developers of Berth."""
     code = "from berth.cli import check, main; check.evaluate_stack = lambda *_: 1 / 0; main()"
     environment = {**os.environ, "BERTH_TRACEBACK": "1"} if asked else dict(os.environ)
     command = [sys.executable, "-c", code, "check", "dev"]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False, env=environment)
     assert (done.returncode, "Traceback" in done.stderr) == (1, asked)
     if not asked:
-        assert done.stderr.startswith("berth failed, and the fault is its own: ZeroDivisionError")
+        assert done.stderr.startswith("internal error in berth: ZeroDivisionError")

@@ -1,4 +1,4 @@
-"""`berth drain`: the same fleet with every queue drained, and what would not be destroyed."""
+"""`berth drain`: a stack file with every queue drained, and what prevents the stack from being destroyed."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tests.stack_files import GKE_STACKS, ROOT, every_stack
 
 
 def drained(file: pathlib.Path, written: pathlib.Path) -> tuple[FleetPlan, FleetPlan]:
-    """The plan of a stack file, and of what `berth drain` makes of it."""
+    """Return the plan of a stack file, and the plan of the output of `berth drain` for it."""
     done = CliRunner().invoke(app, ["drain", str(file), "-o", str(written)])
     before = evaluate_stack(str(file), ROOT)
     assert (done.exit_code, done.stdout) == (3 if before.plan and list(protected_keys(before.plan)) else 0, "")
@@ -68,8 +68,8 @@ def run(tmp_path: pathlib.Path, protect: str, cluster: str) -> tuple[int, str, s
     return done.exit_code, done.stdout, done.stderr
 
 
-def test_queues_that_were_stopped_otherwise_and_shared_ones_are_drained(tmp_path: pathlib.Path) -> None:
-    """What the engine needs to decrypt the stack's secrets stays in the file."""
+def test_held_queues_and_shared_queues_are_drained(tmp_path: pathlib.Path) -> None:
+    """The file keeps what Pulumi needs to decrypt the stack's secrets."""
     status, written, said = run(tmp_path, "false", "false")
     assert (status, said) == (0, "")
     (tmp_path / "drained.yaml").write_text(written, encoding="utf-8")
@@ -81,22 +81,22 @@ def test_queues_that_were_stopped_otherwise_and_shared_ones_are_drained(tmp_path
     assert "encryptedkey: c2VjcmV0" in written
 
 
-def test_what_is_protected_is_named_with_what_allows_it(tmp_path: pathlib.Path) -> None:
+def test_protected_resources_are_listed_with_the_allowance_to_write(tmp_path: pathlib.Path) -> None:
     status, _, said = run(tmp_path, "true", "true")
     assert status == 3
     assert said.splitlines() == [
-        "small: protected, and not to be destroyed: cluster, l4",
+        "small: protected from deletion: cluster, l4",
         "    write allowDeletion: {cluster: <why>, l4: <why>}, or protect: false",
-        "small: GKE does not delete the cluster 'small' either",
+        "small: GKE refuses to delete cluster 'small': its deletion protection is on",
         "    write cluster.deletionProtection: false",
     ]
 
 
-def test_what_workers_have_is_named_by_their_own_allowances(tmp_path: pathlib.Path) -> None:
+def test_protected_resources_of_workers_are_listed_with_the_workers_allowance(tmp_path: pathlib.Path) -> None:
     found = CliRunner().invoke(app, ["drain", str(GKE_STACKS["multikueue"]), "-o", str(tmp_path / "drained.yaml")])
     assert found.exit_code == 3
     assert found.stderr.splitlines()[:2] == [
-        "multikueue: protected, and not to be destroyed: cluster",
+        "multikueue: protected from deletion: cluster",
         "    write allowDeletion: {cluster: <why>}, or protect: false",
     ]
     assert (

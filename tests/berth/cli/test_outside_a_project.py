@@ -1,4 +1,4 @@
-"""A verb that runs outside a project reads nothing of the checkout that Berth was installed from."""
+"""A verb outside a project does not read the checkout that Berth was installed from."""
 
 from __future__ import annotations
 

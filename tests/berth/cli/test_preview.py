@@ -1,4 +1,4 @@
-"""`berth preview` shows every resource once, with the options that decide what an update may do to it."""
+"""`berth preview` shows every resource once, with the options that affect updates."""
 
 from __future__ import annotations
 
@@ -62,15 +62,15 @@ def test_the_tree_shows_every_resource_under_its_parent_with_its_options() -> No
     ]
 
 
-def test_a_provider_is_named_where_there_is_more_than_one() -> None:
-    """Under two clusters the provider decides in which one a queue is made."""
+def test_a_provider_is_named_if_there_is_more_than_one() -> None:
+    """With two clusters, the provider decides which one gets a queue."""
     text = tree(made(clouds=2), inputs=False)
     assert "ignores n, via cloud-1" in text
     assert "via cloud-0" in text
     assert "via" not in tree(made(), inputs=False)
 
 
-def test_inputs_are_a_line_each() -> None:
+def test_each_input_is_one_line() -> None:
     lines = tree(made(), inputs=True).splitlines()
     start = lines.index("├─ b  berth:gke:NodePool") + 2
     assert [line.removeprefix("│        ") for line in lines[start : start + 5]] == [
@@ -90,7 +90,7 @@ def test_colour_changes_nothing_but_colour() -> None:
     assert coloured == tree(made(), inputs=True, colour=False)
 
 
-def test_the_json_has_everything_in_an_order_that_stays() -> None:
+def test_the_json_is_complete_and_in_a_fixed_order() -> None:
     found = json.loads(json.dumps(as_json(made())))
     assert [found["project"], found["stack"]] == ["berth", "dev"]
     assert [one["name"] for one in found["resources"]] == ["a-pool", "b-pool", "a", "b", "cloud-0", "berth-dev"]

@@ -1,4 +1,4 @@
-"""The table of verbs: each is a module or folder with a command, and a verb imports no other verb."""
+"""The table of verbs: each is a module or package with a command, and help imports none of them."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def test_the_table_has_the_first_line_of_each_help(verb: str) -> None:
 
 
 def test_every_command_of_the_folder_is_in_the_table() -> None:
-    """A module with a `command` that nobody can type is a verb that somebody forgot."""
+    """A module with a `command` that is missing in the table could not be run."""
     folder = ROOT / "berth" / "cli"
     files = [*folder.glob("*.py"), *folder.glob("*/__init__.py")]
     commands = {
@@ -56,7 +56,7 @@ def test_help_imports_no_verb() -> None:
     assert [m for m in loaded if m.startswith("berth.cli.") and m.split(".")[2] in VERBS] == []
 
 
-def test_a_misspelt_verb_is_answered_with_the_one_that_is_meant() -> None:
+def test_a_misspelt_verb_gets_a_suggestion() -> None:
     result = CliRunner().invoke(app, ["chekc", "dev"])
     assert result.exit_code == 2
     assert "check" in result.stderr
@@ -77,7 +77,7 @@ _WORDS = Literal["text", "json"]
         ("json", _WORDS),
     ],
 )
-def test_what_is_right_already_is_what_typer_would_hand_on(value: Any, annotation: Any) -> None:
+def test_values_that_need_no_conversion_equal_typers_result(value: Any, annotation: Any) -> None:
     from typer._adapters import build_adapter
     from typer.models import OptionInfo
 
@@ -98,7 +98,7 @@ def test_what_is_right_already_is_what_typer_would_hand_on(value: Any, annotatio
         ("a", list[str]),
     ],
 )
-def test_all_else_is_left_to_typer(value: object, annotation: Any) -> None:
+def test_all_other_values_are_left_to_typer(value: object, annotation: Any) -> None:
     assert not needs_no_conversion(value, annotation)
 
 
@@ -112,14 +112,14 @@ def test_all_else_is_left_to_typer(value: object, annotation: Any) -> None:
         (["guard", "dev", "no-such-file.json"], "no-such-file.json"),
     ],
 )
-def test_a_value_that_a_verb_does_not_take_is_refused_in_typers_words(words: list[str], error: str) -> None:
+def test_an_invalid_value_is_refused_with_typers_message(words: list[str], error: str) -> None:
     result = CliRunner().invoke(app, words)
     assert result.exit_code == 2
     assert error in " ".join(result.stderr.split())
 
 
 def test_every_verb_is_built_by_the_group() -> None:
-    """As `berth VERB --help` does it."""
+    """Build each verb as `berth VERB --help` does."""
     group = cast("VerbGroup", get_command(app))
     assert list(group.commands) == list(VERBS)
     assert [load_verb(verb).name for verb in VERBS] == list(VERBS)
@@ -135,7 +135,7 @@ def test_the_version_is_that_of_the_package() -> None:
 
 
 def _completions(shell: str, words: list[str]) -> str:
-    """What the shell is given when the last word is completed."""
+    """Return the completions of the last word."""
     line = " ".join(["berth", *words])
     requests = {
         "bash": {"COMP_WORDS": line, "COMP_CWORD": str(len(words))},
@@ -168,7 +168,7 @@ def test_verbs_stacks_options_and_words_are_completed(shell: str, words: list[st
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
 def test_the_script_of_a_shell_is_printed(shell: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Typer asks the processes above this one for the shell, and finds none where a test runs deep below it."""
+    """Typer reads the shell from parent processes, and may find none in a test."""
     monkeypatch.setattr("shellingham.detect_shell", lambda: (shell, f"/bin/{shell}"))
     result = CliRunner().invoke(app, ["--show-completion"], prog_name="berth")
     assert result.exit_code == 0

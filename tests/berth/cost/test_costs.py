@@ -30,14 +30,14 @@ MODELS = ("on-demand", "spot", "reservation", "flex-start", "queued")
 
 
 def machines(stack: str) -> set[str]:
-    """Every machine type of a stack, the system pool's too."""
+    """Return every machine type of a stack, the system pool's too."""
     system = plan(stack).system_pool
     kinds = {p["machineType"] for p in plan_json(stack)["pools"]} | {system.machine_type if system else "e2-standard-4"}
     return kinds | {held["machineType"] for held in plan_json(stack)["reservations"]}
 
 
 def list_of(stack: str) -> dict[tuple[str, str], str]:
-    """A made-up price of every machine of a stack, each another one, in thousandths."""
+    """Return a made-up price of every machine of a stack, each another one, in thousandths."""
     return {
         (machine, model): f"{7 * number + place}.{number}{place}7"
         for number, machine in enumerate(sorted(machines(stack)), 1)
@@ -56,7 +56,7 @@ def as_printed(stack: str, prices: dict[tuple[str, str], str]) -> dict[str, Any]
 
 
 def almost(amount: Decimal) -> Any:
-    """An amount as JSON prints it."""
+    """Return an amount as JSON prints it."""
     return pytest.approx(float(amount), abs=1e-6)
 
 
@@ -70,7 +70,7 @@ def ways(pool: dict[str, Any], read: dict[str, Any]) -> list[tuple[str, str]]:
 
 
 def dearest(pool: dict[str, Any], read: dict[str, Any], prices: dict[tuple[str, str], str]) -> Decimal:
-    """The price of one machine of a pool."""
+    """Return the price of one machine of a pool."""
     return max(Decimal(prices[way]) for way in ways(pool, read))
 
 
@@ -269,13 +269,13 @@ PAGE = (ROOT / "docs" / "cost.md").read_text(encoding="utf-8")
 
 
 def keys(section: str) -> set[str]:
-    """The keys of a section's table."""
+    """Return the keys of a section's table."""
     (part,) = (p for p in re.split(r"^#+ ", PAGE, flags=re.MULTILINE) if p.startswith(f"{section}\n"))
     return set(re.findall(r"^\| `(\w+)` \|", part, flags=re.MULTILINE))
 
 
 def sums(found: dict[str, Any]) -> Iterator[set[str]]:
-    """The keys of every sum that is printed."""
+    """Yield the keys of every sum that is printed."""
     yield set(found["fleet"])
     yield from (set(team) - {"name"} for team in found["teams"])
 

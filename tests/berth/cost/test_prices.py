@@ -108,7 +108,7 @@ BROKEN = {
 
 
 def written(folder: Path, text: str) -> Path:
-    """A file with that text."""
+    """Return a file with that text."""
     file = folder / "prices.yaml"
     file.write_text(text, encoding="utf-8")
     return file

@@ -41,7 +41,7 @@ class Subject:
     edits: dict[str, list[tuple[str, str]]]
 
     def edited(self, name: str) -> dict[str, str]:
-        """The files with one edit made."""
+        """Return the files with one edit made."""
         texts = dict(self.files)
         for old, new in self.edits[name]:
             assert sum(text.count(old) for text in texts.values()) == 1, f"{name}: not found once: {old}"
@@ -49,7 +49,7 @@ class Subject:
         return texts
 
     def plan(self, name: str | None = None) -> AnyPlan:
-        """The plan of the stack, or of the stack with one edit."""
+        """Return the plan of the stack, or of the stack with one edit."""
         return _plan(self, name)
 
     def changes(self, name: str) -> Changes:
@@ -94,7 +94,7 @@ edited, changes = FLEET.edited, FLEET.changes
 
 
 def plan(name: str | None = None) -> FleetPlan:
-    """The plan of the fleet on Google Cloud, or of that with one edit."""
+    """Return the plan of the fleet on Google Cloud, or of that with one edit."""
     found = FLEET.plan(name)
     assert isinstance(found, FleetPlan)
     return found

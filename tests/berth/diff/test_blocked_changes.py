@@ -49,8 +49,8 @@ def test_protection_that_was_off_before_is_no_news() -> None:
 @pytest.mark.parametrize(
     ("changes", "told"),
     [
-        ({"allowChange": {"network": "new"}}, "1 allowance without an effect left behind"),
-        ({"allowReplacement": {"v5e": "new"}}, "1 allowance without an effect left behind"),
+        ({"allowChange": {"network": "new"}}, "1 unused allowance"),
+        ({"allowReplacement": {"v5e": "new"}}, "1 unused allowance"),
         (
             {"teams.vision.queues.train.preemption": {"reclaimWithinCohort": "Never"}},
             "vision can no longer reclaim its guarantee of v5e (queue vision-train)",
@@ -59,9 +59,9 @@ def test_protection_that_was_off_before_is_no_news() -> None:
             {"priorities.high.value": 5},
             "order of priorities: high > low → low > high; PriorityClass high is REPLACED",
         ),
-        ({"kueue": {"existing": True}}, "controller kueue is left running, and no longer managed here"),
-        ({"protect": False}, "protection is switched off; 1 guarded"),
-        (RANGE, "the update of network will fail; 1 guarded"),
+        ({"kueue": {"existing": True}}, "controller kueue keeps running, but is no longer managed"),
+        ({"protect": False}, "protection is switched off; 1 blocked"),
+        (RANGE, "the update of network will fail; 1 blocked"),
     ],
 )
 def test_what_is_dangerous_is_in_the_headline(changes: dict[str, Any], told: str) -> None:
@@ -74,7 +74,7 @@ CLUSTER = "urn:pulumi:dev::berth::berth:gke:Cluster$gcp:container/cluster:Cluste
 
 
 def step(before: dict[str, Any], after: dict[str, Any]) -> dict[str, Any]:
-    """A preview in which the cluster is changed in place."""
+    """Return a preview in which the cluster is changed in place."""
     return {"steps": [{"op": "update", "urn": CLUSTER, "oldState": before, "newState": after}]}
 
 

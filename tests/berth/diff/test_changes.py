@@ -117,7 +117,7 @@ def test_every_part_of_a_fleet_is_known_to_the_comparison(part: str) -> None:
 
 @cache
 def _queues(edit: str | None) -> list[dict[str, Any]]:
-    """The cluster queues of `berth plan --json`."""
+    """Return the cluster queues of `berth plan --json`."""
     with TemporaryDirectory() as folder:
         write(Path(folder), edited(edit) if edit else BASE)
         return as_json(evaluate_stack("dev", Path(folder)))["clusterQueues"]
@@ -164,7 +164,7 @@ def test_what_is_hit_of_a_pool_is_what_its_node_pools_hold(edit: str) -> None:
 
 
 def _by_zone(node_pool: gke.NodePoolPlan) -> Counter[str]:
-    """The most nodes in each zone; of a pool that scales over all of them in one, wherever that is."""
+    """Return the most nodes in each zone; of a pool that scales over all of them in one, wherever that is."""
     if node_pool.nodes_per_zone is not None:
         return Counter(dict.fromkeys(node_pool.zones, node_pool.nodes_per_zone))
     bounds = node_pool.total_nodes or node_pool.zone_nodes
@@ -237,7 +237,7 @@ def _provider() -> Mapping[str, list[str]]:
 
 
 def _within(path: str, fields: list[str]) -> bool:
-    """Whether the provider marks an input, or a block that it lies in; `nodeConfig` is marked as a whole only."""
+    """Return whether the provider marks an input or a block that contains it; `nodeConfig` is marked as a whole."""
     return any(path == each or (path.startswith(f"{each}.") and each != "nodeConfig") for each in fields)
 
 

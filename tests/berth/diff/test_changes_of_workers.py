@@ -36,7 +36,7 @@ changes = MANAGED.changes
 
 
 def plan(edit: str | None = None) -> FleetPlan:
-    """The plan of the manager, or of the manager with one edit."""
+    """Return the plan of the manager, or of the manager with one edit."""
     found = MANAGED.plan(edit)
     assert isinstance(found, FleetPlan)
     return found
@@ -117,7 +117,7 @@ class _Any(dict[str, str]):
 
 
 def step(op: str, kind: str, name: str, protect: bool = True, **inputs: Any) -> dict[str, Any]:
-    """A step as `pulumi preview --json` prints it."""
+    """Return a step as `pulumi preview --json` prints it."""
     urn = f"urn:pulumi:dev::berth::berth:any:Component${kind}::{name}"
     return {"op": op, "urn": urn, "oldState": {"protect": protect, "inputs": inputs}}
 
@@ -157,7 +157,7 @@ QUOTAS = {
                 "cluster of worker east would be deleted",
                 "to allow it, first deploy a change that adds workers.east.allowDeletion: "
                 '{cluster: "<why>"}; then this one',
-                "queue vision-train on worker east would be deleted, with what it guarantees of h100",
+                "queue vision-train on worker east would be deleted, and its guarantee of h100 would be lost",
                 "to allow it, first deploy a change that adds workers.east.allowDeletion: "
                 '{cluster: "<why>"}, or drains it (stopPolicy: HoldAndDrain); then this one',
                 "pool east/h100 would be deleted",

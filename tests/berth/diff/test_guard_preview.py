@@ -32,7 +32,7 @@ ALLOWED = {
 
 
 def recorded(name: str) -> Any:
-    """A preview as it was recorded."""
+    """Return a preview as it was recorded."""
     return json.loads((RECORDED / f"{name}.json").read_text(encoding="utf-8"))
 
 
@@ -69,7 +69,7 @@ V5E = f"pool v5e would be replaced (node pools v5e-{{}}), {WHY}"
             "pool-and-queue-taken-out",
             {},
             [
-                "queue language-batch would be deleted, with what it guarantees of l4-spot",
+                "queue language-batch would be deleted, and its guarantee of l4-spot would be lost",
                 "pool l4-spot would lose its node pool l4-spot",
             ],
             [],
@@ -79,7 +79,7 @@ V5E = f"pool v5e would be replaced (node pools v5e-{{}}), {WHY}"
             {},
             [],
             [
-                "queue language-batch would be deleted, with what it guarantees of l4-spot",
+                "queue language-batch would be deleted, and its guarantee of l4-spot would be lost",
                 "pool l4-spot would lose its node pool l4-spot",
             ],
         ),
@@ -155,7 +155,7 @@ def test_a_file_that_is_no_text_is_told(tmp_path: Path) -> None:
     file.write_bytes(b"\xff\xfe{\x00")
     found = CliRunner().invoke(app, ["guard", str(GKE_STACKS["dev"]), str(file)])
     assert (found.exit_code, found.stdout) == (1, "")
-    assert found.stderr == "this is not what `pulumi preview --json` prints: it is no text in UTF-8\n"
+    assert found.stderr == "this is not the output of `pulumi preview --json`: it is not UTF-8 text\n"
 
 
 def test_a_queue_of_which_only_the_refusal_is_known_is_told_in_a_whole_sentence() -> None:
@@ -164,7 +164,7 @@ def test_a_queue_of_which_only_the_refusal_is_known_is_told_in_a_whole_sentence(
     (loss,) = check_preview(
         read_preview({"steps": [], "diagnostics": [{"severity": "error", "message": refusal}]}), plan_of("dev")
     ).blocked
-    assert diff_text.describe_guarded_change(loss) == "queue a-b would be deleted, with what it guarantees"
+    assert diff_text.describe_guarded_change(loss) == "queue a-b would be deleted, and its guarantee would be lost"
 
 
 @pytest.mark.parametrize(
@@ -233,7 +233,7 @@ def registered(edit: str | None) -> Mapping[str, RecordedResource]:
 
 
 def preview_of(edit: str, *replaced: str) -> dict[str, Any]:
-    """A preview in the engine's shape: what goes, what changes, and what of it is `replaced` (types, by how they end).
+    """Return a preview with deletions and changes; `replaced` are suffixes of the types that are replaced.
 
     No preview of Alibaba Cloud's provider could be recorded; inputs and protection are those of the program.
     """
@@ -262,7 +262,11 @@ def preview_of(edit: str, *replaced: str) -> dict[str, Any]:
             (),
             ["cluster east would be deleted", "pool east/a100 would lose its node pool east/a100"],
         ),
-        ("team-taken-out", (), ["queue search-rank would be deleted, with what it guarantees of nvidia.com/gpu"]),
+        (
+            "team-taken-out",
+            (),
+            ["queue search-rank would be deleted, and its guarantee of nvidia.com/gpu would be lost"],
+        ),
         ("team-taken-out-and-allowed", (), []),
         ("pod-range-changed-and-allowed-at-once", (":ManagedKubernetes",), []),
     ],

@@ -14,7 +14,7 @@ from tests.stack_files import plan
 
 
 def moved(field: str, *, protected: bool = True) -> Changes:
-    """The local stack, whose queues are protected, with a field of its existing cluster changed."""
+    """Return the local stack, whose queues are protected, with a field of its existing cluster changed."""
     old = plan("local")
     old = replace(
         old,
@@ -33,7 +33,7 @@ def test_another_existing_cluster_replaces_every_object_and_blocks_for_every_pro
     assert {loss.name for loss in found.blocked} == queues
     assert {loss.key for loss in found.blocked} == {f"clusterQueues.{name}" for name in queues}
     assert headline(found).startswith("local: connection to the existing cluster is REPLACED")
-    assert headline(found).endswith(f"; {len(queues)} guarded")
+    assert headline(found).endswith(f"; {len(queues)} blocked")
     assert not moved("name", protected=False).blocked
 
 
@@ -44,7 +44,7 @@ def test_another_context_is_a_change() -> None:
 
 
 def of_project(project: str) -> FleetPlan:
-    """The small fleet in a project, with a reservation and an identity."""
+    """Return the small fleet in a project, with a reservation and an identity."""
     l4 = {"machineType": "g2-standard-24", "zone": "us-central1-a", "count": 4}
     return small_plan(fleet_with({"project": project, "reservations": {"l4": l4}, "teams.vision.identity": {}}))
 

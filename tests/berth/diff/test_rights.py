@@ -20,7 +20,7 @@ CONTROL_PLANE = "cluster.controlPlane"
 
 
 def rights(changes: dict[str, Any], before: dict[str, Any] | None = None) -> list[str]:
-    """The lines on rights of a change of the small fleet."""
+    """Return the lines on rights of a change of the small fleet."""
     old = fleet_with({"projectNumber": "123456789012", **(before or {})})
     return list(plain_text.right_lines(compare(plan(old), plan(fleet_with(changes, base=old)))))
 

@@ -33,7 +33,7 @@ class Fleet(pulumi.ComponentResource):
 
 
 def project(root: Path, main: str = MAIN, **modules: str) -> Path:
-    """A project folder with a program in it."""
+    """Return a project folder with a program in it."""
     root.mkdir(exist_ok=True)
     (root / "Pulumi.yaml").write_text("name: quay\nruntime: python\n")
     for name, text in {"__main__": main, **modules}.items():

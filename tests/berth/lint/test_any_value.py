@@ -30,14 +30,14 @@ def fleet() -> LintContext:
 
 
 def paths(value: Any, path: tuple[str | int, ...] = ()) -> Iterator[tuple[str | int, ...]]:
-    """Every place in a value, the value itself first."""
+    """Yield every place in a value, the value itself first."""
     yield path
     for key in value if isinstance(value, dict) else range(len(value)) if isinstance(value, list) else ():
         yield from paths(value[key], (*path, key))
 
 
 def changed(value: Any, path: tuple[str | int, ...], new: Any) -> Any:
-    """The value with another at a path, or without it."""
+    """Return the value with another at a path, or without it."""
     if not path:
         return None if new is GONE else new
     found = copy.deepcopy(value)

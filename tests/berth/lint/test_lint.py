@@ -35,7 +35,7 @@ SOUND = {
 
 @pytest.fixture
 def folder(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> pathlib.Path:
-    """A project's folder, in which one stands, with the stack and the sound manifests."""
+    """Return a project's folder, in which one stands, with the stack and the sound manifests."""
     (tmp_path / "Pulumi.yaml").write_text("name: berth\nruntime: python\n")
     shutil.copy(HERE / "stack.yaml", tmp_path / "Pulumi.lab.yaml")
     for name, text in BASES.items():
@@ -45,7 +45,7 @@ def folder(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> pathlib.P
 
 
 def lint(*words: str, exit_code: int) -> list[str]:
-    """The lines of `berth lint`; nothing of Python is in them."""
+    """Return the lines of `berth lint`; nothing of Python is in them."""
     found = CliRunner().invoke(app, ["lint", "lab", *words])
     assert (found.stderr, found.exit_code) == ("", exit_code), found.output
     assert not re.search(r"Traceback|\b(None|True|False|dict|tuple|str)\b", found.stdout)
@@ -53,7 +53,7 @@ def lint(*words: str, exit_code: int) -> list[str]:
 
 
 def edited(folder: pathlib.Path, case: Case) -> str:
-    """The file that a case is about (its claim begins with its base), with the edits made."""
+    """Return the file that a case is about (its claim begins with its base), with the edits made."""
     base = case.claim.partition(":")[0]
     text = BASES[base]
     for old, new in case.edits:
@@ -122,10 +122,10 @@ def test_files_that_hold_no_job_are_no_answer(folder: pathlib.Path) -> None:
     (folder / "bad.yaml").write_text("kind: [Job\n", encoding="utf-8")
     (folder / "none").mkdir()
     assert lint("empty.yaml", "nowhere.yaml", "bad.yaml", "none", exit_code=1) == [
-        "empty.yaml: holds no job, no other object with pods and no ProvisioningRequest",
+        "empty.yaml: contains no job, no other object with pods and no ProvisioningRequest",
         "no file 'nowhere.yaml'",
         "bad.yaml:1:7: '[' opens here and is not closed; write ']' at its end",
-        "none: no YAML files lie in this folder",
+        "none: no YAML files in this folder",
     ]
 
 

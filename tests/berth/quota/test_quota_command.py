@@ -118,11 +118,11 @@ def test_json_has_the_same() -> None:
 
 
 def test_a_stack_without_machines_of_google_needs_none() -> None:
-    assert run("local").output == "local makes no cluster in Google Cloud, and needs no quota\n"
+    assert run("local").output == "local creates no cluster on Google Cloud, so it needs no quota\n"
     for stack, what in (("ack-fleet", "a fleet on Alibaba Cloud"), ("team-a", "a team's own stack")):
         result = run(stack)
         assert result.exit_code == 2
-        assert f"'{stack}' is {what}, which needs no quota of Google Cloud" in " ".join(result.output.split())
+        assert f"'{stack}' is {what}, which needs no Google Cloud quota" in " ".join(result.output.split())
 
 
 def test_a_faulty_answer_is_one_line_and_exit_1(tmp_path: Path) -> None:

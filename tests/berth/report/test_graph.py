@@ -110,7 +110,7 @@ def test_no_label_ends_early() -> None:
 
 
 def apart(one: PlacedBox, other: PlacedBox) -> bool:
-    """Whether two boxes have nothing in common, not even an edge."""
+    """Return whether two boxes have nothing in common, not even an edge."""
     return (
         one.x + one.width < other.x
         or other.x + other.width < one.x
@@ -164,7 +164,7 @@ def test_a_tree_as_deep_as_it_is_long_is_drawn_too() -> None:
 
 
 def rectangles(text: str) -> Iterator[tuple[dict[str, float], list[ElementTree.Element]]]:
-    """Each box of a picture, with its lines of text."""
+    """Yield each box of a picture, with its lines of text."""
     for group in ElementTree.fromstring(text).iter(f"{SVG}g"):
         rect = group.find(f"{SVG}rect")
         assert rect is not None

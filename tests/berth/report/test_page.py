@@ -62,12 +62,12 @@ class Read(HTMLParser):
         return "\n".join(filter(None, self.text))
 
     def all(self, attribute: str) -> Iterator[str]:
-        """Every value of an attribute."""
+        """Return every value of an attribute."""
         return (str(found[attribute]) for _, found in self.elements if attribute in found)
 
 
 def project(folder: Path, text: str) -> Path:
-    """A project of one stack file, `dev`, and its team's."""
+    """Return a project of one stack file, `dev`, and its team's."""
     (folder / "stacks" / "teams").mkdir(parents=True)
     (folder / "stacks" / "teams" / "speech.yaml").write_text(SPEECH, encoding="utf-8")
     (folder / "Pulumi.yaml").write_text("name: berth\nruntime: python\n", encoding="utf-8")
@@ -136,7 +136,7 @@ def test_every_problem_is_on_the_page(stack: str) -> None:
 
 
 def table(text: str, caption: str) -> list[list[str]]:
-    """The rows of a table, without its head."""
+    """Return the rows of a table, without its head."""
     (found,) = re.findall(rf'aria-label="{re.escape(caption)}">\s*<table.*?<tbody>(.*?)</tbody>', text, flags=re.DOTALL)
     cells = (re.findall(r"<t[hd][^>]*>(.*?)</t[hd]>", row) for row in re.findall(r"<tr>(.*?)</tr>", found))
     return [list(row) for row in cells]
@@ -253,7 +253,7 @@ def test_a_tree_of_very_many_queues_has_sentences_and_no_square(monkeypatch: pyt
         f"6 queues share this tree; the matrix is drawn for at most {MAX_QUEUES}. The list below has all of them."
         in text
     )
-    assert "▸ whoever borrows its guarantee, on v5e" in text
+    assert "can reclaim their guarantee from borrowers, on v5e" in text
 
 
 # --- names stay names -------------------------------------------------------------------------------------------------
@@ -292,7 +292,7 @@ def test_a_fleet_on_ack_has_a_page_of_its_tree_and_its_members() -> None:
     for member in found.members:
         for pool in member.node_pools:
             assert f"{member.name}/{pool.name}\n{pool.instance_type}" in words
-    assert "trainers-train ▸ whoever borrows its guarantee, on nvidia.com/gpu" in words
+    assert "trainers-train can reclaim its guarantee from borrowers, on nvidia.com/gpu" in words
 
 
 def test_a_teams_own_stack_has_a_page_of_its_workloads_and_of_its_queues_alone() -> None:
@@ -396,7 +396,7 @@ def git(folder: Path, *words: str) -> None:
 
 @pytest.fixture
 def history(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A project in git, in which a team may borrow a slice less since the first commit."""
+    """Return a project in git, in which a team may borrow a slice less since the first commit."""
     file = project(tmp_path, DEV)
     git(tmp_path, "init", "-q")
     git(tmp_path, "add", ".")

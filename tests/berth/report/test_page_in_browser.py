@@ -78,7 +78,7 @@ BARS = """() => [...document.querySelectorAll('article')].map(a => [...a.querySe
 
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Any]:
-    """A headless Chromium, the system's own."""
+    """Provide a headless Chromium, the system's own."""
     with sync_api.sync_playwright() as playwright:
         found = playwright.chromium.launch(executable_path=CHROMIUM)
         yield found

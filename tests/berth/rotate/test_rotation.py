@@ -22,7 +22,7 @@ from tests.stack_files import GKE_STACKS
 
 @pytest.fixture
 def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A project in which one stands."""
+    """Return a project in which one stands."""
     write(tmp_path, BASE)
     monkeypatch.chdir(tmp_path)
     return tmp_path
@@ -34,7 +34,7 @@ def rotate(*words: str) -> Any:
 
 
 def plan(project: Path) -> FleetPlan:
-    """The plan of the files as they are."""
+    """Return the plan of the files as they are."""
     found = evaluate_stack("dev", project)
     assert [fault.line() for fault in found.faults] == []
     assert found.plan is not None

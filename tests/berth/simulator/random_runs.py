@@ -47,7 +47,7 @@ amounts: st.SearchStrategy[dict[str, int]] = st.one_of(
 
 @st.composite
 def quotas(draw: st.DrawFn, flavors: tuple[str, ...]) -> dict[FlavorResource, Quota]:
-    """A quota of every cell; what is lent is no more than what there is."""
+    """Return a quota of every cell; what is lent is no more than what there is."""
     found: dict[FlavorResource, Quota] = {}
     for flavor in flavors:
         for resource in RESOURCES:
@@ -59,7 +59,7 @@ def quotas(draw: st.DrawFn, flavors: tuple[str, ...]) -> dict[FlavorResource, Qu
 
 @st.composite
 def queues(draw: st.DrawFn, name: str, preempts: bool) -> ClusterQueue:
-    """A queue somewhere in the tree, or alone."""
+    """Return a queue somewhere in the tree, or alone."""
     flavors = tuple(draw(st.permutations(FLAVORS))[: draw(st.integers(1, 2))])
     reclaim = draw(st.sampled_from((NEVER, LOWER_PRIORITY, ANY, ANY))) if preempts else NEVER
     preemption = PreemptionPlan(
@@ -102,7 +102,7 @@ Step = tuple[str, object]
 
 @st.composite
 def jobs(draw: st.DrawFn, name: str, setup: SchedulerSetup) -> Job:
-    """A job of one or two pod sets for one of the queues."""
+    """Return a job of one or two pod sets for one of the queues."""
     sets = tuple(
         PodSet(name=f"p{index}", count=draw(st.sampled_from((1, 1, 2))), requests=draw(amounts))
         for index in range(draw(st.sampled_from((1, 1, 1, 2))))
@@ -131,7 +131,7 @@ class Run:
 
 @st.composite
 def runs(draw: st.DrawFn, preempts: bool = True, kinds: tuple[str, ...] = ("submit", "finish")) -> Run:
-    """A whole run."""
+    """Return a whole run."""
     setup = draw(setups(preempts))
     return Run(setup, draw(steps(setup, kinds)))
 

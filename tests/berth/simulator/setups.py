@@ -32,7 +32,7 @@ __all__ = ["ANY", "HOLD", "LOWER_OR_NEWER_EQUAL", "LOWER_PRIORITY", "MAY_STOP_SE
 
 
 def quota(nominal: int, borrow: int | None = None, lend: int | None = None) -> Quota:
-    """A quota; no limit where none is given."""
+    """Return a quota; no limit where none is given."""
     return Quota(nominal=nominal, borrowing_limit=borrow, lending_limit=lend)
 
 
@@ -50,7 +50,7 @@ def queue(
     when_preempt: str = TRY_NEXT_FLAVOR,
     **rest: Any,
 ) -> ClusterQueue:
-    """A queue with quotas of GPUs: flavor → quota in the order of preference, or one flavor `f` with so many."""
+    """Return a queue with quotas of GPUs: flavor → quota in the order of preference, or one flavor `f` with so many."""
     by_flavor = {"f": quota(quotas)} if isinstance(quotas, int) else quotas
     return ClusterQueue(
         name=name,
@@ -70,12 +70,12 @@ def queue(
 
 
 def cohort(name: str, parent: str | None = None, **quotas: Quota) -> Cohort:
-    """A cohort, with quotas of GPUs of its own by flavor."""
+    """Return a cohort, with quotas of GPUs of its own by flavor."""
     return Cohort(name=name, parent=parent, quotas={(flavor, GPU): of for flavor, of in quotas.items()})
 
 
 def job(name: str, queue: str, gpus: int, priority: int = 0, pods: int = 1) -> Job:
-    """A job of `pods` pods that ask for `gpus` each."""
+    """Return a job of `pods` pods that ask for `gpus` each."""
     return Job(
         name=name, queue=queue, priority=priority, pod_sets=(PodSet(name="main", count=pods, requests={GPU: gpus}),)
     )
@@ -84,7 +84,7 @@ def job(name: str, queue: str, gpus: int, priority: int = 0, pods: int = 1) -> J
 def simulator(
     *queues: ClusterQueue, cohorts: tuple[Cohort, ...] = (), nodes: dict[str, ResourceFlavor] | None = None
 ) -> Simulator:
-    """A simulator of some queues."""
+    """Return a simulator of some queues."""
     return Simulator(SchedulerSetup(queues=queues, cohorts=cohorts, resource_flavors=nodes or {}))
 
 

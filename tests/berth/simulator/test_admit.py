@@ -1,4 +1,4 @@
-"""`berth admit`: what it says, to people and as JSON, and from where it begins."""
+"""The output of `berth admit` as text and JSON, and its initial state."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ ROOT = HERE.parents[2]
 
 @pytest.fixture
 def folder(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> pathlib.Path:
-    """A project's folder, in which one stands, with a sound stack."""
+    """Provide a project with a stack as the current folder."""
     shutil.copy(HERE / "stack.yaml", tmp_path / "stack.yaml")
     monkeypatch.chdir(tmp_path)
     return tmp_path
 
 
 def scenario(folder: pathlib.Path, *steps: str) -> pathlib.Path:
-    """A scenario file; a step such as `a vision/train 2 high` submits so many slices."""
+    """Write a scenario file; a step such as `a vision/train 2 high` submits so many slices."""
     lines = [_step(step) for step in steps]
     file = folder / "scenario.yaml"
     file.write_text("stack: stack.yaml\nsteps:\n" + "\n".join(lines) + "\n", encoding="utf-8")
@@ -42,50 +42,51 @@ def _step(step: str) -> str:
 
 
 def table(folder: pathlib.Path, *arguments: str, live: tuple[pathlib.Path, ...] = ()) -> list[str]:
-    """The rows that are printed, with single spaces."""
+    """Return the printed rows, with single spaces."""
     answer = simulate.run(list(arguments), list(live), folder)
     assert answer.faults == ()
     head, *rows = output.text(answer).split("\n\n")[0].splitlines()
-    assert head.split()[0] == "t"
+    assert head.split()[0] == "step"
     return [" ".join(row.split()) for row in rows]
 
 
-def test_a_borrower_is_pushed_out_by_the_owner_and_every_line_says_why(folder: pathlib.Path) -> None:
-    """The sketch of the experience, row by row."""
+def test_the_owner_preempts_a_borrower_and_every_row_has_a_reason(folder: pathlib.Path) -> None:
+    """One row for each job whose status changes."""
     steps = ("slice3 vision/train 3", "slice1 speech/train 1", "slice2 vision/train 2", "tiny vision/train 1")
     scenario(folder, *steps)
     assert table(folder, "scenario.yaml") == [
         "1 slice3 vision/train admitted v5e 24 (8 own, 16 borrowed from speech)",
-        "2 slice1 speech/train admitted v5e 8; pushes out slice3 (speech takes back what it is owed)",
-        "slice3 vision/train pushed out by slice1 (speech takes back what it is owed); now no room for 24 v5e chips: "
+        "2 slice1 speech/train admitted v5e 8; preempts slice3 (speech reclaims its guarantee)",
+        "slice3 vision/train preempted by slice1 (speech reclaims its guarantee); now not enough "
+        "free quota for 24 v5e chips: "
         "v5e 16 of 24 free",
-        "3 slice2 vision/train waits behind slice3 (StrictFIFO), though 16 of 24 v5e chips are free",
-        "4 tiny vision/train waits behind slice3 (StrictFIFO), though 16 of 24 v5e chips are free",
+        "3 slice2 vision/train pending behind slice3 (StrictFIFO), although 16 of 24 v5e chips are free",
+        "4 tiny vision/train pending behind slice3 (StrictFIFO), although 16 of 24 v5e chips are free",
     ]
 
 
-def test_the_page_shows_what_is_printed(folder: pathlib.Path) -> None:
-    """docs/admission.md, its first table."""
+def test_the_table_in_the_docs_is_the_output(folder: pathlib.Path) -> None:
+    """docs/admission.md begins with this table."""
     scenario(folder, "slice3 vision/train 3", "slice1 speech/train 1", "slice2 vision/train 2")
     answer = simulate.run(["scenario.yaml"], [], folder)
     page = (ROOT / "docs" / "admission.md").read_text(encoding="utf-8")
     assert f"```\n{output.text(answer).split(chr(10) * 2)[0]}\n```" in page
 
 
-def test_what_can_never_be_admitted_is_told_at_once(folder: pathlib.Path) -> None:
+def test_a_job_above_the_ceiling_is_never_admitted(folder: pathlib.Path) -> None:
     scenario(folder, "big vision/train 4")
     assert table(folder, "scenario.yaml") == [
-        "1 big vision/train never larger than its ceiling, 32 v5e chips: v5e at most 24"
+        "1 big vision/train never admitted larger than the queue's ceiling: 32 v5e chips: v5e at most 24"
     ]
 
 
-def test_a_held_queue_says_so(folder: pathlib.Path) -> None:
+def test_a_job_in_a_held_queue_is_pending(folder: pathlib.Path) -> None:
     scenario(
         folder, "hold: vision/train", "a vision/train 1", "resume: vision/train", "drain: vision-train", "finish: a"
     )
     assert table(folder, "scenario.yaml") == [
         "1 hold vision/train",
-        "2 a vision/train waits its queue is held",
+        "2 a vision/train pending its queue is held",
         "3 resume vision/train",
         "a vision/train admitted v5e 8",
         "4 drain vision-train",
@@ -94,8 +95,8 @@ def test_a_held_queue_says_so(folder: pathlib.Path) -> None:
     ]
 
 
-def test_jobs_of_one_generate_name_are_told_apart(folder: pathlib.Path) -> None:
-    """As Kueue's samples have it: the name ends in a dash, and Kubernetes makes up the rest."""
+def test_jobs_with_one_generate_name_get_numbers(folder: pathlib.Path) -> None:
+    """A `generateName` ends in a dash, and Kubernetes appends a random suffix."""
     one = (
         "apiVersion: batch/v1\nkind: Job\n"
         "metadata: {generateName: train-, namespace: vision, labels: {kueue.x-k8s.io/queue-name: train}}\n"
@@ -117,7 +118,7 @@ def test_jobs_of_one_generate_name_are_told_apart(folder: pathlib.Path) -> None:
     ]
 
 
-def test_manifests_arrive_in_the_order_in_which_they_are_named(folder: pathlib.Path) -> None:
+def test_manifests_are_submitted_in_the_order_of_the_arguments(folder: pathlib.Path) -> None:
     (folder / "jobs").mkdir()
     for team, name in (("vision", "b"), ("speech", "a")):
         text = (
@@ -132,7 +133,7 @@ def test_manifests_arrive_in_the_order_in_which_they_are_named(folder: pathlib.P
     assert table(folder, "stack.yaml", "steps.yaml") == [*rows, "3 speech/train speech/train finished"]
 
 
-def test_jobs_of_one_name_are_told_apart_by_their_namespaces(folder: pathlib.Path) -> None:
+def test_jobs_with_one_name_are_named_by_namespace(folder: pathlib.Path) -> None:
     jobs = [
         {
             "apiVersion": "batch/v1",
@@ -150,20 +151,22 @@ def test_jobs_of_one_name_are_told_apart_by_their_namespaces(folder: pathlib.Pat
     ]
 
 
-def test_halving_what_may_be_borrowed_shows_whose_job_then_waits(folder: pathlib.Path) -> None:
-    """The question of issue 9: a platform owner wants to see whose training stops."""
+def test_two_stacks_show_the_jobs_whose_result_differs(folder: pathlib.Path) -> None:
+    """A platform owner halves the borrowing limit and sees which jobs that affects."""
     text = (folder / "stack.yaml").read_text(encoding="utf-8")
     (folder / "new.yaml").write_text(text.replace("borrow: 2 slices", "borrow: 1 slice"), encoding="utf-8")
     scenario(folder, "a vision/train 3", "b speech/train 1", "finish: a")
     assert table(folder, "stack.yaml", "new.yaml", "scenario.yaml") == [
-        "1 a vision/train admitted: v5e 24 (8 own, 16 borrowed from speech) never: larger than its ceiling, "
+        "1 a vision/train admitted: v5e 24 (8 own, 16 borrowed from speech) never admitted: larger than the "
+        "queue's ceiling: "
         "24 v5e chips: v5e at most 16",
-        "2 a vision/train pushed out: by b (speech takes back what it is owed); now no room for 24 v5e chips: "
-        "v5e 16 of 24 free never: larger than its ceiling, 24 v5e chips: v5e at most 16",
+        "2 a vision/train preempted: by b (speech reclaims its guarantee); now not enough "
+        "free quota for 24 v5e chips: "
+        "v5e 16 of 24 free never admitted: larger than the queue's ceiling: 24 v5e chips: v5e at most 16",
     ]
 
 
-def test_the_stack_may_change_on_the_way(folder: pathlib.Path) -> None:
+def test_a_step_can_change_the_stack(folder: pathlib.Path) -> None:
     text = (folder / "stack.yaml").read_text(encoding="utf-8")
     (folder / "new.yaml").write_text(text.replace("borrow: 2 slices", "borrow: 0"), encoding="utf-8")
     scenario(folder, "a vision/train 1", "b vision/train 1", "change: new.yaml", "finish: a", "c vision/train 2")
@@ -172,11 +175,11 @@ def test_the_stack_may_change_on_the_way(folder: pathlib.Path) -> None:
         "2 b vision/train admitted v5e 8 (borrowed from speech)",
         "3 change to new.yaml",
         "4 a vision/train finished",
-        "5 c vision/train never larger than its ceiling, 16 v5e chips: v5e at most 8",
+        "5 c vision/train never admitted larger than the queue's ceiling: 16 v5e chips: v5e at most 8",
     ]
 
 
-def test_what_is_printed_can_be_had_as_json(folder: pathlib.Path) -> None:
+def test_the_json_has_the_printed_steps(folder: pathlib.Path) -> None:
     scenario(folder, "a vision/train 3", "b speech/train 1")
     said: dict[str, Any] = json.loads(json.dumps(output.as_json(simulate.run(["scenario.yaml"], [], folder))))
     assert said["stack"] == "stack" and said["problems"] == []
@@ -192,8 +195,8 @@ def test_what_is_printed_can_be_had_as_json(folder: pathlib.Path) -> None:
     assert [(row["job"], row["verdict"]) for row in said["standing"]] == [("a", "waits"), ("b", "admitted")]
 
 
-def test_a_check_holds_a_job_until_it_is_said_to_be_met(tmp_path: pathlib.Path) -> None:
-    """The stack of queued provisioning: quota is held while Google looks for machines."""
+def test_an_admission_check_holds_a_job_until_it_succeeds(tmp_path: pathlib.Path) -> None:
+    """Queued provisioning reserves quota until Google has provisioned the machines."""
     text = (
         "stack: stacks/examples/dws.yaml\nsteps:\n"
         "- submit: {name: a, queue: dws-cluster-queue, requests: {cpu: 1, nvidia.com/gpu: 1}}\n"
@@ -215,7 +218,7 @@ def test_a_check_holds_a_job_until_it_is_said_to_be_met(tmp_path: pathlib.Path) 
 def workload(
     name: str, team: str, minute: int, slices: int, reserved: int | None = None, **spec: Any
 ) -> dict[str, Any]:
-    """A workload as kubectl prints it: of a job, in a team's queue, waiting or admitted since `reserved`."""
+    """Return a Workload of a job in a team's queue, pending, or admitted at minute `reserved`."""
     requests = {"google.com/tpu": "4"}
     pods = {
         "name": "slice",
@@ -252,26 +255,27 @@ def workload(
 
 
 def printed(folder: pathlib.Path, *items: dict[str, Any]) -> tuple[pathlib.Path]:
-    """A file as kubectl writes it."""
+    """Write a file in the format of kubectl."""
     file = folder / "live.json"
     file.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": list(items)}), encoding="utf-8")
     return (file,)
 
 
-def test_a_run_may_begin_with_what_a_cluster_holds(folder: pathlib.Path) -> None:
-    """Jobs keep their places; the newest place is lost first, whatever the order in the file."""
+def test_a_run_can_start_from_a_live_cluster(folder: pathlib.Path) -> None:
+    """Running jobs stay admitted; the newest is preempted first, in any order of the file."""
     scenario(folder, "owner speech/train 1")
     items = (workload("late", "vision", 1, 1, reserved=9), workload("early", "vision", 2, 2, reserved=3))
     assert table(folder, "scenario.yaml", live=printed(folder, *items)) == [
         "0 as it is",
-        "1 owner speech/train admitted v5e 8; pushes out late (speech takes back what it is owed)",
-        "late vision/train pushed out by owner (speech takes back what it is owed); now no room for 8 v5e chips: "
+        "1 owner speech/train admitted v5e 8; preempts late (speech reclaims its guarantee)",
+        "late vision/train preempted by owner (speech reclaims its guarantee); now not enough free "
+        "quota for 8 v5e chips: "
         "v5e 0 of 24 free",
     ]
 
 
-def test_what_kubectl_printed_is_known_among_the_arguments(folder: pathlib.Path) -> None:
-    """The same file, as an option or in any place."""
+def test_output_of_kubectl_is_recognized_among_the_arguments(folder: pathlib.Path) -> None:
+    """The file may be given by the option or at any position."""
     scenario(folder, "new vision/train 1")
     live = printed(folder, workload("in", "vision", 1, 3, reserved=2), workload("old", "vision", 3, 1))
     rows = table(folder, "scenario.yaml", live=live)
@@ -279,19 +283,19 @@ def test_what_kubectl_printed_is_known_among_the_arguments(folder: pathlib.Path)
     assert table(folder, "stack.yaml", "live.json", "scenario.yaml") == rows
 
 
-def test_what_waits_in_the_cluster_waits_first(folder: pathlib.Path) -> None:
+def test_pending_jobs_of_the_cluster_are_first_in_line(folder: pathlib.Path) -> None:
     scenario(folder, "new vision/train 1", "finish: in")
     items = (workload("in", "vision", 1, 3, reserved=2), workload("old", "vision", 3, 1))
     assert table(folder, "scenario.yaml", live=printed(folder, *items)) == [
         "0 as it is",
-        "1 new vision/train waits behind old (StrictFIFO)",
+        "1 new vision/train pending behind old (StrictFIFO)",
         "2 in vision/train finished",
         "old vision/train admitted v5e 8",
         "new vision/train admitted v5e 8 (borrowed from speech)",
     ]
 
 
-def test_a_new_stack_lets_in_at_once_who_waited_in_the_cluster(folder: pathlib.Path) -> None:
+def test_a_new_stack_admits_pending_jobs_of_the_cluster(folder: pathlib.Path) -> None:
     rows = table(folder, "stack.yaml", live=printed(folder, workload("old", "vision", 3, 3)))
     assert rows == ["0 as it is", "old vision/train admitted v5e 24 (8 own, 16 borrowed from speech)"]
 
@@ -302,10 +306,10 @@ def test_stopped_queues_finished_and_inactive_workloads_are_as_in_the_cluster(fo
     done["status"]["conditions"].append({"type": "Finished", "status": "True"})
     live = printed(folder, stopped, done, workload("off", "speech", 1, 1, active=False))
     scenario(folder, "a vision/train 1")
-    assert table(folder, "scenario.yaml", live=live) == ["0 as it is", "1 a vision/train waits its queue is held"]
+    assert table(folder, "scenario.yaml", live=live) == ["0 as it is", "1 a vision/train pending its queue is held"]
 
 
-def test_workloads_of_queues_that_the_stack_lacks_are_a_warning(folder: pathlib.Path) -> None:
+def test_workloads_of_unknown_queues_are_a_warning(folder: pathlib.Path) -> None:
     live = printed(folder, workload("x", "robotics", 1, 1), workload("y", "robotics", 1, 1, reserved=1))
     answer = simulate.run(["stack.yaml"], list(live), folder)
     assert [line_without_code(problem) for problem in answer.problems] == [
@@ -318,7 +322,7 @@ def test_workloads_of_queues_that_the_stack_lacks_are_a_warning(folder: pathlib.
     assert answer.faults == () and answer.stories[0].unfinished == ()
 
 
-def test_recorded_cases_are_answered_in_their_own_form() -> None:
+def test_recorded_cases_are_replayed_in_their_own_format() -> None:
     found, text, problems = simulate.answer_cases(HERE / "cases.yaml")
     assert problems == () and len(found) == 358
     assert text.splitlines()[-1] == "agreement: 2806 of 2823 steps, 345 of 358 cases"

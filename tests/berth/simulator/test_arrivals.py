@@ -29,7 +29,7 @@ TPU = {"limits": {"google.com/tpu": 4}}
 
 
 def read(manifest: dict[str, Any]) -> list[Arrival]:
-    """The jobs of a manifest that is sound."""
+    """Return the jobs of a manifest that is sound."""
     problems = Problems()
     found = list(read_arrivals(ManifestDocument("f", manifest).root_value(problems), BOOK))
     assert problems.entries == []
@@ -37,14 +37,14 @@ def read(manifest: dict[str, Any]) -> list[Arrival]:
 
 
 def manifest(kind: str, spec: dict[str, Any], labels: dict[str, str] | None = None) -> dict[str, Any]:
-    """A job in the team's namespace."""
+    """Return a job in the team's namespace."""
     version = {"Job": "batch/v1", "JobSet": "jobset.x-k8s.io/v1alpha2", "PyTorchJob": "kubeflow.org/v1", "Pod": "v1"}
     metadata = {"name": "a", "namespace": "vision", "labels": {**LABELS, **(labels or {})}}
     return {"apiVersion": version[kind], "kind": kind, "metadata": metadata, "spec": spec}
 
 
 def template(*containers: dict[str, Any], **spec: Any) -> dict[str, Any]:
-    """A pod template."""
+    """Return a pod template."""
     return {"spec": {"containers": list(containers) or [{"name": "main"}], **spec}}
 
 

@@ -65,18 +65,19 @@ def test_a_file_or_folder_that_is_not_there_is_named(folder: pathlib.Path) -> No
     (folder / "empty").mkdir()
     assert complaints(folder, "stack.yaml", "nowhere.yaml") == ["no file 'nowhere.yaml'"]
     assert complaints(folder, "nowhere.yaml") == ["no file 'nowhere.yaml'"]
-    assert complaints(folder, "stack.yaml") == ["nothing happens; write berth admit stack.yaml JOBS..."]
-    assert complaints(folder, "stack.yaml", "empty") == ["empty: no YAML files lie in this folder"]
+    assert complaints(folder, "stack.yaml") == ["no jobs to simulate; write berth admit stack.yaml JOBS..."]
+    assert complaints(folder, "stack.yaml", "empty") == ["empty: no YAML files in this folder"]
 
 
 def test_a_stack_must_be_named_on_the_command_line_or_by_one_scenario(folder: pathlib.Path) -> None:
     for name, stack in (("one", "stack.yaml"), ("two", "other.yaml"), ("none", None)):
         text = "steps: []\n" + (f"stack: {stack}\n" if stack else "")
         (folder / f"{name}.yaml").write_text(text, encoding="utf-8")
-    assert complaints(folder, "none.yaml") == ["'none.yaml' is no stack; write berth admit STACK JOBS..."]
-    assert complaints(folder) == ["no stack is named; write berth admit STACK JOBS..."]
+    assert complaints(folder, "none.yaml") == ["'none.yaml' is not a stack; write berth admit STACK JOBS..."]
+    assert complaints(folder) == ["a stack is missing; write berth admit STACK JOBS..."]
     assert complaints(folder, "one.yaml", "two.yaml") == [
-        "two.yaml:2: stack: 'other.yaml', and another scenario names 'stack.yaml'; name the stack on the command line"
+        "two.yaml:2: stack: 'other.yaml' differs from 'stack.yaml' in another scenario; name the "
+        "stack on the command line"
     ]
     assert complaints(folder, "nowhere", "one.yaml")[0].startswith("no stack 'nowhere' (Pulumi.nowhere.yaml)")
 

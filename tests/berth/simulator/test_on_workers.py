@@ -18,7 +18,7 @@ STACK = str(GKE_STACKS["multikueue"])
 
 
 def job(team: str, queue: str, resource: str, pods: int, each: int) -> dict[str, Any]:
-    """A Job of so many pods."""
+    """Return a Job of so many pods."""
     resources = {"requests": {resource: str(each)}, "limits": {resource: str(each)}}
     pod = {"restartPolicy": "Never", "containers": [{"name": "main", "image": "busybox", "resources": resources}]}
     labels = {"kueue.x-k8s.io/queue-name": queue}
@@ -76,12 +76,12 @@ def test_admit_says_of_each_worker_why(tmp_path: Path) -> None:
     status, said = berth(tmp_path, "admit", *jobs)
     assert status == 0
     assert (
-        "trainers-2   trainers/train   never      a100 16; holds its quota for ever: no worker can run it (central and "
-        "east: larger than its ceiling, 16 A100 80GB: a100 at most 8)"
+        "trainers-2   trainers/train   never admitted   a100 16; keeps its quota reserved forever, because no worker "
+        "can run it (central and east: larger than the queue's ceiling: 16 A100 80GB: a100 at most 8)"
     ) in said
-    assert "vision-4     vision/train     reserved   h100 32; holds its quota, and waits for multikueue" in said
-    assert "In the end: 1 held by a check, 1 waiting for ever." in said
-    assert "which one does, and when, is not modelled" in said
+    assert "vision-4     vision/train     quota reserved   h100 32; waits for admission check multikueue" in said
+    assert "At the end: 1 never admitted, 1 waiting for an admission check." in said
+    assert "not which one does, or when" in said
 
 
 def test_admit_says_so_to_programs(tmp_path: Path) -> None:
@@ -99,7 +99,7 @@ def test_a_worker_without_a_kind_of_machines_is_no_obstacle_where_another_has_it
     pods = 4  # one 4x4 slice
     status, said = berth(tmp_path, "admit", job("language", "train", "google.com/tpu", pods, 4))
     assert status == 0
-    assert "reserved   v5e 16; holds its quota" in said
+    assert "quota reserved   v5e 16; waits for admission check" in said
     assert {w.name for w in plan("multikueue").workers if any(f.name == "v5e" for f in w.plan.flavors)} == {"central"}
 
 

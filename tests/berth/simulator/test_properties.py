@@ -62,7 +62,7 @@ class Reckoning:
                 assert self._use(node) <= self._subtree(node) + limit
 
     def ceiling(self, queue: ClusterQueue) -> int:
-        """The most that a queue could use with everything else idle."""
+        """Return the most that a queue could use with everything else idle."""
         return self._most(queue)
 
     def _most(self, node: ClusterQueue | Cohort) -> int:
@@ -159,7 +159,7 @@ def test_without_preemption_rules_and_drains_nobody_is_pushed_out(run: Run) -> N
 
 
 def allowed(by: SimulatedWorkload, victim: SimulatedWorkload) -> bool:
-    """Whether the pusher's rules let it push the victim out, in Kueue's words for them."""
+    """Return whether the pusher's rules let it push the victim out, in Kueue's words for them."""
     rules = by.queue_state.queue.preemption
     rule = rules.within_cluster_queue if by.queue_state is victim.queue_state else rules.reclaim_within_cohort
     if rule == LOWER_OR_NEWER_EQUAL and by.priority == victim.priority:

@@ -17,7 +17,7 @@ CELL = ("f", "gpu")
 
 
 def tree(root: int, *queues: Quota) -> list[QuotaState]:
-    """A root cohort with quota of its own, and the queues under it; the root comes first."""
+    """Return a root cohort with quota of its own, and the queues under it; the root comes first."""
     top = QuotaTreeNode("root", None, {CELL: Quota(nominal=root)})
     children = [QuotaTreeNode(f"q{index}", top, {CELL: of}) for index, of in enumerate(queues)]
     compute_quotas(top)

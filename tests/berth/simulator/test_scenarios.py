@@ -23,7 +23,7 @@ def told(name: str, *before: str) -> simulate.SimulationResult:
 
 
 def story(name: str) -> SimulationRun:
-    """The one story of a scenario."""
+    """Return the one story of a scenario."""
     (found,) = told(name).stories
     return found
 
@@ -94,4 +94,4 @@ def test_two_stacks_are_compared_job_by_job() -> None:
     assert (difference["old"]["verdict"], difference["new"]["verdict"]) == (JobStatus.PREEMPTED, JobStatus.ADMITTED)
     assert output.text(answer).splitlines()[1].split()[:2] == ["2", "low-jax-trillium"]
     same = told("hotswap-32", old, old)
-    assert output.text(same) == "No job fares differently under hotswap-32.stack than under hotswap-32.stack."
+    assert output.text(same) == "Every job has the same result under hotswap-32.stack and hotswap-32.stack."

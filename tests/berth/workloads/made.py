@@ -15,19 +15,19 @@ def answer(stack: str, team: str, queue: str, **options: Any) -> WorkloadResult:
 
 
 def objects(stack: str, team: str, queue: str, **options: Any) -> list[dict[str, Any]]:
-    """The objects of a workload that nothing is said against, but that its queue is held today."""
+    """Return the objects of a workload that nothing is said against, but that its queue is held today."""
     found = answer(stack, team, queue, **options)
     assert [problem.line() for problem in found.problems if problem.code != "held"] == []
     return [dict(each) for each in found.objects]
 
 
 def one(stack: str, team: str, queue: str, **options: Any) -> dict[str, Any]:
-    """Its only object, or the last one."""
+    """Return its only object, or the last one."""
     return objects(stack, team, queue, **options)[-1]
 
 
 def pod(manifest: dict[str, Any]) -> dict[str, Any]:
-    """The spec of the pods of a JobSet's first job, of a Job, or of a PyTorchJob's master."""
+    """Return the spec of the pods of a JobSet's first job, of a Job, or of a PyTorchJob's master."""
     spec = manifest["spec"]
     if "replicatedJobs" in spec:
         spec = spec["replicatedJobs"][0]["template"]["spec"]

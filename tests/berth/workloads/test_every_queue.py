@@ -68,7 +68,7 @@ def _needed_options(kind: str) -> dict[str, Any]:
 
 
 def written(folder: pathlib.Path, manifests: list[dict[str, Any]]) -> pathlib.Path:
-    """A file with them, as the command prints it."""
+    """Return a file with them, as the command prints it."""
     file = folder / "workload.yaml"
     file.write_text(workload.text(workload.WorkloadResult(tuple(manifests), ("a note",), ())) + "\n", encoding="utf-8")
     return file
@@ -140,7 +140,7 @@ def pods(manifest: dict[str, Any]) -> Iterator[tuple[int, dict[str, Any]]]:
 
 
 def total(manifest: dict[str, Any], resource: str) -> int:
-    """All that a workload requests of a resource."""
+    """Return all that a workload requests of a resource."""
     return sum(
         number * (parse_quantity(resource, container["resources"]["requests"].get(resource, "0")) or 0)
         for number, spec in pods(manifest)

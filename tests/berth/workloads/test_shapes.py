@@ -32,7 +32,7 @@ SLICE = "kueue.x-k8s.io/podset-slice-required-topology"
 
 
 def fleet(flavors: str = "v5e", mode: str = "standard", **pools: dict[str, Any]) -> FleetPlan:
-    """The plan of a fleet of these pools, with one team whose queue `q` is promised all of the flavors."""
+    """Return the plan of a fleet of these pools, with one team whose queue `q` is promised all of the flavors."""
     entries = [{"pool": name, "guaranteed": "all"} for name in flavors.split()]
     said: dict[str, Any] = {
         "project": "acme-ml-dev",

@@ -1,4 +1,4 @@
-"""`berth diff` as a person runs it: two files, revisions of git, exit statuses, and a comment that nobody can abuse."""
+"""`berth diff` on the command line: two files, git revisions, exit statuses, and escaped comments."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def berth(*words: str) -> Any:
 
 @pytest.fixture
 def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A project in which one stands, without git."""
+    """Provide a project as the current folder, without git."""
     write(tmp_path, BASE)
     monkeypatch.chdir(tmp_path)
     return tmp_path
@@ -30,7 +30,7 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.fixture
 def repository(project: Path) -> Path:
-    """The same with one commit on `main`, and a branch `change` on which one stands."""
+    """Provide the project as a git repository: one commit on `main`, and the branch `change` checked out."""
     for words in (
         ["init", "-q", "-b", "main"],
         ["add", "."],
@@ -42,30 +42,30 @@ def repository(project: Path) -> Path:
 
 
 def git(*words: str) -> None:
-    """Git without a person's configuration."""
+    """Run git without the user's configuration."""
     me = ["-c", "user.name=a", "-c", "user.email=a@example.com", "-c", "commit.gpgsign=false"]
     subprocess.run(["git", *me, *words], check=True, capture_output=True)
 
 
 def test_two_files_are_compared_as_one_stack(project: Path) -> None:
-    """Else every name that follows from the stack's would differ."""
+    """Otherwise every name that is derived from the stack's name would differ."""
     (project / "Pulumi.other.yaml").write_text(BASE["Pulumi.dev.yaml"], encoding="utf-8")
     found = berth("diff", "dev", "other")
     assert (found.exit_code, found.stdout) == (0, "other: nothing changes\n")
 
 
-def test_what_is_guarded_is_3(project: Path) -> None:
+def test_a_blocked_change_exits_3(project: Path) -> None:
     (project / "Pulumi.next.yaml").write_text(edited("topology-changed")["Pulumi.dev.yaml"], encoding="utf-8")
     assert berth("diff", "dev", "next").exit_code == 3
 
 
-def test_what_is_allowed_is_0(project: Path) -> None:
+def test_an_allowed_change_exits_0(project: Path) -> None:
     text = edited("topology-changed-and-allowed")["Pulumi.dev.yaml"]
     (project / "Pulumi.next.yaml").write_text(text, encoding="utf-8")
     assert berth("diff", "dev", "next").exit_code == 0
 
 
-def test_faults_of_either_side_are_told_and_1(project: Path) -> None:
+def test_faults_of_either_side_are_printed_and_exit_1(project: Path) -> None:
     (project / "Pulumi.next.yaml").write_text(BASE["Pulumi.dev.yaml"].replace("2x4", "2x5"), encoding="utf-8")
     found = berth("diff", "dev", "next")
     assert found.exit_code == 1
@@ -73,13 +73,13 @@ def test_faults_of_either_side_are_told_and_1(project: Path) -> None:
     assert found.stdout == ""
 
 
-def test_one_side_alone_is_2(project: Path) -> None:
+def test_a_single_side_exits_2(project: Path) -> None:
     assert berth("diff", "dev").exit_code == 2
     assert berth("diff", "dev", "dev", "--since", "main").exit_code == 2
 
 
-def test_since_a_branch_is_since_this_one_left_it(repository: Path) -> None:
-    """What has landed on main meanwhile is no change of this branch."""
+def test_since_compares_with_the_merge_base(repository: Path) -> None:
+    """Later commits on main are not changes of this branch."""
     write(repository, edited("quota-moved"))
     git("checkout", "-q", "--", ".")
     git("checkout", "-q", "main")
@@ -92,8 +92,8 @@ def test_since_a_branch_is_since_this_one_left_it(repository: Path) -> None:
     assert [o["name"] for o in json.loads(found.stdout)["objects"]] == ["speech-train", "vision-train"]
 
 
-def test_a_revision_brings_its_own_team_files(repository: Path) -> None:
-    """The team's quota moved in its own file, and only there."""
+def test_team_files_are_read_at_the_revision(repository: Path) -> None:
+    """The team's quota changed only in its team file."""
     write(repository, edited("quota-moved"))
     told = [
         berth("diff", *sides).stdout for sides in (("main:dev", "dev"), ("main:Pulumi.dev.yaml", "Pulumi.dev.yaml"))
@@ -102,7 +102,7 @@ def test_a_revision_brings_its_own_team_files(repository: Path) -> None:
     assert "speech gains 8 guaranteed v5e chips" in told[0]
 
 
-def test_a_fault_at_a_revision_is_placed_there(repository: Path) -> None:
+def test_a_fault_at_a_revision_has_the_revision_in_its_place(repository: Path) -> None:
     (repository / "teams" / "speech.yaml").write_text("teams: {speech: {cohort: nowhere}}\n", encoding="utf-8")
     git("commit", "-qam", "broken")
     found = berth("diff", "HEAD:dev", "main:dev")
@@ -111,7 +111,7 @@ def test_a_fault_at_a_revision_is_placed_there(repository: Path) -> None:
 
 
 def test_a_teams_stack_at_a_revision_has_the_platform_of_that_revision(repository: Path) -> None:
-    """Also where it names the platform by its file, and one stands beside a newer one."""
+    """Also if it names the platform by file, and the working tree has a newer one."""
     mine = TEAM.files["Pulumi.mine.yaml"].replace("platform: dev", "platform: Pulumi.dev.yaml")
     (repository / "Pulumi.mine.yaml").write_text(mine, encoding="utf-8")
     git("add", ".")
@@ -120,16 +120,16 @@ def test_a_teams_stack_at_a_revision_has_the_platform_of_that_revision(repositor
     write(repository, edited("topology-changed"))
     found = berth("diff", "mine", "--since", "HEAD")
     assert found.exit_code == 0
-    assert "asks for 8 → 16 google.com/tpu" in found.stdout
+    assert "requests 8 → 16 google.com/tpu" in found.stdout
 
 
 @pytest.mark.parametrize("revision", ["nowhere", "main..change"])
-def test_a_revision_that_is_none_is_told_in_a_line(repository: Path, revision: str) -> None:
+def test_an_unknown_revision_is_reported_in_one_line(repository: Path, revision: str) -> None:
     found = berth("diff", f"{revision}:dev", "dev")
     assert (found.exit_code, found.stderr) == (1, f"no commit '{revision}' in this git repository\n")
 
 
-def test_without_git_there_are_no_revisions(project: Path) -> None:
+def test_a_revision_outside_a_git_repository_is_an_error(project: Path) -> None:
     found = berth("diff", "dev", "--since", "main")
     assert found.exit_code == 1
     assert found.stderr.endswith("is not in a git repository\n")
@@ -147,11 +147,11 @@ def test_without_git_there_are_no_revisions(project: Path) -> None:
         ("v5e-1 16 → 8", "v5e-1 16 → 8"),
     ],
 )
-def test_a_comment_shows_text_and_does_nothing_with_it(text: str, shown: str) -> None:
+def test_markdown_and_html_in_a_comment_are_escaped(text: str, shown: str) -> None:
     assert escape_markdown(text) == shown
 
 
-def test_what_a_stack_file_says_cannot_break_out_of_the_comment(project: Path) -> None:
+def test_text_from_a_stack_file_cannot_inject_markup_into_a_comment(project: Path) -> None:
     evil = 'allowReplacement: {v5e: "</pre></details><script>@everyone [x](http://x)"}'
     text = edited("topology-changed")["Pulumi.dev.yaml"].replace(
         "    reservations:", f"    {evil}\n    reservations:", 1

@@ -1,4 +1,4 @@
-"""`berth init`: every example makes a sound stack of one's own, and nothing else is ever written."""
+"""`berth init`: every example yields a stack without faults, and no other file is written."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ EXISTING = ("local",)
 
 @pytest.fixture(autouse=True)
 def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A project's folder with all stack files, in which the commands run."""
+    """Provide a project with all stack files as the current folder."""
     for name in ("Pulumi.yaml", "Pulumi.dev.yaml", "Pulumi.local.yaml"):
         shutil.copy(ROOT / name, tmp_path / name)
     for name in ("teams", "examples"):
@@ -41,12 +41,12 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def init(*words: str) -> Any:
-    """Run the command; nobody is there to be asked."""
+    """Run the command without a terminal."""
     return CliRunner().invoke(app, ["init", *words], prog_name="berth")
 
 
 def where(stack: str) -> list[str]:
-    """What has to be said of an example, as the example has it."""
+    """Return the required flags of an example, with the example's own values."""
     found = evaluation(stack)
     if stack in TEAM_STACKS or stack in EXISTING:
         return []
@@ -58,19 +58,19 @@ def where(stack: str) -> list[str]:
 
 
 def made(project: Path, *words: str) -> Evaluation:
-    """What is to be said of the stack `prod` that the command wrote, which said that it is sound."""
+    """Return the evaluation of the stack `prod` that the command wrote and reported as without faults."""
     done = init("prod", *words)
     assert (done.exit_code, done.stderr) == (0, ""), done.output
     found = evaluate_stack("prod", project)
     warned = len(found.warnings)
     told = f", {warned} warning{'s' if warned > 1 else ''}" if warned else ""
-    assert done.stdout.splitlines()[0].endswith(f", sound{told}. Next:")
+    assert done.stdout.splitlines()[0].endswith(f", no faults{told}. Next:")
     assert [problem.line() for problem in found.faults] == []
     return found
 
 
 def planned(found: Evaluation) -> FleetPlan | AckFleetPlan:
-    """The plan, wherever the fleet is."""
+    """Return the plan, on either cloud."""
     plan = found.plan or found.ack_plan
     assert plan is not None
     return plan
@@ -80,8 +80,8 @@ def planned(found: Evaluation) -> FleetPlan | AckFleetPlan:
 
 
 @pytest.mark.parametrize("stack", list(ALL_STACKS))
-def test_an_example_is_taken_over_as_it_is_but_for_names(stack: str, project: Path) -> None:
-    """Comments and all: of the lines, only those differ that say whose it is."""
+def test_an_example_is_copied_except_for_names(stack: str, project: Path) -> None:
+    """Comments are copied too; only lines with names differ."""
     found = made(project, "--from", stack, *where(stack))
     old = ALL_STACKS[stack].read_text(encoding="utf-8").splitlines()
     new = (project / "Pulumi.prod.yaml").read_text(encoding="utf-8").splitlines()
@@ -95,8 +95,8 @@ def test_an_example_is_taken_over_as_it_is_but_for_names(stack: str, project: Pa
 
 @pytest.mark.parametrize("number", [1, 2, 5])
 @pytest.mark.parametrize("stack", list(FLEET_STACKS))
-def test_teams_share_what_an_example_promises(stack: str, number: int, project: Path) -> None:
-    """Guarantees add up to what its own teams had and the pools hold, and each team can reach all of it."""
+def test_teams_share_the_guarantees_of_an_example(stack: str, number: int, project: Path) -> None:
+    """Guarantees add up to those of the example within capacity, and each team's ceiling is the sum."""
     names = [f"team-{letter}" for letter in "vwxyz"[:number]]
     found = planned(made(project, "--from", stack, *where(stack), *(w for n in names for w in ("--team", n))))
     assert [team.name for team in found.teams] == sorted(names)
@@ -105,20 +105,20 @@ def test_teams_share_what_an_example_promises(stack: str, number: int, project: 
         shares = [team.guaranteed.get(flavor, 0) for team in found.teams]
         assert sum(shares) == whole, flavor
         (unit,) = (f.unit for f in found.flavors if f.name == flavor)
-        assert all(share % unit == 0 for share in shares), "only whole slices run anything"
-        assert max(shares) - min(shares) <= max(unit, 8), "no more than a slice or a node apart"
+        assert all(share % unit == 0 for share in shares), "a job needs whole slices"
+        assert max(shares) - min(shares) <= max(unit, 8), "shares differ by at most a slice or a node"
         assert {team.ceiling[flavor] for team in found.teams} == {whole}
 
 
-def test_reserved_machines_are_preferred_as_the_file_lists_them(project: Path) -> None:
+def test_reserved_machines_are_preferred_in_the_order_of_the_file(project: Path) -> None:
     made(project, "--from", "dev", *where("dev"), "--team", "vision")
     text = (project / "Pulumi.prod.yaml").read_text(encoding="utf-8")
     assert re.findall(r"- \{pool: ([\w-]+)", text) == ["l4-reserved", "l4-on-demand", "l4-spot"]
     assert "teamFiles" not in text
 
 
-def test_a_written_file_is_read_like_any_other_example(project: Path) -> None:
-    """A stack of one's own is an example too."""
+def test_a_written_file_can_be_an_example_itself(project: Path) -> None:
+    """`--from` accepts the name of a stack."""
     made(project, "--from", "quota-tree", *where("quota-tree"), "--team", "vision", "--team", "speech")
     first = (project / "Pulumi.prod.yaml").read_text(encoding="utf-8")
     assert init("test", "--from", "prod", *where("quota-tree")).exit_code == 0
@@ -129,7 +129,7 @@ def test_a_written_file_is_read_like_any_other_example(project: Path) -> None:
 
 
 def test_another_region_takes_other_zones(project: Path) -> None:
-    """One for all of the example's, or each its own; a list names none twice."""
+    """One zone replaces all of the example's, or each is replaced by its own; a list has no duplicates."""
     west = ["--project", "acme-ml-prod", "--region", "us-west4"]
     found = made(project, "--from", "reservations", *west, "--zone", "us-west4-a")
     assert found.plan is not None
@@ -143,7 +143,7 @@ def test_another_region_takes_other_zones(project: Path) -> None:
     assert "zone: us-west4-a, count: 16" in text and "zone: us-west4-b, count: 2" in text
 
 
-def test_workers_of_regions_of_their_own_stay_there(project: Path) -> None:
+def test_workers_keep_their_own_regions(project: Path) -> None:
     words = ["--project", "acme-ml-prod", "--region", "us-west4", "--zone", "us-west4-a"]
     found = made(project, "--from", "multikueue", *words)
     assert found.plan is not None
@@ -169,7 +169,7 @@ def test_a_teams_own_stack_takes_its_platform_and_its_team(project: Path) -> Non
 
 
 def test_a_fleet_may_be_indented_as_it_likes(project: Path) -> None:
-    """And quoted: values are replaced with what stands around them."""
+    """Quotes and comments around a replaced value are handled."""
     lines = (
         (project / MULTISLICE).read_text(encoding="utf-8").replace("project: my-project", "project: 'my-project' # x")
     )
@@ -188,7 +188,7 @@ def test_a_path_is_an_example_and_without_any_it_is_multislice(project: Path) ->
 
 
 def test_another_project_has_the_examples_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """One without Berth's own files: its examples come with Berth, and no line names a schema that is not there."""
+    """A project without Berth's files uses Berth's examples, and no line names a missing schema."""
     folder = tmp_path / "other"
     folder.mkdir()
     (folder / "Pulumi.yaml").write_text("name: berth\nruntime: python\n", encoding="utf-8")
@@ -208,10 +208,10 @@ NAME = "a cluster name: lower-case letters, digits and '-', starting with a lett
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        ([], [f"{MULTISLICE} wants --project, --region and --zone too"]),
-        (["--project", "acme-ml-prod", "--zone", "us-east5-a"], [f"{MULTISLICE} wants --region too"]),
-        (["--project", "acme-ml-prod", "--region", "us-east5"], [f"{MULTISLICE} wants --zone too"]),
-        (["--from", "ack-fleet"], ["stacks/examples/ack-fleet.yaml wants --region too"]),
+        ([], [f"{MULTISLICE} also needs --project, --region and --zone"]),
+        (["--project", "acme-ml-prod", "--zone", "us-east5-a"], [f"{MULTISLICE} also needs --region"]),
+        (["--project", "acme-ml-prod", "--region", "us-east5"], [f"{MULTISLICE} also needs --zone"]),
+        (["--from", "ack-fleet"], ["stacks/examples/ack-fleet.yaml also needs --region"]),
         (
             ["--project", "Acme", "--region", "mars", "--team", "My Team", "--team", "a", "--team", "a"],
             [
@@ -219,37 +219,37 @@ NAME = "a cluster name: lower-case letters, digits and '-', starting with a lett
                 "--region: 'mars' is not a region such as us-central1",
                 "--team: 'My Team' is not a DNS label: lower-case letters, digits and '-', at most 63 characters",
                 "--team: 'a' is named twice",
-                f"{MULTISLICE} wants --zone too",
+                f"{MULTISLICE} also needs --zone",
             ],
         ),
         (
             [*GKE, "--zone", "a", "--zone", "us-central1-b", "--context", "kind", "--platform", "dev"],
             [
-                f"--context: {MULTISLICE} has no place for it",
-                f"--platform: {MULTISLICE} has no place for it",
-                "--zone: said 2 times, and there is room for 1",
+                f"--context: {MULTISLICE} has no such setting",
+                f"--platform: {MULTISLICE} has no such setting",
+                "--zone: 2 values, but at most 1 are accepted",
                 "--zone: 'a' is not a zone such as us-central1-a",
             ],
         ),
         (
             ["--from", "ack-fleet", "--region", "us-central1", "--project", "acme-ml-prod"],
             [
-                "--project: stacks/examples/ack-fleet.yaml has no place for it",
+                "--project: stacks/examples/ack-fleet.yaml has no such setting",
                 "--region: 'us-central1' is not a region such as cn-hangzhou",
             ],
         ),
         (
             ["--from", "local", "--region", "us-central1", "--context", " "],
-            ["--region: Pulumi.local.yaml has no place for it", "--context: is empty"],
+            ["--region: Pulumi.local.yaml has no such setting", "--context: is empty"],
         ),
-        (["--from", "team-a", "--team", "a", "--team", "b"], ["--team: said 2 times, and there is room for 1"]),
+        (["--from", "team-a", "--team", "a", "--team", "b"], ["--team: 2 values, but at most 1 are accepted"]),
         (
             ["--from", "multislice-autopilot", *GKE, "--zone", "us-central1-a"],
-            ["--zone: stacks/examples/multislice-autopilot.yaml has no place for it"],
+            ["--zone: stacks/examples/multislice-autopilot.yaml has no such setting"],
         ),
     ],
 )
-def test_all_that_is_wrong_with_the_words_comes_at_once(words: list[str], said: list[str], project: Path) -> None:
+def test_all_wrong_arguments_are_reported_at_once(words: list[str], said: list[str], project: Path) -> None:
     before = sorted(project.rglob("*"))
     done = init("prod", *words)
     assert done.exit_code == 2
@@ -276,26 +276,26 @@ def test_a_bad_name_is_refused(name: str, project: Path) -> None:
         (["--from", "broken", *GKE], "Pulumi.broken.yaml:6: region: is missing; write region: us-central1\n"),
         (
             ["--from", "team-a", "--team", "vision"],
-            "Pulumi.prod.yaml would be refused, and is not written:\n"
+            "Pulumi.prod.yaml is not written, because it would have faults:\n"
             "team: the platform 'batch-platform' has no team 'vision'; it has 'team-a', 'team-b', 'team-c' and "
             "'team-d'\n",
         ),
         (
             ["--from", "secretive", *GKE],
-            "Pulumi.secretive.yaml: values are encrypted there, for that stack alone; take another, or leave them "
-            "out\n",
+            "Pulumi.secretive.yaml: has encrypted values, which only its own stack can decrypt; "
+            "choose another example\n",
         ),
         (
             ["--from", "more", *GKE, "--team", "vision"],
-            "Pulumi.more.yaml: something stands after its fleet, where teams would; move it up\n",
+            "Pulumi.more.yaml: another key follows berth:fleet, where teams go; move that key above it\n",
         ),
         (
             ["--from", "json", *GKE],
-            "Pulumi.json.yaml is not written so that one value can be edited at a time; copy it, and edit the copy\n",
+            "Pulumi.json.yaml has YAML that berth init cannot edit; copy the file, and edit the copy\n",
         ),
     ],
 )
-def test_what_cannot_be_started_from_is_said(words: list[str], said: str, project: Path) -> None:
+def test_an_unusable_example_is_reported(words: list[str], said: str, project: Path) -> None:
     text = (project / MULTISLICE).read_text(encoding="utf-8")
     (project / "Pulumi.broken.yaml").write_text(text.replace("    region: us-central1\n", ""), encoding="utf-8")
     (project / "Pulumi.secretive.yaml").write_text(f"{text}  berth:token: {{secure: v1:abc}}\n", encoding="utf-8")
@@ -310,11 +310,11 @@ def test_nothing_is_overwritten(project: Path) -> None:
     before = (project / "Pulumi.dev.yaml").read_bytes()
     done = init("dev", *GKE)
     assert (done.exit_code, done.stdout) == (1, "")
-    assert done.stderr == "Pulumi.dev.yaml is there, and is not overwritten: take another name, or edit it\n"
+    assert done.stderr == "Pulumi.dev.yaml exists and is not overwritten; choose another name, or edit the file\n"
     assert (project / "Pulumi.dev.yaml").read_bytes() == before
 
 
-def test_nothing_is_written_outside_of_a_project(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_nothing_is_written_outside_a_project(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (project / "Pulumi.yaml").unlink()
     monkeypatch.chdir(project)
     done = init("prod", *GKE)
@@ -325,7 +325,7 @@ def test_nothing_is_written_outside_of_a_project(project: Path, monkeypatch: pyt
     assert not (project / "Pulumi.prod.yaml").exists() and not (ROOT / "Pulumi.prod.yaml").exists()
 
 
-def test_a_key_of_the_other_stacks_encryption_is_not_copied(project: Path) -> None:
+def test_encryption_keys_of_the_example_are_not_copied(project: Path) -> None:
     text = (project / MULTISLICE).read_text(encoding="utf-8")
     (project / "Pulumi.old.yaml").write_text(f"encryptionsalt: v1:abc\n{text}", encoding="utf-8")
     made(project, "--from", "old", *GKE)
@@ -335,8 +335,8 @@ def test_a_key_of_the_other_stacks_encryption_is_not_copied(project: Path) -> No
 # --- on a terminal ----------------------------------------------------------------------------------------------------
 
 
-def test_a_person_is_asked_for_what_was_not_said(project: Path) -> None:
-    """A bad answer is asked for again; nothing at all keeps what the example has. Pulumi is never loaded for it."""
+def test_missing_values_are_asked_on_a_terminal(project: Path) -> None:
+    """An invalid answer is asked again; an empty one keeps the example's value. Pulumi is not imported."""
     command = [sys.executable, "-c", WITHOUT_PULUMI, "init", "prod", "--region", "us-east5"]
     answers = ["", "Acme", "acme-ml-prod", "us-east5-b us-east5-c", "us-east5-b", "vision speech"]
     ours, theirs = pty.openpty()
@@ -356,17 +356,17 @@ def test_a_person_is_asked_for_what_was_not_said(project: Path) -> None:
         os.close(ours)
         os.close(theirs)
     assert done.returncode == 0, done.stderr
-    told = done.stderr.split("Project of Google Cloud:")
+    told = done.stderr.split("Google Cloud project:")
     assert [part.strip() for part in told[:3]] == [
         "",
-        "is needed",
+        "a value is required",
         "'Acme' is not a project ID: 6 to 30 lower-case letters, digits and '-'",
     ]
-    told = told[3].split("Zones, by spaces, in place of us-central1-a:")
+    told = told[3].split("Zones, separated by spaces, to replace us-central1-a:")
     assert [part.strip() for part in told] == [
         "",
-        "said 2 times, and there is room for 1",
-        "Teams, by spaces (the example's):",
+        "2 values, but at most 1 are accepted",
+        "Teams, separated by spaces (empty: the example's):",
     ]
     found = evaluate_stack("prod", project)
     assert found.plan is not None
@@ -374,7 +374,7 @@ def test_a_person_is_asked_for_what_was_not_said(project: Path) -> None:
     assert [team.name for team in found.plan.teams] == ["speech", "vision"]
 
 
-def test_the_next_commands_are_ones_that_work(project: Path) -> None:
+def test_the_suggested_next_commands_work(project: Path) -> None:
     done = init("prod", *GKE, "--team", "vision")
     commands = re.findall(r"^  berth (\w+ prod) +# ", done.stdout, flags=re.MULTILINE)
     assert commands == ["plan prod", "preview prod"]
@@ -382,6 +382,6 @@ def test_the_next_commands_are_ones_that_work(project: Path) -> None:
         assert CliRunner().invoke(app, command.split()).exit_code == 0
 
 
-def test_git_ignores_copies_of_examples_and_no_stack_of_ones_own() -> None:
+def test_git_ignores_copied_examples_but_not_new_stacks() -> None:
     ignored = [line for line in (ROOT / ".gitignore").read_text().splitlines() if line.startswith("/Pulumi.")]
     assert sorted(ignored) == sorted(f"/Pulumi.{file.stem}.yaml" for file in ROOT.glob("stacks/examples/*.yaml"))

@@ -1,4 +1,4 @@
-"""`berth plan --json` has the shape that docs/plan.md describes, for every stack, and its figures add up."""
+"""`berth plan --json` has the documented shape for every stack, and its figures add up."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ COUNTS = {"type": "object", "additionalProperties": INT}
 
 
 def record(**keys: Any) -> dict[str, Any]:
-    """An object with exactly these keys."""
+    """Return the JSON Schema of an object with exactly these keys."""
     return {"type": "object", "properties": keys, "required": [*keys], "additionalProperties": False}
 
 
 def listed(items: dict[str, Any]) -> dict[str, Any]:
-    """A list of such items."""
+    """Return the JSON Schema of a list of such items."""
     return {"type": "array", "items": items}
 
 
@@ -106,7 +106,7 @@ SHAPE = record(
         record(severity={"enum": ["fault", "warning", "note"]}, code=TEXT, place=TEXT, path=TEXT, message=TEXT)
     ),
 )  # fmt: skip
-"""The whole shape; more keys than these are as wrong as fewer."""
+"""The JSON Schema of the plan; additional keys are as wrong as missing ones."""
 
 
 # --- shape ------------------------------------------------------------------------------------------------------------
@@ -114,7 +114,7 @@ SHAPE = record(
 
 @every_stack
 def test_every_plan_has_exactly_the_documented_shape(stack: str) -> None:
-    """Whole numbers too: JSON Schema's integer takes 8.0, and Python prints that differently."""
+    """Numbers are ints, because JSON Schema's integer accepts 8.0, which Python prints differently."""
     found = plan_json(stack)
     assert [error.message for error in Draft202012Validator(SHAPE).iter_errors(found)] == []
     fractions = [path for path, value in leaves(found) if isinstance(value, float)]
@@ -122,7 +122,7 @@ def test_every_plan_has_exactly_the_documented_shape(stack: str) -> None:
 
 
 def leaves(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[tuple[Any, ...], Any]]:
-    """Every scalar with its path."""
+    """Yield every scalar with its path."""
     if isinstance(value, dict | list):
         for key, item in value.items() if isinstance(value, dict) else enumerate(value):
             yield from leaves(item, (*path, key))
@@ -131,7 +131,7 @@ def leaves(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[tuple[Any, 
 
 
 def documented() -> dict[str, set[str]]:
-    """Section of the page to the keys in its table; the first section is the object itself."""
+    """Return section of the page → keys in its table; the first section is the object itself."""
     sections: dict[str, set[str]] = {}
     for part in re.split(r"^#+ ", PAGE, flags=re.MULTILINE)[1:]:
         keys = re.findall(r"^\| `(\w+)` \|", part, flags=re.MULTILINE)
@@ -141,11 +141,11 @@ def documented() -> dict[str, set[str]]:
 
 
 ELSEWHERE = {"cohorts[].quotas", "workers[].clusterQueues[].quotas"}
-"""What another section describes."""
+"""Keys that another section describes."""
 
 
 def printed(shape: dict[str, Any] = SHAPE, section: str = "The plan as JSON") -> Iterator[tuple[str, set[str]]]:
-    """Section name to keys, from the shape; bounds and mappings have no section of their own."""
+    """Yield section name and keys, from the shape; ranges and mappings have no section of their own."""
     yield section, set(shape["properties"])
     for key, inner in shape["properties"].items():
         name = key if section == "The plan as JSON" else f"{section}.{key}"
@@ -158,8 +158,8 @@ def test_the_page_documents_every_key_that_is_printed_and_no_other() -> None:
     assert documented() == dict(printed())
 
 
-def test_the_example_of_the_page_is_what_dev_prints() -> None:
-    """An example that is no longer true teaches the wrong thing."""
+def test_the_example_in_the_docs_is_the_output_for_dev() -> None:
+    """docs/plan.md shows part of the plan of dev."""
     (block,) = re.findall(r"```json\n(.*?)```", PAGE, flags=re.DOTALL)
     example, dev = json.loads(block), plan_json("dev")
     assert example["stack"] == dev["stack"]
@@ -168,25 +168,25 @@ def test_the_example_of_the_page_is_what_dev_prints() -> None:
 
 
 @every_stack
-def test_lists_come_by_name(stack: str) -> None:
-    """A diff of two plans shows what changed, and nothing that only moved."""
+def test_lists_are_sorted_by_name(stack: str) -> None:
+    """A text diff of two plans shows only real changes."""
     found = plan_json(stack)
     for section in ("pools", "flavors", "cohorts", "clusterQueues", "teams"):
         names = [entry["name"] for entry in found[section]]
         assert names == sorted(set(names))
 
 
-# --- figures, a second time -------------------------------------------------------------------------------------------
+# --- figures, computed a second time ----------------------------------------------------------------------------------
 
 
 def accelerators(queue: dict[str, Any], plan: dict[str, Any]) -> dict[str, dict[str, Any]]:
-    """Flavor to the quota of its own accelerators."""
+    """Return flavor → the quota of its accelerators."""
     own = {f["name"]: f["resource"] for f in plan["flavors"]}
     return {q["flavor"]: q for q in queue["quotas"] if q["resource"] == own[q["flavor"]]}
 
 
 @every_stack
-def test_a_flavor_holds_what_its_pools_hold(stack: str) -> None:
+def test_capacity_of_a_flavor_is_the_sum_of_its_pools(stack: str) -> None:
     found = plan_json(stack)
     for flavor in found["flavors"]:
         pools = [p for p in found["pools"] if p["flavor"] == flavor["name"]]
@@ -196,7 +196,7 @@ def test_a_flavor_holds_what_its_pools_hold(stack: str) -> None:
 
 
 @every_stack
-def test_a_flavor_has_promised_what_queues_and_cohorts_were_guaranteed(stack: str) -> None:
+def test_promised_of_a_flavor_is_the_sum_of_guarantees(stack: str) -> None:
     found = plan_json(stack)
     for flavor in found["flavors"]:
         nominal = [
@@ -207,7 +207,7 @@ def test_a_flavor_has_promised_what_queues_and_cohorts_were_guaranteed(stack: st
 
 
 @every_stack
-def test_a_cohort_is_guaranteed_what_it_and_all_below_it_are(stack: str) -> None:
+def test_the_guarantee_of_a_cohort_is_the_sum_below_it(stack: str) -> None:
     found = plan_json(stack)
     total: dict[str, dict[str, int]] = {cohort["name"]: {} for cohort in found["cohorts"]}
     parents = {cohort["name"]: cohort["parent"] for cohort in found["cohorts"]}
@@ -221,7 +221,7 @@ def test_a_cohort_is_guaranteed_what_it_and_all_below_it_are(stack: str) -> None
 
 
 @every_stack
-def test_a_team_is_guaranteed_what_its_own_queues_are(stack: str) -> None:
+def test_the_guarantee_of_a_team_is_the_sum_of_its_queues(stack: str) -> None:
     found = plan_json(stack)
     for team in found["teams"]:
         total: dict[str, int] = {}
@@ -258,7 +258,7 @@ def test_every_quota_is_of_whole_slices(stack: str) -> None:
 
 
 def broken(stack: str, old: str, new: str, folder: Path) -> dict[str, Any]:
-    """What is printed of a stack file with something in it replaced."""
+    """Return the JSON of a stack file with one text replaced."""
     text = GKE_STACKS[stack].read_text(encoding="utf-8")
     assert old in text
     file = folder / f"Pulumi.{stack}.yaml"
@@ -279,7 +279,7 @@ def broken(stack: str, old: str, new: str, folder: Path) -> dict[str, Any]:
     ],
 )
 def test_a_plan_with_faults_is_printed_too(old: str, new: str, code: str, tmp_path: Path) -> None:
-    """A pull request's comment has something to show, whatever somebody wrote."""
+    """A comment on a pull request shows the plan despite faults."""
     found = broken("multislice", old, new, tmp_path)
     assert [error.message for error in Draft202012Validator(SHAPE).iter_errors(found)] == []
     (fault, *_) = (p for p in found["problems"] if p["severity"] == "fault")

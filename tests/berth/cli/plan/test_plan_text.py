@@ -1,4 +1,4 @@
-"""`berth plan` in words: every figure in it is that of the JSON, read back out of the text."""
+"""`berth plan` as text: every figure, parsed from the text, equals that of the JSON."""
 
 from __future__ import annotations
 
@@ -15,30 +15,30 @@ Table = dict[str, list[str]]
 
 
 def paragraph(stack: str, head: str) -> list[list[str]]:
-    """The rows of the table that begins with `head`, cell by cell."""
+    """Return the rows of the table that begins with `head`, cell by cell."""
     (found,) = (p for p in text(evaluation(stack)).split("\n\n") if p.startswith(head))
     return [cells(line) for line in found.splitlines()[1:]]
 
 
 def cells(line: str) -> list[str]:
-    """Columns stand apart by three spaces or more; a row is indented by two."""
+    """Split a row; columns are separated by three spaces or more, and rows are indented by two."""
     return re.split(r" {3,}", line.strip(" ") if line.startswith("     ") else line[2:])
 
 
 def span(bounds: dict[str, int]) -> str:
-    """`4`, or `0–24`."""
+    """Return `4` or `0–24`."""
     return str(bounds["max"]) if bounds["min"] == bounds["max"] else f"{bounds['min']}–{bounds['max']}"
 
 
 def own(plan: dict[str, Any], flavor: str) -> list[dict[str, Any]]:
-    """The accelerator quotas on a flavor."""
+    """Return the accelerator quotas on a flavor."""
     (resource,) = (f["resource"] for f in plan["flavors"] if f["name"] == flavor)
     quotas = (q for holder in (*plan["clusterQueues"], *plan["cohorts"]) for q in holder["quotas"])
     return [q for q in quotas if q["flavor"] == flavor and q["resource"] == resource]
 
 
 @every_stack
-def test_the_first_line_counts_what_there_is(stack: str) -> None:
+def test_the_first_line_has_the_counts_of_the_plan(stack: str) -> None:
     plan = plan_json(stack)
     first = text(evaluation(stack)).splitlines()[0]
     for key, noun in (("pools", "pool"), ("teams", "team"), ("clusterQueues", "cluster queue")):
@@ -49,7 +49,7 @@ def test_the_first_line_counts_what_there_is(stack: str) -> None:
 
 
 @every_stack
-def test_capacity_is_what_pools_hold_and_queues_are_promised(stack: str) -> None:
+def test_the_capacity_table_has_the_figures_of_the_plan(stack: str) -> None:
     plan = plan_json(stack)
     for name, held, promised, _, may_borrow, *_ in paragraph(stack, "Capacity"):
         quotas = own(plan, name)
@@ -77,7 +77,7 @@ def test_pools_have_the_nodes_and_accelerators_of_the_plan(stack: str) -> None:
 
 
 def test_networks_have_the_interfaces_and_ranges_of_the_plan() -> None:
-    """A row for each VPC, from its first interface to its last; other fleets have no such table."""
+    """The table has a row for each VPC with its range of interfaces; other fleets have no such table."""
     networks = plan_json("gpu-rdma")["networks"]
     for key, vpc, interfaces, ranges, pools in paragraph("gpu-rdma", "Networks"):
         mine = [n for n in networks if (n["set"], n["network"]) == (key, vpc)]
@@ -123,16 +123,16 @@ def test_every_problem_is_shown_with_its_place(stack: str) -> None:
         (1, 99, "░" * 10),
     ],
 )  # fmt: skip
-def test_a_bar_is_full_only_when_all_is_promised(part: int, whole: int, expected: str) -> None:
+def test_a_bar_is_full_only_if_everything_is_guaranteed(part: int, whole: int, expected: str) -> None:
     assert bar(part, whole) == expected
 
 
-def test_a_table_without_rows_is_nothing() -> None:
+def test_a_table_without_rows_is_empty() -> None:
     assert table(["Teams", "guaranteed"], []) == ""
 
 
-def test_what_the_readme_shows_is_what_is_printed() -> None:
-    """The first thing a newcomer does is to compare the two."""
+def test_the_plan_in_the_readme_is_the_output() -> None:
+    """README.md shows the plan of dev."""
     readme = (ROOT / "README.md").read_text(encoding="utf-8")
     (block,) = re.findall(r"```\n(dev · .*?)```", readme, flags=re.DOTALL)
     shown = [line for line in block.splitlines() if line not in ("", "…")]

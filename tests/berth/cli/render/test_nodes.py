@@ -22,7 +22,7 @@ def labels_of(pool: str) -> dict[str, str]:
 
 
 @pytest.mark.parametrize(("pool", "value"), [("l4", "standard"), ("l4-spot", "spot"), ("dws", None)])
-def test_how_a_node_was_had_is_a_label(pool: str, value: str | None) -> None:
+def test_the_provisioning_model_is_a_label(pool: str, value: str | None) -> None:
     """GKE documents no value for flex-start and queued nodes."""
     assert labels_of(pool).get("cloud.google.com/gke-provisioning") == value
 

@@ -1,4 +1,4 @@
-"""What `berth render` writes is read back the same by YAML 1.1 (kubectl) as by 1.2."""
+"""YAML 1.1 (kubectl) and 1.2 parse the output of `berth render` to the same values."""
 
 from __future__ import annotations
 
@@ -37,15 +37,15 @@ def test_other_scalars_keep_their_type(value: object) -> None:
 
 
 @given(st.integers(-(2**63), 2**63 - 1), st.integers())
-def test_numbers_and_their_texts_are_told_apart(number: int, long: int) -> None:
-    """The fast writer's whole numbers are passed without a second look, so text that looks like one must be quoted."""
+def test_numbers_and_texts_of_digits_stay_different(number: int, long: int) -> None:
+    """Whole numbers are not rechecked after ryaml, so ryaml must quote text that looks like one."""
     manifest: dict[str, object] = {"number": number, "text": f"{number}", "list": [number, f"{long}", f"0{number}"]}
     assert yaml.load(yaml_document(manifest), yaml.SafeLoader) == manifest
 
 
 @stack_files.every_stack
-def test_a_document_is_what_the_fast_writer_makes_of_the_whole(stack: str) -> None:
-    """Though it is put together of entries. A port, a priority's value and a count need no slow writer."""
+def test_a_document_equals_ryamls_output_for_the_whole_object(stack: str) -> None:
+    """The document is joined from cached entries. Ports, priorities and counts need no PyYAML."""
     for _, plan in stack_files.clusters(stack):
         for manifest in all_manifests(plan):
             assert yaml_document(manifest) == "---\n" + ryaml.dumps(manifest)  # pyright: ignore[reportPrivateImportUsage]

@@ -16,9 +16,9 @@ from tests.small_fleets import TRAIN, fleet_with, plan, run_planner
 from tests.stack_files import every_stack
 from tests.stack_files import plan as plan_of
 
-OWN = "lower-priority work of its own queue"
-ANY = "whoever borrows its guarantee"
-LOWER = "lower-priority work that borrows its guarantee"
+OWN = "lower-priority jobs in the same queue"
+ANY = "borrowers"
+LOWER = "lower-priority borrowers"
 
 Row = tuple[str, str, str, tuple[str, ...]]
 
@@ -90,15 +90,15 @@ def test_who_may_not_reclaim_takes_nothing_back() -> None:
 def test_newer_work_of_the_same_priority_may_be_pushed_out_too() -> None:
     written = {f"{TRAIN}.preemption": {"withinClusterQueue": "LowerOrNewerEqualPriority"}}
     whom = of_vision_train(written)["withinClusterQueue"][0]
-    assert whom == f"{OWN}, and newer work of its own priority"
+    assert whom == "jobs in the same queue with a lower priority, or newer ones with the same priority"
 
 
-@pytest.mark.parametrize(("threshold", "words"), [(None, ""), (10, " of priority 10 or less")])
+@pytest.mark.parametrize(("threshold", "words"), [(None, ""), (10, " with priority 10 or less")])
 def test_work_may_be_pushed_out_in_order_to_borrow(threshold: int | None, words: str) -> None:
     rule = {"policy": "LowerPriority", **({} if threshold is None else {"maxPriorityThreshold": threshold})}
     written = {f"{TRAIN}.flavors.0.borrow": "1 slice", f"{TRAIN}.preemption": {"borrowWithinCohort": rule}}
     found = of_vision_train(written)["borrowWithinCohort"]
-    assert found == (f"lower-priority work{words} of its cohort, to borrow", ("v5e",))
+    assert found == (f"lower-priority jobs{words} in the same cohort to borrow quota", ("v5e",))
 
 
 # --- any fleet --------------------------------------------------------------------------------------------------------
