@@ -13,11 +13,12 @@ Output = Annotated[pathlib.Path | None, typer.Option("-o", "--output", help="A f
 
 
 def write_output(text: str, output: pathlib.Path | None) -> None:
-    """To the file, or to stdout; a file that cannot be written is told, and exit 1."""
+    """Write to the file, whose folders are made, or to stdout; exit 1 with the reason where it cannot be written."""
     if output is None:
         typer.echo(text, nl=False)
         return
     try:
+        output.parent.mkdir(parents=True, exist_ok=True)
         output.write_text(text, encoding="utf-8")
     except OSError as error:
         typer.echo(f"{output}: cannot be written: {error.strerror}", err=True)

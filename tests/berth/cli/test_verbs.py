@@ -109,7 +109,6 @@ def test_all_else_is_left_to_typer(value: object, annotation: Any) -> None:
         (["split", "dev", "--most", "none"], "Invalid value for '--most'"),
         (["split", "dev", "--most", "0"], "Invalid value for '--most'"),
         (["check"], "Missing argument 'STACK"),
-        (["guard", "dev", "no-such-file.json"], "no-such-file.json"),
     ],
 )
 def test_a_value_that_a_verb_does_not_take_is_refused_in_typers_words(words: list[str], error: str) -> None:
