@@ -9,7 +9,7 @@ import shutil
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Generator
 
 import pytest
 from typer.testing import CliRunner
@@ -162,7 +162,7 @@ def test_a_hostile_file_is_refused_in_a_line(
 
 
 @contextlib.contextmanager
-def limits(seconds: int) -> Iterator[None]:
+def limits(seconds: int) -> Generator[None]:
     """Raise TimeoutError after so many seconds, also while a file is being opened."""
 
     def stop(*_: object) -> None:
