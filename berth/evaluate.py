@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import pathlib
 from typing import TYPE_CHECKING, cast
 
@@ -157,7 +158,7 @@ def _evaluate_team_stack(file: StackFile, load_problems: list[Problem], root: pa
         platform_name = located.stack
         # The file of the same project, also at an earlier revision: not one that lies in the current folder.
         platform_file = root / spec.platform
-        platform_stack = spec.platform if located.by_name or not platform_file.is_file() else str(platform_file)
+        platform_stack = spec.platform if located.by_name or not os.path.isfile(platform_file) else str(platform_file)
         platform = evaluate_stack(platform_stack, root) if platform_name != file.stack else None
         if platform is None:
             message = f"'{spec.platform}' is this stack itself; write the stack of the platform"

@@ -7,6 +7,7 @@ Its name is the code of what it finds. A file is a program: it runs with the rig
 from __future__ import annotations
 
 import inspect
+import os
 import pathlib
 import runpy
 import traceback
@@ -16,7 +17,7 @@ from typing import cast
 
 from msgspec.structs import replace
 
-from berth.diagnostics import FieldPath, Problem, Severity
+from berth.diagnostics import FieldPath, Problem, Severity, format_value
 from berth.evaluate import Evaluation, require_kueue
 from berth.plan.fleet import FleetPlan
 
@@ -35,11 +36,11 @@ def warning(path: FieldPath, message: str) -> Problem:
 
 def load_rules(file: pathlib.Path) -> tuple[dict[str, PolicyRule], list[Problem]]:
     """The rules of one file by name, in its order; a file that cannot be loaded or holds none is a fault."""
-    if not file.is_file():
+    if not os.path.isfile(file):
         return {}, [_policy_fault(file, None, "no such policy file")]
     try:
         namespace = runpy.run_path(str(file), run_name="berth_policy")
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         return {}, [_policy_fault(file, error, f"{type(error).__name__}: {error}")]
     functions = {
         name: cast("PolicyRule", value)
@@ -80,12 +81,28 @@ def apply_policies(verdict: Evaluation, files: Iterable[pathlib.Path]) -> Evalua
 
 def _run_rule(file: pathlib.Path, name: str, rule: PolicyRule, plan: FleetPlan) -> Iterator[Problem]:
     try:
-        yield from (replace(problem, code=name.replace("_", "-")) for problem in rule(plan) or ())
-    except Exception as error:
+        for result in cast("Iterable[object]", rule(plan) or ()):
+            problem = _as_problem(result)
+            if problem is None:
+                shown = format_value(repr(result))
+                message = f'\'{name}\' yields {shown}; yield fault(("cluster", "zones"), "TEXT"), or warning'
+                yield _policy_fault(file, None, message)
+                return
+            yield replace(problem, code=name.replace("_", "-"))
+    except (Exception, SystemExit) as error:  # a rule that ends the process would pass every fleet
         yield _policy_fault(file, error, f"'{name}' failed: {type(error).__name__}: {error}")
 
 
-def _policy_fault(file: pathlib.Path, error: Exception | None, message: str) -> Problem:
+def _as_problem(result: object) -> Problem | None:
+    """A rule's result, or None where it is not a problem of the documented types: its author may write anything."""
+    if not isinstance(result, Problem):
+        return None
+    message, path = cast("tuple[object, object]", (result.message, result.path))
+    steps = cast("tuple[object, ...]", path) if isinstance(path, tuple) else (None,)
+    return result if isinstance(message, str) and all(isinstance(step, str | int) for step in steps) else None
+
+
+def _policy_fault(file: pathlib.Path, error: BaseException | None, message: str) -> Problem:
     """A fault of a policy file; at the line of it where an error came from."""
     lines = (
         [frame.lineno for frame in traceback.extract_tb(error.__traceback__) if frame.filename == str(file)]

@@ -210,7 +210,7 @@ def _classify_answers(file: str, text: str) -> Iterator[tuple[str, ApiObject]]:
     """Return the contents of one file, with their kind. Raises InvalidInventory."""
     try:
         value: object = json.loads(text)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         at = f"line {error.lineno}, column {error.colno}" if isinstance(error, json.JSONDecodeError) else "somewhere"
         raise InvalidInventory(f"{file}: not JSON ({at}); export it with --format json, or kubectl -o json") from None
     for item in _items(value):

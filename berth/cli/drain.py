@@ -12,6 +12,7 @@ import yaml
 from msgspec.structs import replace
 
 from berth.cli.arguments import EXIT_BLOCKED, EXIT_FAULTS, EXIT_OK, StackArgument, evaluate_or_exit, print_problems
+from berth.cli.output_file import write_output
 from berth.evaluate import Evaluation, evaluate_stack
 from berth.plan.fleet import FleetPlan
 from berth.plan.gke import ClusterPlan
@@ -40,11 +41,7 @@ def command(
     if drained.faults or drained.plan is None:
         print_problems(drained.faults)
         raise typer.Exit(EXIT_FAULTS)
-    if output is None:
-        typer.echo(drained_text, nl=False)
-    else:
-        output.parent.mkdir(parents=True, exist_ok=True)
-        output.write_text(drained_text, encoding="utf-8")
+    write_output(drained_text, output)
     refusals = list(destroy_refusals(drained.plan))
     for line in refusals:
         typer.echo(line, err=True)

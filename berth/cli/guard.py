@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pathlib
 from collections.abc import Iterator
 from typing import Annotated, Any, cast
 
@@ -15,10 +16,13 @@ from berth.cli.arguments import (
     StackArgument,
     evaluate_or_exit,
     format_json,
+    print_problems,
 )
 from berth.cli.diff.plain_text import to_json_value
+from berth.diagnostics import Problem
 from berth.diff import text as diff_text
 from berth.diff.guard.preview import GuardReport
+from berth.loader.text_file import MAX_ANSWER_BYTES, read_bytes
 
 VERSION = 1
 """Version of the JSON output; increased when a key changes its meaning or is removed."""
@@ -29,9 +33,7 @@ EPILOG = "Example: berth guard dev preview.json"
 
 def command(
     stack: StackArgument,
-    preview: Annotated[
-        typer.FileText, typer.Argument(metavar="PREVIEW", help="Output of pulumi preview --json; - is stdin.")
-    ],
+    preview: Annotated[str, typer.Argument(metavar="PREVIEW", help="Output of pulumi preview --json; - is stdin.")],
     print_json: JsonOption = False,
 ) -> None:
     """Check a Pulumi preview for losses that are not allowed.
@@ -41,19 +43,33 @@ def command(
     """
     evaluation = evaluate_or_exit(stack, allow_any_kind=True)
     from berth.diff.guard.preview import check_preview
-    from berth.diff.guard.preview_file import PreviewFormatError, parse_preview
+    from berth.diff.guard.preview_file import PreviewFormatError, parse_preview, refusing_odd_shapes
 
     assert evaluation.plan_of_any_kind is not None
+    content = _read(preview)
     try:
-        result = check_preview(parse_preview(preview.read()), evaluation.plan_of_any_kind)
-    except (PreviewFormatError, UnicodeDecodeError) as error:
-        message = "this is not the output of `pulumi preview --json`: it is not UTF-8 text"
-        typer.echo(f"{error}" if isinstance(error, PreviewFormatError) else message, err=True)
+        with refusing_odd_shapes():
+            result = check_preview(parse_preview(content.decode()), evaluation.plan_of_any_kind)
+    except PreviewFormatError as error:
+        typer.echo(f"{error}", err=True)
         raise typer.Exit(EXIT_FAULTS) from None
     output_lines = [format_json(as_json(result, evaluation.stack))] if print_json else lines(result, evaluation.stack)
     for line in output_lines:
         typer.echo(line)
     raise typer.Exit(EXIT_BLOCKED if result.blocked else EXIT_FAULTS if result.errors else EXIT_OK)
+
+
+def _read(preview: str) -> bytes:
+    """The content of the file, or of stdin; the fault on stderr, and exit 1, where it cannot be read."""
+    if preview == "-":
+        content: bytes | Problem = typer.get_binary_stream("stdin").read(MAX_ANSWER_BYTES)
+    else:
+        remedy = f"write it with pulumi preview --json > {preview}"
+        content = read_bytes(pathlib.Path(preview), preview, remedy, remedy, MAX_ANSWER_BYTES)
+    if isinstance(content, Problem):
+        print_problems([content])
+        raise typer.Exit(EXIT_FAULTS)
+    return content
 
 
 def as_json(result: GuardReport, stack: str) -> dict[str, Any]:

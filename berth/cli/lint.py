@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import pathlib
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Annotated, Any
@@ -96,7 +97,7 @@ def run(evaluation: Evaluation, files: Sequence[str], team: str | None, root: pa
 def _files(names: Iterable[str], root: pathlib.Path, problems: list[Problem]) -> Iterator[pathlib.Path]:
     for name in names:
         path = pathlib.Path(name)
-        if not path.is_absolute() and not path.exists():
+        if not path.is_absolute() and not os.path.exists(path):
             path = root / path
         matches = list_yaml_files(path)
         if not matches:

@@ -13,11 +13,12 @@ Output = Annotated[pathlib.Path | None, typer.Option("-o", "--output", help="Wri
 
 
 def write_output(text: str, output: pathlib.Path | None) -> None:
-    """Write text to a file, or to stdout without one; exit 1 if the file cannot be written."""
+    """Write text to a file, creating its folders, or to stdout without one; exit 1 if the file cannot be written."""
     if output is None:
         typer.echo(text, nl=False)
         return
     try:
+        output.parent.mkdir(parents=True, exist_ok=True)
         output.write_text(text, encoding="utf-8")
     except OSError as error:
         typer.echo(f"{output}: cannot be written: {error.strerror}", err=True)

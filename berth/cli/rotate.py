@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pathlib
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Annotated, Any
 
@@ -17,11 +18,15 @@ from berth.cli.arguments import (
     format_json,
     project_root,
 )
+from berth.diagnostics import format_value
 from berth.evaluate import Evaluation
+from berth.loader.document import parse
 from berth.loader.locate import display_path
 from berth.rotate.steps import IN_PLACE, RotationStep, default_mode, plan_rotation
 from berth.rotate.yaml_editor import ManualEditRequired, YamlEditor
 from berth.text import pluralize
+
+_KEY = re.compile("[A-Za-z]+")
 
 VERSION = 1
 """Version of the JSON output; increased when a key changes its meaning or is removed."""
@@ -100,9 +105,22 @@ def rotation_steps(
 
 def _changes(settings: Sequence[str]) -> Mapping[str, str]:
     pairs = [setting.partition("=") for setting in settings]
-    if invalid_key := next((key for key, sign, value in pairs if not (key and sign and value)), None):
-        raise ManualEditRequired(f"'{invalid_key}' is not KEY=VALUE; write --set topology=4x4")
+    for setting, (key, sign, value) in zip(settings, pairs, strict=True):
+        if not (_KEY.fullmatch(key) and sign and value):
+            raise ManualEditRequired(f"'{_shown(setting)}' is not a setting; write --set topology=4x4")
+        if not _is_yaml(value):
+            raise ManualEditRequired(f"--set {key}: {_shown(value)} is not a YAML value; write --set topology=4x4")
     return {key: value for key, _, value in pairs}
+
+
+def _shown(text: str) -> str:
+    return format_value(text if text.isprintable() else ascii(text))
+
+
+def _is_yaml(value: str) -> bool:
+    """Whether a text is one YAML value on one line."""
+    document, faults = parse(f"value: {value}", "") if value.isprintable() else (None, [])
+    return document is not None and not any(fault.code in ("bad-yaml", "yaml-tag", "yaml-alias") for fault in faults)
 
 
 def as_json(steps: Sequence[RotationStep], stack: str, pool: str) -> dict[str, Any]:

@@ -5,7 +5,7 @@ The one module of the simulation that opens files.
 
 from __future__ import annotations
 
-import json
+import os
 import pathlib
 import re
 from collections.abc import Iterable, Iterator
@@ -13,16 +13,19 @@ from typing import Any
 
 import yaml
 from msgspec import Struct, field
-from yaml.events import CollectionEndEvent, CollectionStartEvent
+from yaml.events import AliasEvent, CollectionEndEvent, CollectionStartEvent, ScalarEvent
 
 from berth.diagnostics import FieldPath, Problem, Problems, Severity
 from berth.jobs.values import SourceValue
 from berth.loader.document import parse
 from berth.loader.positions import NO_MARKS, Marks
-from berth.loader.text_file import MAX_BYTES, read_text
+from berth.loader.text_file import MAX_BYTES, MAX_DEPTH, read_bytes, read_json, read_text
 from berth.yaml_loader import LOADER
 
-_MAX_DEPTH = 64
+_MAX_LARGE_BYTES = 1 << 25
+"""Maximum size of a YAML file that is read without lines: thousands of jobs."""
+_MAX_ALIASED = 10_000
+"""Maximum number of values that aliases may repeat; in a larger file, one for each byte."""
 _NEXT_DOCUMENT = re.compile(r"^---(?=\s|$)", re.MULTILINE)
 _STACK_FILE_CODES = {"unquoted", "unquoted-key", "secret"}
 """Faults of a stack file that are none of a manifest: the engine never sees it."""
@@ -66,9 +69,10 @@ class ManifestDocument(Struct, frozen=True):
 
 
 def read_documents(path: pathlib.Path, display_path: str) -> tuple[list[ManifestDocument], list[Problem]]:
-    """Return the documents of a YAML file that are not empty, and its faults. A large file is read faster, without lines."""
-    if path.is_file() and path.stat().st_size > MAX_BYTES:
-        return _read_large(path, display_path)
+    """Return the documents of a YAML file that are not empty, and its faults; a large file is read without lines."""
+    if os.path.isfile(path) and path.stat().st_size > MAX_BYTES:
+        values, problems = read_values(path, display_path)
+        return [ManifestDocument(display_path, value) for value in values if value is not None], problems
     text = read_text(path, display_path, "")
     if isinstance(text, Problem):
         return [], [text]
@@ -82,25 +86,71 @@ def read_documents(path: pathlib.Path, display_path: str) -> tuple[list[Manifest
     return loaded, problems
 
 
-def _read_large(path: pathlib.Path, display_path: str) -> tuple[list[ManifestDocument], list[Problem]]:
+def read_values(path: pathlib.Path, display_path: str) -> tuple[list[object], list[Problem]]:
+    """The values of a YAML file's documents without their lines, and its faults; faster than `read_documents`."""
+    data = read_bytes(path, display_path, "name a YAML file", "split it", _MAX_LARGE_BYTES)
+    if isinstance(data, Problem):
+        return [], [data]
     try:
-        values = load_all(path.read_text(encoding="utf-8"))
-    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
-        return [], [
-            Problem(Severity.FAULT, "bad-yaml", (), f"is no YAML: {' '.join(str(error).split())}", display_path)
-        ]
-    return [ManifestDocument(display_path, value) for value in values if value is not None], []
+        text = data.decode()
+        check_events(text)
+        return list(yaml.load_all(text, Loader=LOADER)), []
+    except UnicodeDecodeError as error:
+        reason = f"byte {error.start} is not UTF-8"
+    except yaml.YAMLError as error:
+        reason = " ".join(str(error).split())
+    except (ValueError, OverflowError):  # a number with thousands of digits, a date with a month 13
+        reason = "a number or a date is out of range"
+    return [], [Problem(Severity.FAULT, "bad-yaml", (), f"is not YAML: {reason}", display_path)]
 
 
-def load_all(text: str) -> list[object]:
-    """Return the documents of a YAML text. Deep nesting is refused first: the C parser would take the process down with it."""
-    depth = 0
+def check_events(text: str) -> None:
+    """Check that a YAML text can be loaded in bounded time and memory. Raises YAMLError.
+
+    Deep nesting ends the process in the C parser; aliases and merge keys of each other grow exponentially.
+    """
     events: Iterator[Any] = iter(LOADER(text).get_event, None)
+    sizes = _AnchoredSizes(max(_MAX_ALIASED, len(text)))
     for event in events:
-        depth += isinstance(event, CollectionStartEvent) - isinstance(event, CollectionEndEvent)
-        if depth > _MAX_DEPTH:
-            raise yaml.YAMLError(f"nested more than {_MAX_DEPTH} deep")
-    return list(yaml.load_all(text, Loader=LOADER))
+        if isinstance(event, AliasEvent):
+            sizes.repeat(event.anchor)
+        elif isinstance(event, CollectionStartEvent):
+            sizes.open(event.anchor)
+        elif isinstance(event, CollectionEndEvent):
+            sizes.close()
+        elif isinstance(event, ScalarEvent):
+            sizes.count += 1
+            if event.value == "<<" and event.implicit[0]:
+                raise yaml.YAMLError("the merge key '<<' is not supported; write its keys out")
+
+
+class _AnchoredSizes:
+    """How many values a YAML text has, with those that aliases repeat."""
+
+    def __init__(self, max_aliased: int) -> None:
+        self.count = 0
+        self._max_aliased = max_aliased
+        self._aliased = 0
+        self._by_anchor: dict[str, int] = {}
+        self._open: list[tuple[str | None, int]] = []
+
+    def open(self, anchor: str | None) -> None:
+        self._open.append((anchor, self.count))
+        self.count += 1
+        if len(self._open) > MAX_DEPTH:
+            raise yaml.YAMLError(f"nested more than {MAX_DEPTH} levels deep; remove brackets or levels")
+
+    def close(self) -> None:
+        anchor, start = self._open.pop()
+        if anchor:
+            self._by_anchor[anchor] = self.count - start
+
+    def repeat(self, anchor: str) -> None:
+        size = self._by_anchor.get(anchor, 1)
+        self.count += size
+        self._aliased += size
+        if self._aliased > self._max_aliased:
+            raise yaml.YAMLError(f"aliases repeat more than {self._max_aliased:,} values; write them out")
 
 
 def _split_documents(text: str) -> Iterator[str]:
@@ -112,23 +162,13 @@ def _split_documents(text: str) -> Iterator[str]:
 
 
 def list_yaml_files(path: pathlib.Path) -> list[pathlib.Path]:
-    """Return the YAML files of a folder, by name; a file is itself."""
-    if not path.is_dir():
+    """The YAML files of a folder, by name; a file is itself."""
+    if not os.path.isdir(path):
         return [path]
     return sorted(file for file in path.iterdir() if file.suffix in (".yaml", ".yml") and file.is_file())
 
 
 def read_kubectl_json(path: pathlib.Path, display_path: str) -> tuple[list[ManifestDocument], list[Problem]]:
     """What `kubectl get … -o json` printed into a file: one document."""
-    try:
-        value = json.loads(path.read_text(encoding="utf-8"))
-    except FileNotFoundError:
-        return [], [Problem(Severity.FAULT, "no-file", (), f"no file '{display_path}'")]
-    except OSError as error:
-        return [], [Problem(Severity.FAULT, "unreadable", (), f"cannot be read: {error.strerror}", display_path)]
-    except (ValueError, RecursionError) as error:
-        problem = Problem(
-            Severity.FAULT, "bad-json", (), f"is no JSON: {error}; write it with kubectl get … -o json", display_path
-        )
-        return [], [problem]
-    return [ManifestDocument(display_path, value)], []
+    value = read_json(path, display_path, "write it with kubectl get … -o json")
+    return ([], [value]) if isinstance(value, Problem) else ([ManifestDocument(display_path, value)], [])

@@ -9,6 +9,8 @@ from math import ceil
 from berth.manifests.quantities import quantity
 
 _QUANTITY = re.compile(r"([+-]?)([0-9]+\.?[0-9]*|\.[0-9]+)([numkMGTPE]|[KMGTPE]i|[eE][+-]?[0-9]{1,2})?")
+_MAX_LENGTH = 64
+"""Maximum length of a quantity in characters; Kubernetes' largest has 19 digits."""
 _DECIMAL = {"n": -9, "u": -6, "m": -3, "": 0, "k": 3, "M": 6, "G": 9, "T": 12, "P": 15, "E": 18}
 _BINARY = {"Ki": 10, "Mi": 20, "Gi": 30, "Ti": 40, "Pi": 50, "Ei": 60}
 
@@ -20,7 +22,8 @@ def parse_quantity(resource: str, text: object) -> int | None:
     """
     if isinstance(text, bool) or not isinstance(text, int | float | str):
         return None
-    match = _QUANTITY.fullmatch(str(text))
+    written = str(text)
+    match = _QUANTITY.fullmatch(written) if len(written) <= _MAX_LENGTH else None
     if match is None or match[1] == "-":
         return None
     value = Fraction(match[2]) * _factor(match[3] or "")

@@ -11,10 +11,8 @@ import pathlib
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, cast
 
-import yaml
-
-from berth.diagnostics import Problem, Problems, Severity
-from berth.jobs.files import load_all
+from berth.diagnostics import Problem, Problems
+from berth.jobs.files import read_values
 from berth.jobs.pod_set import PodSet
 from berth.jobs.values import SourceValue
 from berth.plan.kueue import PreemptionPlan
@@ -49,12 +47,10 @@ ExpectedStates = dict[str, dict[str, Any]]
 def read_cases(path: pathlib.Path) -> tuple[list[RecordedCase], list[Problem]]:
     """Return the cases of a file, and its faults; with a fault there are no cases."""
     path_text = str(path)
-    try:
-        (value,) = load_all(path.read_text(encoding="utf-8")) or [None]
-    except OSError as error:
-        return [], [Problem(Severity.FAULT, "no-file", (), f"cannot be read: {error.strerror}", path_text)]
-    except (UnicodeDecodeError, yaml.YAMLError, RecursionError) as error:
-        return [], [Problem(Severity.FAULT, "bad-yaml", (), f"is no YAML: {str(error).splitlines()[0]}", path_text)]
+    values, faults = read_values(path, path_text)
+    if faults:
+        return [], faults
+    value = values[0] if len(values) == 1 else None
     problems = Problems()
     check_cases(SourceValue(value, (), problems))
     if problems.has_faults():
@@ -154,6 +150,7 @@ def check_cases(cases: SourceValue) -> None:
     for case in cases.sequence("a list of cases") or ():
         fields = case.known_fields(("case", "clusterQueues", "steps"), ("cohorts",))
         if fields is not None:
+            fields["case"].text("a case's name")
             cohorts_value = fields.get("cohorts")
             for cohort in (cohorts_value.sequence("a list of cohorts") if cohorts_value else None) or ():
                 _check_cohort(cohort)
@@ -167,6 +164,7 @@ def _check_cohort(cohort: SourceValue) -> None:
     fields = cohort.known_fields(("name",), ("parent", "quotas"))
     if fields is not None:
         fields["name"].text("a cohort's name")
+        _check_optional_name(fields.get("parent"))
         if "quotas" in fields:
             _check_quotas(fields["quotas"])
 
@@ -180,6 +178,7 @@ def _check_queue(queue: SourceValue) -> str | None:
     _check_quotas(fields["quotas"])
     for flavor in fields["flavors"].sequence("a list of flavors, in order of preference") or ():
         flavor.text("a flavor's name")
+    _check_optional_name(fields.get("cohort"))
     if "strategy" in fields:
         fields["strategy"].one_of((STRICT_FIFO, BEST_EFFORT_FIFO))
     if "flavorFungibility" in fields:
@@ -203,11 +202,15 @@ def _check_preemption(preemption: SourceValue) -> None:
         borrow_fields = fields["borrowWithinCohort"].known_fields(("policy",), ("maxPriorityThreshold",))
         if borrow_fields:
             borrow_fields["policy"].one_of((NEVER, LOWER_PRIORITY))
+            if "maxPriorityThreshold" in borrow_fields:
+                borrow_fields["maxPriorityThreshold"].integer("a whole number", -(2**31), 2**31 - 1)
 
 
 def _check_quotas(quotas: SourceValue) -> None:
     for quota in quotas.sequence("a list of quotas") or ():
         fields = quota.known_fields(("flavor", "resource", "nominal"), ("borrowingLimit", "lendingLimit")) or {}
+        for key in fields.keys() & {"flavor", "resource"}:
+            fields[key].text(f"a {key}'s name")
         for key in ("nominal", "borrowingLimit", "lendingLimit"):
             if key in fields:
                 fields[key].integer("a whole number from 0", 0)
@@ -219,6 +222,8 @@ def _check_steps(steps: SourceValue, queues: set[str]) -> None:
         fields = step.known_fields((), ("submit", "finish", "then"))
         if fields is None:
             continue
+        if "then" in fields:
+            _check_states(fields["then"])
         if ("submit" in fields) == ("finish" in fields):
             step.fault("bad-step", "a step submits one job or finishes one; write submit or finish")
         elif "submit" in fields:
@@ -227,6 +232,23 @@ def _check_steps(steps: SourceValue, queues: set[str]) -> None:
             if name not in unfinished:
                 fields["finish"].fault("no-job", f"no job '{name}' is there to finish; submit it in a step before")
             unfinished.discard(name)
+
+
+def _check_optional_name(cohort: SourceValue | None) -> None:
+    if cohort is not None and cohort.value is not None:
+        cohort.text("a cohort's name")
+
+
+def _check_states(states: SourceValue) -> None:
+    for state in (states.mapping("a mapping of jobs to their states") or {}).values():
+        fields = state.known_fields(("state",), ("flavors", "evicted", "reason")) or {}
+        for key in fields.keys() & {"state", "reason"}:
+            fields[key].text(f"a {key}")
+        if "flavors" in fields:
+            for flavor in (fields["flavors"].mapping("a mapping of resources to flavors") or {}).values():
+                flavor.text("a flavor's name")
+        if "evicted" in fields:
+            fields["evicted"].integer("a whole number from 0", 0)
 
 
 def _check_submit(submit: SourceValue, queues: set[str], unfinished: set[str]) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import pathlib
 from collections.abc import Iterable, Iterator, Sequence
 
@@ -136,8 +137,8 @@ def _is_stack(argument: str, root: pathlib.Path) -> bool:
     """Return whether the argument is a stack's name, or a file with `config` at its top level."""
     located = locate(argument, root)
     if located.by_name:
-        return located.file.is_file() or not pathlib.Path(argument).exists()
-    if not located.file.is_file():
+        return os.path.isfile(located.file) or not os.path.exists(argument)
+    if not os.path.isfile(located.file):
         return False
     parsed, _ = read_documents(located.file, located.display_path)
     return any("config" in as_mapping(each.value) for each in parsed)
@@ -149,7 +150,7 @@ def _read_documents(names: Iterable[str], root: pathlib.Path) -> tuple[list[Mani
     problems: list[Problem] = []
     for name in names:
         path = pathlib.Path(name)
-        if not path.is_absolute() and not path.exists():
+        if not path.is_absolute() and not os.path.exists(path):
             path = root / path
         files = list_yaml_files(path)
         if not files:

@@ -17,7 +17,12 @@ from berth.adopt.stack_file import adopt, render_stack_file
 from berth.cli import drain
 from berth.cli.preview import tree as preview
 from berth.diagnostics import Problem
+from berth.loader.text_file import MAX_ANSWER_BYTES, read_bytes
 from berth.text import pluralize
+
+_LONGEST_CAUSE = 200
+"""Maximum length of Python's own message in a fault."""
+_ANSWER_REMEDY = "write it with --format json of gcloud, or -o json of kubectl"
 
 
 class AdoptionResult(Struct, frozen=True):
@@ -36,18 +41,19 @@ def run(
     Import files list the resources that the program registers for the stack file, so there are none if it has a fault.
     With a `context`, only objects inside the cluster are adopted. Nothing is written yet.
     """
-    inventory = read_inventory(_read_texts(answer_files), context)
+    texts = _read_texts(answer_files)
     with _reporting_bad_input():
+        inventory = read_inventory(texts, context)
         adopted = adopt(inventory, stack)
     stack_file = render_stack_file(adopted)
     evaluation = drain.evaluate_drained(stack_file, stack)
     output_files = {f"Pulumi.{stack}.yaml": stack_file}
     if evaluation.faults or evaluation.plan is None:
         return AdoptionResult(output_files, adopted.not_adopted, evaluation.faults)
-    resources = preview.run(
-        evaluation, root, preview=False
-    ).resources  # without preview, names that one resource takes from another are known
-    files_by_provider = import_files(resources, inventory, evaluation.plan)
+    # Without preview, names that one resource takes from another are known.
+    resources = preview.run(evaluation, root, preview=False).resources
+    with _reporting_bad_input():
+        files_by_provider = import_files(resources, inventory, evaluation.plan)
     for provider, content in files_by_provider.items():
         output_files[f"{stack}.{provider}.import.json"] = json.dumps(content, indent=2) + "\n"
     with _reporting_bad_input():
@@ -62,8 +68,8 @@ def _reporting_bad_input() -> Generator[None]:
     """Raise InvalidInventory if the block fails on input of an unexpected shape, because other programs wrote it."""
     try:
         yield
-    except (KeyError, IndexError, TypeError, ValueError, AttributeError) as error:
-        cause = f"{type(error).__name__}: {error}"
+    except (KeyError, IndexError, TypeError, ValueError, AttributeError, RecursionError) as error:
+        cause = " ".join(f"{type(error).__name__}: {error}".split())[:_LONGEST_CAUSE]
         raise InvalidInventory(
             f"cannot read the files ({cause}); save the output of gcloud --format json and kubectl -o json unchanged"
         ) from error
@@ -73,10 +79,12 @@ def _read_texts(answer_files: Sequence[pathlib.Path]) -> dict[str, str]:
     texts: dict[str, str] = {}
     errors: list[str] = []
     for file in answer_files:
+        content = read_bytes(file, str(file), _ANSWER_REMEDY, _ANSWER_REMEDY, MAX_ANSWER_BYTES)
+        if isinstance(content, Problem):
+            errors.append(content.line())
+            continue
         try:
-            texts[str(file)] = file.read_text(encoding="utf-8")
-        except OSError as error:
-            errors.append(f"{file}: {(error.strerror or 'cannot be read').lower()}")
+            texts[str(file)] = content.decode()
         except UnicodeDecodeError:
             errors.append(f"{file}: not UTF-8 text; save the output of gcloud --format json or kubectl -o json")
     if errors:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import pathlib
 import re
 import tempfile
@@ -82,7 +83,9 @@ class ExampleStack(Struct, frozen=True, dict=True):
 
 def load_example(name: str, root: pathlib.Path) -> ExampleStack:
     """Return an example, stack or file by name. Raises ExampleError if it does not exist or has faults."""
-    file = next((f for f in (folder / EXAMPLES / f"{name}.yaml" for folder in (root, BERTH_ROOT)) if f.is_file()), None)
+    file = next(
+        (f for f in (folder / EXAMPLES / f"{name}.yaml" for folder in (root, BERTH_ROOT)) if os.path.isfile(f)), None
+    )
     evaluation = evaluate_stack(str(file or name), root)
     if evaluation.file is None or evaluation.file.file is None or evaluation.faults:
         raise ExampleError("\n".join(problem.line() for problem in evaluation.faults))

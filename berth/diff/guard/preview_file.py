@@ -8,8 +8,10 @@ deletion.
 
 from __future__ import annotations
 
+import contextlib
 import json
-from collections.abc import Iterable, Iterator, Mapping
+import re
+from collections.abc import Generator, Iterable, Iterator, Mapping
 from typing import Any, Final, cast
 
 from msgspec import Struct
@@ -30,6 +32,8 @@ HARMLESS_OPS: Final = (
 """Operations that delete nothing in the cloud; `discard` operations only remove resources from the state."""
 _EVENT_KEYS: Final = ("preludeEvent", "resourcePreEvent", "summaryEvent", "diagnosticEvent", "cancelEvent")
 
+_SPACE: Final = re.compile(r"\s*")
+
 Record = dict[str, Any]
 
 
@@ -38,6 +42,18 @@ class PreviewFormatError(Exception):
 
     def __init__(self, reason: str) -> None:
         super().__init__(f"this is not the output of `pulumi preview --json`: {reason}")
+
+
+@contextlib.contextmanager
+def refusing_odd_shapes() -> Generator[None]:
+    """Raise PreviewFormatError where a value in a preview is of another type than the engine prints."""
+    try:
+        yield
+    except UnicodeDecodeError:
+        raise PreviewFormatError("it is not UTF-8") from None
+    except (AttributeError, KeyError, TypeError, ValueError) as error:
+        message = " ".join(f"{type(error).__name__}: {error}".split())
+        raise PreviewFormatError(f"a value in it is of another type ({message})") from error
 
 
 class EnginePreview(Struct, frozen=True):
@@ -70,7 +86,10 @@ def _json_documents(text: str) -> list[object]:
         while at < len(text):
             value, end = decoder.raw_decode(text, at)
             documents.append(cast("object", value))
-            at = end + len(text[end:]) - len(text[end:].lstrip()) if text[end:].strip() else len(text)
+            space = _SPACE.match(text, end)
+            at = space.end() if space else end
+    except RecursionError:
+        raise PreviewFormatError("it is nested too deeply") from None
     except ValueError:
         raise PreviewFormatError("it is not JSON") from None
     return documents

@@ -71,7 +71,8 @@ def test_an_answer_that_was_cut_is_told(folder: Path) -> None:
 def test_a_file_that_is_not_there_is_told(folder: Path) -> None:
     told = CliRunner().invoke(app, ["adopt", "moved", "no.json", str(folder)])
     assert told.exit_code == 1
-    assert told.stderr == f"no.json: no such file or directory\n{folder}: is a directory\n"
+    remedy = "write it with --format json of gcloud, or -o json of kubectl"
+    assert told.stderr == f"no file 'no.json' [no-file]\n{folder}: is a directory, not a file; {remedy} [unreadable]\n"
 
 
 def test_a_name_that_no_stack_has_is_refused(folder: Path) -> None:

@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import pathlib
+import shutil
+import signal
 import subprocess
 import sys
+from collections.abc import Generator
 
 import pytest
+from typer.testing import CliRunner
 
+from berth.cli import app
 from tests.berth.bad_input import cases
 
 ROOT = pathlib.Path(__file__).resolve().parents[3]
@@ -82,3 +88,121 @@ def test_a_fault_of_berths_own_is_a_line_too(folder: pathlib.Path, monkeypatch: 
         "where\n"
     )
     assert "Traceback" in berth(folder, "check", "dev", BERTH_TRACEBACK="1").stderr
+
+
+# --- hostile files ----------------------------------------------------------------------------------------------------
+
+LONG = "a" * 300
+MERGES = "a: &a {x: 1}\n" + "".join(
+    f"{new}: &{new} {{<<: [{', '.join([f'*{old}'] * 10)}]}}\n" for old, new in zip("abcdefgh", "bcdefghi", strict=True)
+)
+"""Merge keys that would make 10⁸ entries."""
+ALIASES = "a: &a [x, x, x, x, x, x, x, x, x, x]\n" + "".join(
+    f"{new}: &{new} [{', '.join([f'*{old}'] * 10)}]\n" for old, new in zip("abcdefgh", "bcdefghi", strict=True)
+)
+PADDING = "# " + "x" * (1 << 20)
+"""Makes a file larger than what is read with lines."""
+JOB = """
+apiVersion: batch/v1
+kind: Job
+metadata: {name: a, namespace: vision, labels: {kueue.x-k8s.io/queue-name: train}}
+spec:
+  template:
+    spec: {containers: [{name: main, image: x, resources: {limits: {nvidia.com/gpu: "DIGITS"}}}], restartPolicy: Never}
+"""
+HOSTILE_FILES = {
+    "merges.yaml": MERGES + PADDING,
+    "aliases.yaml": ALIASES + PADDING,
+    "digits.yaml": JOB.replace("DIGITS", "9" * 20_000),
+    "unquoted-digits.yaml": JOB.replace('"DIGITS"', "9" * 20_000) + PADDING,
+    "date.yaml": JOB.replace('"DIGITS"', "2026-99-99") + PADDING,
+    "deep.json": "[" * 100_000 + "]" * 100_000,
+    "deep-objects.json": '{"items": ' * 500 + "1" + "}" * 500,
+    "digits.json": '{"steps": ' + "9" * 20_000 + "}",
+    "latin.json": '{"a": "\xff"}',
+}
+
+
+@pytest.fixture
+def hostile(folder: pathlib.Path) -> pathlib.Path:
+    """The folder of stacks, with hostile files, a pipe that nobody writes to, and a directory."""
+    for name, text in HOSTILE_FILES.items():
+        (folder / name).write_text(text, encoding="latin-1")
+    (folder / "job.yaml").write_text(JOB.replace("DIGITS", "1"), encoding="utf-8")
+    (folder / "directory").mkdir()
+    os.mkfifo(folder / "pipe")
+    return folder
+
+
+_YAML_VERBS = ("lint dev", "admit dev", "admit --cases", "plan dev --prices")
+_JSON_VERBS = ("admit dev --live", "adopt new", "guard dev")
+_REFUSALS = [
+    *(
+        (verb, name)
+        for verb in (*_YAML_VERBS, *_JSON_VERBS, "check dev --policy")
+        for name in ("pipe", "/dev/zero", LONG, "directory")
+    ),
+    *((verb, name) for verb in _YAML_VERBS for name in HOSTILE_FILES if name.endswith(".yaml")),
+    *((verb, name) for verb in _JSON_VERBS for name in HOSTILE_FILES if name.endswith(".json")),
+]
+
+
+@pytest.mark.parametrize(("verb", "name"), _REFUSALS)
+def test_a_hostile_file_is_refused_in_a_line(
+    hostile: pathlib.Path, verb: str, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Within seconds, and without more memory than a small file takes."""
+    monkeypatch.chdir(hostile)
+    with limits(seconds=20):
+        result = CliRunner().invoke(app, [*verb.split(), name])
+    assert isinstance(result.exception, SystemExit), result.exception
+    assert result.exit_code in (1, 2)
+    assert result.output.strip()
+    assert all(line.isprintable() and len(line) < 700 for line in result.output.splitlines())
+
+
+@contextlib.contextmanager
+def limits(seconds: int) -> Generator[None]:
+    """Raise TimeoutError after so many seconds, also while a file is being opened."""
+
+    def stop(*_: object) -> None:
+        raise TimeoutError(f"not within {seconds} s")
+
+    before = signal.signal(signal.SIGALRM, stop)
+    signal.alarm(seconds)
+    try:
+        yield
+    finally:
+        signal.alarm(0)
+        signal.signal(signal.SIGALRM, before)
+
+
+@pytest.mark.parametrize(
+    ("verb", "output"),
+    [
+        *((verb, "directory") for verb in ("drain", "report", "graph")),
+        *((verb, output) for verb in ("drain", "report", "graph", "render") for output in (LONG, "/proc/none/file")),
+    ],
+)
+def test_a_file_that_cannot_be_written_is_a_line(
+    hostile: pathlib.Path, verb: str, output: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(hostile)
+    result = CliRunner().invoke(app, [verb, "dev", "-o", output])
+    assert isinstance(result.exception, SystemExit), result.exception
+    assert result.exit_code in (1, 2)
+    assert "cannot be written" in result.stderr
+
+
+@pytest.mark.parametrize("stack", ["größe", "\u0661", "a" * 300, "a b", "-", "..", "dev\n"])
+@pytest.mark.parametrize("verb", ["check", "plan", "preview", "drain", "render", "report", "graph", "split"])
+def test_an_unusual_stack_name_is_answered_in_a_line(
+    folder: pathlib.Path, verb: str, stack: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As the name of a stack that is missing, and of one whose file is there."""
+    monkeypatch.chdir(folder)
+    with contextlib.suppress(OSError):
+        shutil.copy("Pulumi.dev.yaml", f"Pulumi.{stack}.yaml")
+    result = CliRunner().invoke(app, [verb, "--", stack])
+    assert result.exception is None or isinstance(result.exception, SystemExit), result.exception
+    assert result.exit_code in (0, 1, 2)

@@ -109,7 +109,6 @@ def test_all_other_values_are_left_to_typer(value: object, annotation: Any) -> N
         (["split", "dev", "--most", "none"], "Invalid value for '--most'"),
         (["split", "dev", "--most", "0"], "Invalid value for '--most'"),
         (["check"], "Missing argument 'STACK"),
-        (["guard", "dev", "no-such-file.json"], "no-such-file.json"),
     ],
 )
 def test_an_invalid_value_is_refused_with_typers_message(words: list[str], error: str) -> None:

@@ -106,7 +106,16 @@ def test_a_step_that_would_be_refused_says_so_and_1(project: Path) -> None:
     ("words", "said"),
     [
         (("v7",), "no pool 'v7'; there is l4-reserved, l4-spot, v5e, v6e"),
-        (("v5e", "--set", "topology"), "'topology' is no setting; write --set topology=4x4"),
+        (("v5e", "--set", "topology"), "'topology' is not a setting; write --set topology=4x4"),
+        (("v5e", "--set", "=4x4"), "'=4x4' is not a setting; write --set topology=4x4"),
+        (("v5e", "--set", "a.b=4x4"), "'a.b=4x4' is not a setting; write --set topology=4x4"),
+        (("v5e", "--set", "topology={"), "--set topology: { is not a YAML value; write --set topology=4x4"),
+        (("v5e", "--set", "topology=*a"), "--set topology: *a is not a YAML value; write --set topology=4x4"),
+        (("v5e", "--set", "topology=!!x y"), "--set topology: !!x y is not a YAML value; write --set topology=4x4"),
+        (
+            ("v5e", "--set", "topology=a\nb: c"),
+            "--set topology: 'a\\nb: c' is not a YAML value; write --set topology=4x4",
+        ),
         (("l4-reserved",), "name what changes about l4-reserved: --set topology=4x4"),
     ],
 )

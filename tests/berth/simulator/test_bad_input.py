@@ -94,7 +94,10 @@ def test_the_faults_of_a_stack_are_told_as_they_are_everywhere(folder: pathlib.P
 @pytest.mark.parametrize(
     ("text", "line"),
     [
-        ("{", "live.json: is no JSON: Expecting property name enclosed in double quotes: line 1 column 2 (char 1)"),
+        (
+            "{",
+            "live.json: is not JSON: Expecting property name enclosed in double quotes at line 1, column 2",
+        ),
         ('{"kind": "Node"}', "live.json: kind: 'Node' is not one of Workload, ClusterQueue"),
         ('{"items": {}}', "live.json: items: a mapping is not a list of objects"),
     ],
@@ -144,7 +147,7 @@ CASE = """- case: a
             "requests: {gpu: 1}}\n  - finish: k",
             "[0].steps[1].finish: no job 'k' is there to finish; submit it in a step before",
         ),
-        ("- case: a", "[[[" * 30, "is no YAML: nested more than 64 deep"),
+        ("- case: a", "[[[" * 30, "is not YAML: nested more than 64 levels deep; remove brackets or levels"),
     ],
 )
 def test_a_file_of_cases_that_has_another_form_is_refused(
