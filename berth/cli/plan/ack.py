@@ -191,6 +191,6 @@ def _propagation_text(plan: AckFleetPlan) -> Iterator[str]:
         gang = "with all pods of a job on one member" if first.gang else "with pods on any member that has room"
         release = "when kube-queue admits them" if first.suspension else "at once"
         yield (
-            f"PyTorchJobs are sent to a member {release}, {gang}; if a member fails, its jobs are rescheduled after "
+            f"PyTorchJobs are sent to a member {release}, {gang}; a job that fails there is rescheduled after "
             f"{first.toleration_seconds} s."
         )
