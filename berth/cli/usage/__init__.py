@@ -1,0 +1,65 @@
+"""`berth usage`: what teams use of what they are guaranteed."""
+
+from __future__ import annotations
+
+import pathlib
+from typing import TYPE_CHECKING, Annotated, Literal
+
+import typer
+
+from berth.cli.arguments import EXIT_FAULTS, StackArgument, evaluate_or_exit, format_json, print_problems
+
+if TYPE_CHECKING:
+    from berth.plan.fleet import FleetPlan
+
+EPILOG = "Example: berth usage dev --metrics usage.json"
+
+
+def command(
+    stack: StackArgument,
+    metrics: Annotated[
+        list[pathlib.Path] | None,
+        typer.Option("--metrics", metavar="FILE", help="Answers of Prometheus to query_range; repeat for more."),
+    ] = None,
+    prometheus: Annotated[
+        str | None, typer.Option("--prometheus", metavar="URL", help="Ask this Prometheus instead.")
+    ] = None,
+    token_file: Annotated[
+        pathlib.Path | None, typer.Option("--token-file", metavar="FILE", help="A bearer token for the Prometheus.")
+    ] = None,
+    period: Annotated[str, typer.Option("--last", help="The period that is asked for: 6h, 7d.")] = "7d",
+    queries: Annotated[bool, typer.Option("--queries", help="Print the requests, and ask nothing.")] = False,
+    output_format: Annotated[
+        Literal["text", "json", "csv"], typer.Option("--format", help="How to print it.")
+    ] = "text",
+) -> None:
+    """Show what each team used of what it is guaranteed.
+
+    For each team and flavor: guaranteed, used on average and at the 95th percentile, borrowed, lent, idle, and what
+    it could return or lacks. The figures come from Kueue's metrics of a period.
+    """
+    from berth.cli.usage import answer, tables
+
+    plan = _gke_plan(stack)
+    if queries:
+        typer.echo(answer.queries_text(plan, period))
+        return
+    result = answer.run(plan, metrics or [], prometheus, token_file, period)
+    print_problems(result.problems)
+    if result.report is None:
+        raise typer.Exit(EXIT_FAULTS)
+    match output_format:
+        case "json":
+            typer.echo(format_json(tables.as_json(plan.stack, result.report)))
+        case "csv":
+            typer.echo(tables.csv_text(result.report), nl=False)
+        case "text":
+            typer.echo(tables.text(plan.stack, result.report))
+
+
+def _gke_plan(stack: str) -> FleetPlan:
+    evaluation = evaluate_or_exit(stack, allow_any_kind=True)
+    if evaluation.plan is None:
+        what = "a fleet on Alibaba Cloud" if evaluation.ack_plan is not None else "a team's own stack"
+        raise typer.BadParameter(f"'{evaluation.stack}' is {what}, which has no metrics of Kueue")
+    return evaluation.plan

@@ -1,0 +1,103 @@
+"""From options to the figures of `berth usage`."""
+
+from __future__ import annotations
+
+import pathlib
+import time
+from collections.abc import Sequence
+
+from msgspec import Struct
+
+from berth.diagnostics import Problem, Problems, join_quoted
+from berth.loader.text_file import parse_json, read_json, read_text
+from berth.plan.fleet import FleetPlan
+from berth.spec.amounts import parse_seconds
+from berth.usage.accounts import UsageReport, account_usage, differing_guarantees
+from berth.usage.prometheus import fetch, range_queries
+from berth.usage.series import read_metrics
+
+_REMEDY = "save the whole answer again; `berth usage STACK --queries` prints how"
+_SHOWN = 5
+
+
+class UsageResult(Struct, frozen=True):
+    """The figures, or the faults that keep them from being worked out; and warnings."""
+
+    report: UsageReport | None
+    problems: tuple[Problem, ...]
+
+
+def run(
+    plan: FleetPlan, files: Sequence[pathlib.Path], url: str | None, token_file: pathlib.Path | None, period: str
+) -> UsageResult:
+    """Return the figures of the files, or of the Prometheus at `url` for the last `period`."""
+    problems = Problems()
+    answers = _answers(files, url, token_file, period, problems)
+    metrics = None if problems.has_faults() else read_metrics(answers, plan.cluster.name, problems)
+    if metrics is None:
+        return UsageResult(None, tuple(problems.entries))
+    report = account_usage(plan, metrics)
+    known = metrics.queues() - set(report.unknown_queues)
+    unknown = _listed(report.unknown_queues)
+    if not known:
+        message = f"no cluster queue of {plan.stack} has a sample, but {unknown} have; name metrics of this fleet"
+        problems.fault("other-fleet", (), message)
+        return UsageResult(None, tuple(problems.entries))
+    if report.unknown_queues:
+        message = f"{unknown} are not in the stack file and are left out; a queue that was renamed needs `formerly`"
+        problems.warning("unknown-queues", (), message)
+    for account in differing_guarantees(report):
+        message = (
+            f"the cluster guarantees {account.guaranteed} {account.flavor.noun} of {account.flavor.name} to "
+            f"{account.team}, the stack file {account.planned}: deploy, or choose the stack file of the period"
+        )
+        problems.warning("other-guarantee", ("teams", account.team), message)
+    return UsageResult(report, tuple(problems.entries))
+
+
+def _answers(
+    files: Sequence[pathlib.Path], url: str | None, token_file: pathlib.Path | None, period: str, problems: Problems
+) -> list[tuple[str, object]]:
+    if bool(files) == bool(url):
+        message = "write either --metrics FILE or --prometheus URL; `--queries` prints the requests for a file"
+        problems.fault("bad-value", ("--metrics",), message)
+        return []
+    if url is None:
+        values = [(str(file), read_json(file, str(file), _REMEDY)) for file in files]
+    else:
+        token = None if token_file is None else read_text(token_file, str(token_file), "name a file with a token")
+        if isinstance(token, Problem):
+            problems.entries.append(token)
+        span = _period(period, problems)
+        if problems.has_faults():
+            return []
+        end = int(time.time())
+        texts = fetch(url, token.strip() if isinstance(token, str) else None, end - span, end, problems)
+        values = [(metric, parse_json(text, metric, _REMEDY)) for metric, text in texts]
+    problems.entries += [value for _, value in values if isinstance(value, Problem)]
+    return values
+
+
+def _period(period: str, problems: Problems) -> int:
+    try:
+        return parse_seconds(period)
+    except ValueError as error:
+        problems.fault("bad-value", ("--last",), str(error))
+        return 0
+
+
+def queries_text(plan: FleetPlan, period: str) -> str:
+    """Return commands that save what `--metrics` reads; raises ValueError for a period that is none."""
+    end = int(time.time())
+    several = len({plan.cluster.name, *(worker.name for worker in plan.workers)}) > 1
+    lines = [
+        f'curl -sf "$PROMETHEUS{path}" > {metric}.json'
+        for metric, path in range_queries(plan.cluster.name if several else None, end - parse_seconds(period), end)
+    ]
+    names = " ".join(f"--metrics {line.rpartition(' ')[2]}" for line in lines)
+    return "\n".join([*lines, f"berth usage {plan.stack} {names}"])
+
+
+def _listed(names: Sequence[str]) -> str:
+    more = f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
+    return f"{join_quoted(list(names[:_SHOWN]))}{more}"

@@ -1,0 +1,184 @@
+"""The figures of `berth usage` as text, JSON and CSV (docs/usage.md). No figure without its period and coverage."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from typing import Any
+
+from berth.cli.tables import table
+from berth.usage.accounts import Figures, FlavorAccount, TeamAccount, UsageReport
+
+VERSION = 1
+"""Of the JSON; raised when a key changes its meaning or goes."""
+
+_HEAD = (
+    "Team",
+    "flavor",
+    "guaranteed",
+    "used",
+    "p95",
+    "borrowed",
+    "lent",
+    "idle",
+    "can return",
+    "lacks",
+    "coverage",
+    "",
+)
+_NUMBERS = range(2, 11)
+
+
+def text(stack: str, report: UsageReport) -> str:
+    """Return the figures as a table, and sentences for those who could return or lack capacity."""
+    parts = [
+        f"{stack}: {_period(report)}, a sample every {report.step} s",
+        table(_HEAD, [_row(account) for team in report.teams for account in team.flavors], right=_NUMBERS),
+        table(
+            ("Waiting workloads", "on average", "p95", "most", "workload hours"),
+            [_waiting_row(team) for team in report.teams if team.waiting is not None],
+            right=range(1, 5),
+        ),
+        "\n".join(_sentences(report)),
+        _FOOTER,
+    ]
+    return "\n\n".join(part for part in parts if part)
+
+
+_FOOTER = (
+    "`used`, `borrowed`, `lent` and `idle` are averages; 95 % of the samples of `used` are at most p95.\n"
+    "`can return` is the guarantee above p95, `lacks` the p95 of `borrowed`, both in whole slices (docs/usage.md)."
+)
+
+
+def _period(report: UsageReport) -> str:
+    return f"{_time(report.start)} to {_time(report.end)} UTC ({_length(report)})"
+
+
+def _time(seconds: int) -> str:
+    return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%d %H:%M")
+
+
+def _length(report: UsageReport) -> str:
+    hours = (report.end - report.start) / 3600
+    return f"{hours / 24:.1f} days" if hours >= 48 else f"{hours:.1f} hours"  # two days
+
+
+def _row(account: FlavorAccount) -> list[str]:
+    if account.used is None:
+        unknown = ["–"] * 7
+        return [account.team, account.flavor.name, str(account.guaranteed), *unknown, "0%", account.flavor.noun]
+    averages = [account.used.average, account.used.p95, *_averages(account.borrowed, account.lent, account.idle)]
+    return [
+        account.team,
+        account.flavor.name,
+        str(account.guaranteed),
+        *(f"{value:.1f}" for value in averages),
+        str(account.can_return or "–"),
+        str(account.lacks or "–"),
+        f"{account.coverage:.0%}",
+        account.flavor.noun,
+    ]
+
+
+def _averages(*figures: Figures | None) -> list[float]:
+    return [0.0 if each is None else each.average for each in figures]
+
+
+def _waiting_row(team: TeamAccount) -> list[str]:
+    assert team.waiting is not None
+    waiting, hours = team.waiting, team.waited_hours or 0.0
+    return [team.team, f"{waiting.average:.1f}", f"{waiting.p95:.0f}", f"{waiting.maximum:.0f}", f"{hours:.1f}"]
+
+
+def _sentences(report: UsageReport) -> Iterator[str]:
+    for team in report.teams:
+        for account in team.flavors:
+            if account.can_return:
+                kept = account.guaranteed - account.can_return
+                yield (
+                    f"{team.team} could return {account.can_return} of {account.guaranteed} {account.flavor.noun} of "
+                    f"{account.flavor.name}: 95 % of the time {kept} are enough."
+                )
+            if account.lacks:
+                yield (
+                    f"{team.team} borrowed up to {account.lacks} {account.flavor.noun} of {account.flavor.name} above "
+                    f"its {account.guaranteed}; their owners can reclaim them at any time."
+                )
+
+
+# --- for machines -----------------------------------------------------------------------------------------------------
+
+
+def as_json(stack: str, report: UsageReport) -> dict[str, Any]:
+    """Return the figures as data; figures are null where there is no sample."""
+    return {
+        "version": VERSION,
+        "stack": stack,
+        "start": _iso(report.start),
+        "end": _iso(report.end),
+        "stepSeconds": report.step,
+        "teams": [_team(team) for team in report.teams],
+        "unknownQueues": list(report.unknown_queues),
+    }
+
+
+def _iso(seconds: int) -> str:
+    return datetime.fromtimestamp(seconds, UTC).isoformat().replace("+00:00", "Z")
+
+
+def _team(team: TeamAccount) -> dict[str, Any]:
+    return {
+        "team": team.team,
+        "waitingWorkloads": _figures(team.waiting),
+        "waitedWorkloadHours": team.waited_hours,
+        "flavors": [_account(each) for each in team.flavors],
+    }
+
+
+def _account(account: FlavorAccount) -> dict[str, Any]:
+    has_samples = account.used is not None
+    return {
+        "flavor": account.flavor.name,
+        "resource": account.flavor.resource,
+        "guaranteed": account.guaranteed,
+        "guaranteedInStackFile": account.planned,
+        "coverage": account.coverage,
+        "used": _figures(account.used),
+        "borrowed": _figures(account.borrowed),
+        "lent": _figures(account.lent),
+        "idle": _figures(account.idle),
+        "canReturn": account.can_return if has_samples else None,
+        "lacks": account.lacks if has_samples else None,
+    }
+
+
+def _figures(figures: Figures | None) -> dict[str, float] | None:
+    if figures is None:
+        return None
+    return {"average": figures.average, "p95": figures.p95, "maximum": figures.maximum}
+
+
+def csv_text(report: UsageReport) -> str:
+    """Return a line for each team and flavor, with the period in every line."""
+    output = io.StringIO()
+    writer = csv.writer(output, lineterminator="\n")
+    names = [
+        f"{figure}_{part}" for figure in ("used", "borrowed", "lent", "idle") for part in ("average", "p95", "maximum")
+    ]
+    writer.writerow(
+        ["start", "end", "team", "flavor", "resource", "guaranteed", *names, "can_return", "lacks", "coverage"]
+    )
+    for team in report.teams:
+        for each in team.flavors:
+            figures = [
+                value
+                for part in (each.used, each.borrowed, each.lent, each.idle)
+                for value in (("", "", "") if part is None else (part.average, part.p95, part.maximum))
+            ]
+            ends = [each.can_return, each.lacks] if each.used is not None else ["", ""]
+            head = [_iso(report.start), _iso(report.end), each.team, each.flavor.name, each.flavor.resource]
+            writer.writerow([*head, each.guaranteed, *figures, *ends, f"{each.coverage:.4f}"])
+    return output.getvalue()
