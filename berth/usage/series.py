@@ -98,8 +98,8 @@ def _answer_series(name: str, answer: object, problems: Problems) -> Iterator[tu
     data = cast("dict[str, Any]", data) if isinstance(data, dict) else {}
     kind, result = data.get("resultType"), data.get("result")
     if kind != "matrix" or not isinstance(result, list):
-        found = f"a result of type '{str(kind)[:_SHOWN]}'" if kind else "no answer of Prometheus"
-        message = f"is {found}, but a range is needed; ask /api/v1/query_range with start, end and step"
+        shown = f"a result of type '{str(kind)[:_SHOWN]}'" if kind else "no answer of Prometheus"
+        message = f"is {shown}, but a range is needed; ask /api/v1/query_range with start, end and step"
         _fault(problems, name, message)
         return
     for index, entry in enumerate(cast("list[object]", result)):

@@ -265,7 +265,7 @@ FOREIGN = matrix([series(USAGE, [1.0], cluster_queue="other", flavor="x", resour
 REFUSED: dict[str, tuple[object, str]] = {
     "cut off": (
         json.dumps(FOREIGN)[:-9],
-        "{}: is not JSON: Expecting ',' delimiter at line 1, column 154; " + AGAIN,
+        "{}: is not JSON: Expecting value at line 1, column 212; " + AGAIN,
     ),
     "empty": ("", "{}: is not JSON: Expecting value at line 1, column 1; " + AGAIN),
     "an instant query": (
@@ -281,7 +281,7 @@ REFUSED: dict[str, tuple[object, str]] = {
         "{}: is no answer of Prometheus, " + RANGE,
     ),
     "a list of numbers": (
-        [1, 2],
+        [1],
         "{}: is no answer of Prometheus, " + RANGE,
     ),
     "series without numbers": (
@@ -365,7 +365,7 @@ def prometheus(request: pytest.FixtureRequest) -> Iterator[tuple[str, list[str]]
             self.end_headers()
             self.wfile.write(body)
 
-        def log_message(self, *_: object) -> None:
+        def log_message(self, format: str, *args: object) -> None:  # noqa: A002
             pass
 
     server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
