@@ -66,6 +66,11 @@ def arguments_of(model: str) -> tuple[Json, list[str]]:
 
 
 def kinds_of_key(written: Any) -> set[str]:
+    kinds = written_kinds(written)
+    return {"any"} if "object" in kinds else kinds
+
+
+def written_kinds(written: Any) -> set[str]:
     """The types that the stack file's schema allows: simple ones, models, and `=word` for each word of an enum."""
     if "$ref" in written:
         return {type_name(written["$ref"].rpartition("/")[2])}
@@ -83,6 +88,8 @@ def kinds_inside(kind: str, written: Any) -> set[str]:
         return {f"list:{each}" for each in kinds_of_key(written["items"])}
     if kind == "object" and "properties" not in written and len(written) > 1 and isinstance(written["type"], str):
         inner = [*written.get("patternProperties", {}).values()] or [written["additionalProperties"]]
+        if inner[0] is True:
+            return {"object"}
         return {f"map:{each}" for each in kinds_of_key(inner[0])}
     return set() if kind == "null" else {kind}
 
@@ -95,7 +102,7 @@ def kinds_of_argument(value: Any) -> set[str]:
         return {kind for each in value["oneOf"] for kind in kinds_of_argument(each)}
     if reference := value.get("$ref"):
         if reference == "pulumi.json#/Any":
-            return {"object", "boolean"}
+            return {"any"}
         entry = schema()["types"][reference.removeprefix("#/types/")]
         return {f"={each['value']}" for each in entry["enum"]} if "enum" in entry else {reference.rpartition(":")[2]}
     if value["type"] == "array":

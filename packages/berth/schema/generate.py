@@ -172,7 +172,9 @@ class _Generator:
         return text
 
     def _text(self, model: str, key: str) -> str:
-        texts = self.descriptions[model]
+        texts = self.descriptions.get(model, {})
+        if key not in texts and "like" not in texts:
+            raise LookupError(f"packages/berth/schema/descriptions.yaml has no description of {model}.{key}; write one")
         return texts[key] if key in texts else self._text(texts["like"], key)
 
     def _value(self, written: Json, model: str, key: str) -> Json:
@@ -193,6 +195,8 @@ class _Generator:
             return {"type": "array", "items": self._value(written["items"], model, key)}
         if kind == "object":
             patterns = list(written.get("patternProperties", {}).values()) or [written["additionalProperties"]]
+            if patterns[0] is True:
+                return {"$ref": "pulumi.json#/Any"}
             return {"type": "object", "additionalProperties": self._value(patterns[0], model, key)}
         return {"type": kind}
 
@@ -222,7 +226,7 @@ class _Generator:
             properties = {key: self._argument(model, key) for key in self.models[model]["properties"]}
             self.types[token] = {
                 "type": "object",
-                "description": self.descriptions[model]["type"],
+                "description": self._text(model, "type"),
                 "properties": properties,
                 "required": sorted(self.models[model].get("required", ())),
             }
