@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import pathlib
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, cast
 
 from msgspec import Struct
@@ -20,6 +21,7 @@ from berth.validation import validate
 if TYPE_CHECKING:  # other kinds of stacks are loaded when there is one: a verb should answer at once
     from berth.plan.ack import AckFleetPlan
     from berth.plan.team_stack import TeamStackPlan
+    from berth.spec.team_stack import FaultyEntries, TeamStackSpec
 
 TEAM_KEY = "berth:team"
 """The key of a team's own stack."""
@@ -87,6 +89,29 @@ def evaluate_config(stack: str, value: object, root: pathlib.Path, team: object 
     return _evaluate(stack, *read_config(stack, value, root), root)
 
 
+def evaluate_values(name: str, fleet: Mapping[str, object], known_problems: Sequence[Problem] = ()) -> Evaluation:
+    """Evaluate a fleet of plain values, of which there is no file; `name` takes the place of the stack's name.
+
+    Parts of the fleet in which there are `known_problems` are set aside. Team files are not read: `teamFiles` has no
+    meaning here.
+    """
+    return _evaluate(name, StackFile(name, None, fleet, SourceMap(), {}), [*known_problems], pathlib.Path())
+
+
+def evaluate_team_values(name: str, team: Mapping[str, object], platform: Evaluation) -> Evaluation:
+    """Evaluate a team's workloads of plain values, for an evaluated platform; with faults in that, only their keys.
+
+    The key `platform` of `team` is what messages call the platform.
+    """
+    file = StackFile(name, None, team, SourceMap(), {}, TEAM_KEY)
+    spec, problems, faulty_workloads = _parse_team_stack(file)
+    plan = None
+    if spec is not None and platform.plan is not None and not platform.faults:
+        plan, plan_problems = _plan_team_stack(file, spec, faulty_workloads, spec.platform, platform)
+        problems += plan_problems
+    return Evaluation(name, file, None, tuple(problems), team_stack_plan=plan, platform_evaluation=platform)
+
+
 def require_kueue(evaluation: Evaluation) -> Evaluation:
     """The verdict of a verb that knows nothing but fleets on GKE with Kueue: any other stack is a fault."""
     if evaluation.is_team_stack:
@@ -148,10 +173,7 @@ def _evaluate_ack(file: StackFile, load_problems: list[Problem], parsed: Parsed)
 
 def _evaluate_team_stack(file: StackFile, load_problems: list[Problem], root: pathlib.Path) -> Evaluation:
     """The verdict on a team's own stack, with its platform's plan in the place of what that exports."""
-    from berth.spec.team_stack import parse_team_stack
-    from berth.team_stack import plan_team_stack  # no fleet's verdict needs what it imports
-
-    spec, plan_problems, faulty_workloads = parse_team_stack(cast("dict[str, object]", file.fleet))
+    spec, plan_problems, faulty_workloads = _parse_team_stack(file)
     plan = platform = None
     if spec is not None:
         located = locate(spec.platform, root)
@@ -166,12 +188,25 @@ def _evaluate_team_stack(file: StackFile, load_problems: list[Problem], root: pa
         elif platform.plan is None or platform.file is None or platform.faults:
             plan_problems.append(_platform_fault(spec.platform, platform))
         else:
-            plan, team_problems = plan_team_stack(
-                file.stack, platform_name, spec, faulty_workloads, platform.plan, platform.file.fleet
-            )
+            plan, team_problems = _plan_team_stack(file, spec, faulty_workloads, platform_name, platform)
             plan_problems += team_problems
     problems = sort_by_place([*load_problems, *_with_places(tuple(plan_problems), file.source_map)])
     return Evaluation(file.stack, file, None, tuple(problems), team_stack_plan=plan, platform_evaluation=platform)
+
+
+def _parse_team_stack(file: StackFile) -> tuple[TeamStackSpec | None, list[Problem], FaultyEntries]:
+    from berth.spec.team_stack import parse_team_stack
+
+    return parse_team_stack(cast("dict[str, object]", file.fleet))
+
+
+def _plan_team_stack(
+    file: StackFile, spec: TeamStackSpec, faulty: FaultyEntries, platform_name: str, platform: Evaluation
+) -> tuple[TeamStackPlan | None, list[Problem]]:
+    from berth.team_stack import plan_team_stack  # no fleet's verdict needs what it imports
+
+    assert platform.plan is not None and platform.file is not None
+    return plan_team_stack(file.stack, platform_name, spec, faulty, platform.plan, platform.file.fleet)
 
 
 def _platform_fault(name: str, platform: Evaluation) -> Problem:

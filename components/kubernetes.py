@@ -52,7 +52,12 @@ class KubernetesObject(pulumi.CustomResource):
 
 
 def cluster_provider(
-    name: str, *, kubeconfig: pulumi.Input[str] | None, cluster_identifier: str, context: str | None = None
+    name: str,
+    *,
+    kubeconfig: pulumi.Input[str] | None,
+    cluster_identifier: str,
+    context: str | None = None,
+    parent: pulumi.Resource | None = None,
 ) -> kubernetes.Provider:
     """What reaches one cluster, which by its `cluster_identifier` is the same one whatever the kubeconfig says.
 
@@ -66,6 +71,7 @@ def cluster_provider(
         cluster_identifier=cluster_identifier,
         enable_config_map_mutable=True,
         enable_secret_mutable=True,
+        opts=pulumi.ResourceOptions(parent=parent),
     )
 
 

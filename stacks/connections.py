@@ -9,8 +9,8 @@ from collections.abc import Mapping, Sequence
 
 import pulumi
 import pulumi_gcp as gcp
-import pulumi_kubernetes as kubernetes
 from msgspec import Struct
+from msgspec.structs import replace
 
 from berth.plan.existing import ExistingClusterPlan
 from berth.plan.fleet import FleetPlan, WorkerPlan
@@ -29,6 +29,7 @@ from components.gke.workload_policy import WorkloadPolicy
 from components.gpu.installers import Installers
 from components.kubernetes import cluster_provider
 from stacks import kubeconfigs
+from stacks.scope import Scope
 
 EnabledServices = dict[str, list[pulumi.Resource]]
 """Project → the APIs that were switched on in it so far."""
@@ -38,74 +39,98 @@ NetworksByKey = Mapping[str, AcceleratorNetworks]
 class ClusterConnection(Struct, frozen=True):
     """A cluster to compose on: its providers, what its controllers run on, where it is reached.
 
-    `prefix` begins the names of everything that is a worker's; the manager, and a fleet of one cluster, has none.
-    `kubeconfig` is one, or the path of one; None leaves it to the client. `resource` is None where somebody else made
-    the cluster; `google` serves its `project`, and both are None for a cluster outside Google Cloud.
+    `scope` has the parent of its resources and the start of their names. `kubeconfig` is one, or the path of one; None
+    leaves it to the client. `resource` is None where somebody else made the cluster; `google_provider` serves its
+    `project`, and both are None for a cluster outside Google Cloud.
     """
 
     plan: FleetPlan
-    prefix: str
+    scope: Scope
     name: pulumi.Input[str]
-    provider: kubernetes.Provider
+    provider: pulumi.ProviderResource
     kubeconfig: pulumi.Input[str] | None
     server: pulumi.Output[str]
     project: str | None = None
-    google_provider: gcp.Provider | None = None
+    google_provider: pulumi.ProviderResource | None = None
     resource: pulumi.Resource | None = None
     runs_on: Sequence[pulumi.Resource] = ()
+    node_service_account: pulumi.Output[str] | None = None
+
+    @property
+    def prefix(self) -> str:
+        """The start of the names of everything in this cluster."""
+        return self.scope.prefix
 
     @property
     def opts(self) -> pulumi.ResourceOptions:
         """Options of a component of this cluster: its children use the cluster's own providers."""
-        return pulumi.ResourceOptions(
-            providers=[provider for provider in (self.provider, self.google_provider) if provider is not None]
-        )
+        return self.scope.options(self.provider, self.google_provider, project=self.project)
 
 
-def connect_cluster(plan: FleetPlan, enabled: EnabledServices, prefix: str = "") -> ClusterConnection:
+class Machines(Struct, frozen=True):
+    """A cluster with what was created for it in Google Cloud; `system_pool` runs its controllers, if it has one."""
+
+    cluster: Cluster
+    account: NodeServiceAccount
+    system_pool: NodePool | None
+    networks: NetworksByKey
+
+
+def connect_cluster(plan: FleetPlan, enabled: EnabledServices, scope: Scope) -> ClusterConnection:
     """The cluster of a plan: made, or only reached."""
     cluster = plan.cluster
     return (
-        _connect_existing(plan, cluster)
+        _connect_existing(plan, cluster, scope)
         if isinstance(cluster, ExistingClusterPlan)
-        else _create_cluster(plan, cluster, prefix, enabled)
+        else _create_cluster(plan, cluster, scope, enabled)
     )
 
 
-def _connect_existing(plan: FleetPlan, cluster_plan: ExistingClusterPlan) -> ClusterConnection:
+def _connect_existing(plan: FleetPlan, cluster_plan: ExistingClusterPlan, scope: Scope) -> ClusterConnection:
     """A cluster that is there. State learns what the client needs to find it and no more, or else a secret."""
-    secret = pulumi.Config("berth").require_secret(cluster_plan.secret) if cluster_plan.secret is not None else None
-    kubeconfig = cluster_plan.kubeconfig if secret is None else secret
-    provider = cluster_provider(
-        "kubernetes",
-        kubeconfig=kubeconfig,
-        context=cluster_plan.context,
-        cluster_identifier=cluster_identifier(cluster_plan),
-    )
+    kubeconfig: pulumi.Input[str] | None = cluster_plan.kubeconfig
+    if scope.kubeconfig is not None or scope.kubernetes is not None:
+        kubeconfig = scope.kubeconfig
+    elif cluster_plan.secret is not None:
+        kubeconfig = pulumi.Config("berth").require_secret(cluster_plan.secret)
+    reached = replace(scope, kubeconfig=kubeconfig)
+    provider = reached.existing_cluster_provider(cluster_identifier(cluster_plan), cluster_plan.context)
     no_server = pulumi.Output.from_input("")  # only a worker's server is used, by its manager
-    return ClusterConnection(plan, "", cluster_plan.name, provider, kubeconfig, no_server)
+    return ClusterConnection(plan, scope, cluster_plan.name, provider, kubeconfig, no_server)
+
+
+def google_provider(plan: FleetPlan, scope: Scope) -> pulumi.ProviderResource:
+    """The Google provider of a plan's project and region: the caller's, or a new one."""
+    return scope.google or gcp.Provider(
+        f"{scope.prefix}google",
+        project=plan.project,
+        region=plan.region,
+        opts=pulumi.ResourceOptions(parent=scope.parent),
+    )
 
 
 def _create_cluster(
-    plan: FleetPlan, cluster_plan: ClusterPlan, prefix: str, enabled: EnabledServices
+    plan: FleetPlan, cluster_plan: ClusterPlan, scope: Scope, enabled: EnabledServices
 ) -> ClusterConnection:
     """A cluster with its machines, and what accelerator nodes need inside."""
-    google = gcp.Provider(f"{prefix}google", project=plan.project, region=plan.region)
-    in_google_cloud = pulumi.ResourceOptions(providers=[google])
-    cluster, system_pool, networks = _create_machines(plan, cluster_plan, prefix, in_google_cloud, enabled)
+    google = google_provider(plan, scope)
+    in_google_cloud = scope.options(google, project=cluster_plan.project)
+    machines = create_machines(plan, cluster_plan, scope.prefix, in_google_cloud, enabled)
+    cluster = machines.cluster
     kubeconfig = pulumi.Output.secret(cluster.kubeconfig)  # no credentials are in it, yet where the cluster answers
     provider = cluster_provider(
-        f"{prefix}kubernetes",
+        f"{scope.prefix}kubernetes",
         kubeconfig=kubeconfig,
         # Else a renewed certificate in the kubeconfig would count as another cluster, and replace every object in it.
         cluster_identifier=cluster_identifier(cluster_plan),
+        parent=scope.parent,
     )
-    _create_node_objects(plan, prefix, cluster, provider, networks)
-    runs_on: list[pulumi.Resource] = [system_pool] if system_pool else [cluster.resource]
+    _create_node_objects(plan, scope, machines, provider)
+    runs_on: list[pulumi.Resource] = [machines.system_pool] if machines.system_pool else [cluster.resource]
     server = pulumi.Output.concat("https://", cluster.endpoint)
     return ClusterConnection(
         plan,
-        prefix,
+        scope,
         cluster.cluster_name,
         provider,
         kubeconfig,
@@ -114,31 +139,35 @@ def _create_cluster(
         google_provider=google,
         resource=cluster.resource,
         runs_on=runs_on,
+        node_service_account=machines.account.email,
     )
 
 
-def connect_worker(worker: WorkerPlan, prefix: str) -> ClusterConnection:
+def connect_worker(worker: WorkerPlan, scope: Scope) -> ClusterConnection:
     """A worker that somebody else made: by another stack's output, or a secret of this one's config."""
     plan = worker.plan
     if worker.stack is not None:
-        kubeconfig = kubeconfigs.exported_kubeconfig(
-            pulumi.StackReference(f"{prefix}stack", worker.stack), worker.stack
+        reference = pulumi.StackReference(
+            f"{scope.prefix}stack", worker.stack, opts=pulumi.ResourceOptions(parent=scope.parent)
         )
+        kubeconfig = kubeconfigs.exported_kubeconfig(reference, worker.stack)
     else:
         kubeconfig = pulumi.Config("berth").require_secret(worker.kubeconfig or "")
     provider = cluster_provider(
-        f"{prefix}kubernetes", kubeconfig=kubeconfig, cluster_identifier=worker.stack or f"berth:{worker.kubeconfig}"
+        f"{scope.prefix}kubernetes",
+        kubeconfig=kubeconfig,
+        cluster_identifier=worker.stack or f"berth:{worker.kubeconfig}",
+        parent=scope.parent,
     )
-    google = gcp.Provider(f"{prefix}google", project=plan.project, region=plan.region)
     return ClusterConnection(
         plan,
-        prefix,
+        scope,
         worker.name,
         provider,
         kubeconfig,
         kubeconfig.apply(lambda text: kubeconfigs.kubeconfig_server(worker.name, text)),
         project=plan.project,
-        google_provider=google,
+        google_provider=google_provider(plan, scope),
     )
 
 
@@ -155,14 +184,14 @@ def _network(
     return own_network.network, own_network.subnetwork
 
 
-def _create_machines(
+def create_machines(
     plan: FleetPlan,
     cluster_plan: ClusterPlan,
     prefix: str,
     opts: pulumi.ResourceOptions,
     enabled_by_project: EnabledServices,
-) -> tuple[Cluster, NodePool | None, NetworksByKey]:
-    """Create what is in Google Cloud; return the cluster, the pool of its controllers if it has one, and networks."""
+) -> Machines:
+    """Create what is in Google Cloud: the cluster, its network and service account, reservations and node pools."""
     services = Services(f"{prefix}services", plan.services, project=cluster_plan.project, opts=opts)
     enabled = enabled_by_project.setdefault(cluster_plan.project, [])
     enabled += services.enabled.values()
@@ -210,7 +239,8 @@ def _create_machines(
 
     for each in (p for pool in plan.own_pools for p in pool.node_pools):
         create_node_pool(each)
-    return cluster, create_node_pool(plan.system_pool) if plan.system_pool else None, networks
+    system_pool = create_node_pool(plan.system_pool) if plan.system_pool else None
+    return Machines(cluster, account, system_pool, networks)
 
 
 def _reservations(
@@ -228,18 +258,16 @@ def _reservations(
     return {place: made.reservation_name for place, made in (current | future).items()}
 
 
-def _create_node_objects(
-    plan: FleetPlan, prefix: str, cluster: Cluster, provider: kubernetes.Provider, networks: NetworksByKey
-) -> None:
+def _create_node_objects(plan: FleetPlan, scope: Scope, machines: Machines, provider: pulumi.ProviderResource) -> None:
     """What accelerator nodes need inside the cluster; it is there before the first of them asks."""
-    in_cluster = pulumi.ResourceOptions(providers=[provider])
+    in_cluster, cluster = scope.options(provider), machines.cluster
     for each in plan.accelerator_networks:
         ClusterNetworks(
-            f"{prefix}{each.key}-objects",
+            f"{scope.prefix}{each.key}-objects",
             each,
-            devices=networks[each.key].devices,
+            devices=machines.networks[each.key].devices,
             cluster=cluster.resource,
             opts=in_cluster,
         )
     if plan.installers is not None:
-        Installers(f"{prefix}installers", plan.installers, cluster=cluster.resource, opts=in_cluster)
+        Installers(f"{scope.prefix}installers", plan.installers, cluster=cluster.resource, opts=in_cluster)

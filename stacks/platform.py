@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import pulumi
+from msgspec import Struct
 
 from berth import outputs
 from berth.plan.admission_checks import WorkerAccessPlan
@@ -27,22 +28,42 @@ from components.tenancy.access import Access
 from components.tenancy.policies import Policies
 from components.tenancy.team import Team
 from stacks.connections import ClusterConnection, EnabledServices, connect_cluster, connect_worker
+from stacks.scope import Scope
+
+
+class ComposedFleet(Struct, frozen=True):
+    """The connections to the clusters of a fleet, its own first, and the components of the teams in its own."""
+
+    connections: tuple[ClusterConnection, ...]
+    teams: Mapping[str, Team]
+
+    @property
+    def kubeconfig(self) -> pulumi.Output[str] | None:
+        """What reaches the fleet's own cluster: a secret; None where the client has its own."""
+        kubeconfig = self.connections[0].kubeconfig
+        # A secret that is null would reach a provider as an empty kubeconfig, in which no context is.
+        return None if kubeconfig is None else pulumi.Output.secret(kubeconfig)
 
 
 def build(plan: FleetPlan) -> dict[str, Any]:
-    """Register everything in the plan, and return what the stack exports."""
+    """Register everything in the plan at the root of the program, and return what the stack exports."""
+    fleet = compose(plan, Scope())
+    stack_outputs: dict[str, Any] = {outputs.FLEET_OUTPUT: outputs.platform_output(plan, fleet.connections[0].name)}
+    if (kubeconfig := fleet.kubeconfig) is not None:
+        stack_outputs[outputs.KUBECONFIG_OUTPUT] = kubeconfig
+    return stack_outputs
+
+
+def compose(plan: FleetPlan, scope: Scope) -> ComposedFleet:
+    """Register everything in the plan, below the parent of the scope if it has one."""
     enabled: EnabledServices = {}
-    connection = connect_cluster(plan, enabled)
+    connection = connect_cluster(plan, enabled, scope)
     kueue = _controllers(connection)
-    configs = _workers(connection, kueue, enabled) if plan.workers else []
-    _queueing(connection, kueue, configs)
+    workers, configs = _workers(connection, kueue, enabled) if plan.workers else ([], [])
+    teams = _queueing(connection, kueue, configs)
     if plan.monitoring is not None:
         _monitoring(connection, plan.monitoring, kueue)
-    stack_outputs: dict[str, Any] = {outputs.FLEET_OUTPUT: outputs.platform_output(plan, connection.name)}
-    # A secret that is null would reach a provider as an empty kubeconfig, in which no context is.
-    if connection.kubeconfig is not None:
-        stack_outputs[outputs.KUBECONFIG_OUTPUT] = pulumi.Output.secret(connection.kubeconfig)
-    return stack_outputs
+    return ComposedFleet((connection, *workers), teams)
 
 
 # --- workers ----------------------------------------------------------------------------------------------------------
@@ -50,18 +71,23 @@ def build(plan: FleetPlan) -> dict[str, Any]:
 
 def _workers(
     manager: ClusterConnection, kueue: Sequence[pulumi.Resource], enabled: EnabledServices
-) -> list[pulumi.Resource]:
-    """Create every worker with all that is in it, and what names them on the manager; returns what checks name."""
+) -> tuple[list[ClusterConnection], list[pulumi.Resource]]:
+    """Create every worker with all that is in it, and what names them on the manager.
+
+    Returns the connections to the workers, and the MultiKueueConfigs that checks name.
+    """
+    connections: list[ClusterConnection] = []
     kubeconfigs: dict[str, tuple[WorkerAccessPlan, pulumi.Output[str]]] = {}
     for worker in manager.plan.workers:
-        prefix = f"{worker.name}/"
+        scope = manager.scope.of_worker(worker.name)
         worker_connection = (
-            connect_cluster(worker.plan, enabled, prefix) if worker.made_here else connect_worker(worker, prefix)
+            connect_cluster(worker.plan, enabled, scope) if worker.made_here else connect_worker(worker, scope)
         )
+        connections.append(worker_connection)
         worker_kueue = _controllers(worker_connection)
         if (access := worker.plan.manager_access) is not None:
             worker_access = WorkerAccess(
-                f"{prefix}manager-access",
+                f"{scope.prefix}manager-access",
                 worker.name,
                 access,
                 server=worker_connection.server,
@@ -73,8 +99,8 @@ def _workers(
         _queueing(worker_connection, worker_kueue)
         if worker.plan.monitoring is not None:
             _monitoring(worker_connection, worker.plan.monitoring, worker_kueue)
-    return Workers(
-        "workers",
+    configs = Workers(
+        f"{manager.prefix}workers",
         manager.plan.multikueue_clusters,
         manager.plan.multikueue_configs,
         kubeconfigs,
@@ -82,6 +108,7 @@ def _workers(
         served_by=kueue,
         cluster=manager.resource,
     ).configs
+    return connections, configs
 
 
 # --- inside a cluster -------------------------------------------------------------------------------------------------
@@ -101,10 +128,10 @@ def _controllers(connection: ClusterConnection) -> list[pulumi.Resource]:
 
 def _queueing(
     connection: ClusterConnection, kueue: list[pulumi.Resource], configs: Sequence[pulumi.Resource] = ()
-) -> None:
+) -> Mapping[str, Team]:
     """Queues and teams. Queues wait for Kueue, and for nothing that a stock-out could hold up.
 
-    `configs` are the MultiKueueConfigs that a manager's checks name.
+    `configs` are the MultiKueueConfigs that a manager's checks name. Returns the teams by name.
     """
     plan, prefix, opts, cluster = connection.plan, connection.prefix, connection.opts, connection.resource
     Priorities(f"{prefix}priorities", plan.priorities, opts=opts, served_by=kueue, cluster=cluster)
@@ -161,6 +188,7 @@ def _queueing(
         served_by=kueue,
         cluster=cluster,
     )
+    return teams
 
 
 def _monitoring(connection: ClusterConnection, monitoring: MonitoringPlan, kueue: list[pulumi.Resource]) -> None:

@@ -19,7 +19,7 @@ from tests.stack_files import ROOT
 
 FILES = {
     ".".join(file.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__"): file
-    for top in ("berth", "components", "stacks")
+    for top in ("berth", "components", "packages", "stacks")
     for file in sorted(ROOT.glob(f"{top}/**/*.py"))
     if not file.is_relative_to(ROOT / "stacks" / "jobs")
 } | {"__main__": ROOT / "__main__.py"}
@@ -123,7 +123,7 @@ def test_only_the_engine_knows_pulumi_inside_berth() -> None:
 
 def test_berth_never_imports_components_or_stacks() -> None:
     """Imports run from the program to the stacks, the components and berth, and never back."""
-    order = ["__main__", "stacks", "components", "berth"]
+    order = ["__main__", "packages", "stacks", "components", "berth"]
     tops = {m: {i.split(".")[0] for i in imports(m)} & set(order) for m in FILES}
     back = [(m, t) for m, ts in tops.items() for t in ts if order.index(t) < order.index(m.split(".")[0])]
     assert back == []
@@ -141,9 +141,12 @@ def test_no_module_is_a_drawer_for_odds_and_ends() -> None:
 
 
 def test_no_two_public_classes_have_one_name() -> None:
-    """One word, one meaning: a reader who meets a class name knows which class it is."""
+    """One word, one meaning: a reader who meets a class name knows which class it is.
+
+    The package's components have the names under which programs know them, also where they wrap one component.
+    """
     places: dict[str, list[str]] = {}
-    for module in FILES:
+    for module in (each for each in FILES if not each.startswith("packages.")):
         for node in tree(module).body:
             if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
                 places.setdefault(node.name, []).append(module)
@@ -177,7 +180,7 @@ def component_classes() -> list[tuple[str, ast.ClassDef]]:
     return [
         (module, node)
         for module in FILES
-        if "ComponentResource" in FILES[module].read_text(encoding="utf-8")
+        if module.startswith("components.") and "ComponentResource" in FILES[module].read_text(encoding="utf-8")
         for node in nodes(module)
         if isinstance(node, ast.ClassDef)
         and any(ast.unparse(base).endswith("ComponentResource") for base in node.bases)
@@ -383,7 +386,7 @@ def test_check_loads_nothing_that_it_does_not_need() -> None:
 def test_every_source_file_is_in_a_room_that_the_design_names() -> None:
     """Beside the rooms there is only what tools demand, scripts that Make runs, and rules shown in docs."""
     tops = {file.relative_to(ROOT).parts[0] for file in ROOT.rglob("*.py") if not hidden(file)}
-    assert tops <= {"__main__.py", "berth", "components", "docs", "scripts", "stacks", "tests"}
+    assert tops <= {"__main__.py", "berth", "components", "docs", "packages", "scripts", "stacks", "tests"}
 
 
 def hidden(file: Path) -> bool:

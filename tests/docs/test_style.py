@@ -15,7 +15,7 @@ import yaml
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 TABLE = pathlib.Path(__file__).with_name("banned_phrases.yaml")
-FOLDERS = ("berth", "components", "stacks", "scripts", "docs", "tests", ".github")
+FOLDERS = ("berth", "components", "packages", "stacks", "scripts", "docs", "tests", ".github")
 TEXT_SUFFIXES = {".md", ".yaml", ".yml", ".html"}
 # Data, generated pages and what quotes the phrases; a golden holds what other rooms print.
 SKIPPED = (

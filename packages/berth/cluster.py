@@ -1,0 +1,41 @@
+"""A GKE cluster as one component, without machines for accelerators and without queues."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+import pulumi
+
+from berth.plan.gke import ClusterPlan
+from packages.berth.arguments import read_arguments, warn
+from packages.berth.partial import plan_part
+from stacks.connections import create_machines, google_provider
+from stacks.scope import Scope
+
+_OF_FLEET: Final = ("project", "projectNumber", "region", "acceptRegion", "labels", "protect")
+
+
+class Cluster(pulumi.ComponentResource):
+    """A cluster with its VPC, its node service account, and a node pool for controllers."""
+
+    def __init__(self, name: str, args: Mapping[str, Any], opts: pulumi.ResourceOptions | None = None) -> None:
+        arguments = read_arguments("Cluster", args)
+        settings = {"name": name, **arguments.of_model(*_OF_FLEET)}
+        fleet = {key: value for key, value in arguments.plain.items() if key in _OF_FLEET} | {"cluster": settings}
+        plan, problems = plan_part(arguments, name, fleet, part=("cluster",))
+        assert isinstance(plan.cluster, ClusterPlan)
+        super().__init__("berth:index:Cluster", name, None, opts)
+        warn(self, problems)
+        scope = Scope(parent=self, prefix=f"{name}-", google=self.get_provider("gcp:index:Provider"))
+        in_google_cloud = scope.options(google_provider(plan, scope), project=plan.project)
+        machines = create_machines(plan, plan.cluster, scope.prefix, in_google_cloud, {})
+        cluster = machines.cluster
+        self.outputs: Mapping[str, pulumi.Input[Any]] = {
+            "name": cluster.cluster_name,
+            "location": cluster.location,
+            "endpoint": cluster.endpoint,
+            "kubeconfig": pulumi.Output.secret(cluster.kubeconfig),
+            "nodeServiceAccount": machines.account.email,
+        }
+        self.register_outputs(dict(self.outputs))
