@@ -32,7 +32,7 @@ VERBS = {
     "explain": "Explain the code of a message.",
     "plan": "Show what a stack creates and what each team gets.",
     "quota": "List the Google Cloud quotas that the fleet needs.",
-    "usage": "Show what teams use of what they are guaranteed.",
+    "usage": "Show what each team used of what it is guaranteed.",
     "preview": "Show the resources that `pulumi up` would create.",
     "render": "Print the Kubernetes objects.",
     "admit": "Simulate admission: which jobs start, wait or are preempted.",
