@@ -64,7 +64,7 @@ def _quota_parts(changes: QuotaChanges) -> Iterator[str]:
     yield _table(["team", "flavor", "guaranteed", "ceiling", ""], team_rows, "entitlements")
     yield _table(["cohort", "flavor", "guaranteed", ""], cohort_rows(changes), "totals of cohorts")
     yield _table(["quota tree", "min", "max", "lent", ""], quota_tree_rows(changes), "nodes of the quota tree")
-    yield _table(["flavor", "capacity", "promised", "oversubscription", ""], flavor_rows(changes), "flavors")
+    yield _table(["flavor", "capacity", "guaranteed", "oversubscription", ""], flavor_rows(changes), "flavors")
 
 
 def _worker_parts(changes: Changes) -> Iterator[str]:

@@ -81,7 +81,7 @@ def entitlement_parts(entitlement_changes: QuotaChanges) -> Iterator[str]:
     yield table(["Cohorts", "flavor", "guaranteed", ""], cohort_rows(entitlement_changes), right=(2,))
     yield table(["Quota tree", "min", "max", "lent", ""], quota_tree_rows(entitlement_changes), right=(1, 2, 3))
     rows = flavor_rows(entitlement_changes)
-    yield table(["Flavors", "capacity", "promised", "oversubscription", ""], rows, right=(1, 2, 3))
+    yield table(["Flavors", "capacity", "guaranteed", "oversubscription", ""], rows, right=(1, 2, 3))
     yield _block("Who can preempt whom", preemption_lines(entitlement_changes))
 
 

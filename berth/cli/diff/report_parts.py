@@ -46,5 +46,5 @@ def _quota_parts(changes: QuotaChanges) -> Iterator[Section]:
     yield Section("Quota of teams", head, team_quota_rows(changes), (2, 3))
     yield Section("Totals of cohorts", ("cohort", "flavor", "guaranteed", "of"), cohort_rows(changes), (2,))
     yield Section("Quota tree", ("node", "min", "max", "lent", "of"), quota_tree_rows(changes), (1, 2, 3))
-    head = ("flavor", "capacity", "promised", "oversubscription", "of")
+    head = ("flavor", "capacity", "guaranteed", "oversubscription", "of")
     yield Section("Flavors", head, flavor_rows(changes), (1, 2, 3))
