@@ -11,6 +11,16 @@ LOADER: Final[Any] = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 """Reads plain values only. The loader in C takes about a tenth of the time."""
 
 
+def load_yaml(text: str) -> Any:
+    """Return the value of a YAML text. Raises yaml.YAMLError."""
+    return yaml.load(text, LOADER)
+
+
+def load_documents(text: str) -> list[object]:
+    """Return the values of all documents of a YAML text. Raises yaml.YAMLError."""
+    return list(yaml.load_all(text, LOADER))
+
+
 def load_table(path: Path) -> Any:
     """The value of a YAML file that is part of Berth. Each caller keeps what it makes of it."""
-    return yaml.load(path.read_text(encoding="utf-8"), LOADER)
+    return load_yaml(path.read_text(encoding="utf-8"))

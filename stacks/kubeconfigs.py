@@ -6,6 +6,7 @@ import pulumi
 import yaml
 
 from berth.outputs import KUBECONFIG_OUTPUT
+from berth.yaml_loader import load_yaml
 
 
 def exported_kubeconfig(platform: pulumi.StackReference, stack: str) -> pulumi.Output[str]:
@@ -25,7 +26,7 @@ def exported_kubeconfig(platform: pulumi.StackReference, stack: str) -> pulumi.O
 def kubeconfig_server(worker: str, kubeconfig: str) -> str:
     """The control plane's URL that a kubeconfig's current context names. Raises RunError where it names none."""
     try:
-        config = yaml.safe_load(kubeconfig)
+        config = load_yaml(kubeconfig)
         context = next(each["context"] for each in config["contexts"] if each["name"] == config["current-context"])
         return str(next(each["cluster"]["server"] for each in config["clusters"] if each["name"] == context["cluster"]))
     except (yaml.YAMLError, KeyError, TypeError, StopIteration):

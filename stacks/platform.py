@@ -13,6 +13,7 @@ from berth.plan.admission_checks import WorkerAccessPlan
 from berth.plan.fleet import FleetPlan
 from berth.plan.monitoring import MonitoringPlan
 from components.gke.compute_classes import ComputeClasses
+from components.kubernetes import KubernetesObject
 from components.kueue.admission_checks import AdmissionChecks
 from components.kueue.cohorts import Cohorts
 from components.kueue.controllers import Controllers
@@ -135,48 +136,12 @@ def _queueing(
     """
     plan, prefix, opts, cluster = connection.plan, connection.prefix, connection.opts, connection.resource
     Priorities(f"{prefix}priorities", plan.priorities, opts=opts, served_by=kueue, cluster=cluster)
-    topologies = checks = None
-    if plan.topologies:
-        topologies = Topologies(
-            f"{prefix}topologies", plan.topologies, opts=opts, served_by=kueue, cluster=cluster
-        ).objects
-    flavors = Flavors(
-        f"{prefix}flavors", plan.flavors, opts=opts, topologies=topologies, served_by=kueue, cluster=cluster
-    ).objects
+    flavors = _flavors(connection, kueue)
     Cohorts(f"{prefix}cohorts", plan.cohorts, opts=opts, served_by=kueue, cluster=cluster)
     if plan.compute_classes:
         ComputeClasses(f"{prefix}compute-classes", plan.compute_classes, opts=opts, cluster=cluster)
-    if plan.admission_checks:
-        checks = AdmissionChecks(
-            f"{prefix}admission-checks",
-            plan.admission_checks,
-            plan.provisioning_configs,
-            opts=opts,
-            served_by=kueue,
-            workers=configs,
-            cluster=cluster,
-        ).objects
-    if plan.access is not None:
-        Access(
-            f"{prefix}access",
-            plan.access,
-            project=connection.project,
-            cluster=cluster,
-            opts=opts,
-        )
-    if plan.policies is not None:
-        Policies(f"{prefix}policies", plan.policies, cluster=cluster, opts=opts)
-    teams = {
-        team.name: Team(
-            f"{prefix}{team.key}",
-            team,
-            project=connection.project,
-            cluster=cluster,
-            opts=opts,
-        )
-        for team in plan.teams
-    }
-    namespaces = {name: live for team in teams.values() for name, live in team.namespaces.items()}
+    checks = _admission_checks(connection, kueue, configs)
+    namespaces = _tenancy(connection)
     TeamQueues(
         f"{prefix}queues",
         plan.cluster_queues,
@@ -189,6 +154,49 @@ def _queueing(
         cluster=cluster,
     )
     return teams
+
+
+def _flavors(connection: ClusterConnection, kueue: list[pulumi.Resource]) -> dict[str, KubernetesObject]:
+    """ResourceFlavors, and the Topologies that they name."""
+    plan, prefix, opts, cluster = connection.plan, connection.prefix, connection.opts, connection.resource
+    topologies = None
+    if plan.topologies:
+        topologies = Topologies(
+            f"{prefix}topologies", plan.topologies, opts=opts, served_by=kueue, cluster=cluster
+        ).objects
+    return Flavors(
+        f"{prefix}flavors", plan.flavors, opts=opts, topologies=topologies, served_by=kueue, cluster=cluster
+    ).objects
+
+
+def _admission_checks(
+    connection: ClusterConnection, kueue: list[pulumi.Resource], configs: Sequence[pulumi.Resource]
+) -> dict[str, KubernetesObject] | None:
+    plan = connection.plan
+    if not plan.admission_checks:
+        return None
+    return AdmissionChecks(
+        f"{connection.prefix}admission-checks",
+        plan.admission_checks,
+        plan.provisioning_configs,
+        opts=connection.opts,
+        served_by=kueue,
+        workers=configs,
+        cluster=connection.resource,
+    ).objects
+
+
+def _tenancy(connection: ClusterConnection) -> dict[str, pulumi.Output[str]]:
+    """Rights, policies and teams; returns the namespaces by name."""
+    plan, prefix, opts, cluster = connection.plan, connection.prefix, connection.opts, connection.resource
+    if plan.access is not None:
+        Access(f"{prefix}access", plan.access, project=connection.project, cluster=cluster, opts=opts)
+    if plan.policies is not None:
+        Policies(f"{prefix}policies", plan.policies, cluster=cluster, opts=opts)
+    teams = [
+        Team(f"{prefix}{team.key}", team, project=connection.project, cluster=cluster, opts=opts) for team in plan.teams
+    ]
+    return {name: namespace for team in teams for name, namespace in team.namespaces.items()}
 
 
 def _monitoring(connection: ClusterConnection, monitoring: MonitoringPlan, kueue: list[pulumi.Resource]) -> None:

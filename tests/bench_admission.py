@@ -17,7 +17,7 @@ import sys
 import time
 
 from berth.jobs.pod_set import PodSet
-from berth.plan.kueue import PreemptionPlan
+from berth.plan.kueue import PreemptionPlan, QuotaLimits
 from berth.simulator.scheduler.model import (
     ANY,
     LOWER_OR_NEWER_EQUAL,
@@ -28,7 +28,6 @@ from berth.simulator.scheduler.model import (
     FlavorFungibility,
     FlavorResource,
     Job,
-    Quota,
     ResourceGroup,
     SchedulerSetup,
 )
@@ -61,12 +60,12 @@ def fleet(queues: int, cohorts: int, rng: random.Random) -> SchedulerSetup:
 
 def _queue(index: int, cohort: int, rng: random.Random) -> ClusterQueue:
     flavors = ("reserved", "on-demand", "spot")[: rng.randint(1, 3)]
-    quotas: dict[FlavorResource, Quota] = {}
+    quotas: dict[FlavorResource, QuotaLimits] = {}
     for flavor in flavors:
         limit = rng.choice((None, 0, 32))
-        quotas[flavor, "nvidia.com/gpu"] = Quota(nominal=rng.choice((16, 32, 64)), borrowing_limit=limit)
-        quotas[flavor, "cpu"] = Quota(nominal=64_000)
-        quotas[flavor, "memory"] = Quota(nominal=1024 * GI)
+        quotas[flavor, "nvidia.com/gpu"] = QuotaLimits(nominal=rng.choice((16, 32, 64)), borrowing_limit=limit)
+        quotas[flavor, "cpu"] = QuotaLimits(nominal=64_000)
+        quotas[flavor, "memory"] = QuotaLimits(nominal=1024 * GI)
     return ClusterQueue(
         name=f"q{index}",
         cohort=f"c{cohort}",

@@ -129,6 +129,17 @@ def test_berth_never_imports_components_or_stacks() -> None:
     assert back == []
 
 
+def test_yaml_is_read_by_one_loader() -> None:
+    """The one in C; `yaml.safe_load` takes ten times as long."""
+    calls = {
+        f"{module}:{node.lineno}"
+        for module in FILES
+        for node in nodes(module)
+        if isinstance(node, ast.Attribute) and ast.unparse(node).startswith("yaml.") and "load" in node.attr.lower()
+    }
+    assert {call.partition(":")[0] for call in calls} == {"berth.yaml_loader"}, sorted(calls)
+
+
 def test_package_files_under_components_are_empty_of_imports() -> None:
     """A program of one's own that uses one component loads that one."""
     packages = [m for m, file in FILES.items() if file.name == "__init__.py" and m.startswith("components")]

@@ -16,6 +16,7 @@ from berth.cli.output_file import write_output
 from berth.evaluate import Evaluation, evaluate_stack
 from berth.plan.fleet import FleetPlan
 from berth.plan.gke import ClusterPlan
+from berth.yaml_loader import load_yaml
 
 FLEET_KEY = "berth:fleet"
 Entries = Mapping[str, Any]
@@ -52,7 +53,7 @@ def drained_stack_file(evaluation: Evaluation) -> str:
     """Return a complete stack file: it includes the teams of team files, and the engine's keys beside the config."""
     assert evaluation.file is not None
     assert evaluation.file.file is not None
-    stack_file = cast("dict[str, Any]", yaml.safe_load(evaluation.file.file.read_text(encoding="utf-8")))
+    stack_file = cast("dict[str, Any]", load_yaml(evaluation.file.file.read_text(encoding="utf-8")))
     stack_file["config"] = {**evaluation.file.config, FLEET_KEY: drain_fleet(cast("Entries", evaluation.file.fleet))}
     return yaml.safe_dump(stack_file, sort_keys=False, width=120, allow_unicode=True)
 

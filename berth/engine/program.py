@@ -13,12 +13,11 @@ from pathlib import Path
 from types import ModuleType
 from typing import Final, cast
 
-import yaml
-
 from berth.engine import source_locations
 from berth.engine.answers import Answers, plausible_outputs
 from berth.engine.host import Preview, run
 from berth.engine.records import SECRET, ProgramError, References
+from berth.yaml_loader import load_yaml
 
 _BERTH_ROOT: Final = Path(__file__).resolve().parents[2]
 """The directory of this engine, if it is not installed."""
@@ -71,7 +70,7 @@ def project_name(root: Path) -> str:
     file = root / "Pulumi.yaml"
     if not file.is_file():
         raise ProgramError(f"{file}: no such file; a preview needs the project's folder")
-    project = cast(object, yaml.safe_load(file.read_text()))
+    project = cast(object, load_yaml(file.read_text(encoding="utf-8")))
     name = cast(Mapping[str, object], project).get("name") if isinstance(project, Mapping) else None
     if not isinstance(name, str):
         raise ProgramError(f"{file}: 'name' is missing")

@@ -20,7 +20,7 @@ from berth.jobs.values import SourceValue
 from berth.loader.document import parse
 from berth.loader.positions import NO_MARKS, Marks
 from berth.loader.text_file import MAX_BYTES, MAX_DEPTH, read_bytes, read_json, read_text
-from berth.yaml_loader import LOADER
+from berth.yaml_loader import LOADER, load_documents
 
 _MAX_LARGE_BYTES = 1 << 25
 """Maximum size of a YAML file that is read without lines: thousands of jobs."""
@@ -94,7 +94,7 @@ def read_values(path: pathlib.Path, display_path: str) -> tuple[list[object], li
     try:
         text = data.decode()
         check_events(text)
-        return list(yaml.load_all(text, Loader=LOADER)), []
+        return load_documents(text), []
     except UnicodeDecodeError as error:
         reason = f"byte {error.start} is not UTF-8"
     except yaml.YAMLError as error:

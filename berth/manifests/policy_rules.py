@@ -98,33 +98,43 @@ def annotation(key: str) -> str:
 
 
 def pod_variables(accelerators: Sequence[str]) -> list[Variable]:
-    """What the rules of pods speak of."""
+    """The variables that the rules of pods use."""
+    return [*_POD_VARIABLES, *_accelerator_variables(accelerators), *_UPDATE_VARIABLES]
+
+
+_POD_VARIABLES: Final[list[Variable]] = [
+    ("spec", "request.resource.resource == 'jobs' ? dyn(object).spec.template.spec : dyn(object).spec"),
+    ("isPod", "request.resource.resource == 'pods'"),
+    ("isNew", "request.operation == 'CREATE'"),
+    (
+        "containers",
+        f"variables.spec.containers + {list_field('variables.spec', 'initContainers')} + "
+        f"{list_field('variables.spec', 'ephemeralContainers')}",
+    ),
+    ("volumes", list_field("variables.spec", "volumes")),
+    (
+        "contexts",
+        "(has(variables.spec.securityContext) ? [variables.spec.securityContext] : []) + "
+        "variables.containers.filter(c, has(c.securityContext)).map(c, c.securityContext)",
+    ),
+    (
+        "unrestricted",
+        "has(namespaceObject.metadata.labels) && "
+        f"'{policies.POD_SECURITY_LABEL}' in namespaceObject.metadata.labels && "
+        f"namespaceObject.metadata.labels['{policies.POD_SECURITY_LABEL}'] == 'privileged'",
+    ),
+    ("hostNetworkResources", annotation(policies.HOST_NETWORK)),
+    ("hostPaths", annotation(policies.HOST_PATHS)),
+    ("readOnlyHostPaths", annotation(policies.READ_ONLY_HOST_PATHS)),
+    ("capabilities", f"{_texts(BASELINE_CAPABILITIES)} + ({annotation(policies.CAPABILITIES)})"),
+    ("priorities", annotation(policies.POD_PRIORITIES)),
+]
+"""The parts of a pod or of a Job's template, and what its namespace allows beyond the Pod Security level."""
+
+
+def _accelerator_variables(accelerators: Sequence[str]) -> list[Variable]:
+    """Whether the pod requests accelerators, and may use the host's network for them."""
     return [
-        ("spec", "request.resource.resource == 'jobs' ? dyn(object).spec.template.spec : dyn(object).spec"),
-        ("isPod", "request.resource.resource == 'pods'"),
-        ("isNew", "request.operation == 'CREATE'"),
-        (
-            "containers",
-            f"variables.spec.containers + {list_field('variables.spec', 'initContainers')} + "
-            f"{list_field('variables.spec', 'ephemeralContainers')}",
-        ),
-        ("volumes", list_field("variables.spec", "volumes")),
-        (
-            "contexts",
-            "(has(variables.spec.securityContext) ? [variables.spec.securityContext] : []) + "
-            "variables.containers.filter(c, has(c.securityContext)).map(c, c.securityContext)",
-        ),
-        (
-            "unrestricted",
-            "has(namespaceObject.metadata.labels) && "
-            f"'{policies.POD_SECURITY_LABEL}' in namespaceObject.metadata.labels && "
-            f"namespaceObject.metadata.labels['{policies.POD_SECURITY_LABEL}'] == 'privileged'",
-        ),
-        ("hostNetworkResources", annotation(policies.HOST_NETWORK)),
-        ("hostPaths", annotation(policies.HOST_PATHS)),
-        ("readOnlyHostPaths", annotation(policies.READ_ONLY_HOST_PATHS)),
-        ("capabilities", f"{_texts(BASELINE_CAPABILITIES)} + ({annotation(policies.CAPABILITIES)})"),
-        ("priorities", annotation(policies.POD_PRIORITIES)),
         (
             "resources",
             "variables.containers.filter(c, has(c.resources) && has(c.resources.limits)).map(c, c.resources.limits) + "
@@ -137,26 +147,31 @@ def pod_variables(accelerators: Sequence[str]) -> list[Variable]:
             f"variables.resources.exists(r, {_texts(accelerators)}.exists(name, name in r))",
         ),
         ("mayHostNetwork", "variables.resources.exists(r, variables.hostNetworkResources.exists(name, name in r))"),
-        ("owners", list_field("object.metadata", "ownerReferences")),
-        (
-            "oldOwners",
-            "(request.operation == 'UPDATE' && has(oldObject.metadata.ownerReferences)) ? "
-            "oldObject.metadata.ownerReferences : []",
-        ),
-        (
-            "gates",
-            f"variables.isPod ? {list_field('variables.spec', 'schedulingGates')}.map(g, g.name) : []",
-        ),
-        (
-            "oldGates",
-            "(variables.isPod && !variables.isNew && has(dyn(oldObject).spec.schedulingGates)) ? "
-            "dyn(oldObject).spec.schedulingGates.map(g, g.name) : []",
-        ),
-        (
-            "isController",
-            "authorizer.group('').resource('pods').check(variables.isNew ? 'create' : 'patch').allowed()",
-        ),
     ]
+
+
+_UPDATE_VARIABLES: Final[list[Variable]] = [
+    ("owners", list_field("object.metadata", "ownerReferences")),
+    (
+        "oldOwners",
+        "(request.operation == 'UPDATE' && has(oldObject.metadata.ownerReferences)) ? "
+        "oldObject.metadata.ownerReferences : []",
+    ),
+    (
+        "gates",
+        f"variables.isPod ? {list_field('variables.spec', 'schedulingGates')}.map(g, g.name) : []",
+    ),
+    (
+        "oldGates",
+        "(variables.isPod && !variables.isNew && has(dyn(oldObject).spec.schedulingGates)) ? "
+        "dyn(oldObject).spec.schedulingGates.map(g, g.name) : []",
+    ),
+    (
+        "isController",
+        "authorizer.group('').resource('pods').check(variables.isNew ? 'create' : 'patch').allowed()",
+    ),
+]
+"""Who creates or changes the pod, and what it had before an update."""
 
 
 def pod_rules(plan: PoliciesPlan) -> list[Rule]:

@@ -47,17 +47,25 @@ class FlavorPlan(Struct, frozen=True, kw_only=True):
     topology: str | None = None
 
 
-class QuotaPlan(Struct, frozen=True, kw_only=True):
-    """One resource of one flavor in a cluster queue.
+class QuotaLimits(Struct, frozen=True, kw_only=True):
+    """How much of something a cluster queue or cohort is guaranteed, may borrow, and may lend.
 
-    Accelerators as counts, cpu in milli, memory and ephemeral-storage in bytes. `borrowing_limit` None is unlimited,
-    `lending_limit` None lends everything; both are 0 (and left out of the manifest) where the queue has no cohort.
+    `borrowing_limit` None is unlimited, `lending_limit` None lends everything.
     """
 
-    resource: str
     nominal: int
     borrowing_limit: int | None = None
     lending_limit: int | None = None
+
+
+class QuotaPlan(QuotaLimits, frozen=True, kw_only=True):
+    """The limits of one resource of one flavor in a cluster queue or cohort.
+
+    Accelerators as counts, cpu in milli, memory and ephemeral-storage in bytes. Both limits are 0 (and left out of the
+    manifest) where the queue has no cohort.
+    """
+
+    resource: str
 
 
 class FlavorQuotasPlan(Struct, frozen=True, kw_only=True):

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 from msgspec import Struct
 
 from berth.catalog import Machine
 from berth.plan.accelerator_networks import AcceleratorNetworksPlan
-from berth.plan.admission_checks import AdmissionCheckPlan, ProvisioningConfigPlan
 from berth.plan.allowances import AllowancesPlan
+from berth.plan.compute_classes import ComputeClassPlan
 from berth.plan.fleet import FleetPlan, PoolPlan
+from berth.plan.gke import ClusterPlan
 from berth.plan.kueue import ClusterQueuePlan, CohortPlan
 from berth.planner import monitoring
 from berth.planner.cluster import controllers, existing, gke, versions
@@ -20,6 +21,7 @@ from berth.planner.machines import accelerator_networks, compute_classes, instal
 from berth.planner.machines.compute_classes import PlannedClass
 from berth.planner.machines.pools import PlannedPool
 from berth.planner.queueing import flavors, priorities
+from berth.planner.queueing.admission_checks import PlannedChecks
 from berth.planner.queueing.flavors import PlannedFlavor
 from berth.planner.queueing.quota_tree import QuotaTree, accelerator_quotas
 from berth.planner.tenancy import access, policies, teams
@@ -67,15 +69,12 @@ def plan_cluster_fleet(
     queue_flavors: Mapping[str, PlannedFlavor],
     queue_plans: tuple[ClusterQueuePlan, ...],
     cohort_plans: tuple[CohortPlan, ...],
-    checks: tuple[tuple[AdmissionCheckPlan, ...], tuple[ProvisioningConfigPlan, ...]],
+    checks: PlannedChecks,
     allowances: AllowancesPlan,
 ) -> FleetPlan:
     """All of one cluster. `kinds` are the flavors of its queues, `checks` those that its queues name."""
     resource_of = {f.name: f.resource for f in queue_flavors.values()}
-    guaranteed = Counter[str]()
-    for owner in (*queue_plans, *cohort_plans):
-        for flavor, quota in accelerator_quotas(owner, resource_of):
-            guaranteed[flavor] += quota.nominal
+    guaranteed = _guaranteed_by_flavor((*queue_plans, *cohort_plans), resource_of)
     kueue = controllers.kueue_configuration(context)
     max_nodes = [pool.hardware.nodes.max for pool in machines.pools.values()]
     versions.check_versions(context, machines.pools)
@@ -85,17 +84,12 @@ def plan_cluster_fleet(
         context, queue_plans, QuotaTree(queue_plans, cohort_plans, resource_of), queue_flavors
     )
     existing_cluster = existing.existing_cluster_plan(context)
-    cluster = existing_cluster or gke.cluster_plan(
-        context,
-        {name: pool.request for name, pool in machines.pools.items()},
-        multi_networking=bool(machines.networks),
-    )
     return FleetPlan(
         stack=context.stack,
         project=context.spec.project,
         region=context.spec.region,
         services=() if existing_cluster else gke.required_services(context),
-        cluster=cluster,
+        cluster=existing_cluster or _own_cluster(context, machines),
         system_pool=None if existing_cluster else gke.system_pool_plan(context),
         reservations=reservations.reservation_plans(context, machines.reserved_machines),
         pools=planned_pools,
@@ -106,12 +100,9 @@ def plan_cluster_fleet(
         cluster_queues=queue_plans,
         teams=team_plans,
         labels=gke.resource_labels(context),
-        admission_checks=checks[0],
-        provisioning_configs=checks[1],
-        compute_classes=tuple(
-            compute_classes.class_plan(context, compute_class, gke.node_account_email(context))
-            for compute_class in machines.compute_classes.values()
-        ),
+        admission_checks=checks.checks,
+        provisioning_configs=checks.provisioning_configs,
+        compute_classes=_class_plans(context, machines),
         kueue=kueue,
         held=reservations.held_plans(context, machines.reserved_machines, machines.demands),
         future_reservations=reservations.future_reservations(context, machines.reserved_machines, machines.demands),
@@ -124,3 +115,24 @@ def plan_cluster_fleet(
         monitoring=monitoring.monitoring(context, planned_pools, flavor_plans, queue_plans, team_plans),
         allowances=allowances,
     )
+
+
+def _guaranteed_by_flavor(
+    owners: Iterable[ClusterQueuePlan | CohortPlan], resource_of: Mapping[str, str]
+) -> Mapping[str, int]:
+    """Accelerators of each flavor that queues and cohorts are guaranteed together; 0 for any other flavor."""
+    guaranteed = Counter[str]()
+    for owner in owners:
+        for flavor, quota in accelerator_quotas(owner, resource_of):
+            guaranteed[flavor] += quota.nominal
+    return guaranteed
+
+
+def _own_cluster(context: PlanningContext, machines: ClusterMachines) -> ClusterPlan:
+    requests = {name: pool.request for name, pool in machines.pools.items()}
+    return gke.cluster_plan(context, requests, multi_networking=bool(machines.networks))
+
+
+def _class_plans(context: PlanningContext, machines: ClusterMachines) -> tuple[ComputeClassPlan, ...]:
+    account = gke.node_account_email(context)
+    return tuple(compute_classes.class_plan(context, each, account) for each in machines.compute_classes.values())

@@ -10,12 +10,12 @@ from contextlib import contextmanager
 from tempfile import TemporaryDirectory
 from typing import cast
 
-import yaml
 from msgspec import Struct
 
 from berth.diagnostics import FieldPath, format_path
 from berth.evaluate import Evaluation, evaluate_stack
 from berth.loader import StackFile, read_stack
+from berth.yaml_loader import load_yaml
 
 
 class ManualEditRequired(Exception):
@@ -62,7 +62,7 @@ class YamlEditor(Struct, frozen=True, dict=True):
             )
         else:
             lines.insert(at + 1, f"{self._child_indent(lines, at)}{key}: {value}\n")
-        return self._verified(name, lines, (*path, key), yaml.safe_load(value))
+        return self._verified(name, lines, (*path, key), load_yaml(value))
 
     def remove(self, path: FieldPath) -> YamlEditor:
         """Return the files without the entry at `path`."""

@@ -8,7 +8,7 @@ from msgspec import Struct, field
 
 from berth.diagnostics import Problem, Problems
 from berth.plan.fleet import FleetPlan
-from berth.plan.kueue import ClusterQueuePlan, CohortPlan, FlavorPlan, FlavorQuotasPlan
+from berth.plan.kueue import ClusterQueuePlan, CohortPlan, FlavorPlan, FlavorQuotasPlan, QuotaLimits
 from berth.simulator.scheduler.model import (
     BORROWING_FIRST,
     MAY_STOP_SEARCH,
@@ -19,7 +19,6 @@ from berth.simulator.scheduler.model import (
     Cohort,
     FlavorFungibility,
     FlavorResource,
-    Quota,
     ResourceFlavor,
     ResourceGroup,
     SchedulerSetup,
@@ -136,14 +135,8 @@ def _build_queue(plan: ClusterQueuePlan, resources: Mapping[str, str]) -> Cluste
     )
 
 
-def _build_quotas(entries: Iterable[FlavorQuotasPlan]) -> dict[FlavorResource, Quota]:
-    return {
-        (entry.flavor, quota.resource): Quota(
-            nominal=quota.nominal, borrowing_limit=quota.borrowing_limit, lending_limit=quota.lending_limit
-        )
-        for entry in entries
-        for quota in entry.quotas
-    }
+def _build_quotas(entries: Iterable[FlavorQuotasPlan]) -> dict[FlavorResource, QuotaLimits]:
+    return {(entry.flavor, quota.resource): quota for entry in entries for quota in entry.quotas}
 
 
 def unmodelled_warnings(plan: FleetPlan) -> list[Problem]:

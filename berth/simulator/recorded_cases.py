@@ -15,7 +15,7 @@ from berth.diagnostics import Problem, Problems
 from berth.jobs.files import read_values
 from berth.jobs.pod_set import PodSet
 from berth.jobs.values import SourceValue
-from berth.plan.kueue import PreemptionPlan
+from berth.plan.kueue import PreemptionPlan, QuotaLimits
 from berth.simulator.scheduler.model import (
     ANY,
     BEST_EFFORT_FIFO,
@@ -32,7 +32,6 @@ from berth.simulator.scheduler.model import (
     FlavorFungibility,
     FlavorResource,
     Job,
-    Quota,
     ResourceGroup,
     SchedulerSetup,
 )
@@ -115,9 +114,9 @@ def _build_preemption(entry: Mapping[str, Any]) -> PreemptionPlan:
     )
 
 
-def _build_quotas(entries: Iterable[Mapping[str, Any]]) -> dict[FlavorResource, Quota]:
+def _build_quotas(entries: Iterable[Mapping[str, Any]]) -> dict[FlavorResource, QuotaLimits]:
     return {
-        (quota["flavor"], quota["resource"]): Quota(
+        (quota["flavor"], quota["resource"]): QuotaLimits(
             nominal=quota["nominal"],
             borrowing_limit=quota.get("borrowingLimit"),
             lending_limit=quota.get("lendingLimit"),

@@ -50,9 +50,10 @@ def set_fields(value: Any) -> Iterator[str]:
         yield from (name for each in value for name in set_fields(each))
     elif type(value) in DEFAULTS:
         for name, default in DEFAULTS[type(value)].items():
-            if (held := getattr(value, name)) != default:
-                yield f"{type(value).__name__}.{name}"
-                yield from set_fields(held)
+            if (field_value := getattr(value, name)) != default:
+                classes = (cls for cls in type(value).__mro__ if name in DEFAULTS.get(cls, ()))
+                yield from (f"{cls.__name__}.{name}" for cls in classes)
+                yield from set_fields(field_value)
 
 
 def sound_evaluations() -> Iterator[Evaluation]:

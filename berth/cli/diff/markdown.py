@@ -11,9 +11,10 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 
 from berth.cli.diff import plain_text
+from berth.cli.diff.rows import cohort_rows, flavor_rows, quota_tree_rows, team_quota_rows
 from berth.diff import text as diff_text
-from berth.diff import values
 from berth.diff.compare import Changes
+from berth.diff.entitlements import QuotaChanges
 from berth.diff.headline import headline
 from berth.text import pluralize
 
@@ -32,68 +33,13 @@ _ZERO_WIDTH_SPACE = "\u200b"
 
 def render_markdown(changes: Changes) -> str:
     """Return the changes as GitHub-flavoured Markdown, in a fixed order."""
-    entitlement_changes = changes.entitlements
     parts = [
         f"### {escape_markdown(headline(changes))}",
         _bullets("Rights", plain_text.right_lines(changes), fold=False),
         _bullets("Guarded", _join_indented(plain_text.guarded_lines(changes)), fold=False),
-        _bullets("Teams", plain_text.team_lines(entitlement_changes)),
-        _table(
-            ["team", "flavor", "guaranteed", "ceiling", ""],
-            [
-                [
-                    e.team,
-                    e.flavor,
-                    _bold(values.format_count(e.guaranteed), e.guaranteed.delta),
-                    values.format_count(e.ceiling),
-                    e.noun,
-                ]
-                for e in entitlement_changes.entitlements
-            ],
-            "entitlements",
-        ),
-        _table(
-            ["cohort", "flavor", "guaranteed", ""],
-            [[c.cohort, c.flavor, values.format_count(c.guaranteed), c.noun] for c in entitlement_changes.cohorts],
-            "totals of cohorts",
-        ),
-        _table(
-            ["quota tree", "min", "max", "lent", ""],
-            [
-                [
-                    n.node,
-                    values.format_count(n.minimum),
-                    values.format_count(n.maximum),
-                    values.format_count(n.lent),
-                    n.resource,
-                ]
-                for n in entitlement_changes.quota_tree
-            ],
-            "nodes of the quota tree",
-        ),
-        _table(
-            ["flavor", "capacity", "promised", "oversubscription", ""],
-            [
-                [
-                    f.flavor,
-                    values.format_count(f.capacity),
-                    values.format_count(f.promised),
-                    plain_text.format_factors(f.oversubscription),
-                    f.noun,
-                ]
-                for f in entitlement_changes.flavors
-            ],
-            "flavors",
-        ),
-        _table(
-            ["worker", "flavor", "capacity", "guaranteed", ""],
-            list(plain_text.worker_rows(changes)),
-            "workers' flavors",
-        ),
-        _table(
-            ["queue", "worker", "flavor", "guaranteed", ""], list(plain_text.share_rows(changes)), "shares of workers"
-        ),
-        _bullets("Who can preempt whom", plain_text.preemption_lines(entitlement_changes)),
+        *_quota_parts(changes.entitlements),
+        *_worker_parts(changes),
+        _bullets("Who can preempt whom", plain_text.preemption_lines(changes.entitlements)),
         _bullets("Workloads", _join_indented(plain_text.workload_lines(changes))),
         _bullets("Files", plain_text.file_lines(changes)),
         _bullets("Capacity", _join_indented(plain_text.capacity_lines(changes))),
@@ -106,6 +52,26 @@ def render_markdown(changes: Changes) -> str:
         ),
     ]
     return "\n\n".join(part for part in parts if part) + "\n"
+
+
+def _quota_parts(changes: QuotaChanges) -> Iterator[str]:
+    """Tables of teams, cohorts and flavors; a guarantee that changes is bold."""
+    yield _bullets("Teams", plain_text.team_lines(changes))
+    team_rows = [
+        [team, flavor, _bold(guaranteed, quota.guaranteed.delta), *rest]
+        for (team, flavor, guaranteed, *rest), quota in zip(team_quota_rows(changes), changes.entitlements, strict=True)
+    ]
+    yield _table(["team", "flavor", "guaranteed", "ceiling", ""], team_rows, "entitlements")
+    yield _table(["cohort", "flavor", "guaranteed", ""], cohort_rows(changes), "totals of cohorts")
+    yield _table(["quota tree", "min", "max", "lent", ""], quota_tree_rows(changes), "nodes of the quota tree")
+    yield _table(["flavor", "capacity", "guaranteed", "oversubscription", ""], flavor_rows(changes), "flavors")
+
+
+def _worker_parts(changes: Changes) -> Iterator[str]:
+    head = ["worker", "flavor", "capacity", "guaranteed", ""]
+    yield _table(head, list(plain_text.worker_rows(changes)), "workers' flavors")
+    head = ["queue", "worker", "flavor", "guaranteed", ""]
+    yield _table(head, list(plain_text.share_rows(changes)), "shares of workers")
 
 
 def escape_markdown(text: str) -> str:

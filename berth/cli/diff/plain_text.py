@@ -8,6 +8,7 @@ from typing import Any, cast
 from msgspec import Struct
 from msgspec.structs import asdict
 
+from berth.cli.diff.rows import cohort_rows, flavor_rows, quota_tree_rows, team_quota_rows
 from berth.cli.tables import table
 from berth.diff import team_stack_text, values
 from berth.diff import text as diff_text
@@ -75,34 +76,11 @@ def _block(head: str, lines: Iterator[str]) -> str:
 def entitlement_parts(entitlement_changes: QuotaChanges) -> Iterator[str]:
     """Yield paragraphs on teams, cohorts, flavors and preemption; "" for one without changes."""
     yield _block("Teams", team_lines(entitlement_changes))
-    rows = [
-        [e.team, e.flavor, values.format_count(e.guaranteed), values.format_count(e.ceiling), e.noun]
-        for e in entitlement_changes.entitlements
-    ]
+    rows = team_quota_rows(entitlement_changes)
     yield table(["Entitlements", "flavor", "guaranteed", "ceiling", ""], rows, right=(2, 3))
-    rows = [[c.cohort, c.flavor, values.format_count(c.guaranteed), c.noun] for c in entitlement_changes.cohorts]
-    yield table(["Cohorts", "flavor", "guaranteed", ""], rows, right=(2,))
-    rows = [
-        [
-            n.node,
-            values.format_count(n.minimum),
-            values.format_count(n.maximum),
-            values.format_count(n.lent),
-            n.resource,
-        ]
-        for n in entitlement_changes.quota_tree
-    ]
-    yield table(["Quota tree", "min", "max", "lent", ""], rows, right=(1, 2, 3))
-    rows = [
-        [
-            f.flavor,
-            values.format_count(f.capacity),
-            values.format_count(f.promised),
-            format_factors(f.oversubscription),
-            f.noun,
-        ]
-        for f in entitlement_changes.flavors
-    ]
+    yield table(["Cohorts", "flavor", "guaranteed", ""], cohort_rows(entitlement_changes), right=(2,))
+    yield table(["Quota tree", "min", "max", "lent", ""], quota_tree_rows(entitlement_changes), right=(1, 2, 3))
+    rows = flavor_rows(entitlement_changes)
     yield table(["Flavors", "capacity", "guaranteed", "oversubscription", ""], rows, right=(1, 2, 3))
     yield _block("Who can preempt whom", preemption_lines(entitlement_changes))
 
@@ -123,12 +101,6 @@ def share_rows(changes: Changes) -> Iterator[list[str]]:
     queue_shares = [(share, each.worker) for each in changes.workers for share in each.shares]
     for share, worker in sorted(queue_shares, key=lambda row: (row[0].queue, row[0].flavor, row[1])):
         yield [share.queue, worker, share.flavor, values.format_count(share.guaranteed), share.noun]
-
-
-def format_factors(factors: tuple[float, float]) -> str:
-    """Return the accepted oversubscription before and after."""
-    before, after = (f"{factor:g}" for factor in factors)
-    return after if before == after else f"{before} → {after}"
 
 
 def team_lines(entitlement_changes: QuotaChanges) -> Iterator[str]:

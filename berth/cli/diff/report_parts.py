@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from berth.cli.diff import plain_text
-from berth.diff import text, values
+from berth.cli.diff.rows import cohort_rows, flavor_rows, quota_tree_rows, team_quota_rows
+from berth.diff import text
 from berth.diff.compare import Changes
+from berth.diff.entitlements import QuotaChanges
 from berth.diff.headline import headline
 from berth.report.view import ChangeSummary, Section
 from berth.text import pluralize
@@ -23,36 +25,7 @@ def _parts(changes: Changes) -> Iterator[Section]:
     yield Section("Rights", lines=list(plain_text.right_lines(changes)))
     yield Section("Blocked: the stack file does not allow these changes", lines=list(plain_text.guarded_lines(changes)))
     yield Section("Teams added, removed, held or drained", lines=list(plain_text.team_lines(entitlement_changes)))
-    rows = [
-        [e.team, e.flavor, values.format_count(e.guaranteed), values.format_count(e.ceiling), e.noun]
-        for e in entitlement_changes.entitlements
-    ]
-    yield Section("Quota of teams", ("team", "flavor", "guaranteed", "ceiling", "of"), rows, (2, 3))
-    rows = [[c.cohort, c.flavor, values.format_count(c.guaranteed), c.noun] for c in entitlement_changes.cohorts]
-    yield Section("Totals of cohorts", ("cohort", "flavor", "guaranteed", "of"), rows, (2,))
-    rows = [
-        [
-            n.node,
-            values.format_count(n.minimum),
-            values.format_count(n.maximum),
-            values.format_count(n.lent),
-            n.resource,
-        ]
-        for n in entitlement_changes.quota_tree
-    ]
-    yield Section("Quota tree", ("node", "min", "max", "lent", "of"), rows, (1, 2, 3))
-    head = ("flavor", "capacity", "promised", "oversubscription", "of")
-    rows = [
-        [
-            f.flavor,
-            values.format_count(f.capacity),
-            values.format_count(f.promised),
-            plain_text.format_factors(f.oversubscription),
-            f.noun,
-        ]
-        for f in entitlement_changes.flavors
-    ]
-    yield Section("Flavors", head, rows, (1, 2, 3))
+    yield from _quota_parts(entitlement_changes)
     head = ("worker", "flavor", "capacity", "guaranteed", "of")
     yield Section("Workers", head, list(plain_text.worker_rows(changes)), (2, 3))
     head = ("queue", "worker", "flavor", "guaranteed", "of")
@@ -66,3 +39,12 @@ def _parts(changes: Changes) -> Iterator[Section]:
     yield Section("Unused allowances", lines=[text.describe_idle_allowance(each) for each in changes.idle])
     count = pluralize(len(changes.objects), "Kubernetes object")
     yield Section(f"{count} created, changed or deleted", lines=list(plain_text.object_lines(changes)), folded=True)
+
+
+def _quota_parts(changes: QuotaChanges) -> Iterator[Section]:
+    head = ("team", "flavor", "guaranteed", "ceiling", "of")
+    yield Section("Quota of teams", head, team_quota_rows(changes), (2, 3))
+    yield Section("Totals of cohorts", ("cohort", "flavor", "guaranteed", "of"), cohort_rows(changes), (2,))
+    yield Section("Quota tree", ("node", "min", "max", "lent", "of"), quota_tree_rows(changes), (1, 2, 3))
+    head = ("flavor", "capacity", "guaranteed", "oversubscription", "of")
+    yield Section("Flavors", head, flavor_rows(changes), (1, 2, 3))

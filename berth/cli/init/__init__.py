@@ -11,7 +11,8 @@ from berth.cli.arguments import EXIT_FAULTS, print_problems, writable_project_fo
 from berth.diagnostics import join_words
 
 if TYPE_CHECKING:
-    from berth.cli.init.stack_file import InitOption
+    from berth.cli.init.stack_file import ExampleStack, InitAnswers, InitOption
+    from berth.evaluate import Evaluation
 
 Name = Annotated[str, typer.Argument(metavar="NAME", help="The stack's name; writes Pulumi.NAME.yaml.")]
 From = Annotated[
@@ -54,7 +55,6 @@ def command(
     machines. On a terminal, asks for missing values. Checks the file before writing it, and never overwrites a file.
     """
     from berth.cli.init import stack_file as verb
-    from berth.text import pluralize
 
     single_values = {"project": project, "region": region, "context": context, "platform": platform}
     answers = {flag: (value,) for flag, value in single_values.items() if value is not None}
@@ -63,20 +63,12 @@ def command(
     file = folder / f"Pulumi.{name}.yaml"
     try:
         example = verb.load_example(source, folder)
-        errors = verb.answer_errors(name, example, answers)
-        if not sys.stdin.isatty() and (missing := verb.missing_flags(example, answers)):
-            errors.append(f"{example.display_path} also needs {join_words(missing)}")
-        if errors:
-            raise typer.BadParameter("; ".join(errors))
+        _check_answers(name, example, answers)
         if file.exists():
             raise FileExistsError
-        while sys.stdin.isatty() and (
-            unanswered := [s for s in verb.init_options(example, answers) if s.flag not in answers]
-        ):
-            answers[unanswered[0].flag] = _prompt_values(unanswered[0])
-        stack_text = verb.stack_file_text(
-            name, example, {flag: given for flag, given in answers.items() if given}, folder
-        )
+        _prompt_missing(example, answers)
+        given_answers = {flag: values for flag, values in answers.items() if values}
+        stack_text = verb.stack_file_text(name, example, given_answers, folder)
         evaluation = verb.evaluate_text(stack_text, name, folder)
         if not evaluation.faults:
             with file.open("x", encoding="utf-8") as stream:
@@ -87,12 +79,40 @@ def command(
     except (verb.ExampleError, OSError) as error:
         typer.echo(f"{error}", err=True)
         raise typer.Exit(EXIT_FAULTS) from None
+    _print_result(name, file.name, example, evaluation)
+
+
+def _check_answers(name: str, example: ExampleStack, answers: InitAnswers) -> None:
+    """Raise BadParameter for options that do not fit the example, and without a terminal for those that are missing."""
+    from berth.cli.init import stack_file as verb
+
+    errors = verb.answer_errors(name, example, answers)
+    if not sys.stdin.isatty() and (missing := verb.missing_flags(example, answers)):
+        errors.append(f"{example.display_path} also needs {join_words(missing)}")
+    if errors:
+        raise typer.BadParameter("; ".join(errors))
+
+
+def _prompt_missing(example: ExampleStack, answers: dict[str, tuple[str, ...]]) -> None:
+    """On a terminal, add an answer for every option that is not given; one answer can make others necessary."""
+    from berth.cli.init import stack_file as verb
+
+    while sys.stdin.isatty() and (
+        unanswered := [option for option in verb.init_options(example, answers) if option.flag not in answers]
+    ):
+        answers[unanswered[0].flag] = _prompt_values(unanswered[0])
+
+
+def _print_result(name: str, file_name: str, example: ExampleStack, evaluation: Evaluation) -> None:
+    """Print what was written and the next commands; exit 1 with the faults of a file that was not written."""
+    from berth.text import pluralize
+
     if evaluation.faults:
-        typer.echo(f"{file.name} is not written, because it would have faults:", err=True)
+        typer.echo(f"{file_name} is not written, because it would have faults:", err=True)
         print_problems(problem.with_place("") for problem in evaluation.faults)
         raise typer.Exit(EXIT_FAULTS)
     warning_text = f", {pluralize(len(evaluation.warnings), 'warning')}" if evaluation.warnings else ""
-    typer.echo(f"{file.name}: written from {example.display_path}, no faults{warning_text}. Next:")
+    typer.echo(f"{file_name}: written from {example.display_path}, no faults{warning_text}. Next:")
     typer.echo(f"  berth plan {name}       # what it creates and what each team gets")
     typer.echo(f"  berth preview {name}    # every resource that `pulumi up` would create")
 

@@ -41,7 +41,7 @@ from berth.planner.multikueue.worker_clusters import (
     worker_capacities,
 )
 from berth.planner.queueing import cohorts, queues
-from berth.planner.queueing.admission_checks import plan_checks
+from berth.planner.queueing.admission_checks import PlannedChecks, plan_checks
 
 Origins = Mapping[tuple[str, str], FieldPath]
 
@@ -97,7 +97,7 @@ def plan_manager(
         flavors_by_name,
         queue_plans,
         cohort_plans,
-        (tuple(multikueue_check(c) for c in configs), ()),
+        PlannedChecks(tuple(multikueue_check(config) for config in configs), ()),
         manager_allowances,
     )
     planned_per_project = _PlannedPerProject()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import NamedTuple
 
 from berth.diagnostics import FieldPath, format_value
 from berth.names import MAX_LABEL, shorten
@@ -25,9 +26,14 @@ def admission_check_name(flavor: PlannedFlavor) -> str | None:
     return queued and (queued.admission_check or shorten(f"dws-{flavor.name}", MAX_LABEL))
 
 
-def plan_checks(
-    context: PlanningContext, flavors: Mapping[str, PlannedFlavor]
-) -> tuple[tuple[AdmissionCheckPlan, ...], tuple[ProvisioningConfigPlan, ...]]:
+class PlannedChecks(NamedTuple):
+    """The admission checks of a cluster, and the ProvisioningRequestConfigs that they name; both by name."""
+
+    checks: tuple[AdmissionCheckPlan, ...]
+    provisioning_configs: tuple[ProvisioningConfigPlan, ...]
+
+
+def plan_checks(context: PlanningContext, flavors: Mapping[str, PlannedFlavor]) -> PlannedChecks:
     """A check and what it is configured with, for every queued flavor; flavors that say the same share one."""
     checks_by_name: dict[str, AdmissionCheckPlan] = {}
     configs: dict[str, ProvisioningConfigPlan] = {}
@@ -47,8 +53,9 @@ def plan_checks(
                 "options; write another admissionCheck and provisioningRequestConfig"
             )
             context.problems.fault("duplicate-name", path, message)
-    return tuple(checks_by_name[name] for name in sorted(checks_by_name)), tuple(
-        configs[name] for name in sorted(configs)
+    return PlannedChecks(
+        tuple(checks_by_name[name] for name in sorted(checks_by_name)),
+        tuple(configs[name] for name in sorted(configs)),
     )
 
 

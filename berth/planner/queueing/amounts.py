@@ -6,15 +6,12 @@ from fractions import Fraction
 from functools import lru_cache
 
 from berth.diagnostics import FieldPath, join_words
-from berth.plan.kueue import QuotaPlan
+from berth.plan.kueue import QuotaLimits, QuotaPlan
 from berth.planner.context import PlanningContext
 from berth.planner.queueing.flavors import PlannedFlavor
 from berth.spec.amounts import Amount
 
 CPU, MEMORY = "cpu", "memory"
-
-QuotaLimits = tuple[int, int | None, int | None]
-"""Nominal quota, borrowing limit and lending limit in accelerators; None as in QuotaPlan."""
 
 
 def to_accelerators(
@@ -93,11 +90,11 @@ def resource_quotas(
 @lru_cache(maxsize=1 << 14)  # many teams are promised the same
 def _cached_quotas(rates: tuple[tuple[str, int, int], ...], limits: QuotaLimits) -> tuple[QuotaPlan, ...]:
     """One quota for each resource; its rate is a fraction of two integers."""
-    nominal, borrowing, lending = limits
+    borrowing, lending = limits.borrowing_limit, limits.lending_limit
     return tuple(
         QuotaPlan(
             resource=resource,
-            nominal=-(-nominal * numerator // denominator),
+            nominal=-(-limits.nominal * numerator // denominator),
             borrowing_limit=None if borrowing is None else -(-borrowing * numerator // denominator),
             lending_limit=None if lending is None else -(-lending * numerator // denominator),
         )

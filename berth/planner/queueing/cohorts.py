@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Mapping
 
+from msgspec.structs import replace
+
 from berth.diagnostics import FieldPath, join_words
 from berth.plan.kueue import ClusterQueuePlan, CohortPlan, ResourceGroupPlan
 from berth.planner.context import PlanningContext
@@ -60,11 +62,12 @@ def _cohort(
     requests = flavor_requests(context, owner, index)
     resources = covered_resources(requests)
     guaranteed = {flavor: sum(amounts.values()) for flavor, amounts in below.items()}
+    own_limits = [
+        replace(request.limits, nominal=_own_quota(context, request, below, guaranteed)) for request in requests
+    ]
     entries = [
-        flavor_quotas(
-            context, owner, request, resources, (_own_quota(context, request, below, guaranteed), *request.limits[1:])
-        )
-        for request in requests
+        flavor_quotas(context, owner, request, resources, limits)
+        for request, limits in zip(requests, own_limits, strict=True)
     ]
     group = ResourceGroupPlan(covered_resources=resources, flavors=tuple(entries))
     plan = CohortPlan(
@@ -82,7 +85,7 @@ def _own_quota(
 ) -> int:
     """The quota that is the cohort's own; `total` is raised by it."""
     flavor, guaranteed_below = request.flavor, total.get(request.flavor.name, 0)
-    guaranteed = request.limits[0] if "guaranteed" in request.spec.model_fields_set else guaranteed_below
+    guaranteed = request.limits.nominal if "guaranteed" in request.spec.model_fields_set else guaranteed_below
     if guaranteed < guaranteed_below:
         parts = join_words([f"{who} {amount}" for who, amount in below[flavor.name].items() if amount])
         message = (

@@ -138,7 +138,7 @@ def _cluster_queue(context: PlanningContext, request: QueueRequest, index: Flavo
     owner = QuotaOwner(request.path, spec.flavors, spec.per_accelerator, request.cohort)
     quota_requests = flavor_requests(context, owner, index)
     for quota_request in quota_requests:
-        check_lending_limit(context, quota_request, quota_request.limits[0])
+        check_lending_limit(context, quota_request, quota_request.limits.nominal)
     if spec.priority is not None:
         context.resolve("priorities", spec.priority, context.spec.priorities, (*request.path, "priority"))
     if not quota_requests:
@@ -187,7 +187,7 @@ def is_queue_protected(context: PlanningContext, name: str) -> bool:
 
 def _may_run_guaranteed(effective_stop_policy: str | None, quota_requests: tuple[FlavorQuotaRequest, ...]) -> bool:
     """Whether somebody may be running on what the queue is guaranteed: a drained queue runs nothing."""
-    return effective_stop_policy != "HoldAndDrain" and any(c.limits[0] for c in quota_requests)
+    return effective_stop_policy != "HoldAndDrain" and any(c.limits.nominal for c in quota_requests)
 
 
 def queue_checks(planned_flavors: Iterable[PlannedFlavor]) -> tuple[QueueCheckPlan, ...]:

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from typing import NamedTuple
 
 from msgspec import Struct
 
 from berth.diagnostics import FieldPath
 from berth.manifests.quantities import MAXIMUM
-from berth.plan.kueue import FlavorQuotasPlan
+from berth.plan.kueue import FlavorQuotasPlan, QuotaLimits
 from berth.planner.context import PlanningContext
 from berth.planner.machines.pools import PlannedPool
-from berth.planner.queueing.amounts import CPU, MEMORY, QuotaLimits, resource_quotas, to_accelerators
+from berth.planner.queueing.amounts import CPU, MEMORY, resource_quotas, to_accelerators
 from berth.planner.queueing.flavors import PlannedFlavor
 from berth.spec.amounts import ZERO_AMOUNT, Amount
 from berth.spec.teams import PerAcceleratorSpec, QuotaSpec
@@ -38,8 +39,15 @@ class QuotaOwner(Struct, frozen=True):
         return f"give the {'team' if self.path[0] == 'teams' else 'queue'} a cohort"
 
 
+class _SharingLimits(NamedTuple):
+    """How much may be borrowed and lent, in accelerators; None is unlimited."""
+
+    borrowing: int | None
+    lending: int | None
+
+
 class FlavorQuotaRequest(Struct, frozen=True):
-    """One flavor of a holder, its limits in accelerators: guaranteed, borrowing, lending (None as in QuotaPlan)."""
+    """One flavor of a holder, with its limits in accelerators."""
 
     path: FieldPath
     flavor: PlannedFlavor
@@ -86,12 +94,13 @@ def _flavor_request(
     nominal = to_accelerators(context, spec.guaranteed, flavor, maximum, (*path, "guaranteed"))
     if owner.parent_cohort is None:
         _reject_limits(context, owner, spec, path)
-        limits: tuple[int | None, int | None] | None = (0, 0)
+        sharing: _SharingLimits | None = _SharingLimits(0, 0)
     else:
-        limits = _cohort_limits(context, spec, flavor, maximum, path)
-    if nominal is None or limits is None:
+        sharing = _cohort_limits(context, spec, flavor, maximum, path)
+    if nominal is None or sharing is None:
         return None
-    return FlavorQuotaRequest(path, flavor, spec, (nominal, limits[0], limits[1]))
+    limits = QuotaLimits(nominal=nominal, borrowing_limit=sharing.borrowing, lending_limit=sharing.lending)
+    return FlavorQuotaRequest(path, flavor, spec, limits)
 
 
 def _resolve_flavor(
@@ -111,7 +120,7 @@ def _resolve_flavor(
 
 def _cohort_limits(
     context: PlanningContext, spec: QuotaSpec, flavor: PlannedFlavor, maximum: int, path: FieldPath
-) -> tuple[int | None, int | None] | None:
+) -> _SharingLimits | None:
     """Borrowing and lending limits in a cohort; None after a fault."""
     unlimited = spec.borrow is not None and spec.borrow.unit == "unlimited"
     borrowing_limit = (
@@ -119,7 +128,7 @@ def _cohort_limits(
     )
     lending_limit = to_accelerators(context, spec.lend, flavor, maximum, (*path, "lend")) if spec.lend else None
     is_invalid = (borrowing_limit is None and not unlimited) or (lending_limit is None and spec.lend is not None)
-    return None if is_invalid else (borrowing_limit, lending_limit)
+    return None if is_invalid else _SharingLimits(borrowing_limit, lending_limit)
 
 
 def _reject_limits(context: PlanningContext, owner: QuotaOwner, spec: QuotaSpec, path: FieldPath) -> None:
@@ -133,7 +142,7 @@ def _reject_limits(context: PlanningContext, owner: QuotaOwner, spec: QuotaSpec,
 
 def check_lending_limit(context: PlanningContext, request: FlavorQuotaRequest, guaranteed: int) -> None:
     """A fault where more is lent than is `guaranteed`."""
-    lending_limit = request.limits[2]
+    lending_limit = request.limits.lending_limit
     if lending_limit is not None and lending_limit > guaranteed:
         written = request.spec.lend.written if request.spec.lend else str(lending_limit)
         in_accelerators = "" if written == str(lending_limit) else f" ({lending_limit})"

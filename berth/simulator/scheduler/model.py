@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from msgspec import Struct, field
 
 from berth.jobs.pod_set import PodSet
-from berth.plan.kueue import PreemptionPlan
+from berth.plan.kueue import PreemptionPlan, QuotaLimits
 from berth.plan.nodes import Taint, Toleration
 
 FlavorResource = tuple[str, str]
@@ -42,14 +42,6 @@ BLOCKING_EFFECTS = frozenset({"NoSchedule", "NoExecute"})
 """Effects of taints that keep pods away."""
 
 
-class Quota(Struct, frozen=True, kw_only=True):
-    """Quota of one flavor and resource in a queue or cohort; None as a limit means no limit."""
-
-    nominal: int
-    borrowing_limit: int | None = None
-    lending_limit: int | None = None
-
-
 class FlavorFungibility(Struct, frozen=True, kw_only=True):
     """When the search for a flavor goes on past one that would do, and what it prefers among those it saw."""
 
@@ -72,7 +64,7 @@ class ClusterQueue(Struct, frozen=True, kw_only=True):
     cohort: str | None
     is_strict_fifo: bool
     resource_groups: tuple[ResourceGroup, ...]
-    quotas: Mapping[FlavorResource, Quota]
+    quotas: Mapping[FlavorResource, QuotaLimits]
     preemption: PreemptionPlan = PreemptionPlan()
     fungibility: FlavorFungibility = FlavorFungibility()
     stop_policy: str = RUNNING
@@ -86,7 +78,7 @@ class Cohort(Struct, frozen=True, kw_only=True):
 
     name: str
     parent: str | None = None
-    quotas: Mapping[FlavorResource, Quota] = field(default_factory=dict[FlavorResource, Quota])
+    quotas: Mapping[FlavorResource, QuotaLimits] = field(default_factory=dict[FlavorResource, QuotaLimits])
 
 
 class SchedulerSetup(Struct, frozen=True, kw_only=True):

@@ -9,9 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 
-from berth.simulator.scheduler.model import FlavorResource, Quota
+from berth.plan.kueue import QuotaLimits
+from berth.simulator.scheduler.model import FlavorResource
 
-_NO_QUOTA = Quota(nominal=0)
+_NO_QUOTA = QuotaLimits(nominal=0)
 
 
 class QuotaState:
@@ -34,7 +35,7 @@ class QuotaState:
     )
 
     def __init__(
-        self, node: QuotaTreeNode, flavor_resource: FlavorResource, parent: QuotaState | None, quota: Quota
+        self, node: QuotaTreeNode, flavor_resource: FlavorResource, parent: QuotaState | None, quota: QuotaLimits
     ) -> None:
         self.node = node
         self.flavor_resource = flavor_resource
@@ -68,7 +69,7 @@ class QuotaTreeNode:
 
     __slots__ = ("children", "height", "name", "parent", "quota_states", "quotas")
 
-    def __init__(self, name: str, parent: QuotaTreeNode | None, quotas: Mapping[FlavorResource, Quota]) -> None:
+    def __init__(self, name: str, parent: QuotaTreeNode | None, quotas: Mapping[FlavorResource, QuotaLimits]) -> None:
         self.name = name
         self.parent = parent
         self.quotas = quotas

@@ -33,6 +33,7 @@ VERBS = [
     "split",
     "plan",
     "quota",
+    "usage",
     "preview",
     "render",
     "admit",

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from hypothesis import strategies as st
 
 from berth.jobs.pod_set import PodSet
-from berth.plan.kueue import PreemptionPlan
+from berth.plan.kueue import PreemptionPlan, QuotaLimits
 from berth.simulator.scheduler.model import (
     ANY,
     BORROWING_FIRST,
@@ -26,7 +26,6 @@ from berth.simulator.scheduler.model import (
     FlavorFungibility,
     FlavorResource,
     Job,
-    Quota,
     ResourceGroup,
     SchedulerSetup,
 )
@@ -46,14 +45,14 @@ amounts: st.SearchStrategy[dict[str, int]] = st.one_of(
 
 
 @st.composite
-def quotas(draw: st.DrawFn, flavors: tuple[str, ...]) -> dict[FlavorResource, Quota]:
+def quotas(draw: st.DrawFn, flavors: tuple[str, ...]) -> dict[FlavorResource, QuotaLimits]:
     """Return a quota of every cell; what is lent is no more than what there is."""
-    found: dict[FlavorResource, Quota] = {}
+    found: dict[FlavorResource, QuotaLimits] = {}
     for flavor in flavors:
         for resource in RESOURCES:
             nominal = draw(nominals)
             lending = draw(st.sampled_from((None, None, nominal, nominal // 2, 0)))
-            found[flavor, resource] = Quota(nominal=nominal, borrowing_limit=draw(limits), lending_limit=lending)
+            found[flavor, resource] = QuotaLimits(nominal=nominal, borrowing_limit=draw(limits), lending_limit=lending)
     return found
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from berth.jobs.pod_set import PodSet
-from berth.plan.kueue import PreemptionPlan
+from berth.plan.kueue import PreemptionPlan, QuotaLimits
 from berth.simulator.scheduler.model import (
     ANY,
     HOLD,
@@ -19,7 +19,6 @@ from berth.simulator.scheduler.model import (
     FlavorFungibility,
     FlavorResource,
     Job,
-    Quota,
     ResourceFlavor,
     ResourceGroup,
     SchedulerSetup,
@@ -31,14 +30,14 @@ GPU = "gpu"
 __all__ = ["ANY", "HOLD", "LOWER_OR_NEWER_EQUAL", "LOWER_PRIORITY", "MAY_STOP_SEARCH", "NEVER", "TRY_NEXT_FLAVOR"]
 
 
-def quota(nominal: int, borrow: int | None = None, lend: int | None = None) -> Quota:
+def quota(nominal: int, borrow: int | None = None, lend: int | None = None) -> QuotaLimits:
     """Return a quota; no limit where none is given."""
-    return Quota(nominal=nominal, borrowing_limit=borrow, lending_limit=lend)
+    return QuotaLimits(nominal=nominal, borrowing_limit=borrow, lending_limit=lend)
 
 
 def queue(
     name: str,
-    quotas: dict[str, Quota] | int,
+    quotas: dict[str, QuotaLimits] | int,
     cohort: str | None = None,
     *,
     strict: bool = False,
@@ -69,7 +68,7 @@ def queue(
     )
 
 
-def cohort(name: str, parent: str | None = None, **quotas: Quota) -> Cohort:
+def cohort(name: str, parent: str | None = None, **quotas: QuotaLimits) -> Cohort:
     """Return a cohort, with quotas of GPUs of its own by flavor."""
     return Cohort(name=name, parent=parent, quotas={(flavor, GPU): of for flavor, of in quotas.items()})
 

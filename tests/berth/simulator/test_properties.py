@@ -10,6 +10,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
+from berth.plan.kueue import QuotaLimits
 from berth.simulator.scheduler.model import (
     ANY,
     LOWER_OR_NEWER_EQUAL,
@@ -18,7 +19,6 @@ from berth.simulator.scheduler.model import (
     Cohort,
     FlavorResource,
     Job,
-    Quota,
     ResourceGroup,
     SchedulerSetup,
 )
@@ -95,8 +95,8 @@ class Reckoning:
         name = node.cohort if isinstance(node, ClusterQueue) else node.parent
         return next((cohort for cohort in self.setup.cohorts if cohort.name == name), None)
 
-    def _quota(self, node: ClusterQueue | Cohort) -> Quota:
-        return node.quotas.get(self.cell, Quota(nominal=0))
+    def _quota(self, node: ClusterQueue | Cohort) -> QuotaLimits:
+        return node.quotas.get(self.cell, QuotaLimits(nominal=0))
 
 
 @few
@@ -214,7 +214,7 @@ def test_in_a_strict_queue_nobody_passes_whoever_waits_before_it(run: Run) -> No
 def renamed(run: Run, names: dict[str, str]) -> Run:
     """The same run with other names for queues, cohorts, flavors, resources and jobs."""
 
-    def cells(quotas: dict[FlavorResource, Quota]) -> dict[FlavorResource, Quota]:
+    def cells(quotas: dict[FlavorResource, QuotaLimits]) -> dict[FlavorResource, QuotaLimits]:
         return {(names[flavor], names[resource]): of for (flavor, resource), of in quotas.items()}
 
     queues = tuple(

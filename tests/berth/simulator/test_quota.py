@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from berth.simulator.scheduler.model import Quota
+from berth.plan.kueue import QuotaLimits
 from berth.simulator.scheduler.quota import (
     QuotaState,
     QuotaTreeNode,
@@ -16,35 +16,35 @@ from berth.simulator.scheduler.quota import (
 CELL = ("f", "gpu")
 
 
-def tree(root: int, *queues: Quota) -> list[QuotaState]:
+def tree(root: int, *queues: QuotaLimits) -> list[QuotaState]:
     """Return a root cohort with quota of its own, and the queues under it; the root comes first."""
-    top = QuotaTreeNode("root", None, {CELL: Quota(nominal=root)})
+    top = QuotaTreeNode("root", None, {CELL: QuotaLimits(nominal=root)})
     children = [QuotaTreeNode(f"q{index}", top, {CELL: of}) for index, of in enumerate(queues)]
     compute_quotas(top)
     return [node.quota_state(CELL) for node in (top, *children)]
 
 
 def test_without_limits_a_queue_may_use_what_the_whole_cohort_has() -> None:
-    _, one, other = tree(2, Quota(nominal=4), Quota(nominal=8))
+    _, one, other = tree(2, QuotaLimits(nominal=4), QuotaLimits(nominal=8))
     assert (one.ceiling, other.ceiling, signed_available(one)) == (14, 14, 14)
 
 
 def test_what_is_not_lent_is_for_its_queue_alone() -> None:
-    _, one, other = tree(0, Quota(nominal=4), Quota(nominal=8, lending_limit=3))
+    _, one, other = tree(0, QuotaLimits(nominal=4), QuotaLimits(nominal=8, lending_limit=3))
     assert (one.ceiling, other.ceiling) == (7, 12)
     add_amount(other, 6)
     assert (one.parent.usage if one.parent else None, signed_available(one)) == (1, 6)
 
 
 def test_a_borrowing_limit_counts_from_the_nominal_quota() -> None:
-    _, one, _ = tree(0, Quota(nominal=4, borrowing_limit=2), Quota(nominal=8))
+    _, one, _ = tree(0, QuotaLimits(nominal=4, borrowing_limit=2), QuotaLimits(nominal=8))
     assert one.ceiling == 6
     add_amount(one, 5)
     assert signed_available(one) == 1
 
 
 def test_what_one_borrows_another_lacks() -> None:
-    _, one, other = tree(0, Quota(nominal=4), Quota(nominal=4))
+    _, one, other = tree(0, QuotaLimits(nominal=4), QuotaLimits(nominal=4))
     add_amount(one, 7)
     assert (signed_available(one), signed_available(other)) == (1, 1)
     remove_amount(one, 7)
@@ -53,11 +53,11 @@ def test_what_one_borrows_another_lacks() -> None:
 
 def test_limits_hold_between_cohorts_too() -> None:
     top = QuotaTreeNode("all", None, {})
-    left = QuotaTreeNode("left", top, {CELL: Quota(nominal=1, borrowing_limit=1, lending_limit=2)})
+    left = QuotaTreeNode("left", top, {CELL: QuotaLimits(nominal=1, borrowing_limit=1, lending_limit=2)})
     right = QuotaTreeNode("right", top, {})
     one, other = (
-        QuotaTreeNode("one", left, {CELL: Quota(nominal=4)}),
-        QuotaTreeNode("other", right, {CELL: Quota(nominal=6)}),
+        QuotaTreeNode("one", left, {CELL: QuotaLimits(nominal=4)}),
+        QuotaTreeNode("other", right, {CELL: QuotaLimits(nominal=6)}),
     )
     compute_quotas(top)
     assert one.quota_state(CELL).ceiling == 1 + 4 + 1
@@ -68,7 +68,7 @@ def test_the_height_of_what_is_reached_for_is_that_of_the_lowest_cohort_that_cov
     top = QuotaTreeNode("all", None, {})
     left, right = QuotaTreeNode("left", top, {}), QuotaTreeNode("right", top, {})
     queues = [
-        QuotaTreeNode(name, parent, {CELL: Quota(nominal=2)})
+        QuotaTreeNode(name, parent, {CELL: QuotaLimits(nominal=2)})
         for name, parent in (("a", left), ("b", left), ("c", right))
     ]
     compute_quotas(top)
@@ -83,6 +83,6 @@ def test_the_height_of_what_is_reached_for_is_that_of_the_lowest_cohort_that_cov
 
 def test_room_is_negative_where_limits_were_lowered_under_what_is_used() -> None:
     """Kueue pushes nobody out for it, and admits nobody until it is made good."""
-    root, one = tree(0, Quota(nominal=4))
+    root, one = tree(0, QuotaLimits(nominal=4))
     add_amount(one, 6)
     assert (signed_available(one), one.available(), signed_available(root)) == (-2, 0, -2)
