@@ -67,7 +67,7 @@ class ClusterConnection(Struct, frozen=True):
         return self.scope.options(self.provider, self.google_provider, project=self.project)
 
 
-class Machines(Struct, frozen=True):
+class CreatedCluster(Struct, frozen=True):
     """A cluster with what was created for it in Google Cloud; `system_pool` runs its controllers, if it has one."""
 
     cluster: Cluster
@@ -115,8 +115,8 @@ def _create_cluster(
     """A cluster with its machines, and what accelerator nodes need inside."""
     google = google_provider(plan, scope)
     in_google_cloud = scope.options(google, project=cluster_plan.project)
-    machines = create_machines(plan, cluster_plan, scope.prefix, in_google_cloud, enabled)
-    cluster = machines.cluster
+    created = create_machines(plan, cluster_plan, scope.prefix, in_google_cloud, enabled)
+    cluster = created.cluster
     kubeconfig = pulumi.Output.secret(cluster.kubeconfig)  # no credentials are in it, yet where the cluster answers
     provider = cluster_provider(
         f"{scope.prefix}kubernetes",
@@ -125,8 +125,8 @@ def _create_cluster(
         cluster_identifier=cluster_identifier(cluster_plan),
         parent=scope.parent,
     )
-    _create_node_objects(plan, scope, machines, provider)
-    runs_on: list[pulumi.Resource] = [machines.system_pool] if machines.system_pool else [cluster.resource]
+    _create_node_objects(plan, scope, created, provider)
+    runs_on: list[pulumi.Resource] = [created.system_pool] if created.system_pool else [cluster.resource]
     server = pulumi.Output.concat("https://", cluster.endpoint)
     return ClusterConnection(
         plan,
@@ -139,7 +139,7 @@ def _create_cluster(
         google_provider=google,
         resource=cluster.resource,
         runs_on=runs_on,
-        node_service_account=machines.account.email,
+        node_service_account=created.account.email,
     )
 
 
@@ -190,7 +190,7 @@ def create_machines(
     prefix: str,
     opts: pulumi.ResourceOptions,
     enabled_by_project: EnabledServices,
-) -> Machines:
+) -> CreatedCluster:
     """Create what is in Google Cloud: the cluster, its network and service account, reservations and node pools."""
     services = Services(f"{prefix}services", plan.services, project=cluster_plan.project, opts=opts)
     enabled = enabled_by_project.setdefault(cluster_plan.project, [])
@@ -240,7 +240,7 @@ def create_machines(
     for each in (p for pool in plan.own_pools for p in pool.node_pools):
         create_node_pool(each)
     system_pool = create_node_pool(plan.system_pool) if plan.system_pool else None
-    return Machines(cluster, account, system_pool, networks)
+    return CreatedCluster(cluster, account, system_pool, networks)
 
 
 def _reservations(
@@ -258,14 +258,16 @@ def _reservations(
     return {place: made.reservation_name for place, made in (current | future).items()}
 
 
-def _create_node_objects(plan: FleetPlan, scope: Scope, machines: Machines, provider: pulumi.ProviderResource) -> None:
+def _create_node_objects(
+    plan: FleetPlan, scope: Scope, created: CreatedCluster, provider: pulumi.ProviderResource
+) -> None:
     """What accelerator nodes need inside the cluster; it is there before the first of them asks."""
-    in_cluster, cluster = scope.options(provider), machines.cluster
+    in_cluster, cluster = scope.options(provider), created.cluster
     for each in plan.accelerator_networks:
         ClusterNetworks(
             f"{scope.prefix}{each.key}-objects",
             each,
-            devices=machines.networks[each.key].devices,
+            devices=created.networks[each.key].devices,
             cluster=cluster.resource,
             opts=in_cluster,
         )

@@ -17,7 +17,7 @@ from msgspec import Struct
 from pulumi.errors import InputPropertiesError
 from pulumi.output import Unknown
 
-from berth.diagnostics import FieldPath, Problem, closest_match, did_you_mean, format_value
+from berth.diagnostics import FieldPath, Problem, Severity, closest_match, did_you_mean, format_value
 
 Json = Mapping[str, Any]
 
@@ -74,7 +74,7 @@ def refuse(arguments: Arguments, name: str, problems: Iterable[Problem] = ()) ->
     reported: set[FieldPath] = {(closest_match(str(path[0]), known) or "",) for path in misspelt}
     lines: list[str] = []
     for problem in (*arguments.problems, *problems):
-        if problem.severity == "fault" and problem.path not in reported:
+        if problem.severity == Severity.FAULT and problem.path not in reported:
             reported.add(problem.path)
             lines.append(problem.line())
     if lines:
@@ -90,7 +90,7 @@ def as_mapping(value: object) -> dict[str, Any] | None:
 def warn(component: pulumi.Resource, problems: Iterable[Problem]) -> None:
     """Log the warnings as the component's."""
     for problem in problems:
-        if problem.severity == "warning":
+        if problem.severity == Severity.WARNING:
             pulumi.log.warn(problem.line_without_severity(), component)
 
 
@@ -109,11 +109,11 @@ def _required(component: str) -> list[str]:
 
 def _unknown_key(component: str, key: str, known: Iterable[str]) -> Problem:
     suggestion = did_you_mean(key, known) or f"; docs/reference.md lists the arguments of {component}"
-    return Problem("fault", "unknown-key", (key,), f"unknown key '{key}'{suggestion}")
+    return Problem(Severity.FAULT, "unknown-key", (key,), f"unknown key '{key}'{suggestion}")
 
 
 def _missing(component: str, key: str) -> Problem:
-    return Problem("fault", "missing-key", (key,), f"is missing; {component} needs it")
+    return Problem(Severity.FAULT, "missing-key", (key,), f"is missing; {component} needs it")
 
 
 def _outputs_in(value: object, path: FieldPath) -> Iterator[Problem]:
@@ -128,9 +128,9 @@ def _outputs_in(value: object, path: FieldPath) -> Iterator[Problem]:
         message = (
             "is an output of a resource or a secret, and the plan is made before either is known; write a plain value"
         )
-        yield Problem("fault", "bad-type", path, message)
+        yield Problem(Severity.FAULT, "bad-type", path, message)
     elif isinstance(value, pulumi.Asset | pulumi.Archive | pulumi.Resource):
-        yield Problem("fault", "bad-type", path, f"is a {type(value).__name__}; write a plain value")
+        yield Problem(Severity.FAULT, "bad-type", path, f"is a {type(value).__name__}; write a plain value")
 
 
 def _is_output(value: object) -> bool:
@@ -163,4 +163,4 @@ def _is_wrong(value: object, argument: Json) -> bool:
 
 def _wrong_type(key: str, value: object, argument: Json) -> Problem:
     message = f"'{format_value(value)}' has another type; write {_NOUNS[argument['type']]}"
-    return Problem("fault", "bad-type", (key,), message)
+    return Problem(Severity.FAULT, "bad-type", (key,), message)

@@ -29,13 +29,13 @@ class Cluster(pulumi.ComponentResource):
         warn(self, problems)
         scope = Scope(parent=self, prefix=f"{name}-", google=self.get_provider("gcp:index:Provider"))
         in_google_cloud = scope.options(google_provider(plan, scope), project=plan.project)
-        machines = create_machines(plan, plan.cluster, scope.prefix, in_google_cloud, {})
-        cluster = machines.cluster
+        created = create_machines(plan, plan.cluster, scope.prefix, in_google_cloud, {})
+        cluster = created.cluster
         self.outputs: Mapping[str, pulumi.Input[Any]] = {
             "name": cluster.cluster_name,
             "location": cluster.location,
             "endpoint": cluster.endpoint,
             "kubeconfig": pulumi.Output.secret(cluster.kubeconfig),
-            "nodeServiceAccount": machines.account.email,
+            "nodeServiceAccount": created.account.email,
         }
         self.register_outputs(dict(self.outputs))

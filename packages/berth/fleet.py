@@ -9,7 +9,7 @@ import pulumi
 
 from berth import outputs
 from berth.cli.plan.fleet import as_json
-from berth.diagnostics import Problem
+from berth.diagnostics import Problem, Severity
 from berth.evaluate import Evaluation, evaluate_values
 from berth.plan.fleet import FleetPlan
 from packages.berth.arguments import as_mapping, read_arguments, refuse, warn
@@ -51,7 +51,7 @@ def evaluate_definition(
     """Evaluate the arguments of a fleet, whose existing cluster needs no context if the caller `has_connection`."""
     if "ack" in fleet:
         message = "the package contains fleets on Google Cloud; deploy a fleet on Alibaba Cloud from a stack file"
-        return Evaluation(name, None, None, (Problem("fault", "wrong-backend", ("ack",), message),))
+        return Evaluation(name, None, None, (Problem(Severity.FAULT, "wrong-backend", ("ack",), message),))
     return evaluate_values(name, _with_connection(fleet) if has_connection else fleet, known_problems)
 
 

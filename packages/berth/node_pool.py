@@ -7,7 +7,7 @@ from typing import Any, Final
 
 import pulumi
 
-from berth.diagnostics import Problem
+from berth.diagnostics import Problem, Severity
 from berth.plan.fleet import FleetPlan
 from berth.plan.gke import NodePoolPlan
 from components.gke.node_pool import NodePool as GkeNodePool
@@ -74,7 +74,7 @@ def _plan(arguments: Arguments, name: str, *, reserved: bool) -> tuple[FleetPlan
     if reserved:
         if "capacity" in pool:
             message = "a reservation is given too, and is where the machines come from; remove one of the two"
-            refuse(arguments, name, [Problem("fault", "contradiction", ("capacity",), message)])
+            refuse(arguments, name, [Problem(Severity.FAULT, "contradiction", ("capacity",), message)])
         fleet["reservations"] = {_RESERVATION: _described(pool)}
         pool["capacity"] = {"reservation": _RESERVATION}
     part = ("pools", pool_name)
@@ -84,7 +84,7 @@ def _plan(arguments: Arguments, name: str, *, reserved: bool) -> tuple[FleetPlan
         message = (
             f"'{pool.get(key)}' needs objects inside the cluster, which only a Fleet creates; remove it, or use a Fleet"
         )
-        refuse(arguments, name, [Problem("fault", "contradiction", (key,), message)])
+        refuse(arguments, name, [Problem(Severity.FAULT, "contradiction", (key,), message)])
     return plan, problems
 
 

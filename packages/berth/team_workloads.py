@@ -8,7 +8,7 @@ from typing import Any
 import pulumi
 from msgspec.structs import replace
 
-from berth.diagnostics import Problem
+from berth.diagnostics import Problem, Severity
 from berth.evaluate import Evaluation, evaluate_team_values
 from packages.berth.arguments import Arguments, as_mapping, read_arguments, refuse, warn
 from packages.berth.fleet import evaluate_definition
@@ -48,6 +48,6 @@ def _evaluate_fleet(arguments: Arguments) -> Evaluation:
     name = str(definition.get("name", ""))
     if not name:
         message = "is missing; write the name that the Fleet has"
-        return Evaluation("fleet", None, None, (Problem("fault", "missing-key", ("name",), message),))
+        return Evaluation("fleet", None, None, (Problem(Severity.FAULT, "missing-key", ("name",), message),))
     known = [replace(each, path=each.path[1:]) for each in arguments.problems if each.path[0] == "fleet"]
     return evaluate_definition(name, {key: each for key, each in definition.items() if key != "name"}, True, known)
