@@ -26,7 +26,8 @@ from components.monitoring.views import Views
 from components.tenancy.access import Access
 from components.tenancy.policies import Policies
 from components.tenancy.team import Team
-from stacks.connections import ClusterConnection, EnabledServices, connect_cluster, connect_worker
+from stacks.connections import ClusterConnection, connect_cluster, connect_worker
+from stacks.machines import EnabledServices
 
 
 def build(plan: FleetPlan) -> dict[str, Any]:
@@ -56,7 +57,9 @@ def _workers(
     for worker in manager.plan.workers:
         prefix = f"{worker.name}/"
         worker_connection = (
-            connect_cluster(worker.plan, enabled, prefix) if worker.made_here else connect_worker(worker, prefix)
+            connect_cluster(worker.plan, enabled, prefix, manager_address=manager.nat_address)
+            if worker.made_here
+            else connect_worker(worker, prefix)
         )
         worker_kueue = _controllers(worker_connection)
         if (access := worker.plan.manager_access) is not None:
