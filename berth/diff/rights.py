@@ -224,7 +224,7 @@ def _named(values: Iterable[str | None]) -> dict[str, str]:
     return {value: value for value in values if value}
 
 
-_MANAGER = "the manager's NAT address"
+_MANAGER = "of the manager's NAT"
 
 
 def _authorized_networks(cluster: ClusterPlan) -> dict[str, str]:
