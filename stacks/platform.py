@@ -28,7 +28,8 @@ from components.monitoring.views import Views
 from components.tenancy.access import Access
 from components.tenancy.policies import Policies
 from components.tenancy.team import Team
-from stacks.connections import ClusterConnection, EnabledServices, connect_cluster, connect_worker
+from stacks.connections import ClusterConnection, connect_cluster, connect_worker
+from stacks.machines import EnabledServices
 from stacks.scope import Scope
 
 
@@ -82,7 +83,9 @@ def _workers(
     for worker in manager.plan.workers:
         scope = manager.scope.of_worker(worker.name)
         worker_connection = (
-            connect_cluster(worker.plan, enabled, scope) if worker.made_here else connect_worker(worker, scope)
+            connect_cluster(worker.plan, enabled, scope, manager_address=manager.nat_address)
+            if worker.made_here
+            else connect_worker(worker, scope)
         )
         connections.append(worker_connection)
         worker_kueue = _controllers(worker_connection)
@@ -141,7 +144,8 @@ def _queueing(
     if plan.compute_classes:
         ComputeClasses(f"{prefix}compute-classes", plan.compute_classes, opts=opts, cluster=cluster)
     checks = _admission_checks(connection, kueue, configs)
-    namespaces = _tenancy(connection)
+    teams = _tenancy(connection)
+    namespaces = {name: namespace for team in teams.values() for name, namespace in team.namespaces.items()}
     TeamQueues(
         f"{prefix}queues",
         plan.cluster_queues,
@@ -186,17 +190,17 @@ def _admission_checks(
     ).objects
 
 
-def _tenancy(connection: ClusterConnection) -> dict[str, pulumi.Output[str]]:
-    """Rights, policies and teams; returns the namespaces by name."""
+def _tenancy(connection: ClusterConnection) -> dict[str, Team]:
+    """Create rights, policies and teams; return the teams by name."""
     plan, prefix, opts, cluster = connection.plan, connection.prefix, connection.opts, connection.resource
     if plan.access is not None:
         Access(f"{prefix}access", plan.access, project=connection.project, cluster=cluster, opts=opts)
     if plan.policies is not None:
         Policies(f"{prefix}policies", plan.policies, cluster=cluster, opts=opts)
-    teams = [
-        Team(f"{prefix}{team.key}", team, project=connection.project, cluster=cluster, opts=opts) for team in plan.teams
-    ]
-    return {name: namespace for team in teams for name, namespace in team.namespaces.items()}
+    return {
+        team.name: Team(f"{prefix}{team.key}", team, project=connection.project, cluster=cluster, opts=opts)
+        for team in plan.teams
+    }
 
 
 def _monitoring(connection: ClusterConnection, monitoring: MonitoringPlan, kueue: list[pulumi.Resource]) -> None:

@@ -1,12 +1,14 @@
-"""Facts: GKE's accelerator machines, the slices they form, the zones that list them and the quotas they count against.
+"""Facts: GKE's accelerator machines, the slices they form, the zones that list them, their quotas; GKE's releases.
 
 Pure: standard library, YAML and the plan's word for a taint. The data is `accelerators.yaml` (a row per machine type),
-`zones.yaml` and `quotas.yaml`; each is read at first use, not at import. A new accelerator is a new row there.
+`zones.yaml`, `quotas.yaml` and `releases.yaml`; each is read at first use. A new accelerator is a new row there.
 """
 
 from berth.catalog.allocatable import Allocatable, allocatable
 from berth.catalog.attached_gpus import GpuAttachmentError, attach_gpus
+from berth.catalog.gke_versions import InvalidVersionError, VersionOrder, compare_version, minor_of, parse_version
 from berth.catalog.quotas import AcceleratorQuotas, QuotaMetric, quota_table, series_quotas
+from berth.catalog.releases import MinorRelease, Releases, end_of_support, releases, supported_minor
 from berth.catalog.rows import (
     AttachableGpus,
     Availability,
@@ -46,17 +48,23 @@ __all__ = [
     "GkeTaints",
     "GpuAttachmentError",
     "GpuDirect",
+    "InvalidVersionError",
     "ListedZones",
     "Machine",
+    "MinorRelease",
     "NodeLabelKeys",
     "Provisioning",
     "ProvisioningModel",
     "QuotaMetric",
+    "Releases",
     "SliceShape",
+    "VersionOrder",
     "allocatable",
     "attach_gpus",
     "attachable_gpus",
+    "compare_version",
     "divisible_shape",
+    "end_of_support",
     "extended_resource",
     "generations",
     "gpudirect",
@@ -65,13 +73,17 @@ __all__ = [
     "listed_zones",
     "machines",
     "mig_partitions",
+    "minor_of",
     "noun",
+    "parse_version",
     "provisioning",
     "quota_table",
     "region_of",
+    "releases",
     "series_quotas",
     "slice_shape",
     "slice_topologies",
+    "supported_minor",
     "taints",
     "zone_table",
     "zones_in",

@@ -224,6 +224,9 @@ def _named(values: Iterable[str | None]) -> dict[str, str]:
     return {value: value for value in values if value}
 
 
+_MANAGER = "of the manager's NAT"
+
+
 def _authorized_networks(cluster: ClusterPlan) -> dict[str, str]:
     """Return the networks that reach the public endpoint, by name; none if there is no public endpoint."""
     control_plane = cluster.control_plane
@@ -231,7 +234,8 @@ def _authorized_networks(cluster: ClusterPlan) -> dict[str, str]:
         return {}
     if control_plane.authorized_networks is None:
         return {"": ANY_ADDRESS}
-    return {each.name or each.cidr: _describe_network(each) for each in control_plane.authorized_networks}
+    manager = {_MANAGER: _MANAGER} if control_plane.manager_access else {}
+    return manager | {each.name or each.cidr: _describe_network(each) for each in control_plane.authorized_networks}
 
 
 def _describe_network(network: AuthorizedNetwork) -> str:

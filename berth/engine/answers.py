@@ -20,6 +20,7 @@ Answers = Callable[["RecordedResource"], tuple[str, Mapping[str, object]]]
 """Return the ID of a new resource, and its outputs besides its inputs."""
 
 ENDPOINT: Final = "203.0.113.10"
+NAT_ADDRESS: Final = "203.0.113.20"
 CERTIFICATE: Final = base64.b64encode(
     b"-----BEGIN CERTIFICATE-----\nnot a certificate\n-----END CERTIFICATE-----\n"
 ).decode()
@@ -34,6 +35,8 @@ _COLLECTIONS: Final = {
     "gcp:compute/subnetwork:Subnetwork": "regions/{region}/subnetworks/{name}",
     "gcp:compute/router:Router": "regions/{region}/routers/{name}",
     "gcp:compute/routerNat:RouterNat": "{region}/{router}/{name}",
+    "gcp:compute/address:Address": "regions/{region}/addresses/{name}",
+    "gcp:compute/firewall:Firewall": "global/firewalls/{name}",
     "gcp:compute/reservation:Reservation": "zones/{zone}/reservations/{name}",
     "gcp:compute/resourcePolicy:ResourcePolicy": "regions/{region}/resourcePolicies/{name}",
     "gcp:serviceaccount/account:Account": "serviceAccounts/{email}",
@@ -119,6 +122,8 @@ def _computed(kind: str, values: Mapping[str, object]) -> Mapping[str, object]:
         return _cluster(values)
     if kind == "gcp:serviceaccount/account:Account":
         return account_outputs(str(values.get("accountId")), str(values["project"]))
+    if kind == "gcp:compute/address:Address":
+        return {"address": NAT_ADDRESS}
     if kind == "gcp:organizations/project:Project":
         return {"number": _PROJECT_NUMBER}
     return {}

@@ -25,6 +25,7 @@ class FutureReservationPlan(Struct, frozen=True, kw_only=True):
     a reservation called `reservation_name`, made when the request is granted: pools name that one, and cannot exist
     before. Exactly one of `machine_type` (with `count` machines) and `aggregate` is set. `local_ssds` counts
     the local SSDs of a machine. `key` names it within the program and never changes; `name` is Google's.
+    `attached_ssds` as of a ReservationPlan.
     """
 
     key: str
@@ -43,6 +44,7 @@ class FutureReservationPlan(Struct, frozen=True, kw_only=True):
     deployment_type: str | None = None
     share_with: tuple[str, ...] = ()
     protect: bool = True
+    attached_ssds: bool = False
 
 
 class HeldPlan(Struct, frozen=True, kw_only=True):

@@ -24,6 +24,7 @@ class NetworkPlan(Struct, frozen=True, kw_only=True):
 
     Ranges are CIDR blocks with no host bits set, pairwise disjoint (the control plane's included). `mtu` None is
     Google's 1460; pods of GPUDirect-TCPX and TCPXO talk over this VPC too, and Google's blueprints give it 8244.
+    `nat_address` names a reserved address that NAT uses alone; None lets NAT allocate addresses.
     """
 
     name: str
@@ -32,6 +33,7 @@ class NetworkPlan(Struct, frozen=True, kw_only=True):
     pod_range: str
     service_range: str
     nat: bool = True
+    nat_address: str | None = None
     mtu: int | None = None
     pod_range_name: ClassVar[str] = "pods"
     service_range_name: ClassVar[str] = "services"
@@ -46,6 +48,17 @@ class ExistingNetworkPlan(Struct, frozen=True, kw_only=True):
     service_range_name: str
 
 
+class WebhookFirewallPlan(Struct, frozen=True, kw_only=True):
+    """A firewall rule that lets the control plane reach the webhooks of controllers on the nodes.
+
+    GKE's own rule for a control plane with a range of its own has ports 443 and 10250 alone.
+    """
+
+    name: str
+    source_range: str
+    ports: tuple[int, ...]
+
+
 class AuthorizedNetwork(Struct, frozen=True, kw_only=True):
     """A CIDR block that may reach the control plane, with the name people know it by."""
 
@@ -57,7 +70,8 @@ class ControlPlanePlan(Struct, frozen=True, kw_only=True):
     """How the control plane is reached. `authorized_networks` None leaves the endpoint open to any address.
 
     `dns_endpoint` True: by its DNS name, from anywhere, by whoever IAM lets in, and so does the kubeconfig. None says
-    nothing of it, and leaves on what was on. `ip_endpoint` False closes every address.
+    nothing of it, and leaves on what was on. `ip_endpoint` False closes every address. `manager_access`: a MultiKueue
+    manager reaches it from the reserved address of its NAT, which is authorized beside the networks.
     """
 
     private_nodes: bool = True
@@ -67,6 +81,7 @@ class ControlPlanePlan(Struct, frozen=True, kw_only=True):
     google_ranges: bool = False
     dns_endpoint: bool | None = None
     ip_endpoint: bool = True
+    manager_access: bool = False
 
 
 class ResourceLimit(Struct, frozen=True, kw_only=True):
@@ -166,6 +181,7 @@ class ClusterPlan(Struct, frozen=True, kw_only=True):
     cost_management: bool | None = None
     security_group: str | None = None
     secret_manager: bool = False
+    webhook_firewall: WebhookFirewallPlan | None = None
 
 
 class ReservationPlan(Struct, frozen=True, kw_only=True):
@@ -173,6 +189,8 @@ class ReservationPlan(Struct, frozen=True, kw_only=True):
 
     `key` names it within the program and never changes; `name` is Google's. `local_ssds` counts the
     local SSDs of a machine, which must be those of the pools. `share_with` are projects that may use it too.
+    `attached_ssds`: the machine brings SSDs by itself and `local_ssds` does not count them, so what Google reports of
+    them is ignored; else the provider would replace the reservation to remove them.
     """
 
     key: str
@@ -185,6 +203,7 @@ class ReservationPlan(Struct, frozen=True, kw_only=True):
     protect: bool
     local_ssds: int = 0
     share_with: tuple[str, ...] = ()
+    attached_ssds: bool = False
 
 
 class GpuPlan(Struct, frozen=True, kw_only=True):

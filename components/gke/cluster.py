@@ -27,6 +27,7 @@ class Cluster(pulumi.ComponentResource):
 
     Owns the cluster with its control plane, add-ons and node defaults. Does not own its network, its nodes' identity or
     any node pool: the one that GKE insists on at creation is removed at once. `kubeconfig` holds no credentials.
+    `manager_address` is that of a MultiKueue manager's NAT, for a plan with `manager_access`.
     """
 
     def __init__(
@@ -37,11 +38,15 @@ class Cluster(pulumi.ComponentResource):
         network: pulumi.Input[str],
         subnetwork: pulumi.Input[str],
         node_service_account: pulumi.Input[str],
+        manager_address: pulumi.Input[str] | None = None,
         depends_on: Sequence[pulumi.Resource] = (),
         opts: pulumi.ResourceOptions | None = None,
     ) -> None:
         super().__init__("berth:gke:Cluster", name, None, opts)
         arguments = _common(plan, network, subnetwork)
+        arguments.master_authorized_networks_config = control_plane.authorized_networks(
+            plan.control_plane, manager_address if plan.control_plane.manager_access else None
+        )
         if plan.mode == "autopilot":
             _autopilot(arguments, plan, node_service_account)
         else:
@@ -103,7 +108,6 @@ def _common(plan: ClusterPlan, network: pulumi.Input[str], subnetwork: pulumi.In
             services_secondary_range_name=plan.network.service_range_name,
         ),
         private_cluster_config=control_plane.private_cluster(plan.control_plane),
-        master_authorized_networks_config=control_plane.authorized_networks(plan.control_plane),
         control_plane_endpoints_config=control_plane.endpoints(plan.control_plane),
         maintenance_policy=maintenance.policy(plan.maintenance),
         monitoring_config=_monitoring(plan),

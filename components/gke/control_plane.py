@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
+from typing import Final
+
+import pulumi
 import pulumi_gcp as gcp
 
 from berth.plan.gke import ControlPlanePlan
+
+_MANAGER: Final = "manager"
+"""The name under which a worker shows the address of its manager."""
 
 
 def private_cluster(plan: ControlPlanePlan) -> gcp.container.ClusterPrivateClusterConfigArgs:
@@ -20,11 +26,13 @@ def private_cluster(plan: ControlPlanePlan) -> gcp.container.ClusterPrivateClust
     )
 
 
-def authorized_networks(plan: ControlPlanePlan) -> gcp.container.ClusterMasterAuthorizedNetworksConfigArgs | None:
+def authorized_networks(
+    plan: ControlPlanePlan, manager_address: pulumi.Input[str] | None = None
+) -> gcp.container.ClusterMasterAuthorizedNetworksConfigArgs | None:
     """None leaves the endpoint open; a block without networks closes it to all but nodes.
 
     None also where there is no address that networks could reach: the provider does not send the block then, and would
-    show it as a change forever.
+    show it as a change forever. `manager_address` is authorized beside the networks of the plan.
     """
     if plan.authorized_networks is None or not plan.ip_endpoint:
         return None
@@ -32,6 +40,11 @@ def authorized_networks(plan: ControlPlanePlan) -> gcp.container.ClusterMasterAu
         gcp.container.ClusterMasterAuthorizedNetworksConfigCidrBlockArgs(cidr_block=n.cidr, display_name=n.name)
         for n in sorted(plan.authorized_networks, key=lambda n: (n.cidr, n.name))
     ]
+    if manager_address is not None:
+        manager_block = gcp.container.ClusterMasterAuthorizedNetworksConfigCidrBlockArgs(
+            cidr_block=pulumi.Output.concat(manager_address, "/32"), display_name=_MANAGER
+        )
+        blocks.append(manager_block)
     return gcp.container.ClusterMasterAuthorizedNetworksConfigArgs(
         cidr_blocks=blocks, gcp_public_cidrs_access_enabled=plan.google_ranges
     )

@@ -14,6 +14,9 @@ _ACCELERATOR_TYPE: Final = "aggregateReservation.reservedResources[0].accelerato
 """Google gives this back as a full address, and the provider would replace the request over the spelling. Another kind
 of chip is still noticed, by its `vmFamily`."""
 
+_SSDS: Final = "specificSkuProperties.instanceProperties.localSsds"
+"""Google reports the SSDs of machines that always bring some."""
+
 
 class FutureReservation(pulumi.ComponentResource):
     """A request for machines or chips in a time to come, in DWS's calendar mode or for good.
@@ -40,13 +43,21 @@ class FutureReservation(pulumi.ComponentResource):
                 parent=self,
                 protect=plan.protect,
                 delete_before_replace=True,  # the name is fixed, and nobody is granted the machines twice
-                ignore_changes=None if plan.aggregate is None else [_ACCELERATOR_TYPE],
+                ignore_changes=_ignore_changes(plan) or None,
                 depends_on=[*depends_on],
             ),
         )
         # An input, so known in a preview; as an output it makes who takes it wait for the request.
         self.reservation_name: pulumi.Output[str] = request.reservation_name.apply(lambda known: known or "")
         self.register_outputs({"reservationName": self.reservation_name})
+
+
+def _ignore_changes(plan: FutureReservationPlan) -> list[str]:
+    """What Google reports in another spelling, or of machines that always bring SSDs."""
+    return [
+        *([] if plan.aggregate is None else [_ACCELERATOR_TYPE]),
+        *([_SSDS] if plan.attached_ssds and plan.machine_type is not None else []),
+    ]
 
 
 def _arguments(plan: FutureReservationPlan) -> gcp.compute.FutureReservationArgs:

@@ -14,7 +14,7 @@ class Network(pulumi.ComponentResource):
     """A VPC with one subnet for nodes, pods and services, and NAT where the plan has it.
 
     Owns these and nothing on them: the cluster, its firewall rules and the control plane's range are GKE's. `network`
-    and `subnetwork` are their ids.
+    and `subnetwork` are their ids, `nat_address` the address that NAT uses, where the plan reserves one.
     """
 
     def __init__(
@@ -36,6 +36,7 @@ class Network(pulumi.ComponentResource):
         )
         self.network: pulumi.Output[str] = vpc.id
         self.subnetwork: pulumi.Output[str] = self._subnetwork(name, plan).id
+        self.nat_address: pulumi.Output[str] | None = None
         if plan.nat:
             self._nat(name, plan)
         self.register_outputs({"network": self.network, "subnetwork": self.subnetwork})
@@ -64,13 +65,30 @@ class Network(pulumi.ComponentResource):
             network=self.network,
             opts=pulumi.ResourceOptions(parent=self),
         )
+        addresses = self._nat_addresses(name, plan)
         gcp.compute.RouterNat(
             f"{name}-nat",
             name=plan.name,
             region=plan.region,
             router=router.name,
-            nat_ip_allocate_option="AUTO_ONLY",
+            nat_ip_allocate_option="MANUAL_ONLY" if addresses else "AUTO_ONLY",
+            nat_ips=addresses or None,
             source_subnetwork_ip_ranges_to_nat="ALL_SUBNETWORKS_ALL_IP_RANGES",
             log_config=gcp.compute.RouterNatLogConfigArgs(enable=True, filter="ERRORS_ONLY"),
             opts=pulumi.ResourceOptions(parent=self),
         )
+
+    def _nat_addresses(self, name: str, plan: NetworkPlan) -> list[pulumi.Output[str]]:
+        """The reserved address of NAT, if any: it stays the same, so that others can authorize it."""
+        if plan.nat_address is None:
+            return []
+        address = gcp.compute.Address(
+            f"{name}-nat-address",
+            name=plan.nat_address,
+            region=plan.region,
+            address_type="EXTERNAL",
+            description="NAT of this network; MultiKueue workers authorize it",
+            opts=pulumi.ResourceOptions(parent=self),
+        )
+        self.nat_address = address.address
+        return [address.self_link]

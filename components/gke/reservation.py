@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Final
 
 import pulumi
 import pulumi_gcp as gcp
 
 from berth.plan.gke import ReservationPlan
+
+_SSDS: Final = "specificReservation.instanceProperties.localSsds"
+"""Google reports the SSDs of machines that always bring some; the provider would replace the reservation over them."""
 
 
 class Reservation(pulumi.ComponentResource):
@@ -37,6 +41,7 @@ class Reservation(pulumi.ComponentResource):
                 parent=self,
                 protect=plan.protect,
                 delete_before_replace=True,  # the name is fixed, and nobody has the machines twice
+                ignore_changes=[_SSDS] if plan.attached_ssds else None,
                 depends_on=[*depends_on],
             ),
         )

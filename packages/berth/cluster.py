@@ -10,7 +10,8 @@ import pulumi
 from berth.plan.gke import ClusterPlan
 from packages.berth.arguments import read_arguments, warn
 from packages.berth.partial import plan_part
-from stacks.connections import create_machines, google_provider
+from stacks.connections import google_provider
+from stacks.machines import create_machines
 from stacks.scope import Scope
 
 _OF_FLEET: Final = ("project", "projectNumber", "region", "acceptRegion", "labels", "protect")
@@ -36,6 +37,6 @@ class Cluster(pulumi.ComponentResource):
             "location": cluster.location,
             "endpoint": cluster.endpoint,
             "kubeconfig": pulumi.Output.secret(cluster.kubeconfig),
-            "nodeServiceAccount": created.account.email,
+            "nodeServiceAccount": created.node_service_account,
         }
         self.register_outputs(dict(self.outputs))

@@ -6,6 +6,8 @@ from functools import cache
 from typing import Any
 
 from berth.engine import RecordedResource
+from berth.engine.answers import NAT_ADDRESS
+from berth.plan.gke import ClusterPlan
 from stacks.platform import build
 from tests.engine import run
 from tests.small_fleets import REMOVED, fleet_with
@@ -43,6 +45,40 @@ def test_a_stock_out_of_accelerators_holds_back_no_queue(stack: str) -> None:
     scarce = {f"{n.key}-pool" for p in plan(stack).pools for n in p.node_pools}
     inside = [r for r in resources(stack, True) if r.type.startswith("kubernetes:")]
     assert [r.name for r in inside if waits_for(stack, r) & scarce] == []
+
+
+@every_stack
+def test_gpu_pools_wait_for_the_system_pool_and_tpu_pools_do_not(stack: str) -> None:
+    """GKE taints a GPU pool only beside a pool without GPUs; else pods of kube-system would run on GPU nodes."""
+    for prefix, found in clusters(stack):
+        pools = {f"{prefix}{n.key}-pool": n for p in found.own_pools for n in p.node_pools}
+        made = {r.name: r for r in resources(stack, True) if r.name in pools and r.type.startswith("gcp:")}
+        assert made.keys() == pools.keys()
+        for key, one in made.items():
+            waits = f"{prefix}system-pool" in waits_for(stack, one)
+            assert waits == (pools[key].gpu is not None and found.system_pool is not None)
+
+
+@every_stack
+def test_controllers_wait_for_the_rule_that_lets_the_control_plane_call_them(stack: str) -> None:
+    for prefix, found in clusters(stack):
+        if isinstance(found.cluster, ClusterPlan) and found.cluster.webhook_firewall is not None:
+            (kueue,) = (r for r in resources(stack, True) if r.name == f"{prefix}controllers-kueue")
+            assert f"{prefix}webhooks-rule" in waits_for(stack, kueue)
+
+
+def test_workers_authorize_the_reserved_address_of_their_manager() -> None:
+    """From the first update on: the address is an output of this stack, and no worker of an open endpoint needs it."""
+    shown = {r.name: r for r in resources("multikueue", False)}
+    assert shown["network-nat"].inputs["natIpAllocateOption"] == "MANUAL_ONLY"
+    for name, expected in (
+        ("central/cluster-cluster", True),
+        ("east/cluster-cluster", True),
+        ("cluster-cluster", False),
+    ):
+        config: Any = shown[name].inputs["masterAuthorizedNetworksConfig"]
+        blocks = [(block["cidrBlock"], block["displayName"]) for block in config["cidrBlocks"]]
+        assert blocks == [("203.0.113.0/24", "office"), *([(f"{NAT_ADDRESS}/32", "manager")] if expected else [])]
 
 
 @every_stack

@@ -14,6 +14,7 @@ from berth.plan.nodes import Bounds
 from berth.planner.allowances import is_protected
 from berth.planner.cluster.maintenance import auto_provisioning_plan, maintenance_plan
 from berth.planner.cluster.vpc import network_plan
+from berth.planner.cluster.webhooks import webhook_firewall_plan
 from berth.planner.context import PlanningContext
 from berth.planner.machines.node_settings import default_node_network
 from berth.planner.machines.pools import SYSTEM
@@ -101,6 +102,7 @@ def cluster_plan(context: PlanningContext, pools: Mapping[str, PoolRequest], *, 
         cost_management=True,
         security_group=security_group(context),
         secret_manager=_mounts_secrets(context),
+        webhook_firewall=webhook_firewall_plan(context, name),
     )
 
 

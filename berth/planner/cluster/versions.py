@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from berth.catalog import compare_version, parse_version
 from berth.diagnostics import FieldPath, Severity
 from berth.planner.context import PlanningContext
 from berth.planner.machines.capacity_rules import setting_path
@@ -13,10 +14,8 @@ from berth.rules.gke.releases import release_violation
 from berth.rules.gke.versions import (
     FeatureNeed,
     MissingFeature,
-    compare_version,
     feature_needs,
     missing_features,
-    parse_version,
 )
 from berth.rules.gke.versions import first_version as first_version
 

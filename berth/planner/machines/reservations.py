@@ -146,6 +146,7 @@ def _reservation_plan(context: PlanningContext, key: str, machine: Machine) -> R
         gpu_type=machine.accelerator if gpus else None,
         gpu_count=machine.accelerators if gpus else 0,
         local_ssds=spec.local_ssd or 0,
+        attached_ssds=machine.ssd_automatic > 0 and not spec.local_ssd,
         share_with=tuple(sorted(spec.shared_with)),
         protect=is_protected(context, f"reservations.{key}"),
     )
@@ -184,6 +185,7 @@ def _future_plan(
         gpu_type=machine.accelerator if gpus else None,
         gpu_count=machine.accelerators if gpus else 0,
         local_ssds=spec.local_ssd or 0,
+        attached_ssds=machine.ssd_automatic > 0 and not spec.local_ssd,
         aggregate=aggregate,
         deployment_type="DENSE" if machine.provisioning.reservations == "dense" else None,
         share_with=tuple(sorted(spec.shared_with)),

@@ -24,6 +24,7 @@ from berth.planner.allowances import allowances
 from berth.planner.cluster_fleet import ClusterMachines, plan_cluster_fleet
 from berth.planner.context import PlanningContext
 from berth.planner.multikueue.dispatch import configs_and_checks, multikueue_check, multikueue_cluster
+from berth.planner.multikueue.manager_address import reserve_manager_address
 from berth.planner.multikueue.quota_shares import compute_shares, plan_worker_cohort, worker_queues
 from berth.planner.multikueue.worker_access import (
     check_reachable,
@@ -113,6 +114,8 @@ def plan_manager(
         workers.append((worker, ChainMap(worker_origins, context.origins)))
         report_problems(context, worker_context)
     _record_origins(context, worker_contexts, configs)
+    manager, reachable = reserve_manager_address(context, manager, [worker for worker, _ in workers])
+    workers = [(worker, origins) for worker, (_, origins) in zip(reachable, workers, strict=True)]
     plan = replace(
         manager,
         pools=tuple(_with_worker_name(worker.name, pool) for worker, _ in workers for pool in worker.plan.pools),

@@ -78,11 +78,14 @@ def check_reachable(context: PlanningContext, worker_context: WorkerContext) -> 
         )
         context.problems.fault("no-access-provider", (*path, "clusterProfile"), message)
     control_plane = worker_context.context.spec.cluster.control_plane
-    if (
-        worker_context.spec.made_here
-        and worker_context.spec.cluster_profile is None
-        and not control_plane.public_endpoint
-    ):
+    if not worker_context.spec.made_here or worker_context.spec.cluster_profile is not None:
+        return
+    if not control_plane.ip_endpoint:
+        message = "'false': the manager reaches this control plane at its IP address; write ipEndpoint: true with"
+        context.problems.warning(
+            "unreachable-worker", (*path, "cluster", "controlPlane", "ipEndpoint"), f"{message} authorizedNetworks"
+        )
+    elif not control_plane.public_endpoint:
         message = (
             "'false': the manager is in another VPC and cannot reach this control plane; write publicEndpoint: true "
             "with authorizedNetworks, or connect the two networks"

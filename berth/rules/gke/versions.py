@@ -6,7 +6,6 @@ said as an assumption, and so is every need of a cluster that names a release ch
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator, Mapping
 from functools import cache
 from pathlib import Path
@@ -15,38 +14,10 @@ from typing import Any, Literal
 
 from msgspec import Struct, field
 
+from berth.catalog import VersionOrder, compare_version, supported_minor
 from berth.diagnostics import Severity
 from berth.rules.gke.pool_request import PoolRequest, SettingKey
 from berth.yaml_loader import load_table
-
-VersionParts = tuple[int, ...]
-"""The numbers that a version names: major, minor, patch, GKE's own; two to four of them."""
-
-_VERSION = re.compile(r"([0-9]+)\.([0-9]+)(?:\.([0-9]+)(?:-gke\.([0-9]+))?)?")
-
-VersionOrder = Literal["older", "newer", "unknown"]
-"""A version before another · that one or after it · one that does not name enough to tell."""
-
-
-class InvalidVersionError(ValueError):
-    """Text that is no GKE version."""
-
-
-def parse_version(version: str) -> VersionParts:
-    """The numbers of a GKE version; NotAVersion if it is none."""
-    match = _VERSION.fullmatch(version)
-    if not match or not version.isascii():
-        raise InvalidVersionError(f"'{version}' is no GKE version such as 1.34 or 1.34.1-gke.1829001")
-    return tuple(int(part) for part in match.groups() if part is not None)
-
-
-def compare_version(version: str, since: str) -> VersionOrder:
-    """How `version` stands to the first version that has something."""
-    actual, required = parse_version(version), parse_version(since)
-    for actual_part, required_part in zip(actual, required, strict=False):
-        if actual_part != required_part:
-            return "older" if actual_part < required_part else "newer"
-    return "unknown" if any(required[len(actual) :]) else "newer"
 
 
 class Feature(Struct, frozen=True, kw_only=True):
@@ -113,17 +84,15 @@ def _missing_feature(need: FeatureNeed, version: str | None, channel: str) -> It
         return
     order: VersionOrder = "unknown" if version is None else compare_version(version, first_with_feature)
     if order == "newer" and version is not None:
-        yield from _missing_by_later_source(need, feature, version)
+        yield from _missing_by_later_source(need, feature, version, channel)
     elif order == "older":
         is_doubtful = feature.confidence == "recalled"
         verb = "is recalled to need" if is_doubtful else "needs"
         message = (
             f"{feature.says} {verb} GKE {first_with_feature}, and the cluster has "
-            f"'{version}'; write cluster.version: \"{first_with_feature}\""
+            f"'{version}'; {_remedy(first_with_feature, channel)}"
         )
-        yield _build_missing(
-            need, Severity.WARNING if is_doubtful else Severity.FAULT, f"{message} or later", first_with_feature
-        )
+        yield _build_missing(need, Severity.WARNING if is_doubtful else Severity.FAULT, message, first_with_feature)
     elif order == "unknown":
         assumption = (
             f"release channel '{channel}' names no version" if version is None else f"'{version}' names no patch"
@@ -136,11 +105,18 @@ def _missing_feature(need: FeatureNeed, version: str | None, channel: str) -> It
         )
 
 
-def _missing_by_later_source(need: FeatureNeed, feature: Feature, version: str) -> Iterator[MissingFeature]:
+def _missing_by_later_source(
+    need: FeatureNeed, feature: Feature, version: str, channel: str
+) -> Iterator[MissingFeature]:
     later = _first_for_variant(feature.later, need)
     if later and compare_version(version, later) == "older":
         message = f"{feature.says} needs GKE {later} by a later source, and the cluster has '{version}'"
-        yield _build_missing(need, Severity.WARNING, f'{message}; write cluster.version: "{later}" or later', later)
+        yield _build_missing(need, Severity.WARNING, f"{message}; {_remedy(later, channel)}", later)
+
+
+def _remedy(since: str, channel: str) -> str:
+    """What to write: a minor, whose newest patch has the feature, because an exact patch is soon refused."""
+    return f'write cluster.version: "{supported_minor(since, channel)}" or later'
 
 
 def _first_for_variant(versions: Mapping[str, str], need: FeatureNeed) -> str | None:

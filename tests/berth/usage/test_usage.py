@@ -365,7 +365,7 @@ def prometheus(request: pytest.FixtureRequest) -> Iterator[tuple[str, list[str]]
             self.end_headers()
             self.wfile.write(body)
 
-        def log_message(self, format: str, *args: object) -> None:  # noqa: A002
+        def log_message(self, format: str, *args: object) -> None:
             pass
 
     server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)

@@ -8,11 +8,12 @@ import pulumi
 import pytest
 from msgspec.structs import replace
 
-from berth.plan.gke import NetworkPlan, ReservationPlan
+from berth.plan.gke import NetworkPlan, ReservationPlan, WebhookFirewallPlan
 from components.gke.network import Network
 from components.gke.node_service_account import NodeServiceAccount
 from components.gke.reservation import Reservation
 from components.gke.services import Services
+from components.gke.webhook_firewall import WebhookFirewall
 from tests.components.gke.plans import NETWORK, NODES, RESERVATION, google
 from tests.engine import PROJECT, Run, both_modes, broken_rules, run, using
 
@@ -93,6 +94,49 @@ def test_private_nodes_reach_the_world_through_nat_and_only_errors_are_logged() 
     assert asked["natIpAllocateOption"] == "AUTO_ONLY"
     assert asked["sourceSubnetworkIpRangesToNat"] == "ALL_SUBNETWORKS_ALL_IP_RANGES"
     assert asked["logConfig"] == {"enable": True, "filter": "ERRORS_ONLY"}
+
+
+@both_modes
+def test_a_reserved_address_is_the_only_one_of_nat(preview: bool) -> None:
+    """Workers authorize it, so NAT may not allocate another one."""
+    done = network(replace(NETWORK, nat_address="dev-nat"), preview)
+    address, nat = done.only_resource("compute/address:Address"), done.only_resource("compute/routerNat:RouterNat")
+    assert {key: address.inputs[key] for key in ("name", "region", "addressType")} == {
+        "name": "dev-nat",
+        "region": NETWORK.region,
+        "addressType": "EXTERNAL",
+    }
+    assert nat.inputs["natIpAllocateOption"] == "MANUAL_ONLY"
+    assert address.urn in nat.property_dependencies["natIps"]
+    assert broken_rules(done) == []
+
+
+@both_modes
+def test_webhooks_are_reached_from_the_control_plane_alone(preview: bool) -> None:
+    plan = WebhookFirewallPlan(name="dev-webhooks", source_range="172.16.0.32/28", ports=(9443, 8082))
+    done = run(
+        lambda: WebhookFirewall(
+            "webhooks",
+            plan,
+            network="projects/p/global/networks/dev",
+            node_service_account="dev-nodes@p.iam.gserviceaccount.com",
+            opts=using(google()),
+        ),
+        preview,
+    )
+    rule = done.only_resource("compute/firewall:Firewall").inputs
+    assert rule["direction"] == "INGRESS"
+    assert rule["sourceRanges"] == ["172.16.0.32/28"]
+    assert rule["targetServiceAccounts"] == ["dev-nodes@p.iam.gserviceaccount.com"]
+    assert rule["allows"] == [{"protocol": "tcp", "ports": ["8082", "9443"]}]
+    assert broken_rules(done) == []
+
+
+def test_ssds_that_machines_always_bring_are_ignored_on_a_reservation() -> None:
+    """Google reports them, and the provider would replace the reservation to remove what nobody wrote."""
+    ssds = "specificReservation.instanceProperties.localSsds"
+    for plan, ignored in ((RESERVATION, []), (replace(RESERVATION, attached_ssds=True), [ssds])):
+        assert [*reservation(plan).only_resource("compute/reservation:Reservation").ignore_changes] == ignored
 
 
 def test_no_nat_needs_no_router() -> None:

@@ -6,7 +6,9 @@ from datetime import date
 
 import pytest
 
-from berth.rules.gke.releases import release_violation, releases
+from berth.catalog import compare_version, parse_version, releases, supported_minor
+from berth.rules.gke.releases import release_violation
+from berth.rules.gke.versions import features
 
 
 def codes(version: str, channel: str = "regular") -> list[str]:
@@ -58,3 +60,19 @@ def test_minors_follow_each_other() -> None:
 def test_the_newest_minor_of_the_table_is_supported() -> None:
     """Messages tell people to write it."""
     assert codes(releases().newest) == []
+
+
+@pytest.mark.parametrize("channel", ["rapid", "regular", "stable", "extended"])
+@pytest.mark.parametrize("feature", sorted(features()))
+def test_what_a_message_tells_to_write_has_the_feature_and_no_warning(feature: str, channel: str) -> None:
+    """An exact patch would be refused by GKE some weeks later, and an old minor is past its support."""
+    row = features()[feature]
+    for since in (*row.since.values(), *row.later.values()):
+        written = supported_minor(since, channel)
+        assert release_violation(written, channel) is None
+        assert compare_version(written, since) in ("newer", "unknown")
+        assert parse_version(written) >= parse_version(since)[:2]
+
+
+def test_a_feature_that_is_newer_than_the_table_needs_its_own_minor() -> None:
+    assert supported_minor("1.99.3-gke.100", "regular") == "1.99"

@@ -9,16 +9,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from berth import catalog
+from berth.catalog import InvalidVersionError, compare_version, parse_version
 from berth.rules.gke.pool_request import GpuSharing
 from berth.rules.gke.versions import (
     FeatureNeed,
-    InvalidVersionError,
-    compare_version,
     feature_needs,
     features,
     first_version,
     missing_features,
-    parse_version,
 )
 from tests.berth.rules.gke.pool_requests import AUTOPILOT, pool
 from tests.stack_files import ROOT
@@ -139,7 +137,7 @@ def test_a_version_before_the_feature_is_a_fault_that_names_both() -> None:
     assert (found.severity, found.key) == ("fault", "networking")
     assert found.message == (
         "the accelerator network profile (DRANET) needs GKE 1.34.1-gke.1829001, and the cluster has "
-        "'1.33.5-gke.1000'; write cluster.version: \"1.34.1-gke.1829001\" or later"
+        "'1.33.5-gke.1000'; write cluster.version: \"1.35\" or later"
     )
 
 

@@ -1,0 +1,60 @@
+"""How long GKE supports its minor versions (`releases.yaml`), compared with the date of the table and not the clock."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import date
+from functools import cache
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any
+
+from msgspec import Struct
+
+from berth.catalog.gke_versions import compare_version, minor_of, parse_version
+from berth.yaml_loader import load_table
+
+
+class MinorRelease(Struct, frozen=True, kw_only=True):
+    """The days on which standard support, and that of the extended channel, end for one minor version."""
+
+    standard: date
+    extended: date
+
+
+class Releases(Struct, frozen=True, kw_only=True):
+    """The table: its date, and the minors by name such as 1.35, the oldest first."""
+
+    as_of: date
+    minors: Mapping[str, MinorRelease]
+
+    @property
+    def newest(self) -> str:
+        """The newest minor in the table."""
+        return list(self.minors)[-1]
+
+
+@cache
+def releases() -> Releases:
+    """The table of this release of Berth, read once."""
+    data: dict[str, Any] = load_table(Path(__file__).with_name("releases.yaml"))
+    minors = {name: MinorRelease(**row) for name, row in data["minors"].items()}
+    return Releases(as_of=data["as_of"], minors=MappingProxyType(minors))
+
+
+def end_of_support(version: str, channel: str) -> date | None:
+    """The day on which support ended, at the latest for a minor older than the table; None where it goes on."""
+    table = releases()
+    minor, oldest = minor_of(version), next(iter(table.minors))
+    row = table.minors.get(oldest if compare_version(minor, oldest) == "older" else minor)
+    if row is None:
+        return None
+    end = row.extended if channel == "extended" else row.standard
+    return end if end <= table.as_of else None
+
+
+def supported_minor(since: str, channel: str) -> str:
+    """The oldest minor that has what came with the version `since`, and whose support goes on; without one, its own."""
+    first = parse_version(minor_of(since))
+    later = (minor for minor in releases().minors if parse_version(minor) >= first)
+    return next((minor for minor in later if end_of_support(minor, channel) is None), minor_of(since))

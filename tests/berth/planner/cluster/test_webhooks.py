@@ -1,0 +1,49 @@
+"""The firewall rule of webhooks: its ports, and where there is none."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from berth.plan.gke import WebhookFirewallPlan
+from tests.small_fleets import fleet_with, own_cluster, plan, problems
+
+EXISTING = {
+    "existing": "shared",
+    "project": "net-host",
+    "subnetwork": "gke",
+    "podRangeName": "pods",
+    "serviceRangeName": "services",
+}
+
+
+def rule(changes: dict[str, Any]) -> WebhookFirewallPlan | None:
+    """The rule of the small fleet with changes."""
+    return own_cluster(plan(fleet_with(changes))).webhook_firewall
+
+
+def test_the_control_plane_reaches_the_ports_of_both_controllers() -> None:
+    assert rule({}) == WebhookFirewallPlan(name="test-webhooks", source_range="172.16.0.32/28", ports=(8082, 9443))
+
+
+@pytest.mark.parametrize(
+    ("existing", "ports"), [(("kueue",), (9443,)), (("jobset",), (8082, 9443)), (("kueue", "jobset"), None)]
+)
+def test_only_controllers_that_berth_installs_have_ports(
+    existing: tuple[str, ...], ports: tuple[int, ...] | None
+) -> None:
+    found = rule({f"{name}.existing": True for name in existing})
+    assert (found.ports if found else None) == ports
+
+
+def test_a_control_plane_without_a_range_of_its_own_needs_no_rule() -> None:
+    assert rule({"cluster.privateNodes": False, "cluster.controlPlane": {}}) is None
+
+
+def test_in_a_vpc_of_others_the_rule_is_a_note_with_all_that_it_needs() -> None:
+    changes = {"cluster.network": EXISTING}
+    assert rule(changes) is None
+    (note,) = (problem for problem in problems(fleet_with(changes)) if problem.code == "webhook-firewall")
+    assert (note.severity, note.path) == ("note", ("cluster", "network", "existing"))
+    assert "172.16.0.32/28 reach TCP 8082, 9443" in note.message
