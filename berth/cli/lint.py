@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import os
 import pathlib
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Annotated, Any
 
 import typer
@@ -24,10 +23,9 @@ from berth.cli.arguments import (
 )
 from berth.diagnostics import Problem, Severity, did_you_mean, format_path, join_quoted
 from berth.evaluate import Evaluation
-from berth.jobs.files import list_yaml_files, read_documents
+from berth.jobs.files import find_manifests, read_documents
 from berth.lint.findings import Finding, lint_documents
 from berth.lint.fleet import LintContext
-from berth.loader.locate import display_path
 
 _MANIFEST_CODES = {"missing-key", "bad-value", "bad-quantity", "unknown-key", "no-kind"}
 """Codes of faults in the manifest itself; their path already names the object."""
@@ -38,7 +36,7 @@ EPILOG = "Example: berth lint dev stacks/jobs/train.yaml --team vision"
 
 def command(
     stack: StackArgument,
-    files: Annotated[list[str], typer.Argument(metavar="FILE", help="Manifests, or folders of them.")],
+    files: Annotated[list[str], typer.Argument(metavar="FILE", help="Manifests, folders of them, or - for stdin.")],
     team: Annotated[
         str | None, typer.Option("--team", help="The team that submits them; its namespace is the default.")
     ] = None,
@@ -82,8 +80,7 @@ def run(evaluation: Evaluation, files: Sequence[str], team: str | None, root: pa
         return LintResult((), (Problem(Severity.FAULT, "unknown-name", ("--team",), f"no team '{team}'{hint}"),))
     findings: list[Finding] = []
     problems: list[Problem] = []
-    for file in _files(files, root, problems):
-        name = display_path(file, root)
+    for file, name in find_manifests(files, root, problems):
         parsed, faults = read_documents(file, name)
         problems += faults
         file_findings = list(lint_documents(parsed, fleet, teams.get(team or "")))
@@ -92,19 +89,6 @@ def run(evaluation: Evaluation, files: Sequence[str], team: str | None, root: pa
             problems.append(Problem(Severity.FAULT, "no-job", (), message, name))
         findings += file_findings
     return LintResult(tuple(findings), tuple(problems))
-
-
-def _files(names: Iterable[str], root: pathlib.Path, problems: list[Problem]) -> Iterator[pathlib.Path]:
-    for name in names:
-        path = pathlib.Path(name)
-        if not path.is_absolute() and not os.path.exists(path):
-            path = root / path
-        matches = list_yaml_files(path)
-        if not matches:
-            problems.append(
-                Problem(Severity.FAULT, "no-file", (), "no YAML files in this folder", display_path(path, root))
-            )
-        yield from matches
 
 
 def lines(result: LintResult) -> Iterator[Problem | str]:

@@ -13,7 +13,7 @@ Output = Annotated[pathlib.Path | None, typer.Option("-o", "--output", help="Wri
 
 
 def write_output(text: str, output: pathlib.Path | None) -> None:
-    """Write text to a file, creating its folders, or to stdout without one; exit 1 if the file cannot be written."""
+    """Write text to a file, creating its folders, and print its name, or write to stdout; exit 1 if that fails."""
     if output is None:
         typer.echo(text, nl=False)
         return
@@ -23,3 +23,4 @@ def write_output(text: str, output: pathlib.Path | None) -> None:
     except OSError as error:
         typer.echo(f"{output}: cannot be written: {error.strerror}", err=True)
         raise typer.Exit(EXIT_FAULTS) from None
+    typer.echo(f"{output}: written")

@@ -18,12 +18,13 @@ from berth.cli.arguments import (
     format_json,
     project_root,
 )
-from berth.diagnostics import format_value
+from berth.diagnostics import did_you_mean, format_value
 from berth.evaluate import Evaluation
 from berth.loader.document import parse
 from berth.loader.locate import display_path
 from berth.rotate.steps import IN_PLACE, RotationStep, default_mode, plan_rotation
 from berth.rotate.yaml_editor import ManualEditRequired, YamlEditor
+from berth.spec.messages import allowed_keys
 from berth.text import pluralize
 
 _KEY = re.compile("[A-Za-z]+")
@@ -32,7 +33,7 @@ VERSION = 1
 """Version of the JSON output; increased when a key changes its meaning or is removed."""
 
 
-EPILOG = "Example: berth rotate dev v5e --set topology=4x4"
+EPILOG = "Example: berth rotate dev v5e --set capacity=spot"
 
 
 def command(
@@ -110,6 +111,10 @@ def _changes(settings: Sequence[str]) -> Mapping[str, str]:
             raise ManualEditRequired(f"'{_shown(setting)}' is not a setting; write --set topology=4x4")
         if not _is_yaml(value):
             raise ManualEditRequired(f"--set {key}: {_shown(value)} is not a YAML value; write --set topology=4x4")
+    known = allowed_keys(("pools", "pool"))
+    if unknown := next((key for key, _, _ in pairs if key not in known), None):
+        hint = did_you_mean(unknown, known) or f"; write one of {', '.join(known)}"
+        raise ManualEditRequired(f"--set: unknown key '{unknown}' of a pool{hint}")
     return {key: value for key, _, value in pairs}
 
 

@@ -1,6 +1,6 @@
 """From files to plain values with their places: manifests, scenarios, and what kubectl printed.
 
-The one module of the simulation that opens files.
+The one module of the simulation that opens files. `-` is stdin.
 """
 
 from __future__ import annotations
@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 import pathlib
 import re
+import sys
 from collections.abc import Iterable, Iterator
 from typing import Any
 
@@ -18,14 +19,18 @@ from yaml.events import AliasEvent, CollectionEndEvent, CollectionStartEvent, Sc
 from berth.diagnostics import FieldPath, Problem, Problems, Severity
 from berth.jobs.values import SourceValue
 from berth.loader.document import parse
+from berth.loader.locate import display_path as display_path_of
 from berth.loader.positions import NO_MARKS, Marks
-from berth.loader.text_file import MAX_BYTES, MAX_DEPTH, read_bytes, read_json, read_text
+from berth.loader.text_file import MAX_BYTES, MAX_DEPTH, decode_text, read_bytes, read_json, read_text
 from berth.yaml_loader import LOADER, load_documents
 
 _MAX_LARGE_BYTES = 1 << 25
 """Maximum size of a YAML file that is read without lines: thousands of jobs."""
 _MAX_ALIASED = 10_000
 """Maximum number of values that aliases may repeat; in a larger file, one for each byte."""
+
+STDIN = pathlib.Path("-")
+"""The name of stdin on the command line."""
 _NEXT_DOCUMENT = re.compile(r"^---(?=\s|$)", re.MULTILINE)
 _STACK_FILE_CODES = {"unquoted", "unquoted-key", "secret"}
 """Faults of a stack file that are none of a manifest: the engine never sees it."""
@@ -73,7 +78,7 @@ def read_documents(path: pathlib.Path, display_path: str) -> tuple[list[Manifest
     if os.path.isfile(path) and path.stat().st_size > MAX_BYTES:
         values, problems = read_values(path, display_path)
         return [ManifestDocument(display_path, value) for value in values if value is not None], problems
-    text = read_text(path, display_path, "")
+    text = decode_text(sys.stdin.buffer.read(), display_path) if path == STDIN else read_text(path, display_path, "")
     if isinstance(text, Problem):
         return [], [text]
     loaded: list[ManifestDocument] = []
@@ -159,6 +164,28 @@ def _split_documents(text: str) -> Iterator[str]:
     for start, end in zip(starts, [*starts[1:], len(text)], strict=True):
         if text[start:end].strip():
             yield "\n" * text.count("\n", 0, start) + text[start:end]
+
+
+def find_manifests(
+    names: Iterable[str], root: pathlib.Path, problems: list[Problem]
+) -> Iterator[tuple[pathlib.Path, str]]:
+    """Yield each file that names on the command line mean, with its name for messages.
+
+    A name is a file, a folder of YAML files, or `-` for stdin. It is looked for from the current folder and then from
+    the project's, `root`. A folder without YAML files is a fault, added to `problems`.
+    """
+    for name in names:
+        path = pathlib.Path(name)
+        if path == STDIN:
+            yield path, "stdin"
+            continue
+        if not path.is_absolute() and not path.exists():
+            path = root / path
+        files = list_yaml_files(path)
+        if not files:
+            message = "contains no YAML file; name a file or a folder with manifests"
+            problems.append(Problem(Severity.FAULT, "no-file", (), message, display_path_of(path, root)))
+        yield from ((file, display_path_of(file, root)) for file in files)
 
 
 def list_yaml_files(path: pathlib.Path) -> list[pathlib.Path]:

@@ -102,6 +102,11 @@ def read_bytes(
         return _fault("no-file", "", f"no file {display_path!a}")
 
 
+def decode_text(data: bytes, display_path: str) -> str | Problem:
+    """Return bytes that were read elsewhere as text, or the fault `bad-text`."""
+    return _decode(data, display_path)
+
+
 def _file_type(mode: int) -> str:
     return "a directory" if stat.S_ISDIR(mode) else "a device or pipe"
 

@@ -198,6 +198,11 @@ def _unclosed(error: _ParserError) -> _Explanation:
 
 
 def _missing_value(error: _ParserError) -> _Explanation:
+    last = error.text(error.line_before)
+    if not any(map(_content, error.lines[error.line :])) and last.rstrip()[-1:] in ("[", "{"):
+        opening = last.rstrip()[-1]
+        message = f"'{opening}' opens here and is not closed; write '{_CLOSING[opening]}' at its end"
+        return error.line_before, len(last.rstrip()) - 1, message
     return error.line, error.column, "a value is missing here, or a bracket before it is not closed; write it"
 
 

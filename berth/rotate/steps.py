@@ -41,10 +41,36 @@ def plan_rotation(
     steps: list[RotationStep] = []
     for title, then, edit in edits:
         after = edit(editor)
-        faults = tuple(fault.line() for fault in after.evaluate().faults)
+        evaluation = after.evaluate()
+        if evaluation.plan is not None and not {"slices", "nodes"} & changes.keys():
+            _check_capacity_kept(pool, _replacement(evaluation.plan, pool, how))
+        faults = tuple(fault.line() for fault in evaluation.faults)
         steps.append(RotationStep(title, then, after.unified_diff(editor), faults))
         editor = after
     return steps
+
+
+def _replacement(plan: FleetPlan, pool: PoolPlan, how: str) -> PoolPlan | None:
+    name = _next_name(pool) if how == BESIDE else pool.name
+    return next((each for each in plan.pools if each.name == name), None)
+
+
+def _next_name(pool: PoolPlan) -> str:
+    return f"{pool.name}-next"
+
+
+def _check_capacity_kept(old: PoolPlan, new: PoolPlan | None) -> None:
+    """Raise ManualEditRequired if the new pool has another number of accelerators and nobody asked for that."""
+    if new is None or new.accelerators.max == old.accelerators.max:
+        return
+    key, count = ("slices", new.slices.max) if new.slices else ("nodes", new.nodes.max)
+    each = new.accelerators.max // count if count else 0
+    numbers = sorted({old.accelerators.max // each, -(-old.accelerators.max // each)} - {0} | {count}) if each else []
+    options = " or ".join(f"--set {key}={number} ({number * each})" for number in numbers)
+    raise ManualEditRequired(
+        f"this changes {old.name} from {old.accelerators.max} to {new.accelerators.max} accelerators, {each} in each "
+        f"of {count} {key}; write how many {key} it gets: {options}"
+    )
 
 
 Edit = tuple[str, str, Callable[[YamlEditor], YamlEditor]]
@@ -83,7 +109,7 @@ def _rotate_in_place(editor: YamlEditor, plan: FleetPlan, pool: PoolPlan, change
 
 
 def _rotate_beside(plan: FleetPlan, pool: PoolPlan, changes: Mapping[str, str]) -> Iterator[Edit]:
-    new = f"{pool.name}-next"
+    new = _next_name(pool)
     flavor = new if _FLAVOR_KEYS & changes.keys() else pool.flavor
 
     def add(editor: YamlEditor) -> YamlEditor:

@@ -59,7 +59,8 @@ def _misplaced_in(
 
 def _is_no_entry(entry: object, known_keys: list[str]) -> bool:
     """Return whether a mapping has none of the keys of an entry of its section."""
-    return isinstance(entry, dict) and bool(entry) and not cast("dict[str, object]", entry).keys() & set(known_keys)
+    keys = cast("dict[str, object]", entry).keys() if isinstance(entry, dict) else set[str]()
+    return bool(keys) and not keys & set(known_keys)
 
 
 def _has_lost_entries(

@@ -19,7 +19,7 @@ def command(
         list[str] | None,
         typer.Argument(
             metavar="STACK [NEW] JOBS",
-            help="One stack, or two to compare; then manifests, folders and scenarios, in order of arrival.",
+            help="One stack, or two to compare; then manifests, folders, scenarios or - (stdin), in order of arrival.",
         ),
     ] = None,
     live: Annotated[

@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from berth.diagnostics import Problem, Severity
 from berth.evaluate import evaluate_stack, require_kueue
-from berth.jobs.files import ManifestDocument, list_yaml_files, read_documents, read_kubectl_json
+from berth.jobs.files import STDIN, ManifestDocument, find_manifests, read_documents, read_kubectl_json
 from berth.jobs.values import as_mapping
 from berth.lint.findings import lint_documents
 from berth.lint.fleet import LintContext
@@ -135,6 +135,8 @@ def _split_arguments(arguments: Sequence[str], root: pathlib.Path) -> tuple[list
 
 def _is_stack(argument: str, root: pathlib.Path) -> bool:
     """Return whether the argument is a stack's name, or a file with `config` at its top level."""
+    if argument == str(STDIN):
+        return False
     located = locate(argument, root)
     if located.by_name:
         return os.path.isfile(located.file) or not os.path.exists(argument)
@@ -148,20 +150,11 @@ def _read_documents(names: Iterable[str], root: pathlib.Path) -> tuple[list[Mani
     """Read files and folders; a relative path is resolved from the current folder, then from the project's."""
     results: list[ManifestDocument] = []
     problems: list[Problem] = []
-    for name in names:
-        path = pathlib.Path(name)
-        if not path.is_absolute() and not os.path.exists(path):
-            path = root / path
-        files = list_yaml_files(path)
-        if not files:
-            problems.append(
-                Problem(Severity.FAULT, "no-file", (), "no YAML files in this folder", display_path(path, root))
-            )
-        for file in files:
-            reader = read_kubectl_json if file.suffix == ".json" else read_documents
-            file_documents, faults = reader(file, display_path(file, root))
-            results += file_documents
-            problems += faults
+    for file, name in find_manifests(names, root, problems):
+        reader = read_kubectl_json if file.suffix == ".json" else read_documents
+        file_documents, faults = reader(file, name)
+        results += file_documents
+        problems += faults
     return results, problems
 
 

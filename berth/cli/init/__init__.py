@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pathlib
 import sys
 from typing import TYPE_CHECKING, Annotated
 
@@ -11,6 +12,8 @@ from berth.cli.arguments import EXIT_FAULTS, print_problems, writable_project_fo
 from berth.diagnostics import join_words
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from berth.cli.init.stack_file import ExampleStack, InitAnswers, InitOption
     from berth.evaluate import Evaluation
 
@@ -55,6 +58,7 @@ def command(
     machines. On a terminal, asks for missing values. Checks the file before writing it, and never overwrites a file.
     """
     from berth.cli.init import stack_file as verb
+    from berth.cli.init.first_teams import remainder_notes
 
     single_values = {"project": project, "region": region, "context": context, "platform": platform}
     answers = {flag: (value,) for flag, value in single_values.items() if value is not None}
@@ -66,10 +70,7 @@ def command(
         _check_answers(name, example, answers)
         if file.exists():
             raise FileExistsError
-        _prompt_missing(example, answers)
-        given_answers = {flag: values for flag, values in answers.items() if values}
-        stack_text = verb.stack_file_text(name, example, given_answers, folder)
-        evaluation = verb.evaluate_text(stack_text, name, folder)
+        stack_text, evaluation = _answered_stack(name, example, answers, folder)
         if not evaluation.faults:
             with file.open("x", encoding="utf-8") as stream:
                 stream.write(stack_text)
@@ -80,6 +81,8 @@ def command(
         typer.echo(f"{error}", err=True)
         raise typer.Exit(EXIT_FAULTS) from None
     _print_result(name, file.name, example, evaluation)
+    for note in remainder_notes(example.evaluation, answers.get("team", ())):
+        typer.echo(note)
 
 
 def _check_answers(name: str, example: ExampleStack, answers: InitAnswers) -> None:
@@ -91,16 +94,6 @@ def _check_answers(name: str, example: ExampleStack, answers: InitAnswers) -> No
         errors.append(f"{example.display_path} also needs {join_words(missing)}")
     if errors:
         raise typer.BadParameter("; ".join(errors))
-
-
-def _prompt_missing(example: ExampleStack, answers: dict[str, tuple[str, ...]]) -> None:
-    """On a terminal, add an answer for every option that is not given; one answer can make others necessary."""
-    from berth.cli.init import stack_file as verb
-
-    while sys.stdin.isatty() and (
-        unanswered := [option for option in verb.init_options(example, answers) if option.flag not in answers]
-    ):
-        answers[unanswered[0].flag] = _prompt_values(unanswered[0])
 
 
 def _print_result(name: str, file_name: str, example: ExampleStack, evaluation: Evaluation) -> None:
@@ -117,10 +110,53 @@ def _print_result(name: str, file_name: str, example: ExampleStack, evaluation: 
     typer.echo(f"  berth preview {name}    # every resource that `pulumi up` would create")
 
 
-def _prompt_values(option: InitOption) -> tuple[str, ...]:
-    """Ask for values until they are valid; return none if the answer is empty and the example's value may be kept."""
+def _answered_stack(
+    name: str, example: ExampleStack, answers: dict[str, tuple[str, ...]], folder: pathlib.Path
+) -> tuple[str, Evaluation]:
+    """Return the text of the stack file and its evaluation; on a terminal, ask for the options that are not given.
+
+    If the file has faults, the questions are asked again: Enter keeps an answer.
+    """
+    from berth.cli.init import stack_file as verb
+
+    earlier: dict[str, tuple[str, ...]] = {}
     while True:
-        values = tuple(typer.prompt(option.question, default="", show_default=False, err=True).split())
+        asked = _prompt_missing(example, answers, earlier)
+        given = {flag: values for flag, values in answers.items() if values}
+        stack_text = verb.stack_file_text(name, example, given, folder)
+        evaluation = verb.evaluate_text(stack_text, name, folder)
+        if not evaluation.faults or not asked:
+            return stack_text, evaluation
+        print_problems(problem.with_place("") for problem in evaluation.faults)
+        typer.echo("Answer again; Enter keeps the answer in brackets.", err=True)
+        earlier = {flag: answers.pop(flag) for flag in asked}
+
+
+def _prompt_missing(
+    example: ExampleStack, answers: dict[str, tuple[str, ...]], earlier: Mapping[str, tuple[str, ...]]
+) -> list[str]:
+    """On a terminal, add an answer for every option that is not given; one answer can make others necessary."""
+    from berth.cli.init import stack_file as verb
+
+    asked: list[str] = []
+    while sys.stdin.isatty() and (
+        unanswered := [option for option in verb.init_options(example, answers) if option.flag not in answers]
+    ):
+        flag = unanswered[0].flag
+        answers[flag] = _prompt_values(unanswered[0], earlier.get(flag, ()))
+        asked.append(flag)
+    return asked
+
+
+def _prompt_values(option: InitOption, earlier: tuple[str, ...] = ()) -> tuple[str, ...]:
+    """Ask until the answer is valid; return nothing where the example's value may stay.
+
+    Values are separated by commas or spaces. An `earlier` answer is kept with Enter.
+    """
+    kept = " ".join(earlier)
+    while True:
+        answer: str = typer.prompt(option.question, default=kept, show_default=bool(kept), err=True)
+        values = tuple(answer.replace(",", " ").split())
         if not values and not option.required:
             return ()
         errors = option.value_errors(values) if values else ["a value is required"]

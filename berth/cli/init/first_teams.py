@@ -6,21 +6,69 @@ from collections.abc import Iterator, Mapping, Sequence
 from math import gcd
 from typing import Any, cast
 
+from msgspec import Struct
+
 from berth.evaluate import Evaluation
 from berth.plan.kueue import FlavorPlan
+from berth.text import pluralize
+
+
+class _Share(Struct, frozen=True):
+    """How teams share a flavor, in units of `unit` accelerators (a slice, or a node): `own` each, `remainder` left."""
+
+    flavor: str
+    entry: str
+    own: int
+    remainder: int
+    total: int
+    unit: int
+    noun: str
+    in_slices: bool
+    takes_all: bool
+    is_tpu: bool
+
+    def amount(self, units: int) -> str:
+        """Return a number of units as the stack file has it."""
+        return pluralize(units, "slice") if self.in_slices else str(units * self.unit)
+
+    def amount_text(self, units: int) -> str:
+        """Return a number of units for a sentence: `2 slices`, `8 L4`."""
+        return self.amount(units) if self.in_slices else f"{units * self.unit} {self.noun}"
 
 
 def teams_text(evaluation: Evaluation, teams: Sequence[str]) -> str:
-    """Return `teams` as YAML: each has a share of the example's guarantees, in a queue for TPUs and one for GPUs."""
+    """Return teams with equal shares of what a sound fleet guarantees now.
+
+    Each team has a queue for TPUs and one for GPUs, where the fleet has them. What cannot be shared equally is
+    guaranteed to the cohort, and every team can borrow it (`remainder_notes`).
+    """
     return "".join(f"{line}\n" for line in _lines(evaluation, teams))
 
 
+def remainder_notes(evaluation: Evaluation, teams: Sequence[str]) -> list[str]:
+    """Return a sentence for each flavor that the teams cannot share equally in whole slices or nodes."""
+    if not teams or evaluation.is_team_stack:
+        return []
+    shares = [share for share in _shares(evaluation, len(teams)) if share.remainder]
+    return [_remainder_note(share, len(teams), evaluation.ack_plan is not None) for share in shares]
+
+
+def _remainder_note(share: _Share, teams: int, on_ack: bool) -> str:
+    head = f"{share.flavor}: {teams} teams cannot share {share.amount_text(share.total)} equally"
+    if on_ack:  # no cohort of an elastic quota tree has a quota of its own
+        first = "the first team is" if share.remainder == 1 else f"the first {share.remainder} teams are"
+        return f"{head}, so {first} guaranteed {share.amount_text(1)} more than the others"
+    guaranteed = share.amount_text(share.own) if share.own else "nothing"
+    rest = f"the{' other' if share.own else ''} {share.amount_text(share.remainder)}"
+    return f"{head}, so each is guaranteed {guaranteed}; every team can borrow {rest} from the cohort 'all'"
+
+
 def _lines(evaluation: Evaluation, teams: Sequence[str]) -> Iterator[str]:
-    flavors = _flavors_in_file_order(evaluation)
-    kinds = {"tpu": [f for f in flavors if _is_tpu(f)], "gpu": [f for f in flavors if not _is_tpu(f)]}
-    queues = {kind: kind_flavors for kind, kind_flavors in kinds.items() if kind_flavors}
+    shares = _shares(evaluation, len(teams))
+    kinds = {"tpu": [s for s in shares if s.is_tpu], "gpu": [s for s in shares if not s.is_tpu]}
+    queues = {kind: kind_shares for kind, kind_shares in kinds.items() if kind_shares}
     if len(teams) > 1:
-        yield from ("cohorts:", "  all: {}                              # teams borrow each other's idle quota", "")
+        yield from _cohort_lines(evaluation, shares)
     yield "teams:"
     for index, team in enumerate(teams):
         yield f"  {team}:"
@@ -29,14 +77,53 @@ def _lines(evaluation: Evaluation, teams: Sequence[str]) -> Iterator[str]:
         if len(teams) > 1:
             yield "    cohort: all"
         yield "    queues:"
-        for kind, kind_flavors in queues.items():
+        for kind, kind_shares in queues.items():
             yield f"      {kind if len(queues) > 1 else 'train'}:"
-            entries = [_entry(evaluation, flavor, index, len(teams)) for flavor in kind_flavors]
-            if len(entries) == 1:
-                yield f"        flavors: [{entries[0]}]"
-            else:
-                yield "        flavors:                       # a list: the order is the preference"
-                yield from (f"          - {entry}" for entry in entries)
+            yield from _flavor_lines(
+                [_entry(evaluation, share, index, len(teams)) for share in kind_shares], "        "
+            )
+
+
+def _cohort_lines(evaluation: Evaluation, shares: Sequence[_Share]) -> Iterator[str]:
+    rest = [share for share in shares if share.remainder and evaluation.ack_plan is None]
+    yield "cohorts:"
+    if not rest:
+        yield "  all: {}                              # teams borrow each other's idle quota"
+    else:
+        yield "  all:                                 # teams borrow each other's idle quota"
+        yield "    # The teams cannot share this equally: what no team is guaranteed, every team can borrow."
+        yield from _flavor_lines([f"{{{s.entry}, guaranteed: {s.amount(s.total)}}}" for s in rest], "    ")
+    yield ""
+
+
+def _flavor_lines(entries: Sequence[str], indent: str) -> Iterator[str]:
+    if len(entries) == 1:
+        yield f"{indent}flavors: [{entries[0]}]"
+        return
+    yield f"{indent}flavors:                       # a list: the order is the preference"
+    yield from (f"{indent}  - {entry}" for entry in entries)
+
+
+def _shares(evaluation: Evaluation, teams: int) -> list[_Share]:
+    return [_share(evaluation, flavor, teams) for flavor in _flavors_in_file_order(evaluation)]
+
+
+def _share(evaluation: Evaluation, flavor: FlavorPlan, teams: int) -> _Share:
+    unit, in_slices = _share_unit(evaluation, flavor)
+    total = _shareable(flavor) // unit
+    is_pool = evaluation.plan is not None and flavor.pools == (flavor.name,)
+    return _Share(
+        flavor=flavor.name,
+        entry=f"{'pool' if is_pool else 'flavor'}: {flavor.name}",
+        own=total // teams,
+        remainder=total % teams,
+        total=total,
+        unit=unit,
+        noun=flavor.noun,
+        in_slices=in_slices,
+        takes_all=_shareable(flavor) == flavor.capacity.max,
+        is_tpu=flavor.resource == "google.com/tpu",
+    )
 
 
 def _flavors_in_file_order(evaluation: Evaluation) -> list[FlavorPlan]:
@@ -55,31 +142,21 @@ def _flavors_in_file_order(evaluation: Evaluation) -> list[FlavorPlan]:
     return sorted((flavor for flavor in plan.flavors if _shareable(flavor)), key=file_position)
 
 
-def _is_tpu(flavor: FlavorPlan) -> bool:
-    return flavor.resource == "google.com/tpu"
-
-
 def _shareable(flavor: FlavorPlan) -> int:
     """Return the example's guarantees of a flavor, at most its capacity; more could exceed the example's own limits."""
     return min(flavor.promised, flavor.capacity.max)
 
 
-def _entry(evaluation: Evaluation, flavor: FlavorPlan, index: int, teams: int) -> str:
-    """Return a team's share of a flavor in whole slices or nodes; the first teams get the remainder."""
-    name = f"flavor: {flavor.name}"
-    if evaluation.plan is not None and flavor.pools == (flavor.name,):
-        name = f"pool: {flavor.name}"
-    if teams == 1 and _shareable(flavor) == flavor.capacity.max:
-        return f"{{{name}, guaranteed: all}}"
-    unit, in_slices = _share_unit(evaluation, flavor)
-    total_units = _shareable(flavor) // unit
-    own_units = total_units // teams + (index < total_units % teams)
+def _entry(evaluation: Evaluation, share: _Share, index: int, teams: int) -> str:
+    """Return a team's entry of a flavor: its guarantee, and the rest of the fleet as what it can borrow.
 
-    def amount(units: int) -> str:
-        return f"{units} slice{'s' if units > 1 else ''}" if in_slices else str(units * unit)
-
-    shares = {"guaranteed": own_units, "borrow": total_units - own_units}
-    return f"{{{', '.join([name, *(f'{key}: {amount(steps)}' for key, steps in shares.items() if steps)])}}}"
+    A fleet on ACK has no quota of a cohort, so its first teams get what is left over.
+    """
+    if teams == 1 and share.takes_all:
+        return f"{{{share.entry}, guaranteed: all}}"
+    own = share.own + (evaluation.ack_plan is not None and index < share.remainder)
+    amounts = {"guaranteed": own, "borrow": share.total - own}
+    return f"{{{', '.join([share.entry, *(f'{key}: {share.amount(n)}' for key, n in amounts.items() if n)])}}}"
 
 
 def _share_unit(evaluation: Evaluation, flavor: FlavorPlan) -> tuple[int, bool]:

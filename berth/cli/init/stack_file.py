@@ -14,7 +14,7 @@ import yaml
 from msgspec import Struct
 
 from berth.cli.init.first_teams import teams_text
-from berth.diagnostics import format_value
+from berth.diagnostics import did_you_mean, format_value
 from berth.evaluate import Evaluation, evaluate_stack
 from berth.loader.locate import EXAMPLES, locate
 from berth.rotate.yaml_editor import ManualEditRequired, YamlEditor
@@ -36,8 +36,8 @@ class ExampleError(Exception):
 class InitOption(Struct, frozen=True, dict=True):
     """A value that `berth init` accepts: its flag, its type in the stack file, and the question on a terminal.
 
-    `path` is the key of a single value. `max_values` is how often the flag may be repeated. Without a value that is not
-    `required`, the example's own is kept.
+    Each value begins with `prefix`. `path` is the key of a single value. `max_values` is how often the flag may be
+    repeated. Without a value that is not `required`, the example's own is kept.
     """
 
     flag: str
@@ -46,6 +46,7 @@ class InitOption(Struct, frozen=True, dict=True):
     path: tuple[str, ...] = ()
     required: bool = False
     max_values: int = 1
+    prefix: str = ""
 
     def value_errors(self, values: Sequence[str]) -> list[str]:
         """Return everything that is wrong with the values, in the wording of faults of the stack file."""
@@ -55,6 +56,8 @@ class InitOption(Struct, frozen=True, dict=True):
             else []
         )
         errors += [error for value in values if (error := _value_error(self.kind, value))]
+        if not errors:
+            errors += [f"'{value}' is not in {self.prefix}" for value in values if not value.startswith(self.prefix)]
         duplicates = {value for at, value in enumerate(values) if value in values[:at]}
         return [*errors, *(f"'{format_value(value)}' is named twice" for value in sorted(duplicates))]
 
@@ -87,6 +90,8 @@ def load_example(name: str, root: pathlib.Path) -> ExampleStack:
         (f for f in (folder / EXAMPLES / f"{name}.yaml" for folder in (root, BERTH_ROOT)) if os.path.isfile(f)), None
     )
     evaluation = evaluate_stack(str(file or name), root)
+    if file is None and any(problem.code == "no-file" and not problem.place for problem in evaluation.faults):
+        raise ExampleError(_no_example_message(name, root))
     if evaluation.file is None or evaluation.file.file is None or evaluation.faults:
         raise ExampleError("\n".join(problem.line() for problem in evaluation.faults))
     display_path = f"{EXAMPLES}/{name}.yaml" if file else locate(name, root).display_path
@@ -96,6 +101,13 @@ def load_example(name: str, root: pathlib.Path) -> ExampleStack:
             f"{display_path}: has encrypted values, which only its own stack can decrypt; choose another example"
         )
     return ExampleStack(display_path, text, evaluation)
+
+
+def _no_example_message(name: str, root: pathlib.Path) -> str:
+    examples = sorted({f.stem for folder in (root, BERTH_ROOT) for f in (folder / EXAMPLES).glob("*.yaml")})
+    stacks = sorted(f.name.removeprefix("Pulumi.").removesuffix(".yaml") for f in root.glob("Pulumi.*.yaml"))
+    known = f"examples: {', '.join(examples)}" + (f"; stacks: {', '.join(stacks)}" if stacks else "")
+    return f"no example and no stack '{name}'{did_you_mean(name, [*examples, *stacks]) or f'; {known}'}"
 
 
 _ENCRYPTION_KEYS = r"^(encryptionsalt|encryptedkey|secretsprovider):.*\n?"
@@ -111,7 +123,7 @@ def _is_encrypted(value: object) -> bool:
 
 def init_options(example: ExampleStack, answers: InitAnswers) -> tuple[InitOption, ...]:
     """Return the options of an example, in the order of the prompts; a zone is required if the region changes."""
-    teams = InitOption("team", DnsLabel, "Teams, separated by spaces (empty: the example's)", max_values=100)
+    teams = InitOption("team", DnsLabel, "Teams, separated by commas or spaces (empty: the example's)", max_values=100)
     if example.evaluation.is_team_stack:
         return (
             InitOption("platform", NonEmptyText, f"Platform's stack ({example.value_at('platform')})", ("platform",)),
@@ -125,17 +137,22 @@ def init_options(example: ExampleStack, answers: InitAnswers) -> tuple[InitOptio
             InitOption("context", NonEmptyText, f"Context ({example.value_at(*path) or 'the current one'})", path),
             teams,
         )
+    (region,) = answers.get("region", ("",))
     region_changed = answers.get("region") != (example.value_at("region"),)
     zones = example.zones
     question = (
-        f"Zones, separated by spaces, to replace {' '.join(zones)}"
+        f"Zones, separated by commas or spaces, to replace {', '.join(zones)}"
         if region_changed
-        else f"Zones, separated by spaces ({' '.join(zones)})"
+        else f"Zones, separated by commas or spaces ({', '.join(zones)})"
     )
     return (
         InitOption("project", ProjectId, "Google Cloud project", ("project",), required=True),
         InitOption("region", Region, "Region", ("region",), required=True),
-        *([InitOption("zone", Zone, question, required=region_changed, max_values=len(zones))] if zones else []),
+        *(
+            [InitOption("zone", Zone, question, required=region_changed, max_values=len(zones), prefix=region)]
+            if zones
+            else []
+        ),
         teams,
     )
 

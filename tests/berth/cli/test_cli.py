@@ -222,6 +222,44 @@ def test_a_plan_without_faults_leaves_nothing_out(stack: str) -> None:
     assert plan["leftOut"] == [] and not berth("plan", stack).stdout.startswith(f"{plan['stack']} has ")
 
 
+# --- stdin, and files that are written --------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("words", "text", "status", "line"),
+    [
+        (["lint", "dev", "-"], None, 0, "stdin:2: JobSet/train-llm: vision/train can admit it, 16 v5e chips of v5e"),
+        (
+            ["lint", "dev", "-"],
+            "a: [",
+            1,
+            "stdin:1:4: '[' opens here and is not closed; write ']' at its end [bad-yaml]",
+        ),
+        (["lint", "dev", "-"], b"\xff", 1, "stdin:1:1: byte 0xff is not UTF-8; save the file as UTF-8 [bad-text]"),
+        (
+            ["admit", "dev", "-"],
+            None,
+            0,
+            "1   train-llm   vision/train   admitted   v5e 16 (8 own, 8 borrowed from language)",
+        ),
+    ],
+)
+def test_lint_and_admit_read_manifests_from_stdin(
+    words: list[str], text: str | bytes | None, status: int, line: str
+) -> None:
+    manifest = (ROOT / JOB).read_bytes() if text is None else text
+    done = CliRunner().invoke(app, words, input=manifest)
+    assert done.exit_code == status and line in done.output.splitlines(), done.output
+
+
+@pytest.mark.parametrize("words", [["report", "dev"], ["graph", "dev", "--format", "svg"]])
+def test_a_verb_that_writes_a_file_prints_its_name(words: list[str], tmp_path: Path) -> None:
+    file = tmp_path / "out"
+    done = berth(*words, "-o", str(file))
+    assert (done.exit_code, done.stdout, done.stderr) == (0, f"{file}: written\n", "")
+    assert file.read_text(encoding="utf-8") == berth(*words).stdout
+
+
 # --- streams ----------------------------------------------------------------------------------------------------------
 
 

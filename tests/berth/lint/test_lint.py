@@ -125,7 +125,7 @@ def test_files_that_hold_no_job_are_no_answer(folder: pathlib.Path) -> None:
         "empty.yaml: contains no job, no other object with pods and no ProvisioningRequest",
         "no file 'nowhere.yaml'",
         "bad.yaml:1:7: '[' opens here and is not closed; write ']' at its end",
-        "none: no YAML files in this folder",
+        "none: contains no YAML file; name a file or a folder with manifests",
     ]
 
 

@@ -54,7 +54,7 @@ def walked(project: Path, *words: str) -> Iterator[Changes]:
 
 
 def test_a_new_pool_comes_beside_the_old_one_which_goes_last(project: Path) -> None:
-    steps = list(walked(project, "v5e", "--set", "topology=4x4"))
+    steps = list(walked(project, "v5e", "--set", "topology=4x4", "--set", "slices=3"))
     assert [[f"{pool.pool} {pool.what}" for pool in step.pools] for step in steps] == [
         ["v5e-next added"],
         ["v5e changed"],
@@ -83,7 +83,7 @@ def test_reserved_machines_are_drained_first(project: Path) -> None:
 
 
 def test_a_pool_can_be_drained_though_both_could_stand(project: Path) -> None:
-    steps = list(walked(project, "v5e", "--set", "topology=4x4", "--in-place"))
+    steps = list(walked(project, "v5e", "--set", "topology=4x4", "--set", "slices=3", "--in-place"))
     assert [[pool.what for pool in step.pools] for step in steps][1] == ["replaced"]
     assert [step.blocked for step in steps] == [(), (), ()]
 
@@ -91,7 +91,7 @@ def test_a_pool_can_be_drained_though_both_could_stand(project: Path) -> None:
 def test_allowances_of_others_stay(project: Path) -> None:
     text = BASE["Pulumi.dev.yaml"].replace("    pools:", '    allowDeletion: {v6e: "paid up"}\n    pools:', 1)
     write(project, {**BASE, "Pulumi.dev.yaml": text})
-    list(walked(project, "v5e", "--set", "topology=4x4"))
+    list(walked(project, "v5e", "--set", "topology=4x4", "--set", "slices=3"))
     assert dict(plan(project).allowances.deletion) == {"v6e": "paid up"}
 
 
@@ -116,6 +116,12 @@ def test_a_step_that_would_be_refused_says_so_and_1(project: Path) -> None:
             ("v5e", "--set", "topology=a\nb: c"),
             "--set topology: 'a\\nb: c' is not a YAML value; write --set topology=4x4",
         ),
+        (("v5e", "--set", "topologi=4x4"), "--set: unknown key 'topologi' of a pool; did you mean 'topology'?"),
+        (
+            ("v5e", "--set", "topology=2x2"),
+            "this changes v5e from 24 to 12 accelerators, 4 in each of 3 slices; write how many slices it gets: "
+            "--set slices=3 (12) or --set slices=6 (24)",
+        ),
         (("l4-reserved",), "name what changes about l4-reserved: --set topology=4x4"),
     ],
 )
@@ -132,7 +138,7 @@ def test_what_no_pattern_can_edit_is_left_to_a_person(project: Path) -> None:
     write(
         project, {**BASE, "Pulumi.dev.yaml": f"{lines[0]}pools: {{{pools}}}\n    kueue:{text.split('    kueue:')[1]}"}
     )
-    found = rotate("v5e", "--set", "topology=4x4")
+    found = rotate("v5e", "--set", "topology=4x4", "--set", "slices=3")
     assert found.exit_code == 1
     assert "by hand" in found.stderr
 
@@ -170,7 +176,7 @@ def _diffs(text: str) -> list[str]:
 
 def test_cohorts_are_rotated_with_the_queues() -> None:
     stack = str(GKE_STACKS["quota-tree"])
-    found = CliRunner().invoke(app, ["rotate", stack, "v6e", "--set", "topology=4x8", "--json"])
+    found = CliRunner().invoke(app, ["rotate", stack, "v6e", "--set", "topology=4x8", "--set", "slices=8", "--json"])
     assert [step["faults"] for step in json.loads(found.stdout)["steps"]] == [[], [], []], found.stdout
     assert found.exit_code == 0
 
@@ -189,7 +195,9 @@ def test_queues_under_a_former_name_are_drained(project: Path) -> None:
 def test_a_held_queue_is_drained_and_held_again(project: Path) -> None:
     text = BASE["Pulumi.dev.yaml"].replace("          train:\n", "          train:\n            stopPolicy: Hold\n", 1)
     write(project, {**BASE, "Pulumi.dev.yaml": text})
-    drain, _, resume = _diffs(rotate("v5e", "--in-place", "--set", "topology=4x4", "--json").stdout)
+    drain, _, resume = _diffs(
+        rotate("v5e", "--in-place", "--set", "topology=4x4", "--set", "slices=3", "--json").stdout
+    )
     assert "-            stopPolicy: Hold\n+            stopPolicy: HoldAndDrain" in drain
     assert "-            stopPolicy: HoldAndDrain\n+            stopPolicy: Hold\n" in resume
 
@@ -197,7 +205,9 @@ def test_a_held_queue_is_drained_and_held_again(project: Path) -> None:
 def test_a_stack_file_outside_of_the_project_is_rotated_and_left_alone(project: Path, tmp_path_factory: Any) -> None:
     outside = tmp_path_factory.mktemp("elsewhere") / "Pulumi.dev.yaml"
     outside.write_text(BASE["Pulumi.dev.yaml"], encoding="utf-8")
-    found = CliRunner().invoke(app, ["rotate", str(outside), "v5e", "--set", "topology=4x4", "--json"])
+    found = CliRunner().invoke(
+        app, ["rotate", str(outside), "v5e", "--set", "topology=4x4", "--set", "slices=3", "--json"]
+    )
     assert found.exit_code == 0, found.output
     assert _diffs(found.stdout)[0].startswith("--- a/Pulumi.dev.yaml\n")
     assert outside.read_text(encoding="utf-8") == BASE["Pulumi.dev.yaml"]

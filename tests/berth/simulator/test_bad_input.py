@@ -66,7 +66,9 @@ def test_a_file_or_folder_that_is_not_there_is_named(folder: pathlib.Path) -> No
     assert complaints(folder, "stack.yaml", "nowhere.yaml") == ["no file 'nowhere.yaml'"]
     assert complaints(folder, "nowhere.yaml") == ["no file 'nowhere.yaml'"]
     assert complaints(folder, "stack.yaml") == ["no jobs to simulate; write berth admit stack.yaml JOBS..."]
-    assert complaints(folder, "stack.yaml", "empty") == ["empty: no YAML files in this folder"]
+    assert complaints(folder, "stack.yaml", "empty") == [
+        "empty: contains no YAML file; name a file or a folder with manifests"
+    ]
 
 
 def test_a_stack_must_be_named_on_the_command_line_or_by_one_scenario(folder: pathlib.Path) -> None:

@@ -21,7 +21,7 @@ from berth.evaluate import Evaluation, evaluate_stack
 from berth.plan.ack import AckFleetPlan
 from berth.plan.fleet import FleetPlan
 from tests.problem_lines import without_codes
-from tests.stack_files import ALL_STACKS, FLEET_STACKS, ROOT, TEAM_STACKS, evaluation
+from tests.stack_files import ACK_STACKS, ALL_STACKS, FLEET_STACKS, ROOT, TEAM_STACKS, evaluation
 from tests.test_architecture import WITHOUT_PULUMI
 
 EXISTING = ("local",)
@@ -96,17 +96,20 @@ def test_an_example_is_copied_except_for_names(stack: str, project: Path) -> Non
 @pytest.mark.parametrize("number", [1, 2, 5])
 @pytest.mark.parametrize("stack", list(FLEET_STACKS))
 def test_teams_share_the_guarantees_of_an_example(stack: str, number: int, project: Path) -> None:
-    """Guarantees add up to those of the example within capacity, and each team's ceiling is the sum."""
+    """Shares are equal, what is left belongs to the cohort, and each team can reach all of it. On ACK, where a cohort
+    has no quota, the first teams get what is left."""
     names = [f"team-{letter}" for letter in "vwxyz"[:number]]
     found = planned(made(project, "--from", stack, *where(stack), *(w for n in names for w in ("--team", n))))
     assert [team.name for team in found.teams] == sorted(names)
     before = {f.name: min(f.promised, f.capacity.max) for f in planned(evaluation(stack)).flavors if f.promised}
     for flavor, whole in before.items():
         shares = [team.guaranteed.get(flavor, 0) for team in found.teams]
-        assert sum(shares) == whole, flavor
-        (unit,) = (f.unit for f in found.flavors if f.name == flavor)
-        assert all(share % unit == 0 for share in shares), "a job needs whole slices"
-        assert max(shares) - min(shares) <= max(unit, 8), "shares differ by at most a slice or a node"
+        (unit, promised) = next((f.unit, f.promised) for f in found.flavors if f.name == flavor)
+        assert promised == whole, flavor
+        assert all(share % unit == 0 for share in shares), "only whole slices run anything"
+        assert max(shares) - min(shares) <= (8 if stack in ACK_STACKS else 0), (
+            "no more than a node apart, and only on ACK"
+        )
         assert {team.ceiling[flavor] for team in found.teams} == {whole}
 
 
@@ -271,7 +274,7 @@ def test_a_bad_name_is_refused(name: str, project: Path) -> None:
     [
         (
             ["--from", "multislic", *GKE],
-            "no stack 'multislic' (Pulumi.multislic.yaml); did you mean 'stacks/examples/multislice.yaml'?\n",
+            "no example and no stack 'multislic'; did you mean 'multislice'?\n",
         ),
         (["--from", "broken", *GKE], "Pulumi.broken.yaml:6: region: is missing; write region: us-central1\n"),
         (
@@ -338,7 +341,7 @@ def test_encryption_keys_of_the_example_are_not_copied(project: Path) -> None:
 def test_missing_values_are_asked_on_a_terminal(project: Path) -> None:
     """An invalid answer is asked again; an empty one keeps the example's value. Pulumi is not imported."""
     command = [sys.executable, "-c", WITHOUT_PULUMI, "init", "prod", "--region", "us-east5"]
-    answers = ["", "Acme", "acme-ml-prod", "us-east5-b us-east5-c", "us-east5-b", "vision speech"]
+    answers = ["", "Acme", "acme-ml-prod", "us-east5-b us-east5-c", "us-east1-b", "us-east5-b", "vision, speech"]
     ours, theirs = pty.openpty()
     try:
         os.write(ours, "".join(f"{answer}\n" for answer in answers).encode())
@@ -362,11 +365,12 @@ def test_missing_values_are_asked_on_a_terminal(project: Path) -> None:
         "a value is required",
         "'Acme' is not a project ID: 6 to 30 lower-case letters, digits and '-'",
     ]
-    told = told[3].split("Zones, separated by spaces, to replace us-central1-a:")
+    told = told[3].split("Zones, separated by commas or spaces, to replace us-central1-a:")
     assert [part.strip() for part in told] == [
         "",
         "2 values, but at most 1 are accepted",
-        "Teams, separated by spaces (empty: the example's):",
+        "'us-east1-b' is not in us-east5",
+        "Teams, separated by commas or spaces (empty: the example's):",
     ]
     found = evaluate_stack("prod", project)
     assert found.plan is not None
@@ -385,3 +389,24 @@ def test_the_suggested_next_commands_work(project: Path) -> None:
 def test_git_ignores_copied_examples_but_not_new_stacks() -> None:
     ignored = [line for line in (ROOT / ".gitignore").read_text().splitlines() if line.startswith("/Pulumi.")]
     assert sorted(ignored) == sorted(f"/Pulumi.{file.stem}.yaml" for file in ROOT.glob("stacks/examples/*.yaml"))
+
+
+def test_five_teams_on_three_slices_have_equal_shares_and_are_told_why_they_are_guaranteed_nothing(
+    project: Path,
+) -> None:
+    done = init("prod", "--from", "multislice", *GKE, *(word for team in "abcde" for word in ("--team", team)))
+    assert done.stdout.splitlines()[-1] == (
+        "vlp-24: 5 teams cannot share 3 slices equally, so each is guaranteed nothing; every team can borrow the 3 "
+        "slices from the cohort 'all'"
+    )
+    found = evaluate_stack("prod", project).plan
+    assert found is not None
+    shares = [(team.guaranteed.get("vlp-24", 0), team.ceiling["vlp-24"]) for team in found.teams]
+    assert shares == [(0, 24)] * 5
+
+
+def test_a_name_that_no_example_has_lists_the_examples(project: Path) -> None:
+    done = init("prod", "--from", "nosuch", *GKE)
+    assert (done.exit_code, done.stdout) == (1, "")
+    assert done.stderr.startswith("no example and no stack 'nosuch'; examples: ack-fleet, batch-platform, dws, ")
+    assert done.stderr.endswith("; stacks: dev, local\n")
