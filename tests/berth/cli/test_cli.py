@@ -240,7 +240,7 @@ def test_a_plan_without_faults_leaves_nothing_out(stack: str) -> None:
             ["admit", "dev", "-"],
             None,
             0,
-            "1   train-llm   vision/train   admitted   v5e 16 (8 own, 8 borrowed from language)",
+            "1      train-llm   vision/train   admitted   v5e 16 (8 own, 8 borrowed from language)",
         ),
     ],
 )

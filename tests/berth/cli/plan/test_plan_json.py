@@ -102,6 +102,7 @@ SHAPE = record(
             clusterQueues=listed(record(name=TEXT, quotas=listed(QUOTA))),
         )
     ),
+    leftOut={"type": "array", "items": {"type": "string"}},
     problems=listed(
         record(severity={"enum": ["fault", "warning", "note"]}, code=TEXT, place=TEXT, path=TEXT, message=TEXT)
     ),
