@@ -166,7 +166,7 @@ def test_teams_that_are_no_mapping_are_left_to_the_spec(fleet: Read, write: Writ
         ),
         (
             "teams: [",
-            ["bad-yaml | t/a.yaml:2:1: a value is missing here, or a bracket before it is not closed; write it"],
+            ["bad-yaml | t/a.yaml:1:8: '[' opens here and is not closed; write ']' at its end"],
         ),
         (
             "teams:\n  a:\n    since: 2026-12-01\n  a: {}\n",

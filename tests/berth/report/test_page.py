@@ -275,7 +275,7 @@ def test_a_stack_whose_frame_is_not_understood_has_a_page_of_its_faults(tmp_path
     done = berth("report", str(project(tmp_path, "config: [")))
     assert done.exit_code == 1
     read = Read(done.stdout)
-    assert "Pulumi.dev.yaml:2:1: a value is missing here, or a bracket before it is not closed; write it" in read.words
+    assert "Pulumi.dev.yaml:1:9: '[' opens here and is not closed; write ']' at its end" in read.words
     assert "capacity" not in set(read.all("id"))
 
 

@@ -98,14 +98,14 @@ def test_allowances_of_others_stay(project: Path) -> None:
 def test_a_step_that_would_be_refused_says_so_and_1(project: Path) -> None:
     found = rotate("v5e", "--set", "topology=4x4", "--set", "slices=1")
     assert found.exit_code == 1
-    assert "# refused: Pulumi.dev.yaml:" in found.stdout
+    assert "# fault: Pulumi.dev.yaml:" in found.stdout
     assert plan(project).pools
 
 
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (("v7",), "no pool 'v7'; there is l4-reserved, l4-spot, v5e, v6e"),
+        (("v7",), "no pool 'v7'; the pools are l4-reserved, l4-spot, v5e, v6e"),
         (("v5e", "--set", "topology"), "'topology' is not a setting; write --set topology=4x4"),
         (("v5e", "--set", "=4x4"), "'=4x4' is not a setting; write --set topology=4x4"),
         (("v5e", "--set", "a.b=4x4"), "'a.b=4x4' is not a setting; write --set topology=4x4"),
@@ -165,7 +165,7 @@ def test_a_pool_of_a_worker_is_not_rotated_and_it_is_said_what_is_to_be_done() -
     found = CliRunner().invoke(app, ["rotate", str(GKE_STACKS["multikueue"]), "central/v5e", "--set", "topology=2x4"])
     assert found.exit_code == 1
     assert found.stderr.strip() == (
-        "'central/v5e' is a worker's pool, which is replaced by hand: drain its queues, write "
+        "'central/v5e' belongs to a worker, so replace it by hand: drain its queues, then write "
         "workers.central.allowReplacement: {v5e: <why>}"
     )
 
