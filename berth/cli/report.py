@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
+from importlib.metadata import version
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -17,7 +19,7 @@ from berth.loader.revisions import RevisionNotFound
 if TYPE_CHECKING:
     from berth.cost.prices import Prices
     from berth.report.timeline import Timeline
-    from berth.report.view import ChangeSummary
+    from berth.report.view import ChangeSummary, ReportOrigin
 
 EPILOG = "Example: berth report dev --since HEAD -o report.html"
 
@@ -53,8 +55,16 @@ def command(
     )
     fleet_cost = fleet_cost(evaluation.plan, price_table) if evaluation.plan and price_table else None
     timeline = _timeline(stack, jobs) if jobs and not evaluation.faults else None
-    write_output(render_page(evaluation, fleet_cost, changes, timeline), output)
+    write_output(render_page(evaluation, fleet_cost, changes, timeline, _origin()), output)
     raise typer.Exit(EXIT_FAULTS if evaluation.faults else EXIT_OK)
+
+
+def _origin() -> ReportOrigin:
+    """Return today's date, the installed version, and the commit of the project if git knows it."""
+    from berth.loader.revisions import current_commit
+    from berth.report.view import ReportOrigin
+
+    return ReportOrigin(datetime.now(UTC).date().isoformat(), version("berth"), current_commit(project_root()))
 
 
 def _timeline(stack: str, jobs: list[str]) -> Timeline:

@@ -46,6 +46,18 @@ def merge_base(revision: str, root: pathlib.Path) -> str:
     return result.stdout.decode().strip() if result.returncode == 0 else commit
 
 
+def current_commit(root: pathlib.Path) -> str:
+    """Return the short name of the commit that is checked out, with `+changes` if files differ; "" outside git."""
+    try:
+        commit = _git(["rev-parse", "--short=12", "HEAD"], root)
+        if commit.returncode:
+            return ""
+        changed = _git(["status", "--porcelain", "--untracked-files=no"], root).stdout.strip()
+    except RevisionNotFound:
+        return ""
+    return commit.stdout.decode().strip() + ("+changes" if changed else "")
+
+
 def _commit(revision: str, root: pathlib.Path) -> str:
     result = _git(["rev-parse", "--verify", "--quiet", "--end-of-options", f"{revision}^{{commit}}"], root)
     if result.returncode:

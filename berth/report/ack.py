@@ -8,7 +8,7 @@ from berth.diagnostics import join_words
 from berth.plan.ack import AckFleetPlan, QuotaNodePlan
 from berth.planner.queueing.preemption import describe_rules, reclaim_rules
 from berth.report.bars import flavor_charts
-from berth.report.fleet import accelerator_figures, queueing_figures, team_quota_section, tree_picture, tree_section
+from berth.report.fleet import accelerator_figures, queueing_figures, team_quota_sections, tree_picture, tree_section
 from berth.report.tree import COHORT, QUEUE, BoxQuota, TreeBox
 from berth.report.view import KeyFigure, ReportBody, Section
 from berth.text import format_range, pluralize
@@ -23,7 +23,7 @@ def ack_body(plan: AckFleetPlan) -> ReportBody:
         subtitle=f"Alibaba Cloud · {plan.region} · ACK One fleet {plan.fleet.name}",
         figures=[*accelerator_figures(plan), *queueing_figures(plan), _member_figure(plan)],
         charts=flavor_charts(plan),
-        teams=team_quota_section(plan),
+        teams=team_quota_sections(plan),
         picture=tree_picture(tree_boxes, plan.stack),
         tree_caption="The minimum of each node is guaranteed, its maximum is the most that it can use.",
         tree=tree_section(tree_boxes),

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 
 from markupsafe import Markup
+from msgspec.structs import replace
 
 from berth.diagnostics import join_words
 from berth.plan.ack import AckFleetPlan
@@ -20,6 +21,9 @@ from berth.text import capacity_source, cluster_summary, format_range, format_sl
 
 TREE_CAPTION = "What each cohort and queue is guaranteed, and the most that it can use when nobody else uses anything."
 
+_TEAMS_IN_ONE_TABLE = 12
+"""Maximum of teams in one table; more are in a folded table per cohort."""
+
 _DATE_LENGTH = len("2026-12-01")
 
 
@@ -30,7 +34,7 @@ def fleet_body(plan: FleetPlan) -> ReportBody:
         subtitle=cluster_summary(plan),
         figures=[*accelerator_figures(plan), *queueing_figures(plan), _pool_figure(plan)],
         charts=flavor_charts(plan),
-        teams=team_quota_section(plan),
+        teams=team_quota_sections(plan),
         picture=tree_picture(tree_boxes, plan.stack),
         tree_caption=TREE_CAPTION,
         tree=tree_section(tree_boxes),
@@ -83,6 +87,27 @@ def team_quota_section(plan: FleetPlan | AckFleetPlan) -> Section:
     idle = [[team.name, team.state, "no queues", "–", "–", ""] for team in plan.teams if not team.ceiling]
     head = ("team", "state", "flavor", "guaranteed", "ceiling", "of")
     return Section("Guaranteed and ceiling", head, [*rows, *idle], (3, 4))
+
+
+def team_quota_sections(plan: FleetPlan | AckFleetPlan) -> tuple[Section, ...]:
+    """Return the guarantees and ceilings of all teams in one table, or of many teams in a folded table per cohort."""
+    whole = team_quota_section(plan)
+    if len(plan.teams) <= _TEAMS_IN_ONE_TABLE:
+        return (whole,)
+    cohorts = {team: queue.cohort for queue in reversed(plan.cluster_queues) for team in queue.teams}
+    rows: dict[str | None, list[Sequence[str]]] = {}
+    for row in whole.rows:
+        rows.setdefault(cohorts.get(row[0]), []).append(row)
+    return tuple(
+        replace(
+            whole, caption=_cohort_caption(cohort, {row[0] for row in rows[cohort]}), rows=rows[cohort], folded=True
+        )
+        for cohort in sorted(rows, key=lambda name: (name is None, name or ""))
+    )
+
+
+def _cohort_caption(cohort: str | None, teams: Collection[str]) -> str:
+    return f"{f'Cohort {cohort}' if cohort else 'Without a cohort'}: {pluralize(len(teams), 'team')}"
 
 
 def tree_section(drawn: Sequence[TreeBox]) -> Section:

@@ -17,7 +17,7 @@ from berth.report.preemption_matrix import MAX_QUEUES, RULE_MEANINGS
 from berth.report.team import team_body, team_boxes
 from berth.report.timeline import STATE_LABELS, Timeline, timeline_svg
 from berth.report.tree import TreeBox, quota_tree_boxes
-from berth.report.view import ChangeSummary, KeyFigure, ReportBody, Section
+from berth.report.view import ChangeSummary, KeyFigure, ReportBody, ReportOrigin, Section
 
 _OPEN_TEAM_BARS = 12
 """Maximum of teams whose bars are shown without a click."""
@@ -28,8 +28,9 @@ def render_page(
     cost: FleetCost | None = None,
     changed: ChangeSummary | None = None,
     timeline: Timeline | None = None,
+    origin: ReportOrigin | None = None,
 ) -> str:
-    """Return the page of a stack: with its cost, its changes and the jobs' timeline if they are given.
+    """Return the page of a stack: with its cost, its changes, the jobs' timeline and its origin if they are given.
 
     Of a faulty stack it shows the faults, and the plan of what could be understood. Whatever comes from a stack file is
     escaped, and the page's own policy lets it load and run nothing.
@@ -56,6 +57,7 @@ def render_page(
         states=STATE_LABELS,
         # Every text in the picture is escaped when it is drawn.
         timeline_picture=Markup(timeline_svg(timeline)) if timeline and timeline.is_drawable else "",
+        origin=origin,
         cost=cost,
         costs=list(_cost_sections(cost)) if cost else [],
     )

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any, cast
 
+from msgspec.structs import replace
+
 from berth.diagnostics import join_words
 from berth.manifests.quantities import quantity
 from berth.manifests.workloads.metadata import QUEUE_NAME_LABEL
@@ -24,12 +26,7 @@ def team_body(plan: TeamStackPlan, platform: FleetPlan) -> ReportBody:
     return ReportBody(
         subtitle=f"team {plan.team} of {plan.platform} · namespace {plan.namespace}",
         figures=list(_team_figures(plan)),
-        teams=Section(
-            all_teams.caption,
-            all_teams.header,
-            [row for row in all_teams.rows if row[0] == plan.team],
-            all_teams.numeric_columns,
-        ),
+        teams=(replace(all_teams, rows=[row for row in all_teams.rows if row[0] == plan.team]),),
         picture=tree_picture(tree_boxes, plan.stack),
         tree_caption=f"{TREE_CAPTION} Below its queue stands each workload.",
         tree=tree_section(tree_boxes),

@@ -46,6 +46,14 @@ class KeyFigure(Struct, frozen=True):
     description: str = ""
 
 
+class ReportOrigin(Struct, frozen=True):
+    """When and from what a report was made: a date, the version of Berth, and the commit (empty: not known)."""
+
+    date: str
+    version: str
+    commit: str = ""
+
+
 class ReportBody(Struct, frozen=True):
     """The view of a plan of any kind; parts that a kind does not have are empty.
 
@@ -58,7 +66,7 @@ class ReportBody(Struct, frozen=True):
     tree_caption: str
     tree: Section
     charts: Sequence[FlavorChart] = ()
-    teams: Section = Section("")
+    teams: Sequence[Section] = ()
     matrices: Sequence[PreemptionMatrix] = ()
     relations: Section = Section("")
     pools: Sequence[Section] = ()

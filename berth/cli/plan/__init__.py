@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import typer
 
 from berth.cli import prices as costs
 from berth.cli.arguments import EXIT_FAULTS, EXIT_OK, JsonOption, StackArgument, format_json, project_root
+from berth.cli.terminal import format_paragraphs
 from berth.evaluate import evaluate_stack
 
 EPILOG = "Example: berth plan dev --json | jq .teams"
@@ -22,15 +25,14 @@ def command(stack: StackArgument, as_json: JsonOption = False, prices: costs.Pri
     if evaluation.ack_plan is not None:
         from berth.cli.plan import ack
 
-        typer.echo(format_json(ack.as_json(evaluation)) if as_json else ack.text(evaluation))
+        value, text = ack.as_json, ack.text
     elif evaluation.is_team_stack:
         from berth.cli.plan import team_stack
 
-        typer.echo(format_json(team_stack.as_json(evaluation)) if as_json else team_stack.text(evaluation))
+        value, text = team_stack.as_json, team_stack.text
     else:
-        from berth.cli.plan import fleet as verb
+        from berth.cli.plan import fleet
 
-        typer.echo(
-            format_json(verb.as_json(evaluation, price_table)) if as_json else verb.text(evaluation, price_table)
-        )
+        value, text = partial(fleet.as_json, prices=price_table), partial(fleet.text, prices=price_table)
+    typer.echo(format_json(value(evaluation)) if as_json else format_paragraphs(text(evaluation)))
     raise typer.Exit(EXIT_FAULTS if evaluation.faults else EXIT_OK)

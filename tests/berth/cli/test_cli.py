@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import signal
 import subprocess
 import sys
 from collections.abc import Sequence
@@ -220,6 +221,36 @@ def test_a_plan_with_faults_begins_with_what_it_leaves_out(tmp_path: Path, old: 
 def test_a_plan_without_faults_leaves_nothing_out(stack: str) -> None:
     plan = json.loads(berth("plan", stack, "--json").stdout)
     assert plan["leftOut"] == [] and not berth("plan", stack).stdout.startswith(f"{plan['stack']} has ")
+
+
+def test_a_plan_on_a_terminal_has_bold_heads_and_coloured_problems_and_the_same_text(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    text = "dev · x\n\nPools   nodes\n  a   1\n\n1 warning\n  f:1: warning: a: bad [x-y]\n  f:2: b: worse [z]"
+    assert paint.format_paragraphs(text) == text
+    monkeypatch.setattr(paint, "is_coloured", lambda stream: True)
+    coloured = paint.format_paragraphs(text)
+    assert re.sub(r"\x1b\[\d+m", "", coloured) == text
+    assert "\x1b[1mPools   nodes\x1b[0m\n  a   1" in coloured
+    assert "f:1: \x1b[33mwarning\x1b[0m: a: bad \x1b[33m[x-y]\x1b[0m" in coloured
+    assert "f:2: b: worse \x1b[31m[z]\x1b[0m" in coloured
+
+
+INTERRUPTED_WHILE_LOADING = """
+import os, signal, sys
+class Interrupt:
+    def find_spec(self, name, path=None, target=None):
+        if name == "berth.cli":
+            os.kill(os.getpid(), signal.SIGINT)
+sys.meta_path.insert(0, Interrupt())
+from berth.__main__ import main
+main()
+"""
+
+
+def test_ctrl_c_while_the_command_is_loaded_prints_nothing() -> None:
+    done = subprocess.run([sys.executable, "-c", INTERRUPTED_WHILE_LOADING], cwd=ROOT, capture_output=True, check=False)
+    assert (done.returncode, done.stdout, done.stderr) == (-signal.SIGINT, b"", b"")
 
 
 # --- stdin, and files that are written --------------------------------------------------------------------------------

@@ -445,8 +445,35 @@ def test_a_revision_that_was_faulty_leaves_the_rest_of_the_page(history: Path) -
 def test_a_page_is_written_to_a_file(tmp_path: Path) -> None:
     file = tmp_path / "report.html"
     done = CliRunner().invoke(app, ["report", str(GKE_STACKS["dev"]), "-o", str(file)])
-    assert (done.exit_code, done.stdout) == (0, "")
-    assert file.read_text(encoding="utf-8") == render_page(evaluation("dev"))
+    assert (done.exit_code, done.stdout) == (0, f"{file}: written\n")
+    footer = re.compile(r"<footer>.*</footer>\n")
+    page = file.read_text(encoding="utf-8")
+    assert footer.sub("", page) == render_page(evaluation("dev"))
+    assert re.search(r"<footer><p>Made on \d{4}-\d\d-\d\d by Berth [\d.]+", page)
+
+
+def test_many_teams_are_in_a_folded_table_per_cohort(tmp_path: Path) -> None:
+    """Each team once, and none lost."""
+    teams = "".join(
+        f"      t{n:02}: {{cohort: c{n % 3}, queues: {{q: {{flavors: [{{pool: l4, guaranteed: 1}}]}}}}}}\n"
+        for n in range(40)
+    )
+    file = tmp_path / "Pulumi.many.yaml"
+    (tmp_path / "Pulumi.yaml").write_text("name: berth\nruntime: python\n")
+    file.write_text(
+        "config:\n  berth:fleet:\n    project: acme-ml-dev\n    region: us-central1\n"
+        "    pools: {l4: {machineType: g2-standard-24, nodes: {max: 24}}}\n"
+        f"    cohorts: {{c0: {{}}, c1: {{}}, c2: {{}}}}\n    teams:\n{teams}",
+        encoding="utf-8",
+    )
+    page = CliRunner().invoke(app, ["report", str(file)]).stdout
+    section = page[page.index('<section id="teams"') : page.index('<section id="tree"')]
+    assert re.findall("<summary>(.*)</summary>", section) == [
+        "Cohort c0: 14 teams",
+        "Cohort c1: 13 teams",
+        "Cohort c2: 13 teams",
+    ]
+    assert sorted(re.findall(r'<th scope="row">(t\d\d)</th>', section)) == [f"t{n:02}" for n in range(40)]
 
 
 def test_workers_are_on_the_page_with_what_they_hold() -> None:
