@@ -214,7 +214,7 @@ def test_golden_of_a_graph(stack: str, form: str, ending: str) -> None:
 def test_a_graph_is_written_to_a_file_or_told_why_not(tmp_path: Path) -> None:
     file = tmp_path / "tree.svg"
     done = berth("graph", str(GKE_STACKS["dev"]), "--format", "svg", "-o", str(file))
-    assert (done.exit_code, done.stdout) == (0, "")
+    assert (done.exit_code, done.stdout) == (0, f"{file}: written\n")
     assert file.read_text(encoding="utf-8") == tree_svg(quota_tree_boxes(plan("dev")), "Quota tree of dev")
     lost = berth("graph", str(GKE_STACKS["dev"]), "-o", str(tmp_path / "none" / "x"))
     assert (lost.exit_code, lost.stdout) == (1, "")
