@@ -24,6 +24,8 @@ from berth.report.preemption_matrix import MAX_QUEUES, preemption_matrices
 from berth.report.timeline import JobLane, StateSpan, Timeline
 from berth.report.view import Section
 from berth.simulator import as_json
+from berth.simulator.story import JobStatus
+from berth.simulator.text import status_text
 from tests.berth.report.test_graph import berth
 from tests.stack_files import ALL_STACKS, GKE_STACKS, ROOT, evaluation, every_stack, plan, plan_json
 
@@ -345,7 +347,7 @@ def test_a_page_shows_who_gets_in_and_when(tmp_path: Path) -> None:
     for step in told["steps"]:
         for row in step["changes"]:
             assert f"{row['job']}\n" in read.words
-            assert f"\n{row['verdict']}\n" in read.words
+            assert f"\n{status_text(JobStatus(row['verdict']))}\n" in read.words
     lanes = story_timeline(answer.stories[0]).lanes
     assert [lane.job for lane in lanes] == ["first", "<b>"]
     assert [(s.state, s.start, s.end) for s in lanes[1].spans][-1][2] == 3  # it is finished then
@@ -412,7 +414,7 @@ def test_a_page_shows_what_changed_in_the_words_of_berth_diff(history: Path) -> 
     words = Read(done.stdout).words
     assert "What changed since HEAD" in words
     assert diff.splitlines()[0] in words
-    rows = table(done.stdout, "Who gains and who loses")
+    rows = table(done.stdout, "Quota of teams")
     assert rows == [["vision", "v5e", "8", "24 → 16", "v5e chips"]]
     assert "Kubernetes object" in words
 
@@ -437,7 +439,7 @@ def test_a_revision_that_was_faulty_leaves_the_rest_of_the_page(history: Path) -
     done = berth("report", "dev", "--since", "HEAD")
     assert done.exit_code == 0
     words = Read(done.stdout).words
-    assert "What changed cannot be told: the stack had faults then." in words
+    assert "The changes cannot be shown, because the stack had faults at that revision." in words
     assert "HEAD" in words and "2x5" in words
     assert "Capacity and guarantees" in words
 
