@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+import ast
+import json
 import re
 from collections.abc import Mapping
 from functools import cache
 from typing import Any, cast
 
 import pytest
+import yaml
 
+from berth.engine import run as run_offline
+from berth.spec.model import to_camel
+from packages.berth.provider import COMPONENTS
 from tests.engine import Run, both_modes, broken_rules, run
 from tests.stack_files import ROOT
 
@@ -87,3 +93,63 @@ def test_a_child_has_the_provider_of_its_cloud(provider: str) -> None:
     package = "gcp:" if provider == "google" else "kubernetes:"
     children = [each for each in made.resources if each.custom and each.type.startswith(package)]
     assert {each.provider for each in children} == {urn}
+
+
+# --- the component package --------------------------------------------------------------------------------------------
+
+
+def block(language: str, containing: str = "") -> str:
+    """The first block of code in a language that contains a text."""
+    blocks = re.findall(rf"```{language}\n(.*?)```", PAGE, re.DOTALL)
+    return next(each for each in blocks if containing in each)
+
+
+def fleet_in_yaml() -> dict[str, Any]:
+    return yaml.safe_load(block("yaml"))["resources"]["lab"]["properties"]
+
+
+def test_the_fleet_on_the_page_is_sound_and_has_the_outputs_of_the_program() -> None:
+    program = yaml.safe_load(block("yaml"))
+    made: dict[str, Any] = {}
+
+    def build() -> None:
+        made.update(COMPONENTS["berth:index:Fleet"]("lab", fleet_in_yaml(), None).outputs)
+
+    assert run_offline(build, project="training", stack="dev", config={}).resources
+    assert {text.removeprefix("${lab.").removesuffix("}") for text in program["outputs"].values()} <= made.keys()
+
+
+def test_the_same_fleet_in_python() -> None:
+    """Arguments of the generated SDK are the keys in snake case."""
+    tree = ast.parse(block("python", "pulumi_berth"))
+    call = next(
+        each for each in ast.walk(tree) if isinstance(each, ast.Call) and ast.unparse(each.func) == "berth.Fleet"
+    )
+    written = {str(each.arg): ast.literal_eval(each.value) for each in call.keywords}
+    assert camel_keys(written) == fleet_in_yaml()
+
+
+def camel_keys(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {to_camel(key): camel_keys(each) for key, each in cast("dict[str, Any]", value).items()}
+    return [camel_keys(each) for each in cast("list[Any]", value)] if isinstance(value, list) else value
+
+
+@pytest.mark.parametrize("language", ["typescript", "go"])
+def test_the_same_values_in_other_languages(language: str) -> None:
+    """Every text of the fleet is in the program, and no other text between quotes but names of packages."""
+    texts = set(re.findall(r'"([^"]+)"', block(language)))
+    keys = {"lab", "v5e", "vision", "train", "queues", "kubeconfig"}
+    written = texts - keys - {each for each in texts if "/" in each}
+    assert written == {each for each in leaves(fleet_in_yaml()) if isinstance(each, str)} - keys
+
+
+def leaves(value: Any) -> list[Any]:
+    if isinstance(value, dict):
+        return [leaf for each in cast("dict[str, Any]", value).values() for leaf in leaves(each)]
+    return [leaf for each in cast("list[Any]", value) for leaf in leaves(each)] if isinstance(value, list) else [value]
+
+
+def test_the_version_on_the_page_is_the_projects() -> None:
+    version = json.loads((ROOT / "packages" / "berth" / "schema.json").read_text(encoding="utf-8"))["version"]
+    assert set(re.findall(r"berth@v([0-9.]+)/packages", PAGE)) == {version}

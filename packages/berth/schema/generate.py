@@ -152,7 +152,7 @@ class _Generator:
         properties = {key: each for key, each in of_fleet["properties"].items() if key != "reservation"}
         self.types[token] = {**of_fleet, "properties": properties}
         of_fleets = _reference("Capacity")["$ref"]
-        choices = [_reference(_POOL_CAPACITY) if each["$ref"] == of_fleets else each for each in capacity["oneOf"]]
+        choices = [_reference(_POOL_CAPACITY) if each.get("$ref") == of_fleets else each for each in capacity["oneOf"]]
         return {**capacity, "oneOf": [_plain(each) for each in choices]}
 
     # --- keys of the stack file ---------------------------------------------------------------------------------------
@@ -201,9 +201,9 @@ class _Generator:
         return {"type": kind}
 
     def _union(self, choices: list[Json], model: str, key: str) -> Json:
-        has_text = any(each.get("type") == "string" and not _is_enum(each) for each in choices)
-        wide = [each for each in choices if not (has_text and _is_enum(each))]  # every word of the enum is text too
-        values = [self._value(each, model, key) for each in wide]
+        if len(choices) > 1:
+            choices = _with_text_for_enums(choices)
+        values = [self._value(each, model, key) for each in choices]
         return values[0] if len(values) == 1 else {"oneOf": values}
 
     def _enum(self, written: Json, model: str, key: str) -> Json:
@@ -251,6 +251,12 @@ def _plain(value: Json) -> Json:
 
 def _is_enum(written: Json) -> bool:
     return "enum" in written or "const" in written
+
+
+def _with_text_for_enums(choices: list[Json]) -> list[Json]:
+    """Return the alternatives with text in the place of enums: Go's SDK takes a union with an enum for text alone."""
+    others = [each for each in choices if not _is_enum(each) and each.get("type") != "string"]
+    return [*others, {"type": "string"}] if len(others) < len(choices) else others
 
 
 def _union_of_simple(kinds: list[str]) -> Json:
