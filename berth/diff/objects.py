@@ -37,8 +37,8 @@ that they are deleted and created when the key changes."""
 class ObjectChange(Struct, frozen=True):
     """A changed object; `namespace` is "" for a cluster-scoped one.
 
-    `because` are immutable fields that change, or `cluster` if the object moves to another cluster. `worker` is the
-    worker that has the object, None for the fleet's own cluster.
+    `because` are immutable fields that change, or `cluster` (`ACK One fleet`) if the object moves to another one.
+    `worker` is the worker that has the object, None for the fleet's own cluster.
     """
 
     kind: str
@@ -48,6 +48,11 @@ class ObjectChange(Struct, frozen=True):
     fields: tuple[FieldChange, ...] = ()
     because: tuple[str, ...] = ()
     worker: str | None = None
+
+    @property
+    def is_moved(self) -> bool:
+        """Whether the object moves to another cluster or fleet."""
+        return self.because in ((ResourceKind.CLUSTER,), (ResourceKind.FLEET,))
 
 
 KeyedManifest = tuple[ObjectKey, Manifest]
@@ -61,24 +66,40 @@ def compare_objects(old: QueueingPlan, new: QueueingPlan) -> tuple[ObjectChange,
     """
     if isinstance(old, FleetPlan) and isinstance(new, FleetPlan):
         return tuple(_compare_clusters(old, new))
-    return compare_manifests(_manifests_by_key(old), _manifests_by_key(new))
+    if not (isinstance(old, AckFleetPlan) and isinstance(new, AckFleetPlan)):
+        raise TypeError("two plans of one kind are compared")
+    before, after = _fleet_manifests(old), _fleet_manifests(new)
+    is_same_fleet = old.fleet.name == new.fleet.name
+    return compare_manifests(before, after) if is_same_fleet else tuple(_moved_objects(before, after, _FLEET))
+
+
+def _fleet_manifests(plan: AckFleetPlan) -> dict[ObjectKey, Manifest]:
+    """The objects in an ACK One fleet, which are made once there is a kubeconfig to reach it."""
+    return _manifests_by_key(plan) if plan.fleet.kubeconfig is not None else {}
+
+
+_CLUSTER, _FLEET = ResourceKind.CLUSTER, ResourceKind.FLEET
 
 
 def _compare_clusters(old: FleetPlan, new: FleetPlan) -> Iterator[ObjectChange]:
     before, after = ({worker.name: worker for worker in plan.workers} for plan in (old, new))
-    if cluster_identifier(old.cluster) != cluster_identifier(new.cluster):
-        yield from _moved_objects(_manifests_by_key(old), _manifests_by_key(new))
-    else:
-        changed = compare_manifests(*_differing_manifests(old, new))
-        yield from _with_protection(changed, _protected_queues(old), _protected_queues(new))
+    changed = _compare_one_cluster(old, new)
+    yield from _with_protection(changed, _protected_queues(old), _protected_queues(new))
     for name in sorted(before.keys() | after.keys()):
         old_worker, new_worker = before.get(name), after.get(name)
         if old_worker and new_worker and old_worker.way == new_worker.way:
-            changed = compare_manifests(*_differing_manifests(old_worker.plan, new_worker.plan))
+            changed = _compare_one_cluster(old_worker.plan, new_worker.plan)
         else:  # added, removed, or created by another provider
             deleted = compare_manifests(_manifests_by_key(old_worker.plan), {}) if old_worker else ()
             changed = (*deleted, *compare_manifests({}, _manifests_by_key(new_worker.plan))) if new_worker else deleted
         yield from (replace(change, worker=name) for change in changed)
+
+
+def _compare_one_cluster(old: FleetPlan, new: FleetPlan) -> tuple[ObjectChange, ...]:
+    """Compare the objects of a fleet's own cluster, or of a worker's."""
+    if cluster_identifier(old.cluster) != cluster_identifier(new.cluster):
+        return tuple(_moved_objects(_manifests_by_key(old), _manifests_by_key(new)))
+    return compare_manifests(*_differing_manifests(old, new))
 
 
 def _protected_queues(plan: FleetPlan) -> dict[str, bool]:
@@ -101,12 +122,14 @@ def _with_protection(
         yield ObjectChange("ClusterQueue", "", name, ChangeKind.UPDATED, (field,))
 
 
-def _moved_objects(before: Mapping[ObjectKey, Manifest], after: Mapping[ObjectKey, Manifest]) -> Iterator[ObjectChange]:
+def _moved_objects(
+    before: Mapping[ObjectKey, Manifest], after: Mapping[ObjectKey, Manifest], because: ResourceKind = _CLUSTER
+) -> Iterator[ObjectChange]:
     """Compare objects of two clusters: an object in both is deleted in the old one and created in the new one."""
     changes = {(each.kind, each.namespace, each.name): each for each in compare_manifests(before, after)}
     for key in after:
         change = changes.pop(key[:3], None) or ObjectChange(*key[:3], ChangeKind.REPLACED)
-        yield replace(change, what=ChangeKind.REPLACED, because=(ResourceKind.CLUSTER,)) if key in before else change
+        yield replace(change, what=ChangeKind.REPLACED, because=(because,)) if key in before else change
     yield from changes.values()
 
 

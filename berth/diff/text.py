@@ -13,7 +13,7 @@ from berth.diff.objects import ObjectChange
 from berth.diff.pools import PoolChange
 from berth.diff.priorities import PriorityChange, ReclaimChange, StopChange
 from berth.diff.resources import FieldEffect, ResourceChange, resource_title
-from berth.diff.rights import RightChange
+from berth.diff.rights.compare import RightChange
 from berth.diff.update_effects import UpdateEffect
 from berth.diff.values import camel_case, format_bounds, format_change, format_value
 from berth.plan.nodes import Bounds
@@ -45,6 +45,8 @@ EMPHASIZED_KINDS = (
 def describe_right(change: RightChange) -> str:
     """Return `team vision: role roles/owner is added`, or `control plane: public endpoint off → on, widened`."""
     name = f"{change.owner}: {change.right}"
+    if change.what == ChangeKind.KEPT:
+        return f"{name} {change.before} is not taken back: the provider keeps what the stack file no longer sets"
     if change.before is None or change.after is None:
         return f"{name} {change.before or change.after} is {change.what}"
     return f"{name} {change.before} → {change.after}, {change.what}"
@@ -111,7 +113,7 @@ def describe_effect(field: FieldEffect) -> str:
     """Return the change of a field: `machineType g2-standard-24 → g2-standard-48`."""
     if not field.input:
         return f"{field.path} is replaced"
-    if field.path == AUTHORIZED_NETWORKS:
+    if field.path == AUTHORIZED_NETWORKS and field.does != UpdateEffect.KEPT:
         sides = ("any address" if each is None else format_value(each) for each in (field.before, field.after))
         return f"{camel_case(field.path)} {' → '.join(sides)}"
     return f"{camel_case(field.path)} {format_change(field.before, field.after)}{_EFFECT_NOTES.get(field.does, '')}"
@@ -247,7 +249,8 @@ def describe_resource(change: ResourceChange) -> str:
 def describe_object(change: ObjectChange) -> str:
     """Return what happens to a Kubernetes object: `~ ClusterQueue vision-train`."""
     namespace_prefix = f"{change.namespace}/" if change.namespace else ""
-    reason = "it moves to another cluster" if change.because == (ResourceKind.CLUSTER,) else ""
+    new_place = "cluster" if ResourceKind.CLUSTER in change.because else "fleet"
+    reason = f"it moves to another {new_place}" if change.is_moved else ""
     reason = reason or f"{join_words(list(change.because))} cannot change"
     why = f" (REPLACED, because {reason})" if change.because else ""
     worker_suffix = f" on worker {change.worker}" if change.worker else ""

@@ -19,7 +19,8 @@ from berth.diff.compare import compare
 from berth.diff.entitlements import CountChange
 from berth.diff.fields import FieldChange, compare_fields
 from berth.diff.kinds import ChangeKind
-from berth.diff.resources import compare_resources
+from berth.diff.resource_changes import compare_resources
+from berth.diff.resources import AlertSettings
 from berth.diff.update_effects import UpdateEffect, find_update_rule, load_update_rules
 from berth.engine import RecordedResource, run_program
 from berth.evaluate import evaluate_stack
@@ -187,6 +188,7 @@ PLANS = (
     teams.IdentityPlan,
     teams.AccessPlan,
     monitoring.AlertPlan,
+    AlertSettings,
     ack.AckOnePlan,
     ack.AckNodePoolPlan,
     AckCluster,

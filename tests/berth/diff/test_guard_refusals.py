@@ -28,7 +28,7 @@ def document(urn: str | None = None, **parts: Any) -> str:
 
 def stream(urn: str | None = None, *, result: str = "succeeded", **parts: Any) -> str:
     """The same as a stream of events."""
-    counts = {"resourceChanges": parts["changeSummary"] if "changeSummary" in parts else {"same": 128}}
+    counts = {"resourceChanges": parts.get("changeSummary", {"same": 128})}
     events = [{"resourcePreEvent": {"metadata": {"op": "same", "urn": urn}}}] if urn else []
     events += [{"diagnosticEvent": each} for each in parts.get("diagnostics", [])]
     return "\n".join(map(json.dumps, [{"preludeEvent": {}}, *events, {"summaryEvent": {"result": result, **counts}}]))
