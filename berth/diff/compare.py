@@ -16,7 +16,7 @@ from berth.diff.kinds import ChangeKind, ResourceKind
 from berth.diff.objects import ObjectChange, compare_objects
 from berth.diff.pools import PoolChange, compare_pools
 from berth.diff.renames import find_renames, with_new_names
-from berth.diff.resource_changes import compare_resources
+from berth.diff.resource_changes import compare_resources, replaced_clusters
 from berth.diff.resources import ResourceChange
 from berth.diff.rights.compare import RightChange, compare_rights
 from berth.diff.rights.kept import with_kept_rights
@@ -108,7 +108,7 @@ def _compare_fleets(old: FleetPlan, new: FleetPlan) -> Changes:
         pools=compare_pools(old_renamed, new, changed, names.pools),
         things=tuple(change for change in changed if change.kind != ResourceKind.NODE_POOL),
         workers=compare_workers(old_renamed, new),
-        objects=compare_objects(old, new),
+        objects=compare_objects(old, new, replaced_clusters(changed)),
         losses=guarded,
         idle=idle_allowances(old_renamed, new, guarded),
     )

@@ -59,13 +59,16 @@ KeyedManifest = tuple[ObjectKey, Manifest]
 """A manifest with its identity in the Pulumi program."""
 
 
-def compare_objects(old: QueueingPlan, new: QueueingPlan) -> tuple[ObjectChange, ...]:
+def compare_objects(
+    old: QueueingPlan, new: QueueingPlan, replaced_clusters: Container[str] = ()
+) -> tuple[ObjectChange, ...]:
     """Return every changed object: those of the fleet's own cluster, then those of each worker.
 
-    Created and changed objects are in the order of `berth render`, followed by deleted ones.
+    Created and changed objects are in the order of `berth render`, followed by deleted ones. `replaced_clusters` are
+    names of workers, "" for the fleet's own cluster: every object in one is replaced.
     """
     if isinstance(old, FleetPlan) and isinstance(new, FleetPlan):
-        return tuple(_compare_clusters(old, new))
+        return tuple(_compare_clusters(old, new, replaced_clusters))
     if not (isinstance(old, AckFleetPlan) and isinstance(new, AckFleetPlan)):
         raise TypeError("two plans of one kind are compared")
     before, after = _fleet_manifests(old), _fleet_manifests(new)
@@ -81,23 +84,23 @@ def _fleet_manifests(plan: AckFleetPlan) -> dict[ObjectKey, Manifest]:
 _CLUSTER, _FLEET = ResourceKind.CLUSTER, ResourceKind.FLEET
 
 
-def _compare_clusters(old: FleetPlan, new: FleetPlan) -> Iterator[ObjectChange]:
+def _compare_clusters(old: FleetPlan, new: FleetPlan, replaced: Container[str]) -> Iterator[ObjectChange]:
     before, after = ({worker.name: worker for worker in plan.workers} for plan in (old, new))
-    changed = _compare_one_cluster(old, new)
+    changed = _compare_one_cluster(old, new, is_replaced="" in replaced)
     yield from _with_protection(changed, _protected_queues(old), _protected_queues(new))
     for name in sorted(before.keys() | after.keys()):
         old_worker, new_worker = before.get(name), after.get(name)
         if old_worker and new_worker and old_worker.way == new_worker.way:
-            changed = _compare_one_cluster(old_worker.plan, new_worker.plan)
+            changed = _compare_one_cluster(old_worker.plan, new_worker.plan, is_replaced=name in replaced)
         else:  # added, removed, or created by another provider
             deleted = compare_manifests(_manifests_by_key(old_worker.plan), {}) if old_worker else ()
             changed = (*deleted, *compare_manifests({}, _manifests_by_key(new_worker.plan))) if new_worker else deleted
         yield from (replace(change, worker=name) for change in changed)
 
 
-def _compare_one_cluster(old: FleetPlan, new: FleetPlan) -> tuple[ObjectChange, ...]:
+def _compare_one_cluster(old: FleetPlan, new: FleetPlan, *, is_replaced: bool) -> tuple[ObjectChange, ...]:
     """Compare the objects of a fleet's own cluster, or of a worker's."""
-    if cluster_identifier(old.cluster) != cluster_identifier(new.cluster):
+    if is_replaced or cluster_identifier(old.cluster) != cluster_identifier(new.cluster):
         return tuple(_moved_objects(_manifests_by_key(old), _manifests_by_key(new)))
     return compare_manifests(*_differing_manifests(old, new))
 

@@ -48,20 +48,14 @@ def _is_no_news(change: ResourceChange) -> bool:
     return change.kind == ResourceKind.ALERT_CONFIGURATION and change.what != ChangeKind.UPDATED
 
 
-_IDENTITY_FIELDS = ("name", "project", "location")
-"""Of a cluster: another one is another cluster to the engine, which makes everything in it anew."""
-
-
 def _with_moved_controllers(
     changes: Sequence[ResourceChange], old: FleetPlan, new: FleetPlan
 ) -> tuple[ResourceChange, ...]:
-    """The changes, with every controller replaced whose cluster becomes another one."""
+    """The changes, with every controller replaced whose cluster is: the engine replaces what is deleted with it."""
     moved = {
         _cluster_of(change.key): resource_title(change.kind, change.key)
         for change in changes
-        if change.kind in (ResourceKind.CLUSTER, ResourceKind.CONNECTION)
-        and change.what == ChangeKind.REPLACED
-        and any(field.path in _IDENTITY_FIELDS for field in change.because)
+        if _is_replaced_cluster(change)
     }
     if not moved:
         return tuple(changes)
@@ -76,6 +70,15 @@ def _with_moved_controllers(
         *(change for change in changes if change.kind != kind or change.key not in replaced),
         *(ResourceChange(kind, key, None, ChangeKind.REPLACED, (effect,)) for key, effect in replaced.items()),
     )
+
+
+def _is_replaced_cluster(change: ResourceChange) -> bool:
+    return change.kind in (ResourceKind.CLUSTER, ResourceKind.CONNECTION) and change.what == ChangeKind.REPLACED
+
+
+def replaced_clusters(changes: Iterable[ResourceChange]) -> set[str]:
+    """The workers whose clusters are replaced; "" for the fleet's own."""
+    return {_cluster_of(change.key) for change in changes if _is_replaced_cluster(change)}
 
 
 def _cluster_of(key: str) -> str:

@@ -209,6 +209,7 @@ def reservation_owner(key: str) -> str:
 
 def _team_grants(team: TeamPlan) -> Iterator[tuple[str, Mapping[str, str]]]:
     yield "group", _named(team.groups)
+    yield "service type", _named(team.isolation.service_types)
     yield from _identity_grants(team.identity) if team.identity else ()
     yield EGRESS, {f"{e.cidr} {e.ports}": _describe_egress(e.cidr, e.ports) for e in team.isolation.egress or ()}
 

@@ -98,7 +98,10 @@ def forcing_inputs(before: RecordedResource, after: RecordedResource) -> list[st
 
 
 def engine_changes(before: Resources, after: Resources) -> dict[str, str]:
-    """URN → what the engine does, of all that is not left as it is; what comes with another provider is replaced."""
+    """URN → what the engine does, of all that is not left as it is.
+
+    What comes with another provider is replaced, and so is what is deleted with a resource that is replaced.
+    """
     changes: dict[str, str] = {}
     for urn, resource in after.items():
         old = before.get(urn)
@@ -108,6 +111,10 @@ def engine_changes(before: Resources, after: Resources) -> dict[str, str]:
             changes[urn] = REPLACED
         elif any(changed_inputs(old, resource)) or (old.protect, old.provider) != (resource.protect, resource.provider):
             changes[urn] = UPDATED
+    with_cluster = {
+        urn for urn, each in after.items() if each.deleted_with and changes.get(each.deleted_with) == REPLACED
+    }
+    changes |= {urn: REPLACED for urn in with_cluster if changes.get(urn) != CREATED}
     return changes | {urn: DELETED for urn in before if urn not in after}
 
 
@@ -116,7 +123,7 @@ def _has_new_provider(old: RecordedResource, new: RecordedResource, before: Reso
     identifiers = [
         resources[each.provider].inputs.get("clusterIdentifier")
         for each, resources in ((old, before), (new, after))
-        if each.provider in resources
+        if each.provider is not None and each.provider in resources
     ]
     return len(identifiers) == 2 and identifiers[0] != identifiers[1]
 
@@ -266,7 +273,8 @@ def _possibly_replaced(engine: Mapping[str, str], before: Resources, after: Reso
     possible = {urn for urn, what in engine.items() if what == REPLACED}
     moved = {urn for urn in after if urn in before and _project(before[urn]) != _project(after[urn])}
     for urn, resource in after.items():  # in the order of the program: what is made of something comes after it
-        if urn in before and (resource.provider in moved or depends_on_replaced(resource, possible, after)):
+        is_replaced = resource.provider in moved or resource.deleted_with in possible
+        if urn in before and (is_replaced or depends_on_replaced(resource, possible, after)):
             possible.add(urn)
     return possible
 

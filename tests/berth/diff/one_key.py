@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from functools import cache
+from pathlib import Path
 from typing import Any
 
 from berth import outputs
@@ -44,8 +45,9 @@ def _registered(stack: str, values: str) -> dict[str, RecordedResource]:
     if stack not in TEAM_STACKS:
         result = run_program(ROOT, stack, json.loads(values), config, preview=False)
     else:
-        platform = _platform_outputs("batch-platform")
-        references = {"organization/berth/batch-platform": (platform, {"kubeconfig"} & platform.keys())}
+        name = Path(json.loads(values)["platform"]).stem
+        platform = _platform_outputs(name)
+        references = {f"organization/berth/{name}": (platform, {"kubeconfig"} & platform.keys())}
         result = run_program(
             ROOT, stack, json.loads(values), config, preview=False, config_key="berth:team", references=references
         )

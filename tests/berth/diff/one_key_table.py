@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from msgspec import Struct
 
-from tests.berth.diff.one_key import base_values, evaluate_values
+from tests.berth.diff.one_key import base_values
 from tests.berth.diff.schema_edits import SchemaKey, keys_of_edit, root_schema
 from tests.small_fleets import REMOVED, fleet_with
 
@@ -71,10 +71,7 @@ def _parsed(text: str) -> Any:
 def _base(stack: str, given: tuple[tuple[str, str], ...]) -> dict[str, Any]:
     if not given:
         return base_values(stack)
-    values = edited(_base(stack, given[:-1]), *given[-1])
-    if given[-1][0] != "acceptLoss":
-        assert evaluate_values(stack, values).faults == (), f"{stack}: given {given[-1][0]}"
-    return values
+    return edited(_base(stack, given[:-1]), *given[-1])
 
 
 def _rows() -> Iterator[Row]:

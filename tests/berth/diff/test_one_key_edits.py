@@ -11,6 +11,7 @@ from berth.diff.headline import headline
 from tests.berth.diff.engine_changes import disagreements
 from tests.berth.diff.one_key import evaluate_values, registered
 from tests.berth.diff.one_key_table import ROWS, Row
+from tests.berth.diff.schema_edits import all_keys
 
 CALM: Final = ("nothing changes", "no team gains or loses, and nothing is replaced")
 CLASSES: Final = ("nothing", "told", "loud", "blocked")
@@ -20,7 +21,7 @@ every_row = pytest.mark.parametrize("row", ROWS, ids=lambda row: row.title)
 def plans(row: Row) -> tuple[AnyPlan, AnyPlan]:
     """The plans before and after the edit of a row."""
     old, new = (evaluate_values(row.stack, values) for values in (row.base, row.edited))
-    assert [fault.line() for fault in new.faults] == []
+    assert [fault.line() for each in (old, new) for fault in each.faults] == []
     assert old.plan_of_any_kind is not None
     assert new.plan_of_any_kind is not None
     return old.plan_of_any_kind, new.plan_of_any_kind
@@ -40,10 +41,23 @@ def test_an_edit_is_as_loud_as_it_is_dangerous_and_the_engine_does_what_the_diff
     changes = compare(*both)
     assert class_of(changes) == row.expected
     assert changes.is_empty == (row.expected == "nothing") or changes.idle
-    sides = (registered(row.stack, values) for values in (row.base, row.edited))
-    assert list(disagreements(*sides, changes, both)) == []
+    before, after = registered(row.stack, row.base), registered(row.stack, row.edited)
+    assert list(disagreements(before, after, changes, both)) == []
 
 
 def test_the_table_has_every_class_and_enough_rows() -> None:
     assert len(ROWS) >= 120
     assert {row.expected for row in ROWS} == set(CLASSES)
+
+
+def test_every_key_of_a_stack_file_has_a_row() -> None:
+    """A key that is new in docs/stack.schema.json needs one, so that somebody decides how loud an edit of it is."""
+    covered = {key for row in ROWS for key in row.keys}
+    missing = all_keys() - covered - WITHOUT_EDIT
+    assert sorted(f"{name}.{key}" for name, key in missing) == []
+    assert all_keys() >= WITHOUT_EDIT
+
+
+WITHOUT_EDIT: Final = {("FleetSpec", "teamFiles"), ("AckFleetSpec", "teamFiles"), ("ExistingClusterSpec", "secret")}
+"""The files that teams are written in (a team that moves to another file is no change: tests/berth/diff/edits.txt), and
+a name of the stack's own config."""
