@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
+from typing import cast
 
 from berth.diagnostics import join_words
 from berth.diff.fields import FieldChange
@@ -11,7 +13,7 @@ from berth.diff.guard.changes import GuardedChange
 from berth.diff.kinds import ChangeKind, ResourceKind
 from berth.diff.objects import ObjectChange
 from berth.diff.pools import PoolChange
-from berth.diff.priorities import PriorityChange, ReclaimChange, StopChange
+from berth.diff.priorities import PriorityChange, QueueRename, ReclaimChange, StopChange
 from berth.diff.resources import FieldEffect, ResourceChange, resource_title
 from berth.diff.rights.compare import RightChange
 from berth.diff.update_effects import UpdateEffect
@@ -29,6 +31,8 @@ _EFFECT_NOTES = {
 }
 AUTHORIZED_NETWORKS = "control_plane.authorized_networks"
 """Networks that reach the control plane; None means all networks, an empty list none."""
+_FLAVOR_LIST = re.compile(r"spec\.resourceGroups\[\d+\]\.flavors")
+"""The flavors of a ClusterQueue. Changed entries have lines of their own, so a change of the list is one of its order."""
 _OPTIONAL_LIMITS = ("borrowingLimit", "lendingLimit")
 """Limits of Kueue that mean unlimited when they are not set."""
 EMPHASIZED = {ChangeKind.REPLACED: "REPLACED", ChangeKind.DELETED: "DELETED"}
@@ -83,6 +87,14 @@ def describe_stop(change: StopChange) -> str:
     return f"queue {change.queue} is {change.what}{effect}"
 
 
+def describe_likely_rename(rename: QueueRename) -> str:
+    """Return the hint for a queue whose key changed."""
+    return (
+        f"queue {rename.queue} has the teams and quotas of {rename.former}, which is deleted: to rename it, write "
+        f"{rename.hint} in its entry"
+    )
+
+
 def describe_reclaim(change: ReclaimChange) -> str:
     """Return `vision can no longer reclaim its guarantee of v5e (queue vision-train)`."""
     who = join_words(list(change.teams)) or "nobody"
@@ -99,6 +111,9 @@ def describe_field(change: FieldChange) -> str:
         return f"{change.path} is added: {format_value(change.after)}"
     if change.after is None and _is_mapping(change.before):
         return f"{change.path} is removed: {format_value(change.before)}"
+    if _FLAVOR_LIST.fullmatch(change.path) and change.before and change.after:
+        orders = (", ".join(map(str, cast("list[object]", names))) for names in (change.before, change.after))
+        return f"preference order of flavors: {' → '.join(orders)}"
     if change.path.endswith(_OPTIONAL_LIMITS):
         limits = ("unlimited" if limit is None else format_value(limit) for limit in (change.before, change.after))
         return f"{change.path}: {' → '.join(limits)}"
