@@ -32,7 +32,7 @@ _EFFECT_NOTES = {
 AUTHORIZED_NETWORKS = "control_plane.authorized_networks"
 """Networks that reach the control plane; None means all networks, an empty list none."""
 _FLAVOR_LIST = re.compile(r"spec\.resourceGroups\[\d+\]\.flavors")
-"""The flavors of a ClusterQueue. Changed entries have lines of their own, so a change of the list is one of its order."""
+"""The flavors of a ClusterQueue. Changed entries have their own lines: a change of the list is one of its order."""
 _OPTIONAL_LIMITS = ("borrowingLimit", "lendingLimit")
 """Limits of Kueue that mean unlimited when they are not set."""
 EMPHASIZED = {ChangeKind.REPLACED: "REPLACED", ChangeKind.DELETED: "DELETED"}
