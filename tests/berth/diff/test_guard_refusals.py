@@ -12,6 +12,7 @@ from typer.testing import CliRunner
 from berth.cli import app
 from berth.diff.guard.preview import check_preview
 from berth.diff.guard.preview_file import parse_preview
+from berth.diff.text import describe_guarded_change, describe_remedy
 from tests.berth.diff.edited import ACK, TEAM
 from tests.stack_files import ROOT
 from tests.stack_files import plan as plan_of
@@ -86,7 +87,7 @@ def guard(text: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[i
             "the preview is of stack 'dev' of project 'web', not of stack 'dev' of project 'berth'; "
             "run `pulumi preview --stack dev --json` in the folder of this project\n",
         ),
-        ("dev-bucket", 1, "this is not what `pulumi preview --json` prints: 'dev-bucket' is not a URN\n"),
+        ("dev-bucket", 1, "this is not the output of `pulumi preview --json`: 'dev-bucket' is not a URN\n"),
     ],
 )
 def test_a_preview_of_another_stack_is_refused(
@@ -101,3 +102,18 @@ def test_an_error_about_another_stack_is_refused_too(tmp_path: Path, monkeypatch
     refused = {"severity": "error", "message": f'unable to replace resource "{urn}": protected'}
     status, message = guard(document(diagnostics=[refused]), tmp_path, monkeypatch)
     assert (status, "stack 'prod'" in message) == (1, True)
+
+
+def test_another_pod_range_is_an_update_that_google_refuses() -> None:
+    """As `berth diff` says; the engine previews it as an update and exits 0 (recorded on 3.260)."""
+    urn = "urn:pulumi:dev::berth::berth:gke:Network$gcp:compute/subnetwork:Subnetwork::network-subnet"
+
+    def state(pods: str) -> dict[str, Any]:
+        ranges = {"pods": pods, "services": "10.44.0.0/20"}
+        return {"inputs": {"secondaryIpRanges": [{"rangeName": k, "ipCidrRange": v} for k, v in ranges.items()]}}
+
+    step = {"op": "update", "urn": urn, "oldState": state("10.41.0.0/16"), "newState": state("10.99.0.0/16")}
+    (change,) = check_preview(parse_preview(json.dumps({"steps": [step]})), plan_of("dev")).blocked
+    reason = "network: this update will fail, because Google Cloud refuses to change podRange"
+    assert describe_guarded_change(change) == f"{reason} 10.41.0.0/16 → 10.99.0.0/16 in place"
+    assert "allowChange: {network:" in describe_remedy(change)
