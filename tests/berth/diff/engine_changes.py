@@ -193,8 +193,11 @@ def address_of(
     return _address_of_component(resource, resources)
 
 
-def _address_of_component(resource: RecordedResource, resources: Resources) -> Address:
+def _address_of_component(resource: RecordedResource, resources: Resources) -> Address | None:
+    """What is made by a component; the firewall rule of webhooks follows from its cluster and has no line of its own."""
     parent = resources[cast("str", resource.parent)]
+    if parent.type == "berth:gke:WebhookFirewall":
+        return None
     return _COMPONENTS[parent.type], parent.name
 
 
