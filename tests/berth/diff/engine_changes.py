@@ -194,7 +194,7 @@ def address_of(
 
 
 def _address_of_component(resource: RecordedResource, resources: Resources) -> Address | None:
-    """What is made by a component; the firewall rule of webhooks follows from its cluster and has no line of its own."""
+    """What a component makes; the firewall rule of webhooks follows from its cluster and has no line of its own."""
     parent = resources[cast("str", resource.parent)]
     if parent.type == "berth:gke:WebhookFirewall":
         return None
