@@ -134,7 +134,8 @@ def depends_on_replaced(resource: RecordedResource, replaced: set[str], after: R
     gone = replaced | {cast("str", parents[urn]) for urn in replaced if parents.get(urn)}
     marked = marks_of(resource)
     return any(
-        gone.intersection(urns) and is_within(name, marked) for name, urns in resource.property_dependencies.items()
+        gone.intersection(urns) and (is_within(name, marked) or any(each.startswith(f"{name}.") for each in marked))
+        for name, urns in resource.property_dependencies.items()
     )
 
 
