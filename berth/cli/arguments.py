@@ -5,13 +5,15 @@ from __future__ import annotations
 import json
 import pathlib
 from collections.abc import Iterable
-from typing import Annotated
+from typing import Annotated, cast
 
 import typer
+import yaml
 
 from berth.cli import terminal
 from berth.diagnostics import Problem, format_path
 from berth.evaluate import Evaluation, evaluate_stack, require_kueue
+from berth.yaml_loader import load_table
 
 EXIT_OK, EXIT_FAULTS, EXIT_USAGE, EXIT_BLOCKED = 0, 1, 2, 3
 
@@ -37,6 +39,17 @@ def project_root() -> pathlib.Path:
     """Return the nearest directory with a Pulumi.yaml, from the current one upwards; else the current one."""
     cwd = pathlib.Path.cwd()
     return next((folder for folder in (cwd, *cwd.parents) if (folder / "Pulumi.yaml").is_file()), cwd)
+
+
+def project_name() -> str | None:
+    """Return the name in the project's Pulumi.yaml; None where there is no such file, or no name in it."""
+    file = project_root() / "Pulumi.yaml"
+    try:
+        values = load_table(file)
+    except (OSError, UnicodeDecodeError, yaml.YAMLError):
+        return None
+    name = cast("dict[str, object]", values).get("name") if isinstance(values, dict) else None
+    return name if isinstance(name, str) else None
 
 
 def evaluate_or_exit(stack: str, *, allow_any_kind: bool = False, allow_ack: bool = False) -> Evaluation:

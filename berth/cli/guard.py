@@ -17,6 +17,7 @@ from berth.cli.arguments import (
     evaluate_or_exit,
     format_json,
     print_problems,
+    project_name,
 )
 from berth.cli.diff.plain_text import to_json_value
 from berth.diagnostics import Problem
@@ -39,18 +40,21 @@ def command(
     """Check a Pulumi preview for losses that are not allowed.
 
     Reads the output of `pulumi preview --json`. Exits 3 if a change would lose something that the stack file does not
-    allow to be lost, and 1 if the preview failed for another reason.
+    allow to be lost, and 1 if the preview failed for another reason, is incomplete, or is of another stack.
     """
     evaluation = evaluate_or_exit(stack, allow_any_kind=True)
     from berth.diff.guard.preview import check_preview
     from berth.diff.guard.preview_file import PreviewFormatError, parse_preview, refusing_odd_shapes
+    from berth.diff.guard.preview_scope import OtherStackError, require_stack
 
     assert evaluation.plan_of_any_kind is not None
     content = _read(preview)
     try:
         with refusing_odd_shapes():
-            result = check_preview(parse_preview(content.decode()), evaluation.plan_of_any_kind)
-    except PreviewFormatError as error:
+            engine_preview = parse_preview(content.decode())
+            require_stack(engine_preview, evaluation.stack, project_name())
+            result = check_preview(engine_preview, evaluation.plan_of_any_kind)
+    except (PreviewFormatError, OtherStackError) as error:
         typer.echo(f"{error}", err=True)
         raise typer.Exit(EXIT_FAULTS) from None
     output_lines = [format_json(as_json(result, evaluation.stack))] if print_json else lines(result, evaluation.stack)

@@ -14,7 +14,8 @@ from berth.diff.guard.changes import GuardedChange, guarded_resources, removed_g
 from berth.diff.guard.protected import PROTECTED_ON_ACK
 from berth.diff.kinds import ChangeKind, ResourceKey, ResourceKind
 from berth.diff.pools import PoolChange
-from berth.diff.resources import CloudResource, FieldEffect, ResourceChange, compare_resource_lists
+from berth.diff.resource_changes import compare_resource_lists
+from berth.diff.resources import CloudResource, FieldEffect, ResourceChange
 from berth.diff.update_effects import UpdateEffect
 from berth.plan.ack import AckFleetPlan, AckNodePoolPlan, MemberPlan, QuotaNodePlan
 from berth.plan.nodes import Bounds

@@ -16,8 +16,10 @@ from berth.diff.kinds import ChangeKind, ResourceKind
 from berth.diff.objects import ObjectChange, compare_objects
 from berth.diff.pools import PoolChange, compare_pools
 from berth.diff.renames import find_renames, with_new_names
-from berth.diff.resources import ResourceChange, compare_resources
-from berth.diff.rights import RightChange, compare_rights
+from berth.diff.resource_changes import compare_resources, replaced_clusters
+from berth.diff.resources import ResourceChange
+from berth.diff.rights.compare import RightChange, compare_rights
+from berth.diff.rights.kept import with_kept_rights
 from berth.diff.team_stacks import FilesChange, WorkloadChange, compare_files, compare_team_objects, compare_workloads
 from berth.diff.workers import WorkerChange, compare_workers
 from berth.plan.ack import AckFleetPlan
@@ -101,12 +103,12 @@ def _compare_fleets(old: FleetPlan, new: FleetPlan) -> Changes:
     guarded = (*guarded_updates(old_renamed, new, changed), *guarded_changes(old_renamed, new, changed))
     return Changes(
         stack=new.stack,
-        rights=compare_rights(old_renamed, new),
+        rights=with_kept_rights(compare_rights(old_renamed, new), old_renamed, new, changed),
         entitlements=_compare_quotas(old_renamed, new, names.teams),
         pools=compare_pools(old_renamed, new, changed, names.pools),
         things=tuple(change for change in changed if change.kind != ResourceKind.NODE_POOL),
         workers=compare_workers(old_renamed, new),
-        objects=compare_objects(old, new),
+        objects=compare_objects(old, new, replaced_clusters(changed)),
         losses=guarded,
         idle=idle_allowances(old_renamed, new, guarded),
     )

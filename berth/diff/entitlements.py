@@ -9,11 +9,13 @@ from msgspec import Struct
 from berth.diff.kinds import ChangeKind
 from berth.diff.priorities import (
     PriorityChange,
+    QueueRename,
     ReclaimChange,
     StopChange,
     compare_priorities,
     compare_reclaim,
     compare_stops,
+    find_likely_renames,
     priority_order,
 )
 from berth.plan.ack import AckFleetPlan
@@ -105,6 +107,7 @@ class QuotaChanges(Struct, frozen=True):
     priority_order: tuple[tuple[str, ...], ...] = ()
     reclaim: tuple[ReclaimChange, ...] = ()
     stops: tuple[StopChange, ...] = ()
+    likely_renames: tuple[QueueRename, ...] = ()
 
 
 QueueingPlan = FleetPlan | AckFleetPlan
@@ -128,6 +131,7 @@ def compare_quotas(old: QueueingPlan, new: QueueingPlan, quota_tree: tuple[Quota
         priorities=tuple(compare_priorities(old, new)),
         quota_tree=quota_tree,
         stops=tuple(compare_stops(old, new, stopped_teams)),
+        likely_renames=tuple(find_likely_renames(old, new)),
         priority_order=priority_order(old, new),
         reclaim=tuple(compare_reclaim(old, new)) if isinstance(new, FleetPlan) else (),
     )

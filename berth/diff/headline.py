@@ -13,7 +13,7 @@ from berth.diff.guard.changes import GuardedChange
 from berth.diff.kinds import ChangeKind, ResourceKind
 from berth.diff.objects import ObjectChange
 from berth.diff.resources import IN_WORKER, resource_title
-from berth.diff.rights import RightChange
+from berth.diff.rights.compare import RightChange
 from berth.diff.text import (
     EMPHASIZED,
     EMPHASIZED_KINDS,
@@ -68,9 +68,7 @@ def headline(changes: Changes) -> str:
 
 def _replaced_priorities(objects: Sequence[ObjectChange]) -> Iterable[str]:
     """Yield the replaced PriorityClasses; existing pods keep the old value."""
-    replaced = [
-        each for each in objects if each.what == ChangeKind.REPLACED and each.because != (ResourceKind.CLUSTER,)
-    ]
+    replaced = [each for each in objects if each.what == ChangeKind.REPLACED and not each.is_moved]
     names = [each.name for each in replaced if each.kind == "PriorityClass"]
     if names:
         yield f"PriorityClass {join_words(list(dict.fromkeys(names)))} {'are' if names[1:] else 'is'} REPLACED"

@@ -37,8 +37,8 @@ that they are deleted and created when the key changes."""
 class ObjectChange(Struct, frozen=True):
     """A changed object; `namespace` is "" for a cluster-scoped one.
 
-    `because` are immutable fields that change, or `cluster` if the object moves to another cluster. `worker` is the
-    worker that has the object, None for the fleet's own cluster.
+    `because` are immutable fields that change, or `cluster` (`ACK One fleet`) if the object moves to another one.
+    `worker` is the worker that has the object, None for the fleet's own cluster.
     """
 
     kind: str
@@ -49,36 +49,60 @@ class ObjectChange(Struct, frozen=True):
     because: tuple[str, ...] = ()
     worker: str | None = None
 
+    @property
+    def is_moved(self) -> bool:
+        """Whether the object moves to another cluster or fleet."""
+        return self.because in ((ResourceKind.CLUSTER,), (ResourceKind.FLEET,))
+
 
 KeyedManifest = tuple[ObjectKey, Manifest]
 """A manifest with its identity in the Pulumi program."""
 
 
-def compare_objects(old: QueueingPlan, new: QueueingPlan) -> tuple[ObjectChange, ...]:
+def compare_objects(
+    old: QueueingPlan, new: QueueingPlan, replaced_clusters: Container[str] = ()
+) -> tuple[ObjectChange, ...]:
     """Return every changed object: those of the fleet's own cluster, then those of each worker.
 
-    Created and changed objects are in the order of `berth render`, followed by deleted ones.
+    Created and changed objects are in the order of `berth render`, followed by deleted ones. `replaced_clusters` are
+    names of workers, "" for the fleet's own cluster: every object in one is replaced.
     """
     if isinstance(old, FleetPlan) and isinstance(new, FleetPlan):
-        return tuple(_compare_clusters(old, new))
-    return compare_manifests(_manifests_by_key(old), _manifests_by_key(new))
+        return tuple(_compare_clusters(old, new, replaced_clusters))
+    if not (isinstance(old, AckFleetPlan) and isinstance(new, AckFleetPlan)):
+        raise TypeError("two plans of one kind are compared")
+    before, after = _fleet_manifests(old), _fleet_manifests(new)
+    is_same_fleet = old.fleet.name == new.fleet.name
+    return compare_manifests(before, after) if is_same_fleet else tuple(_moved_objects(before, after, _FLEET))
 
 
-def _compare_clusters(old: FleetPlan, new: FleetPlan) -> Iterator[ObjectChange]:
+def _fleet_manifests(plan: AckFleetPlan) -> dict[ObjectKey, Manifest]:
+    """The objects in an ACK One fleet, which are made once there is a kubeconfig to reach it."""
+    return _manifests_by_key(plan) if plan.fleet.kubeconfig is not None else {}
+
+
+_CLUSTER, _FLEET = ResourceKind.CLUSTER, ResourceKind.FLEET
+
+
+def _compare_clusters(old: FleetPlan, new: FleetPlan, replaced: Container[str]) -> Iterator[ObjectChange]:
     before, after = ({worker.name: worker for worker in plan.workers} for plan in (old, new))
-    if cluster_identifier(old.cluster) != cluster_identifier(new.cluster):
-        yield from _moved_objects(_manifests_by_key(old), _manifests_by_key(new))
-    else:
-        changed = compare_manifests(*_differing_manifests(old, new))
-        yield from _with_protection(changed, _protected_queues(old), _protected_queues(new))
+    changed = _compare_one_cluster(old, new, is_replaced="" in replaced)
+    yield from _with_protection(changed, _protected_queues(old), _protected_queues(new))
     for name in sorted(before.keys() | after.keys()):
         old_worker, new_worker = before.get(name), after.get(name)
         if old_worker and new_worker and old_worker.way == new_worker.way:
-            changed = compare_manifests(*_differing_manifests(old_worker.plan, new_worker.plan))
+            changed = _compare_one_cluster(old_worker.plan, new_worker.plan, is_replaced=name in replaced)
         else:  # added, removed, or created by another provider
             deleted = compare_manifests(_manifests_by_key(old_worker.plan), {}) if old_worker else ()
             changed = (*deleted, *compare_manifests({}, _manifests_by_key(new_worker.plan))) if new_worker else deleted
         yield from (replace(change, worker=name) for change in changed)
+
+
+def _compare_one_cluster(old: FleetPlan, new: FleetPlan, *, is_replaced: bool) -> tuple[ObjectChange, ...]:
+    """Compare the objects of a fleet's own cluster, or of a worker's."""
+    if is_replaced or cluster_identifier(old.cluster) != cluster_identifier(new.cluster):
+        return tuple(_moved_objects(_manifests_by_key(old), _manifests_by_key(new)))
+    return compare_manifests(*_differing_manifests(old, new))
 
 
 def _protected_queues(plan: FleetPlan) -> dict[str, bool]:
@@ -101,12 +125,14 @@ def _with_protection(
         yield ObjectChange("ClusterQueue", "", name, ChangeKind.UPDATED, (field,))
 
 
-def _moved_objects(before: Mapping[ObjectKey, Manifest], after: Mapping[ObjectKey, Manifest]) -> Iterator[ObjectChange]:
+def _moved_objects(
+    before: Mapping[ObjectKey, Manifest], after: Mapping[ObjectKey, Manifest], because: ResourceKind = _CLUSTER
+) -> Iterator[ObjectChange]:
     """Compare objects of two clusters: an object in both is deleted in the old one and created in the new one."""
     changes = {(each.kind, each.namespace, each.name): each for each in compare_manifests(before, after)}
     for key in after:
         change = changes.pop(key[:3], None) or ObjectChange(*key[:3], ChangeKind.REPLACED)
-        yield replace(change, what=ChangeKind.REPLACED, because=(ResourceKind.CLUSTER,)) if key in before else change
+        yield replace(change, what=ChangeKind.REPLACED, because=(because,)) if key in before else change
     yield from changes.values()
 
 

@@ -1,4 +1,4 @@
-"""Comparison of priorities, of stop policies, and of whether queues can reclaim their guarantee."""
+"""Comparison of priorities, stop policies, keys of queues, and of whether queues can reclaim their guarantee."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from msgspec import Struct
 from berth.diff.kinds import ChangeKind
 from berth.plan.ack import AckFleetPlan
 from berth.plan.fleet import FleetPlan
-from berth.plan.kueue import PriorityPlan
+from berth.plan.kueue import ClusterQueuePlan, PriorityPlan
 from berth.planner.queueing.quota_tree import accelerator_quotas
 
 QueueingPlan = FleetPlan | AckFleetPlan
@@ -112,3 +112,29 @@ def compare_stops(old: QueueingPlan, new: QueueingPlan, teams: Collection[str]) 
         what = _STOPS[queue.stop_policy]
         if what != _STOPS.get(old_queue.stop_policy):
             yield StopChange(queue.name, what)
+
+
+class QueueRename(Struct, frozen=True):
+    """A new `queue` with the teams and quotas of the queue `former`, which is gone; `hint` keeps that one's name."""
+
+    queue: str
+    former: str
+    hint: str
+
+
+def find_likely_renames(old: QueueingPlan, new: QueueingPlan) -> Iterator[QueueRename]:
+    """Queues that are deleted and created with the same teams, cohort and quotas: their key changed."""
+    kept = {queue.name for queue in old.cluster_queues} & {queue.name for queue in new.cluster_queues}
+    removed = [queue for queue in old.cluster_queues if queue.name not in kept]
+    for queue in (queue for queue in new.cluster_queues if queue.name not in kept):
+        match = next((each for each in removed if _is_alike(each, queue)), None)
+        if match is not None:
+            removed.remove(match)
+            prefix = f"{match.teams[0]}-" if match.teams else ""
+            key = match.name.removeprefix(prefix)
+            is_named = prefix and key == match.name
+            yield QueueRename(queue.name, match.name, f"name: {match.name}" if is_named else f"formerly: {key}")
+
+
+def _is_alike(old: ClusterQueuePlan, new: ClusterQueuePlan) -> bool:
+    return (old.teams, old.cohort, old.flavors) == (new.teams, new.cohort, new.flavors)

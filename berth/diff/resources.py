@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterator, Mapping
 
 from msgspec import Struct
 from msgspec.structs import replace
 
-from berth.diff.fields import FieldChange, compare_fields
-from berth.diff.kinds import ChangeKind, ResourceKey, ResourceKind
-from berth.diff.update_effects import UpdateEffect, find_update_rule
+from berth.diff.kinds import ChangeKind, ResourceKind
+from berth.diff.update_effects import UpdateEffect
 from berth.plan.existing import ExistingClusterPlan
 from berth.plan.fleet import FleetPlan
-from berth.plan.gke import ClusterPlan, NetworkPlan, NodePoolPlan
+from berth.plan.gke import ClusterPlan, NetworkPlan
 
 IN_WORKER = "/"
 """Separates a worker's name from the key of a resource in it; other keys do not contain it."""
@@ -30,6 +29,13 @@ class CloudResource(Struct, frozen=True):
     plan: object
     pool: str | None = None
     project: str | None = None
+
+
+class AlertSettings(Struct, frozen=True):
+    """What all alerts of a cluster have in common."""
+
+    channels: tuple[str, ...]
+    labels: Mapping[str, str]
 
 
 class FieldEffect(Struct, frozen=True):
@@ -82,6 +88,7 @@ _IN_PROJECT = (
     ResourceKind.ACCELERATOR_NETWORKS,
     ResourceKind.DASHBOARD,
     ResourceKind.ALERT,
+    ResourceKind.ALERT_CONFIGURATION,
     ResourceKind.ACCESS,
     ResourceKind.TEAM_IDENTITY,
 )
@@ -112,6 +119,8 @@ def _resources_in_cluster_project(plan: FleetPlan) -> Iterator[CloudResource]:
     if (monitoring := plan.monitoring) is not None:
         yield from (CloudResource(ResourceKind.CONTROLLER, chart.name, chart) for chart in monitoring.charts)
         if monitoring.backend == "managed":  # with other backends these are Kubernetes objects
+            kind = ResourceKind.ALERT_CONFIGURATION
+            yield CloudResource(kind, kind.value, AlertSettings(monitoring.channels, plan.labels))
             yield from (CloudResource(ResourceKind.DASHBOARD, each.key, each) for each in monitoring.dashboards)
             yield from (CloudResource(ResourceKind.ALERT, each.key, each) for each in monitoring.alerts)
     yield from (CloudResource(ResourceKind.ACCESS, "access", each) for each in (plan.access,) if each)
@@ -135,160 +144,3 @@ def resource_title(kind: ResourceKind, key: str) -> str:
     if own_key == kind:
         return f"{kind} of worker {worker}" if slash else kind
     return f"{kind} {own_key} on worker {worker}" if slash and kind != ResourceKind.POOL else f"{kind} {key}"
-
-
-def compare_resources(old: FleetPlan, new: FleetPlan) -> tuple[ResourceChange, ...]:
-    """Return every changed resource: created and changed ones in the order of `cloud_resources`, then deleted ones.
-
-    A resource is also replaced if it depends on a replaced one, because Pulumi does not know the new name in advance.
-    """
-    changes = compare_resource_lists(
-        list(cloud_resources(old)), list(cloud_resources(new)), lambda resource: dependencies(resource, new)
-    )
-    gone = {
-        _cluster_of(change.key)
-        for change in changes
-        if change.kind == ResourceKind.CLUSTER and change.what in (ChangeKind.DELETED, ChangeKind.REPLACED)
-    }
-    return tuple(
-        replace(change, what=ChangeKind.DELETED)
-        if change.what == ChangeKind.UNMANAGED and _cluster_of(change.key) in gone
-        else change
-        for change in changes
-    )
-
-
-def _cluster_of(key: str) -> str:
-    """Return the worker whose cluster a resource is in; "" for the fleet's own."""
-    return key.partition(IN_WORKER)[0] if IN_WORKER in key else ""
-
-
-def compare_resource_lists(
-    old: Sequence[CloudResource],
-    new: Sequence[CloudResource],
-    dependencies_of: Callable[[CloudResource], Iterable[ResourceKey]],
-) -> tuple[ResourceChange, ...]:
-    """Compare two lists of resources; `dependencies_of` returns the resources that a resource in `new` refers to."""
-    before, after = _resources_by_key(old), _resources_by_key(new)
-    changes: dict[ResourceKey, ResourceChange] = {}
-    for key, resource in after.items():
-        replaced = [
-            dependency
-            for dependency in dependencies_of(resource)
-            if dependency in changes and changes[dependency].what == ChangeKind.REPLACED
-        ]
-        change = _compare_resource(before.get(key), resource, replaced)
-        if change is not None:
-            changes[key] = change
-    deleted = [
-        ResourceChange(
-            resource.kind,
-            resource.key,
-            resource.pool,
-            ChangeKind.UNMANAGED if resource.kind in _RETAINED_KINDS else ChangeKind.DELETED,
-        )
-        for key, resource in before.items()
-        if key not in after
-    ]
-    return (*(changes[key] for key in map(_resource_key, new) if key in changes), *deleted)
-
-
-def dependencies(resource: CloudResource, plan: FleetPlan) -> Iterator[ResourceKey]:
-    """Yield the resources whose names are inputs of this one; for a worker's resource, those of the same worker."""
-    name, slash, key = resource.key.partition(IN_WORKER)
-    if (
-        slash
-        and (worker_plan := next((worker.plan for worker in plan.workers if worker.name == name), None)) is not None
-    ):
-        yield from (
-            ResourceKey(kind, f"{name}{IN_WORKER}{dependency_key}")
-            for kind, dependency_key in dependencies(replace(resource, key=key), worker_plan)
-        )
-        return
-    if resource.kind == ResourceKind.CLUSTER:
-        yield ResourceKey(ResourceKind.NETWORK, "network")
-    if isinstance(resource.plan, NodePoolPlan):
-        yield ResourceKey(ResourceKind.CLUSTER, "cluster")
-        yield ResourceKey(ResourceKind.NODE_IDENTITY, "nodes")
-        pool = resource.plan
-        yield from (
-            ResourceKey(ResourceKind.RESERVATION, reservation.key)
-            for reservation in plan.reservations
-            if reservation.name == pool.reservation
-        )
-        policy = pool.placement.policy if pool.placement else None
-        if pool.network.accelerator_networks is not None:
-            yield ResourceKey(ResourceKind.ACCELERATOR_NETWORKS, pool.network.accelerator_networks)
-        yield from (
-            ResourceKey(ResourceKind.WORKLOAD_POLICY, policy_plan.key)
-            for policy_plan in plan.workload_policies
-            if policy_plan.name == policy
-        )
-
-
-_RETAINED_KINDS = (ResourceKind.CONTROLLER,)
-"""Kinds that the program creates with `retainOnDelete`."""
-_DEPENDENCY_ORDER = (
-    ResourceKind.FLEET,
-    ResourceKind.CLUSTER,
-    ResourceKind.SYSTEM_POOL,
-    ResourceKind.NODE_POOL,
-    ResourceKind.MEMBERSHIP,
-)
-"""Kinds that depend on others, after the kinds that they depend on."""
-
-
-def _resources_by_key(resources: Iterable[CloudResource]) -> dict[ResourceKey, CloudResource]:
-    """Return the resources by key, dependencies first."""
-    ordered = sorted(
-        resources,
-        key=lambda resource: _DEPENDENCY_ORDER.index(resource.kind) if resource.kind in _DEPENDENCY_ORDER else -1,
-    )
-    return {_resource_key(resource): resource for resource in ordered}
-
-
-def _resource_key(resource: CloudResource) -> ResourceKey:
-    return ResourceKey(resource.kind, resource.key)
-
-
-def _compare_resource(
-    before: CloudResource | None, after: CloudResource, replaced: Iterable[ResourceKey]
-) -> ResourceChange | None:
-    """Return the change, or None without one. `replaced` are the replaced resources that this one depends on."""
-    if before is None:
-        return ResourceChange(after.kind, after.key, after.pool, ChangeKind.CREATED)
-    if (
-        after.kind == ResourceKind.DASHBOARD and before.project == after.project
-    ):  # its panels follow from the rest of the change
-        return ResourceChange(ResourceKind.DASHBOARD, after.key, None, ChangeKind.UPDATED) if before != after else None
-    titles = (resource_title(*identity) for identity in replaced)
-    fields = (
-        *_field_effects(before, after),
-        *(FieldEffect(name, "", None, None, UpdateEffect.REPLACE) for name in titles),
-    )
-    if not fields:
-        return None
-    strongest = max((f.does for f in fields), key=lambda effect: effect.severity)
-    what = {UpdateEffect.REPLACE: ChangeKind.REPLACED, UpdateEffect.RECREATE: ChangeKind.RECREATED}.get(
-        strongest, ChangeKind.UPDATED
-    )
-    return ResourceChange(after.kind, after.key, after.pool, what, fields)
-
-
-def _field_effects(before: CloudResource, after: CloudResource) -> Iterator[FieldEffect]:
-    kind = type(after.plan).__name__
-    if before.project is not None and after.project is not None and before.project != after.project:
-        yield FieldEffect("project", "project", before.project, after.project, UpdateEffect.REPLACE)
-    if after.kind in (ResourceKind.DASHBOARD, ResourceKind.SERVICE):
-        return
-    in_slice = any(isinstance(t.plan, NodePoolPlan) and t.plan.slice_topology is not None for t in (before, after))
-    for change in compare_fields(before.plan, after.plan):
-        rule = find_update_rule(kind, change, in_slice=in_slice)
-        if not _is_reported_elsewhere(after, change, rule.does):
-            yield FieldEffect(change.path, rule.input, change.before, change.after, rule.does)
-
-
-def _is_reported_elsewhere(resource: CloudResource, change: FieldChange, effect: str) -> bool:
-    """Return whether a field of the cluster's plan belongs to another resource, and does not replace the cluster."""
-    has_own_resource = change.path.startswith(("network.", "node_service_account"))
-    return resource.kind == ResourceKind.CLUSTER and has_own_resource and effect != UpdateEffect.REPLACE

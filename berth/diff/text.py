@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
+from typing import cast
 
 from berth.diagnostics import join_words
 from berth.diff.fields import FieldChange
@@ -11,9 +13,9 @@ from berth.diff.guard.changes import GuardedChange
 from berth.diff.kinds import ChangeKind, ResourceKind
 from berth.diff.objects import ObjectChange
 from berth.diff.pools import PoolChange
-from berth.diff.priorities import PriorityChange, ReclaimChange, StopChange
+from berth.diff.priorities import PriorityChange, QueueRename, ReclaimChange, StopChange
 from berth.diff.resources import FieldEffect, ResourceChange, resource_title
-from berth.diff.rights import RightChange
+from berth.diff.rights.compare import RightChange
 from berth.diff.update_effects import UpdateEffect
 from berth.diff.values import camel_case, format_bounds, format_change, format_value
 from berth.plan.nodes import Bounds
@@ -29,6 +31,8 @@ _EFFECT_NOTES = {
 }
 AUTHORIZED_NETWORKS = "control_plane.authorized_networks"
 """Networks that reach the control plane; None means all networks, an empty list none."""
+_FLAVOR_LIST = re.compile(r"spec\.resourceGroups\[\d+\]\.flavors")
+"""The flavors of a ClusterQueue. Changed entries have their own lines: a change of the list is one of its order."""
 _OPTIONAL_LIMITS = ("borrowingLimit", "lendingLimit")
 """Limits of Kueue that mean unlimited when they are not set."""
 EMPHASIZED = {ChangeKind.REPLACED: "REPLACED", ChangeKind.DELETED: "DELETED"}
@@ -45,6 +49,8 @@ EMPHASIZED_KINDS = (
 def describe_right(change: RightChange) -> str:
     """Return `team vision: role roles/owner is added`, or `control plane: public endpoint off → on, widened`."""
     name = f"{change.owner}: {change.right}"
+    if change.what == ChangeKind.KEPT:
+        return f"{name} {change.before} is not taken back: the provider keeps what the stack file no longer sets"
     if change.before is None or change.after is None:
         return f"{name} {change.before or change.after} is {change.what}"
     return f"{name} {change.before} → {change.after}, {change.what}"
@@ -81,6 +87,14 @@ def describe_stop(change: StopChange) -> str:
     return f"queue {change.queue} is {change.what}{effect}"
 
 
+def describe_likely_rename(rename: QueueRename) -> str:
+    """Return the hint for a queue whose key changed."""
+    return (
+        f"queue {rename.queue} has the teams and quotas of {rename.former}, which is deleted: to rename it, write "
+        f"{rename.hint} in its entry"
+    )
+
+
 def describe_reclaim(change: ReclaimChange) -> str:
     """Return `vision can no longer reclaim its guarantee of v5e (queue vision-train)`."""
     who = join_words(list(change.teams)) or "nobody"
@@ -97,6 +111,9 @@ def describe_field(change: FieldChange) -> str:
         return f"{change.path} is added: {format_value(change.after)}"
     if change.after is None and _is_mapping(change.before):
         return f"{change.path} is removed: {format_value(change.before)}"
+    if _FLAVOR_LIST.fullmatch(change.path) and change.before and change.after:
+        orders = (", ".join(map(str, cast("list[object]", names))) for names in (change.before, change.after))
+        return f"preference order of flavors: {' → '.join(orders)}"
     if change.path.endswith(_OPTIONAL_LIMITS):
         limits = ("unlimited" if limit is None else format_value(limit) for limit in (change.before, change.after))
         return f"{change.path}: {' → '.join(limits)}"
@@ -111,7 +128,7 @@ def describe_effect(field: FieldEffect) -> str:
     """Return the change of a field: `machineType g2-standard-24 → g2-standard-48`."""
     if not field.input:
         return f"{field.path} is replaced"
-    if field.path == AUTHORIZED_NETWORKS:
+    if field.path == AUTHORIZED_NETWORKS and field.does != UpdateEffect.KEPT:
         sides = ("any address" if each is None else format_value(each) for each in (field.before, field.after))
         return f"{camel_case(field.path)} {' → '.join(sides)}"
     return f"{camel_case(field.path)} {format_change(field.before, field.after)}{_EFFECT_NOTES.get(field.does, '')}"
@@ -247,7 +264,8 @@ def describe_resource(change: ResourceChange) -> str:
 def describe_object(change: ObjectChange) -> str:
     """Return what happens to a Kubernetes object: `~ ClusterQueue vision-train`."""
     namespace_prefix = f"{change.namespace}/" if change.namespace else ""
-    reason = "it moves to another cluster" if change.because == (ResourceKind.CLUSTER,) else ""
+    new_place = "cluster" if ResourceKind.CLUSTER in change.because else "fleet"
+    reason = f"it moves to another {new_place}" if change.is_moved else ""
     reason = reason or f"{join_words(list(change.because))} cannot change"
     why = f" (REPLACED, because {reason})" if change.because else ""
     worker_suffix = f" on worker {change.worker}" if change.worker else ""

@@ -10,8 +10,10 @@ from ipaddress import ip_network
 from typing import Any, cast
 
 from msgspec import Struct, convert
+from msgspec.structs import replace
 
 from berth.diff.fields import FieldChange
+from berth.plan.gke import ClusterPlan
 from berth.yaml_loader import load_table
 
 
@@ -56,7 +58,8 @@ class UpdateRule(Struct, frozen=True):
     """A row of the table: the resource's input as the provider spells it, and what a change `does`.
 
     Other columns apply instead of `does`: `slice` to a slice of several hosts, `wider` if the new range contains the
-    old one, `begun` if the field was not set before, `ended` if it is not set after, `moved` if two lists are disjoint.
+    old one, `begun` if the field was not set before, `ended` if it is not set after, `dropped` likewise, but not for an
+    empty list, `moved` if two lists are disjoint.
     """
 
     input: str
@@ -66,6 +69,7 @@ class UpdateRule(Struct, frozen=True):
     begun: UpdateEffect | None = None
     ended: UpdateEffect | None = None
     moved: UpdateEffect | None = None
+    dropped: UpdateEffect | None = None
 
 
 @cache
@@ -94,11 +98,15 @@ def find_update_rule(kind: str, change: FieldChange, *, in_slice: bool = False) 
         return UpdateRule(rule.input, rule.moved)
     if rule.begun and _is_unset(change.before) and change.after:
         return UpdateRule(rule.input, rule.begun)
-    if rule.ended and _is_unset(change.after):
-        return UpdateRule(rule.input, rule.ended)
+    if path == change.path and _is_unset(change.after) and (ended := rule.ended or _dropped(rule, change)):
+        return UpdateRule(rule.input, ended)
     if rule.wider and _is_widened(change):
         return UpdateRule(rule.input, rule.wider)
     return rule
+
+
+def _dropped(rule: UpdateRule, change: FieldChange) -> UpdateEffect | None:
+    return rule.dropped if change.after is None else None
 
 
 def _is_unset(value: object) -> bool:
@@ -113,3 +121,19 @@ def _is_disjoint(change: FieldChange) -> bool:
 def _is_widened(change: FieldChange) -> bool:
     before, after = ip_network(cast("str", change.before)), ip_network(cast("str", change.after))
     return before.version == after.version and before.subnet_of(cast("Any", after))
+
+
+def sent_plan(before: object, after: object) -> object:
+    """Return `after` with the settings of its control plane that do not reach the provider as they are in `before`.
+
+    `components/gke/control_plane.py` sends no authorized networks, and with them no `gcpPublicCidrsAccess`, where none
+    are set or the endpoint has no address; and no endpoints where there is no DNS endpoint and the address is on.
+    """
+    if not isinstance(before, ClusterPlan) or not isinstance(after, ClusterPlan):
+        return after
+    old, new = before.control_plane, after.control_plane
+    if new.authorized_networks is None or not new.ip_endpoint:
+        new = replace(new, google_ranges=old.google_ranges)
+    if new.dns_endpoint is None and new.ip_endpoint:
+        new = replace(new, ip_endpoint=old.ip_endpoint)
+    return replace(after, control_plane=new)

@@ -51,7 +51,10 @@ def authorized_networks(
 
 
 def endpoints(plan: ControlPlanePlan) -> gcp.container.ClusterControlPlaneEndpointsConfigArgs | None:
-    """The DNS name, open or closed to callers outside Google, and whether there is an address beside it."""
+    """The DNS name, open or closed to callers outside Google, and whether there is an address beside it.
+
+    The address is set also where it is on: the provider keeps a block that is left out, and it would stay off.
+    """
     if plan.dns_endpoint is None and plan.ip_endpoint:
         return None
     arguments = gcp.container.ClusterControlPlaneEndpointsConfigArgs()
@@ -59,8 +62,7 @@ def endpoints(plan: ControlPlanePlan) -> gcp.container.ClusterControlPlaneEndpoi
         arguments.dns_endpoint_config = gcp.container.ClusterControlPlaneEndpointsConfigDnsEndpointConfigArgs(
             allow_external_traffic=plan.dns_endpoint
         )
-    if not plan.ip_endpoint:
-        arguments.ip_endpoints_config = gcp.container.ClusterControlPlaneEndpointsConfigIpEndpointsConfigArgs(
-            enabled=False
-        )
+    arguments.ip_endpoints_config = gcp.container.ClusterControlPlaneEndpointsConfigIpEndpointsConfigArgs(
+        enabled=plan.ip_endpoint
+    )
     return arguments

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pathlib
 from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
@@ -23,7 +24,12 @@ from berth.evaluate import Evaluation
 from berth.loader.revisions import RevisionNotFound
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from berth.cli.diff import admitted
     from berth.cost.prices import Prices
+    from berth.diff.compare import Changes
+    from berth.plan.fleet import FleetPlan
 
 OutputFormat = Literal["text", "markdown", "json"]
 EPILOG = "Example: berth diff dev --since main --format markdown"
@@ -52,6 +58,16 @@ def command(
         OutputFormat, typer.Option("--format", help="Output for a terminal, a pull request comment or a program.")
     ] = "text",
     prices: PricesFile = None,
+    live: Annotated[
+        pathlib.Path | None,
+        typer.Option(
+            "--live",
+            metavar="FILE",
+            exists=True,
+            dir_okay=False,
+            help="From kubectl get workloads -A -o json: name the jobs that are hit.",
+        ),
+    ] = None,
 ) -> None:
     """Show what a change does, and to which teams.
 
@@ -63,17 +79,21 @@ def command(
     price_table = load_prices(prices)
     try:
         before = parse_revision(old) if revision is None else at_merge_base(old, revision, project_root())
-        _print_changes(before, parse_revision(new or old), output_format, price_table)
+        _print_changes(before, parse_revision(new or old), output_format, price_table, live)
     except RevisionNotFound as error:
         typer.echo(f"{error}", err=True)
         raise typer.Exit(EXIT_FAULTS) from None
 
 
 def _print_changes(
-    before: StackRevision, after: StackRevision, output_format: OutputFormat, prices: Prices | None
+    before: StackRevision,
+    after: StackRevision,
+    output_format: OutputFormat,
+    prices: Prices | None,
+    live: pathlib.Path | None,
 ) -> None:
+    from berth.cli.diff import admitted, markdown, plain_text
     from berth.cli.diff import costs as cost_changes
-    from berth.cli.diff import markdown, plain_text
     from berth.cost.fleet import fleet_cost
     from berth.diff.compare import IncomparablePlans, compare
 
@@ -89,17 +109,32 @@ def _print_changes(
         raise typer.Exit(EXIT_FAULTS) from None
     fleet_plans = [each.plan for each in evaluations if each.plan is not None]
     cost_pair = (fleet_cost(fleet_plans[0], prices), fleet_cost(fleet_plans[1], prices)) if prices else None
+    hits = _hit_flavors(fleet_plans, changes, live)
     if output_format == "json":
-        cost_json = {"cost": cost_changes.as_json(*cost_pair)} if cost_pair else {}
-        typer.echo(format_json({**plain_text.as_json(changes, before.label, after.label), **cost_json}))
+        more_json = {"cost": cost_changes.as_json(*cost_pair)} if cost_pair else {}
+        more_json |= {} if hits is None else {"admittedJobs": admitted.as_json(hits)}
+        typer.echo(format_json({**plain_text.as_json(changes, before.label, after.label), **more_json}))
     elif output_format == "text":
-        typer.echo(plain_text.text(changes) + (f"\n\n{cost_changes.text(*cost_pair)}" if cost_pair else ""))
+        parts = [plain_text.text(changes), *([] if hits is None else [admitted.text(hits)])]
+        typer.echo("\n\n".join([*parts, *([cost_changes.text(*cost_pair)] if cost_pair else [])]))
     else:
-        typer.echo(
-            markdown.render_markdown(changes) + (f"\n{cost_changes.markdown(*cost_pair)}" if cost_pair else ""),
-            nl=False,
-        )
+        parts = [markdown.render_markdown(changes), *([] if hits is None else [admitted.markdown(hits)])]
+        typer.echo("\n".join([*parts, *([cost_changes.markdown(*cost_pair)] if cost_pair else [])]), nl=False)
     raise typer.Exit(EXIT_BLOCKED if changes.blocked else EXIT_OK)
+
+
+def _hit_flavors(
+    plans: Sequence[FleetPlan], changes: Changes, live: pathlib.Path | None
+) -> list[admitted.HitFlavor] | None:
+    """The admitted jobs that are hit, by flavor; None where no file was given."""
+    if live is None:
+        return None
+    if len(plans) < 2:
+        raise typer.BadParameter("--live is for fleets on GKE")
+    from berth.cli.diff import admitted
+
+    workloads = admitted.read_workloads(live, plans[0])
+    return list(admitted.hit_flavors(plans[0], plans[1], changes, workloads))
 
 
 def _evaluate_both(before: StackRevision, after: StackRevision) -> tuple[Evaluation, Evaluation]:

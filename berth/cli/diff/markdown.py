@@ -43,6 +43,7 @@ def render_markdown(changes: Changes) -> str:
         _bullets("Workloads", _join_indented(plain_text.workload_lines(changes))),
         _bullets("Files", plain_text.file_lines(changes)),
         _bullets("Capacity", _join_indented(plain_text.capacity_lines(changes))),
+        *(_bullets(heading, _join_indented(lines)) for heading, lines in plain_text.resource_parts(changes)),
         _bullets("Allowed", plain_text.allowed_lines(changes)),
         _bullets("New warnings", changes.warnings, fold=False),
         _bullets("Allowances", (diff_text.describe_idle_allowance(each) for each in changes.idle)),

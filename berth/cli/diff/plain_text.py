@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Any, cast
+from typing import Any, Final, cast
 
 from msgspec import Struct
 from msgspec.structs import asdict
@@ -15,7 +15,7 @@ from berth.diff import text as diff_text
 from berth.diff.compare import Changes
 from berth.diff.entitlements import QuotaChanges
 from berth.diff.headline import headline
-from berth.diff.kinds import ChangeKind
+from berth.diff.kinds import ChangeKind, ResourceKind
 from berth.diff.resources import ResourceChange
 from berth.planner.queueing.preemption import describe_rules
 from berth.text import abbreviate_names
@@ -60,6 +60,7 @@ def text(changes: Changes) -> str:
         _block("Workloads", workload_lines(changes)),
         _block("Files", file_lines(changes)),
         _block("Capacity", capacity_lines(changes)),
+        *(_block(heading, lines) for heading, lines in resource_parts(changes)),
         _block("Allowed", allowed_lines(changes)),
         _block("New warnings", iter(changes.warnings)),
         _block("Allowances", (diff_text.describe_idle_allowance(each) for each in changes.idle)),
@@ -108,6 +109,7 @@ def team_lines(entitlement_changes: QuotaChanges) -> Iterator[str]:
     for change in entitlement_changes.teams:
         yield f"{change.team} is {change.what}{_former_name('team', change.what, change.renamed)}"
     yield from map(diff_text.describe_stop, entitlement_changes.stops)
+    yield from map(diff_text.describe_likely_rename, entitlement_changes.likely_renames)
 
 
 def _former_name(kind: str, change: ChangeKind, former: str | None) -> str:
@@ -140,7 +142,7 @@ def right_lines(changes: Changes) -> Iterator[str]:
 
 
 def capacity_lines(changes: Changes) -> Iterator[str]:
-    """Yield each changed pool with reasons and affected queues, then other changes in Google Cloud."""
+    """Yield each changed pool with reasons and affected queues, then other changed machines and reservations."""
     for pool in changes.pools:
         yield f"pool {pool.pool} {diff_text.describe_pool(pool)}{_former_name('pool', pool.what, pool.renamed)}"
         for field in pool.because:
@@ -150,8 +152,35 @@ def capacity_lines(changes: Changes) -> Iterator[str]:
                 yield f"    {diff_text.describe_effect(field)}"
         if pool.queues and pool.hit_nodes:
             yield f"    affects {abbreviate_names(list(pool.queues))}"
-    for resource_change in changes.things:
-        yield from _resource_lines(resource_change)
+    for change in changes.things:
+        if change.kind not in _HEADINGS:
+            yield from _resource_lines(change)
+
+
+_HEADINGS: Final = {
+    **dict.fromkeys(
+        (
+            ResourceKind.CLUSTER,
+            ResourceKind.CONNECTION,
+            ResourceKind.NETWORK,
+            ResourceKind.SERVICE,
+            ResourceKind.CONTROLLER,
+            ResourceKind.FLEET,
+            ResourceKind.MEMBERSHIP,
+        ),
+        "Cluster settings",
+    ),
+    **dict.fromkeys((ResourceKind.ACCESS, ResourceKind.TEAM_IDENTITY, ResourceKind.NODE_IDENTITY), "Access"),
+    **dict.fromkeys((ResourceKind.ALERT, ResourceKind.ALERT_CONFIGURATION, ResourceKind.DASHBOARD), "Monitoring"),
+}
+"""The heading of each kind other than machines and reservations."""
+
+
+def resource_parts(changes: Changes) -> Iterator[tuple[str, Iterator[str]]]:
+    """Yield the headings of the other kinds, each with its lines."""
+    for heading in dict.fromkeys(_HEADINGS.values()):
+        parts = [change for change in changes.things if _HEADINGS.get(change.kind) == heading]
+        yield heading, (line for change in parts for line in _resource_lines(change))
 
 
 def _resource_lines(change: ResourceChange) -> Iterator[str]:

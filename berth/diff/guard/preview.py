@@ -18,6 +18,8 @@ from berth.diff.guard.allowances import CLUSTER_KEY, GuardedAction, allowance_re
 from berth.diff.guard.changes import QUEUE_DRAINED, GuardedChange
 from berth.diff.guard.classify import classify_urn, plan_of_worker
 from berth.diff.guard.preview_file import REPLACING_OPS, EnginePreview
+from berth.diff.guard.preview_ranges import refused_ranges
+from berth.diff.guard.preview_scope import unfinished_program
 from berth.diff.guard.protected import GuardedResource
 from berth.diff.guard.settings import switched_off, unprotected_cluster
 from berth.diff.kinds import ResourceKind
@@ -79,6 +81,7 @@ def check_preview(preview: EnginePreview, plan: AnyPlan) -> GuardReport:
             else ()
         ),
         *_unprotected_clusters(preview.steps, plan),
+        *(refused_ranges(preview.steps, plan) if isinstance(plan, FleetPlan) else ()),
         *(_guarded_change(str(step["urn"]), action, step, plan, refused) for step, action in steps),
         *(_guarded_change(urn, error.action, {}, plan, refused) for urn, error in refused.items() if urn not in known),
         *(removed_quota_leaves(preview.steps, plan) if isinstance(plan, AckFleetPlan) else ()),
@@ -89,6 +92,7 @@ def check_preview(preview: EnginePreview, plan: AnyPlan) -> GuardReport:
         for m in messages
         if not (_is_summary(m) or any(error.urn in reported_urns for error in _protect_errors(m)))
     )
+    errors += tuple(message.strip() for message in unfinished_program(preview, plan))
     return GuardReport(tuple(_merged(change for change in changes if change is not None)), errors)
 
 

@@ -57,10 +57,16 @@ def refusing_odd_shapes() -> Generator[None]:
 
 
 class EnginePreview(Struct, frozen=True):
-    """The steps of a preview, with `op`, `urn`, `oldState` and `newState` of each, and the messages of its errors."""
+    """The steps of a preview, with `op`, `urn`, `oldState` and `newState` of each, and the messages of its errors.
+
+    `printed` is what the program wrote on stderr, `registered` the number of resources that it registered; None where
+    the engine does not say.
+    """
 
     steps: tuple[Record, ...]
     errors: tuple[str, ...]
+    printed: tuple[str, ...] = ()
+    registered: int | None = None
 
 
 def parse_preview(text: str) -> EnginePreview:
@@ -102,7 +108,8 @@ def read_preview(document: object) -> EnginePreview:
     values = cast("Mapping[str, Any]", document)
     steps = _read_records(values, "steps", "op", "urn")
     diagnostics = _read_records(values, "diagnostics")
-    return _checked(steps, _error_messages(diagnostics), values.get("changeSummary"))
+    errors, printed = (_messages(diagnostics, severity) for severity in ("error", "info#err"))
+    return _checked(steps, errors, printed, values.get("changeSummary"))
 
 
 def _read_records(preview: Mapping[str, Any], key: str, *texts: str) -> list[Record]:
@@ -116,11 +123,13 @@ def _read_records(preview: Mapping[str, Any], key: str, *texts: str) -> list[Rec
     raise PreviewFormatError(f"{key} must be a list of {expected}")
 
 
-def _error_messages(diagnostics: Iterable[Record]) -> list[str]:
-    return [str(each.get("message", "")) for each in diagnostics if each.get("severity") == "error"]
+def _messages(diagnostics: Iterable[Record], severity: str) -> list[str]:
+    return [
+        f"{each.get('prefix', '')}{each.get('message', '')}" for each in diagnostics if each.get("severity") == severity
+    ]
 
 
-def _checked(steps: list[Record], errors: list[str], counts: object) -> EnginePreview:
+def _checked(steps: list[Record], errors: list[str], printed: list[str], counts: object) -> EnginePreview:
     """Return the preview. Raises PreviewFormatError for an unknown operation, or one that only the summary counts."""
     known_ops = {*REPLACING_OPS, *HARMLESS_OPS, "delete"}
     if unknown := sorted({str(step["op"]) for step in steps} - known_ops):
@@ -131,9 +140,15 @@ def _checked(steps: list[Record], errors: list[str], counts: object) -> EnginePr
         is_listed = bool(ops.intersection(REPLACING_OPS)) if op in REPLACING_OPS else op in ops
         if count and not is_listed and op not in HARMLESS_OPS and not errors:
             raise PreviewFormatError(f"its summary counts {count} × {op}, but its steps have none")
-    if not steps and not errors and not summary:
+    if not steps and not errors and not summary and not printed:
         raise PreviewFormatError("it has no steps, no summary and no error")
-    return EnginePreview(tuple(steps), tuple(errors))
+    return EnginePreview(tuple(steps), tuple(errors), tuple(printed), _registered(summary))
+
+
+def _registered(summary: Mapping[str, object]) -> int | None:
+    """How many resources a program registered: all that the summary counts and that are not deleted."""
+    counts = [count for op, count in summary.items() if not op.startswith(("delete", "discard"))]
+    return sum(count for count in counts if isinstance(count, int)) if summary else None
 
 
 # --- the stream of events ---------------------------------------------------------------------------------------------
@@ -144,11 +159,11 @@ def _preview_of_events(events: list[Record]) -> EnginePreview:
     if not summaries:
         raise PreviewFormatError("the stream of events has no summary, so it is incomplete")
     diagnostics = [cast("Record", each["diagnosticEvent"]) for each in events if "diagnosticEvent" in each]
-    errors = [f"{each.get('prefix', '')}{each['message']}" for each in diagnostics if each.get("severity") == "error"]
+    errors, printed = (_messages(diagnostics, severity) for severity in ("error", "info#err"))
     errors += [str(cast("Record", each["errorEvent"]).get("error", "")) for each in events if "errorEvent" in each]
     if summaries[-1].get("result") == "failed" and not errors:
-        errors += [str(each["message"]) for each in diagnostics if each.get("severity") == "info#err"] or ["it failed"]
-    return _checked(list(_event_steps(events)), errors, summaries[-1].get("resourceChanges"))
+        errors += printed or ["it failed"]
+    return _checked(list(_event_steps(events)), errors, printed, summaries[-1].get("resourceChanges"))
 
 
 def _event_steps(events: Iterable[Record]) -> Iterator[Record]:

@@ -20,7 +20,7 @@ from berth.planner.machines.capacity_rules import (
     report,
     reservation_request,
 )
-from berth.planner.machines.hardware import find_machine, machine_and_shape
+from berth.planner.machines.hardware import known_machine, machine_and_shape
 from berth.planner.machines.reservations import declared_reservation as reserved_of
 from berth.planner.machines.reservations import is_delivered
 from berth.rules.gke.capacity import pool_violations
@@ -112,10 +112,9 @@ def _plan_priority(
         cluster=cluster_features(context),
     )
     part = ("computeClasses", name)
-    if reservation_spec and key:
-        reservation = reserved_of(
-            reservation_spec, key, find_machine(reservation_spec.machine_type, reservation_spec.accelerator)
-        )
+    reserved_machine = known_machine(reservation_spec) if reservation_spec else None
+    if reservation_spec and key and reserved_machine:
+        reservation = reserved_of(reservation_spec, key, reserved_machine)
         report(context, part, path, request, reservation_mismatches(reservation, request))
     report(context, part, path, request, pool_violations(request))
     check_zones_list_machine(context, part, path, request, accepted=spec.accept_zone)

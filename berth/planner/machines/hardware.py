@@ -110,6 +110,14 @@ def reservation_machine(context: PlanningContext, name: str, spec: ReservationSp
         return None
 
 
+def known_machine(spec: ReservationSpec) -> Machine | None:
+    """The machine that a reservation holds; None where that is a fault of the reservation, which is reported there."""
+    try:
+        return find_machine(spec.machine_type, spec.accelerator)
+    except _HardwareError:
+        return None
+
+
 def find_machine(machine_type: str, accelerator: AcceleratorSpec | None) -> Machine:
     """The table's row for a machine type, with the GPUs attached to it. Raises _Refused."""
     if accelerator:

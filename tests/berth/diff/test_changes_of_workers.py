@@ -17,7 +17,8 @@ from berth.diff.guard.preview import check_preview as check_read_preview
 from berth.diff.guard.preview_file import read_preview
 from berth.manifests.fleet import all_manifests
 from berth.plan.allowances import AllowancesPlan
-from berth.plan.fleet import FleetPlan
+from berth.plan.fleet import FleetPlan, WorkerPlan
+from berth.plan.team_stack import cluster_identifier
 from berth.planner.queueing.quota_tree import accelerator_quotas
 from tests.berth.diff.edited import MANAGED
 from tests.small_fleets import plan as small_plan
@@ -67,11 +68,16 @@ def _shares(edit: str | None) -> Counter[tuple[str, str, str, str]]:
     return found
 
 
+def _is_moved(old: WorkerPlan, new: WorkerPlan) -> bool:
+    identifiers = (cluster_identifier(each.plan.cluster) for each in (old, new))
+    return old.way != new.way or len(set(identifiers)) == 2
+
+
 @every_edit
 def test_every_object_of_every_cluster_that_differs_is_told(edit: str) -> None:
     """Counted from what `berth render` prints of each cluster. An object of a worker elsewhere is another object."""
     before, after = _objects(None), _objects(edit)
-    moved = {w.name for w in plan().workers for o in plan(edit).workers if w.name == o.name and w.way != o.way}
+    moved = {w.name for w in plan().workers for o in plan(edit).workers if w.name == o.name and _is_moved(w, o)}
     differ = {key for key in before.keys() | after.keys() if before.get(key) != after.get(key) or key[0] in moved}
     told = {(o.worker, o.kind, o.namespace, o.name) for o in changes(edit).objects if "kubeconfig" not in o.kind}
     reached = {key for key in told if key[1] == "Secret" and key[0] is None}  # render has no credentials

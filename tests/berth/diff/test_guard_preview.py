@@ -155,7 +155,7 @@ def test_a_file_that_is_no_text_is_told(tmp_path: Path) -> None:
     file.write_bytes(b"\xff\xfe{\x00")
     found = CliRunner().invoke(app, ["guard", str(GKE_STACKS["dev"]), str(file)])
     assert (found.exit_code, found.stdout) == (1, "")
-    assert found.stderr == "this is not what `pulumi preview --json` prints: it is not UTF-8\n"
+    assert found.stderr == "this is not the output of `pulumi preview --json`: it is not UTF-8\n"
 
 
 def test_a_queue_of_which_only_the_refusal_is_known_is_told_in_a_whole_sentence() -> None:

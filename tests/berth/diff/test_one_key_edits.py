@@ -1,127 +1,63 @@
-"""One edited key at a time, over the examples: how loud `berth diff` is, and whether the engine agrees."""
+"""One edited key at a time, over the examples: how loud `berth diff` is, for every key of the schema."""
 
 from __future__ import annotations
 
-import json
-import re
-from collections.abc import Mapping
-from functools import cache
-from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 import pytest
-from msgspec import Struct
 
 from berth.diff.compare import AnyPlan, Changes, compare
 from berth.diff.headline import headline
-from berth.engine import RecordedResource, run_program
-from tests.small_fleets import REMOVED, fleet_with, problems, run_planner
-from tests.stack_files import ROOT, evaluation, fleet_values
+from tests.berth.diff.engine_changes import disagreements
+from tests.berth.diff.one_key import evaluate_values, registered
+from tests.berth.diff.one_key_table import ROWS, Row
+from tests.berth.diff.schema_edits import all_keys
 
-TABLE = Path(__file__).with_name("one_key_edits.txt")
 CALM: Final = ("nothing changes", "no team gains or loses, and nothing is replaced")
+CLASSES: Final = ("nothing", "told", "loud", "blocked")
+every_row = pytest.mark.parametrize("row", ROWS, ids=lambda row: row.title)
 
 
-class Edit(Struct, frozen=True):
-    """One key of a stack, its new value as it is written, and the class that is expected."""
-
-    stack: str
-    path: str
-    value: str
-    expected: str
-
-    @property
-    def fleet(self) -> dict[str, Any]:
-        """The fleet with the edit made."""
-        return fleet_with({self.path: _value(self.value)}, base=_base(self.stack))
+def plans(row: Row) -> tuple[AnyPlan, AnyPlan]:
+    """The plans before and after the edit of a row."""
+    old, new = (evaluate_values(row.stack, values) for values in (row.base, row.edited))
+    assert [fault.line() for each in (old, new) for fault in each.faults] == []
+    assert old.plan_of_any_kind is not None
+    assert new.plan_of_any_kind is not None
+    return old.plan_of_any_kind, new.plan_of_any_kind
 
 
-def _value(text: str) -> Any:
-    if text == "<removed>":
-        return REMOVED
-    try:
-        return json.loads(text)
-    except ValueError:
-        return text
-
-
-@cache
-def _base(stack: str) -> dict[str, Any]:
-    values = fleet_values(stack)
-    values.pop("teamFiles", None)
-    return values
-
-
-@cache
-def _old_plan(stack: str) -> AnyPlan:
-    return run_planner(_base(stack), stack).plan
-
-
-def _edits() -> list[Edit]:
-    edits: list[Edit] = []
-    for block in re.split(r"(?m)^== ", TABLE.read_text(encoding="utf-8"))[1:]:
-        stack, *lines = block.strip().split("\n")
-        for line in lines:
-            expected, path, value = line.split(maxsplit=2)
-            edits.append(Edit(stack, path, value, expected))
-    return edits
-
-
-EDITS: Final = _edits()
-
-
-def _changes(edit: Edit) -> Changes:
-    assert [problem.line() for problem in problems(edit.fleet, edit.stack) if problem.severity == "fault"] == []
-    return compare(_old_plan(edit.stack), run_planner(edit.fleet, edit.stack).plan)
-
-
-def _class(changes: Changes) -> str:
+def class_of(changes: Changes) -> str:
+    """The class of a change, by what `berth diff` prints first and how it exits."""
     if changes.blocked:
         return "blocked"
-    told = headline(changes).partition(": ")[2]
-    return {CALM[0]: "nothing", CALM[1]: "told"}.get(told, "loud")
+    first_line = headline(changes).partition(": ")[2]
+    return {CALM[0]: "nothing", CALM[1]: "told"}.get(first_line, "loud")
 
 
-@pytest.mark.parametrize("edit", EDITS, ids=lambda edit: f"{edit.stack}:{edit.path}={edit.value}"[:90])
-def test_an_edit_is_as_loud_as_it_is_dangerous(edit: Edit) -> None:
-    changes = _changes(edit)
-    assert _class(changes) == edit.expected
-    assert changes.is_empty == (edit.expected == "nothing") or changes.idle
+@every_row
+def test_an_edit_is_as_loud_as_it_is_dangerous_and_the_engine_does_what_the_diff_says(row: Row) -> None:
+    both = plans(row)
+    changes = compare(*both)
+    assert class_of(changes) == row.expected
+    assert changes.is_empty == (row.expected == "nothing") or changes.idle
+    before, after = registered(row.stack, row.base), registered(row.stack, row.edited)
+    assert list(disagreements(before, after, changes, both)) == []
 
 
 def test_the_table_has_every_class_and_enough_rows() -> None:
-    assert len(EDITS) >= 120
-    assert {edit.expected for edit in EDITS} == {"nothing", "told", "loud", "blocked"}
+    assert len(ROWS) >= 120
+    assert {row.expected for row in ROWS} == set(CLASSES)
 
 
-# --- the engine agrees ------------------------------------------------------------------------------------------------
+def test_every_key_of_a_stack_file_has_a_row() -> None:
+    """A key that is new in docs/stack.schema.json needs one, so that somebody decides how loud an edit of it is."""
+    covered = {key for row in ROWS for key in row.keys}
+    missing = all_keys() - covered - WITHOUT_EDIT
+    assert sorted(f"{name}.{key}" for name, key in missing) == []
+    assert all_keys() >= WITHOUT_EDIT
 
 
-def _registered(stack: str, fleet: Mapping[str, Any]) -> dict[str, RecordedResource]:
-    file = evaluation(stack).file
-    assert file is not None
-    config = {key: value for key, value in file.config.items() if key != "berth:fleet"}
-    return {each.urn: each for each in run_program(ROOT, stack, fleet, config, preview=False).resources}
-
-
-@cache
-def _before(stack: str) -> dict[str, RecordedResource]:
-    return _registered(stack, _base(stack))
-
-
-def _differs(old: RecordedResource, new: RecordedResource) -> bool:
-    return (old.inputs, old.protect, old.provider) != (new.inputs, new.protect, new.provider)
-
-
-AGREEMENT: Final = [edit for edit in EDITS if edit.stack == "local" or edit.expected == "nothing"] + [
-    edit for edit in EDITS if edit.stack != "local" and edit.expected != "nothing"
-][::6]
-
-
-@pytest.mark.parametrize("edit", AGREEMENT, ids=lambda edit: f"{edit.stack}:{edit.path}={edit.value}"[:90])
-def test_what_the_diff_calls_unchanged_the_engine_registers_alike(edit: Edit) -> None:
-    """So that what the engine registers otherwise has a line in the diff. (What is only described changes nothing.)"""
-    before, after = _before(edit.stack), _registered(edit.stack, edit.fleet)
-    differing = [urn for urn in before.keys() & after.keys() if _differs(before[urn], after[urn])]
-    is_alike = before.keys() == after.keys() and not differing
-    assert is_alike or not _changes(edit).is_empty, sorted(before.keys() ^ after.keys()) or differing
+WITHOUT_EDIT: Final = {("FleetSpec", "teamFiles"), ("AckFleetSpec", "teamFiles"), ("ExistingClusterSpec", "secret")}
+"""The files that teams are written in (a team that moves to another file is no change: tests/berth/diff/edits.txt), and
+a name of the stack's own config."""

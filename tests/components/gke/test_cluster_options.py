@@ -111,9 +111,11 @@ def test_a_preview_does_not_invent_a_name_that_does_not_exist_yet() -> None:
 
 
 def test_the_dns_name_is_opened_or_closed_and_left_alone_if_unsaid() -> None:
-    opened = {"dnsEndpointConfig": {"allowExternalTraffic": True}}
+    """The address is set too: the provider keeps a block that is left out, and it could not be switched on again."""
+    with_address = {"ipEndpointsConfig": {"enabled": True}}
+    opened, closed = ({"dnsEndpointConfig": {"allowExternalTraffic": each}, **with_address} for each in (True, False))
     assert asked("full")["controlPlaneEndpointsConfig"] == opened
-    assert asked("dns-closed")["controlPlaneEndpointsConfig"] == {"dnsEndpointConfig": {"allowExternalTraffic": False}}
+    assert asked("dns-closed")["controlPlaneEndpointsConfig"] == closed
 
 
 def test_no_networks_are_let_to_an_address_that_does_not_exist() -> None:

@@ -19,7 +19,9 @@ from berth.plan.gke import AuthorizedNetwork, ClusterPlan
 from berth.plan.teams import IdentityPlan, IsolationPlan, TeamPlan
 
 ALERT, ALERTS, CHANNEL = "alert", "alerts", "notification channel"
-_FLEET, _CLUSTER, _NODES, _CONTROL_PLANE = "fleet", "cluster", "nodes", "control plane"
+_FLEET, OF_CLUSTER, _NODES, CONTROL_PLANE = "fleet", "cluster", "nodes", "control plane"
+SHARED_WITH, SECURITY_GROUP, AUTHORIZED_NETWORK = "shared with project", "security group", "authorized network"
+PUBLIC_ENDPOINT, IP_ENDPOINT, DNS_ENDPOINT = "public endpoint", "IP endpoint", "DNS endpoint"
 EGRESS: Final = "egress"
 """Rights that are not reported for added or removed teams."""
 ANY_ADDRESS: Final = "any address"
@@ -39,7 +41,7 @@ RightKey = tuple[str, str]
 
 
 class RightChange(Struct, frozen=True):
-    """A right of `owner` that is added, removed, widened, narrowed, or changed in an unknown direction.
+    """A right of `owner` that is added, removed, widened, narrowed, changed in an unknown direction, or kept.
 
     `before` and `after` are its values, None if it does not exist.
     """
@@ -57,12 +59,11 @@ class RightChange(Struct, frozen=True):
 
     @property
     def is_loud(self) -> bool:
-        """Whether a right is added or widened, or an alert is removed."""
-        return (
-            self.what in (ChangeKind.ADDED, ChangeKind.WIDENED, ChangeKind.CHANGED)
-            if not self.is_alert
-            else self.what == ChangeKind.REMOVED
-        )
+        """Whether a right is added, widened or not taken back, or an alert is removed."""
+        if self.is_alert:
+            return self.what == ChangeKind.REMOVED
+        is_kept = self.what == ChangeKind.KEPT and self.right != AUTHORIZED_NETWORK
+        return is_kept or self.what in (ChangeKind.ADDED, ChangeKind.WIDENED, ChangeKind.CHANGED)
 
 
 _OPEN: Final = ("privileged", "open")
@@ -113,7 +114,7 @@ def _kind_of_change(right: str, before: str | None, after: str | None) -> Change
         return (
             ChangeKind.CHANGED if len(ranks) < 2 else ChangeKind.WIDENED if ranks[1] > ranks[0] else ChangeKind.NARROWED
         )
-    return _range_change(before, after) if right == "authorized network" else ChangeKind.CHANGED
+    return _range_change(before, after) if right == AUTHORIZED_NETWORK else ChangeKind.CHANGED
 
 
 def _range_change(before: str, after: str) -> ChangeKind:
@@ -194,15 +195,21 @@ def _granted(plan: AnyFleet) -> Iterator[tuple[str, str, Mapping[str, str]]]:
     if plan.access is not None:
         yield _FLEET, "owner group", _named(plan.access.owners)
     for reservation in (*plan.reservations, *plan.future_reservations):
-        yield f"reservation {reservation.key}", "shared with project", _named(reservation.share_with)
+        yield reservation_owner(reservation.key), SHARED_WITH, _named(reservation.share_with)
     if isinstance(plan.cluster, ClusterPlan):
         yield _NODES, "role", _named(plan.cluster.node_service_account.roles)
-        yield _CONTROL_PLANE, "authorized network", _authorized_networks(plan.cluster)
-        yield _CLUSTER, "security group", _named((plan.cluster.security_group,))
+        yield CONTROL_PLANE, AUTHORIZED_NETWORK, _authorized_networks(plan.cluster)
+        yield OF_CLUSTER, SECURITY_GROUP, _named((plan.cluster.security_group,))
+
+
+def reservation_owner(key: str) -> str:
+    """Whose rights those of a reservation are."""
+    return f"reservation {key}"
 
 
 def _team_grants(team: TeamPlan) -> Iterator[tuple[str, Mapping[str, str]]]:
     yield "group", _named(team.groups)
+    yield "service type", _named(team.isolation.service_types)
     yield from _identity_grants(team.identity) if team.identity else ()
     yield EGRESS, {f"{e.cidr} {e.ports}": _describe_egress(e.cidr, e.ports) for e in team.isolation.egress or ()}
 
@@ -276,9 +283,11 @@ def _switch(is_on: bool) -> _Level:
 def _cluster_switches(cluster: ClusterPlan) -> Iterator[tuple[str, str, bool]]:
     """Yield the settings of a cluster that allow more while they are on."""
     control_plane = cluster.control_plane
-    yield _CONTROL_PLANE, "public endpoint", control_plane.public_endpoint and control_plane.ip_endpoint
-    yield _CONTROL_PLANE, "DNS endpoint", bool(control_plane.dns_endpoint)
-    yield _CONTROL_PLANE, "access from all Google Cloud addresses", control_plane.google_ranges
+    yield CONTROL_PLANE, PUBLIC_ENDPOINT, control_plane.public_endpoint and control_plane.ip_endpoint
+    yield CONTROL_PLANE, IP_ENDPOINT, control_plane.ip_endpoint
+    yield CONTROL_PLANE, DNS_ENDPOINT, bool(control_plane.dns_endpoint)
+    has_networks = control_plane.authorized_networks is not None and control_plane.ip_endpoint
+    yield CONTROL_PLANE, "access from all Google Cloud addresses", control_plane.google_ranges and has_networks
     yield _NODES, "public addresses", not control_plane.private_nodes
     yield _NODES, "start without Shielded GKE Nodes", not cluster.shielded_nodes
     yield _NODES, "unencrypted memory (no Confidential GKE Nodes)", cluster.confidential_nodes is None

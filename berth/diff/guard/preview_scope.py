@@ -1,0 +1,66 @@
+"""Whether a preview is one of the whole stack: of this stack and project, by a program that ran to its end."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from berth.diff.guard.preview_file import EnginePreview, PreviewFormatError
+from berth.plan.ack import AckFleetPlan
+from berth.plan.fleet import FleetPlan
+from berth.plan.team_stack import TeamStackPlan
+from berth.text import pluralize
+
+_URN = re.compile(r"urn:pulumi:(?P<stack>[^:]+)::(?P<project>[^:]+)::")
+
+
+class OtherStackError(Exception):
+    """The preview is of another stack or project, in one line."""
+
+
+def require_stack(preview: EnginePreview, stack: str, project: str | None) -> None:
+    """Check that every resource of a preview belongs to `stack`, and to `project` where it is known.
+
+    Raises OtherStackError, or PreviewFormatError for a URN that is none.
+    """
+    for other_stack, other_project in _stacks_and_projects(preview):
+        if other_stack != stack or project not in (None, other_project):
+            raise OtherStackError(
+                f"the preview is of stack '{other_stack}' of project '{other_project}', not of stack '{stack}' of "
+                f"project '{project or other_project}'; run `pulumi preview --stack {stack} --json` in the folder of "
+                "this project"
+            )
+
+
+def _stacks_and_projects(preview: EnginePreview) -> Iterator[tuple[str, str]]:
+    for step in preview.steps:
+        match = _URN.match(step["urn"])
+        if match is None:
+            raise PreviewFormatError(f"'{step['urn']}' is not a URN")
+        yield match["stack"], match["project"]
+    for message in preview.errors:
+        yield from ((match["stack"], match["project"]) for match in _URN.finditer(message))
+
+
+def unfinished_program(preview: EnginePreview, plan: FleetPlan | AckFleetPlan | TeamStackPlan) -> tuple[str, ...]:
+    """Errors of a preview without any whose program stopped before it registered what the stack file needs.
+
+    What a program prints on stderr may be a warning or the reason why it stopped: the number of resources tells. A
+    preview of some targets registers fewer than all, so without any such message only an empty one is an error.
+    """
+    expected, registered = _least_resources(plan), preview.registered
+    is_short = registered is None if preview.printed else registered is not None and registered < 2
+    if preview.errors or not (is_short or (preview.printed and (registered or 0) < expected)):
+        return ()
+    count = f"the program registered {pluralize(registered or 0, 'resource')}"
+    return f"{count}, and the stack file needs at least {expected}: it did not run to its end", *preview.printed
+
+
+def _least_resources(plan: FleetPlan | AckFleetPlan | TeamStackPlan) -> int:
+    """A number of resources that the program of a stack registers at least: the stack, and what the plan lists."""
+    if isinstance(plan, TeamStackPlan):
+        return 1 + max(1, len(plan.workloads) + len(plan.configs) + len(plan.secrets))
+    if isinstance(plan, AckFleetPlan):
+        return 1 + len(plan.members) + len(plan.teams) + len(plan.priorities)
+    node_pools = sum(len(pool.node_pools) for pool in plan.own_pools)
+    return 1 + node_pools + len(plan.teams) + 2 * len(plan.cluster_queues) + len(plan.priorities)

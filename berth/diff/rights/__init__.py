@@ -1,0 +1,1 @@
+"""Who may do more, or less, after a change."""
