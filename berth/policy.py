@@ -57,26 +57,26 @@ def load_rules(file: pathlib.Path) -> tuple[dict[str, PolicyRule], list[Problem]
     return {name: rule for name, rule in functions.items() if name not in wrong}, problems
 
 
-def apply_policies(verdict: Evaluation, files: Iterable[pathlib.Path]) -> Evaluation:
-    """The verdict with what the rules of the files find besides, each at its place in the stack file.
+def apply_policies(evaluation: Evaluation, files: Iterable[pathlib.Path]) -> Evaluation:
+    """The evaluation with what the rules of the files find besides, each at its place in the stack file.
 
     A fleet that is refused anyway is not judged further: rules may count on a plan that is simply true. One on ACK is
     refused, for it has another plan than rules know.
     """
-    verdict = require_kueue(verdict)
-    if verdict.faults or verdict.plan is None or verdict.file is None:
-        return verdict
+    evaluation = require_kueue(evaluation)
+    if evaluation.faults or evaluation.plan is None or evaluation.file is None:
+        return evaluation
     policy_problems: list[Problem] = []
     for file in files:
         file_rules, problems = load_rules(file)
         policy_problems += problems
         for name, rule in file_rules.items():
-            places = verdict.file.source_map
+            places = evaluation.file.source_map
             policy_problems += [
                 problem.with_place(problem.place or places.place_of(problem.path))
-                for problem in _run_rule(file, name, rule, verdict.plan)
+                for problem in _run_rule(file, name, rule, evaluation.plan)
             ]
-    return replace(verdict, problems=(*verdict.problems, *policy_problems))
+    return replace(evaluation, problems=(*evaluation.problems, *policy_problems))
 
 
 def _run_rule(file: pathlib.Path, name: str, rule: PolicyRule, plan: FleetPlan) -> Iterator[Problem]:

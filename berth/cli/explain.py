@@ -35,14 +35,14 @@ def command(codes: Codes = None) -> None:
     if not codes:
         typer.echo("\n".join(_list_lines()))
         return
-    asked = [code.strip("[]") for code in codes]
-    unknown = [code for code in asked if code not in explanations()]
+    requested = [code.strip("[]") for code in codes]
+    unknown = [code for code in requested if code not in explanations()]
     for code in unknown:
         hint = did_you_mean(code, explanations()) or "; berth explain lists every code"
         typer.echo(f"no code '{code}'{hint}", err=True)
     if unknown:
         raise typer.Exit(EXIT_USAGE)
-    typer.echo("\n\n".join(text(explanations()[code]) for code in asked))
+    typer.echo("\n\n".join(text(explanations()[code]) for code in requested))
 
 
 def _list_lines() -> Iterator[str]:

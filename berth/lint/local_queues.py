@@ -97,10 +97,10 @@ def _may_go_unqueued(context: LintContext, job: JobManifest) -> bool:
     if (job.namespace, DEFAULT_QUEUE) in context.local_queues and job.row is not None:
         return False
     accelerators = {flavor.resource for flavor in context.plan.flavors}
-    asked = sorted(accelerators & set(_requested_resources(job)))
+    requested = sorted(accelerators & set(_requested_resources(job)))
     outside = "its pods start at once, outside every quota"
-    if asked:
-        message = f"asks for {join_words(asked)} and names no queue: {outside}; write the label {QUEUE_NAME}"
+    if requested:
+        message = f"asks for {join_words(requested)} and names no queue: {outside}; write the label {QUEUE_NAME}"
         job.metadata.fault("no-queue", f"{message}{_list_local_queues(context, job.namespace)}")
     else:
         job.source.problems.warning("no-queue", job.metadata.path, f"names no queue: {outside}")

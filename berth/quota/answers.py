@@ -78,8 +78,8 @@ def read_answers(
     limits: list[QuotaLimit] = []
     problems: list[Problem] = []
     for file in files:
-        found, faults = _read(file, frozenset(projects), frozenset(regions))
-        limits += found
+        file_limits, faults = _read(file, frozenset(projects), frozenset(regions))
+        limits += file_limits
         problems += (fault.with_place(str(file)) for fault in faults)
     return Answers(limits=tuple(limits)), tuple(problems)
 

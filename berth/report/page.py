@@ -24,7 +24,7 @@ _OPEN_TEAM_BARS = 12
 
 
 def render_page(
-    verdict: Evaluation,
+    evaluation: Evaluation,
     cost: FleetCost | None = None,
     changed: ChangeSummary | None = None,
     timeline: Timeline | None = None,
@@ -42,16 +42,16 @@ def render_page(
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    body = _body(verdict)
+    body = _body(evaluation)
     html = environment.get_template("page.html").render(
-        stack=verdict.stack,
-        verdict=verdict,
+        stack=evaluation.stack,
+        evaluation=evaluation,
         body=body,
         few=_OPEN_TEAM_BARS,
         most=MAX_QUEUES,
         meaning=RULE_MEANINGS,
-        figures=list(_all_figures(verdict, body, cost)),
-        problems=list(_problem_sections(verdict)),
+        figures=list(_all_figures(evaluation, body, cost)),
+        problems=list(_problem_sections(evaluation)),
         changed=changed,
         timeline=timeline,
         states=STATE_LABELS,
@@ -64,35 +64,35 @@ def render_page(
     return html + "\n"
 
 
-def _body(verdict: Evaluation) -> ReportBody | None:
+def _body(evaluation: Evaluation) -> ReportBody | None:
     """Return the view to show; None if not even project and region are valid."""
-    if verdict.plan is not None:
-        return fleet_body(verdict.plan)
-    if verdict.ack_plan is not None:
-        return ack_body(verdict.ack_plan)
+    if evaluation.plan is not None:
+        return fleet_body(evaluation.plan)
+    if evaluation.ack_plan is not None:
+        return ack_body(evaluation.ack_plan)
     if (
-        verdict.team_stack_plan is not None
-        and verdict.platform_evaluation is not None
-        and verdict.platform_evaluation.plan is not None
+        evaluation.team_stack_plan is not None
+        and evaluation.platform_evaluation is not None
+        and evaluation.platform_evaluation.plan is not None
     ):
-        return team_body(verdict.team_stack_plan, verdict.platform_evaluation.plan)
+        return team_body(evaluation.team_stack_plan, evaluation.platform_evaluation.plan)
     return None
 
 
-def stack_boxes(verdict: Evaluation) -> tuple[TreeBox, ...]:
+def stack_boxes(evaluation: Evaluation) -> tuple[TreeBox, ...]:
     """Return the boxes of a valid stack's quota tree."""
-    if verdict.ack_plan is not None:
-        return ack_boxes(verdict.ack_plan)
+    if evaluation.ack_plan is not None:
+        return ack_boxes(evaluation.ack_plan)
     if (
-        verdict.team_stack_plan is not None
-        and verdict.platform_evaluation is not None
-        and verdict.platform_evaluation.plan is not None
+        evaluation.team_stack_plan is not None
+        and evaluation.platform_evaluation is not None
+        and evaluation.platform_evaluation.plan is not None
     ):
-        return team_boxes(verdict.team_stack_plan, verdict.platform_evaluation.plan)
-    return quota_tree_boxes(verdict.plan) if verdict.plan is not None else ()
+        return team_boxes(evaluation.team_stack_plan, evaluation.platform_evaluation.plan)
+    return quota_tree_boxes(evaluation.plan) if evaluation.plan is not None else ()
 
 
-def _all_figures(verdict: Evaluation, body: ReportBody | None, cost: FleetCost | None) -> Iterator[KeyFigure]:
+def _all_figures(evaluation: Evaluation, body: ReportBody | None, cost: FleetCost | None) -> Iterator[KeyFigure]:
     yield from body.figures if body is not None else ()
     if cost is not None:
         total = cost.fleet
@@ -101,8 +101,8 @@ def _all_figures(verdict: Evaluation, body: ReportBody | None, cost: FleetCost |
         yield KeyFigure(
             cost_words.format_money(total.committed), f"{cost.prices.currency} an hour", f"{more}{unpriced_note}"
         )
-    faults, warnings = len(verdict.faults), len(verdict.warnings)
-    what = "stack" if verdict.is_team_stack else "fleet"
+    faults, warnings = len(evaluation.faults), len(evaluation.warnings)
+    what = "stack" if evaluation.is_team_stack else "fleet"
     yield KeyFigure(
         str(faults or warnings),
         "fault" if faults == 1 else "faults" if faults else "warnings",
@@ -113,11 +113,11 @@ def _all_figures(verdict: Evaluation, body: ReportBody | None, cost: FleetCost |
 # --- parts ------------------------------------------------------------------------------------------------------------
 
 
-def _problem_sections(verdict: Evaluation) -> Iterator[Section]:
+def _problem_sections(evaluation: Evaluation) -> Iterator[Section]:
     for caption, problems, folded in (
-        ("Faults", verdict.faults, False),
-        ("Warnings", verdict.warnings, False),
-        ("Notes", verdict.notes, True),
+        ("Faults", evaluation.faults, False),
+        ("Warnings", evaluation.warnings, False),
+        ("Notes", evaluation.notes, True),
     ):
         lines = [p.line_without_severity() for p in problems]
         yield Section(f"{caption} ({len(problems)})", lines=lines, folded=folded)
