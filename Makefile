@@ -11,24 +11,31 @@
 
 SHELL := bash
 .DEFAULT_GOAL := help
-STACK ?= dev
-STACKS ?= $(STACK)
-SINCE ?= main
-CASES ?= tests/berth/simulator/cases.yaml
 PYTHON ?= python3
 BIN := .venv/bin
 INSTALLED := .venv/.installed
 
+# Values are text, for make and for the shell: `override NAME := $(value NAME)` keeps make from expanding what a caller
+# passes, and recipes read the value from the environment, in quotes.
+STACK_IS_NAMED := $(filter-out undefined,$(origin STACK))
+STACK ?= dev
+SINCE ?= main
+CASES ?= tests/berth/simulator/cases.yaml
+VALUES := STACK STACKS SINCE POLICIES RUN WAIT UNINSTALL CASES
+$(foreach name,$(VALUES),$(eval override $(name) := $$(value $(name))))
+override STACKS := $(or $(STACKS),$(STACK))
+export $(VALUES)
+export BERTH := $(BIN)/berth
+
 # An example is read from stacks/examples, unless it was copied to a stack file of its own.
-EXAMPLE := stacks/examples/$(STACK).yaml
-TARGET := $(if $(wildcard Pulumi.$(STACK).yaml),$(STACK),$(or $(wildcard $(EXAMPLE)),$(STACK)))
+EXAMPLE = example=stacks/examples/$$STACK.yaml file=Pulumi.$$STACK.yaml
 
 # The Pulumi engine writes into the stack file, so where a Pulumi CLI is installed an example is copied first.
-COPY_EXAMPLE = @if command -v pulumi >/dev/null && [ ! -e "Pulumi.$(STACK).yaml" ] && [ -e "$(EXAMPLE)" ]; then \
-  cp "$(EXAMPLE)" "Pulumi.$(STACK).yaml"; echo "copied $(EXAMPLE) to Pulumi.$(STACK).yaml"; fi
+COPY_EXAMPLE = @$(EXAMPLE); if command -v pulumi >/dev/null && [ ! -e "$$file" ] && [ -e "$$example" ]; then \
+  cp "$$example" "$$file"; echo "copied $$example to $$file"; fi
 
 # Targets that change a real stack need its name and the Pulumi CLI.
-NAMED = @$(if $(filter file,$(origin STACK)),echo "STACK is missing; write make $@ STACK=dev"; exit 2,true)
+NAMED = @$(if $(STACK_IS_NAMED),true,echo "STACK is missing; write make $@ STACK=dev"; exit 2)
 ENGINE = @command -v pulumi >/dev/null || { echo "make $@ needs the pulumi CLI on PATH; make preview does not"; exit 2; }
 
 .PHONY: help preview up diff-comment post-comment preview-guarded deploy down drift test check static lint types format golden agreement e2e bench lock
@@ -39,19 +46,15 @@ help: ## list the targets
 
 preview: $(INSTALLED) ## print what STACK would create; needs no cloud account and no pulumi CLI
 	$(COPY_EXAMPLE)
-	$(BIN)/berth preview $(TARGET)
+	@$(EXAMPLE); if [ -e "$$file" ] || [ ! -e "$$example" ]; then example=$$STACK; fi; "$$BERTH" preview "$$example"
 
 up: $(INSTALLED) ## check STACK, then deploy it with pulumi up: make up STACK=dev
 	$(NAMED)
 	$(ENGINE)
 	$(COPY_EXAMPLE)
-	$(BIN)/berth check $(STACK)
-	pulumi up --continue-on-error --stack $(STACK)
+	"$$BERTH" check "$$STACK"
+	pulumi up --continue-on-error --stack "$$STACK"
 
-diff-comment: export BERTH := $(BIN)/berth
-diff-comment: export STACKS := $(STACKS)
-diff-comment: export SINCE := $(SINCE)
-diff-comment preview-guarded: export POLICIES := $(POLICIES)
 diff-comment: $(INSTALLED) ## write what changed in STACKS since SINCE, as Markdown, to build/comment.md
 	@scripts/diff-comment
 
@@ -61,20 +64,20 @@ post-comment: ## post the result of the workflow run RUN as a comment on its pul
 preview-guarded: $(INSTALLED) ## run pulumi preview of STACK and apply the guard to it
 	$(NAMED)
 	$(ENGINE)
-	@BERTH=$(BIN)/berth STACK="$(STACK)" scripts/preview-guarded
+	@scripts/preview-guarded
 
 deploy: preview-guarded ## deploy STACK without a prompt, if the guard allows it
-	pulumi up --yes --skip-preview --continue-on-error --stack "$(STACK)"
+	pulumi up --yes --skip-preview --continue-on-error --stack "$$STACK"
 
 down: $(INSTALLED) ## drain every queue of STACK, wait, then destroy it; UNINSTALL="kueue jobset" also uninstalls controllers
 	$(NAMED)
 	$(ENGINE)
-	@BERTH=$(BIN)/berth STACK="$(STACK)" scripts/down
+	@scripts/down
 
 drift: $(INSTALLED) ## fail if the deployed resources differ from STACK
 	$(NAMED)
 	$(ENGINE)
-	pulumi preview --refresh --expect-no-changes --diff --stack "$(STACK)"
+	pulumi preview --refresh --expect-no-changes --diff --stack "$$STACK"
 
 test: $(INSTALLED) ## run the tests
 	$(BIN)/python -m pytest -q -n auto --dist worksteal
@@ -98,7 +101,7 @@ golden: $(INSTALLED) ## rewrite golden files and generated docs; read the differ
 	BERTH_GOLDEN=write $(BIN)/python -m pytest -q -k golden
 
 agreement: $(INSTALLED) ## compare berth admit with recorded decisions of Kueue: make agreement CASES=FILE
-	@$(BIN)/berth admit --cases "$(CASES)"
+	@"$$BERTH" admit --cases "$$CASES"
 
 e2e: $(INSTALLED) ## deploy the queues of every stack to the cluster in KUBECONFIG, run jobs, and delete everything
 	$(ENGINE)

@@ -2,7 +2,8 @@
 
 The artifact of the run is untrusted: whoever opened the pull request controls it, and this script comments in the name
 of the repository. So the artifact is read as text up to a maximum size, nothing of it is executed, and links, images,
-mentions and HTML in it are disabled. GitHub names the pull request, never the artifact. The script calls `gh`.
+mentions, references to issues and HTML in it are disabled. GitHub names the pull request, never the artifact. The
+script calls `gh`.
 """
 
 from __future__ import annotations
@@ -26,8 +27,14 @@ LARGEST_ARCHIVE = 1_000_000
 LONGEST = 60_000
 """Maximum length of a comment, in characters; GitHub accepts 65,536."""
 
-_ACTIVE_MARKUP = re.compile(r"<(?!/?(?:details|summary)>)|@|\](?=[(:])|:(?=//)|www(?=\.)", re.IGNORECASE)
-"""Characters that begin HTML, a mention, the address of a link or image, or an address that GitHub links by itself."""
+_ACTIVE_MARKUP = re.compile(
+    r"<(?!/?(?:details|summary|pre)>)|@|&(?!(?:amp|lt|gt|quot|#x27);)|#(?=\d)|\bGH-(?=\d)|\](?=[(:])|:(?=//)|www(?=\.)",
+    re.IGNORECASE,
+)
+"""Characters that begin HTML, a mention, a reference to an issue, an entity that may stand for one of these, the
+address of a link or image, or an address that GitHub links by itself. Berth's own tags and escapes stay."""
+_CLOSED_TAGS = ("pre", "details")
+"""Tags that a truncated comment has to close, the inner one first."""
 _ZERO_WIDTH_SPACE = "\u200b"
 """Zero-width space (U+200B)."""
 
@@ -50,7 +57,7 @@ def main(run: str) -> None:
 
 
 def neutralize(text: str) -> str:
-    """Return the text, truncated to `LONGEST` characters, with HTML, links, images and mentions disabled."""
+    """Return the text, at most `LONGEST` characters, with HTML, links, images, mentions and references disabled."""
     printable = "".join(
         character for character in text if character.isprintable() or character in f"\n{_ZERO_WIDTH_SPACE}"
     )
@@ -58,7 +65,9 @@ def neutralize(text: str) -> str:
     if len(neutral) <= LONGEST:
         return neutral
     truncated = neutral[: neutral.rfind("\n", 0, LONGEST) + 1] or neutral[:LONGEST]
-    closing_tags = "\n</details>" * max(0, truncated.count("<details>") - truncated.count("</details>"))
+    closing_tags = "".join(
+        f"\n</{tag}>" * max(0, truncated.count(f"<{tag}>") - truncated.count(f"</{tag}>")) for tag in _CLOSED_TAGS
+    )
     return (
         f"{truncated}{closing_tags}\n\nTruncated: longer than a comment may be. "
         "The artifact of the run contains the full text."

@@ -179,7 +179,7 @@ def find_manifests(
         if path == STDIN:
             yield path, "stdin"
             continue
-        if not path.is_absolute() and not path.exists():
+        if not path.is_absolute() and not os.path.exists(path):
             path = root / path
         files = list_yaml_files(path)
         if not files:

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import os
+import signal
+import subprocess
 import sys
+import time
 
 import pytest
 import yaml
@@ -71,17 +75,8 @@ def test_make_down_drains_first_and_leaves_the_controllers(cluster: Cluster, pro
     before = cluster.objects()
     stack = project.stack("local", queueing_part(LOCAL, cluster.context).text())
     stack.up()
-    job = project.folder.parent / "job.yaml"
-    words = ("workload", "local", "vision", "train", "--slices", "1", "--name", "left")
-    job.write_text(output([*BERTH, *words], project.folder), encoding="utf-8")
-    cluster.kubectl("create", "-f", str(job))
-    until("the job to hold quota", lambda: _reserving(cluster), lambda count: count == 1)
-
-    write_script(
-        project.folder / "bin" / "berth", f'exec {sys.executable} -c "from berth.cli import main; main()" "$@"'
-    )
-    confirmed = {**project.environment, "PULUMI_SKIP_CONFIRMATIONS": "true", "PYTHONPATH": str(project.folder)}
-    done = run_make(project.folder, "down", STACK="local", WAIT="60s", **confirmed)
+    _submit(cluster, project)
+    done = _make_down(project)
     assert done.returncode == 0, done.stdout[-2000:] + done.stderr[-2000:]
     said = [done.stdout.find(text) for text in ("Updating (local)", "condition met", "Destroying (local)")]
     assert -1 not in said
@@ -89,6 +84,56 @@ def test_make_down_drains_first_and_leaves_the_controllers(cluster: Cluster, pro
     assert "clusterqueue.kueue.x-k8s.io/vision-train condition met" in done.stdout
     project.standing.remove(stack)
     until("everything to be gone", lambda: sorted(cluster.objects() ^ before), lambda left: not left)
+
+
+def test_make_down_finishes_a_destroy_that_waits_for_a_queue_in_use(cluster: Cluster, project: Project) -> None:
+    """What a plain `pulumi destroy` leaves: a queue that Kueue keeps until its job has given the quota back."""
+    before = cluster.objects()
+    stack = project.stack("local", queueing_part(LOCAL, cluster.context).text())
+    stack.up()
+    _submit(cluster, project)
+    try:
+        _break_off_destroy(cluster, project)
+    except Failed:
+        cluster.kubectl("delete", "jobsets", "--all", "-n", "vision")  # or the clearing up waits as well
+        raise
+    done = _make_down(project)
+    assert done.returncode == 0, done.stdout[-2000:] + done.stderr[-2000:]
+    project.standing.remove(stack)
+    until("everything to be gone", lambda: sorted(cluster.objects() ^ before), lambda left: not left)
+
+
+def _break_off_destroy(cluster: Cluster, project: Project) -> None:
+    """`pulumi destroy`, until all but the queue in use is deleted, and then Ctrl-C twice."""
+    words = ["pulumi", "destroy", "--yes", "--skip-preview", "--stack", "local", "--non-interactive"]
+    environment = os.environ | project.environment
+    with subprocess.Popen(words, cwd=project.folder, env=environment, stdout=subprocess.DEVNULL) as engine:
+        try:
+            until("the other queues to be gone", cluster.queues, lambda left: left == ["vision-train"])
+            until("the engine to wait", lambda: cluster.get("localqueues", "-A")["items"], lambda left: not left)
+        finally:
+            for _ in range(2):
+                engine.send_signal(signal.SIGINT)
+                time.sleep(2)
+    queue = cluster.get("clusterqueue", "vision-train")
+    assert "deletionTimestamp" in queue["metadata"]
+
+
+def _submit(cluster: Cluster, project: Project) -> None:
+    """A job that holds quota of vision's queue."""
+    job = project.folder.parent / "job.yaml"
+    words = ("workload", "local", "vision", "train", "--slices", "1", "--name", "left")
+    job.write_text(output([*BERTH, *words], project.folder), encoding="utf-8")
+    cluster.kubectl("create", "-f", str(job))
+    until("the job to hold quota", lambda: _reserving(cluster), lambda count: count == 1)
+
+
+def _make_down(project: Project) -> subprocess.CompletedProcess[str]:
+    write_script(
+        project.folder / "bin" / "berth", f'exec {sys.executable} -c "from berth.cli import main; main()" "$@"'
+    )
+    confirmed = {**project.environment, "PULUMI_SKIP_CONFIRMATIONS": "true", "PYTHONPATH": str(project.folder)}
+    return run_make(project.folder, "down", STACK="local", WAIT="60s", **confirmed)
 
 
 def _reserving(cluster: Cluster) -> int:

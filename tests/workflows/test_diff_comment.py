@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import pathlib
 import shutil
 
@@ -130,7 +131,35 @@ def test_nothing_is_deployed_after_a_preview_that_failed(project: pathlib.Path) 
     done = run_make(project, "deploy", STACK="dev")
     assert done.returncode != 0
     assert "it is empty" in done.stderr
+    assert "pulumi preview ended with 1\n" in done.stderr
     assert (project / "asked").read_text(encoding="utf-8").splitlines() == ["preview --json --stack dev"]
+
+
+@pytest.mark.parametrize(
+    ("preview", "pulumi", "status"), [("SAME", 0, 0), ("SAME", 255, 255), ("", 7, 7), ("DELETE", 255, 3), ("", 0, 1)]
+)
+def test_a_guarded_preview_ends_as_the_guard_or_the_engine(
+    project: pathlib.Path, preview: str, pulumi: int, status: int
+) -> None:
+    """What is blocked is 3, whatever else failed; a preview that was broken off is never a success."""
+    urn = "urn:pulumi:dev::berth::kubernetes:kueue.x-k8s.io/v1beta2:ClusterQueue::a-b-cluster-queue"
+    flavors = [{"name": "v5e", "resources": [{"name": "google.com/tpu", "nominalQuota": "8"}]}]
+    inputs = {"spec": {"resourceGroups": [{"flavors": flavors}]}}
+    delete = {"op": "delete", "urn": urn, "oldState": {"protect": True, "inputs": inputs}}
+    printed = {"SAME": PREVIEW, "DELETE": json.dumps({"steps": [delete]}), "": ""}[preview]
+    write_script(project / "bin" / "pulumi", f"echo '{printed}'; exit {pulumi}")
+    done = run_make(project, "preview-guarded", STACK="dev")
+    assert done.returncode == (2 if status else 0)
+    assert not status or f"Error {status}" in done.stderr
+
+
+def test_a_preview_is_judged_by_the_policies_of_its_base(project: pathlib.Path) -> None:
+    rule = with_a_policy(project)
+    rule.write_text(RULE.replace("fault", "warning"), encoding="utf-8")
+    write_script(project / "bin" / "pulumi", f"echo '{PREVIEW}'")
+    done = run_make(project, "preview-guarded", STACK="dev", SINCE="HEAD", POLICIES="rules/owner.py")
+    assert "Error 1" in done.stderr
+    assert "nobody owns it" in done.stdout
 
 
 def test_drift_is_what_a_refreshing_preview_would_change(project: pathlib.Path) -> None:
@@ -145,3 +174,27 @@ def test_what_touches_a_real_stack_is_told_which(project: pathlib.Path, target: 
     done = run_make(project, target)
     assert "STACK is missing; write make" in done.stdout
     assert "Error 2" in done.stderr
+
+
+COMMANDS = (
+    "$(shell touch owned)",
+    "$(touch owned)",
+    "`touch owned`",
+    '"; touch owned; "',
+    "$(eval x:=$(shell touch owned))",
+)
+TARGETS = ("preview", "up", "diff-comment", "preview-guarded", "deploy", "down", "drift", "post-comment", "agreement")
+
+
+@pytest.mark.parametrize("target", TARGETS)
+@pytest.mark.parametrize("value", COMMANDS)
+def test_a_value_is_never_run(project: pathlib.Path, target: str, value: str) -> None:
+    """Neither by make nor by the shell, whether it is in the environment or on the command line."""
+    for name in ("pulumi", "kubectl", "helm", "gh"):
+        write_script(project / "bin" / name, 'echo "{}"')
+    variables = dict.fromkeys(("STACK", "STACKS", "SINCE", "POLICIES", "RUN", "WAIT", "UNINSTALL", "CASES"), value)
+    for done in (
+        run_make(project, target, **variables),
+        run_make(project, target, *(f"{name}={text}" for name, text in variables.items())),
+    ):
+        assert not (project / "owned").exists(), done.stdout + done.stderr

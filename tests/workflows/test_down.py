@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import pathlib
 import shutil
 
@@ -12,6 +13,7 @@ from tests.targets import replace_in_stack, run_make, write_script
 
 QUEUES = "language-batch language-train speech-serve speech-train vision-train vision-urgent"
 FILE = "build/drained/Pulumi.dev.yaml"
+OUTPUTS = json.dumps({"kubeconfig": "apiVersion: v1", "fleet": {"version": 2}})
 
 
 @pytest.fixture
@@ -19,7 +21,7 @@ def tools(project: pathlib.Path) -> pathlib.Path:
     """Tools that write down what they are asked; the stack has a kubeconfig."""
     for name in ("pulumi", "kubectl", "helm"):
         words = '"${@//\\/*tmp.*/KUBECONFIG}"'
-        write_script(project / "bin" / name, f'echo {name} {words} >> asked; [ "$1" != stack ] || echo "{{}}"')
+        write_script(project / "bin" / name, f"echo {name} {words} >> asked; [ \"$1\" != stack ] || echo '{OUTPUTS}'")
     replace_in_stack(project, "    project: acme-ml-dev\n", "    project: acme-ml-dev\n    protect: false\n")
     return project
 
@@ -32,7 +34,7 @@ def test_queues_run_empty_before_anything_is_destroyed(tools: pathlib.Path) -> N
     done = run_make(tools, "down", STACK="dev")
     assert (done.returncode, done.stderr) == (0, "")
     assert asked(tools) == [
-        "pulumi stack output kubeconfig --show-secrets --stack dev",
+        "pulumi stack output --json --show-secrets --stack dev",
         f"pulumi up --stack dev --config-file {FILE}",
         "kubectl --kubeconfig KUBECONFIG wait --for=jsonpath={.status.reservingWorkloads}=0 --timeout 30m clusterqueue "
         + QUEUES,
@@ -57,9 +59,37 @@ def test_a_queue_that_does_not_run_empty_stops_it(tools: pathlib.Path) -> None:
 
 
 def test_a_stack_that_has_no_cluster_is_not_made_first(tools: pathlib.Path) -> None:
-    write_script(tools / "bin" / "pulumi", 'echo pulumi "$@" >> asked; [ "$1" != stack ]')
+    write_script(tools / "bin" / "pulumi", 'echo pulumi "$@" >> asked; [ "$1" != stack ] || echo "{}"')
     assert run_make(tools, "down", STACK="dev").returncode == 0
     assert [line.split()[1] for line in asked(tools)] == ["stack", "destroy"]
+
+
+@pytest.mark.parametrize("pulumi", ["exit 1", "echo broken", "echo '[1]'", "true"])
+def test_outputs_that_cannot_be_read_stop_it(tools: pathlib.Path, pulumi: str) -> None:
+    """A wrong passphrase, a backend that does not answer: nothing is destroyed that was not drained."""
+    write_script(tools / "bin" / "pulumi", f'echo pulumi "$@" >> asked; {pulumi}')
+    done = run_make(tools, "down", STACK="dev")
+    assert done.returncode != 0
+    assert (
+        "the outputs of stack 'dev' cannot be read, so its queues cannot be drained: nothing was changed" in done.stderr
+    )
+    assert [line.split()[1] for line in asked(tools)] == ["stack"]
+
+
+def test_a_queue_that_is_gone_is_empty(tools: pathlib.Path) -> None:
+    """One that a `pulumi destroy` was waiting for is deleted by Kueue as soon as it is drained."""
+    kubectl = (
+        'echo kubectl "$@" >> asked; case "$*" in *" get "*) echo clusterqueue.kueue.x-k8s.io/vision-train;; '
+        '*language-batch*) echo "language-batch not found" >&2; exit 1;; esac'
+    )
+    write_script(tools / "bin" / "kubectl", kubectl)
+    assert run_make(tools, "down", STACK="dev").returncode == 0
+    assert [line.rpartition(" clusterqueue ")[2] for line in asked(tools)[2:5]] == [
+        QUEUES,
+        f"{QUEUES} --ignore-not-found -o name",
+        "vision-train",
+    ]
+    assert asked(tools)[5].startswith("pulumi destroy")
 
 
 def test_a_protected_stack_is_left_alone(tools: pathlib.Path) -> None:
@@ -73,10 +103,11 @@ def test_a_protected_stack_is_left_alone(tools: pathlib.Path) -> None:
 def test_an_existing_cluster_is_drained_by_its_context(tools: pathlib.Path) -> None:
     """Its stack exports no kubeconfig; the one that every client finds is for it alone."""
     shutil.copy(ROOT / "Pulumi.local.yaml", tools / "Pulumi.local.yaml")
-    write_script(tools / "bin" / "pulumi", 'echo pulumi "$@" >> asked; [ "$3" != kubeconfig ]')
+    outputs = json.dumps({"fleet": {"version": 2}})
+    write_script(tools / "bin" / "pulumi", f'echo pulumi "$@" >> asked; [ "$1" != stack ] || echo \'{outputs}\'')
     done = run_make(tools, "down", STACK="local")
     assert (done.returncode, done.stderr) == (0, "")
-    assert asked(tools)[3] == (
+    assert asked(tools)[2] == (
         "kubectl --context kind-berth wait --for=jsonpath={.status.reservingWorkloads}=0 --timeout 30m clusterqueue "
         "language-batch language-train vision-train vision-urgent"
     )
