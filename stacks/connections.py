@@ -1,4 +1,4 @@
-"""A cluster to compose on: created here with its machines, or an existing one.
+"""Connection to a cluster: created by this stack with its machines, or existing.
 
 With `stacks.machines` and `stacks.platform` the only place that knows plans and the components that make resources.
 """
@@ -25,7 +25,7 @@ from stacks.scope import Scope
 
 
 class ClusterConnection(Struct, frozen=True):
-    """A cluster to compose on: its providers, what its controllers run on, where it is reached.
+    """A cluster with its providers, the node pool of its controllers, and its address.
 
     `scope` has the parent of its resources and the start of their names. `kubeconfig` is one, or the path of one; None
     leaves it to the client. `resource` is None where somebody else made the cluster; `google_provider` serves its
@@ -112,7 +112,7 @@ def _create_cluster(
     provider = cluster_provider(
         f"{scope.prefix}kubernetes",
         kubeconfig=kubeconfig,
-        # Else a renewed certificate in the kubeconfig would count as another cluster, and replace every object in it.
+        # Otherwise a renewed certificate in the kubeconfig would mean another cluster, and replace every object in it.
         cluster_identifier=cluster_identifier(cluster_plan),
         parent=scope.parent,
     )

@@ -1,4 +1,4 @@
-"""How a control plane is reached, as arguments of the provider: addresses, who may use them, its DNS name."""
+"""Convert access to a control plane to arguments of the provider: endpoints, authorized networks, DNS name."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ _MANAGER: Final = "manager"
 
 
 def private_cluster(plan: ControlPlanePlan) -> gcp.container.ClusterPrivateClusterConfigArgs:
-    """Private nodes and the private address, set for a public cluster too.
+    """Return private nodes and the private endpoint, explicitly for a public cluster too.
 
-    Of a block that goes away the provider keeps what it knew, and nodes would stay private. A range that is not set
-    stays as it was.
+    If the block were omitted, the provider would keep its old values and nodes would stay private. A range that is not
+    set does not change.
     """
     return gcp.container.ClusterPrivateClusterConfigArgs(
         enable_private_nodes=plan.private_nodes,
@@ -51,7 +51,7 @@ def authorized_networks(
 
 
 def endpoints(plan: ControlPlanePlan) -> gcp.container.ClusterControlPlaneEndpointsConfigArgs | None:
-    """The DNS name, open or closed to callers outside Google, and whether there is an address beside it."""
+    """Return the DNS endpoint, open or closed to callers outside Google, and whether there are IP endpoints."""
     if plan.dns_endpoint is None and plan.ip_endpoint:
         return None
     arguments = gcp.container.ClusterControlPlaneEndpointsConfigArgs()

@@ -32,7 +32,7 @@ class PreemptionRule(Struct, frozen=True):
 
 
 class PreemptionPair(Struct, frozen=True):
-    """`queue` may push out work of `other`, itself included, by Kueue's rule `rule`, on `flavors` (empty: on any)."""
+    """`queue` can preempt jobs of `other` (or its own) by Kueue's rule `rule`, on `flavors` (empty: on any)."""
 
     queue: str
     target_queue: str
@@ -90,9 +90,9 @@ def _borrowable(node: QuotaNodePlan) -> set[str]:
 
 
 def preemption_pairs(plan: FleetPlan, tree: QuotaTree, queue_names: Collection[str]) -> Iterator[PreemptionPair]:
-    """The relations between the queues `among`, one by one: as many as these times themselves, at the most.
+    """Yield the relations between the queues `queue_names`, pair by pair.
 
-    Pushed out of another queue is only who borrows there.
+    In another queue, only jobs that borrow can be preempted.
     """
     resources = {f.name: f.resource for f in plan.flavors}
     borrowers = _borrowers_by_flavor(plan, tree)

@@ -35,13 +35,8 @@ _LABEL_NAME = re.compile(r"[a-zA-Z][a-zA-Z0-9_]*")
 def _timeout(plan: ConfigurationPlan) -> Iterator[FieldError]:
     path: FieldPath = ("waitForPodsReady", "timeout")
     if plan.pods_ready.timeout_seconds <= 0:
-        yield (
-            path,
-            (
-                f"'{plan.pods_ready.timeout_seconds}' seconds means Kueue's default of 30 minutes, not off; write a "
-                "number of seconds above 0"
-            ),
-        )
+        message = f"'{plan.pods_ready.timeout_seconds}' seconds means 30 minutes in Kueue, not off; write 1 or more"
+        yield path, message
     recovery = plan.pods_ready.recovery_seconds
     if recovery is not None and recovery < 0:
         yield ("waitForPodsReady", "recoveryTimeout"), f"'{recovery}' seconds is not a duration; write 0 for no timeout"
@@ -77,16 +72,12 @@ def _admission_fair_sharing(plan: ConfigurationPlan) -> Iterator[FieldError]:
     if sharing.half_life_seconds < 0:
         yield (*path, "usageHalfLifeTime"), f"'{sharing.half_life_seconds}' seconds is not a duration; write 0 or more"
     if sharing.sampling_seconds <= 0:
-        yield (
-            (*path, "usageSamplingInterval"),
-            f"'{sharing.sampling_seconds}' seconds is too short; write 1 or more",
-        )
+        message = f"'{sharing.sampling_seconds}' seconds is too short; write 1 or more"
+        yield (*path, "usageSamplingInterval"), message
     for resource, weight in sorted(sharing.resource_weights.items()):
         if weight < 0:
-            yield (
-                (*path, "resourceWeights", resource),
-                f"'{weight:g}' is not a weight; write 0 (ignored) or more",
-            )
+            message = f"'{weight:g}' is not a weight; write 0 (ignored) or more"
+            yield (*path, "resourceWeights", resource), message
 
 
 # --- resources --------------------------------------------------------------------------------------------------------
@@ -119,11 +110,9 @@ def _device_mappings(plan: ConfigurationPlan) -> Iterator[FieldError]:
         yield from _device_mapping(classes_path, mapping)
         for name in mapping.device_classes:
             if resource_of.setdefault(name, mapping.name) != mapping.name:
-                yield (
-                    classes_path,
-                    f"device class '{format_value(name)}' is already counted as '{resource_of[name]}'; remove one of "
-                    "the two",
-                )
+                counted = f"device class '{format_value(name)}' is already counted as '{resource_of[name]}'"
+                message = f"{counted}; remove one of the two"
+                yield classes_path, message
 
 
 def _device_mapping(path: FieldPath, plan: DeviceMappingPlan) -> Iterator[FieldError]:
@@ -133,10 +122,10 @@ def _device_mapping(path: FieldPath, plan: DeviceMappingPlan) -> Iterator[FieldE
     yield from check_unique(path, plan.device_classes, "device class")
     for name in (plan.name, *plan.device_classes):
         if not is_label_key(name) or len(name) > bounds.DEVICE_NAME_LENGTH:
-            yield (
-                path,
-                (f"'{format_value(name)}' is not a qualified name of at most {bounds.DEVICE_NAME_LENGTH} characters"),
+            message = (
+                f"'{format_value(name)}' is not a qualified name of at most {bounds.DEVICE_NAME_LENGTH} characters"
             )
+            yield path, message
 
 
 # --- which jobs -------------------------------------------------------------------------------------------------------
@@ -158,10 +147,8 @@ def _external_frameworks(plan: ConfigurationPlan) -> Iterator[FieldError]:
     yield from check_unique(path, plan.external_frameworks, "framework")
     for index, name in enumerate(plan.external_frameworks):
         if not _KIND_VERSION_GROUP.fullmatch(name):
-            yield (
-                (*path, index),
-                f"'{format_value(name)}' is not a kind; write Kind.version.group, such as Foo.v1.example.com",
-            )
+            message = f"'{format_value(name)}' is not a kind; write Kind.version.group, such as Foo.v1.example.com"
+            yield (*path, index), message
 
 
 def _copied_labels(plan: ConfigurationPlan) -> Iterator[FieldError]:
@@ -210,11 +197,11 @@ def check_selector(path: FieldPath, selector: SelectorPlan) -> Iterator[FieldErr
         yield from check_label_key(expression_path, expression.key, "label key")
         yield from check_enum(expression_path, expression.operator, bounds.SELECTOR_OPERATORS)
         if bool(expression.values) != (expression.operator in ("In", "NotIn")):
-            yield (
-                expression_path,
+            message = (
                 f"'{expression.operator}' "
-                f"{'takes no values; remove values' if expression.values else 'needs values; write values'}",
+                f"{'takes no values; remove values' if expression.values else 'needs values; write values'}"
             )
+            yield expression_path, message
 
 
 # --- metrics ----------------------------------------------------------------------------------------------------------
@@ -231,10 +218,10 @@ def _custom_labels(plan: ConfigurationPlan) -> Iterator[FieldError]:
     yield from check_unique(path, [each.name for each in labels], "label")
     for kind, count in sorted(Counter(each.source_kind for each in labels).items()):
         if (limit := bounds.CUSTOM_LABELS_BY_KIND.get(kind)) is None:
-            yield (
-                path,
-                f"'{format_value(kind)}' has no custom metric labels{did_you_mean(kind, bounds.CUSTOM_LABELS_BY_KIND)}",
+            message = (
+                f"'{format_value(kind)}' has no custom metric labels{did_you_mean(kind, bounds.CUSTOM_LABELS_BY_KIND)}"
             )
+            yield path, message
         else:
             yield from check_max_items(path, count, limit, f"labels of one kind, {kind},", "name fewer")
 
@@ -243,18 +230,11 @@ def _custom_label_syntax(plan: ConfigurationPlan) -> Iterator[FieldError]:
     for index, label in enumerate(plan.metrics.custom_labels):
         path: FieldPath = ("metrics", "customLabels", index)
         if not _LABEL_NAME.fullmatch(label.name):
-            yield (
-                path,
-                (
-                    f"'{format_value(label.name)}' is not a metric label: letters, digits and '_', starting with a "
-                    "letter"
-                ),
-            )
+            message = f"'{format_value(label.name)}' is not a metric label: a letter, then letters, digits and '_'"
+            yield path, message
         if label.label_key and label.annotation_key:
-            yield (
-                path,
-                (f"'{format_value(label.name)}' has both a label and an annotation as its source; write one of them"),
-            )
+            message = f"'{format_value(label.name)}' is read from a label and from an annotation; write one of them"
+            yield path, message
         yield from check_label_key(path, label.label_key or label.annotation_key or label.name, "key to read from")
         yield from _tracked_values(path, label)
 
@@ -262,10 +242,8 @@ def _custom_label_syntax(plan: ConfigurationPlan) -> Iterator[FieldError]:
 def _tracked_values(path: FieldPath, plan: CustomLabelPlan) -> Iterator[FieldError]:
     is_workload = plan.source_kind == "Workload"
     if is_workload and not plan.tracked:
-        yield (
-            path,
-            (f"'{format_value(plan.name)}' belongs to workloads, which have many values; list the values to track"),
-        )
+        message = f"'{format_value(plan.name)}' belongs to workloads, which have many values; list the values to track"
+        yield path, message
     limit = bounds.WORKLOAD_TRACKED_VALUES if is_workload else bounds.TRACKED_VALUES
     yield from check_max_items(path, len(plan.tracked), limit, "values to track", "name fewer")
     yield from check_unique(path, plan.tracked, "value")
@@ -281,17 +259,15 @@ def _multikueue(plan: ConfigurationPlan) -> Iterator[FieldError]:
         if seconds is not None and seconds < 0:
             yield ("multiKueue", key), f"'{seconds}' seconds is not a duration; write 0 or more"
     if settings.origin is not None and not is_label_value(settings.origin):
-        yield (
-            ("multiKueue", "origin"),
-            f"'{format_value(settings.origin)}' is not a label value: at most 63 letters, digits, '-', '_', '.'",
-        )
+        message = f"'{format_value(settings.origin)}' is not a label value: at most 63 letters, digits, '-', '_', '.'"
+        yield ("multiKueue", "origin"), message
     if settings.step_size is not None:
         step_path: FieldPath = ("multiKueue", "incrementalDispatcherConfig", "stepSize")
         if settings.dispatcher != bounds.INCREMENTAL_DISPATCHER:
-            yield (
-                step_path,
-                (f"'{settings.step_size}' applies only to the dispatcher {bounds.INCREMENTAL_DISPATCHER}; remove it"),
+            message = (
+                f"'{settings.step_size}' applies only to the dispatcher {bounds.INCREMENTAL_DISPATCHER}; remove it"
             )
+            yield step_path, message
         yield from check_range(step_path, settings.step_size, 1, bounds.INT32)
 
 

@@ -35,11 +35,8 @@ def _weights_take_effect(fleet: FleetPlan) -> Findings:
     weights += [(("cohort", cohort.name), cohort.fair_share_weight) for cohort in fleet.cohorts if cohort.parent]
     for ref, weight in weights:
         if weight is not None:
-            yield (
-                ref,
-                ("fairShareWeight",),
-                f"'{weight:g}' has no effect without kueue.fairSharing; remove it",
-            )
+            message = f"'{weight:g}' has no effect without kueue.fairSharing; remove it"
+            yield ref, ("fairShareWeight",), message
 
 
 def _usage_takes_effect(fleet: FleetPlan) -> Findings:

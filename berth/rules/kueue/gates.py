@@ -137,10 +137,8 @@ def check_locked(plan: ConfigurationPlan) -> Iterator[FieldError]:
     for gate in sorted(LOCKED & plan.feature_gates.keys()):
         if plan.feature_gates[gate] != DEFAULTS[gate]:
             value, default = str(plan.feature_gates[gate]).lower(), str(DEFAULTS[gate]).lower()
-            yield (
-                ("featureGates", gate),
-                f"'{value}' is not possible: Kueue {RELEASE} locks this gate to {default}; remove it",
-            )
+            message = f"'{value}' is not possible: Kueue {RELEASE} locks this gate to {default}; remove it"
+            yield ("featureGates", gate), message
 
 
 def check_dependencies(plan: ConfigurationPlan) -> Iterator[FieldError]:
@@ -151,10 +149,8 @@ def check_dependencies(plan: ConfigurationPlan) -> Iterator[FieldError]:
         disabled = [dependency for dependency in dependencies if not is_on(plan, dependency)]
         if disabled and is_on(plan, gate):
             key = gate if gate in plan.feature_gates else disabled[0]
-            yield (
-                ("featureGates", key),
-                f"'{gate}' is on and needs {disabled[0]}; write {gate}: false, or remove {disabled[0]}",
-            )
+            message = f"'{gate}' is on and needs {disabled[0]}; write {gate}: false, or remove {disabled[0]}"
+            yield ("featureGates", key), message
 
 
 def check_enabled(plan: ConfigurationPlan) -> Iterator[FieldError]:
@@ -163,7 +159,5 @@ def check_enabled(plan: ConfigurationPlan) -> Iterator[FieldError]:
         return
     for gate, setting, is_used in GATED_SETTINGS:
         if is_used(plan) and not is_on(plan, gate):
-            yield (
-                tuple(setting.partition(":")[0].split(".")),
-                f"'{setting}' needs the feature gate {gate}, which is off; write {gate}: true",
-            )
+            message = f"'{setting}' needs the feature gate {gate}, which is off; write {gate}: true"
+            yield tuple(setting.partition(":")[0].split(".")), message

@@ -76,11 +76,11 @@ def check_enum(path: FieldPath, value: str | None, allowed: tuple[str, ...]) -> 
     """Yield an error if a value is not one of `allowed`; None means that it is not set."""
     if value is not None and value not in allowed:
         suggestion = did_you_mean(value, allowed)
-        yield (
-            path,
+        message = (
             f"'{format_value(value)}' is not a value that Kueue accepts; "
-            f"{suggestion.lstrip('; ') or f'write {join_or(allowed)}'}",
+            f"{suggestion.lstrip('; ') or f'write {join_or(allowed)}'}"
         )
+        yield path, message
 
 
 def join_or(words: tuple[str, ...]) -> str:
@@ -98,11 +98,11 @@ def check_subdomain(path: FieldPath, name: str, noun: str) -> Iterator[FieldErro
 def check_label_key(path: FieldPath, key: str, noun: str) -> Iterator[FieldError]:
     """Yield an error if a key is not a Kubernetes qualified name."""
     if not is_label_key(key):
-        yield (
-            path,
+        message = (
             f"'{format_value(key)}' is not a {noun}; write a name of at most 63 characters, such as a-b or "
-            "example.com/a-b",
+            "example.com/a-b"
         )
+        yield path, message
 
 
 def check_range(path: FieldPath, number: int, minimum: int, maximum: int) -> Iterator[FieldError]:

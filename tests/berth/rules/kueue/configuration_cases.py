@@ -52,8 +52,7 @@ SETTINGS = (
         "waiting for pods cannot be switched off with 0",
         "bad-pods-ready",
         {"pods_ready": PodsReadyPlan(timeout_seconds=0, recovery_seconds=-1)},
-        "waitForPodsReady.timeout: '0' seconds means Kueue's default of 30 minutes, not off; "
-        "write a number of seconds above 0",
+        "waitForPodsReady.timeout: '0' seconds means 30 minutes in Kueue, not off; write 1 or more",
         "waitForPodsReady.recoveryTimeout: '-1' seconds is not a duration; write 0 for no timeout",
     ),
     case(
@@ -206,8 +205,8 @@ SETTINGS = (
         labelled(
             CustomLabelPlan(name="1a", label_key="a", annotation_key="b"), CustomLabelPlan(name="b", label_key="c d")
         ),
-        "metrics.customLabels[0]: '1a' is not a metric label: letters, digits and '_', starting with a letter",
-        "metrics.customLabels[0]: '1a' has both a label and an annotation as its source; write one of them",
+        "metrics.customLabels[0]: '1a' is not a metric label: a letter, then letters, digits and '_'",
+        "metrics.customLabels[0]: '1a' is read from a label and from an annotation; write one of them",
         f"metrics.customLabels[1]: 'c d' is not a key to read from; {KEY}",
     ),
     case(
