@@ -165,7 +165,7 @@ REFUSING = [
 def test_a_verb_that_knows_kueue_alone_says_so(words: str, monkeypatch: pytest.MonkeyPatch) -> None:
     status, out, err = berth(words.format(FILE), monkeypatch)
     assert status == 1
-    assert "this verb knows fleets with Kueue alone" in out + err
+    assert "this command supports only fleets with Kueue" in out + err
 
 
 @pytest.mark.parametrize("words", ["diff {} dev", "diff dev {}"])

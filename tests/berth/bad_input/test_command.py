@@ -84,8 +84,7 @@ def test_a_fault_of_berths_own_is_a_line_too(folder: pathlib.Path, monkeypatch: 
     found = berth(folder, "check", "dev")
     assert (found.returncode, found.stdout) == (1, "")
     assert found.stderr == (
-        "berth failed, and the fault is its own: ZeroDivisionError: division by zero; with BERTH_TRACEBACK=1 it says "
-        "where\n"
+        "internal error in berth: ZeroDivisionError: division by zero; set BERTH_TRACEBACK=1 to see the traceback\n"
     )
     assert "Traceback" in berth(folder, "check", "dev", BERTH_TRACEBACK="1").stderr
 
