@@ -172,7 +172,7 @@ def _evaluate_ack(file: StackFile, load_problems: list[Problem], parsed: Parsed)
 
 
 def _evaluate_team_stack(file: StackFile, load_problems: list[Problem], root: pathlib.Path) -> Evaluation:
-    """The verdict on a team's own stack, with its platform's plan in the place of what that exports."""
+    """Evaluate a team's own stack, using its platform's plan instead of deployed outputs."""
     spec, plan_problems, faulty_workloads = _parse_team_stack(file)
     plan = platform = None
     if spec is not None:
@@ -203,7 +203,7 @@ def _parse_team_stack(file: StackFile) -> tuple[TeamStackSpec | None, list[Probl
 def _plan_team_stack(
     file: StackFile, spec: TeamStackSpec, faulty: FaultyEntries, platform_name: str, platform: Evaluation
 ) -> tuple[TeamStackPlan | None, list[Problem]]:
-    from berth.team_stack import plan_team_stack  # no fleet's verdict needs what it imports
+    from berth.team_stack import plan_team_stack  # imported here, because fleets do not need it
 
     assert platform.plan is not None and platform.file is not None
     return plan_team_stack(file.stack, platform_name, spec, faulty, platform.plan, platform.file.fleet)

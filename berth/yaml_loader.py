@@ -22,5 +22,5 @@ def load_documents(text: str) -> list[object]:
 
 
 def load_table(path: Path) -> Any:
-    """The value of a YAML file that is part of Berth. Each caller keeps what it makes of it."""
+    """Return the value of a YAML file that is part of Berth. The result is not cached."""
     return load_yaml(path.read_text(encoding="utf-8"))

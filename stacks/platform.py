@@ -135,7 +135,7 @@ def _queueing(
 ) -> Mapping[str, Team]:
     """Queues and teams. Queues wait for Kueue, and for nothing that a stock-out could hold up.
 
-    `configs` are the MultiKueueConfigs that a manager's checks name. Returns the teams by name.
+    `configs` are the MultiKueueConfigs that a manager's checks refer to. Returns the teams by name.
     """
     plan, prefix, opts, cluster = connection.plan, connection.prefix, connection.opts, connection.resource
     Priorities(f"{prefix}priorities", plan.priorities, opts=opts, served_by=kueue, cluster=cluster)

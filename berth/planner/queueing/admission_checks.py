@@ -34,7 +34,7 @@ class PlannedChecks(NamedTuple):
 
 
 def plan_checks(context: PlanningContext, flavors: Mapping[str, PlannedFlavor]) -> PlannedChecks:
-    """A check and what it is configured with, for every queued flavor; flavors that say the same share one."""
+    """Return a check and its config for every queued flavor; flavors with equal settings share one."""
     checks_by_name: dict[str, AdmissionCheckPlan] = {}
     configs: dict[str, ProvisioningConfigPlan] = {}
     for flavor in flavors.values():

@@ -89,7 +89,7 @@ def resource_quotas(
 
 @lru_cache(maxsize=1 << 14)  # many teams have equal quotas
 def _cached_quotas(rates: tuple[tuple[str, int, int], ...], limits: QuotaLimits) -> tuple[QuotaPlan, ...]:
-    """One quota for each resource; its rate is a fraction of two integers."""
+    """Return one quota for each resource; its rate is a fraction of two integers."""
     borrowing, lending = limits.borrowing_limit, limits.lending_limit
     return tuple(
         QuotaPlan(

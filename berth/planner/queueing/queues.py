@@ -186,7 +186,7 @@ def is_queue_protected(context: PlanningContext, name: str) -> bool:
 
 
 def _may_run_guaranteed(effective_stop_policy: str | None, quota_requests: tuple[FlavorQuotaRequest, ...]) -> bool:
-    """Whether somebody may be running on what the queue is guaranteed: a drained queue runs nothing."""
+    """Return whether a job may run on the queue's guarantee; none does if the queue is drained."""
     return effective_stop_policy != "HoldAndDrain" and any(c.limits.nominal for c in quota_requests)
 
 
