@@ -21,10 +21,10 @@ class AggregatePlan(Struct, frozen=True, kw_only=True):
 class FutureReservationPlan(Struct, frozen=True, kw_only=True):
     """A request for machines from `start` to `end` (RFC 3339), which Google approves or declines.
 
-    `mode` is CALENDAR (90 days at the most; what was delivered is deleted at the end) or DEFAULT. Google delivers into
-    a reservation called `reservation_name`, made when the request is granted: pools name that one, and cannot exist
-    before. Exactly one of `machine_type` (with `count` machines) and `aggregate` is set. `local_ssds` counts
-    the local SSDs of a machine. `key` names it within the program and never changes; `name` is Google's.
+    `mode` is CALENDAR (at most 90 days; the reservation is deleted at the end) or DEFAULT. On approval Google creates
+    the reservation `reservation_name`, which pools refer to; they cannot exist before. Exactly one of `machine_type`
+    (with `count` machines) and `aggregate` is set. `local_ssds` counts the local SSDs of a machine. `key` is its name
+    in the Pulumi program and never changes; `name` is its name in Google Cloud.
     `attached_ssds` as of a ReservationPlan.
     """
 

@@ -22,8 +22,8 @@ from berth.plan.nodes import Bounds, Taint
 class NetworkPlan(Struct, frozen=True, kw_only=True):
     """A new VPC with one subnet, and a router with NAT if nodes have no public address.
 
-    Ranges are CIDR blocks with no host bits set, pairwise disjoint (the control plane's included). `mtu` None is
-    Google's 1460; pods of GPUDirect-TCPX and TCPXO talk over this VPC too, and Google's blueprints give it 8244.
+    Ranges are CIDR blocks without host bits, pairwise disjoint (including the control plane's). `mtu` None is Google's
+    default of 1460; Google's blueprints use 8244, because pods with GPUDirect-TCPX and TCPXO use this VPC too.
     `nat_address` names a reserved address that NAT uses alone; None lets NAT allocate addresses.
     """
 
@@ -69,8 +69,9 @@ class AuthorizedNetwork(Struct, frozen=True, kw_only=True):
 class ControlPlanePlan(Struct, frozen=True, kw_only=True):
     """Access to the control plane. `authorized_networks` None leaves the endpoint open to any address.
 
-    `dns_endpoint` True: by its DNS name, from anywhere, by whoever IAM lets in, and so does the kubeconfig. None says
-    nothing of it, and leaves on what was on. `ip_endpoint` False closes every address. `manager_access`: a MultiKueue
+    `dns_endpoint` True: the control plane is reachable by its DNS name from anywhere, with IAM permissions, and the
+    kubeconfig uses that name. None does not set it, so an enabled one stays enabled. `ip_endpoint` False closes every
+    IP endpoint. `manager_access`: a MultiKueue
     manager reaches it from the reserved address of its NAT, which is authorized beside the networks.
     """
 
@@ -186,8 +187,8 @@ class ClusterPlan(Struct, frozen=True, kw_only=True):
 class ReservationPlan(Struct, frozen=True, kw_only=True):
     """A zonal reservation that Berth creates, consumed only by name. `gpu_type` None: no guest accelerators.
 
-    `key` names it within the program and never changes; `name` is Google's. `local_ssds` counts the
-    local SSDs of a machine, which must be those of the pools. `share_with` are projects that may use it too.
+    `key` is its name in the Pulumi program and never changes; `name` is its name in Google Cloud. `local_ssds` counts
+    the local SSDs of a machine, which must equal those of the pools. `share_with` are other projects that may use it.
     `attached_ssds`: the machine brings SSDs by itself and `local_ssds` does not count them, so what Google reports of
     them is ignored; else the provider would replace the reservation to remove them.
     """

@@ -25,8 +25,8 @@ _LOGGING = ("SYSTEM_COMPONENTS", "WORKLOADS")
 class Cluster(pulumi.ComponentResource):
     """A regional GKE cluster, Standard or Autopilot, as in its plan.
 
-    Owns the cluster with its control plane, add-ons and node defaults. Does not own its network, its nodes' identity or
-    any node pool: the one that GKE insists on at creation is removed at once. `kubeconfig` holds no credentials.
+    Owns the cluster with its control plane, add-ons and node defaults. Does not own its network, its nodes' service
+    account or node pools: the initial pool that GKE requires is removed at once. `kubeconfig` contains no credentials.
     `manager_address` is that of a MultiKueue manager's NAT, for a plan with `manager_access`.
     """
 

@@ -29,10 +29,10 @@ def private_cluster(plan: ControlPlanePlan) -> gcp.container.ClusterPrivateClust
 def authorized_networks(
     plan: ControlPlanePlan, manager_address: pulumi.Input[str] | None = None
 ) -> gcp.container.ClusterMasterAuthorizedNetworksConfigArgs | None:
-    """None leaves the endpoint open; a block without networks closes it to all but nodes.
+    """Return the authorized networks; None leaves the endpoint open, an empty block closes it to all but nodes.
 
-    None also where there is no address that networks could reach: the provider does not send the block then, and would
-    show it as a change forever. `manager_address` is authorized beside the networks of the plan.
+    None, too, if there is no IP endpoint: the provider then does not send the block and would show a change forever.
+    `manager_address` is authorized beside the networks of the plan.
     """
     if plan.authorized_networks is None or not plan.ip_endpoint:
         return None

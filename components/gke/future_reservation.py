@@ -42,7 +42,7 @@ class FutureReservation(pulumi.ComponentResource):
             opts=pulumi.ResourceOptions(
                 parent=self,
                 protect=plan.protect,
-                delete_before_replace=True,  # the name is fixed, and nobody is granted the machines twice
+                delete_before_replace=True,  # the name is fixed, and the machines are granted only once
                 ignore_changes=_ignore_changes(plan) or None,
                 depends_on=[*depends_on],
             ),

@@ -40,7 +40,7 @@ class Reservation(pulumi.ComponentResource):
             opts=pulumi.ResourceOptions(
                 parent=self,
                 protect=plan.protect,
-                delete_before_replace=True,  # the name is fixed, and nobody has the machines twice
+                delete_before_replace=True,  # the name is fixed, and the machines exist only once
                 ignore_changes=[_SSDS] if plan.attached_ssds else None,
                 depends_on=[*depends_on],
             ),

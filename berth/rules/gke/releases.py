@@ -13,7 +13,7 @@ def release_violation(version: str, channel: str) -> GkeViolation | None:
     """Return a warning for a version with which GKE may refuse to create a cluster; None for any other."""
     numbers = parse_version(version)
     if ended := end_of_support(version, channel):
-        remedy = f'write "{releases().newest}", or no version for that of the channel'
+        remedy = f'write "{releases().newest}", or remove version to use the channel default'
         message = f"support of GKE '{version}' ended by {ended} ({_support(channel)}); {remedy}"
         return GkeViolation(code="version-unsupported", key="version", message=message, severity=Severity.WARNING)
     if len(numbers) == _EXACT:

@@ -89,7 +89,7 @@ def _missing_feature(need: FeatureNeed, version: str | None, channel: str) -> It
         is_doubtful = feature.confidence == "recalled"
         verb = "probably needs" if is_doubtful else "needs"
         message = (
-            f"{feature.says} {verb} GKE {first_with_feature}, and the cluster has "
+            f"{feature.says} {verb} GKE {first_with_feature}, but the cluster has "
             f"'{version}'; {_remedy(first_with_feature, channel)}"
         )
         yield _build_missing(need, Severity.WARNING if is_doubtful else Severity.FAULT, message, first_with_feature)
@@ -112,7 +112,7 @@ def _missing_by_later_source(
 ) -> Iterator[MissingFeature]:
     later = _first_for_variant(feature.later, need)
     if later and compare_version(version, later) == "older":
-        message = f"{feature.says} needs GKE {later} by a later source, and the cluster has '{version}'"
+        message = f"{feature.says} needs GKE {later} according to a newer source, but the cluster has '{version}'"
         yield _build_missing(need, Severity.WARNING, f"{message}; {_remedy(later, channel)}", later)
 
 
