@@ -14,7 +14,7 @@ ZONE_LABEL = "topology.kubernetes.io/zone"
 class NetworkNeeds(Struct, frozen=True, kw_only=True):
     """What a pool's network mode requires. `mode` is none, tcpx, tcpxo, rdma or dranet.
 
-    Of the pool: `own_vpcs` additional networks that lie in a VPC each,
+    Of the pool: `own_vpcs` additional networks, each in its own VPC,
     `rdma_subnetworks` of one VPC with the zonal RDMA profile, all with this `mtu` (bytes); or the `profile` instead of
     all these. In the cluster: a Network and a GKENetworkParamSet for each, and NCCL's plugin of the kind `nccl`.
     """
