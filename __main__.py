@@ -1,4 +1,4 @@
-"""The Pulumi program: read, plan, build, export. It decides nothing."""
+"""The Pulumi program: evaluate the stack, build it, and export its outputs."""
 
 from pathlib import Path
 

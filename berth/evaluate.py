@@ -1,4 +1,4 @@
-"""The whole head in one step: read, parse, plan, prove. What every verb and the program itself start from."""
+"""Load, validate, plan and check a stack: the entry point of every command and of the Pulumi program."""
 
 from __future__ import annotations
 
@@ -18,25 +18,25 @@ from berth.planner.left_out import left_out
 from berth.spec.parse import Parsed, parse_fleet
 from berth.validation import validate
 
-if TYPE_CHECKING:  # other kinds of stacks are loaded when there is one: a verb should answer at once
+if TYPE_CHECKING:  # other kinds of stacks are imported only if needed, to keep commands fast
     from berth.plan.ack import AckFleetPlan
     from berth.plan.team_stack import TeamStackPlan
     from berth.spec.team_stack import FaultyEntries, TeamStackSpec
 
 TEAM_KEY = "berth:team"
-"""The key of a team's own stack."""
+"""Config key of a team's own stack."""
 
 
 class Evaluation(Struct, frozen=True):
     """The result of loading, validating, planning and checking one stack.
 
-    A fleet on Alibaba Cloud has its plan in `ack_plan`, any other in `plan`; both are None where not even the frame of
-    the fleet could be understood.
+    A fleet on Alibaba Cloud has its plan in `ack_plan`, any other in `plan`; both are None if the file is too faulty to
+    plan anything.
 
-    `problems` are placed and sorted; with a fault among them the plan is of what could be understood, and must not be
-    built. `file` is None where there was no fleet to read. A team's own stack has a plan in `team_stack_plan`,
-    and in `platform_evaluation` what is to be said of the stack it refers to; its `plan` is None. `left_out` has the
-    paths of entries, queues and sections that are written but, because of a fault, not in the plan.
+    `problems` have places and are sorted; if one is a fault, the plan is incomplete and must not be built. `file` is
+    None if no fleet was loaded. A team's own stack has a plan in `team_stack_plan` and the evaluation of the platform's
+    stack in `platform_evaluation`; its `plan` is None. `left_out` has the paths of entries, queues and sections that a
+    fault keeps out of the plan.
     """
 
     stack: str
@@ -55,27 +55,27 @@ class Evaluation(Struct, frozen=True):
 
     @property
     def plan_of_any_kind(self) -> FleetPlan | AckFleetPlan | TeamStackPlan | None:
-        """The plan, of whatever kind."""
+        """The plan, whatever its kind."""
         return self.plan or self.ack_plan or self.team_stack_plan
 
     @property
     def faults(self) -> tuple[Problem, ...]:
-        """What makes the fleet unsound."""
+        """Problems that refuse the stack."""
         return tuple(p for p in self.problems if p.severity == Severity.FAULT)
 
     @property
     def warnings(self) -> tuple[Problem, ...]:
-        """What its owner should look at."""
+        """Problems that do not refuse the stack."""
         return tuple(p for p in self.problems if p.severity == Severity.WARNING)
 
     @property
     def notes(self) -> tuple[Problem, ...]:
-        """What the plan assumes."""
+        """Assumptions of the plan."""
         return tuple(p for p in self.problems if p.severity == Severity.NOTE)
 
 
 def evaluate_stack(stack: str, root: pathlib.Path, stack_name: str | None = None) -> Evaluation:
-    """The verdict on STACK, a stack's name or a path, read from its file; planned as the stack `called`, if given."""
+    """Evaluate STACK, a stack's name or a path, from its file; plan it as the stack `stack_name`, if given."""
     file, load_problems = read_stack(stack, root)
     return _evaluate(
         stack_name or stack, replace(file, stack=stack_name) if file and stack_name else file, load_problems, root
@@ -83,7 +83,7 @@ def evaluate_stack(stack: str, root: pathlib.Path, stack_name: str | None = None
 
 
 def evaluate_config(stack: str, value: object, root: pathlib.Path, team: object = None) -> Evaluation:
-    """The verdict on the fleet that the engine handed over, or on a `team`'s own stack, where there is one."""
+    """Evaluate the fleet in Pulumi's config, or the `team`'s own stack if that is set."""
     if team is not None and value is None:
         return _evaluate(stack, *read_config(stack, team, root, TEAM_KEY), root)
     return _evaluate(stack, *read_config(stack, value, root), root)
@@ -113,14 +113,14 @@ def evaluate_team_values(name: str, team: Mapping[str, object], platform: Evalua
 
 
 def require_kueue(evaluation: Evaluation) -> Evaluation:
-    """The verdict of a verb that knows nothing but fleets on GKE with Kueue: any other stack is a fault."""
+    """Return the evaluation, with a fault if the stack is not a fleet on GKE with Kueue."""
     if evaluation.is_team_stack:
-        message = "this is a team's own stack, and the verb is about fleets: name its platform"
+        message = "this is a team's own stack, but the command needs a fleet; write the stack of its platform"
         problem = Problem(Severity.FAULT, "wrong-kind", (), message)
         return replace(evaluation, problems=(*evaluation.problems, problem), team_stack_plan=None)
     if evaluation.ack_plan is None:
         return evaluation
-    message = "this verb knows fleets with Kueue alone, and nothing of ACK's quota tree"
+    message = "this command supports only fleets with Kueue, not ACK's quota tree; write a stack on Google Cloud"
     problem = Problem(Severity.FAULT, "wrong-backend", ("ack",), message)
     return replace(evaluation, problems=(*evaluation.problems, problem), ack_plan=None)
 
@@ -152,7 +152,7 @@ def _left_out(parsed: Parsed, fleet: object, planned: PlannedFleet) -> tuple[str
 
 
 def _evaluate_ack(file: StackFile, load_problems: list[Problem], parsed: Parsed) -> Evaluation:
-    """The verdict on a fleet on Alibaba Cloud."""
+    """Evaluate a fleet on Alibaba Cloud."""
     from berth.planner.ack.fleet import plan_ack
     from berth.validation.ack import validate_ack
 
@@ -172,13 +172,13 @@ def _evaluate_ack(file: StackFile, load_problems: list[Problem], parsed: Parsed)
 
 
 def _evaluate_team_stack(file: StackFile, load_problems: list[Problem], root: pathlib.Path) -> Evaluation:
-    """The verdict on a team's own stack, with its platform's plan in the place of what that exports."""
+    """Evaluate a team's own stack, using its platform's plan instead of deployed outputs."""
     spec, plan_problems, faulty_workloads = _parse_team_stack(file)
     plan = platform = None
     if spec is not None:
         located = locate(spec.platform, root)
         platform_name = located.stack
-        # The file of the same project, also at an earlier revision: not one that lies in the current folder.
+        # Read the platform's file from the same project and revision, not from the current directory.
         platform_file = root / spec.platform
         platform_stack = spec.platform if located.by_name or not os.path.isfile(platform_file) else str(platform_file)
         platform = evaluate_stack(platform_stack, root) if platform_name != file.stack else None
@@ -203,7 +203,7 @@ def _parse_team_stack(file: StackFile) -> tuple[TeamStackSpec | None, list[Probl
 def _plan_team_stack(
     file: StackFile, spec: TeamStackSpec, faulty: FaultyEntries, platform_name: str, platform: Evaluation
 ) -> tuple[TeamStackPlan | None, list[Problem]]:
-    from berth.team_stack import plan_team_stack  # no fleet's verdict needs what it imports
+    from berth.team_stack import plan_team_stack  # imported here, because fleets do not need it
 
     assert platform.plan is not None and platform.file is not None
     return plan_team_stack(file.stack, platform_name, spec, faulty, platform.plan, platform.file.fleet)
@@ -211,13 +211,16 @@ def _plan_team_stack(
 
 def _platform_fault(name: str, platform: Evaluation) -> Problem:
     if platform.ack_plan is not None:
-        message = f"'{name}' is a fleet on Alibaba Cloud, whose teams have no stacks of their own yet"
+        message = (
+            f"'{name}' is a fleet on Alibaba Cloud, which does not support team stacks; write a platform on Google "
+            "Cloud"
+        )
     elif platform.is_team_stack:
         message = f"'{name}' is a team's own stack; write the stack of the platform"
     elif platform.file is None and len(platform.faults) == 1 and not platform.faults[0].place:
         message = platform.faults[0].message
     else:
-        message = f"the platform '{name}' is refused; `berth check {name}` says why"
+        message = f"the platform '{name}' has faults; run berth check {name}"
     return Problem(Severity.FAULT, "no-platform", ("platform",), message)
 
 

@@ -1,8 +1,8 @@
-"""What things may be called: the limits of Kubernetes, GKE and Google Cloud, and how a name is made to fit them.
+"""Limits of names in Kubernetes, GKE and Google Cloud, and how to shorten a name to fit them.
 
 Sources: Kubernetes `apimachinery/pkg/util/validation` (labels, DNS names), the GKE API (clusters and node pools: 40
-characters), the Compute API (63, RFC 1035), the IAM API (service account ids: 6 to 30). Every limit counts characters;
-all these names are ASCII. Also the labels by which Berth knows its own objects.
+characters), the Compute API (63, RFC 1035), the IAM API (service account IDs: 6 to 30). Limits are in characters; all
+these names are ASCII. Also defines the labels of Berth's own objects.
 """
 
 from __future__ import annotations
@@ -13,25 +13,25 @@ from hashlib import sha256
 from typing import Final
 
 MAX_LABEL: Final = 63
-"""A label's value, a label key's name, a DNS label: namespaces, services, Jobs that have pods."""
+"""Maximum of label values, names in label keys, and DNS labels: namespaces, services, Jobs with pods."""
 MAX_SUBDOMAIN: Final = 253
-"""Most Kubernetes names, Kueue's flavors, cohorts and cluster queues among them; a label key's prefix."""
+"""Maximum of most Kubernetes names, including Kueue's flavors, cohorts and cluster queues, and label key prefixes."""
 MAX_CLUSTER_NAME: Final = 40
-"""A GKE cluster's name."""
+"""Maximum of a GKE cluster's name."""
 MAX_NODE_POOL_NAME: Final = 40
-"""A GKE node pool's name."""
+"""Maximum of a GKE node pool's name."""
 MAX_COMPUTE_NAME: Final = 63
-"""A Compute Engine resource's name (networks, reservations); a Google Cloud label's key or value."""
+"""Maximum of Compute Engine names (networks, reservations), and of Google Cloud label keys and values."""
 MAX_ACCOUNT_ID: Final = 30
-"""A Google service account's id, the part before the @."""
+"""Maximum of a Google service account's ID, the part before the @."""
 
 MANAGED_BY_LABEL: Final = "app.kubernetes.io/managed-by"
 TEAM_LABEL: Final = "berth.dev/team"
 RUN_LIMIT_ANNOTATION: Final = "berth.dev/max-run-duration-seconds"
-"""On a ProvisioningRequestConfig: the longest run that its queues allow."""
+"""Annotation of a ProvisioningRequestConfig with the longest run that its queues allow."""
 
 SHARED_NAMESPACES: Final = ("argocd", "cert-manager", "default", "kubeflow", "kuberay-operator", "monitoring")
-"""Namespaces by their usual names that hold controllers, or pods of everybody."""
+"""Usual names of namespaces with controllers, or with pods of several teams."""
 _SHARED_PREFIXES: Final = ("cnrm-", "config-", "gke-", "istio-")
 _SHARED_SUFFIXES: Final = ("-system", "-operator")
 
@@ -45,10 +45,10 @@ _GOOGLE_LABEL: Final = re.compile(r"[a-z][-a-z0-9_]*")
 
 
 def shorten(text: str, limit: int) -> str:
-    """The text itself when it fits into `limit` characters, else its head, `-` and 6 hex digits of its SHA-256.
+    """Return `text` if it has at most `limit` characters, else its head, `-` and 6 hex digits of its SHA-256.
 
-    Stable, and never cut so that it ends in `-`: equal texts give equal names, different ones differ in the digits.
-    ValueError where the limit leaves no room for a head (below 8).
+    Equal texts give equal names, different texts differ in the digits; the head never ends in `-`. Raises ValueError
+    for a limit below 8, which leaves no room for a head.
     """
     if limit < _HASH_DIGITS + 2:
         raise ValueError(f"a limit of {limit} leaves no room for a name and {_HASH_DIGITS} digits")
@@ -59,58 +59,58 @@ def shorten(text: str, limit: int) -> str:
 
 
 def is_shared_namespace(name: str) -> bool:
-    """Whether a namespace, by its name, holds controllers or pods of others: `cert-manager`, `istio-ingress`."""
+    """Return whether a namespace's name is usual for controllers or shared pods: `cert-manager`, `istio-ingress`."""
     return name in SHARED_NAMESPACES or name.startswith(_SHARED_PREFIXES) or name.endswith(_SHARED_SUFFIXES)
 
 
 def is_dns_label(text: str) -> bool:
-    """An RFC 1123 label: namespaces, local queues, the parts of a subdomain."""
+    """Return whether a text is an RFC 1123 label: namespaces, local queues, parts of a subdomain."""
     return len(text) <= MAX_LABEL and _matches(_DNS_LABEL, text)
 
 
 def is_dns_1035_label(text: str) -> bool:
-    """An RFC 1035 label, which starts with a letter: services, replicated jobs of a JobSet."""
+    """Return whether a text is an RFC 1035 label, which starts with a letter: services, replicated jobs of a JobSet."""
     return len(text) <= MAX_LABEL and _matches(_RFC_1035, text)
 
 
 def is_subdomain(text: str) -> bool:
-    """An RFC 1123 subdomain: flavors, cohorts, cluster queues, priority classes, service accounts in Kubernetes."""
+    """Return whether a text is an RFC 1123 subdomain: flavors, cohorts, cluster queues, Kubernetes service accounts."""
     return len(text) <= MAX_SUBDOMAIN and _matches(_SUBDOMAIN, text)
 
 
 def is_label_value(text: str) -> bool:
-    """A Kubernetes label's value; it may be empty."""
+    """Return whether a text is a Kubernetes label value; it may be empty."""
     return not text or (len(text) <= MAX_LABEL and _matches(_QUALIFIED, text))
 
 
 def is_label_key(text: str) -> bool:
-    """A Kubernetes label's key: a name, or a subdomain, `/` and a name."""
+    """Return whether a text is a Kubernetes label key: a name, or a subdomain, `/` and a name."""
     prefix, slash, name = text.rpartition("/")
     return bool(name) and is_label_value(name) and (is_subdomain(prefix) if slash else True)
 
 
 def is_gke_name(text: str) -> bool:
-    """A GKE cluster's or node pool's name."""
+    """Return whether a text is a valid name of a GKE cluster or node pool."""
     return len(text) <= MAX_NODE_POOL_NAME and _matches(_RFC_1035, text)
 
 
 def is_compute_name(text: str) -> bool:
-    """A Compute Engine resource's name."""
+    """Return whether a text is a valid name of a Compute Engine resource."""
     return len(text) <= MAX_COMPUTE_NAME and _matches(_RFC_1035, text)
 
 
 def is_service_account_id(text: str) -> bool:
-    """A Google service account's id, 6 to 30 characters."""
+    """Return whether a text is a valid ID of a Google service account: 6 to 30 characters."""
     return 6 <= len(text) <= MAX_ACCOUNT_ID and _matches(_RFC_1035, text)
 
 
 def is_google_label(text: str) -> bool:
-    """A Google Cloud label's key: lower case, digits, `_` and `-`, starting with a letter."""
+    """Return whether a text is a Google Cloud label key: lower case, digits, `_` and `-`, starting with a letter."""
     return len(text) <= MAX_COMPUTE_NAME and _matches(_GOOGLE_LABEL, text)
 
 
 def berth_labels(team: str | None = None) -> dict[str, str]:
-    """The labels of an object that Berth keeps, and of the team it belongs to; a new dict each time."""
+    """Return the labels of an object that Berth manages, and of its team; a new dict each time."""
     return {MANAGED_BY_LABEL: "berth"} if team is None else {MANAGED_BY_LABEL: "berth", TEAM_LABEL: team}
 
 

@@ -1,4 +1,4 @@
-"""What a platform stack exports for its teams' stacks: plain data with a version; and whether it is what they need."""
+"""Outputs of a platform stack for its teams' stacks, with a version, and the check whether they are sufficient."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from berth.plan.team_stack import TeamStackPlan
 from berth.plan.workloads import ProvisioningRequestPlan
 
 OUTPUT_VERSION: Final = 2
-"""Raised when the shape of the `fleet` output changes in a way that its readers would notice."""
+"""Version of the `fleet` output; raise it for a change that breaks readers of the output."""
 
 FLEET_OUTPUT: Final = "fleet"
 KUBECONFIG_OUTPUT: Final = "kubeconfig"
@@ -25,11 +25,11 @@ PLACEHOLDER_KUBECONFIG: Final = json.dumps(
         "users": [{"name": "unknown", "user": {}}],
     }
 )
-"""A kubeconfig that leads nowhere (RFC 2606), for a preview without an engine: there is nobody to tell the real one."""
+"""A kubeconfig with an invalid host (RFC 2606), for previews without an engine, where the real one is unknown."""
 
 
 def platform_output(plan: FleetPlan, cluster: object) -> dict[str, Any]:
-    """The `fleet` output; `cluster` is the cluster's name, or what becomes it."""
+    """Return the `fleet` output; `cluster` is the cluster's name, or an Output of it."""
     return {
         "version": OUTPUT_VERSION,
         "cluster": cluster,
@@ -47,25 +47,25 @@ def platform_output(plan: FleetPlan, cluster: object) -> dict[str, Any]:
 
 
 def placeholder_outputs(plan: FleetPlan) -> dict[str, Any]:
-    """All outputs of a platform that was never deployed, for a preview without an engine."""
+    """Return all outputs of a platform that was never deployed, for a preview without an engine."""
     return {FLEET_OUTPUT: platform_output(plan, plan.cluster.name), KUBECONFIG_OUTPUT: PLACEHOLDER_KUBECONFIG}
 
 
 def output_mismatch(exported: object, plan: TeamStackPlan) -> str | None:
-    """Why a team's stack cannot be deployed onto a platform that exports `live`; None where it can."""
+    """Return why a team's stack cannot be deployed on a platform that exports `exported`; None if it can."""
     platform = f"the platform stack '{plan.platform}'"
     output: Mapping[str, Any] = cast("Mapping[str, Any]", exported) if isinstance(exported, Mapping) else {}
     if (version := output.get("version")) != OUTPUT_VERSION:
-        shown = "nothing for teams" if version is None else f"version {float(version):g} for teams"
+        shown = "no outputs for teams" if version is None else f"version {float(version):g} of its outputs for teams"
         return (
-            f"{platform} exports {shown}, and version {OUTPUT_VERSION} "
-            "is read here: update it with the same Berth first"
+            f"{platform} exports {shown}, but this Berth needs version {OUTPUT_VERSION}; "
+            "update the platform with the same Berth first"
         )
     team: Mapping[str, Any] | None = output["teams"].get(plan.team)
     if team is None:
-        return f"{platform} was deployed without team '{plan.team}': update it first"
+        return f"{platform} was deployed without team '{plan.team}'; update it first"
     if plan.namespace not in team["namespaces"]:
-        return f"{platform} was deployed without namespace '{plan.namespace}' of team '{plan.team}': update it first"
+        return f"{platform} was deployed without namespace '{plan.namespace}' of team '{plan.team}'; update it first"
     queued_workloads = [
         workload_plan
         for workload_plan in plan.workloads.values()
@@ -73,5 +73,5 @@ def output_mismatch(exported: object, plan: TeamStackPlan) -> str | None:
     ]
     used = {workload.submission.queue for workload in queued_workloads}
     if missing := sorted(used - set(team["queues"])):
-        return f"{platform} was deployed without queue '{missing[0]}' of team '{plan.team}': update it first"
+        return f"{platform} was deployed without queue '{missing[0]}' of team '{plan.team}'; update it first"
     return None

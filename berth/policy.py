@@ -1,7 +1,7 @@
-"""An organisation's own rules: Python functions over the plan, in files of their own.
+"""Policies: an organization's own rules, as Python functions over the plan.
 
-A rule is a public function of the file, called with the FleetPlan, that yields what it finds by `fault` or `warning`.
-Its name is the code of what it finds. A file is a program: it runs with the rights of whoever runs the check.
+A rule is a public function of a policy file. It is called with the FleetPlan and yields faults and warnings; its name
+is their code. A policy file is a program: it runs with the permissions of the user who runs the check.
 """
 
 from __future__ import annotations
@@ -30,14 +30,14 @@ def fault(path: FieldPath, message: str) -> Problem:
 
 
 def warning(path: FieldPath, message: str) -> Problem:
-    """What its owner should look at."""
+    """Return a warning at `path` in the stack file."""
     return Problem(Severity.WARNING, "", path, message)
 
 
 def load_rules(file: pathlib.Path) -> tuple[dict[str, PolicyRule], list[Problem]]:
-    """The rules of one file by name, in its order; a file that cannot be loaded or holds none is a fault."""
+    """Return the rules of one file by name, in order; a file that cannot be loaded, or without rules, is a fault."""
     if not os.path.isfile(file):
-        return {}, [_policy_fault(file, None, "no such policy file")]
+        return {}, [_policy_fault(file, None, "policy file not found; check its path")]
     try:
         namespace = runpy.run_path(str(file), run_name="berth_policy")
     except (Exception, SystemExit) as error:
@@ -48,20 +48,20 @@ def load_rules(file: pathlib.Path) -> tuple[dict[str, PolicyRule], list[Problem]
         if not name.startswith("_") and isinstance(value, FunctionType) and value.__module__ == "berth_policy"
     }
     if not functions:
-        return {}, [_policy_fault(file, None, "holds no rule: write a public function of the plan that yields faults")]
+        return {}, [_policy_fault(file, None, "has no rule; write a public function of the plan that yields faults")]
     wrong = [name for name, rule in functions.items() if len(inspect.signature(rule).parameters) != 1]
     problems = [
-        _policy_fault(file, None, f"'{name}' takes other than the plan alone; begin a helper's name with _")
+        _policy_fault(file, None, f"'{name}' must have one parameter, the plan; begin names of helpers with _")
         for name in wrong
     ]
     return {name: rule for name, rule in functions.items() if name not in wrong}, problems
 
 
 def apply_policies(evaluation: Evaluation, files: Iterable[pathlib.Path]) -> Evaluation:
-    """The evaluation with what the rules of the files find besides, each at its place in the stack file.
+    """Return the evaluation with the problems that the rules report, each at its place in the stack file.
 
-    A fleet that is refused anyway is not judged further: rules may count on a plan that is simply true. One on ACK is
-    refused, for it has another plan than rules know.
+    Rules do not run on a fleet with faults, so they can rely on a complete plan. A fleet on ACK is a fault, because its
+    plan has another type than rules expect.
     """
     evaluation = require_kueue(evaluation)
     if evaluation.faults or evaluation.plan is None or evaluation.file is None:
@@ -94,7 +94,7 @@ def _run_rule(file: pathlib.Path, name: str, rule: PolicyRule, plan: FleetPlan) 
 
 
 def _as_problem(result: object) -> Problem | None:
-    """A rule's result, or None where it is not a problem of the documented types: its author may write anything."""
+    """Return a rule's result; None if it is not a valid Problem, because a policy can yield any value."""
     if not isinstance(result, Problem):
         return None
     message, path = cast("tuple[object, object]", (result.message, result.path))
@@ -103,7 +103,7 @@ def _as_problem(result: object) -> Problem | None:
 
 
 def _policy_fault(file: pathlib.Path, error: BaseException | None, message: str) -> Problem:
-    """A fault of a policy file; at the line of it where an error came from."""
+    """Return a fault of a policy file, at the line of an error if there is one."""
     lines = (
         [frame.lineno for frame in traceback.extract_tb(error.__traceback__) if frame.filename == str(file)]
         if error

@@ -1,4 +1,4 @@
-"""What a stack costs in resources, and how a large fleet falls into several: by cohort, for quota knows no border."""
+"""Count a stack's resources, and propose how to divide a large fleet into several stacks along its cohorts."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from berth.plan.fleet import FleetPlan
 from berth.plan.teams import IdentityPlan, TeamPlan
 
 DEFAULT_MAX_RESOURCES: Final = 2000
-"""Resources of a proposed stack, unless another number is asked for: docs/operations.md has what such a one costs."""
+"""Default maximum of resources per proposed stack; docs/operations.md has the cost of such a stack."""
 
 
 class ProposedStack(Struct, frozen=True):
-    """Teams that belong into one stack, with the cohorts and cluster queues that are theirs, and their resources."""
+    """Teams for one stack, with their cohorts and cluster queues, and the number of resources."""
 
     cohorts: tuple[str, ...]
     cluster_queues: tuple[str, ...]
@@ -26,7 +26,7 @@ class ProposedStack(Struct, frozen=True):
 
 
 def team_resources(team: TeamPlan) -> int:
-    """Resources of a team: its component, what is in its namespaces, grants, local queues; not its cluster queues."""
+    """Return the resources of a team: component, namespaced objects, grants, local queues; not its cluster queues."""
     namespaces = sum(namespace.owned for namespace in team.namespaces)
     inside = sum(1 for namespace in team.namespaces for _ in tenancy.namespace_manifests(team, namespace))
     grants = _iam_bindings(team.identity) if team.identity else 0
@@ -34,7 +34,7 @@ def team_resources(team: TeamPlan) -> int:
 
 
 def _iam_bindings(identity: IdentityPlan) -> int:
-    """IAM bindings, each of the Google account in between or of every namespace's own member, and that account."""
+    """Return the number of IAM bindings of an identity, including its Google service account."""
     secrets = {(secret.project, secret.secret) for secret in identity.secrets}
     per_member = len(identity.roles) + len(identity.buckets) + len(secrets)
     members = len(identity.members)
@@ -42,7 +42,7 @@ def _iam_bindings(identity: IdentityPlan) -> int:
 
 
 def indivisible_groups(plan: FleetPlan) -> list[ProposedStack]:
-    """The smallest parts that may be stacks of their own: what shares a cohort, a queue or a team stays together."""
+    """Return the smallest possible stacks: parts that share a cohort, a queue or a team stay together."""
     connected = _DisjointSets()
     for cohort in plan.cohorts:
         connected.join(("cohort", cohort.name), ("cohort", cohort.parent or cohort.name))
@@ -58,7 +58,7 @@ def indivisible_groups(plan: FleetPlan) -> list[ProposedStack]:
 
 
 def propose_stacks(plan: FleetPlan, most: int = DEFAULT_MAX_RESOURCES) -> list[ProposedStack]:
-    """Stacks of at most `most` resources, in the order of their cohorts; a group that is larger is a stack alone."""
+    """Return stacks of at most `most` resources, in order of cohorts; a larger group is a stack by itself."""
     stacks: list[ProposedStack] = []
     for part in indivisible_groups(plan):
         if stacks and stacks[-1].resources + part.resources <= most:
@@ -74,7 +74,7 @@ def propose_stacks(plan: FleetPlan, most: int = DEFAULT_MAX_RESOURCES) -> list[P
 
 
 def _resource_counts(plan: FleetPlan) -> Counter[tuple[str, str]]:
-    """Resources by kind and name, on a manager and on all of its workers together."""
+    """Count resources by kind and name, for a manager together with all of its workers."""
     counts = Counter[tuple[str, str]]()
     for cluster in (plan, *(worker.plan for worker in plan.workers)):
         counts.update({("team", team.name): team_resources(team) for team in cluster.teams})
@@ -93,7 +93,7 @@ def _proposed_stack(members: Iterable[tuple[str, str]], sizes: Mapping[tuple[str
 
 
 class _DisjointSets:
-    """Sets of things that were joined, directly or by others."""
+    """Disjoint sets of nodes, joined pairwise (union-find)."""
 
     def __init__(self) -> None:
         self._parent_of: dict[tuple[str, str], tuple[str, str]] = {}
@@ -104,11 +104,11 @@ class _DisjointSets:
         return node
 
     def join(self, node: tuple[str, str], other_node: tuple[str, str]) -> None:
-        """Put both into one set."""
+        """Merge the sets of both nodes."""
         self._parent_of[self._root(node)] = self._root(other_node)
 
     def sets(self) -> list[list[tuple[str, str]]]:
-        """The sets."""
+        """Return the sets."""
         members_by_root: dict[tuple[str, str], list[tuple[str, str]]] = {}
         for node in list(self._parent_of):
             members_by_root.setdefault(self._root(node), []).append(node)

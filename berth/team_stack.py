@@ -1,4 +1,4 @@
-"""From a team's stack and its platform's plan to what the team deploys: workloads on its queues, and their files."""
+"""Plan a team's own stack from its spec and its platform's plan: workloads on its queues, and their files."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from berth.workloads.options import WorkloadOptions
 from berth.workloads.pod_templates import read_template
 
 _VERBS: Final = ("get", "create", "patch", "delete")
-"""What deploying an object takes: the provider reads it, applies it, and deletes it in the end."""
+"""Verbs that deploying an object needs: the provider reads, applies and finally deletes it."""
 _PLURALS: Final = {"SecretProviderClass": "secretproviderclasses"}
 _STACK_FIELDS: Final = frozenset({"queue", "config", "secrets", "pod_template"})
 _OPTION: Final = re.compile(r"--([a-z]+(?:-[a-z]+)*)")
@@ -39,15 +39,17 @@ _OPTION: Final = re.compile(r"--([a-z]+(?:-[a-z]+)*)")
 def plan_team_stack(
     stack: str, platform: str, spec: TeamStackSpec, faulty: FaultyEntries, fleet: FleetPlan, platform_fleet: object
 ) -> tuple[TeamStackPlan | None, list[Problem]]:
-    """The plan of a team's stack; None where its platform has no such team.
+    """Plan a team's stack; None if its platform has no such team.
 
-    `faulty` is what was left out of the spec. `platform` is the name of the platform's stack, `fleet` its plan,
-    `written` its `berth:fleet` as plain values.
+    `faulty` are the entries omitted from the spec. `platform` is the name of the platform's stack, `fleet` its plan,
+    `platform_fleet` its `berth:fleet` as plain values.
     """
     team = next((each for each in fleet.teams if each.name == spec.team), None)
     if team is None:
         names = [each.name for each in fleet.teams]
-        suggestion = did_you_mean(spec.team, names) or (f"; it has {join_quoted(names)}" if names else "")
+        suggestion = did_you_mean(spec.team, names) or (
+            f"; write one of {join_quoted(names)}" if names else "; add the team to the platform first"
+        )
         message = f"the platform '{platform}' has no team '{spec.team}'{suggestion}"
         return None, [Problem(Severity.FAULT, "unknown-reference", ("team",), message)]
     builder = _TeamStackBuilder(spec, faulty, fleet, team, platform_fleet, Problems())
@@ -85,19 +87,19 @@ class _TeamStackBuilder:
         self.fleet, self.team, self.platform_fleet = fleet, team, platform_fleet
 
     def configs(self) -> tuple[ConfigPlan, ...]:
-        """The ConfigMaps, by name."""
+        """Return the ConfigMaps, by name."""
         self._check_on_workers("config", self.spec.config)
         return tuple(ConfigPlan(name=name, files=files) for name, files in sorted(self.spec.config.items()))
 
     def secrets(self) -> tuple[SecretsPlan, ...]:
-        """The secrets that pods read, by name; each must be one that the platform lets the team read."""
+        """Return the secrets of pods, by name, and report those that the platform does not let the team read."""
         self._check_on_workers("secrets", self.spec.secrets)
         identity = self.team.identity
         granted = {(each.project, each.secret) for each in identity.secrets} if identity else set[tuple[str, str]]()
         plans: list[SecretsPlan] = []
         for name, files in sorted(self.spec.secrets.items()):
             if name == SECRETS:
-                message = f"'{name}' is what the platform calls its own; take another name"
+                message = f"'{name}' is reserved by the platform; write another name"
                 self.problems.fault("duplicate-name", ("secrets", name), message)
             for file, secret in files.items():
                 self._check_granted(("secrets", name, file), secret, granted)
@@ -105,11 +107,9 @@ class _TeamStackBuilder:
         return tuple(plans)
 
     def _check_on_workers(self, section: str, names: Iterable[str]) -> None:
-        """Files stand where the stack deploys; of a manager the pods are elsewhere."""
+        """Report files on a manager: its jobs run on workers, where the files do not exist."""
         for name in sorted(names) if self.fleet.workers else ():
-            message = (
-                "jobs run on workers, to which the platform sends them alone: their pods would wait for this forever"
-            )
+            message = "is not available on workers, where the jobs run, so their pods would never start; remove it"
             self.problems.fault("not-on-workers", (section, name), message)
 
     def _secret(self, file: str, spec: SecretSpec) -> SecretPlan:
@@ -122,13 +122,13 @@ class _TeamStackBuilder:
         project = spec.project or self.fleet.project or ""
         known = [secret for owner, secret in sorted(granted) if owner == project]
         project_text = f" of project '{spec.project}'" if spec.project else ""
-        remedy = f"; have the platform add it to teams.{self.team.name}.identity.secrets"
+        remedy = f"; ask the platform's owners to add it to teams.{self.team.name}.identity.secrets"
         message = f"team '{self.team.name}' may not read the secret '{spec.secret}'{project_text}"
         message += did_you_mean(spec.secret, known) or remedy
         self.problems.fault("not-granted", path, message)
 
     def workloads(self) -> Mapping[str, WorkloadPlan]:
-        """The workloads, by key; faulty ones are left out."""
+        """Return the workloads, by key, without faulty ones."""
         plans: dict[str, WorkloadPlan] = {}
         seen: dict[str, str] = {}
         for key, spec in sorted(self.spec.workloads.items()):
@@ -147,7 +147,7 @@ class _TeamStackBuilder:
             self._lint(path, plan)
             for name in (f"{m['kind']} '{_metadata(m)['name']}'" for m in manifests.workload_manifests(plan)):
                 if (first_key := seen.setdefault(name, key)) != key:
-                    message = f"the {name} is already that of workloads.{first_key}; write another name"
+                    message = f"the {name} already belongs to workloads.{first_key}; write another name"
                     self.problems.fault("duplicate-name", (*path, "name"), message)
         return plans
 
@@ -160,13 +160,13 @@ class _TeamStackBuilder:
             for index, name in enumerate(names):
                 if name not in known and not self.faulty & {(section,), (section, name)}:
                     suggestion = did_you_mean(name, known) or (
-                        f"; there is {join_quoted(sorted(known))}" if known else ""
+                        f"; write one of {join_quoted(sorted(known))}" if known else ""
                     )
                     message = f"no entry '{name}' under {section}{suggestion}"
                     self.problems.fault("unknown-reference", (*path, section, index), message)
 
     def _workload_options(self, path: FieldPath, key: str, spec: WorkloadSpec) -> WorkloadOptions | None:
-        """Return what the stack file asks for; None where it names no image and no template."""
+        """Return the options of the stack file; None, with a fault, if neither it nor a template has an image."""
         if spec.image is None and spec.pod_template is None and spec.kind != "trainjob":
             message = "is missing; write image: <image>, or a podTemplate with one"
             self.problems.fault("missing-key", (*path, "image"), message)
@@ -180,7 +180,7 @@ class _TeamStackBuilder:
         return None if problems.has_faults() else WorkloadOptions(**fields)
 
     def _lint(self, path: FieldPath, plan: WorkloadPlan) -> None:
-        """What would keep the objects from ever being admitted and run, as `berth lint` says it."""
+        """Report what `berth lint` reports: reasons why the objects would never be admitted or run."""
         documents = [ManifestDocument("", each) for each in manifests.workload_manifests(plan)]
         for finding in lint_documents(documents, LintContext(self.fleet)):
             self.problems.entries += [
@@ -193,7 +193,7 @@ def _pod_with_files(plan: WorkloadPlan, spec: WorkloadSpec) -> Any:
 
 
 def _in_stack_file(problem: Problem, path: FieldPath) -> Problem:
-    """A problem of `berth workload` in the words of the stack file: keys instead of options."""
+    """Return a problem of `berth workload` with keys of the stack file instead of command-line options."""
     first = str(problem.path[0]) if problem.path else ""
     key = {"QUEUE": "queue", "TEAM": "queue", "COMMAND": "command"}.get(first) or to_camel(
         first.removeprefix("--").replace("-", "_")
@@ -210,7 +210,7 @@ _KEYS: Final = {"maxRunSeconds": "maxRunDuration", "template": "podTemplate", "p
 
 
 def _plan_permissions(plan: TeamStackPlan, fleet: FleetPlan) -> Iterator[PermissionPlan]:
-    """What deploying the stack takes, one entry for each API group, and whether the team's people have it."""
+    """Yield the permissions that deploying the stack needs, per API group, and whether the team's groups have them."""
     kinds: dict[str, set[str]] = {}
     for manifest in manifests.team_stack_manifests(plan):
         group = str(manifest["apiVersion"]).rpartition("/")[0]
@@ -225,7 +225,7 @@ def _plan_permissions(plan: TeamStackPlan, fleet: FleetPlan) -> Iterator[Permiss
 
 
 def _granted_permissions(fleet: FleetPlan) -> set[tuple[str, str, str]]:
-    """API group, resource and verb of all that the role of teams' people allows."""
+    """Return (API group, resource, verb) of all permissions in the role of teams' groups."""
     if fleet.access is None:
         return set()
     rules = next(role for name, role in roles.cluster_access(fleet.access) if name == "submitter")["rules"]

@@ -8,16 +8,16 @@ from berth.plan.gke import ClusterPlan
 from berth.plan.nodes import Bounds
 
 _MAX_NAMES = 8
-"""Maximum of names in one line."""
+"""Maximum number of names in one line."""
 
 
 def pluralize(number: int, noun: str) -> str:
-    """`1 node`, `2 nodes`."""
+    """Return `1 node` or `2 nodes`."""
     return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
 
 
 def format_range(bounds: Bounds) -> str:
-    """`4`, or `0–24`."""
+    """Return `4` or `0–24`."""
     return str(bounds.max) if bounds.min == bounds.max else f"{bounds.min}–{bounds.max}"
 
 
@@ -36,13 +36,13 @@ def format_slices(pool: PoolPlan) -> str:
 
 
 def capacity_source(pool: PoolPlan) -> str:
-    """Return where a pool's machines come from: `reservation r1`, `spot`, `class c1, made by GKE`."""
+    """Return where a pool's machines come from: `reservation r1`, `spot`, `class c1, created by GKE`."""
     description = f"reservation {pool.reservation}" if pool.reservation else pool.capacity
     description = f"class {pool.compute_class}" if pool.compute_class else description
     return f"{description}{_MADE_BY_SUFFIX[pool.made_by]}"
 
 
-_MADE_BY_SUFFIX = {"berth": "", "gke": ", made by GKE", "others": ", there already"}
+_MADE_BY_SUFFIX = {"berth": "", "gke": ", created by GKE", "others": ", existing"}
 
 
 def cluster_summary(plan: FleetPlan) -> str:

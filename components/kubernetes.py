@@ -1,7 +1,7 @@
-"""Any manifest as a Pulumi resource, and the options that every object inside a cluster has in common.
+"""Any manifest as a Pulumi resource, and common options of all objects in a cluster.
 
-`pulumi_kubernetes.apiextensions.CustomResource` knows `metadata` and `spec` only, so it cannot carry the `value` of a
-WorkloadPriorityClass. The provider itself takes any object whose token is `kubernetes:<apiVersion>:<Kind>`.
+`pulumi_kubernetes.apiextensions.CustomResource` has only `metadata` and `spec`, so it cannot set the `value` of a
+WorkloadPriorityClass. The provider itself accepts any object with the type token `kubernetes:<apiVersion>:<Kind>`.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ from berth.manifests.immutable import immutable_fields
 
 
 class KubernetesObject(pulumi.CustomResource):
-    """One Kubernetes object that is exactly its manifest.
+    """One Kubernetes object as in its manifest.
 
-    `live` is laid over the manifest where a value must come from another resource: a namespace taken from the
-    Namespace's own output, say, which also makes the two wait for each other. The token holds the apiVersion, so a move
-    to another version needs an alias. A change of an immutable field replaces the object, the old one first: its name
-    is its own. Kueue lets no flavor, topology or check go that is still named elsewhere, so a replacement of one waits
-    for that, in vain: such a change wants a new name instead.
+    `live` overrides values of the manifest with outputs of other resources, such as the name of a Namespace, which also
+    makes the object depend on them. The type token includes the apiVersion, so another version needs an alias. A change
+    of an immutable field replaces the object, deleting the old one first, because its name is fixed. Kueue does not
+    delete a flavor, topology or check that is in use, so replacing one never ends: such a change needs a new name
+    instead.
     """
 
     metadata: pulumi.Output[Mapping[str, Any]]
@@ -47,7 +47,7 @@ class KubernetesObject(pulumi.CustomResource):
 
     @property
     def object_name(self) -> pulumi.Output[str]:
-        """The object's name as the cluster knows it; what uses it waits for the object."""
+        """The object's name in the cluster, as an output; resources that use it depend on the object."""
         return cast("pulumi.Output[str]", self.metadata["name"])
 
 
@@ -59,10 +59,10 @@ def cluster_provider(
     context: str | None = None,
     parent: pulumi.Resource | None = None,
 ) -> kubernetes.Provider:
-    """What reaches one cluster, which by its `cluster_identifier` is the same one whatever the kubeconfig says.
+    """Return a provider for one cluster, identified by `cluster_identifier` even if the kubeconfig changes.
 
-    ConfigMaps and Secrets change in place, as they do in Kubernetes. Left to itself the provider replaces them, and the
-    old one goes first, for names are our own: a manager would be without its kubeconfig of a worker for a while.
+    ConfigMaps and Secrets change in place. By default the provider would replace them, deleting the old one first
+    because names are fixed: a manager would then temporarily have no kubeconfig of a worker.
     """
     return kubernetes.Provider(
         name,
@@ -81,18 +81,18 @@ def cluster_options(
     cluster: pulumi.Resource | None,
     served_by: Sequence[pulumi.Resource] = (),
 ) -> pulumi.ResourceOptions:
-    """Options of an object in a cluster: it waits for what serves its kind, and goes when the cluster goes."""
+    """Return options of an object in a cluster: it depends on what serves its kind, and is deleted with the cluster."""
     return pulumi.ResourceOptions(parent=parent, deleted_with=cluster, depends_on=list(served_by) or None)
 
 
 def type_token(manifest: Mapping[str, Any]) -> str:
-    """The type token: `kubernetes:kueue.x-k8s.io/v1beta2:Cohort`; the legacy group is spelt `core`."""
+    """Return the type token, such as `kubernetes:kueue.x-k8s.io/v1beta2:Cohort`; the legacy group is `core`."""
     group_version = str(manifest["apiVersion"])
     return f"kubernetes:{group_version if '/' in group_version else f'core/{group_version}'}:{manifest['kind']}"
 
 
 def overlay(manifest: Mapping[str, Any], live: Mapping[str, Any]) -> dict[str, Any]:
-    """The manifest with `live` laid over it, mapping by mapping; neither is changed."""
+    """Return a copy of the manifest, recursively overridden by `live`."""
     merged = dict(manifest)
     for key, value in live.items():
         is_nested = isinstance(value, Mapping) and isinstance(merged.get(key), Mapping)
@@ -102,5 +102,5 @@ def overlay(manifest: Mapping[str, Any], live: Mapping[str, Any]) -> dict[str, A
 
 @cache
 def _provider_version() -> str:
-    """The version of the plugin that belongs to the installed SDK; the engine needs it to find the plugin."""
+    """Return the plugin version of the installed SDK, which the engine needs to find the plugin."""
     return version("pulumi_kubernetes")

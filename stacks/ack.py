@@ -1,4 +1,4 @@
-"""What a stack on Alibaba Cloud is made of: members, the fleet above them, and what teams find there."""
+"""Composition of a stack on Alibaba Cloud: members, their ACK One fleet, and the fleet's objects."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from components.ack.member import Member
 from components.kubernetes import cluster_provider
 
 EXPORT_VERSION = 1
-"""Raised when the shape of the `fleet` output changes in a way that its readers would notice."""
+"""Version of the `fleet` output; raise it for a change that breaks readers of the output."""
 
 
 def build(plan: AckFleetPlan) -> dict[str, Any]:
-    """Register everything in the plan, and return what the stack exports."""
+    """Register everything in the plan, and return the stack's outputs."""
     opts = pulumi.ResourceOptions(providers=[alicloud.Provider("alibaba-cloud", region=plan.region)])
     members = {
         each.name: Member(each.key, each, tags=plan.tags, pool_prefix=f"pool-{each.name}-", opts=opts).cluster_id
@@ -26,7 +26,7 @@ def build(plan: AckFleetPlan) -> dict[str, Any]:
     }
     fleet = FleetInstance("fleet", plan.fleet, members=members, opts=opts)
     if plan.fleet.kubeconfig is not None:
-        # A path, not what the file holds: the credential stays out of the state.
+        # A path, not the content of the file, so that credentials stay out of the state.
         provider = cluster_provider("fleet", kubeconfig=plan.fleet.kubeconfig, cluster_identifier=plan.fleet.name)
         FleetObjects("objects", plan, members=fleet.memberships, opts=pulumi.ResourceOptions(providers=[provider]))
     return {

@@ -1,4 +1,4 @@
-"""Selects the composition of a stack. Only that one is loaded: a fleet needs the provider of its own cloud alone."""
+"""Select the composition of a stack, and import only that, because a fleet needs only its own cloud's provider."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from berth.plan.team_stack import TeamStackPlan
 
 
 def build(evaluation: Evaluation) -> dict[str, Any]:
-    """Register a sound stack, and return what it exports. Raises RunError, which the engine prints plainly."""
+    """Register a valid stack and return its outputs. Raises RunError, which the engine prints without a traceback."""
     plan = buildable_plan(evaluation)
     if isinstance(plan, FleetPlan):
         from stacks import platform
@@ -28,7 +28,7 @@ def build(evaluation: Evaluation) -> dict[str, Any]:
     except ModuleNotFoundError as error:
         if error.name != "pulumi_alicloud":
             raise
-        raise pulumi.RunError("a fleet on Alibaba Cloud needs its provider: pip install 'berth[ack]'") from None
+        raise pulumi.RunError("a fleet on Alibaba Cloud needs its provider; run: pip install -e '.[ack]'") from None
     return ack.build(plan)
 
 
@@ -37,7 +37,7 @@ def buildable_plan(evaluation: Evaluation) -> FleetPlan | AckFleetPlan | TeamSta
     plan = evaluation.plan_of_any_kind
     if evaluation.faults or plan is None:
         raise pulumi.RunError(
-            "\n".join([f"stack '{evaluation.stack}' is refused:", *(p.line() for p in evaluation.faults)])
+            "\n".join([f"stack '{evaluation.stack}' has faults:", *(p.line() for p in evaluation.faults)])
         )
     for problem in evaluation.warnings:
         pulumi.log.warn(problem.line_without_severity())

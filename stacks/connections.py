@@ -1,4 +1,4 @@
-"""A cluster to compose on: created here with its machines, or an existing one.
+"""Connection to a cluster: created by this stack with its machines, or existing.
 
 With `stacks.machines` and `stacks.platform` the only place that knows plans and the components that make resources.
 """
@@ -25,7 +25,7 @@ from stacks.scope import Scope
 
 
 class ClusterConnection(Struct, frozen=True):
-    """A cluster to compose on: its providers, what its controllers run on, where it is reached.
+    """A cluster with its providers, the node pool of its controllers, and its address.
 
     `scope` has the parent of its resources and the start of their names. `kubeconfig` is one, or the path of one; None
     leaves it to the client. `resource` is None where somebody else made the cluster; `google_provider` serves its
@@ -53,7 +53,7 @@ class ClusterConnection(Struct, frozen=True):
 
     @property
     def opts(self) -> pulumi.ResourceOptions:
-        """Options of a component of this cluster: its children use the cluster's own providers."""
+        """Return options of a component of this cluster: its children use the cluster's providers."""
         return self.scope.options(self.provider, self.google_provider, project=self.project)
 
 
@@ -74,7 +74,7 @@ def connect_cluster(
 
 
 def _connect_existing(plan: FleetPlan, cluster_plan: ExistingClusterPlan, scope: Scope) -> ClusterConnection:
-    """A cluster that is there. State learns what the client needs to find it and no more, or else a secret."""
+    """Connect to an existing cluster. The state contains only the path and context of its kubeconfig, or a secret."""
     kubeconfig: pulumi.Input[str] | None = cluster_plan.kubeconfig
     if scope.kubeconfig is not None or scope.kubernetes is not None:
         kubeconfig = scope.kubeconfig
@@ -82,7 +82,7 @@ def _connect_existing(plan: FleetPlan, cluster_plan: ExistingClusterPlan, scope:
         kubeconfig = pulumi.Config("berth").require_secret(cluster_plan.secret)
     reached = replace(scope, kubeconfig=kubeconfig)
     provider = reached.existing_cluster_provider(cluster_identifier(cluster_plan), cluster_plan.context)
-    no_server = pulumi.Output.from_input("")  # only a worker's server is used, by its manager
+    no_server = pulumi.Output.from_input("")  # only the server of a worker is used, by its manager
     return ClusterConnection(plan, scope, cluster_plan.name, provider, kubeconfig, no_server)
 
 
@@ -112,7 +112,7 @@ def _create_cluster(
     provider = cluster_provider(
         f"{scope.prefix}kubernetes",
         kubeconfig=kubeconfig,
-        # Else a renewed certificate in the kubeconfig would count as another cluster, and replace every object in it.
+        # Otherwise a renewed certificate in the kubeconfig would mean another cluster, and replace every object in it.
         cluster_identifier=cluster_identifier(cluster_plan),
         parent=scope.parent,
     )

@@ -1,4 +1,4 @@
-"""Kubeconfigs from elsewhere: the one that another stack exports, and the API server that one leads to."""
+"""Kubeconfigs of other stacks, and the API server in a kubeconfig."""
 
 from __future__ import annotations
 
@@ -10,21 +10,21 @@ from berth.yaml_loader import load_yaml
 
 
 def exported_kubeconfig(platform: pulumi.StackReference, stack: str) -> pulumi.Output[str]:
-    """The kubeconfig among another stack's outputs: a secret here, even where that stack makes none of it.
+    """Return the kubeconfig that another stack exports, always as a secret.
 
-    Raises RunError where it has none, with the name of the stack; the SDK's `require_output` ends in a KeyError.
+    Raises RunError with the stack's name if there is none; the SDK's `require_output` would raise a KeyError.
     """
 
     def require_text(value: object) -> str:
         if not isinstance(value, str):
-            raise pulumi.RunError(f"stack '{stack}' has no output '{KUBECONFIG_OUTPUT}': update it first")
+            raise pulumi.RunError(f"stack '{stack}' has no output '{KUBECONFIG_OUTPUT}'; run pulumi up on it first")
         return value
 
     return pulumi.Output.secret(platform.get_output(KUBECONFIG_OUTPUT).apply(require_text))
 
 
 def kubeconfig_server(worker: str, kubeconfig: str) -> str:
-    """The control plane's URL that a kubeconfig's current context names. Raises RunError where it names none."""
+    """Return the server URL of a kubeconfig's current context. Raises RunError if there is none."""
     try:
         config = load_yaml(kubeconfig)
         context = next(each["context"] for each in config["contexts"] if each["name"] == config["current-context"])

@@ -1,4 +1,4 @@
-"""What a platform stack is made of: components wired to each other, in the one order in which they can exist."""
+"""Composition of a platform stack: components and their dependencies."""
 
 from __future__ import annotations
 
@@ -119,7 +119,7 @@ def _workers(
 
 
 def _controllers(connection: ClusterConnection) -> list[pulumi.Resource]:
-    """Controllers; returns what serves Kueue's kinds."""
+    """Create the controllers; return the releases that serve Kueue's kinds."""
     controllers = Controllers(
         f"{connection.prefix}controllers",
         connection.plan.charts,
@@ -135,7 +135,7 @@ def _queueing(
 ) -> Mapping[str, Team]:
     """Queues and teams. Queues wait for Kueue, and for nothing that a stock-out could hold up.
 
-    `configs` are the MultiKueueConfigs that a manager's checks name. Returns the teams by name.
+    `configs` are the MultiKueueConfigs that a manager's checks refer to. Returns the teams by name.
     """
     plan, prefix, opts, cluster = connection.plan, connection.prefix, connection.opts, connection.resource
     Priorities(f"{prefix}priorities", plan.priorities, opts=opts, served_by=kueue, cluster=cluster)
@@ -204,7 +204,7 @@ def _tenancy(connection: ClusterConnection) -> dict[str, Team]:
 
 
 def _monitoring(connection: ClusterConnection, monitoring: MonitoringPlan, kueue: list[pulumi.Resource]) -> None:
-    """What collects and shows metrics: Cloud Monitoring, or a Prometheus in the cluster instead."""
+    """Create the collection of metrics, dashboards and alerts, in Cloud Monitoring or in the cluster."""
     plan, prefix, opts, cluster = connection.plan, connection.prefix, connection.opts, connection.resource
     served_by = kueue
     if monitoring.charts:

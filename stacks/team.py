@@ -1,4 +1,4 @@
-"""What a team's own stack is made of: its files and its workloads, on a cluster that its platform's stack made."""
+"""Composition of a team's own stack: files and workloads, on the cluster of its platform's stack."""
 
 from __future__ import annotations
 

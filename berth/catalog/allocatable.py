@@ -1,7 +1,7 @@
-"""What of a machine pods may have: GKE keeps a part of every node for itself.
+"""Allocatable cpu and memory of a machine: GKE reserves a part of every node.
 
-Source: GKE docs, "Plan GKE Standard node sizes" (the same fractions for every machine above 1 GiB). Daemons of the
-system take some of the rest, so this is the most that can be had, never a promise.
+Source: GKE docs, "Plan GKE Standard node sizes" (the same fractions for every machine above 1 GiB). System DaemonSets
+use some of the rest, so this is an upper bound.
 """
 
 from __future__ import annotations
@@ -13,22 +13,22 @@ from msgspec import Struct
 from berth.catalog.table import attachable_gpus, machines
 
 _CPU_RESERVED = ((1, "0.06"), (1, "0.01"), (2, "0.005"), (None, "0.0025"))
-"""Cores, one after the other, and the part of them that is kept; None is all the rest."""
+"""Tiers of cores, and the fraction of each that GKE reserves; None is all remaining cores."""
 _MEMORY_RESERVED = ((4, "0.25"), (4, "0.2"), (8, "0.1"), (112, "0.06"), (None, "0.02"))
-"""GiB of memory, one range after the other, and the part of each that GKE reserves; None is all the rest."""
+"""Tiers of memory in GiB, and the fraction of each that GKE reserves; None is all remaining memory."""
 _EVICTION_THRESHOLD = 100 * 2**20
 """Bytes below which the kubelet evicts pods."""
 
 
 class Allocatable(Struct, frozen=True):
-    """The most that the pods of one node can have: cpu in milli, memory in bytes."""
+    """Upper bound for the pods of one node: cpu in milli, memory in bytes."""
 
     cpu: int
     memory: int
 
 
 def allocatable(machine_type: str) -> Allocatable | None:
-    """What pods can have of a machine with accelerators; None where the table does not know its size."""
+    """Return the allocatable resources of a machine type with accelerators; None if its size is unknown."""
     hosts = attachable_gpus().hosts
     row = machines().get(machine_type)
     cores, gib = (row.vcpu, row.memory_gb) if row else hosts.get(machine_type, (0, 0))

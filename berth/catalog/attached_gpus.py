@@ -1,4 +1,4 @@
-"""GPUs attached to n1 machines: no machine type says them, so a pool names the machine, the GPU and the count."""
+"""GPUs attached to N1 machines, which a pool requests with machine type, GPU type and count."""
 
 from __future__ import annotations
 
@@ -7,23 +7,25 @@ from berth.catalog.table import attachable_gpus, extended_resource, noun
 
 
 class GpuAttachmentError(ValueError):
-    """A GPU that does not go with this machine; the message says what does."""
+    """Raised if a machine does not support the GPU; the message lists what is supported."""
 
 
 def attach_gpus(machine_type: str, accelerator: str, count: int) -> Machine:
-    """An n1 machine with `count` GPUs; `accelerator` is a node-label value. Raises GpuAttachmentError.
+    """Return an N1 machine with `count` GPUs; `accelerator` is a node-label value. Raises GpuAttachmentError.
 
-    The vCPU limits are those of GKE's autoscaler; such nodes have no compact placement and take any boot disk.
+    The vCPU limits are from GKE's autoscaler. Such nodes have no compact placement and support any boot disk.
     """
     table = attachable_gpus()
     if machine_type not in table.hosts:
-        raise GpuAttachmentError(f"'{machine_type}' takes no attached GPU; one of {', '.join(table.hosts)}")
+        raise GpuAttachmentError(
+            f"'{machine_type}' does not support attached GPUs; write one of {', '.join(table.hosts)}"
+        )
     vcpu, memory_gb = table.hosts[machine_type]
     if vcpu > (limit := _max_vcpus(accelerator, count)):
         allowed_machines = [name for name, (size, _) in table.hosts.items() if size <= limit]
         raise GpuAttachmentError(
-            f"'{machine_type}' has {vcpu} vCPUs, but {count} {accelerator} go with at most {limit}; "
-            f"one of {', '.join(allowed_machines)}"
+            f"'{machine_type}' has {vcpu} vCPUs, but {count} {accelerator} support at most {limit}; "
+            f"write one of {', '.join(allowed_machines)}"
         )
     return Machine(
         name=machine_type,
@@ -42,9 +44,9 @@ def attach_gpus(machine_type: str, accelerator: str, count: int) -> Machine:
 def _max_vcpus(accelerator: str, count: int) -> int:
     gpus = attachable_gpus().gpus
     if accelerator not in gpus:
-        raise GpuAttachmentError(f"'{accelerator}' cannot be attached to a machine; one of {', '.join(gpus)}")
+        raise GpuAttachmentError(f"'{accelerator}' cannot be attached to a machine; write one of {', '.join(gpus)}")
     vcpus_by_count = gpus[accelerator]
     if count not in vcpus_by_count:
         allowed = ", ".join(map(str, vcpus_by_count))
-        raise GpuAttachmentError(f"{count} {accelerator} cannot be attached to one machine; one of {allowed}")
+        raise GpuAttachmentError(f"{count} {accelerator} cannot be attached to one machine; write one of {allowed}")
     return vcpus_by_count[count]

@@ -1,4 +1,4 @@
-"""What roles of Google Cloud IAM give to a team that has them for a whole project (`google_roles.yaml`)."""
+"""Effects of Google Cloud IAM roles that a team has for a whole project (`google_roles.yaml`)."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ _TABLE = Path(__file__).with_name("google_roles.yaml")
 
 
 class GoogleRoles(Struct, frozen=True):
-    """`workload` roles reach nothing of other teams; `privileged` and `broad` map a role to what it gives."""
+    """`workload` roles give no access to other teams' data; `privileged` and `broad` map a role to its effect."""
 
     workload: tuple[str, ...]
     privileged: Mapping[str, str]
     broad: Mapping[str, str]
 
     def privilege(self, role: str) -> str | None:
-        """What a role that gives rights or keys does; None for every other role."""
+        """Return what a role that grants permissions or keys does; None for every other role."""
         for name, effect in self.privileged.items():
             if role == name or (name.endswith("*") and role.startswith(name[:-1])):
                 return effect
@@ -30,5 +30,5 @@ class GoogleRoles(Struct, frozen=True):
 
 @cache
 def google_roles() -> GoogleRoles:
-    """The table of roles."""
+    """Return the table of roles."""
     return convert(load_table(_TABLE), GoogleRoles)

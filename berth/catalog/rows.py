@@ -1,4 +1,4 @@
-"""What a row of the hardware table says. Every field is a fact of GKE's, none a choice; the table names its sources."""
+"""Types of the rows of the hardware table. Every field is a fact about GKE; the table names its sources."""
 
 from __future__ import annotations
 
@@ -10,18 +10,18 @@ from msgspec import Struct
 from berth.plan.nodes import Taint
 
 Availability = Literal["offered", "doubtful", "refused"]
-"""A source shows it · no source shows it, though none refuses it · GKE refuses it."""
+"""offered: documented; doubtful: neither documented nor refused; refused: GKE refuses it."""
 
 ProvisioningModel = Literal["on-demand", "spot", "reservation-any", "reservation-specific", "flex-start", "queued"]
-"""How GKE gets machines; a reservation is taken by its name (specific) or as any that fits."""
+"""How GKE gets machines; a reservation is either named (specific) or any that matches."""
 
 
 class Provisioning(Struct, frozen=True, kw_only=True):
-    """How a kind of machine can be had: one row of GKE's provisioning matrix. What a row does not name is refused.
+    """Availability of a kind of machine: one row of GKE's provisioning matrix. Models that a row omits are refused.
 
-    `compact` are the ways that go with compact placement. `doubts` says why cells are doubtful. `reservations` is how
-    Google reserves such machines: zonal (by machine type), dense (the same, in blocks and sub-blocks), or aggregate
-    (by the chip; cannot be made with `compute.Reservation`). `confidence` is that of `source`, for the certain cells.
+    `compact` are the models that support compact placement. `doubts` is why cells are doubtful. `reservations` is how
+    Google reserves such machines: zonal (by machine type), dense (also by block and sub-block), or aggregate (by the
+    chip; not possible with `compute.Reservation`). `confidence` is that of `source`, for the certain cells.
     """
 
     name: str = "none"
@@ -38,7 +38,7 @@ class Provisioning(Struct, frozen=True, kw_only=True):
     confidence: Literal["source", "documentation", "example", "recalled"] = "source"
 
     def availability(self, model: ProvisioningModel) -> Availability:
-        """Whether the machines can be had this way."""
+        """Return whether the machines are available with a provisioning model."""
         by_model: dict[ProvisioningModel, Availability] = {
             "on-demand": self.on_demand,
             "spot": self.spot,
@@ -51,7 +51,7 @@ class Provisioning(Struct, frozen=True, kw_only=True):
 
     @property
     def offered_models(self) -> tuple[ProvisioningModel, ...]:
-        """The ways that a source shows."""
+        """Documented provisioning models."""
         return tuple(model for model in _PROVISIONING_MODELS if self.availability(model) == "offered")
 
 
@@ -66,28 +66,27 @@ _PROVISIONING_MODELS: tuple[ProvisioningModel, ...] = (
 
 
 class Machine(Struct, frozen=True, kw_only=True):
-    """One machine type as a node. Counts are per node; `memory_gb` is GB as Google says it (GiB in Kubernetes).
+    """One machine type as a node. Counts are per node; `memory_gb` is in Google's GB (GiB in Kubernetes).
 
-    `accelerator` is the node-label value, `resource` what a container asks for, `noun` what people say after a count
-    ("v5e chips", "L4"). `accelerators` are chips or GPUs; of a fractional GPU machine, fractions (the noun says so).
-    `status`: legacy is usable but old; unsupported is refused by Berth, `note` says why (0 vCPU or GB means unknown).
-    `explicit_only`: GKE creates it only where it is named. `provisioning` is how it can be had.
+    `accelerator` is the node-label value, `resource` the resource name, `noun` the name in messages after a count ("v5e
+    chips", "L4"). `accelerators` counts chips or GPUs; for a fractional GPU machine, fractions (and `noun` says so).
+    `status`: legacy is usable but old; unsupported is refused by Berth, and `note` says why (0 vCPU or GB means
+    unknown). `explicit_only`: GKE creates it only for a pool that names it. `provisioning` is its availability.
 
-    TPU: `generation` is a key of `generations()`, None for GPUs and for what is unsupported. `multi_host_placement` is
-    how hosts become one slice (compact_tpu_topology, workload_policy_high_throughput), None where they cannot.
+    TPU: `generation` is a key of `generations()`, None for GPUs and unsupported machines. `multi_host_placement` is how
+    hosts form one slice (compact_tpu_topology, workload_policy_high_throughput), None if they cannot.
 
-    GPU: `additional_networks` counts the VPC networks that `gpudirect` (none, tcpx, tcpxo, rdma) wants besides the
-    cluster's. `ssd_automatic` local SSDs come by themselves; `ssd_options` are the counts one may choose.
-    `compact_max_nodes` is the most nodes under compact placement (0: there is none). With a `domain_topology`, nodes
-    form one NVLink domain of `domain_nodes`, placed by a workload policy. A resource is 1/`fraction` of a GPU.
-    `confidential` are the kinds of confidential VM it can be.
+    GPU: `additional_networks` counts the VPC networks that `gpudirect` (none, tcpx, tcpxo, rdma) needs besides the
+    cluster's. `ssd_automatic` local SSDs are included; `ssd_options` are the counts to choose from.
+    `compact_max_nodes` is the maximum of nodes with compact placement (0: not available). With a `domain_topology`,
+    nodes form one NVLink domain of `domain_nodes`, placed by a workload policy. A resource is 1/`fraction` of a GPU.
+    `confidential` are the confidential VM types that it supports.
 
-    `boot_disk_types` are those allowed, empty for any. `accelerator_network_profile` is the value GKE accepts ("auto",
-    which excludes additional networks), None where it accepts none; `dranet` is whether Google documents it there.
+    `boot_disk_types` are the allowed boot disks, empty for any. `accelerator_network_profile` is the value that GKE
+    accepts ("auto", which excludes additional networks), or None; `dranet` is whether Google documents it.
 
-    `topology_levels` are the node labels that say where a node stands, the widest first; empty where none do.
-    `aggregate_type` (an acceleratorType) and `aggregate_family` (Compute Engine's VmFamily) say what to ask for where
-    such machines are reserved by the chip.
+    `topology_levels` are the node labels with a node's location, widest first; may be empty. `aggregate_type` (an
+    acceleratorType) and `aggregate_family` (Compute Engine's VmFamily) are needed to reserve such machines by the chip.
     """
 
     name: str
@@ -131,12 +130,12 @@ class Machine(Struct, frozen=True, kw_only=True):
 
     @property
     def supports_dws(self) -> bool:
-        """Whether the Dynamic Workload Scheduler may give it: flex-start or queued provisioning is not refused."""
+        """Whether the Dynamic Workload Scheduler may provide it: flex-start or queued provisioning is not refused."""
         return "refused" not in (self.provisioning.flex_start, self.provisioning.queued)
 
     @property
     def supports_compact_flex_start(self) -> bool:
-        """Whether flex-start goes with compact placement."""
+        """Whether flex-start supports compact placement."""
         return "flex-start" in self.provisioning.compact
 
     @property
@@ -149,10 +148,10 @@ class Machine(Struct, frozen=True, kw_only=True):
 class Generation(Struct, frozen=True, kw_only=True):
     """One TPU generation. Counts are chips; a slice topology has `dims` dimensions, and its product counts chips.
 
-    `shapes` are listed topologies. With a `cube_edge`, every AxBxC follows whose dimensions are multiples of it,
-    A <= B <= C <= `max_dimension`, and whose product is at most `max_slice_chips`. `pod_chips` is a pod's size where it
-    is more than the largest documented slice; `multislice_max_chips` bounds one job over several slices (None: not
-    documented). `aliases` are other names people use.
+    `shapes` are listed topologies. With a `cube_edge`, every AxBxC is possible whose dimensions are multiples of it,
+    with A <= B <= C <= `max_dimension` and a product of at most `max_slice_chips`. `pod_chips` is the size of a pod if
+    it is larger than the largest documented slice; `multislice_max_chips` limits one job over several slices (None: not
+    documented). `aliases` are other common names.
     """
 
     name: str
@@ -170,7 +169,7 @@ class Generation(Struct, frozen=True, kw_only=True):
 
 
 class SliceShape(Struct, frozen=True):
-    """A slice on a given machine: chips in all, and hosts (nodes), chips / chips per host."""
+    """A slice on a given machine: total chips, and hosts (nodes) = chips / chips per host."""
 
     topology: str
     chips: int
@@ -178,13 +177,15 @@ class SliceShape(Struct, frozen=True):
 
     @property
     def multi_host(self) -> bool:
-        """Whether the slice spans hosts: the pool is then one atomic slice, at 0 or at exactly `hosts` nodes."""
+        """Whether the slice spans hosts; the pool is then atomic, with either 0 or exactly `hosts` nodes."""
         return self.hosts > 1
 
 
 class NodeLabelKeys(Struct, frozen=True, kw_only=True):
-    """Keys of the node labels that GKE sets (`provisioning_request` is a selector of DWS, `placement_group` of pods
-    whose nodes GKE makes close to each other). A compute class and a placement group are also taints, by the same keys.
+    """Keys of the node labels that GKE sets.
+
+    DWS selects by `provisioning_request`, and pods whose nodes GKE creates close together by `placement_group`. Compute
+    class and placement group are also taints with the same keys.
     """
 
     tpu_accelerator: str
@@ -211,7 +212,7 @@ class NodeLabelKeys(Struct, frozen=True, kw_only=True):
 
 
 class GkeTaints(Struct, frozen=True, kw_only=True):
-    """The taints GKE puts on nodes by itself: of TPU hosts, of GPU nodes, of queued-provisioning nodes."""
+    """Taints that GKE sets by itself: on TPU hosts, GPU nodes and queued-provisioning nodes."""
 
     tpu: Taint
     gpu: Taint
@@ -219,12 +220,12 @@ class GkeTaints(Struct, frozen=True, kw_only=True):
 
 
 class GkeLimits(Struct, frozen=True, kw_only=True):
-    """What GKE and the provider accept beside machines; bounds are inclusive.
+    """Limits of GKE and the provider besides machines; bounds are inclusive.
 
-    Run times, of queued provisioning and flex-start, in seconds. `max_request_nodes` is per request and zone,
-    `max_resize_requests` the default quota of requests under way in a project and region. `sharing_strategies` and
-    `driver_versions` are the provider's words. Shared clients are per GPU, or per MIG partition: allocatable is
-    GPUs x partitions x clients.
+    Run times of queued provisioning and flex-start are in seconds. `max_request_nodes` is per request and zone,
+    `max_resize_requests` the default quota of pending requests per project and region. `sharing_strategies` and
+    `driver_versions` are the provider's enums. Shared clients are per GPU, or per MIG partition: allocatable is GPUs x
+    partitions x clients.
     """
 
     queued_provisioning_class: str
@@ -239,10 +240,10 @@ class GkeLimits(Struct, frozen=True, kw_only=True):
 
 
 class GpuDirect(Struct, frozen=True, kw_only=True):
-    """What one kind of GPUDirect wants beside the `additional_networks` of a machine.
+    """Requirements of one type of GPUDirect besides the `additional_networks` of a machine.
 
-    With `rdma`, one of them is a gVNIC network and the rest are subnetworks of one VPC with the zonal RDMA profile;
-    else each lies in a VPC of its own. `mtu` in bytes. Pods mount `host_paths` and `read_only_host_paths` from the node
+    With `rdma`, one of these networks is for gVNIC and the rest are subnetworks of one VPC with the zonal RDMA profile;
+    otherwise each has its own VPC. `mtu` is in bytes. Pods mount `host_paths` and `read_only_host_paths` of the node
     and add `capabilities` to those of the Pod Security level `baseline`.
     """
 
@@ -254,10 +255,10 @@ class GpuDirect(Struct, frozen=True, kw_only=True):
 
 
 class AttachableGpus(Struct, frozen=True, kw_only=True):
-    """What may be attached to n1 machines.
+    """GPUs and disks that can be attached to N1 machines.
 
-    `gpus` maps an accelerator to GPUs per node to the most vCPUs of the machine; `hosts` maps a machine type to its
-    vCPUs and GB; `ssd_options` are the local SSD counts one may choose, `provisioning` how such nodes can be had.
+    `gpus` maps accelerator → GPUs per node → maximum vCPUs of the machine; `hosts` maps machine type → vCPUs and GB;
+    `ssd_options` are the possible local SSD counts, `provisioning` the availability of such nodes.
     """
 
     gpus: Mapping[str, Mapping[int, int]]

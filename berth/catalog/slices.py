@@ -1,4 +1,4 @@
-"""Which slices a TPU machine can be part of, and how many hosts they take: hosts = chips / chips per host, exactly."""
+"""TPU slices that a machine type can form, and their number of hosts: exactly chips / chips per host."""
 
 from __future__ import annotations
 
@@ -14,20 +14,20 @@ _TOPOLOGY = re.compile(r"[1-9][0-9]{0,3}(x[1-9][0-9]{0,3})+")
 
 
 def slice_topologies(machine: Machine) -> tuple[str, ...]:
-    """The slice topologies of this machine in ascending chips; empty for a GPU machine or an unsupported one."""
+    """Return the slice topologies of a machine by ascending chips; empty for GPU and unsupported machines."""
     return tuple(_shapes(machine))
 
 
 def slice_shape(machine: Machine, topology: str) -> SliceShape | None:
-    """The slice of this topology on this machine, or None if the table does not have it."""
+    """Return the slice with this topology on a machine; None if the table does not have it."""
     return _shapes(machine).get(topology)
 
 
 def divisible_shape(machine: Machine, topology: str) -> SliceShape | None:
-    """The slice of any topology that could exist, listed or not: the way out where the table is behind Google.
+    """Return the slice of any possible topology, listed or not, for topologies newer than the table; else None.
 
-    Right number of dimensions, whole hosts, one host unless the machine can span hosts, and no more chips than the pod
-    (or, where no pod is documented, than the largest slice). GKE's autoscaler checks division alone, its API the rest.
+    Possible means: right number of dimensions, whole hosts, one host unless the machine supports several, and at most
+    the chips of a pod (or, if none is documented, of the largest slice). GKE's autoscaler checks only the division.
     """
     generation = generations().get(machine.generation or "")
     if generation is None or not _TOPOLOGY.fullmatch(topology) or topology.count("x") + 1 != generation.dims:
@@ -58,7 +58,7 @@ def _generation_topologies(generation_name: str) -> tuple[str, ...]:
 
 
 def _cube_slices(generation: Generation) -> Iterator[tuple[int, int, int]]:
-    """The sides of every slice of whole cubes, by the rule that `Generation` states."""
+    """Yield the dimensions of every slice of whole cubes, by the rule in `Generation`."""
     step, max_side, max_chips = generation.cube_edge, generation.max_dimension, generation.max_slice_chips
     if step is None:
         return

@@ -1,4 +1,4 @@
-"""Reads the hardware table, `accelerators.yaml`, once and only when it is first asked."""
+"""Load the hardware table, `accelerators.yaml`, once at first use."""
 
 from __future__ import annotations
 
@@ -28,21 +28,21 @@ _YamlRow = dict[str, Any]
 
 @cache
 def machines() -> Mapping[str, Machine]:
-    """Every machine type that has accelerators, by name; with `-nolssd` variants and unsupported ones, without n1."""
+    """Return machine types with accelerators by name, including `-nolssd` variants and unsupported ones, without N1."""
     families: Iterable[_YamlRow] = _load_table()["families"].values()
     return MappingProxyType({machine.name: machine for family in families for machine in _family_machines(family)})
 
 
 @cache
 def generations() -> Mapping[str, Generation]:
-    """The TPU generations Berth supports, by name (v4, v5e, v5p, v6e, tpu7x)."""
+    """Return the TPU generations that Berth supports, by name (v4, v5e, v5p, v6e, tpu7x)."""
     rows: dict[str, _YamlRow] = _load_table()["generations"]
     return MappingProxyType({name: Generation(name=name, **_with_tuples(row)) for name, row in rows.items()})
 
 
 @cache
 def attachable_gpus() -> AttachableGpus:
-    """The GPUs that can be attached to n1 machines, and those machines."""
+    """Return the GPUs that can be attached to N1 machines, and those machines."""
     table = _with_tuples(_load_table()["attachable"])
     series: dict[str, _YamlRow] = table["hosts"]
     sizes = ((name, vcpu, row["gb_per_vcpu"]) for name, row in series.items() for vcpu in row["vcpus"])
@@ -57,54 +57,54 @@ def attachable_gpus() -> AttachableGpus:
 
 @cache
 def provisioning() -> Mapping[str, Provisioning]:
-    """The rows of GKE's provisioning matrix, by name."""
+    """Return the rows of GKE's provisioning matrix, by name."""
     rows: dict[str, _YamlRow] = _load_table()["provisioning"]
     return MappingProxyType({name: Provisioning(name=name, **_with_tuples(row)) for name, row in rows.items()})
 
 
 @cache
 def gpudirect() -> Mapping[str, GpuDirect]:
-    """What each kind of GPUDirect wants (tcpx, tcpxo, rdma); a machine without one says none."""
+    """Return the requirements of each type of GPUDirect (tcpx, tcpxo, rdma)."""
     rows: dict[str, _YamlRow] = _load_table()["gpudirect"]
     return MappingProxyType({name: GpuDirect(**_with_tuples(row)) for name, row in rows.items()})
 
 
 @cache
 def labels() -> NodeLabelKeys:
-    """The keys of GKE's node labels."""
+    """Return the keys of GKE's node labels."""
     return NodeLabelKeys(**_load_table()["labels"])
 
 
 @cache
 def taints() -> GkeTaints:
-    """The taints GKE sets by itself; adding them again is a fault."""
+    """Return the taints that GKE sets by itself; a stack file must not repeat them."""
     return GkeTaints(**{name: Taint(**row) for name, row in _load_table()["taints"].items()})
 
 
 @cache
 def limits() -> GkeLimits:
-    """What GKE and the provider accept for run times, GPU sharing and drivers."""
+    """Return limits of GKE and the provider for run times, GPU sharing and drivers."""
     return GkeLimits(**_with_tuples(_load_table()["limits"]))
 
 
 def noun(accelerator: str) -> str:
-    """What people say after a count of this accelerator: "v5e chips", "L4". KeyError if the table has no such label."""
+    """Return an accelerator's name in messages: "v5e chips", "L4". Raises KeyError for an unknown label value."""
     return _load_table()["accelerators"][accelerator]["noun"]
 
 
 def extended_resource(kind: str) -> str:
-    """The extended resource of a kind (tpu or gpu)."""
+    """Return the extended resource of a kind (tpu or gpu)."""
     return _load_table()["resources"][kind]
 
 
 @cache
 def mig_partitions(accelerator: str) -> Mapping[str, int]:
-    """Partitions per GPU by `gpu_partition_size`, for a node-label value; empty where it cannot be partitioned."""
+    """Return partition size → partitions per GPU for a node-label value; empty if it cannot be partitioned."""
     return MappingProxyType(_load_table()["accelerators"].get(accelerator, {}).get("mig", {}))
 
 
 def _family_machines(family: _YamlRow) -> Iterator[Machine]:
-    """The machines of one family: its fields, overridden by each row's."""
+    """Yield the machines of one family: its fields, overridden by those of each row."""
     shared = {key: value for key, value in family.items() if key not in ("machines", "nolssd")}
     rows: dict[str, _YamlRow] = family["machines"]
     for name, row in rows.items():
@@ -128,7 +128,7 @@ def _machine(name: str, row: _YamlRow) -> Machine:
 
 
 def _with_tuples(row: _YamlRow) -> _YamlRow:
-    """The row with tuples for lists: what is cached is shared, and must not change."""
+    """Return the row with tuples instead of lists, because cached values are shared."""
     return {key: tuple(cast("list[Any]", value)) if isinstance(value, list) else value for key, value in row.items()}
 
 

@@ -20,8 +20,8 @@ _LettersByRegion = Mapping[str, Iterable[str]]
 class ListedZones(Struct, frozen=True, kw_only=True):
     """The zones that list one accelerator, as full names.
 
-    `documented` are on a page of Google; `undocumented` only in a catalogue made from its API; `later` are documented
-    ones that were added after the row's first date, and are never chosen for a pool that names no zone.
+    `documented` zones are on a page of Google, `undocumented` ones only in its API; `later` ones are documented but
+    were added after the first version of the row, and are never chosen for a pool without zones.
     """
 
     documented: tuple[str, ...] = ()
@@ -30,16 +30,16 @@ class ListedZones(Struct, frozen=True, kw_only=True):
 
     @property
     def all(self) -> tuple[str, ...]:
-        """Every zone that lists it, in order of name."""
+        """Return every zone that lists it, sorted by name."""
         return tuple(sorted((*self.documented, *self.undocumented, *self.later)))
 
     @property
     def proposed(self) -> tuple[str, ...]:
-        """The zones to propose: the documented ones, or all where there is none."""
+        """Zones to propose: the documented ones, or all if there are none."""
         return tuple(sorted((*self.documented, *self.later))) or self.all
 
     def defaults(self, region: str) -> tuple[str, ...]:
-        """The zones of a region for a pool that names none. They stay the same when the table grows."""
+        """Return the zones in a region for a pool without zones. They do not change when the table grows."""
         return zones_in(region, self.documented) or zones_in(region, self.undocumented)
 
 
@@ -54,12 +54,12 @@ class ZoneTable(Struct, frozen=True, kw_only=True):
 
 @cache
 def zone_table() -> ZoneTable:
-    """The zone table of this release, read once."""
+    """Return the zone table of this release, loaded once."""
     return build_zone_table(load_table(Path(__file__).with_name("zones.yaml")))
 
 
 def build_zone_table(data: Mapping[str, Any]) -> ZoneTable:
-    """The table that the content of `zones.yaml` describes."""
+    """Build the table from the content of `zones.yaml`."""
     rows = (*data["machines"], *data["attached"])
     return ZoneTable(
         as_of=str(data["as_of"]),
@@ -86,9 +86,9 @@ def _full_names(letters_by_region: _LettersByRegion) -> tuple[str, ...]:
 
 
 def listed_zones(machine: Machine, *, dws: bool = False) -> ListedZones | None:
-    """The zones that list a machine, or the GPU attached to it; None where the table has no row for it.
+    """Return the zones that list a machine, or the GPU attached to it; None if the table has no row for it.
 
-    `dws`: those where TPUs can be had by flex-start and queued provisioning. Google documents no such zones of GPUs.
+    `dws`: only zones where Google documents flex-start and queued provisioning of TPUs; there is no such list for GPUs.
     """
     table = zone_table()
     family = machine.name.partition("-")[0]
@@ -99,10 +99,10 @@ def listed_zones(machine: Machine, *, dws: bool = False) -> ListedZones | None:
 
 
 def zones_in(region: str, zones: Iterable[str]) -> tuple[str, ...]:
-    """Those of these zones that a region has."""
+    """Return the zones of `zones` that are in a region."""
     return tuple(zone for zone in zones if region_of(zone) == region)
 
 
 def region_of(zone: str) -> str:
-    """The region of a zone: us-central1 of us-central1-a."""
+    """Return the region of a zone: us-central1 for us-central1-a."""
     return zone.rpartition("-")[0]

@@ -1,7 +1,7 @@
 """Load stack files, or the config that Pulumi passes on, as plain values with positions.
 
-This room does not check what a fleet means. It refuses what two parsers would read differently: Pulumi changes the type
-of unquoted dates and odd numbers, sorts keys, flattens merge keys and drops tags when it rewrites the file.
+This package does not check what a fleet means. It reports YAML that two parsers would read differently: Pulumi changes
+the type of unquoted dates and odd numbers, sorts keys, flattens merge keys and drops tags when it rewrites the file.
 """
 
 from berth.loader.locate import locate

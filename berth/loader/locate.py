@@ -55,7 +55,7 @@ def missing_file_fault(located: LocatedStack, root: pathlib.Path) -> Problem:
 
 
 def missing_project_fault(located: LocatedStack, root: pathlib.Path) -> Problem | None:
-    """Return the fault `no-file` for a stack named outside a project; None where `root` has a Pulumi.yaml."""
+    """Return the fault `no-file` for a stack named outside a project; None if `root` has a Pulumi.yaml."""
     if not located.by_name or (root / "Pulumi.yaml").is_file():
         return None
     if os.path.exists(located.file):
@@ -70,7 +70,7 @@ def _suggestion(stack: str, stacks: list[str], examples: dict[str, str]) -> str:
         match = close.split("'")[1]
         return close if match in stacks else close.replace(match, examples[match])
     available = f"; choose {join_quoted(stacks)}" if stacks else f"; create one with: berth init {stack}"
-    return available + (f", or an example in {EXAMPLES}" if examples else "")
+    return available + (f", or use an example in {EXAMPLES}" if examples else "")
 
 
 def _sibling_files(located: LocatedStack, root: pathlib.Path) -> list[str]:

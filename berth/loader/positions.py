@@ -1,4 +1,4 @@
-"""Where each path of a fleet was written, and problems sorted by place."""
+"""Positions of a fleet's paths in its files, and problems sorted by position."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class Mark(NamedTuple):
 
 
 Marks = Mapping[str | int, Mark]
-"""Keys of a mapping, or indices of a list, to their marks."""
+"""Key of a mapping, or index of a list → its mark."""
 
 NO_MARKS: Marks = {}
 

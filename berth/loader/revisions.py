@@ -14,14 +14,14 @@ _FILE_MODES = ("100644", "100755")
 
 
 class RevisionNotFound(Exception):
-    """A revision or repository that does not exist, as a one-line message."""
+    """Raised if a revision or repository does not exist, with a one-line message."""
 
 
 @contextmanager
 def yaml_checkout(revision: str, root: pathlib.Path) -> Generator[pathlib.Path]:
     """Yield a directory with every YAML file below `root` as of `revision`, while the context lasts.
 
-    Raises NoRevision if `root` is not in a git repository, or the commit does not exist.
+    Raises RevisionNotFound if `root` is not in a git repository, or the commit does not exist.
     """
     commit = _commit(revision, root)
     with tempfile.TemporaryDirectory(prefix="berth-") as name:
@@ -39,7 +39,7 @@ def yaml_checkout(revision: str, root: pathlib.Path) -> Generator[pathlib.Path]:
 def merge_base(revision: str, root: pathlib.Path) -> str:
     """Return the merge base of the current branch and `revision`; `revision` itself if git finds none.
 
-    Raises NoRevision as `checked_out` does.
+    Raises RevisionNotFound as `yaml_checkout` does.
     """
     commit = _commit(revision, root)
     result = _git(["merge-base", commit, "HEAD"], root)
@@ -69,7 +69,7 @@ def _commit(revision: str, root: pathlib.Path) -> str:
 
 
 def _yaml_files(commit: str, root: pathlib.Path) -> Iterator[tuple[str, str]]:
-    """Return path from `root` and object ID of each YAML file."""
+    """Yield path from `root` and object ID of each YAML file."""
     for line in _git(["ls-tree", "-r", "-z", commit], root, check=True).stdout.decode(errors="replace").split("\0"):
         metadata, _, path = line.partition("\t")
         if path.endswith(_YAML) and metadata.split()[0] in _FILE_MODES:
@@ -77,7 +77,7 @@ def _yaml_files(commit: str, root: pathlib.Path) -> Iterator[tuple[str, str]]:
 
 
 def _blobs(ids: Sequence[str], root: pathlib.Path) -> Iterator[bytes]:
-    """Return the contents of objects in the given order, read by one process."""
+    """Yield the contents of objects in the given order, read by one process."""
     output = _git(["cat-file", "--batch"], root, stdin="".join(f"{each}\n" for each in ids).encode(), check=True).stdout
     offset = 0
     for _ in ids:

@@ -36,7 +36,7 @@ _TIMESTAMP = re.compile(
 _INT64 = range(-(2**63), 2**63)
 
 
-@lru_cache(maxsize=4096)  # a fleet repeats its words
+@lru_cache(maxsize=4096)  # a fleet repeats its values
 def parse_scalar(text: str) -> tuple[object, str]:
     """Return the value of an unquoted scalar, and what is wrong with leaving it unquoted ("" if nothing is).
 

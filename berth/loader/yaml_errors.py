@@ -1,4 +1,4 @@
-"""Explain a parser error in one line that names the line of its cause, which often is not where the parser stopped."""
+"""Explain a parser error in one line, at the line of its cause, which often is not where the parser stopped."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class _ParserError(Struct, frozen=True):
 
     @property
     def line_before(self) -> int:
-        """The nearest earlier line that holds more than a comment; -1 without one."""
+        """The nearest earlier line with more than a comment; -1 without one."""
         return next((n for n in range(self.line - 1, -1, -1) if _content(self.lines[n])), -1)
 
 

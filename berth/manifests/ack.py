@@ -1,4 +1,4 @@
-"""What an ACK One fleet keeps on its own API server, as plain dicts: namespaces, the quota tree, propagation policies.
+"""Objects on the API server of an ACK One fleet, as plain dicts: namespaces, quota tree, propagation policies.
 
 Field names: ElasticQuotaTree `scheduling.sigs.k8s.io/v1beta1` (ACK docs: capacity scheduling, ack-kube-queue) and
 PropagationPolicy `policy.one.alibabacloud.com/v1alpha1` (ACK One docs: propagation policies; Karmada's own fields).
@@ -26,25 +26,25 @@ POLICY_API: Final = "policy.one.alibabacloud.com/v1alpha1"
 
 TREE_NAME: Final = "elasticquotatree"
 TREE_NAMESPACE: Final = "kube-system"
-"""There is one tree, and only here is it read."""
+"""Name and namespace of the quota tree: ACK reads only this one."""
 
 MAX_JOBS: Final = "kube-queue/max-jobs"
 LEND_LIMIT: Final = "alibabacloud.com/lendlimit"
 SHARED_POLICY: Final = "berth"
-"""The policy that brings to every member what is of no namespace: namespaces and priorities."""
+"""Name of the policy that propagates cluster-scoped objects (namespaces, priorities) to every member."""
 
 TRAINING_JOB: Final = (PYTORCH_JOB_API, "PyTorchJob")
-"""API version and kind of the jobs that are propagated."""
+"""API version and kind of propagated jobs."""
 
 
 def all_manifests(plan: AckFleetPlan) -> Iterator[Manifest]:
-    """Every object of the fleet, in the order in which they may be applied."""
+    """Yield every object of the fleet, in the order to apply them."""
     for _, manifest in manifests_by_role(plan):
         yield manifest
 
 
 def manifests_by_role(plan: AckFleetPlan) -> Iterator[tuple[str, Manifest]]:
-    """Role and manifest of each object: the role is its name among the program's resources."""
+    """Yield role and manifest of each object; the role is its name in the Pulumi program."""
     namespaces = [namespace(team, place) for team in plan.teams for place in team.namespaces if place.owned]
     priorities = list(map(priority_class, plan.priorities))
     for each in (*namespaces, *priorities):
@@ -57,13 +57,13 @@ def manifests_by_role(plan: AckFleetPlan) -> Iterator[tuple[str, Manifest]]:
 
 
 def namespace(team: TeamPlan, namespace_plan: NamespacePlan) -> Manifest:
-    """A namespace of a team, with its labels."""
+    """Return a namespace of a team, with its labels."""
     metadata = {"name": namespace_plan.name, "labels": team_labels(team)}
     return {"apiVersion": "v1", "kind": "Namespace", "metadata": metadata}
 
 
 def quota_tree(root: QuotaNodePlan) -> Manifest:
-    """The one ElasticQuotaTree of a fleet."""
+    """Return the ElasticQuotaTree of a fleet."""
     metadata = {"name": TREE_NAME, "namespace": TREE_NAMESPACE, "labels": berth_labels()}
     return {
         "apiVersion": QUOTA_TREE_API,
@@ -91,9 +91,9 @@ def _quantities(amounts: Mapping[str, int]) -> dict[str, str]:
 
 
 def propagation(plan: PropagationPlan) -> Manifest:
-    """How the training jobs of one namespace get to a member: as a whole, once their quota lets them go.
+    """Return the policy that places each training job of a namespace on one member, once quota allows it.
 
-    Replicas are divided over members; with Gang master and workers of one job stay together on one.
+    Replicas are divided over members; with Gang, the master and workers of one job are on the same member.
     """
     api_version, kind = TRAINING_JOB
     placement: Manifest = {"replicaSchedulingType": "Divided"}
@@ -117,7 +117,7 @@ def propagation(plan: PropagationPlan) -> Manifest:
 
 
 def training_job(plan: PyTorchJobPlan) -> Manifest:
-    """A PyTorchJob as the fleet takes it: a policy holds it and its namespace says the queue, so it says neither."""
+    """Return a PyTorchJob without suspension and queue: the policy suspends it, and its namespace has one queue."""
     manifest = pytorch_job(plan)
     metadata, spec = (dict(cast("Manifest", manifest[key])) for key in ("metadata", "spec"))
     metadata["labels"] = {TEAM_LABEL: plan.submission.team}
@@ -126,7 +126,7 @@ def training_job(plan: PyTorchJobPlan) -> Manifest:
 
 
 def shared_propagation(manifests: list[Manifest]) -> Manifest:
-    """What brings objects of no namespace to every member, each by its name."""
+    """Return the policy that propagates cluster-scoped objects, each by name, to every member."""
     selectors = [{"apiVersion": each["apiVersion"], "kind": each["kind"], "name": _name(each)} for each in manifests]
     spec = {"placement": {"replicaScheduling": {"replicaSchedulingType": "Duplicated"}}, "resourceSelectors": selectors}
     metadata = {"name": SHARED_POLICY, "labels": berth_labels()}

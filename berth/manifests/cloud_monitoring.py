@@ -1,6 +1,6 @@
-"""Dashboards and alerts in Cloud Monitoring's own form, as plain values. Pure: plan in, mappings out.
+"""Dashboards and alerts of Cloud Monitoring, as plain values. Pure: plan in, mappings out.
 
-What the service leaves out of its answers (positions of 0) is left out here too, or every preview would show a change.
+Values that the service omits from its answers (positions of 0) are omitted here too, or every preview would show them.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ _LABELS = re.compile(r"\s*\{\{\w+\}\}\s*/?")
 
 
 def dashboard_json(plan: DashboardPlan, stack: str) -> str:
-    """The JSON of a dashboard, keys sorted, as the provider wants it."""
+    """Return the JSON of a dashboard for the provider, with sorted keys."""
     return json.dumps(dashboard(plan, stack), sort_keys=True, ensure_ascii=False)
 
 
 def dashboard(plan: DashboardPlan, stack: str) -> dict[str, Any]:
-    """A mosaic of 48 columns: each section a header and rows of three panels."""
+    """Return a mosaic of 48 columns: each section has a header and rows of three panels."""
     return {
         "displayName": f"{stack}: {plan.title}",
         "mosaicLayout": {"columns": COLUMNS, "tiles": list(_tiles(plan.sections))},
@@ -62,7 +62,7 @@ def _panel(plan: PanelPlan) -> Widget:
 
 
 def _data_set(plan: PanelPlan, legend: str, query: str) -> dict[str, Any]:
-    """Labels of a series are shown by themselves, so only the words of a legend are said."""
+    """Return a data set; the legend has only its text, because Cloud Monitoring shows labels by itself."""
     template = _LABELS.sub("", legend).strip()
     return {
         "plotType": "STACKED_AREA" if plan.stacked else "LINE",

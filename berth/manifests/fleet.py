@@ -1,4 +1,4 @@
-"""Everything a fleet keeps inside its cluster, as manifests in the order in which they may be applied."""
+"""All objects inside a fleet's cluster, as manifests in the order to apply them."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from berth.plan.fleet import FleetPlan
 
 
 def all_manifests(fleet: FleetPlan) -> Iterator[dict[str, object]]:
-    """One at a time: what others refer to comes first, so `kubectl apply` of the whole stream succeeds at once."""
+    """Yield every manifest, referenced objects first, so that one `kubectl apply` of the whole stream succeeds."""
     for vpc in (vpc for networks in fleet.accelerator_networks for vpc in networks.vpcs):
         for subnet in vpc.subnets:
             yield gke.network_parameters(subnet, vpc.name)
@@ -27,7 +27,7 @@ def all_manifests(fleet: FleetPlan) -> Iterator[dict[str, object]]:
 
 
 def _tenancy(fleet: FleetPlan) -> Iterator[dict[str, object]]:
-    """Teams' namespaces, after the policies that hold in them, and what is in them."""
+    """Yield the admission policies, then the teams' namespaces and the objects in them."""
     if fleet.policies is not None:
         yield from (manifest for _, manifest in policies.admission_policies(fleet.policies))
     for team in fleet.teams:
@@ -40,7 +40,7 @@ def _tenancy(fleet: FleetPlan) -> Iterator[dict[str, object]]:
 
 
 def _queueing(fleet: FleetPlan) -> Iterator[dict[str, object]]:
-    """What Kueue admits by, and the priorities of pods."""
+    """Yield the objects of Kueue, and the PriorityClasses."""
     yield from map(kueue.priority_class, fleet.priorities)
     yield from map(kueue.workload_priority_class, fleet.priorities)
     yield from map(kueue.topology, fleet.topologies)

@@ -1,4 +1,4 @@
-"""What GKE's own controllers read in a cluster, as plain dicts: further networks of pods, compute classes.
+"""Objects of GKE's own controllers, as plain dicts: additional networks of pods, compute classes.
 
 `networking.gke.io/v1` as in GKE's networking API 34c617f, `cloud.google.com/v1` as in its compute-class API 8067eae.
 """
@@ -27,13 +27,13 @@ COMPUTE_CLASS_API: Final = "cloud.google.com/v1"
 
 
 def network(plan: AcceleratorSubnetPlan) -> Manifest:
-    """A network that pods may ask for by its name (annotation `networking.gke.io/interfaces`)."""
+    """Return a network that pods request by name (annotation `networking.gke.io/interfaces`)."""
     parameters = {"group": "networking.gke.io", "kind": "GKENetworkParamSet", "name": plan.device}
     return _object(NETWORKING_API, "Network", plan.device) | {"spec": {"type": "Device", "parametersRef": parameters}}
 
 
 def network_parameters(plan: AcceleratorSubnetPlan, vpc: str) -> Manifest:
-    """Which VPC and subnet, both by name, a network stands for, and what a pod gets of it."""
+    """Return the parameters of a network: VPC and subnet by name, and the device of a pod."""
     spec = {"vpc": vpc, "vpcSubnet": plan.name, "deviceMode": plan.device_mode}
     return _object(NETWORKING_API, "GKENetworkParamSet", plan.device) | {"spec": spec}
 
@@ -42,7 +42,7 @@ def network_parameters(plan: AcceleratorSubnetPlan, vpc: str) -> Manifest:
 
 
 def compute_class(plan: ComputeClassPlan) -> Manifest:
-    """Ways to get nodes, in order of preference, and what all of those nodes are like."""
+    """Return a compute class: ways to get nodes in order of preference, and settings of all its nodes."""
     auto_creation: Manifest = {"enabled": True}
     if plan.secure_boot is not None:
         auto_creation["shieldedInstanceConfig"] = {"enableSecureBoot": plan.secure_boot}
@@ -112,7 +112,7 @@ def _switch(on: bool | None) -> Manifest:
 
 
 def _set_fields(**fields: object) -> Manifest:
-    """The fields that are said; None, an empty list and an empty mapping are left to GKE."""
+    """Return the fields that are set, without None, empty lists and empty mappings, which GKE defaults."""
     return {key: value for key, value in fields.items() if not _is_unset(value)}
 
 

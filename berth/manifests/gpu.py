@@ -1,9 +1,9 @@
-"""DaemonSets that make GPU nodes ready, as plain dicts.
+"""DaemonSets that prepare GPU nodes, as plain dicts.
 
-Paths and environment are the contract of the images, as GoogleCloudPlatform/container-engine-accelerators has it at
-992db81 (`nvidia-driver-installer/cos`, `gpudirect-tcpx`, `gpudirect-tcpxo`, `gpudirect-rdma`, `nri_device_injector`).
-All of them change the node itself, so they are privileged, stand in `kube-system` and tolerate every taint. An
-installer does its work in an init container, once for each boot; what runs on afterwards only keeps the pod.
+Paths and environment as the images expect them, from GoogleCloudPlatform/container-engine-accelerators at 992db81
+(`nvidia-driver-installer/cos`, `gpudirect-tcpx`, `gpudirect-tcpxo`, `gpudirect-rdma`, `nri_device_injector`). They
+change the node, so they are privileged, in `kube-system`, and tolerate every taint. An installer runs in an init
+container, once per boot; the main container only keeps the pod running.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ DRIVER_LABEL: Final = "cloud.google.com/gke-gpu-driver-version"
 CONFIDENTIAL_LABEL: Final = "cloud.google.com/gke-confidential-nodes-instance-type"
 
 _BIN: Final = "/home/kubernetes/bin"
-"""Where Container-Optimized OS lets executables and libraries of pods lie."""
+"""Directory of Container-Optimized OS for executables and libraries of pods."""
 _INSTALLER_NAMES: Final = {
     "TCPX": "nccl-tcpx-installer",
     "TCPXO": "nccl-tcpxo-installer",
@@ -37,7 +37,7 @@ _INSTALLER_NAMES: Final = {
 
 
 def installers(plan: InstallersPlan) -> Iterator[Manifest]:
-    """Every installer of a cluster, the driver's first."""
+    """Yield every installer of a cluster, that of the driver first."""
     if plan.driver is not None:
         yield driver_installer(plan.driver)
     yield from map(nccl_installer, plan.nccl)
@@ -49,7 +49,7 @@ def installers(plan: InstallersPlan) -> Iterator[Manifest]:
 
 
 def driver_installer(plan: DriverInstallerPlan) -> Manifest:
-    """NVIDIA's driver on nodes where GKE installs none, and the MIG partitions that need the driver."""
+    """Return the installer of NVIDIA's driver for nodes without GKE's, and of MIG partitions, which need the driver."""
     mounts = {
         "nvidia": (f"{_BIN}/nvidia", "/usr/local/nvidia"),
         "vulkan": (f"{_BIN}/nvidia/vulkan/icd.d", "/etc/vulkan/icd.d"),
@@ -87,14 +87,14 @@ _DRIVERLESS_NODES: Final = (
     (*_PLAIN_GPU, {"key": DRIVER_LABEL, "operator": "DoesNotExist"}),
     (*_PLAIN_GPU, {"key": DRIVER_LABEL, "operator": "In", "values": ["autoinstall-disabled"]}),
 )
-"""Nodes of either spelling: Google's DaemonSet goes by the missing label, GKE's autoscaler knows a value for it."""
+"""Nodes with or without the label: Google's DaemonSet selects a missing label, GKE's autoscaler has a value for it."""
 
 
 def _install_driver(version: str) -> str:
-    """A driver that is there stays: exchanging it under running jobs would take their GPUs away."""
+    """Return the command; it keeps an existing driver, because replacing it would take GPUs from running jobs."""
     version_flag = "" if version == "default" else f" --version={version}"
     return (
-        "if lsmod | grep -q '^nvidia'; then echo 'a driver is loaded already; it stays'; exit 0; fi\n"
+        "if lsmod | grep -q '^nvidia'; then echo 'a driver is already loaded; keeping it'; exit 0; fi\n"
         f"/cos-gpu-installer install{version_flag} && chmod 755 /root{_BIN}/nvidia\n"
     )
 
@@ -103,7 +103,7 @@ def _install_driver(version: str) -> str:
 
 
 def nccl_installer(plan: NcclInstallerPlan) -> Manifest:
-    """The NCCL plugin of a GPUDirect mode, copied to where GPU pods find libraries."""
+    """Return the installer of a GPUDirect mode's NCCL plugin, which copies it to the libraries of GPU pods."""
     name = _INSTALLER_NAMES[plan.mode] if plan.arch == "amd64" else f"{_INSTALLER_NAMES[plan.mode]}-{plan.arch}"
     mounts = _RDMA_MOUNTS if plan.mode == "RDMA" else _TCP_MOUNTS
     install = _privileged(name, plan.image, mounts)
@@ -159,13 +159,13 @@ _OPEN_APERTURES: Final = (
 
 
 def _open_apertures(image: str) -> Manifest:
-    """TCPXO reads the memory of the network cards: their device files are put where pods can be given them."""
+    """Return the container that makes device files of network cards available to pods: TCPXO reads their memory."""
     command = ["nsenter", "-at", "1", "--", "sh", "-c", _OPEN_APERTURES]
     return {"name": "pre-installation", "image": image, "command": command, "securityContext": {"privileged": True}}
 
 
 def device_injector(plan: DeviceInjectorPlan) -> Manifest:
-    """Gives containers the devices that their pod's annotations name, by containerd's Node Resource Interface."""
+    """Return the DaemonSet that gives containers the devices in their pod's annotations, through containerd's NRI."""
     mounts = {"dev": ("/dev", "/dev"), "nri": ("/var/run/nri", "/var/run/nri")}
     injector = _privileged("device-injector", plan.image, mounts)
     return _daemon_set("device-injector", [_any_accelerator(plan.accelerators)], _host_volumes(mounts), [], injector)
@@ -174,7 +174,7 @@ def device_injector(plan: DeviceInjectorPlan) -> Manifest:
 # --- shared -----------------------------------------------------------------------------------------------------------
 
 _Mounts = Mapping[str, tuple[str, str]]
-"""Name of a volume to its path on the node and in the container."""
+"""Name of a volume → path on the node and in the container."""
 
 
 def _privileged(name: str, image: str, mounts: _Mounts, without: Sequence[str] = ()) -> Manifest:
@@ -192,7 +192,7 @@ def _host_volumes(mounts: _Mounts) -> list[Manifest]:
 
 
 def _host_path(path: str) -> Manifest:
-    """The folder of GPU libraries may not be there yet: GKE's own driver installation runs at the same time."""
+    """Return a hostPath that is created if missing, because GKE's driver installation may not have run yet."""
     return {"path": path, "type": "DirectoryOrCreate"} if path.endswith("lib64") else {"path": path}
 
 
@@ -207,7 +207,7 @@ def _daemon_set(
     init_containers: list[Manifest],
     main_container: str | Manifest,
 ) -> Manifest:
-    """On nodes that match any of `nodes`: the containers `first`, one after the other, and `then` for good."""
+    """Return a DaemonSet on nodes that match any of `nodes`: init containers in order, then the main container."""
     container: Manifest = (
         {"name": "pause", "image": main_container} if isinstance(main_container, str) else main_container
     )

@@ -1,4 +1,4 @@
-"""The same dashboards for Grafana, as plain values. Pure: plan in, mappings out."""
+"""Dashboards for Grafana, as plain values. Pure: plan in, mappings out."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from berth.names import shorten
 from berth.plan.monitoring import DashboardPlan, PanelPlan, SectionPlan
 
 MAX_UID = 40
-"""Grafana's limit of a dashboard's uid, in characters."""
+"""Grafana's maximum length of a dashboard's uid, in characters."""
 
 _WIDTH, _HEIGHT, _COLUMNS = 8, 8, 24
 _SCHEMA = 39
@@ -24,18 +24,18 @@ _UNITS = {
     "Cel": "celsius",
     "W": "watt",
 }
-"""Cloud Monitoring's units in Grafana's words."""
+"""Unit of Cloud Monitoring → unit of Grafana."""
 
 _DATASOURCE = {"type": "prometheus", "uid": "${datasource}"}
 
 
 def dashboard_json(plan: DashboardPlan, stack: str) -> str:
-    """The JSON of a dashboard, one key a line and sorted, so that a change shows as what it is."""
+    """Return the JSON of a dashboard, with sorted keys on separate lines, so that differences are readable."""
     return json.dumps(dashboard(plan, stack), sort_keys=True, ensure_ascii=False, indent=1) + "\n"
 
 
 def dashboard(plan: DashboardPlan, stack: str) -> dict[str, Any]:
-    """A dashboard that asks whatever Prometheus its reader chooses."""
+    """Return a dashboard with a variable for the Prometheus data source."""
     return {
         "uid": shorten(f"berth-{stack}-{plan.key}", MAX_UID),
         "title": f"{stack}: {plan.title}",

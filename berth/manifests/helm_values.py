@@ -1,9 +1,9 @@
-"""The Helm values of the controllers: what Berth changes in the released charts, and nothing else.
+"""Helm values of the controllers: only what Berth changes in the released charts.
 
-Compared with `charts/kueue` of Kueue 0.19.2 and `charts/jobset` of JobSet 0.12.0. The chart takes Kueue's own
-configuration as one text, which replaces the chart's default as a whole; so what that default sets is set here too.
-Left out on purpose: `internalCertManagement`, which the chart fills in with the names that follow from the release's,
-and the chart's own list of feature gates, which is refused beside the one in the configuration.
+Compared with `charts/kueue` of Kueue 0.19.2 and `charts/jobset` of JobSet 0.12.0. The chart takes Kueue's
+configuration as one text, which replaces the chart's default as a whole, so this sets the values of that default too.
+Omitted on purpose: `internalCertManagement`, which the chart derives from the release's name, and the chart's own list
+of feature gates, which cannot be combined with the one in the configuration.
 """
 
 from __future__ import annotations
@@ -30,8 +30,8 @@ from berth.plan.nodes import Toleration
 Values = dict[str, object]
 
 POD_FRAMEWORKS: Final = ("pod", "deployment", "statefulset", "leaderworkerset.x-k8s.io/leaderworkerset")
-"""Single pods and serving, on in the chart's default and off here: each makes a webhook fail closed, so that while
-Kueue is away no pod or Deployment can be made anywhere but in kube-system and Kueue's own namespace."""
+"""Integrations for pods and serving, on by default in the chart and off here. Each has a webhook that fails closed:
+while Kueue is down, no pod or Deployment could be created except in kube-system and Kueue's namespace."""
 
 _EXEC_API: Final = "client.authentication.k8s.io/v1"
 _MEBIBYTE: Final = 2**20
@@ -39,11 +39,11 @@ _MIN_MEMORY: Final = 512 * _MEBIBYTE
 
 
 def manager_memory(cluster_queues: int, nodes: int = 0) -> int:
-    """Bytes for Kueue's manager: room for 2 MiB a cluster queue and 1.2 MiB a node above the chart's 512 MiB.
+    """Return bytes for Kueue's manager: 2 MiB per cluster queue and 1.2 MiB per node above the chart's 512 MiB.
 
-    The first is an estimate (about a hundred waiting workloads a queue), not a measurement; the second is what xpk
-    reckons for a node (`src/xpk/core/kueue_manager.py`). It grows by doubling, so that a new team seldom restarts the
-    manager: 1 GiB up to 256 queues, 2 GiB up to 768, 4 GiB up to 1792.
+    The former is an estimate (about 100 pending workloads per queue), not a measurement; the latter is xpk's value
+    (`src/xpk/core/kueue_manager.py`). The size doubles, so that a new team rarely restarts the manager: 1 GiB up to 256
+    queues, 2 GiB up to 768, 4 GiB up to 1792.
     """
     needed, size = _MIN_MEMORY + 2 * _MEBIBYTE * cluster_queues + 12 * _MEBIBYTE * nodes // 10, _MIN_MEMORY
     while size < needed:
@@ -60,9 +60,9 @@ def chart_values(
     tolerations: Iterable[Toleration] = (),
     image: str | None = None,
 ) -> Values:
-    """Values of Kueue's chart. `node_labels` and `tolerations` place the manager, `image` is a mirror's repository.
+    """Return values of Kueue's chart. `node_labels` and `tolerations` place the manager, `image` is from a mirror.
 
-    The manager is sized for `cluster_queues` and for the `nodes` of the fleet at the most.
+    The manager is sized for `cluster_queues` and for the maximum `nodes` of the fleet.
     """
     size = memory(manager_memory(cluster_queues, nodes))
     resources = {"requests": {"cpu": "500m", "memory": size}, "limits": {"cpu": "2", "memory": size}}
@@ -79,13 +79,13 @@ def jobset_values(
     tolerations: Iterable[Toleration] = (),
     image: str | None = None,
 ) -> Values:
-    """Values of JobSet's chart; its own requests and limits fit large fleets. Parameters as in `chart_values`."""
+    """Return values of JobSet's chart, whose default requests and limits fit large fleets. Parameters as above."""
     placement = _placement(node_labels, tolerations)
     return {**({"controller": placement} if placement else {}), **_image_values(image)}
 
 
 def _image_values(image: str | None) -> Values:
-    """The image from a mirror's repository; its tag stays the chart's."""
+    """Return the image of a mirror's repository, with the chart's tag."""
     return {} if image is None else {"image": {"repository": image}}
 
 
@@ -96,7 +96,7 @@ def _placement(node_labels: Mapping[str, str] | None, tolerations: Iterable[Tole
 
 
 def configuration(plan: ConfigurationPlan) -> Values:
-    """Kueue's Configuration: the chart's default, and over it what the plan says. Lists without order are sorted."""
+    """Return Kueue's Configuration: the chart's default, overridden by the plan. Unordered lists are sorted."""
     fields: Values = {
         "apiVersion": "config.kueue.x-k8s.io/v1beta2",
         "kind": "Configuration",
@@ -226,7 +226,7 @@ def _provider(plan: AccessProviderPlan) -> Values:
 
 
 def _selector(plan: SelectorPlan | None) -> Values | None:
-    """A label selector; `{}` selects everything and is not the same as none."""
+    """Return a label selector; `{}` selects everything, and None means no selector."""
     if plan is None:
         return None
     expressions = [
@@ -245,7 +245,7 @@ def _seconds(number: int | None) -> str | None:
 
 
 def _concurrency() -> dict[str, int]:
-    """Reconciles at a time by kind, as in the chart's default."""
+    """Return concurrent reconciles by kind, as in the chart's default."""
     return {
         "Job.batch": 5,
         "Pod": 5,
@@ -257,5 +257,5 @@ def _concurrency() -> dict[str, int]:
 
 
 def _yaml_text(configuration: Values) -> str:
-    """YAML, one key a line: JSON is YAML, and a preview shows the line that changed."""
+    """Return JSON (which is YAML) with one key per line, so that a preview shows the line that changed."""
     return json.dumps(configuration, indent=2) + "\n"

@@ -1,4 +1,4 @@
-"""How far a team's pods are shut in: network, and what they may ask for. Plain dicts; nothing is decided here."""
+"""Isolation of a team's pods as plain dicts: network policy, resource quota, default requests."""
 
 from __future__ import annotations
 
@@ -11,26 +11,26 @@ from berth.plan.teams import EgressPlan, IsolationPlan
 Manifest = dict[str, object]
 
 OBJECT_NAME: Final = "team"
-"""Of the one NetworkPolicy, ResourceQuota and LimitRange in a namespace."""
+"""Name of the NetworkPolicy, ResourceQuota and LimitRange in a namespace."""
 
 _NAMESPACE: Final = "kubernetes.io/metadata.name"
 _METADATA_SERVER: Final = "169.254.169.254/32"
 _METADATA_PORTS: Final = (80, 8080)
-"""Where GKE's metadata server is seen under Dataplane V2 (GKE docs: Workload Identity Federation, network policies)."""
+"""Address of GKE's metadata server with Dataplane V2 (GKE docs: Workload Identity Federation, network policies)."""
 _METADATA_WITHOUT_DATAPLANE_V2: Final = ("169.254.169.252/32", (987, 988))
-"""Where it is seen without Dataplane V2; an existing cluster may have none (the same page of GKE's docs)."""
+"""Its address without Dataplane V2, for existing clusters (same page of GKE's docs)."""
 _NODE_DNS: Final = "169.254.20.10/32"
-"""NodeLocal DNSCache; Cloud DNS answers at the metadata server's address."""
+"""Address of NodeLocal DNSCache; Cloud DNS answers at the metadata server's address."""
 _COLLECTORS: Final = ("gke-gmp-system", "gmp-system")
-"""Where Managed Prometheus scrapes from."""
+"""Namespace of Managed Prometheus's collectors."""
 
 
 def network_policy(
     plan: IsolationPlan, namespace: str, team_namespaces: Sequence[str], labels: Mapping[str, str]
 ) -> Manifest:
-    """Nothing in and nothing out but what is listed; between the team's own namespaces, which `team` names, everything.
+    """Return a policy that denies all traffic except what is listed, and all traffic between the team's namespaces.
 
-    One policy says all: every pod it selects is shut in by being selected. Pods on the host's network are beyond it.
+    It selects every pod. It does not apply to pods on the host network.
     """
     spec: Manifest = {
         "podSelector": {},
@@ -48,9 +48,9 @@ def network_policy(
 
 
 def resource_quota(plan: IsolationPlan, namespace: str, labels: Mapping[str, str]) -> Manifest:
-    """The most that all pods together may request, however they are created, and the most objects of each kind.
+    """Return limits for the total requests of all pods, however they are created, and for the number of objects.
 
-    0 of accelerators for which the team has no queue, and of services that it is not allowed.
+    The limit is 0 for accelerators without a queue of the team, and for service types that it may not use.
     """
     hard = {f"requests.{name}": count(most) for name, most in sorted(plan.accelerators.items())}
     if (limits := plan.limits) is not None:
@@ -60,9 +60,9 @@ def resource_quota(plan: IsolationPlan, namespace: str, labels: Mapping[str, str
 
 
 def limit_range(plan: IsolationPlan, namespace: str, labels: Mapping[str, str]) -> Manifest:
-    """What a container asks for that says nothing, so that it counts in Kueue's quotas and on its node.
+    """Return default requests of containers, so that they count in Kueue's quotas and on their node.
 
-    Accelerators stay out of it: a maximum becomes the default of every container that names none.
+    It has no accelerators, because a maximum would become the default of every container without a request.
     """
     requests = {"cpu": cpu(plan.requests_cpu), "memory": memory(plan.requests_memory)}
     return _object("v1", "LimitRange", namespace, labels) | {
@@ -76,7 +76,7 @@ def _object(api_version: str, kind: str, namespace: str, labels: Mapping[str, st
 
 
 def _team_peer(team_namespaces: Sequence[str]) -> Manifest:
-    """The pods of the team's namespaces; of the policy's own alone where there is no other."""
+    """Return a peer for the pods of the team's namespaces; only of the policy's namespace if there is no other."""
     return {"podSelector": {}} if len(team_namespaces) == 1 else _namespaces(team_namespaces)
 
 

@@ -1,6 +1,6 @@
-"""The CEL expressions of the policies of jobs, services, and what only controllers create.
+"""CEL expressions of the policies for jobs, services, and objects that only controllers create.
 
-As in `policy_rules`, every expression is true where the request is allowed.
+As in `policy_rules`, every expression is true if the request is allowed.
 """
 
 from __future__ import annotations
@@ -42,17 +42,17 @@ JOB_VARIABLES: Final[list[Variable]] = [
 JOB_RULES: Final[list[Rule]] = [
     (
         "variables.isController || variables.owners == variables.oldOwners",
-        "ownerReferences with controller: true are for controllers: Kueue takes such a job for a part of its owner and "
-        "counts nothing; leave them out",
+        "ownerReferences with controller: true are reserved for controllers, because Kueue does not count the quota of "
+        "such a job; remove them",
     ),
     (
         "variables.isController || request.operation == 'CREATE' || variables.oldOwners.size() == 0 || "
         "dyn(object).spec == dyn(oldObject).spec",
-        "this job is a part of another, by which Kueue counts it; change that one",
+        "this job is part of another job, whose quota Kueue counts; change that job",
     ),
     (
         "variables.isController || !variables.wasSuspended || variables.suspended",
-        "a suspended job is started by Kueue when its queue admits it; leave suspend as it is",
+        "Kueue resumes a suspended job when its queue admits it; do not change suspend",
     ),
 ]
 
@@ -64,11 +64,11 @@ SERVICE_RULES: Final[list[Rule]] = [
     (
         "!has(object.spec.type) || object.spec.type in ['ClusterIP', 'ExternalName'] || "
         "object.spec.type in variables.allowed",
-        "a service of this type is reachable from outside the cluster, and the team is not allowed it; write ClusterIP",
+        "a service of this type is reachable from outside the cluster, which this team may not use; write ClusterIP",
     ),
     (
         "!has(object.spec.externalIPs) || object.spec.externalIPs.size() == 0 || 'ExternalIPs' in variables.allowed",
-        "externalIPs take over an address for the whole cluster; leave them out",
+        "externalIPs take over an address for the whole cluster; remove them",
     ),
 ]
 

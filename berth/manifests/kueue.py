@@ -1,8 +1,8 @@
-"""Kueue's objects and pod priority classes as plain dicts, ready to be applied or written as YAML.
+"""Kueue's objects and PriorityClasses as plain dicts, ready to apply or to write as YAML.
 
-Plan in, manifest out; nothing is decided here. What the API server would leave out of its answer (empty maps, `false`,
-empty text) is left out from the start: it would show as a change in every later preview. Every manifest is a fresh
-dict that shares nothing with the plan or with another manifest. Field names: Kueue 0.19.2, `apis/kueue/v1beta2`.
+Pure: plan in, manifest out. Values that the API server omits from its answers (empty maps, `false`, empty text) are
+omitted, because they would be a change in every later preview. Every manifest is a new dict that shares nothing with
+the plan or with another manifest. Field names: Kueue 0.19.2, `apis/kueue/v1beta2`.
 """
 
 from __future__ import annotations
@@ -38,21 +38,21 @@ from berth.plan.nodes import Toleration
 Manifest = dict[str, object]
 
 KUEUE_API: Final = "kueue.x-k8s.io/v1beta2"
-"""The one place that names the API version: it is part of every identity, so a move needs aliases."""
+"""API version of all objects. It is part of every resource's type, so a change needs aliases."""
 SCHEDULING_API: Final = "scheduling.k8s.io/v1"
 
 _NAMESPACE_LABEL: Final = "kubernetes.io/metadata.name"
 
 
 def topology(plan: TopologyPlan) -> Manifest:
-    """The labels by which Kueue tells how near nodes are to one another."""
+    """Return a Topology: the node labels that describe the location of nodes."""
     return _object(KUEUE_API, "Topology", plan.name) | {
         "spec": {"levels": [{"nodeLabel": each} for each in plan.levels]}
     }
 
 
 def resource_flavor(plan: FlavorPlan) -> Manifest:
-    """Which nodes the flavor means, and the tolerations its pods are given."""
+    """Return a ResourceFlavor: the node labels it selects, and the tolerations its pods get."""
     spec: Manifest = {}
     if plan.node_labels:
         spec["nodeLabels"] = dict(plan.node_labels)
@@ -64,7 +64,7 @@ def resource_flavor(plan: FlavorPlan) -> Manifest:
 
 
 def cohort(plan: CohortPlan) -> Manifest:
-    """Queues that lend to one another, below its parent if it has one."""
+    """Return a Cohort with its quotas and its parent, if it has one."""
     spec: Manifest = {} if plan.parent is None else {"parentName": plan.parent}
     if plan.resource_groups:
         has_parent = plan.parent is not None
@@ -74,7 +74,7 @@ def cohort(plan: CohortPlan) -> Manifest:
 
 
 def cluster_queue(plan: ClusterQueuePlan) -> Manifest:
-    """Quotas, and the rules by which they are shared. It carries a team's label when it is that team's alone."""
+    """Return a ClusterQueue with quotas and sharing rules, labelled with its team if it has only one."""
     group = ResourceGroupPlan(covered_resources=plan.covered_resources, flavors=plan.flavors)
     spec: Manifest = {
         "queueingStrategy": plan.queueing_strategy,
@@ -93,7 +93,7 @@ def cluster_queue(plan: ClusterQueuePlan) -> Manifest:
 
 
 def local_queue(plan: LocalQueuePlan) -> Manifest:
-    """A team's local queue, which leads to a cluster queue."""
+    """Return a team's LocalQueue of a cluster queue."""
     spec = {"clusterQueue": plan.cluster_queue} | _without_none(stopPolicy=plan.stop_policy)
     manifest = _object(
         KUEUE_API, "LocalQueue", plan.name, namespace=plan.namespace, team=plan.team or None, labels=plan.labels
@@ -102,7 +102,7 @@ def local_queue(plan: LocalQueuePlan) -> Manifest:
 
 
 def admission_check(plan: AdmissionCheckPlan) -> Manifest:
-    """Whose consent a workload needs besides quota, and what that controller is configured with."""
+    """Return an AdmissionCheck: its controller, and the reference to its configuration."""
     spec: Manifest = {"controllerName": plan.controller}
     if (parameters := plan.parameters) is not None:
         spec["parameters"] = {"apiGroup": KUEUE_GROUP, "kind": parameters.kind, "name": parameters.name}
@@ -110,7 +110,7 @@ def admission_check(plan: AdmissionCheckPlan) -> Manifest:
 
 
 def provisioning_request_config(plan: ProvisioningConfigPlan) -> Manifest:
-    """What Kueue asks the autoscaler for, and how often it asks again. Resources have no order, so they are sorted."""
+    """Return a ProvisioningRequestConfig: what Kueue requests, and its retries. Resources are sorted."""
     retry = plan.retry
     spec: Manifest = {
         "provisioningClassName": QUEUED_CLASS,
@@ -133,13 +133,13 @@ def provisioning_request_config(plan: ProvisioningConfigPlan) -> Manifest:
 
 
 def multikueue_config(plan: MultiKueueConfigPlan) -> Manifest:
-    """The clusters that workloads may be sent to."""
+    """Return a MultiKueueConfig: the clusters that workloads may be sent to."""
     spec = {"clusters": list(plan.clusters)}
     return _object(KUEUE_API, "MultiKueueConfig", plan.name) | {"spec": spec}
 
 
 def multikueue_cluster(plan: MultiKueueClusterPlan) -> Manifest:
-    """How another cluster is reached: exactly one of a kubeconfig and a profile."""
+    """Return a MultiKueueCluster with exactly one of a kubeconfig and a profile."""
     source: Manifest = {}
     if plan.kubeconfig is not None:
         source["kubeConfig"] = {"location": plan.kubeconfig, "locationType": "Secret"}
@@ -149,12 +149,12 @@ def multikueue_cluster(plan: MultiKueueClusterPlan) -> Manifest:
 
 
 def workload_priority_class(plan: PriorityPlan) -> Manifest:
-    """The priority as Kueue orders by it."""
+    """Return the WorkloadPriorityClass of a priority, for Kueue."""
     return _object(KUEUE_API, "WorkloadPriorityClass", plan.name) | _priority_fields(plan)
 
 
 def priority_class(plan: PriorityPlan) -> Manifest:
-    """The priority as the pod scheduler reads it; the class of pods that name none, where it is the default."""
+    """Return the PriorityClass of a priority, for the pod scheduler; the default class if it is the default."""
     policy = "PreemptLowerPriority" if plan.preempts else "Never"
     manifest = (
         _object(SCHEDULING_API, "PriorityClass", plan.name) | _priority_fields(plan) | {"preemptionPolicy": policy}
@@ -163,7 +163,7 @@ def priority_class(plan: PriorityPlan) -> Manifest:
 
 
 def toleration(plan: Toleration) -> dict[str, str]:
-    """A pod toleration; without a value where the operator is Exists, without key or effect where it is any."""
+    """Return a pod toleration, without a value for Exists, and without key or effect if it matches any."""
     value = {} if plan.value is None else {"value": plan.value}
     fields = {"key": plan.key, "operator": plan.operator, **value, "effect": plan.effect}
     return {key: text for key, text in fields.items() if text}
@@ -204,7 +204,7 @@ def _fungibility(plan: ClusterQueuePlan) -> Manifest:
 
 
 def _admission(plan: ClusterQueuePlan) -> Manifest:
-    """What is asked of a workload besides quota, whether any is admitted, and whose turn it is."""
+    """Return admission checks, stop policy and admission scope."""
     checks = [_check(each) for each in plan.admission_checks]
     spec: Manifest = {"admissionChecksStrategy": {"admissionChecks": checks}} if checks else {}
     if plan.admission_mode is not None:
@@ -213,13 +213,13 @@ def _admission(plan: ClusterQueuePlan) -> Manifest:
 
 
 def _check(plan: QueueCheckPlan) -> Manifest:
-    """On all flavors where none is named; flavors have no order here, so they are sorted."""
+    """Return a check, on all flavors if none are listed; flavors are sorted."""
     flavors: Manifest = {"onFlavors": sorted(plan.on_flavors)} if plan.on_flavors else {}
     return {"name": plan.name, **flavors}
 
 
 def _namespace_selector(namespaces: Sequence[str] | None) -> Manifest:
-    """All for None, else those named; every namespace carries its own name as a label, so DoesNotExist admits none."""
+    """Return a selector: all namespaces for None, else those listed (DoesNotExist on the name label selects none)."""
     if namespaces is None:
         return {}
     if len(namespaces) == 1:
@@ -247,12 +247,12 @@ def _resource_group(plan: ResourceGroupPlan, *, limited: bool) -> Manifest:
 
 
 def _flavor(plan: FlavorQuotasPlan, limited: bool) -> Manifest:
-    """Quotas in the order of the plan, which is that of the covered resources: Kueue's webhook refuses any other."""
+    """Return quotas in the order of covered resources, which Kueue's webhook requires."""
     return {"name": plan.flavor, "resources": [_quota(each, limited) for each in plan.quotas]}
 
 
 def _quota(plan: QuotaPlan, limited: bool) -> dict[str, str]:
-    """Limits only of a queue in a cohort, or of a cohort below another; there an absent limit means no limit."""
+    """Return a quota; limits only within a cohort or below a parent, where an absent limit means no limit."""
     quota = {"name": plan.resource, "nominalQuota": quantity(plan.resource, plan.nominal)}
     if limited and plan.borrowing_limit is not None:
         quota["borrowingLimit"] = quantity(plan.resource, plan.borrowing_limit)

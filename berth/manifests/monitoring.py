@@ -1,8 +1,8 @@
-"""What collects metrics and raises alerts inside a cluster, as plain dicts.
+"""Objects that collect metrics and raise alerts in a cluster, as plain dicts.
 
-PodMonitoring and Rules are Managed Prometheus' (monitoring.googleapis.com/v1), ServiceMonitor, PodMonitor and
-PrometheusRule the operator's (monitoring.coreos.com/v1). Kueue serves its metrics over HTTPS with a certificate of its
-own, to whoever shows the token of an account that may read them (Kueue docs, "Prometheus").
+PodMonitoring and Rules belong to Managed Prometheus (monitoring.googleapis.com/v1); ServiceMonitor, PodMonitor and
+PrometheusRule to the operator (monitoring.coreos.com/v1). Kueue serves its metrics over HTTPS with its own certificate
+and requires the token of an account with permission to read them (Kueue docs, "Prometheus").
 """
 
 from __future__ import annotations
@@ -22,15 +22,15 @@ OPERATOR_API: Final = "monitoring.coreos.com/v1"
 RBAC_API: Final = "rbac.authorization.k8s.io/v1"
 
 READER: Final = "berth-kueue-metrics"
-"""The account whose token reads Kueue's metrics, and everything that belongs to it."""
+"""Name of the account whose token reads Kueue's metrics, and of its objects."""
 _KUEUE_ROLE = "kueue-metrics-reader"
 _COLLECTORS = tuple(
     {"kind": "ServiceAccount", "name": "collector", "namespace": namespace}
     for namespace in ("gke-gmp-system", "gmp-system")
 )
-"""The accounts of Managed Prometheus's collectors: on Autopilot, and on Standard (GKE docs: managed collection)."""
+"""Accounts of Managed Prometheus's collectors on Autopilot and on Standard (GKE docs: managed collection)."""
 _PROMETHEUS = "kube-prometheus-stack-prometheus"
-"""The account of the chart's Prometheus, for a release of the chart's own name."""
+"""Account of the chart's Prometheus, for a release named like the chart."""
 _CONTROLLER = {"matchLabels": {"control-plane": "controller-manager"}}
 _METRICS_PORT = 8443
 _INTERVAL = "30s"
@@ -39,12 +39,12 @@ _DCGM = {"matchLabels": {"app.kubernetes.io/name": "gke-managed-dcgm-exporter"}}
 
 
 def all_manifests(plan: MonitoringPlan, stack: str) -> Iterator[Manifest]:
-    """Everything that a cluster needs, in the order in which it may be applied."""
+    """Yield all objects of a cluster, in the order to apply them."""
     yield from managed_prometheus() if plan.backend == "managed" else operator_prometheus(plan, stack)
 
 
 def managed_prometheus() -> Iterator[Manifest]:
-    """Kueue's metrics for Managed Prometheus: an account with a token, the right to use it, and the collection."""
+    """Yield the collection of Kueue's metrics by Managed Prometheus: account, token, permission and PodMonitoring."""
     namespace = KUEUE_NAMESPACE
     yield _object("v1", "ServiceAccount", READER, namespace)
     yield token_secret()
@@ -68,7 +68,7 @@ def managed_prometheus() -> Iterator[Manifest]:
 
 
 def token_secret() -> Manifest:
-    """The secret that Kubernetes fills with the reader's token; nothing of it is known here."""
+    """Return the Secret that Kubernetes fills with the reader's token."""
     manifest = _object("v1", "Secret", READER, KUEUE_NAMESPACE)
     manifest["metadata"] = {
         **_metadata(READER, KUEUE_NAMESPACE),
@@ -78,7 +78,7 @@ def token_secret() -> Manifest:
 
 
 def reader_binding(subject: dict[str, str]) -> Manifest:
-    """Lets an account read Kueue's metrics, by the role that Kueue brings."""
+    """Return a binding that lets an account read Kueue's metrics, with the role in Kueue's chart."""
     return _object(RBAC_API, "ClusterRoleBinding", READER) | {
         "roleRef": _role("ClusterRole", _KUEUE_ROLE),
         "subjects": [subject],
@@ -86,7 +86,7 @@ def reader_binding(subject: dict[str, str]) -> Manifest:
 
 
 def operator_prometheus(plan: MonitoringPlan, stack: str) -> Iterator[Manifest]:
-    """What a Prometheus and a Grafana of the cluster's own read: targets, alerts, dashboards."""
+    """Yield the objects for an in-cluster Prometheus and Grafana: targets, alerts, dashboards."""
     yield reader_binding({"kind": "ServiceAccount", "name": _PROMETHEUS, "namespace": PROMETHEUS_NAMESPACE})
     endpoint = {
         "port": "https",
@@ -119,13 +119,13 @@ def operator_prometheus(plan: MonitoringPlan, stack: str) -> Iterator[Manifest]:
 
 
 def prometheus_rule(plan: MonitoringPlan) -> Manifest:
-    """The alerts for the operator's Prometheus."""
+    """Return the alerts for the operator's Prometheus."""
     manifest = _object(OPERATOR_API, "PrometheusRule", "berth", PROMETHEUS_NAMESPACE)
     return manifest | {"spec": rule_groups(plan.alerts)}
 
 
 def rule_groups(alerts: tuple[AlertPlan, ...]) -> Manifest:
-    """Alerting rules as Prometheus reads them from a file."""
+    """Return alerting rules in the format of Prometheus rule files."""
     return {"groups": [{"name": "berth", "rules": [_rule(alert) for alert in alerts]}]}
 
 

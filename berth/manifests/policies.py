@@ -1,10 +1,10 @@
-"""Admission policies of teams' namespaces, as plain dicts: four ValidatingAdmissionPolicies for a whole cluster.
+"""Admission policies for teams' namespaces, as plain dicts: four ValidatingAdmissionPolicies for a whole cluster.
 
-What differs by team is an annotation of its namespace (`berth.plan.policies`), so a thousand teams need no more objects
-than one. Everybody is held to the rules of pods and services. Rules on who may create, own or start something hold for
-whoever lacks the same right in the whole cluster: a team's people and service accounts have rights in their namespaces
-alone, the controllers of jobs and Kueue have theirs everywhere (Kubernetes docs: "Validating Admission Policy", CEL
-library `authorizer`).
+Settings of a team are annotations of its namespaces (`berth.plan.policies`), so that 1000 teams need no more objects
+than one. The rules for pods and services apply to everyone. Rules on who may create, own or start something apply to
+everyone without the same permission in the whole cluster: people and service accounts of a team have permissions only
+in their namespaces, but the controllers of jobs and Kueue have them everywhere (Kubernetes docs: "Validating Admission
+Policy", CEL library `authorizer`).
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _TEAM_NAMESPACES: Final[Manifest] = {"matchExpressions": [{"key": TEAM_LABEL, "o
 
 
 def admission_policies(plan: PoliciesPlan) -> list[tuple[str, Manifest]]:
-    """Role (in the program) and manifest of every policy, each followed by what binds it to namespaces."""
+    """Return the name in the Pulumi program and the manifest of every policy, each followed by its binding."""
     policies = [
         ("pods", _policy(PODS, _pod_resources(), rules.pod_variables(plan.accelerators), rules.pod_rules(plan))),
         ("jobs", _policy(JOBS, _job_resources(plan.job_kinds), job_rules.JOB_VARIABLES, job_rules.JOB_RULES)),
@@ -53,7 +53,7 @@ def admission_policies(plan: PoliciesPlan) -> list[tuple[str, Manifest]]:
 
 
 def _pod_resources() -> list[Manifest]:
-    """Pods, and Jobs by their template, so that a person reads the refusal where the job is submitted."""
+    """Return pods, and Jobs (by their template), so that the person who submits the job sees the rejection."""
     return [_resources("", ["pods", "pods/ephemeralcontainers"]), _resources("batch", ["jobs"])]
 
 
@@ -82,8 +82,10 @@ def _policy(
     *,
     changed_only: bool = True,
 ) -> Manifest:
-    """A policy. With `changed_only` it leaves updates alone that change neither the spec nor the owners: an object that
-    is older than the policy can still be labelled, finalized and deleted.
+    """Return a policy.
+
+    With `changed_only` it ignores updates that change neither the spec nor the owners: an object that is older than the
+    policy can still be labelled, finalized and deleted.
     """
     spec: Manifest = {
         "failurePolicy": "Fail",

@@ -1,9 +1,9 @@
-"""The CEL expressions of the admission policies, each with the message of its refusal.
+"""CEL expressions of the admission policies, each with the message of its rejection.
 
-Every expression is true where the request is allowed. What a namespace is exempt from is read from its annotations.
-Expressions use the standard functions of CEL, `split` and `authorizer` alone, so that tests can evaluate them without
-an API server. `dyn(object)` is used where one policy holds for several kinds: the API server checks an expression
-against the schema of each of them. Source of the level: Kubernetes docs, "Pod Security Standards", level `baseline`.
+Every expression is true if the request is allowed. Exemptions are annotations of the namespace. Expressions use only
+the standard functions of CEL, `split` and `authorizer`, so that tests can evaluate them without an API server.
+`dyn(object)` is needed where one policy applies to several kinds, because the API server checks an expression against
+the schema of each. Source of the level: Kubernetes docs, "Pod Security Standards", level `baseline`.
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ from berth.plan import policies
 from berth.plan.policies import PoliciesPlan
 
 Variable = tuple[str, str]
-"""Name and expression; later ones may use earlier ones."""
+"""Name and expression; later variables may use earlier ones."""
 Rule = tuple[str, str]
-"""Expression that must be true, and the message where it is not."""
+"""Expression that must be true, and the message if it is not."""
 
 CHANGED: Final = (
     "request.operation == 'CREATE' || dyn(object).spec != dyn(oldObject).spec || "
@@ -56,7 +56,7 @@ _BASELINE_SYSCTLS: Final = (
 )
 _SELINUX_TYPES: Final = ("", "container_engine_t", "container_init_t", "container_kvm_t", "container_t")
 RUNTIME_CLASSES: Final = ("", "gvisor")
-"""The default runtime and GKE Sandbox."""
+"""Allowed runtime classes: the default and GKE Sandbox."""
 SYSTEM_TAINTS: Final = (
     "CriticalAddonsOnly",
     "components.gke.io/",
@@ -65,15 +65,15 @@ SYSTEM_TAINTS: Final = (
     "node.gke.io/",
     "node.kubernetes.io/",
 )
-"""How the keys of taints begin that keep pods off system, new, and broken nodes."""
+"""Prefixes of taint keys that keep pods off system, new and broken nodes."""
 DEFAULT_TOLERATIONS: Final = (
     "node.kubernetes.io/memory-pressure",
     "node.kubernetes.io/not-ready",
     "node.kubernetes.io/unreachable",
 )
-"""Tolerations that the API server itself adds to pods (admission plugins DefaultTolerationSeconds and Priority)."""
+"""Tolerations that the API server adds to pods (admission plugins DefaultTolerationSeconds and Priority)."""
 _ADMISSION_GATE: Final = "kueue.x-k8s.io/admission"
-"""The scheduling gate that Kueue puts on pods that it queues one by one."""
+"""The scheduling gate that Kueue adds to pods that it queues individually."""
 
 
 def _texts(values: Sequence[str]) -> str:
@@ -81,12 +81,12 @@ def _texts(values: Sequence[str]) -> str:
 
 
 def list_field(holder: str, field: str) -> str:
-    """The items of a field that may be missing."""
+    """Return an expression for the items of a field that may be missing."""
     return f"(has({holder}.{field}) ? {holder}.{field} : [])"
 
 
 def annotation(key: str) -> str:
-    """The items of an annotation of the namespace; none where it is missing."""
+    """Return an expression for the items of an annotation of the namespace; empty if it is missing."""
     return (
         "(has(namespaceObject.metadata.annotations) && "
         f"'{key}' in namespaceObject.metadata.annotations) ? "
@@ -175,7 +175,7 @@ _UPDATE_VARIABLES: Final[list[Variable]] = [
 
 
 def pod_rules(plan: PoliciesPlan) -> list[Rule]:
-    """What holds for every pod in a team's namespace, and for the template of every Job."""
+    """Return the rules for every pod in a team's namespace, and for the template of every Job."""
     return [*_HOST_RULES, *_SECURITY_RULES, *_SCHEDULING_RULES, *_queue_rules(plan)]
 
 
@@ -183,31 +183,32 @@ _HOST_RULES: Final[list[Rule]] = [
     (
         "variables.unrestricted || ((!has(variables.spec.hostPID) || variables.spec.hostPID == false) && "
         "(!has(variables.spec.hostIPC) || variables.spec.hostIPC == false))",
-        "hostPID and hostIPC show the processes of the node; leave them out",
+        "hostPID and hostIPC give access to processes of the node; remove them",
     ),
     (
         "variables.unrestricted || !has(variables.spec.hostNetwork) || variables.spec.hostNetwork == false || "
         "variables.mayHostNetwork",
-        "hostNetwork is for pods that ask for accelerators of a multi-host slice; leave it out, or request the TPUs",
+        "hostNetwork is only for pods that request accelerators of a multi-host slice; remove it, or request the TPUs",
     ),
     (
         "variables.unrestricted || variables.containers.all(c, !has(c.ports) || c.ports.all(p, !has(p.hostPort) || "
         "p.hostPort == 0 || (has(variables.spec.hostNetwork) && variables.spec.hostNetwork && "
         "variables.mayHostNetwork && p.hostPort >= 1024)))",
-        "hostPort needs hostNetwork in a pod with TPUs, and a port from 1024; leave hostPort out",
+        "hostPort needs hostNetwork in a pod with TPUs, and a port of at least 1024; remove hostPort",
     ),
     (
         "variables.unrestricted || variables.volumes.all(v, !has(v.hostPath) || "
         "(v.hostPath.path != '' && (v.hostPath.path in variables.hostPaths || "
         "v.hostPath.path in variables.readOnlyHostPaths) && variables.usesAccelerators))",
-        "a hostPath volume reaches the node; only the folders of GPUDirect in the namespace's annotations may be "
-        "mounted, by pods with accelerators",
+        "a hostPath volume gives access to the node; mount only the GPUDirect directories in the namespace's "
+        "annotations, "
+        "in pods with accelerators",
     ),
     (
         "variables.unrestricted || variables.volumes.all(v, !has(v.hostPath) || v.hostPath.path in "
         "variables.hostPaths || variables.containers.all(c, !has(c.volumeMounts) || c.volumeMounts.all(m, "
         "m.name != v.name || (has(m.readOnly) && m.readOnly))))",
-        "the libraries of the node are for reading; write readOnly: true in the volumeMount",
+        "libraries of the node are read-only; write readOnly: true in the volumeMount",
     ),
     (
         "variables.unrestricted || variables.containers.all(c, "
@@ -217,7 +218,7 @@ _HOST_RULES: Final[list[Rule]] = [
         "(has(c.lifecycle) && has(c.lifecycle.preStop) ? [c.lifecycle.preStop] : [])).all(h, "
         "(!has(h.httpGet) || !has(h.httpGet.host) || h.httpGet.host == '') && "
         "(!has(h.tcpSocket) || !has(h.tcpSocket.host) || h.tcpSocket.host == '')))",
-        "a probe with a host is sent by the node, past the network policy; leave host out",
+        "the node sends a probe with a host, which bypasses the network policy; remove host",
     ),
 ]
 
@@ -225,12 +226,12 @@ _SECURITY_RULES: Final[list[Rule]] = [
     (
         "variables.unrestricted || variables.contexts.all(s, (!has(s.privileged) || s.privileged == false) && "
         "(!has(s.windowsOptions) || !has(s.windowsOptions.hostProcess) || s.windowsOptions.hostProcess == false))",
-        "a privileged container is root on the node; leave privileged out",
+        "a privileged container is root on the node; remove privileged",
     ),
     (
         "variables.unrestricted || variables.contexts.all(s, !has(s.capabilities) || !has(s.capabilities.add) || "
         "s.capabilities.add.all(name, name != '' && name in variables.capabilities))",
-        "capabilities.add names one that this namespace does not have; leave it out",
+        "capabilities.add has a capability that is not allowed in this namespace; remove it",
     ),
     (
         "variables.unrestricted || variables.contexts.all(s, "
@@ -241,36 +242,35 @@ _SECURITY_RULES: Final[list[Rule]] = [
         f"s.seLinuxOptions.type in {_texts(_SELINUX_TYPES)}) && "
         "(!has(s.seLinuxOptions.user) || s.seLinuxOptions.user == '') && "
         "(!has(s.seLinuxOptions.role) || s.seLinuxOptions.role == ''))))",
-        "procMount, seccompProfile, appArmorProfile and seLinuxOptions may not be weaker than the default; leave them "
-        "out",
+        "procMount, seccompProfile, appArmorProfile and seLinuxOptions must not be weaker than the default; remove "
+        "them",
     ),
     (
         "variables.unrestricted || variables.contexts.all(s, !has(s.sysctls) || "
         f"s.sysctls.all(each, each.name in {_texts(_BASELINE_SYSCTLS)}))",
-        "a sysctl outside the safe ones changes the node; leave it out",
+        "an unsafe sysctl changes the node; remove it",
     ),
     (
         f"!has(variables.spec.runtimeClassName) || variables.spec.runtimeClassName in {_texts(RUNTIME_CLASSES)}",
-        "runtimeClassName may be gvisor; leave it out",
+        "the only allowed runtimeClassName is gvisor; remove it",
     ),
 ]
 
 _SCHEDULING_RULES: Final[list[Rule]] = [
     (
         "!variables.isNew || !has(variables.spec.nodeName) || variables.spec.nodeName == ''",
-        "nodeName passes by the scheduler, the queue and every taint; leave it out",
+        "nodeName bypasses the scheduler, the queue and every taint; remove it",
     ),
     (
         f"{list_field('variables.spec', 'tolerations')}.all(t, has(t.key) && t.key != '' && "
         f"(t.key in {_texts(DEFAULT_TOLERATIONS)} || "
         f"!{_texts(SYSTEM_TAINTS)}.exists(prefix, t.key.startsWith(prefix))))",
-        "a toleration without a key, or of a taint of system nodes, reaches nodes that are not for jobs; leave it out",
+        "a toleration without a key, or of a taint of system nodes, allows nodes that are not for jobs; remove it",
     ),
     (
         "!has(variables.spec.priorityClassName) || variables.spec.priorityClassName == '' || "
         "variables.spec.priorityClassName in variables.priorities",
-        "priorityClassName is not one of the team's queues, nor of its podPriorities; write one of those, or leave it "
-        "out",
+        "priorityClassName is neither of the team's queues nor in its podPriorities; write one of those, or remove it",
     ),
 ]
 
@@ -281,18 +281,20 @@ def _queue_rules(plan: PoliciesPlan) -> list[Rule]:
         (
             "!variables.isPod || variables.isController || variables.owners.all(o, !has(o.controller) || "
             "o.controller == false || o in variables.oldOwners)",
-            "ownerReferences with controller: true are for controllers, and hide a pod from Kueue; leave them out",
+            "ownerReferences with controller: true are reserved for controllers, because they hide a pod from Kueue; "
+            "remove "
+            "them",
         ),
         (
             "!variables.isPod || variables.isNew || variables.isController || "
             "variables.oldGates.all(gate, gate in variables.gates)",
-            "scheduling gates are removed by the controllers that set them; leave them in",
+            "only the controllers that set scheduling gates may remove them; keep them",
         ),
         (
             "!variables.isPod || !variables.isNew || !variables.usesAccelerators || "
             f"'{_ADMISSION_GATE}' in variables.gates || (variables.isController && variables.owners.exists(o, "
             f"has(o.controller) && o.controller && {groups}.exists(group, o.apiVersion.startsWith(group))))",
-            "accelerators are for pods of a job in a queue; submit a Job or a JobSet with the label "
+            "only pods of a job in a queue may use accelerators; submit a Job or a JobSet with the label "
             "kueue.x-k8s.io/queue-name",
         ),
     ]

@@ -1,8 +1,8 @@
-"""What people may do, as Kubernetes roles and bindings: plain dicts. Two roles for all teams, one for the platform.
+"""Access of people as Kubernetes roles and bindings, plain dicts: two roles for all teams, one for the platform.
 
-A team's people submit, watch and delete jobs and read queues; no right of theirs reaches a quota, a queue's limits or a
-network policy. They create no bare pods and read no Secrets. That what they submit is a job that Kueue counts is for
-the admission policies to enforce (`policies`).
+A team's people can submit, watch and delete jobs and read queues. They cannot change quotas, limits of queues or
+network policies, create bare pods, or read Secrets. The admission policies (`policies`) enforce that their jobs are
+counted by Kueue.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _KUEUE: Final = "kueue.x-k8s.io"
 
 
 def cluster_access(plan: AccessPlan) -> list[tuple[str, Manifest]]:
-    """Role (in the program) and manifest of what holds for the whole cluster: roles first, then who has them."""
+    """Return the name in the Pulumi program and the manifest of all cluster-wide objects: roles, then bindings."""
     manifests = [
         ("submitter", _role(SUBMITTER, _submitter(plan.job_kinds))),
         ("queue-viewer", _role(VIEWER, _viewer())),
@@ -39,7 +39,7 @@ def cluster_access(plan: AccessPlan) -> list[tuple[str, Manifest]]:
 
 
 def submitter_binding(groups: Sequence[str], namespace: str, labels: Mapping[str, str]) -> Manifest:
-    """A team's people, in one of its namespaces."""
+    """Return the binding of a team's groups in one of its namespaces."""
     metadata = {"name": SUBMITTER, "namespace": namespace, "labels": dict(labels)}
     return {"apiVersion": f"{RBAC_GROUP}/v1", "kind": "RoleBinding", "metadata": metadata} | _role_and_subjects(
         SUBMITTER, groups
@@ -56,13 +56,13 @@ def _submitter(job_kinds: Mapping[str, Sequence[str]]) -> list[Manifest]:
         _rule("", ["events", "limitranges", "pods/log", "resourcequotas", "serviceaccounts"], _READ_VERBS),
         _rule("", ["pods/attach", "pods/exec", "pods/portforward"], ["create", "get"]),
         _rule("networking.k8s.io", ["networkpolicies"], _READ_VERBS),
-        # It names secrets; which of them a pod can read is for IAM to say.
+        # It refers to secrets; IAM decides which of them a pod can read.
         _rule("secrets-store.csi.x-k8s.io", ["secretproviderclasses"], _WRITE_VERBS),
     ]
 
 
 def _viewer() -> list[Manifest]:
-    """What lies outside every namespace and explains why a job waits."""
+    """Return rules to read cluster-scoped objects that explain why a job waits."""
     kinds = ["admissionchecks", "clusterqueues", "cohorts", "resourceflavors", "topologies", "workloadpriorityclasses"]
     return [
         _rule(_KUEUE, kinds, _READ_VERBS),
@@ -71,7 +71,7 @@ def _viewer() -> list[Manifest]:
 
 
 def _owner(job_kinds: Mapping[str, Sequence[str]]) -> list[Manifest]:
-    """Everything of queueing and tenancy in every namespace, and nothing that would let them read Secrets."""
+    """Return all permissions on queueing and tenancy in every namespace, none of which allows reading Secrets."""
     managed_kinds = [
         "configmaps",
         "limitranges",
@@ -110,6 +110,6 @@ def _cluster_binding(role: str, groups: Sequence[str]) -> Manifest:
 
 
 def _role_and_subjects(role: str, groups: Sequence[str]) -> Manifest:
-    """Groups are no mapping and have no order; sorted, and each once."""
+    """Return role and subjects of a binding, with groups sorted and unique."""
     subjects = [{"apiGroup": RBAC_GROUP, "kind": "Group", "name": group} for group in sorted(set(groups))]
     return {"roleRef": {"apiGroup": RBAC_GROUP, "kind": "ClusterRole", "name": role}, "subjects": subjects}

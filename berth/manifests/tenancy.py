@@ -1,6 +1,6 @@
-"""What a team keeps in each of its namespaces, as plain dicts: the namespace itself, its account, its secrets.
+"""Objects of a team's namespaces as plain dicts: the namespace, its service account, its secrets.
 
-Who may do what is in `roles`, how far pods are shut in is in `isolation`.
+Access of people is in `roles`, isolation of pods in `isolation`.
 """
 
 from __future__ import annotations
@@ -34,16 +34,16 @@ from berth.plan.teams import (
 Manifest = dict[str, object]
 
 ACCOUNT_ANNOTATION: Final = "iam.gke.io/gcp-service-account"
-"""The annotation by which a Kubernetes service account names the Google one it may impersonate."""
+"""Annotation of a Kubernetes service account with the Google service account that it impersonates."""
 
 _POD_SECURITY: Final = "pod-security.kubernetes.io"
 
 
 def namespace(team: TeamPlan, namespace_plan: NamespacePlan) -> Manifest:
-    """A namespace of the team, with its labels, the levels of Pod Security Admission, and what policies read.
+    """Return a namespace of the team, with labels, levels of Pod Security Admission, and annotations for policies.
 
-    Pod Security Admission knows no exemption for one field: where the plan exempts something, it lets everything pass,
-    and the admission policies hold pods to the level.
+    Pod Security Admission has no exemptions for single fields: if the plan has exemptions, it is set to privileged, and
+    the admission policies enforce the level.
     """
     isolation_plan = team.isolation
     enforced = isolation_plan.pod_security if isolation_plan.host_access is None else "privileged"
@@ -59,7 +59,7 @@ def namespace(team: TeamPlan, namespace_plan: NamespacePlan) -> Manifest:
 
 
 def _policy_annotations(plan: IsolationPlan) -> dict[str, str]:
-    """What the admission policies read: exemptions and classes of this team; a key only where there is something."""
+    """Return annotations for the admission policies: the team's exemptions and priority classes; omitted if empty."""
     access = plan.host_access or HostAccessPlan()
     values = {
         CAPABILITIES: access.capabilities,
@@ -73,9 +73,9 @@ def _policy_annotations(plan: IsolationPlan) -> dict[str, str]:
 
 
 def namespace_manifests(team: TeamPlan, namespace_plan: NamespacePlan) -> Iterator[tuple[str, Manifest]]:
-    """Role and manifest of all that the team has in one namespace, but for its local queues.
+    """Yield the name in the Pulumi program and the manifest of all objects in a namespace, except local queues.
 
-    Into a namespace that is not its own go only its account, its secrets and the rights of its people.
+    In a namespace that the team does not own, it has only its service account, its secrets and access for its people.
     """
     labels = team_labels(team)
     if namespace_plan.owned:
@@ -93,9 +93,10 @@ def namespace_manifests(team: TeamPlan, namespace_plan: NamespacePlan) -> Iterat
 
 
 def service_account(team: TeamPlan, namespace_plan: NamespacePlan, identity: IdentityPlan) -> Manifest:
-    """Who the team's pods are; annotated where it impersonates a Google service account.
+    """Return the service account of the team's pods, annotated if it impersonates a Google service account.
 
-    Pods get no token for the Kubernetes API: Google's comes from the metadata server, which needs none.
+    Pods get no token for the Kubernetes API. They do not need it for Google Cloud: the metadata server issues that
+    token.
     """
     metadata = _metadata(team, namespace_plan, identity.service_account)
     if identity.impersonates is not None:
@@ -109,24 +110,24 @@ def service_account(team: TeamPlan, namespace_plan: NamespacePlan, identity: Ide
 
 
 def secrets_volume(team: TeamPlan, namespace_plan: NamespacePlan, identity: IdentityPlan) -> Manifest:
-    """Which secrets of Secret Manager a volume of the team holds."""
+    """Return the SecretProviderClass with the secrets of Secret Manager in a volume of the team."""
     return secret_provider_class(_metadata(team, namespace_plan, SECRETS), identity.secrets)
 
 
 def secret_provider_class(metadata: Manifest, secrets: Sequence[SecretPlan]) -> Manifest:
-    """Secrets of Secret Manager as files of a volume, for GKE's Secret Manager add-on (provider `gke`)."""
+    """Return secrets of Secret Manager as files of a volume, for GKE's Secret Manager add-on (provider `gke`)."""
     secret_files = [{"resourceName": _version(each), "path": each.file} for each in secrets]
     return {
         "apiVersion": "secrets-store.csi.x-k8s.io/v1",
         "kind": "SecretProviderClass",
         "metadata": metadata,
-        # A text that the provider reads as YAML, which JSON is.
+        # The provider expects YAML text; JSON is YAML.
         "spec": {"provider": "gke", "parameters": {"secrets": json.dumps(secret_files, indent=2) + "\n"}},
     }
 
 
 def team_labels(team: TeamPlan) -> dict[str, str]:
-    """The labels of everything that is the team's; a new dict each time."""
+    """Return the labels of all objects of a team; a new dict each time."""
     return {**team.labels, **berth_labels(team.name)}
 
 

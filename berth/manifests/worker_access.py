@@ -1,7 +1,7 @@
-"""What lets a manager's Kueue into a worker cluster, as plain dicts: an account with a role, and its lasting token.
+"""Access of a manager's Kueue to a worker cluster, as plain dicts: a service account, its role, and a token.
 
-The role is the one that Kueue's documentation lists (MultiKueue: create-multikueue-kubeconfig.sh of 0.19), for the
-kinds of jobs that are queued here. A token that lasts is a Secret of the account's: Kubernetes fills it in.
+The role is that in Kueue's documentation (MultiKueue: create-multikueue-kubeconfig.sh of 0.19), for the job kinds that
+the manager queues. The long-lived token is a Secret of the account, which Kubernetes fills.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ _KUEUE: Final = "kueue.x-k8s.io"
 _CREATE_VERBS: Final = ("create", "delete", "get", "list", "watch")
 _UPDATE_VERBS: Final = ("update", "patch")
 _UPDATED_KINDS: Final = {("ray.io", "rayclusters")}
-"""Kinds that the manager also changes while they run: Ray scales them."""
+"""Kinds that the manager also changes while they run, because Ray scales them."""
 
 
 def access_manifests(plan: WorkerAccessPlan) -> Iterator[tuple[str, Manifest]]:
-    """Role (in the program) and manifest of what stands in the worker, but for the token."""
+    """Yield the name in the Pulumi program and the manifest of the objects in the worker, except the token."""
     account_ref = {"name": plan.account, "namespace": plan.namespace}
     yield "account", {"apiVersion": "v1", "kind": "ServiceAccount"} | _metadata(plan.account, plan.namespace)
     rules = [rule for group in sorted(plan.job_kinds) for rule in _job_rules(group, plan.job_kinds[group])]
@@ -39,15 +39,15 @@ def access_manifests(plan: WorkerAccessPlan) -> Iterator[tuple[str, Manifest]]:
 
 
 def token_secret(plan: WorkerAccessPlan) -> Manifest:
-    """The Secret that Kubernetes fills with a token of the account, and with the cluster's certificate."""
+    """Return the Secret that Kubernetes fills with a token of the account and the cluster's certificate."""
     metadata = _metadata(plan.account, plan.namespace, {"kubernetes.io/service-account.name": plan.account})
     return {"apiVersion": "v1", "kind": "Secret", "type": "kubernetes.io/service-account-token"} | metadata
 
 
 def kubeconfig(name: str, server: str, data: Mapping[str, str]) -> str:
-    """A kubeconfig (JSON, which is YAML) for the account of the token's `data`, which is as Kubernetes filled it in.
+    """Return a kubeconfig (JSON, which is YAML) for the account, from the `data` of its token Secret.
 
-    `server` is the control plane's URL. Kueue takes no kubeconfig without a certificate, nor one that runs a program.
+    `server` is the control plane's URL. Kueue rejects a kubeconfig without a certificate, or with an exec plugin.
     """
     config = {
         "apiVersion": "v1",
@@ -61,7 +61,7 @@ def kubeconfig(name: str, server: str, data: Mapping[str, str]) -> str:
 
 
 def kubeconfig_secret(plan: WorkerAccessPlan) -> Manifest:
-    """The Secret on the manager, but for the kubeconfig that it holds: only a running stack knows that."""
+    """Return the Secret on the manager without its kubeconfig, which is known only during a deployment."""
     return {"apiVersion": "v1", "kind": "Secret", "type": "Opaque"} | _metadata(plan.secret, plan.namespace)
 
 

@@ -1,1 +1,1 @@
-"""Metrics, dashboards and alerts: the tables beside this file, applied to one fleet and one backend."""
+"""Metrics, dashboards and alerts: YAML tables in this folder, applied to one fleet and one backend."""

@@ -15,7 +15,7 @@ from berth.plan.teams import TeamPlan
 TableRow = Mapping[str, Any]
 
 MAX_TEAM_PANELS = 12
-"""Maximum of teams with a panel each: a dashboard of Cloud Monitoring holds a hundred widgets."""
+"""Maximum of teams with their own panel: a dashboard of Cloud Monitoring has at most 100 widgets."""
 
 
 class MonitoredFleet(Struct, frozen=True, kw_only=True):
@@ -119,7 +119,7 @@ def _panel(row: TableRow, fleet: MonitoredFleet) -> PanelPlan:
     )
 
 
-# --- what the plan itself knows: guarantees and ceilings --------------------------------------------------------------
+# --- guarantees and ceilings, from the plan ---------------------------------------------------------------------------
 
 
 def _usage_sections(
@@ -147,7 +147,7 @@ def _usage_sections(
         for flavor in flavors
         if flavor.promised
     ]
-    yield SectionPlan(title="Use of each flavor, and what it holds", panels=tuple(panels))
+    yield SectionPlan(title="Usage and capacity of each flavor", panels=tuple(panels))
     if len(teams) <= MAX_TEAM_PANELS:
         queues_by_team = {team.name: [q.name for q in queues if q.teams == (team.name,)] for team in teams}
         flavors_by_name = {flavor.name: flavor for flavor in flavors}
@@ -158,7 +158,7 @@ def _usage_sections(
             if queues_by_team[team.name] and ceiling
         ]
         if team_panels:
-            yield SectionPlan(title="Teams: use, guaranteed and ceiling", panels=tuple(team_panels))
+            yield SectionPlan(title="Teams: usage, guarantee and ceiling", panels=tuple(team_panels))
 
 
 def _team_panel(

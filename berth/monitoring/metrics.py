@@ -107,7 +107,7 @@ def render_query(expression: str, backend: str, cluster: str) -> str:
             raise ValueError(f"{metric.name} has no label {sorted(unknown)}")
     promql = _METRIC_TERM.sub(lambda match: _selector(match, backend, cluster), expression)
     if unmatched := _UNMATCHED_TERM.search(promql):
-        raise ValueError(f"not understood: {promql[unmatched.start() :]}")
+        raise ValueError(f"invalid metric term: {promql[unmatched.start() :]}")
     return promql
 
 

@@ -1,9 +1,8 @@
-"""The contract between the head (`stacks/`) and the hands (`components/`): everything that may exist.
+"""Plan: the description of every resource, produced by `berth.planner` and used by `components`.
 
-A plan is simply true. Every value is plain, final and already within the limits of GKE and Kueue; a component that
-receives one has no choice left to make. Live values (ids, providers) never appear here.
+Every value is plain, final and within the limits of GKE and Kueue; components create what a plan says and choose
+nothing. Plans contain no live values (IDs, providers).
 
-Units, everywhere: accelerators in whole chips or GPUs, cpu in milli-CPU, memory in bytes, disks in GB. In a quota,
-`None` is unlimited. Kubernetes words are spelt as Kubernetes spells them (`NoSchedule`), Google's as the Google API
-does (`COMPACT`).
+Units: accelerators in whole chips or GPUs, cpu in milli-CPU, memory in bytes, disks in GB. In a quota, `None` is
+unlimited. Enum values are spelled as in the API that they are for: Kubernetes (`NoSchedule`), Google (`COMPACT`).
 """

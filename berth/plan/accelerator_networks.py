@@ -1,4 +1,4 @@
-"""The networks over which accelerators of different nodes talk to each other (GPUDirect)."""
+"""Networks between accelerators of different nodes (GPUDirect)."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from msgspec import Struct
 class AcceleratorSubnetPlan(Struct, frozen=True, kw_only=True):
     """A subnet for one interface of every node.
 
-    `ip_range` is a CIDR block without host bits, disjoint from every other range of the fleet. `device` names the
-    Network object by which pods ask for the interface; `device_mode` is NetDevice or RDMA.
+    `ip_range` is a CIDR block without host bits, disjoint from all other ranges of the fleet. `device` is the name of
+    the Network object with which pods request the interface; `device_mode` is NetDevice or RDMA.
     """
 
     name: str
@@ -21,9 +21,9 @@ class AcceleratorSubnetPlan(Struct, frozen=True, kw_only=True):
 class AcceleratorVpcPlan(Struct, frozen=True, kw_only=True):
     """A VPC for accelerators, with one subnet for each interface that it gives a node.
 
-    `key` names it within its set and never changes. `profile` is the path of a zonal RDMA network profile
-    (projects/P/global/networkProfiles/Z-vpc-roce), or None. `allowed_ranges` are those from which everything may come
-    in; none makes no firewall rule, as a VPC with a profile takes none.
+    `key` is its name within its set and never changes. `profile` is the path of a zonal RDMA network profile
+    (projects/P/global/networkProfiles/Z-vpc-roce), or None. A firewall rule allows all ingress from `allowed_ranges`;
+    without ranges there is no rule, because a VPC with a profile does not accept one.
     """
 
     key: str
@@ -35,10 +35,10 @@ class AcceleratorVpcPlan(Struct, frozen=True, kw_only=True):
 
 
 class AcceleratorNetworksPlan(Struct, frozen=True, kw_only=True):
-    """All VPCs that the nodes of one kind of pool have interfaces in.
+    """All accelerator VPCs of the nodes of one kind of pool.
 
-    TCPX four VPCs with a subnet each, TCPXO eight; RDMA one for gVNIC and one with the RDMA profile and eight subnets.
-    The order of VPCs and subnets is the order of the interfaces. `key` as everywhere.
+    TCPX has 4 VPCs with one subnet each, TCPXO 8; RDMA has one VPC for gVNIC and one with the RDMA profile and 8
+    subnets. The order of VPCs and subnets is the order of the interfaces. `key` never changes.
     """
 
     key: str

@@ -1,4 +1,4 @@
-"""What Berth makes on Alibaba Cloud: ACK clusters and node pools, the ACK One fleet, its quota tree and policies."""
+"""Resources on Alibaba Cloud: ACK clusters and node pools, the ACK One fleet, its quota tree and policies."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from berth.plan.teams import TeamPlan
 
 
 class AckNodePoolPlan(Struct, frozen=True, kw_only=True):
-    """A node pool of a member. `nodes` is fixed where both bounds are equal; `gpus` are those of one node.
+    """A node pool of a member. `nodes` is fixed if both bounds are equal; `gpus` counts those of one node.
 
-    `key` is its name among the program's resources; `disk_size_gb` is GiB, as ACK counts system disks.
+    `key` is its name in the Pulumi program; `disk_size_gb` is in GiB, ACK's unit of system disks.
     """
 
     key: str
@@ -39,9 +39,9 @@ class AckNodePoolPlan(Struct, frozen=True, kw_only=True):
 
 
 class MemberPlan(Struct, frozen=True, kw_only=True):
-    """A member cluster. With `existing`, its id, neither it nor its node pools are made: they are only described.
+    """A member cluster. If `existing` (an ID) is set, neither the cluster nor its node pools are created.
 
-    `version` None is ACK's newest. Pods take addresses of `pod_vswitches` (Terway) or of `pod_range` (Flannel).
+    `version` None is ACK's newest. Pods get addresses from `pod_vswitches` (Terway) or from `pod_range` (Flannel).
     """
 
     key: str
@@ -58,7 +58,7 @@ class MemberPlan(Struct, frozen=True, kw_only=True):
 
 
 class AckOnePlan(Struct, frozen=True, kw_only=True):
-    """The ACK One fleet instance. `existing` is the id of one that is there; `kubeconfig` the path of a file."""
+    """The ACK One fleet instance. `existing` is the ID of an existing one; `kubeconfig` the path of a file."""
 
     name: str
     existing: str | None
@@ -69,10 +69,10 @@ class AckOnePlan(Struct, frozen=True, kw_only=True):
 
 
 class QuotaNodePlan(Struct, frozen=True, kw_only=True):
-    """A node of the ElasticQuotaTree. `minimum` is guaranteed, `maximum` the most; a leaf has no children.
+    """A node of the ElasticQuotaTree. `minimum` is guaranteed, `maximum` is the ceiling; a leaf has no children.
 
-    Quantities by resource as in QuotaPlan. `lend` is the most that others may use of the minimum, None all of it.
-    `max_jobs` bounds the jobs that kube-queue lets run at once.
+    Amounts by resource as in QuotaPlan. `lend` limits how much of the minimum others may use, None means all of it.
+    `max_jobs` limits the jobs that kube-queue runs at the same time.
     """
 
     name: str
@@ -84,14 +84,14 @@ class QuotaNodePlan(Struct, frozen=True, kw_only=True):
     children: tuple[QuotaNodePlan, ...] = ()
 
     def walk(self, depth: int = 0) -> Iterator[tuple[int, QuotaNodePlan]]:
-        """This node and all below it, each before its children, with its depth."""
+        """Yield the depth and node of this node and all below it, each before its children."""
         yield depth, self
         for child in self.children:
             yield from child.walk(depth + 1)
 
 
 class PropagationPlan(Struct, frozen=True, kw_only=True):
-    """How jobs of one namespace get to a member. `toleration_seconds` is how long a failed job may stay there."""
+    """How jobs of one namespace get to a member; `toleration_seconds` is how long a failing job may stay there."""
 
     name: str
     namespace: str
@@ -104,10 +104,10 @@ class PropagationPlan(Struct, frozen=True, kw_only=True):
 
 
 class AckFleetPlan(Struct, frozen=True, kw_only=True):
-    """All that one stack on Alibaba Cloud describes.
+    """All resources of one stack on Alibaba Cloud.
 
-    Flavors, cohorts, queues and teams are those of any fleet, before they are said in ACK's words: `quotas` is the root
-    of the tree. Of a team only namespaces and labels are made. `tags` are on everything that is the fleet's.
+    Flavors, cohorts, queues and teams are the same as on any backend; `quotas` is the root of the quota tree that they
+    become. Of a team, only namespaces and labels are created. `tags` are on every cloud resource of the fleet.
     """
 
     stack: str

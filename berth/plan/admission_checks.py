@@ -1,4 +1,4 @@
-"""Who besides Kueue's own quota decides on admission: admission checks and what they are configured with."""
+"""Admission checks, which decide on admission in addition to quota, and their configuration."""
 
 from __future__ import annotations
 
@@ -9,28 +9,28 @@ from msgspec import Struct, field
 
 KUEUE_GROUP: Final = "kueue.x-k8s.io"
 PROVISIONING: Final = "kueue.x-k8s.io/provisioning-request"
-"""The controller that asks the cluster autoscaler for nodes before a workload starts (Kueue 0.19.2)."""
+"""The controller that requests nodes from the cluster autoscaler before a workload starts (Kueue 0.19.2)."""
 PROVISIONING_CONFIG: Final = "ProvisioningRequestConfig"
 MULTIKUEUE: Final = "kueue.x-k8s.io/multikueue"
 """The controller that sends a workload to another cluster."""
 MULTIKUEUE_CONFIG: Final = "MultiKueueConfig"
 QUEUED_CLASS: Final = "queued-provisioning.gke.io"
-"""GKE's provisioning class of the Dynamic Workload Scheduler: it waits for stock, all or nothing (GKE docs: DWS)."""
+"""GKE's provisioning class of DWS: it waits until all requested nodes are available (GKE docs: DWS)."""
 
 PARAMETER_PREFIX: Final = "provreq.kueue.x-k8s.io/"
-"""A job's annotations with this prefix become parameters of its ProvisioningRequest (Kueue 0.19.2)."""
+"""Prefix of job annotations that become parameters of the job's ProvisioningRequest (Kueue 0.19.2)."""
 RUN_DURATION_PARAMETER: Final = "maxRunDurationSeconds"
 
 
 class ParametersPlan(Struct, frozen=True, kw_only=True):
-    """The object of Kueue that an admission check is configured with. `kind` and `name` have 63 characters at most."""
+    """Reference to the object that configures an admission check. `kind` and `name` have at most 63 characters."""
 
     kind: str
     name: str
 
 
 class AdmissionCheckPlan(Struct, frozen=True, kw_only=True):
-    """A Kueue AdmissionCheck: the controller that gives its consent, and what it is configured with."""
+    """A Kueue AdmissionCheck: its controller and the reference to its configuration."""
 
     name: str
     controller: str = PROVISIONING
@@ -38,7 +38,7 @@ class AdmissionCheckPlan(Struct, frozen=True, kw_only=True):
 
 
 class RetryPlan(Struct, frozen=True, kw_only=True):
-    """How often a provisioning request that failed is made anew; the pause doubles from `base_seconds`.
+    """How often a failed provisioning request is repeated; the pause doubles from `base_seconds`.
 
     The defaults are Kueue's. `limit_count` 0 never retries. After the last retry the workload is deactivated.
     """
@@ -51,10 +51,10 @@ class RetryPlan(Struct, frozen=True, kw_only=True):
 class ProvisioningConfigPlan(Struct, frozen=True, kw_only=True):
     """A Kueue ProvisioningRequestConfig for GKE's queued provisioning.
 
-    A workload that requests none of `managed_resources` passes the check at once; none named means all count.
-    `parameters` go to the class as they are, and a job that sets another value for one of them never starts.
-    `max_run_seconds` is the longest run that the queue allows; None is the provisioning class's own maximum.
-    `merge_policy` None sends each pod set by itself, and GKE takes one only.
+    A workload that requests none of `managed_resources` passes the check at once; an empty list means all resources.
+    `parameters` are passed to the class unchanged, and a job that sets another value for one of them never starts.
+    `max_run_seconds` is the longest run that the queue allows; None is the maximum of the provisioning class.
+    `merge_policy` None requests each pod set separately, although GKE accepts only one.
     """
 
     name: str
@@ -84,10 +84,10 @@ class MultiKueueClusterPlan(Struct, frozen=True, kw_only=True):
 
 
 class WorkerAccessPlan(Struct, frozen=True, kw_only=True):
-    """What lets a manager's Kueue into a worker: an account there, and a kubeconfig with its token on the manager.
+    """Access of a manager's Kueue to a worker: an account there, and a kubeconfig with its token on the manager.
 
-    `account`, its role and its token stand in the worker's `namespace`; `job_kinds` are the resources that it may make
-    there, by API group (`batch` → `jobs`). `secret` is the Secret on the manager, of the key `kubeconfig`.
+    `account`, its role and its token are in the worker's `namespace`; `job_kinds` maps API groups to the resources that
+    it may create there (`batch` → `jobs`). `secret` is the Secret on the manager, with the key `kubeconfig`.
     """
 
     account: str

@@ -1,4 +1,4 @@
-"""What of a fleet may be lost although it is protected, and why."""
+"""Allowances: protected resources that may be replaced, deleted or changed, and why."""
 
 from __future__ import annotations
 
@@ -8,11 +8,12 @@ from msgspec import Struct, field
 
 
 class AllowancesPlan(Struct, frozen=True, kw_only=True):
-    """What may be lost. `protect` False: all of it; else what is named, with the reason that was given.
+    """Allowed replacements, deletions and changes. `protect` False allows all; else only named ones, with a reason.
 
     Keys are a pool's name, `reservations.<name>`, `clusterQueues.<Kueue's name>` or `cluster`; on Alibaba Cloud
-    `<member>/<node pool>`, `clusters.<member>`, `clusterQueues.<name>` or `fleet`. The `protect` of each plan follows.
-    `change` names changes in place that are blocked otherwise: `protect`, `cluster`, `network`, a pool's name.
+    `<member>/<node pool>`, `clusters.<member>`, `clusterQueues.<name>` or `fleet`. The `protect` field of each plan is
+    derived from them. `change` allows in-place changes that are blocked otherwise: `protect`, `cluster`, `network`, a
+    pool's name.
     """
 
     protect: bool = True

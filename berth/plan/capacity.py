@@ -1,4 +1,4 @@
-"""Machines that are spoken for before there is a pool: what is reserved, now or later, and how it is wired."""
+"""Reserved machines, now or in the future, and workload policies for how accelerators are wired."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ from msgspec import Struct
 
 
 class AggregatePlan(Struct, frozen=True, kw_only=True):
-    """TPU chips reserved as a total, whatever the machines: how v4, v5e and v5p are usually reserved.
+    """TPU chips reserved as a total, independent of machine types, as usual for v4, v5e and v5p.
 
-    `accelerator_type` is a partial URL, such as projects/P/zones/Z/acceleratorTypes/ct5lp; `vm_family` Google's enum;
-    `workload_type` is BATCH for slices of several hosts, SERVING for single hosts.
+    `accelerator_type` is a partial URL, such as projects/P/zones/Z/acceleratorTypes/ct5lp; `vm_family` is Google's
+    enum; `workload_type` is BATCH for slices of several hosts, and SERVING for single hosts.
     """
 
     accelerator_type: str
@@ -19,12 +19,12 @@ class AggregatePlan(Struct, frozen=True, kw_only=True):
 
 
 class FutureReservationPlan(Struct, frozen=True, kw_only=True):
-    """A request for machines from `start` until `end` (RFC 3339), which Google grants or declines.
+    """A request for machines from `start` to `end` (RFC 3339), which Google approves or declines.
 
-    `mode` is CALENDAR (90 days at the most; what was delivered is deleted at the end) or DEFAULT. Google delivers into
-    a reservation called `reservation_name`, made when the request is granted: pools name that one, and cannot exist
-    before. Exactly one of `machine_type` (with `count` machines) and `aggregate` is set. `local_ssds` counts
-    the local SSDs of a machine. `key` names it within the program and never changes; `name` is Google's.
+    `mode` is CALENDAR (at most 90 days; the reservation is deleted at the end) or DEFAULT. On approval Google creates
+    the reservation `reservation_name`, which pools refer to; they cannot exist before. Exactly one of `machine_type`
+    (with `count` machines) and `aggregate` is set. `local_ssds` counts the local SSDs of a machine. `key` is its name
+    in the Pulumi program and never changes; `name` is its name in Google Cloud.
     `attached_ssds` as of a ReservationPlan.
     """
 
@@ -48,10 +48,11 @@ class FutureReservationPlan(Struct, frozen=True, kw_only=True):
 
 
 class HeldPlan(Struct, frozen=True, kw_only=True):
-    """A reservation as its owner wrote it, whoever made it, and the `pools` that take machines from it.
+    """Summary of a reservation, created by Berth or existing, and the `pools` that use it.
 
-    `key` is the stack file's name for it, `name` Google's; `project`, `block` and `sub_block` say where in somebody
-    else's it is. `start`, `end` (RFC 3339) and `mode` are of one that begins later; it is there once it is `delivered`.
+    `key` is its name in the stack file, `name` that in Google Cloud; `project`, `block` and `sub_block` locate machines
+    in an existing one. `start`, `end` (RFC 3339) and `mode` are set for a future one, which exists once it is
+    `delivered`.
     """
 
     key: str
@@ -71,9 +72,9 @@ class HeldPlan(Struct, frozen=True, kw_only=True):
 
 
 class WorkloadPolicyPlan(Struct, frozen=True, kw_only=True):
-    """A resource policy that says how accelerators are wired; pools of one topology in one region may share it.
+    """A workload policy that determines how accelerators are wired; pools of one topology and region may share it.
 
-    Nothing of it can be changed: another topology wants another name.
+    All fields are immutable, so another topology needs another name.
     """
 
     key: str
@@ -85,9 +86,9 @@ class WorkloadPolicyPlan(Struct, frozen=True, kw_only=True):
 def reservation_path(
     name: str, *, project: str | None = None, block: str | None = None, sub_block: str | None = None
 ) -> str:
-    """The value of an affinity to one reservation: its name, or as much of its path as is needed.
+    """Return the value of an affinity to one reservation: its name, or the necessary part of its path.
 
-    `project` is set where another project shares it. A sub-block lies in a block, so without `block` it is not said.
+    `project` is set if another project shares it. `sub_block` is ignored without `block`, which contains it.
     """
     path = name if project is None else f"projects/{project}/reservations/{name}"
     if block is None:

@@ -1,6 +1,6 @@
-"""What GKE's ComputeClasses (cloud.google.com/v1) may say: which machines to try, one after the other.
+"""ComputeClasses of GKE (cloud.google.com/v1): which machines to try, in order.
 
-Fields are those of the CRD of GKE's compute-class-api (8067eae, 2026-08-21); one that is None or empty is left to GKE.
+Fields as in the CRD of GKE's compute-class-api (8067eae, 2026-08-21); GKE chooses those that are None or empty.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ class ClassGpuPlan(Struct, frozen=True, kw_only=True):
 
 
 class ClassTpuPlan(Struct, frozen=True, kw_only=True):
-    """Chips of one node, and the slice that it is part of."""
+    """Chips of one node, and the topology of its slice."""
 
     type: str
     count: int
@@ -25,7 +25,7 @@ class ClassTpuPlan(Struct, frozen=True, kw_only=True):
 
 
 class ClassReservationPlan(Struct, frozen=True, kw_only=True):
-    """One reservation by its name; a sub-block lies in a block."""
+    """One reservation by name, optionally limited to a block or sub-block."""
 
     name: str
     project: str | None = None
@@ -35,10 +35,10 @@ class ClassReservationPlan(Struct, frozen=True, kw_only=True):
 
 
 class ClassPriorityPlan(Struct, frozen=True, kw_only=True):
-    """One way to get nodes.
+    """One priority: a way to get nodes.
 
-    `flex_start` (not with `spot`) takes `max_run_seconds`. `affinity` is None, Specific (with `reservations`),
-    AnyBestEffort, AnyThenFail or the word None.
+    `max_run_seconds` applies to `flex_start`, which excludes `spot`. `affinity` is Specific (with `reservations`),
+    AnyBestEffort, AnyThenFail, the string "None", or None (not set).
     """
 
     machine_type: str | None = None
@@ -53,10 +53,10 @@ class ClassPriorityPlan(Struct, frozen=True, kw_only=True):
 
 
 class ComputeClassPlan(Struct, frozen=True, kw_only=True):
-    """A ComputeClass, whose node pools GKE makes.
+    """A ComputeClass, whose node pools GKE creates.
 
-    `when_unsatisfiable` is DoNotScaleUp or ScaleUpAnyway. `service_account` is an address. `migrate_up` moves pods to a
-    higher priority once it can be had.
+    `when_unsatisfiable` is DoNotScaleUp or ScaleUpAnyway. `service_account` is an email address. `migrate_up` moves
+    pods to a higher priority once that is available.
     """
 
     name: str

@@ -1,6 +1,6 @@
-"""How Kueue itself is set up: its Configuration, with Berth's defaults. Durations in seconds.
+"""Kueue's Configuration, with Berth's defaults. Durations are in seconds.
 
-Fields are those of `config.kueue.x-k8s.io/v1beta2` (Kueue 0.19.2); one that is None, empty or False is left to Kueue.
+Fields as in `config.kueue.x-k8s.io/v1beta2` (Kueue 0.19.2); Kueue's default applies if one is None, empty or False.
 """
 
 from __future__ import annotations
@@ -23,22 +23,22 @@ JOB_FRAMEWORKS: Final = (
     "trainer.kubeflow.org/trainjob",
     "workload.codeflare.dev/appwrapper",
 )
-"""Kinds of jobs that are queued. A kind whose CRD is missing is picked up once it is installed."""
+"""Job kinds that Kueue queues by default. Kueue starts to queue a kind as soon as its CRD is installed."""
 
 SENT_FRAMEWORKS: Final = ("batch/job", "jobset.x-k8s.io/jobset")
-"""Kinds of jobs that a manager queues. Its Kueue watches every kind it queues on each worker, and connects to no worker
-that lacks the CRD of one (Kueue 0.19, multikueuecluster.go); Berth installs that of JobSet alone."""
+"""Job kinds that a manager queues by default. Its Kueue watches every kind on each worker, and does not connect to a
+worker that lacks one of the CRDs (Kueue 0.19, multikueuecluster.go); Berth installs only that of JobSet."""
 
 PODS_READY_SECONDS: Final = 3600
-"""An hour from admission until all pods are ready: a large slice or queued capacity needs 45 to 60 minutes, and Kueue's
-own 30 would put the workload back while its images are still being pulled (Kueue docs: Configuration)."""
+"""Default of 60 minutes from admission until all pods are ready: a large slice or queued capacity needs 45 to 60
+minutes, and after Kueue's 30 a workload would be evicted while it still pulls images (Kueue docs: Configuration)."""
 
 
 class RequeuingPlan(Struct, frozen=True, kw_only=True):
     """How a workload waits after its pods were not ready in time.
 
-    `timestamp` (Eviction or Creation) says from when it queues. `limit_count` None retries for ever, a number
-    deactivates the workload after so many. The pause doubles from `base_seconds` (60) to `max_seconds` (3600).
+    `timestamp` (Eviction or Creation) determines its position in the queue. `limit_count` None retries forever; after a
+    number of retries the workload is deactivated. The pause doubles from `base_seconds` (60) to `max_seconds` (3600).
     """
 
     timestamp: str | None = None
@@ -48,10 +48,10 @@ class RequeuingPlan(Struct, frozen=True, kw_only=True):
 
 
 class PodsReadyPlan(Struct, frozen=True, kw_only=True):
-    """How long the pods of an admitted workload may take to be ready before it is put back into its queue.
+    """How long the pods of an admitted workload may take to be ready before it is evicted and requeued.
 
-    Kueue has this on, whatever is written: 0 means its own 30 minutes. `recovery_seconds` is the same for pods lost
-    later: None is as long as the first time, 0 waits for ever. `block_admission` admits one workload at a time.
+    It cannot be turned off: 0 means Kueue's default of 30 minutes. `recovery_seconds` applies to pods that are lost
+    later: None is as long as the first time, 0 waits forever. `block_admission` admits one workload at a time.
     """
 
     timeout_seconds: int = PODS_READY_SECONDS
@@ -61,10 +61,10 @@ class PodsReadyPlan(Struct, frozen=True, kw_only=True):
 
 
 class AdmissionFairSharingPlan(Struct, frozen=True, kw_only=True):
-    """Local queues of one cluster queue take turns by what they used.
+    """Admission fair sharing: local queues of one cluster queue take turns by their past usage.
 
-    Use counts half after `half_life_seconds` (0: it counts only while it lasts), is measured every `sampling_seconds`,
-    and each resource counts with its weight (1 where none is given).
+    Usage decays by half in `half_life_seconds` (0: only current usage counts) and is sampled every `sampling_seconds`.
+    Each resource counts with its weight (default 1).
     """
 
     half_life_seconds: int
@@ -81,17 +81,17 @@ class ExpressionPlan(Struct, frozen=True, kw_only=True):
 
 
 class SelectorPlan(Struct, frozen=True, kw_only=True):
-    """A Kubernetes label selector: all of these labels and all of these expressions; neither selects everything."""
+    """A Kubernetes label selector: all labels and all expressions must match; without any, it selects everything."""
 
     labels: Mapping[str, str] = field(default_factory=dict[str, str])
     expressions: tuple[ExpressionPlan, ...] = ()
 
 
 class TransformationPlan(Struct, frozen=True, kw_only=True):
-    """What one unit of resource `input` counts as: `outputs`, in the units of a quota (MIG slices as memory, say).
+    """What one unit of resource `input` counts as in quotas: `outputs`, such as memory for a MIG slice.
 
-    `strategy` is Retain (the input counts as well) or Replace; Replace without outputs ignores the input.
-    `multiply_by` names a resource whose requested amount multiplies the outputs.
+    `strategy` is Retain (the input counts too) or Replace; Replace without outputs ignores the input.
+    `multiply_by` is a resource whose requested amount multiplies the outputs.
     """
 
     input: str
@@ -108,9 +108,9 @@ class DeviceMappingPlan(Struct, frozen=True, kw_only=True):
 
 
 class CustomLabelPlan(Struct, frozen=True, kw_only=True):
-    """A label or annotation of Kueue's objects that becomes the metrics' label `custom_<name>`.
+    """A label or annotation of Kueue's objects that becomes the metric label `custom_<name>`.
 
-    `source_kind` is Cohort, LocalQueue, ClusterQueue or Workload; values that are not `tracked` are shown as one.
+    `source_kind` is Cohort, LocalQueue, ClusterQueue or Workload; values that are not `tracked` are combined.
     """
 
     name: str
@@ -121,7 +121,7 @@ class CustomLabelPlan(Struct, frozen=True, kw_only=True):
 
 
 class MetricsPlan(Struct, frozen=True, kw_only=True):
-    """What Kueue reports besides its counters: quotas and use of cluster queues, and of local queues (None: all)."""
+    """Optional metrics of Kueue: quotas and usage of cluster queues, and of local queues (None: all)."""
 
     queue_resources: bool = True
     local_queues: bool | None = None
@@ -138,7 +138,7 @@ class AccessProviderPlan(Struct, frozen=True, kw_only=True):
 
 
 class MultiKueueSettingsPlan(Struct, frozen=True, kw_only=True):
-    """How workloads are sent to other clusters; `step_size` is for the incremental dispatcher alone."""
+    """How workloads are sent to other clusters; `step_size` applies only to the incremental dispatcher."""
 
     gc_interval_seconds: int | None = None
     origin: str | None = None
@@ -149,12 +149,12 @@ class MultiKueueSettingsPlan(Struct, frozen=True, kw_only=True):
 
 
 class ConfigurationPlan(Struct, frozen=True, kw_only=True):
-    """Kueue's Configuration. The defaults are Berth's; what Kueue would choose itself is left out of the text.
+    """Kueue's Configuration with Berth's defaults. Values equal to Kueue's defaults are omitted from the manifest.
 
-    `fair_sharing` None is off, else it is the order of preemption strategies. Requests for resources that start with
-    one of `excluded_prefixes` are ignored; any other that a queue does not cover keeps a workload waiting, unless
-    `quota_check` is IgnoreUndeclared. `feature_gates` stand here and nowhere else: with some in the chart's own list
-    too, the manager does not start. Retention None keeps finished or deactivated workloads for ever.
+    `fair_sharing` is the order of preemption strategies; None is off. Requests for resources with one of
+    `excluded_prefixes` are ignored; a request for any other resource that a queue does not cover keeps a workload
+    pending, unless `quota_check` is IgnoreUndeclared. `feature_gates` must all be here: with some in the chart's own
+    list too, the manager does not start. Retention None keeps finished or deactivated workloads forever.
     """
 
     pods_ready: PodsReadyPlan = PodsReadyPlan()

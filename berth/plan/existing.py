@@ -1,4 +1,4 @@
-"""What Berth makes nothing of: a cluster that is there."""
+"""Existing clusters, which Berth connects to and does not create."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from msgspec import Struct
 
 
 class ExistingClusterPlan(Struct, frozen=True, kw_only=True):
-    """A cluster that somebody else made, and how it is reached. Nothing of it is made, and nothing in Google Cloud.
+    """Connection to an existing cluster. Berth creates neither the cluster nor resources in Google Cloud.
 
-    `kubeconfig` is the path of a file (None: the client's own way to find one), `secret` the key in the stack's config
-    that holds one instead; `context` None is its current one. Another `name` is another cluster, with nothing in it.
+    `kubeconfig` is the path of a file (None: the client's default), `secret` the config key with a kubeconfig instead;
+    `context` None is the current context. Another `name` means another, empty cluster.
     """
 
     name: str

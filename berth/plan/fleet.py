@@ -1,4 +1,4 @@
-"""The whole: pools as their owner wrote them, and the fleet of one stack."""
+"""The plan of a whole stack: pools, workers and the fleet."""
 
 from __future__ import annotations
 
@@ -29,14 +29,15 @@ from berth.plan.teams import AccessPlan, TeamPlan
 
 
 class PoolPlan(Struct, frozen=True, kw_only=True):
-    """A pool as its owner wrote it, and the node pools it becomes; none where GKE makes them itself, or where the
-    reservation that they name is not there yet.
+    """A pool of the stack file and its node pools.
 
-    `made_by` is berth, gke, or others: the nodes of an existing cluster are described, and found by their labels.
-    `slices` is None unless the pool consists of TPU slices. `nodes` and `accelerators` count the whole pool, `vcpu`
-    (cores) and `memory_gb` one node. A `compute_class` decides how GKE gets the nodes; `capacity` then says so. A
-    manager lists its workers' pools too, as `worker/pool`, with the `worker` that they are of. `formerly` is the name
-    under which it was first made, where that is another; node pools and flavor keep it.
+    It has no node pools if GKE creates them, or while the reservation that they use is not delivered.
+
+    `made_by` is berth, gke, or others (existing nodes, which the flavor selects by their labels). `slices` is None
+    unless the pool consists of TPU slices. `nodes` and `accelerators` count the whole pool, `vcpu` (cores) and
+    `memory_gb` one node. A `compute_class` determines how GKE gets the nodes; `capacity` then says so. A manager lists
+    its workers' pools too, as `worker/pool`, with their `worker`. `formerly` is the name under which the pool was
+    created, if it was renamed; node pools and flavor keep it.
     """
 
     name: str
@@ -62,17 +63,17 @@ class PoolPlan(Struct, frozen=True, kw_only=True):
 
     @property
     def key(self) -> str:
-        """The name under which it was first made, which never changes."""
+        """The name under which the pool was created, which never changes."""
         return self.formerly or self.name
 
 
 class FleetPlan(Struct, frozen=True, kw_only=True):
-    """All that one stack describes. `kueue` is None where somebody else set it up, `access` where no group is,
-    `policies` where no team is.
+    """All resources of one stack.
 
-    `project` and `region` may be None where the cluster is an existing one, of which there is no Google Cloud to see.
+    `kueue` is None if Kueue already exists in the cluster, `access` if there are no groups, `policies` if there are no
+    teams. `project` and `region` may be None for an existing cluster.
 
-    `reservations` and `future_reservations` are those to be made; `held` are all, as people read them.
+    `reservations` and `future_reservations` are those to create; `held` summarizes all, including existing ones.
     """
 
     stack: str
@@ -111,22 +112,22 @@ class FleetPlan(Struct, frozen=True, kw_only=True):
 
     @property
     def own_pools(self) -> tuple[PoolPlan, ...]:
-        """The pools of this cluster, and none of a worker's."""
+        """Pools of this cluster, without those of workers."""
         return tuple(pool for pool in self.pools if pool.worker is None)
 
     def pools_on(self, networks: str) -> tuple[str, ...]:
-        """The pools whose nodes have interfaces in a set of accelerator networks, by its key."""
+        """Return the pools whose nodes have interfaces in the set of accelerator networks with this key."""
         return tuple(
             pool.name for pool in self.pools if any(n.network.accelerator_networks == networks for n in pool.node_pools)
         )
 
 
 class WorkerPlan(Struct, frozen=True, kw_only=True):
-    """A cluster that runs jobs of a manager's queues (MultiKueue): what stands in it, and how it is reached.
+    """A cluster that runs jobs of a manager's queues (MultiKueue): its plan and its connection.
 
-    The cluster and its machines are made here, unless it is that of another `stack` (its output `kubeconfig`) or one
-    whose kubeconfig is the secret config value `berth:<kubeconfig>`: `plan` then says what it holds, and only what
-    stands inside is made.
+    This stack creates the cluster and its machines, unless it belongs to another `stack` (whose output `kubeconfig` is
+    used) or its kubeconfig is the secret config value `berth:<kubeconfig>`. Then `plan` describes its machines, and
+    only the objects inside the cluster are created.
     """
 
     name: str
@@ -136,10 +137,10 @@ class WorkerPlan(Struct, frozen=True, kw_only=True):
 
     @property
     def made_here(self) -> bool:
-        """Whether the cluster is this stack's."""
+        """Whether this stack creates the cluster."""
         return self.stack is None and self.kubeconfig is None
 
     @property
     def way(self) -> tuple[str | None, str | None]:
-        """What leads to the cluster. Another way is another cluster: everything in it is made anew."""
+        """Stack and kubeconfig key that identify the cluster. With another value, all objects inside are recreated."""
         return self.stack, self.kubeconfig

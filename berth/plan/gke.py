@@ -1,4 +1,4 @@
-"""What Berth makes in Google Cloud: network, cluster, reservations, node pools."""
+"""Resources in Google Cloud: network, cluster, reservations, node pools."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ from berth.plan.nodes import Bounds, Taint
 
 
 class NetworkPlan(Struct, frozen=True, kw_only=True):
-    """A VPC of the fleet's own with one subnet, and a router with NAT where nodes have no public address.
+    """A new VPC with one subnet, and a router with NAT if nodes have no public address.
 
-    Ranges are CIDR blocks with no host bits set, pairwise disjoint (the control plane's included). `mtu` None is
-    Google's 1460; pods of GPUDirect-TCPX and TCPXO talk over this VPC too, and Google's blueprints give it 8244.
+    Ranges are CIDR blocks without host bits, pairwise disjoint (including the control plane's). `mtu` None is Google's
+    default of 1460; Google's blueprints use 8244, because pods with GPUDirect-TCPX and TCPXO use this VPC too.
     `nat_address` names a reserved address that NAT uses alone; None lets NAT allocate addresses.
     """
 
@@ -40,7 +40,7 @@ class NetworkPlan(Struct, frozen=True, kw_only=True):
 
 
 class ExistingNetworkPlan(Struct, frozen=True, kw_only=True):
-    """A VPC that somebody else made, as paths (projects/P/global/networks/N); both ranges are of its `subnetwork`."""
+    """An existing VPC, as paths (projects/P/global/networks/N); both ranges are secondary ranges of `subnetwork`."""
 
     network: str
     subnetwork: str
@@ -60,17 +60,18 @@ class WebhookFirewallPlan(Struct, frozen=True, kw_only=True):
 
 
 class AuthorizedNetwork(Struct, frozen=True, kw_only=True):
-    """A CIDR block that may reach the control plane, with the name people know it by."""
+    """A CIDR block that may reach the control plane, with a display name."""
 
     name: str
     cidr: str
 
 
 class ControlPlanePlan(Struct, frozen=True, kw_only=True):
-    """How the control plane is reached. `authorized_networks` None leaves the endpoint open to any address.
+    """Access to the control plane. `authorized_networks` None leaves the endpoint open to any address.
 
-    `dns_endpoint` True: by its DNS name, from anywhere, by whoever IAM lets in, and so does the kubeconfig. None says
-    nothing of it, and leaves on what was on. `ip_endpoint` False closes every address. `manager_access`: a MultiKueue
+    `dns_endpoint` True: the control plane is reachable by its DNS name from anywhere, with IAM permissions, and the
+    kubeconfig uses that name. None does not set it, so an enabled one stays enabled. `ip_endpoint` False closes every
+    IP endpoint. `manager_access`: a MultiKueue
     manager reaches it from the reserved address of its NAT, which is authorized beside the networks.
     """
 
@@ -93,10 +94,10 @@ class ResourceLimit(Struct, frozen=True, kw_only=True):
 
 
 class AutoProvisioningPlan(Struct, frozen=True, kw_only=True):
-    """Node auto-provisioning (NAP) of a Standard cluster, with the defaults of the pools it makes.
+    """Node auto-provisioning (NAP) of a Standard cluster, with the defaults of the pools it creates.
 
-    Nodes that are made for queued provisioning are not to be repaired (`auto_repair` False): it would break up a job
-    that has all its nodes. `disk_size_gb` None is GKE's 100.
+    `auto_repair` is False if any nodes are for queued provisioning: a repair would interrupt a job that has all its
+    nodes. `disk_size_gb` None is GKE's default of 100.
     """
 
     profile: str
@@ -109,7 +110,7 @@ class AutoProvisioningPlan(Struct, frozen=True, kw_only=True):
 
 
 class MaintenanceExclusion(Struct, frozen=True, kw_only=True):
-    """A span in which GKE may not upgrade. Times are RFC 3339; `scope` is Google's enum.
+    """A time span in which GKE may not upgrade. Times are RFC 3339; `scope` is Google's enum.
 
     `end` None lasts until the cluster's version is no longer supported.
     """
@@ -123,8 +124,8 @@ class MaintenanceExclusion(Struct, frozen=True, kw_only=True):
 class MaintenancePlan(Struct, frozen=True, kw_only=True):
     """A window in which GKE may upgrade, and exclusions from it.
 
-    The window recurs (RFC 3339 `start` and `end`, RFC 5545 `recurrence`), or is the four hours from `daily_start`
-    ("03:00", GMT). Neither is any time.
+    The window either recurs (RFC 3339 `start` and `end`, RFC 5545 `recurrence`), or lasts four hours from `daily_start`
+    ("03:00", GMT). Without one, GKE may upgrade at any time.
     """
 
     start: str | None
@@ -135,7 +136,7 @@ class MaintenancePlan(Struct, frozen=True, kw_only=True):
 
 
 class ServiceAccountPlan(Struct, frozen=True, kw_only=True):
-    """A Google service account and the project roles it gets. `email` is what it will be."""
+    """A Google service account and its project roles. `email` is its address after creation."""
 
     account_id: str
     display_name: str
@@ -146,11 +147,10 @@ class ServiceAccountPlan(Struct, frozen=True, kw_only=True):
 class ClusterPlan(Struct, frozen=True, kw_only=True):
     """A regional GKE cluster. `mode` is standard or autopilot; `zones` empty lets GKE choose.
 
-    What has no default is essential. What is None is not set, and stays as it is in GKE. `confidential_nodes` (SEV,
-    SEV_SNP, TDX) holds for every node, so that the pool that GKE makes at first needs a `first_machine_type` that can
-    do it. `fleet_project` hosts the fleet that the cluster is a member of. `security_group` holds the groups that
-    rights in the cluster are given to (gke-security-groups@<domain>); `secret_manager` is the add-on that mounts
-    secrets.
+    Fields without a default are required. None means not set: GKE keeps its current value. `confidential_nodes` (SEV,
+    SEV_SNP, TDX) applies to every node, so the initial pool of GKE needs a `first_machine_type` that supports it.
+    `fleet_project` hosts the fleet that the cluster is a member of. `security_group` (gke-security-groups@<domain>)
+    contains the groups with access to the cluster; `secret_manager` is the add-on that mounts secrets.
     """
 
     name: str
@@ -185,10 +185,10 @@ class ClusterPlan(Struct, frozen=True, kw_only=True):
 
 
 class ReservationPlan(Struct, frozen=True, kw_only=True):
-    """A zonal reservation that Berth owns, to be consumed by name only. `gpu_type` None: no guest accelerators.
+    """A zonal reservation that Berth creates, consumed only by name. `gpu_type` None: no guest accelerators.
 
-    `key` names it within the program and never changes; `name` is Google's. `local_ssds` counts the
-    local SSDs of a machine, which must be those of the pools. `share_with` are projects that may use it too.
+    `key` is its name in the Pulumi program and never changes; `name` is its name in Google Cloud. `local_ssds` counts
+    the local SSDs of a machine, which must equal those of the pools. `share_with` are other projects that may use it.
     `attached_ssds`: the machine brings SSDs by itself and `local_ssds` does not count them, so what Google reports of
     them is ignored; else the provider would replace the reservation to remove them.
     """
@@ -209,7 +209,7 @@ class ReservationPlan(Struct, frozen=True, kw_only=True):
 class GpuPlan(Struct, frozen=True, kw_only=True):
     """The accelerators of one GPU node. `driver_version` is the provider's enum (DEFAULT, LATEST, ...).
 
-    `partition_size` cuts each GPU into MIG partitions (1g.10gb); `sharing` then holds for each of them.
+    `partition_size` divides each GPU into MIG partitions (1g.10gb); `sharing` then applies to each of them.
     """
 
     type: str
@@ -222,22 +222,22 @@ class GpuPlan(Struct, frozen=True, kw_only=True):
 class NodePoolPlan(Struct, frozen=True, kw_only=True):
     """One GKE node pool.
 
-    `key` names it within the program and never changes; `name` is GKE's (40 characters at most) and carries the
-    topology. Exactly one of `nodes_per_zone` (static), `total_nodes` (autoscaled over all zones) and `zone_nodes`
-    (autoscaled, bounds of each zone) is set. `slice_topology` is set only for a multi-host slice: the pool is then
-    COMPACT, atomic, in one zone, and replaced when the topology changes. `placement` says it in other words (a workload
-    policy, GPU nodes close to each other); None leaves it to `slice_topology`.
+    `key` is its name in the Pulumi program and never changes; `name` is that in GKE (at most 40 characters) and
+    includes the topology. Exactly one of `nodes_per_zone` (static), `total_nodes` (autoscaled over all zones) and
+    `zone_nodes` (autoscaled, limits per zone) is set. `slice_topology` is set only for a multi-host slice: the pool is
+    then COMPACT, atomic, in one zone, and replaced if the topology changes. `placement` is set for a workload policy or
+    for GPU nodes close to each other; None: only `slice_topology` applies.
 
     `reservation` is the value of the reservation affinity, see `capacity.reservation_path`. `affinity` is Google's
     consume type; None is SPECIFIC_RESERVATION where `reservation` is set, else NO_RESERVATION.
 
-    `flex_start` and `queued` are the two ways of the Dynamic Workload Scheduler, often together: such nodes live for
-    `max_run_seconds` at most, must not be repaired (`auto_repair` False), and are upgraded as GKE sees fit. `upgrade`
-    None sets nothing. `attached_ssds`: the machine brings SSDs by itself and `local_ssd` does not name them, so what
-    GKE reports of them is ignored; else the provider would replace the pool to remove them.
+    `flex_start` and `queued` are the modes of the Dynamic Workload Scheduler, often combined: such nodes live for at
+    most `max_run_seconds`, must not be repaired (`auto_repair` False), and GKE decides how to upgrade them. `upgrade`
+    None is not set. `attached_ssds`: the machine type includes SSDs that `local_ssd` does not list, so what GKE reports
+    of them is ignored; otherwise the provider would replace the pool to remove them.
 
-    What has no default is essential. What else is None is not set, and stays as it was in a pool that had it: the
-    provider fills it in.
+    Fields without a default are required. Others that are None are not set: an existing pool keeps its value, which the
+    provider reads back.
     """
 
     name: str

@@ -1,4 +1,4 @@
-"""What Berth makes for queueing: flavors, quotas, queues, cohorts, priorities, and the controllers themselves."""
+"""Resources of queueing: flavors, quotas, queues, cohorts, priorities, and the controllers."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from msgspec import Struct, field
 from berth.plan.nodes import Bounds, Toleration
 
 KUEUE_NAMESPACE: Final = "kueue-system"
-"""Where Kueue runs."""
+"""Namespace of Kueue."""
 
 
 class TopologyPlan(Struct, frozen=True, kw_only=True):
-    """A Kueue Topology: node labels that say where a node stands, the widest level first (block, rack, host).
+    """A Kueue Topology: node labels with the location of a node, widest level first (block, rack, host).
 
-    Its levels cannot be changed, and Kueue keeps it while a flavor names it: other levels want another name.
+    Its levels are immutable, and Kueue keeps it while a flavor refers to it, so other levels need another name.
     """
 
     name: str
@@ -24,13 +24,13 @@ class TopologyPlan(Struct, frozen=True, kw_only=True):
 
 
 class FlavorPlan(Struct, frozen=True, kw_only=True):
-    """A Kueue ResourceFlavor, and what stands behind it.
+    """A Kueue ResourceFlavor and the capacity of its pools.
 
-    `resource` is the accelerator's resource name. `capacity` counts accelerators: always there, and at the most.
-    `unit` is the accelerators of one slice (1 where nothing is indivisible). `noun` is what people call the resource
-    (`chips`, `L4`). `promised` is the sum of nominal quota over all cluster queues; `oversubscription` the accepted
-    factor (1 means none). With a `topology` Kueue also places pods by its levels; labels, tolerations and topology can
-    then not be changed any more. `tolerations` are given to every pod that gets the flavor.
+    `resource` is the accelerator's resource name. `capacity` is the minimum and maximum number of accelerators. `unit`
+    is the accelerators of one slice (1 if divisible). `noun` names the accelerator in messages (`v5e chips`, `L4`).
+    `promised` is the sum of nominal quota over all cluster queues and cohorts; `oversubscription` the accepted factor
+    (1: none). With a `topology` Kueue also places pods by its levels; labels, tolerations and topology are then
+    immutable. Every pod of the flavor gets its `tolerations`.
     """
 
     name: str
@@ -76,14 +76,14 @@ class FlavorQuotasPlan(Struct, frozen=True, kw_only=True):
 
 
 class ResourceGroupPlan(Struct, frozen=True, kw_only=True):
-    """Resources that come from one flavor together, and the flavors they may come from, in order of preference."""
+    """Resources that are assigned from the same flavor, and the possible flavors in order of preference."""
 
     covered_resources: tuple[str, ...]
     flavors: tuple[FlavorQuotasPlan, ...]
 
 
 class PreemptionPlan(Struct, frozen=True, kw_only=True):
-    """Kueue's preemption policies of a cluster queue, in Kueue's own values; `borrow_within_cohort` None is Never."""
+    """Preemption policies of a cluster queue, with Kueue's values; `borrow_within_cohort` None is Never."""
 
     within_cluster_queue: str = "Never"
     reclaim_within_cohort: str = "Never"
@@ -92,16 +92,16 @@ class PreemptionPlan(Struct, frozen=True, kw_only=True):
 
 
 class QueueCheckPlan(Struct, frozen=True, kw_only=True):
-    """An AdmissionCheck that a cluster queue's workloads must pass, on the flavors named; none named means on all."""
+    """An AdmissionCheck that workloads of a cluster queue must pass on `flavors` (empty: on all)."""
 
     name: str
     on_flavors: tuple[str, ...] = ()
 
 
 class LocalQueuePlan(Struct, frozen=True, kw_only=True):
-    """A LocalQueue: a team's door to a cluster queue.
+    """A LocalQueue: the queue in a team's namespace that submits to a cluster queue.
 
-    `stop_policy` as in ClusterQueuePlan. `labels` are the team's own.
+    `stop_policy` as in ClusterQueuePlan. `labels` are those of the team.
     """
 
     name: str
@@ -113,14 +113,13 @@ class LocalQueuePlan(Struct, frozen=True, kw_only=True):
 
 
 class ClusterQueuePlan(Struct, frozen=True, kw_only=True):
-    """A Kueue ClusterQueue. `teams` are those with a local queue to it; `flavors` are in order of preference.
+    """A Kueue ClusterQueue. `teams` are those with a local queue for it; `flavors` are in order of preference.
 
-    `namespaces` None admits from every namespace; otherwise only those named. `stop_policy` is Kueue's (None, Hold,
-    HoldAndDrain), `fair_share_weight` the number as written (0.5, 2; at most nine decimals), `preference` that of
-    flavorFungibility, `admission_mode` that of admissionScope; whichever is None is left to Kueue.
-    `max_jobs` bounds the jobs that run at once, which only ACK can.
-    `protect` holds for the cluster queue, not for the local queues in front of it. `labels` are those of the team whose
-    alone it is.
+    `namespaces` None admits from every namespace; otherwise only from those listed. `stop_policy` is Kueue's (None,
+    Hold, HoldAndDrain), `fair_share_weight` the number as written (0.5, 2; at most 9 decimals), `preference` that of
+    flavorFungibility, `admission_mode` that of admissionScope; Kueue's default applies if one is None.
+    `max_jobs` limits the jobs that run at the same time, which only ACK supports.
+    `protect` applies to the cluster queue, not to its local queues. `labels` are those of its team, if it has only one.
     """
 
     name: str
@@ -158,7 +157,8 @@ class PriorityPlan(Struct, frozen=True, kw_only=True):
 class CohortPlan(Struct, frozen=True, kw_only=True):
     """A Kueue Cohort. `parent` None is a root, which neither lends nor borrows.
 
-    `resource_groups` are quotas of its own, on top of its queues'. `fair_share_weight` as in ClusterQueuePlan.
+    `resource_groups` are its own quotas, in addition to those of its queues. `fair_share_weight` as in
+    ClusterQueuePlan.
     """
 
     name: str
@@ -168,12 +168,12 @@ class CohortPlan(Struct, frozen=True, kw_only=True):
 
     @property
     def flavors(self) -> tuple[FlavorQuotasPlan, ...]:
-        """The entries of all its groups, as a queue has them."""
+        """The entries of all its groups."""
         return tuple(entry for group in self.resource_groups for entry in group.flavors)
 
 
 class ChartPlan(Struct, frozen=True, kw_only=True):
-    """A controller installed by Helm. `chart` is an OCI address, a mirror's, or a path; `values` are the chart's."""
+    """A controller installed by Helm. `chart` is an OCI address (possibly of a mirror) or a path."""
 
     name: str
     chart: str

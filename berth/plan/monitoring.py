@@ -1,4 +1,4 @@
-"""What watches a fleet: dashboards and alerts as data, and how metrics are collected. Queries are PromQL."""
+"""Monitoring: dashboards and alerts as data, and how metrics are collected. Queries are PromQL."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from msgspec import Struct
 from berth.plan.kueue import ChartPlan
 
 PROMETHEUS_NAMESPACE: Final = "monitoring"
-"""Where a Prometheus and a Grafana of the cluster's own run."""
+"""Namespace of Prometheus and Grafana in the cluster."""
 
 
 class PanelPlan(Struct, frozen=True, kw_only=True):
-    """One chart. `queries` maps the legend, `{{label}}` standing for a label's value, to the query.
+    """One chart of a dashboard. `queries` maps legend → query; `{{label}}` in a legend is the value of a label.
 
-    `unit` is a UCUM unit as Cloud Monitoring spells it (1, %, s, By); `limit` is drawn as a line.
+    `unit` is a UCUM unit as in Cloud Monitoring (1, %, s, By); `limit` is drawn as a line.
     """
 
     title: str
@@ -34,7 +34,7 @@ class SectionPlan(Struct, frozen=True, kw_only=True):
 
 
 class DashboardPlan(Struct, frozen=True, kw_only=True):
-    """A dashboard; `key` names its resource."""
+    """A dashboard; `key` is its name in the Pulumi program."""
 
     key: str
     title: str
@@ -42,9 +42,9 @@ class DashboardPlan(Struct, frozen=True, kw_only=True):
 
 
 class AlertPlan(Struct, frozen=True, kw_only=True):
-    """An alert that fires for each series that `query` yields for as long as `seconds`; `by` are its labels.
+    """An alert that fires for each series that `query` returns for at least `seconds`; `by` are its labels.
 
-    `severity` is critical or warning. `meaning` and `remedy` are for the person who reads it.
+    `severity` is critical or warning. `meaning` and `remedy` are text for the person who receives it.
     """
 
     key: str
@@ -58,11 +58,11 @@ class AlertPlan(Struct, frozen=True, kw_only=True):
 
 
 class MonitoringPlan(Struct, frozen=True, kw_only=True):
-    """How a fleet is watched.
+    """Monitoring of a fleet.
 
-    `backend` is managed (Google's Managed Prometheus and Cloud Monitoring) or in-cluster (a Prometheus and a Grafana of
-    its own, `charts`). `channels` are names of notification channels. `collects_gpus` where DCGM's
-    metrics are to be collected by us.
+    `backend` is managed (Google's Managed Prometheus and Cloud Monitoring) or in-cluster (Prometheus and Grafana from
+    `charts`). `channels` are names of notification channels. `collects_gpus`: Berth configures the collection of DCGM
+    metrics.
     """
 
     backend: str

@@ -1,4 +1,4 @@
-"""What may be said of the nodes of a pool beyond their machine; every value in Google's own spelling."""
+"""Settings of a pool's nodes besides their machine type; values as in Google's API."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from msgspec import Struct, field
 
 
 class LocalSsdPlan(Struct, frozen=True, kw_only=True):
-    """Local SSDs of one node, as counts: behind ephemeral storage, or raw NVMe blocks. At most one is above 0."""
+    """Local SSDs of one node, as counts: for ephemeral storage, or raw NVMe blocks. At most one is above 0."""
 
     ephemeral: int = 0
     block: int = 0
@@ -23,10 +23,10 @@ class GpuSharingPlan(Struct, frozen=True, kw_only=True):
 
 
 class PlacementPlan(Struct, frozen=True, kw_only=True):
-    """How the nodes of a pool stand to each other.
+    """Placement of a pool's nodes relative to each other.
 
-    `policy` names a resource policy of the pool's project and region: the workload policy of a TPU7x slice or of an
-    NVLink domain. Google's Terraform blueprint sends a TPU7x slice as COMPACT with policy and topology together.
+    `policy` is a resource policy in the pool's project and region: the workload policy of a TPU7x slice or of an NVLink
+    domain. Google's Terraform blueprint requests a TPU7x slice as COMPACT with both policy and topology.
     """
 
     type: str
@@ -35,22 +35,22 @@ class PlacementPlan(Struct, frozen=True, kw_only=True):
 
 
 class UpgradePlan(Struct, frozen=True, kw_only=True):
-    """How nodes are upgraded by GKE's strategy SURGE: both counts in nodes, 20 together at most."""
+    """Surge upgrades: both counts in nodes, together at most 20."""
 
     max_surge: int | None = None
     max_unavailable: int | None = None
 
 
 SURGE_ONE: Final = UpgradePlan(max_surge=1, max_unavailable=0)
-"""One node at a time, which is replaced before it is deleted."""
+"""One node at a time; its replacement is created first."""
 DRAIN_FIRST: Final = UpgradePlan(max_surge=0, max_unavailable=1)
-"""One node at a time, which is drained and deleted before another exists."""
+"""One node at a time; it is drained and deleted before its replacement is created."""
 
 
 class NodeInterfacePlan(Struct, frozen=True, kw_only=True):
-    """One more network interface of every node: names, never paths, of a VPC and of its subnet.
+    """An additional network interface of every node: names of a VPC and of its subnet.
 
-    Names, because GKE reports names, and the provider would replace the pool over any other spelling.
+    GKE reports names, and with paths the provider would replace the pool.
     """
 
     network: str
@@ -60,11 +60,11 @@ class NodeInterfacePlan(Struct, frozen=True, kw_only=True):
 class NodeNetworkPlan(Struct, frozen=True, kw_only=True):
     """The network settings of a pool's nodes.
 
-    `private_nodes` None leaves it to the cluster in a new pool, and as it was in one that stands. Whoever says anything
-    else says it too: the provider sends false with the block where it is left out, and the nodes of a private cluster
-    would get public addresses. `interfaces` come after the node's first one, in order, and
-    are those of the AcceleratorNetworksPlan with the key `accelerator_networks`, or somebody else's.
-    `accelerator_profile` ("auto": GKE makes networks and interfaces itself, for DRANET) excludes interfaces.
+    `private_nodes` None: a new pool follows the cluster, an existing pool keeps its value. It must be set if any other
+    field is: the provider then sends false for it by default, and nodes of a private cluster would get public
+    addresses. `interfaces` follow the node's first interface, in order; they belong to the AcceleratorNetworksPlan with
+    the key `accelerator_networks`, or to existing networks. `accelerator_profile` ("auto": GKE creates networks and
+    interfaces, for DRANET) excludes interfaces.
     """
 
     private_nodes: bool | None = None
@@ -74,7 +74,7 @@ class NodeNetworkPlan(Struct, frozen=True, kw_only=True):
 
 
 class KubeletPlan(Struct, frozen=True, kw_only=True):
-    """The kubelet of a pool's nodes; whatever is None is left to GKE. Durations and sizes as the kubelet spells them.
+    """Kubelet settings of a pool's nodes; None is GKE's default. Durations and sizes in the kubelet's format.
 
     `cpu_manager` is none or static; `memory_manager` None or Static; `topology_manager` none, restricted, best-effort
     or single-numa-node, within the `topology_scope` container or pod.
@@ -102,7 +102,7 @@ class KubeletPlan(Struct, frozen=True, kw_only=True):
 
 
 class LinuxPlan(Struct, frozen=True, kw_only=True):
-    """The kernel of a pool's nodes; whatever is None or empty is left to GKE.
+    """Kernel settings of a pool's nodes; None or empty is GKE's default.
 
     `cgroup_mode` is CGROUP_MODE_V1 or _V2, `hugepages_2m` and `hugepages_1g` are counts of pages,
     `transparent_hugepages` is TRANSPARENT_HUGEPAGE_ENABLED_ALWAYS and the like, `transparent_hugepage_defrag`

@@ -1,4 +1,4 @@
-"""What is said of nodes on both sides: counts, taints, tolerations."""
+"""Common values of nodes and pods: counts, taints, tolerations."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ from msgspec import Struct
 
 
 class Toleration(Struct, frozen=True, kw_only=True):
-    """A toleration of pods; no key and no effect mean any, and `Exists` any value.
+    """A toleration of pods; without a key or effect it matches any, and `Exists` matches any value.
 
-    A flavor's have a key and an effect, and a value exactly when `operator` is Equal.
+    Tolerations of a flavor have a key and an effect, and a value if and only if `operator` is Equal.
     """
 
     key: str | None = None
@@ -18,7 +18,7 @@ class Toleration(Struct, frozen=True, kw_only=True):
 
 
 class Taint(Struct, frozen=True, kw_only=True):
-    """A node taint, in Kubernetes' spelling (`effect` is NoSchedule, PreferNoSchedule or NoExecute)."""
+    """A node taint; `effect` is NoSchedule, PreferNoSchedule or NoExecute."""
 
     key: str
     value: str
@@ -26,12 +26,12 @@ class Taint(Struct, frozen=True, kw_only=True):
 
     @property
     def tolerated(self) -> Toleration:
-        """What tolerates this taint and no other."""
+        """Return the toleration of exactly this taint."""
         return Toleration(key=self.key, operator="Equal", value=self.value, effect=self.effect)
 
 
 class Bounds(Struct, frozen=True, kw_only=True):
-    """An inclusive range of counts; equal ends mean a fixed count."""
+    """An inclusive range of counts; equal bounds mean a fixed count."""
 
     min: int
     max: int

@@ -1,4 +1,4 @@
-"""What the API server itself refuses in the namespaces of teams (ValidatingAdmissionPolicy)."""
+"""Admission policies of team namespaces (ValidatingAdmissionPolicy)."""
 
 from __future__ import annotations
 
@@ -8,27 +8,27 @@ from typing import Final
 from msgspec import Struct
 
 POD_SECURITY_LABEL: Final = "berth.dev/pod-security"
-"""Label of a namespace: the Pod Security level that its pods are held to, exemptions aside."""
+"""Namespace label with the Pod Security level of its pods, apart from exemptions."""
 HOST_NETWORK: Final = "berth.dev/host-network"
-"""Annotation: the accelerators whose pods may use the network of their node, by resource name."""
+"""Namespace annotation: accelerator resource names whose pods may use the host network."""
 HOST_PATHS: Final = "berth.dev/host-paths"
-"""Annotation: folders of the node that pods may mount and write to."""
+"""Namespace annotation: directories of the node that pods may mount and write to."""
 READ_ONLY_HOST_PATHS: Final = "berth.dev/read-only-host-paths"
-"""Annotation: folders of the node that pods may mount, read-only."""
+"""Namespace annotation: directories of the node that pods may mount read-only."""
 CAPABILITIES: Final = "berth.dev/capabilities"
-"""Annotation: Linux capabilities that containers may add to those of the level `baseline`."""
+"""Namespace annotation: Linux capabilities that containers may add to those of the level `baseline`."""
 POD_PRIORITIES: Final = "berth.dev/pod-priorities"
-"""Annotation: the PriorityClasses that pods may have."""
+"""Namespace annotation: PriorityClasses that pods may have."""
 SERVICE_TYPES: Final = "berth.dev/service-types"
-"""Annotation: what services may be besides ClusterIP: LoadBalancer, NodePort, ExternalIPs."""
+"""Namespace annotation: service types besides ClusterIP: LoadBalancer, NodePort, ExternalIPs."""
 
 
 class PoliciesPlan(Struct, frozen=True, kw_only=True):
-    """The admission policies of one cluster; what differs by team is in annotations of its namespaces.
+    """The admission policies of one cluster; settings of a team are annotations of its namespaces.
 
-    `job_kinds` are the resources that Kueue queues, by API group (`batch` → `jobs`). `accelerators` are the resource
-    names that only pods of such jobs may ask for. `shared_namespaces` belong to somebody else: the policies of jobs
-    hold there, those of pods and services do not.
+    `job_kinds` maps API groups to the resources that Kueue queues (`batch` → `jobs`). `accelerators` are the resource
+    names that only pods of such jobs may request. In `shared_namespaces`, which existed before, policies of jobs apply
+    but those of pods and services do not.
     """
 
     job_kinds: Mapping[str, tuple[str, ...]]

@@ -1,4 +1,4 @@
-"""What a team's own stack is made of: its workloads, with the configuration and the secrets that their pods read."""
+"""A team's own stack: workloads, with the configuration and secrets of their pods."""
 
 from __future__ import annotations
 
@@ -13,23 +13,23 @@ from berth.plan.workloads import WorkloadPlan
 
 
 class ConfigPlan(Struct, frozen=True, kw_only=True):
-    """A ConfigMap; `files` maps a file's name to its text."""
+    """A ConfigMap; `files` maps file name → text."""
 
     name: str
     files: Mapping[str, str]
 
 
 class SecretsPlan(Struct, frozen=True, kw_only=True):
-    """A SecretProviderClass: secrets of Secret Manager, each as a file. No value of a secret is ever in it."""
+    """A SecretProviderClass: references to secrets of Secret Manager, mounted as files. It has no secret values."""
 
     name: str
     secrets: tuple[SecretPlan, ...]
 
 
 class PermissionPlan(Struct, frozen=True, kw_only=True):
-    """Rights in the team's namespace that the stack's deployment needs: on `resources` of the API group `group`.
+    """Permissions in the team's namespace that deploying the stack needs: on `resources` of the API group `group`.
 
-    `given` says whether the platform gives them to the team's groups.
+    `given` is whether the platform grants them to the team's groups.
     """
 
     group: str
@@ -39,12 +39,11 @@ class PermissionPlan(Struct, frozen=True, kw_only=True):
 
 
 class TeamStackPlan(Struct, frozen=True, kw_only=True):
-    """All that one team stack describes, and what it takes its platform to be.
+    """All resources of one team stack, and the identity of its platform.
 
-    `platform` is the name of the platform's stack, and `cluster_identifier` what tells its cluster from others, of an
-    existing one with the `context` in the kubeconfig;
-    `labels` are on everything, and everything stands in `namespace`. `queues` are the team's own, by the names of their
-    local queues. Keys of `workloads` are those of the stack file.
+    `platform` is the name of the platform's stack, and `cluster_identifier` identifies its cluster (with the
+    kubeconfig's `context` for an existing one). All objects have `labels` and are in `namespace`. `queues` are the
+    names of the team's local queues. Keys of `workloads` are those of the stack file.
     """
 
     stack: str
@@ -64,7 +63,7 @@ class TeamStackPlan(Struct, frozen=True, kw_only=True):
 
 
 def cluster_identifier(plan: ClusterPlan | ExistingClusterPlan) -> str:
-    """What tells a cluster from all others, whatever its address and its certificate."""
+    """Return an identifier of a cluster that does not depend on its address or certificate."""
     if isinstance(plan, ExistingClusterPlan):
         return plan.name
     return f"{plan.project}/{plan.location}/{plan.name}"

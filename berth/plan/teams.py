@@ -1,4 +1,4 @@
-"""What Berth makes for a team: namespaces, identity, isolation, people, doors to its queues."""
+"""Resources of a team: namespaces, identity, isolation, access of people, local queues."""
 
 from __future__ import annotations
 
@@ -11,22 +11,22 @@ from berth.plan.gke import ServiceAccountPlan
 from berth.plan.kueue import LocalQueuePlan
 
 SECRETS: Final = "team-secrets"
-"""Name of the SecretProviderClass in each of a team's namespaces: what a pod's volume names to mount its secrets."""
+"""Name of the SecretProviderClass in each namespace of a team, which volumes of pods refer to."""
 
 
 SERVICE_TYPES: Final = ("LoadBalancer", "NodePort", "ExternalIPs")
-"""What a service may be besides reachable inside the cluster, where a team is allowed it."""
+"""Service types besides ClusterIP, which a team must be granted."""
 
 
 class NamespacePlan(Struct, frozen=True, kw_only=True):
-    """A namespace; one that is not `owned` was there before and is left alone."""
+    """A namespace; if it is not `owned`, it existed before and Berth does not manage it."""
 
     name: str
     owned: bool
 
 
 class SecretPlan(Struct, frozen=True, kw_only=True):
-    """A version (a number or `latest`) of a secret in Secret Manager, which pods see as the file `file`."""
+    """A version (a number or `latest`) of a secret in Secret Manager, mounted as the file `file`."""
 
     file: str
     project: str
@@ -35,12 +35,13 @@ class SecretPlan(Struct, frozen=True, kw_only=True):
 
 
 class IdentityPlan(Struct, frozen=True, kw_only=True):
-    """Who a team's pods are.
+    """The identity of a team's pods in Google Cloud.
 
-    `service_account` is the Kubernetes account, one in each namespace; `members` are those as IAM names them, in the
-    order of the namespaces, none where nothing is granted. `roles` (of the project), `buckets` (bucket → role) and
-    `secrets` (to read) are given to the Google account that they impersonate, or without one to each of them directly.
-    `granted` is False where another cluster of the same project sees to that: pods of one name are one to IAM.
+    `service_account` is the Kubernetes service account, one in each namespace; `members` are their IAM principals, in
+    order of namespaces, empty without grants. `roles` (of the project), `buckets` (bucket → role) and `secrets` (to
+    read) are granted to the Google service account that they impersonate, or without one to each of them directly.
+    `granted` is False if another cluster of the same project already makes the grants: IAM does not distinguish the
+    clusters.
     """
 
     service_account: str
@@ -53,7 +54,7 @@ class IdentityPlan(Struct, frozen=True, kw_only=True):
 
 
 class EgressPlan(Struct, frozen=True, kw_only=True):
-    """TCP to these ports of a range of addresses; `besides` are ranges left out of it."""
+    """Allowed TCP connections to ports of a range of addresses, except the ranges in `besides`."""
 
     cidr: str
     ports: tuple[int, ...]
@@ -61,10 +62,10 @@ class EgressPlan(Struct, frozen=True, kw_only=True):
 
 
 class HostAccessPlan(Struct, frozen=True, kw_only=True):
-    """What pods with accelerators may use of their node, beyond the Pod Security level `baseline`.
+    """Access of pods with accelerators to their node beyond the Pod Security level `baseline`.
 
-    `network_for` are the resource names whose pods may use the host's network. `paths` may be mounted and written to,
-    `read_only_paths` mounted; `capabilities` may be added.
+    `network_for` are the resource names whose pods may use the host network. Pods may mount `paths` writable and
+    `read_only_paths` read-only, and add `capabilities`.
     """
 
     network_for: tuple[str, ...] = ()
@@ -74,9 +75,9 @@ class HostAccessPlan(Struct, frozen=True, kw_only=True):
 
 
 class ObjectLimitsPlan(Struct, frozen=True, kw_only=True):
-    """The most that all pods of a namespace may request, and the most objects in it.
+    """Limits of a namespace: total requests of its pods, and numbers of objects.
 
-    `cpu` in milli, `memory` in bytes; `objects` maps names of ResourceQuota (`count/jobs.batch`, `pods`) to numbers.
+    `cpu` in milli, `memory` in bytes; `objects` maps names of ResourceQuota (`count/jobs.batch`, `pods`) to limits.
     """
 
     cpu: int
@@ -85,14 +86,14 @@ class ObjectLimitsPlan(Struct, frozen=True, kw_only=True):
 
 
 class IsolationPlan(Struct, frozen=True, kw_only=True):
-    """What the pods of an owned namespace are held to.
+    """Isolation of the pods in an owned namespace.
 
-    `pod_security` is the level that is enforced, `pod_security_warning` the one that is warned of. `host_access` is
-    what admission policies exempt from `baseline`; Pod Security Admission knows no exemption and is then off. `egress`
-    None leaves the network open. `service_range` is where the cluster's DNS answers. `accelerators` maps each resource
-    name to the most that pods may ask for at once, `limits` bounds everything else. `priorities` are the
-    PriorityClasses that pods may have, `service_types` what services may be besides ClusterIP. `requests_cpu` (milli)
-    and `requests_memory` (bytes) stand in for a container's own.
+    `pod_security` is the enforced level, `pod_security_warning` the level below which the API server warns.
+    `host_access` is what admission policies exempt from `baseline`; Pod Security Admission, which has no exemptions, is
+    then off. `egress` None leaves the network open. `service_range` contains the address of the cluster's DNS.
+    `accelerators` maps each resource name to the most that pods may request together, `limits` has all other limits.
+    `priorities` are the PriorityClasses that pods may have, `service_types` the service types besides ClusterIP.
+    `requests_cpu` (milli) and `requests_memory` (bytes) are the defaults of containers.
     """
 
     pod_security: str
@@ -109,13 +110,12 @@ class IsolationPlan(Struct, frozen=True, kw_only=True):
 
 
 class TeamPlan(Struct, frozen=True, kw_only=True):
-    """A team: its namespaces, its identity, its people and the doors to its queues.
+    """A team: namespaces, identity, people and local queues.
 
-    `state` is `active`, `held` (nothing more is admitted) or `drained` (nothing runs). `groups` are addresses of Google
-    groups. `guaranteed` sums the nominal quota of the queues that are this team's alone; `ceiling` is the most that all
-    its queues could use at once of the machines there are, borrowing included. Both map flavor name to accelerators.
-    `labels` are on everything that is the team's. `formerly` is the name under which it was first made, where that is
-    another.
+    `state` is `active`, `held` (no new job is admitted) or `drained` (no job runs). `groups` are addresses of Google
+    groups. `guaranteed` sums the nominal quota of the team's own queues; `ceiling` is the most that all its queues can
+    use together, including borrowing. Both map flavor → accelerators. `labels` are on all objects of the team.
+    `formerly` is the name under which the team was created, if it was renamed.
     """
 
     name: str
@@ -132,25 +132,25 @@ class TeamPlan(Struct, frozen=True, kw_only=True):
 
     @property
     def key(self) -> str:
-        """What names the team within the program, and never changes."""
+        """The team's name in the Pulumi program, which never changes."""
         return self.formerly or self.name
 
     @property
     def namespace(self) -> str:
-        """The first namespace, where its jobs run unless they say otherwise."""
+        """The first namespace, the default of its jobs."""
         return self.namespaces[0].name
 
     def pod_priorities(self, namespace: str) -> tuple[str, ...] | None:
-        """The PriorityClasses that pods may have in one of its namespaces; None where no policy restricts them."""
+        """Return the PriorityClasses that pods may have in one of its namespaces; None if no policy restricts them."""
         owned = any(each.name == namespace and each.owned for each in self.namespaces)
         return self.isolation.priorities if owned else None
 
 
 class AccessPlan(Struct, frozen=True, kw_only=True):
-    """What people may do in the cluster. `owners` and `teams` are addresses of Google groups.
+    """Access of people to the cluster. `owners` and `teams` are addresses of Google groups.
 
-    `job_kinds` are the resources that teams submit, by API group (`batch` → `jobs`). `in_project` is False where
-    another cluster of the same project lets them see clusters.
+    `job_kinds` maps API groups to the resources that teams submit (`batch` → `jobs`). `in_project` is False if another
+    cluster of the same project already grants the permission to view clusters.
     """
 
     owners: tuple[str, ...]

@@ -70,7 +70,7 @@ class JobPlan(Struct, frozen=True, kw_only=True):
 class JobSetPlan(Struct, frozen=True, kw_only=True):
     """A JobSet of one replicated job: `replicas` child jobs of `pods` pods each; for TPUs slices, and hosts of one.
 
-    A child job fails with its first pod, and the set starts again, `max_restarts` times at the most, by
+    A child job fails with its first pod, and the set starts again, at most `max_restarts` times, by
     `restart_strategy` (JobSet's own spelling; None is its Recreate). `exclusive_topology` is the node label whose
     values child jobs do not share.
     """

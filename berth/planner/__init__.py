@@ -1,4 +1,4 @@
-"""What does it exactly mean? A spec becomes a plan: pure, total, and in one direction."""
+"""Plan a fleet: turn the parsed stack file (spec) into a plan of every resource. Pure functions."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from berth.spec.parse import Parsed
 
 
 class PlannedFleet(Struct, frozen=True):
-    """A plan of everything that could be planned, what was found on the way, and where each queue came from.
+    """A plan of everything without faults, the problems, and where in the stack file each object comes from.
 
-    `complete` is False where entries had to be left out: what a proof then finds missing may only be set aside. So is
-    `machines_complete`, for what concerns machines and the cluster alone. `workers` are the same of each worker, by
-    name; their paths are the fleet's. `made_here` is False of a worker whose machines somebody else made.
+    `complete` is False if faulty entries were omitted, so that a check cannot conclude from what is missing;
+    `machines_complete` is the same for machines and the cluster only. `workers` maps each worker to its own
+    PlannedFleet, with paths of the whole stack file. `made_here` is False for a worker whose cluster exists.
     """
 
     plan: FleetPlan
@@ -44,13 +44,13 @@ _MACHINE_CLUSTER_KEYS = {
     "systemPool",
     "nodeAutoProvisioning",
 }
-"""Sections, and keys of the cluster, that say what machines there are and what room for them."""
+"""Sections of the stack file, and keys of the cluster, that determine machines and their addresses."""
 _QUEUE_SECTIONS = {"cluster", "cohorts", "teams", "clusterQueues"}
-"""The other sections that proofs argue from."""
+"""The other sections that checks depend on."""
 
 
 def plan_fleet(stack: str, parsed: Parsed) -> PlannedFleet | None:
-    """Plan the fleet of one stack; None where not even its frame could be understood."""
+    """Plan the fleet of one stack; None if the file is too faulty to plan anything."""
     if parsed.spec is None:
         return None
     context = PlanningContext(stack, parsed.spec, set(parsed.set_aside))
@@ -68,7 +68,7 @@ def plan_fleet(stack: str, parsed: Parsed) -> PlannedFleet | None:
 
 
 def _plan(context: PlanningContext) -> tuple[FleetPlan, list[tuple[WorkerPlan, Mapping[tuple[str, str], FieldPath]]]]:
-    """The fleet, and each worker with where its things come from."""
+    """Return the plan of the fleet, and the plan and origins of each worker."""
     allowances_plan = allowances(context, queues.queue_names(context))
     backend_losses.report_losses(context, "kueue", backend_losses.kueue_losses(context.spec), context.spec.accept_loss)
     cluster_machines = plan_machines(context)

@@ -1,4 +1,4 @@
-"""What may be changed or removed although it is protected: only what the stack file allows, and says why."""
+"""Plan allowances: which protected resources may be replaced or deleted, and why."""
 
 from __future__ import annotations
 
@@ -12,22 +12,22 @@ CLUSTER, FLEET, NETWORK, PROTECT = "cluster", "fleet", "network", "protect"
 
 
 def is_protected(context: PlanningContext, key: str) -> bool:
-    """Whether a thing is protected: it is, unless the fleet is not, or an allowance names it.
+    """Return whether a resource is protected: always, unless protection is off or an allowance names it.
 
-    `key` is one of those that AllowancesPlan knows.
+    `key` is a key of AllowancesPlan.
     """
     spec = context.spec
     return spec.protect and key not in spec.allow_replacement and key not in spec.allow_deletion
 
 
 def allowances(context: PlanningContext, queues: list[str]) -> AllowancesPlan:
-    """What may be lost. Report the allowances that name nothing: they are typing errors, or were forgotten here.
+    """Return the allowances; report those that name nothing, which are typing errors or no longer needed.
 
-    `queues` are Kueue's names of all cluster queues, as they were written.
+    `queues` are the names of all cluster queues in Kueue.
     """
     spec = context.spec
     if CLUSTER in spec.pools:
-        message = f"'{CLUSTER}' is what allowances call the cluster itself; name the pool otherwise"
+        message = f"'{CLUSTER}' means the cluster itself in allowances; write another pool name"
         context.reject("pools", CLUSTER, "duplicate-name", ("pools", CLUSTER), message)
     names_by_kind = {"reservations": spec.reservations, "clusterQueues": queues}
     known = [
@@ -40,9 +40,9 @@ def allowances(context: PlanningContext, queues: list[str]) -> AllowancesPlan:
 
 
 def ack_allowances(context: PlanningContext, members: Mapping[str, Iterable[str]], queues: list[str]) -> AllowancesPlan:
-    """The same of a fleet on Alibaba Cloud, of its `members` with their node pools.
+    """Return the allowances of a fleet on Alibaba Cloud; `members` maps each member to its node pools.
 
-    The deletion of a queue is allowed by the change that takes it out, so its name need not be there any more.
+    The change that deletes a queue also allows it, so an allowance may name a queue that no longer exists.
     """
     known = [
         *(f"{member}/{pool}" for member in sorted(members) for pool in sorted(members[member])),
@@ -61,12 +61,12 @@ def ack_allowances(context: PlanningContext, members: Mapping[str, Iterable[str]
 def _checked_allowances(
     context: PlanningContext, known: list[str], remedy: str, is_set_aside: Callable[[str, str], bool]
 ) -> AllowancesPlan:
-    """The allowances, with a fault for each that names nothing `known`, unless what it names is `lost`."""
+    """Return the allowances; report each that names nothing `known`, unless it was omitted for another fault."""
     spec = context.spec
     for section, keys in (("allowReplacement", spec.allow_replacement), ("allowDeletion", spec.allow_deletion)):
         for key in sorted(keys):
             if key not in known and not is_set_aside(section, key):
-                message = f"nothing protected is called '{format_value(key)}'; {_suggestion(key, known) or remedy}"
+                message = f"no protected resource is named '{format_value(key)}'; {_suggestion(key, known) or remedy}"
                 context.problems.fault("unknown-reference", (section, key), message)
     _check_changes(context)
     return AllowancesPlan(
@@ -78,12 +78,12 @@ def _checked_allowances(
 
 
 def _check_changes(context: PlanningContext) -> None:
-    """Report allowances of changes in place that name nothing: on Alibaba Cloud only `protect` is there."""
+    """Report allowances of in-place changes that name nothing; on Alibaba Cloud only `protect` is possible."""
     known = [*sorted(context.spec.pools), CLUSTER, NETWORK, PROTECT]
     for key in sorted(context.spec.allow_change):
         if key not in known and not context.is_set_aside("pools", key):
             remedy = _suggestion(key, known) or "write protect, cluster, network or a pool's name"
-            message = f"no change in place is guarded under '{format_value(key)}'; {remedy}"
+            message = f"no guarded in-place change is named '{format_value(key)}'; {remedy}"
             context.problems.fault("unknown-reference", ("allowChange", key), message)
 
 

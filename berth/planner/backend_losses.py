@@ -1,4 +1,4 @@
-"""What a backend cannot express: a fault, or a printed loss where `acceptLoss` names it. Never silence."""
+"""Report settings that a backend cannot express: as faults, or as warnings if `acceptLoss` lists them."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from berth.spec.teams import PreemptionSpec, QueueSpec, TeamSpec
 
 
 class UnsupportedSetting(Struct, frozen=True):
-    """Something that somebody wrote and that is lost: the word for it, where it stands, what it says."""
+    """A setting that the backend cannot express: its loss (value of acceptLoss), path and written value."""
 
     loss: str
     path: FieldPath
@@ -25,35 +25,37 @@ class UnsupportedSetting(Struct, frozen=True):
 def report_losses(
     context: PlanningContext, backend: Backend, unsupported: Iterable[UnsupportedSetting], accepted: tuple[str, ...]
 ) -> None:
-    """Tell every loss, as a fault unless it is accepted; and what was accepted for nothing."""
+    """Report every loss, as a fault unless it is accepted, and warn of entries of acceptLoss without a loss."""
     seen: set[str] = set()
     for setting in unsupported:
         seen.add(setting.loss)
         because = concepts_by_loss()[setting.loss].because
         if setting.loss in accepted:
-            context.problems.warning("loss", setting.path, f"'{setting.written}' is lost, as accepted: {because}")
+            context.problems.warning("loss", setting.path, f"'{setting.written}' has no effect, as accepted: {because}")
         else:
             message = (
-                f"'{setting.written}' cannot be said: {because}; leave it out, or write acceptLoss: [{setting.loss}]"
+                f"'{setting.written}' is not supported: {because}; remove it, or write acceptLoss: [{setting.loss}]"
             )
             context.problems.fault("not-expressible", setting.path, message)
     for index, loss in enumerate(accepted):
         if loss not in seen and not context.set_aside:
             where = "on ACK" if concepts_by_loss()[loss].lost_on == "ack" else "on Kueue"
             is_other_backend = concepts_by_loss()[loss].lost_on != backend
-            reason = f"it is lost {where} only" if is_other_backend else "nothing of it is asked for"
-            context.problems.warning("needless-loss", ("acceptLoss", index), f"'{loss}': {reason}; leave it out")
+            reason = f"it is lost only {where}" if is_other_backend else "no setting needs it"
+            context.problems.warning(
+                "needless-loss", ("acceptLoss", index), f"'{loss}' is not needed: {reason}; remove it"
+            )
 
 
 def kueue_losses(spec: FleetSpec) -> Iterator[UnsupportedSetting]:
-    """What queues ask for that Kueue has not."""
+    """Yield settings of queues that Kueue cannot express."""
     for path, queue in _all_queues(spec):
         if queue.max_jobs is not None:
             yield UnsupportedSetting("max-jobs", (*path, "maxJobs"), str(queue.max_jobs))
 
 
 def ack_losses(spec: AckFleetSpec) -> Iterator[UnsupportedSetting]:
-    """What priorities, cohorts, teams and queues ask for that ACK has not."""
+    """Yield settings of priorities, cohorts, teams and queues that ACK cannot express."""
     for path, queue in _all_queues(spec):
         yield from _queue_losses(path, queue)
     yield from _mixed_flavor_losses(spec)
@@ -94,13 +96,13 @@ def _queue_losses(path: FieldPath, spec: QueueSpec) -> Iterator[UnsupportedSetti
 
 
 def _mixed_flavor_losses(spec: AckFleetSpec) -> Iterator[UnsupportedSetting]:
-    """Several flavors in one fleet: a quota of one is a quota of any."""
+    """Yield each further flavor of the fleet: ACK's quota does not distinguish flavors."""
     first: dict[str, FieldPath] = {}
     for member, cluster in sorted(spec.ack.clusters.items()):
         for name, pool in sorted(cluster.node_pools.items()):
             first.setdefault(pool.flavor or name, ("ack", "clusters", member, "nodePools", name))
     for flavor in list(first)[1:]:
-        yield UnsupportedSetting("flavor-quotas", first[flavor], f"{flavor} beside {next(iter(first))}")
+        yield UnsupportedSetting("flavor-quotas", first[flavor], f"{next(iter(first))} and {flavor} as two flavors")
 
 
 def _is_strict_fifo(spec: QueueSpec) -> bool:

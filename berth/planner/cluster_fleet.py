@@ -1,4 +1,4 @@
-"""One cluster of a fleet: its machines, and all that is planned for it once its queues are known."""
+"""Plan one cluster of a fleet: first its machines, then everything else once its queues are known."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from berth.planner.tenancy import access, policies, teams
 
 
 class ClusterMachines(Struct, frozen=True):
-    """What a cluster has: reservations, compute classes, the pools that take from both, flavors and networks."""
+    """Machines of a cluster: reservations, compute classes, pools, flavors and networks."""
 
     reserved_machines: dict[str, Machine]
     compute_classes: dict[str, PlannedClass]
@@ -39,7 +39,7 @@ class ClusterMachines(Struct, frozen=True):
 
 
 def plan_machines(context: PlanningContext) -> ClusterMachines:
-    """The machines that a draft asks for; faults are the draft's."""
+    """Plan the machines of the spec in `context`; faults are reported there."""
     context.check_region()
     reserved_machines = reservations.reserved_machines(context)
     classes = compute_classes.plan_classes(context)
@@ -58,7 +58,7 @@ def plan_machines(context: PlanningContext) -> ClusterMachines:
 
 
 def cluster_pool_plans(context: PlanningContext, machines: ClusterMachines) -> tuple[PoolPlan, ...]:
-    """The pools of a cluster, as they will be."""
+    """Return the plans of a cluster's pools."""
     flavor_of = {pool.name: flavor.name for flavor in machines.flavors.values() for pool in flavor.pools}
     return node_pools.plan_pools(context, machines.pools, flavor_of, machines.networks)
 
@@ -72,7 +72,7 @@ def plan_cluster_fleet(
     checks: PlannedChecks,
     allowances: AllowancesPlan,
 ) -> FleetPlan:
-    """All of one cluster. `kinds` are the flavors of its queues, `checks` those that its queues name."""
+    """Plan one cluster. `queue_flavors` are the flavors of its queues, `checks` the admission checks and configs."""
     resource_of = {f.name: f.resource for f in queue_flavors.values()}
     guaranteed = _guaranteed_by_flavor((*queue_plans, *cohort_plans), resource_of)
     kueue = controllers.kueue_configuration(context)

@@ -1,4 +1,4 @@
-"""What one planning run carries from module to module: the spec, what was set aside, problems and origins."""
+"""State of one planning run: the spec, omitted entries, problems and origins."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ T = TypeVar("T")
 class PlanningContext(Struct):
     """A fleet being planned.
 
-    `set_aside` holds the parts that were faulty, as in `Parsed`: what refers to them is left out without a further
-    fault. `incomplete` says that a queue, or a part of one, was left out. `origins` tells for `(kind, name)` of a
-    planned thing which path of the stack file it came from. `elsewhere` is a worker whose machines somebody else made.
+    `set_aside` holds faulty parts, as in `Parsed`: references to them are omitted without a further fault. `incomplete`
+    is whether a queue, or a part of one, was omitted. `origins` maps `(kind, name)` of a planned object to its path in
+    the stack file. `elsewhere` is True for a worker whose cluster exists.
     """
 
     stack: str
@@ -31,7 +31,7 @@ class PlanningContext(Struct):
     machines_exist: bool = False
 
     def resolve(self, section: str, name: str, entries: Mapping[str, T], path: FieldPath) -> T | None:
-        """The entry that `path` refers to by `name`; None, and a fault unless it was set aside, where there is none."""
+        """Return the entry `name`, to which `path` refers; else None, with a fault unless the entry was set aside."""
         if name in entries:
             return entries[name]
         if not self.is_set_aside(section, name):
@@ -40,41 +40,41 @@ class PlanningContext(Struct):
         return None
 
     def is_set_aside(self, section: str, name: str) -> bool:
-        """Whether an entry (of `cluster`: a key) may be missing only because it was set aside."""
+        """Return whether an entry (for `cluster`: a key) was set aside, or may have been."""
         return any((section, part) in self.set_aside for part in (name, "", "*"))
 
     @property
     def cluster_exists(self) -> bool:
-        """Whether somebody else made the cluster."""
+        """Whether the cluster is an existing one."""
         return self.spec.cluster.existing is not None or ("cluster", "existing") in self.set_aside
 
     @property
     def project(self) -> str:
-        """The project that things are made in; empty where nothing is."""
+        """Project of the resources; empty without resources in Google Cloud."""
         return self.spec.project or ""
 
     @property
     def region(self) -> str:
-        """The region that things are made in; empty where nothing is."""
+        """Region of the resources; empty without resources in Google Cloud."""
         return self.spec.region or ""
 
     def check_region(self) -> None:
-        """Report a region that does not exist, and set it aside: no zone is held to it then."""
+        """Report an unknown region and set it aside, so that zones are not checked against it."""
         regions = catalog.zone_table().regions
         if not self.region or self.region in regions or self.is_set_aside("region", ""):
             return
-        message = f"there is no region '{self.region}' in the table of {catalog.zone_table().as_of}"
+        message = f"unknown region '{self.region}' (table of {catalog.zone_table().as_of})"
         if self.spec.accept_region:
             self.problems.warning("unknown-region", ("region",), f"{message}; accepted")
         else:
-            hint = did_you_mean(self.region, regions) or "; write a region of Google Cloud such as us-central1."
-            message = f"{message}{hint} If Google opened it since, write acceptRegion: true"
+            hint = did_you_mean(self.region, regions) or "; write a region such as us-central1."
+            message = f"{message}{hint} If it is newer than the table, write acceptRegion: true"
             self.reject("region", "", "unknown-region", ("region",), message)
 
     def check_zone(self, path: FieldPath, zone: str, *, accepted: bool | None = None) -> None:
-        """Report a zone outside the fleet's region, or one that does not exist.
+        """Report a zone outside the fleet's region, or an unknown zone.
 
-        `accepted` is the acceptZone of the entry that names the zone; None where it has no such key.
+        `accepted` is acceptZone of the entry that names the zone; None if the entry cannot have that key.
         """
         if not self.region or self.is_set_aside("region", ""):
             return
@@ -87,12 +87,12 @@ class PlanningContext(Struct):
     def _report_unknown_zone(
         self, path: FieldPath, zone: str, known_zones: tuple[str, ...], accepted: bool | None
     ) -> None:
-        message = f"there is no zone '{zone}' in the table of {catalog.zone_table().as_of}"
+        message = f"unknown zone '{zone}' (table of {catalog.zone_table().as_of})"
         if accepted or self.spec.accept_region:
             self.problems.warning("unknown-zone", path, f"{message}; accepted")
             return
         key = "acceptRegion" if accepted is None else "acceptZone"
-        remedy = f"write one of {', '.join(known_zones)}, or {key}: true if Google opened it since"
+        remedy = f"write one of {', '.join(known_zones)}, or {key}: true if the zone is newer than the table"
         self.problems.fault("unknown-zone", path, f"{message}; {remedy}")
 
     def reject(self, section: str, name: str, code: str, path: FieldPath, message: str) -> None:
@@ -101,7 +101,7 @@ class PlanningContext(Struct):
         self.set_entry_aside(section, name)
 
     def set_entry_aside(self, section: str, name: str) -> None:
-        """Set an entry aside, and with a pool the flavor that it may have been the only one of."""
+        """Set an entry aside; for a pool also its flavor, which may have no other pool."""
         self.set_aside.add((section, name))
         if section == "pools":
             spec = self.spec.pools[name]
@@ -115,7 +115,7 @@ def _known_names(section: str, entries: Mapping[str, object]) -> str:
 
 
 _MAX_LISTED = 12
-"""Names that a message lists."""
+"""Maximum number of names that a message lists."""
 
 _SINGULAR = {
     "pools": "pool",

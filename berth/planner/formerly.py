@@ -1,4 +1,4 @@
-"""Entries under a new key: `formerly` says under which one they were first made, and no two were made under one."""
+"""Check renamed entries: `formerly` is the key under which an entry was created, unique within its section."""
 
 from __future__ import annotations
 
@@ -15,22 +15,21 @@ class _HasFormerName(Protocol):
 
 
 def check_former_names(context: PlanningContext, section: FieldPath, entries: Mapping[str, _HasFormerName]) -> None:
-    """Report the former names of a section that are not free: names of something else, which would be made twice."""
+    """Report former names that are in use, because two entries would then create the same resource."""
     name_by_former: dict[str, str] = {}
     for name, spec in sorted(entries.items()):
         former, path = spec.formerly, (*section, name, "formerly")
         if former is None:
             continue
         if former == name:
-            context.problems.fault("bad-former-name", path, f"'{format_value(former)}' is its name now; leave it out")
+            context.problems.fault("bad-former-name", path, f"'{format_value(former)}' is the current name; remove it")
         elif former in entries:
             entry_path = format_path((*section, former))
-            message = (
-                f"'{format_value(former)}' is still here, as {entry_path}; take that entry out, or leave this key out"
-            )
+            message = f"'{format_value(former)}' still exists as {entry_path}; remove that entry, or remove formerly"
             context.problems.fault("bad-former-name", path, message)
         elif (first := name_by_former.setdefault(former, name)) != name:
             message = (
-                f"'{format_value(former)}' is already what {format_path((*section, first))} was called; one of them was"
+                f"'{format_value(former)}' is already the former name of {format_path((*section, first))}; remove one "
+                "of them"
             )
             context.problems.fault("bad-former-name", path, message)

@@ -1,4 +1,4 @@
-"""How the fleet is watched: the dashboards and alerts that say something about it, for the backend it has."""
+"""Plan monitoring: the dashboards and alerts that apply to the fleet, for its monitoring backend."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from berth.planner.cluster.gke import cluster_name
 from berth.planner.context import PlanningContext
 
 PROMETHEUS_RELEASE = ("88.4.0", "oci://ghcr.io/prometheus-community/charts/kube-prometheus-stack", PROMETHEUS_NAMESPACE)
-"""Release, chart and namespace of the operator's Prometheus with its Grafana."""
+"""Release, chart and namespace of kube-prometheus-stack (Prometheus operator and Grafana)."""
 PROMETHEUS_CHART = "kube-prometheus-stack"
 _TPU, _GPU = "google.com/tpu", "nvidia.com/gpu"
 
@@ -34,7 +34,7 @@ def monitoring(
     queues: Sequence[ClusterQueuePlan],
     teams: Sequence[TeamPlan],
 ) -> MonitoringPlan | None:
-    """What is watched of the fleet; None where nothing is."""
+    """Return the monitoring of the fleet; None if it is off."""
     spec, backend = context.spec.monitoring, _backend(context)
     thresholds = _alert_thresholds(context)
     if backend == "none":
@@ -70,10 +70,10 @@ def _alert_thresholds(context: PlanningContext) -> dict[str, AlertThreshold]:
     for key, spec in sorted((context.spec.monitoring.alerts or {}).items()):
         path = ("monitoring", "alerts", key)
         if key not in known_keys:
-            hint = did_you_mean(key, known_keys) or f"; one of {', '.join(known_keys)}"
+            hint = did_you_mean(key, known_keys) or f"; write one of {', '.join(known_keys)}"
             context.problems.fault("unknown-reference", path, f"no alert '{format_value(key)}'{hint}")
         elif spec.limit is not None and not has_limit(key):
-            message = f"'{spec.limit:g}': this alert has no limit, it fires when something is absent; leave limit out"
+            message = f"'{spec.limit:g}' has no effect, because this alert fires if a metric is absent; remove limit"
             context.problems.fault("bad-value", (*path, "limit"), message)
         else:
             thresholds[key] = AlertThreshold(spec.enabled, spec.limit, spec.lasts)
@@ -81,21 +81,21 @@ def _alert_thresholds(context: PlanningContext) -> dict[str, AlertThreshold]:
 
 
 def _backend(context: PlanningContext) -> str:
-    """The backend, which what is written has to fit; an existing cluster has none unless it is written."""
+    """Return the backend and report settings of another; an existing cluster has none unless it is written."""
     spec = context.spec.monitoring
     backend = "none" if context.cluster_exists and "backend" not in spec.model_fields_set else spec.backend
     if spec.notification_channels and backend != MANAGED:
-        remedy = "leave them out" if context.cluster_exists else "leave them out, or write managed"
-        message = f"channels are Cloud Monitoring's, and the backend is {backend}; {remedy}"
+        remedy = "remove them" if context.cluster_exists else "remove them, or write managed"
+        message = f"channels need Cloud Monitoring, but the backend is {backend}; {remedy}"
         context.problems.fault("wrong-backend", ("monitoring", "notificationChannels"), message)
     if backend != IN_CLUSTER and (spec.prometheus.version or spec.prometheus.chart):
-        message = f"the backend is {backend}, which installs no Prometheus; leave it out, or write in-cluster"
+        message = f"the backend {backend} installs no Prometheus; remove prometheus, or write backend: in-cluster"
         context.problems.fault("wrong-backend", ("monitoring", "prometheus"), message)
     return backend
 
 
 def _prometheus_chart(context: PlanningContext) -> ChartPlan:
-    """The operator's chart. Its Grafana makes itself a password and keeps it in a secret: it is said to none here."""
+    """Return the chart. Its Grafana generates its own password into a Secret, which Berth never sees."""
     spec, (version, chart, namespace) = context.spec.monitoring.prometheus, PROMETHEUS_RELEASE
     all_monitors = {
         "serviceMonitorSelectorNilUsesHelmValues": False,

@@ -33,7 +33,7 @@ class Machines(Struct, frozen=True, kw_only=True):
     `source` is where the stack file has them. Machines with one `pool` are ways to obtain the same nodes, of which the
     largest counts. `capacity` is how they are obtained: on-demand, spot, flex-start, queued or
     reservation. Everything but `nodes` is of one machine; `surge` counts the machines that an upgrade adds.
-    `holds_quota` False: a reservation holds the quota of these machines, whoever made it. `is_running` False: nothing
+    `holds_quota` False: a reservation holds the quota of these machines. `is_running` False: nothing
     runs on them yet, so there are no VMs and no disks (the rows of a reservation).
     """
 

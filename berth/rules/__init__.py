@@ -1,10 +1,11 @@
-"""Rules of GKE and Kueue as pure functions over plain values; nothing here knows the stack file or the plan.
+"""Rules of GKE and Kueue as pure functions over plain values. `gke` is independent of stack file and plan.
 
-Capacity: `asked` has the words (`Asked`: one pool; `Violation`: code, key, message, severity). `capacity.violations`
-runs every rule over one pool, `versions.lacking(versions.needs(asked), version, channel)` those of GKE's version.
-Over several pools: `capacity.made_pools_are_repaired`; over reservations:
-`reservations.mismatches`, `overused` and `future`.
+Input: `gke.pool_request.PoolRequest`, one pool as its owner requests it. Output: `GkeViolation` (code, key, message,
+severity). `capacity.pool_violations` runs every rule on one pool; `versions.missing_features` checks a GKE version
+against `versions.feature_needs`; `reservations.reservation_mismatches`, `overuse_violation` and `window_violations`
+check reservations; `capacity.can_auto_repair` reads all pools of a cluster.
 
-What follows from a pool that passes: `settings.settings`, `capacity_labels` and `capacity_taints`,
-`placement.placement`, `networks.network_needs`, `gpu.counts`, `gpu_labels` and `ssd_layout`, `capacity.notes`.
+For a pool without violations, these derive what GKE is configured with: `settings.node_pool_settings`,
+`capacity_labels` and `gke_capacity_taints`, `placement.placement`, `networks.network_needs`, `gpu.gpu_counts`,
+`gpu_labels` and `ssd_layout`, and `capacity.capacity_notes`. `kueue` has the rules of Kueue, over plans.
 """

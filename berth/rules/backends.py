@@ -14,14 +14,14 @@ from berth.yaml_loader import load_table
 Backend = Literal["kueue", "ack"]
 
 DISPLAY_NAMES: Mapping[str, str] = {"kueue": "Kueue", "ack": "ACK"}
-"""What people call the backends."""
+"""Names of the backends in messages and docs."""
 
 
 class Concept(Struct, frozen=True, kw_only=True):
-    """One row: how Kueue on GKE and an ACK One fleet say the same; `–` where one has nothing like it.
+    """One row: how Kueue on GKE and an ACK One fleet express one concept; `–` where a backend has no equivalent.
 
-    `loss` is the word for what is lost on `lost_on`, and `because` says how, as a clause. What is `refused` on
-    `refused_on` cannot be accepted.
+    `loss` is the value of `acceptLoss` for what backend `lost_on` cannot express, and `because` the reason, as a
+    clause. `refused` is a fault on backend `refused_on`, whatever acceptLoss lists.
     """
 
     concept: str
@@ -36,20 +36,20 @@ class Concept(Struct, frozen=True, kw_only=True):
 
 @cache
 def concepts() -> tuple[Concept, ...]:
-    """Every row, in the order of the table."""
+    """Return every row, in the order of the table."""
     rows = load_table(Path(__file__).with_suffix(".yaml"))
     return tuple(Concept(**row) for row in cast("list[dict[str, Any]]", rows))
 
 
 @cache
 def concepts_by_loss() -> Mapping[str, Concept]:
-    """Loss → the row that it is in."""
+    """Return the rows by their loss."""
     return {row.loss: row for row in concepts() if row.loss is not None}
 
 
 def markdown_table() -> Iterator[str]:
-    """The table as lines of Markdown."""
-    yield "| concept | Kueue on GKE | ACK One fleet | where it cannot be said |"
+    """Yield the table as lines of Markdown."""
+    yield "| concept | Kueue on GKE | ACK One fleet | not supported by |"
     yield "| --- | --- | --- | --- |"
     for row in concepts():
         yield f"| {row.concept} | {row.kueue} | {row.ack} | {_unsupported_cell(row)} |"

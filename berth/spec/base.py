@@ -1,4 +1,4 @@
-"""Common parts of the schema: strict models, camelCase keys, and types with messages in plain words."""
+"""Common parts of the schema: strict models, camelCase keys, and types with plain error messages."""
 
 from __future__ import annotations
 
@@ -52,14 +52,14 @@ class JsonSchema:
         self.schema = schema
 
     def apply(self, inner: SchemaBuilder) -> CoreSchema:
-        """The type's own schema: nothing is validated besides."""
+        """Return the type's schema unchanged, because this adds no validation."""
         return with_json_schema(inner(), lambda core, generate: dict(self.schema))
 
 
 def default_field(model: type[M], **values: int) -> M:
     """Return a field whose default is written as YAML would be: one instance for all, created at first use.
 
-    It is not validated: no model is built of a section that nobody writes.
+    The default is not validated, so that sections that the stack file omits cost nothing.
     """
     return Field(default_factory=cache(lambda: model.model_construct(**values)), json_schema_extra={"default": values})
 
@@ -75,11 +75,11 @@ class Text:
         self.pattern, self.what = pattern, what
 
     def matches(self, value: str) -> bool:
-        """Whether the pattern matches the whole value; compiled at first use."""
+        """Return whether the pattern matches the whole value; it is compiled at first use."""
         return re.fullmatch(self.pattern, value) is not None
 
     def check(self, value: str) -> str:
-        """Return the value; raise a fault where it does not match, which names the nearest text that does."""
+        """Return the value; raise a fault if it does not match, with the nearest valid text."""
         if not self.matches(value):
             near = re.sub("[ _]+", "-", value.strip().lower())
             remedy = f"; write '{near}'" if near != value and self.matches(near) else ""
@@ -87,7 +87,7 @@ class Text:
         return value
 
     def apply(self, inner: SchemaBuilder) -> CoreSchema:
-        """Check what is text."""
+        """Add the check of the text to the schema."""
         schema = core_schema.no_info_after_validator_function(self.check, inner())
         return with_json_schema(schema, self._json_schema)
 
@@ -99,7 +99,7 @@ class NullIsEmpty:
     """Metadata of a mapping that can be empty: a key without a value means an empty mapping."""
 
     def apply(self, inner: SchemaBuilder) -> CoreSchema:
-        """Put an empty mapping in the place of nothing."""
+        """Replace an empty value by an empty mapping."""
         schema = core_schema.no_info_before_validator_function(_null_is_empty, inner())
         return with_json_schema(schema, self._json_schema)
 
@@ -161,7 +161,7 @@ class _NotProjectNumber:
         return value
 
     def apply(self, inner: SchemaBuilder) -> CoreSchema:
-        """Check the value before it has to be text; the JSON Schema stays that of the text."""
+        """Check the value before its type; the JSON Schema remains that of the text."""
         return core_schema.no_info_before_validator_function(self.check, inner())
 
 

@@ -100,7 +100,9 @@ _KUBECONFIG_CONTENT = re.compile(r"\n|^\s*\{|apiVersion")
 
 def _check_kubeconfig_path(value: str) -> str:
     if _KUBECONFIG_CONTENT.search(value):  # the value is not printed: it contains keys
-        message = "contains a kubeconfig, which everybody who reads this file could use; write the path of its file"
+        message = (
+            "contains a kubeconfig, which anyone who can read this file could use; write the path of a kubeconfig file"
+        )
         raise validation_fault("secret", message)
     return value
 
@@ -133,8 +135,8 @@ class ControlPlaneSpec(Model):
 class NetworkSpec(Model):
     """The VPC of the cluster, and the ranges of the VPCs for accelerator traffic.
 
-    An `existing` VPC (of another `project`, where it is shared) is taken as it is, with a subnet of the fleet's region
-    and two secondary ranges of that; without one the fleet makes its own.
+    An `existing` VPC (in another `project`, if it is shared) is not changed. Berth uses a subnet in the fleet's region
+    and two of its secondary ranges. Without `existing`, Berth creates a VPC.
     """
 
     existing: ComputeName | None = None
@@ -151,9 +153,9 @@ class NetworkSpec(Model):
 
 
 class AutoProvisioningSpec(Model):
-    """Limits of node auto-provisioning, which count the whole cluster, and settings of the nodes that it creates.
+    """Cluster-wide limits of node auto-provisioning, and settings of the nodes that it creates.
 
-    Cpu in cores, memory in GB. `autoRepair` is on, unless some of the nodes are of queued provisioning or flex-start.
+    Cpu in cores, memory in GB. `autoRepair` is on by default, unless some nodes use queued provisioning or flex-start.
     """
 
     profile: Literal["BALANCED", "OPTIMIZE_UTILIZATION"] = "BALANCED"
@@ -168,7 +170,7 @@ class AutoProvisioningSpec(Model):
 
 
 class InstallerImagesSpec(Model):
-    """Images of the DaemonSets that prepare GPU nodes, for mirrors and own digests."""
+    """Images of the DaemonSets that prepare GPU nodes, for mirrors and other digests."""
 
     driver: NonEmptyText | None = None
     partition: NonEmptyText | None = None
@@ -182,7 +184,7 @@ class InstallerImagesSpec(Model):
 
 
 class GpuInstallersSpec(Model):
-    """What prepares GPU nodes where GKE does not; `driverVersion` is for pools that switched off GKE's installation."""
+    """DaemonSets that prepare GPU nodes; `driverVersion` applies to pools that disable GKE's driver installation."""
 
     driver_version: DriverVersion = "default"
     images: Entry[InstallerImagesSpec] = default_field(InstallerImagesSpec)
@@ -215,7 +217,7 @@ class MaintenanceExclusionSpec(Model):
 
 
 class MaintenanceSpec(Model):
-    """When GKE may upgrade and when not. `window` recurs; `dailyStart` is four hours from that time in UTC."""
+    """When GKE may upgrade. `window` recurs; `dailyStart` begins a daily window of four hours, in UTC."""
 
     window: MaintenanceWindowSpec | None = None
     daily_start: TimeOfDay | None = None
@@ -223,10 +225,10 @@ class MaintenanceSpec(Model):
 
 
 class ExistingClusterSpec(Model):
-    """An existing cluster, as a Kubernetes client reaches it.
+    """Connection to an existing cluster.
 
-    A `context` of a `kubeconfig` file (without one: of $KUBECONFIG or ~/.kube/config), or the `secret` key under
-    `berth:` where the stack's config holds a kubeconfig, encrypted. `serviceCidrBlock` is where its DNS answers.
+    Either a `context` of a `kubeconfig` file (default: $KUBECONFIG or ~/.kube/config), or `secret`, a config key under
+    `berth:` with an encrypted kubeconfig. `serviceCidrBlock` contains the address of the cluster's DNS.
     """
 
     context: NonEmptyText | None = None

@@ -17,7 +17,7 @@ ResourceName = LabelKey
 class ControllerSpec(Model):
     """A controller installed by Helm, or an `existing` one that this stack does not manage.
 
-    `chart` is an OCI address, a mirror's or a path, for places without the internet.
+    `chart` is an OCI address or a path, for mirrors and networks without internet access.
     """
 
     existing: bool = False
@@ -56,7 +56,7 @@ class PodsReadySpec(Model):
     requeuing_strategy: Entry[RequeuingSpec] = default_field(RequeuingSpec)
 
 
-# --- whose turn it is -------------------------------------------------------------------------------------------------
+# --- fair sharing -----------------------------------------------------------------------------------------------------
 
 ShareStrategy = Literal["LessThanOrEqualToFinalShare", "LessThanInitialShare"]
 
@@ -129,7 +129,7 @@ class IntegrationsSpec(Model):
     label_keys_to_copy: Sequence[str] = ()
 
 
-# --- what is kept and shown -------------------------------------------------------------------------------------------
+# --- retention and metrics --------------------------------------------------------------------------------------------
 
 
 class WorkloadRetentionSpec(Model):
@@ -163,7 +163,7 @@ class CustomLabelSpec(Model):
 
 
 class MetricsSpec(Model):
-    """What Kueue reports."""
+    """Optional metrics of Kueue."""
 
     enable_cluster_queue_resources: bool = True
     local_queue_metrics: Entry[LocalQueueMetricsSpec | None] = None
@@ -173,7 +173,7 @@ class MetricsSpec(Model):
 class KueueSpec(ControllerSpec):
     """Kueue and its configuration. `waitForPodsReadyMinutes` is `waitForPodsReady.timeout` in minutes.
 
-    `featureGates` are those that nothing else here asks for.
+    `featureGates` are gates that no other key enables.
     """
 
     wait_for_pods_ready_minutes: int = Field(default=60, ge=1, le=1440)

@@ -1,6 +1,6 @@
-"""Annotations → schemas of pydantic-core, the validator inside pydantic, and the metadata that shapes them.
+"""Convert type annotations to schemas of pydantic-core, the validator inside pydantic, and apply their metadata.
 
-Metadata is applied from left to right, each around what was before it, as pydantic does.
+Metadata is applied from left to right, each around the previous result, as in pydantic.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from pydantic_core import CoreSchema, core_schema
 
 SchemaBuilder = Callable[[], CoreSchema]
 Handler = Callable[[Any], dict[str, Any]]
-"""Gives the JSON Schema of a schema of pydantic-core."""
+"""Function that returns the JSON Schema for a schema of pydantic-core."""
 
 _SIMPLE: Mapping[Any, SchemaBuilder] = {
     str: core_schema.str_schema,
@@ -28,50 +28,50 @@ _SIMPLE: Mapping[Any, SchemaBuilder] = {
 
 @runtime_checkable
 class Metadata(Protocol):
-    """What may be written after a type in Annotated."""
+    """Metadata of a type in Annotated."""
 
     def apply(self, inner: SchemaBuilder) -> CoreSchema:
-        """The schema of the type with this around it."""
+        """Return the schema of the type with this metadata applied."""
         ...
 
 
 class AfterValidator(Struct, frozen=True):
-    """Metadata: a function that checks, or changes, a valid value."""
+    """Metadata: a function that checks or changes a valid value."""
 
     function: Callable[[Any], Any]
 
     def apply(self, inner: SchemaBuilder) -> CoreSchema:
-        """Call the function with what the type validated."""
+        """Call the function with the validated value."""
         return core_schema.no_info_after_validator_function(self.function, inner())
 
 
 class BeforeValidator(Struct, frozen=True):
-    """Metadata: a function that turns what is written into what the type validates.
+    """Metadata: a function that converts the written value before validation.
 
-    `json_schema_input_type` is the type of what may be written, where it is not the type itself.
+    `json_schema_input_type` is the type of the written value, if it differs from the validated type.
     """
 
     function: Callable[[Any], Any]
     json_schema_input_type: Any = None
 
     def apply(self, inner: SchemaBuilder) -> CoreSchema:
-        """Call the function with what is written."""
+        """Call the function with the written value."""
         written = None if self.json_schema_input_type is None else schema_of(self.json_schema_input_type)
         return core_schema.no_info_before_validator_function(self.function, inner(), json_schema_input_schema=written)
 
 
 class PlainValidator(Struct, frozen=True):
-    """Metadata: a function that does all that the type would do."""
+    """Metadata: a function that replaces the validation of the type."""
 
     function: Callable[[Any], Any]
 
     def apply(self, inner: SchemaBuilder) -> CoreSchema:
-        """Call the function in the place of the type."""
+        """Call the function instead of validating the type."""
         return core_schema.no_info_plain_validator_function(self.function)
 
 
 class Lax(Struct, frozen=True):
-    """Metadata of a tuple: YAML has lists."""
+    """Metadata of a tuple: accept lists, which YAML has."""
 
     def apply(self, inner: SchemaBuilder) -> CoreSchema:
         """Accept any sequence."""
@@ -79,12 +79,12 @@ class Lax(Struct, frozen=True):
 
 
 class FieldBounds(Struct, frozen=True):
-    """Metadata of a number, a text or a collection: the least and the most, of it or of its length."""
+    """Metadata of a number, text or collection: minimum and maximum of its value or length."""
 
     limits: Mapping[str, float]
 
     def apply(self, inner: SchemaBuilder) -> CoreSchema:
-        """Put the limits where pydantic-core checks them: on the type itself, below what surrounds it."""
+        """Put the limits on the innermost type, where pydantic-core checks them."""
         return _with_limits(inner(), self.limits)
 
 
@@ -96,7 +96,7 @@ def _with_limits(schema: CoreSchema, limits: Mapping[str, float]) -> CoreSchema:
 
 
 def schema_of(annotation: Any) -> CoreSchema:
-    """The schema of a type: text, numbers, Literal, `X | None`, tuple[X, ...], dict[K, V], models, Annotated."""
+    """Return the schema of a type: text, numbers, Literal, `X | None`, tuple[X, ...], dict[K, V], models, Annotated."""
     if annotation in _SIMPLE:
         return _SIMPLE[annotation]()
     origin, arguments = typing.get_origin(annotation), typing.get_args(annotation)
@@ -114,7 +114,7 @@ def schema_of(annotation: Any) -> CoreSchema:
 
 
 def annotated_schema(annotation: Any, metadata: Sequence[Any]) -> CoreSchema:
-    """The schema of a type with its metadata around it; what is not ours (a Field's) is passed over."""
+    """Return the schema of a type with its metadata applied; other metadata (of a Field) is ignored."""
     if not metadata:
         return schema_of(annotation)
     *inner, outermost = metadata
@@ -131,7 +131,7 @@ def _union_schema(choices: Sequence[Any]) -> CoreSchema:
 
 
 def with_json_schema(schema: CoreSchema, function: Callable[[Any, Handler], Any]) -> CoreSchema:
-    """The schema with a function that makes its JSON Schema; `pydantic.json_schema` reads it there."""
+    """Return the schema with a function that returns its JSON Schema, where `pydantic.json_schema` looks for it."""
     metadata = schema.get("metadata") or {}
     functions = [*metadata.get("pydantic_js_annotation_functions", ()), function]
     return cast("CoreSchema", {**schema, "metadata": {**metadata, "pydantic_js_annotation_functions": functions}})

@@ -49,9 +49,9 @@ _FRAME: dict[str, Any] = {
 
 
 class FleetSpec(Model):
-    """A whole stack, in the words of its owner; nothing in it can be derived from the rest.
+    """A whole stack file. No value in it can be derived from the others.
 
-    `project` and `region` are None only where the cluster is an existing one: `parse` asks for them otherwise.
+    `project` and `region` may be None only for an existing cluster; otherwise `parse` requires them.
     """
 
     model_config: ClassVar[Mapping[str, Any]] = {**Model.model_config, "json_schema_extra": _FRAME}

@@ -51,7 +51,7 @@ _EXAMPLES = {
     "value": '"true"',
     "zone": "us-central1-a",
 }
-"""Examples to write under a key, or under a key of one section."""
+"""Key, or section and key → the example that messages propose."""
 
 
 def to_problem(error: Mapping[str, Any], root: type[Model] = FleetSpec) -> Problem:
@@ -140,7 +140,7 @@ def _minimal_form(annotation: Any, section: str) -> str:
     return _minimal_form(inner[0], section) if inner else ""
 
 
-# --- words ------------------------------------------------------------------------------------------------------------
+# --- messages ---------------------------------------------------------------------------------------------------------
 
 _MessageBuilder = Callable[[Mapping[str, Any], FieldPath], str]
 
@@ -221,7 +221,7 @@ _BOOLEAN_WORDS = {
     **dict.fromkeys(("true", "yes", "on", "1"), "true"),
     **dict.fromkeys(("false", "no", "off", "0"), "false"),
 }
-"""What people write for a boolean, in lower case."""
+"""Common ways to write a boolean, in lower case → the boolean."""
 _COLLECTION_NOUNS = {
     "dict_type": "a mapping",
     "model_type": "a mapping",

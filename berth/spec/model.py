@@ -1,7 +1,7 @@
-"""Models of the stack file: frozen classes that pydantic-core validates, each built when its first value is there.
+"""Models of the stack file: frozen classes that pydantic-core validates, each built at its first value.
 
-pydantic-core is the validator inside pydantic: types, paths and order of its errors are those of pydantic. Here a model
-costs next to nothing until it validates a value, so that a verb pays for the sections that a stack file has.
+pydantic-core is the validator inside pydantic, so errors have the types, paths and order of pydantic. Unlike in
+pydantic, a model costs almost nothing until it validates a value, so a command pays only for sections in use.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ C = TypeVar("C", bound=Callable[..., Any])
 _REQUIRED: Any = object()
 _CHECK_MARK = "__checks_model__"
 _INSTANCE_SLOTS = ("__dict__", "__pydantic_fields_set__", "__pydantic_extra__", "__pydantic_private__")
-"""Where pydantic-core keeps what belongs to an instance."""
+"""Attributes in which pydantic-core stores an instance."""
 
 
 class FieldInfo:
-    """One field of a model: its key in the stack file, its default and its bounds."""
+    """One field of a model: its key in the stack file, default and bounds."""
 
     def __init__(self, default: Any, default_factory: Callable[[], Any] | None, bounds: Mapping[str, float]) -> None:
         self.default, self.default_factory, self.bounds = default, default_factory, bounds
@@ -34,36 +34,36 @@ class FieldInfo:
         self._name = ""
 
     def declared_in(self, owner: type[Model], name: str) -> FieldInfo:
-        """The field, with a key in camelCase unless it has another."""
+        """Return the field with its key: in camelCase, unless an alias is set."""
         self._owner, self._name, self.alias = owner, name, self.alias or to_camel(name)
         return self
 
     @property
     def full_annotation(self) -> Any:
-        """The type with its metadata."""
+        """Type with its metadata."""
         assert self._owner is not None
         return self._owner.own_annotations()[self._name]
 
     @property
     def annotation(self) -> Any:
-        """The type without the metadata around it."""
+        """Type without its metadata."""
         full = self.full_annotation
         return full.__origin__ if get_origin(full) is Annotated else full
 
     def is_required(self) -> bool:
-        """Whether the key must be written."""
+        """Return whether the key must be written."""
         return self.default is _REQUIRED and self.default_factory is None
 
     def get_default(self) -> Any:
-        """The value where the key is not written."""
+        """Return the value for an omitted key."""
         return self.default_factory() if self.default_factory else self.default
 
     def apply(self, inner: SchemaBuilder) -> CoreSchema:
-        """The bounds, where the field is metadata of a type."""
+        """Return the schema with the bounds, if the field is metadata of a type."""
         return FieldBounds(self.bounds).apply(inner)
 
     def core_schema(self) -> core_schema.ModelField:
-        """The schema of the field."""
+        """Return the schema of the field."""
         schema = annotated_schema(self.full_annotation, [FieldBounds(self.bounds)] if self.bounds else [])
         metadata = {"pydantic_js_extra": self.json_schema_extra} if self.json_schema_extra else None
         return core_schema.model_field(self._with_default(schema), validation_alias=self.alias, metadata=metadata)
@@ -85,28 +85,28 @@ def Field(  # named and used as pydantic's
     validate_default: bool = False,
     **bounds: float,
 ) -> Any:
-    """A field with a default, a key that is not its name in camelCase, or bounds: ge, le, min_length, max_length."""
+    """Declare a field with a default, an alias, or bounds: ge, le, min_length, max_length."""
     field = FieldInfo(default, default_factory, bounds)
     field.alias, field.json_schema_extra, field.validate_default = alias, json_schema_extra, validate_default
     return field
 
 
 def check_model(method: C) -> C:
-    """Mark a method that checks a model whose fields are valid; it returns the model or raises a fault."""
+    """Mark a method that checks a model with valid fields; it returns the model or raises a fault."""
     setattr(method, _CHECK_MARK, True)
     return method
 
 
 @dataclass_transform(kw_only_default=True, frozen_default=True, field_specifiers=(Field,))
 class Model:
-    """A part of the stack file: no unknown keys, no coercion, nothing can be changed afterwards."""
+    """Base class of parts of the stack file: strict, without unknown keys, immutable."""
 
     __slots__ = _INSTANCE_SLOTS
 
     model_config: ClassVar[Mapping[str, Any]] = {"extra": "forbid"}
-    """Read by pydantic's generator of JSON Schema."""
+    """Used by pydantic's generator of JSON Schema."""
     model_fields: ClassVar[dict[str, FieldInfo]] = {}
-    """Fields by name, those of the base first."""
+    """Fields by name, those of base classes first."""
     model_checks: ClassVar[tuple[Callable[[Any], Any], ...]] = ()
     _annotations: ClassVar[dict[str, Any] | None] = None
     _schema: ClassVar[CoreSchema | None] = None
@@ -127,12 +127,12 @@ class Model:
 
     @classmethod
     def model_validate(cls, value: object) -> Self:
-        """The model of a mapping. Raises ValidationError with every error, each with the keys that lead to it."""
+        """Validate a mapping. Raises ValidationError with all errors, each with its path."""
         return (cls._validator or cls.validator()).validate_python(value)
 
     @classmethod
     def model_construct(cls, **values: Any) -> Self:
-        """A model of valid values by field; the other fields have their defaults, and nothing is validated."""
+        """Build a model from valid values by field, with defaults for the others, without validation."""
         fields = {
             name: values[name] if name in values else field.get_default()
             for name, field in cls.model_fields.items()
@@ -141,38 +141,38 @@ class Model:
         return _instance(cls, fields, set(values))
 
     def model_copy(self, update: Mapping[str, Any]) -> Self:
-        """A copy with other values of some fields, which are not validated."""
+        """Return a copy with other values of some fields, without validation."""
         return _instance(type(self), {**self.__dict__, **update}, self.model_fields_set | update.keys())
 
     @property
     def model_fields_set(self) -> set[str]:
-        """The fields that are written in the stack file."""
+        """Fields that the stack file contains."""
         return self.__pydantic_fields_set__
 
     @classmethod
     def own_annotations(cls) -> dict[str, Any]:
-        """The types of the fields that this class declares, evaluated when they are first asked for."""
+        """Return the types of the fields that this class declares, evaluated at first use."""
         if cls._annotations is None:
             cls._annotations = inspect.get_annotations(cls, eval_str=True)
         return cls._annotations
 
     @classmethod
     def core_schema(cls) -> CoreSchema:
-        """What pydantic-core validates: strict fields, no other keys, then the model's own checks."""
+        """Return the schema for pydantic-core: strict fields, no other keys, then the model's own checks."""
         if cls._schema is None:
             cls._schema = _model_schema(cls)
         return cls._schema
 
     @classmethod
     def validator(cls) -> SchemaValidator:
-        """The validator, built when the first value is there."""
+        """Return the validator, built at first use."""
         if cls._validator is None:
             cls._validator = SchemaValidator(cls.core_schema())
         return cls._validator
 
     @classmethod
     def reference_schema(cls) -> CoreSchema:
-        """The schema of a field that holds such a model: one that builds the validator when it has a value."""
+        """Return a schema for fields of this model that builds the validator at the first value."""
 
         def validate(value: object) -> object:
             return (cls._validator or cls.validator()).validate_python(value)
@@ -209,7 +209,7 @@ def _model_schema(cls: type[Model]) -> CoreSchema:
 
 
 def _take_field(cls: type[Model], name: str) -> FieldInfo:
-    """The field of that name, taken out of the class, as instances have values in its place."""
+    """Remove a field from the class and return it, because instances have values of the same name."""
     default: Any = cls.__dict__.get(name, _REQUIRED)
     if default is not _REQUIRED:
         delattr(cls, name)
@@ -224,5 +224,5 @@ def _instance(cls: type[Any], values: dict[str, Any], written: set[str]) -> Any:
 
 
 def to_camel(name: str) -> str:
-    """A field's name as a key of the stack file: `machine_type` is `machineType`."""
+    """Return a field's name as a key of the stack file: `machine_type` → `machineType`."""
     return re.sub(r"_([a-z0-9])", lambda match: match[1].upper(), name)

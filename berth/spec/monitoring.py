@@ -27,7 +27,7 @@ class AlertSpec(Model):
 
 
 def _expand_alert(value: Any) -> Any:
-    """Return a mapping for `false`, which leaves an alert out."""
+    """Return a mapping for `false`, which disables an alert."""
     if isinstance(value, dict | AlertSpec):
         return cast("object", value)
     if not isinstance(value, bool):
@@ -36,7 +36,7 @@ def _expand_alert(value: Any) -> Any:
 
 
 def _expand_alerts(value: Any) -> Any:
-    """Return a mapping for `false`, which leaves all alerts out."""
+    """Return a mapping for `false`, which disables all alerts."""
     return None if value is False else {} if value is True or value is None else value
 
 
@@ -44,14 +44,14 @@ AlertField = Annotated[AlertSpec, BeforeValidator(_expand_alert, json_schema_inp
 
 
 class PrometheusSpec(Model):
-    """The chart of a Prometheus and a Grafana in the cluster; `chart` is an OCI address, a mirror or a path."""
+    """The chart of Prometheus and Grafana in the cluster; `chart` is an OCI address or a path."""
 
     version: SemVer | None = None
     chart: NonEmptyText | None = None
 
 
 class MonitoringSpec(Model):
-    """The monitoring backend: Cloud Monitoring (`managed`), a Prometheus and Grafana in the cluster, or none."""
+    """The monitoring backend: Cloud Monitoring (`managed`), Prometheus and Grafana in the cluster, or none."""
 
     backend: Literal["managed", "in-cluster", "none"] = "managed"
     dashboards: bool = True

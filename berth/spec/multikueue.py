@@ -14,7 +14,7 @@ Dispatcher = Literal[
 
 
 class IncrementalSpec(Model):
-    """How many more clusters the incremental dispatcher tries in each round."""
+    """Number of clusters that the incremental dispatcher adds in each round."""
 
     step_size: int = Field(default=3, ge=1)
 
@@ -34,7 +34,7 @@ class ClusterProfileSpec(Model):
 
 
 class MultiKueueSpec(Model):
-    """How jobs are sent to workers; keys that are left out have Kueue's defaults."""
+    """How jobs are sent to workers; omitted keys have Kueue's defaults."""
 
     dispatcher_name: Dispatcher | None = None
     incremental_dispatcher_config: IncrementalSpec | None = None

@@ -1,7 +1,7 @@
 """Parse plain values into a spec. All faults are reported at once.
 
 A faulty part (one pool, one team, one key of the cluster, a whole section) is reported and set aside, so that the rest
-of the fleet can be planned, and its faults are found in the same run.
+of the fleet can be planned and its faults are reported in the same run.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ from berth.spec.misplaced import misplaced_keys, without_misplaced
 from berth.spec.model import Model
 
 SpecPart = tuple[str, str]
-"""What can be set aside: a section and one of its entries, or `cluster` and one of its keys. In the place of an entry
-"" is the whole section, and "*" are entries that nobody has read."""
+"""A part that can be set aside: a section and one of its entries, or `cluster` and one of its keys. An entry "" means
+the whole section, and "*" entries with unknown names."""
 
 _SPLITTABLE_SECTIONS = frozenset(
     {"pools", "reservations", "flavors", "priorities", "cohorts", "teams", "clusterQueues", "cluster"}
     | {"computeClasses", "workers", "labels", "allowReplacement", "allowDeletion", "allowChange"}
 )
-"""Sections whose entries (of `cluster`: whose keys) can be set aside one by one."""
+"""Sections whose entries (for `cluster`: keys) can be set aside one by one."""
 
 _PLACEHOLDERS: Mapping[type[Model], Mapping[str, object]] = {
     FleetSpec: {"project": "unknown-project", "region": "us-central1"},
@@ -39,19 +39,19 @@ _PLACEHOLDERS: Mapping[type[Model], Mapping[str, object]] = {
         }
     },
 }
-"""Values for required keys that are missing or faulty (on GKE, unless the cluster exists), to parse the rest."""
+"""Placeholders for required keys that are missing or faulty (on GKE, unless the cluster exists), to parse the rest."""
 
 S = TypeVar("S", bound=Model)
 
 _HIDING_CODES = ("merge-key", "secret")
-"""Faults of the loader that hide the contents of a mapping: what is then missing in it is not reported."""
+"""Faults of the loader that hide the contents of a mapping, so that missing keys in it are not reported."""
 
 
 class Parsed(Struct, frozen=True):
     """The valid part of a fleet: `spec`, or `ack` on Alibaba Cloud; neither if the fleet is not a mapping.
 
-    `set_aside` has the parts that were left out: a reference to one is not a second fault. Without its frame (project
-    and region, or `ack`) the spec can only be used to find more faults.
+    `set_aside` has the omitted parts: a reference to one is not a second fault. Without its frame (project and region,
+    or `ack`) the spec can only be used to find more faults.
     """
 
     spec: FleetSpec | None
@@ -61,7 +61,7 @@ class Parsed(Struct, frozen=True):
 
     @property
     def has_frame(self) -> bool:
-        """Whether project and region, or `ack`, are the fleet's own and not placeholders."""
+        """Whether project and region, or `ack`, are from the stack file and not placeholders."""
         return not any((key, "") in self.set_aside for keys in _PLACEHOLDERS.values() for key in keys)
 
 
@@ -100,7 +100,7 @@ def _parse_model(
 
 
 def _missing_frame(model: type[Model], fleet: Mapping[str, Any]) -> list[Mapping[str, Any]]:
-    """Return errors for missing project and region as pydantic would; none if the cluster exists already."""
+    """Return errors for missing project and region like pydantic; none for an existing cluster."""
     cluster: object = fleet.get("cluster")
     is_existing = isinstance(cluster, dict) and cast("dict[object, object]", cluster).get("existing") is not None
     if is_existing or model is not FleetSpec:
@@ -116,7 +116,7 @@ def _as_error(error: object) -> Mapping[str, Any]:
     return cast("Mapping[str, Any]", error)
 
 
-# --- what follows from something else ---------------------------------------------------------------------------------
+# --- errors that follow from another ----------------------------------------------------------------------------------
 
 
 def _independent_errors(
@@ -132,7 +132,7 @@ def _independent_errors(
         if error["loc"] not in reported_paths
         and not any(error["loc"][: len(path)] == path for path in hidden_paths)
         and not (error["type"] == "missing" and error["loc"] in intended_paths)
-        and not (error["type"] == "too_short" and error["input"])  # its items are faulty, but they were written
+        and not (error["type"] == "too_short" and error["input"])  # its items are faulty, but not missing
     ]
 
 
@@ -146,13 +146,13 @@ def _intended_path(model: type[Model], path: FieldPath) -> FieldPath:
 
 def _faulty_parts(model: type[Model], problem: Problem, fleet: Mapping[str, Any]) -> Iterable[SpecPart]:
     """Yield the parts of the fleet that a problem makes unusable."""
-    if problem.severity != Severity.FAULT or problem.code == "unquoted-key":  # such a key is kept, as text
+    if problem.severity != Severity.FAULT or problem.code == "unquoted-key":  # such a key is kept as text
         return
     is_misspelt = problem.code == "unknown-key" and problem.path
     paths = {problem.path, _intended_path(model, problem.path)} if is_misspelt else {problem.path}
     for section, name in map(_part_of, paths):
         yield section, name
-        if section in ("", "teamFiles"):  # a team file is faulty or missing, so teams can be missing
+        if section in ("", "teamFiles"):  # a team file is faulty or missing, so its teams are unknown
             yield "teams", "*"
         if section in ("ack", "workers"):  # its pools, and the flavors that only they form
             yield "pools", "*"

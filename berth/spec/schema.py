@@ -22,10 +22,10 @@ _FLEET = {
 
 
 class _Generator(GenerateJsonSchema):
-    """pydantic's generator, which follows a field to the model that is built when there is a value."""
+    """pydantic's generator, extended to fields whose model is built at first use."""
 
     def function_plain_schema(self, schema: core_schema.PlainValidatorFunctionSchema) -> dict[str, Any]:
-        """The schema of the model behind a reference."""
+        """Return the schema of the model behind a reference."""
         model = cast("type[Model]", schema.get("metadata", {})["model"])
         return self.generate_inner(model.core_schema())
 

@@ -21,9 +21,9 @@ PositiveCount = Annotated[int, Field(ge=1)]
 
 
 class WorkloadSpec(Model):
-    """A workload that the stack deploys. Keys that are left out follow from the queue's machines.
+    """A workload that the stack deploys. Omitted keys are derived from the queue's machines.
 
-    `config` and `secrets` name entries of those sections: the pods see each as a folder of files. `podTemplate` is a
+    `config` and `secrets` are keys of those sections; pods mount each as a directory of files. `podTemplate` is a
     Kubernetes pod template (metadata and spec), to which Berth adds what follows from the queue.
     """
 
@@ -67,9 +67,9 @@ class WorkloadSpec(Model):
 
 
 class TeamStackSpec(Model):
-    """What a team deploys, and to which platform.
+    """Workloads of a team, and the platform that runs them.
 
-    `platform` is the stack (or a path to its file) that has the team.
+    `platform` is the platform's stack, or the path of its file.
     """
 
     platform: NonEmptyText
@@ -87,9 +87,9 @@ FaultyEntries = frozenset[tuple[str, ...]]
 
 
 def parse_team_stack(value: Mapping[str, Any]) -> tuple[TeamStackSpec | None, list[Problem], FaultyEntries]:
-    """Return the value of `berth:team` without its faulty parts, its faults, and the parts that were left out.
+    """Return the value of `berth:team` without its faulty parts, its faults, and the omitted parts.
 
-    None where the rest says too little.
+    The value is None if required keys are missing in the rest.
     """
     spec, errors = _validate(value)
     faulty = frozenset(tuple(map(str, error["loc"][:2])) for error in errors)

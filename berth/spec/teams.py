@@ -43,9 +43,9 @@ class QuotaSpec(Model):
 class CohortSpec(Model):
     """A cohort: queues, and cohorts below it, that can use each other's idle quota.
 
-    An entry of `flavors` holds for all below together: what is `guaranteed` to them, how much they may borrow from the
-    `parent`'s other children, and lend. A flavor without an entry passes freely. `fairShareWeight` counts among the
-    children of one parent.
+    An entry of `flavors` applies to all members together: how much is `guaranteed`, how much they may borrow from other
+    children of the `parent`, and how much they lend. A flavor without an entry has no limits. `fairShareWeight` is
+    relative to the other children of the parent.
     """
 
     parent: DnsName | None = None
@@ -62,7 +62,7 @@ class BorrowWithinCohortSpec(Model):
 
 
 class PreemptionSpec(Model):
-    """Which workloads a queue may preempt. By default a queue in a cohort reclaims its guarantee."""
+    """Workloads that a queue may preempt. By default a queue in a cohort reclaims its guarantee."""
 
     within_cluster_queue: Literal["Never", "LowerPriority", "LowerOrNewerEqualPriority"] = "LowerPriority"
     reclaim_within_cohort: Literal["Never", "LowerPriority", "Any"] | None = None
@@ -78,13 +78,13 @@ class FlavorFungibilitySpec(Model):
 
 
 class AdmissionScopeSpec(Model):
-    """Whether local queues of this cluster queue take turns by past use."""
+    """Whether local queues of this cluster queue take turns by past usage."""
 
     admission_mode: Literal["UsageBasedAdmissionFairSharing", "NoAdmissionFairSharing"]
 
 
 class QueueSpec(Model):
-    """A cluster queue. `flavors` is in order of preference; `name` and `localQueue` set names that others depend on."""
+    """A cluster queue. `flavors` are in order of preference; `name` and `localQueue` are its names in Kueue."""
 
     formerly: DnsName | None = None
     name: DnsName | None = None
@@ -103,14 +103,14 @@ class QueueSpec(Model):
 
 
 class SharedQueueSpec(QueueSpec):
-    """A cluster queue for several teams, through a local queue in each one's namespace."""
+    """A cluster queue for several teams, with a local queue in the namespaces of each."""
 
     teams: Annotated[Sequence[str], AfterValidator(unique_items)] = Field(min_length=1)
     cohort: str | None = None
 
 
 class TeamSpec(TenancySpec):
-    """A team: its namespaces, its people, its pods' identity, and its own queues."""
+    """A team: its namespaces, people, identity of pods, and queues."""
 
     formerly: DnsLabel | None = None
     cohort: str | None = None

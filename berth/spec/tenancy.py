@@ -86,7 +86,7 @@ _TOKENS: Final = re.compile(r"(hf|gh[pousr]|github_pat|glpat|xox[abp]|sk)[-_].{1
 
 
 class NamespaceSpec(Model):
-    """A team's namespace; an `existing` one is used and not changed. One that others also use needs a reason."""
+    """A namespace of a team; Berth does not change an `existing` one. A shared namespace needs a reason."""
 
     name: DnsLabel | None = None
     existing: bool = False
@@ -105,7 +105,7 @@ NamespaceField = Annotated[NamespaceSpec, BeforeValidator(_parse_namespace, json
 
 
 def check_no_token(value: str) -> str:
-    """Return the text; raise a fault if it begins like a token of a well-known issuer."""
+    """Return the text; raise a fault if it has the prefix of a well-known kind of token."""
     if _TOKENS.fullmatch(value):
         message = f"'{value[:4]}…' looks like a token; store it in Secret Manager and write the secret's name"
         raise validation_fault("secret-by-value", message)
@@ -120,7 +120,7 @@ SecretId = Annotated[
 
 
 class SecretSpec(Model):
-    """A secret in Secret Manager, by reference: of the fleet's own project unless another is named."""
+    """Reference to a secret in Secret Manager, by default in the fleet's project."""
 
     secret: SecretId
     version: SecretVersion = "latest"
@@ -157,7 +157,7 @@ class EgressSpec(Model):
 
 
 class NetworkPolicySpec(Model):
-    """What pods may reach besides each other, DNS and metadata; `internet` is HTTPS to every public address."""
+    """Egress of pods besides each other, DNS and the metadata server; `internet` is HTTPS to all public addresses."""
 
     enabled: bool = True
     internet: bool = True
@@ -191,7 +191,7 @@ class TenancySpec(Model):
 
 
 class PlatformSpec(Model):
-    """The owners of the fleet; `domain` is that of their groups, needed if they have several."""
+    """Owners of the fleet; `domain` is the domain of all groups, required if groups have several."""
 
     owners: Groups = ()
     domain: Domain | None = None

@@ -37,10 +37,10 @@ ConfigKey = Annotated[str, Text(r"[A-Za-z][A-Za-z0-9_-]*", "a key of the stack's
 
 
 class WorkerSpec(Model):
-    """A cluster that runs jobs of the manager's queues: one that is created here (`cluster`), or an existing one.
+    """A cluster that runs jobs of the manager's queues: created by this stack (`cluster`), or existing.
 
-    An existing cluster is another stack's, whose output `kubeconfig` is read, or one whose kubeconfig is the secret
-    config value `berth:<kubeconfig>`. Its pools are described all the same: they say what it holds.
+    An existing cluster belongs to another `stack`, whose output `kubeconfig` is used, or its kubeconfig is the secret
+    config value `berth:<kubeconfig>`. Its `pools` describe its capacity.
     """
 
     project: ProjectId | None = None
@@ -59,15 +59,15 @@ class WorkerSpec(Model):
 
     @check_model
     def _check_one_connection(self) -> WorkerSpec:
-        """Check that there is one way to reach the cluster."""
+        """Check that exactly one connection is set."""
         ways = [key for key in ("cluster", "stack", "kubeconfig") if getattr(self, key) is not None]
         if len(ways) > 1:
             raise validation_fault(
                 "contradiction",
-                f"{join_words(ways)}: the cluster is created here or exists already; write only one of these keys",
+                f"{join_words(ways)}: a worker is either created here or existing; write only one of these keys",
             )
         if self.cluster is not None and self.cluster.existing is not None:
-            message = "cluster.existing is for fleets of one cluster; write kubeconfig: <config key>"
+            message = "cluster.existing is not possible in a worker; write kubeconfig: <config key>"
             raise validation_fault("contradiction", message)
         return self
 

@@ -1,6 +1,6 @@
-"""Proofs over a plan: what was promised exists, what is allowed can be reached, and what nobody uses is said.
+"""Checks over a finished plan: guarantees have capacity, limits can be reached, and unused capacity is reported.
 
-Each proof reads the finished plan and nothing else.
+Each check reads only the plan.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ MACHINE_CHECKS: tuple[Check, ...] = (
     capacity.check_addresses,
     check_accelerator_addresses,
 )
-"""Proofs that argue from the machines that there are: skipped where some of those were set aside."""
+"""Checks on the machines of the fleet: skipped if a faulty pool was omitted from the plan."""
 
 WORKER_CHECKS: tuple[Check, ...] = (
     capacity.check_provisioning_limits,
@@ -35,7 +35,7 @@ WORKER_CHECKS: tuple[Check, ...] = (
     check_accelerator_addresses,
     advice.warn_exposure,
 )
-"""Proofs that argue from the machines of one cluster: they hold for every worker that is made here, by itself."""
+"""Checks on the machines of one cluster: they also run on each worker cluster that the stack creates."""
 
 COMPLETENESS_CHECKS: tuple[Check, ...] = (
     reachability.check_limits_reachable,
@@ -46,11 +46,11 @@ COMPLETENESS_CHECKS: tuple[Check, ...] = (
     advice.warn_teams_without_queues,
     advice.warn_exposure,
 )
-"""Proofs that argue from what is missing: skipped where a part of the stack file was set aside, for that may be it."""
+"""Checks for missing parts: skipped if any faulty part of the stack file was omitted from the plan."""
 
 
 def validate(planned: PlannedFleet) -> tuple[Problem, ...]:
-    """Every problem of the plan as a whole, and of each worker's."""
+    """Return every problem of the plan and of the plan of each worker."""
     own_machines_only = replace(planned, plan=replace(planned.plan, pools=planned.plan.own_pools))
     problems, claims = Problems(), collect_claims(own_machines_only.plan, own_machines_only.origins)
     checks = (MACHINE_CHECKS if planned.machines_complete else ()) + (COMPLETENESS_CHECKS if planned.complete else ())

@@ -1,4 +1,4 @@
-"""Networks of accelerators have an address for every node that the pools can reach."""
+"""Check that accelerator networks have an address for every node at the maximum size of the pools."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from berth.diagnostics import FieldPath, Problems, join_words
 from berth.validation.quota_claims import FleetQuotaClaims
 
 _RESERVED_ADDRESSES = 4
-"""Addresses that Google Cloud keeps of every subnet."""
+"""Addresses that Google Cloud reserves in every subnet."""
 
 
 def check_accelerator_addresses(claims: FleetQuotaClaims, problems: Problems) -> None:
-    """Each node takes one address of every subnet of its set."""
+    """Report sets of networks that are too small: each node uses one address of every subnet of its set."""
     path: FieldPath = ("cluster", "network", "acceleratorCidrBlock")
     for networks in claims.plan.accelerator_networks:
         pools = claims.plan.pools_on(networks.key)
@@ -23,8 +23,8 @@ def check_accelerator_addresses(claims: FleetQuotaClaims, problems: Problems) ->
         if nodes > _max_nodes(smallest.ip_range):
             message = (
                 f"subnet {smallest.ip_range} of '{networks.key}' has room "
-                f"for {_max_nodes(smallest.ip_range)} nodes, and "
-                f"{join_words(list(pools))} {'reaches' if len(pools) == 1 else 'reach'} {nodes}; write a larger range"
+                f"for {_max_nodes(smallest.ip_range)} nodes, but "
+                f"{join_words(list(pools))} can have {nodes}; write a larger range"
             )
             problems.fault("range-too-small", path, message)
 

@@ -1,4 +1,4 @@
-"""Proofs over the plan of a fleet on Alibaba Cloud: those that hold of queues on any backend."""
+"""Checks over the plan of a fleet on Alibaba Cloud: those on queues, which apply to any backend."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ ACK_CHECKS: tuple[Callable[[QuotaClaims[FleetQuotas], Problems], None], ...] = (
     advice.warn_sharing,
     advice.warn_teams_without_queues,
 )
-"""Proofs that hold of queues on any backend, where nothing was set aside."""
+"""Checks on queues that apply to any backend; skipped if a faulty part was omitted from the plan."""
 
 
 def validate_ack(planned: PlannedAckFleet) -> tuple[Problem, ...]:
-    """Every problem of a plan on Alibaba Cloud as a whole."""
+    """Return every problem of a plan on Alibaba Cloud."""
     problems, claims = Problems(), collect_claims(planned.plan, planned.origins)
     if planned.machines_complete:
         capacity.check_guarantees(claims, problems)

@@ -1,4 +1,4 @@
-"""What to worry about although it is sound: capacity nobody can use, guarantees that come late, open doors."""
+"""Warnings on valid plans: unusable capacity, guarantees that are not reclaimed, an open control plane."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from berth.validation.quota_claims import FleetQuotaClaims, FleetQuotas, QuotaCl
 
 
 def warn_idle_capacity(claims: QuotaClaims[FleetQuotas], problems: Problems) -> None:
-    """Accelerators that are paid for or allowed, and that no queue can reach."""
+    """Warn of accelerators that no queue can use, although they are paid for or may be created."""
     plan = claims.plan
     ceilings = claims.tree.ceilings(plan.cluster_queues)
     for flavor in plan.flavors:
@@ -21,26 +21,29 @@ def warn_idle_capacity(claims: QuotaClaims[FleetQuotas], problems: Problems) -> 
         idle = flavor.capacity.max - usable
         if flavor.promised == 0 and flavor.capacity.max:
             capacity = f"{format_range(flavor.capacity)} {flavor.noun}"
-            message = f"no queue is guaranteed any of the {capacity} of '{flavor.name}': no job can use them"
+            message = (
+                f"no queue is guaranteed any of the {capacity} of flavor '{flavor.name}', so no job can use them; "
+                "write guaranteed in a queue, or remove the pool"
+            )
             problems.warning("unpromised", ("pools", flavor.pools[0]), message)
         elif idle > 0:
             message = (
-                f"{flavor.promised} of {flavor.capacity.max} {flavor.noun} of '{flavor.name}' promised; "
-                f"{idle} that no queue can reach{_limits_explanation(claims, flavor, usable)}"
+                f"no queue can use {idle} of the {flavor.capacity.max} {flavor.noun} of flavor '{flavor.name}': "
+                f"{flavor.promised} are guaranteed{_limits_explanation(claims, flavor, usable)}"
             )
             problems.warning("unpromised", ("pools", flavor.pools[0]), message)
 
 
 def _limits_explanation(claims: QuotaClaims[FleetQuotas], flavor: FlavorPlan, usable: int) -> str:
-    """Why less is `usable` than is promised: limits keep queues from what cohorts have beyond their queues."""
+    """Return the rest of the message: guarantee more or, if limits exclude a cohort's own quota, raise them."""
     if usable == flavor.promised:
-        return ""
+        return "; guarantee more, or remove nodes"
     cohort_amounts = join_words([f"{amount} of cohort '{name}'" for name, amount in claims.cohort_quotas(flavor.name)])
-    return f", for limits keep queues from all or some of the {cohort_amounts} itself; raise borrow, or guarantee less"
+    return f", but limits keep queues from some or all of the {cohort_amounts} itself; raise borrow, or guarantee less"
 
 
 def warn_sharing(claims: QuotaClaims[FleetQuotas], problems: Problems) -> None:
-    """Cohorts with nobody to share with, and guarantees that are lent and never taken back."""
+    """Warn of cohorts with fewer than two members, and of guarantees that are lent but never reclaimed."""
     plan = claims.plan
     queue_counts = Counter(q.cohort for q in plan.cluster_queues)
     cohort_counts = Counter(c.parent for c in plan.cohorts)
@@ -48,23 +51,25 @@ def warn_sharing(claims: QuotaClaims[FleetQuotas], problems: Problems) -> None:
         members = queue_counts[cohort.name] + cohort_counts[cohort.name]
         if members < (2 if cohort.parent is None else 1):
             content = "no queue" if not members else "one queue" if queue_counts[cohort.name] else "one cohort"
-            problems.warning(
-                "lonely-cohort", ("cohorts", cohort.name), f"{content} in it: there is nobody to share with"
-            )
+            message = f"has {content}, so nothing is shared; add a queue to it, or remove the cohort"
+            problems.warning("lonely-cohort", ("cohorts", cohort.name), message)
     for queue_claims in claims.by_queue.values():
         _warn_no_reclaim(claims, queue_claims, problems)
 
 
 def warn_teams_without_queues(claims: QuotaClaims[FleetQuotas], problems: Problems) -> None:
-    """Teams that can submit nothing."""
+    """Warn of teams that have no queue for their jobs."""
     for team in claims.plan.teams:
         if not team.local_queues:
-            message = "has no queue, so none of its jobs is ever admitted; write queues, or name it in clusterQueues"
+            message = (
+                "has no queue, so none of its jobs is ever admitted; write queues, or add the team to a queue of "
+                "clusterQueues"
+            )
             problems.warning("team-without-queue", ("teams", team.name), message)
 
 
 def _warn_no_reclaim(claims: QuotaClaims[FleetQuotas], queue_claims: list[QuotaClaim], problems: Problems) -> None:
-    """A guarantee that is lent and never taken back waits for the borrower to finish."""
+    """Warn of a queue that lends and never reclaims: its guarantee has to wait until the borrower finishes."""
     queue = queue_claims[0].queue
     if queue.cohort is None or queue.preemption.reclaim_within_cohort != "Never":
         return
@@ -75,25 +80,25 @@ def _warn_no_reclaim(claims: QuotaClaims[FleetQuotas], queue_claims: list[QuotaC
     ]
     if lent_flavors:
         message = (
-            f"lends {join_words(lent_flavors)} and never reclaims: its guarantee waits until borrowers finish; "
+            f"lends {join_words(lent_flavors)} but never reclaims it: its own jobs wait until borrowers finish; "
             "write reclaimWithinCohort: Any, or lend: 0"
         )
         problems.warning("guarantee-not-reclaimed", (*queue_claims[0].path, "preemption"), message)
 
 
 def warn_exposure(claims: FleetQuotaClaims, problems: Problems) -> None:
-    """A control plane open to everybody; slices that an upgrade may interrupt."""
+    """Warn of a control plane open to every address, and of slices that an upgrade may interrupt."""
     cluster = claims.plan.cluster
     if isinstance(cluster, ExistingClusterPlan):
         return
     control = cluster.control_plane
     if control.ip_endpoint and control.public_endpoint and control.authorized_networks is None:
-        message = "the control plane answers every address; list authorizedNetworks, or write publicEndpoint: false"
+        message = "the control plane is open to every address; write authorizedNetworks, or publicEndpoint: false"
         problems.warning("open-control-plane", ("cluster", "controlPlane"), message)
     long_jobs = [p.name for p in claims.plan.pools if p.hosts_per_slice and p.hosts_per_slice > 1]
     if long_jobs and not (cluster.maintenance and cluster.maintenance.exclusions):
         message = (
-            f"no maintenance exclusion: an upgrade interrupts jobs on the slices of {join_words(long_jobs)}; "
+            f"has no exclusion: an upgrade interrupts jobs on slices of {join_words(long_jobs)}; "
             "write maintenance.exclusions"
         )
         problems.warning("no-maintenance-exclusion", ("cluster", "maintenance"), message)

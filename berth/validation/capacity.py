@@ -1,4 +1,4 @@
-"""What was promised exists: accelerators behind guarantees, limits that allow them, addresses for their nodes."""
+"""Check that guarantees have accelerators, provisioning limits allow them, and their nodes have addresses."""
 
 from __future__ import annotations
 
@@ -14,31 +14,32 @@ from berth.plan.kueue import FlavorPlan
 from berth.text import pluralize
 from berth.validation.quota_claims import FleetQuotaClaims, FleetQuotas, QuotaClaims
 
-_MAX_OVERSUBSCRIPTION = 100  # as the spec has it
+_MAX_OVERSUBSCRIPTION = 100  # the maximum in the stack file's schema
 
 _DEFAULT_PODS = 110
-"""Pods that a node may have where nothing is said (GKE docs: flexible Pod CIDR)."""
+"""GKE's default maximum of pods per node (GKE docs: flexible Pod CIDR)."""
 
 
 def check_guarantees(claims: QuotaClaims[FleetQuotas], problems: Problems) -> None:
-    """Σ nominal over all queues is at most what the flavor's pools can hold, times an accepted factor."""
+    """Report flavors whose guarantees exceed the capacity of their pools times the accepted oversubscription."""
     for flavor in claims.plan.flavors:
         path: FieldPath = ("flavors", flavor.name)
         capacity, factor = flavor.capacity.max, flavor.oversubscription
-        if flavor.promised > capacity * Fraction(str(factor)):  # as written: in floats, 100 × 4.35 is less than 435
+        if flavor.promised > capacity * Fraction(str(factor)):  # exact: in floats, 100 × 4.35 is less than 435
             problems.fault("overcommitted", _largest_claim_path(claims, flavor), _overcommitted_message(claims, flavor))
         elif factor > 1 and flavor.promised <= capacity:
             message = (
-                f"'{factor:g}' is not needed: {flavor.promised} {flavor.noun} promised, {capacity} held; leave it out"
+                f"'{factor:g}' is not needed: {flavor.promised} of {capacity} {flavor.noun} are guaranteed; remove it"
             )
             problems.warning("needless-oversubscription", (*path, "oversubscription"), message)
         elif factor > 1 and flavor.oversubscription_reason:
             message = (
-                f"{flavor.promised} {flavor.noun} promised over {capacity}, accepted: {flavor.oversubscription_reason}"
+                f"{flavor.promised} {flavor.noun} are guaranteed with only {capacity} in the pools, as accepted: "
+                f"{flavor.oversubscription_reason}"
             )
             problems.warning("oversubscribed", (*path, "oversubscription"), message)
         if factor > 1 and flavor.promised > capacity and not flavor.oversubscription_reason:
-            message = "is missing; an oversubscription is accepted with a reason: write reason: <why>"
+            message = "is missing, but an oversubscription needs one; write reason: <why>"
             problems.fault("missing-key", (*path, "reason"), message)
 
 
@@ -91,7 +92,7 @@ def _remedies(flavor: FlavorPlan) -> str:
 
 
 def check_provisioning_limits(claims: FleetQuotaClaims, problems: Problems) -> None:
-    """Pools that GKE makes itself fit under the limits of auto-provisioning, which count the whole cluster."""
+    """Report pools that exceed the limits of auto-provisioning, which apply to the whole cluster."""
     plan, cluster = claims.plan, claims.plan.cluster
     if isinstance(cluster, ExistingClusterPlan):
         return
@@ -101,7 +102,10 @@ def check_provisioning_limits(claims: FleetQuotaClaims, problems: Problems) -> N
     for pool in gke_pools:
         path: FieldPath = ("pools", pool.name, "computeClass" if pool.compute_class else "autoProvisioned")
         if provisioning is None and pool.compute_class is None:
-            message = "nothing makes these nodes: write cluster.nodeAutoProvisioning with its limits"
+            message = (
+                "auto-provisioning is off, so these nodes are never created; write cluster.nodeAutoProvisioning with "
+                "its limits"
+            )
             problems.fault("no-auto-provisioning", path, message)
         if provisioning is None:
             continue
@@ -109,17 +113,17 @@ def check_provisioning_limits(claims: FleetQuotaClaims, problems: Problems) -> N
         requested = sum(p.accelerators.max for p in plan.pools if p.accelerator == pool.accelerator)
         if requested > limit:
             message = (
-                f"all pools of {pool.accelerator} reach {requested}, and "
-                f"auto-provisioning stops the cluster at {limit}; "
+                f"all pools of {pool.accelerator} together can have {requested}, but "
+                f"auto-provisioning limits the cluster to {limit}; "
                 f"write cluster.nodeAutoProvisioning.accelerators.{pool.accelerator}: {requested} or more"
             )
             problems.fault("auto-provisioning-limit", path, message)
 
 
 def check_provisioning_room(claims: FleetQuotaClaims, problems: Problems) -> None:
-    """What always stands and what is guaranteed fits under the limits of cpu and memory, as machines bring them.
+    """Report limits of cpu and memory below what the nodes of minimum sizes and guarantees have.
 
-    Beside the system pool, of whose machine nothing is known here.
+    The system pool is not counted, because its machine type is not in the catalog.
     """
     plan, cluster = claims.plan, claims.plan.cluster
     if isinstance(cluster, ExistingClusterPlan) or cluster.mode != "standard" or cluster.auto_provisioning is None:
@@ -130,15 +134,14 @@ def check_provisioning_room(claims: FleetQuotaClaims, problems: Problems) -> Non
         requested = sum(_node_resources(plan, flavor, resource) for flavor in plan.flavors)
         if requested > limits[resource]:
             message = (
-                f"'{limits[resource]}' {unit} at the most, and the nodes "
-                f"of what is guaranteed have {requested}, beside "
-                f"the system pool; write max: {requested} or more"
+                f"'{limits[resource]}' {unit} is too low: the nodes of all guarantees have {requested}, "
+                f"not counting the system pool; write max: {requested} or more"
             )
             problems.fault("auto-provisioning-limit", ("cluster", "nodeAutoProvisioning", resource), message)
 
 
 def _node_resources(plan: FleetPlan, flavor: FlavorPlan, resource: str) -> int:
-    """Cores or GB of the nodes behind what a flavor promises; of several machines, those that bring the most."""
+    """Return the cores or GB of the nodes that a flavor guarantees, assuming its machine type with the most of them."""
     pools = [pool for pool in plan.pools if pool.flavor == flavor.name and pool.accelerators.max]
     count = max(flavor.capacity.min, min(flavor.promised, flavor.capacity.max))
     rates = [Fraction(_machine_resource(pool, resource)) * pool.nodes.max / pool.accelerators.max for pool in pools]
@@ -150,7 +153,7 @@ def _machine_resource(pool: PoolPlan, resource: str) -> float:
 
 
 def check_addresses(claims: FleetQuotaClaims, problems: Problems) -> None:
-    """The subnet and the pod range have room for every node at the maximum of every pool."""
+    """Report a subnet or pod range without room for every node at the maximum size of all pools."""
     plan, cluster = claims.plan, claims.plan.cluster
     if isinstance(cluster, ExistingClusterPlan) or isinstance(cluster.network, ExistingNetworkPlan):
         return  # the ranges are not known
@@ -159,7 +162,8 @@ def check_addresses(claims: FleetQuotaClaims, problems: Problems) -> None:
     max_nodes = IPv4Network(network.node_range).num_addresses - 4
     if nodes > max_nodes:
         message = (
-            f"'{network.node_range}' has room for {max_nodes} nodes, and the pools reach {nodes}; write a larger range"
+            f"'{network.node_range}' has room for {max_nodes} nodes, but the pools can have {nodes}; write a larger "
+            "range"
         )
         problems.fault("range-too-small", ("cluster", "network", "nodeCidrBlock"), message)
     blocks = [(p.nodes.max, pod_block_size(_pods_per_node(p))) for p in plan.pools] + [
@@ -170,17 +174,17 @@ def check_addresses(claims: FleetQuotaClaims, problems: Problems) -> None:
         max_pod_nodes = available // pod_block_size(None)
         message = (
             f"'{network.pod_range}' has room for {max_pod_nodes} nodes, "
-            f"and the pools reach {nodes}; write a larger range"
+            f"but the pools can have {nodes}; write a larger range"
         )
         problems.fault("range-too-small", ("cluster", "network", "podCidrBlock"), message)
     elif required > available:
-        message = f"'{network.pod_range}' has {available} addresses, and the nodes take {required} for their pods"
+        message = f"'{network.pod_range}' has {available} addresses, but the pods of all nodes need {required}"
         remedy = "write a larger range, or fewer maxPodsPerNode"
         problems.fault("range-too-small", ("cluster", "network", "podCidrBlock"), f"{message}; {remedy}")
 
 
 def pod_block_size(pods: int | None) -> int:
-    """The addresses that GKE gives a node for its pods: twice as many as it may have, rounded up to a power of two.
+    """Return the addresses that GKE gives a node for its pods: twice the maximum, rounded up to a power of two.
 
     None is GKE's default of 110 pods.
     """

@@ -1,4 +1,4 @@
-"""What Kueue would refuse at its door, or take and never act on: its own rules, held against the plan."""
+"""Check the plan against Kueue's rules: objects that it would reject, and settings that have no effect."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from berth.rules.kueue.rule import ObjectRef
 
 
 def check_kueue_rules(planned: PlannedFleet) -> tuple[Problem, ...]:
-    """Every rule of Kueue's that the plan breaks, at the place of its cause.
+    """Return every rule of Kueue that the plan breaks, at the place of its cause.
 
-    Asked of a plan without other faults: what the planner refuses breaks rules of Kueue's too, and once is enough.
+    Call it only for a plan without other faults: most of those break a rule of Kueue too and would be reported twice.
     """
     return tuple(
         Problem(v.severity, v.code, (*planned.origins.get(v.ref, ()), *_stack_file_path(v.ref, v.path)), v.message)
@@ -20,7 +20,7 @@ def check_kueue_rules(planned: PlannedFleet) -> tuple[Problem, ...]:
 
 
 def _stack_file_path(ref: ObjectRef, path: FieldPath) -> FieldPath:
-    """Where in the cause, for what the stack file calls otherwise than Kueue."""
+    """Return the path in the stack file for a field that Kueue names differently."""
     keys: dict[tuple[str, FieldPath], FieldPath] = {
         ("flavor", ("topology",)): ("topologyAware",),
         ("admission check", ("name",)): ("admissionCheck",),

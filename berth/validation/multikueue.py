@@ -1,4 +1,4 @@
-"""Workers: a job runs on one of them, so what many hold together is not for one job."""
+"""Check workers: a job runs on one of them, so it cannot use the total of several."""
 
 from __future__ import annotations
 
@@ -11,21 +11,22 @@ from berth.validation.quota_claims import FleetQuotaClaims
 def note_one_worker_per_job(
     claims: FleetQuotaClaims, worker_claims: Mapping[str, FleetQuotaClaims], problems: Problems
 ) -> None:
-    """A note where a queue is guaranteed more of a flavor than any worker lets it use for one job."""
+    """Note each queue that is guaranteed more of a flavor than any worker lets one job use."""
     max_by_worker = _max_job_by_worker(worker_claims)
     for claim in (claim for queue_claims in claims.by_queue.values() for claim in queue_claims):
         amounts = max_by_worker.get((claim.queue.name, claim.flavor))
         if amounts and max(amounts.values()) < claim.quota.nominal:
             shares = join_words([f"{name} {amount}" for name, amount in amounts.items()])
             message = (
-                f"'{claim.quota.nominal}' of '{claim.flavor}' in all; a job runs on one worker, and gets "
-                f"{max(amounts.values())} at the most ({shares})"
+                f"'{claim.quota.nominal}' of '{claim.flavor}' is the total of all workers; a job runs on one worker "
+                "and gets "
+                f"at most {max(amounts.values())} ({shares})"
             )
             problems.note("one-worker-a-job", (*claim.path, "flavors", claim.index, "guaranteed"), message)
 
 
 def _max_job_by_worker(worker_claims: Mapping[str, FleetQuotaClaims]) -> dict[tuple[str, str], dict[str, int]]:
-    """Queue and flavor to what one job can have on each worker, with nothing else running there."""
+    """Return queue and flavor → worker → the most that one job can use there, if nothing else runs."""
     result: dict[tuple[str, str], dict[str, int]] = {}
     for name, claims in worker_claims.items():
         capacity = {flavor.name: flavor.capacity.max for flavor in claims.plan.flavors}
@@ -36,7 +37,7 @@ def _max_job_by_worker(worker_claims: Mapping[str, FleetQuotaClaims]) -> dict[tu
 
 
 def worker_path(path: FieldPath) -> FieldPath:
-    """A path of a worker's pool, which a manager calls `worker/pool`, as the stack file has it."""
+    """Return the stack file's path of a worker's pool, which a manager calls `worker/pool`."""
     if len(path) > 1 and path[0] == "pools" and "/" in str(path[1]):
         worker, _, pool = str(path[1]).partition("/")
         return ("workers", worker, "pools", pool, *path[2:])

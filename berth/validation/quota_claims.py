@@ -1,4 +1,4 @@
-"""Who claims how much of what: the quotas of a plan, found by queue, by flavor, and by cohort."""
+"""Quotas of a plan, indexed by queue, by flavor, and by cohort."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from berth.planner.queueing.quota_tree import QuotaNode, QuotaTree, accelerator_
 
 
 class FleetQuotas(Protocol):
-    """What a fleet of any backend promises to whom, and what it holds."""
+    """Flavors, cohorts, queues and teams of a fleet plan, whatever its backend."""
 
     @property
     def flavors(self) -> tuple[FlavorPlan, ...]: ...  # noqa: D102
@@ -35,7 +35,7 @@ P = TypeVar("P", bound=FleetQuotas, covariant=True)
 
 
 class QuotaClaim(Struct, frozen=True):
-    """What one cluster queue says of one flavor, in accelerators; `index` is its place in the queue's list."""
+    """The quota of one cluster queue for one flavor, in accelerators; `index` is its position in the queue's list."""
 
     queue: ClusterQueuePlan
     index: int
@@ -45,12 +45,12 @@ class QuotaClaim(Struct, frozen=True):
 
     @property
     def label(self) -> str:
-        """How people call the queue: `team/queue`, or its own name where it is shared."""
+        """Name of the queue in messages: `team/queue`, or its own name if it is shared."""
         return display_name(self.path, self.queue.name)
 
 
 class QuotaClaims(Struct, Generic[P], frozen=True):
-    """All claims of a plan, found by queue, by flavor, and by tree (its root cohort) and flavor."""
+    """All claims of a plan, indexed by queue, by flavor, and by tree (its root cohort) and flavor."""
 
     plan: P
     tree: QuotaTree
@@ -59,13 +59,13 @@ class QuotaClaims(Struct, Generic[P], frozen=True):
     by_tree: dict[tuple[str | None, str], list[QuotaClaim]]
 
     def competing_claims(self, claim: QuotaClaim) -> list[QuotaClaim]:
-        """The claims on the same flavor by the rest of the cohort and its tree; none outside a cohort."""
+        """Return the claims on the same flavor by other queues of the cohort's tree; empty outside a cohort."""
         if claim.queue.cohort is None:
             return []
         return [c for c in self.by_tree[self.tree.root_cohort(claim.queue.cohort), claim.flavor] if c is not claim]
 
     def cohort_quotas(self, flavor: str) -> Iterator[tuple[str, int]]:
-        """The cohorts with a quota of their own of a flavor, and how much, in accelerators."""
+        """Yield the cohorts with their own quota of a flavor, and its amount in accelerators."""
         resources = {f.name: f.resource for f in self.plan.flavors}
         for cohort in self.plan.cohorts:
             amount = dict(accelerator_quotas(cohort, resources)).get(flavor)
@@ -73,16 +73,16 @@ class QuotaClaims(Struct, Generic[P], frozen=True):
                 yield cohort.name, amount.nominal
 
     def quota_node(self, claim: QuotaClaim) -> QuotaNode:
-        """Where a claim stands in the tree of quotas."""
+        """Return the node of a claim in the tree of quotas."""
         return self.tree.queue_nodes(claim.queue.name)[claim.flavor]
 
 
 FleetQuotaClaims = QuotaClaims[FleetPlan]
-"""The accounts of a fleet on Google Cloud."""
+"""Quota claims of a fleet on Google Cloud."""
 
 
 def collect_claims(plan: P, origins: Mapping[tuple[str, str], FieldPath]) -> QuotaClaims[P]:
-    """The accounts of a plan, in one pass over its queues; `origins` as in `Planned`."""
+    """Collect the claims of a plan, in one pass over its queues; `origins` as in `Planned`."""
     resources = {f.name: f.resource for f in plan.flavors}
     tree = QuotaTree(plan.cluster_queues, plan.cohorts, resources)
     claims = QuotaClaims(plan, tree, {}, {}, {})

@@ -1,4 +1,4 @@
-"""What is allowed can be reached: limits that somebody can use, queues that can admit something."""
+"""Check that limits can be reached and that every queue can admit a job."""
 
 from __future__ import annotations
 
@@ -12,8 +12,9 @@ from berth.validation.quota_claims import FleetQuotas, QuotaClaims
 def check_limits_reachable(claims: QuotaClaims[FleetQuotas], problems: Problems) -> None:
     """Warn of borrowing limits above what the rest of the tree lends; reject lending limits above what a cohort has.
 
-    A borrowing limit is no fault, because what others lend changes with their stack files, not with this one. What a
-    queue keeps to itself its cohort has not, though it is guaranteed it. More than that is seen to elsewhere.
+    A borrowing limit is not a fault, because what others lend may change without this queue. A cohort cannot lend what
+    its queues do not lend, although that is part of the cohort's guarantees. A lending limit above the guarantees is
+    reported by the planner.
     """
     nouns = {flavor.name: flavor.noun for flavor in claims.plan.flavors}
     for claim in (c for queue_claims in claims.by_queue.values() for c in queue_claims):
@@ -32,8 +33,8 @@ def check_limits_reachable(claims: QuotaClaims[FleetQuotas], problems: Problems)
             )
             lending_limit, available = quota.lending_limit, nodes[flavor].subtree_quota
             if lending_limit is not None and available < lending_limit <= nodes[flavor].guaranteed:
-                reason = f"those below lend {available} of '{flavor}', the cohort's own included"
-                message = f"{lending_limit} {nouns[flavor]} can never be reached: {reason}; write lend: {available}"
+                reason = f"the cohort and its members lend only {available} of '{flavor}'"
+                message = f"'{lending_limit}' {nouns[flavor]} can never be lent: {reason}; write lend: {available}"
                 problems.fault("unreachable-limit", (*path, "lend"), message)
 
 
@@ -41,17 +42,17 @@ def _check_borrowing_limit(
     path: FieldPath, lender: str, flavor: str, nouns: Mapping[str, str], node: QuotaNode, problems: Problems
 ) -> None:
     if node.borrowing_limit and node.borrowing_limit > node.available_above:
-        remedy = f"write {node.available_above} or less" if node.available_above else "leave borrow out"
+        remedy = f"write {node.available_above} or less" if node.available_above else "remove borrow"
         amount = f"{node.borrowing_limit} {nouns[flavor]}"
-        today = f"at most {node.available_above} today" if node.available_above else "none today"
-        message = f"{amount} is more than the rest of {lender} lends of '{flavor}': it can borrow {today}; {remedy}"
+        today = f"at most {node.available_above}" if node.available_above else "none"
+        message = f"{amount} of '{flavor}' is more than the rest of {lender} lends, which is {today}; {remedy}"
         problems.warning("borrow-limit", path, message)
 
 
 def check_queues_can_admit(claims: QuotaClaims[FleetQuotas], problems: Problems) -> None:
-    """Every queue has some flavor with nodes, and something guaranteed or to be borrowed.
+    """Report queues without a flavor that has nodes, and queues with nothing guaranteed and nothing to borrow.
 
-    What is guaranteed without nodes to it is seen to elsewhere.
+    Guarantees without nodes are reported by `berth.validation.capacity`.
     """
     capacity = {f.name: f.capacity.max for f in claims.plan.flavors}
     for queue_claims in claims.by_queue.values():
@@ -59,7 +60,9 @@ def check_queues_can_admit(claims: QuotaClaims[FleetQuotas], problems: Problems)
         if any(c.quota.nominal for c in queue_claims):
             continue
         if not any(capacity[c.flavor] for c in queue_claims):
-            problems.fault("no-nodes", path, "no flavor of this queue has any nodes; give one of its pools nodes")
+            problems.fault(
+                "no-nodes", path, "no flavor of this queue has nodes; write a size above 0 in one of its pools"
+            )
         elif not any(claims.quota_node(c).potential_available for c in queue_claims):
             message = "nothing is guaranteed and nothing can be borrowed: no job is ever admitted; write guaranteed"
             problems.fault("empty-queue", path, message)

@@ -1,4 +1,4 @@
-"""Accelerators come with cpu and memory: a ceiling of the one is none without the others."""
+"""Check that a queue can get cpu and memory for every accelerator up to its ceiling."""
 
 from __future__ import annotations
 
@@ -11,13 +11,14 @@ from berth.planner.queueing.quota_tree import QuotaTree
 from berth.validation.quota_claims import FleetQuotas, QuotaClaims
 
 ResourceRate = tuple[int, int]
-"""So much of a resource (rounded up) for so many accelerators."""
+"""Amount of a resource (rounded up) per number of accelerators."""
 
 
 def check_resource_rates(claims: QuotaClaims[FleetQuotas], problems: Problems) -> None:
-    """A warning where a queue could have more of a flavor than it could have cpu or memory for, at its own rate.
+    """Warn of queues whose ceiling of accelerators is above their ceiling of cpu or memory, at their own rate.
 
-    So it is where rates (`perAccelerator`) differ: who lends 8 GPUs and 8 cpu lends no 8 GPUs to whom each has 26.
+    This happens if rates (`perAccelerator`) differ: a queue that lends 8 GPUs with 8 cpu lends no usable GPU to a queue
+    that counts 26 cpu per GPU.
     """
     uneven = _uneven_flavors(claims)
     nouns = {flavor.name: flavor.noun for flavor in claims.plan.flavors if flavor.name in uneven}
@@ -33,15 +34,17 @@ def check_resource_rates(claims: QuotaClaims[FleetQuotas], problems: Problems) -
             )
             if (available + _rounding_error(claims, claim.flavor)) * accelerators < max_accelerators * amount:
                 message = (
-                    f"up to {max_accelerators} {nouns[claim.flavor]} of '{claim.flavor}', "
-                    f"and {resource} for {available * accelerators // amount} of "
-                    "them: who lends, or a cohort above, counts less of it an accelerator; write one perAccelerator"
+                    f"can have up to {max_accelerators} {nouns[claim.flavor]} of '{claim.flavor}', but {resource} for "
+                    "only "
+                    f"{available * accelerators // amount}: a lending queue or a cohort counts less {resource} per "
+                    "accelerator; "
+                    "write the same perAccelerator everywhere"
                 )
                 problems.warning("uneven-rates", (*claim.path, "flavors", claim.index), message)
 
 
 def _uneven_flavors(claims: QuotaClaims[FleetQuotas]) -> set[str]:
-    """Flavors of which queues and cohorts count cpu or memory at different rates."""
+    """Return the flavors whose cpu or memory queues and cohorts count at different rates."""
     first_rates: dict[tuple[str, str], ResourceRate] = {}
     uneven: set[str] = set()
     for flavor, accelerators, quota in _accelerator_entries(claims):
@@ -49,15 +52,15 @@ def _uneven_flavors(claims: QuotaClaims[FleetQuotas]) -> set[str]:
             (first_amount, first_count), (amount, count) = first_rates.setdefault((flavor, quota.resource), rate), rate
             if (
                 abs(first_amount * count - amount * first_count) > first_count + count
-            ):  # more than rounding up makes of one rate
+            ):  # a larger difference than rounding causes
                 uneven.add(flavor)
     return uneven
 
 
 def _accelerator_entries(claims: QuotaClaims[FleetQuotas]) -> Iterator[tuple[str, QuotaPlan, QuotaPlan]]:
-    """Of every entry of a queue or cohort its flavor, the quota of accelerators, and those of cpu and memory.
+    """Yield the flavor, accelerator quota and each cpu or memory quota of every entry of a queue or cohort.
 
-    Once, where many have the very same quotas.
+    Equal entries are yielded once.
     """
     resources = {flavor.name: flavor.resource for flavor in claims.plan.flavors}
     owners = (*claims.plan.cluster_queues, *claims.plan.cohorts)
@@ -67,7 +70,7 @@ def _accelerator_entries(claims: QuotaClaims[FleetQuotas]) -> Iterator[tuple[str
 
 
 def _rate(accelerators: QuotaPlan, quota: QuotaPlan) -> ResourceRate | None:
-    """What is counted of a resource for so many accelerators; None where no amount of them is said."""
+    """Return how much of a resource is counted per accelerator; None without an amount of accelerators."""
     for field in ("nominal", "borrowing_limit", "lending_limit"):
         if amount := getattr(accelerators, field):
             return getattr(quota, field), amount
@@ -75,5 +78,5 @@ def _rate(accelerators: QuotaPlan, quota: QuotaPlan) -> ResourceRate | None:
 
 
 def _rounding_error(claims: QuotaClaims[FleetQuotas], flavor: str) -> int:
-    """What rounding may take from a sum of quotas: less than one for each of them."""
+    """Return the largest rounding error of a sum of quotas: less than 1 per quota."""
     return len(claims.by_flavor[flavor]) + len(claims.plan.cohorts)

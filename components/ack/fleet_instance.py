@@ -1,4 +1,4 @@
-"""The ACK One fleet instance: the API server that teams submit to, and the clusters behind it."""
+"""The ACK One fleet instance: the API server that teams submit to, and the membership of its clusters."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from berth.plan.ack import AckOnePlan
 
 
 class FleetInstance(pulumi.ComponentResource):
-    """A fleet instance, or the id of one that is there, and the membership of each of its clusters.
+    """A new fleet instance, or the ID of an existing one, and the membership of each of its clusters.
 
-    Owns the instance, unless it exists, and the memberships; not the members. `members` are live cluster ids by name.
+    Owns the memberships and, unless it exists, the instance; not the members. `members` maps name → live cluster ID.
     """
 
     def __init__(

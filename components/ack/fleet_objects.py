@@ -12,9 +12,9 @@ from components.kubernetes import KubernetesObject, cluster_options
 
 
 class FleetObjects(pulumi.ComponentResource):
-    """Every object of the fleet, after the members have joined: a policy without members places nothing.
+    """Every object of the fleet, created after the members have joined: a policy without members places nothing.
 
-    Does not own what the fleet brings to its members, which goes with the objects here.
+    Does not own the copies on members, which the fleet deletes together with these objects.
     """
 
     def __init__(

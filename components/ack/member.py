@@ -13,20 +13,20 @@ from berth.plan.ack import AckNodePoolPlan, MemberPlan
 _FLANNEL: Final = "flannel"
 _TERWAY: Final = "terway-eniip"
 _STORAGE: Final = ("csi-plugin", "csi-provisioner")
-"""Addons that a cluster has to be made with: one for the network of its pods, which never changes, and volumes
+"""Addons that a new cluster needs: one for the pod network, which is immutable, and volumes
 (`alicloud_cs_managed_kubernetes`, "addons")."""
 _IMAGE: Final = "AliyunLinux3"
 _DISK: Final = "cloud_essd"
 _SPOT: Final = "SpotAsPriceGo"
-"""Spot instances at the market's price, however high."""
+"""Spot strategy: the current market price, without a limit."""
 
 
 class Member(pulumi.ComponentResource):
-    """An ACK Pro cluster with its GPU node pools, or the id of one that is there.
+    """A new ACK Pro cluster with its GPU node pools, or the ID of an existing one.
 
-    Owns the cluster and its node pools; of an existing one it owns nothing, node pools neither. Does not own the VPC,
-    the vSwitches, nor the number of nodes of a pool that scales. Names of node pools start with `pool_prefix`, by
-    default the component's name and a dash.
+    Owns the cluster and its node pools; owns nothing of an existing cluster. Does not own the VPC, the vSwitches, or
+    the number of nodes of a pool that scales. Names of node pools start with `pool_prefix`, by default the component's
+    name and a dash.
     """
 
     def __init__(
@@ -61,7 +61,7 @@ class Member(pulumi.ComponentResource):
             service_cidr=plan.service_range,
             addons=[alicloud.cs.ManagedKubernetesAddonArgs(name=addon) for addon in (network, *_STORAGE)],
             deletion_protection=plan.protect,
-            # The address of the API server is for the fleet alone, which reaches it inside the VPC.
+            # Only the fleet uses the API server's address, from inside the VPC.
             slb_internet_enabled=False,
             tags=tags,
             opts=pulumi.ResourceOptions(

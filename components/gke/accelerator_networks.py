@@ -1,4 +1,4 @@
-"""VPCs for GPUDirect, beside the fleet's own."""
+"""VPCs for GPUDirect, in addition to the cluster's VPC."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from berth.plan.accelerator_networks import AcceleratorNetworksPlan, Accelerator
 
 
 class AcceleratorNetworks(pulumi.ComponentResource):
-    """The VPCs and subnets that the nodes of one kind of pool have further interfaces in.
+    """The VPCs and subnets for additional interfaces of the nodes of one kind of pool.
 
-    Owns VPCs, subnets and the firewall rules that let the nodes talk to each other. Does not own the objects by which
-    pods ask for an interface, which are in the cluster. `interfaces` are names of network and subnet, in the plan's
-    order; `devices` the same by the name of the Network object. Taken from here, they make a pool wait for the subnets,
-    and the subnets outlive it.
+    Owns VPCs, subnets and the firewall rules for traffic between nodes. Does not own the Network objects in the
+    cluster, with which pods request an interface. `interfaces` are names of network and subnet, in the plan's order;
+    `devices` maps the name of the Network object to them. They are outputs: a pool that uses them is created after the
+    subnets and deleted before them.
     """
 
     def __init__(

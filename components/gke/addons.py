@@ -12,24 +12,24 @@ from berth.plan.gke import ClusterPlan
 _Block = TypeVar("_Block")
 
 DRIVERS = ("gcs-fuse", "filestore", "parallelstore", "lustre")
-"""Storage drivers that are switched here."""
+"""Storage drivers that Berth turns on or off."""
 
 SILENT_DRIVERS = ("lustre",)
-"""Drivers that are not mentioned while they are off; all others are then switched off."""
+"""Drivers that are omitted while they are off; all others are turned off explicitly."""
 
 _BROUGHT_BY_AUTOPILOT = ("gcs-fuse", "filestore")
 
 
 def standard_addons(plan: ClusterPlan) -> gcp.container.ClusterAddonsConfigArgs:
-    """Drivers that are not named are switched off: a block that merely goes away would leave its driver on.
+    """Return the storage drivers; drivers that the plan omits are turned off, because omitting a block would not do so.
 
-    Except the silent ones, and the one for persistent disks, which GKE turns on itself.
+    Exceptions are the drivers omitted while off, and the one for persistent disks, which GKE turns on itself.
     """
     return _drivers(plan, [d for d in DRIVERS if d in plan.storage_drivers or d not in SILENT_DRIVERS])
 
 
 def autopilot_addons(plan: ClusterPlan) -> gcp.container.ClusterAddonsConfigArgs | None:
-    """Only what is asked for and is not there already; None where that is nothing."""
+    """Return requested drivers that Autopilot does not already have; None if there are none."""
     drivers = [d for d in DRIVERS if d in plan.storage_drivers and d not in _BROUGHT_BY_AUTOPILOT]
     return _drivers(plan, drivers) if drivers else None
 

@@ -1,4 +1,4 @@
-"""Node auto-provisioning as arguments of a cluster: the limits, and what the pools that GKE makes are like."""
+"""Convert node auto-provisioning to arguments of a cluster: limits, and defaults of the pools that GKE creates."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from berth.plan.gke import AutoProvisioningPlan, ClusterPlan
 from berth.plan.node_settings import DRAIN_FIRST
 
 SCOPE = "https://www.googleapis.com/auth/cloud-platform"
-"""The one scope that nodes get: what they may do is decided by the roles of their account."""
+"""The only OAuth scope of nodes; their permissions come from the roles of their service account."""
 
 
 def standard_autoscaling(
     cluster: ClusterPlan, service_account: pulumi.Input[str]
 ) -> gcp.container.ClusterClusterAutoscalingArgs | None:
-    """Auto-provisioning of a Standard cluster; None where it is off."""
+    """Return auto-provisioning of a Standard cluster; None if it is off."""
     plan = cluster.auto_provisioning
     if plan is None:
         return None
@@ -36,7 +36,7 @@ def standard_autoscaling(
 def autopilot_autoscaling(
     cluster: ClusterPlan, service_account: pulumi.Input[str]
 ) -> gcp.container.ClusterClusterAutoscalingArgs:
-    """The identity of Autopilot's nodes, for which there is no other place; limits and profiles may not be set."""
+    """Return the service account of Autopilot's nodes, which is set here; limits and profiles must not be set."""
     return gcp.container.ClusterClusterAutoscalingArgs(
         auto_provisioning_defaults=gcp.container.ClusterClusterAutoscalingAutoProvisioningDefaultsArgs(
             service_account=service_account, oauth_scopes=[SCOPE]
@@ -64,7 +64,7 @@ def _defaults(
 
 
 def _upgrades() -> gcp.container.ClusterClusterAutoscalingAutoProvisioningDefaultsUpgradeSettingsArgs:
-    """Drains a node before another exists: a surge node counts against the limits and may find no accelerator."""
+    """Return upgrades without surge nodes, which would count against the limits and may find no accelerator."""
     return gcp.container.ClusterClusterAutoscalingAutoProvisioningDefaultsUpgradeSettingsArgs(
         strategy="SURGE", max_surge=DRAIN_FIRST.max_surge, max_unavailable=DRAIN_FIRST.max_unavailable
     )

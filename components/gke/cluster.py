@@ -1,4 +1,4 @@
-"""The GKE cluster itself."""
+"""The GKE cluster."""
 
 from __future__ import annotations
 
@@ -15,18 +15,18 @@ _REPORTED_ORDER = (
     *("SYSTEM_COMPONENTS", "APISERVER", "SCHEDULER", "CONTROLLER_MANAGER", "STORAGE", "HPA", "POD", "DAEMONSET"),
     *("DEPLOYMENT", "STATEFULSET", "CADVISOR", "KUBELET", "DCGM", "JOBSET"),
 )
-"""The order in which GKE gives monitoring components back. To the provider it is a list: another order would show as a
+"""Monitoring components in the order in which GKE returns them. The provider compares lists: another order would be a
 change in every preview after a refresh (hashicorp/terraform-provider-google#28688)."""
 
 _LOGGING = ("SYSTEM_COMPONENTS", "WORKLOADS")
-"""What is logged of every cluster."""
+"""Logging components of every cluster."""
 
 
 class Cluster(pulumi.ComponentResource):
-    """A regional GKE cluster, Standard or Autopilot, that is exactly what its plan says.
+    """A regional GKE cluster, Standard or Autopilot, as in its plan.
 
-    Owns the cluster with its control plane, add-ons and node defaults. Does not own its network, its nodes' identity or
-    any node pool: the one that GKE insists on at creation is removed at once. `kubeconfig` holds no credentials.
+    Owns the cluster with its control plane, add-ons and node defaults. Does not own its network, its nodes' service
+    account or node pools: the initial pool that GKE requires is removed at once. `kubeconfig` contains no credentials.
     `manager_address` is that of a MultiKueue manager's NAT, for a plan with `manager_access`.
     """
 
@@ -63,16 +63,16 @@ class Cluster(pulumi.ComponentResource):
             parent=self,
             protect=plan.protect,
             delete_before_replace=True,  # the name is fixed
-            # Both describe only the pool that is removed at creation. GKE reports other values afterwards, and the
+            # Both describe only the initial pool, which is removed. GKE reports other values afterwards, and the
             # provider would replace the cluster to undo that.
             ignore_changes=["initialNodeCount", "nodeConfig"],
             depends_on=[*depends_on],
         )
 
     def _kubeconfig(self, use_dns: bool) -> pulumi.Output[str]:
-        # Without a public endpoint GKE's `endpoint` is the private one, so this serves both.
+        # Without a public endpoint, GKE's `endpoint` is the private one, so this works for both.
         authority = self.resource.master_auth.apply(lambda auth: auth.cluster_ca_certificate)
-        if use_dns:  # behind a certificate that every system trusts
+        if use_dns:  # its certificate is publicly trusted
             return pulumi.Output.all(name=self.cluster_name, endpoint=self._dns_endpoint()).apply(
                 lambda values: kubeconfig(**values)
             )
@@ -81,10 +81,10 @@ class Cluster(pulumi.ComponentResource):
         )
 
     def _dns_endpoint(self) -> pulumi.Output[str]:
-        """The DNS name of the control plane, which GKE fills into a block of ours.
+        """Return the DNS name of the control plane, which GKE adds to a block of the arguments.
 
-        A first preview may give the block back as it was sent, without the name: `endpoint`, which is unknown then,
-        keeps this unknown as well.
+        In a first preview the block may come back without the name. Combining it with `endpoint`, which is unknown
+        then, makes the result unknown too.
         """
         dns = self.resource.control_plane_endpoints_config.apply(lambda config: config.dns_endpoint_config)
         return pulumi.Output.all(
@@ -131,7 +131,7 @@ def _standard(arguments: gcp.container.ClusterArgs, plan: ClusterPlan, service_a
     """Set what a Standard cluster needs and Autopilot implies."""
     arguments.initial_node_count = 1
     arguments.remove_default_node_pool = True
-    # Else the first pool would run as the project's default account, which many projects have switched off.
+    # Otherwise the initial pool would use the project's default service account, which many projects disable.
     arguments.node_config = gcp.container.ClusterNodeConfigArgs(
         machine_type=plan.first_machine_type,
         service_account=service_account,
@@ -151,7 +151,7 @@ def _standard(arguments: gcp.container.ClusterArgs, plan: ClusterPlan, service_a
 
 
 def _autopilot(arguments: gcp.container.ClusterArgs, plan: ClusterPlan, service_account: pulumi.Input[str]) -> None:
-    """Autopilot brings its own data plane, workload identity, shielded nodes and image streaming: none may be set."""
+    """Set what an Autopilot cluster needs; its data plane, workload identity and node security must not be set."""
     arguments.enable_autopilot = True
     arguments.addons_config = addons.autopilot_addons(plan)
     arguments.cluster_autoscaling = auto_provisioning.autopilot_autoscaling(plan, service_account)
@@ -177,7 +177,7 @@ def _cost_management(plan: ClusterPlan) -> gcp.container.ClusterCostManagementCo
 
 
 def _groups(plan: ClusterPlan) -> gcp.container.ClusterAuthenticatorGroupsConfigArgs | None:
-    """Without it Kubernetes never learns which groups a person is in."""
+    """Return Google Groups for RBAC, without which Kubernetes does not know the groups of a person."""
     if plan.security_group is None:
         return None
     return gcp.container.ClusterAuthenticatorGroupsConfigArgs(security_group=plan.security_group)

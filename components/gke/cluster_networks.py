@@ -1,4 +1,4 @@
-"""Further networks as pods of a cluster know them."""
+"""Network objects of additional networks, which pods refer to."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from components.kubernetes import KubernetesObject, cluster_options
 class ClusterNetworks(pulumi.ComponentResource):
     """A Network and its GKENetworkParamSet for every interface of a set of accelerator networks.
 
-    Owns these objects; does not own the VPCs behind them. `devices` are the live names of network and subnet by the
-    name of the object, so that the objects are made after the VPCs and go before them. GKE serves both kinds where
-    multi-networking is on, so they wait for the cluster and for nothing in it.
+    Owns these objects; does not own the VPCs. `devices` maps the name of an object to live names of network and subnet,
+    so that the objects are created after the VPCs and deleted before them. GKE serves both kinds if multi-networking is
+    on, so they depend only on the cluster.
     """
 
     def __init__(
@@ -41,7 +41,7 @@ class ClusterNetworks(pulumi.ComponentResource):
                     live={"spec": {"vpc": live[0], "vpcSubnet": live[1]}},
                     opts=options,
                 )
-                # GKE keeps the parameters for as long as a network names them, so the network has to go first.
+                # GKE keeps the parameters while a network refers to them, so the network must be deleted first.
                 options = cluster_options(self, cluster=cluster, served_by=[*served_by, parameters])
                 KubernetesObject(f"{name}-{subnet.device}-network", network(subnet), opts=options)
         self.register_outputs({"networks": [subnet.device for vpc in plan.vpcs for subnet in vpc.subnets]})

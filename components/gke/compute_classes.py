@@ -1,4 +1,4 @@
-"""GKE's compute classes: which machines to try for a pod, one after the other."""
+"""GKE's compute classes: which machines to try for a pod, in order."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from components.kubernetes import KubernetesObject, cluster_options
 class ComputeClasses(pulumi.ComponentResource):
     """Every ComputeClass of the fleet.
 
-    Owns the classes; does not own the node pools that GKE makes for them, which stay for as long as pods run there, nor
-    the reservations, policies and pools that they name. GKE serves the kind, so they wait for the cluster alone.
+    Owns the classes; does not own the node pools that GKE creates for them, which exist while pods run there, or the
+    reservations, policies and pools that they refer to. GKE serves the kind, so they depend only on the cluster.
     """
 
     def __init__(

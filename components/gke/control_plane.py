@@ -1,4 +1,4 @@
-"""How a control plane is reached, as arguments of the provider: addresses, who may use them, its DNS name."""
+"""Convert access to a control plane to arguments of the provider: endpoints, authorized networks, DNS name."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ _MANAGER: Final = "manager"
 
 
 def private_cluster(plan: ControlPlanePlan) -> gcp.container.ClusterPrivateClusterConfigArgs:
-    """Private nodes and the private address, set for a public cluster too.
+    """Return private nodes and the private endpoint, explicitly for a public cluster too.
 
-    Of a block that goes away the provider keeps what it knew, and nodes would stay private. A range that is not set
-    stays as it was.
+    If the block were omitted, the provider would keep its old values and nodes would stay private. A range that is not
+    set does not change.
     """
     return gcp.container.ClusterPrivateClusterConfigArgs(
         enable_private_nodes=plan.private_nodes,
@@ -29,10 +29,10 @@ def private_cluster(plan: ControlPlanePlan) -> gcp.container.ClusterPrivateClust
 def authorized_networks(
     plan: ControlPlanePlan, manager_address: pulumi.Input[str] | None = None
 ) -> gcp.container.ClusterMasterAuthorizedNetworksConfigArgs | None:
-    """None leaves the endpoint open; a block without networks closes it to all but nodes.
+    """Return the authorized networks; None leaves the endpoint open, an empty block closes it to all but nodes.
 
-    None also where there is no address that networks could reach: the provider does not send the block then, and would
-    show it as a change forever. `manager_address` is authorized beside the networks of the plan.
+    None, too, if there is no IP endpoint: the provider then does not send the block and would show a change forever.
+    `manager_address` is authorized beside the networks of the plan.
     """
     if plan.authorized_networks is None or not plan.ip_endpoint:
         return None
@@ -51,9 +51,9 @@ def authorized_networks(
 
 
 def endpoints(plan: ControlPlanePlan) -> gcp.container.ClusterControlPlaneEndpointsConfigArgs | None:
-    """The DNS name, open or closed to callers outside Google, and whether there is an address beside it.
+    """Return the DNS endpoint, open or closed to callers outside Google, and whether there are IP endpoints.
 
-    The address is set also where it is on: the provider keeps a block that is left out, and it would stay off.
+    The IP endpoints are set also where they are on: the provider keeps a block that is left out, so they would stay off.
     """
     if plan.dns_endpoint is None and plan.ip_endpoint:
         return None

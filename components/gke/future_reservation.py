@@ -1,4 +1,4 @@
-"""Capacity that is asked for now and begins later."""
+"""Future reservations: capacity that is requested now and begins later."""
 
 from __future__ import annotations
 
@@ -11,20 +11,20 @@ import pulumi_gcp as gcp
 from berth.plan.capacity import AggregatePlan, FutureReservationPlan
 
 _ACCELERATOR_TYPE: Final = "aggregateReservation.reservedResources[0].accelerator.acceleratorType"
-"""Google gives this back as a full address, and the provider would replace the request over the spelling. Another kind
-of chip is still noticed, by its `vmFamily`."""
+"""Field that Google returns as a full URL, for which the provider would replace the request. A change to another type
+of chip is still detected by `vmFamily`."""
 
 _SSDS: Final = "specificSkuProperties.instanceProperties.localSsds"
 """Google reports the SSDs of machines that always bring some."""
 
 
 class FutureReservation(pulumi.ComponentResource):
-    """A request for machines or chips in a time to come, in DWS's calendar mode or for good.
+    """A request for machines or chips in the future, in DWS's calendar mode or without a maximum duration.
 
-    Owns the request. Does not own what Google delivers, a reservation by the name of the plan's `reservation_name`:
-    pools take that name from here, so that they are made after the request and go before it. Google makes the delivered
-    reservation when it grants the request; a pool that names it earlier is refused. A request can be taken back until
-    its lock time, and is paid for from then on.
+    Owns the request. Does not own the reservation `reservation_name` that Google delivers: pools use the output with
+    that name, so that they are created after the request and deleted before it. Google creates the reservation when it
+    approves the request; a pool that refers to it earlier is refused. A request can be cancelled until its lock time,
+    and is billed from then on.
     """
 
     def __init__(
@@ -42,12 +42,12 @@ class FutureReservation(pulumi.ComponentResource):
             opts=pulumi.ResourceOptions(
                 parent=self,
                 protect=plan.protect,
-                delete_before_replace=True,  # the name is fixed, and nobody is granted the machines twice
+                delete_before_replace=True,  # the name is fixed, and the machines are granted only once
                 ignore_changes=_ignore_changes(plan) or None,
                 depends_on=[*depends_on],
             ),
         )
-        # An input, so known in a preview; as an output it makes who takes it wait for the request.
+        # An input, so it is known in a preview; as an output it makes its users depend on the request.
         self.reservation_name: pulumi.Output[str] = request.reservation_name.apply(lambda known: known or "")
         self.register_outputs({"reservationName": self.reservation_name})
 

@@ -1,18 +1,18 @@
-"""How a Kubernetes client reaches a GKE cluster (pure)."""
+"""Kubeconfigs for GKE clusters. Pure."""
 
 from __future__ import annotations
 
 import json
 
 PLUGIN = "gke-gcloud-auth-plugin"
-"""Google's exec plugin: it mints a short-lived token on the caller's machine, so that none is ever stored."""
+"""Google's exec plugin, which creates short-lived tokens on the caller's machine, so that no token is stored."""
 
 
 def kubeconfig(*, name: str, endpoint: str, ca_certificate: str | None = None) -> str:
-    """A kubeconfig as JSON text (which is YAML), the same for the same cluster, with no credentials in it.
+    """Return a kubeconfig as JSON text (which is YAML), stable for a cluster, without credentials.
 
-    `endpoint` is a host or address without scheme, `ca_certificate` the cluster's in base64, as GKE gives it; None
-    trusts who the system trusts, as the DNS endpoint wants it.
+    `endpoint` is a host or address without scheme, `ca_certificate` the cluster's certificate in base64, as GKE returns
+    it; None uses the system's trusted certificates, as the DNS endpoint requires.
     """
     server = {"server": f"https://{endpoint}"}
     authority = {} if ca_certificate is None else {"certificate-authority-data": ca_certificate}

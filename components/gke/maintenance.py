@@ -1,4 +1,4 @@
-"""When GKE may upgrade a cluster, as arguments of the provider."""
+"""Convert the maintenance policy of a cluster to arguments of the provider."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ import pulumi_gcp as gcp
 from berth.plan.gke import MaintenanceExclusion, MaintenancePlan
 
 _ANY_TIME: Final = ("2026-01-01T00:00:00Z", "2026-01-02T00:00:00Z", "FREQ=DAILY")
-"""A window that never closes. Google takes exclusions without a window, and the provider refuses them before anything
-is sent: "one of daily_maintenance_window, recurring_maintenance_window, recurring_window must be specified"."""
+"""A window that is always open. Google accepts exclusions without a window, but the provider does not: "one of
+daily_maintenance_window, recurring_maintenance_window, recurring_window must be specified"."""
 
 
 def policy(plan: MaintenancePlan | None) -> gcp.container.ClusterMaintenancePolicyArgs | None:
-    """The window and what is excluded from it; None where neither is set."""
+    """Return the window and its exclusions; None if neither is set."""
     if plan is None or (not plan.exclusions and not _has_window(plan)):
         return None
     arguments = gcp.container.ClusterMaintenancePolicyArgs(

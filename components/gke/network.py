@@ -1,4 +1,4 @@
-"""The fleet's own VPC."""
+"""The VPC of a cluster, if Berth creates it."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from berth.plan.gke import NetworkPlan
 
 
 class Network(pulumi.ComponentResource):
-    """A VPC with one subnet for nodes, pods and services, and NAT where the plan has it.
+    """A VPC with one subnet for nodes, pods and services, and NAT if the plan has it.
 
     Owns these and nothing on them: the cluster, its firewall rules and the control plane's range are GKE's. `network`
     and `subnetwork` are their ids, `nat_address` the address that NAT uses, where the plan reserves one.

@@ -1,4 +1,4 @@
-"""The nodes of a pool as arguments of the provider: machine, accelerators, disks, identity, where they come from."""
+"""Convert the nodes of a pool to arguments of the provider: machine, accelerators, disks, identity, reservation."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from components.gke import node_system
 from components.gke.auto_provisioning import SCOPE
 
 _EFFECTS: Final = {"NoSchedule": "NO_SCHEDULE", "PreferNoSchedule": "PREFER_NO_SCHEDULE", "NoExecute": "NO_EXECUTE"}
-"""Taint effects: Kubernetes' spelling to the Google API's, which is the only one that the provider takes."""
+"""Taint effect in Kubernetes → in Google's API, the only form that the provider accepts."""
 
 
 def node_config(
     plan: NodePoolPlan, service_account: pulumi.Input[str], reservation: pulumi.Input[str] | None
 ) -> gcp.container.NodePoolNodeConfigArgs:
-    """The node config of a pool; `reservation` is the live name of a reservation made by the same program."""
+    """Return the node config of a pool; `reservation` is the live name of a reservation of the same program."""
     arguments = gcp.container.NodePoolNodeConfigArgs(
         machine_type=plan.machine_type,
         spot=plan.spot,
@@ -49,7 +49,7 @@ def node_config(
 def _affinity(
     plan: NodePoolPlan, reservation: pulumi.Input[str] | None
 ) -> gcp.container.NodePoolNodeConfigReservationAffinityArgs:
-    """Said in every case: left out, Google would use up any open reservation that happens to match."""
+    """Return the affinity, always explicit: without it, Google would use any open reservation that matches."""
     if plan.reservation is None:
         return gcp.container.NodePoolNodeConfigReservationAffinityArgs(
             consume_reservation_type=plan.affinity or "NO_RESERVATION"
@@ -88,15 +88,15 @@ def _taints(plan: NodePoolPlan) -> list[gcp.container.NodePoolNodeConfigTaintArg
 
 
 def _lifetime(arguments: gcp.container.NodePoolNodeConfigArgs, plan: NodePoolPlan) -> None:
-    """How long a node lives."""
+    """Set the maximum lifetime of a node."""
     if plan.flex_start:
         arguments.flex_start = True
     if plan.max_run_seconds is not None:
-        arguments.max_run_duration = f"{plan.max_run_seconds}s"  # the API takes seconds alone, never 7d
+        arguments.max_run_duration = f"{plan.max_run_seconds}s"  # the API accepts only seconds, not 7d
 
 
 def _hardware(arguments: gcp.container.NodePoolNodeConfigArgs, plan: NodePoolPlan) -> None:
-    """What only some machines have. Nothing is set that the plan does not set."""
+    """Set features that only some machines have; sets only what the plan sets."""
     if plan.confidential is not None:
         arguments.confidential_nodes = gcp.container.NodePoolNodeConfigConfidentialNodesArgs(
             enabled=True, confidential_instance_type=plan.confidential

@@ -14,24 +14,24 @@ from berth.plan.nodes import Bounds
 from components.gke.node_config import node_config
 
 _TIMEOUT: Final = "2h"
-"""How long the provider waits for GKE, which goes on alone afterwards: large slices and drained nodes take an hour."""
+"""Timeouts of the provider; GKE continues after them. Large slices and drained nodes take an hour."""
 _DEFAULT_ZONES: Final = 3
-"""The zones that GKE picks for a regional cluster that names none."""
+"""Number of zones that GKE chooses for a regional cluster without zones."""
 
 _SLICE_FIELDS: Final = ("placementPolicy", "nodeConfig.machineType", "nodeLocations")
-"""What a slice cannot change in place. The provider has no update for a topology: it would show the change forever and
+"""Fields of a slice that are immutable. The provider has no update of a topology: it would show the change forever and
 try to resize the slice, which GKE refuses."""
 
 _SSD_FIELDS: Final = ("nodeConfig.ephemeralStorageLocalSsdConfig", "nodeConfig.localNvmeSsdBlockConfig")
-"""GKE reports the SSDs of machines that always bring some; the provider would replace the pool to be rid of them."""
+"""SSDs that machine types include. GKE reports them, and the provider would replace the pool to remove them."""
 
 
 class NodePool(pulumi.ComponentResource):
-    """A node pool that is exactly what its plan says.
+    """A node pool as in its plan.
 
-    Owns the pool. Does not own its reservation, which outlives it, its placement policy, its networks, nor the number
-    of its nodes once it is autoscaled. `reservation`, `placement_policy` and `interfaces` (network and subnetwork, in
-    the plan's order) are the live names of what this program makes too: the pool is made after it, and deleted before.
+    Owns the pool. Does not own its reservation, placement policy or networks, which are deleted after it, or the number
+    of nodes if it is autoscaled. `reservation`, `placement_policy` and `interfaces` (network and subnetwork, in the
+    plan's order) are live names of resources of the same program, so that the pool is created after them.
     """
 
     def __init__(
@@ -62,7 +62,7 @@ class NodePool(pulumi.ComponentResource):
         return pulumi.ResourceOptions(
             parent=self,
             protect=plan.protect,
-            # The name is fixed, and there is no second set of accelerators to build the new pool from.
+            # The name is fixed, and there are no accelerators for a second pool.
             delete_before_replace=True,
             replace_on_changes=_replace_on_changes(plan) or None,
             ignore_changes=_ignore_changes(plan),
@@ -72,7 +72,7 @@ class NodePool(pulumi.ComponentResource):
 
 
 def _arguments(plan: NodePoolPlan, cluster: pulumi.Input[str]) -> gcp.container.NodePoolArgs:
-    """What follows from the plan alone."""
+    """Return the arguments that depend only on the plan."""
     return gcp.container.NodePoolArgs(
         name=plan.name,
         cluster=cluster,
@@ -91,14 +91,14 @@ def _arguments(plan: NodePoolPlan, cluster: pulumi.Input[str]) -> gcp.container.
 
 
 def _replace_on_changes(plan: NodePoolPlan) -> list[str]:
-    """What the provider shows as an update and then leaves undone, so that it would be shown forever."""
+    """Return fields that the provider shows as an update but does not update, so that it would show them forever."""
     if plan.slice_topology is not None:
         return [*_SLICE_FIELDS]
     return [*_SLICE_FIELDS[:1]] if plan.placement is not None else []
 
 
 def _ignore_changes(plan: NodePoolPlan) -> list[str]:
-    """What GKE decides. It rewrites the initial count when a pool is resized, and the provider would replace it."""
+    """Return fields that GKE changes, such as the initial count of a resized pool, which would replace it."""
     autoscaled = plan.total_nodes is not None or plan.zone_nodes is not None
     counts = ["initialNodeCount", "nodeCount"] if autoscaled else ["initialNodeCount"]
     return [*counts, *(_SSD_FIELDS if plan.attached_ssds and plan.local_ssd is None else ())]
@@ -108,7 +108,7 @@ def _ignore_changes(plan: NodePoolPlan) -> list[str]:
 
 
 def _initial_node_count(plan: NodePoolPlan) -> int | None:
-    """Nodes for each zone at creation: enough for the minimum, unless as many in every zone would pass the maximum."""
+    """Return the initial nodes per zone: enough for the minimum, unless that in every zone exceeds the maximum."""
     if plan.zone_nodes is not None:
         return plan.zone_nodes.min
     if plan.total_nodes is None:
@@ -119,8 +119,8 @@ def _initial_node_count(plan: NodePoolPlan) -> int | None:
 
 
 def _autoscaling(plan: NodePoolPlan) -> gcp.container.NodePoolAutoscalingArgs | None:
-    # A slice is all or nothing. It has one zone, so limits for each zone say the same; those for the whole pool do not
-    # reach every kind of TPU pool through this provider.
+    # A slice is atomic. It has one zone, so limits per zone equal total limits, which this provider does not
+    # support for every kind of TPU pool.
     per_zone = plan.zone_nodes or (plan.total_nodes if plan.slice_topology is not None else None)
     if per_zone is not None:
         return gcp.container.NodePoolAutoscalingArgs(
@@ -135,7 +135,7 @@ def _total_autoscaling(total: Bounds, location_policy: str | None) -> gcp.contai
     )
 
 
-# --- how nodes are had, placed and kept -------------------------------------------------------------------------------
+# --- provisioning, placement and upgrades -----------------------------------------------------------------------------
 
 
 def _queued(plan: NodePoolPlan) -> gcp.container.NodePoolQueuedProvisioningArgs | None:

@@ -1,4 +1,4 @@
-"""The identity of a fleet's nodes."""
+"""The service account of a cluster's nodes."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from berth.plan.gke import ServiceAccountPlan
 class NodeServiceAccount(pulumi.ComponentResource):
     """A Google service account for nodes with its project roles.
 
-    Owns the account and one binding for each role; other bindings of the project are left alone. What pods may do is
-    the teams' identities' matter, never the nodes'.
+    Owns the account and one binding for each role, and does not change other bindings of the project. Pods get their
+    permissions from the identities of teams, not from this account.
     """
 
     def __init__(

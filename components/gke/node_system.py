@@ -1,4 +1,4 @@
-"""The kubelet and the kernel of nodes as arguments of the provider; nothing is set that the plan does not set."""
+"""Convert kubelet and kernel settings of nodes to arguments of the provider; sets only what the plan sets."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from berth.plan.node_settings import KubeletPlan, LinuxPlan
 
 
 def kubelet(plan: KubeletPlan | None) -> gcp.container.NodePoolNodeConfigKubeletConfigArgs | None:
-    """The kubelet's settings, or None where all is left to GKE."""
+    """Return the kubelet's settings; None if the plan sets none."""
     if plan is None or plan == KubeletPlan():
         return None
     return gcp.container.NodePoolNodeConfigKubeletConfigArgs(
@@ -34,7 +34,7 @@ def kubelet(plan: KubeletPlan | None) -> gcp.container.NodePoolNodeConfigKubelet
 
 
 def linux(plan: LinuxPlan | None) -> gcp.container.NodePoolNodeConfigLinuxNodeConfigArgs | None:
-    """The kernel's settings, or None where all is left to GKE."""
+    """Return the kernel's settings; None if the plan sets none."""
     if plan is None or plan == LinuxPlan():
         return None
     return gcp.container.NodePoolNodeConfigLinuxNodeConfigArgs(
@@ -47,7 +47,7 @@ def linux(plan: LinuxPlan | None) -> gcp.container.NodePoolNodeConfigLinuxNodeCo
 
 
 def switch(on: bool | None) -> str | None:
-    """The provider spells this one boolean as a word."""
+    """Return a boolean as the text that the provider expects here."""
     return None if on is None else "TRUE" if on else "FALSE"
 
 

@@ -1,4 +1,4 @@
-"""Capacity that is paid for whether it is used or not."""
+"""Reservations: capacity that is paid for even if it is not used."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ _SSDS: Final = "specificReservation.instanceProperties.localSsds"
 class Reservation(pulumi.ComponentResource):
     """A zonal reservation, consumed only by pools that name it.
 
-    Owns the reservation; does not own its pools, which it outlives: they take its name from here, so that they are made
-    after it and deleted before it (Google refuses to delete a reservation in use).
+    Owns the reservation; does not own its pools. They use the name output, so that they are created after it and
+    deleted before it (Google refuses to delete a reservation in use).
     """
 
     def __init__(
@@ -40,7 +40,7 @@ class Reservation(pulumi.ComponentResource):
             opts=pulumi.ResourceOptions(
                 parent=self,
                 protect=plan.protect,
-                delete_before_replace=True,  # the name is fixed, and nobody has the machines twice
+                delete_before_replace=True,  # the name is fixed, and the machines exist only once
                 ignore_changes=[_SSDS] if plan.attached_ssds else None,
                 depends_on=[*depends_on],
             ),
@@ -73,7 +73,7 @@ def _gpus(
 def _ssds(
     plan: ReservationPlan,
 ) -> list[gcp.compute.ReservationSpecificReservationInstancePropertiesLocalSsdArgs] | None:
-    """One block for each disk. The provider's own interface would be SCSI, which GKE does not use."""
+    """Return one block per disk, explicitly NVMe: the provider's default is SCSI, which GKE does not use."""
     return [
         gcp.compute.ReservationSpecificReservationInstancePropertiesLocalSsdArgs(disk_size_gb=375, interface="NVME")
         for _ in range(plan.local_ssds)
@@ -81,7 +81,7 @@ def _ssds(
 
 
 def _share_settings(plan: ReservationPlan) -> gcp.compute.ReservationShareSettingsArgs | None:
-    """With projects by their ids. The map beside this list wants project numbers, and would show them as a change."""
+    """Return sharing by a list of project IDs; the alternative map needs project numbers and would show a change."""
     if not plan.share_with:
         return None
     return gcp.compute.ReservationShareSettingsArgs(share_type="SPECIFIC_PROJECTS", projects=sorted(plan.share_with))

@@ -9,9 +9,9 @@ import pulumi_gcp as gcp
 
 
 class Services(pulumi.ComponentResource):
-    """Enables APIs in the project. Owns that they are on; never turns one off: others in the project may use it.
+    """Enables APIs in the project, and never disables them, because others in the project may use them.
 
-    `enabled` maps each API to its resource, so that whoever needs one waits for that one alone.
+    `enabled` maps each API to its resource, so that other resources depend only on the APIs that they need.
     """
 
     def __init__(

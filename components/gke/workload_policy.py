@@ -1,4 +1,4 @@
-"""How accelerators of several nodes are wired to each other."""
+"""Workload policies: how accelerators of several nodes are wired to each other."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from berth.plan.capacity import WorkloadPolicyPlan
 
 
 class WorkloadPolicy(pulumi.ComponentResource):
-    """A Compute Engine resource policy with a workload policy, which node pools name in their placement.
+    """A Compute Engine resource policy with a workload policy, to which the placement of node pools refers.
 
-    Owns the policy; does not own the pools, which share it where their topology is the same. They take its name from
-    here, so that they are made after it and deleted before it (Google refuses to delete a policy in use).
+    Owns the policy; does not own the pools, which share it if their topology is equal. They use the name output, so
+    that they are created after it and deleted before it (Google refuses to delete a policy in use).
     """
 
     def __init__(

@@ -1,4 +1,4 @@
-"""What makes GPU nodes ready where GKE does not."""
+"""DaemonSets that prepare GPU nodes."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from berth.plan.installers import InstallersPlan
 from components.kubernetes import KubernetesObject, cluster_options
 
 _SKIP_AWAIT: Final = {"metadata": {"annotations": {"pulumi.com/skipAwait": "true"}}}
-"""A DaemonSet counts as made at once. Its pods start with nodes that come and go with the jobs, and one node that waits
-for its driver would otherwise hold back everything else."""
+"""Annotation to not wait for a DaemonSet's pods, which start with the nodes of jobs. Otherwise one node that waits for
+its driver would block the whole deployment."""
 
 
 class Installers(pulumi.ComponentResource):
     """The DaemonSets that install GPU drivers and NCCL plugins, and inject devices.
 
-    Owns the DaemonSets. Does not own what they install: it stays on a node for as long as the node is there, and their
-    going takes nothing away. Standard clusters only: Autopilot brings drivers itself and admits no such pod.
+    Owns the DaemonSets. Does not own what they install, which stays on a node as long as the node exists, even if the
+    DaemonSets are deleted. Only for Standard clusters: Autopilot installs drivers itself and rejects such pods.
     """
 
     def __init__(

@@ -1,4 +1,4 @@
-"""Admission checks and what they are configured with. Does not own the queues that ask for them."""
+"""Admission checks and their configuration."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from components.kubernetes import KubernetesObject, cluster_options
 
 
 class AdmissionChecks(pulumi.ComponentResource):
-    """Every AdmissionCheck of the fleet, and every ProvisioningRequestConfig, which come before it and go after it.
+    """Every AdmissionCheck of the fleet, and every ProvisioningRequestConfig, created before and deleted after them.
 
-    A check without its config is inactive, and with it every queue that names the check; hence the order. `workers` are
-    the MultiKueueConfigs that checks name, which are made elsewhere. `objects` are the checks, by name.
+    The order is needed because a check without its config is inactive, and so is every queue that uses it. Does not own
+    the queues, or `workers`, the MultiKueueConfigs that checks refer to. `objects` maps name → check.
     """
 
     objects: dict[str, KubernetesObject]

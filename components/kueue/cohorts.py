@@ -1,4 +1,4 @@
-"""Kueue's cohorts. Queues join one by naming it, in any order; so nothing here knows a queue."""
+"""Kueue's cohorts. Queues refer to them by name, in any order of creation."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from components.kubernetes import KubernetesObject, cluster_options
 
 
 class Cohorts(pulumi.ComponentResource):
-    """Every Cohort of the fleet, children and parents alike: Kueue links them once both are there."""
+    """Every Cohort of the fleet. Kueue links children and parents once both exist."""
 
     def __init__(
         self,

@@ -1,4 +1,4 @@
-"""The controllers that serve the queueing APIs: Kueue, JobSet, one Helm release each. Owns nothing that uses them."""
+"""The controllers that serve the queueing APIs: one Helm release each for Kueue and JobSet."""
 
 from __future__ import annotations
 
@@ -12,24 +12,24 @@ from berth.plan.kueue import ChartPlan
 from components.kubernetes import cluster_options
 
 _TIMEOUT_SECONDS: Final = 900
-"""How long Helm waits for a controller to be ready, a first node for it included."""
+"""How long Helm waits until a controller is ready, in seconds, including a first node for it."""
 
 
 class Controllers(pulumi.ComponentResource):
-    """Controllers at pinned versions, installed one after the other in the order of the plan.
+    """Controllers with pinned versions, installed sequentially in the order of the plan.
 
-    One after the other, because Kueue's webhooks may fail closed while its manager starts, and would then refuse the
-    next chart's Deployment. `runs_on` is what their pods need: nodes that are always there, never an accelerator pool.
-    A release counts as made when its Deployment is available, which Kueue's is only once its webhooks listen: so what
-    depends on `releases` may create queues at once. A failed install is taken back, a failed upgrade rolled back.
+    Sequentially, because Kueue's webhooks may fail closed while its manager starts, and would then reject the next
+    chart's Deployment. `runs_on` are the node pools of their pods, which always have nodes; never accelerator pools. A
+    release is created when its Deployment is available, which for Kueue means that its webhooks work: so resources that
+    depend on `releases` can create queues at once. A failed install is removed, and a failed upgrade is rolled back.
 
-    Nothing is ever uninstalled: Kueue's CRDs are templates of its chart, so every queue and workload would go with it.
-    A chart that leaves the plan, as when others manage it from then on, keeps running outside the state; to take it
-    back, `helm uninstall` it or import it. JobSet's CRD lies in its chart's `crds` folder, which Helm never upgrades.
+    Releases are never uninstalled: Kueue's CRDs are templates of its chart, so that would delete every queue and
+    workload. A chart that is removed from the plan keeps running outside of Pulumi's state; to manage it again, import
+    it or run `helm uninstall`. JobSet's CRD is in its chart's `crds` folder, which Helm never upgrades.
     """
 
     releases: dict[str, Release]
-    """By the chart plan's name; what depends on one waits for that controller and its webhooks."""
+    """Name of the chart plan → release. Resources that depend on one wait for the controller and its webhooks."""
 
     def __init__(
         self,

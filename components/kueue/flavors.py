@@ -12,9 +12,9 @@ from components.kubernetes import KubernetesObject, cluster_options
 
 
 class Flavors(pulumi.ComponentResource):
-    """Every ResourceFlavor of the fleet, by name in `objects`. A pool out of stock holds none of them back.
+    """Every ResourceFlavor of the fleet, by name in `objects`. They do not depend on pools, which may be out of stock.
 
-    A flavor waits for Kueue and for its topology, which Kueue lets go only after it: `topologies` are those, by name.
+    A flavor depends on Kueue and on its topology, which Kueue deletes only after it. `topologies` maps name → object.
     """
 
     objects: dict[str, KubernetesObject]

@@ -1,4 +1,4 @@
-"""Priorities, each in its two forms: for the pod scheduler and for Kueue."""
+"""Priorities, for the pod scheduler and for Kueue."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from components.kubernetes import KubernetesObject, cluster_options
 
 
 class Priorities(pulumi.ComponentResource):
-    """A PriorityClass and a WorkloadPriorityClass of the same name and value for every priority.
+    """A PriorityClass and a WorkloadPriorityClass with equal name and value for every priority.
 
-    Only the second waits for Kueue. A new value replaces the PriorityClass (Kubernetes lets none be changed); pods that
-    run keep the value they were admitted with.
+    Only the latter depends on Kueue. A new value replaces the PriorityClass, which is immutable; running pods keep
+    their value.
     """
 
     def __init__(

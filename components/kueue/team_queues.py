@@ -1,4 +1,4 @@
-"""Cluster queues and the local queues of teams. Does not own the namespaces of local queues, nor the flavors."""
+"""Cluster queues and the local queues of teams. Does not own the namespaces of local queues, or the flavors."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from components.kubernetes import KubernetesObject, cluster_options
 class TeamQueues(pulumi.ComponentResource):
     """Every ClusterQueue of a cluster with its LocalQueues.
 
-    One component holds them all: a component is a resource too, and one for each queue would be a third of what queues
-    cost. Names of queues start with `prefix`, by default the component's name and a dash. `namespaces` maps a
-    namespace's name to the Namespace's own output, which makes a local queue wait for it; one that is not in it exists
-    already. `flavors` and `checks` are objects by name: Kueue keeps each of them while a queue names it, and the engine
-    deletes dependents first, so a queue depends on its own. Local queues are created after it and deleted before it.
+    There is one component for all: a component is a resource too, and one per queue would add a third to their cost.
+    Names of queues start with `prefix`, by default the component's name and a dash. `namespaces` maps the name of a
+    namespace to the Namespace's output, on which its local queues depend; other namespaces already exist. `flavors` and
+    `checks` map name → object: a queue depends on those that it uses, because Kueue does not delete them before the
+    queue. Local queues are created after their cluster queue and deleted before it.
     """
 
     def __init__(
@@ -54,7 +54,7 @@ class TeamQueues(pulumi.ComponentResource):
         options = cluster_options(self, cluster=self._cluster, served_by=[queue])
         for each in plan.local_queues:
             live = {"metadata": {"namespace": self._namespaces.get(each.namespace, each.namespace)}}
-            # The word in between keeps `a` in namespace `b-c` apart from `a-b` in `c`.
+            # The separator distinguishes `a` in namespace `b-c` from `a-b` in `c`.
             resource_name = f"{name}-local-queue/{each.namespace}/{each.name}"
             KubernetesObject(resource_name, local_queue(each), live=live, opts=options)
 
@@ -62,7 +62,7 @@ class TeamQueues(pulumi.ComponentResource):
 def _referenced(
     plan: ClusterQueuePlan, flavors: Mapping[str, pulumi.Resource], checks: Mapping[str, pulumi.Resource]
 ) -> list[pulumi.Resource]:
-    """The flavors and checks that a queue names, of those that are known here."""
+    """Return the objects of the flavors and checks that a queue uses."""
     return [
         *(flavors[entry.flavor] for entry in plan.flavors if entry.flavor in flavors),
         *(checks[check.name] for check in plan.admission_checks if check.name in checks),

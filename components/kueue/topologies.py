@@ -1,4 +1,4 @@
-"""Kueue's topologies. Does not own the flavors that name them, nor the nodes whose labels they read."""
+"""Kueue's topologies. Does not own the flavors that use them, or the nodes."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from components.kubernetes import KubernetesObject, cluster_options
 
 
 class Topologies(pulumi.ComponentResource):
-    """Every Topology of the fleet, by name in `objects`. They wait for Kueue alone."""
+    """Every Topology of the fleet, by name in `objects`. They depend only on Kueue."""
 
     objects: dict[str, KubernetesObject]
 

@@ -1,4 +1,4 @@
-"""What lets a manager into a worker cluster. Does not own the Secret on the manager."""
+"""Access of a manager to a worker cluster. Does not own the Secret on the manager."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from components.kubernetes import KubernetesObject, cluster_options
 
 
 class WorkerAccess(pulumi.ComponentResource):
-    """The account in a worker that its manager acts as, with a role of just what MultiKueue does, and a token.
+    """The manager's service account in a worker, with a role for exactly what MultiKueue needs, and a token.
 
-    Stands in the worker. `server` is the URL of its control plane, `served_by` what makes Kueue's namespace there.
-    `kubeconfig` is a secret: how the manager reaches the worker as that account.
+    The objects are in the worker. `server` is the URL of its control plane, `served_by` creates Kueue's namespace
+    there. `kubeconfig` is a secret output: a kubeconfig for that account.
     """
 
     kubeconfig: pulumi.Output[str]

@@ -1,4 +1,4 @@
-"""Worker clusters as their manager knows them. Does not own what is in them."""
+"""Worker clusters as objects of their manager. Does not own objects in the workers."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from components.kubernetes import KubernetesObject, cluster_options
 
 
 class Workers(pulumi.ComponentResource):
-    """The workers as their manager's Kueue knows them: a MultiKueueCluster each, and sets of them to send jobs to.
+    """A MultiKueueCluster for each worker, and MultiKueueConfigs: sets of workers to which jobs are sent.
 
-    Stands in the manager. `kubeconfigs` are by worker, of those that are reached by one: each is kept in a Secret,
-    which is there before Kueue looks for it.
+    The objects are in the manager. `kubeconfigs` maps worker → kubeconfig for workers that need one; each is stored in
+    a Secret, created before the MultiKueueCluster that refers to it.
     """
 
     configs: list[pulumi.Resource]
-    """What admission checks name; they come after it."""
+    """MultiKueueConfigs by name; admission checks refer to them and depend on them."""
 
     def __init__(
         self,

@@ -1,4 +1,4 @@
-"""How the metrics of what runs in a cluster are collected, and for a Prometheus of its own where they are shown."""
+"""Collection of metrics in a cluster and, for an in-cluster Prometheus, alerts and dashboards."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from components.kubernetes import KubernetesObject, cluster_options
 
 
 class Collection(pulumi.ComponentResource):
-    """Targets, the rights to read them, and in a cluster's own Prometheus the alerts and dashboards.
+    """Targets and permissions to read them and, for an in-cluster Prometheus, alerts and dashboards.
 
-    `served_by` is what serves the kinds: Kueue's release for its namespace and role, the operator's for its monitors.
+    `served_by` are the releases that serve the kinds: Kueue's for its namespace and role, the operator's for monitors.
     """
 
     def __init__(
@@ -32,9 +32,9 @@ class Collection(pulumi.ComponentResource):
         for manifest in all_manifests(plan, stack):
             options = cluster_options(self, cluster=cluster, served_by=served_by)
             if manifest["kind"] == "Secret":
-                # Kubernetes fills it, and the provider reads it back: the token is never plain in the state.
+                # Kubernetes adds the token, and the provider reads it back as a secret, never in plain text.
                 options.additional_secret_outputs = ["data", "stringData"]
-                # One whose account is not there yet is deleted by Kubernetes (tokens controller).
+                # Kubernetes deletes it if its account does not exist yet (tokens controller).
                 options.depends_on = [*served_by, *objects.values()]
             key = _key(manifest)
             objects[key] = KubernetesObject(f"{name}-{key}", manifest, opts=options)

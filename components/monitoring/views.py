@@ -11,14 +11,14 @@ from berth.manifests.cloud_monitoring import dashboard_json
 from berth.plan.monitoring import AlertPlan, MonitoringPlan
 
 _EVALUATION = "30s"
-"""How often an alert is looked at: the least that Cloud Monitoring allows, and a divisor of every duration."""
+"""Evaluation interval of alerts: the minimum of Cloud Monitoring, and a divisor of every duration."""
 _CLOSED_AFTER = "86400s"
 
 
 class Views(pulumi.ComponentResource):
-    """What a person looks at and is called by, exactly as planned. Owns no notification channel; those are named.
+    """Dashboards and alert policies of the plan. Does not own the notification channels that they refer to.
 
-    A metric nobody has sent yet is unknown to Cloud Monitoring, so its name is not checked when an alert is made.
+    Cloud Monitoring does not know a metric before its first sample, so metric names are not validated.
     """
 
     def __init__(

@@ -1,4 +1,4 @@
-"""What people may do in the cluster as a whole."""
+"""Cluster-wide access of people."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from components.kubernetes import KubernetesObject, cluster_options
 
 
 class Access(pulumi.ComponentResource):
-    """The roles that all teams share, who has them cluster-wide, and everybody's way to the cluster.
+    """The cluster roles for teams, their cluster-wide bindings, and the permission to view the cluster.
 
-    Owns the cluster roles and their cluster-wide bindings, and one binding of the project for each group. What a team
-    may do in its own namespaces is bound there. Without a project the cluster is not in Google Cloud.
+    Owns the cluster roles and their cluster-wide bindings, and one project binding for each group. `Team` binds the
+    roles in a team's namespaces. Without a project, the cluster is not in Google Cloud.
     """
 
     def __init__(
@@ -31,7 +31,7 @@ class Access(pulumi.ComponentResource):
         for role, manifest in roles.cluster_access(plan):
             KubernetesObject(f"{name}-{role}", manifest, opts=options)
         for group in sorted({*plan.owners, *plan.teams}) if plan.in_project and project is not None else ():
-            # Who may not see the cluster cannot ask for its address; it gives no right to anything inside.
+            # Needed to read the cluster's address; it grants no permission inside the cluster.
             gcp.projects.IAMMember(
                 f"{name}-cluster-viewer/{group}",
                 project=project,

@@ -1,4 +1,4 @@
-"""What the API server refuses in the namespaces of teams."""
+"""Admission policies for the namespaces of teams."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from components.kubernetes import KubernetesObject, cluster_options
 class Policies(pulumi.ComponentResource):
     """The admission policies of a cluster and their bindings.
 
-    Owns a few objects for the whole cluster, however many teams there are. What differs by team is in annotations of
-    the team's namespaces, which `Team` owns.
+    Owns a few objects for the whole cluster, independent of the number of teams. Settings of a team are annotations of
+    its namespaces, which `Team` owns.
     """
 
     def __init__(

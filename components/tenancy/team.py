@@ -1,4 +1,4 @@
-"""A team's place in the cluster and its identity in Google Cloud."""
+"""A team's namespaces in the cluster and its identity in Google Cloud."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from components.kubernetes import KubernetesObject, cluster_options
 
 
 class Team(pulumi.ComponentResource):
-    """A team's namespaces with all that shuts them in, its Kubernetes accounts, and what those may do in the project.
+    """A team's namespaces with their isolation, its Kubernetes service accounts, and their grants in the project.
 
-    Owns a namespace only where the plan says so, its people's rights in it, and the identity. Does not own the team's
-    local queues (Kueue's side makes them; they take their namespace from `namespaces` and so come after it), its
-    buckets and secrets, nor other bindings of any of these. `namespaces` are those it owns, by name. Without a project
-    the team has no identity in Google Cloud; without a cluster its objects are deleted one by one.
+    Owns namespaces that the plan marks as owned, access of people to them, and the identity. Does not own the team's
+    local queues (`TeamQueues` creates them in `namespaces`), its buckets and secrets, or other bindings on these.
+    `namespaces` maps name → output of an owned namespace. Without a project, the team has no identity in Google Cloud;
+    without a cluster resource, its objects are deleted one by one.
     """
 
     def __init__(
@@ -54,7 +54,7 @@ class Team(pulumi.ComponentResource):
         ).object_name
 
     def _grants(self, name: str, plan: TeamPlan, identity: IdentityPlan, project: str) -> None:
-        """Rights on the project, on buckets and on secrets: to the Google account in between, or to the pods."""
+        """Grant roles on the project, buckets and secrets to the Google service account, or directly to the pods."""
         members: list[tuple[str, pulumi.Input[str]]] = [
             (_suffix(plan, place), member) for place, member in zip(plan.namespaces, identity.members, strict=False)
         ]
@@ -115,7 +115,7 @@ class Team(pulumi.ComponentResource):
         return account.member
 
     def _project_options(self) -> pulumi.ResourceOptions:
-        """After the cluster: a project's first one makes the workload pool, and no member of it can be named before."""
+        """Return options that depend on the cluster: a project's first cluster creates the workload identity pool."""
         return pulumi.ResourceOptions(parent=self, depends_on=[self._cluster] if self._cluster else None)
 
 
@@ -124,5 +124,5 @@ def _resource_name(name: str, role: str, plan: TeamPlan, namespace_plan: Namespa
 
 
 def _suffix(plan: TeamPlan, namespace_plan: NamespacePlan) -> str:
-    """Nothing for the first namespace, so that a second one renames nothing."""
+    """Return a suffix for resource names, empty for the first namespace, so that adding another renames nothing."""
     return "" if namespace_plan.name == plan.namespace else f"/{namespace_plan.name}"

@@ -1,4 +1,4 @@
-"""What the pods of a team read: ConfigMaps, and secrets by reference. Does not own the secrets, nor rights to them."""
+"""Files of a team's pods: ConfigMaps, and references to secrets. Does not own the secrets, or grants on them."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from components.kubernetes import KubernetesObject, cluster_options
 
 
 class Files(pulumi.ComponentResource):
-    """The ConfigMaps and SecretProviderClasses of a team's stack; workloads come after all `objects`."""
+    """The ConfigMaps and SecretProviderClasses of a team's stack; workloads depend on all `objects`."""
 
     def __init__(
         self,

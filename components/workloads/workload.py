@@ -12,17 +12,17 @@ from berth.plan.workloads import WorkloadPlan
 from components.kubernetes import KubernetesObject, cluster_options
 
 _SKIP_AWAIT: Final = {"pulumi.com/skipAwait": "true"}
-"""The provider would wait until a Job is complete, and it may wait in its queue for days."""
+"""Annotation to not wait until a Job completes, because it may be pending for days."""
 _KUEUE_FIELDS: Final = ["spec.suspend", "spec.runPolicy.suspend"]
-"""Fields that are Kueue's once the object is made."""
+"""Fields that Kueue changes after creation."""
 
 
 class Workload(pulumi.ComponentResource):
-    """The objects of one workload, each after the one before it: a Service comes before the pods behind it.
+    """The objects of one workload, created in order: a Service comes before its pods.
 
-    `namespace` is the Namespace's own output where the same program makes it. Whether the workload runs is Kueue's
-    affair, so the component is done as soon as its objects exist. Jobs cannot be changed once they are made; a change
-    replaces one, and what it computed so far is lost.
+    `namespace` is the Namespace's output if the same program creates it. The component is complete when its objects
+    exist, because Kueue decides when the workload runs. Jobs are immutable: a change replaces the Job, which loses its
+    progress.
     """
 
     def __init__(

@@ -13,6 +13,6 @@ def deletion_protection(plan: FleetPlan) -> Iterator[Problem]:
     if not isinstance(plan.cluster, ClusterPlan):  # an existing cluster
         return
     if not plan.cluster.deletion_protection:
-        yield fault(("cluster", "deletionProtection"), "the cluster can be deleted; leave it out")
+        yield fault(("cluster", "deletionProtection"), "the cluster can be deleted; remove it")
     if not plan.cluster.protect:
         yield fault(("protect",), "the engine may delete the cluster; leave protect and allowDeletion out")

@@ -106,13 +106,13 @@ HEAD = "from berth.policy import fault\n"
 @pytest.mark.parametrize(
     ("policy", "line", "message"),
     [
-        (None, "", "no such policy file"),
+        (None, "", "policy file not found"),
         ("def rule(plan:\n", ":1", "SyntaxError: "),
         ("import nowhere\n", ":1", "ModuleNotFoundError: No module named 'nowhere'"),
         (
             f"{HEAD}def _hidden(plan): ...\n",
             "",
-            "holds no rule: write a public function of the plan that yields faults",
+            "has no rule: write a public function of the plan that yields faults",
         ),
         ("def rule(plan):\n    return [plan.clutser]\n", ":2", "'rule' failed: AttributeError: "),
         ("def rule(plan):\n    yield 'a word'\n", "", "'rule' yields 'a word'; yield fault("),
@@ -125,7 +125,7 @@ HEAD = "from berth.policy import fault\n"
         ("def rule(plan):\n    return 5\n", "", "'rule' failed: TypeError: "),
         ("def rule(plan):\n    raise SystemExit(0)\n", ":2", "'rule' failed: SystemExit: 0"),
         ("raise SystemExit(0)\n", ":1", "SystemExit: 0"),
-        ("def rule(plan, more): ...\n", "", "'rule' takes other than the plan alone; begin a helper's name with _"),
+        ("def rule(plan, more): ...\n", "", "'rule' must have one parameter, the plan; begin names of helpers with _"),
     ],
 )
 def test_a_policy_that_cannot_be_asked_is_a_fault_in_it(
@@ -148,7 +148,7 @@ def test_a_fleet_that_is_refused_anyway_is_not_judged(tmp_path: pathlib.Path) ->
 def test_a_fleet_that_rules_know_nothing_of_is_refused() -> None:
     done = CliRunner().invoke(app, ["check", str(ACK_STACKS["ack-fleet"]), "--policy", str(SHIPPED[0])])
     assert done.exit_code == 1
-    assert "this verb knows fleets with Kueue alone" in done.stdout
+    assert "this command supports only fleets with Kueue" in done.stdout
 
 
 def test_a_rule_that_finds_nothing_may_return_nothing(tmp_path: pathlib.Path) -> None:

@@ -137,7 +137,7 @@ def test_pure_verbs_need_no_provider_at_all(verb: str) -> None:
 def test_a_preview_without_the_provider_says_in_one_line_what_to_install() -> None:
     status, out, err = without_packages(f"preview {FILE}", "pulumi_alicloud")
     assert (status, out) == (1, "")
-    assert "a fleet on Alibaba Cloud needs its provider: pip install 'berth[ack]'" in err
+    assert "a fleet on Alibaba Cloud needs its provider; run: pip install -e '.[ack]'" in err
     assert "Traceback" not in err
 
 
@@ -165,7 +165,7 @@ REFUSING = [
 def test_a_verb_that_knows_kueue_alone_says_so(words: str, monkeypatch: pytest.MonkeyPatch) -> None:
     status, out, err = berth(words.format(FILE), monkeypatch)
     assert status == 1
-    assert "this verb knows fleets with Kueue alone" in out + err
+    assert "this command supports only fleets with Kueue" in out + err
 
 
 @pytest.mark.parametrize("words", ["diff {} dev", "diff dev {}"])

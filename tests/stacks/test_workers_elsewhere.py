@@ -107,7 +107,7 @@ def test_what_another_stack_exports_in_plain_is_a_secret_here(preview: bool) -> 
 def test_another_stack_without_a_kubeconfig_is_named(preview: bool) -> None:
     with pytest.raises(ProgramError) as refused:
         program(preview, platform=None)
-    assert f"stack '{PLATFORM}' has no output 'kubeconfig': update it first" in str(refused.value)
+    assert f"stack '{PLATFORM}' has no output 'kubeconfig'; run pulumi up on it first" in str(refused.value)
     assert "Traceback" not in str(refused.value)
     gc.collect()  # outputs that nobody waits for any more, here and not in the test after
 

@@ -20,7 +20,7 @@ EXCLUSIVE_TOPOLOGY: Final = "alpha.jobset.sigs.k8s.io/exclusive-topology"
 
 
 def job(plan: JobPlan) -> Manifest:
-    """A Job whose pods all run at once; a pod that was pushed off its node does not count as failed."""
+    """Return a Job whose pods all run together; a pod that is evicted from its node does not count as failed."""
     indexed = plan.pods > 1
     spec: Manifest = {
         "suspend": True,
@@ -37,11 +37,11 @@ def job(plan: JobPlan) -> Manifest:
 _IGNORE_DISRUPTIONS: Final[Manifest] = {
     "podFailurePolicy": {"rules": [{"action": "Ignore", "onPodConditions": [{"type": "DisruptionTarget"}]}]}
 }
-"""Kubernetes takes it only together with the restart policy Never."""
+"""Pod failure policy, which Kubernetes accepts only with the restart policy Never."""
 
 
 def job_set(plan: JobSetPlan) -> Manifest:
-    """A JobSet; its pods find each other by a service that JobSet makes itself."""
+    """Return a JobSet; its pods find each other through a service that JobSet creates."""
     template = {
         "parallelism": plan.pods,
         "completions": plan.pods,
@@ -59,7 +59,7 @@ def job_set(plan: JobSetPlan) -> Manifest:
 
 
 def provisioning_request(plan: ProvisioningRequestPlan) -> Manifest:
-    """The request; nothing of it can be changed once it is made."""
+    """Return the ProvisioningRequest, which is immutable."""
     spec: Manifest = {
         "provisioningClassName": plan.class_name,
         "podSets": [{"podTemplateRef": {"name": plan.name}, "count": plan.pods}],
@@ -70,14 +70,14 @@ def provisioning_request(plan: ProvisioningRequestPlan) -> Manifest:
 
 
 def requested_pod_template(plan: ProvisioningRequestPlan) -> Manifest:
-    """Return what the requested nodes must be able to run."""
+    """Return the pod template that the requested nodes must be able to run."""
     submission = SubmissionPlan(name=plan.name, namespace=plan.namespace, team=plan.team, queue="")
     template = pod_template(submission, plan.pod)
     return unqueued_object("v1", "PodTemplate", plan) | {"template": template}
 
 
 def headless_service(plan: SubmissionPlan) -> Manifest:
-    """Names for the pods of an Indexed Job, `<job>-<index>.<job>`, also before they are ready."""
+    """Return a service with DNS names of the pods of an Indexed Job, `<job>-<index>.<job>`, before they are ready."""
     metadata = {"name": plan.name, "namespace": plan.namespace, "labels": {TEAM_LABEL: plan.team}}
     spec = {
         "clusterIP": "None",

@@ -54,7 +54,7 @@ def _job_object(
 
 
 def team_stack_manifests(plan: TeamStackPlan) -> Iterator[Manifest]:
-    """Everything of a team's stack, in the order in which it may be applied: what pods read comes first."""
+    """Yield the objects of a team's stack in the order to apply them: files of pods come first."""
     for each in plan.configs:
         yield config_map(each, plan)
     for each in plan.secrets:
@@ -64,7 +64,7 @@ def team_stack_manifests(plan: TeamStackPlan) -> Iterator[Manifest]:
 
 
 def config_map(config: ConfigPlan, plan: TeamStackPlan) -> Manifest:
-    """Files that pods of the team read."""
+    """Return the ConfigMap with files for the team's pods."""
     return {
         "apiVersion": "v1",
         "kind": "ConfigMap",
@@ -74,6 +74,6 @@ def config_map(config: ConfigPlan, plan: TeamStackPlan) -> Manifest:
 
 
 def secret_provider_class(secrets: SecretsPlan, plan: TeamStackPlan) -> Manifest:
-    """Which secrets of Secret Manager a volume of that name holds."""
+    """Return the SecretProviderClass with the secrets of Secret Manager in a volume."""
     metadata: Manifest = {"name": secrets.name, "namespace": plan.namespace, "labels": dict(plan.labels)}
     return tenancy.secret_provider_class(metadata, secrets.secrets)

@@ -1,9 +1,9 @@
-"""The tree of quotas as ACK's one ElasticQuotaTree: what Kueue says of cohorts and queues, in minimum and maximum.
+"""Convert cohorts and queues into ACK's ElasticQuotaTree, with a minimum and a maximum per node.
 
-ACK wants a root whose minimum is its maximum, children whose minimums add up to their parent's, and no maximum above
-the parent's (ACK docs: capacity scheduling). Kueue's trees differ in two things: several roots, which here get one
-above them, and guarantees of a cohort's own, which become a leaf without namespaces: nobody asks for it, so all may
-borrow it. Quotas count resources here, whatever the flavor.
+ACK requires that the root's minimum equals its maximum, that the minimums of children add up to their parent's, and
+that no maximum is above the parent's (ACK docs: capacity scheduling). Kueue's trees differ in two ways. They may have
+several roots; here they get a common root. And a cohort may have its own guarantee; here it becomes a leaf without
+namespaces, whose quota is free for all to borrow. Quotas count resources, not flavors.
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ from berth.plan.kueue import ClusterQueuePlan, CohortPlan, FlavorQuotasPlan, Quo
 
 ROOT_NAME = "root"
 SHARED_SUFFIX = "-shared"
-"""How the name of a leaf ends that holds what is a cohort's own."""
+"""Suffix of the leaf that holds a cohort's own guarantee."""
 
 ResourceAmounts = dict[str, int]
-"""By resource, in the units of QuotaPlan."""
+"""Resource → amount, in the units of QuotaPlan."""
 
 
 class _ElasticQuotaNode(Struct):
-    """A node before its parent is known. `beyond` and `lend` are None of a resource without such a limit."""
+    """A node before its parent is known; borrowing and lending limits are None for a resource without one."""
 
     name: str
     minimum: ResourceAmounts
@@ -37,7 +37,7 @@ class _ElasticQuotaNode(Struct):
 
 
 def elastic_quota_tree(queues: Iterable[ClusterQueuePlan], cohorts: Iterable[CohortPlan]) -> QuotaNodePlan:
-    """The root of the tree. The parents of `cohorts` exist and form no circle."""
+    """Return the root of the tree. The parents of `cohorts` must exist and have no cycle."""
     queues, cohorts = tuple(queues), tuple(cohorts)
     cohort_names = {cohort.name for cohort in cohorts}
     children_by_cohort: dict[str | None, list[ClusterQueuePlan | CohortPlan]] = {}
@@ -58,7 +58,7 @@ def elastic_quota_tree(queues: Iterable[ClusterQueuePlan], cohorts: Iterable[Coh
 
 
 def node_names(queues: Iterable[ClusterQueuePlan], cohorts: Iterable[CohortPlan]) -> Iterator[tuple[str, str, str]]:
-    """Name in the tree, and kind and name of the queue or cohort that it is of: a tree takes each name once."""
+    """Yield each name in the tree, with kind and name of its queue or cohort; ACK requires unique names."""
     for queue in queues:
         yield queue.name, "cluster queue", queue.name
     for cohort in cohorts:
@@ -111,7 +111,7 @@ def _cohort_node(
     own_quotas = _quotas_by_resource(entries)
     own_flavors = {entry.flavor for entry in entries}
     flavors = own_flavors.union(*(child.flavors for child in children))
-    passes_freely = bool(flavors - own_flavors)  # a flavor without an entry passes freely
+    passes_freely = bool(flavors - own_flavors)  # a flavor without an entry has no limits
     own_guarantees = {r: sum(q.nominal for q in own_quotas.get(r, ())) for r in resource_order}
     if any(own_guarantees.values()):
         no_borrowing = dict.fromkeys(resource_order, 0)
@@ -140,7 +140,7 @@ def _cohort_node(
 
 
 def _node_plan(node: _ElasticQuotaNode, parent_maximum: Mapping[str, int]) -> QuotaNodePlan:
-    """The node below a parent with this maximum."""
+    """Return the plan of a node whose parent has this maximum."""
     maximum = {r: _maximum(parent_maximum[r], amount, node.borrowing_limits[r]) for r, amount in node.minimum.items()}
     lend = {r: limit for r, limit in node.lending_limits.items() if limit is not None and limit < node.minimum[r]}
     return QuotaNodePlan(
@@ -159,7 +159,7 @@ def _maximum(parent_maximum: int, minimum: int, borrowing_limit: int | None) -> 
 
 
 def _sum_limits(limits: Iterable[int | None]) -> int | None:
-    """The sum of limits, or None where one of them is none."""
+    """Return the sum of limits; None (unlimited) if one of them is None."""
     known_limits = list(limits)
     return None if None in known_limits else sum(limit or 0 for limit in known_limits)
 
@@ -173,7 +173,7 @@ def _sum_amounts(resource_order: tuple[str, ...], amounts: Iterable[Mapping[str,
 
 
 def _quotas_by_resource(entries: Iterable[FlavorQuotasPlan]) -> dict[str, list[QuotaPlan]]:
-    """Resource → its quota on every flavor."""
+    """Return resource → its quotas on all flavors."""
     by_resource: dict[str, list[QuotaPlan]] = {}
     for entry in entries:
         for quota in entry.quotas:

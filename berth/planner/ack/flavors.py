@@ -1,4 +1,4 @@
-"""Node pools of an ACK One fleet as queues see them: pools and flavors like any others."""
+"""Convert node pools of an ACK One fleet into the pools and flavors that queues refer to."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ from berth.spec.machines.capacity import Capacity
 from berth.spec.machines.pools import PoolSpec
 
 GPU = "nvidia.com/gpu"
-"""The resource that ACK's device plugin offers, whatever the GPU."""
+"""Resource name of ACK's device plugin for all GPU types."""
 
 
 def plan_pools(spec: AckFleetSpec, plans: list[MemberPlan]) -> dict[str, PlannedPool]:
-    """Node pools by name, those of one name in several members as one."""
+    """Return pools by name; node pools with the same name in several members are one pool."""
     groups: dict[str, list[AckNodePoolPlan]] = {}
     for member in plans:
         for pool in member.node_pools:
@@ -63,7 +63,7 @@ def _pool(spec: AckFleetSpec, name: str, group: list[AckNodePoolPlan]) -> Planne
 
 
 def plan_flavors(context: PlanningContext, planned_pools: Mapping[str, PlannedPool]) -> dict[str, PlannedFlavor]:
-    """Flavors by name: pools of one GPU and one capacity."""
+    """Return flavors by name, each a group of pools with one GPU type and one capacity."""
     groups: dict[str, list[PlannedPool]] = {}
     for pool in planned_pools.values():
         groups.setdefault(pool.spec.flavor or pool.name, []).append(pool)
@@ -80,7 +80,7 @@ def _can_form_flavor(context: PlanningContext, name: str, group: list[PlannedPoo
     for pool in group[1:]:
         if (pool.hardware.machine.noun, pool.spec.capacity) != (first.hardware.machine.noun, first.spec.capacity):
             problem = f"pools {join_quoted([first.name, pool.name])} cannot form one flavor '{name}'"
-            message = f"{problem}: a flavor has one GPU and one capacity; name another flavor"
+            message = f"{problem}: a flavor has one GPU type and one capacity; write different flavors"
             context.problems.fault("mixed-flavor", ("pools", pool.name, "flavor"), message)
             context.set_aside.add(("flavors", name))
             return False

@@ -1,4 +1,4 @@
-"""A fleet on Alibaba Cloud: its machines, and what the same teams and queues as anywhere become there."""
+"""Plan a fleet on Alibaba Cloud: its machines, and its teams and queues in terms of ACK."""
 
 from __future__ import annotations
 
@@ -28,11 +28,11 @@ from berth.spec.parse import Parsed
 from berth.spec.tenancy import NetworkPolicySpec
 
 _NOT_ON_ACK = "networkPolicy, podSecurity and the limits of namespaces"
-"""What Berth gives every team on Google Cloud without being asked."""
+"""What Berth creates for every team on Google Cloud by default."""
 
 
 class PlannedAckFleet(Struct, frozen=True):
-    """A plan of everything that could be planned, as `Planned` of a fleet on Google Cloud."""
+    """A plan of everything without faults, like PlannedFleet for Google Cloud."""
 
     plan: AckFleetPlan
     problems: tuple[Problem, ...]
@@ -42,12 +42,12 @@ class PlannedAckFleet(Struct, frozen=True):
     node_pool_paths: Mapping[str, FieldPath]
 
     def with_node_pool_path(self, problem: Problem) -> Problem:
-        """A problem of a pool, at the node pool that it is about."""
+        """Return the problem with the path of the node pool instead of the pool."""
         return _with_node_pool_path(problem, self.node_pool_paths)
 
 
 def plan_ack(stack: str, parsed: Parsed) -> PlannedAckFleet | None:
-    """Plan a fleet on Alibaba Cloud; None where the stack is not one."""
+    """Plan a fleet on Alibaba Cloud; None if the stack is for another backend."""
     if parsed.ack is None:
         return None
     context = PlanningContext(stack, _backend_neutral_spec(parsed.ack), set(parsed.set_aside))
@@ -80,7 +80,7 @@ def _with_node_pool_path(problem: Problem, node_pool_paths: Mapping[str, FieldPa
 
 
 def _backend_neutral_spec(spec: AckFleetSpec) -> FleetSpec:
-    """What is said of queues and teams, without what is Google's: that is lost, and said so."""
+    """Return queues and teams without settings of Google Cloud, which `report_losses` reports."""
     google_defaults = {"identity": None, "groups": (), "pod_security": None, "network_policy": NetworkPolicySpec()}
     sections = {
         "protect": spec.protect,
@@ -135,17 +135,17 @@ def _plan(context: PlanningContext, spec: AckFleetSpec, planned_members: members
 def _ack_one_plan(context: PlanningContext, spec: AckFleetSpec) -> AckOnePlan:
     fleet_spec, path = spec.ack.fleet, ("ack", "fleet")
     if fleet_spec.existing is not None and fleet_spec.name is not None:
-        message = f"fleet '{fleet_spec.existing}' exists, and has its name; leave name out"
+        message = f"fleet '{fleet_spec.existing}' already exists with its own name; remove name"
         context.problems.fault("contradiction", (*path, "name"), message)
     if not fleet_spec.propagation.suspension:
-        message = "jobs go to a member at once: the quotas of the tree hold none of them back; write suspension: true"
+        message = "without suspension, jobs go to a member at once and quotas have no effect; write suspension: true"
         context.problems.warning("no-suspension", (*path, "propagation", "suspension"), message)
     if not fleet_spec.propagation.propagate_deps:
-        # Karmada, whose fields these are, takes no failover without it (pkg/util/validation, ValidatePropagationSpec).
-        message = "'false': a job that fails over would leave behind what it refers to, and is refused so; write true"
+        # Karmada, which defines these fields, rejects failover without it (pkg/util/validation).
+        message = "'false' cannot be combined with failover, which moves a job's dependencies too; write true"
         context.problems.fault("left-behind", (*path, "propagation", "propagateDeps"), message)
     if fleet_spec.kubeconfig is None:
-        message = "is not written: quotas and policies are not part of `pulumi up`; apply what `berth render` prints"
+        message = "is not set, so `pulumi up` does not apply quotas and policies; apply the output of `berth render`"
         context.problems.note("no-kubeconfig", (*path, "kubeconfig"), message)
     return AckOnePlan(
         name=fleet_spec.name or shorten(context.stack.lower(), 40),
@@ -158,7 +158,7 @@ def _ack_one_plan(context: PlanningContext, spec: AckFleetSpec) -> AckOnePlan:
 
 
 def _propagation_plans(spec: AckFleetSpec, queue_plans: tuple[ClusterQueuePlan, ...]) -> Iterator[PropagationPlan]:
-    """A policy in each namespace that has a queue."""
+    """Yield a policy for each namespace that has a queue."""
     propagation_spec = spec.ack.fleet.propagation
     for namespace in sorted({local_queue.namespace for queue in queue_plans for local_queue in queue.local_queues}):
         yield PropagationPlan(
@@ -173,24 +173,27 @@ def _propagation_plans(spec: AckFleetSpec, queue_plans: tuple[ClusterQueuePlan, 
         )
 
 
-# --- what ACK refuses -------------------------------------------------------------------------------------------------
+# --- what ACK rejects -------------------------------------------------------------------------------------------------
 
 
 def _check_leaf_namespaces(context: PlanningContext, queue_plans: tuple[ClusterQueuePlan, ...]) -> None:
-    """A namespace belongs to one leaf, and every leaf has its own."""
+    """Report queues that share a namespace or take all of them: on ACK a namespace belongs to one leaf."""
     queue_by_namespace: dict[str, str] = {}
     for queue in queue_plans:
         path = context.origins["cluster queue", queue.name]
         if queue.namespaces is None:
-            message = "'all': a leaf of ACK's quota tree has namespaces, each of them named; leave namespaces out"
+            message = (
+                "'all' is not possible on ACK, where a leaf of the quota tree lists its namespaces; remove namespaces"
+            )
             context.problems.fault("not-expressible", (*path, "namespaces"), message)
         for namespace in sorted({local_queue.namespace for local_queue in queue.local_queues}):
             first_queue = queue_by_namespace.setdefault(namespace, queue.name)
             if first_queue != queue.name:
                 message = (
-                    f"namespace '{namespace}' is already that of "
-                    f"{format_path(context.origins['cluster queue', first_queue])}: on "
-                    "ACK it belongs to one queue; make one queue of the two, or another team"
+                    f"namespace '{namespace}' already belongs to "
+                    f"{format_path(context.origins['cluster queue', first_queue])}, and on ACK a namespace has one "
+                    "queue; "
+                    "merge the two queues, or write another team"
                 )
                 context.problems.fault("not-expressible", path, message)
 
@@ -198,26 +201,25 @@ def _check_leaf_namespaces(context: PlanningContext, queue_plans: tuple[ClusterQ
 def _check_tree_names(
     context: PlanningContext, queue_plans: tuple[ClusterQueuePlan, ...], cohort_plans: tuple[CohortPlan, ...]
 ) -> None:
-    """A name stands once in the whole tree, and `root` is taken."""
+    """Report names that the tree already has; `root` is reserved."""
     owner_by_name: dict[str, tuple[str, str]] = {}
     for node, kind, name in node_names(queue_plans, cohort_plans):
         path = context.origins[kind, name]
         if node == ROOT_NAME:
-            message = f"'{ROOT_NAME}' is the name of the quota tree's own root; write another name"
+            message = f"'{ROOT_NAME}' is reserved for the root of the quota tree; write another name"
             context.problems.fault("duplicate-name", path, message)
         elif (first_owner := owner_by_name.setdefault(node, (kind, name))) != (kind, name):
             message = (
                 f"'{node}' is already the name of {format_path(context.origins[first_owner])} "
-                "in the quota tree, where a name "
-                "stands once; name it otherwise"
+                "in the quota tree, which needs unique names; write another name"
             )
             context.problems.fault("duplicate-name", path, message)
 
 
 def _note_missing_isolation(context: PlanningContext, spec: AckFleetSpec, team_plans: tuple[TeamPlan, ...]) -> None:
-    """What comes by itself on Google Cloud and not here is told, though nobody wrote it."""
+    """Warn of isolation that Berth creates by default on Google Cloud, but not on ACK."""
     if any(namespace.owned for team in team_plans for namespace in team.namespaces):
         message = (
-            f"{_NOT_ON_ACK} are not made on ACK: whoever reaches a member's namespaces is held back by quotas alone"
+            f"Berth does not create {_NOT_ON_ACK} on ACK: only quotas limit users with access to a member's namespaces"
         )
         context.problems.note("not-on-ack", ("ack",), message)

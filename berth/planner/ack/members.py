@@ -1,4 +1,4 @@
-"""Members of an ACK One fleet and their node pools."""
+"""Plan the members of an ACK One fleet and their node pools."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from berth.planner.machines.pools import check_key_is_free
 from berth.spec.ack import AckFleetSpec, AckNodePoolSpec, InstanceTypeSpec, MemberSpec
 
 _RESERVED_DOMAINS = ("kubernetes.io", "k8s.io", "alibabacloud.com", "aliyun.com", "aliyun.accelerator", "berth.dev")
-"""Domains whose labels and taints are set by others."""
+"""Domains whose labels and taints are set by Kubernetes or ACK."""
 
 _CREATED_MEMBER_FIELDS = (
     "cluster_spec",
@@ -27,23 +27,23 @@ _CREATED_MEMBER_FIELDS = (
     "pod_cidr_block",
     "service_cidr_block",
 )
-"""What can be said of a member that Berth makes, and of no other."""
+"""Keys that only a member created by Berth can have."""
 
 _MAX_VSWITCHES = 5
-"""The most vSwitches of a cluster's control plane (provider's schema of `alicloud_cs_managed_kubernetes`)."""
+"""Maximum vSwitches of a control plane (schema of `alicloud_cs_managed_kubernetes`)."""
 _MAX_AUTOSCALING = Bounds(min=1000, max=2000)
-"""The most of either bound of a pool that scales (`scaling_config` of `alicloud_cs_kubernetes_node_pool`)."""
+"""Maximum of min and max of a pool that scales (`scaling_config` of `alicloud_cs_kubernetes_node_pool`)."""
 
 
 class PlannedMembers(Struct):
-    """Members and, by the name of a node pool, the first place where it was written."""
+    """Members and, by the name of a node pool, the path of its first occurrence."""
 
     plans: list[MemberPlan] = field(default_factory=list[MemberPlan])
     node_pool_paths: dict[str, FieldPath] = field(default_factory=dict[str, FieldPath])
 
 
 def plan_members(context: PlanningContext, spec: AckFleetSpec) -> PlannedMembers:
-    """Every member of the fleet, by name, with the node pools that can exist."""
+    """Plan every member of the fleet, in order of names, with its node pools without faults."""
     planned_members = PlannedMembers()
     for name, member in sorted(spec.ack.clusters.items()):
         path: FieldPath = ("ack", "clusters", name)
@@ -71,8 +71,10 @@ def plan_members(context: PlanningContext, spec: AckFleetSpec) -> PlannedMembers
 
 
 def _check_pod_ranges(context: PlanningContext, planned_members: PlannedMembers) -> None:
-    """Flannel's pods are reached by routes of the VPC, and the cloud controller manager deletes those in conflict
-    (ACK docs: Use the Flannel network plugin)."""
+    """Report members of one VPC with overlapping pod ranges.
+
+    Flannel uses routes of the VPC, and the cloud controller manager deletes conflicting ones (ACK docs: Flannel).
+    """
     ranges = [(m.name, IPv4Network(m.pod_range)) for m in planned_members.plans if m.existing is None and m.pod_range]
     for (first_member, first_range), (second_member, second_range) in combinations(ranges, 2):
         if first_range.overlaps(second_range):
@@ -88,11 +90,13 @@ def _check_member_keys(context: PlanningContext, path: FieldPath, member: Member
     yaml_keys = {name: info.alias or name for name, info in MemberSpec.model_fields.items()}
     if member.existing is not None:
         for key in created_only:
-            message = f"cluster '{member.existing}' exists, and Berth makes nothing of it; leave {yaml_keys[key]} out"
+            message = f"cluster '{member.existing}' already exists, so Berth cannot set {yaml_keys[key]}; remove it"
             context.problems.fault("contradiction", (*path, yaml_keys[key]), message)
         return
     if member.pod_vswitches and member.pod_cidr_block:
-        message = "pods take addresses of podVswitches (Terway) or of podCidrBlock (Flannel); write one of them"
+        message = (
+            "pods get addresses from podVswitches (Terway) or from podCidrBlock (Flannel), not both; remove one of them"
+        )
         context.problems.fault("contradiction", (*path, "podCidrBlock"), message)
     elif not member.pod_vswitches and not member.pod_cidr_block:
         message = (
@@ -107,13 +111,13 @@ def _check_member_keys(context: PlanningContext, path: FieldPath, member: Member
 
 
 def _check_vswitch_count(context: PlanningContext, spec: AckFleetSpec, path: FieldPath, member: MemberSpec) -> None:
-    """Node pools may have more: only a cluster's own are bounded, or those of the network in their place."""
+    """Report too many vSwitches of a cluster, or of the network that it uses; node pools have no such limit."""
     vswitches = member.vswitches or spec.ack.network.vswitches
     if len(vswitches) > _MAX_VSWITCHES:
         vswitches_path: FieldPath = (*path, "vswitches") if member.vswitches else path
         message = (
-            f"a cluster takes {_MAX_VSWITCHES} vSwitches at most, and "
-            f"this has {len(vswitches)}; write its own vswitches"
+            f"a cluster has at most {_MAX_VSWITCHES} vSwitches, but this one has {len(vswitches)}; "
+            "write fewer vswitches for the member"
         )
         context.problems.fault("bad-size", vswitches_path, message)
 
@@ -151,12 +155,13 @@ def _node_pool_plans(
 
 
 def _can_scale(context: PlanningContext, path: FieldPath, pool: AckNodePoolSpec) -> bool:
-    """Whether a node pool has one size, or scales as far as one can."""
+    """Return whether the size of a node pool is possible; report it if not."""
     min_nodes, max_nodes = pool.nodes.min, pool.nodes.max
     if min_nodes == max_nodes or (min_nodes <= _MAX_AUTOSCALING.min and max_nodes <= _MAX_AUTOSCALING.max):
         return True
     message = (
-        f"a pool that scales has a min of at most {_MAX_AUTOSCALING.min} and a max of at most {_MAX_AUTOSCALING.max}"
+        f"a pool that scales takes a min up to {_MAX_AUTOSCALING.min} and a max up to {_MAX_AUTOSCALING.max}; write "
+        "less"
     )
     context.problems.fault("bad-size", (*path, "nodes"), message)
     return False
@@ -168,8 +173,8 @@ def _instance_type(
     if pool.instance_type in types:
         return types[pool.instance_type]
     hint = did_you_mean(pool.instance_type, types)
-    remedy = hint or "; write what it holds under ack.instanceTypes: {gpu: A100, gpus: 8, cpu: 128, memory: 1024Gi}"
-    message = f"nothing says what '{pool.instance_type}' holds{remedy}"
+    remedy = hint or "; describe it under ack.instanceTypes, such as {gpu: A100, gpus: 8, cpu: 128, memory: 1024Gi}"
+    message = f"unknown instance type '{pool.instance_type}'{remedy}"
     context.problems.fault("unknown-machine", (*path, "instanceType"), message)
     return None
 
@@ -182,7 +187,7 @@ def _matches_first_pool(
     first_path: FieldPath,
     path: FieldPath,
 ) -> bool:
-    """Whether a node pool is like the first of its name: the two are one pool to whoever has a share of it."""
+    """Return whether a node pool equals the first of its name: queues see the two as one pool."""
     other = spec.ack.clusters[str(first_path[2])].node_pools[name]
     for key, value, other_value in (
         ("instanceType", pool.instance_type, other.instance_type),
@@ -191,8 +196,8 @@ def _matches_first_pool(
     ):
         if value != other_value:
             message = (
-                f"'{value}' here and '{other_value}' in {first_path[2]}: node pools of one name are one pool; "
-                "write the same, or another name"
+                f"'{value}' differs from '{other_value}' in {first_path[2]}, but node pools of one name are one pool; "
+                "write the same value, or another name"
             )
             context.problems.fault("mixed-pool", (*path, key), message)
             return False

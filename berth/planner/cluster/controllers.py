@@ -1,4 +1,4 @@
-"""The controllers that queue: what is installed, and how Kueue itself is set up."""
+"""Plan the controllers (Kueue, JobSet): which charts are installed, and Kueue's configuration."""
 
 from __future__ import annotations
 
@@ -44,15 +44,15 @@ JOBSET_RELEASE = ("0.12.0", "oci://registry.k8s.io/jobset/charts/jobset", "jobse
 """Release, chart and namespace."""
 
 _MIN_VERSION = (0, 15)
-"""The first Kueue that serves v1beta2, in which everything is written (Kueue's release notes of 0.15)."""
+"""The first Kueue version with v1beta2, the API version of all rendered objects (release notes of 0.15)."""
 
 
 def controller_charts(
     context: PlanningContext, kueue: ConfigurationPlan | None, cluster_queues: int, nodes: Iterable[int]
 ) -> tuple[ChartPlan, ...]:
-    """The controllers to install; none for those that exist. JobSet comes first: Kueue looks for its kind.
+    """Return the controllers to install, without existing ones. JobSet comes first, because Kueue looks for its CRD.
 
-    Kueue's manager is sized for these `cluster_queues`, and for the `nodes` of all pools at the most.
+    Kueue's manager is sized for the number of `cluster_queues` and the maximum `nodes` of all pools.
     """
     planned_charts = (
         [_chart("jobset", context.spec.jobset, JOBSET_RELEASE, jobset_values())]
@@ -82,9 +82,9 @@ def _chart(
 
 
 def kueue_configuration(context: PlanningContext) -> ConfigurationPlan | None:
-    """How Kueue is set up; None where somebody else did that.
+    """Return Kueue's configuration; None if Kueue already exists in the cluster.
 
-    A feature gate that something here needs is switched on with it, in the release whose gates are known.
+    Turns on the feature gates that the configuration needs, for the release whose gates Berth knows.
     """
     spec = context.spec.kueue
     if spec.existing:
@@ -94,7 +94,7 @@ def kueue_configuration(context: PlanningContext) -> ConfigurationPlan | None:
     sharing, usage_sharing = spec.fair_sharing, spec.admission_fair_sharing
     workload_retention = spec.object_retention_policies.workloads
     team_selector, all_jobs = managed_namespaces(context), spec.manage_jobs_without_queue_name
-    if all_jobs is None:  # where any namespace may have queued jobs, GKE's own jobs would be held too
+    if all_jobs is None:  # if every namespace may have queued jobs, Kueue would hold GKE's own jobs too
         all_jobs = team_selector is not None
     plan = ConfigurationPlan(
         pods_ready=_pods_ready(spec),
@@ -131,14 +131,14 @@ def kueue_configuration(context: PlanningContext) -> ConfigurationPlan | None:
 def _check_version(context: PlanningContext, version: str) -> None:
     if tuple(int(number) for number in version.split(".")[:2]) < _MIN_VERSION:
         message = (
-            f"'{version}' does not serve v1beta2, in which queues are written; "
-            f"write 0.15.0 or later, best {KUEUE_RELEASE[0]}"
+            f"Kueue '{version}' does not have the API v1beta2 that Berth's queues use; "
+            f"write 0.15.0 or later, preferably {KUEUE_RELEASE[0]}"
         )
         context.problems.fault("version-too-old", ("kueue", "version"), message)
 
 
 def job_frameworks(context: PlanningContext) -> tuple[str, ...]:
-    """The kinds of jobs that are queued: as written, or those of batch jobs; on a manager, what its workers know."""
+    """Return the frameworks that Kueue queues: as written, else batch frameworks (on a manager, those of workers)."""
     written = context.spec.kueue.integrations.frameworks
     if written is not None:
         return written
@@ -163,7 +163,7 @@ def _pods_ready(spec: KueueSpec) -> PodsReadyPlan:
 
 
 def _excluded_prefixes(spec: ResourcesSpec) -> tuple[str, ...]:
-    """What is left out of account: as written, or else Berth's default, unless a quota check takes its place."""
+    """Return the resource prefixes without quota: as written, else Berth's default if there is no quota check."""
     if spec.exclude_resource_prefixes is not None:
         return spec.exclude_resource_prefixes
     return () if spec.quota_check_strategy else ConfigurationPlan().excluded_prefixes
@@ -177,7 +177,7 @@ def _transformation(context: PlanningContext, index: int, spec: TransformationSp
             outputs[resource] = int(amount)
         else:
             path = ("kueue", "resources", "transformations", index, "outputs", resource)
-            message = f"'{quantity.written}' of {resource} cannot be counted; write a whole number, 0 or more"
+            message = f"'{quantity.written}' is not an amount of {resource}; write a whole number, 0 or more"
             context.problems.fault("bad-transformation", path, message)
     return TransformationPlan(input=spec.input, outputs=outputs, strategy=spec.strategy, multiply_by=spec.multiply_by)
 
@@ -202,11 +202,11 @@ def _metrics_plan(spec: MetricsSpec) -> MetricsPlan:
 
 
 def _multikueue_settings(context: PlanningContext, spec: MultiKueueSpec | None) -> MultiKueueSettingsPlan | None:
-    """How jobs are sent to workers; None leaves it to Kueue."""
+    """Return how jobs are sent to workers; None for Kueue's defaults."""
     if spec is None:
         return None
     if not context.spec.workers and all(section != "workers" for section, _ in context.set_aside):
-        message = "there are no workers to send jobs to; leave it out, or write workers"
+        message = "has no effect without workers; remove it, or write workers"
         context.problems.fault("no-workers", ("kueue", "multiKueue"), message)
     step, profiles = spec.incremental_dispatcher_config, spec.cluster_profile
     return MultiKueueSettingsPlan(

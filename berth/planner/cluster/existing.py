@@ -1,4 +1,4 @@
-"""A cluster that somebody else made: it is only reached, and what would be made in Google Cloud for it is refused."""
+"""Plan an existing cluster: Berth only connects to it, and rejects settings that need resources in Google Cloud."""
 
 from __future__ import annotations
 
@@ -14,26 +14,26 @@ from berth.spec.cluster import ClusterSpec
 from berth.spec.fleet import FleetSpec
 
 _EXISTING_CLUSTER_FIELDS = frozenset({"existing", "name"})
-"""Fields of the cluster that an existing one has."""
+"""Fields of the cluster that an existing cluster can have."""
 _GOOGLE_FLEET_FIELDS = frozenset({"project_number", "labels", "reservations", "compute_classes"})
-"""Fields of the fleet that are Google Cloud's alone."""
+"""Fields of the fleet that apply only to Google Cloud."""
 _CREATED_POOL_FIELDS = frozenset(
     {"auto_provisioned", "driver_version", "networking", "compact_placement", "local_ssd", "disk_size_gb", "surge"}
     | {"compute_class", "max_pods_per_node", "secure_boot", "confidential_nodes", "node_system_config"}
 )
-"""Fields of a pool that say how its nodes are made."""
+"""Fields of a pool that determine how its nodes are created."""
 _ALLOWED_CAPACITIES = ("on-demand", "spot", "queued")
-"""Kinds of capacity that are nothing but labels of nodes, or that Kueue asks for; others are asked of Google."""
+"""Capacities that only select node labels or that Kueue requests; all others are requested from Google."""
 
 
 def existing_cluster_plan(context: PlanningContext) -> ExistingClusterPlan | None:
-    """The cluster, where it is there; None where Berth makes it."""
+    """Return the existing cluster; None if Berth creates the cluster."""
     if not context.cluster_exists:
         if not context.machines_exist:
             _check_node_labels(context)
         return None
     spec = context.spec.cluster.existing
-    if spec is None:  # faulty: how it is reached is not known
+    if spec is None:  # faulty, so the connection is unknown
         return ExistingClusterPlan(name=cluster_name(context), context=None)
     _report_unsupported(context)
     return ExistingClusterPlan(
@@ -44,34 +44,34 @@ def existing_cluster_plan(context: PlanningContext) -> ExistingClusterPlan | Non
 def _check_node_labels(context: PlanningContext) -> None:
     for name, spec in sorted(context.spec.pools.items()):
         if spec.node_labels:
-            message = "GKE labels the nodes that are made here; write labels, or cluster.existing if they are there"
+            message = "applies only to nodes of an existing cluster; write labels instead, or write cluster.existing"
             context.problems.fault("existing-cluster", ("pools", name, "nodeLabels"), message)
 
 
 def _report_unsupported(context: PlanningContext) -> None:
-    """Every key that only says something of what Berth makes."""
+    """Report every key that only applies to resources created by Berth."""
     for path, problem, remedy in (
         *_unsupported_sections(context.spec),
         *_unsupported_pool_keys(context.spec),
         *_unsupported_identity(context.spec),
         *_unsupported_allowances(context.spec),
     ):
-        message = f"{problem}, and cluster.existing says that somebody else made the cluster; {remedy}"
+        message = f"{problem}, but cluster.existing is set; {remedy}"
         context.problems.fault("existing-cluster", path, message)
 
 
 _UnsupportedKeys = Iterator[tuple[FieldPath, str, str]]
-"""Where something stands, what it is, and what to do instead."""
-_LEAVE_OUT = "leave it out"
+"""Path, problem and remedy of each unsupported key."""
+_LEAVE_OUT = "remove it"
 
 
 def _unsupported_sections(fleet: FleetSpec) -> _UnsupportedKeys:
     for key in written_keys(fleet.cluster, set(ClusterSpec.model_fields) - _EXISTING_CLUSTER_FIELDS):
-        yield ("cluster", key), f"'{key}' is said of a cluster to be made", _LEAVE_OUT
+        yield ("cluster", key), f"'{key}' applies only to a cluster that Berth creates", _LEAVE_OUT
     for key in written_keys(fleet, _GOOGLE_FLEET_FIELDS):
-        yield (key,), f"'{key}' is said of what is made in Google Cloud", _LEAVE_OUT
+        yield (key,), f"'{key}' applies only to resources in Google Cloud", _LEAVE_OUT
     if fleet.workers:
-        yield ("workers",), "a manager of workers is a cluster to be made", _LEAVE_OUT
+        yield ("workers",), "a manager with workers must be a cluster that Berth creates", _LEAVE_OUT
     if fleet.monitoring.backend == "managed" and "backend" in fleet.monitoring.model_fields_set:
         yield ("monitoring", "backend"), "'managed' is Google's Cloud Monitoring", "write in-cluster or none"
 
@@ -79,18 +79,18 @@ def _unsupported_sections(fleet: FleetSpec) -> _UnsupportedKeys:
 def _unsupported_pool_keys(fleet: FleetSpec) -> _UnsupportedKeys:
     for name, spec in sorted(fleet.pools.items()):
         for key in written_keys(spec, _CREATED_POOL_FIELDS):
-            yield ("pools", name, key), f"'{key}' says how nodes are made", _LEAVE_OUT
+            yield ("pools", name, key), f"'{key}' determines how Berth creates nodes", _LEAVE_OUT
         if spec.capacity.kind not in _ALLOWED_CAPACITIES:
-            problem = f"'{spec.capacity.kind}' capacity is asked of Google"
-            yield ("pools", name, "capacity"), problem, "write spot or queued, or leave it out"
+            problem = f"'{spec.capacity.kind}' capacity is requested from Google"
+            yield ("pools", name, "capacity"), problem, "write spot or queued, or remove it"
 
 
 def _unsupported_identity(fleet: FleetSpec) -> _UnsupportedKeys:
     for name, team in sorted(fleet.teams.items()):
         for key in written_keys(team.identity, (*GRANTS, "impersonate")) if team.identity else ():
-            yield ("teams", name, "identity", key), f"'{key}' is said of rights in Google Cloud", _LEAVE_OUT
+            yield ("teams", name, "identity", key), f"'{key}' grants permissions in Google Cloud", _LEAVE_OUT
     if fleet.platform.domain is not None:
-        yield ("platform", "domain"), f"'{fleet.platform.domain}' is where GKE looks for groups", _LEAVE_OUT
+        yield ("platform", "domain"), f"'{fleet.platform.domain}' configures Google Groups for GKE", _LEAVE_OUT
 
 
 def _unsupported_allowances(fleet: FleetSpec) -> _UnsupportedKeys:
@@ -104,6 +104,6 @@ def _unsupported_allowances(fleet: FleetSpec) -> _UnsupportedKeys:
             if not name.startswith("clusterQueues.") and (key, name) != ("allowChange", "protect"):
                 yield (
                     (key, name),
-                    f"'{format_value(name)}' is not made here, so nothing could replace or delete it",
+                    f"'{format_value(name)}' is not a resource that Berth creates here",
                     _LEAVE_OUT,
                 )

@@ -1,4 +1,4 @@
-"""The cluster: network, control plane, identity of its nodes, its system pool, and the APIs it needs."""
+"""Plan a GKE cluster: control plane, service account of its nodes, system pool, and required APIs."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ NODE_ROLES = (
     "roles/monitoring.viewer",
     "roles/stackdriver.resourceMetadata.writer",
 )
-"""What nodes need to pull images, log and report; nothing else (GKE docs: cluster hardening)."""
+"""Roles that nodes need to pull images, write logs and report metrics (GKE docs: cluster hardening)."""
 
 MONITORING = ("SYSTEM_COMPONENTS", "DCGM", "JOBSET", "CADVISOR", "KUBELET", "POD", "STORAGE")
 
@@ -45,18 +45,18 @@ SERVICES = (
     "serviceusage.googleapis.com",
 )
 _MAX_LABELS = 64 - 2
-"""A Google Cloud resource takes 64 labels, and Berth adds two."""
+"""Maximum labels in the stack file: Google Cloud allows 64 per resource, and Berth adds two."""
 _SERVICE_OF_DRIVER = {
     "filestore": "file.googleapis.com",
     "lustre": "lustre.googleapis.com",
     "parallelstore": "parallelstore.googleapis.com",
 }
 _CONFIDENTIAL_FAMILIES = {"SEV": ("n2d", "c2d", "c3d"), "SEV_SNP": ("n2d",), "TDX": ("c3",)}
-"""Kind of confidential VM → the families of machines without accelerators that can be one (Confidential VM docs)."""
+"""Type of confidential VM → machine families without accelerators that support it (Confidential VM docs)."""
 
 
 def required_services(context: PlanningContext) -> tuple[str, ...]:
-    """The APIs that have to be switched on."""
+    """Return the Google Cloud APIs that the fleet needs."""
     cluster = context.spec.cluster
     required = {_SERVICE_OF_DRIVER[driver] for driver in cluster.storage_drivers if driver in _SERVICE_OF_DRIVER}
     if cluster.fleet_project is not None:
@@ -67,7 +67,7 @@ def required_services(context: PlanningContext) -> tuple[str, ...]:
 
 
 def cluster_plan(context: PlanningContext, pools: Mapping[str, PoolRequest], *, multi_networking: bool) -> ClusterPlan:
-    """The cluster of the fleet, and of these pools; `multi_networking` is whether one of them wants it."""
+    """Return the cluster for these pools; `multi_networking` is whether one of them needs it."""
     spec = context.spec.cluster
     name = cluster_name(context)
     _check_name_and_labels(context, name)
@@ -107,32 +107,35 @@ def cluster_plan(context: PlanningContext, pools: Mapping[str, PoolRequest], *, 
 
 
 def _mounts_secrets(context: PlanningContext) -> bool:
-    """Whether pods of any team are to mount secrets."""
+    """Return whether pods of any team mount secrets of Secret Manager."""
     return any(team.identity is not None and team.identity.secrets for team in context.spec.teams.values())
 
 
 def resource_labels(context: PlanningContext) -> dict[str, str]:
-    """Google Cloud labels of everything the fleet owns."""
+    """Return the Google Cloud labels of all resources of the fleet."""
     fleet_label = shorten(re.sub("[^a-z0-9_-]", "-", context.stack.lower()), MAX_COMPUTE_NAME)
     return dict(sorted({**context.spec.labels, "managed-by": "berth", "fleet": fleet_label}.items()))
 
 
 def _check_name_and_labels(context: PlanningContext, name: str) -> None:
-    """The cluster can have its name, and the fleet its labels."""
+    """Report an invalid cluster name and invalid labels of the fleet."""
     if not is_gke_name(name) and not context.is_set_aside("cluster", "name"):
-        message = f"the stack's name, '{format_value(name)}', is no name for a cluster; write cluster.name"
+        message = f"the stack's name '{format_value(name)}' is not a valid cluster name; write cluster.name"
         context.problems.fault("bad-stack-name", ("cluster", "name"), message)
     for key in sorted(context.spec.labels):
         if key in ("managed-by", "fleet") or key.startswith("goog-"):
             message = f"'{key}' is set by {'Google' if key.startswith('goog-') else 'Berth'}; write another key"
             context.problems.fault("reserved-label", ("labels", key), message)
     if len(context.spec.labels) > _MAX_LABELS:
-        message = f"{len(context.spec.labels)} labels, and Google Cloud takes {_MAX_LABELS} beside Berth's own"
+        message = (
+            f"{len(context.spec.labels)} labels are more than the maximum of {_MAX_LABELS} besides Berth's own; write "
+            "fewer"
+        )
         context.problems.fault("too-many-labels", ("labels",), message)
 
 
 def system_pool_plan(context: PlanningContext) -> NodePoolPlan | None:
-    """The ordinary pool that controllers run on; Autopilot has none."""
+    """Return the pool without accelerators that controllers run on; None on Autopilot."""
     if context.spec.cluster.mode == "autopilot":
         return None
     spec = context.spec.cluster.system_pool
@@ -141,16 +144,19 @@ def system_pool_plan(context: PlanningContext) -> NodePoolPlan | None:
     zones = tuple(sorted(spec.zones or context.spec.cluster.zones))
     is_fixed = spec.nodes.min == spec.nodes.max
     if spec.nodes.max == 0:
-        context.problems.fault("bad-size", (*path, "nodes"), "'0' leaves the controllers no place; write at least 1")
+        context.problems.fault("bad-size", (*path, "nodes"), "'0' leaves no node for the controllers; write at least 1")
     elif is_fixed and (not zones or spec.nodes.max % len(zones)) and not context.is_set_aside("cluster", "zones"):
         message = (
-            f"'{spec.nodes.max}' fixed nodes need zones that divide them, and these are "
-            f"{', '.join(zones) or 'not named'}; write zones, or nodes: {{min: 1, max: {spec.nodes.max}}}"
+            f"a fixed number of '{spec.nodes.max}' nodes must divide evenly by the zones, which are "
+            f"{', '.join(zones) or 'not set'}; write zones, or nodes: {{min: 1, max: {spec.nodes.max}}}"
         )
         context.problems.fault("bad-size", (*path, "nodes"), message)
     _check_confidential_pool(context)
     if spec.machine_type in catalog.machines():
-        message = f"'{spec.machine_type}' has accelerators, and controllers need none; write one such as e2-standard-4"
+        message = (
+            f"'{spec.machine_type}' has accelerators, which controllers do not need; write a machine such as "
+            "e2-standard-4"
+        )
         context.problems.fault("bad-value", (*path, "machineType"), message)
     return NodePoolPlan(
         key=SYSTEM,
@@ -179,20 +185,22 @@ def system_pool_plan(context: PlanningContext) -> NodePoolPlan | None:
 def _check_confidential_pool(context: PlanningContext) -> None:
     kind, machine = context.spec.cluster.confidential_nodes, context.spec.cluster.system_pool.machine_type
     if kind is not None and machine.partition("-")[0] not in (families := _CONFIDENTIAL_FAMILIES[kind]):
-        message = f"'{machine}' is no machine for {kind} confidential nodes; write one such as {families[0]}-standard-4"
+        message = (
+            f"'{machine}' does not support {kind} confidential nodes; write a machine such as {families[0]}-standard-4"
+        )
         context.problems.fault("confidential", ("cluster", "systemPool", "machineType"), message)
 
 
 _STANDARD_ONLY_KEYS = {
-    "systemPool": ("system_pool", "makes its nodes itself"),
-    "multiNetworking": ("multi_networking", "makes its nodes itself"),
-    "gpuInstallers": ("gpu_installers", "brings drivers itself"),
-    "nodeAutoProvisioning": ("node_auto_provisioning", "makes its nodes itself"),
+    "systemPool": ("system_pool", "creates its nodes itself"),
+    "multiNetworking": ("multi_networking", "creates its nodes itself"),
+    "gpuInstallers": ("gpu_installers", "installs drivers itself"),
+    "nodeAutoProvisioning": ("node_auto_provisioning", "creates its nodes itself"),
     "imageStreaming": ("image_streaming", "always streams images"),
     "shieldedNodes": ("shielded_nodes", "always has shielded nodes"),
-    "confidentialNodes": ("confidential_nodes", "makes nodes confidential by a ComputeClass"),
+    "confidentialNodes": ("confidential_nodes", "gets confidential nodes from a ComputeClass"),
 }
-"""Keys of the cluster that may not be said of an Autopilot cluster, and what it does instead."""
+"""Keys that an Autopilot cluster cannot have, and what Autopilot does instead."""
 
 
 def _check_autopilot_keys(context: PlanningContext) -> None:
@@ -201,7 +209,7 @@ def _check_autopilot_keys(context: PlanningContext) -> None:
         return
     for key, (field, alternative) in _STANDARD_ONLY_KEYS.items():
         if field in spec.model_fields_set:
-            message = f"an Autopilot cluster {alternative}; leave {key} out, or write mode: standard"
+            message = f"an Autopilot cluster {alternative}; remove {key}, or write mode: standard"
             context.problems.fault("autopilot", ("cluster", key), message)
 
 
@@ -218,13 +226,16 @@ def _control_plane_plan(context: PlanningContext) -> ControlPlanePlan:
     control_spec = spec.control_plane
     path: FieldPath = ("cluster", "controlPlane")
     if spec.private_nodes and not control_spec.cidr_block.endswith("/28"):
-        message = f"'{control_spec.cidr_block}' is not a /28; GKE takes no other size for the control plane"
+        message = (
+            f"'{control_spec.cidr_block}' is not a /28 range, which the control plane needs; write one such as "
+            "172.16.0.0/28"
+        )
         context.problems.fault("bad-range", (*path, "cidrBlock"), message)
     if not control_spec.public_endpoint and not spec.private_nodes:
         message = "a private endpoint needs private nodes; write privateNodes: true"
         context.problems.fault("bad-value", (*path, "publicEndpoint"), message)
     if not control_spec.ip_endpoint and not spec.dns_endpoint:
-        message = "'false' leaves no way to the control plane; write cluster.dnsEndpoint: true"
+        message = "'false' leaves no endpoint to reach the control plane; write cluster.dnsEndpoint: true"
         context.problems.fault("bad-value", (*path, "ipEndpoint"), message)
     networks = control_spec.authorized_networks
     return ControlPlanePlan(
@@ -241,17 +252,17 @@ def _control_plane_plan(context: PlanningContext) -> ControlPlanePlan:
 
 
 def cluster_name(context: PlanningContext) -> str:
-    """The cluster's name: the one that is written, or the stack's."""
+    """Return the cluster's name: cluster.name, else the stack's name."""
     return context.spec.cluster.name or shorten(context.stack, MAX_CLUSTER_NAME)
 
 
 def node_account_id(context: PlanningContext) -> str:
-    """The id of the nodes' service account."""
+    """Return the ID of the nodes' service account."""
     return shorten(f"{cluster_name(context)}-nodes", MAX_ACCOUNT_ID)
 
 
 def node_account_email(context: PlanningContext) -> str:
-    """The address of the nodes' service account."""
+    """Return the email address of the nodes' service account."""
     return f"{node_account_id(context)}@{context.project}.iam.gserviceaccount.com"
 
 

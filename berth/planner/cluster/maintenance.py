@@ -1,4 +1,4 @@
-"""What GKE does by itself: it makes nodes where jobs ask for them, and it upgrades them."""
+"""Plan node auto-provisioning and maintenance windows."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from berth.spec.cluster import END_OF_SUPPORT, AutoProvisioningSpec
 def auto_provisioning_plan(
     context: PlanningContext, spec: AutoProvisioningSpec | None, pools: Mapping[str, PoolRequest]
 ) -> AutoProvisioningPlan | None:
-    """Node auto-provisioning, with the limits that count the whole cluster; `pools` are those of the fleet."""
+    """Return node auto-provisioning with its cluster-wide limits; None if it is off. `pools` are all pools."""
     if spec is None:
         return None
     path: FieldPath = ("cluster", "nodeAutoProvisioning")
@@ -27,9 +27,9 @@ def auto_provisioning_plan(
     for key, limit in limit_specs.items():
         limit_path = (*path, "accelerators", key) if key in spec.accelerators else (*path, key)
         if limit.max == 0:
-            context.reject(*part, "bad-size", limit_path, "'0' lets no node be made; write at least 1")
+            context.reject(*part, "bad-size", limit_path, "'0' allows no nodes; write at least 1")
         elif key in spec.accelerators and key not in accelerator_types():
-            hint = did_you_mean(key, accelerator_types()) or "; write one as nodes are labelled, such as nvidia-l4"
+            hint = did_you_mean(key, accelerator_types()) or "; write the value of its node label, such as nvidia-l4"
             context.reject(*part, "bad-accelerator", limit_path, f"no accelerator '{format_value(key)}'{hint}")
     return AutoProvisioningPlan(
         profile=spec.profile,
@@ -45,24 +45,24 @@ def auto_provisioning_plan(
 
 
 def _auto_repair(context: PlanningContext, written: bool | None, pools: Mapping[str, PoolRequest]) -> bool:
-    """One setting holds for all nodes that are made: where some of them must not be repaired, none is."""
+    """Return whether created nodes are repaired: one setting for all, off if any pool must not be repaired."""
     can_repair = can_auto_repair(pools.values())
     if written and not can_repair:
         pool_names = join_quoted(name for name, pool in pools.items() if pool.auto_provisioned and pool.uses_dws)
-        message = f"'true' would break up jobs on the short-lived nodes of {pool_names}; leave autoRepair out"
+        message = f"'true' would interrupt jobs on the short-lived nodes of {pool_names}; remove autoRepair"
         context.problems.fault("dws-auto-repair", ("cluster", "nodeAutoProvisioning", "autoRepair"), message)
     return can_repair if written is None else written
 
 
 def _resource_limit(resource: str, minimum: int, maximum: int, is_accelerator: bool) -> ResourceLimit:
-    """A plain number for an accelerator is its limit, and no floor."""
+    """Return the limit of one resource; for accelerators without a minimum."""
     return ResourceLimit(
         resource=resource, minimum=0 if is_accelerator and minimum == maximum else minimum, maximum=maximum
     )
 
 
 def maintenance_plan(context: PlanningContext) -> MaintenancePlan | None:
-    """The times at which GKE may upgrade, and those at which it may not."""
+    """Return the maintenance windows and exclusions; None if the stack file sets none."""
     spec = context.spec.cluster.maintenance
     if spec is None:
         return None
@@ -72,19 +72,19 @@ def maintenance_plan(context: PlanningContext) -> MaintenancePlan | None:
         _check_end_after_start(context, window.start, window.end, (*path, "window"))
     names: set[str] = set()
     if window and spec.daily_start:
-        message = f"'{spec.daily_start}' is a window of its own, and there is a recurring one; leave dailyStart out"
+        message = f"'{spec.daily_start}' cannot be combined with a recurring window; remove dailyStart"
         context.problems.fault("bad-value", (*path, "dailyStart"), message)
     for index, exclusion in enumerate(spec.exclusions):
         if exclusion.end != END_OF_SUPPORT:
             _check_end_after_start(context, exclusion.start, exclusion.end, (*path, "exclusions", index))
         elif exclusion.scope == "NO_UPGRADES":
             message = (
-                f"'{END_OF_SUPPORT}': GKE holds off all upgrades for a limited "
-                "time alone; write an end, or a smaller scope"
+                f"'{END_OF_SUPPORT}' is not possible for all upgrades, which GKE postpones only for a limited time; "
+                "write an end, or a smaller scope"
             )
             context.problems.fault("bad-value", (*path, "exclusions", index, "end"), message)
         if exclusion.name in names:
-            message = f"'{exclusion.name}' is the name of another exclusion already; name it otherwise"
+            message = f"'{exclusion.name}' is already the name of another exclusion; write another name"
             context.problems.fault("duplicate-name", (*path, "exclusions", index, "name"), message)
         names.add(exclusion.name)
     return MaintenancePlan(

@@ -1,4 +1,4 @@
-"""Which GKE version the fleet's pools need, against the one that the cluster is to have."""
+"""Compare the GKE version of the cluster with what its pools need."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from berth.rules.gke.versions import first_version as first_version
 
 
 def check_versions(context: PlanningContext, planned_pools: Mapping[str, PlannedPool]) -> None:
-    """Report what a quoted version lacks, at the pool that asks for it; and in one note what could only be assumed."""
+    """Report features that the version lacks, at the pool that uses them, and one note with all assumptions."""
     if context.cluster_exists or any(
         context.is_set_aside("cluster", key) for key in ("mode", "version", "releaseChannel")
     ):
@@ -39,30 +39,30 @@ def check_versions(context: PlanningContext, planned_pools: Mapping[str, Planned
             else:
                 assumed.append(missing)
     if assumed:
-        # The newest version that is assumed has whatever an older one has.
+        # The newest assumed version has the features of older ones.
         newest = max(assumed, key=lambda lack: parse_version(lack.since))
         key = "version" if cluster.version else "releaseChannel"
         context.problems.note("version-assumed", ("cluster", key), newest.message)
 
 
 def _check_cluster_version(context: PlanningContext, version: str) -> None:
-    """Report a version that GKE may refuse to create, or that lacks what Berth itself switches on."""
+    """Report a version that GKE may refuse, or that lacks features that Berth itself enables."""
     cluster, path = context.spec.cluster, ("cluster", "version")
     if violation := release_violation(version, cluster.release_channel):
         context.problems.warning(violation.code, path, violation.message)
     autopilot = cluster.mode == "autopilot"
     needs = (FeatureNeed(feature=name, autopilot=autopilot) for name in _FEATURES_OF_EVERY_CLUSTER)
     faults = [m for m in missing_features(needs, version, cluster.release_channel) if m.severity == Severity.FAULT]
-    if faults:  # the newest version that is needed has whatever an older one has
+    if faults:  # the newest needed version has the features of older ones
         context.problems.fault("version-too-old", path, max(faults, key=lambda lack: parse_version(lack.since)).message)
 
 
 _FEATURES_OF_EVERY_CLUSTER = ("monitoring-jobset", "monitoring-kubelet")
-"""What Berth switches on in every cluster, whatever the stack file says (`gke.MONITORING`)."""
+"""Features that Berth enables in every cluster (`gke.MONITORING`)."""
 
 
 def may_support_flex_start(context: PlanningContext, request: PoolRequest) -> bool:
-    """Whether the cluster is not known to be older than flex-start."""
+    """Return whether the cluster's version may support flex-start; False only if it is known to be older."""
     flex_start_version = first_version(
         FeatureNeed(feature="flex-start", autopilot=request.cluster.autopilot, kind=request.machine.kind)
     )

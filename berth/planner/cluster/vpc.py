@@ -1,4 +1,4 @@
-"""The VPC that the cluster stands in: the fleet's own, or one that somebody else made."""
+"""Plan the VPC of the cluster: one that Berth creates, or an existing one."""
 
 from __future__ import annotations
 
@@ -18,17 +18,17 @@ _CREATED_VPC_FIELDS = {
     "mtu": "mtu",
     "nat": "nat",
 }
-"""What may be said of a VPC of the fleet's own alone."""
+"""Keys that only a VPC created by Berth can have."""
 _EXISTING_VPC_FIELDS = {
     "subnetwork": "subnetwork",
     "pod_range_name": "podRangeName",
     "service_range_name": "serviceRangeName",
 }
-"""What must be said of an existing one, and of no other."""
+"""Keys that an existing VPC must have, and no other can have."""
 
 
 def network_plan(context: PlanningContext, name: str) -> NetworkPlan | ExistingNetworkPlan:
-    """The network of a cluster of that name."""
+    """Return the network of the cluster `name`."""
     spec = context.spec.cluster.network
     _check_keys(context)
     if not context.is_set_aside("cluster", "network") and not context.is_set_aside("cluster", "controlPlane"):
@@ -53,28 +53,30 @@ def network_plan(context: PlanningContext, name: str) -> NetworkPlan | ExistingN
 
 
 def _check_keys(context: PlanningContext) -> None:
-    """Nothing of an existing VPC is made, and in a VPC that is made there is nothing to be found."""
+    """Report keys of a new VPC on an existing one, and missing or misplaced names of existing subnets and ranges."""
     spec = context.spec.cluster.network
     if spec.existing is None:
         for field, key in {**_EXISTING_VPC_FIELDS, "project": "project"}.items():
             if field in spec.model_fields_set:
-                message = f"'{getattr(spec, field)}' lies in a VPC that exists; write its name under existing"
+                message = (
+                    f"'{getattr(spec, field)}' belongs to an existing VPC; write the name of that VPC under existing"
+                )
                 context.problems.fault("existing-network", (*NETWORK_PATH, key), message)
         return
     for field, key in _CREATED_VPC_FIELDS.items():
         if field in spec.model_fields_set:
-            message = f"'{spec.existing}' is somebody else's VPC, and only taken as it is; leave {key} out"
+            message = f"'{spec.existing}' is an existing VPC, which Berth does not change; remove {key}"
             context.problems.fault("existing-network", (*NETWORK_PATH, key), message)
     for field, key in _EXISTING_VPC_FIELDS.items():
         if getattr(spec, field) is None:
-            message = f"is missing; write which one of the VPC '{spec.existing}' the cluster takes"
+            message = f"is missing; write its name in the existing VPC '{spec.existing}'"
             context.problems.fault("missing-key", (*NETWORK_PATH, key), message)
 
 
 def cluster_ranges(context: PlanningContext) -> dict[FieldPath, str]:
-    """The ranges of nodes, pods, services and the control plane, by where they are written.
+    """Return path → range of nodes, pods, services and the control plane.
 
-    Those of an existing VPC stand nowhere in the stack file.
+    The ranges of an existing VPC are unknown.
     """
     spec = context.spec.cluster
     ranges: dict[FieldPath, str] = {}

@@ -1,7 +1,7 @@
-"""Networks of accelerators: which VPCs pools talk over, the ranges of their subnets, and what is read of them in pods.
+"""Plan accelerator networks: the VPCs of pools, and the ranges of their subnets.
 
-A set of networks is of one kind of GPUDirect, and of one zone where its VPC is (RDMA). Its ranges follow from its key
-alone, so that a set that comes or goes renumbers no other: a subnet with another range is another subnet.
+A set of networks has one type of GPUDirect and, if its VPC is zonal (RDMA), one zone. Its ranges depend only on its
+key, so that adding or removing a set does not change the subnets of another.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ from berth.rules.gke.networks import NetworkNeeds, network_needs
 RANGE_PATH: FieldPath = ("cluster", "network", "acceleratorCidrBlock")
 
 _SET_BITS, _SUBNET_BITS = 6, 4
-"""Bits that the range is divided by: 64 sets of at most 16 subnets, which leaves a /11 subnets of 2044 nodes each."""
+"""Bits by which the range is divided: 64 sets of at most 16 subnets; a /11 then has subnets of 2044 nodes each."""
 _MAX_PREFIX = 29
-"""Google Cloud takes no smaller subnet."""
+"""Longest prefix of a subnet in Google Cloud."""
 _TCP_SETS = ("tcpx", "tcpxo")
 
 
 def network_set_key(pool: PlannedPool) -> str | None:
-    """The set of networks that a pool's nodes have interfaces in; None where there is none, or GKE makes it."""
+    """Return the set of networks of a pool's nodes; None if there is none, or GKE creates it."""
     needs = network_needs(pool.request)
     if not needs.additional_networks or pool.made_by_gke:
         return None
@@ -38,14 +38,14 @@ def network_set_key(pool: PlannedPool) -> str | None:
 
 
 def _zone_letter(pool: PlannedPool) -> str:
-    """What tells a zone from the others of its region."""
+    """Return the suffix that distinguishes a zone within its region."""
     return pool.zones[0].rpartition("-")[2]
 
 
 def plan_networks(
     context: PlanningContext, planned_pools: Mapping[str, PlannedPool]
 ) -> tuple[AcceleratorNetworksPlan, ...]:
-    """Every set of networks that a pool asks for, by key."""
+    """Return every set of networks that a pool needs, in order of keys."""
     users = {key: pool for pool in planned_pools.values() if (key := network_set_key(pool))}
     if not users or context.is_set_aside("cluster", "network"):
         return ()
@@ -56,9 +56,9 @@ def plan_networks(
 
 
 def _has_room(context: PlanningContext, base: IPv4Network) -> bool:
-    """The range can be divided, and shares no address with those of the cluster."""
+    """Return whether the range can be divided and does not overlap ranges of the cluster; report it if not."""
     if base.prefixlen + _SET_BITS + _SUBNET_BITS > _MAX_PREFIX:
-        message = f"'{base}' is too small to be divided among networks of accelerators; write a /19 or larger, best /11"
+        message = f"'{base}' is too small for accelerator networks; write a /19 or larger, preferably a /11"
         context.problems.fault("bad-range", RANGE_PATH, message)
         return False
     for path, cluster_range in cluster_ranges(context).items():
@@ -75,13 +75,13 @@ def _network_set(context: PlanningContext, key: str, pool: PlannedPool, base: IP
 
 
 def _subnet_ranges(base: IPv4Network, key: str) -> Iterator[str]:
-    """The ranges of a set's subnets, in order."""
+    """Yield the ranges of a set's subnets, in order."""
     block = next(islice(base.subnets(prefixlen_diff=_SET_BITS), _set_index(key), None))
     return map(str, block.subnets(prefixlen_diff=_SUBNET_BITS))
 
 
 def _set_index(key: str) -> int:
-    """Where a set lies in the range: TCP's first, then those of zones a to z, then those of AI zones, by letter."""
+    """Return the position of a set in the range: TCP first, then zones a to z, then AI zones by letter."""
     if key in _TCP_SETS:
         return _TCP_SETS.index(key)
     zone = key.rpartition("-")[2]
@@ -89,7 +89,7 @@ def _set_index(key: str) -> int:
 
 
 def _tcp_vpcs(context: PlanningContext, needs: NetworkNeeds, ranges: Iterator[str]) -> Iterator[AcceleratorVpcPlan]:
-    """A VPC for each interface."""
+    """Yield a VPC for each interface."""
     for number, ip_range in zip(range(1, needs.own_vpcs + 1), ranges, strict=False):
         name = f"{cluster_name(context)}-{needs.mode}-{number}"
         subnet = AcceleratorSubnetPlan(name=name, ip_range=ip_range, device=f"{needs.mode}-{number}")
@@ -101,7 +101,7 @@ def _tcp_vpcs(context: PlanningContext, needs: NetworkNeeds, ranges: Iterator[st
 def _rdma_vpcs(
     context: PlanningContext, pool: PlannedPool, needs: NetworkNeeds, ranges: Iterator[str]
 ) -> Iterator[AcceleratorVpcPlan]:
-    """A VPC for the further gVNIC, and one with the zone's profile that has a subnet for each RDMA card."""
+    """Yield a VPC for the additional gVNIC, and one with the zone's profile that has a subnet for each RDMA NIC."""
     letter, zone = _zone_letter(pool), pool.zones[0]
     gvnic_device, rdma_device, gvnic_range = f"gvnic-{letter}", f"{needs.mode}-{letter}", next(ranges)
     name = f"{cluster_name(context)}-{gvnic_device}"
@@ -130,7 +130,7 @@ def _rdma_vpcs(
 def node_network(
     context: PlanningContext, pool: PlannedPool, sets: Iterable[AcceleratorNetworksPlan]
 ) -> NodeNetworkPlan:
-    """The network settings of a pool's nodes, with their further interfaces."""
+    """Return the network settings of a pool's nodes, with their additional interfaces."""
     private = context.spec.cluster.private_nodes
     if profile := network_needs(pool.request).profile:
         return NodeNetworkPlan(private_nodes=private, accelerator_profile=profile)

@@ -1,4 +1,4 @@
-"""What a pool asks of Google, held against the rules of capacity before anything is sent."""
+"""Check pools with the capacity rules of GKE (`berth.rules.gke`) before anything is created."""
 
 from __future__ import annotations
 
@@ -32,10 +32,10 @@ _PATH_BY_KEY: dict[SettingKey, tuple[str, ...]] = {
     "reservation": ("capacity", "reservation"),
     "placement": ("compactPlacement",),
 }
-"""Where a rule's key stands in a pool, if not under its own name."""
+"""Key of a rule → path within a pool, if they differ."""
 
 _OPTIONS_KEY: dict[str, str] = {"flex-start": "flexStart", "queued": "queued"}
-"""The key under which a capacity has options."""
+"""Capacity → the key of its options."""
 
 
 def pool_request(
@@ -46,7 +46,7 @@ def pool_request(
     nodes: Bounds,
     zones: tuple[str, ...],
 ) -> PoolRequest:
-    """A pool in the words of the rules."""
+    """Convert a pool to a PoolRequest, the input of the rules."""
     ssd = spec.local_ssd
     sharing, surge = spec.gpu_sharing, spec.surge
     return PoolRequest(
@@ -81,7 +81,7 @@ def pool_request(
 
 
 def cluster_features(context: PlanningContext) -> ClusterFeatures:
-    """The cluster in the words of the rules."""
+    """Convert the cluster to ClusterFeatures, the input of the rules."""
     autopilot = context.spec.cluster.mode == "autopilot"
     return ClusterFeatures(
         autopilot=autopilot,
@@ -95,7 +95,7 @@ def _provider_strategy(word: str) -> str:
 
 
 def reservation_request(context: PlanningContext, capacity: Capacity) -> ReservationRequest | None:
-    """The reservation that a capacity takes machines from, in the words of the rules."""
+    """Return the reservation that a capacity uses, as input of the rules; None without one."""
     if capacity.kind != "reservation":
         return None
     key = capacity.reservation
@@ -115,7 +115,7 @@ def reservation_request(context: PlanningContext, capacity: Capacity) -> Reserva
 
 
 def setting_path(request: PoolRequest, key: SettingKey) -> FieldPath:
-    """Where in a pool, or in a priority of a compute class, stands what a rule blames."""
+    """Return the path of a rule's key within a pool or a priority of a compute class."""
     if key == "maxRunDuration":
         return ("capacity", _OPTIONS_KEY.get(request.capacity, ""), key)
     return _PATH_BY_KEY.get(key, (key,))
@@ -125,7 +125,7 @@ _DATE_LENGTH = len("2026-12-01")
 
 
 def check_reservation(context: PlanningContext, name: str, request: PoolRequest) -> bool:
-    """Whether the reservation that a pool names holds the machines that it asks for; reports where it does not."""
+    """Return whether the reservation that a pool names has the pool's machines; report every difference."""
     key = context.spec.pools[name].capacity.reservation
     if key is None:
         return True
@@ -135,7 +135,7 @@ def check_reservation(context: PlanningContext, name: str, request: PoolRequest)
 
 
 def check_rules(context: PlanningContext, name: str, request: PoolRequest) -> bool:
-    """Report what is wrong with a pool, or what the plan should say of it; False where it cannot exist."""
+    """Report violations and notes of a pool; return False if it has a fault."""
     path = part = ("pools", name)
     is_valid = report(context, part, path, request, pool_violations(request))
     check_zones_list_machine(context, part, path, request, accepted=context.spec.pools[name].accept_zone)
@@ -147,7 +147,7 @@ def check_rules(context: PlanningContext, name: str, request: PoolRequest) -> bo
 def check_zones_list_machine(
     context: PlanningContext, part: SpecPart, path: FieldPath, request: PoolRequest, *, accepted: bool
 ) -> None:
-    """Warn where Google lists no such machine in the zones, or in the region where none is named."""
+    """Warn if Google does not list the machine in the zones, or in the region if no zone is set."""
     if accepted or context.is_set_aside("region", "") or context.is_set_aside("cluster", "zones"):
         return
     auto_provisioning = context.spec.cluster.node_auto_provisioning
@@ -166,10 +166,10 @@ def report(
     request: PoolRequest,
     violations: Iterable[GkeViolation],
 ) -> bool:
-    """Report what is violated by what stands at `above`; False, with `part` set aside, where there is a fault."""
+    """Report violations of the entry at `base_path`; on a fault set `part` aside and return False."""
     is_valid = True
     for violation in violations:
-        if context.cluster_exists and violation.key == "zones":  # where its nodes stand was somebody else's to decide
+        if context.cluster_exists and violation.key == "zones":  # the zones of existing nodes are not Berth's choice
             continue
         path: FieldPath = (*base_path, *setting_path(request, violation.key))
         if violation.key == "zones" and part[0] == "pools" and context.spec.pools[part[1]].zone:

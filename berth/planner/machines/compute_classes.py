@@ -1,4 +1,4 @@
-"""Compute classes: ways to get nodes in order of preference, each of them held to the rules of capacity."""
+"""Plan compute classes: ordered priorities of how to get nodes, each checked with the capacity rules."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _AFFINITIES = {"own": "Specific", "named": "Specific", "any": "AnyBestEffort"}
 
 
 class ClassPriority(Struct, frozen=True):
-    """One priority of a class: what it asks for, and the machines that its reservation holds (None without one)."""
+    """One priority of a class: its request, and the machines of its reservation (None without one)."""
 
     request: PoolRequest
     reservation: str | None
@@ -40,7 +40,7 @@ class ClassPriority(Struct, frozen=True):
 
 
 class PlannedClass(Struct, frozen=True):
-    """A class that can exist, with its ways in order of preference."""
+    """A class without faults, with its priorities in order of preference."""
 
     name: str
     spec: ComputeClassSpec
@@ -48,12 +48,12 @@ class PlannedClass(Struct, frozen=True):
 
     @property
     def may_use_spot(self) -> bool:
-        """Whether some of its nodes may be spot ones."""
+        """Whether some of its nodes may be spot VMs."""
         return any(priority.request.capacity == "spot" for priority in self.priorities)
 
 
 def plan_classes(context: PlanningContext) -> dict[str, PlannedClass]:
-    """Every compute class that can exist, by name."""
+    """Return every compute class without faults, by name."""
     classes = {name: _plan_class(context, name, spec) for name, spec in sorted(context.spec.compute_classes.items())}
     _warn_unused_classes(context)
     return {name: planned_class for name, planned_class in classes.items() if planned_class}
@@ -62,16 +62,16 @@ def plan_classes(context: PlanningContext) -> dict[str, PlannedClass]:
 def _plan_class(context: PlanningContext, name: str, spec: ComputeClassSpec) -> PlannedClass | None:
     path: FieldPath = ("computeClasses", name)
     if not spec.node_pool_auto_creation:
-        message = "'false' leaves no way to get nodes: the priorities name machines, and no pool that exists"
-        context.reject(*path, "class-makes-nothing", (*path, "nodePoolAutoCreation"), f"{message}; leave it out")
+        message = "'false' leaves no way to get nodes, because the priorities name machines, not existing pools"
+        context.reject(*path, "class-makes-nothing", (*path, "nodePoolAutoCreation"), f"{message}; remove it")
     if spec.when_unsatisfiable == "ScaleUpAnyway":
-        message = "'ScaleUpAnyway' ends with ordinary nodes, which have no accelerators; write DoNotScaleUp"
+        message = "'ScaleUpAnyway' creates nodes without accelerators as a last resort; write DoNotScaleUp"
         context.problems.warning("class-scales-anyway", (*path, "whenUnsatisfiable"), message)
     planned_priorities: dict[ClassPrioritySpec, ClassPriority] = {}
     for index, priority in enumerate(spec.priorities):
         priority_path: FieldPath = (*path, "priorities", index)
         if priority in planned_priorities:
-            context.reject(*path, "class-repeats", priority_path, "is a priority before already; leave one of them out")
+            context.reject(*path, "class-repeats", priority_path, "repeats an earlier priority; remove one of them")
         elif planned := _plan_priority(context, name, priority_path, priority):
             planned_priorities[priority] = planned
     return None if path in context.set_aside else PlannedClass(name, spec, tuple(planned_priorities.values()))
@@ -92,10 +92,10 @@ def _plan_priority(
     for index, zone in enumerate(spec.zones):
         context.check_zone((*path, "zones", index), zone, accepted=spec.accept_zone)
     if spec.capacity.kind == "queued":
-        message = "'queued' is no way of a compute class, which no request is made to; write flex-start"
+        message = "'queued' capacity is not possible in a compute class; write flex-start"
         context.reject("computeClasses", name, "class-queued", (*path, "capacity"), message)
     if reservation_spec and not is_delivered(context, key):
-        message = f"reservation '{key}' is not there yet; leave this priority out until it is delivered"
+        message = f"reservation '{key}' is not delivered yet; remove this priority until then"
         context.reject("computeClasses", name, "reservation-not-active", (*path, "capacity"), message)
     request = PoolRequest(
         machine=machine,
@@ -122,12 +122,12 @@ def _plan_priority(
 
 
 def _warn_unused_classes(context: PlanningContext) -> None:
-    """A class that no pool names counts for no quota: nothing that Kueue admits ever gets its nodes."""
+    """Warn of classes that no pool names: without quota, Kueue admits no job to their nodes."""
     used_classes = {pool.compute_class for pool in context.spec.pools.values()}
     faulty_classes = {name for section, name in context.set_aside if section == "computeClasses"}
     if not any(section == "pools" for section, _ in context.set_aside):
         for name in sorted(context.spec.compute_classes.keys() - used_classes - faulty_classes):
-            message = "no pool names this class, so no queue has a share in it; write a pool with computeClass"
+            message = "no pool uses this class, so no queue has quota for its nodes; write a pool with computeClass"
             context.problems.warning("unused-class", ("computeClasses", name), message)
 
 
@@ -135,7 +135,7 @@ def _warn_unused_classes(context: PlanningContext) -> None:
 
 
 def class_plan(context: PlanningContext, planned_class: PlannedClass, service_account: str) -> ComputeClassPlan:
-    """The class as GKE gets it: its nodes have the `account` (an address) of the others, and are as they are."""
+    """Return the plan of a class; its nodes use `service_account` (an email address) and the cluster's settings."""
     spec, is_standard = planned_class.spec, context.spec.cluster.mode == "standard"
     return ComputeClassPlan(
         name=planned_class.name,
@@ -150,7 +150,7 @@ def class_plan(context: PlanningContext, planned_class: PlannedClass, service_ac
 
 
 def _priority_plan(priority: ClassPriority) -> ClassPriorityPlan:
-    """Chips and topology say which machine a slice is of; GPUs leave it open. On-demand nodes take nothing reserved."""
+    """Return the plan of a priority. Chips and topology determine the machine of a slice; GPUs need a machine type."""
     request, machine = priority.request, priority.request.machine
     accelerator, count, driver = machine.accelerator, machine.accelerators, request.driver or "default"
     is_gpu = machine.kind == "gpu"

@@ -1,4 +1,4 @@
-"""What a pool's machines are: the row of the hardware table, hosts per slice, how many nodes and accelerators."""
+"""Derive the machines of a pool: machine type, hosts per slice, numbers of nodes and accelerators."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ from berth.spec.machines.pools import PoolSpec
 from berth.spec.machines.reservations import AcceleratorSpec, ReservationSpec
 
 MAX_SLICES = 1000
-"""More slices in one pool than any fleet holds: a typing error, refused before it becomes a thousand node pools."""
+"""Maximum slices of one pool; each slice of several hosts is a node pool."""
 
 _NO_ACCELERATORS = re.compile(r"[cehmntxz][0-9][a-z]?-")
-"""Google's machine families without accelerators (n2-, e2-, c3d-, …); none of those with some is spelt like this."""
+"""Google's machine families without accelerators (n2-, e2-, c3d-, …); no family with accelerators matches."""
 
 
 class Hardware(Struct, frozen=True):
@@ -32,7 +32,7 @@ class Hardware(Struct, frozen=True):
     slices: Bounds | None
     nodes: Bounds
     per_node: int
-    """Chips or GPUs that one node offers: of shared or partitioned GPUs, as many as jobs can ask for."""
+    """Chips or GPUs that jobs can request on one node; shared or partitioned GPUs count as often as they are shared."""
 
     @property
     def accelerators(self) -> Bounds:
@@ -42,7 +42,7 @@ class Hardware(Struct, frozen=True):
 
     @property
     def unit(self) -> int:
-        """The accelerators that cannot be divided: those of a slice, or 1."""
+        """Accelerators that cannot be divided: those of a slice, or 1."""
         return self.shape.chips if self.shape else 1
 
 
@@ -51,7 +51,7 @@ _HardwareFault = tuple[str, str, str]
 
 
 class _HardwareError(Exception):
-    """A pool or reservation that cannot exist; carries its faults."""
+    """Raised for a pool or reservation that cannot exist, with its faults."""
 
     def __init__(self, *faults: _HardwareFault) -> None:
         super().__init__(faults)
@@ -64,7 +64,7 @@ class _HardwareError(Exception):
 
 
 def pool_hardware(context: PlanningContext, name: str, spec: PoolSpec) -> Hardware | None:
-    """The hardware of one pool, or None after a fault."""
+    """Return the hardware of one pool; None after a fault."""
     path: FieldPath = ("pools", name)
     try:
         machine = find_machine(spec.machine_type, spec.accelerator)
@@ -78,11 +78,11 @@ def pool_hardware(context: PlanningContext, name: str, spec: PoolSpec) -> Hardwa
 def machine_and_shape(
     context: PlanningContext, part: tuple[str, str], path: FieldPath, spec: ClassPrioritySpec
 ) -> tuple[Machine, SliceShape | None] | None:
-    """The machine of one priority of a compute class, `part` being the class, and its slice; None after a fault."""
+    """Return the machine and slice of one priority of the compute class `part`; None after a fault."""
     try:
         machine = find_machine(spec.machine_type, spec.accelerator)
         if machine.kind == "gpu" and spec.topology:
-            message = f"'{machine.name}' has GPUs, and TPUs have topology; leave topology out"
+            message = f"'{machine.name}' has GPUs, but topology is for TPUs; remove topology"
             raise _HardwareError(("bad-size", "topology", message))
         if machine.kind == "tpu" and not spec.topology:
             raise _HardwareError(("missing-key", "topology", f"is missing; {_topology_hint(machine)}"))
@@ -94,7 +94,7 @@ def machine_and_shape(
 
 
 def accelerator_types() -> frozenset[str]:
-    """Every accelerator, by the value of its node label."""
+    """Return the accelerators of all machines, as values of their node label."""
     machines = catalog.machines().values()
     return frozenset(m.accelerator for m in machines if m.status != "unsupported") | frozenset(
         catalog.attachable_gpus().gpus
@@ -102,7 +102,7 @@ def accelerator_types() -> frozenset[str]:
 
 
 def reservation_machine(context: PlanningContext, name: str, spec: ReservationSpec) -> Machine | None:
-    """The machine that a reservation holds, or None after a fault."""
+    """Return the machine type of a reservation; None after a fault."""
     try:
         return find_machine(spec.machine_type, spec.accelerator)
     except _HardwareError as error:
@@ -119,11 +119,11 @@ def known_machine(spec: ReservationSpec) -> Machine | None:
 
 
 def find_machine(machine_type: str, accelerator: AcceleratorSpec | None) -> Machine:
-    """The table's row for a machine type, with the GPUs attached to it. Raises _Refused."""
+    """Return the row of a machine type, with attached GPUs; raise _HardwareError if it cannot be used."""
     if accelerator:
         return _machine_with_gpus(machine_type, accelerator)
     if machine_type in catalog.attachable_gpus().hosts:
-        message = f"is missing: '{machine_type}' has none of its own; write {{type: nvidia-tesla-t4, count: 1}}"
+        message = f"is missing, but '{machine_type}' has no GPU of its own; write {{type: nvidia-tesla-t4, count: 1}}"
         raise _HardwareError(("missing-key", "accelerator", message))
     known_machines = catalog.machines()
     if machine_type not in known_machines:
@@ -138,22 +138,19 @@ def find_machine(machine_type: str, accelerator: AcceleratorSpec | None) -> Mach
 def _unknown_machine_message(machine_type: str) -> str:
     quoted_type = format_value(machine_type)
     if _NO_ACCELERATORS.match(machine_type):
-        return (
-            f"'{quoted_type}' has no accelerators, and pools are of "
-            "machines that have; write one such as g2-standard-24"
-        )
+        return f"'{quoted_type}' has no accelerators, which a pool needs; write a machine such as g2-standard-24"
     hint = did_you_mean(machine_type, catalog.machines()) or "; the table of machines is in docs/hardware.md"
     return f"no accelerator machine type '{quoted_type}'{hint}"
 
 
 def _machine_with_gpus(machine_type: str, accelerator: AcceleratorSpec) -> Machine:
     if machine_type in catalog.machines():
-        message = f"'{machine_type}' has accelerators of its own; leave accelerator out"
+        message = f"'{machine_type}' includes its accelerators; remove accelerator"
         raise _HardwareError(("bad-accelerator", "accelerator", message))
     hosts = catalog.attachable_gpus().hosts
     if machine_type not in hosts:
         hint = did_you_mean(machine_type, hosts) or "; write an n1 machine such as n1-standard-4"
-        message = f"'{format_value(machine_type)}' takes no attached GPU{hint}"
+        message = f"'{format_value(machine_type)}' does not support attached GPUs{hint}"
         raise _HardwareError(("bad-accelerator", "machineType", message))
     try:
         return catalog.attach_gpus(machine_type, accelerator.type, accelerator.count)
@@ -167,7 +164,7 @@ def _tpu_hardware(context: PlanningContext, path: FieldPath, machine: Machine, s
         raise _HardwareError(*faults)
     shape = _slice_shape(context, path, machine, spec.topology, spec.accept_topology)
     if shape.multi_host and spec.slices.max > MAX_SLICES:
-        message = f"'{spec.slices.max}' slices are as many node pools; the most is {MAX_SLICES}"
+        message = f"'{spec.slices.max}' slices are more than the maximum of {MAX_SLICES}; write fewer"
         raise _HardwareError(("bad-size", "slices", message))
     slices = _to_bounds(spec.slices)
     nodes = Bounds(min=slices.min * shape.hosts, max=slices.max * shape.hosts)
@@ -178,9 +175,13 @@ def _tpu_faults(machine: Machine, spec: PoolSpec) -> Iterator[_HardwareFault]:
     if spec.topology is None:
         yield "missing-key", "topology", f"is missing; {_topology_hint(machine)}"
     if spec.nodes is not None:
-        yield "bad-size", "nodes", "the nodes of TPU slices are derived; write slices instead of nodes"
+        yield (
+            "bad-size",
+            "nodes",
+            "the size of a TPU pool is in slices; write slices instead of nodes",
+        )
     elif spec.slices is None:
-        yield "missing-key", "slices", "is missing; write how many slices there are, such as slices: 3"
+        yield "missing-key", "slices", "is missing; write the number of slices, such as slices: 3"
 
 
 def _slice_shape(
@@ -193,9 +194,7 @@ def _slice_shape(
     if not shape:
         raise _HardwareError(("bad-topology", "topology", message))
     if not accepted:
-        raise _HardwareError(
-            ("bad-topology", "topology", f"{message}; if GKE offers it, accept it: acceptTopology: true")
-        )
+        raise _HardwareError(("bad-topology", "topology", f"{message}; or write acceptTopology: true if GKE offers it"))
     context.problems.warning(
         "unknown-topology",
         (*path, "topology"),
@@ -208,7 +207,7 @@ def _slice_shape(
 def _topology_hint(machine: Machine) -> str:
     topologies = catalog.slice_topologies(machine)
     listed = topologies if len(topologies) <= 12 else (*topologies[:11], f"… ({len(topologies)} in all)")
-    return f"one of {', '.join(listed)}"
+    return f"write one of {', '.join(listed)}"
 
 
 def _gpu_hardware(machine: Machine, spec: PoolSpec) -> Hardware:
@@ -219,7 +218,7 @@ def _gpu_hardware(machine: Machine, spec: PoolSpec) -> Hardware:
 
 
 def _gpus_per_node(machine: Machine, spec: PoolSpec) -> int:
-    """GPUs × partitions × clients; what is unknown counts as one, for the rules to report."""
+    """Return GPUs × partitions × clients; an unknown value counts as 1 and is reported by the rules."""
     partitions = catalog.mig_partitions(machine.accelerator).get(spec.gpu_partition or "", 1)
     return machine.accelerators * partitions * (spec.gpu_sharing.max_shared_clients if spec.gpu_sharing else 1)
 
@@ -227,7 +226,7 @@ def _gpus_per_node(machine: Machine, spec: PoolSpec) -> int:
 def _gpu_faults(machine: Machine, spec: PoolSpec) -> Iterator[_HardwareFault]:
     for key, value in (("topology", spec.topology), ("slices", spec.slices)):
         if value is not None:
-            yield "bad-size", key, f"'{machine.name}' has GPUs, and TPUs have {key}; leave {key} out, and write nodes"
+            yield "bad-size", key, f"'{machine.name}' has GPUs, but {key} is for TPUs; remove {key}, and write nodes"
     if spec.nodes is None and spec.slices is None:
         yield "missing-key", "nodes", "is missing; write a number, or {min: 0, max: 24}"
 

@@ -1,4 +1,4 @@
-"""DaemonSets that make GPU nodes ready, as the fleet's pools want them."""
+"""Plan the DaemonSets that prepare GPU nodes: drivers and NCCL plugins."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from berth.spec.cluster import InstallerImagesSpec
 
 
 def plan_installers(context: PlanningContext, planned_pools: Mapping[str, PlannedPool]) -> InstallersPlan | None:
-    """Drivers where a pool switched GKE's off, NCCL plugins of every kind of GPUDirect, and what else these need."""
+    """Return driver installers of pools that disable GKE's, and NCCL plugins per type of GPUDirect; else None."""
     berth_pools = [pool for pool in planned_pools.values() if not pool.made_by_gke]
     spec = context.spec.cluster.gpu_installers
     images, pause = spec.images, spec.images.pause or PAUSE_IMAGE
@@ -69,7 +69,7 @@ def _nccl_installers(
 
 
 def _accelerators_using(pools: Iterable[PlannedPool], gpudirect_kinds: tuple[str, ...]) -> tuple[str, ...]:
-    """The accelerators of pools with one of these kinds of GPUDirect."""
+    """Return the accelerators of pools with one of these types of GPUDirect."""
     return tuple(
         sorted({p.hardware.machine.accelerator for p in pools if network_needs(p.request).nccl in gpudirect_kinds})
     )

@@ -1,4 +1,4 @@
-"""Node pools: what GKE is asked for, pool by pool and slice by slice."""
+"""Plan node pools: one per pool, or one per slice of several hosts."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def plan_pools(
     flavor_of: dict[str, str],
     networks: tuple[AcceleratorNetworksPlan, ...],
 ) -> tuple[PoolPlan, ...]:
-    """Every pool that has a flavor. No two node pools may be one to the program (by key) or to GKE (by name)."""
+    """Plan every pool that has a flavor; report node pools with the same key (in Pulumi) or name (in GKE)."""
     plans = tuple(_pool_plan(context, p, flavor_of[n], networks) for n, p in planned_pools.items() if n in flavor_of)
     owner_by_name = {("key", SYSTEM): "the system pool", ("name", SYSTEM): "the system pool"}
     for plan in plans:
@@ -38,18 +38,16 @@ def plan_pools(
         if first_owner := next(
             (owner_by_name[used_name] for used_name in sorted(used_names) if used_name in owner_by_name), None
         ):
-            message = (
-                f"a node pool of '{plan.name}' would have the name of one of {first_owner}; name the pool otherwise"
-            )
+            message = f"a node pool of '{plan.name}' would have the same name as {first_owner}; write another pool name"
             context.problems.fault("duplicate-name", ("pools", plan.name), message)
-        owner_by_name.update(dict.fromkeys(used_names, f"pool '{plan.name}'"))
+        owner_by_name.update(dict.fromkeys(used_names, f"a node pool of '{plan.name}'"))
     return plans
 
 
 def _pool_plan(
     context: PlanningContext, pool: PlannedPool, flavor: str, networks: tuple[AcceleratorNetworksPlan, ...]
 ) -> PoolPlan:
-    """The pool as people read it, with the node pools it becomes."""
+    """Return the plan of a pool with its node pools."""
     hardware = pool.hardware
     return PoolPlan(
         name=pool.name,
@@ -77,7 +75,7 @@ def _pool_plan(
 
 
 def is_created(context: PlanningContext, pool: PlannedPool) -> bool:
-    """Whether Berth makes the node pools, and can: GKE refuses those of a reservation that is not there yet."""
+    """Return whether Berth creates the node pools now; GKE refuses those of a reservation that is not delivered."""
     return pool.made_by == BERTH and is_delivered(context, pool.spec.capacity.reservation)
 
 
@@ -143,7 +141,7 @@ def _node_pool(
 
 
 def _network_labels(network: NodeNetworkPlan) -> dict[str, str]:
-    """Where this label is set, GKE runs its driver for network interfaces as resources (DRANET)."""
+    """Return the label that makes GKE run its DRANET driver on the nodes, if the network needs it."""
     return {catalog.labels().dra_driver: "true"} if network.accelerator_profile is not None else {}
 
 
@@ -170,7 +168,7 @@ def _local_ssd_plan(pool: PlannedPool) -> LocalSsdPlan | None:
 
 
 def _placement_plan(context: PlanningContext, pool: PlannedPool) -> PlacementPlan | None:
-    """None where the topology of a slice says all there is to say, and where nodes may stand anywhere."""
+    """Return the placement; None if it has no constraint, or the slice's topology already implies it."""
     pool_placement = placement(pool.request)
     policy = _workload_policy(context, pool)
     if pool_placement.type is None or (policy is None and pool_placement.tpu_topology):
@@ -196,6 +194,6 @@ def _workload_policy(context: PlanningContext, pool: PlannedPool) -> WorkloadPol
 def workload_policies(
     context: PlanningContext, planned_pools: Mapping[str, PlannedPool]
 ) -> tuple[WorkloadPolicyPlan, ...]:
-    """The policies by which accelerators are wired; pools of one accelerator and topology share one."""
+    """Return the workload policies; pools with the same accelerator and topology share one."""
     policies = [_workload_policy(context, pool) for pool in planned_pools.values() if is_created(context, pool)]
     return tuple({policy.key: policy for policy in policies if policy}.values())

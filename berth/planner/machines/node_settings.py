@@ -1,4 +1,4 @@
-"""What a pool says of its nodes beyond their machine, in Google's spelling."""
+"""Convert kubelet, kernel and network settings of nodes to the provider's values."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from berth.spec.machines.node_system import KubeletSpec, NodeSystemSpec
 
 
 def kubelet_plan(spec: NodeSystemSpec | None) -> KubeletPlan | None:
-    """The kubelet's settings; None where nothing is said."""
+    """Return the kubelet's settings; None if none are set."""
     if spec is None or spec.kubelet == KubeletSpec():
         return None
     settings = spec.kubelet
@@ -36,7 +36,7 @@ def kubelet_plan(spec: NodeSystemSpec | None) -> KubeletPlan | None:
 
 
 def linux_plan(spec: NodeSystemSpec | None) -> LinuxPlan | None:
-    """The kernel's settings; None where nothing is said."""
+    """Return the kernel's settings; None if none are set."""
     if spec is None:
         return None
     plan = LinuxPlan(
@@ -55,8 +55,8 @@ def _provider_enum(prefix: str, word: str | None) -> str | None:
 
 
 def default_node_network(spec: ClusterSpec) -> NodeNetworkPlan:
-    """The network of nodes that have the cluster's alone: whether they are private, where that is written.
+    """Return the network settings of nodes in the cluster's network: whether they are private, if the cluster sets it.
 
-    Left to the cluster, the nodes of a pool that stands stay as they are when the cluster changes.
+    If it is not set, nodes of existing pools do not change with the cluster's default.
     """
     return NodeNetworkPlan(private_nodes=spec.private_nodes if "private_nodes" in spec.model_fields_set else None)

@@ -1,4 +1,4 @@
-"""Pools and reservations: where their machines stand, and the node pools that GKE is asked for."""
+"""Plan pools: their machines, zones, labels and taints."""
 
 from __future__ import annotations
 
@@ -20,21 +20,21 @@ from berth.rules.gke.pool_request import PoolRequest
 from berth.spec.machines.pools import PoolSpec
 
 CAPACITY_TAINT = "berth.dev/capacity"
-"""Keeps jobs of other flavors, and jobs outside Kueue, off machines that were bought for a purpose."""
+"""Taint key that keeps jobs of other flavors, and jobs outside Kueue, off reserved and special machines."""
 
 AUTOPILOT = "autopilot"
 BERTH, GKE, EXTERNAL = "berth", "gke", "others"
-"""Who makes the nodes of a pool."""
+"""Who creates the nodes of a pool."""
 
 _RESERVED_DOMAINS = ("kubernetes.io", "k8s.io", "google.com", "gke.io", "nvidia.com", "berth.dev")
-"""Domains whose labels and taints say what a node is: flavors go by them, so they must be true."""
+"""Domains of labels and taints that describe a node. Flavors select by them, so the stack file cannot set them."""
 
 SYSTEM = "system"
 """Key and name of the node pool that controllers run on."""
 
 
 class PlannedPool(Struct, frozen=True):
-    """A pool that can exist: what its owner wrote, its machines, and where they stand."""
+    """A pool without faults: its spec, machines and zones."""
 
     name: str
     spec: PoolSpec
@@ -47,35 +47,35 @@ class PlannedPool(Struct, frozen=True):
 
     @property
     def key(self) -> str:
-        """What names its node pools and its flavor: its first name, since none of those can be renamed."""
+        """Key of its node pools and its flavor: the pool's first name, because neither can be renamed."""
         return self.spec.formerly or self.name
 
     @property
     def taints(self) -> tuple[Taint, ...]:
-        """The taints that its nodes carry beside those of GKE."""
+        """The taints of its nodes besides those of GKE."""
         own = tuple(Taint(key=t.key, value=t.value, effect=t.effect) for t in self.spec.taints)
         return own + berth_capacity_taints(self.spec.capacity.kind) if self.made_by == BERTH else own
 
     @property
     def made_by_gke(self) -> bool:
-        """Whether GKE makes the nodes by itself, when jobs ask for them."""
+        """Whether GKE creates the nodes for pending jobs."""
         return self.made_by == GKE
 
 
 def berth_capacity_taints(kind: str) -> tuple[Taint, ...]:
-    """The taint that marks nodes of a special capacity; on-demand ones are open to all, queued ones GKE marks."""
+    """Return the taint of nodes with a special capacity; none for on-demand, and for queued, which GKE taints."""
     return () if kind in ("on-demand", "queued") else (Taint(key=CAPACITY_TAINT, value=kind, effect="NoSchedule"),)
 
 
 def plan_pools(context: PlanningContext, classes: Mapping[str, PlannedClass]) -> dict[str, PlannedPool]:
-    """Every pool of the spec that can exist, by name."""
+    """Return every pool of the spec without faults, by name."""
     check_former_names(context, ("pools",), context.spec.pools)
     planned_pools = (_pool(context, name, spec, classes) for name, spec in sorted(context.spec.pools.items()))
     return {pool.name: pool for pool in planned_pools if pool}
 
 
 def reservation_demands(planned_pools: Mapping[str, PlannedPool]) -> dict[str, dict[str, ReservationDemand]]:
-    """Reservation → pool → what it asks for; a compute class takes what the others leave of it."""
+    """Return reservation → pool → demand; a compute class uses what the pools leave."""
     demand_by_reservation: dict[str, dict[str, ReservationDemand]] = {}
     for pool in planned_pools.values():
         if pool.spec.capacity.reservation is not None:
@@ -103,7 +103,7 @@ def _pool(
     if spec.compute_class is not None:
         return _class_pool(context, name, spec, pool_machines, classes)
     if spec.auto_provisioned and context.spec.cluster.mode == AUTOPILOT:
-        message = "an Autopilot cluster makes all its nodes itself; leave autoProvisioned out"
+        message = "an Autopilot cluster creates all its nodes itself; remove autoProvisioned"
         context.problems.fault("autopilot", ("pools", name, "autoProvisioned"), message)
     is_made_by_gke = spec.auto_provisioned or context.spec.cluster.mode == AUTOPILOT
     made_by = EXTERNAL if context.cluster_exists else GKE if is_made_by_gke else BERTH
@@ -135,7 +135,7 @@ _CLASS_POOL_FIELDS = (
     "flavor",
     "compute_class",
 )
-"""What is said of a pool of a compute class; of everything else, its class speaks."""
+"""Keys that a pool of a compute class can have; its class determines the rest."""
 
 
 def _class_pool(
@@ -148,7 +148,7 @@ def _class_pool(
         return None
     for field in sorted(spec.model_fields_set.difference(_CLASS_POOL_FIELDS)):
         key = type(spec).model_fields[field].alias or field
-        message = f"'{compute_class.name}', a compute class, says how these nodes are got; leave {key} out"
+        message = f"the compute class '{compute_class.name}' determines {key} of these nodes; remove {key}"
         context.reject(*path, "class-decides", (*path, key), message)
     for number, priority in enumerate(compute_class.priorities, 1):
         if (priority.request.machine.accelerator, priority.request.shape) != (
@@ -160,14 +160,14 @@ def _class_pool(
                 _accelerator_text(machines.machine, machines.shape),
             )
             message = (
-                f"priority {number} of '{compute_class.name}' gives {offered}, "
-                f"and this pool counts {counted}; write the same, "
-                "for a quota counts one kind"
+                f"priority {number} of '{compute_class.name}' provides {offered}, "
+                f"but the quota of this pool counts {counted}; write the same "
+                "accelerator in both"
             )
             context.reject(*path, "class-mismatch", (*path, "computeClass"), message)
     request = pool_request(context, spec, machines.machine, machines.shape, machines.nodes, ())
     if request.autoscaled and request.nodes.min:
-        message = f"'{request.nodes.min}' nodes at the least cannot be kept by a compute class; write min: 0"
+        message = f"'{request.nodes.min}' nodes as a minimum are impossible with a compute class; write min: 0"
         context.reject(*path, "gke-minimum", (*path, request.size_key), message)
     if path in context.set_aside:
         return None
@@ -182,7 +182,7 @@ def _accelerator_text(machine: Machine, shape: SliceShape | None) -> str:
 
 
 def _check_labels_and_taints(context: PlanningContext, path: FieldPath, spec: PoolSpec) -> None:
-    """The owner's labels and taints are none that something else sets, and no taint is there twice."""
+    """Report labels and taints that Kubernetes, GKE or Berth sets, and repeated taints."""
     for key in sorted(spec.labels):
         _check_key_is_free(context, (*path, "labels", key), key)
     seen_taints: set[tuple[str, str]] = set()
@@ -190,19 +190,18 @@ def _check_labels_and_taints(context: PlanningContext, path: FieldPath, spec: Po
         taint_path = (*path, "taints", index)
         _check_key_is_free(context, taint_path, taint.key)
         if (taint.key, taint.effect) in seen_taints:
-            message = (
-                f"'{format_value(taint.key)}' with the effect {taint.effect} is there already; leave one of them out"
-            )
+            message = f"'{format_value(taint.key)}' with the effect {taint.effect} is listed twice; remove one of them"
             context.problems.fault("duplicate-name", taint_path, message)
         seen_taints.add((taint.key, taint.effect))
 
 
 def _check_gke_taints(context: PlanningContext, path: FieldPath, spec: PoolSpec) -> None:
-    """Nodes that GKE makes are tainted by the labels that jobs select, and in no other way (workload separation)."""
+    """Report taints without an equal label: GKE taints the nodes that it creates only by their labels."""
     for index, taint in enumerate(spec.taints):
         if spec.labels.get(taint.key) != taint.value:
             message = (
-                f"'{format_value(taint.key)}' would be on no node, for GKE taints what it makes by its labels alone; "
+                f"'{format_value(taint.key)}' has no effect, because GKE taints nodes that it creates only by their "
+                "labels; "
                 f"write labels: {{{taint.key}: {taint.value or '<value>'}}} instead"
             )
             context.problems.fault("gke-taint", (*path, "taints", index), message)
@@ -218,5 +217,5 @@ def check_key_is_free(
     """Report the key of a label or taint that Kubernetes, the backend (GKE, ACK) or Berth sets."""
     domain = key.rpartition("/")[0]
     if any(domain == reserved or domain.endswith(f".{reserved}") for reserved in reserved_domains):
-        message = f"'{format_value(key)}' is for Kubernetes, {backend} or Berth to set; write a key of your own"
+        message = f"'{format_value(key)}' is reserved for Kubernetes, {backend} or Berth; write another key"
         context.problems.fault("reserved-label", path, message)

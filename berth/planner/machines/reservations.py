@@ -1,4 +1,4 @@
-"""Reservations: the machines that they hold, from when until when, and whether pools may have them."""
+"""Plan reservations: their machines, their time windows, and the pools that use them."""
 
 from __future__ import annotations
 
@@ -23,18 +23,18 @@ from berth.spec.machines.reservations import ReservationSpec
 
 
 class ReservationDemand(Struct, frozen=True):
-    """What one pool asks of a reservation: machines at the most, and whether they form slices of several hosts."""
+    """What one pool needs of a reservation: maximum machines, and whether they form slices of several hosts."""
 
     nodes: int
     multi_host: bool
 
 
 DemandsByReservation = Mapping[str, Mapping[str, ReservationDemand]]
-"""Reservation → pool → what it asks for."""
+"""Reservation → pool → demand."""
 
 
 def reserved_machines(context: PlanningContext) -> dict[str, Machine]:
-    """Reservation → what it holds, but for those that cannot exist."""
+    """Return reservation → machine type, without reservations that have faults."""
     machines = {
         name: reservation_machine(context, name, spec) for name, spec in sorted(context.spec.reservations.items())
     }
@@ -42,12 +42,12 @@ def reserved_machines(context: PlanningContext) -> dict[str, Machine]:
 
 
 def reservation_name(context: PlanningContext, key: str) -> str:
-    """The name that Google knows a reservation by."""
+    """Return the name of a reservation in Google Cloud."""
     return context.spec.reservations[key].name or f"{context.stack}-{key}"
 
 
 def is_existing(context: PlanningContext, key: str) -> bool:
-    """Whether somebody else made a reservation; those of TPUs are sold by Google, or asked for ahead."""
+    """Return whether a reservation is an existing one that Berth does not create."""
     spec = context.spec.reservations[key]
     if spec.existing is not None:
         return spec.existing
@@ -56,13 +56,13 @@ def is_existing(context: PlanningContext, key: str) -> bool:
 
 
 def is_delivered(context: PlanningContext, key: str | None) -> bool:
-    """Whether pools can name a reservation: one that begins later is made by Google some time after the request."""
+    """Return whether pools can use a reservation now: Google creates a future one some time after the request."""
     future = context.spec.reservations[key].future if key else None
     return future is None or future.delivered
 
 
 def has_reservation(context: PlanningContext, pool: str, key: str | None) -> bool:
-    """Whether the reservation that a pool names, if it does, is one of the fleet's that can exist."""
+    """Return whether the reservation that a pool names is declared without faults; True if it names none."""
     if key is None:
         return True
     path: FieldPath = ("pools", pool, "capacity", "reservation")
@@ -75,14 +75,14 @@ def has_reservation(context: PlanningContext, pool: str, key: str | None) -> boo
 
 
 def declared_reservation(spec: ReservationSpec, key: str, machine: Machine) -> DeclaredReservation:
-    """A reservation in the words of the rules."""
+    """Convert a reservation to the input of the rules."""
     return DeclaredReservation(name=key, machine=machine, zone=spec.zone, count=spec.count, local_ssds=spec.local_ssd)
 
 
 def check_reservations(
     context: PlanningContext, machines: Mapping[str, Machine], demands: DemandsByReservation
 ) -> None:
-    """Report what is wrong with each reservation, and with all pools that take from one."""
+    """Report what is wrong with each reservation, and with all pools that use it."""
     _check_names(context)
     _check_keys(context)
     for key, machine in machines.items():
@@ -100,7 +100,7 @@ def check_reservations(
 def held_plans(
     context: PlanningContext, machines: Mapping[str, Machine], demands: DemandsByReservation
 ) -> tuple[HeldPlan, ...]:
-    """Every reservation as people read it, with the pools that take from it."""
+    """Return a summary of every reservation, with the pools that use it."""
     return tuple(_held_plan(context, key, tuple(sorted(demands.get(key, ())))) for key in machines)
 
 
@@ -126,7 +126,7 @@ def _held_plan(context: PlanningContext, key: str, pools: tuple[str, ...]) -> He
 
 
 def reservation_plans(context: PlanningContext, machines: Mapping[str, Machine]) -> tuple[ReservationPlan, ...]:
-    """The reservations that the fleet makes now."""
+    """Return the reservations that the stack creates now."""
     berth_reservations = ((key, m) for key, m in machines.items() if not is_existing(context, key))
     return tuple(
         _reservation_plan(context, key, m)
@@ -155,7 +155,7 @@ def _reservation_plan(context: PlanningContext, key: str, machine: Machine) -> R
 def future_reservations(
     context: PlanningContext, machines: Mapping[str, Machine], demands: DemandsByReservation
 ) -> tuple[FutureReservationPlan, ...]:
-    """The requests that the fleet makes for machines in a time to come."""
+    """Return the requests for future reservations that the stack creates."""
     plans = (
         _future_plan(context, key, m, demands.get(key, {}))
         for key, m in machines.items()
@@ -167,7 +167,7 @@ def future_reservations(
 def _future_plan(
     context: PlanningContext, key: str, machine: Machine, demands: Mapping[str, ReservationDemand]
 ) -> FutureReservationPlan | None:
-    """What is delivered has the name of the request. TPUs that Google reserves by the chip are asked for as a total."""
+    """Return the request of a future reservation; TPUs that Google reserves by the chip are requested as a total."""
     spec, gpus, name = context.spec.reservations[key], machine.kind == "gpu", reservation_name(context, key)
     if spec.future is None:
         return None
@@ -211,7 +211,7 @@ def _aggregate_plan(
 
 
 def _check_keys(context: PlanningContext) -> None:
-    """What says where in somebody else's reservation to look has no meaning in one of the fleet's own, and back."""
+    """Report keys of an existing reservation on one that Berth creates, and the reverse."""
     for key, spec in sorted(context.spec.reservations.items()):
         path: FieldPath = ("reservations", key)
         if is_existing(context, key):
@@ -220,25 +220,26 @@ def _check_keys(context: PlanningContext) -> None:
         for field, written in (("project", spec.project), ("block", spec.block), ("subBlock", spec.sub_block)):
             if written:
                 message = (
-                    f"'{format_value(written)}': the fleet makes this one itself; write existing: true, or leave it out"
+                    f"'{format_value(written)}' applies only to an existing reservation; write existing: true, or "
+                    "remove it"
                 )
                 context.problems.fault("reservation-form", (*path, field), message)
 
 
 def _check_existing(context: PlanningContext, path: FieldPath, spec: ReservationSpec) -> None:
     if not spec.name:
-        message = "is missing; write the name by which Google knows the existing reservation"
+        message = "is missing; write the name of the existing reservation in Google Cloud"
         context.problems.fault("missing-key", (*path, "name"), message)
     if spec.sub_block and not spec.block:
-        message = f"'{format_value(spec.sub_block)}' lies in a block; write the block too"
+        message = f"'{format_value(spec.sub_block)}' is part of a block; write block too"
         context.problems.fault("reservation-form", (*path, "subBlock"), message)
     if spec.shared_with:
-        message = f"'{format_value(spec.shared_with[0])}': whoever made this one shares it; leave sharedWith out"
+        message = f"'{format_value(spec.shared_with[0])}' cannot be set on an existing reservation; remove sharedWith"
         context.problems.fault("reservation-form", (*path, "sharedWith"), message)
 
 
 def _check_zone(context: PlanningContext, path: FieldPath, spec: ReservationSpec, machine: Machine) -> None:
-    """The zone exists, and lists the machine."""
+    """Report an unknown zone, and warn if the zone does not list the machine."""
     context.check_zone(path, spec.zone, accepted=spec.accept_zone)
     violation = zone_violation(machine, (spec.zone,), catalog.region_of(spec.zone))
     if violation and not spec.accept_zone and spec.zone in catalog.zone_table().regions.get(context.region, ()):
@@ -256,7 +257,7 @@ def _check_window(context: PlanningContext, path: FieldPath, spec: ReservationSp
 def _check_usage(
     context: PlanningContext, reservation: DeclaredReservation, demands: Mapping[str, ReservationDemand]
 ) -> None:
-    """Pools ask a reservation for no more than it holds; what they leave of it is paid for all the same."""
+    """Report pools that need more than is reserved, and warn of reserved machines that no pool uses."""
     requested, path = (
         {pool: demand.nodes for pool, demand in demands.items()},
         ("reservations", reservation.name, "count"),
@@ -268,20 +269,23 @@ def _check_usage(
     ):
         message = (
             f"'{reservation.count}' machines are reserved and paid for, "
-            f"and pools ask for {sum(requested.values())} of them"
+            f"but pools use at most {sum(requested.values())} of them; write a smaller count, or larger pools"
         )
         context.problems.warning("reservation-unused", path, message)
 
 
 def _check_names(context: PlanningContext) -> None:
-    """No two reservations have one name in a zone, and each has one that Google takes."""
+    """Report reservations with the same name in a zone, and names that Google rejects."""
     key_by_name: dict[tuple[str, str], str] = {}
     for key, spec in sorted(context.spec.reservations.items()):
         name, path = reservation_name(context, key), ("reservations", key, "name")
         if not is_compute_name(name):
-            message = f"'{format_value(name)}', after the stack, is no name for a reservation; write its name here"
+            message = (
+                f"the name '{format_value(name)}', derived from the stack, is not valid; write a name for the "
+                "reservation"
+            )
             context.problems.fault("bad-stack-name", path, message)
         first_key = key_by_name.setdefault((spec.zone, name), key)
         if first_key != key:
-            message = f"'{name}' is already the name of reservations.{first_key} in {spec.zone}; name it otherwise"
+            message = f"'{name}' is already the name of reservations.{first_key} in {spec.zone}; write another name"
             context.problems.fault("duplicate-name", path, message)

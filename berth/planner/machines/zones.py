@@ -1,4 +1,4 @@
-"""The zones of a pool: written, those of its reservation or cluster, or derived from the zone table."""
+"""Choose the zones of a pool: as written, those of its reservation or cluster, or from the zone table."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from berth.spec.machines.pools import PoolSpec
 def pool_zones(
     context: PlanningContext, name: str, spec: PoolSpec, machine: Machine, *, made_by_berth: bool
 ) -> tuple[str, ...]:
-    """The zones of a pool: its own, its reservation's, the cluster's, or those of the region that list its machine."""
+    """Return the zones of a pool: its own, its reservation's, the cluster's, or those in the zone table."""
     if spec.zone:
         return (spec.zone,)
     if spec.zones:
@@ -30,7 +30,7 @@ def pool_zones(
 
 
 def _needs_named_zones(spec: PoolSpec, machine: Machine) -> bool:
-    """Whether the zones of a pool are its owner's to choose: nodes of one zone, or a number that zones divide."""
+    """Return whether a pool must set its zones: its nodes are in one zone, or their number divides by zones."""
     size = spec.slices or spec.nodes
     return (
         isinstance(size, FixedCount)
@@ -42,10 +42,10 @@ def _needs_named_zones(spec: PoolSpec, machine: Machine) -> bool:
 
 
 def _default_zones(context: PlanningContext, name: str, spec: PoolSpec, machine: Machine) -> tuple[str, ...]:
-    """The zones of the region that list the machine: GKE would take three of any, and refuse one that does not.
+    """Return the zones of the region that list the machine; GKE would choose any three and reject others.
 
-    TPUs of flex-start have bounds per zone, so they get one zone. See docs/decisions.md for why the table's growth
-    changes none of them.
+    TPUs of flex-start get one zone, because their limits are per zone. docs/decisions.md explains why a newer table
+    does not change them.
     """
     dws = spec.capacity.kind in DWS
     listed = None if context.is_set_aside("region", "") else catalog.listed_zones(machine, dws=dws)
@@ -54,7 +54,7 @@ def _default_zones(context: PlanningContext, name: str, spec: PoolSpec, machine:
         zones = zones[:1]
     if zones:
         as_of = catalog.zone_table().as_of
-        message = f"names no zone: {', '.join(zones)}, which list {display_name(machine)} in the table of {as_of}"
+        message = f"has no zones; Berth uses {', '.join(zones)}, which list {display_name(machine)} (table of {as_of})"
         context.problems.note("zones-derived", ("pools", name), message)
     return tuple(sorted(zones))
 
@@ -68,10 +68,10 @@ def check_zones(
     *,
     made_by_berth: bool,
 ) -> bool:
-    """Report zones that do not exist or do not divide the nodes; False, with the pool set aside, after a fault."""
+    """Report unknown zones and zones that do not divide the nodes; after a fault set the pool aside, return False."""
     path: FieldPath = ("pools", name)
     if spec.zone and spec.zones:
-        context.reject("pools", name, "bad-zone", (*path, "zone"), "write zone or zones, not both")
+        context.reject("pools", name, "bad-zone", (*path, "zone"), "zone and zones are both set; remove one of them")
         return False
     if spec.zone:
         context.check_zone((*path, "zone"), spec.zone, accepted=spec.accept_zone)
@@ -87,17 +87,17 @@ def _check_even_spread(
 ) -> None:
     is_fixed = machines.nodes.min == machines.nodes.max > 0
     if machines.shape and machines.shape.multi_host:
-        return  # a slice stands in one zone: a rule of placement
+        return  # a slice is in one zone, which is a rule of placement
     if is_fixed and not zones:
         message = (
-            f"a fixed number of nodes needs to know its zones; write zones: [{context.region}-…], "
+            f"a fixed number of nodes needs zones; write zones: [{context.region}-…], "
             f"or a range: {{max: {machines.slices.max if machines.slices else machines.nodes.max}}}"
         )
         context.reject("pools", name, "bad-zone", (*path, "zones"), message)
     elif is_fixed and machines.nodes.max % len(zones):
         key = "slices" if machines.shape else "nodes"
         message = (
-            f"'{machines.nodes.max}' nodes cannot be spread evenly over {len(zones)} zones ({', '.join(zones)}); "
-            f"GKE counts per zone: write a multiple of {len(zones)}, or name one zone"
+            f"'{machines.nodes.max}' nodes do not divide evenly by {len(zones)} zones ({', '.join(zones)}), which GKE "
+            f"requires; write a multiple of {len(zones)}, or one zone"
         )
         context.reject("pools", name, "bad-size", (*path, key), message)

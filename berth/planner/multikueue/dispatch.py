@@ -1,4 +1,4 @@
-"""Where a manager's queues send jobs: MultiKueueConfigs, their admission checks, and the workers they name."""
+"""Plan where a manager's queues send jobs: MultiKueueConfigs, their admission checks, and MultiKueueClusters."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from berth.planner.multikueue.worker_clusters import WorkerContext
 def configs_and_checks(
     worker_contexts: Sequence[WorkerContext], queues_by_worker: Sequence[Sequence[ClusterQueuePlan]]
 ) -> tuple[tuple[MultiKueueConfigPlan, ...], dict[str, tuple[QueueCheckPlan, ...]]]:
-    """A config for each set of workers that has a queue, and for each queue the check of its config."""
+    """Return a config for each set of workers that shares a queue, and the admission check of each queue."""
     workers_by_queue: dict[str, list[str]] = {}
     for worker_context, plans in zip(worker_contexts, queues_by_worker, strict=True):
         for queue in plans:
@@ -37,19 +37,19 @@ def configs_and_checks(
 
 
 def _multikueue_config(workers: Sequence[str], on_all_workers: bool) -> MultiKueueConfigPlan:
-    """No worker has `--` in its name, so no two sets have the same name."""
+    """Return the config of a set of workers. Names are unique, because no worker has `--` in its name."""
     name = MULTIKUEUE_ACCOUNT if on_all_workers else shorten("--".join([MULTIKUEUE_ACCOUNT, *workers]), MAX_LABEL)
     return MultiKueueConfigPlan(name=name, clusters=tuple(workers))
 
 
 def multikueue_check(config: MultiKueueConfigPlan) -> AdmissionCheckPlan:
-    """The admission check of a config, which has its name."""
+    """Return the admission check of a config, which has the same name."""
     parameters = ParametersPlan(kind=MULTIKUEUE_CONFIG, name=config.name)
     return AdmissionCheckPlan(name=config.name, controller=MULTIKUEUE, parameters=parameters)
 
 
 def multikueue_cluster(worker_context: WorkerContext) -> MultiKueueClusterPlan:
-    """A worker as its manager's Kueue knows it: by a kubeconfig in a Secret, or by a ClusterProfile."""
+    """Return the MultiKueueCluster of a worker, with a kubeconfig in a Secret or a ClusterProfile."""
     profile = worker_context.spec.cluster_profile
     return MultiKueueClusterPlan(
         name=worker_context.name, kubeconfig=None if profile else kubeconfig_secret(worker_context), profile=profile

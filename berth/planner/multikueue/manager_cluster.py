@@ -1,7 +1,7 @@
-"""A manager and its workers (MultiKueue): queues promise on the manager, and jobs run where machines are.
+"""Plan a manager and its workers (MultiKueue): quotas are on the manager, jobs run on the workers.
 
-Each queue has one admission check, which names the workers that can run its jobs. Those have the same namespaces and
-queues, with their share of the quotas.
+Each queue has one admission check, which lists the workers that can run its jobs. These workers have the same
+namespaces and queues, with a share of the quotas.
 """
 
 from __future__ import annotations
@@ -48,14 +48,14 @@ Origins = Mapping[tuple[str, str], FieldPath]
 
 
 class _PlannedPerProject(Struct):
-    """What is seen to once in each project, whatever clusters there are: APIs, people's view, rights of teams' pods."""
+    """Resources that each project needs once, whatever its clusters: APIs, roles of people, permissions of pods."""
 
     services: dict[str, set[str]] = field(default_factory=dict[str, set[str]])
     access_projects: set[str] = field(default_factory=set[str])
     granted_teams: set[tuple[str, str]] = field(default_factory=set[tuple[str, str]])
 
     def without_planned(self, plan: FleetPlan) -> FleetPlan:
-        """A plan without what is seen to already; it counts as seen to then."""
+        """Return the plan without resources that an earlier plan has, and record the others."""
         project = plan.project or ""
         seen_services = self.services.setdefault(project, set())
         services = tuple(api for api in plan.services if api not in seen_services)
@@ -76,7 +76,7 @@ class _PlannedPerProject(Struct):
 def plan_manager(
     context: PlanningContext, manager_machines: ClusterMachines, manager_allowances: AllowancesPlan
 ) -> tuple[FleetPlan, list[tuple[WorkerPlan, Origins]]]:
-    """The manager's plan with its workers', and where each worker's things come from."""
+    """Return the manager's plan including its workers, and the plan and origins of each worker."""
     _check_no_machines(context)
     note_required_crds(context)
     worker_contexts = plan_workers(context)
@@ -136,14 +136,14 @@ def _check_no_machines(context: PlanningContext) -> None:
         ("computeClasses", spec.compute_classes),
     ):
         if entries:
-            message = "jobs of every queue are sent to workers, and none would run here; write them in a worker"
+            message = "the manager runs no jobs, because all queues send them to workers; move this to a worker"
             context.problems.fault("machines-on-manager", (section,), message)
 
 
 def _record_origins(
     context: PlanningContext, worker_contexts: Sequence[WorkerContext], configs: Iterable[MultiKueueConfigPlan]
 ) -> None:
-    """Where the manager's things come from, for whoever finds fault with them."""
+    """Record the paths of the manager's objects in the stack file, for messages about them."""
     for config in configs:
         context.origins["multikueue config", config.name] = context.origins["admission check", config.name] = (
             "workers",
@@ -162,7 +162,7 @@ def _record_origins(
 def _worker_fleet(
     worker_context: WorkerContext, queue_plans: tuple[ClusterQueuePlan, ...], cohort_plans: tuple[CohortPlan, ...]
 ) -> FleetPlan:
-    """The worker as a fleet: its machines, and the teams that have queues there."""
+    """Return a worker as a fleet: its machines, and the teams that have queues there."""
     spec = worker_context.context.spec
     served_teams = {team for queue in queue_plans for team in queue.teams}
     worker_context.context.spec = spec.model_copy(
@@ -185,7 +185,7 @@ def _worker_fleet(
 
 
 def _with_checks(worker_context: WorkerContext, queue: ClusterQueuePlan) -> ClusterQueuePlan:
-    """The queue with the checks of the worker's flavors, and protected unless the worker's own cluster is not."""
+    """Return the queue with the checks of the worker's flavors; protected unless the worker's cluster is not."""
     flavor_checks = queues.queue_checks([worker_context.machines.flavors[entry.flavor] for entry in queue.flavors])
     protect = queue.protect and queues.is_queue_protected(worker_context.context, queue.name)
     if (flavor_checks, protect) == (queue.admission_checks, queue.protect):
@@ -194,7 +194,7 @@ def _with_checks(worker_context: WorkerContext, queue: ClusterQueuePlan) -> Clus
 
 
 def _without_cloud_resources(plan: FleetPlan) -> FleetPlan:
-    """What Berth makes in a cluster that exists: who made it has made its machines and controllers."""
+    """Return what Berth creates in an existing cluster: no machines, and no controllers."""
     return replace(
         plan,
         services=(),
@@ -215,7 +215,7 @@ def _without_cloud_resources(plan: FleetPlan) -> FleetPlan:
 def _needed_cohorts(
     cohort_plans: Sequence[CohortPlan], queue_plans: Sequence[ClusterQueuePlan]
 ) -> tuple[CohortPlan, ...]:
-    """The cohorts above a queue, or above a quota of a cohort's own."""
+    """Return the cohorts above a queue, and above a cohort with its own quota."""
     parents = {cohort.name: cohort.parent for cohort in cohort_plans}
     needed_names: set[str] = set()
     for start in (*(q.cohort for q in queue_plans), *(c.name for c in cohort_plans if c.resource_groups)):
@@ -231,12 +231,14 @@ def _worker_plan(context: PlanningContext, worker_context: WorkerContext, plan: 
     if not worker_context.machines.pools and not any(
         section == "pools" for section, _ in worker_context.context.set_aside
     ):
-        context.problems.fault("empty-worker", path, "holds nothing, so no job is ever sent here; write pools")
+        context.problems.fault("empty-worker", path, "has no pools, so no job is ever sent here; write pools")
     lacks_project_number = any(
         problem.code == "missing-project-number" for problem in worker_context.context.problems.entries
     )
     if lacks_project_number and plan.project != context.spec.project:
-        message = f"is missing; direct grants to teams name project {plan.project} by its number: write projectNumber"
+        message = (
+            f"is missing, but direct grants to teams need the number of project {plan.project}; write projectNumber"
+        )
         context.problems.fault("missing-project-number", (*path, "projectNumber"), message)
     check_reachable(context, worker_context)
     return WorkerPlan(

@@ -1,7 +1,7 @@
-"""Quotas of a manager become shares of its workers: whole slices or nodes, by capacity, and none beyond what is held.
+"""Divide the quotas of a manager among its workers: whole slices or nodes, by capacity, never above it.
 
-A worker has its part of each guarantee, and lends its part of what is lent. How much may be borrowed is the same
-everywhere: the manager keeps to it over all workers, and a job that borrows runs on one of them.
+A worker has a part of each guarantee, and a part of each lending limit. Borrowing limits are the same on all workers:
+the manager enforces them over all workers, and a job that borrows runs on one of them.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ from berth.planner.queueing.quota_tree import accelerator_quotas
 
 
 class WorkerCapacity(Struct, frozen=True):
-    """What workers hold of one flavor: accelerators of each, how often they may be promised, and in what pieces.
+    """Capacity of workers for one flavor: accelerators of each worker, oversubscription, and sizes of pieces.
 
-    `unit` is what cannot be divided (a slice), `node` the accelerators of one node, by which it is divided if it can;
-    1 where nodes differ.
+    `unit` is the smallest indivisible amount (a slice) and `node` the accelerators of one node, the preferred piece;
+    1 if nodes differ.
     """
 
     resource: str
@@ -32,7 +32,7 @@ class WorkerCapacity(Struct, frozen=True):
     per_node: int
 
     def indivisible_amount(self, amount: int) -> int:
-        """The accelerators in which an amount is divided."""
+        """Return the size of the pieces into which an amount is divided, in accelerators."""
         return self.per_node if self.unit == 1 and amount % self.per_node == 0 else self.unit
 
 
@@ -40,19 +40,19 @@ QueueOrCohort = ClusterQueuePlan | CohortPlan
 AcceleratorQuota = tuple[QueueOrCohort, QuotaPlan]
 """A queue or cohort with its quota of the accelerators of one flavor."""
 WorkerShare = tuple[int, int | None]
-"""Nominal quota and lending limit on one worker, in accelerators; no limit is None."""
+"""Nominal quota and lending limit on one worker, in accelerators; None for no limit."""
 WorkerShares = Mapping[tuple[str, str, str], tuple[WorkerShare, ...]]
-"""Kind (`queue` or `cohort`), name and flavor to the share of each worker, in the order of the workers."""
+"""(Kind `queue` or `cohort`, name, flavor) → the share of each worker, in order of workers."""
 
 
 def split_by_weight(
     amount: int, weights: Sequence[int], step: int, room: list[int], unit: int | None = None
 ) -> list[int]:
-    """`amount` in parts by `weights`, each a multiple of `piece`, as is the amount; `room` shrinks by what is given.
+    """Divide `amount` by `weights` into parts that are multiples of `step`; reduce `room` by each part.
 
-    Largest remainder: each gets what is due rounded down, and what is left goes piece by piece to whom most is due
-    still among those with room, then to whoever has most room, then to the first; by `unit` where nobody has room for
-    a whole piece. So nobody gets more than there is room for, where there is room for all.
+    Largest remainder method: each worker gets its exact share rounded down. The rest is given piece by piece to the
+    worker with room and the largest remainder, then with the most room, then the first; in steps of `unit` if no worker
+    has room for a whole piece. No worker gets more than its room as long as the total fits.
     """
     parts = [
         min(part, max(0, available) // step * step)
@@ -65,7 +65,7 @@ def split_by_weight(
 
 
 def rounded_shares(amount: int, weights: Sequence[int], step: int) -> list[int]:
-    """What is due to each, rounded down to whole pieces."""
+    """Return the exact shares rounded down to whole pieces."""
     total_weight = sum(weights)
     return [amount * weight // total_weight // step * step if total_weight else 0 for weight in weights]
 
@@ -73,7 +73,7 @@ def rounded_shares(amount: int, weights: Sequence[int], step: int) -> list[int]:
 def distribute_rest(
     amount: int, weights: Sequence[int], step: int, room: list[int], parts: list[int], unit: int | None = None
 ) -> None:
-    """Hand out what `parts` lack of `amount`: piece by piece, and by `unit` where nobody has room for a whole piece."""
+    """Distribute what `parts` lack of `amount`, in steps of `step`, or of `unit` if no worker has room for a step."""
     total_weight, missing = sum(weights), amount - sum(parts)
     candidates = [index for index, weight in enumerate(weights) if weight]
     while candidates and missing > 0:
@@ -90,7 +90,7 @@ def distribute_rest(
 
 
 def compute_shares(owners: Sequence[QueueOrCohort], capacities: Mapping[str, WorkerCapacity]) -> WorkerShares:
-    """The share of every worker in every quota of accelerators."""
+    """Return the share of every worker in every quota of accelerators."""
     resources = {flavor: capacity.resource for flavor, capacity in capacities.items()}
     parents = {owner_plan.name: owner_plan.parent for owner_plan in owners if isinstance(owner_plan, CohortPlan)}
     leaves_first = {name: parents[name] for name in cohorts.leaves_first(parents)}
@@ -112,9 +112,9 @@ def _with_limits(
     leaves_first: Mapping[str, str | None],
     capacity: WorkerCapacity,
 ) -> Iterator[tuple[tuple[str, str], tuple[WorkerShare, ...]]]:
-    """Kind and name of each claim, with its parts and what they lend; `leaves_first` is every cohort with its parent.
+    """Yield kind and name of each quota with its shares; `leaves_first` maps every cohort to its parent, leaves first.
 
-    A cohort lends on each worker of what it has there to lend: its own, and what those below lend it.
+    On each worker, a cohort can lend its own quota there and what its members lend it there.
     """
     lendable_by_cohort: dict[str, list[int]] = {}
     cohort_parts: dict[str, tuple[QuotaPlan, list[int]]] = {}
@@ -132,7 +132,7 @@ def _with_limits(
             quota, part = cohort_parts.get(name, (None, available))
             lending_limits = (
                 _lending_parts(quota, capacity, available) if quota else None
-            )  # without an entry all of it passes
+            )  # without an entry, there is no limit
             if quota:
                 yield ("cohort", name), _pair_with_limits(part, lending_limits)
             _add_lendable(lendable_by_cohort, parent, lending_limits or available)
@@ -151,11 +151,11 @@ def _add_lendable(lendable_by_cohort: dict[str, list[int]], cohort: str | None, 
 
 
 def _guaranteed_parts(quotas: Sequence[AcceleratorQuota], worker_capacity: WorkerCapacity) -> list[list[int]]:
-    """Of each claim the part of every worker.
+    """Return the part of every worker for each quota.
 
-    First everybody gets what is due rounded down, so that nobody's whole pieces depend on who else there is.
+    All quotas first get their exact shares rounded down, so that these parts do not depend on other quotas.
     """
-    factor = Fraction(str(worker_capacity.oversubscription))  # as written: in floats, 50 × 4.6 is less than 230
+    factor = Fraction(str(worker_capacity.oversubscription))  # exact: in floats, 50 × 4.6 is less than 230
     room = [int(capacity * factor) for capacity in worker_capacity.capacity]
     parts = [
         rounded_shares(quota.nominal, worker_capacity.capacity, worker_capacity.indivisible_amount(quota.nominal))
@@ -179,9 +179,9 @@ def _guaranteed_parts(quotas: Sequence[AcceleratorQuota], worker_capacity: Worke
 
 
 def _lending_parts(quota: QuotaPlan, capacity: WorkerCapacity, available: list[int]) -> list[int] | None:
-    """The limit on each worker to what a holder lends of what it `has` there, which none exceeds; None without any.
+    """Return the lending limit on each worker, at most what is `available` there; None without a limit.
 
-    It is divided in pieces of what is there.
+    The limit is divided into pieces like the quota.
     """
     if quota.lending_limit is None:
         return None
@@ -198,7 +198,7 @@ def worker_queues(
     worker_shares: WorkerShares,
     capacities: Mapping[str, WorkerCapacity],
 ) -> tuple[ClusterQueuePlan, ...]:
-    """The queues that a worker has, as it has them; most have no flavor that it holds."""
+    """Return the queues of a worker with their shares; queues without a flavor of the worker are omitted."""
     worker_flavors = {flavor for flavor, capacity in capacities.items() if capacity.capacity[worker]}
     candidates = (queue for queue in queues if not worker_flavors.isdisjoint([e.flavor for e in queue.flavors]))
     return tuple(
@@ -211,10 +211,10 @@ def worker_queues(
 def plan_worker_queue(
     queue: ClusterQueuePlan, worker: int, worker_shares: WorkerShares, capacities: Mapping[str, WorkerCapacity]
 ) -> ClusterQueuePlan | None:
-    """The queue as the worker has it; None where it could never admit anything.
+    """Return the queue with the worker's shares; None if it could never admit a job there.
 
-    It covers all that the manager's does: a job for machines that are elsewhere must find no quota here, also where
-    Kueue lets pass what a queue does not cover.
+    It covers the same resources as on the manager: a job for machines of other workers must find no quota here,
+    although Kueue ignores resources that a queue does not cover.
     """
     entries = tuple(_worker_entries("queue", queue.name, queue.flavors, worker, worker_shares, capacities))
     if not any(quota.nominal or quota.borrowing_limit != 0 for entry in entries for quota in entry.quotas):
@@ -231,7 +231,7 @@ def plan_worker_queue(
 def plan_worker_cohort(
     cohort: CohortPlan, worker: int, worker_shares: WorkerShares, capacities: Mapping[str, WorkerCapacity]
 ) -> CohortPlan:
-    """The cohort as the worker has it."""
+    """Return the cohort with the worker's shares."""
     groups: list[ResourceGroupPlan] = []
     for group in cohort.resource_groups:
         if entries := tuple(_worker_entries("cohort", cohort.name, group.flavors, worker, worker_shares, capacities)):
@@ -247,7 +247,7 @@ def _worker_entries(
     worker_shares: WorkerShares,
     capacities: Mapping[str, WorkerCapacity],
 ) -> Iterator[FlavorQuotasPlan]:
-    """The entries of flavors that the worker holds, with its share."""
+    """Yield the entries of flavors that the worker has, with its shares."""
     for entry in flavors:
         if entry.flavor in capacities and capacities[entry.flavor].capacity[worker]:
             accelerator_quota = next(q for q in entry.quotas if q.resource == capacities[entry.flavor].resource)
@@ -257,7 +257,7 @@ def _worker_entries(
 
 
 def _scaled_quota(kind: str, quota: QuotaPlan, accelerator_quota: QuotaPlan, share: WorkerShare) -> QuotaPlan:
-    """The share of a resource that comes with accelerators: `whole` is the accelerators' quota."""
+    """Return the worker's share of cpu or memory, in proportion to its share of the accelerators' quota."""
     nominal = _scaled(quota.nominal, share[0], accelerator_quota.nominal)
     lending_limit = (
         None
@@ -267,12 +267,12 @@ def _scaled_quota(kind: str, quota: QuotaPlan, accelerator_quota: QuotaPlan, sha
     if lending_limit is not None and kind == "queue":
         lending_limit = min(
             lending_limit, nominal
-        )  # both are rounded up, and Kueue takes no queue that lends more than it has
+        )  # both are rounded up, and Kueue rejects a queue that lends more than it has
     return QuotaPlan(
         resource=quota.resource, nominal=nominal, borrowing_limit=quota.borrowing_limit, lending_limit=lending_limit
     )
 
 
 def _scaled(amount: int, share: int, total: int) -> int:
-    """As much of an amount as `share` is of `whole`, rounded up as every quota is."""
+    """Return `amount` × `share` / `total`, rounded up like every quota."""
     return -(-amount * share // total) if total else 0

@@ -1,4 +1,4 @@
-"""How a manager gets into its workers: by an account whose role is for the kinds of jobs that it sends."""
+"""Plan a manager's access to its workers: a service account with a role for the job kinds that it sends."""
 
 from __future__ import annotations
 
@@ -13,22 +13,22 @@ from berth.planner.multikueue.worker_clusters import WorkerContext
 from berth.planner.tenancy.access import job_kinds
 
 MULTIKUEUE_ACCOUNT = "multikueue"
-"""Account, role and token on a worker, and how the names of what is MultiKueue's begin on the manager."""
+"""Name of the account, role and token on a worker, and prefix of MultiKueue's objects on the manager."""
 
 _POD_FRAMEWORKS = {"pod": ("", "pods"), "deployment": ("", "pods"), "statefulset": ("apps", "statefulsets")}
-"""Frameworks without an API group, to the group and resource that the manager makes on a worker."""
+"""Framework without an API group → group and resource that the manager creates on a worker."""
 
 _PREINSTALLED = ("batch/job", "jobset.x-k8s.io/jobset", *_POD_FRAMEWORKS)
-"""Frameworks of kinds that every worker has: Kubernetes' own, and that of the JobSet that Berth installs."""
+"""Frameworks whose kinds every worker has: those of Kubernetes, and the JobSet that Berth installs."""
 
 
 def kubeconfig_secret(worker_context: WorkerContext) -> str:
-    """The Secret on the manager that holds the worker's kubeconfig."""
+    """Return the name of the Secret on the manager that holds the worker's kubeconfig."""
     return f"{MULTIKUEUE_ACCOUNT}-{worker_context.name}"
 
 
 def worker_access_plan(context: PlanningContext, worker_context: WorkerContext) -> WorkerAccessPlan:
-    """The account of the manager on a worker, and what it may make there."""
+    """Return the manager's account on a worker, with its permissions."""
     framework_names = job_frameworks(context)
     resources_by_group = {group: set(resources) for group, resources in job_kinds(framework_names).items()}
     for framework in framework_names:
@@ -44,36 +44,36 @@ def worker_access_plan(context: PlanningContext, worker_context: WorkerContext) 
 
 
 def note_required_crds(context: PlanningContext) -> None:
-    """A note of the CRDs that workers must have by other hands: the manager connects to none that lacks one."""
+    """Note the CRDs that Berth does not install on workers: the manager does not connect to a worker without them."""
     framework_names = context.spec.kueue.integrations.frameworks or ()
     if extra_frameworks := [framework for framework in framework_names if framework not in _PREINSTALLED]:
         message = (
-            f"{join_words(extra_frameworks)}: every worker must have these kinds' CRDs, which Berth does not install; "
-            "Kueue sends nothing at all to one that lacks any"
+            f"{join_words(extra_frameworks)}: install the CRDs of these kinds on every worker, because Berth does not; "
+            "Kueue sends no job at all to a worker that lacks one"
         )
         context.problems.note("kinds-on-workers", ("kueue", "integrations", "frameworks"), message)
 
 
 def note_required_namespaces(context: PlanningContext, queue_plans: Iterable[ClusterQueuePlan]) -> None:
-    """A note of queues open to namespaces that Berth does not make: a job runs in the same namespace of a worker."""
+    """Note queues open to all namespaces: a job runs in the same namespace of a worker, which Berth may not create."""
     for queue in queue_plans:
         if queue.namespaces is None:
             message = (
-                "'all': a namespace that is no team's must be on every worker too, with a local queue of the same "
-                "name, which Berth does not make; Kueue sends its jobs nowhere else"
+                "'all': create each namespace that belongs to no team on every worker too, with a local queue of the "
+                "same "
+                "name; Berth does not, and Kueue sends jobs only to such workers"
             )
             path = (*context.origins["cluster queue", queue.name], "namespaces")
             context.problems.note("namespaces-on-workers", path, message)
 
 
 def check_reachable(context: PlanningContext, worker_context: WorkerContext) -> None:
-    """The manager can reach the worker's control plane."""
+    """Report workers whose control plane the manager cannot reach."""
     path: FieldPath = ("workers", worker_context.name)
     profiles = context.spec.kueue.multi_kueue and context.spec.kueue.multi_kueue.cluster_profile
     if worker_context.spec.cluster_profile is not None and profiles is None and not context.spec.kueue.existing:
         message = (
-            f"'{worker_context.spec.cluster_profile}' says how the cluster "
-            "is reached, and nothing gets credentials for it; "
+            f"the ClusterProfile '{worker_context.spec.cluster_profile}' has no credentials; "
             "write kueue.multiKueue.clusterProfile.accessProviders"
         )
         context.problems.fault("no-access-provider", (*path, "clusterProfile"), message)
@@ -87,7 +87,8 @@ def check_reachable(context: PlanningContext, worker_context: WorkerContext) -> 
         )
     elif not control_plane.public_endpoint:
         message = (
-            "'false': the manager is in another VPC and cannot reach this control plane; write publicEndpoint: true "
+            "'false': the manager is in another VPC and cannot reach a private control plane; write publicEndpoint: "
+            "true "
             "with authorizedNetworks, or connect the two networks"
         )
         context.problems.warning("unreachable-worker", (*path, "cluster", "controlPlane", "publicEndpoint"), message)

@@ -1,4 +1,4 @@
-"""Worker clusters as fleets of their own: what each holds, and the flavors that they have in common."""
+"""Plan worker clusters as fleets, and the pools and flavors that they have in common."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ WORKER_SECTIONS = frozenset(
     {"cluster", "pools", "computeClasses", "reservations", "region"}
     | {f"allow{x}" for x in ("Replacement", "Deletion", "Change")}
 )
-"""Sections that a worker has of its own."""
+"""Sections that a worker has instead of the manager's."""
 
 
 class WorkerContext(Struct, frozen=True):
-    """A worker being planned, as a fleet of its own with the sections that it shares with the manager."""
+    """A worker being planned, as a fleet that shares other sections with the manager."""
 
     name: str
     spec: WorkerSpec
@@ -35,7 +35,7 @@ class WorkerContext(Struct, frozen=True):
 
 
 def plan_workers(context: PlanningContext) -> list[WorkerContext]:
-    """Every worker, by name, with its machines. What could not exist is missing in the fleet too."""
+    """Plan the machines of every worker, by name; omitted entries are also marked as omitted in the fleet."""
     contexts = [_worker_context(context, name, spec) for name, spec in sorted(context.spec.workers.items())]
     for worker_context in contexts:
         context.set_aside |= {part for part in worker_context.context.set_aside if part[0] in ("pools", "flavors")}
@@ -78,12 +78,12 @@ def _queue_allowances(allowed: Mapping[str, str]) -> dict[str, str]:
 
 
 def fleet_path(worker_context: WorkerContext, path: FieldPath) -> FieldPath:
-    """Where a path of a worker stands in the fleet."""
+    """Return the path in the stack file for a path within a worker."""
     return ("workers", worker_context.name, *path) if path and path[0] in WORKER_SECTIONS else path
 
 
 def report_problems(context: PlanningContext, worker_context: WorkerContext) -> None:
-    """Report what was found in a worker. What it shares with the manager is reported there."""
+    """Report the problems of a worker, except those of sections that it shares with the manager."""
     for problem in worker_context.context.problems.entries:
         if problem.path and problem.path[0] in WORKER_SECTIONS:
             context.problems.entries.append(_with_fleet_path(worker_context, problem))
@@ -94,7 +94,7 @@ def _with_fleet_path(worker_context: WorkerContext, problem: Problem) -> Problem
 
 
 def _check_cluster_names(context: PlanningContext, contexts: Sequence[WorkerContext]) -> None:
-    """No two clusters of a project have one name: their networks would have it too."""
+    """Report clusters of one project with the same name, because their networks would have the same name too."""
     owner_by_name = {(context.spec.project, cluster_name(context)): "the manager"}
     for worker_context in contexts:
         name = cluster_name(worker_context.context)
@@ -106,12 +106,12 @@ def _check_cluster_names(context: PlanningContext, contexts: Sequence[WorkerCont
                 f"'{name}' is already the cluster of {first_owner} in project {worker_context.context.spec.project}"
             )
             context.problems.fault(
-                "duplicate-name", ("workers", worker_context.name, "cluster", "name"), f"{message}; name it otherwise"
+                "duplicate-name", ("workers", worker_context.name, "cluster", "name"), f"{message}; write another name"
             )
 
 
 def _check_unique_clusters(context: PlanningContext, contexts: Sequence[WorkerContext]) -> None:
-    """A cluster that exists is one worker: two would promise its machines twice."""
+    """Report an existing cluster that is two workers: its capacity would count twice."""
     for field, key in (("stack", "stack"), ("kubeconfig", "kubeconfig"), ("cluster_profile", "clusterProfile")):
         worker_by_cluster: dict[str, str] = {}
         for worker_context in contexts:
@@ -122,8 +122,7 @@ def _check_unique_clusters(context: PlanningContext, contexts: Sequence[WorkerCo
                 != worker_context.name
             ):
                 message = (
-                    f"'{connection}' is worker '{first_worker}' already; a "
-                    "cluster is one worker: write all its pools there"
+                    f"'{connection}' is already worker '{first_worker}'; write all pools of a cluster in one worker"
                 )
                 context.problems.fault("duplicate-name", ("workers", worker_context.name, key), message)
 
@@ -132,7 +131,7 @@ def _check_unique_clusters(context: PlanningContext, contexts: Sequence[WorkerCo
 
 
 def common_pools(context: PlanningContext, contexts: Sequence[WorkerContext]) -> dict[str, PlannedPool]:
-    """Pools by name, those of one name as one: what a queue means by it."""
+    """Return pools by name; pools of the same name in several workers are one pool for queues."""
     pools_by_name: dict[str, list[tuple[WorkerContext, PlannedPool]]] = {}
     for worker_context in contexts:
         for pool in worker_context.machines.pools.values():
@@ -144,8 +143,8 @@ def common_pools(context: PlanningContext, contexts: Sequence[WorkerContext]) ->
         other_worker = next((site for site, _ in others if _pool_flavor(site, name) != flavor), None)
         if other_worker is not None:
             message = (
-                f"pool '{name}' is of flavor '{_pool_flavor(other_worker, name)}' here and of '{flavor}' in worker "
-                f"'{first_worker.name}'; a queue that names it must know which: name one of them otherwise"
+                f"pool '{name}' has flavor '{_pool_flavor(other_worker, name)}' here but '{flavor}' in worker "
+                f"'{first_worker.name}', so queues cannot refer to it; write another name for one of them"
             )
             context.problems.fault("mixed-flavor", ("workers", other_worker.name, "pools", name), message)
             context.set_aside |= {("pools", name), ("flavors", flavor)}
@@ -159,7 +158,7 @@ def _pool_flavor(worker_context: WorkerContext, pool: str) -> str:
 
 
 def _merge_pools(first: PlannedPool, pools: Sequence[PlannedPool]) -> PlannedPool:
-    """All of them as one, with the accelerators of all; where their nodes differ, as of nodes with one each."""
+    """Return one pool with the accelerators of all; if their nodes differ, as nodes with one accelerator."""
     accelerator_bounds = [p.hardware.accelerators for p in pools]
     per_node = _common_size([p.hardware.per_node for p in pools])
     nodes = Bounds(
@@ -169,7 +168,7 @@ def _merge_pools(first: PlannedPool, pools: Sequence[PlannedPool]) -> PlannedPoo
 
 
 def _common_size(sizes: Iterable[int]) -> int:
-    """The size of all nodes, or 1 where they have several."""
+    """Return the size that all nodes have; 1 if they differ."""
     distinct_sizes = set(sizes)
     return distinct_sizes.pop() if len(distinct_sizes) == 1 else 1
 
@@ -177,7 +176,7 @@ def _common_size(sizes: Iterable[int]) -> int:
 def common_flavors(
     context: PlanningContext, contexts: Sequence[WorkerContext], known_pools: Mapping[str, PlannedPool]
 ) -> dict[str, PlannedFlavor]:
-    """Flavors by name. One selects by what all its workers' flavors select by: no job runs on the manager."""
+    """Return flavors by name, with the node labels common to all workers, because no job runs on the manager."""
     flavors_by_name: dict[str, list[tuple[WorkerContext, PlannedFlavor]]] = {}
     for worker_context in contexts:
         for flavor in worker_context.machines.flavors.values():
@@ -200,9 +199,8 @@ def _merge_flavors(
     for worker_context, other in others:
         if difference := _pool_difference(flavor.pools[0], other.pools[0]):
             message = (
-                f"flavor '{flavor.name}' has another {difference} in worker "
-                f"'{first_worker.name}'; a flavor is of one kind "
-                "everywhere: name another flavor"
+                f"flavor '{flavor.name}' has a different {difference} in worker "
+                f"'{first_worker.name}'; write another flavor name"
             )
             context.problems.fault(
                 "mixed-flavor", ("workers", worker_context.name, "pools", other.pools[0].name), message
@@ -227,7 +225,7 @@ def _merge_flavors(
 def worker_capacities(
     context: PlanningContext, contexts: Sequence[WorkerContext], merged_flavors: Iterable[PlannedFlavor]
 ) -> dict[str, WorkerCapacity]:
-    """What each worker holds of each flavor."""
+    """Return the capacity of each worker for each flavor."""
     return {
         flavor.name: WorkerCapacity(
             resource=flavor.resource,
@@ -248,7 +246,7 @@ def worker_capacities(
 
 
 def _pool_difference(first: PlannedPool, other: PlannedPool) -> str | None:
-    """What keeps two pools on different clusters from being of one flavor, in words; None where nothing does."""
+    """Return why pools of two clusters cannot share a flavor, as a noun for messages; None if they can."""
     accelerators = [
         (p.hardware.machine.accelerator, p.hardware.shape and p.hardware.shape.topology) for p in (first, other)
     ]

@@ -1,4 +1,4 @@
-"""Queued capacity: the admission checks through which Kueue asks for machines before a job starts."""
+"""Plan the admission checks of queued capacity, with which Kueue requests machines before a job starts."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from berth.spec.machines.capacity import QueuedSpec, RetrySpec
 
 
 def admission_check_name(flavor: PlannedFlavor) -> str | None:
-    """The admission check of a queued flavor, by the name that was given or the flavor's own; None of any other."""
+    """Return the name of a queued flavor's admission check: as written, else the flavor's; None if not queued."""
     queued = flavor.pools[0].spec.capacity.queued
     return queued and (queued.admission_check or shorten(f"dws-{flavor.name}", MAX_LABEL))
 
@@ -34,7 +34,7 @@ class PlannedChecks(NamedTuple):
 
 
 def plan_checks(context: PlanningContext, flavors: Mapping[str, PlannedFlavor]) -> PlannedChecks:
-    """A check and what it is configured with, for every queued flavor; flavors that say the same share one."""
+    """Return a check and its config for every queued flavor; flavors with equal settings share one."""
     checks_by_name: dict[str, AdmissionCheckPlan] = {}
     configs: dict[str, ProvisioningConfigPlan] = {}
     for flavor in flavors.values():
@@ -48,9 +48,8 @@ def plan_checks(context: PlanningContext, flavors: Mapping[str, PlannedFlavor]) 
         context.origins.setdefault(("provisioning config", config.name), path)
         if configs.setdefault(config.name, config) != config or checks_by_name.setdefault(name, check) != check:
             message = (
-                f"'{format_value(name)}' with '{format_value(config.name)}' is "
-                "already the check of other machines, or of other "
-                "options; write another admissionCheck and provisioningRequestConfig"
+                f"admission check '{format_value(name)}' with config '{format_value(config.name)}' already exists "
+                "for a pool with other machines or options; write another admissionCheck and provisioningRequestConfig"
             )
             context.problems.fault("duplicate-name", path, message)
     return PlannedChecks(
@@ -65,8 +64,8 @@ def _provisioning_config(
     pool = flavor.pools[0]
     managed_resources, path = queued.managed_resources, ("pools", pool.name, "capacity", "queued", "managedResources")
     if managed_resources and flavor.resource not in managed_resources:
-        message = f"without '{flavor.resource}', jobs of '{flavor.name}' would start before their machines are there"
-        context.problems.fault("unmanaged-accelerator", path, f"{message}; name {flavor.resource} too")
+        message = f"without '{flavor.resource}', jobs of '{flavor.name}' would start before their machines exist"
+        context.problems.fault("unmanaged-accelerator", path, f"{message}; add {flavor.resource}")
     retry = queued.retry_strategy or RetrySpec()
     return ProvisioningConfigPlan(
         name=name,

@@ -1,4 +1,4 @@
-"""Amounts become numbers, once it is known what a flavor holds."""
+"""Convert amounts of the stack file (chips, slices, nodes, shares) to numbers of accelerators."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ CPU, MEMORY = "cpu", "memory"
 def to_accelerators(
     context: PlanningContext, amount: Amount, flavor: PlannedFlavor, maximum: int, path: FieldPath
 ) -> int | None:
-    """`amount` in accelerators, `maximum` being what a share is of. None, and a fault, where it is no whole number."""
+    """Return `amount` in accelerators; a share is of `maximum`. None, with a fault, if it is not a whole number."""
     count = _accelerator_count(context, amount, flavor, maximum, path)
     if count is None:
         return None
@@ -37,7 +37,7 @@ def _accelerator_count(
     if len(factors) == 1:
         return amount.value * next(iter(factors))
     missing = (
-        f"nodes of {join_words(list(map(str, sorted(factors))))} {flavor.noun}" if factors else f"no {amount.unit}"
+        f"nodes with {join_words(list(map(str, sorted(factors))))} {flavor.noun}" if factors else f"no {amount.unit}"
     )
     message = f"'{amount.written}': flavor '{flavor.name}' has {missing}; write a number of {flavor.noun}"
     context.problems.fault("bad-amount", path, message)
@@ -45,7 +45,7 @@ def _accelerator_count(
 
 
 def _accelerators_per_unit(flavor: PlannedFlavor) -> dict[str, frozenset[int]]:
-    """Accelerators in one of each unit that the flavor knows; several where its pools differ."""
+    """Return unit → accelerators in one of it; several numbers if the flavor's pools differ."""
     is_tpu = flavor.pools[0].hardware.shape is not None
     by_kind = {"slices": flavor.unit, "chips": 1} if is_tpu else {"GPUs": 1}
     return {
@@ -56,7 +56,7 @@ def _accelerators_per_unit(flavor: PlannedFlavor) -> dict[str, frozenset[int]]:
 
 
 def _fraction_message(amount: Amount, flavor: PlannedFlavor, maximum: int, count: Fraction) -> str:
-    """What is wrong with `count` accelerators, and the whole numbers beside it."""
+    """Return the message for a `count` that is not whole, with the nearest whole numbers."""
     below = int(count // flavor.unit)
     alternatives = [str(n) for n in (below, below + 1) if n]
     subjects = {
@@ -65,18 +65,18 @@ def _fraction_message(amount: Amount, flavor: PlannedFlavor, maximum: int, count
     }
     subject = subjects.get(amount.unit, f"'{amount.written}' is {float(count):g} {flavor.noun},")
     if flavor.unit == 1:
-        return f"{subject} no whole number; write {' or '.join(alternatives)}"
+        return f"{subject} not a whole number; write {' or '.join(alternatives)}"
     slices = "slice" if alternatives == ["1"] else "slices"
-    return f"{subject} no whole number of slices of {flavor.unit}; write {' or '.join(alternatives)} {slices}"
+    return f"{subject} not a whole number of slices of {flavor.unit}; write {' or '.join(alternatives)} {slices}"
 
 
 def resource_quotas(
     flavor: PlannedFlavor, resources: tuple[str, ...], cpu: int | None, memory: int | None, limits: QuotaLimits
 ) -> tuple[QuotaPlan, ...]:
-    """One quota per covered resource, following from `limits` in accelerators.
+    """Return one quota per covered resource, derived from `limits` in accelerators.
 
-    `cpu` (milli) and `memory` (bytes) per accelerator override what comes with the machines. A covered resource that is
-    neither of them nor the flavor's own accelerator has no quota on it.
+    `cpu` (milli) and `memory` (bytes) per accelerator override the machines' rates. A covered resource other than these
+    and the flavor's accelerator has a quota of 0.
     """
     rates: dict[str, int | Fraction] = {
         flavor.resource: 1,
@@ -87,9 +87,9 @@ def resource_quotas(
     return _cached_quotas(resource_rates, limits)
 
 
-@lru_cache(maxsize=1 << 14)  # many teams are promised the same
+@lru_cache(maxsize=1 << 14)  # many teams have equal quotas
 def _cached_quotas(rates: tuple[tuple[str, int, int], ...], limits: QuotaLimits) -> tuple[QuotaPlan, ...]:
-    """One quota for each resource; its rate is a fraction of two integers."""
+    """Return one quota for each resource; its rate is a fraction of two integers."""
     borrowing, lending = limits.borrowing_limit, limits.lending_limit
     return tuple(
         QuotaPlan(

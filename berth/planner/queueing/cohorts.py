@@ -1,4 +1,4 @@
-"""Cohorts: the tree that queues hang on, and what each part of it is guaranteed, may borrow and lends."""
+"""Plan cohorts: the tree above queues, with guarantees, borrowing and lending limits."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def plan_cohorts(
     pools: Mapping[str, PlannedPool],
     flavors: Mapping[str, PlannedFlavor],
 ) -> tuple[CohortPlan, ...]:
-    """Every cohort, by name. One's own quota is what it is guaranteed beyond what those below it are."""
+    """Return every cohort, by name. A cohort's own quota is its guarantee minus the guarantees of its members."""
     parents = _checked_parents(context)
     resources = {flavor.name: flavor.resource for flavor in flavors.values()}
     guarantees_below: dict[str, GuaranteesBelow] = {name: {} for name in parents}
@@ -56,7 +56,7 @@ def plan_cohorts(
 def _cohort(
     context: PlanningContext, name: str, parent: str | None, below: GuaranteesBelow, index: FlavorIndex
 ) -> tuple[CohortPlan, dict[str, int]]:
-    """The plan of one, and what it is guaranteed of each flavor, those below it included."""
+    """Return the plan of one cohort, and its total guarantee of each flavor, including its members."""
     spec = context.spec.cohorts[name]
     owner = QuotaOwner(("cohorts", name), spec.flavors, spec.per_accelerator, parent)
     requests = flavor_requests(context, owner, index)
@@ -83,15 +83,14 @@ def _cohort(
 def _own_quota(
     context: PlanningContext, request: FlavorQuotaRequest, below: GuaranteesBelow, total: dict[str, int]
 ) -> int:
-    """The quota that is the cohort's own; `total` is raised by it."""
+    """Return the cohort's own quota, and add it to `total`."""
     flavor, guaranteed_below = request.flavor, total.get(request.flavor.name, 0)
     guaranteed = request.limits.nominal if "guaranteed" in request.spec.model_fields_set else guaranteed_below
     if guaranteed < guaranteed_below:
         parts = join_words([f"{who} {amount}" for who, amount in below[flavor.name].items() if amount])
         message = (
-            f"'{request.spec.guaranteed.written}' is less than the "
-            f"{guaranteed_below} {flavor.noun} that those below are "
-            f"guaranteed ({parts}); write {guaranteed_below} or more, or guarantee them less"
+            f"'{request.spec.guaranteed.written}' is less than the {guaranteed_below} {flavor.noun} that its members "
+            f"are guaranteed ({parts}); write {guaranteed_below} or more, or guarantee them less"
         )
         context.problems.fault("overpromised-cohort", (*request.path, "guaranteed"), message)
         guaranteed = guaranteed_below
@@ -104,7 +103,7 @@ def _own_quota(
 
 
 def _checked_parents(context: PlanningContext) -> dict[str, str | None]:
-    """Cohort → parent. One that does not exist, or leads round in a circle, is a fault and counts as none."""
+    """Return cohort → parent; a parent that does not exist, or is part of a cycle, is a fault and becomes None."""
     known = context.spec.cohorts
     parents: dict[str, str | None] = {}
     for name, spec in sorted(known.items()):
@@ -116,10 +115,7 @@ def _checked_parents(context: PlanningContext) -> dict[str, str | None]:
         first_cohort = min(cycle)
         start = cycle.index(first_cohort)
         cycle_text = " → ".join([*cycle[start:], *cycle[:start], first_cohort])
-        message = (
-            f"'{parents[first_cohort]}' leads back here ({cycle_text}); "
-            "a tree has a root: leave out one of these parents"
-        )
+        message = f"'{parents[first_cohort]}' makes a cycle ({cycle_text}); remove one of these parents"
         context.problems.fault("cohort-circle", ("cohorts", first_cohort, "parent"), message)
         context.incomplete = True
         parents.update(dict.fromkeys(cycle))
@@ -127,7 +123,7 @@ def _checked_parents(context: PlanningContext) -> dict[str, str | None]:
 
 
 def _cycles(parents: Mapping[str, str | None]) -> Iterator[list[str]]:
-    """Each circle once, in the order child to parent."""
+    """Yield each cycle once, in the order child to parent."""
     seen: set[str] = set()
     for start in parents:
         visited: dict[str, None] = {}
@@ -142,10 +138,10 @@ def _cycles(parents: Mapping[str, str | None]) -> Iterator[list[str]]:
 
 
 def leaves_first(parents: Mapping[str, str | None]) -> list[str]:
-    """Every cohort after all those below it."""
+    """Return every cohort after its members."""
     waiting = Counter(parent for parent in parents.values() if parent is not None)
     ready = [name for name in parents if not waiting[name]]
-    for name in ready:  # grows while it is walked
+    for name in ready:  # grows during the iteration
         parent = parents[name]
         if parent is not None:
             waiting[parent] -= 1

@@ -1,7 +1,7 @@
-"""Flavors: pools of one kind become one ResourceFlavor that selects their nodes and no others.
+"""Plan flavors: pools of one kind become one ResourceFlavor, which selects their nodes and no others.
 
-A kind is what a job can tell apart: accelerator, slice topology, machine type, capacity, and the owner's own labels and
-taints. The labels are GKE's own wherever they suffice.
+Pools are of one kind if a job cannot tell them apart: same accelerator, slice topology, machine type, capacity, and
+labels and taints of the stack file. Flavors select by labels of GKE where these suffice.
 """
 
 from __future__ import annotations
@@ -29,34 +29,36 @@ from berth.planner.queueing.node_labels import (
 )
 
 MAX_FLAVOR_ITEMS = 8
-"""Node labels, and tolerations, that a ResourceFlavor takes at the most (Kueue 0.19, v1beta2)."""
-_TOO_MANY = f"{{}} with those of the hardware and capacity are more than the {MAX_FLAVOR_ITEMS} of a Kueue flavor"
+"""Maximum node labels, and maximum tolerations, of a ResourceFlavor (Kueue 0.19, v1beta2)."""
+_TOO_MANY = (
+    f"{{}} including those of hardware and capacity are more than Kueue's maximum of {MAX_FLAVOR_ITEMS} per flavor"
+)
 
 
 class PlannedFlavor(Struct, frozen=True):
-    """A flavor being planned; its plan lacks only what queues promise."""
+    """A flavor being planned, complete except for the guarantees of queues."""
 
     name: str
     pools: tuple[PlannedPool, ...]
     node_labels: dict[str, str]
     tolerations: tuple[Toleration, ...]
     capacity: Bounds
-    """Accelerators that are always there, and at the most."""
+    """Minimum and maximum number of accelerators."""
     unit: int
     """Accelerators that cannot be divided."""
     cpu_per_accelerator: Fraction
-    """Milli-CPU that come with one accelerator: the most of any of its machines."""
+    """Milli-CPU per accelerator: the maximum over its machines."""
     memory_per_accelerator: Fraction
-    """Bytes of memory that come with one accelerator: the most of any of its machines."""
+    """Bytes of memory per accelerator: the maximum over its machines."""
 
     @property
     def resource(self) -> str:
-        """The resource name that jobs request."""
+        """Resource name that jobs request."""
         return self.pools[0].hardware.machine.resource
 
     @property
     def topology(self) -> TopologyPlan | None:
-        """The levels by which Kueue places its jobs, where it was asked to; other levels are another topology."""
+        """Topology levels for topology-aware scheduling; None without it. Other levels are another topology."""
         first = self.pools[0]
         levels = first.hardware.machine.topology_levels
         if not first.spec.topology_aware:
@@ -65,12 +67,12 @@ class PlannedFlavor(Struct, frozen=True):
 
     @property
     def noun(self) -> str:
-        """What people call one accelerator."""
+        """Name of an accelerator in messages."""
         return self.pools[0].hardware.machine.noun
 
 
 def plan_flavors(context: PlanningContext, pools: dict[str, PlannedPool]) -> dict[str, PlannedFlavor]:
-    """Every flavor of the fleet, by name."""
+    """Return every flavor of the fleet, by name."""
     groups: dict[str, list[PlannedPool]] = {}
     for kind in _group_by_kind(pools.values()):
         for pool in kind:
@@ -78,7 +80,9 @@ def plan_flavors(context: PlanningContext, pools: dict[str, PlannedPool]) -> dic
     by_name = {
         name: _flavor(name, group) for name, group in sorted(groups.items()) if _can_form_flavor(context, name, group)
     }
-    for name in () if context.spec.workers else sorted(context.spec.flavors):  # a manager's are its workers'
+    for name in (
+        () if context.spec.workers else sorted(context.spec.flavors)
+    ):  # a manager has the flavors of its workers
         context.resolve("flavors", name, by_name, ("flavors", name))
     distinct = _make_distinct(context, by_name)
     for flavor in distinct.values():
@@ -97,25 +101,25 @@ def _group_by_kind(pools: Iterable[PlannedPool]) -> list[list[PlannedPool]]:
 
 
 def _placement_key(pool: PlannedPool) -> tuple[object, ...]:
-    """How jobs are placed on the nodes: by topology, and by GKE, where it makes them close to each other."""
+    """Return how jobs are placed on the nodes: topology levels, and compact placement by GKE."""
     levels = pool.hardware.machine.topology_levels if pool.spec.topology_aware else None
     return levels, pool.made_by_gke and pool.spec.compact_placement
 
 
 def _default_name(kind: list[PlannedPool]) -> str:
-    """The flavor's name where none is given: the shortest of its pools' (a later `v5e-b` keeps `v5e`)."""
+    """Return the default name of a flavor: the shortest of its pools' names (adding `v5e-b` keeps `v5e`)."""
     return min((p.key for p in kind if not p.spec.flavor), key=lambda n: (len(n), n))
 
 
 def _capacity_key(pool: PlannedPool) -> tuple[object, ...]:
-    """What the pools of one flavor have in common; a compute class is a capacity too."""
+    """Return the capacity that pools of one flavor must share; a compute class is a capacity too."""
     shape = pool.hardware.shape
     topology = shape.topology if shape else None
     return pool.hardware.machine.accelerator, topology, pool.spec.capacity, pool.spec.compute_class
 
 
 def _sharing_key(pool: PlannedPool) -> tuple[object, ...]:
-    """How GPUs are divided among jobs, and the networks that these find on a node."""
+    """Return how GPUs are divided among jobs, and the networks of the nodes."""
     return (tuple(hardware_labels(pool).items()), pool.request.network, tuple(sorted(pool.spec.node_labels.items())))
 
 
@@ -125,18 +129,18 @@ def _can_form_flavor(context: PlanningContext, name: str, group: list[PlannedPoo
         if _capacity_key(pool) != _capacity_key(first):
             shared_property = "accelerator, one topology and one capacity"
         elif _sharing_key(pool) != _sharing_key(first):
-            shared_property = (
-                "way of sharing and partitioning GPUs, and one networking (of one zone, where that has one)"
-            )
+            shared_property = "way of sharing and partitioning GPUs, and one network (in one zone, if it is zonal)"
         elif _placement_key(pool) != _placement_key(first):
             shared_property = "way of placing its jobs (topologyAware, compactPlacement)"
         else:
             continue
         message = (
-            f"pools {join_quoted([first.name, pool.name])} cannot form one "
+            f"pools {join_quoted([first.name, pool.name])} cannot share "
             f"flavor '{name}': a flavor has one {shared_property}"
         )
-        context.problems.fault("mixed-flavor", ("pools", pool.name, "flavor"), f"{message}; name another flavor")
+        context.problems.fault(
+            "mixed-flavor", ("pools", pool.name, "flavor"), f"{message}; write another flavor for one of them"
+        )
         context.set_aside.add(("flavors", name))
         return False
     return True
@@ -169,7 +173,7 @@ def _flavor(name: str, group: list[PlannedPool]) -> PlannedFlavor:
 
 
 def _make_distinct(context: PlanningContext, by_name: dict[str, PlannedFlavor]) -> dict[str, PlannedFlavor]:
-    """Flavors whose pods could land on each other's nodes also select the machine type, or are a fault."""
+    """Add the machine type to flavors whose pods could run on each other's nodes; report those it does not separate."""
     ambiguous = {
         first.name
         for first in by_name.values()
@@ -191,7 +195,7 @@ def _with_machine_type(flavor: PlannedFlavor) -> PlannedFlavor:
 
 
 def _selects_nodes_of(flavor: PlannedFlavor, other: PlannedFlavor) -> bool:
-    """Whether a pod with flavor `a`'s selector and tolerations fits some node of flavor `b`."""
+    """Return whether a pod with the selector and tolerations of `flavor` can run on a node of `other`."""
     tolerated = {(t.key, t.value) for t in flavor.tolerations}
     return any(
         flavor.node_labels.items() <= (all_node_labels(p) | group_labels(other.name, p)).items()
@@ -203,18 +207,21 @@ def _selects_nodes_of(flavor: PlannedFlavor, other: PlannedFlavor) -> bool:
 def _report_ambiguous(context: PlanningContext, flavor: PlannedFlavor, other: PlannedFlavor) -> None:
     path: FieldPath = ("pools", flavor.pools[0].name)
     same_network = flavor.pools[0].request.network == other.pools[0].request.network
-    remedy = f"give both pools the same flavor, or '{flavor.name}'" if same_network else f"give '{flavor.name}'"
-    message = f"flavor '{flavor.name}' also selects the nodes of '{other.name}'; {remedy} labels and taints of its own"
+    remedy = "write the same flavor for both pools, or write" if same_network else "write"
+    message = (
+        f"flavor '{flavor.name}' also selects the nodes of '{other.name}'; {remedy} labels and taints that only "
+        f"'{flavor.name}' has"
+    )
     context.problems.fault("ambiguous-flavor", path, message)
 
 
 def _check_kueue_limits(context: PlanningContext, flavor: PlannedFlavor) -> None:
     path: FieldPath = ("pools", flavor.pools[0].name)
     if (excess := len(flavor.node_labels) - MAX_FLAVOR_ITEMS) > 0:
-        message = f"{len(flavor.node_labels)} {_TOO_MANY.format('labels')}; leave {excess} out"
+        message = f"{len(flavor.node_labels)} {_TOO_MANY.format('labels')}; remove {excess}"
         context.problems.fault("too-many-labels", (*path, "labels"), message)
     if (excess := len(flavor.tolerations) - MAX_FLAVOR_ITEMS) > 0:
-        message = f"{len(flavor.tolerations)} {_TOO_MANY.format('taints')}; leave {excess} out"
+        message = f"{len(flavor.tolerations)} {_TOO_MANY.format('taints')}; remove {excess}"
         context.problems.fault("too-many-taints", (*path, "taints"), message)
 
 
@@ -222,7 +229,7 @@ def _check_kueue_limits(context: PlanningContext, flavor: PlannedFlavor) -> None
 
 
 def flavor_plan(context: PlanningContext, flavor: PlannedFlavor, guaranteed: int) -> FlavorPlan:
-    """The flavor as it will be, once it is known what queues promise."""
+    """Return the plan of a flavor, of which queues guarantee `guaranteed` accelerators."""
     path: FieldPath = ("pools", flavor.pools[0].name)
     context.origins["flavor", flavor.name] = path
     if flavor.topology:
@@ -245,6 +252,6 @@ def flavor_plan(context: PlanningContext, flavor: PlannedFlavor, guaranteed: int
 
 
 def topology_plans(flavors: Mapping[str, PlannedFlavor]) -> tuple[TopologyPlan, ...]:
-    """The topologies that flavors name; those of the same levels share one."""
+    """Return the topologies of flavors; flavors with the same levels share one."""
     by_name = {flavor.topology.name: flavor.topology for flavor in flavors.values() if flavor.topology}
     return tuple(by_name[name] for name in sorted(by_name))

@@ -1,4 +1,4 @@
-"""Doors to queues: the namespaces of teams, their local queues, and whether a queue is stopped."""
+"""Plan namespaces of teams, their local queues, and stop policies."""
 
 from __future__ import annotations
 
@@ -13,26 +13,26 @@ from berth.planner.context import PlanningContext
 from berth.spec.teams import QueueSpec
 
 DEFAULT_LOCAL_QUEUE = "default"
-"""The local queue of jobs that name none (Kueue docs: LocalQueueDefaulting)."""
+"""The local queue of jobs without a queue label (Kueue docs: LocalQueueDefaulting)."""
 
 _STOP_POLICY_BY_STATE = {"active": None, "held": "Hold", "drained": "HoldAndDrain"}
-"""State of a team to the stop policy of what is its own."""
+"""State of a team → stop policy of its queues."""
 _STRICTNESS = (None, "None", "Hold", "HoldAndDrain")
 
 
 def team_namespaces(context: PlanningContext, team: str) -> tuple[NamespacePlan, ...]:
-    """The namespaces of a team: those it names, or one of its own name (of its former one: no namespace is renamed)."""
+    """Return the namespaces of a team: as written, else one with the team's (former) name, as none can be renamed."""
     spec = context.spec.teams[team]
     own = spec.formerly or team
     return tuple(NamespacePlan(name=n.name or own, owned=not n.existing) for n in spec.namespaces or (spec.namespace,))
 
 
 def managed_namespaces(context: PlanningContext) -> SelectorPlan | None:
-    """The namespaces whose jobs Kueue may manage; None where a queue is open to all of them.
+    """Return the namespaces whose jobs Kueue may manage; None if a queue is open to all of them.
 
-    Kueue leaves a job in any other namespace suspended for ever, its queue's label or not (since 0.15, feature gate
-    ManagedJobsNamespaceSelectorAlwaysRespected), so this has to hold every namespace of every team: by the label that
-    Berth gives its own, or by their names where some are not Berth's to label.
+    Kueue leaves jobs in other namespaces suspended forever, with or without a queue label (since 0.15, feature gate
+    ManagedJobsNamespaceSelectorAlwaysRespected). So the selector must match every namespace of every team: by Berth's
+    label, or by name if Berth does not manage the labels of some of them.
     """
     teams = context.spec.teams
     queues = [*context.spec.cluster_queues.values(), *(q for team in teams.values() for q in team.queues.values())]
@@ -46,10 +46,10 @@ def managed_namespaces(context: PlanningContext) -> SelectorPlan | None:
 
 
 def stop_policy(context: PlanningContext, path: FieldPath, spec: QueueSpec, teams: tuple[str, ...]) -> str | None:
-    """Kueue's stop policy of a cluster queue: its own, or that of the one team whose it is.
+    """Return Kueue's stop policy of a cluster queue: its own, or that of its only team.
 
-    What a held or drained team's queue says itself may be stricter, and not the contrary. A queue of several teams goes
-    on for the others: there the team's local queues are stopped.
+    The queue of a held or drained team may be stricter than the team, but not less strict. A queue of several teams
+    continues for the others, and only the team's local queues are stopped.
     """
     team_policy = _STOP_POLICY_BY_STATE[context.spec.teams[teams[0]].state] if path[0] == "teams" else None
     queue_policy = spec.stop_policy
@@ -57,9 +57,7 @@ def stop_policy(context: PlanningContext, path: FieldPath, spec: QueueSpec, team
         return team_policy
     if _STRICTNESS.index(queue_policy) < _STRICTNESS.index(team_policy):
         state = context.spec.teams[teams[0]].state
-        message = (
-            f"'{queue_policy}' contradicts the team, which is {state}; leave stopPolicy out, or write state: active"
-        )
+        message = f"'{queue_policy}' contradicts the team, which is {state}; remove stopPolicy, or write state: active"
         context.problems.fault("contradiction", (*path, "stopPolicy"), message)
     return queue_policy
 
@@ -67,9 +65,9 @@ def stop_policy(context: PlanningContext, path: FieldPath, spec: QueueSpec, team
 def plan_local_queues(
     context: PlanningContext, path: FieldPath, queue: str, name: str, teams: tuple[str, ...]
 ) -> Iterator[LocalQueuePlan]:
-    """A local queue in each namespace of each team, and the default one where this queue is it.
+    """Yield a local queue for each namespace of each team, and the default one if this queue is the default.
 
-    `path` is the queue's, `queue` its name in Kueue, `name` that of its local queues.
+    `path` is the path of the queue, `queue` its name in Kueue, `name` the name of its local queues.
     """
     for team in teams:
         spec = context.spec.teams[team]
@@ -91,19 +89,19 @@ def plan_local_queues(
 
 
 def _has_own_default(context: PlanningContext, team: str) -> bool:
-    """Whether the team's default queue is one of its own, which go before shared ones of the same name."""
+    """Return whether the team's default queue is its own, which takes precedence over a shared one of that name."""
     spec = context.spec.teams[team]
     return spec.default_queue in spec.queues
 
 
 class LocalQueueNames:
-    """The local queues that were seen so far: no two of a team have one name. (No two teams share a namespace.)"""
+    """The local queues seen so far, to find duplicate names within a team. (Teams do not share namespaces.)"""
 
     def __init__(self) -> None:
         self._seen: dict[tuple[str, str], FieldPath] = {}
 
     def add(self, context: PlanningContext, path: FieldPath, name: str, teams: tuple[str, ...]) -> None:
-        """Report a local queue whose name is taken, or that is called like the default one and is another."""
+        """Report a local queue with a name in use, or one named like the default queue that is not the default."""
         for team in teams:
             first_path = self._seen.setdefault((team, name), path)
             name_path: FieldPath = (*path, "localQueue")
@@ -112,14 +110,14 @@ class LocalQueueNames:
                 report_duplicate(context, name_path, subject, first_path)
             elif name == DEFAULT_LOCAL_QUEUE and context.spec.teams[team].default_queue not in (None, path[-1]):
                 message = (
-                    f"'{DEFAULT_LOCAL_QUEUE}' is the local queue of jobs that "
-                    "name none, and defaultQueue is another queue"
+                    f"'{DEFAULT_LOCAL_QUEUE}' is the local queue of jobs without a queue label, "
+                    "but defaultQueue is another queue"
                 )
-                context.problems.fault("duplicate-name", name_path, f"{message}; leave one of them out")
+                context.problems.fault("duplicate-name", name_path, f"{message}; remove one of them")
 
 
 def check_default_queues(context: PlanningContext) -> None:
-    """Report the default queues that a team does not have."""
+    """Report a defaultQueue that is not a queue of the team."""
     for team, spec in sorted(context.spec.teams.items()):
         shared = {name: name for name, queue in context.spec.cluster_queues.items() if team in queue.teams}
         known = {**shared, **{name: name for name in spec.queues}}
@@ -128,6 +126,6 @@ def check_default_queues(context: PlanningContext) -> None:
 
 
 def report_duplicate(context: PlanningContext, path: FieldPath, subject: str, first: FieldPath) -> None:
-    """Report a name at `path` that a queue at `first` has already."""
-    message = f"{subject} is already that of {format_path(first)}; name it otherwise"
+    """Report a name at `path` that the queue at `first` already has."""
+    message = f"{subject} already belongs to {format_path(first)}; write another name"
     context.problems.fault("duplicate-name", path, message)

@@ -1,4 +1,4 @@
-"""Labels and taints of a pool's nodes: what a flavor selects them by, and what its pods must tolerate."""
+"""Labels of a pool's nodes that a flavor selects by, and taints that its pods must tolerate."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ INSTANCE_TYPE = "node.kubernetes.io/instance-type"
 
 
 def group_labels(flavor: str, pool: PlannedPool) -> dict[str, str]:
-    """GKE makes nodes close to each other for pods that select one placement group (GKE docs: compact placement)."""
+    """Return the placement-group label with which GKE creates nodes close together (GKE docs: compact placement)."""
     compact = pool.made_by_gke and pool.spec.compact_placement
     return {catalog.labels().placement_group: shorten(flavor, MAX_LABEL)} if compact else {}
 
@@ -27,12 +27,12 @@ def _class_labels(pool: PlannedPool) -> dict[str, str]:
 
 
 def selecting_labels(pool: PlannedPool) -> dict[str, str]:
-    """What GKE labels the nodes with, or those who made them otherwise."""
+    """Return the labels of a pool's nodes to select by, set by GKE or declared for existing nodes."""
     return dict(pool.spec.node_labels) or hardware_labels(pool) | capacity_labels(pool.request) | _class_labels(pool)
 
 
 def hardware_labels(pool: PlannedPool) -> dict[str, str]:
-    """What GKE labels the nodes of this accelerator with, however they are had."""
+    """Return GKE's labels of nodes with this accelerator, independent of capacity."""
     machine, shape = pool.hardware.machine, pool.hardware.shape
     if shape is None:
         return gpu_labels(pool.request) | network_labels(pool.request)
@@ -44,7 +44,7 @@ def hardware_labels(pool: PlannedPool) -> dict[str, str]:
 
 
 def flavor_tolerations(group: list[PlannedPool]) -> tuple[Toleration, ...]:
-    """What pods of a flavor tolerate: the accelerator's own taint, and those of its pools."""
+    """Return the tolerations of a flavor: for the taint of its accelerator, and for the taints of its pools."""
     first = group[0]
     accelerator_toleration = [Toleration(key=first.hardware.machine.resource, operator="Exists", effect="NoSchedule")]
     taints = dict.fromkeys(taint for pool in group for taint in node_taints(pool))
@@ -52,7 +52,7 @@ def flavor_tolerations(group: list[PlannedPool]) -> tuple[Toleration, ...]:
 
 
 def node_taints(pool: PlannedPool) -> tuple[Taint, ...]:
-    """The taints of a pool's nodes that a flavor must tolerate, beside the accelerator's own."""
+    """Return the taints of a pool's nodes that a flavor must tolerate, besides that of the accelerator."""
     spot = pool.made_by_gke and (
         pool.spec.capacity.kind == "spot" or (pool.compute_class is not None and pool.compute_class.may_use_spot)
     )
@@ -67,13 +67,14 @@ def node_taints(pool: PlannedPool) -> tuple[Taint, ...]:
 
 
 def _separation_labels(pool: PlannedPool) -> Mapping[str, str]:
-    """Labels that GKE also taints the nodes with that it makes: a pod that selects one of its owner's and does not
-    tolerate the like gets no nodes (GKE docs: workload separation).
+    """Return labels that GKE repeats as taints on nodes that it creates.
+
+    A pod that selects such a label without tolerating the taint gets no nodes (GKE docs: workload separation).
     """
     return {**_class_labels(pool), **pool.spec.labels} if pool.made_by_gke else {}
 
 
 def all_node_labels(pool: PlannedPool) -> dict[str, str]:
-    """Every label of a pool's nodes that a selector could name."""
+    """Return every known label of a pool's nodes."""
     labels = selecting_labels(pool) | pool.spec.labels
     return labels if pool.spec.node_labels else {**labels, INSTANCE_TYPE: pool.spec.machine_type}

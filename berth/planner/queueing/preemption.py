@@ -1,4 +1,4 @@
-"""Who can push out whom, as relations between queues that a person can read."""
+"""Preemption relations between queues, in a form for people: which jobs a queue can preempt."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class PreemptionRule(Struct, frozen=True):
 
 
 class PreemptionPair(Struct, frozen=True):
-    """`queue` may push out work of `other`, itself included, by Kueue's rule `rule`, on `flavors` (empty: on any)."""
+    """`queue` can preempt jobs of `other` (or its own) by Kueue's rule `rule`, on `flavors` (empty: on any)."""
 
     queue: str
     target_queue: str
@@ -41,7 +41,7 @@ class PreemptionPair(Struct, frozen=True):
 
 
 def preemption_rules(plan: FleetPlan) -> tuple[PreemptionRule, ...]:
-    """Every relation, queue by queue; at most three a queue, so the whole grows with the queues and not their pairs."""
+    """Return every relation, queue by queue, with at most three per queue."""
     resources = {f.name: f.resource for f in plan.flavors}
     tree = QuotaTree.from_plan(plan)
     borrowers = _borrowers_by_flavor(plan, tree)
@@ -53,9 +53,9 @@ def preemption_rules(plan: FleetPlan) -> tuple[PreemptionRule, ...]:
 
 
 def reclaim_rules(root: QuotaNodePlan) -> tuple[PreemptionRule, ...]:
-    """The relations of a tree of quotas on ACK: a leaf gets back what it is guaranteed and another has borrowed.
+    """Return the relations of a quota tree on ACK: a leaf reclaims its guarantee from leaves that borrow it.
 
-    Another can where a maximum is above its minimum on each level below the cohort that the two have in common.
+    A leaf can borrow it if on each level below their common cohort a maximum is above its minimum.
     """
     return tuple(
         PreemptionRule(name, "min", "borrowers", resources)
@@ -65,7 +65,7 @@ def reclaim_rules(root: QuotaNodePlan) -> tuple[PreemptionRule, ...]:
 
 
 def _reclaimable(node: QuotaNodePlan, borrowed: Collection[str]) -> Iterator[tuple[str, tuple[str, ...]]]:
-    """Leaves below a node, each with what of its guarantee others may use: `borrowed` from outside, and within."""
+    """Yield each leaf below a node with the accelerators of its guarantee that other leaves may use."""
     lendable_resources = {r for r in node.minimum if node.lend is None or node.lend.get(r, 1)}
     if node.namespaces:
         yield (
@@ -80,7 +80,7 @@ def _reclaimable(node: QuotaNodePlan, borrowed: Collection[str]) -> Iterator[tup
 
 
 def _borrowable(node: QuotaNodePlan) -> set[str]:
-    """Accelerators of which some leaf here may use more than this node is guaranteed."""
+    """Return the accelerators of which a leaf below may use more than this node's guarantee."""
     above_minimum = {
         r for r, minimum in node.minimum.items() if node.maximum[r] > minimum and r not in ("cpu", "memory")
     }
@@ -90,9 +90,9 @@ def _borrowable(node: QuotaNodePlan) -> set[str]:
 
 
 def preemption_pairs(plan: FleetPlan, tree: QuotaTree, queue_names: Collection[str]) -> Iterator[PreemptionPair]:
-    """The relations between the queues `among`, one by one: as many as these times themselves, at the most.
+    """Yield the relations between the queues `queue_names`, pair by pair.
 
-    Pushed out of another queue is only who borrows there.
+    In another queue, only jobs that borrow can be preempted.
     """
     resources = {f.name: f.resource for f in plan.flavors}
     borrowers = _borrowers_by_flavor(plan, tree)
@@ -129,7 +129,7 @@ def describe_rules(preemption_rules: Iterable[PreemptionRule], queues: int | Non
 
 
 def _borrowers_by_flavor(plan: FleetPlan, tree: QuotaTree) -> dict[tuple[str | None, str], set[str]]:
-    """(root cohort, flavor) → the queues that may borrow there, from their cohort or from above it."""
+    """Return (root cohort, flavor) → queues that may borrow it from their cohort or above."""
     borrowers: dict[tuple[str | None, str], set[str]] = {}
     for queue in plan.cluster_queues:
         if queue.cohort is not None:

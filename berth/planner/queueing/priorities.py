@@ -1,4 +1,4 @@
-"""Priorities, the lowest first."""
+"""Plan priorities, lowest first."""
 
 from __future__ import annotations
 
@@ -7,16 +7,16 @@ from berth.planner.context import PlanningContext
 
 
 def plan_priorities(context: PlanningContext) -> tuple[PriorityPlan, ...]:
-    """Every priority, the lowest first."""
+    """Return every priority, lowest first."""
     specs = sorted(context.spec.priorities.items(), key=lambda item: (item[1].value, item[0]))
     defaults = [name for name, spec in specs if spec.default]
     for name in defaults[1:]:
-        message = f"'{defaults[0]}' is the default already, and a cluster has one; leave default out here"
+        message = f"'{defaults[0]}' is already the default, and a cluster has only one; remove default here"
         context.problems.fault("two-defaults", ("priorities", name, "default"), message)
     for name, _ in specs:
         context.origins["priority", name] = ("priorities", name)
         if name.startswith("system-"):
-            message = f"'{name}': Kubernetes keeps names that start with system- for itself; write another"
+            message = f"'{name}' starts with system-, which Kubernetes reserves; write another name"
             context.problems.fault("bad-value", ("priorities", name), message)
     return tuple(
         PriorityPlan(

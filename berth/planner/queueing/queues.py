@@ -1,4 +1,4 @@
-"""Cluster queues and local queues: who is promised how much of which flavor."""
+"""Plan cluster queues and their local queues: guarantees, limits and policies per flavor."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ from berth.spec.teams import QueueSpec
 
 
 class QueueRequest(Struct, frozen=True):
-    """A queue as somebody wrote it: where, for whom, in which cohort."""
+    """A queue of the stack file: its path, spec, teams and cohort."""
 
     path: FieldPath
     spec: QueueSpec
@@ -47,7 +47,7 @@ class QueueRequest(Struct, frozen=True):
 def plan_cluster_queues(
     context: PlanningContext, pools: dict[str, PlannedPool], flavors: dict[str, PlannedFlavor]
 ) -> tuple[ClusterQueuePlan, ...]:
-    """Every cluster queue of the fleet, by name."""
+    """Return every cluster queue of the fleet, by name."""
     _check_former_names(context)
     by_name: dict[str, ClusterQueuePlan] = {}
     local_names = LocalQueueNames()
@@ -77,7 +77,7 @@ def _check_former_names(context: PlanningContext) -> None:
 
 
 def queue_names(context: PlanningContext) -> list[str]:
-    """Kueue's names of all cluster queues, as they were written."""
+    """Return the names of all cluster queues in Kueue."""
     own_names = (
         _own_name(spec.formerly or team, key, queue_spec)
         for team, spec in context.spec.teams.items()
@@ -99,12 +99,12 @@ def _local_name(key: str, spec: QueueSpec) -> str:
 
 
 def display_name(path: FieldPath, name: str) -> str:
-    """How people call a queue by where it is written: `team/queue`, or its own `name` where it is shared."""
+    """Return a queue's name in messages: `team/queue` for a team's queue, else `name`."""
     return f"{path[1]}/{path[3]}" if path[0] == "teams" else name
 
 
 def _request_order(request: QueueRequest) -> tuple[bool, bool, FieldPath]:
-    """Teams' queues that are given no name come first: where two have one, it is a name that somebody gave."""
+    """Return the sort key: team queues with derived names first, so that a duplicate is reported at a written name."""
     has_given_name = request.spec.name is not None or request.spec.local_queue is not None
     return has_given_name, request.path[0] != "teams", request.path
 
@@ -176,22 +176,22 @@ def _queue_namespaces(context: PlanningContext, request: QueueRequest) -> tuple[
 
 
 def _queue_labels(context: PlanningContext, request: QueueRequest) -> dict[str, str]:
-    """Those of the team, where the queue is its alone."""
+    """Return the labels of the team if the queue belongs to it alone."""
     return dict(sorted(context.spec.teams[request.teams[0]].labels.items())) if request.path[0] == "teams" else {}
 
 
 def is_queue_protected(context: PlanningContext, name: str) -> bool:
-    """Who allows the cluster to go allows what is kept inside it to go."""
+    """Return whether a queue is protected; an allowance for the cluster includes its queues."""
     return is_protected(context, f"clusterQueues.{name}") and is_protected(context, CLUSTER)
 
 
 def _may_run_guaranteed(effective_stop_policy: str | None, quota_requests: tuple[FlavorQuotaRequest, ...]) -> bool:
-    """Whether somebody may be running on what the queue is guaranteed: a drained queue runs nothing."""
+    """Return whether a job may run on the queue's guarantee; none does if the queue is drained."""
     return effective_stop_policy != "HoldAndDrain" and any(c.limits.nominal for c in quota_requests)
 
 
 def queue_checks(planned_flavors: Iterable[PlannedFlavor]) -> tuple[QueueCheckPlan, ...]:
-    """Each check of a queued flavor, on the flavors that it is the check of."""
+    """Return each admission check of queued flavors, with the flavors it applies to."""
     flavors_by_check: dict[str, list[str]] = {}
     for flavor in planned_flavors:
         if name := admission_check_name(flavor):
@@ -210,7 +210,7 @@ def _preemption_plan(context: PlanningContext, request: QueueRequest) -> Preempt
     borrow_policy = spec.borrow_within_cohort
     if borrow_policy and borrow_policy.policy != "Never" and reclaim_policy == "Never":
         path = (*request.path, "preemption", "borrowWithinCohort")
-        message = f"'{borrow_policy.policy}' needs reclaimWithinCohort other than Never; Kueue refuses it"
+        message = f"'{borrow_policy.policy}' needs reclaiming; write reclaimWithinCohort: LowerPriority or Any"
         context.problems.fault("bad-preemption", path, message)
     return PreemptionPlan(
         within_cluster_queue=spec.within_cluster_queue,

@@ -1,8 +1,8 @@
-"""The most that anybody can ever use: what is guaranteed, and what the cohorts above can lend, under every limit.
+"""Compute ceilings: the most that a queue can use, from its guarantee and what its cohorts can lend under all limits.
 
-Quota is a tree for each flavor: cohorts below cohorts, and cluster queues as leaves. What a node does not lend is kept
-to itself; what it uses beyond that comes out of its parent, up to its borrowing limit; a root holds what all below it
-lend. This is Kueue's reckoning (pkg/cache, resource_node.go), with nothing else in use.
+For each flavor, quota is a tree of cohorts with cluster queues as leaves. A node keeps what it does not lend. It
+borrows from its parent up to its borrowing limit. A root has what its members lend. The algorithm is Kueue's
+(pkg/cache, resource_node.go), for a tree without usage.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from msgspec import Struct
 
 from berth.plan.kueue import ClusterQueuePlan, CohortPlan, QuotaPlan
 
-if TYPE_CHECKING:  # one kind of fleet does not load the other's plan
+if TYPE_CHECKING:  # a fleet of one backend does not load the plan of the other
     from berth.plan.ack import AckFleetPlan
     from berth.plan.fleet import FleetPlan
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:  # one kind of fleet does not load the other's plan
 def accelerator_quotas(
     owner: ClusterQueuePlan | CohortPlan, resource_of: Mapping[str, str]
 ) -> Iterator[tuple[str, QuotaPlan]]:
-    """Each flavor of a queue or cohort with the quota of its own accelerator; `resource_of` maps flavor to resource."""
+    """Yield each flavor of a queue or cohort with its accelerator's quota; `resource_of` maps flavor to resource."""
     for entry in owner.flavors:
         for quota in entry.quotas:
             if quota.resource == resource_of[entry.flavor]:
@@ -30,17 +30,17 @@ def accelerator_quotas(
 
 
 def lendable(quota: QuotaPlan) -> int:
-    """What the rest of a cohort may use of a queue's nominal quota."""
+    """Return how much of a queue's nominal quota the rest of its cohort may use."""
     return quota.nominal if quota.lending_limit is None else min(quota.lending_limit, quota.nominal)
 
 
 class QuotaNode(Struct):
-    """One flavor at one queue (a `leaf`) or cohort, in accelerators.
+    """The quota of one flavor at one queue (a `leaf`) or cohort, in accelerators.
 
-    `held` is its own quota and all that those below lend; `kept` what of it is not lent; `limit` how far beyond `held`
-    it may go (None: as far as there is). `lent` is what the rest of the tree can lend it at the most, its own limit
-    aside. `promised` is all that is nominal here and below, lent or not. `wanted` is what those below could use of it,
-    and `private` what they could use of what they keep to themselves.
+    `subtree_quota` is its own quota plus what its members lend it, `local_quota` the part of it that is not lent, and
+    `borrowing_limit` how much it may use beyond it (None: no limit). `available_above` is the most that the rest of the
+    tree can lend it, before its own limit. `guaranteed` is all nominal quota here and below, lent or not. `requested`
+    is what its members could use of it, and `local_use` what they could use of quota that they do not lend.
     """
 
     parent: QuotaNode | None
@@ -56,29 +56,29 @@ class QuotaNode(Struct):
 
     @property
     def potential_available(self) -> int:
-        """What could be used of this quota and beyond it if nothing else were."""
+        """Amount available to this node, including borrowing, if nothing is in use."""
         return self.subtree_quota + (
             self.available_above if self.borrowing_limit is None else min(self.available_above, self.borrowing_limit)
         )
 
     @property
     def ceiling(self) -> int:
-        """The most that all queues here and below can use at once."""
+        """The most that this node's queues can use together."""
         return self.local_use + self.subtree_use
 
     @property
     def subtree_use(self) -> int:
-        """What of its quota, and beyond it, the ceiling takes."""
+        """Amount of the parent's quota that the ceiling uses."""
         return self.potential_available if self.leaf else min(self.requested, self.potential_available)
 
 
 class QuotaTree:
-    """The quotas of a fleet: for each flavor a node at each queue with an entry for it, and at each cohort above."""
+    """The quotas of a fleet: per flavor a node for each queue with an entry, and for each cohort above it."""
 
     def __init__(
         self, queues: Iterable[ClusterQueuePlan], cohorts: Iterable[CohortPlan], resource_of: Mapping[str, str]
     ) -> None:
-        """Grow the tree; the parents of `cohorts` exist and form no circle."""
+        """Build the tree; the parents of `cohorts` must exist and have no cycle."""
         self._cohorts = {cohort.name: cohort for cohort in cohorts}
         self._own_quotas = {c.name: dict(accelerator_quotas(c, resource_of)) for c in self._cohorts.values()}
         self._nodes_by_cohort: dict[str, dict[str, QuotaNode]] = {}
@@ -96,13 +96,13 @@ class QuotaTree:
 
     @staticmethod
     def from_plan(plan: FleetPlan | AckFleetPlan) -> QuotaTree:
-        """The tree of a finished plan. Whoever asks it several questions passes it on: building it costs a pass."""
+        """Build the tree of a finished plan. Reuse it for several questions: building it reads the whole plan."""
         return QuotaTree(plan.cluster_queues, plan.cohorts, {f.name: f.resource for f in plan.flavors})
 
     def _cohort_node(
         self, cohort: str | None, flavor: str, lending_limits: list[tuple[QuotaNode, int | None]]
     ) -> QuotaNode | None:
-        """The node of a cohort, with those above it; one without an entry of its own lets everything pass."""
+        """Return the node of a cohort, creating those above it; a cohort without an entry has no limits."""
         missing: list[str] = []
         while cohort is not None and flavor not in self._nodes_by_cohort.get(cohort, {}):
             missing.append(cohort)
@@ -115,21 +115,21 @@ class QuotaTree:
         return node
 
     def queue_nodes(self, name: str) -> Mapping[str, QuotaNode]:
-        """Flavor → node of a queue."""
+        """Return flavor → node of a queue."""
         return self._nodes_by_queue.get(name, {})
 
     def cohort_nodes(self, name: str) -> Mapping[str, QuotaNode]:
-        """Flavor → node of a cohort, for every flavor that it or somebody below it has an entry for."""
+        """Return flavor → node of a cohort, for every flavor with an entry at the cohort or below."""
         return self._nodes_by_cohort.get(name, {})
 
     def root_cohort(self, cohort: str | None) -> str | None:
-        """The cohort at the top of the tree that a cohort is in."""
+        """Return the root of the tree that a cohort is in."""
         while cohort in self._cohorts and (parent := self._cohorts[cohort].parent) is not None:
             cohort = parent
         return cohort
 
     def ceilings(self, queues: Iterable[ClusterQueuePlan]) -> dict[str, int]:
-        """Flavor → the most that `queues` together can use of it."""
+        """Return flavor → the most that `queues` together can use."""
         nodes_by_flavor: dict[str, list[QuotaNode]] = {}
         for queue in queues:
             for flavor, node in self.queue_nodes(queue.name).items():
@@ -138,7 +138,7 @@ class QuotaTree:
 
 
 def largest_jobs(plan: FleetPlan) -> dict[str, int]:
-    """Flavor → the most that one job of any queue can have of it in one cluster, under quotas and as machines go."""
+    """Return flavor → the most that one job of any queue can use in one cluster, given quotas and machines."""
     tree = QuotaTree.from_plan(plan)
     capacity = {flavor.name: flavor.capacity.max for flavor in plan.flavors}
     largest: dict[str, int] = {}
@@ -149,8 +149,8 @@ def largest_jobs(plan: FleetPlan) -> dict[str, int]:
 
 
 def ceiling_of_nodes(nodes: Sequence[QuotaNode]) -> int:
-    """The most that queues can use at once, by their nodes: each level keeps its own and asks above for the rest."""
-    if len(nodes) == 1:  # every limit above is in it already
+    """Return the most that the queues of `nodes` can use together: each level's own quota plus what is above."""
+    if len(nodes) == 1:  # it already includes every limit above
         return nodes[0].potential_available
     requests_by_depth: dict[int, dict[int, tuple[QuotaNode, int]]] = {}
     for node in nodes:
@@ -176,14 +176,14 @@ def _new_node(parent: QuotaNode | None, quota: QuotaPlan | None, *, leaf: bool =
 
 
 def _compute_quotas(lending_limits: list[tuple[QuotaNode, int | None]]) -> None:
-    """Sum up from the leaves what is held, then hand down from the roots what can be lent."""
+    """Sum up quotas from the leaves to the roots, then compute what can be lent from the roots down."""
     lending_limits.sort(key=lambda entry: entry[0].depth)
     for node, lending_limit in reversed(lending_limits):
         if node.parent is None:
             node.local_quota, node.borrowing_limit = (
                 node.subtree_quota,
                 0,
-            )  # nobody is above: nothing is lent, nothing borrowed
+            )  # a root has no parent to lend to or borrow from
         else:
             node.local_quota = 0 if lending_limit is None else max(0, node.subtree_quota - lending_limit)
             node.parent.subtree_quota += node.subtree_quota - node.local_quota

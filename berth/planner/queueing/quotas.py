@@ -1,4 +1,4 @@
-"""Quotas: entries of a queue or a cohort become amounts of a flavor, with all that its accelerators bring."""
+"""Plan quotas: convert entries of a queue or cohort to amounts of a flavor, with cpu and memory."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from berth.spec.teams import PerAcceleratorSpec, QuotaSpec
 
 
 class QuotaOwner(Struct, frozen=True):
-    """A queue or a cohort with its entries; `above` is the cohort it shares in, if any."""
+    """A queue or cohort with its entries; `above` is its cohort or parent, if any."""
 
     path: FieldPath
     entries: Sequence[QuotaSpec]
@@ -28,15 +28,15 @@ class QuotaOwner(Struct, frozen=True):
 
     @property
     def noun(self) -> str:
-        """What it is: a cohort, or a queue."""
+        """`cohort` or `queue`."""
         return "cohort" if self.path[0] == "cohorts" else "queue"
 
     @property
     def remedy(self) -> str:
-        """How it comes to share with somebody."""
+        """Return the remedy that lets it share quota."""
         if self.noun == "cohort":
-            return "give the cohort a parent"
-        return f"give the {'team' if self.path[0] == 'teams' else 'queue'} a cohort"
+            return "write parent for the cohort"
+        return f"write cohort for the {'team' if self.path[0] == 'teams' else 'queue'}"
 
 
 class _SharingLimits(NamedTuple):
@@ -56,7 +56,7 @@ class FlavorQuotaRequest(Struct, frozen=True):
 
 
 class FlavorIndex:
-    """The pools and flavors that entries may name, and the flavor that each pool is of; all by name."""
+    """Pools and flavors by name, and the flavor of each pool, to resolve entries."""
 
     def __init__(self, pools: Mapping[str, PlannedPool], flavors: Mapping[str, PlannedFlavor]) -> None:
         self.pools = pools
@@ -65,14 +65,14 @@ class FlavorIndex:
 
 
 def flavor_requests(context: PlanningContext, owner: QuotaOwner, index: FlavorIndex) -> tuple[FlavorQuotaRequest, ...]:
-    """The entries of a holder in their order, each flavor once; faults for those that mean nothing."""
+    """Return the valid entries of an owner in order, each flavor once; report the others."""
     by_flavor: dict[str, FlavorQuotaRequest] = {}
     for position, spec in enumerate(owner.entries):
         path = (*owner.path, "flavors", position)
         request = _flavor_request(context, owner, spec, path, index)
         context.incomplete |= request is None
         if request and request.flavor.name in by_flavor:
-            message = f"flavor '{request.flavor.name}' is in this {owner.noun} twice; write one entry for it"
+            message = f"flavor '{request.flavor.name}' is listed twice in this {owner.noun}; write one entry for it"
             context.problems.fault("duplicate-flavor", path, message)
         elif request:
             by_flavor[request.flavor.name] = request
@@ -80,7 +80,7 @@ def flavor_requests(context: PlanningContext, owner: QuotaOwner, index: FlavorIn
 
 
 def covered_resources(requests: Iterable[FlavorQuotaRequest]) -> tuple[str, ...]:
-    """What a holder of these has quotas of, in the one order that Kueue wants everywhere."""
+    """Return the resources with quotas, in the order that Kueue requires to be the same everywhere."""
     return (CPU, MEMORY, *sorted({request.flavor.resource for request in requests}))
 
 
@@ -106,9 +106,12 @@ def _flavor_request(
 def _resolve_flavor(
     context: PlanningContext, spec: QuotaSpec, path: FieldPath, index: FlavorIndex
 ) -> tuple[PlannedFlavor, int] | None:
-    """The flavor meant, and the accelerators that a share is of: those of the pool or flavor that is named."""
+    """Return the flavor of an entry, and the accelerators of its pool or flavor, which a share refers to."""
     if (spec.pool is None) == (spec.flavor is None):
-        context.problems.fault("bad-flavor", path, "name either a pool or a flavor; write pool: <name>")
+        both = "has both pool and flavor; remove one of them"
+        context.problems.fault(
+            "bad-flavor", path, both if spec.pool else "has neither pool nor flavor; write pool: <name>"
+        )
         return None
     if spec.flavor is not None:
         flavor = context.resolve("flavors", spec.flavor, index.flavors, (*path, "flavor"))
@@ -135,9 +138,9 @@ def _reject_limits(context: PlanningContext, owner: QuotaOwner, spec: QuotaSpec,
     limits: dict[str, tuple[str, Amount | None]] = {"borrow": ("from", spec.borrow), "lend": ("to", spec.lend)}
     for key, (preposition, amount) in limits.items():
         if amount is not None:
-            message = f"'{amount.written}': there is nobody to {key} {preposition}; {owner.remedy}, or leave {key} out"
+            message = f"'{amount.written}': there is no cohort to {key} {preposition}; {owner.remedy}, or remove {key}"
             context.problems.fault("limit-without-cohort", (*path, key), message)
-            context.incomplete = True  # a cohort was meant, and what it would share is not known
+            context.incomplete = True  # the intended cohort is unknown, so sharing cannot be checked
 
 
 def check_lending_limit(context: PlanningContext, request: FlavorQuotaRequest, guaranteed: int) -> None:
@@ -146,9 +149,7 @@ def check_lending_limit(context: PlanningContext, request: FlavorQuotaRequest, g
     if lending_limit is not None and lending_limit > guaranteed:
         written = request.spec.lend.written if request.spec.lend else str(lending_limit)
         in_accelerators = "" if written == str(lending_limit) else f" ({lending_limit})"
-        message = (
-            f"'{written}'{in_accelerators} is more than the {guaranteed} guaranteed; lend at most what is guaranteed"
-        )
+        message = f"'{written}'{in_accelerators} is more than the {guaranteed} guaranteed; write {guaranteed} or less"
         context.problems.fault("lend-above-guaranteed", (*request.path, "lend"), message)
 
 
@@ -159,7 +160,7 @@ def flavor_quotas(
     resources: tuple[str, ...],
     limits: QuotaLimits,
 ) -> FlavorQuotasPlan:
-    """`limits` in every resource. The entry's own rates come before the holder's, and the machines' come last."""
+    """Return `limits` in every resource, at the rates of the entry, else the owner, else the machines."""
     written_rates = [rates for rates in (request.spec.per_accelerator, owner.per_accelerator) if rates]
     cpu = next((rates.cpu for rates in written_rates if rates.cpu is not None), None)
     memory = next((rates.memory for rates in written_rates if rates.memory is not None), None)
@@ -167,6 +168,6 @@ def flavor_quotas(
     if too_large := next(
         (q.resource for q in flavor_quota_plans if max(q.nominal, q.borrowing_limit or 0) > MAXIMUM), None
     ):
-        message = f"comes to more {too_large} than Kubernetes can count ({MAXIMUM}); write smaller amounts"
+        message = f"needs more {too_large} than the maximum of Kubernetes ({MAXIMUM}); write smaller amounts"
         context.problems.fault("too-large", request.path, message)
     return FlavorQuotasPlan(flavor=request.flavor.name, quotas=flavor_quota_plans)

@@ -1,4 +1,4 @@
-"""People: the groups that teams and the platform's owners are, and the domain that they are of."""
+"""Plan access of people: groups of teams and of the platform, and their domain."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from berth.plan.teams import AccessPlan
 from berth.planner.context import PlanningContext
 
 _SECURITY_GROUP = "gke-security-groups"
-"""The one name that GKE takes for the group of all groups (GKE docs: Google Groups for RBAC)."""
+"""Required local part of the group that contains all groups (GKE docs: Google Groups for RBAC)."""
 
 
 def access(context: PlanningContext, kueue: ConfigurationPlan | None) -> AccessPlan | None:
-    """Who has rights in the cluster; None where no group is named. Teams submit the kinds of jobs that Kueue queues."""
+    """Return the access of groups to the cluster; None without groups. Teams can create the kinds that Kueue queues."""
     owners = context.spec.platform.owners
     teams = {group for team in context.spec.teams.values() for group in team.groups}
     if not owners and not teams:
@@ -22,7 +22,7 @@ def access(context: PlanningContext, kueue: ConfigurationPlan | None) -> AccessP
 
 
 def security_group(context: PlanningContext) -> str | None:
-    """The group that holds all groups with rights in the cluster; None where there are none."""
+    """Return the group that contains all groups with access to the cluster; None without groups."""
     path_by_domain: dict[str, FieldPath] = {}
     for path, groups in _group_lists(context):
         for index, group in enumerate(groups):
@@ -30,7 +30,7 @@ def security_group(context: PlanningContext) -> str | None:
     domain = context.spec.platform.domain
     if len(path_by_domain) > 1 and domain is None and not context.is_set_aside("platform", ""):
         message = (
-            f"groups of {join_words(sorted(path_by_domain))}, and GKE looks in {_SECURITY_GROUP} of one domain; "
+            f"groups are in {join_words(sorted(path_by_domain))}, but GKE supports one domain with {_SECURITY_GROUP}; "
             "write platform.domain"
         )
         context.problems.fault("several-domains", list(path_by_domain.values())[-1], message)
@@ -48,10 +48,10 @@ def _group_lists(context: PlanningContext) -> list[tuple[FieldPath, tuple[str, .
 
 
 def job_kinds(frameworks: tuple[str, ...]) -> dict[str, tuple[str, ...]]:
-    """Kueue's names of frameworks (`batch/job`) as API group to resources."""
+    """Convert Kueue's names of frameworks (`batch/job`) to API group → resources."""
     kinds_by_group: dict[str, list[str]] = {}
     for framework in sorted(frameworks):
         group, _, kind = framework.rpartition("/")
-        if group:  # bare pods and Deployments are no jobs: nobody is given them
+        if group:  # teams get no access to bare pods and Deployments, which are not jobs
             kinds_by_group.setdefault(group, []).append(f"{kind}s")
     return {group: tuple(resources) for group, resources in kinds_by_group.items()}

@@ -1,4 +1,4 @@
-"""Pod Security of a team, and what its jobs need of their nodes beyond it."""
+"""Plan the Pod Security level of a team, and exemptions for access to the host."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ DEFAULT_LEVEL = "baseline"
 def pod_security(
     context: PlanningContext, team: str, flavors: Iterable[str], planned_flavors: Mapping[str, PlannedFlavor]
 ) -> tuple[str, HostAccessPlan | None]:
-    """The level that is asked for, else `baseline` with an exemption for what the training on its machines needs.
+    """Return the level as written, else `baseline` with an exemption for what training on its machines needs.
 
-    Multislice jobs take the host's network, and jobs with GPUDirect mount libraries from the host (GKE docs: TPU
-    multislice, GPU networking). `baseline` refuses both. `restricted` also refuses images that run as root, as those of
-    training frameworks do. Autopilot has its own rules on top.
+    Multislice jobs use the host network, and jobs with GPUDirect mount libraries of the host (GKE docs: TPU multislice,
+    GPU networking). `baseline` rejects both. `restricted` also rejects images that run as root, as many images for
+    training do. Autopilot adds its own rules.
     """
     written = context.spec.teams[team].pod_security
     path: FieldPath = ("teams", team, "podSecurity")
@@ -29,19 +29,21 @@ def pod_security(
         access = None
     if written == "privileged":
         message = (
-            "'privileged' gives whoever submits a job root on every node of the cluster, system nodes and nodes of "
-            "other teams included; leave it out: jobs of several hosts and GPUDirect have what they need"
+            "'privileged' gives every job root on every node of the cluster, including system nodes and nodes of other "
+            "teams; remove it, because multi-host jobs and GPUDirect work without it"
         )
         context.problems.warning("privileged-pods", path, message)
     if written is not None and written != "privileged" and access is not None:
-        needed = [*(["the host's network"] if access.network_for else []), *access.paths, *access.read_only_paths]
-        message = f"'{written}' refuses {join_words(needed)}, which jobs on its machines ask for; leave podSecurity out"
+        needed = [*(["the host network"] if access.network_for else []), *access.paths, *access.read_only_paths]
+        message = (
+            f"'{written}' rejects {join_words(needed)}, which jobs on the team's machines need; remove podSecurity"
+        )
         context.problems.warning("pod-security", path, message)
     return written or DEFAULT_LEVEL, access if written is None else None
 
 
 def _host_access(flavors: Iterable[PlannedFlavor]) -> HostAccessPlan | None:
-    """What jobs on these flavors need of their nodes; None where the level `baseline` lets them run."""
+    """Return the host access that jobs on these flavors need beyond `baseline`; None if they need none."""
     network, paths, read_only, capabilities = set[str](), set[str](), set[str](), set[str]()
     for flavor in flavors:
         if _is_multi_host(flavor):

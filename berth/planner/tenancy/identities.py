@@ -1,4 +1,4 @@
-"""Who teams' pods are in Google Cloud, and what is granted to them there."""
+"""Plan the identities of teams' pods in Google Cloud, and their grants."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from berth.spec.tenancy import IdentitySpec
 
 _DEFAULT_IDENTITY = IdentitySpec.model_construct()
 GRANTS = ("roles", "buckets", "secrets")
-"""Keys of an identity that give rights in Google Cloud."""
+"""Keys of an identity that grant permissions in Google Cloud."""
 
 
 def team_identity(context: PlanningContext, team: str) -> IdentityPlan | None:
-    """The identity of a team's pods; none in a namespace of others, unless the team asks for one."""
+    """Return the identity of a team's pods; None in a shared namespace, unless the team sets one."""
     spec = context.spec.teams[team]
     namespaces = team_namespaces(context, team)
     if spec.identity is None and not any(namespace.owned for namespace in namespaces):
@@ -41,7 +41,7 @@ def team_identity(context: PlanningContext, team: str) -> IdentityPlan | None:
 
 
 def check_unique_accounts(context: PlanningContext) -> None:
-    """No two Google service accounts of the fleet are one; that of the nodes is among them."""
+    """Report Google service accounts that are used twice, including that of the nodes."""
     taken = {node_account_id(context): "the nodes"}
     for name, spec in sorted(context.spec.teams.items()):
         account = spec.identity.impersonate if spec.identity else None
@@ -49,13 +49,13 @@ def check_unique_accounts(context: PlanningContext) -> None:
             first = taken.setdefault(account, f"team '{name}'")
             if first != f"team '{name}'":
                 path: FieldPath = ("teams", name, "identity", "impersonate")
-                message = f"'{account}' is already the service account of {first}; give each its own"
+                message = f"'{account}' is already the service account of {first}; write another"
                 context.problems.fault("duplicate-name", path, message)
 
 
 def _check_account(context: PlanningContext, team: str, spec: IdentitySpec) -> None:
     if spec.service_account == "default":
-        message = "'default' exists in every namespace, and pods that name no account have it; write another name"
+        message = "'default' is the account of all pods that set none; write another name"
         context.problems.fault("bad-value", ("teams", team, "identity", "serviceAccount"), message)
 
 
@@ -67,7 +67,7 @@ def _secrets(context: PlanningContext, spec: IdentitySpec) -> tuple[SecretPlan, 
 
 
 def _iam_members(context: PlanningContext, team: str, spec: IdentitySpec, account: str) -> tuple[str, ...]:
-    """The team's pods as IAM members: as Workload Identity names them, or as direct principals."""
+    """Return the team's pods as IAM members: a Workload Identity account, or direct principals."""
     pool = f"{context.project}.svc.id.goog"
     names = [namespace.name for namespace in team_namespaces(context, team)]
     if spec.impersonate:
@@ -78,7 +78,7 @@ def _iam_members(context: PlanningContext, team: str, spec: IdentitySpec, accoun
     if context.spec.project_number is None:
         if not context.is_set_aside("projectNumber", ""):
             message = (
-                "a direct grant names the project by its number; write projectNumber at the top of the fleet, "
+                "a direct grant needs the project number; write projectNumber at the top level, "
                 "or identity.impersonate: <service account id>"
             )
             context.problems.fault("missing-project-number", ("teams", team, "identity", grant_key), message)

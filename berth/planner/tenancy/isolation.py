@@ -1,4 +1,4 @@
-"""How far a team's pods are shut in: Pod Security, network, and the accelerators that they may ask for at all."""
+"""Plan the isolation of a team's pods: Pod Security, network, and quotas of its namespaces."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ from berth.planner.tenancy.host_access import pod_security
 from berth.spec.tenancy import NetworkPolicySpec
 
 _POD_SECURITY_LEVELS = ("privileged", "baseline", "restricted")
-"""Pod Security Standards, the strictest last."""
+"""Pod Security Standards, strictest last."""
 _PRIVATE_RANGES = ("10.0.0.0/8", "100.64.0.0/10", "169.254.0.0/16", "172.16.0.0/12", "192.168.0.0/16")
-"""Addresses that no public service has (RFC 1918, 3927, 6598)."""
+"""Private address ranges (RFC 1918, 3927, 6598)."""
 _GOOGLE_API_RANGES = "199.36.153.4/30", "199.36.153.8/30"
 """restricted.googleapis.com and private.googleapis.com (VPC docs: private Google access)."""
 _HTTPS = (443,)
 _MAX_PODS_PER_NODE = 256
-"""The most that GKE allows (GKE docs: "Configure maximum Pods per node")."""
+"""GKE's maximum of pods per node (GKE docs: "Configure maximum Pods per node")."""
 _HELPER_CPU, _HELPER_MEMORY = 32_000, 128 * 2**30
-"""Milli-CPU and bytes for pods that run on no machine of a flavor: launchers, submitters of Ray jobs."""
+"""Milli-CPU and bytes for pods that run outside flavors' machines: launchers, submitters of Ray jobs."""
 _MAX_OBJECTS = {
     "count/configmaps": 5_000,
     "count/jobs.batch": 10_000,
@@ -34,7 +34,7 @@ _MAX_OBJECTS = {
     "count/services": 5_000,
     "persistentvolumeclaims": 1_000,
 }
-"""So that a loop in one team's script does not fill the API server's storage for all; far above what people use."""
+"""Limit of objects that keeps one team's faulty script from filling the API server's storage."""
 _SERVICE_LIMITS = {"LoadBalancer": "services.loadbalancers", "NodePort": "services.nodeports"}
 
 
@@ -45,7 +45,7 @@ def team_isolation(
     ceiling: Mapping[str, int],
     planned_flavors: Mapping[str, PlannedFlavor],
 ) -> IsolationPlan:
-    """What shuts in the pods of a team with these queues; `ceiling` is in accelerators by flavor."""
+    """Return the isolation of a team with these queues; `ceiling` is flavor → accelerators."""
     spec = context.spec.teams[team]
     queues = list(queues)
     flavors = sorted({entry.flavor for queue in queues for entry in queue.flavors})
@@ -68,8 +68,10 @@ def team_isolation(
 
 
 def _max_accelerators(ceiling: Mapping[str, int], planned_flavors: Mapping[str, PlannedFlavor]) -> dict[str, int]:
-    """Every resource name that machines have to the most that the team's queues can hand out: no job that Kueue admits
-    is ever refused by it, and none that passes Kueue by can take more."""
+    """Return resource name → the most that the team's queues can admit.
+
+    The limit never rejects a job that Kueue admits, and jobs that bypass Kueue cannot use more.
+    """
     max_by_resource = dict.fromkeys(_accelerator_resources(), 0)
     for flavor, maximum in ceiling.items():
         max_by_resource[planned_flavors[flavor].resource] += maximum
@@ -78,12 +80,12 @@ def _max_accelerators(ceiling: Mapping[str, int], planned_flavors: Mapping[str, 
 
 @cache
 def _accelerator_resources() -> tuple[str, ...]:
-    """Every resource name that machines have."""
+    """Return the resource names of all accelerators."""
     return tuple(sorted({machine.resource for machine in catalog.machines().values()}))
 
 
 def _limits(service_types: Iterable[str], flavors: Iterable[PlannedFlavor]) -> ObjectLimitsPlan:
-    """All machines of the team's flavors, so that no job that Kueue admits is refused, and room for helper pods."""
+    """Return limits for all machines of the team's flavors plus helper pods: they never reject an admitted job."""
     reachable = list(flavors)
     cpu = sum(ceil(flavor.capacity.max * flavor.cpu_per_accelerator) for flavor in reachable)
     memory = sum(ceil(flavor.capacity.max * flavor.memory_per_accelerator) for flavor in reachable)
@@ -97,9 +99,9 @@ def _limits(service_types: Iterable[str], flavors: Iterable[PlannedFlavor]) -> O
 
 
 def _pod_priorities(context: PlanningContext, team: str, queues: Iterable[ClusterQueuePlan]) -> tuple[str, ...]:
-    """The classes of the team's queues, those it is given, and the default one, which pods get that name none.
+    """Return the classes of the team's queues, those granted to it, and the default class of pods without one.
 
-    The only team of a fleet may use every one: it can evict no pods but its own.
+    The only team of a fleet may use every class, because it can preempt only its own pods.
     """
     known, spec = context.spec.priorities, context.spec.teams[team]
     for index, name in enumerate(spec.pod_priorities):
@@ -119,7 +121,7 @@ def _egress(context: PlanningContext, team: str, spec: NetworkPolicySpec) -> tup
     if not spec.enabled:
         ignored_keys = spec.model_fields_set - {"enabled"}
         if ignored_keys:
-            message = "the policy is off, so nothing else of it holds; leave the rest out, or enabled"
+            message = "the policy is off, so its other keys have no effect; remove them, or remove enabled"
             context.problems.fault("contradiction", (*path, "enabled"), message)
         return None
     written_egress = tuple(
@@ -129,7 +131,7 @@ def _egress(context: PlanningContext, team: str, spec: NetworkPolicySpec) -> tup
 
 
 def _https_egress(context: PlanningContext, spec: NetworkPolicySpec) -> tuple[EgressPlan, ...]:
-    """Google's APIs with everything else that is public, or by their private addresses alone."""
+    """Return egress to the whole public internet, or only to the private addresses of Google's APIs."""
     if not spec.internet:
         return tuple(EgressPlan(cidr=each, ports=_HTTPS) for each in _GOOGLE_API_RANGES)
     cluster_ranges = frozenset(_cluster_ranges(context))
@@ -138,13 +140,13 @@ def _https_egress(context: PlanningContext, spec: NetworkPolicySpec) -> tuple[Eg
 
 @cache
 def _public_ranges(ranges: frozenset[str]) -> tuple[str, ...]:
-    """Those ranges that are not private ones anyway; every team asks for those of the one cluster."""
+    """Return the ranges that are not private; cached, because all teams use those of the same cluster."""
     private = [IPv4Network(each) for each in _PRIVATE_RANGES]
     return tuple(sorted(r for r in ranges if not any(IPv4Network(r).subnet_of(each) for each in private)))
 
 
 def _cluster_ranges(context: PlanningContext) -> tuple[str, ...]:
-    """The cluster's ranges as far as they are known, that of its services first."""
+    """Return the cluster's known ranges, that of services first."""
     network, existing = context.spec.cluster.network, context.spec.cluster.existing
     if existing is not None:
         return (existing.service_cidr_block,)

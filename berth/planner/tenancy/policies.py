@@ -1,4 +1,4 @@
-"""The admission policies of a cluster: which jobs are queued, and what only their pods may ask for."""
+"""Plan the admission policies of a cluster: which jobs are queued, and what only their pods may request."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from berth.planner.tenancy.access import job_kinds
 
 
 def plan_policies(teams: Iterable[TeamPlan], kueue: ConfigurationPlan | None) -> PoliciesPlan | None:
-    """The policies of the cluster that these teams share; None where no team has a namespace."""
+    """Return the policies for these teams; None if no team has a namespace."""
     namespaces = [namespace for team in teams for namespace in team.namespaces]
     if not namespaces:
         return None

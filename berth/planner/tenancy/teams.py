@@ -1,4 +1,4 @@
-"""Teams: their namespaces and labels, and what they are guaranteed."""
+"""Plan teams: namespaces, labels and guarantees."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ from berth.planner.tenancy.isolation import team_isolation
 from berth.spec.tenancy import NamespaceSpec
 
 _SYSTEM_PREFIXES = ("kube-", "gke-managed-", "gmp-")
-"""How the names of GKE's own namespaces begin."""
+"""Prefixes of the names of GKE's own namespaces."""
 _BERTH_LABELS = ("managed-by", "fleet", "team")
-"""Labels that say what Berth says anyway."""
+"""Labels that Berth sets on every team."""
 
 
 def plan_teams(
@@ -29,7 +29,7 @@ def plan_teams(
     tree: QuotaTree,
     flavors: Mapping[str, PlannedFlavor],
 ) -> tuple[TeamPlan, ...]:
-    """Every team of the fleet, by name."""
+    """Return every team of the fleet, by name."""
     _check_namespaces(context)
     check_unique_accounts(context)
     check_default_queues(context)
@@ -69,7 +69,7 @@ def _team(
 
 
 def _guaranteed(team: str, queues: Iterable[ClusterQueuePlan], resource_of: Mapping[str, str]) -> dict[str, int]:
-    """Nominal quota of the queues that are this team's alone: what is shared is guaranteed to nobody in particular."""
+    """Return the nominal quota of the team's own queues; shared queues are guaranteed to no team."""
     total: Counter[str] = Counter()
     for queue in queues:
         if queue.teams == (team,):
@@ -87,12 +87,12 @@ def _team_labels(context: PlanningContext, team: str) -> dict[str, str]:
 
 
 def _check_namespaces(context: PlanningContext) -> None:
-    """Every namespace is one team's, once, and none of the system's."""
+    """Report namespaces that two teams claim, that are repeated, or that belong to the system."""
     seen: dict[str, str] = {}
     for name in sorted(context.spec.teams, key=lambda n: (bool(_names_namespace(context, n)), n)):
         spec = context.spec.teams[name]
         if spec.namespaces and "namespace" in spec.model_fields_set:
-            message = "write namespace or namespaces, not both"
+            message = "namespace and namespaces are both set; remove one of them"
             context.problems.fault("contradiction", ("teams", name, "namespaces"), message)
         for index, namespace in enumerate(team_namespaces(context, name)):
             path: FieldPath = ("teams", name, *(("namespaces", index) if spec.namespaces else ("namespace",)))
@@ -101,8 +101,8 @@ def _check_namespaces(context: PlanningContext) -> None:
             )
             if namespace.name == "default" and namespace.owned:
                 message = (
-                    "'default' is in every cluster already; write {name: default, existing: true, "
-                    "acceptSharedNamespace: <why>}, or another"
+                    "'default' exists in every cluster; write {name: default, existing: true, "
+                    "acceptSharedNamespace: <why>}, or another name"
                 )
                 context.problems.fault("bad-namespace", path, message)
         for index, entry in enumerate(spec.namespaces or (spec.namespace,)):
@@ -113,8 +113,8 @@ def _check_namespaces(context: PlanningContext) -> None:
 def _check_namespace(context: PlanningContext, path: FieldPath, namespace: str, first_claim: str, claim: str) -> None:
     if first_claim != claim:
         owner = first_claim.partition("/")[0]
-        again = "is in this list already; leave it out"
-        other = f"is already the namespace of team '{owner}'; give each team its own"
+        again = "is listed twice; remove one of them"
+        other = f"is already the namespace of team '{owner}'; write another namespace"
         message = f"'{namespace}' {again if owner == path[1] else other}"
         context.problems.fault("duplicate-namespace", path, message)
     if _is_of_the_system(namespace):
@@ -127,17 +127,18 @@ def _is_of_the_system(namespace: str) -> bool:
 
 
 def _check_shared(context: PlanningContext, path: FieldPath, spec: NamespaceSpec) -> None:
-    """A namespace of others is taken knowingly: a team's people may run pods there as any account that is in it."""
+    """Report shared namespaces without acceptSharedNamespace: the team's pods can run there as any account in it."""
     name = spec.name or ""
     shared = spec.existing and is_shared_namespace(name) and not _is_of_the_system(name)
     if shared and spec.accept_shared_namespace is None:
         message = (
-            f"'{spec.name}' holds pods and accounts of others, as which the team could run; write another namespace, "
-            "or accept it: acceptSharedNamespace: <why>"
+            f"'{spec.name}' is shared: the team could run pods with service accounts of others; write another "
+            "namespace, "
+            "or accept it with acceptSharedNamespace: <why>"
         )
         context.problems.fault("shared-namespace", path, message)
     if spec.accept_shared_namespace is not None and not shared:
-        message = "acceptSharedNamespace is for existing namespaces of others; leave it out"
+        message = "acceptSharedNamespace applies only to an existing shared namespace; remove it"
         context.problems.fault("contradiction", (*path, "acceptSharedNamespace"), message)
 
 

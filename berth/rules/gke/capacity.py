@@ -1,8 +1,8 @@
-"""Whether the machines that a pool asks for can be had the way it asks: `violations` runs every rule over one pool.
+"""Rules on the capacity of a pool: whether its machines exist with the requested provisioning and settings.
 
-GKE refuses such contradictions after twenty minutes; all of them are known beforehand. Facts 2.2, 4.2 and 4.5, from
-GKE's autoscaler, Google's documentation and Cluster Toolkit's preconditions. What only a recalled source says is a
-warning, what a source or GKE's own code says is a fault.
+`pool_violations` runs every rule on one pool. GKE reports such contradictions only after the cluster exists. Sources:
+GKE's autoscaler, Google's documentation and Cluster Toolkit's preconditions. A rule from documentation or code is a
+fault; a rule without a written source is a warning.
 """
 
 from __future__ import annotations
@@ -23,23 +23,23 @@ def pool_violations(request: PoolRequest) -> tuple[GkeViolation, ...]:
     return tuple(violation for rule in _RULES for violation in rule(request))
 
 
-# --- can this machine be had at all? ----------------------------------------------------------------------------------
+# --- is this machine available? ---------------------------------------------------------------------------------------
 
 
 def _check_availability(request: PoolRequest) -> Violations:
     provisioning, machine = request.machine.provisioning, request.machine.name
     key: SettingKey = "reservation" if request.provisioning_model == "reservation-any" else "capacity"
-    known_models = ", ".join(MODEL_LABELS[model] for model in provisioning.offered_models)
+    known_models = _join_or(tuple(MODEL_LABELS[model] for model in provisioning.offered_models))
     if provisioning.availability(request.provisioning_model) == "refused":
         message = (
-            f"'{machine}' cannot be had from '{MODEL_LABELS[request.provisioning_model]}' "
-            f"capacity; write one of: {known_models}"
+            f"'{machine}' is not available with '{MODEL_LABELS[request.provisioning_model]}' capacity; "
+            f"write {known_models}"
         )
         yield GkeViolation(code="capacity-not-offered", key=key, message=message)
     elif provisioning.availability(request.provisioning_model) == "doubtful":
         message = (
-            f"no source shows '{machine}' from '{MODEL_LABELS[request.provisioning_model]}' "
-            f"capacity: {provisioning.doubts}; known are: {known_models}"
+            f"'{machine}' is not documented with '{MODEL_LABELS[request.provisioning_model]}' capacity: "
+            f"{provisioning.doubts}; write {known_models}, or ask Google"
         )
         yield GkeViolation(code="capacity-doubtful", key=key, message=message, severity=Severity.WARNING)
 
@@ -48,7 +48,8 @@ def _check_size(request: PoolRequest) -> Violations:
     min_nodes, max_nodes = request.nodes.min, request.nodes.max
     if min_nodes > max_nodes:
         message = (
-            f"'{min_nodes}' nodes at the least are more than the {max_nodes} at the most; write min first, then max"
+            f"the minimum of '{min_nodes}' nodes is above the maximum of {max_nodes}; write a min of at most "
+            f"{max_nodes}"
         )
         yield GkeViolation(code="bad-size", key=request.size_key, message=message)
 
@@ -57,7 +58,7 @@ def _check_size(request: PoolRequest) -> Violations:
 
 
 def _check_dws(request: PoolRequest) -> Violations:
-    """The rules of flex-start and queued provisioning (GKE docs: DWS), but for placement and reservations."""
+    """Rules of flex-start and queued provisioning (GKE docs: DWS), except placement and reservations."""
     if not request.uses_dws:
         return
     yield from _check_scale_from_zero(request)
@@ -69,63 +70,66 @@ def _check_scale_from_zero(request: PoolRequest) -> Violations:
     min_nodes, max_nodes = request.nodes.min, request.nodes.max
     if not request.made_by_gke and (not request.autoscaled or min_nodes):
         problem = (
-            f"a fixed number of {max_nodes} nodes" if not request.autoscaled else f"'{min_nodes}' nodes at the least"
+            f"a fixed number of {max_nodes} nodes" if not request.autoscaled else f"a minimum of '{min_nodes}' nodes"
         )
-        message = f"{problem} cannot be kept by '{request.capacity}' capacity, which scales from zero"
+        message = f"{problem} is impossible with '{request.capacity}' capacity, which scales from zero"
         remedy = f"write {{min: 0, max: {_slices_or_nodes(request, max_nodes) or 1}}}"
         yield GkeViolation(code="dws-static", key=request.size_key, message=f"{message}; {remedy}")
     if not max_nodes:
-        message = f"'{request.capacity}' capacity with '0' nodes at the most gives none; write a max of 1 or more"
+        message = f"'{request.capacity}' capacity with a maximum of '0' never has a node; write a max of 1 or more"
         yield GkeViolation(code="dws-static", key=request.size_key, message=message)
     yield from _check_request_size(request)
 
 
 def _check_request_size(request: PoolRequest) -> Violations:
-    """One request for nodes has a bound, and a slice is one request (GKE docs: DWS)."""
+    """A queued request has a maximum number of nodes, and a slice is one request (GKE docs: DWS)."""
     limit = catalog.limits().max_request_nodes
     if request.capacity != "queued" or max(request.nodes.max, request.shape.hosts if request.shape else 0) <= limit:
         return
     if request.shape and request.shape.hosts > limit:
-        message = f"'{request.shape.topology}' has {request.shape.hosts} hosts, and a queued request at most {limit}"
+        message = (
+            f"'{request.shape.topology}' has {request.shape.hosts} hosts, but a queued request has at most {limit}"
+        )
         yield GkeViolation(code="queued-request", key="topology", message=f"{message}; write a smaller topology")
     elif not request.shape:
         message = (
-            f"'{request.nodes.max}' nodes: a job that asks for more than {limit} at once is refused; keep jobs below"
+            f"'{request.nodes.max}' nodes are more than the {limit} that one queued job may request; "
+            f"keep each job at {limit} nodes or fewer"
         )
         yield GkeViolation(code="queued-request", key="nodes", message=message, severity=Severity.WARNING)
 
 
 def _check_node_management(request: PoolRequest) -> Violations:
     if request.upgrade:
-        message = f"'SURGE' upgrades have no effect with '{request.capacity}' capacity, whose nodes GKE lets run out"
+        message = f"surge upgrades have no effect with '{request.capacity}' capacity, whose nodes expire"
         yield GkeViolation(
-            code="dws-upgrade", key="surge", message=f"{message}; leave surge out", severity=Severity.WARNING
+            code="dws-upgrade", key="surge", message=f"{message}; remove surge", severity=Severity.WARNING
         )
 
 
 def _check_surge(request: PoolRequest) -> Violations:
-    """Upgrade settings that GKE passes over, or that wait for a machine that there is not."""
+    """Upgrade settings that GKE ignores, or that wait for a machine that does not exist."""
     if request.upgrade is None or request.uses_dws or request.made_by_gke or request.machine.domain_topology:
         return
     if request.multi_host:
-        message = "'surge' has no effect on slices of several hosts, each of which GKE makes anew as a whole"
+        message = "'surge' has no effect on slices of several hosts: GKE recreates a whole slice at a time"
         yield GkeViolation(
-            code="slice-surge", key="surge", message=f"{message}; leave it out", severity=Severity.WARNING
+            code="slice-surge", key="surge", message=f"{message}; remove surge", severity=Severity.WARNING
         )
     elif request.provisioning_model == "reservation-specific" and request.upgrade.max_surge:
-        message = f"'{request.upgrade.max_surge}' surge nodes wait for machines that the reservation has to spare"
-        remedy = "write maxSurge: 0 and maxUnavailable: 1, or reserve more than the pool takes"
+        message = f"'{request.upgrade.max_surge}' surge nodes wait until the reservation has an unused machine"
+        remedy = "write maxSurge: 0 and maxUnavailable: 1, or reserve more machines than the pool uses"
         yield GkeViolation(
             code="reserved-surge", key="surge", message=f"{message}; {remedy}", severity=Severity.WARNING
         )
 
 
 def _check_dws_zones(request: PoolRequest) -> Violations:
-    """TPU pools have bounds per zone (GKE docs: DWS), so their maximum is spread evenly."""
+    """The maximum of a TPU pool divides evenly by its zones, because DWS limits TPU pools per zone (GKE docs: DWS)."""
     zones = request.zones
     if request.shape and not request.multi_host and zones and request.nodes.max % len(zones):
-        message = f"'{request.nodes.max}' slices cannot be spread evenly over {len(zones)} zones, and TPU pools of"
-        message = f"{message} {request.capacity} have bounds per zone; write a multiple of {len(zones)}, or one zone"
+        message = f"'{request.nodes.max}' slices do not divide evenly by {len(zones)} zones, and {request.capacity}"
+        message = f"{message} limits TPU pools per zone; write a multiple of {len(zones)}, or one zone"
         yield GkeViolation(code="dws-tpu-zones", key="slices", message=message)
 
 
@@ -134,33 +138,33 @@ def _check_max_run(request: PoolRequest) -> Violations:
     if seconds is None:
         return
     if not limits.min_run_seconds <= seconds <= limits.max_run_seconds:
-        message = f"'{seconds}' seconds are not from {limits.min_run_seconds} (10 minutes) to {limits.max_run_seconds}"
+        message = f"'{seconds}' seconds is outside {limits.min_run_seconds} (10 minutes) to {limits.max_run_seconds}"
         yield GkeViolation(
-            code="max-run", key="maxRunDuration", message=f"{message} (7 days); write a time between them"
+            code="max-run", key="maxRunDuration", message=f"{message} (7 days); write a duration in that range"
         )
 
 
-# --- pools that GKE makes ---------------------------------------------------------------------------------------------
+# --- pools that GKE creates -------------------------------------------------------------------------------------------
 
 
 def _check_made_by_gke(request: PoolRequest) -> Violations:
-    """What cannot be said of nodes that GKE makes by itself (auto-provisioning, Autopilot)."""
+    """Settings that nodes created by GKE (auto-provisioning, Autopilot) cannot have."""
     if not request.made_by_gke:
         return
     provisioner = "Autopilot" if request.cluster.autopilot else "auto-provisioning"
     if request.autoscaled and request.nodes.min:
-        message = f"'{request.nodes.min}' nodes at the least cannot be kept by {provisioner}, which removes idle pools"
+        message = f"a minimum of '{request.nodes.min}' nodes is impossible with {provisioner}, which removes idle pools"
         yield GkeViolation(code="gke-minimum", key=request.size_key, message=f"{message}; write min: 0")
     if not request.compute_class:
         yield from _check_unsupported_keys(request, provisioner)
     yield from _check_explicit_only(request, provisioner)
     if request.cluster.autopilot and request.capacity == "queued":
-        message = "no source shows 'queued' capacity on Autopilot; flex-start is known to work there"
+        message = "'queued' capacity is not documented on Autopilot; write flex-start, which is"
         yield GkeViolation(code="autopilot-queued", key="capacity", message=message, severity=Severity.WARNING)
 
 
 def _check_unsupported_keys(request: PoolRequest, provisioner: str) -> Violations:
-    remedy = "leave it out" if request.cluster.autopilot else "leave it out, or make the pool yourself"
+    remedy = "remove it" if request.cluster.autopilot else "remove it, or remove autoProvisioned"
     settings: tuple[tuple[SettingKey, object], ...] = (
         ("surge", request.upgrade),
         ("localSsd", request.local_ssds),
@@ -174,7 +178,7 @@ def _check_unsupported_keys(request: PoolRequest, provisioner: str) -> Violation
     )
     for key, value in settings:
         if value is not None:
-            message = f"'{key}' cannot be set on one pool of {provisioner}, which makes its nodes by itself; {remedy}"
+            message = f"'{key}' cannot be set on a pool whose nodes {provisioner} creates; {remedy}"
             yield GkeViolation(code="gke-setting", key=key, message=message)
 
 
@@ -182,14 +186,14 @@ def _check_explicit_only(request: PoolRequest, provisioner: str) -> Violations:
     machine = request.machine
     if machine.explicit_only and not request.compute_class:
         message = (
-            f"'{machine.name}' is made by {provisioner} only where a job or a ComputeClass names it; name it there"
+            f"{provisioner} creates '{machine.name}' only for a job or a ComputeClass that names it; name it there"
         )
         yield GkeViolation(code="explicit-only", key="machineType", message=message, severity=Severity.WARNING)
     if machine.domain_topology:
         message = (
-            f"'{machine.name}' wants a workload policy of its own, and no source shows that {provisioner} makes one"
+            f"'{machine.name}' needs its own workload policy, which {provisioner} is not documented to create; "
+            "remove autoProvisioned"
         )
-        message = f"{message}; make the pool yourself"
         yield GkeViolation(code="gke-domain", key="autoProvisioned", message=message, severity=Severity.WARNING)
 
 
@@ -211,26 +215,30 @@ _RULES = (
 
 
 def can_auto_repair(pools: Iterable[PoolRequest]) -> bool:
-    """Whether auto-provisioning may repair its nodes: one setting holds for all, and DWS wants none (GKE docs: DWS)."""
+    """Return whether auto-provisioning may repair nodes: one setting for all, which DWS forbids (GKE docs: DWS)."""
     return not any(pool.auto_provisioned and pool.uses_dws for pool in pools)
 
 
 def capacity_notes(request: PoolRequest) -> tuple[str, ...]:
-    """What the plan says of a pool's capacity: quotas that it draws on, and when its nodes end."""
+    """Return notes on a pool's capacity for the plan: quotas that it uses, and when its nodes expire."""
     lines: list[str] = []
     if request.capacity == "queued":
         limit = catalog.limits().max_resize_requests
-        lines.append(f"at most {limit} requests at once per project and region (quota ACTIVE_RESIZE_REQUESTS)")
+        lines.append(f"at most {limit} queued requests at a time per project and region (quota ACTIVE_RESIZE_REQUESTS)")
     if request.uses_dws or request.capacity == "spot":
-        lines.append("draws on the preemptible quota of its accelerators")
+        lines.append("uses the preemptible quota of its accelerators")
     if request.uses_dws:
         days = (request.max_run_seconds or catalog.limits().max_run_seconds) / 86400
-        lines.append(f"nodes end after {days:g} days at the latest")
+        lines.append(f"nodes expire after at most {days:g} days")
     if request.multi_host and not request.uses_dws:
-        lines.append("an upgrade of nodes recreates whole slices; a maintenance exclusion holds it off")
+        lines.append("a node upgrade recreates whole slices; a maintenance exclusion postpones it")
     return tuple(lines)
 
 
 def _slices_or_nodes(request: PoolRequest, nodes: int) -> int:
-    """Nodes as their owner counts them: slices of a TPU pool."""
+    """Return nodes in the unit of the stack file: slices for a TPU pool, else nodes."""
     return nodes // request.shape.hosts if request.shape else nodes
+
+
+def _join_or(words: tuple[str, ...]) -> str:
+    return " or ".join([", ".join(words[:-1]), words[-1]] if words[1:] else words)

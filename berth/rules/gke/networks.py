@@ -1,4 +1,4 @@
-"""Networks of accelerators: what GPUDirect and the accelerator network profile (DRANET) want (GKE docs)."""
+"""Accelerator networks: what GPUDirect and the accelerator network profile (DRANET) require (GKE docs)."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ ZONE_LABEL = "topology.kubernetes.io/zone"
 
 
 class NetworkNeeds(Struct, frozen=True, kw_only=True):
-    """What a pool's network mode wants. `mode` is none, tcpx, tcpxo, rdma or dranet.
+    """What a pool's network mode requires. `mode` is none, tcpx, tcpxo, rdma or dranet.
 
-    Of the pool: `own_vpcs` additional networks that lie in a VPC each,
+    Of the pool: `own_vpcs` additional networks, each in its own VPC,
     `rdma_subnetworks` of one VPC with the zonal RDMA profile, all with this `mtu` (bytes); or the `profile` instead of
     all these. In the cluster: a Network and a GKENetworkParamSet for each, and NCCL's plugin of the kind `nccl`.
     """
@@ -28,12 +28,12 @@ class NetworkNeeds(Struct, frozen=True, kw_only=True):
 
     @property
     def additional_networks(self) -> int:
-        """Networks beside the cluster's, each an `additional_node_network_configs` entry."""
+        """Number of networks besides the cluster's, each an `additional_node_network_configs` entry."""
         return self.own_vpcs + self.rdma_subnetworks
 
 
 def network_needs(request: PoolRequest) -> NetworkNeeds:
-    """What the pool's network mode wants; nothing where the machine does not have it (`networks` reports that)."""
+    """Return what the pool's network mode requires; nothing if the machine lacks it."""
     machine = request.machine
     if request.network == "dranet" and machine.accelerator_network_profile:
         nccl = machine.gpudirect if machine.dranet and machine.gpudirect != "none" else None
@@ -51,7 +51,7 @@ def network_needs(request: PoolRequest) -> NetworkNeeds:
 
 
 def network_labels(request: PoolRequest) -> dict[str, str]:
-    """The labels of nodes by which a flavor tells their networks: of DRANET its own, of RDMA the zone of its VPC."""
+    """Return the node labels by which a flavor selects a network: DRANET's label, or the zone of an RDMA network."""
     needs = network_needs(request)
     if needs.mode == "dranet":
         return {catalog.labels().dra_driver: "true"}
@@ -72,31 +72,26 @@ def network_violations(request: PoolRequest) -> Violations:
 def _check_dranet(request: PoolRequest) -> Violations:
     machine = request.machine
     if machine.accelerator_network_profile is None:
-        message = f"'dranet' does not exist for {machine.name}; {_network_remedy(request)}"
+        message = f"'dranet' is not available for {machine.name}; {_network_remedy(request)}"
         yield GkeViolation(code="dranet-not-offered", key="networking", message=message)
     elif not machine.dranet:
-        message = (
-            f"'dranet' is accepted for {machine.name} but documented only "
-            f"for newer machines; {_network_remedy(request)}"
-        )
+        message = f"'dranet' is documented only for machines newer than {machine.name}; {_network_remedy(request)}"
         yield GkeViolation(code="dranet-doubtful", key="networking", message=message, severity=Severity.WARNING)
 
 
 def _check_gpudirect(request: PoolRequest) -> Violations:
     machine = request.machine
     if not machine.additional_networks:
-        remedy = "write dranet" if machine.dranet else "leave networking out"
-        message = f"'gpudirect' with additional networks does not exist for {machine.name}; {remedy}"
+        remedy = "write dranet" if machine.dranet else "remove networking"
+        message = f"'gpudirect' (additional networks) is not available for {machine.name}; {remedy}"
         yield GkeViolation(code="gpudirect-not-offered", key="networking", message=message)
         return
     zones = request.zones
     if network_needs(request).rdma_subnetworks and not request.made_by_gke and len(zones) != 1:
-        zones_text = f"{len(zones)} are named ({', '.join(zones)})" if zones else "none is named"
-        message = (
-            f"'gpudirect' of {machine.name} has a network of one zone, and {zones_text}; write a pool for each zone"
-        )
+        zones_text = f"the pool names {len(zones)} ({', '.join(zones)})" if zones else "the pool names none"
+        message = f"'gpudirect' of {machine.name} needs one zone, but {zones_text}; write a pool for each zone"
         yield GkeViolation(code="network-zone", key="zones", message=message)
 
 
 def _network_remedy(request: PoolRequest) -> str:
-    return "write gpudirect" if request.machine.additional_networks else "leave networking out"
+    return "write gpudirect" if request.machine.additional_networks else "remove networking"

@@ -1,6 +1,6 @@
-"""Where the nodes of a pool stand to each other: what placement GKE is asked for, and when it cannot be had.
+"""Placement of a pool's nodes relative to each other: what GKE is asked for, and when GKE cannot provide it.
 
-From GKE's autoscaler and Cluster Toolkit's blueprints.
+Sources: GKE's autoscaler and Cluster Toolkit's blueprints.
 """
 
 from __future__ import annotations
@@ -23,10 +23,10 @@ class WorkloadPolicyRequest(Struct, frozen=True, kw_only=True):
 
 
 class Placement(Struct, frozen=True, kw_only=True):
-    """The `placement_policy` of one node pool; `type` None: the block is left out.
+    """The `placement_policy` of one node pool; without a `type` the block is omitted.
 
-    With a `policy`, the block also names it. `one_zone`: the nodes must stand in a single zone. `max_nodes` None: the
-    placement sets no bound. `atomic_nodes`: the pool has none or exactly as many (None: any number).
+    The block names the `policy`, if there is one. `one_zone`: all nodes must be in a single zone. `max_nodes` None: the
+    placement has no limit. `atomic_nodes`: the pool has either 0 or exactly this many nodes (None: any number).
     """
 
     type: str | None = None
@@ -41,7 +41,7 @@ _HIGH_THROUGHPUT_POLICY = "workload_policy_high_throughput"
 
 
 def placement(request: PoolRequest) -> Placement:
-    """The placement of each node pool of this pool.
+    """Return the placement of each node pool of this pool.
 
     A slice behind a workload policy (TPU7x) is sent as Google's Terraform blueprint does: type COMPACT, the policy's
     name and the topology.
@@ -71,7 +71,7 @@ def _slice_placement(request: PoolRequest) -> Placement:
 
 
 def placement_violations(request: PoolRequest) -> Violations:
-    """What is wrong with where the nodes shall stand."""
+    """Yield what is wrong with the placement of a pool's nodes."""
     if request.shape:
         yield from _check_slices(request)
     elif request.machine.domain_topology:
@@ -83,14 +83,14 @@ def placement_violations(request: PoolRequest) -> Violations:
 
 
 def _check_topology_aware(request: PoolRequest) -> Violations:
-    """Kueue places jobs on nodes that are there, by labels that say where (Kueue docs: topology-aware scheduling)."""
+    """Kueue places jobs on nodes that already exist, by their labels (Kueue docs: topology-aware scheduling)."""
     if not request.machine.topology_levels:
-        message = f"nodes of '{request.machine.name}' do not say where they stand; leave topologyAware out"
+        message = f"nodes of '{request.machine.name}' have no topology labels; remove topologyAware"
         yield GkeViolation(code="topology-levels", key="topologyAware", message=message)
     elif request.autoscaled and request.capacity != "queued":
         message = (
-            f"Kueue counts the nodes that are there, {request.nodes.min} at the least: no job waits for the other "
-            f"{request.nodes.max - request.nodes.min}, so nothing makes them; write a fixed number, or queued capacity"
+            f"Kueue places jobs only on existing nodes (at least {request.nodes.min}), so no job makes GKE create the "
+            f"other {request.nodes.max - request.nodes.min}; write a fixed number, or queued capacity"
         )
         yield GkeViolation(code="topology-from-zero", key="topologyAware", message=message, severity=Severity.WARNING)
 
@@ -99,10 +99,10 @@ def _check_slices(request: PoolRequest) -> Violations:
     shape = request.shape
     assert shape is not None
     if request.compact and not shape.multi_host:
-        message = f"'compact' has no meaning for {shape.topology}, a slice of one host; leave placement out"
+        message = f"'compact' has no effect on {shape.topology}, a slice of one host; remove compactPlacement"
         yield GkeViolation(code="compact-single-host", key="placement", message=message)
     if shape.multi_host and not request.made_by_gke and len(request.zones) != 1:
-        message = f"a slice of {shape.hosts} hosts stands in exactly one zone, {_zones_text(request)}; write one zone"
+        message = f"a slice of {shape.hosts} hosts is in exactly one zone, {_zones_text(request)}; write one zone"
         yield GkeViolation(code="slice-zone", key="zones", message=message)
 
 
@@ -111,7 +111,7 @@ def _check_domain(request: PoolRequest) -> Violations:
     machine, upgrade = request.machine, request.upgrade
     if not request.made_by_gke and len(request.zones) != 1:
         message = (
-            f"the nodes of a {machine.domain_topology} domain stand in one zone, {_zones_text(request)}; write one zone"
+            f"the nodes of a {machine.domain_topology} domain are in one zone, {_zones_text(request)}; write one zone"
         )
         yield GkeViolation(code="compact-zones", key="zones", message=message)
     if request.nodes.max > machine.domain_nodes:
@@ -124,28 +124,28 @@ def _check_domain(request: PoolRequest) -> Violations:
     required_upgrade = domain_upgrade(request)
     if upgrade and upgrade != required_upgrade and not request.made_by_gke:
         message = (
-            f"'{_upgrade_text(upgrade)}' does not go with a "
-            f"{machine.domain_topology} domain of {machine.name}, which is "
-            f"upgraded as a whole; leave surge out: it is {_upgrade_text(required_upgrade)}"
+            f"'{_upgrade_text(upgrade)}' is impossible with a {machine.domain_topology} domain of {machine.name}, "
+            "which is "
+            f"upgraded as a whole; remove surge, which is {_upgrade_text(required_upgrade)} by default"
         )
         yield GkeViolation(code="domain-upgrade", key="surge", message=message)
 
 
 def domain_upgrade(request: PoolRequest) -> UpgradePlan:
-    """The upgrade settings of a pool that is one NVLink domain: all of its nodes at once."""
+    """Return the upgrade settings of a pool that is one NVLink domain: all of its nodes at once."""
     return UpgradePlan(max_surge=0, max_unavailable=max(1, min(request.nodes.max, request.machine.domain_nodes)))
 
 
 def _check_compact(request: PoolRequest) -> Violations:
     machine = request.machine
     if not machine.compact_max_nodes:
-        message = f"'compact' placement does not exist for {machine.name}; leave placement out"
+        message = f"'compact' placement is not available for {machine.name}; remove compactPlacement"
         yield GkeViolation(code="compact-not-offered", key="placement", message=message)
         return
     if request.provisioning_model not in machine.provisioning.compact:
         message = (
-            f"'compact' placement does not go with {request.capacity} for {machine.name}; leave placement out, "
-            "or write a capacity that it goes with: "
+            f"'compact' placement of {machine.name} is not available with {request.capacity} capacity; "
+            "remove compactPlacement, or write a capacity that has it: "
             f"{', '.join(MODEL_LABELS[model] for model in machine.provisioning.compact)}"
         )
         yield GkeViolation(code="compact-capacity", key="placement", message=message)
@@ -158,13 +158,13 @@ def _check_compact_pool(request: PoolRequest) -> Violations:
     if not request.made_by_gke and len(request.zones) != 1:
         message = (
             f"'compact' placement needs exactly one zone, {_zones_text(request)}; "
-            "write one zone, or leave placement out"
+            "write one zone, or remove compactPlacement"
         )
         yield GkeViolation(code="compact-zones", key="zones", message=message)
     if request.nodes.max > limit:
         message = (
-            f"'{request.nodes.max}' nodes are more than the {limit} that "
-            f"compact placement of {request.machine.name} holds; "
+            f"'{request.nodes.max}' nodes are more than the maximum of {limit} for "
+            f"compact placement of {request.machine.name}; "
             f"write at most {limit}, or several pools"
         )
         yield GkeViolation(code="compact-nodes", key="nodes", message=message)
@@ -176,4 +176,8 @@ def _upgrade_text(upgrade: UpgradePlan) -> str:
 
 
 def _zones_text(request: PoolRequest) -> str:
-    return f"and {len(request.zones)} are named ({', '.join(request.zones)})" if request.zones else "and none is named"
+    return (
+        f"but the pool names {len(request.zones)} ({', '.join(request.zones)})"
+        if request.zones
+        else "but none is named"
+    )

@@ -1,6 +1,6 @@
-"""The words of the capacity rules: what one pool asks for, what its cluster gives, and what is wrong with that.
+"""Types of the capacity rules: what a pool requests, what its cluster offers, and violations.
 
-Plain values only; whoever reads a stack file fills them in. A field left at None leaves the choice to Berth.
+Plain values, which the planner fills in from a stack file. None means that Berth chooses.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from berth.plan.node_settings import UpgradePlan
 from berth.plan.nodes import Bounds
 
 CapacityKind = Literal["on-demand", "spot", "reservation", "flex-start", "queued"]
-"""How a pool gets its machines."""
+"""Provisioning models of a pool: how it gets its machines."""
 
 SettingKey = Literal[
     "capacity", "reservation", "maxRunDuration", "machineType", "accelerator", "topology", "nodes", "slices", "zones",
@@ -24,25 +24,25 @@ SettingKey = Literal[
     "gpuSharing", "gpuPartition", "driverVersion", "confidentialNodes", "networking",
     "topologyAware", "maxPodsPerNode", "secureBoot", "nodeSystemConfig", "count", "end", "version",
 ]  # fmt: skip
-"""What of a pool, a reservation (count, end) or a cluster (version) is to blame, in the words of the stack file."""
+"""Key of a pool, a reservation (count, end) or a cluster (version) that causes a violation, as in the stack file."""
 
 DWS: tuple[CapacityKind, ...] = ("flex-start", "queued")
-"""The two ways of the Dynamic Workload Scheduler."""
+"""Capacities of the Dynamic Workload Scheduler (DWS)."""
 
 
 MODEL_LABELS: dict[str, str] = {
     "on-demand": "on-demand",
     "spot": "spot",
-    "reservation-any": "any reservation",
-    "reservation-specific": "a reservation by its name",
+    "reservation-any": "any-reservation",
+    "reservation-specific": "{reservation: <name>}",
     "flex-start": "flex-start",
     "queued": "queued",
 }
-"""The columns of the provisioning matrix, as messages say them."""
+"""Provisioning model → the value of capacity that requests it."""
 
 
 class GkeViolation(Struct, frozen=True, kw_only=True):
-    """A broken rule. `code` is a stable word, `key` what is to blame; the message holds both sides and the remedy."""
+    """A broken rule: a stable `code`, the `key` that causes it, and a message with the values and the remedy."""
 
     code: str
     key: SettingKey
@@ -54,11 +54,11 @@ Violations = Iterator[GkeViolation]
 
 
 class ReservationRequest(Struct, frozen=True, kw_only=True):
-    """The reservation that a pool takes machines from.
+    """The reservation that a pool uses.
 
-    `form`: own (made by Berth), named (somebody else's), any (one that fits, else on-demand) or any-or-fail. `project`
-    is set where another project shares it. A `sub_block` lies in a `block`. `begins` and `ends` are days of one whose
-    machines are there only between them.
+    `form`: own (created by Berth), named (existing), any (one that matches, else on-demand) or any-or-fail. `project`
+    is the project that shares it, if another one does. A `sub_block` is part of a `block`. `begins` and `ends` are the
+    days between which a reservation with a time window has its machines.
     """
 
     form: Literal["own", "named", "any", "any-or-fail"]
@@ -71,7 +71,7 @@ class ReservationRequest(Struct, frozen=True, kw_only=True):
 
     @property
     def is_specific(self) -> bool:
-        """Whether it is taken by its name."""
+        """Whether the pool names the reservation."""
         return self.form in ("own", "named")
 
 
@@ -83,9 +83,9 @@ class GpuSharing(Struct, frozen=True, kw_only=True):
 
 
 class ClusterFeatures(Struct, frozen=True, kw_only=True):
-    """What the cluster gives to its pools. `dcgm` is GKE's managed package of GPU metrics.
+    """Features of the cluster that pools rely on. `dcgm` is GKE's managed package of GPU metrics.
 
-    `confidential` is the kind of confidential VM that every node is to be.
+    `confidential` is the confidential VM type of every node, if the cluster sets one.
     """
 
     autopilot: bool = False
@@ -94,17 +94,17 @@ class ClusterFeatures(Struct, frozen=True, kw_only=True):
 
 
 class PoolRequest(Struct, frozen=True, kw_only=True):
-    """One pool as its owner asks for it. `nodes` counts the whole pool, over all zones and slices.
+    """One pool as its owner requests it. `nodes` counts the whole pool, over all zones and slices.
 
-    `shape` is the slice of a TPU pool. `autoscaled` is whether the count follows the jobs. `max_run_seconds` bounds the
-    life of a node. `compact` asks for GPU nodes close to each other; slices always are. `topology_aware`: Kueue places
-    jobs by where nodes stand. `auto_provisioned`: GKE makes the pool when jobs ask (always so on Autopilot),
-    `compute_class` through a ComputeClass that names its machines.
+    `shape` is the slice of a TPU pool. `autoscaled`: the number of nodes follows the jobs. `max_run_seconds` limits the
+    lifetime of a node. `compact` requests GPU nodes close to each other; hosts of a slice always are. `topology_aware`:
+    Kueue places jobs by the location of nodes. `auto_provisioned`: GKE creates the pool for pending jobs (always on
+    Autopilot), `compute_class`: for jobs that select a ComputeClass.
 
     `local_ssds` are counts per node, `boot_disk_gb` is GB; `partition` is a MIG size, `driver` is default, latest or
-    disabled. `network` is none, gpudirect (additional networks, which Berth makes) or dranet (the accelerator network
-    profile, by which GKE makes them). `max_pods`, `secure_boot` and `node_system` (whether the kubelet or the kernel
-    is configured) are of every node.
+    disabled. `network` is none, gpudirect (additional networks, which Berth creates) or dranet (the accelerator network
+    profile, with which GKE creates them). `max_pods`, `secure_boot` and `node_system` (whether the kubelet or the
+    kernel is configured) apply to every node.
     """
 
     machine: Machine
@@ -135,21 +135,21 @@ class PoolRequest(Struct, frozen=True, kw_only=True):
 
     @property
     def uses_dws(self) -> bool:
-        """Whether the Dynamic Workload Scheduler gives the machines."""
+        """Whether the Dynamic Workload Scheduler provides the machines."""
         return self.capacity in DWS
 
     @property
     def provisioning_model(self) -> ProvisioningModel:
-        """The column of the provisioning matrix."""
+        """The provisioning model, which selects the column of the availability table."""
         if self.capacity != "reservation":
             return self.capacity
         return "reservation-specific" if self.is_specific else "reservation-any"
 
     @property
     def node_run_seconds(self) -> int | None:
-        """The life of a node that GKE is asked for: of flex-start, where none is written, the longest that DWS gives.
+        """Maximum lifetime of a node in seconds; for flex-start the longest that DWS allows, unless the pool sets one.
 
-        The job, not the node, has that of a queued pool: it is a parameter of the request.
+        None for a queued pool: there it is a parameter of each job's request.
         """
         if self.capacity == "queued":
             return None
@@ -157,12 +157,12 @@ class PoolRequest(Struct, frozen=True, kw_only=True):
 
     @property
     def is_specific(self) -> bool:
-        """Whether the machines come from a reservation taken by its name."""
+        """Whether the machines come from a reservation that the pool names."""
         return self.reservation is None or self.reservation.is_specific
 
     @property
     def made_by_gke(self) -> bool:
-        """Whether GKE makes the node pools, and Berth does not."""
+        """Whether GKE creates the node pools instead of Berth."""
         return self.auto_provisioned or self.cluster.autopilot
 
     @property
@@ -172,5 +172,5 @@ class PoolRequest(Struct, frozen=True, kw_only=True):
 
     @property
     def size_key(self) -> SettingKey:
-        """What its owner counts: slices or nodes."""
+        """The key that sets the size of the pool: slices or nodes."""
         return "slices" if self.shape else "nodes"

@@ -1,6 +1,6 @@
-"""Whether GKE still creates clusters of a version: minors past their end of support, and exact patches.
+"""Rules on the age of a GKE version: minor versions past their end of support, and exact patches.
 
-The dates are data (`releases.yaml`) and are compared with the date of the table, not with the clock.
+The dates are data (`releases.yaml`). They are compared with the date of the table, not with the clock.
 """
 
 from __future__ import annotations
@@ -10,10 +10,10 @@ from berth.rules.gke.pool_request import GkeViolation, Severity
 
 
 def release_violation(version: str, channel: str) -> GkeViolation | None:
-    """The warning of a version that GKE may refuse to create a cluster of."""
+    """Return a warning for a version with which GKE may refuse to create a cluster; None for any other."""
     numbers = parse_version(version)
     if ended := end_of_support(version, channel):
-        remedy = f'write "{releases().newest}", or no version for that of the channel'
+        remedy = f'write "{releases().newest}", or remove version to use the channel default'
         message = f"support of GKE '{version}' ended by {ended} ({_support(channel)}); {remedy}"
         return GkeViolation(code="version-unsupported", key="version", message=message, severity=Severity.WARNING)
     if len(numbers) == _EXACT:
@@ -24,8 +24,8 @@ def release_violation(version: str, channel: str) -> GkeViolation | None:
 
 
 _EXACT = 4
-"""Numbers of a version that names a patch and GKE's own build of it."""
+"""Parts of a version that names a patch and a GKE build, such as 1.34.1-gke.1829001."""
 
 
 def _support(channel: str) -> str:
-    return "extended support" if channel == "extended" else "standard support; the extended channel goes on longer"
+    return "extended support" if channel == "extended" else "standard support; the extended channel supports it longer"

@@ -1,6 +1,6 @@
-"""Reservations: every form in which a pool takes machines from one, and what must agree between the two.
+"""Rules on reservations: every way in which a pool uses one, and what must be equal between the two.
 
-From GKE's documentation and its autoscaler.
+Sources: GKE's documentation and its autoscaler.
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ from berth.plan.capacity import reservation_path
 from berth.rules.gke.pool_request import GkeViolation, PoolRequest, ReservationRequest, SettingKey, Violations
 
 AFFINITY_KEY = "compute.googleapis.com/reservation-name"
-"""The key of the affinity to a reservation by its name."""
+"""Key of the affinity to a reservation by name."""
 
 MAX_CALENDAR_DAYS = 90
-"""The longest window of a calendar reservation (Compute Engine docs: future reservations in calendar mode)."""
+"""Longest calendar reservation in days (Compute Engine docs: future reservations in calendar mode)."""
 
 
 class ReservationAffinity(Struct, frozen=True, kw_only=True):
-    """The `reservation_affinity` of a node pool: the provider's consume type; key and value of a specific one."""
+    """The `reservation_affinity` of a node pool: the provider's consume type, and key and value of a specific one."""
 
     type: str
     key: str | None = None
@@ -32,7 +32,7 @@ class ReservationAffinity(Struct, frozen=True, kw_only=True):
 
 
 def reservation_affinity(request: PoolRequest) -> ReservationAffinity:
-    """What the pool takes from reservations; NO_RESERVATION is said aloud, since absence means any that fits."""
+    """Return the pool's affinity; NO_RESERVATION is explicit, because without it GKE uses any that matches."""
     if request.capacity != "reservation" or request.reservation is None:
         return ReservationAffinity(type="NO_RESERVATION")
     if not request.reservation.is_specific:
@@ -46,7 +46,7 @@ def reservation_affinity(request: PoolRequest) -> ReservationAffinity:
 
 
 def reservation_labels(request: PoolRequest) -> dict[str, str]:
-    """The node labels by which a flavor tells the machines of this reservation; none unless it is taken by name."""
+    """Return the node labels by which a flavor selects a reservation's machines; empty unless the pool names it."""
     reservation = request.reservation
     if request.capacity != "reservation" or reservation is None or not reservation.is_specific:
         return {}
@@ -64,7 +64,7 @@ def reservation_labels(request: PoolRequest) -> dict[str, str]:
 
 
 def reservation_violations(request: PoolRequest) -> Violations:
-    """What is wrong between a pool's capacity and its reservation."""
+    """Yield contradictions between a pool's capacity and its reservation."""
     reservation = request.reservation
     if reservation is None:
         return
@@ -76,7 +76,7 @@ def reservation_violations(request: PoolRequest) -> Violations:
 def _check_form(request: PoolRequest, reservation: ReservationRequest) -> Violations:
     if not reservation.is_specific and request.cluster.autopilot:
         yield _violation(
-            "autopilot-reservation", "'any' reservation is not taken by Autopilot; write a reservation's name"
+            "autopilot-reservation", "Autopilot does not use 'any' reservation; write a reservation's name"
         )
 
 
@@ -85,9 +85,9 @@ def _check_delivery(request: PoolRequest, reservation: ReservationRequest) -> Vi
     if reservation.begins and request.nodes.min:
         hosts = request.shape.hosts if request.shape else 1
         message = (
-            f"'{request.nodes.min // hosts}' {request.size_key} cannot be kept: "
-            f"{_display_name(reservation)} gives machines from "
-            f"{reservation.begins} to {reservation.ends} alone; write {{min: 0, max: {request.nodes.max // hosts}}}"
+            f"a minimum of '{request.nodes.min // hosts}' {request.size_key} is impossible: "
+            f"{_display_name(reservation)} has machines only from "
+            f"{reservation.begins} to {reservation.ends}; write {{min: 0, max: {request.nodes.max // hosts}}}"
         )
         yield GkeViolation(code="reservation-not-active", key=request.size_key, message=message)
 
@@ -95,20 +95,22 @@ def _check_delivery(request: PoolRequest, reservation: ReservationRequest) -> Vi
 def _check_kind(request: PoolRequest, reservation: ReservationRequest) -> Violations:
     provisioning, machine = request.machine.provisioning, request.machine
     if reservation.block and provisioning.reservations != "dense":
-        message = f"no source shows reservations of {machine.name} in blocks, and block '{reservation.block}' is named"
+        message = f"block '{reservation.block}': blocks are not documented for reservations of {machine.name}"
         yield _violation(
-            "reservation-block", f"{message}; leave the block out if there is none", severity=Severity.WARNING
+            "reservation-block", f"{message}; remove block unless Google gave you one", severity=Severity.WARNING
         )
     if reservation.form == "own" and provisioning.reservations == "aggregate" and not reservation.begins:
         message = (
-            f"{_display_name(reservation)} would be made by Berth, but {machine.name} is usually reserved in aggregate,"
+            f"{_display_name(reservation)} would be created by Berth, but {machine.name} is usually reserved through"
         )
-        message = f"{message} by Google's sales or a future reservation; name one that exists"
+        message = f"{message} Google's sales or a future reservation; write existing: true for such a reservation"
         yield _violation("own-tpu-reservation", message, severity=Severity.WARNING)
     if reservation.project and request.made_by_gke and (request.compact or request.multi_host):
-        message = f"{_display_name(reservation)} is shared, and auto-provisioning combines no shared reservation with a"
+        message = (
+            f"{_display_name(reservation)} is shared, and auto-provisioning cannot combine a shared reservation with a"
+        )
         yield _violation(
-            "shared-placement", f"{message} placement policy; make the pool yourself, or leave placement out"
+            "shared-placement", f"{message} placement policy; remove autoProvisioned, or remove compactPlacement"
         )
 
 
@@ -120,11 +122,11 @@ def _display_name(reservation: ReservationRequest) -> str:
     return f"reservation '{reservation.name or reservation.form}'"
 
 
-# --- a reservation whose contents are known ---------------------------------------------------------------------------
+# --- a reservation that the stack file declares -----------------------------------------------------------------------
 
 
 class DeclaredReservation(Struct, frozen=True, kw_only=True):
-    """What a declared reservation holds; `count` is machines. `local_ssds` None: as the machine has them."""
+    """A reservation of the stack file; `count` is machines. `local_ssds` None: those of the machine type."""
 
     name: str
     machine: Machine
@@ -134,7 +136,7 @@ class DeclaredReservation(Struct, frozen=True, kw_only=True):
 
 
 def reservation_mismatches(reservation: DeclaredReservation, request: PoolRequest) -> Iterator[GkeViolation]:
-    """Where a pool and the reservation that it names do not hold the same machines, field by field."""
+    """Yield the fields in which the machines of a pool and of the reservation that it names differ."""
     reserved_machine, requested_machine = reservation.machine, request.machine
     if reserved_machine.name != requested_machine.name:
         yield _mismatch(reservation, "machineType", "machines of type", reserved_machine.name, requested_machine.name)
@@ -143,14 +145,14 @@ def reservation_mismatches(reservation: DeclaredReservation, request: PoolReques
     for zone in request.zones:
         if zone != reservation.zone:
             message = (
-                f"reservation '{reservation.name}' stands in {reservation.zone}, "
-                f"and this pool in '{zone}'; write {reservation.zone}"
+                f"reservation '{reservation.name}' is in {reservation.zone}, "
+                f"but this pool is in '{zone}'; write {reservation.zone}"
             )
             yield GkeViolation(code="reservation-mismatch", key="zones", message=message)
 
 
 def _field_mismatches(reservation: DeclaredReservation, request: PoolRequest) -> Iterator[GkeViolation]:
-    """What may differ between machines of one type."""
+    """Yield the differences that machines of one type may have."""
     fields: tuple[tuple[SettingKey, str, str, str], ...] = (
         ("accelerator", "accelerators", _accelerators_text(reservation.machine), _accelerators_text(request.machine)),
         (
@@ -169,21 +171,21 @@ def _mismatch(
     reservation: DeclaredReservation, key: SettingKey, noun: str, reserved_value: str, requested_value: str
 ) -> GkeViolation:
     message = (
-        f"reservation '{reservation.name}' has {noun} '{reserved_value}', and "
-        f"this pool '{requested_value}'; write the same on both"
+        f"reservation '{reservation.name}' has {noun} '{reserved_value}', but "
+        f"this pool has '{requested_value}'; write one value for both"
     )
     return GkeViolation(code="reservation-mismatch", key=key, message=message)
 
 
 def overuse_violation(reservation: DeclaredReservation, pools: Mapping[str, int]) -> GkeViolation | None:
-    """The fault of pools (name to machines, at the most) that ask a reservation for more than it holds, if they do."""
+    """Return the fault if `pools` (name → maximum machines) may use more machines than are reserved."""
     requested = sum(pools.values())
     if requested <= reservation.count:
         return None
     pools_text = ", ".join(f"{pool} {count}" for pool, count in pools.items())
     message = (
-        f"'{reservation.count}' machines are reserved, but pools ask for "
-        f"{requested} of them ({pools_text}); reserve {requested}"
+        f"'{reservation.count}' machines are reserved, but pools may use "
+        f"{requested} ({pools_text}); write count: {requested}, or reduce the pools"
     )
     return GkeViolation(code="reservation-overused", key="count", message=message)
 
@@ -200,13 +202,16 @@ def _local_ssds_text(machine: Machine, count: int | None) -> str:
 
 
 def window_violations(start: datetime, end: datetime, *, calendar: bool) -> Iterator[GkeViolation]:
-    """What is wrong with the time of a reservation that begins later, in DWS's calendar or as long as one likes."""
+    """Yield what is wrong with the time window of a future reservation; a `calendar` one has a maximum length."""
     if end <= start:
         message = f"'{end:{_TIME_FORMAT}}' is not after the start, {start:{_TIME_FORMAT}}; write a later end"
         yield GkeViolation(code="reservation-window", key="end", message=message)
     elif calendar and end - start > timedelta(days=MAX_CALENDAR_DAYS):
         days = (end - start) / timedelta(days=1)
-        message = f"'{days:g}' days are more than the {MAX_CALENDAR_DAYS} of a calendar reservation; end it earlier"
+        message = (
+            f"'{days:g}' days are more than the maximum of {MAX_CALENDAR_DAYS} for a calendar reservation; write an "
+            "earlier end"
+        )
         yield GkeViolation(code="reservation-window", key="end", message=message)
 
 

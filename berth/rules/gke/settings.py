@@ -1,6 +1,6 @@
-"""What follows from a capacity: settings of the node pool, labels that flavors select by, taints that GKE adds.
+"""Settings derived from a pool's capacity: node pool fields, labels that flavors select by, taints that GKE adds.
 
-Nothing here is a choice. A pool whose faults are none (`capacity.violations`) has settings that GKE accepts.
+GKE accepts the settings of every pool that has no faults (`capacity.pool_violations`).
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ from berth.rules.gke.reservations import ReservationAffinity, reservation_affini
 
 
 class NodePoolSettings(Struct, frozen=True, kw_only=True):
-    """One node pool as its capacity wants it; None leaves a provider's block or field out.
+    """Fields of one node pool that its capacity determines; None omits a provider's block or field.
 
     Exactly one of `nodes_per_zone` (static), `per_zone` and `total` (autoscaled) is set. `max_run_duration` is in the
-    provider's spelling ("3600s"); a job on queued nodes names its own. `request_parameters` are those of every request.
-    `labels` are those that Berth must add itself.
+    provider's format ("3600s"); on queued nodes each job sets its own. `request_parameters` apply to every queued
+    request. `labels` are those that GKE does not add by itself.
     """
 
     spot: bool
@@ -39,9 +39,9 @@ class NodePoolSettings(Struct, frozen=True, kw_only=True):
 
 
 def node_pool_settings(request: PoolRequest, nodes: Bounds, *, flex_start_known: bool = True) -> NodePoolSettings:
-    """The settings of one node pool with these nodes: the whole pool's, or those of one slice.
+    """Return the settings of one node pool with `nodes` nodes: those of the whole pool, or of one slice.
 
-    `flex_start_known` False is a cluster before flex-start: a queued pool then says queued provisioning alone.
+    `flex_start_known` False: the cluster is older than flex-start, so a queued pool sets only queued provisioning.
     """
     queued = request.capacity == "queued"
     max_run_duration = None if request.node_run_seconds is None else f"{request.node_run_seconds}s"
@@ -70,7 +70,7 @@ class _NodeCounts(Struct, frozen=True):
 
 
 def _node_counts(request: PoolRequest, nodes: Bounds) -> _NodeCounts:
-    """TPU pools of DWS are bounded per zone: the provider's total form breaks flex-start of TPUs."""
+    """Return the node counts. TPU pools of DWS have limits per zone: the provider's total limits break flex-start."""
     zones = max(1, len(request.zones))
     if request.uses_dws and request.shape:
         return _NodeCounts(per_zone=Bounds(min=0, max=nodes.max // zones))
@@ -80,9 +80,9 @@ def _node_counts(request: PoolRequest, nodes: Bounds) -> _NodeCounts:
 
 
 def _request_parameters(request: PoolRequest) -> tuple[tuple[str, str], ...]:
-    """Parameters of the ProvisioningRequestConfig (GKE docs: queued provisioning); values are text.
+    """Return the parameters of the ProvisioningRequestConfig (GKE docs: queued provisioning), as text.
 
-    The run duration is not among them: Kueue deletes and recreates the request of a job that names another one.
+    They do not include the run duration: Kueue would delete and recreate the request of a job that sets another one.
     """
     if request.capacity != "queued" or not request.shape or not request.multi_host:
         return ()
@@ -90,26 +90,26 @@ def _request_parameters(request: PoolRequest) -> tuple[tuple[str, str], ...]:
 
 
 def _upgrade_settings(request: PoolRequest) -> UpgradePlan | None:
-    """None under DWS, where GKE has a strategy of its own that the provider cannot say."""
+    """Return None for DWS, whose upgrade strategy GKE chooses and the provider cannot express."""
     if request.uses_dws:
         return None
     return domain_upgrade(request) if request.machine.domain_topology else request.upgrade or _default_upgrade(request)
 
 
 def _default_upgrade(request: PoolRequest) -> UpgradePlan:
-    """One node at a time, in place where no further machine can exist, else with a surge node.
+    """Return an upgrade of one node at a time: in place if no extra machine can exist, else with a surge node.
 
-    No machine can exist beside a slice, whose hosts are wired together (GKE recreates all of it whatever the settings
-    are), nor beside a pool that fills its reservation: a surge node would wait for one without end.
+    A slice has no room for an extra machine, because its hosts are wired together (GKE recreates the whole slice in any
+    case). Neither has a pool that fills its reservation: a surge node would wait forever.
     """
     in_place = request.multi_host or reservation_affinity(request).value is not None
     return DRAIN_FIRST if in_place else SURGE_ONE
 
 
 def capacity_labels(request: PoolRequest) -> dict[str, str]:
-    """The node labels by which a flavor tells this capacity from another; none of on-demand.
+    """Return the node labels by which a flavor selects this capacity; empty for on-demand.
 
-    Queued nodes have theirs from Berth; those that GKE makes by itself carry the taint alone (GKE's autoscaler).
+    Berth labels queued nodes; nodes of pools that GKE creates have only the taint (GKE's autoscaler).
     """
     keys = catalog.labels()
     if request.capacity == "queued" and request.made_by_gke:
@@ -120,5 +120,5 @@ def capacity_labels(request: PoolRequest) -> dict[str, str]:
 
 
 def gke_capacity_taints(request: PoolRequest) -> tuple[Taint, ...]:
-    """The taint that GKE puts on the nodes of this capacity, which a flavor must tolerate; Berth never adds it."""
+    """Return the taint that GKE adds to nodes of this capacity. Flavors must tolerate it; Berth never adds it."""
     return (catalog.taints().queued,) if request.capacity == "queued" else ()

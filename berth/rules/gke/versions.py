@@ -1,7 +1,7 @@
 """Which GKE version a feature needs (`versions.yaml`), and what a cluster's version lacks.
 
-GKE versions: "1.34" and "1.34.1" name less than "1.34.1-gke.1829001"; what a version does not name is not guessed but
-said as an assumption, and so is every need of a cluster that names a release channel alone.
+A version may omit parts: "1.34" or "1.34.1" instead of "1.34.1-gke.1829001". Berth does not guess omitted parts: where
+they decide, it reports an assumption. It does so too for every feature of a cluster that sets only a release channel.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from berth.yaml_loader import load_table
 
 
 class Feature(Struct, frozen=True, kw_only=True):
-    """One row of `versions.yaml`. `since` and `later` are by variant: any, standard, autopilot, gpu, tpu."""
+    """One row of `versions.yaml`; `since` and `later` map a variant (any, autopilot, gpu, ...) to a version."""
 
     name: str
     says: str
@@ -32,7 +32,7 @@ class Feature(Struct, frozen=True, kw_only=True):
 
 
 class FeatureNeed(Struct, frozen=True, kw_only=True):
-    """A feature that something asks for, on which kind of cluster and accelerator; `key` says what asks for it."""
+    """A feature that the stack file uses, with the cluster mode and accelerator; `key` is the key that uses it."""
 
     feature: str
     key: SettingKey = "capacity"
@@ -41,7 +41,7 @@ class FeatureNeed(Struct, frozen=True, kw_only=True):
 
     @property
     def variants(self) -> tuple[str, ...]:
-        """The variants of a feature's version that hold for it, the first that is known counting."""
+        """Variants to look up in a feature's versions; the first that is present applies."""
         mode = "autopilot" if self.autopilot else "standard"
         return tuple(variant for variant in (self.kind, mode, "any") if variant)
 
@@ -58,22 +58,22 @@ class MissingFeature(Struct, frozen=True, kw_only=True):
 
 @cache
 def features() -> Mapping[str, Feature]:
-    """Every feature that has a first version, by name."""
+    """Return every feature that has a first version, by name."""
     rows: dict[str, dict[str, Any]] = load_table(Path(__file__).with_name("versions.yaml"))
     return MappingProxyType({name: Feature(name=name, **row) for name, row in rows.items()})
 
 
 def first_version(need: FeatureNeed) -> str | None:
-    """The first version that has what is needed; None where no source says one. KeyError for an unknown feature."""
+    """Return the first version with the feature; None if no source states one. Raise KeyError if it is unknown."""
     return _first_for_variant(features()[need.feature].since, need)
 
 
 def missing_features(
     needs: Iterable[FeatureNeed], version: str | None, channel: str = "regular"
 ) -> list[MissingFeature]:
-    """What is needed and the cluster's version lacks, in the order of the needs; NotAVersion if it is none.
+    """Return the needs that the cluster's version lacks, in order; raise InvalidVersionError for a bad version.
 
-    `version` None: the cluster names its release channel alone, and every need is an assumption (a note).
+    `version` None: the cluster sets only a release channel, so every need is an assumption (a note).
     """
     return [missing for need in needs for missing in _missing_feature(need, version, channel)]
 
@@ -87,20 +87,22 @@ def _missing_feature(need: FeatureNeed, version: str | None, channel: str) -> It
         yield from _missing_by_later_source(need, feature, version, channel)
     elif order == "older":
         is_doubtful = feature.confidence == "recalled"
-        verb = "is recalled to need" if is_doubtful else "needs"
+        verb = "probably needs" if is_doubtful else "needs"
         message = (
-            f"{feature.says} {verb} GKE {first_with_feature}, and the cluster has "
+            f"{feature.says} {verb} GKE {first_with_feature}, but the cluster has "
             f"'{version}'; {_remedy(first_with_feature, channel)}"
         )
         yield _build_missing(need, Severity.WARNING if is_doubtful else Severity.FAULT, message, first_with_feature)
     elif order == "unknown":
         assumption = (
-            f"release channel '{channel}' names no version" if version is None else f"'{version}' names no patch"
+            f"release channel '{channel}' has no fixed version"
+            if version is None
+            else f"'{version}' has no patch number"
         )
         yield _build_missing(
             need,
             Severity.NOTE,
-            f"{assumption}: {feature.says} assumes at least GKE {first_with_feature}",
+            f"{assumption}: Berth assumes GKE {first_with_feature} or later, which {feature.says} needs",
             first_with_feature,
         )
 
@@ -110,7 +112,7 @@ def _missing_by_later_source(
 ) -> Iterator[MissingFeature]:
     later = _first_for_variant(feature.later, need)
     if later and compare_version(version, later) == "older":
-        message = f"{feature.says} needs GKE {later} by a later source, and the cluster has '{version}'"
+        message = f"{feature.says} needs GKE {later} according to a newer source, but the cluster has '{version}'"
         yield _build_missing(need, Severity.WARNING, f"{message}; {_remedy(later, channel)}", later)
 
 
@@ -133,7 +135,7 @@ def _build_missing(need: FeatureNeed, severity: Severity, message: str, first_wi
 
 
 def feature_needs(request: PoolRequest) -> tuple[FeatureNeed, ...]:
-    """The features that a pool asks for and that have a first version."""
+    """Return the features with a first version that a pool uses."""
     candidates: tuple[tuple[str, SettingKey, bool], ...] = (
         (request.machine.generation or "", "machineType", request.machine.generation in features()),
         ("tpu-autopilot", "machineType", request.machine.kind == "tpu"),

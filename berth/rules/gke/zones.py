@@ -1,7 +1,7 @@
-"""Where Google lists a machine: a pool or reservation in a zone, or a region, that does not list it.
+"""Warnings for a pool or reservation whose zone or region does not list its machine.
 
-The table is Berth's copy of Google's pages (`berth/catalog/zones.yaml`), which new zones outdate, so its word is a
-warning, and `acceptZone` in the stack file ends it.
+The table is Berth's copy of Google's pages (`berth/catalog/zones.yaml`). Google opens new zones, so a mismatch is only
+a warning, and `acceptZone` in the stack file silences it.
 """
 
 from __future__ import annotations
@@ -14,14 +14,14 @@ from berth.diagnostics import Severity
 from berth.rules.gke.pool_request import GkeViolation, PoolRequest
 
 _MAX_ZONES = 8
-"""Zones that a message lists."""
+"""Maximum number of zones that a message lists."""
 
 
 def pool_zone_violation(request: PoolRequest, region: str, cluster_zones: Sequence[str] = ()) -> GkeViolation | None:
-    """The warning of a pool, or of one way of a compute class, whose zones or region do not list its machine.
+    """Return the warning for a pool, or one priority of a compute class, whose zones or region lack its machine.
 
-    GKE chooses among the zones of nodes that it makes itself: one that lists the machine is enough. Where such a pool
-    names none, `cluster_zones` are those that it chooses from. Machines of a named reservation are the reservation's.
+    For nodes that GKE creates, one zone that lists the machine is enough, because GKE chooses among them; a pool
+    without zones uses `cluster_zones`. None for a named reservation, which is checked itself.
     """
     if request.reservation and request.is_specific:
         return None
@@ -32,9 +32,10 @@ def pool_zone_violation(request: PoolRequest, region: str, cluster_zones: Sequen
 def zone_violation(
     machine: Machine, zones: Sequence[str], region: str, *, dws: bool = False, one_is_enough: bool = False
 ) -> GkeViolation | None:
-    """The warning of a machine that is not listed in each of these zones (or in one); without zones, in the region.
+    """Return the warning for a machine that a zone (or, without zones, the region) does not list; None if all do.
 
-    `dws` holds TPUs to the zones with flex-start. None where all is well, or the table has no row for the machine.
+    `dws`: TPUs need a zone with flex-start. `one_is_enough`: one listed zone suffices. None, too, for a machine
+    without a row in the table.
     """
     listed = catalog.listed_zones(machine, dws=dws)
     if listed is None:
@@ -57,7 +58,7 @@ def _not_listed(machine: Machine, listed: ListedZones, missing: Sequence[str], *
     region = place if place in catalog.zone_table().regions else catalog.region_of(place)
     flex_start = dws and listed is not catalog.listed_zones(machine)
     what = f"{'flex-start of ' if flex_start else ''}{display_name(machine)}"
-    message = f"Google lists no {what} in {_quoted(missing)}; {_alternatives(listed, region)}"
+    message = f"Google does not list {what} in {_quoted(missing)}; {_alternatives(listed, region)}"
     return GkeViolation(
         code="flex-start-zone" if flex_start else "zone-not-listed",
         key="zones",
@@ -67,24 +68,22 @@ def _not_listed(machine: Machine, listed: ListedZones, missing: Sequence[str], *
 
 
 def _undocumented(machine: Machine, listed: ListedZones, doubtful: Sequence[str]) -> GkeViolation:
-    what = (
-        f"only a catalogue of Google's API lists {display_name(machine)} in {_quoted(doubtful)}, and no page of Google"
-    )
+    what = f"Google's API lists {display_name(machine)} in {_quoted(doubtful)}, but Google's documentation does not"
     message = f"{what}; {_alternatives(listed, catalog.region_of(doubtful[0]))}"
     return GkeViolation(code="zone-undocumented", key="zones", message=message, severity=Severity.WARNING)
 
 
 def _alternatives(listed: ListedZones, region: str) -> str:
-    """Where the machine is instead, and what to write."""
+    """Return the zones that list the machine, and what to write."""
     accept = "acceptZone: true if Google gave your project access"
     if nearby := catalog.zones_in(region, listed.proposed):
         remedy = "write that zone" if len(nearby) == 1 else "write one of them"
-        return f"in {region} it is in {_joined(nearby)}; {remedy}, or {accept}"
-    return f"it is in {_joined(listed.proposed)}; plan a fleet there, or write {accept}"
+        return f"{region} lists it in {_joined(nearby)}; {remedy}, or {accept}"
+    return f"Google lists it in {_joined(listed.proposed)}; use a region of these, or write {accept}"
 
 
 def display_name(machine: Machine) -> str:
-    """The name that a zone lists the machine by: of GPUs attached to a machine, theirs."""
+    """Return the name under which a zone lists the machine: for attached GPUs, the accelerator's."""
     return machine.accelerator if machine.name in catalog.attachable_gpus().hosts else machine.name
 
 

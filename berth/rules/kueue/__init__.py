@@ -1,11 +1,10 @@
-"""The rules of Kueue 0.19.2 that a stack file can break; each with who enforces it.
+"""Rules of Kueue 0.19.2 that a stack file can break, each with its source.
 
-Pure functions over plans: `fleet_violations(fleet)` is all there is to call. A violation names the thing and a path
-within it; whoever knows where the thing was written puts the two together. Kueue has more rules: the schema of the
-stack file and the planner keep those for every plan, and tests/berth/planner/kueue_invariants.py lists and tests them.
+Pure functions over plans; the entry point is `fleet_violations(fleet)`. A violation names an object and a path within
+it; `berth.validation.kueue` maps both to a place in the stack file. Kueue has more rules, which the schema of the
+stack file and the planner guarantee for every plan; tests/berth/planner/kueue_invariants.py lists and tests them.
 
-What only holds between an old object and a new one is no rule over one plan: `berth.manifests.immutable` keeps the list
-of fields that cannot be changed.
+Rules about changes of an object are not rules over one plan: `berth.manifests.immutable` lists the immutable fields.
 """
 
 from __future__ import annotations
@@ -25,15 +24,17 @@ OBJECT_RULES: Final[Mapping[str, tuple[Rule[Any], ...]]] = {
     "configuration": configuration.RULES,
     "configuration of the release": configuration.RELEASE_RULES,
 }
-"""Rules over one thing."""
+"""Rules over one object, by its kind."""
 
 FLEET_RULES: Final[tuple[FleetRule[FleetPlan], ...]] = effects.RULES
-"""Rules between the things of a fleet."""
+"""Rules between objects of a fleet."""
 
 
 def fleet_violations(fleet: FleetPlan, *, complete: bool = True) -> Iterator[KueueViolation]:
-    """Every broken rule of a fleet. `complete` as in `PlannedFleet`: False leaves out rules between things, of which
-    the cause may only have been set aside.
+    """Yield every broken rule of a fleet.
+
+    `complete` as in `PlannedFleet`: False skips rules between objects, because the missing object may have been omitted
+    for another fault.
     """
     for config in fleet.provisioning_configs:
         yield from find_violations(checks.PROVISIONING_CONFIGS, ("provisioning config", config.name), config)
@@ -51,7 +52,7 @@ def fleet_violations(fleet: FleetPlan, *, complete: bool = True) -> Iterator[Kue
 
 
 def _configuration_violations(fleet: FleetPlan) -> Iterator[KueueViolation]:
-    """Of a Kueue that the fleet sets up; feature gates where its release is the one whose gates are known."""
+    """Yield violations of a Kueue that the fleet installs; those of feature gates only for the release in `gates`."""
     if fleet.kueue is None:
         return
     ref = ("configuration", "kueue")

@@ -1,4 +1,4 @@
-"""The numbers and words of Kueue 0.19.2 that its rules compare with; a test reads those of the CRDs from the CRDs.
+"""Limits and enum values of Kueue 0.19.2; a test compares those from CRDs with the CRDs.
 
 Sources: the v1beta2 CRDs, `pkg/webhooks` and `pkg/config/validation.go` of Kueue 0.19.2.
 """
@@ -13,7 +13,7 @@ INT32: Final = 2**31 - 1
 TRY_NEXT: Final = "TryNextFlavor"
 USAGE_BASED: Final = "UsageBasedAdmissionFairSharing"
 MIN_WEIGHT: Final = 1e-9
-"""A fair-share weight is 0 or more than this."""
+"""A fair-share weight is 0, or greater than this."""
 PARAMETERS_NAME: Final = 63
 MANAGED_RESOURCES: Final = 100
 

@@ -1,4 +1,4 @@
-"""Rules of admission checks and provisioning configs that a stack file can break; the planner keeps the others."""
+"""Rules of admission checks and provisioning configs that a stack file can break; the planner guarantees the others."""
 
 from __future__ import annotations
 
@@ -29,9 +29,9 @@ def _name(plan: AdmissionCheckPlan) -> Iterator[FieldError]:
 def _parameters_name(plan: AdmissionCheckPlan) -> Iterator[FieldError]:
     if plan.parameters and not is_dns_label(plan.parameters.name):
         message = (
-            f"'{format_value(plan.parameters.name)}' cannot be named by a "
-            f"check: {bounds.PARAMETERS_NAME} lower-case letters, "
-            "digits and '-' at most; name the config otherwise"
+            f"'{format_value(plan.parameters.name)}' is not a name that an admission check can refer to: at most "
+            f"{bounds.PARAMETERS_NAME} "
+            "lower-case letters, digits and '-'; write such a name"
         )
         yield ("parameters", "name"), message
 
@@ -58,14 +58,17 @@ def _managed_resources(plan: ProvisioningConfigPlan) -> Iterator[FieldError]:
 def _retry(plan: ProvisioningConfigPlan) -> Iterator[FieldError]:
     path: FieldPath = ("retryStrategy",)
     numbers = (
-        ("backoffLimitCount", plan.retry.limit_count, "number of retries"),
-        ("backoffBaseSeconds", plan.retry.base_seconds, "pause in seconds"),
-        ("backoffMaxSeconds", plan.retry.max_seconds, "pause in seconds"),
+        ("backoffLimitCount", plan.retry.limit_count),
+        ("backoffBaseSeconds", plan.retry.base_seconds),
+        ("backoffMaxSeconds", plan.retry.max_seconds),
     )
-    for key, number, noun in numbers:
-        yield from check_range((*path, key), number, 0, bounds.INT32, noun)
+    for key, number in numbers:
+        yield from check_range((*path, key), number, 0, bounds.INT32)
     if plan.retry.max_seconds < plan.retry.base_seconds:
-        message = f"'{plan.retry.max_seconds}' is below backoffBaseSeconds, {plan.retry.base_seconds}; write as much"
+        message = (
+            f"'{plan.retry.max_seconds}' is below backoffBaseSeconds, {plan.retry.base_seconds}; write at least "
+            f"{plan.retry.base_seconds}"
+        )
         yield (*path, "backoffMaxSeconds"), message
 
 

@@ -1,4 +1,4 @@
-"""Rules of Kueue's Configuration: with a broken one the manager does not start, and every queue stands still."""
+"""Rules of Kueue's Configuration. If one is broken, the manager does not start and no job is admitted."""
 
 from __future__ import annotations
 
@@ -35,10 +35,11 @@ _LABEL_NAME = re.compile(r"[a-zA-Z][a-zA-Z0-9_]*")
 def _timeout(plan: ConfigurationPlan) -> Iterator[FieldError]:
     path: FieldPath = ("waitForPodsReady", "timeout")
     if plan.pods_ready.timeout_seconds <= 0:
-        yield path, f"'{plan.pods_ready.timeout_seconds}' seconds: 0 is Kueue's 30 minutes, not off; write how long"
+        message = f"'{plan.pods_ready.timeout_seconds}' seconds means 30 minutes in Kueue, not off; write 1 or more"
+        yield path, message
     recovery = plan.pods_ready.recovery_seconds
     if recovery is not None and recovery < 0:
-        yield ("waitForPodsReady", "recoveryTimeout"), f"'{recovery}' seconds is no time; write 0 for none at all"
+        yield ("waitForPodsReady", "recoveryTimeout"), f"'{recovery}' seconds is not a duration; write 0 for no timeout"
 
 
 def _requeuing(plan: ConfigurationPlan) -> Iterator[FieldError]:
@@ -51,16 +52,16 @@ def _requeuing(plan: ConfigurationPlan) -> Iterator[FieldError]:
     )
     for key, number in numbers:
         if number is not None:
-            yield from check_range((*path, key), number, 0, bounds.INT32, "number here")
+            yield from check_range((*path, key), number, 0, bounds.INT32)
 
 
-# --- whose turn it is -------------------------------------------------------------------------------------------------
+# --- fair sharing -----------------------------------------------------------------------------------------------------
 
 
 def _preemption_strategies(plan: ConfigurationPlan) -> Iterator[FieldError]:
     if plan.fair_sharing is not None and plan.fair_sharing not in bounds.PREEMPTION_STRATEGIES:
         allowed = join_or(tuple(f"[{', '.join(each)}]" for each in bounds.PREEMPTION_STRATEGIES))
-        message = f"'[{', '.join(plan.fair_sharing)}]' is no order of strategies; write {allowed}"
+        message = f"'[{', '.join(plan.fair_sharing)}]' is not a list of strategies that Kueue supports; write {allowed}"
         yield ("fairSharing", "preemptionStrategies"), message
 
 
@@ -69,12 +70,14 @@ def _admission_fair_sharing(plan: ConfigurationPlan) -> Iterator[FieldError]:
         return
     path: FieldPath = ("admissionFairSharing",)
     if sharing.half_life_seconds < 0:
-        yield (*path, "usageHalfLifeTime"), f"'{sharing.half_life_seconds}' seconds is no time; write 0 or more"
+        yield (*path, "usageHalfLifeTime"), f"'{sharing.half_life_seconds}' seconds is not a duration; write 0 or more"
     if sharing.sampling_seconds <= 0:
-        yield (*path, "usageSamplingInterval"), f"'{sharing.sampling_seconds}' seconds is no interval; write 1 or more"
+        message = f"'{sharing.sampling_seconds}' seconds is too short; write 1 or more"
+        yield (*path, "usageSamplingInterval"), message
     for resource, weight in sorted(sharing.resource_weights.items()):
         if weight < 0:
-            yield (*path, "resourceWeights", resource), f"'{weight:g}' is no weight; write 0 to leave it out of account"
+            message = f"'{weight:g}' is not a weight; write 0 (ignored) or more"
+            yield (*path, "resourceWeights", resource), message
 
 
 # --- resources --------------------------------------------------------------------------------------------------------
@@ -83,7 +86,7 @@ def _admission_fair_sharing(plan: ConfigurationPlan) -> Iterator[FieldError]:
 def _quota_check_or_prefixes(plan: ConfigurationPlan) -> Iterator[FieldError]:
     if plan.quota_check == bounds.IGNORE_UNDECLARED and plan.excluded_prefixes:
         prefixes = ", ".join(plan.excluded_prefixes)
-        message = f"'{plan.quota_check}' and excludeResourcePrefixes ({prefixes}) exclude each other; write one of them"
+        message = f"'{plan.quota_check}' and excludeResourcePrefixes ({prefixes}) cannot be combined; write one of them"
         yield ("resources", "quotaCheckStrategy"), message
 
 
@@ -94,7 +97,7 @@ def _transformations(plan: ConfigurationPlan) -> Iterator[FieldError]:
         yield from check_enum((*path, index, "strategy"), transformation.strategy, bounds.TRANSFORMATIONS)
         for resource, amount in sorted(transformation.outputs.items()):
             if amount < 0:
-                yield (*path, index, "outputs", resource), f"'{amount}' {resource} is no amount; write 0 or more"
+                yield (*path, index, "outputs", resource), f"'{amount}' {resource} is not an amount; write 0 or more"
 
 
 def _device_mappings(plan: ConfigurationPlan) -> Iterator[FieldError]:
@@ -107,20 +110,22 @@ def _device_mappings(plan: ConfigurationPlan) -> Iterator[FieldError]:
         yield from _device_mapping(classes_path, mapping)
         for name in mapping.device_classes:
             if resource_of.setdefault(name, mapping.name) != mapping.name:
-                yield (
-                    classes_path,
-                    f"device class '{format_value(name)}' counts as '{resource_of[name]}' already; count it once",
-                )
+                counted = f"device class '{format_value(name)}' is already counted as '{resource_of[name]}'"
+                message = f"{counted}; remove one of the two"
+                yield classes_path, message
 
 
 def _device_mapping(path: FieldPath, plan: DeviceMappingPlan) -> Iterator[FieldError]:
     if not plan.device_classes:
-        yield path, f"'{format_value(plan.name)}' counts no device class; name one"
+        yield path, f"'{format_value(plan.name)}' has no device class; write at least one"
     yield from check_max_items(path, len(plan.device_classes), bounds.DEVICE_CLASSES, "device classes", "name fewer")
     yield from check_unique(path, plan.device_classes, "device class")
     for name in (plan.name, *plan.device_classes):
         if not is_label_key(name) or len(name) > bounds.DEVICE_NAME_LENGTH:
-            yield path, f"'{format_value(name)}' is no qualified name of {bounds.DEVICE_NAME_LENGTH} characters at most"
+            message = (
+                f"'{format_value(name)}' is not a qualified name of at most {bounds.DEVICE_NAME_LENGTH} characters"
+            )
+            yield path, message
 
 
 # --- which jobs -------------------------------------------------------------------------------------------------------
@@ -129,12 +134,12 @@ def _device_mapping(path: FieldPath, plan: DeviceMappingPlan) -> Iterator[FieldE
 def _frameworks(plan: ConfigurationPlan) -> Iterator[FieldError]:
     path: FieldPath = ("integrations", "frameworks")
     if not plan.frameworks:
-        yield path, "'[]' means batch/job alone; write the kinds of jobs that are to be queued"
+        yield path, "'[]' means only batch/job; write the job kinds that Kueue queues"
     yield from check_unique(path, plan.frameworks, "framework")
     for index, name in enumerate(plan.frameworks):
         if name not in bounds.FRAMEWORKS:
-            remedy = did_you_mean(name, bounds.FRAMEWORKS) or "; write a kind it does not know under externalFrameworks"
-            yield (*path, index), f"'{format_value(name)}' is no framework of Kueue's{remedy}"
+            remedy = did_you_mean(name, bounds.FRAMEWORKS) or "; write other kinds under externalFrameworks"
+            yield (*path, index), f"'{format_value(name)}' is not a framework of Kueue{remedy}"
 
 
 def _external_frameworks(plan: ConfigurationPlan) -> Iterator[FieldError]:
@@ -142,10 +147,8 @@ def _external_frameworks(plan: ConfigurationPlan) -> Iterator[FieldError]:
     yield from check_unique(path, plan.external_frameworks, "framework")
     for index, name in enumerate(plan.external_frameworks):
         if not _KIND_VERSION_GROUP.fullmatch(name):
-            yield (
-                (*path, index),
-                f"'{format_value(name)}' is no kind; write Kind.version.group, such as Foo.v1.example.com",
-            )
+            message = f"'{format_value(name)}' is not a kind; write Kind.version.group, such as Foo.v1.example.com"
+            yield (*path, index), message
 
 
 def _copied_labels(plan: ConfigurationPlan) -> Iterator[FieldError]:
@@ -161,19 +164,19 @@ def _namespace_selector(plan: ConfigurationPlan) -> Iterator[FieldError]:
 
 
 def _exempt_namespaces(plan: ConfigurationPlan) -> Iterator[FieldError]:
-    """Nothing of Kubernetes or of Kueue itself may ever wait for Kueue."""
+    """Namespaces of Kubernetes and of Kueue must not be queued, because Kueue itself runs there."""
     if (selector := plan.managed_namespaces) is not None:
         for namespace in ("kube-system", KUEUE_NAMESPACE):
             if selector_matches(selector, {_NAMESPACE_NAME_LABEL: namespace}):
                 message = (
-                    f"'{namespace}' is selected, and nothing in it may wait for "
-                    f"Kueue; write {_NAMESPACE_NAME_LABEL} NotIn for it"
+                    f"'{namespace}' is selected, but its pods must never wait for "
+                    f"Kueue; add a NotIn expression on {_NAMESPACE_NAME_LABEL}"
                 )
                 yield ("managedJobsNamespaceSelector",), message
 
 
 def selector_matches(selector: SelectorPlan, labels: dict[str, str]) -> bool:
-    """Whether a label selector matches an object with these labels."""
+    """Return whether a label selector matches an object with these labels."""
     return selector.labels.items() <= labels.items() and all(
         _matches_expression(e, labels) for e in selector.expressions
     )
@@ -186,7 +189,7 @@ def _matches_expression(expression: ExpressionPlan, labels: dict[str, str]) -> b
 
 
 def check_selector(path: FieldPath, selector: SelectorPlan) -> Iterator[FieldError]:
-    """A label selector that Kubernetes cannot read."""
+    """Yield what makes a label selector invalid in Kubernetes."""
     for key in selector.labels:
         yield from check_label_key((*path, "matchLabels"), key, "label key")
     for index, expression in enumerate(selector.expressions):
@@ -194,13 +197,14 @@ def check_selector(path: FieldPath, selector: SelectorPlan) -> Iterator[FieldErr
         yield from check_label_key(expression_path, expression.key, "label key")
         yield from check_enum(expression_path, expression.operator, bounds.SELECTOR_OPERATORS)
         if bool(expression.values) != (expression.operator in ("In", "NotIn")):
-            yield (
-                expression_path,
-                f"'{expression.operator}' {'takes no values' if expression.values else 'wants values'}",
+            message = (
+                f"'{expression.operator}' "
+                f"{'takes no values; remove values' if expression.values else 'needs values; write values'}"
             )
+            yield expression_path, message
 
 
-# --- what is kept and shown -------------------------------------------------------------------------------------------
+# --- metrics ----------------------------------------------------------------------------------------------------------
 
 
 def _local_queue_selector(plan: ConfigurationPlan) -> Iterator[FieldError]:
@@ -214,10 +218,10 @@ def _custom_labels(plan: ConfigurationPlan) -> Iterator[FieldError]:
     yield from check_unique(path, [each.name for each in labels], "label")
     for kind, count in sorted(Counter(each.source_kind for each in labels).items()):
         if (limit := bounds.CUSTOM_LABELS_BY_KIND.get(kind)) is None:
-            yield (
-                path,
-                f"'{format_value(kind)}' has no labels to show{did_you_mean(kind, bounds.CUSTOM_LABELS_BY_KIND)}",
+            message = (
+                f"'{format_value(kind)}' has no custom metric labels{did_you_mean(kind, bounds.CUSTOM_LABELS_BY_KIND)}"
             )
+            yield path, message
         else:
             yield from check_max_items(path, count, limit, f"labels of one kind, {kind},", "name fewer")
 
@@ -226,9 +230,11 @@ def _custom_label_syntax(plan: ConfigurationPlan) -> Iterator[FieldError]:
     for index, label in enumerate(plan.metrics.custom_labels):
         path: FieldPath = ("metrics", "customLabels", index)
         if not _LABEL_NAME.fullmatch(label.name):
-            yield path, f"'{format_value(label.name)}' is no label of a metric: letters, digits and '_', a letter first"
+            message = f"'{format_value(label.name)}' is not a metric label: a letter, then letters, digits and '_'"
+            yield path, message
         if label.label_key and label.annotation_key:
-            yield path, f"'{format_value(label.name)}' is read either from a label or from an annotation; name one"
+            message = f"'{format_value(label.name)}' is read from a label and from an annotation; write one of them"
+            yield path, message
         yield from check_label_key(path, label.label_key or label.annotation_key or label.name, "key to read from")
         yield from _tracked_values(path, label)
 
@@ -236,7 +242,8 @@ def _custom_label_syntax(plan: ConfigurationPlan) -> Iterator[FieldError]:
 def _tracked_values(path: FieldPath, plan: CustomLabelPlan) -> Iterator[FieldError]:
     is_workload = plan.source_kind == "Workload"
     if is_workload and not plan.tracked:
-        yield path, f"'{format_value(plan.name)}' is a workload's, of which there are many; name the values to track"
+        message = f"'{format_value(plan.name)}' belongs to workloads, which have many values; list the values to track"
+        yield path, message
     limit = bounds.WORKLOAD_TRACKED_VALUES if is_workload else bounds.TRACKED_VALUES
     yield from check_max_items(path, len(plan.tracked), limit, "values to track", "name fewer")
     yield from check_unique(path, plan.tracked, "value")
@@ -250,17 +257,18 @@ def _multikueue(plan: ConfigurationPlan) -> Iterator[FieldError]:
         ("workerLostTimeout", settings.worker_lost_seconds),
     ):
         if seconds is not None and seconds < 0:
-            yield ("multiKueue", key), f"'{seconds}' seconds is no time; write 0 or more"
+            yield ("multiKueue", key), f"'{seconds}' seconds is not a duration; write 0 or more"
     if settings.origin is not None and not is_label_value(settings.origin):
-        yield (
-            ("multiKueue", "origin"),
-            f"'{format_value(settings.origin)}' is no label value: 63 letters, digits, '-', '_', '.'",
-        )
+        message = f"'{format_value(settings.origin)}' is not a label value: at most 63 letters, digits, '-', '_', '.'"
+        yield ("multiKueue", "origin"), message
     if settings.step_size is not None:
         step_path: FieldPath = ("multiKueue", "incrementalDispatcherConfig", "stepSize")
         if settings.dispatcher != bounds.INCREMENTAL_DISPATCHER:
-            yield step_path, f"'{settings.step_size}' is for the dispatcher {bounds.INCREMENTAL_DISPATCHER} alone"
-        yield from check_range(step_path, settings.step_size, 1, bounds.INT32, "number of clusters")
+            message = (
+                f"'{settings.step_size}' applies only to the dispatcher {bounds.INCREMENTAL_DISPATCHER}; remove it"
+            )
+            yield step_path, message
+        yield from check_range(step_path, settings.step_size, 1, bounds.INT32)
 
 
 RULES: tuple[Rule[ConfigurationPlan], ...] = (
@@ -288,4 +296,4 @@ RELEASE_RULES: tuple[Rule[ConfigurationPlan], ...] = (
     Rule("gate-needs-gate", "config LoadAndValidateFeatureGates", gates.check_dependencies),
     Rule("gate-is-off", "Kueue's use of features.Enabled", gates.check_enabled),
 )
-"""What holds for the release that `gates` knows, and may not for another."""
+"""Rules that apply only to the release whose gates `gates` lists."""

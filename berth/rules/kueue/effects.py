@@ -1,4 +1,4 @@
-"""Rules between the things of a fleet: what is written takes effect. Kueue accepts all of this and says nothing."""
+"""Rules between objects of a fleet: settings that Kueue accepts silently but that have no effect."""
 
 from __future__ import annotations
 
@@ -22,7 +22,9 @@ def _no_borrow_preemption(fleet: FleetPlan) -> Findings:
         return
     for queue in fleet.cluster_queues:
         if (policy := queue.preemption.borrow_within_cohort) not in (None, "Never"):
-            message = f"'{policy}' has no place in fair sharing, where shares decide who is pushed out; leave it out"
+            message = (
+                f"'{policy}' cannot be combined with fair sharing, where shares decide what is preempted; remove it"
+            )
             yield _queue_ref(queue), ("preemption", "borrowWithinCohort"), message
 
 
@@ -33,7 +35,8 @@ def _weights_take_effect(fleet: FleetPlan) -> Findings:
     weights += [(("cohort", cohort.name), cohort.fair_share_weight) for cohort in fleet.cohorts if cohort.parent]
     for ref, weight in weights:
         if weight is not None:
-            yield ref, ("fairShareWeight",), f"'{weight:g}' has no effect: kueue.fairSharing is off"
+            message = f"'{weight:g}' has no effect without kueue.fairSharing; remove it"
+            yield ref, ("fairShareWeight",), message
 
 
 def _usage_takes_effect(fleet: FleetPlan) -> Findings:
@@ -41,7 +44,10 @@ def _usage_takes_effect(fleet: FleetPlan) -> Findings:
         return
     for queue in fleet.cluster_queues:
         if queue.admission_mode == bounds.USAGE_BASED:
-            message = f"'{bounds.USAGE_BASED}' has no effect: kueue.admissionFairSharing is not set up"
+            message = (
+                f"'{bounds.USAGE_BASED}' has no effect without kueue.admissionFairSharing; configure that, or remove "
+                "this"
+            )
             yield _queue_ref(queue), ("admissionScope", "admissionMode"), message
 
 
@@ -50,7 +56,9 @@ def _topology_gate_on(fleet: FleetPlan) -> Findings:
         for flavor in fleet.flavors:
             if flavor.topology is not None:
                 message = (
-                    f"'{format_value(flavor.topology)}' has no effect: the feature gate TopologyAwareScheduling is off"
+                    f"'{format_value(flavor.topology)}' has no effect while the feature gate "
+                    "TopologyAwareScheduling is off; "
+                    "remove kueue.featureGates.TopologyAwareScheduling"
                 )
                 yield ("flavor", flavor.name), ("topology",), message
 

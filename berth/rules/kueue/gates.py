@@ -1,4 +1,4 @@
-"""Feature gates of Kueue 0.19: their defaults, those that can no longer be turned, and which needs which.
+"""Feature gates of Kueue 0.19: defaults, locked gates, and dependencies between gates.
 
 Source: `pkg/features/kube_features.go` and `pkg/config/validation.go` (LoadAndValidateFeatureGates) of Kueue 0.19.2.
 """
@@ -50,7 +50,7 @@ DEFAULTS: Final = {
     **dict[str, bool].fromkeys(_ON_BY_DEFAULT.split(), True),
     **dict[str, bool].fromkeys(_OFF_BY_DEFAULT.split(), False),
 }
-"""Gate to its default."""
+"""Gate → its default."""
 
 LOCKED: Final = frozenset(
     {
@@ -64,7 +64,7 @@ LOCKED: Final = frozenset(
         "SkipFinalizersForPodsSuspendedByParent",
     }
 )
-"""Gates that may be given their default and nothing else."""
+"""Gates that cannot differ from their default."""
 
 _TAS: Final = "TopologyAwareScheduling"
 _REPLACEMENT: Final = (_TAS, "TASFailedNodeReplacement")
@@ -88,10 +88,10 @@ DEPENDENCIES: Final[Mapping[str, tuple[str, ...]]] = {
     "KueueDRAIntegrationPartitionableDevices": (_DRA,),
     "KueueDRAIntegrationConsumableCapacity": (_DRA,),
 }
-"""Gate to those that must be on where it is: Kueue does not start otherwise, defaults included."""
+"""Gate → gates that it requires; otherwise Kueue does not start, even if the gate is on only by default."""
 
 _GATE_GROUPS: Final = ("AllAlpha", "AllBeta")
-"""Kubernetes' own words for many gates at once; with one of them nothing is said of single gates' states."""
+"""Names of Kubernetes that set many gates together; with one of them, Berth does not check single gates."""
 
 GATED_SETTINGS: Final[tuple[tuple[str, str, Callable[[ConfigurationPlan], bool]], ...]] = (
     ("QuotaCheckStrategy", "resources.quotaCheckStrategy", lambda plan: plan.quota_check is not None),
@@ -111,56 +111,53 @@ GATED_SETTINGS: Final[tuple[tuple[str, str, Callable[[ConfigurationPlan], bool]]
         lambda plan: plan.multikueue is not None and bool(plan.multikueue.access_providers),
     ),
 )
-"""What has no effect, or keeps Kueue from starting, while its gate is off."""
+"""Setting → the gate without which it has no effect or keeps Kueue from starting."""
 
 
 def is_on(plan: ConfigurationPlan, gate: str) -> bool:
-    """Whether a gate is on: as written, or else by default."""
+    """Return whether a gate is on, explicitly or by default."""
     return plan.feature_gates.get(gate, DEFAULTS.get(gate, False))
 
 
 def implied_gates(plan: ConfigurationPlan) -> dict[str, bool]:
-    """The gates that what is configured needs and that are off by default."""
+    """Return the gates that the configuration needs and that are off by default."""
     return {gate: True for gate, _, is_used in GATED_SETTINGS if is_used(plan) and not DEFAULTS[gate]}
 
 
 def check_known(plan: ConfigurationPlan) -> Iterator[FieldError]:
-    """Kueue does not start with a gate that it does not know."""
+    """Yield unknown gates, with which Kueue does not start."""
     for gate in sorted(plan.feature_gates):
         if gate not in DEFAULTS and gate not in _GATE_GROUPS:
-            message = f"'{format_value(gate)}' is no feature gate of Kueue {RELEASE}{did_you_mean(gate, DEFAULTS)}"
+            message = f"'{format_value(gate)}' is not a feature gate of Kueue {RELEASE}{did_you_mean(gate, DEFAULTS)}"
             yield ("featureGates", gate), message
 
 
 def check_locked(plan: ConfigurationPlan) -> Iterator[FieldError]:
-    """A gate that has become the rule, or is about to go, keeps its default."""
+    """Yield locked gates (graduated or deprecated) that are not at their default."""
     for gate in sorted(LOCKED & plan.feature_gates.keys()):
         if plan.feature_gates[gate] != DEFAULTS[gate]:
             value, default = str(plan.feature_gates[gate]).lower(), str(DEFAULTS[gate]).lower()
-            yield ("featureGates", gate), f"'{value}': in Kueue {RELEASE} it is {default} and stays so; leave it out"
+            message = f"'{value}' is not possible: Kueue {RELEASE} locks this gate to {default}; remove it"
+            yield ("featureGates", gate), message
 
 
 def check_dependencies(plan: ConfigurationPlan) -> Iterator[FieldError]:
-    """A gate that is on wants others to be on, and many are on without being written."""
+    """Yield gates that are on, often by default, without a gate that they require."""
     if plan.feature_gates.keys() & set(_GATE_GROUPS):
         return
     for gate, dependencies in DEPENDENCIES.items():
         disabled = [dependency for dependency in dependencies if not is_on(plan, dependency)]
         if disabled and is_on(plan, gate):
             key = gate if gate in plan.feature_gates else disabled[0]
-            yield (
-                ("featureGates", key),
-                f"'{gate}' is on and needs {disabled[0]}; write {gate}: false, or leave that on",
-            )
+            message = f"'{gate}' is on and needs {disabled[0]}; write {gate}: false, or remove {disabled[0]}"
+            yield ("featureGates", key), message
 
 
 def check_enabled(plan: ConfigurationPlan) -> Iterator[FieldError]:
-    """What is configured is on."""
+    """Yield settings whose gate is off."""
     if plan.feature_gates.keys() & set(_GATE_GROUPS):
         return
     for gate, setting, is_used in GATED_SETTINGS:
         if is_used(plan) and not is_on(plan, gate):
-            yield (
-                tuple(setting.partition(":")[0].split(".")),
-                f"'{setting}' needs the feature gate {gate}, which is off",
-            )
+            message = f"'{setting}' needs the feature gate {gate}, which is off; write {gate}: true"
+            yield tuple(setting.partition(":")[0].split(".")), message

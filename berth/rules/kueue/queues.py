@@ -1,4 +1,4 @@
-"""Rules of cluster queues and cohorts that a stack file can break; the planner keeps the others."""
+"""Rules of cluster queues and cohorts that a stack file can break; the planner guarantees the others."""
 
 from __future__ import annotations
 
@@ -12,31 +12,32 @@ from berth.rules.kueue.rule import FieldError, Rule
 
 
 def _preference_needs_try_next(plan: ClusterQueuePlan) -> Iterator[FieldError]:
-    """Kueue's own values count: whenCanBorrow is MayStopSearch unless written, whenCanPreempt is TryNextFlavor."""
+    """A flavor preference needs both policies at TryNextFlavor; Kueue's default of whenCanBorrow is MayStopSearch."""
     borrow, preempt = plan.when_can_borrow or "MayStopSearch", plan.when_can_preempt or bounds.TRY_NEXT
     if plan.preference is not None and not borrow == preempt == bounds.TRY_NEXT:
         message = (
-            f"'{plan.preference}' chooses among all flavors, so whenCanBorrow ({borrow}) and whenCanPreempt "
-            f"({preempt}) must both be {bounds.TRY_NEXT}"
+            f"'{plan.preference}' chooses among all flavors; write {bounds.TRY_NEXT} for both whenCanBorrow (now "
+            f"{borrow}) "
+            f"and whenCanPreempt (now {preempt})"
         )
         yield ("flavorFungibility", "preference"), message
 
 
 def _check_weight(plan: ClusterQueuePlan | CohortPlan) -> Iterator[FieldError]:
-    """A fair-share weight is 0, or a number above 1n with nine decimals at most."""
+    """A fair-share weight is 0, or a number above 0.000000001 with at most nine decimals."""
     path: FieldPath = ("fairShareWeight",)
     if (value := plan.fair_share_weight) is None:
         return
     if 0 < value <= bounds.MIN_WEIGHT:
-        yield path, f"'{value:g}' is no weight; write 0 (never ahead of anybody) or a number above 0.000000001"
+        yield path, f"'{value:g}' is not a weight; write 0 (always last) or a number above 0.000000001"
     elif (Fraction(str(value)) * 10**9).denominator != 1:
-        yield path, f"'{value!r}' has more decimals than Kubernetes keeps; write nine at most"
+        yield path, f"'{value!r}' has more decimals than Kubernetes keeps; write at most 9 decimals"
 
 
 def _root_weight(plan: CohortPlan) -> Iterator[FieldError]:
     if plan.parent is None and plan.fair_share_weight is not None:
         message = (
-            f"'{plan.fair_share_weight:g}' has no effect: there is nobody beside a root to share with; leave it out"
+            f"'{plan.fair_share_weight:g}' has no effect on a root cohort, which shares with no other cohort; remove it"
         )
         yield ("fairShareWeight",), message
 

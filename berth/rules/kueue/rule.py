@@ -1,4 +1,4 @@
-"""What a rule is, what breaking one yields, and how it is put into words."""
+"""Types of rules and violations, and checks that many rules share."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ from berth.names import MAX_SUBDOMAIN, is_label_key, is_subdomain
 T = TypeVar("T")
 
 ObjectRef = tuple[str, str]
-"""What a plan is of: its kind (`cluster queue`, `flavor`, ...) and its name, as in `Planned.origins`."""
+"""Kind (`cluster queue`, `flavor`, ...) and name of a planned object, as in `Planned.origins`."""
 
 FieldError = tuple[FieldPath, str]
-"""Where in the thing, and what to say."""
+"""Path within the object, and the message."""
 
 
 class KueueViolation(Struct, frozen=True):
-    """A broken rule. `hint` is the path within the thing, in Kueue's words; of quotas in the stack file's.
+    """A broken rule. `hint` is the path within the object, with Kueue's keys; for quotas with those of the stack file.
 
-    `severity` is `fault` where Kueue refuses or never admits anything, `warning` where what is written has no effect.
+    `severity` is `fault` if Kueue rejects the object or never admits a job, `warning` if a setting has no effect.
     """
 
     severity: Severity
@@ -33,7 +33,7 @@ class KueueViolation(Struct, frozen=True):
 
 
 class Rule(Struct, Generic[T], frozen=True):
-    """A rule over one plan. `source` says who enforces it: a CRD's schema or CEL, a webhook, a controller, the docs."""
+    """A rule over one object. `source` is what enforces it: a CRD's schema or CEL, a webhook, a controller, docs."""
 
     code: str
     source: str
@@ -42,7 +42,7 @@ class Rule(Struct, Generic[T], frozen=True):
 
 
 class FleetRule(Struct, Generic[T], frozen=True):
-    """A rule over a whole fleet, which says of which thing it is broken."""
+    """A rule over a whole fleet, which yields the object that breaks it."""
 
     code: str
     source: str
@@ -51,59 +51,61 @@ class FleetRule(Struct, Generic[T], frozen=True):
 
 
 def find_violations(rules: Iterable[Rule[T]], ref: ObjectRef, plan: T) -> Iterator[KueueViolation]:
-    """Every violation of `rules` by one plan."""
+    """Yield every violation of `rules` by one object."""
     for rule in rules:
         for path, message in rule.check(plan):
             yield KueueViolation(rule.severity, rule.code, ref, path, message)
 
 
 def check_max_items(path: FieldPath, count: int, limit: int, noun: str, remedy: str) -> Iterator[FieldError]:
-    """More of something than Kueue takes."""
+    """Yield an error if there are more items than Kueue accepts."""
     if count > limit:
-        yield path, f"'{count}' {noun} are more than the {limit} that Kueue takes; {remedy}"
+        yield path, f"'{count}' {noun} are more than Kueue's maximum of {limit}; {remedy}"
 
 
 def check_unique(path: FieldPath, names: Iterable[str], noun: str) -> Iterator[FieldError]:
-    """Names that stand in a list more than once, each reported at its second place."""
+    """Yield names that a list has more than once, each at its second occurrence."""
     seen = set[str]()
     for index, name in enumerate(names):
         if name in seen:
-            yield (*path, index), f"{noun} '{format_value(name)}' is here twice; write it once"
+            yield (*path, index), f"{noun} '{format_value(name)}' is listed twice; write it once"
         seen.add(name)
 
 
 def check_enum(path: FieldPath, value: str | None, allowed: tuple[str, ...]) -> Iterator[FieldError]:
-    """A value that is none of those allowed; None is not written at all."""
+    """Yield an error if a value is not one of `allowed`; None means that it is not set."""
     if value is not None and value not in allowed:
         suggestion = did_you_mean(value, allowed)
-        yield (
-            path,
-            f"'{format_value(value)}' is no value of Kueue's; {suggestion.lstrip('; ') or f'write {join_or(allowed)}'}",
+        message = (
+            f"'{format_value(value)}' is not a value that Kueue accepts; "
+            f"{suggestion.lstrip('; ') or f'write {join_or(allowed)}'}"
         )
+        yield path, message
 
 
 def join_or(words: tuple[str, ...]) -> str:
-    """`a, b or c`."""
+    """Return `a, b or c`."""
     return join_words([*words]).replace(" and ", " or ")
 
 
 def check_subdomain(path: FieldPath, name: str, noun: str) -> Iterator[FieldError]:
-    """A name that is no RFC 1123 subdomain."""
+    """Yield an error if a name is not an RFC 1123 subdomain."""
     if not is_subdomain(name):
-        rule = f"lower-case letters, digits, '-' and '.', {MAX_SUBDOMAIN} at most"
-        yield path, f"'{format_value(name)}' is no name for {noun}: {rule}"
+        rule = f"lower-case letters, digits, '-' and '.', at most {MAX_SUBDOMAIN} characters"
+        yield path, f"'{format_value(name)}' is not a valid name of {noun}: {rule}"
 
 
 def check_label_key(path: FieldPath, key: str, noun: str) -> Iterator[FieldError]:
-    """A key that is no Kubernetes qualified name."""
+    """Yield an error if a key is not a Kubernetes qualified name."""
     if not is_label_key(key):
-        yield (
-            path,
-            f"'{format_value(key)}' is no {noun}: write a name such as a-b or example.com/a-b, 63 characters at most",
+        message = (
+            f"'{format_value(key)}' is not a {noun}; write a name of at most 63 characters, such as a-b or "
+            "example.com/a-b"
         )
+        yield path, message
 
 
-def check_range(path: FieldPath, number: int, minimum: int, maximum: int, noun: str) -> Iterator[FieldError]:
-    """A number outside its range."""
+def check_range(path: FieldPath, number: int, minimum: int, maximum: int) -> Iterator[FieldError]:
+    """Yield an error if a number is outside its range."""
     if not minimum <= number <= maximum:
-        yield path, f"'{number}' is no {noun}; write {minimum} to {maximum}"
+        yield path, f"'{number}' is out of range; write {minimum} to {maximum}"

@@ -14,13 +14,13 @@ _INT32_MAX = 2**31 - 1
 
 
 class FlexStartSpec(Model):
-    """Nodes of flex-start, and how long each of them may live."""
+    """Nodes of flex-start, and the maximum lifetime of a node."""
 
     max_run_duration: Seconds | None = None
 
 
 class RetrySpec(Model):
-    """How often, and after which pauses, a failed request is repeated. Keys and defaults are Kueue's."""
+    """How often, and after which pauses, a failed request is repeated. Keys and defaults as in Kueue."""
 
     backoff_limit_count: int = Field(default=3, ge=0, le=_INT32_MAX)
     backoff_base_seconds: int = Field(default=60, ge=0, le=_INT32_MAX)
@@ -48,8 +48,8 @@ class QueuedSpec(Model):
 class Capacity(Model):
     """How a pool gets its machines.
 
-    `kind` follows from the value: on-demand, spot, reservation, flex-start or queued. `reservation` is the key of one
-    of the fleet's; None with that kind is any that fits, and then on-demand machines unless `thenFail`.
+    `kind` follows from the value: on-demand, spot, reservation, flex-start or queued. `reservation` is a key of the
+    section reservations; None with that kind means any that matches, then on-demand machines unless `thenFail`.
     """
 
     kind: Literal["on-demand", "spot", "reservation", "flex-start", "queued"]

@@ -8,7 +8,7 @@ from berth.spec.base import Entry, Model, Section, Sequence, Text, default_field
 from berth.spec.model import Field, check_model
 
 MAX_SURGE = 20
-"""Maximum of nodes that are upgraded at once, surge and unavailable ones together (GKE docs: surge upgrades)."""
+"""Maximum of nodes upgraded at a time, surge and unavailable nodes together (GKE docs: surge upgrades)."""
 
 SysctlName = Annotated[str, Text(r"(fs|kernel|net|vm)(\.[a-z0-9_]+)+", "a sysctl such as net.core.somaxconn")]
 SysctlValue = Annotated[str, Text(r"-?[0-9]+( [0-9]+)*", 'the value of a sysctl, in quotes, such as "2048"')]
@@ -34,7 +34,7 @@ class SurgeSpec(Model):
 
 
 class KubeletSpec(Model):
-    """Kubelet settings; keys that are left out have GKE's defaults."""
+    """Kubelet settings; omitted keys have GKE's defaults."""
 
     cpu_manager_policy: Literal["none", "static"] | None = None
     memory_manager_policy: Literal["None", "Static"] | None = None
@@ -73,7 +73,7 @@ class HugepagesSpec(Model):
 
 
 class NodeSystemSpec(Model):
-    """Kubelet and kernel settings of a pool's nodes; keys that are left out have GKE's defaults."""
+    """Kubelet and kernel settings of a pool's nodes; omitted keys have GKE's defaults."""
 
     kubelet: Entry[KubeletSpec] = default_field(KubeletSpec)
     sysctls: Section[SysctlName, SysctlValue] = Field(default_factory=dict)

@@ -56,7 +56,7 @@ def _check_reason(value: str) -> str:
 
 
 Reason = Annotated[str, AfterValidator(_check_reason), JsonSchema({"type": "string", "pattern": r"\S"})]
-"""The reason to accept something that Berth would otherwise refuse."""
+"""Reason for accepting something that Berth refuses by default."""
 
 
 class GpuSharingSpec(Model):
@@ -77,13 +77,13 @@ class LocalSsdSpec(Model):
         if self.ephemeral and self.block:
             raise validation_fault(
                 "bad-value",
-                f"ephemeral: {self.ephemeral} and block: {self.block} exclude each other; write one of them",
+                f"ephemeral: {self.ephemeral} and block: {self.block} cannot be combined; remove one of them",
             )
         return self
 
 
 class TaintSpec(Model):
-    """The owner's own node taint, in Kubernetes' spelling."""
+    """A node taint with the keys of Kubernetes."""
 
     key: LabelKey
     value: LabelValue
@@ -131,7 +131,7 @@ class PoolSpec(Model):
 
 
 class FlavorSpec(Model):
-    """Settings of a flavor besides its pools: how often its capacity may be guaranteed, and the reason."""
+    """Settings of a flavor besides its pools: an accepted oversubscription, and the reason."""
 
     oversubscription: float = Field(default=1, ge=1, le=100)
     reason: Reason | None = None

@@ -1,4 +1,4 @@
-"""Schema of reservations: the fleet's own, existing ones, and future ones."""
+"""Schema of reservations: created by Berth, existing, or future."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ ReservationName = Annotated[
 
 
 class AcceleratorSpec(Model):
-    """GPUs attached to a machine that has none of its own (N1)."""
+    """GPUs attached to a machine without accelerators (N1)."""
 
     type: str
     count: int = Field(ge=1, le=MAX_COUNT)
 
 
 class FutureSpec(Model):
-    """The time of a reservation that begins later: a future reservation, or one in the calendar mode of DWS.
+    """Time window of a future reservation, or of one in the calendar mode of DWS.
 
     Google creates the reservation some time after the request. When it is `delivered`, its pools can be created.
     """
@@ -40,8 +40,8 @@ class FutureSpec(Model):
 class ReservationSpec(Model):
     """A zonal reservation; `count` is in machines, `localSsd` is per machine.
 
-    The fleet owns it, unless it is `existing` (in another `project` if it is shared): then pools only consume it, as a
-    whole or by `block` and `subBlock`. Reservations of TPUs are `existing` by default.
+    Berth creates it, unless it is `existing` (in another `project` if it is shared): then pools only use it, as a whole
+    or by `block` and `subBlock`. Reservations of TPUs are `existing` by default.
     """
 
     machine_type: MachineType

@@ -118,8 +118,8 @@ WHOLE: dict[str, tuple[bytes, list[str]]] = {
     "an empty fleet": (
         b"config:\n  berth:fleet: {}\n",
         [
-            "Pulumi.bad.yaml:2: warning: cluster.controlPlane: the control plane answers every address; list "
-            "authorizedNetworks, or write publicEndpoint: false [open-control-plane]",
+            "Pulumi.bad.yaml:2: warning: cluster.controlPlane: the control plane is open to every address; "
+            "write authorizedNetworks, or publicEndpoint: false [open-control-plane]",
             "Pulumi.bad.yaml:2: project: is missing; write project: acme-ml-dev [missing-key]",
             "Pulumi.bad.yaml:2: region: is missing; write region: us-central1 [missing-key]",
         ],
@@ -187,7 +187,8 @@ WHOLE: dict[str, tuple[bytes, list[str]]] = {
     "more labels than Google Cloud takes": (
         FLEET.encode() + b"    labels: {" + b", ".join(b"l%d: x" % n for n in range(63)) + b"}\n",
         [
-            "Pulumi.bad.yaml:6: labels: 63 labels, and Google Cloud takes 62 beside Berth's own [too-many-labels]",
+            "Pulumi.bad.yaml:6: labels: 63 labels are more than the maximum of 62 besides Berth's own; write fewer "
+            "[too-many-labels]",
         ],
     ),
     "more flavors than a cluster queue takes, and a novel for a description": (
@@ -219,10 +220,10 @@ STACKS = {
     "a\nb": [r"no stack 'a\nb' (Pulumi.a\nb.yaml); choose 'My_Dev', 'dev' and 'folder' [no-file]"],
     "\x1b[31m": [r"no stack '\x1b[31m' (Pulumi.\x1b[31m.yaml); choose 'My_Dev', 'dev' and 'folder' [no-file]"],
     "My_Dev": [
-        "Pulumi.My_Dev.yaml:5: cluster.name: the stack's name, 'My_Dev', is no name for a cluster; write "
-        "cluster.name [bad-stack-name]",
-        "Pulumi.My_Dev.yaml:7: reservations.l4.name: 'My_Dev-l4', after the stack, is no name for a reservation; write "
-        "its name here [bad-stack-name]",
+        "Pulumi.My_Dev.yaml:5: cluster.name: the stack's name 'My_Dev' is not a valid cluster name; "
+        "write cluster.name [bad-stack-name]",
+        "Pulumi.My_Dev.yaml:7: reservations.l4.name: the name 'My_Dev-l4', derived from the stack, is not "
+        "valid; write a name for the reservation [bad-stack-name]",
     ],
 }
 """What is asked for in a folder of `stacks`, and the lines that answer it."""

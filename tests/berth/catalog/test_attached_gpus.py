@@ -31,18 +31,33 @@ def test_an_n1_machine_with_gpus_is_a_machine_like_any_other(name: str, vcpu: in
 @pytest.mark.parametrize(
     ("name", "accelerator", "count", "message"),
     [
-        ("n1-standard-64", "nvidia-tesla-t4", 1, "at most 48; one of n1-standard-1, n1-standard-2, n1-standard-4"),
-        ("n1-standard-16", "nvidia-tesla-v100", 1, "'n1-standard-16' has 16 vCPUs, but 1 nvidia-tesla-v100 go with at"),
-        ("n1-standard-4", "nvidia-tesla-t4", 3, "3 nvidia-tesla-t4 cannot be attached to one machine; one of 1, 2, 4"),
+        (
+            "n1-standard-64",
+            "nvidia-tesla-t4",
+            1,
+            "at most 48; write one of n1-standard-1, n1-standard-2, n1-standard-4",
+        ),
+        ("n1-standard-16", "nvidia-tesla-v100", 1, "'n1-standard-16' has 16 vCPUs, but 1 nvidia-tesla-v100 support at"),
+        (
+            "n1-standard-4",
+            "nvidia-tesla-t4",
+            3,
+            "3 nvidia-tesla-t4 cannot be attached to one machine; write one of 1, 2, 4",
+        ),
         (
             "n1-standard-4",
             "nvidia-l4",
             1,
-            "'nvidia-l4' cannot be attached to a machine; one of nvidia-tesla-t4, nvidia",
+            "'nvidia-l4' cannot be attached to a machine; write one of nvidia-tesla-t4, nvidia",
         ),
-        ("n1-standard-3", "nvidia-tesla-t4", 1, "'n1-standard-3' takes no attached GPU; one of n1-standard-1, n1-stan"),
-        ("n1-highcpu-1", "nvidia-tesla-t4", 1, "'n1-highcpu-1' takes no attached GPU"),
-        ("g2-standard-4", "nvidia-tesla-t4", 1, "'g2-standard-4' takes no attached GPU"),
+        (
+            "n1-standard-3",
+            "nvidia-tesla-t4",
+            1,
+            "'n1-standard-3' does not support attached GPUs; write one of n1-standard-1, n1-stan",
+        ),
+        ("n1-highcpu-1", "nvidia-tesla-t4", 1, "'n1-highcpu-1' does not support attached GPUs"),
+        ("g2-standard-4", "nvidia-tesla-t4", 1, "'g2-standard-4' does not support attached GPUs"),
     ],
 )
 def test_what_cannot_be_attached_is_refused_with_what_can(

@@ -142,7 +142,7 @@ def test_a_fault_exits_1(verb: str, tmp_path: Path) -> None:
     done = berth(verb, str(file), *more.get(verb, []))
     said = done.stdout if verb in ("check", "plan") else done.stderr
     assert done.exit_code == 1
-    assert "pools.nodepool.topology: '2x5' is not a v5e slice of ct5lp-hightpu-4t; one of 2x2, 2x4, 4x4" in said
+    assert "pools.nodepool.topology: '2x5' is not a v5e slice of ct5lp-hightpu-4t; write one of 2x2, 2x4, 4x4" in said
 
 
 @pytest.mark.parametrize("words", [["check"], ["plan"], ["admit"], ["sail"], ["plan", "dev", "--yaml"], []])

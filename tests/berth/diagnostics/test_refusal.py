@@ -29,7 +29,7 @@ def test_the_program_refuses_an_unsound_fleet_and_registers_nothing() -> None:
     with pytest.raises(ProgramError) as refused:
         run_program(ROOT, "dev", fleet, given)
     text = str(refused.value)
-    assert "stack 'dev' is refused:" in text
+    assert "stack 'dev' has faults:" in text
     assert "pools.v5e.topology: '2x5' is not a v5e slice of ct5lp-hightpu-4t" in text
     assert "teams.vision.cohort: no cohort 'reserch'; did you mean 'research'?" in text
 

@@ -69,8 +69,8 @@ def test_a_file_outside_the_project_is_called_by_its_whole_path(write: Write, tm
         ),
         (
             "production",
-            "no stack 'production' (Pulumi.production.yaml); choose 'dev' and 'local',"
-            " or an example in stacks/examples",
+            "no stack 'production' (Pulumi.production.yaml); choose 'dev' and 'local', or use an example in "
+            "stacks/examples",
         ),
         (
             "stacks/examples/multislise.yaml",

@@ -83,7 +83,7 @@ def test_less_than_1024_bytes_never_gets_a_binary_suffix(number: int) -> None:
 @pytest.mark.parametrize("printed", [count, cpu, memory])
 @pytest.mark.parametrize("number", [-1, -1024, MAXIMUM + 1])
 def test_what_go_cannot_hold_is_refused(printed: Callable[[int], str], number: int) -> None:
-    with pytest.raises(ValueError, match="is no quantity"):
+    with pytest.raises(ValueError, match="is not a quantity"):
         printed(number)
 
 
@@ -102,5 +102,5 @@ def test_a_share_is_printed_as_go_prints_it() -> None:
 
 @pytest.mark.parametrize("share", [-1, -0.5, 1e-10, 0.1234567891])
 def test_a_share_below_zero_or_finer_than_a_billionth_is_refused(share: float) -> None:
-    with pytest.raises(ValueError, match="no quantity"):
+    with pytest.raises(ValueError, match="not a quantity"):
         weight(share)

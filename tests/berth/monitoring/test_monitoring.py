@@ -113,7 +113,7 @@ def test_a_metric_or_a_label_that_does_not_exist_is_refused() -> None:
         render_query("sum(<kueue_waiting>)", MANAGED, "dev")
     with pytest.raises(ValueError, match="team"):
         render_query('sum(<kueue_pending_workloads team="a">)', MANAGED, "dev")
-    with pytest.raises(ValueError, match="not understood"):
+    with pytest.raises(ValueError, match="invalid metric term"):
         render_query("sum(<kueue_pending_workloads status>)", MANAGED, "dev")
     with pytest.raises(KeyError, match="kueue_pending_workloads_bucket"):
         render_query("sum(<kueue_pending_workloads_bucket>)", MANAGED, "dev")

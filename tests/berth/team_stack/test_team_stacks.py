@@ -70,7 +70,7 @@ def run(*words: str) -> list[str]:
 
 
 def test_the_stack_that_the_cases_break_is_sound(folder: pathlib.Path) -> None:
-    assert run("check", "mine") == ["mine: sound"]
+    assert run("check", "mine") == ["mine: no faults"]
 
 
 @pytest.mark.parametrize("claim", CASES)
@@ -85,7 +85,7 @@ def test_a_broken_team_stack_is_told_line_by_line(folder: pathlib.Path, claim: s
 )
 def test_a_verb_about_fleets_asks_for_the_platform(folder: pathlib.Path, words: str) -> None:
     assert run(*words.replace("STACK", "mine").split()) == [
-        "this is a team's own stack, and the verb is about fleets: name its platform"
+        "this is a team's own stack, but the command needs a fleet; write the stack of its platform"
     ]
 
 
@@ -105,8 +105,8 @@ def test_files_do_not_reach_the_pods_of_a_platform_with_workers(tmp_path: pathli
     work = "    workloads: {trainer: {queue: train, image: trainer:1, config: [trainer]}}\n"
     (tmp_path / "Pulumi.mine.yaml").write_text(mine + work, encoding="utf-8")
     assert [line_without_code(problem) for problem in evaluate_stack("mine", tmp_path).faults] == [
-        "Pulumi.mine.yaml:8: config.trainer: jobs run on workers, to which the platform sends them alone: their pods "
-        "would wait for this forever"
+        "Pulumi.mine.yaml:8: config.trainer: is not available on workers, where the jobs run, so their pods "
+        "would never start; remove it"
     ]
 
 
@@ -213,12 +213,12 @@ def elsewhere(found: dict[str, Any]) -> None:
 @pytest.mark.parametrize(
     ("change", "words"),
     [
-        (older, "exports version 1 for teams, and version 2 is read here: update it with the same Berth first"),
-        (unversioned, "exports nothing for teams, and version 2 is read here"),
-        (without_team, "was deployed without team 'team-a': update it first"),
-        (without_queue, "was deployed without queue 'lq-team-a-lp' of team 'team-a': update it first"),
-        (without_kubeconfig, "has no output 'kubeconfig': update it first"),
-        (elsewhere, "was deployed without namespace 'team-a' of team 'team-a': update it first"),
+        (older, "exports version 1 of its outputs for teams, but this Berth needs version 2; update the platform"),
+        (unversioned, "exports no outputs for teams, but this Berth needs version 2"),
+        (without_team, "was deployed without team 'team-a'; update it first"),
+        (without_queue, "was deployed without queue 'lq-team-a-lp' of team 'team-a'; update it first"),
+        (without_kubeconfig, "has no output 'kubeconfig'; run pulumi up on it first"),
+        (elsewhere, "was deployed without namespace 'team-a' of team 'team-a'; update it first"),
     ],
 )
 @pytest.mark.filterwarnings("ignore:coroutine 'Output")
@@ -271,7 +271,7 @@ def test_rights_are_listed_for_every_kind_that_is_made(stack: str) -> None:
 def test_a_right_that_no_group_has_is_told(folder: pathlib.Path) -> None:
     """The platform of the cases gives no rights to anybody."""
     told = "\n".join(run("plan", "mine"))
-    assert "get, create, patch, delete on configmaps in vision: no group of the team has it" in told
+    assert "get, create, patch, delete on configmaps in vision: not granted to any group of the team" in told
     permissions = json.loads("\n".join(run("plan", "mine", "--json")))["permissions"]
     assert permissions
     assert not any(each["given"] for each in permissions)

@@ -62,7 +62,9 @@ def test_what_may_come_is_held_too() -> None:
 def test_an_accepted_oversubscription_is_a_warning_with_its_reason() -> None:
     fleet = twice(2)
     assert (faults(fleet), warnings(fleet)) == ([], ["oversubscribed flavors.v5e.oversubscription"])
-    assert message(fleet, "oversubscribed") == "48 v5e chips promised over 24, accepted: so"
+    assert message(fleet, "oversubscribed") == (
+        "48 v5e chips are guaranteed with only 24 in the pools, as accepted: so"
+    )
 
 
 def test_an_oversubscription_beyond_what_was_accepted_is_a_fault() -> None:
@@ -116,7 +118,7 @@ def test_the_limits_count_the_whole_cluster() -> None:
             "taints": [{"key": "tier", "value": "gold"}]}  # fmt: skip
     fleet = fleet_with({**MADE_BY_GKE, "pools.more": more})
     assert faults(fleet) == ["auto-provisioning-limit pools.l4.autoProvisioned"]
-    assert "reach 10, and auto-provisioning stops the cluster at 8" in message(fleet, "auto-provisioning-limit")
+    assert "can have 10, but auto-provisioning limits the cluster to 8" in message(fleet, "auto-provisioning-limit")
 
 
 def test_on_autopilot_there_are_no_limits_to_fit_under() -> None:
@@ -138,13 +140,13 @@ def test_every_node_at_the_maximum_of_every_pool_has_an_address(key: str, fits: 
     assert faults(fleet_with({f"cluster.network.{key}": fits})) == []
     fleet = fleet_with({f"cluster.network.{key}": too_small})
     assert faults(fleet) == [f"range-too-small cluster.network.{key}"]
-    assert "the pools reach 16" in message(fleet, "range-too-small")
+    assert "the pools can have 16" in message(fleet, "range-too-small")
 
 
 def test_a_pod_range_smaller_than_a_nodes_share_has_room_for_none() -> None:
     fleet = fleet_with({"cluster.network.podCidrBlock": "10.64.0.0/25"})
     assert message(fleet, "range-too-small") == (
-        "'10.64.0.0/25' has room for 0 nodes, and the pools reach 16; write a larger range"
+        "'10.64.0.0/25' has room for 0 nodes, but the pools can have 16; write a larger range"
     )
 
 
@@ -157,8 +159,7 @@ def test_a_limit_may_reach_all_that_the_others_lend_and_no_further() -> None:
     assert faults(fleet) == []
     assert f"borrow-limit {TRAIN}.flavors[0].borrow" in warnings(fleet)
     assert message(fleet, "borrow-limit") == (
-        "24 v5e chips is more than the rest of cohort 'research' lends of 'v5e': it can borrow at most 16 today; "
-        "write 16 or less"
+        "24 v5e chips of 'v5e' is more than the rest of cohort 'research' lends, which is at most 16; write 16 or less"
     )
 
 
@@ -207,7 +208,9 @@ def test_a_queue_none_of_whose_flavors_has_nodes_is_a_fault() -> None:
 def test_capacity_that_nobody_was_promised_is_said() -> None:
     fleet = fleet_with({f"{SPEECH_CHIPS}.guaranteed": "1 slice"})
     assert (faults(fleet), warnings(fleet)) == ([], ["unpromised pools.v5e"])
-    assert message(fleet, "unpromised") == "16 of 24 v5e chips of 'v5e' promised; 8 that no queue can reach"
+    assert message(fleet, "unpromised") == (
+        "no queue can use 8 of the 24 v5e chips of flavor 'v5e': 16 are guaranteed; guarantee more, or remove nodes"
+    )
 
 
 @pytest.mark.parametrize(("borrow", "idle"), [(0, 8), ("1 slice", 0), ("unlimited", 0)])
@@ -217,21 +220,23 @@ def test_what_a_cohort_has_itself_is_reached_by_borrowing_alone(borrow: int | st
     fleet = fleet_with({"cohorts.research": {"flavors": [{"pool": "v5e", "guaranteed": "all"}]}, **changes})
     assert (faults(fleet), warnings(fleet)) == ([], ["unpromised pools.v5e"] if idle else [])
     if idle:
-        said = f"24 of 24 v5e chips of 'v5e' promised; {idle} that no queue can reach, for limits"
+        said = f"no queue can use {idle} of the 24 v5e chips of flavor 'v5e': 24 are guaranteed, but limits"
         assert message(fleet, "unpromised").startswith(said)
 
 
 def test_a_pool_that_no_queue_names_is_said() -> None:
     fleet = fleet_with({"pools.idle": {"machineType": "a2-highgpu-1g", "nodes": {"max": 2}}})
     assert warnings(fleet) == ["unpromised pools.idle"]
-    assert message(fleet, "unpromised").startswith("no queue is guaranteed any of the 0–2 A100 40GB of 'idle'")
+    assert message(fleet, "unpromised").startswith("no queue is guaranteed any of the 0–2 A100 40GB of flavor 'idle'")
 
 
 def test_a_cohort_with_nobody_to_share_with_is_said() -> None:
     assert warnings(fleet_with({"cohorts.labs": {}})) == ["lonely-cohort cohorts.labs"]
     alone = fleet_with({"cohorts.labs": {}, "teams.vision.cohort": "labs", URGENT: REMOVED,
                      "teams.speech.queues.serve.flavors.0.guaranteed": 8})  # fmt: skip
-    assert message(alone, "lonely-cohort") == "one queue in it: there is nobody to share with"
+    assert message(alone, "lonely-cohort") == (
+        "has one queue, so nothing is shared; add a queue to it, or remove the cohort"
+    )
 
 
 def test_a_guarantee_that_is_lent_and_never_taken_back_is_said() -> None:

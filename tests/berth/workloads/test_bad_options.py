@@ -148,8 +148,8 @@ REFUSED: dict[str, tuple[tuple[str, str, str], dict[str, Any], list[str]]] = {
         ("dev", "vision", "urgent"),
         {"cpu": "four", "memory": "-1Gi"},
         [
-            "--cpu: 'four' is no quantity; write one such as 4 or 500m",
-            "--memory: '-1Gi' is no quantity; write one such as 16Gi",
+            "--cpu: 'four' is not a quantity; write 4 or 500m",
+            "--memory: '-1Gi' is not a quantity; write 16Gi",
         ],
     ),
     "a name of which none can be made": (

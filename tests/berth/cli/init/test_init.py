@@ -279,9 +279,8 @@ def test_a_bad_name_is_refused(name: str, project: Path) -> None:
         (["--from", "broken", *GKE], "Pulumi.broken.yaml:6: region: is missing; write region: us-central1\n"),
         (
             ["--from", "team-a", "--team", "vision"],
-            "Pulumi.prod.yaml is not written, because it would have faults:\n"
-            "team: the platform 'batch-platform' has no team 'vision'; it has 'team-a', 'team-b', 'team-c' and "
-            "'team-d'\n",
+            "Pulumi.prod.yaml is not written, because it would have faults:\nteam: the platform "
+            "'batch-platform' has no team 'vision'; write one of 'team-a', 'team-b', 'team-c' and 'team-d'\n",
         ),
         (
             ["--from", "secretive", *GKE],

@@ -29,7 +29,7 @@ def test_a_feature_under_a_version_that_lacks_it_is_a_fault_that_names_both() ->
     fleet = of_version("1.32.1-gke.1400000", flex=FLEX)
     assert small.faults(fleet) == ["version-too-old pools.flex.capacity"]
     assert small.message(fleet, "version-too-old").startswith(
-        "flex-start needs GKE 1.32.2-gke.1652000, and the cluster has '1.32.1-gke.1400000'"
+        "flex-start needs GKE 1.32.2-gke.1652000, but the cluster has '1.32.1-gke.1400000'"
     )
 
 
@@ -45,14 +45,17 @@ def test_what_berth_switches_on_in_every_cluster_is_held_to_the_version(mode: st
 
 def test_a_channel_without_a_version_yields_one_note_of_the_newest_version_assumed() -> None:
     assert notes(of_version(None, flex=FLEX, also=FLEX, queued=QUEUED)) == [
-        "note: cluster.releaseChannel: release channel 'regular' names no version: flex-start assumes at least "
-        "GKE 1.32.2-gke.1652000"
+        "note: cluster.releaseChannel: release channel 'regular' has no fixed version: Berth assumes GKE "
+        "1.32.2-gke.1652000 or later, which flex-start needs"
     ]
 
 
 def test_a_version_that_names_no_patch_yields_one_note() -> None:
     (note,) = notes(of_version("1.32", flex=FLEX, also=FLEX))
-    assert note == "note: cluster.version: '1.32' names no patch: flex-start assumes at least GKE 1.32.2-gke.1652000"
+    assert note == (
+        "note: cluster.version: '1.32' has no patch number: Berth assumes GKE 1.32.2-gke.1652000 "
+        "or later, which flex-start needs"
+    )
 
 
 @pytest.mark.parametrize("version", [None, "1.34"])
@@ -100,9 +103,9 @@ def folder(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> pathlib.P
 def test_the_plan_tells_a_note_and_other_verbs_do_not() -> None:
     run = CliRunner().invoke
     line = (
-        "  Pulumi.flex.yaml:5: note: cluster.releaseChannel: release channel 'regular' names no version: "
-        "flex-start assumes at least GKE 1.32.2-gke.1652000"
+        "  Pulumi.flex.yaml:5: note: cluster.releaseChannel: release channel 'regular' has no fixed version: "
+        "Berth assumes GKE 1.32.2-gke.1652000 or later, which flex-start needs"
     )
-    assert run(app, ["check", "flex"]).stdout == "flex: sound\n"
+    assert run(app, ["check", "flex"]).stdout == "flex: no faults\n"
     assert run(app, ["plan", "flex"]).stdout.endswith(f"No faults, no warnings.\n\n1 note\n{line} [version-assumed]\n")
     assert '"severity": "note"' in run(app, ["plan", "flex", "--json"]).stdout

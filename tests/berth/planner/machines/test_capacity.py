@@ -176,4 +176,4 @@ def test_a_range_is_one_even_where_its_ends_meet() -> None:
         for nodes, each in found.items()
         if each
     }
-    assert said == {"3": ["a fixed number of 3 nodes"], "{'min': 3, 'max': 3}": ["'3' nodes at the least ca"]}
+    assert said == {"3": ["a fixed number of 3 nodes"], "{'min': 3, 'max': 3}": ["a minimum of '3' nodes is"]}

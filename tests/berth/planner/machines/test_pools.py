@@ -71,8 +71,8 @@ def test_a_pool_keeps_its_identity_when_its_topology_changes() -> None:
 def test_a_topology_that_the_table_lacks_is_accepted_only_on_request() -> None:
     odd = {**V5E, "topology": "2x8"}
     wrong = message(fleet_of_pools({"p": odd}), "bad-topology")
-    assert wrong.startswith("'2x8' is not a v5e slice of ct5lp-hightpu-4t; one of 2x2, 2x4, ")
-    assert wrong.endswith("if GKE offers it, accept it: acceptTopology: true")
+    assert wrong.startswith("'2x8' is not a v5e slice of ct5lp-hightpu-4t; write one of 2x2, 2x4, ")
+    assert wrong.endswith("or write acceptTopology: true if GKE offers it")
     accepted = fleet_of_pools({"p": {**odd, "acceptTopology": True}})
     assert faults(accepted) == []
     assert warnings(accepted)[0] == "unknown-topology pools.p.topology"
@@ -205,7 +205,7 @@ def test_pools_share_a_reservation_up_to_its_count() -> None:
     said = message(
         fleet_of_pools({**halves, "q": {**RESERVED, "nodes": 3}}, reservations=RESERVATION), "reservation-overused"
     )
-    assert said == "'4' machines are reserved, but pools ask for 5 of them (p 2, q 3); reserve 5"
+    assert said == "'4' machines are reserved, but pools may use 5 (p 2, q 3); write count: 5, or reduce the pools"
 
 
 @pytest.mark.parametrize(

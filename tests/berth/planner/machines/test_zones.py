@@ -29,8 +29,8 @@ def test_a_pool_that_names_no_zone_gets_those_that_list_its_machine(capacity: st
 def test_the_plan_notes_which_zones_were_chosen() -> None:
     (note,) = [each for each in problems(fleet_of_pools({"p": L4})) if each.code == "zones-derived"]
     assert line_without_code(note) == (
-        "note: pools.p: names no zone: us-central1-a, us-central1-b, us-central1-c, which list g2-standard-24 in the "
-        "table of 2026-11-22"
+        "note: pools.p: has no zones; Berth uses us-central1-a, us-central1-b, us-central1-c, which list "
+        "g2-standard-24 (table of 2026-11-22)"
     )
 
 

@@ -113,7 +113,7 @@ def test_a_flavor_has_one_accelerator_one_topology_and_one_capacity(other: dict[
     """Or its quota would count what no job could use alike."""
     fleet = fleet_of_pools({"a": {**V5E, "flavor": "f"}, "b": {**other, "flavor": "f"}})
     assert faults(fleet) == ["mixed-flavor pools.b.flavor"]
-    assert message(fleet, "mixed-flavor").startswith("pools 'a' and 'b' cannot form one flavor 'f': a flavor has one ")
+    assert message(fleet, "mixed-flavor").startswith("pools 'a' and 'b' cannot share flavor 'f': a flavor has one ")
 
 
 def test_flavors_whose_jobs_would_land_on_each_others_nodes_are_a_fault() -> None:

@@ -109,7 +109,7 @@ def test_a_reference_to_nothing_and_a_name_used_twice_are_faults(change: dict[st
 
 def test_a_name_used_twice_says_where_it_was_used_first() -> None:
     said = message(fleet_with({f"{TRAIN}.name": "speech-serve"}), "duplicate-name")
-    assert said == "cluster queue 'speech-serve' is already that of teams.speech.queues.serve; name it otherwise"
+    assert said == "cluster queue 'speech-serve' already belongs to teams.speech.queues.serve; write another name"
 
 
 def test_two_teams_may_give_their_queues_the_same_local_name() -> None:
@@ -177,7 +177,7 @@ def test_priorities_come_the_lowest_first() -> None:
 def test_a_cluster_has_one_default_priority() -> None:
     fleet = fleet_with({"priorities.high.default": True})
     assert faults(fleet) == ["two-defaults priorities.high.default"]
-    assert message(fleet, "two-defaults").startswith("'low' is the default already")
+    assert message(fleet, "two-defaults").startswith("'low' is already the default")
 
 
 def test_kubernetes_keeps_names_that_start_with_system_for_itself() -> None:

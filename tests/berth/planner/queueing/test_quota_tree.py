@@ -246,11 +246,11 @@ def counting(rate: int, part: dict[str, Any]) -> dict[str, Any]:
     [
         ({}, []),
         # Eight of its own with 96 cpu, and four of speech's with 4: 100 cpu are for 8 L4.
-        ({"teams.speech": 1}, ["up to 12 L4 of 'l4', and cpu for 8 of them"]),
+        ({"teams.speech": 1}, ["can have up to 12 L4 of 'l4', but cpu for only 8"]),
         # The other way round speech is short: 48 cpu of its own, and 8 with the eight of vision.
-        ({"teams.vision": 1}, ["up to 12 L4 of 'l4', and cpu for 4 of them"]),
+        ({"teams.vision": 1}, ["can have up to 12 L4 of 'l4', but cpu for only 4"]),
         # Four more L4 may be borrowed for research, and with them 4 × 3 cpu: 108 in all.
-        ({"cohorts.research": 3}, ["up to 12 L4 of 'l4', and cpu for 9 of them"]),
+        ({"cohorts.research": 3}, ["can have up to 12 L4 of 'l4', but cpu for only 9"]),
         ({"cohorts.research": 12}, []),
         ({"cohorts.research": 12, "teams.vision": 12, "teams.speech": 12}, []),
     ],

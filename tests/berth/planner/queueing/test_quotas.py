@@ -45,16 +45,17 @@ def test_an_amount_is_a_number_of_accelerators(written: Any, pool: str, expected
 @pytest.mark.parametrize(
     ("written", "pool", "code", "says"),
     [
-        ("30%", "l4", "fraction", "'30%' of 8 L4 is 2.4, no whole number; write 2 or 3"),
+        ("30%", "l4", "fraction", "'30%' of 8 L4 is 2.4, not a whole number; write 2 or 3"),
         ("50%", "v5e", "not-a-slice-multiple",
-         "'50%' of 24 v5e chips is 12, no whole number of slices of 8; write 1 or 2 slices"),
-        (12, "v5e", "not-a-slice-multiple", "'12' v5e chips is no whole number of slices of 8; write 1 or 2 slices"),
-        (4, "v5e", "not-a-slice-multiple", "'4' v5e chips is no whole number of slices of 8; write 1 slice"),
+         "'50%' of 24 v5e chips is 12, not a whole number of slices of 8; write 1 or 2 slices"),
+        (12, "v5e", "not-a-slice-multiple", "'12' v5e chips is not a whole number of slices of 8; write 1 or "
+                                            "2 slices"),
+        (4, "v5e", "not-a-slice-multiple", "'4' v5e chips is not a whole number of slices of 8; write 1 slice"),
         ("1 slice", "l4", "bad-amount", "'1 slice': flavor 'l4' has no slices; write a number of L4"),
         ("8 chips", "l4", "bad-amount", "'8 chips': flavor 'l4' has no chips; write a number of L4"),
         ("8 GPUs", "v5e", "bad-amount", "'8 GPUs': flavor 'v5e' has no GPUs; write a number of v5e chips"),
         ("1 host", "v5e", "not-a-slice-multiple",
-         "'1 host' is 4 v5e chips, no whole number of slices of 8; write 1 slice"),
+         "'1 host' is 4 v5e chips, not a whole number of slices of 8; write 1 slice"),
     ],
 )  # fmt: skip
 def test_an_amount_that_no_job_could_use_is_a_fault_with_its_remedy(

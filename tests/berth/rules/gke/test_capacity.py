@@ -27,7 +27,7 @@ def test_a_dws_pool_from_zero_without_settings_has_nothing_wrong(capacity: str, 
 @DWS
 def test_a_dws_pool_has_no_static_count(capacity: str) -> None:
     assert message(pool("a2-highgpu-1g", capacity=capacity, nodes=FIXED, autoscaled=False)) == (
-        f"nodes: a fixed number of 4 nodes cannot be kept by '{capacity}' capacity, which scales from zero; "
+        f"nodes: a fixed number of 4 nodes is impossible with '{capacity}' capacity, which scales from zero; "
         "write {min: 0, max: 4}"
     )
 
@@ -35,7 +35,7 @@ def test_a_dws_pool_has_no_static_count(capacity: str) -> None:
 @DWS
 def test_a_dws_pool_scales_from_zero(capacity: str) -> None:
     assert message(pool("a2-highgpu-1g", capacity=capacity, nodes=Bounds(min=2, max=4))) == (
-        f"nodes: '2' nodes at the least cannot be kept by '{capacity}' capacity, which scales from zero; "
+        f"nodes: a minimum of '2' nodes is impossible with '{capacity}' capacity, which scales from zero; "
         "write {min: 0, max: 4}"
     )
 
@@ -61,7 +61,7 @@ def test_a_dws_pool_has_no_upgrade_settings(capacity: str) -> None:
 @pytest.mark.parametrize("name", ["ct4p-hightpu-4t", "a3-edgegpu-8g", "a3-edgegpu-8g-nolssd"])
 def test_v4_and_a3_edge_have_no_dws(capacity: str, name: str) -> None:
     assert message(pool(name, capacity=capacity)).startswith(
-        f"capacity: '{name}' cannot be had from '{capacity}' capacity; write one of: on-demand, spot, "
+        f"capacity: '{name}' is not available with '{capacity}' capacity; write on-demand, spot"
     )
 
 
@@ -70,7 +70,7 @@ def test_bounds_of_tpu_pools_are_per_zone_so_that_slices_spread_evenly(capacity:
     zones = ("us-east5-a", "us-east5-b")
     assert codes(pool("ct6e-standard-1t", capacity=capacity, zones=zones, nodes=Bounds(min=0, max=4))) == set()
     assert message(pool("ct6e-standard-1t", capacity=capacity, zones=zones, nodes=Bounds(min=0, max=3))) == (
-        f"slices: '3' slices cannot be spread evenly over 2 zones, and TPU pools of {capacity} have bounds per zone; "
+        f"slices: '3' slices do not divide evenly by 2 zones, and {capacity} limits TPU pools per zone; "
         "write a multiple of 2, or one zone"
     )
 
@@ -84,7 +84,7 @@ def test_bounds_of_gpu_pools_are_in_all_so_that_any_number_goes(capacity: str) -
 def test_a_slice_of_more_hosts_than_one_request_takes_is_not_queued() -> None:
     """1000 VMs per request and zone; a slice is one request."""
     assert message(pool("ct5p-hightpu-4t", "16x16x24", capacity="queued")) == (
-        "topology: '16x16x24' has 1536 hosts, and a queued request at most 1000; write a smaller topology"
+        "topology: '16x16x24' has 1536 hosts, but a queued request has at most 1000; write a smaller topology"
     )
     assert codes(pool("ct5p-hightpu-4t", "16x16x24", capacity="flex-start")) == set()
     many = pool("ct6e-standard-4t", "4x4", capacity="queued", nodes=Bounds(min=0, max=2000))
@@ -112,17 +112,17 @@ def test_auto_provisioning_repairs_no_nodes_where_one_of_its_pools_is_of_dws() -
 
 def test_the_plan_says_which_quota_a_queued_pool_draws_on() -> None:
     assert capacity_notes(pool("a2-highgpu-1g", capacity="queued", max_run_seconds=86400)) == (
-        "at most 100 requests at once per project and region (quota ACTIVE_RESIZE_REQUESTS)",
-        "draws on the preemptible quota of its accelerators",
-        "nodes end after 1 days at the latest",
+        "at most 100 queued requests at a time per project and region (quota ACTIVE_RESIZE_REQUESTS)",
+        "uses the preemptible quota of its accelerators",
+        "nodes expire after at most 1 days",
     )
     assert capacity_notes(pool("a2-highgpu-1g")) == ()
     assert capacity_notes(pool("ct6e-standard-4t", "4x4", capacity="flex-start")) == (
-        "draws on the preemptible quota of its accelerators",
-        "nodes end after 7 days at the latest",
+        "uses the preemptible quota of its accelerators",
+        "nodes expire after at most 7 days",
     )
     assert capacity_notes(pool("ct6e-standard-4t", "4x4")) == (
-        "an upgrade of nodes recreates whole slices; a maintenance exclusion holds it off",
+        "a node upgrade recreates whole slices; a maintenance exclusion postpones it",
     )
 
 
@@ -132,7 +132,7 @@ def test_the_plan_says_which_quota_a_queued_pool_draws_on() -> None:
 def test_a_minimum_of_nodes_cannot_be_kept_in_pools_that_gke_makes() -> None:
     kept = pool("g2-standard-4", auto_provisioned=True, autoscaled=True, nodes=Bounds(min=2, max=8))
     assert message(kept) == (
-        "nodes: '2' nodes at the least cannot be kept by auto-provisioning, which removes idle pools; write min: 0"
+        "nodes: a minimum of '2' nodes is impossible with auto-provisioning, which removes idle pools; write min: 0"
     )
     counted_on = pool("g2-standard-4", auto_provisioned=True, nodes=Bounds(min=8, max=8))
     assert codes(counted_on) == set()

@@ -92,10 +92,10 @@ def test_the_words_of_sharing_are_those_of_the_provider() -> None:
 
 def test_a_partition_is_one_of_its_gpu() -> None:
     assert message(pool("a2-ultragpu-1g", partition="1g.5gb")) == (
-        "gpuPartition: '1g.5gb' is no partition of nvidia-a100-80gb; write one of 1g.10gb, 2g.20gb, 3g.40gb, 7g.80gb"
+        "gpuPartition: '1g.5gb' is not a partition of nvidia-a100-80gb; write one of 1g.10gb, 2g.20gb, 3g.40gb, 7g.80gb"
     )
     assert message(pool("g2-standard-4", partition="1g.5gb")) == (
-        "gpuPartition: 'nvidia-l4' cannot be partitioned; leave gpuPartition out"
+        "gpuPartition: 'nvidia-l4' cannot be partitioned; remove gpuPartition"
     )
 
 
@@ -147,9 +147,11 @@ def test_a_machine_takes_the_local_ssds_of_the_table_and_no_other_count(name: st
 
 
 def test_a_refused_count_of_local_ssds_says_what_there_is() -> None:
-    assert message(pool("a2-highgpu-2g", local_ssds=1)).endswith("a2-highgpu-2g; write one of 0, 2, 4, 8")
-    assert message(pool("a2-ultragpu-2g", local_ssds=1)).endswith("it comes with 2: leave localSsd out")
-    assert message(pool("ct6e-standard-4t", local_ssds=1)).endswith("it has none: leave localSsd out")
+    assert message(pool("a2-highgpu-2g", local_ssds=1)).endswith("local SSDs; write one of 0, 2, 4, 8")
+    assert message(pool("a2-ultragpu-2g", local_ssds=1)).endswith("remove localSsd, because the machine includes 2")
+    assert message(pool("ct6e-standard-4t", local_ssds=1)).endswith(
+        "remove localSsd, because the machine supports none"
+    )
 
 
 def test_local_ssds_are_ephemeral_or_raw_and_never_both() -> None:
@@ -173,11 +175,9 @@ def test_gpus_are_confidential_on_two_machines(name: str) -> None:
 
 def test_a_refused_confidential_kind_says_where_it_exists() -> None:
     assert message(pool("g4-standard-48", confidential="TDX")) == (
-        "confidentialNodes: 'TDX' confidential nodes do not go with g4-standard-48; it can be SEV"
+        "confidentialNodes: 'TDX' confidential nodes are not available with g4-standard-48; write SEV"
     )
-    assert message(pool("g2-standard-4", confidential="TDX")).endswith(
-        "leave it out, or write one such as a3-highgpu-1g"
-    )
+    assert message(pool("g2-standard-4", confidential="TDX")).endswith("remove it, or write one such as a3-highgpu-1g")
 
 
 def test_confidential_tpus_are_worth_a_warning() -> None:

@@ -64,16 +64,17 @@ def test_gpudirect_is_refused_where_the_machine_has_none(name: str) -> None:
 
 def test_a4x_is_told_to_use_dranet() -> None:
     asked = pool("a4x-highgpu-4g", capacity="reservation", network="gpudirect")
-    assert message(asked).endswith("does not exist for a4x-highgpu-4g; write dranet")
+    assert message(asked).endswith("is not available for a4x-highgpu-4g; write dranet")
 
 
 @pytest.mark.parametrize(
-    ("zones", "named"), [((), "none is named"), ((ZONE, "us-central1-b"), f"2 are named ({ZONE}, us-central1-b)")]
+    ("zones", "named"),
+    [((), "the pool names none"), ((ZONE, "us-central1-b"), f"the pool names 2 ({ZONE}, us-central1-b)")],
 )
 def test_rdma_stands_in_the_one_zone_of_its_vpc_and_tcp_in_any(zones: tuple[str, ...], named: str) -> None:
     """A network profile is a zone's; VPCs of TCPX and TCPXO have subnets of the region."""
     assert message(pool("a3-ultragpu-8g", capacity="spot", network="gpudirect", zones=zones)) == (
-        f"zones: 'gpudirect' of a3-ultragpu-8g has a network of one zone, and {named}; write a pool for each zone"
+        f"zones: 'gpudirect' of a3-ultragpu-8g needs one zone, but {named}; write a pool for each zone"
     )
     for name in ("a3-highgpu-8g", "a3-megagpu-8g"):
         assert codes(pool(name, network="gpudirect", zones=zones)) == set()

@@ -61,15 +61,15 @@ def test_every_slice_is_placed_as_one_atomic_pool_of_its_hosts(name: str, data: 
 
 def test_compact_placement_of_one_tpu_host_is_refused() -> None:
     assert message(pool("ct6e-standard-8t", compact=True)) == (
-        "placement: 'compact' has no meaning for 2x4, a slice of one host; leave placement out"
+        "placement: 'compact' has no effect on 2x4, a slice of one host; remove compactPlacement"
     )
     assert codes(pool("ct6e-standard-4t", "2x4", compact=True)) == set()
 
 
 def test_a_slice_stands_in_exactly_one_zone() -> None:
     assert message(pool("ct6e-standard-4t", "4x4", zones=TWO_ZONES)) == (
-        "zones: a slice of 4 hosts stands in exactly one zone, and 2 are named (us-central1-a, us-central1-b); "
-        "write one zone"
+        "zones: a slice of 4 hosts is in exactly one zone, but the pool names 2 (us-central1-a, "
+        "us-central1-b); write one zone"
     )
     assert codes(pool("ct6e-standard-4t", "4x4", zones=())) == {"slice-zone"}
     assert codes(pool("ct6e-standard-4t", "4x4", zones=(), auto_provisioned=True)) == set()
@@ -111,7 +111,7 @@ def test_a_compact_gpu_pool_stands_in_a_single_zone(zones: tuple[str, ...]) -> N
 def test_a_compact_gpu_pool_has_no_more_nodes_than_its_family_holds(name: str, most: int) -> None:
     assert codes(pool(name, compact=True, nodes=Bounds(min=0, max=most))) == set()
     assert message(pool(name, compact=True, nodes=Bounds(min=0, max=most + 1))) == (
-        f"nodes: '{most + 1}' nodes are more than the {most} that compact placement of {name} holds; "
+        f"nodes: '{most + 1}' nodes are more than the maximum of {most} for compact placement of {name}; "
         f"write at most {most}, or several pools"
     )
 
@@ -123,14 +123,14 @@ def test_compact_goes_with_flex_start_on_a3_ultra_and_a4_alone_and_with_no_queue
     dense = name.startswith(("a3-ultragpu", "a4-"))
     assert ("compact-capacity" in codes(pool(name, compact=True, capacity="flex-start"))) != dense
     assert "compact-capacity" in codes(pool(name, compact=True, capacity="queued"))
-    assert "write a capacity that it goes with: on-demand, spot, any reservation" in message(
+    assert "write a capacity that has it: on-demand, spot, any-reservation" in message(
         pool(name, compact=True, capacity="queued")
     )
 
 
 def test_attached_gpus_are_not_placed_compact() -> None:
     assert message(pool("n1", compact=True)) == (
-        "placement: 'compact' placement does not exist for n1-standard-4; leave placement out"
+        "placement: 'compact' placement is not available for n1-standard-4; remove compactPlacement"
     )
 
 
@@ -149,8 +149,8 @@ def test_an_nvlink_domain_is_upgraded_as_a_whole_without_spare_nodes() -> None:
     asked = pool("a4x-highgpu-4g", capacity="reservation", nodes=Bounds(min=18, max=18))
     assert domain_upgrade(asked) == UpgradePlan(max_surge=0, max_unavailable=18)
     assert message(pool("a4x-highgpu-4g", capacity="reservation", upgrade=UpgradePlan(max_surge=1))) == (
-        "surge: 'SURGE maxSurge 1' does not go with a 1x72 domain of a4x-highgpu-4g, which is upgraded as a whole; "
-        "leave surge out: it is SURGE maxSurge 0 maxUnavailable 1"
+        "surge: 'SURGE maxSurge 1' is impossible with a 1x72 domain of a4x-highgpu-4g, which is upgraded as "
+        "a whole; remove surge, which is SURGE maxSurge 0 maxUnavailable 1 by default"
     )
     right = pool("a4x-highgpu-4g", capacity="reservation", upgrade=UpgradePlan(max_surge=0, max_unavailable=1))
     assert codes(right) == set()

@@ -118,10 +118,10 @@ def test_auto_provisioning_combines_no_shared_reservation_with_placement() -> No
 
 def test_a_reservation_that_begins_later_keeps_no_nodes() -> None:
     later = replace(NAMED, begins="2026-12-01", ends="2026-12-15")
-    told = "reservation 'held' gives machines from 2026-12-01 to 2026-12-15 alone"
-    assert message(taken(later)) == f"nodes: '1' nodes cannot be kept: {told}; write {{min: 0, max: 1}}"
+    told = "reservation 'held' has machines only from 2026-12-01 to 2026-12-15"
+    assert message(taken(later)) == f"nodes: a minimum of '1' nodes is impossible: {told}; write {{min: 0, max: 1}}"
     assert message(taken(later, "ct6e-standard-4t", nodes=Bounds(min=2, max=2))) == (
-        f"slices: '2' slices cannot be kept: {told}; write {{min: 0, max: 2}}"
+        f"slices: a minimum of '2' slices is impossible: {told}; write {{min: 0, max: 2}}"
     )
     assert codes(taken(later, nodes=Bounds(min=0, max=8), autoscaled=True)) == set()
 
@@ -141,8 +141,8 @@ def test_a_pool_that_asks_for_what_is_reserved_agrees_with_it() -> None:
 @pytest.mark.parametrize(
     ("changes", "key", "said"),
     [
-        ({"local_ssds": 2}, "localSsd", "has local SSDs '0', and this pool '2'"),
-        ({"zones": ("us-central1-b",)}, "zones", "stands in us-central1-a, and this pool in 'us-central1-b'"),
+        ({"local_ssds": 2}, "localSsd", "has local SSDs '0', but this pool has '2'"),
+        ({"zones": ("us-central1-b",)}, "zones", "is in us-central1-a, but this pool is in 'us-central1-b'"),
     ],
 )
 def test_each_field_of_a_reservation_must_match_the_pool(changes: dict[str, Any], key: str, said: str) -> None:
@@ -155,8 +155,8 @@ def test_another_machine_is_said_once_and_not_also_what_follows_from_it() -> Non
     (found,) = reservation_mismatches(HELD, pool("a2-ultragpu-8g"))
     assert (found.key, found.message) == (
         "machineType",
-        "reservation 'held' has machines of type 'g2-standard-24', and this pool 'a2-ultragpu-8g'; "
-        "write the same on both",
+        "reservation 'held' has machines of type 'g2-standard-24', but this pool has 'a2-ultragpu-8g'; write "
+        "one value for both",
     )
 
 
@@ -164,7 +164,7 @@ def test_other_gpus_on_the_same_machine_are_another_reservation() -> None:
     one, two = (catalog.attach_gpus("n1-standard-4", "nvidia-tesla-t4", count) for count in (1, 2))
     (found,) = reservation_mismatches(replace(HELD, machine=one), replace(pool("n1"), machine=two))
     assert found.key == "accelerator"
-    assert "has accelerators '1 nvidia-tesla-t4', and this pool '2 nvidia-tesla-t4'" in found.message
+    assert "has accelerators '1 nvidia-tesla-t4', but this pool has '2 nvidia-tesla-t4'" in found.message
 
 
 @given(st.dictionaries(st.sampled_from("abcd"), st.integers(0, 5)), st.integers(1, 12))
@@ -178,7 +178,9 @@ def test_a_reservation_is_overused_exactly_when_pools_ask_for_more_than_it_holds
 def test_an_overused_reservation_names_the_pools_that_overuse_it() -> None:
     found = overuse_violation(HELD, {"a": 3, "b": 2})
     assert found is not None
-    assert found.message == "'4' machines are reserved, but pools ask for 5 of them (a 3, b 2); reserve 5"
+    assert found.message == (
+        "'4' machines are reserved, but pools may use 5 (a 3, b 2); write count: 5, or reduce the pools"
+    )
 
 
 # --- future and calendar reservations ---------------------------------------------------------------------------------

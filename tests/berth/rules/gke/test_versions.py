@@ -51,7 +51,7 @@ def test_a_version_is_the_numbers_it_names(version: tuple[int, ...], length: int
 )
 def test_what_is_no_version_is_refused_with_an_example(wrong: str) -> None:
     with pytest.raises(
-        InvalidVersionError, match=re.escape(f"'{wrong}' is no GKE version such as 1.34 or 1.34.1-gke.1829001")
+        InvalidVersionError, match=re.escape(f"'{wrong}' is not a GKE version such as 1.34 or 1.34.1-gke.1829001")
     ):
         parse_version(wrong)
 
@@ -144,7 +144,7 @@ def test_a_version_before_the_feature_is_a_fault_that_names_both() -> None:
 def test_a_recalled_version_never_refuses() -> None:
     (found,) = missing_features([FeatureNeed(feature="queued")], "1.27")
     assert found.severity == "warning"
-    assert "is recalled to need GKE 1.28.3-gke.1098000, and the cluster has '1.27'" in found.message
+    assert "probably needs GKE 1.28.3-gke.1098000, but the cluster has '1.27'" in found.message
 
 
 def test_between_two_sources_is_a_warning() -> None:
@@ -159,13 +159,15 @@ def test_between_two_sources_is_a_warning() -> None:
 def test_a_channel_without_a_version_says_what_it_assumes() -> None:
     (found,) = missing_features([FeatureNeed(feature="tpu7x")], None, "rapid")
     assert found.severity == "note"
-    assert found.message == ("release channel 'rapid' names no version: TPU7x assumes at least GKE 1.34.0-gke.2201000")
+    assert found.message == (
+        "release channel 'rapid' has no fixed version: Berth assumes GKE 1.34.0-gke.2201000 or later, which TPU7x needs"
+    )
 
 
 def test_a_version_without_a_patch_says_what_it_assumes() -> None:
     (found,) = missing_features([FeatureNeed(feature="dranet")], "1.34")
     assert found.severity == "note"
-    assert found.message.startswith("'1.34' names no patch: the accelerator network profile (DRANET) assumes at least")
+    assert found.message.startswith("'1.34' has no patch number: Berth assumes GKE")
 
 
 @given(st.lists(st.sampled_from(list(features())), unique=True), parts)

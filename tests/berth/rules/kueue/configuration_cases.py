@@ -52,24 +52,25 @@ SETTINGS = (
         "waiting for pods cannot be switched off with 0",
         "bad-pods-ready",
         {"pods_ready": PodsReadyPlan(timeout_seconds=0, recovery_seconds=-1)},
-        "waitForPodsReady.timeout: '0' seconds: 0 is Kueue's 30 minutes, not off; write how long",
-        "waitForPodsReady.recoveryTimeout: '-1' seconds is no time; write 0 for none at all",
+        "waitForPodsReady.timeout: '0' seconds means 30 minutes in Kueue, not off; write 1 or more",
+        "waitForPodsReady.recoveryTimeout: '-1' seconds is not a duration; write 0 for no timeout",
     ),
     case(
         "a workload queues again from its eviction or its creation",
         "bad-requeuing",
         {"pods_ready": PodsReadyPlan(requeuing=RequeuingPlan(timestamp="Evicted", limit_count=-1, max_seconds=2**31))},
-        "waitForPodsReady.requeuingStrategy.timestamp: 'Evicted' is no value of Kueue's; did you mean 'Eviction'?",
-        "waitForPodsReady.requeuingStrategy.backoffLimitCount: '-1' is no number here; write 0 to 2147483647",
-        "waitForPodsReady.requeuingStrategy.backoffMaxSeconds: '2147483648' is no number here; write 0 to 2147483647",
+        "waitForPodsReady.requeuingStrategy.timestamp: 'Evicted' is not a value that Kueue accepts; did you "
+        "mean 'Eviction'?",
+        "waitForPodsReady.requeuingStrategy.backoffLimitCount: '-1' is out of range; write 0 to 2147483647",
+        "waitForPodsReady.requeuingStrategy.backoffMaxSeconds: '2147483648' is out of range; write 0 to 2147483647",
     ),
     case(
         "fair sharing has one of three orders",
         "bad-fair-sharing",
         {"fair_sharing": ("LessThanInitialShare", "LessThanOrEqualToFinalShare")},
-        "fairSharing.preemptionStrategies: '[LessThanInitialShare, LessThanOrEqualToFinalShare]' is no order of "
-        "strategies; write [LessThanOrEqualToFinalShare], [LessThanInitialShare] or "
-        "[LessThanOrEqualToFinalShare, LessThanInitialShare]",
+        "fairSharing.preemptionStrategies: '[LessThanInitialShare, LessThanOrEqualToFinalShare]' is not a "
+        "list of strategies that Kueue supports; write [LessThanOrEqualToFinalShare], [LessThanInitialShare] "
+        "or [LessThanOrEqualToFinalShare, LessThanInitialShare]",
     ),
     case(
         "use is measured every so often, and counts for something",
@@ -79,16 +80,16 @@ SETTINGS = (
                 half_life_seconds=-1, sampling_seconds=0, resource_weights={"cpu": -0.5}
             )
         },
-        "admissionFairSharing.usageHalfLifeTime: '-1' seconds is no time; write 0 or more",
-        "admissionFairSharing.usageSamplingInterval: '0' seconds is no interval; write 1 or more",
-        "admissionFairSharing.resourceWeights.cpu: '-0.5' is no weight; write 0 to leave it out of account",
+        "admissionFairSharing.usageHalfLifeTime: '-1' seconds is not a duration; write 0 or more",
+        "admissionFairSharing.usageSamplingInterval: '0' seconds is too short; write 1 or more",
+        "admissionFairSharing.resourceWeights.cpu: '-0.5' is not a weight; write 0 (ignored) or more",
     ),
     case(
         "what is undeclared is ignored by strategy or by prefix, not both",
         "quota-check-with-prefixes",
         {"quota_check": "IgnoreUndeclared"},
-        "resources.quotaCheckStrategy: 'IgnoreUndeclared' and excludeResourcePrefixes (ephemeral-storage) exclude each "
-        "other; write one of them",
+        "resources.quotaCheckStrategy: 'IgnoreUndeclared' and excludeResourcePrefixes (ephemeral-storage) "
+        "cannot be combined; write one of them",
     ),
     case(
         "a resource is transformed once, kept or replaced",
@@ -99,15 +100,15 @@ SETTINGS = (
                 TransformationPlan(input="a", outputs={}),
             )
         },
-        "resources.transformations[1]: input 'a' is here twice; write it once",
-        "resources.transformations[0].strategy: 'Drop' is no value of Kueue's; write Retain or Replace",
-        "resources.transformations[0].outputs.b: '-1' b is no amount; write 0 or more",
+        "resources.transformations[1]: input 'a' is listed twice; write it once",
+        "resources.transformations[0].strategy: 'Drop' is not a value that Kueue accepts; write Retain or Replace",
+        "resources.transformations[0].outputs.b: '-1' b is not an amount; write 0 or more",
     ),
     case(
         "sixteen resources stand for device classes at most",
         "bad-device-mapping",
         {"device_mappings": tuple(DeviceMappingPlan(name=f"r{n}", device_classes=(f"c{n}",)) for n in range(17))},
-        "resources.deviceClassMappings: '17' mappings are more than the 16 that Kueue takes; name fewer",
+        "resources.deviceClassMappings: '17' mappings are more than Kueue's maximum of 16; name fewer",
     ),
     case(
         "a device class counts as one resource",
@@ -119,43 +120,44 @@ SETTINGS = (
                 DeviceMappingPlan(name="a b", device_classes=("c", *(f"c{n}" for n in range(8)))),
             )
         },
-        "resources.deviceClassMappings[1]: resource 'a' is here twice; write it once",
-        "resources.deviceClassMappings[0].deviceClassNames[1]: device class 'c' is here twice; write it once",
-        "resources.deviceClassMappings[1].deviceClassNames: 'a' counts no device class; name one",
-        "resources.deviceClassMappings[2].deviceClassNames: '9' device classes are more than the 8 that Kueue takes; "
-        "name fewer",
-        "resources.deviceClassMappings[2].deviceClassNames: 'a b' is no qualified name of 253 characters at most",
-        "resources.deviceClassMappings[2].deviceClassNames: device class 'c' counts as 'a' already; count it once",
+        "resources.deviceClassMappings[1]: resource 'a' is listed twice; write it once",
+        "resources.deviceClassMappings[0].deviceClassNames[1]: device class 'c' is listed twice; write it once",
+        "resources.deviceClassMappings[1].deviceClassNames: 'a' has no device class; write at least one",
+        "resources.deviceClassMappings[2].deviceClassNames: '9' device classes are more than Kueue's maximum "
+        "of 8; name fewer",
+        "resources.deviceClassMappings[2].deviceClassNames: 'a b' is not a qualified name of at most 253 characters",
+        "resources.deviceClassMappings[2].deviceClassNames: device class 'c' is already counted as 'a'; "
+        "remove one of the two",
     ),
     case(
         "frameworks are Kueue's own, each once",
         "bad-framework",
         {"frameworks": ("batch/job", "batch/job", "kubeflow.org/pytorchjobs", "acme.com/thing")},
-        "integrations.frameworks[1]: framework 'batch/job' is here twice; write it once",
-        "integrations.frameworks[2]: 'kubeflow.org/pytorchjobs' is no framework of Kueue's; "
-        "did you mean 'kubeflow.org/pytorchjob'?",
-        "integrations.frameworks[3]: 'acme.com/thing' is no framework of Kueue's; "
-        "write a kind it does not know under externalFrameworks",
+        "integrations.frameworks[1]: framework 'batch/job' is listed twice; write it once",
+        "integrations.frameworks[2]: 'kubeflow.org/pytorchjobs' is not a framework of Kueue; did you mean "
+        "'kubeflow.org/pytorchjob'?",
+        "integrations.frameworks[3]: 'acme.com/thing' is not a framework of Kueue; write other kinds under "
+        "externalFrameworks",
     ),
     case(
         "some kind of job is queued",
         "bad-framework",
         {"frameworks": ()},
-        "integrations.frameworks: '[]' means batch/job alone; write the kinds of jobs that are to be queued",
+        "integrations.frameworks: '[]' means only batch/job; write the job kinds that Kueue queues",
     ),
     case(
         "an external framework is a kind, a version and a group",
         "bad-external-framework",
         {"external_frameworks": ("acme.com/Thing",)},
-        "integrations.externalFrameworks[0]: 'acme.com/Thing' is no kind; "
-        "write Kind.version.group, such as Foo.v1.example.com",
+        "integrations.externalFrameworks[0]: 'acme.com/Thing' is not a kind; write Kind.version.group, such "
+        "as Foo.v1.example.com",
     ),
     case(
         "labels that are copied are labels, each once",
         "bad-copied-label",
         {"label_keys_to_copy": ("a b", "team", "team")},
-        "integrations.labelKeysToCopy[2]: label 'team' is here twice; write it once",
-        f"integrations.labelKeysToCopy[0]: 'a b' is no label key: {KEY}",
+        "integrations.labelKeysToCopy[2]: label 'team' is listed twice; write it once",
+        f"integrations.labelKeysToCopy[0]: 'a b' is not a label key; {KEY}",
     ),
     case(
         "a selector of namespaces can be read",
@@ -165,37 +167,37 @@ SETTINGS = (
             ExpressionPlan(key="a", operator="Exists", values=("b",)),
             ExpressionPlan(key="a", operator="Is"),
         ),
-        "managedJobsNamespaceSelector.matchExpressions[0]: 'NotIn' wants values",
-        "managedJobsNamespaceSelector.matchExpressions[1]: 'Exists' takes no values",
-        "managedJobsNamespaceSelector.matchExpressions[2]: 'Is' is no value of Kueue's; "
-        "write In, NotIn, Exists or DoesNotExist",
+        "managedJobsNamespaceSelector.matchExpressions[0]: 'NotIn' needs values; write values",
+        "managedJobsNamespaceSelector.matchExpressions[1]: 'Exists' takes no values; remove values",
+        "managedJobsNamespaceSelector.matchExpressions[2]: 'Is' is not a value that Kueue accepts; write In, "
+        "NotIn, Exists or DoesNotExist",
     ),
     case(
         "nothing of Kubernetes or of Kueue waits for Kueue",
         "system-namespace-selected",
         selecting(ExpressionPlan(key=NAME, operator="NotIn", values=("kueue-system",))),
-        f"managedJobsNamespaceSelector: 'kube-system' is selected, and nothing in it may wait for Kueue; "
-        f"write {NAME} NotIn for it",
+        f"managedJobsNamespaceSelector: 'kube-system' is selected, but its pods must never wait for Kueue; "
+        f"add a NotIn expression on {NAME}",
     ),
     case(
         "a selector of local queues can be read",
         "bad-metrics-selector",
         {"metrics": MetricsPlan(local_queue_selector=SelectorPlan(labels={"a b": "c"}))},
-        f"metrics.localQueueMetrics.localQueueSelector.matchLabels: 'a b' is no label key: {KEY}",
+        f"metrics.localQueueMetrics.localQueueSelector.matchLabels: 'a b' is not a label key; {KEY}",
     ),
     case(
         "metrics have twenty labels at most, six of a kind",
         "bad-custom-labels",
         labelled(*(CustomLabelPlan(name=f"l{n}") for n in range(21))),
-        "metrics.customLabels: '21' labels are more than the 20 that Kueue takes; name fewer",
-        "metrics.customLabels: '21' labels of one kind, ClusterQueue, are more than the 6 that Kueue takes; name fewer",
+        "metrics.customLabels: '21' labels are more than Kueue's maximum of 20; name fewer",
+        "metrics.customLabels: '21' labels of one kind, ClusterQueue, are more than Kueue's maximum of 6; name fewer",
     ),
     case(
         "a label is named once, and read from an object of Kueue's",
         "bad-custom-labels",
         labelled(CustomLabelPlan(name="a"), CustomLabelPlan(name="a", source_kind="Queue")),
-        "metrics.customLabels[1]: label 'a' is here twice; write it once",
-        "metrics.customLabels: 'Queue' has no labels to show; did you mean 'LocalQueue'?",
+        "metrics.customLabels[1]: label 'a' is listed twice; write it once",
+        "metrics.customLabels: 'Queue' has no custom metric labels; did you mean 'LocalQueue'?",
     ),
     case(
         "a metric's label has a name and one source",
@@ -203,9 +205,9 @@ SETTINGS = (
         labelled(
             CustomLabelPlan(name="1a", label_key="a", annotation_key="b"), CustomLabelPlan(name="b", label_key="c d")
         ),
-        "metrics.customLabels[0]: '1a' is no label of a metric: letters, digits and '_', a letter first",
-        "metrics.customLabels[0]: '1a' is read either from a label or from an annotation; name one",
-        f"metrics.customLabels[1]: 'c d' is no key to read from: {KEY}",
+        "metrics.customLabels[0]: '1a' is not a metric label: a letter, then letters, digits and '_'",
+        "metrics.customLabels[0]: '1a' is read from a label and from an annotation; write one of them",
+        f"metrics.customLabels[1]: 'c d' is not a key to read from; {KEY}",
     ),
     case(
         "labels of workloads have few values, which are named",
@@ -215,10 +217,10 @@ SETTINGS = (
             CustomLabelPlan(name="b", source_kind="Workload", tracked=tuple(f"v{n}" for n in range(13))),
             CustomLabelPlan(name="c", tracked=("x", "x", *(f"v{n}" for n in range(15)))),
         ),
-        "metrics.customLabels[0]: 'a' is a workload's, of which there are many; name the values to track",
-        "metrics.customLabels[1]: '13' values to track are more than the 12 that Kueue takes; name fewer",
-        "metrics.customLabels[2]: '17' values to track are more than the 16 that Kueue takes; name fewer",
-        "metrics.customLabels[2][1]: value 'x' is here twice; write it once",
+        "metrics.customLabels[0]: 'a' belongs to workloads, which have many values; list the values to track",
+        "metrics.customLabels[1]: '13' values to track are more than Kueue's maximum of 12; name fewer",
+        "metrics.customLabels[2]: '17' values to track are more than Kueue's maximum of 16; name fewer",
+        "metrics.customLabels[2][1]: value 'x' is listed twice; write it once",
     ),
     case(
         "MultiKueue's settings are what they say",
@@ -228,12 +230,12 @@ SETTINGS = (
                 gc_interval_seconds=-1, worker_lost_seconds=-1, origin="a b", dispatcher="acme.com/own", step_size=0
             )
         },
-        "multiKueue.gcInterval: '-1' seconds is no time; write 0 or more",
-        "multiKueue.workerLostTimeout: '-1' seconds is no time; write 0 or more",
-        "multiKueue.origin: 'a b' is no label value: 63 letters, digits, '-', '_', '.'",
-        "multiKueue.incrementalDispatcherConfig.stepSize: '0' is for the "
-        "dispatcher kueue.x-k8s.io/multikueue-dispatcher-incremental alone",
-        "multiKueue.incrementalDispatcherConfig.stepSize: '0' is no number of clusters; write 1 to 2147483647",
+        "multiKueue.gcInterval: '-1' seconds is not a duration; write 0 or more",
+        "multiKueue.workerLostTimeout: '-1' seconds is not a duration; write 0 or more",
+        "multiKueue.origin: 'a b' is not a label value: at most 63 letters, digits, '-', '_', '.'",
+        "multiKueue.incrementalDispatcherConfig.stepSize: '0' applies only to the dispatcher "
+        "kueue.x-k8s.io/multikueue-dispatcher-incremental; remove it",
+        "multiKueue.incrementalDispatcherConfig.stepSize: '0' is out of range; write 1 to 2147483647",
     ),
 )
 
@@ -242,25 +244,28 @@ GATES = (
         "a feature gate is one of the release",
         "unknown-gate",
         {"feature_gates": {"TopologyAwareSchedulling": True, "AllAlpha": False}},
-        "featureGates.TopologyAwareSchedulling: 'TopologyAwareSchedulling' is no feature gate of Kueue 0.19; "
-        "did you mean 'TopologyAwareScheduling'?",
+        "featureGates.TopologyAwareSchedulling: 'TopologyAwareSchedulling' is not a feature gate of Kueue "
+        "0.19; did you mean 'TopologyAwareScheduling'?",
     ),
     case(
         "a gate that has become the rule stays on",
         "locked-gate",
         {"feature_gates": {"HierarchicalCohorts": False, "MultiKueueAllowInsecureKubeconfigs": False}},
-        "featureGates.HierarchicalCohorts: 'false': in Kueue 0.19 it is true and stays so; leave it out",
+        "featureGates.HierarchicalCohorts: 'false' is not possible: Kueue 0.19 locks this gate to true; remove it",
     ),
     case(
         "a gate that is on has what it needs",
         "gate-needs-gate",
         {"feature_gates": {"UnadmittedWorkloadsExplicitStatus": True, "TASFailedNodeReplacement": False}},
         "featureGates.TASFailedNodeReplacement: 'TASFailedNodeReplacementFailFast' is on and needs "
-        "TASFailedNodeReplacement; write TASFailedNodeReplacementFailFast: false, or leave that on",
+        "TASFailedNodeReplacement; write TASFailedNodeReplacementFailFast: false, or remove "
+        "TASFailedNodeReplacement",
         "featureGates.TASFailedNodeReplacement: 'TASReplaceNodeOnPodTermination' is on and needs "
-        "TASFailedNodeReplacement; write TASReplaceNodeOnPodTermination: false, or leave that on",
-        "featureGates.UnadmittedWorkloadsExplicitStatus: 'UnadmittedWorkloadsExplicitStatus' is on and needs "
-        "UnadmittedWorkloadsObservability; write UnadmittedWorkloadsExplicitStatus: false, or leave that on",
+        "TASFailedNodeReplacement; write TASReplaceNodeOnPodTermination: false, or remove "
+        "TASFailedNodeReplacement",
+        "featureGates.UnadmittedWorkloadsExplicitStatus: 'UnadmittedWorkloadsExplicitStatus' is on "
+        "and needs UnadmittedWorkloadsObservability; write UnadmittedWorkloadsExplicitStatus: false, or "
+        "remove UnadmittedWorkloadsObservability",
     ),
     case(
         "what is set up is not switched off",
@@ -271,11 +276,12 @@ GATES = (
             "metrics": MetricsPlan(custom_labels=(CustomLabelPlan(name="a"),)),
             "feature_gates": {"QuotaCheckStrategy": False},
         },
-        "resources.quotaCheckStrategy: 'resources.quotaCheckStrategy' needs the feature gate QuotaCheckStrategy, "
-        "which is off",
-        "metrics.customLabels: 'metrics.customLabels' needs the feature gate CustomMetricLabels, which is off",
-        "integrations.frameworks: 'integrations.frameworks: sparkoperator.k8s.io/sparkapplication' needs the feature "
-        "gate SparkApplicationIntegration, which is off",
+        "resources.quotaCheckStrategy: 'resources.quotaCheckStrategy' needs the feature gate "
+        "QuotaCheckStrategy, which is off; write QuotaCheckStrategy: true",
+        "metrics.customLabels: 'metrics.customLabels' needs the feature gate CustomMetricLabels, which is "
+        "off; write CustomMetricLabels: true",
+        "integrations.frameworks: 'integrations.frameworks: sparkoperator.k8s.io/sparkapplication' needs the "
+        "feature gate SparkApplicationIntegration, which is off; write SparkApplicationIntegration: true",
     ),
     Case(
         "a topology is of use while its gate is on",
@@ -287,7 +293,10 @@ GATES = (
             flavors=(replace(plans.flavor(), topology="gke"), plans.flavor("v5e-spot")),
             kueue=ConfigurationPlan(feature_gates={"TopologyAwareScheduling": False}),
         ),
-        ("flavor v5e: topology: 'gke' has no effect: the feature gate TopologyAwareScheduling is off",),
+        (
+            "flavor v5e: topology: 'gke' has no effect while the feature gate TopologyAwareScheduling "
+            "is off; remove kueue.featureGates.TopologyAwareScheduling",
+        ),
     ),
 )
 

@@ -84,42 +84,42 @@ def case(claim: str, code: str, fleet: FleetPlan, *lines: str) -> Case:
 
 
 QUEUE, CONFIGURED = "cluster queue vision-train: ", "provisioning config dws: "
-SUBDOMAIN = "lower-case letters, digits, '-' and '.', 253 at most"
-KEY = "write a name such as a-b or example.com/a-b, 63 characters at most"
+SUBDOMAIN = "lower-case letters, digits, '-' and '.', at most 253 characters"
+KEY = "write a name of at most 63 characters, such as a-b or example.com/a-b"
 
 QUEUES = (
     case(
         "a preference wants all flavors to be tried",
         "preference-of-few",
         of_queue(preference="BorrowingOverPreemption"),
-        QUEUE + "flavorFungibility.preference: 'BorrowingOverPreemption' chooses among all flavors, so whenCanBorrow "
-        "(MayStopSearch) and whenCanPreempt (TryNextFlavor) must both be TryNextFlavor",
+        QUEUE + "flavorFungibility.preference: 'BorrowingOverPreemption' chooses among all flavors; write "
+        "TryNextFlavor for both whenCanBorrow (now MayStopSearch) and whenCanPreempt (now "
+        "TryNextFlavor)",
     ),
     case(
         "a weight is zero or well above it",
         "bad-weight",
         replace(of_queue(fair_share_weight=1e-9), kueue=None),
-        QUEUE + "fairShareWeight: '1e-09' is no weight; write 0 (never ahead of anybody) or a number above 0.000000001",
+        QUEUE + "fairShareWeight: '1e-09' is not a weight; write 0 (always last) or a number above 0.000000001",
     ),
     case(
         "a weight has nine decimals at most",
         "bad-weight",
         replace(of_queue(fair_share_weight=0.1234567891), kueue=None),
-        QUEUE + "fairShareWeight: '0.1234567891' has more decimals than Kubernetes keeps; write nine at most",
+        QUEUE + "fairShareWeight: '0.1234567891' has more decimals than Kubernetes keeps; write at most 9 decimals",
     ),
     case(
         "a cohort's weight is zero or well above it",
         "bad-weight",
         replace(of_cohort(fair_share_weight=1e-9), kueue=None),
-        "cohort labs: fairShareWeight: '1e-09' is no weight; write 0 (never ahead of anybody) or a number above "
-        "0.000000001",
+        "cohort labs: fairShareWeight: '1e-09' is not a weight; write 0 (always last) or a number above 0.000000001",
     ),
     case(
         "a root shares with nobody",
         "weight-of-root",
         of_cohort(parent=None, fair_share_weight=2.0),
-        "warning: cohort labs: fairShareWeight: '2' has no effect: there is nobody beside a root to share with; "
-        "leave it out",
+        "warning: cohort labs: fairShareWeight: '2' has no effect on a root cohort, which shares with no "
+        "other cohort; remove it",
     ),
 )
 
@@ -128,7 +128,7 @@ CHECKS = (
         "an admission check has a name",
         "bad-name",
         replace(sound(), admission_checks=(CHECK, replace(REMOTE, name="Remote"))),
-        f"admission check Remote: name: 'Remote' is no name for an admission check: {SUBDOMAIN}",
+        f"admission check Remote: name: 'Remote' is not a valid name of an admission check: {SUBDOMAIN}",
     ),
     case(
         "a check names its config in 63 characters",
@@ -137,36 +137,36 @@ CHECKS = (
             of_check(ParametersPlan(kind=PROVISIONING_CONFIG, name="x" * 64)),
             provisioning_configs=(replace(CONFIG, name="x" * 64),),
         ),
-        f"admission check dws: parameters.name: '{'x' * 64}' cannot be named by a check: 63 lower-case letters, "
-        "digits and '-' at most; name the config otherwise",
+        f"admission check dws: parameters.name: '{'x' * 64}' is not a name that an admission check can refer to: "
+        "at most 63 lower-case letters, digits and '-'; write such a name",
     ),
     case(
         "a provisioning config has a name",
         "bad-name",
         replace(sound(), provisioning_configs=(CONFIG, replace(CONFIG, name="A"))),
-        f"provisioning config A: name: 'A' is no name for a provisioning config: {SUBDOMAIN}",
+        f"provisioning config A: name: 'A' is not a valid name of a provisioning config: {SUBDOMAIN}",
     ),
     case(
         "a hundred resources are managed at most, each once",
         "bad-managed-resources",
         of_config(managed_resources=(plans.TPU, *(f"r{n}" for n in range(99)), "a b", "r0")),
-        CONFIGURED + "managedResources: '102' managed resources are more than the 100 that Kueue takes; name fewer",
-        CONFIGURED + "managedResources[101]: managed resource 'r0' is here twice; write it once",
-        f"{CONFIGURED}managedResources[100]: 'a b' is no resource name: {KEY}",
+        CONFIGURED + "managedResources: '102' managed resources are more than Kueue's maximum of 100; name fewer",
+        CONFIGURED + "managedResources[101]: managed resource 'r0' is listed twice; write it once",
+        f"{CONFIGURED}managedResources[100]: 'a b' is not a resource name; {KEY}",
     ),
     case(
         "retries and pauses are not below zero",
         "bad-retry",
         of_config(retry=RetryPlan(limit_count=-1, base_seconds=-60, max_seconds=2**31)),
-        CONFIGURED + "retryStrategy.backoffLimitCount: '-1' is no number of retries; write 0 to 2147483647",
-        CONFIGURED + "retryStrategy.backoffBaseSeconds: '-60' is no pause in seconds; write 0 to 2147483647",
-        CONFIGURED + "retryStrategy.backoffMaxSeconds: '2147483648' is no pause in seconds; write 0 to 2147483647",
+        CONFIGURED + "retryStrategy.backoffLimitCount: '-1' is out of range; write 0 to 2147483647",
+        CONFIGURED + "retryStrategy.backoffBaseSeconds: '-60' is out of range; write 0 to 2147483647",
+        CONFIGURED + "retryStrategy.backoffMaxSeconds: '2147483648' is out of range; write 0 to 2147483647",
     ),
     case(
         "the longest pause is no shorter than the first",
         "bad-retry",
         of_config(retry=RetryPlan(max_seconds=30)),
-        CONFIGURED + "retryStrategy.backoffMaxSeconds: '30' is below backoffBaseSeconds, 60; write as much",
+        CONFIGURED + "retryStrategy.backoffMaxSeconds: '30' is below backoffBaseSeconds, 60; write at least 60",
     ),
 )
 
@@ -175,22 +175,22 @@ BETWEEN = (
         "fair sharing leaves no room for preempting to borrow",
         "borrow-with-fair-sharing",
         replace(sound(), kueue=ConfigurationPlan(fair_sharing=("LessThanInitialShare",))),
-        QUEUE + "preemption.borrowWithinCohort: 'LowerPriority' has no place in fair sharing, "
-        "where shares decide who is pushed out; leave it out",
+        QUEUE + "preemption.borrowWithinCohort: 'LowerPriority' cannot be combined with fair sharing, where "
+        "shares decide what is preempted; remove it",
     ),
     case(
         "weights count with fair sharing alone",
         "weight-without-fair-sharing",
         replace(of_cohort(fair_share_weight=0.5), cluster_queues=of_queue(fair_share_weight=2.0).cluster_queues),
-        "warning: " + QUEUE + "fairShareWeight: '2' has no effect: kueue.fairSharing is off",
-        "warning: cohort labs: fairShareWeight: '0.5' has no effect: kueue.fairSharing is off",
+        "warning: " + QUEUE + "fairShareWeight: '2' has no effect without kueue.fairSharing; remove it",
+        "warning: cohort labs: fairShareWeight: '0.5' has no effect without kueue.fairSharing; remove it",
     ),
     case(
         "use counts with admission fair sharing alone",
         "mode-without-admission-fair-sharing",
         of_queue(admission_mode="UsageBasedAdmissionFairSharing"),
-        "warning: " + QUEUE + "admissionScope.admissionMode: 'UsageBasedAdmissionFairSharing' has no effect: "
-        "kueue.admissionFairSharing is not set up",
+        "warning: " + QUEUE + "admissionScope.admissionMode: 'UsageBasedAdmissionFairSharing' has no effect "
+        "without kueue.admissionFairSharing; configure that, or remove this",
     ),
 )
 
