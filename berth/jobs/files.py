@@ -92,7 +92,7 @@ def read_documents(path: pathlib.Path, display_path: str) -> tuple[list[Manifest
 
 
 def read_values(path: pathlib.Path, display_path: str) -> tuple[list[object], list[Problem]]:
-    """Return the values of a YAML file's documents without their lines, and its faults; faster than `read_documents`."""
+    """Return the values of a YAML file's documents without lines, and its faults; faster than `read_documents`."""
     data = read_bytes(path, display_path, "name a YAML file", "split it", _MAX_LARGE_BYTES)
     if isinstance(data, Problem):
         return [], [data]

@@ -31,8 +31,8 @@ def render_page(
 ) -> str:
     """Return the page of a stack: with its cost, its changes and the jobs' timeline if they are given.
 
-    Of a faulty stack it shows the faults, and the plan of what could be understood. Whatever comes from a stack file is
-    escaped, and the page's own policy lets it load and run nothing.
+    For a stack with faults it shows the faults, and the plan of the valid part. Text from a stack file is escaped, and
+    the page's content security policy forbids loading and running anything.
     """
     environment = Environment(
         loader=FileSystemLoader(pathlib.Path(__file__).parent),
@@ -104,7 +104,7 @@ def _all_figures(verdict: Evaluation, body: ReportBody | None, cost: FleetCost |
     yield KeyFigure(
         str(faults or warnings),
         "fault" if faults == 1 else "faults" if faults else "warnings",
-        f"the {what} is refused" if faults else f"the {what} is sound",
+        f"the {what} has faults" if faults else f"the {what} has no faults",
     )
 
 
@@ -141,7 +141,7 @@ def _cost_sections(cost: FleetCost) -> Iterator[Section]:
     teams = [[t, money(s.committed), money(s.ceiling), cost_words.describe_unpriced(s)] for t, s in cost.teams.items()]
     yield Section(f"Teams, {cost.prices.currency} an hour", ("team", "guaranteed", "ceiling", ""), teams, (1, 2))
     yield Section(
-        "What the figures hold", lines=[cost_words.describe_scope(cost), *cost_words.missing_price_lines(cost)]
+        "What the figures include", lines=[cost_words.describe_scope(cost), *cost_words.missing_price_lines(cost)]
     )
 
 

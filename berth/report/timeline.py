@@ -26,9 +26,9 @@ class LaneState(StrEnum):
 
 STATE_LABELS = {
     LaneState.ADMITTED: "admitted",
-    LaneState.CHECKS_PENDING: "admitted, but for a check",
+    LaneState.CHECKS_PENDING: "waiting for an admission check",
     LaneState.PENDING: "waits",
-    LaneState.PREEMPTED: "lost its place, waits again",
+    LaneState.PREEMPTED: "preempted, pending again",
 }
 """States of a job as text."""
 

@@ -220,7 +220,7 @@ Teams, USD an hour   guaranteed   ceiling
   speech                  28.80     36.80
   vision                  20.80     48.00
 
-Prices by FILE: machines only, without disks, networks, licences and fees.
+Prices from FILE: machines only, without disks, networks, licences and fees.
 FILE has no price for e2-standard-4 on-demand: system not counted
 """
 
