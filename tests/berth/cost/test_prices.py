@@ -34,13 +34,13 @@ BROKEN = {
     "a currency by its sign": (
         "USD",
         "$",
-        ["1: currency: '$' is not a currency: write its three capital letters, such as USD"],
+        ["1: currency: '$' is not a currency; write three capital letters, such as USD"],
     ),
     "a word that is no key": (
         "currency: USD",
         "currencies: USD",
         [
-            "1: currencies: unknown key 'currencies'; one of currency, hourly; did you mean 'currency'?",
+            "1: currencies: unknown key 'currencies'; write one of currency, hourly; did you mean 'currency'?",
             "1: 'currency' is missing; write it",
         ],
     ),
@@ -82,13 +82,13 @@ BROKEN = {
     "no machines": (
         TABLE,
         "currency: USD\nhourly: {}\n",
-        ["2: hourly: no machine has a price here; write one, or leave the table out"],
+        ["2: hourly: no machine has a price; write one, or remove --prices"],
     ),
     "two at once": (
         TABLE,
         "currency: dollars\nhourly:\n  e2-standard-4: {on-demand: -1}\n",
         [
-            "1: currency: 'dollars' is not a currency: write its three capital letters, such as USD",
+            "1: currency: 'dollars' is not a currency; write three capital letters, such as USD",
             f"3: hourly.e2-standard-4.on-demand: '-1' {_PRICE}",
         ],
     ),
@@ -98,11 +98,11 @@ BROKEN = {
         ["3:57: a ',' or ']' is missing here; write one"],
     ),
     "a sentence": (TABLE, "about five dollars\n", [" 'about five dollars' is not a mapping"]),
-    "an empty file": (TABLE, "", [" the table of prices is empty: write currency and hourly"]),
+    "an empty file": (TABLE, "", [" the price table is empty; write currency and hourly"]),
     "two documents": (
         TABLE,
         f"{TABLE}---\n{TABLE}",
-        [" the table of prices is more than one YAML document: keep one"],
+        [" the price table has more than one YAML document; keep one"],
     ),
 }
 
