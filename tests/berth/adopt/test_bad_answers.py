@@ -191,8 +191,7 @@ LEFT: dict[str, tuple[Edit, list[str]]] = {
                 line
                 for queue in ("language-train", "speech-train", "vision-train")
                 for line in (
-                    f"ClusterQueue {queue}: its flavor 'v5e' selects no pool's nodes; that quota is not "
-                    "adopted",
+                    f"ClusterQueue {queue}: its flavor 'v5e' selects no pool's nodes; that quota is not adopted",
                     f"ClusterQueue {queue}: none of its flavors has a pool; ignored",
                 )
             ),

@@ -51,7 +51,10 @@ def test_nothing_is_ever_overwritten(folder: Path) -> None:
     (folder / "moved.google.import.json").write_text("mine")
     told = CliRunner().invoke(app, ["adopt", "moved", *FILES])
     assert told.exit_code == 1
-    assert told.stderr == "stacks/platform.py:156: NameError: name 'teams' is not defined\n"
+    assert (
+        told.stderr
+        == "moved.google.import.json exists and is not overwritten; choose another name, or delete the file\n"
+    )
     assert (folder / "moved.google.import.json").read_text() == "mine"
     assert not (folder / "Pulumi.moved.yaml").exists()
 

@@ -191,8 +191,7 @@ def test_a_missing_price_is_told_with_what_may_have_been_meant() -> None:
         "'g2-standart-24'?",
         "prices.yaml has no price for g2-standard-24 reservation; not counted: l4-reserved; did you mean "
         "'g2-standart-24'?",
-        "prices.yaml has no price for g2-standard-24 spot; not counted: l4-spot; did you mean "
-        "'g2-standart-24'?",
+        "prices.yaml has no price for g2-standard-24 spot; not counted: l4-spot; did you mean 'g2-standart-24'?",
         "prices.yaml has no price for ct5lp-hightpu-4t on-demand; not counted: v5e",
         "prices.yaml has no price for e2-standard-4 on-demand; not counted: system",
     ]
@@ -221,8 +220,8 @@ Teams, USD an hour   guaranteed   ceiling
   speech                  28.80     36.80
   vision                  20.80     48.00
 
-Prices from FILE: machines only, without disks, networks, licences and fees.
-FILE has no price for e2-standard-4 on-demand: system not counted
+Prices from FILE, for machines only: without disks, networks, licences and fees.
+FILE has no price for e2-standard-4 on-demand; not counted: system
 """
 
 

@@ -23,7 +23,7 @@ hourly:
 """
 
 _WORDS = "on-demand, spot, reservation, flex-start, queued"
-_PRICE = "is not an hourly price: write what one machine costs, from 0 to 999999, with at most six decimals"
+_PRICE = "is not an hourly price; write the cost of one machine, from 0 to 999999, with at most six decimals"
 
 BROKEN = {
     "no currency": (
@@ -47,7 +47,7 @@ BROKEN = {
     "a capacity model that does not exist": (
         "spot:",
         "spott:",
-        [f"6: hourly.g2-standard-24.spott: unknown key 'spott'; one of {_WORDS}; did you mean 'spot'?"],
+        [f"6: hourly.g2-standard-24.spott: unknown key 'spott'; write one of {_WORDS}; did you mean 'spot'?"],
     ),
     "less than nothing": ("4.80", "-4.80", [f"3: hourly.ct5lp-hightpu-4t.on-demand: '-4.8' {_PRICE}"]),
     "words": ("3.36", "cheap", [f"3: hourly.ct5lp-hightpu-4t.reservation: 'cheap' {_PRICE}"]),

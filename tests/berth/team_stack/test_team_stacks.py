@@ -271,7 +271,7 @@ def test_rights_are_listed_for_every_kind_that_is_made(stack: str) -> None:
 def test_a_right_that_no_group_has_is_told(folder: pathlib.Path) -> None:
     """The platform of the cases gives no rights to anybody."""
     told = "\n".join(run("plan", "mine"))
-    assert "get, create, patch, delete on configmaps in vision: no group of the team has it" in told
+    assert "get, create, patch, delete on configmaps in vision: not granted to any group of the team" in told
     permissions = json.loads("\n".join(run("plan", "mine", "--json")))["permissions"]
     assert permissions
     assert not any(each["given"] for each in permissions)
