@@ -129,7 +129,7 @@ def _language_host(root: Path) -> Generator[None]:
 def _own_modules(root: Path) -> dict[str, ModuleType]:
     """Return loaded modules that the program would import from its own directory, except the standard library.
 
-    None for the project that this engine is part of: its modules are already loaded, and loading them again takes longer
+    None for the project that this engine is part of: its modules are already loaded, and reloading them takes longer
     than the program needs until its first resource.
     """
     if root.resolve() == _BERTH_ROOT:

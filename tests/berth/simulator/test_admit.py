@@ -316,7 +316,8 @@ def test_workloads_of_unknown_queues_are_a_warning(folder: pathlib.Path) -> None
     live = printed(folder, workload("x", "robotics", 1, 1), workload("y", "robotics", 1, 1, reserved=1))
     answer = simulate.run(["stack.yaml"], list(live), folder)
     assert [line_without_code(problem) for problem in answer.problems] == [
-        f"live.json: warning: items[{index}]: workload 'robotics/job-{name}-1a2b3': {queue} does not belong to this stack"
+        f"live.json: warning: items[{index}]: workload 'robotics/job-{name}-1a2b3': {queue} "
+        "does not belong to this stack"
         for index, name, queue in (
             (0, "x", "local queue 'train' of namespace 'robotics'"),
             (1, "y", "cluster queue 'robotics-train'"),

@@ -74,7 +74,8 @@ REFUSED = {
     "trainers trian": "QUEUE: team 'trainers' has no queue 'trian'; did you mean 'train'?",
     "trainers train --kind job": "--kind: 'job': the fleet propagates only PyTorchJobs; write pytorchjob",
     "trainers train --gpus 16": "--gpus: '16': a node has at most 8 GPUs; write more --pods instead",
-    "trainers train --pods 3": "--pods: 3 × 8 GPUs are more than the maximum of 'trainers-train', 16; the job would wait forever"
+    "trainers train --pods 3": "--pods: 3 × 8 GPUs are more than the maximum of 'trainers-train', 16; the job would "
+    "wait forever"
     "\n--pods: '3': one member can run at most 2 pods of 8 GPUs",
     "examples child-2 --pods 3": "--pods: '3': one member can run at most 2 pods of 8 GPUs",
     "trainers train --pods 5 --gpus 3": "--pods: '5': one member can run at most 4 pods of 3 GPUs",
