@@ -24,6 +24,8 @@ from berth.report.preemption_matrix import MAX_QUEUES, preemption_matrices
 from berth.report.timeline import JobLane, StateSpan, Timeline
 from berth.report.view import Section
 from berth.simulator import as_json
+from berth.simulator.story import JobStatus
+from berth.simulator.text import status_text
 from tests.berth.report.test_graph import berth
 from tests.stack_files import ALL_STACKS, GKE_STACKS, ROOT, evaluation, every_stack, plan, plan_json
 
@@ -345,7 +347,7 @@ def test_a_page_shows_who_gets_in_and_when(tmp_path: Path) -> None:
     for step in told["steps"]:
         for row in step["changes"]:
             assert f"{row['job']}\n" in read.words
-            assert f"\n{row['verdict']}\n" in read.words
+            assert f"\n{status_text(JobStatus(row['verdict']))}\n" in read.words
     lanes = story_timeline(answer.stories[0]).lanes
     assert [lane.job for lane in lanes] == ["first", "<b>"]
     assert [(s.state, s.start, s.end) for s in lanes[1].spans][-1][2] == 3  # it is finished then
