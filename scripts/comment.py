@@ -1,6 +1,6 @@
 """Post the result of a workflow run as one comment on its pull request; later runs edit that comment.
 
-The artifact of the run is untrusted: whoever opened the pull request controls it, and this script comments in the name
+The artifact of the run is untrusted: the author of the pull request controls it, and this script comments in the name
 of the repository. So the artifact is read as text up to a maximum size, nothing of it is executed, and links, images,
 mentions, references to issues and HTML in it are disabled. GitHub names the pull request, never the artifact. The
 script calls `gh`.

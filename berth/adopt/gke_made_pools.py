@@ -49,7 +49,7 @@ def read_gke_made_pools(
         count = pool.entry.get("slices", pool.entry.get("nodes", {}))["max"]
         noun = "slices" if "slices" in pool.entry else "nodes"
         why = f"no node pool of its flavor, so GKE creates the nodes: assumed {count} {noun} of {pool.machine.name}"
-        not_adopted.append(NotAdopted(f"pool {pool.key}", f"{why}, as the quotas say"))
+        not_adopted.append(NotAdopted(f"pool {pool.key}", f"{why}, from the quotas"))
     return made
 
 

@@ -83,7 +83,7 @@ def import_files(
 
 
 def not_imported(registered: Sequence[RegisteredResource], imported: Mapping[str, StackEntry]) -> Iterator[NotAdopted]:
-    """Return the resources in Google Cloud that the program creates and that are in no answer, by kind."""
+    """Yield the resources in Google Cloud that the program creates and that no answer contains, by kind."""
     imported_names = {(e["type"], e["logicalName"]) for content in imported.values() for e in content["resources"]}
     rest = [o for o in registered if o.type.startswith("gcp:") and o.custom and (o.type, o.name) not in imported_names]
     for kind, count in sorted(Counter(resource.type.rpartition(":")[2] for resource in rest).items()):

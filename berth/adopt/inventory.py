@@ -19,7 +19,7 @@ StackEntry = dict[str, Any]
 
 
 class NotAdopted(Struct, frozen=True):
-    """Something that is not adopted, or not as it is: what, and the reason or the result."""
+    """Something that is not adopted, or is changed: its name, and the reason or the result."""
 
     subject: str
     reason: str

@@ -25,10 +25,9 @@ _DRIVERS = {"LATEST": "latest", "INSTALLATION_DISABLED": "disabled"}
 
 
 class AdoptedPool(Struct):
-    """A pool as it will be written: its key, its entry, and what flavors and quotas need to find it.
+    """A pool of the new stack file: its key, its entry, and what flavors and quotas need to match it.
 
-    `labels` are those of its nodes, `per_node` the accelerators that jobs can ask a node for, `nodes` the most there
-    can be.
+    `labels` are those of its nodes, `per_node` the accelerators that jobs can request of a node, `nodes` the maximum.
     """
 
     key: str
@@ -212,7 +211,7 @@ def format_duration(seconds: int) -> str:
 _DURATION_UNITS = (("d", 86400), ("h", 3600), ("m", 60), ("s", 1))
 
 
-# --- what is a pool's own ---------------------------------------------------------------------------------------------
+# --- settings of a pool -----------------------------------------------------------------------------------------------
 
 
 def _labels_and_taints(node_pool: ApiObject) -> StackEntry:

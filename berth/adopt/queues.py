@@ -84,13 +84,15 @@ def quota_entries(
 ) -> tuple[list[StackEntry], StackEntry]:
     """Return entries of `flavors`, and the rates that all share; flavors without a pool are reported.
 
-    `cohort` is whether what is idle can be borrowed and lent: without it limits say nothing.
+    `cohort` is whether idle quota can be borrowed and lent; without a cohort, limits have no effect.
     """
     entries: list[StackEntry] = []
     for name, resources in _iter_flavor_quotas(resource):
         if name not in known:
             who = f"{resource['kind']} {name_of(resource)}"
-            not_adopted.append(NotAdopted(who, f"its flavor '{name}' selects no pool's nodes; that quota is left out"))
+            not_adopted.append(
+                NotAdopted(who, f"its flavor '{name}' selects no pool's nodes; that quota is not adopted")
+            )
             continue
         entries.append({"flavor": name} | _quota_entry(resources, known[name], in_cohort))
     rates = [entry.get("perAccelerator") for entry in entries]

@@ -21,7 +21,7 @@ from berth.adopt.teams import platform_section, read_teams
 
 
 class AdoptedFleet(Struct, frozen=True):
-    """What becomes the stack's config, and what of the cluster it cannot express."""
+    """The stack's config, and the parts of the cluster that it cannot express."""
 
     fleet: StackEntry
     not_adopted: tuple[NotAdopted, ...]

@@ -1,4 +1,4 @@
-"""Read namespaces with queues into teams, and cluster queues into those of one team or shared ones."""
+"""Read namespaces with queues as teams, and cluster queues as queues of one team or shared queues."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from berth.plan.teams import SECRETS
 _DEFAULT_QUEUE = "default"
 """The local queue of jobs that name none."""
 _ACCOUNT_ANNOTATION = "iam.gke.io/gcp-service-account"
-_WAS_SHARED = "it was this team's when the cluster was adopted"
+_WAS_SHARED = "the queue belonged to this team when the cluster was adopted"
 _SUBMITTERS, _OWNERS = "berth-submitter", "berth-platform-owner"
 _RESERVED_LABELS = ("kubernetes.io/", "kueue.x-k8s.io/", "berth.dev/", "pulumi.com/")
 
@@ -105,7 +105,7 @@ def _in_order(team: StackEntry) -> StackEntry:
     return {key: team[key] for key in keys if key in team}
 
 
-# --- whose is what ----------------------------------------------------------------------------------------------------
+# --- owners -----------------------------------------------------------------------------------------------------------
 
 
 def _team_of_namespace(inventory: ClusterInventory) -> dict[str, str]:
@@ -154,7 +154,7 @@ def _cohort_by_team(
 
 
 def _team_entry(inventory: ClusterInventory, team: str, namespaces: list[str]) -> StackEntry:
-    """Return the namespace; one that Berth did not create is used and not changed."""
+    """Return the entry of a team; a namespace that Berth did not create is used and not changed."""
     objects = {
         name_of(namespace_object): namespace_object for namespace_object in inventory.objects_of_kind("Namespace")
     }
@@ -177,7 +177,7 @@ def _team_entry(inventory: ClusterInventory, team: str, namespaces: list[str]) -
 
 
 def _policy_entries(inventory: ClusterInventory, namespace: ApiObject) -> StackEntry:
-    """What the admission policies allow this team, from the annotations of its namespace."""
+    """Return what the admission policies allow this team, from the annotations of its namespace."""
     annotations = mapping_at(namespace, "metadata.annotations")
     defaults = {name_of(each) for each in inventory.objects_of_kind("PriorityClass") if each.get("globalDefault")}
     priorities = [each for each in str(annotations.get(POD_PRIORITIES, "")).split(",") if each and each not in defaults]

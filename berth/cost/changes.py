@@ -17,8 +17,7 @@ _NOTHING = Fraction()
 class CostChange(Struct, frozen=True):
     """Committed cost and ceiling, each before and after; None if a price is missing.
 
-    `kind` is machines, team (then what it is guaranteed, and what it can reach) or fleet. What was not, or is no more,
-    costs nothing.
+    `kind` is machines, team (its guarantee and its ceiling) or fleet. Something that does not exist costs 0.
     """
 
     kind: str

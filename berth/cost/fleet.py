@@ -1,7 +1,7 @@
 """Hourly cost of a fleet: its machines, and the guarantees of teams.
 
-Machines only: no disks, no network, no licences, no fee for the cluster. What has no price is named, never counted as
-nothing.
+Machines only, without disks, network, licences and the cluster fee. Machines without a price are listed, never counted
+as 0.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ POOL, RESERVATION, SYSTEM = "pool", "reservation", "system pool"
 class MachineCost(Struct, frozen=True):
     """Machines of one kind: an accelerator `pool`, the unused rest of a `reservation`, or the `system pool`.
 
-    `nodes` is the minimum and the maximum. `price` is of one machine in an hour; of a compute class, that of its
-    dearest way. It is None where the table lacks one, and `missing` are then the machine types and ways without any.
+    `nodes` is the minimum and the maximum. `price` is that of one machine for an hour; for a compute class, of its most
+    expensive priority. It is None if the table has none, and `missing` are then the machine types without a price.
     """
 
     kind: str
@@ -55,10 +55,9 @@ class MachineCost(Struct, frozen=True):
 
 
 class CostTotal(Struct, frozen=True):
-    """Two sums, and what has no price and is in neither: labels of machines, names of flavors.
+    """Two sums, and the labels of machines or names of flavors that are in neither because they have no price.
 
-    Of a fleet: what is `committed` to, and its ceiling. Of a team: what is committed to it, its guarantees; and the
-    most that it can reach.
+    For a fleet: the machines that always run, and all machines. For a team: its guarantee and its ceiling.
     """
 
     committed: Fraction
@@ -67,10 +66,10 @@ class CostTotal(Struct, frozen=True):
 
 
 class FleetCost(Struct, frozen=True):
-    """Return the hourly cost of a fleet with a table of `prices`; `teams` are by name.
+    """The hourly cost of a fleet with a table of `prices`; `teams` are by name.
 
-    An accelerator costs its share of its machine, at the dearest machine of its flavor. Teams borrow from each other,
-    so their ceilings together are more than the fleet's.
+    An accelerator costs its share of the most expensive machine of its flavor. Teams borrow from each other, so the sum
+    of their ceilings is more than the fleet's.
     """
 
     prices: Prices
@@ -79,7 +78,7 @@ class FleetCost(Struct, frozen=True):
 
     @property
     def fleet(self) -> CostTotal:
-        """All machines together."""
+        """The sum over all machines."""
         priced = [m for m in self.machines if m.price is not None]
         return CostTotal(
             sum((m.committed or Fraction() for m in priced), Fraction()),
@@ -169,7 +168,7 @@ def _provisioning_model(pool: PoolPlan, priority: ClassPriorityPlan) -> _Provisi
 
 
 def _gpus_per_node(pool: PoolPlan) -> Fraction:
-    """Accelerators of one node of a pool, which no row of the catalog has for GPUs attached to an N1 machine."""
+    """Return the accelerators of one node; from the pool, because the catalog has none for GPUs attached to N1."""
     if machine := catalog.machines().get(pool.machine_type):
         return Fraction(machine.accelerators)
     return Fraction(pool.accelerators.max, pool.nodes.max) if pool.nodes.max else Fraction(1)
@@ -178,7 +177,7 @@ def _gpus_per_node(pool: PoolPlan) -> Fraction:
 def _unused_reserved_nodes(held: HeldPlan, pools: Iterable[PoolPlan]) -> Bounds:
     """Return the rest of a reservation that its pools do not use; both numbers fall as the pools grow.
 
-    Nothing of another project's, whose bill it is, and nothing of one that is not there yet.
+    0 for another project's reservation, which that project pays for, and for one that is not delivered yet.
     """
     if held.project is not None or not held.delivered or held.start is not None:
         return Bounds(min=0, max=0)

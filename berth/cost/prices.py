@@ -49,7 +49,7 @@ class Prices(Struct, frozen=True):
     def suggestion(self, machine_type: str) -> str:
         """Return `; did you mean '…'?` if the table has an unknown machine type that is almost the same.
 
-        Many types differ by a letter, and most of those are no slip.
+        Many types differ by one letter, which is usually intended.
         """
         written = {machine for machine, _ in self.hourly}
         unknown = sorted(written - catalog.machines().keys())
@@ -60,16 +60,16 @@ class Prices(Struct, frozen=True):
 def read_prices(file: pathlib.Path) -> tuple[Prices | None, tuple[Problem, ...]]:
     """Return the table in a file, or None and every fault with its line.
 
-    Faults: `no-file`, `unreadable`, `bad-yaml` and the like where it cannot be read, `missing-key`, `unknown-key` and
-    `bad-value` for what it says.
+    Faults are `no-file`, `unreadable`, `bad-yaml` and similar for the file, `missing-key`, `unknown-key` and
+    `bad-value` for its content.
     """
     shown = str(file)
     yaml_documents, faults = read_documents(file, shown)
     if faults:
         return None, tuple(faults)
     if len(yaml_documents) != 1:
-        what = "more than one YAML document: keep one" if yaml_documents else "empty: write currency and hourly"
-        return None, (Problem(Severity.FAULT, "bad-value", (), f"the table of prices is {what}", shown),)
+        what = "has more than one YAML document; keep one" if yaml_documents else "is empty; write currency and hourly"
+        return None, (Problem(Severity.FAULT, "bad-value", (), f"the price table {what}", shown),)
     problems = Problems()
     prices = _table(yaml_documents[0].root_value(problems), shown)
     placed = tuple(yaml_documents[0].locate_problems(problems.entries))
@@ -82,11 +82,11 @@ def _table(root: SourceValue, shown: str) -> Prices | None:
         return None
     currency = parts["currency"].value
     if not isinstance(currency, str) or not _CURRENCY.fullmatch(currency):
-        parts["currency"].reject("a currency: write its three capital letters, such as USD")
+        parts["currency"].reject("a currency; write three capital letters, such as USD")
     hourly: dict[tuple[str, str], Fraction] = {}
     machines = parts["hourly"].mapping("a mapping of machine types to their prices") or {}
     if not machines and not root.problems.has_faults():
-        parts["hourly"].fault("bad-value", "no machine has a price here; write one, or leave the table out")
+        parts["hourly"].fault("bad-value", "no machine has a price; write one, or remove --prices")
     for machine, capacities in machines.items():
         if not _MACHINE_TYPE.fullmatch(machine):
             capacities.fault("bad-value", f"'{machine}' is not a machine type; write one such as g2-standard-24")
@@ -102,10 +102,12 @@ def _table(root: SourceValue, shown: str) -> Prices | None:
 def _price(at: SourceValue, capacity: str) -> Fraction | None:
     if capacity not in CAPACITY_MODELS:
         known = ", ".join(CAPACITY_MODELS)
-        at.fault("unknown-key", f"unknown key '{capacity}'; one of {known}{did_you_mean(capacity, CAPACITY_MODELS)}")
+        at.fault(
+            "unknown-key", f"unknown key '{capacity}'; write one of {known}{did_you_mean(capacity, CAPACITY_MODELS)}"
+        )
         return None
     value = at.value
     if isinstance(value, bool) or not _PRICE.fullmatch(str(value)):
-        at.reject("an hourly price: write what one machine costs, from 0 to 999999, with at most six decimals")
+        at.reject("an hourly price; write the cost of one machine, from 0 to 999999, with at most six decimals")
         return None
     return Fraction(str(value))

@@ -17,20 +17,21 @@ def format_money(amount: Fraction | None) -> str:
 
 def describe_scope(cost: FleetCost) -> str:
     """Return what the figures contain and what they leave out."""
-    return f"Prices by {cost.prices.file}: machines only, without disks, networks, licences and fees."
+    return f"Prices from {cost.prices.file}, for machines only: without disks, networks, licences and fees."
 
 
 def describe_unpriced(total: CostTotal) -> str:
-    """Return what a sum leaves out: `without l4-spot`; empty if nothing."""
+    """Return what a sum omits: `without l4-spot`; "" if it is complete."""
     return f"without {join_words(list(total.unpriced))}" if total.unpriced else ""
 
 
 def missing_price_lines(cost: FleetCost) -> Iterator[str]:
-    """Return missing prices, one line each, with what is therefore not counted."""
+    """Yield missing prices, one line each, with the machines that are not counted."""
     names: dict[tuple[str, str], list[str]] = {}
     for machine in cost.unpriced:
         for key in machine.missing:
             names.setdefault(key, []).append(machine.label)
     for (machine_type, capacity), machines in names.items():
         hint = cost.prices.suggestion(machine_type)
-        yield f"{cost.prices.file} has no price for {machine_type} {capacity}: {join_words(machines)} not counted{hint}"
+        where = f"{machine_type} {capacity}"
+        yield f"{cost.prices.file} has no price for {where}; not counted: {join_words(machines)}{hint}"

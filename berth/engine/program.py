@@ -40,14 +40,14 @@ def run_program(
     `kind` is another key to set instead; `references` are the outputs of stacks that the program refers to.
 
     `config` holds the stack file's other keys (`gcp:project`, `pulumi:disable-default-providers`, ...), as in the file;
-    what is encrypted there stays a secret whose value nobody here knows.
+    encrypted values stay secret and unknown.
     """
     project_folder = root.absolute()
     project = project_name(project_folder)
     main = project_folder / "__main__.py"
     if not main.is_file():
         raise ProgramError(
-            f"{main}: no such file; the program is run from a folder that has Berth's Pulumi.yaml and it"
+            f"{main}: no such file; run the command in the folder with Berth's Pulumi.yaml and __main__.py"
         )
     config_values = {key if ":" in key else f"{project}:{key}": value for key, value in (config or {}).items()}
     encoded = {key: encode_config_value(value) for key, value in {**config_values, config_key: config_value}.items()}
@@ -69,7 +69,7 @@ def project_name(root: Path) -> str:
     """Return the project's name in `Pulumi.yaml`."""
     file = root / "Pulumi.yaml"
     if not file.is_file():
-        raise ProgramError(f"{file}: no such file; a preview needs the project's folder")
+        raise ProgramError(f"{file}: no such file; run the command in the project's folder")
     project = cast(object, load_yaml(file.read_text(encoding="utf-8")))
     name = cast(Mapping[str, object], project).get("name") if isinstance(project, Mapping) else None
     if not isinstance(name, str):
@@ -129,8 +129,8 @@ def _language_host(root: Path) -> Generator[None]:
 def _own_modules(root: Path) -> dict[str, ModuleType]:
     """Return loaded modules that the program would import from its own directory, except the standard library.
 
-    None for the project that this engine is part of: what is loaded is its own, and to make it again takes longer than
-    all that the program does with it before its first resource.
+    None for the project that this engine is part of: its modules are already loaded, and reloading them takes longer
+    than the program needs until its first resource.
     """
     if root.resolve() == _BERTH_ROOT:
         return {}

@@ -113,7 +113,7 @@ class Recorder(MockMonitor):
             results.fields["state"].struct_value.CopyFrom(state)
         elif self._invoke is None:
             raise RuntimeError(
-                f"'{request.tok}' asks the provider, and nobody answers offline; put the value in the plan"
+                f"'{request.tok}' needs the provider, which is not available offline; put the value in the plan"
             )
         else:
             values.fill(results, self._invoke(request.tok, arguments))
@@ -139,18 +139,18 @@ class Recorder(MockMonitor):
         if resource.urn in self.recorded:
             first = self.recorded[resource.urn].place or "elsewhere"
             self._fault(
-                resource, f"duplicate resource URN '{resource.urn}', first made at {first}; give it a unique name"
+                resource, f"duplicate resource URN '{resource.urn}', first created at {first}; give it a unique name"
             )
         if resource.custom and resource.type.count(":") != 2:
             self._fault(
                 resource,
-                f"'{resource.type}' is not a type of a provider's resource; it must have the form package:module:Type",
+                f"'{resource.type}' is not a resource type; write package:module:Type",
             )
         for action, time in resource.custom_timeouts.items():
             if not _DURATION.fullmatch(time):
                 self._fault(
                     resource,
-                    f"'{time}' is no time to {action} '{resource.urn}' in; write hours, minutes or seconds (90m)",
+                    f"'{time}' is not a timeout to {action} '{resource.urn}'; write one such as 90m",
                 )
         return self.recorded.setdefault(resource.urn, resource)
 
@@ -270,7 +270,7 @@ _DURATION = re.compile(r"([0-9]+(\.[0-9]*)?|\.[0-9]+)(ns|us|ms|[hms])(([0-9]+(\.
 """Format of Go's `time.ParseDuration`, which has no days."""
 
 _NO_PARENT = RecordedResource(urn="", type="", name="", parent=None, custom=False, inputs={})
-"""The parent of a resource without one: there is nothing to inherit."""
+"""The parent of a resource without one; it has no options to inherit."""
 
 
 def _add_outputs(state: struct_pb2.Struct, outputs: Mapping[str, object], resource: RecordedResource) -> None:

@@ -1,4 +1,4 @@
-"""Pods that no pod template of the object describes: SparkApplication, TrainJob, and what an AppWrapper wraps.
+"""Pods of kinds whose manifest has no pod template: SparkApplication, TrainJob and AppWrapper.
 
 Sources: Kueue 0.19.2 `pkg/controller/jobs/{sparkapplication,trainjob,appwrapper}`, read 2026-11-22.
 """
@@ -20,7 +20,7 @@ Groups = list[TemplatePods] | None
 
 
 def read_derived(job: SourceValue, reader: str) -> tuple[Groups, str]:
-    """Return the groups of pods, and a clause for what cannot be read (empty: nothing); groups are None after a fault."""
+    """Return the groups of pods (None after a fault), and a phrase for what cannot be read ("" for nothing)."""
     return _READERS[reader](job)
 
 
@@ -42,7 +42,7 @@ def _spark_application(job: SourceValue) -> tuple[Groups, str]:
 
 
 def _spark_template(role: SourceValue) -> SourceValue:
-    """Return the pod that Kueue counts for a driver or an executor; it takes no template's resources but the role's own."""
+    """Return the pod that Kueue counts for a driver or an executor; resources come from the role, not a template."""
     fields = as_mapping(role.value)
     requests = {"cpu": fields.get("coreRequest"), "memory": _kubernetes_memory(fields.get("memory"))}
     limits = {"cpu": fields.get("coreLimit"), "memory": _kubernetes_memory(fields.get("memoryLimit"))}
@@ -58,7 +58,7 @@ def _spark_template(role: SourceValue) -> SourceValue:
 
 
 def _kubernetes_memory(written: object) -> object:
-    """Java's `512m` as Kubernetes' `512Mi`."""
+    """Convert Java's `512m` to Kubernetes' `512Mi`."""
     match = _JAVA_MEMORY.fullmatch(written) if isinstance(written, str) else None
     return f"{match[1]}{_JAVA_SUFFIXES[match[2].lower()]}" if match else written
 
@@ -71,7 +71,7 @@ def _written(values: Mapping[str, object]) -> dict[str, object]:
 
 
 def _train_job(job: SourceValue) -> tuple[Groups, str]:
-    """Return a trainer's nodes, where the job says what each takes; the rest of its pods is the runtime's."""
+    """Return the trainer's nodes if the job has their resources; all other settings are in the runtime."""
     runtime = find(job, "spec.runtimeRef.name")
     if runtime is None:
         require(job, "spec.runtimeRef.name")
@@ -91,7 +91,7 @@ def _train_job(job: SourceValue) -> tuple[Groups, str]:
 
 
 def _app_wrapper(job: SourceValue) -> tuple[Groups, str]:
-    """Return the pods of every component: those its `podSets` declare, else those of its kind."""
+    """Return the pods of every component: those in its `podSets`, otherwise those of its kind."""
     source = require(job, "spec.components")
     components = source.sequence("a list of components") if source is not None else None
     if components is None:

@@ -1,6 +1,6 @@
-"""From files to plain values with their places: manifests, scenarios, and what kubectl printed.
+"""Reads manifests, scenarios and output of kubectl into values with positions.
 
-The one module of the simulation that opens files. `-` is stdin.
+No other module of the simulation opens files. `-` is stdin.
 """
 
 from __future__ import annotations
@@ -33,26 +33,26 @@ STDIN = pathlib.Path("-")
 """The name of stdin on the command line."""
 _NEXT_DOCUMENT = re.compile(r"^---(?=\s|$)", re.MULTILINE)
 _STACK_FILE_CODES = {"unquoted", "unquoted-key", "secret"}
-"""Faults of a stack file that are none of a manifest: the engine never sees it."""
+"""Codes of stack file faults that do not apply to manifests, because Pulumi does not rewrite them."""
 
 
 class ManifestDocument(Struct, frozen=True):
-    """One YAML document of a file: its value, and where its keys stand."""
+    """One YAML document of a file: its value and the positions of its keys."""
 
     file: str
     value: object
     marks: Marks = field(default_factory=lambda: NO_MARKS)
 
     def root_value(self, problems: Problems) -> SourceValue:
-        """Return the document's value, to be taken apart."""
+        """Return the document's value with its position."""
         return SourceValue(self.value, (), problems)
 
     def locate_problems(self, problems: Iterable[Problem]) -> list[Problem]:
-        """Problems with the line at which their paths stand."""
+        """Return problems with the lines of their paths."""
         return [problem if problem.place else problem.with_place(self.location(problem.path)) for problem in problems]
 
     def exact_location(self, path: FieldPath) -> str:
-        """`FILE:LINE:COLUMN` of the value at a path; where it was not written, the `place` of what is nearest."""
+        """Return `FILE:LINE:COLUMN` of the value at a path, or `FILE:LINE` of the nearest key if there is no value."""
         marks = self.marks
         position = (0, 0)
         for step in path:
@@ -62,7 +62,7 @@ class ManifestDocument(Struct, frozen=True):
         return f"{self.file}:{position[0]}:{position[1]}" if position[0] else self.location(path)
 
     def location(self, path: FieldPath) -> str:
-        """`FILE:LINE` of the nearest thing on a path that was written."""
+        """Return `FILE:LINE` of the nearest existing key on a path."""
         line, marks = 0, self.marks
         for step in path:
             if (mark := marks.get(step)) is None:
@@ -92,7 +92,7 @@ def read_documents(path: pathlib.Path, display_path: str) -> tuple[list[Manifest
 
 
 def read_values(path: pathlib.Path, display_path: str) -> tuple[list[object], list[Problem]]:
-    """The values of a YAML file's documents without their lines, and its faults; faster than `read_documents`."""
+    """Return the values of a YAML file's documents without lines, and its faults; faster than `read_documents`."""
     data = read_bytes(path, display_path, "name a YAML file", "split it", _MAX_LARGE_BYTES)
     if isinstance(data, Problem):
         return [], [data]
@@ -159,7 +159,7 @@ class _AnchoredSizes:
 
 
 def _split_documents(text: str) -> Iterator[str]:
-    """Yield the documents' texts, each on the lines where it stands in the file."""
+    """Yield the text of each document, padded so that line numbers are those of the file."""
     starts = [0, *(match.start() for match in _NEXT_DOCUMENT.finditer(text))]
     for start, end in zip(starts, [*starts[1:], len(text)], strict=True):
         if text[start:end].strip():
@@ -189,13 +189,13 @@ def find_manifests(
 
 
 def list_yaml_files(path: pathlib.Path) -> list[pathlib.Path]:
-    """The YAML files of a folder, by name; a file is itself."""
+    """Return the YAML files of a folder, by name; for a file, the file."""
     if not os.path.isdir(path):
         return [path]
     return sorted(file for file in path.iterdir() if file.suffix in (".yaml", ".yml") and file.is_file())
 
 
 def read_kubectl_json(path: pathlib.Path, display_path: str) -> tuple[list[ManifestDocument], list[Problem]]:
-    """What `kubectl get … -o json` printed into a file: one document."""
+    """Read a file with the output of `kubectl get … -o json`; it is one document."""
     value = read_json(path, display_path, "write it with kubectl get … -o json")
     return ([], [value]) if isinstance(value, Problem) else ([ManifestDocument(display_path, value)], [])

@@ -1,7 +1,7 @@
-"""Jobs in Kubernetes manifests, as Kueue's integrations (v0.19) read them: their pods, queue label and priority class.
+"""Jobs in Kubernetes manifests, read as Kueue's integrations (v0.19) do: pods, queue label and priority class.
 
-Where each kind keeps them is a table (`kinds.yaml`); a pod counts as the scheduler counts it (`pods.py`). What a file
-lacks or has wrong becomes a fault at its place.
+`kinds.yaml` lists the fields of each kind; `pods.py` computes the requests of a pod. Missing and wrong values become
+faults with their positions.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ from berth.jobs.values import SourceValue, as_mapping, get_nested
 QUEUE_NAME = "kueue.x-k8s.io/queue-name"
 PRIORITY_CLASS = "kueue.x-k8s.io/priority-class"
 _NO_JOBS = ("PodTemplate", "Workload", "TrainingRuntime", "ClusterTrainingRuntime", "LimitRange")
-"""Kinds with containers that start none by themselves."""
+"""Kinds with containers that do not start pods."""
 
 
 class JobManifest(Struct, frozen=True):
-    """One job as its manifest has it.
+    """One job of a manifest.
 
     `source` is the whole object, `metadata` (which carry queue and priority) and `templates` (of pods, in Kueue's
     order) are places in it. `pod_sets` is None where one of them has a fault. `replicas` counts the child jobs of each
@@ -62,12 +62,12 @@ class JobManifest(Struct, frozen=True):
 
     @property
     def suspend(self) -> SourceValue | None:
-        """The field that Kueue suspends the job with; None where it is not written."""
+        """The field by which Kueue suspends the job; None if it is not set."""
         return find(self.source, self.row.suspend) if self.row and self.row.suspend else None
 
     @property
     def priority_class(self) -> SourceValue | None:
-        """Where its priority class is named: Kueue's label, the kind's own field, or the first pod template."""
+        """The priority class: Kueue's label, the kind's own field, or that of the first pod template."""
         if PRIORITY_CLASS in self.labels:
             return self.label(PRIORITY_CLASS)
         policy = find(self.source, self.row.priority) if self.row and self.row.priority else None
@@ -78,9 +78,9 @@ class JobManifest(Struct, frozen=True):
 
 
 def read_jobs(manifest: SourceValue) -> Iterator[JobManifest]:
-    """Yield the jobs of one manifest, a `List` of them included.
+    """Yield the jobs of one manifest, also those in a `List`.
 
-    An object of a kind that is not in the table is a job too if it names a queue or has containers.
+    An object of an unknown kind is also a job if it names a queue or has containers.
     """
     if get_nested(manifest.value, "kind") == "List":
         for item in manifest.child("items", get_nested(manifest.value, "items")).sequence("a list of objects") or ():
@@ -90,7 +90,7 @@ def read_jobs(manifest: SourceValue) -> Iterator[JobManifest]:
     if fields is None:
         return
     if "kind" not in fields:
-        manifest.fault("no-kind", "no 'kind': is it a manifest?")
+        manifest.fault("no-kind", "'kind' is missing; write it")
         return
     kind = fields["kind"].text("a kind")
     if kind is None:
@@ -170,7 +170,7 @@ def _namespace(fields: dict[str, SourceValue]) -> str:
 def _read_other(
     manifest: SourceValue, fields: dict[str, SourceValue], kind: str, row: KindRow | None
 ) -> Iterator[JobManifest]:
-    """Yield an object whose kind is not in the table: its namespace, queue and priority, and nothing of its pods."""
+    """Yield an object of an unknown kind: its namespace, queue and priority, without its pods."""
     name = _read_name(manifest, fields)
     if name is None:
         return

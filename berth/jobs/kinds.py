@@ -1,4 +1,4 @@
-"""The kinds of jobs that Kueue queues, as rows of `kinds.yaml`: where each keeps its pods, counts and settings."""
+"""The kinds of jobs that Kueue queues, as rows of `kinds.yaml`: the fields with pods, counts and settings."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Scalar = str | int | bool
 
 
 class Condition(Struct, frozen=True, rename={"values": "is"}):
-    """A field that must have one of `values`; `default` is its value where it is not written."""
+    """A field that must have one of `values`; `default` is its value if it is not set."""
 
     at: str
     values: tuple[Scalar, ...]
@@ -24,7 +24,7 @@ class Condition(Struct, frozen=True, rename={"values": "is"}):
 
 
 class AddedContainer(Struct, frozen=True, forbid_unknown_fields=True):
-    """A container that the kind's operator adds: its requests, or those written at `instead`."""
+    """A container that the kind's operator adds: its requests, or those in the field `instead`."""
 
     when: Condition
     requests: Mapping[str, str]
@@ -32,14 +32,14 @@ class AddedContainer(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class ItemFields(Struct, frozen=True, forbid_unknown_fields=True):
-    """The fields that an item of a list has."""
+    """The fields of an item of a list."""
 
     required: tuple[str, ...]
     optional: tuple[str, ...]
 
 
 class PodsRow(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Where one or several groups of pods are described; the fields are explained in `kinds.yaml`."""
+    """The fields that describe one or several groups of pods; `kinds.yaml` explains them."""
 
     template: str
     name: str | None = None
@@ -59,7 +59,7 @@ class PodsRow(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
 
 class KindRow(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """One kind of job; the fields are explained in `kinds.yaml`."""
+    """One kind of job; `kinds.yaml` explains the fields."""
 
     group: str
     versions: tuple[str, ...]
@@ -74,7 +74,7 @@ class KindRow(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
     @property
     def api_version(self) -> str:
-        """The API version to write: `batch/v1`, and `v1` of the core group."""
+        """The API version: `batch/v1`, or `v1` in the core group."""
         return f"{self.group}/{self.versions[-1]}" if self.group else self.versions[-1]
 
 

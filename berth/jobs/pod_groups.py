@@ -1,4 +1,4 @@
-"""Kueue's pod groups: Pods that one label joins into one workload, admitted together or not at all.
+"""Kueue's pod groups: Pods with one group label form one workload and are admitted together.
 
 Source: Kueue 0.19.2 `pkg/controller/jobs/pod`, read 2026-11-22.
 """
@@ -22,7 +22,7 @@ _Key = tuple[str, str]
 
 
 class PodGroups:
-    """The pod groups of some manifests: who belongs to each."""
+    """The pod groups of a set of manifests, with their members."""
 
     def __init__(self, documents: Iterable[ManifestDocument]) -> None:
         self._members: dict[_Key, list[JobManifest]] = {}
@@ -32,7 +32,7 @@ class PodGroups:
                     self._members.setdefault(_key(job), []).append(job)
 
     def join(self, job: JobManifest) -> JobManifest:
-        """Return the job as it is; a Pod of a group with the pod sets of the whole group."""
+        """Return the job; for a Pod of a group, with the pod sets of the whole group."""
         members = self._members.get(_key(job), []) if job.kind == "Pod" else []
         if not members or any(each.pod_sets is None for each in members):
             return job
@@ -58,7 +58,7 @@ def _key(job: JobManifest) -> _Key:
 
 
 def _merged(pod_sets: list[PodSet]) -> tuple[PodSet, ...]:
-    """Pods that are alike as one pod set, as Kueue groups them by role."""
+    """Merge equal Pods into one pod set, as Kueue groups them by role."""
     merged: list[PodSet] = []
     for each in pod_sets:
         index = next((i for i, known in enumerate(merged) if replace(known, count=each.count) == each), None)

@@ -1,4 +1,4 @@
-"""Pods of one template, as plain frozen values: how many, what each requests, which nodes they accept."""
+"""Pods of one template: their number, requests and node constraints."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from berth.plan.nodes import Toleration
 
 
 class NodeSelectorRequirement(Struct, frozen=True):
-    """One expression of a node affinity: a label's key, Kubernetes' operator and values."""
+    """One expression of a node affinity: label key, operator and values."""
 
     key: str
     operator: str
@@ -18,9 +18,9 @@ class NodeSelectorRequirement(Struct, frozen=True):
 
 
 class PodSet(Struct, frozen=True, kw_only=True):
-    """Pods of one template: how many, what each requests, and which nodes they accept.
+    """Pods of one template: their number, requests and node constraints.
 
-    `affinity` are terms of which one must hold. `tolerations` None tolerates everything.
+    One of `affinity_terms` must match. `tolerations` None tolerates every taint.
     """
 
     name: str

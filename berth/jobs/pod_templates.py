@@ -1,6 +1,6 @@
-"""The groups of pods of a job, read from where its kind keeps them (`kinds.yaml`).
+"""The groups of pods of a job, read from the fields of its kind (`kinds.yaml`).
 
-What is missing or wrong becomes a fault at its place.
+Missing and wrong values become faults with their positions.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ _NOUNS = {"spec": "a job's spec", "template": "a pod template"}
 
 
 class TemplatePods(Struct, frozen=True):
-    """Pods of one template. `count` None is a wrong count; `replicas` are the child jobs they are spread over."""
+    """Pods of one template. `count` is None if it is invalid; `replicas` is the number of child jobs."""
 
     name: str
     template: SourceValue
@@ -25,7 +25,7 @@ class TemplatePods(Struct, frozen=True):
 
 
 def read_template_pods(job: SourceValue, rows: tuple[PodsRow, ...]) -> list[TemplatePods] | None:
-    """Return the groups in Kueue's order; None after a fault that leaves one of them out."""
+    """Return the groups in Kueue's order; None if a fault leaves one out."""
     groups: list[TemplatePods] = []
     is_complete = True
     for row in rows:
@@ -42,7 +42,7 @@ def read_template_pods(job: SourceValue, rows: tuple[PodsRow, ...]) -> list[Temp
 
 
 def find(source: SourceValue, path: str) -> SourceValue | None:
-    """What is written at a path; None where nothing is."""
+    """Return the value at a path, or None."""
     for key in keys(path):
         value = as_mapping(source.value).get(key)
         if value is None:
@@ -52,7 +52,7 @@ def find(source: SourceValue, path: str) -> SourceValue | None:
 
 
 def require(source: SourceValue, path: str) -> SourceValue | None:
-    """What is written at a path; None after the fault that a part of it is missing or no mapping."""
+    """Return the value at a path; None after the fault that a part of it is missing or not a mapping."""
     noun = "a Kubernetes object"
     for key in keys(path):
         fields = source.mapping(noun)
@@ -69,7 +69,7 @@ def require(source: SourceValue, path: str) -> SourceValue | None:
 
 
 def _items(job: SourceValue, row: PodsRow) -> list[tuple[SourceValue, str | None]] | None:
-    """Return the places that describe groups of pods, each with its name; None after a fault."""
+    """Return the values that describe groups of pods, each with its name; None after a fault."""
     if row.each is not None:
         return _list_items(job, row, row.each)
     if row.roles is not None:
@@ -87,7 +87,7 @@ def _list_items(job: SourceValue, row: PodsRow, path: str) -> list[tuple[SourceV
 
 
 def _item_name(item: SourceValue, row: PodsRow) -> str | None:
-    """Return the name of an item whose fields are all known; None after a fault."""
+    """Return the name of an item; None after a fault about its fields."""
     fields = item.known_fields(row.item.required, row.item.optional) if row.item else item.mapping("a mapping")
     if fields is None or row.name_at is None:
         return None
@@ -143,7 +143,7 @@ def _added_requests(job: SourceValue, instead: str | None, requests: Mapping[str
 
 
 def _with_containers(template: SourceValue, added: list[dict[str, object]]) -> SourceValue:
-    """Return the template with the containers that an operator adds."""
+    """Return the template, with the containers that the operator adds."""
     value = as_mapping(template.value)
     spec = as_mapping(value.get("spec"))
     containers = as_list(spec.get("containers"))
@@ -174,18 +174,18 @@ def _read_group(item: SourceValue, template: SourceValue, row: PodsRow, name: st
 
 
 def _read_count(item: SourceValue, path: str | None, noun: str, absent: int = 1) -> int | None:
-    """Return a count from 0; `absent` where none is written, None after a fault."""
+    """Return a count of at least 0; `absent` if it is not set, None after a fault."""
     written = find(item, path) if path is not None else None
     return absent if written is None else written.integer(f"a whole number of {noun} from 0", 0)
 
 
 def read_workload_count(job: SourceValue, path: str | None) -> int | None:
-    """Return the workloads that Kueue makes of an object; None after a fault."""
+    """Return the number of workloads that Kueue creates for an object; None after a fault."""
     return _read_count(job, path, "replicas")
 
 
 def iterate_containers(value: object) -> Iterator[object]:
-    """Yield every list of containers inside an object of any kind, whatever its shape."""
+    """Yield every list of containers inside an object of any shape."""
     for key, inside in as_mapping(value).items():
         if key == "containers" and as_list(inside):
             yield inside

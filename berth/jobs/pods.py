@@ -1,7 +1,7 @@
-"""What a pod requests and which nodes it accepts, from its template.
+"""The requests and node constraints of a pod, from its template.
 
-Requests are counted as Kubernetes counts them (`k8s.io/component-helpers/resource`): containers together, or the
-largest init container if that is more, sidecars with both, overhead on top; a limit without a request is a request.
+Requests are computed as in Kubernetes (`k8s.io/component-helpers/resource`): the sum of containers, or the largest init
+container if it is larger, sidecars with both, plus overhead. A limit without a request counts as a request.
 """
 
 from __future__ import annotations
@@ -80,7 +80,7 @@ def _pod_requests(template: SourceValue, spec: dict[str, SourceValue]) -> Resour
 def _effective_requests(
     containers: list[ResourceList], init_containers: list[tuple[bool, ResourceList]]
 ) -> ResourceList:
-    """Containers and sidecars together, or what is needed at the worst moment of the start."""
+    """Return the sum of containers and sidecars, or the maximum during the init containers if it is larger."""
     sidecars: ResourceList = {}
     peak: ResourceList = {}
     for sidecar, requests in init_containers:
@@ -102,7 +102,7 @@ def _container_requests(container: SourceValue) -> ResourceList | None:
 
 
 def _pod_level_requests(spec: dict[str, SourceValue]) -> ResourceList | None:
-    """Requests of the pod as a whole, which replace those of its containers."""
+    """Return pod-level requests, which replace those of the containers."""
     return _resource_requests(spec["resources"]) if "resources" in spec else {}
 
 
@@ -116,7 +116,7 @@ def _resource_requests(resources: SourceValue) -> ResourceList | None:
 
 
 def _parse_amounts(source: SourceValue) -> ResourceList | None:
-    """Resources and quantities."""
+    """Return resource → amount; None after a fault."""
     if source.value is None:
         return {}
     amounts: ResourceList = {}
@@ -129,10 +129,10 @@ def _parse_amounts(source: SourceValue) -> ResourceList | None:
 
 
 def parse_amount(resource: str, quantity: SourceValue) -> int | None:
-    """Return the amount of a resource as a whole number; a fault and None where it is no quantity."""
+    """Return the amount of a resource as a whole number; None after the fault that it is not a quantity."""
     number = parse_quantity(resource, quantity.value)
     if number is None:
-        message = f"{format_value(quantity.value)} is no quantity; write one such as 4, 500m or 16Gi"
+        message = f"{format_value(quantity.value)} is not a quantity; write one such as 4, 500m or 16Gi"
         quantity.fault("bad-quantity", message)
     return number
 
@@ -149,7 +149,7 @@ def _maximum(left: ResourceList, right: ResourceList) -> ResourceList:
     return {name: max(left.get(name, 0), right.get(name, 0)) for name in {**left, **right}}
 
 
-# --- which nodes ------------------------------------------------------------------------------------------------------
+# --- node constraints -------------------------------------------------------------------------------------------------
 
 
 def _affinity_terms(spec: dict[str, SourceValue]) -> Iterator[tuple[NodeSelectorRequirement, ...]]:

@@ -16,9 +16,9 @@ _BINARY = {"Ki": 10, "Mi": 20, "Gi": 30, "Ti": 40, "Pi": 50, "Ei": 60}
 
 
 def parse_quantity(resource: str, text: object) -> int | None:
-    """Return a quantity as a manifest writes it, rounded up to a whole number; None where it is none, or negative.
+    """Return a quantity of a manifest, rounded up to a whole number; None if it is invalid or negative.
 
-    Kueue rounds up as well: half an accelerator counts as one (`resource.Quantity.Value`).
+    Kueue also rounds up: half an accelerator counts as one (`resource.Quantity.Value`).
     """
     if isinstance(text, bool) or not isinstance(text, int | float | str):
         return None
@@ -39,5 +39,5 @@ def _factor(suffix: str) -> Fraction:
 
 
 def format_quantity(resource: str, number: int) -> str:
-    """Return a whole number as Kubernetes would print it: cpu 1500 → `1500m`, memory 2³⁰ → `1Gi`, 8 → `8`."""
+    """Return a whole number as Kubernetes prints it: cpu 1500 → `1500m`, memory 2³⁰ → `1Gi`, 8 → `8`."""
     return quantity(resource, max(0, number))

@@ -1,4 +1,4 @@
-"""Plain values, as a YAML or JSON file holds them, taken apart: what is asked of one and is not so becomes a fault."""
+"""Values of a YAML or JSON file with their positions; reading one as the wrong type adds a fault."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _MAX_LENGTH = 60
 
 
 class SourceValue(Struct, frozen=True):
-    """A value and where it stands. A method that returns None has added a fault to `problems`."""
+    """A value and its path. A method that returns None has added a fault to `problems`."""
 
     value: object
     path: FieldPath
@@ -24,28 +24,29 @@ class SourceValue(Struct, frozen=True):
         self.problems.fault(code, self.path, message)
 
     def reject(self, allowed: str) -> None:
-        """Add the fault that the value is not what is allowed here."""
+        """Add the fault that the value is not `allowed`."""
         self.fault("bad-value", f"{format_value(self.value)} is not {allowed}")
 
     def known_fields(self, required: Iterable[str], optional: Iterable[str] = ()) -> dict[str, SourceValue] | None:
-        """Return a mapping's values by key; every required key is there, and no other than those named."""
+        """Return a mapping's values by key; adds faults for missing required keys and unknown keys."""
         fields = self.mapping("a mapping")
         if fields is None:
             return None
         known = [*required, *optional]
         for key in fields.keys() - set(known):
             fields[key].fault(
-                "unknown-key", f"unknown key '{key}'; one of {', '.join(known)}{did_you_mean(key, known)}"
+                "unknown-key", f"unknown key '{key}'; write one of {', '.join(known)}{did_you_mean(key, known)}"
             )
         missing = [key for key in required if key not in fields]
         if missing:
             self.fault(
-                "missing-key", f"{join_quoted(missing)} {'is' if len(missing) == 1 else 'are'} missing; write it"
+                "missing-key",
+                f"{join_quoted(missing)} {'is missing; write it' if len(missing) == 1 else 'are missing; write them'}",
             )
         return None if missing else fields
 
     def mapping(self, expected: str) -> dict[str, SourceValue] | None:
-        """Return a mapping's values by key, whatever the keys."""
+        """Return a mapping's values by key, with any keys."""
         if not isinstance(self.value, dict):
             self.reject(expected)
             return None
@@ -68,22 +69,22 @@ class SourceValue(Struct, frozen=True):
         return SourceValue(value, (*self.path, step), self.problems)
 
     def text(self, expected: str) -> str | None:
-        """Text that is not empty."""
+        """Return non-empty text."""
         if isinstance(self.value, str) and self.value:
             return self.value
         self.reject(expected)
         return None
 
     def integer(self, expected: str, minimum: int, maximum: int = 2**63 - 1) -> int | None:
-        """Return a whole number from `low` to `high`."""
+        """Return a whole number from `minimum` to `maximum`."""
         if isinstance(self.value, int) and not isinstance(self.value, bool) and minimum <= self.value <= maximum:
             return self.value
         is_quoted = isinstance(self.value, str) and self.value.removeprefix("-").isdigit()
-        self.reject(f"{expected}: leave the quotes out" if is_quoted else expected)
+        self.reject(f"{expected}; remove the quotes" if is_quoted else expected)
         return None
 
     def one_of(self, choices: Iterable[str]) -> str | None:
-        """Return one of some words."""
+        """Return the value if it is one of `choices`."""
         known = list(choices)
         if isinstance(self.value, str) and self.value in known:
             return self.value
@@ -93,24 +94,24 @@ class SourceValue(Struct, frozen=True):
 
 
 def as_mapping(value: object) -> dict[str, object]:
-    """Return a mapping as it is; nothing of anything else."""
+    """Return a mapping unchanged, and an empty one for any other value."""
     return cast("dict[str, object]", value) if isinstance(value, dict) else {}
 
 
 def as_list(value: object) -> list[object]:
-    """Return a list as it is; nothing of anything else."""
+    """Return a list unchanged, and an empty one for any other value."""
     return cast("list[object]", value) if isinstance(value, list) else []
 
 
 def get_nested(value: object, *keys: str) -> object:
-    """Return a value some mappings down; None where one of them is missing."""
+    """Return the value at nested keys; None if one of them is missing."""
     for key in keys:
         value = as_mapping(value).get(key)
     return value
 
 
 def format_value(value: object) -> str:
-    """Return a wrong value in quotes; of lists and mappings only what they are."""
+    """Return an invalid value in quotes; for lists and mappings, their type."""
     if isinstance(value, dict):
         return "a mapping"
     if isinstance(value, list):

@@ -1,4 +1,4 @@
-"""What the Dynamic Workload Scheduler takes: one shape of pods, for a bounded time.
+"""Rules of the Dynamic Workload Scheduler: one shape of pods, for a limited run time.
 
 Sources: GKE docs on queued provisioning; Kueue 0.19 `pkg/controller/admissionchecks/provisioning`.
 """
@@ -20,13 +20,15 @@ _IDENTICAL_REQUIREMENTS = "IdenticalWorkloadSchedulingRequirements"
 
 
 def check_queued_pods(job: SubmittedJob) -> None:
-    """Report what a provisioning check would never let pass; of a queue without one, what is said in vain."""
+    """Report jobs that a provisioning check never admits; for a queue without one, annotations without effect."""
     configs = [config for config, _ in queued_configs(job.context.plan, job.queue)]
     if RUN_DURATION in job.job.annotations:
         source = _annotation(job, RUN_DURATION)
         if not configs:
             job.warn(
-                "no-check", source.path, f"{job.queue_name} has no queued machines: the annotation says nothing here"
+                "no-check",
+                source.path,
+                f"{job.queue_name} has no queued machines, so the annotation has no effect; remove it",
             )
         check_run_duration(source, _limit_of(job))
     if not configs:
@@ -43,12 +45,12 @@ def check_queued_pods(job: SubmittedJob) -> None:
         _check_template(pods)
         limit = catalog.limits().max_request_nodes
         if pods.pod_set.count > limit:
-            message = f"{pods.pod_set.count} pods, and a request is for {limit} machines at the most"
+            message = f"{pods.pod_set.count} pods, but a request has at most {limit} machines; write {limit} or fewer"
             pods.request_source(_accelerator_resources(job)[0]).fault("dws", message)
 
 
 class RunLimit(Struct, frozen=True):
-    """The longest run in seconds that a queue allows, and the queue's name as people call it."""
+    """The maximum run duration of a queue, in seconds, and the queue's name."""
 
     seconds: int
     queue: str
@@ -65,19 +67,19 @@ def _limit_of(job: SubmittedJob) -> RunLimit | None:
 
 
 def _check_run_duration_named(job: SubmittedJob) -> None:
-    """A job that names no run duration keeps its machines for as long as GKE allows: the queue may allow less."""
+    """Report a job without a run duration if GKE's default is longer than the queue allows."""
     limit, longest = _limit_of(job), catalog.limits().max_run_seconds
     if limit is None or limit.seconds >= longest or RUN_DURATION in job.job.annotations:
         return
     job.job.metadata.fault(
         "above-run-limit",
-        f"names no run duration, so it may keep its machines for {longest} seconds, and {limit.queue} allows "
+        f"has no run duration, so it could keep its machines for {longest} seconds, but {limit.queue} allows at most "
         f"{limit.seconds}; write the annotation {RUN_DURATION}: '{limit.seconds}'",
     )
 
 
 def _check_parameters(job: SubmittedJob, config: ProvisioningConfigPlan) -> None:
-    """Kueue keeps a request only while every parameter of its config has the config's value."""
+    """Report annotations that differ from a parameter of the ProvisioningRequestConfig."""
     for parameter, value in config.parameters.items():
         key = f"{PARAMETER_PREFIX}{parameter}"
         if key in job.job.annotations and job.job.annotations[key] != value:
@@ -95,13 +97,13 @@ def check_run_duration(source: SourceValue, limit: RunLimit | None = None) -> No
     minimum, maximum = limits.min_run_seconds, limits.max_run_seconds
     text = str(source.value)
     if not isinstance(source.value, str):
-        source.fault("dws", f"{text} must be quoted: annotations and parameters are text")
+        source.fault("dws", f"{text} must be text; quote it")
     elif not text.isdecimal() or not minimum <= int(text) <= maximum:
-        source.fault("dws", f"'{text}' is no number of seconds between {minimum} (10 minutes) and {maximum} (7 days)")
+        source.fault("dws", f"'{text}' is not a number of seconds from {minimum} (10 minutes) to {maximum} (7 days)")
     elif limit is not None and int(text) > limit.seconds:
         source.fault(
             "above-run-limit",
-            f"'{text}' seconds are more than the {limit.seconds} that {limit.queue} allows; "
+            f"'{text}' seconds are more than the maximum of {limit.queue}, {limit.seconds}; "
             f"write '{limit.seconds}' or less",
         )
 
@@ -111,7 +113,7 @@ def _accelerator_resources(job: SubmittedJob) -> list[str]:
 
 
 def _check_same_shape(job: SubmittedJob, queued_pods: list[JobPods]) -> None:
-    """Kueue merges pod sets into one where its config says how, and they are alike; GKE takes one alone."""
+    """Report pod sets of several shapes: GKE accepts one pod set, and Kueue merges only equal ones, if configured."""
     if len(queued_pods) < 2:
         return
     names = {check.name for check in job.queue.admission_checks}
@@ -127,7 +129,7 @@ def _check_same_shape(job: SubmittedJob, queued_pods: list[JobPods]) -> None:
     pod_sets_text = " and ".join(f"{each.pod_set.count} {each.pod_set.name}" for each in queued_pods)
     job.job.source.child("spec", {}).fault(
         "dws",
-        f"queued machines are of one shape, and its pods ({pod_sets_text}) ask for different ones; make them alike",
+        f"its pods ({pod_sets_text}) request different shapes, but queued machines have one shape; make the pods equal",
     )
 
 
@@ -144,15 +146,15 @@ def _has_same_requirements(queued_pods: list[JobPods]) -> bool:
 
 
 def _check_template(pods: JobPods) -> None:
-    """Things in a pod template that do not go with queued machines."""
+    """Report settings of a pod template that queued machines do not support."""
     if get_nested(pods.template.value, "spec", "affinity", "podAntiAffinity"):
         source = pods.spec_field("affinity", "podAntiAffinity")
         source.fault(
-            "dws", "queued machines do not go with podAntiAffinity: each pod has a machine of its own; leave it out"
+            "dws", "queued machines do not support podAntiAffinity, and each pod has its own machine; remove it"
         )
     metadata = pods.template.child("metadata", get_nested(pods.template.value, "metadata"))
     annotations = as_mapping(get_nested(pods.template.value, "metadata", "annotations"))
     for key in annotations:
         if key.endswith(f"/{CONSUME_ANNOTATION}"):
             source = metadata.child("annotations", annotations).child(key, "")
-            source.fault("dws", "Kueue writes this annotation itself; leave it out")
+            source.fault("dws", "Kueue sets this annotation itself; remove it")

@@ -1,4 +1,4 @@
-"""The answer for each object of a file: what it would take of which queue, or why it can never run."""
+"""Findings for each object of a file: the quota it would use, or why it can never run."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ from berth.plan.teams import TeamPlan
 
 
 class Finding(Struct, frozen=True):
-    """What is to be said of one object. `place` is where it begins, `queue` is `team/queue` once it found its door.
+    """The findings for one object. `location` is its first line, `queue` is `team/queue` if its queue is known.
 
-    `admission` says what each of its `workloads` would get (`16 v5e chips of v5e`), empty where it cannot run.
-    `problems` are placed; a path leads into the document.
+    `admission` is the quota of each of its `workloads` (`16 v5e chips of v5e`), "" if it cannot run. `problems` have
+    places; their paths start at the document.
     """
 
     kind: str
@@ -41,16 +41,16 @@ class Finding(Struct, frozen=True):
 
     @property
     def faults(self) -> tuple[Problem, ...]:
-        """What keeps it from ever being admitted and run."""
+        """The problems that prevent it from being admitted and run."""
         return tuple(each for each in self.problems if each.severity == Severity.FAULT)
 
 
 def lint_documents(
     documents: Iterable[ManifestDocument], context: LintContext, team: TeamPlan | None = None
 ) -> Iterator[Finding]:
-    """Yield one finding for each job and each request for machines; what is neither is passed over.
+    """Yield one finding for each job and each ProvisioningRequest; other objects are skipped.
 
-    `team` is whose manifests they are: its namespace is that of objects which name none.
+    Objects without a namespace get that of `team`.
     """
     all_documents = list(documents)
     groups = PodGroups(all_documents)
@@ -65,7 +65,7 @@ def lint_documents(
 
 
 def _objects(value: object) -> Iterator[tuple[tuple[str | int, ...], object]]:
-    """Yield the objects of a document with their paths, those of a List one by one."""
+    """Yield the objects of a document with their paths, also those in a List."""
     if get_nested(value, "kind") != "List":
         yield (), value
         return
@@ -105,12 +105,12 @@ def _with_team_namespace(job: JobManifest, team: TeamPlan | None) -> JobManifest
 
 
 def _check_job(context: LintContext, job: JobManifest, team: TeamPlan | None) -> tuple[str, str]:
-    """Return the queue as people call it, and what the job would take; faults go to its problems."""
+    """Return the queue's display name and the quota that the job would use; faults go to its problems."""
     problems = job.source.problems
     if team is not None and job.namespace not in (own := [each.name for each in team.namespaces]):
         source = job.metadata.child("namespace", job.namespace)
         source.fault(
-            "other-namespace", f"'{job.namespace}' is no namespace of team '{team.name}'; write {join_words(own)}"
+            "other-namespace", f"'{job.namespace}' is not a namespace of team '{team.name}'; write {join_words(own)}"
         )
         return "", ""
     if not local_queues.is_queued(context, job):

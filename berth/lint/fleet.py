@@ -1,4 +1,4 @@
-"""A fleet as a manifest meets it: its doors, the machines behind them, and what its Kueue looks after."""
+"""The context of lint: a fleet's local queues, their machines, and the kinds that Kueue manages."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ KUEUE = "kueue"
 
 
 class LintContext:
-    """What is known of a planned fleet. Jobs are tried on `simulator` one at a time, with every queue admitting."""
+    """A planned fleet. Jobs are tried one at a time on `simulator`, in which no queue is held."""
 
     def __init__(self, plan: FleetPlan) -> None:
         self.plan = plan
@@ -31,37 +31,37 @@ class LintContext:
 
     @cached_property
     def simulator(self) -> Simulator:
-        """Every queue admits, for whether one is held today says nothing about a job."""
+        """A simulator without held queues, because holding is temporary."""
         setup = self.simulated.setup
         return Simulator(replace(setup, queues=tuple(replace(queue, stop_policy=RUNNING) for queue in setup.queues)))
 
     @cached_property
     def workers(self) -> WorkerSimulators:
-        """The workers of a manager, with nobody there."""
+        """Empty simulators of a manager's workers."""
         return WorkerSimulators(self.simulated.setup)
 
     @cached_property
     def frameworks(self) -> tuple[str, ...] | None:
-        """The kinds of jobs that Kueue queues; None where somebody else set it up."""
+        """The kinds of jobs that Kueue manages; None for an existing installation."""
         if self.plan.kueue is not None:
             return self.plan.kueue.frameworks
         return JOB_FRAMEWORKS if any(chart.name == KUEUE for chart in self.plan.charts) else None
 
     def fate_without_queue(self, namespace: str) -> str:
-        """What becomes of a job that names no queue: Kueue may hold all jobs of the teams' namespaces."""
+        """Return what happens to a job without a queue; Kueue may be configured to hold jobs of teams' namespaces."""
         kueue = self.plan.kueue
         teams = {each.name for team in self.plan.teams for each in team.namespaces}
         if kueue is not None and kueue.manage_jobs_without_queue_name and namespace in teams:
-            return "Kueue would hold the job for ever"
-        return "the job would start at once, outside every quota"
+            return "Kueue would suspend the job forever"
+        return "the job would start at once, outside all quota"
 
     def node_shapes(self, queue: ClusterQueuePlan) -> list[NodeShape]:
-        """Return the machines behind a queue, in its order of preference."""
+        """Return the machines of a queue, in its order of preference."""
         return list_node_shapes(self.plan, [entry.flavor for entry in queue.flavors])
 
 
 class SubmittedJob(Struct, frozen=True):
-    """A job at its queue's door."""
+    """A job and its queue."""
 
     context: LintContext
     job: JobManifest
@@ -74,5 +74,5 @@ class SubmittedJob(Struct, frozen=True):
         return f"{self.local_queue.team}/{self.local_queue.name}"
 
     def warn(self, code: str, path: tuple[str | int, ...], message: str) -> None:
-        """Add a warning about something in the manifest."""
+        """Add a warning about a path of the manifest."""
         self.job.source.problems.warning(code, path, message)

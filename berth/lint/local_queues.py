@@ -1,4 +1,4 @@
-"""Whether a job finds its queue, and comes with the priority that the queue is for."""
+"""Checks of a job's local queue, kind and priority."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _MAX_LISTED = 6
 
 
 def resolve_local_queue(context: LintContext, job: JobManifest) -> LocalQueuePlan | None:
-    """Return the door that a job knocks at; None after a fault."""
+    """Return the local queue of a job; None after a fault."""
     name = job.labels.get(QUEUE_NAME)
     if name is None and (job.namespace, DEFAULT_QUEUE) not in context.local_queues:
         _report_no_queue(context, job)
@@ -34,7 +34,7 @@ def resolve_local_queue(context: LintContext, job: JobManifest) -> LocalQueuePla
 
 
 def _report_no_queue(context: LintContext, job: JobManifest) -> None:
-    """Say where the queue was named instead, if anywhere."""
+    """Report a missing queue label, and where the queue is named instead."""
     consequence = context.fate_without_queue(job.namespace)
     if QUEUE_NAME in job.annotations:
         source = job.metadata.child("annotations", job.annotations).child(QUEUE_NAME, "")
@@ -58,14 +58,14 @@ def _suggest_local_queue(context: LintContext, job: JobManifest, name: str) -> s
     namespace_queues = sorted(local for namespace, local in context.local_queues if namespace == job.namespace)
     elsewhere = sorted(namespace for namespace, local in context.local_queues if local == name)
     if not namespace_queues and elsewhere:
-        return f"; it is in {_quote_some(elsewhere)}: write metadata.namespace"
+        return f"; it exists in {_quote_some(elsewhere)}; write metadata.namespace"
     return did_you_mean(name, namespace_queues) or _list_local_queues(context, job.namespace)
 
 
 def _list_local_queues(context: LintContext, namespace: str) -> str:
     namespace_queues = sorted(local for space, local in context.local_queues if space == namespace)
     if namespace_queues:
-        return f"; there is {_quote_some(namespace_queues)}"
+        return f"; local queues: {_quote_some(namespace_queues)}"
     namespaces = sorted({space for space, _ in context.local_queues})
     return f"; local queues are in {_quote_some(namespaces)}" if namespaces else "; the fleet has no queues"
 
@@ -75,32 +75,32 @@ def _quote_some(names: list[str]) -> str:
     return join_words([*(f"'{name}'" for name in names[:_MAX_LISTED]), *omitted])
 
 
-# --- the kind, and what is said to Kueue ------------------------------------------------------------------------------
+# --- kind -------------------------------------------------------------------------------------------------------------
 
 
 def is_queued(context: LintContext, job: JobManifest) -> bool:
-    """Return whether Kueue queues jobs of this kind, and this one; after a fault or a warning it does not."""
+    """Return whether Kueue queues this job; otherwise adds a fault or a warning."""
     if QUEUE_NAME not in job.labels and _may_go_unqueued(context, job):
         return False
     if job.row is None or context.frameworks is None or job.row.framework in context.frameworks:
         return True
     remedy = "write a Job" if job.kind == "Pod" else f"add {job.row.framework} to its integrations"
-    outside = "it would start at once, outside every quota"
-    job.source.fault("not-queued", f"Kueue of this fleet does not look after a {job.kind}: {outside}; {remedy}")
+    outside = "it would start at once, outside all quota"
+    job.source.fault("not-queued", f"Kueue in this fleet does not manage {job.kind} objects: {outside}; {remedy}")
     return False
 
 
 def _may_go_unqueued(context: LintContext, job: JobManifest) -> bool:
-    """Return whether a service or an object of another kind needs no queue: one that asks for no accelerator."""
+    """Return whether an object of a serving or unknown kind needs no queue, because it requests no accelerator."""
     if job.row is not None and not job.row.serving:
         return False
     if (job.namespace, DEFAULT_QUEUE) in context.local_queues and job.row is not None:
         return False
     accelerators = {flavor.resource for flavor in context.plan.flavors}
     requested = sorted(accelerators & set(_requested_resources(job)))
-    outside = "its pods start at once, outside every quota"
+    outside = "its pods start at once, outside all quota"
     if requested:
-        message = f"asks for {join_words(requested)} and names no queue: {outside}; write the label {QUEUE_NAME}"
+        message = f"requests {join_words(requested)} and names no queue: {outside}; write the label {QUEUE_NAME}"
         job.metadata.fault("no-queue", f"{message}{_list_local_queues(context, job.namespace)}")
     else:
         job.source.problems.warning("no-queue", job.metadata.path, f"names no queue: {outside}")
@@ -108,7 +108,7 @@ def _may_go_unqueued(context: LintContext, job: JobManifest) -> bool:
 
 
 def _requested_resources(job: JobManifest) -> Iterator[str]:
-    """Yield the resources that any container of an object of any kind asks for."""
+    """Yield the resources that any container of an object requests."""
     for containers in iterate_containers(job.source.value):
         for container in as_list(containers):
             for section in ("requests", "limits"):
@@ -116,7 +116,7 @@ def _requested_resources(job: JobManifest) -> Iterator[str]:
 
 
 def warn_if_unread(job: SubmittedJob) -> None:
-    """Say in one sentence what of the job is not checked, if anything."""
+    """Add a warning about the parts of the job that are not checked."""
     if job.job.unread:
         checked = "queue, priority and requests" if job.job.pod_sets else "namespace, queue and priority"
         message = f"its {checked} are checked; not checked: {job.job.unread}"
@@ -124,29 +124,29 @@ def warn_if_unread(job: SubmittedJob) -> None:
 
 
 def warn_if_held(job: SubmittedJob) -> None:
-    """Note what keeps even a sound job waiting, or would if Kueue did not put it right."""
+    """Add a warning for a held queue, and for a job that is not suspended."""
     for stop_policy, level in ((job.queue.stop_policy, "queue"), (job.local_queue.stop_policy, "local queue")):
         if stop_policy in _STOP_POLICIES:
             source = job.job.label(QUEUE_NAME)
-            message = f"the {level} {job.queue_name} is held ({stop_policy}): nothing is admitted until it is resumed"
+            message = f"the {level} {job.queue_name} is held ({stop_policy}): no job is admitted until it is resumed"
             job.warn("held", source.path, message)
             break
     suspend = job.job.suspend
     if suspend is not None and suspend.value is False:
-        job.warn("not-suspended", suspend.path, "Kueue suspends the job all the same; leave it out, or write true")
+        job.warn("not-suspended", suspend.path, "Kueue suspends the job anyway; remove it, or write true")
 
 
 # --- priority ---------------------------------------------------------------------------------------------------------
 
 
 def check_priority(job: SubmittedJob) -> bool:
-    """Return whether the job's priority exists and is the queue's."""
+    """Return whether the job's priority exists and is that of the queue."""
     known = sorted(job.context.simulated.priorities)
     priority_class = job.job.priority_class
     has_classes = _has_known_classes(job, known)
     if priority_class is not None and str(priority_class.value) not in known:
         suggestion = did_you_mean(str(priority_class.value), known) or (
-            f"; there is {join_quoted(known)}" if known else "; there are none"
+            f"; priorities: {join_quoted(known)}" if known else "; the fleet has none"
         )
         priority_class.fault("no-priority", f"no priority '{priority_class.value}'{suggestion}")
         return False
@@ -156,16 +156,16 @@ def check_priority(job: SubmittedJob) -> bool:
         return has_classes
     remedy = f"write the label {PRIORITY_CLASS}: {required}"
     if priority_class is None:
-        stated = f"names no priority, and the default is '{default}'" if default else "names no priority"
+        stated = f"has no priority, and the default is '{default}'" if default else "has no priority"
         source = job.job.metadata.child("labels", {})
     else:
-        stated, source = f"'{priority_class.value}' is another priority", priority_class
-    source.fault("wrong-priority", f"{stated}; {job.queue_name} is for '{required}': {remedy}")
+        stated, source = f"'{priority_class.value}' is a different priority", priority_class
+    source.fault("wrong-priority", f"{stated}, but {job.queue_name} requires '{required}'; {remedy}")
     return False
 
 
 def _has_known_classes(job: SubmittedJob, known: list[str]) -> bool:
-    """Return a pod whose class does not exist is refused by the API server, whatever the job's label says."""
+    """Return whether the pods' PriorityClasses exist and are allowed; the API server refuses pods with others."""
     all_known = True
     team = next(each for each in job.context.plan.teams if each.name == job.local_queue.team)
     allowed = team.pod_priorities(job.local_queue.namespace)
@@ -191,4 +191,4 @@ def _has_known_classes(job: SubmittedJob, known: list[str]) -> bool:
 
 def _allowed_classes(allowed: tuple[str, ...]) -> str:
     given = f"write {join_quoted(list(allowed))}, or " if allowed else ""
-    return f"{given}leave priorityClassName out; the platform allows others by podPriorities"
+    return f"{given}remove priorityClassName; the platform allows others by podPriorities"

@@ -1,4 +1,4 @@
-"""Whether some machines of the queue can run a job's pods: slices and hosts, room on a node, labels, taints."""
+"""Checks of a job's pods against the queue's machines: slices and hosts, node sizes, labels, taints."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _INSTANCE_TYPE = "node.kubernetes.io/instance-type"
 
 
 class JobPods(Struct, frozen=True):
-    """One pod set of a job, with the template it comes from and the child jobs it is spread over."""
+    """One pod set of a job, with its template and the number of child jobs."""
 
     submitted: SubmittedJob
     template: SourceValue
@@ -34,18 +34,18 @@ class JobPods(Struct, frozen=True):
 
     @property
     def pods_per_replica(self) -> int:
-        """The pods of one child job."""
+        """The number of pods of one child job."""
         return self.pod_set.count // self.replicas if self.replicas else 0
 
     def spec_field(self, *keys: str) -> SourceValue:
-        """Something in the pod's spec."""
+        """Return a field of the pod's spec."""
         source = (pod_spec(self.template) or {}).get(keys[0], self.template.child("spec", {}).child(keys[0], None))
         for key in keys[1:]:
             source = source.child(key, as_mapping(source.value).get(key))
         return source
 
     def request_source(self, resource: str) -> SourceValue:
-        """Where a resource is asked for."""
+        """Return the request for a resource."""
         spec = self.template.child("spec", {})
         for key in ("containers", "initContainers"):
             for index, container in enumerate(as_list(get_nested(self.template.value, "spec", key))):
@@ -60,7 +60,7 @@ class JobPods(Struct, frozen=True):
 
 
 def list_job_pods(job: SubmittedJob) -> list[JobPods]:
-    """Return each pod set of a job whose pods were understood."""
+    """Return the pod sets of a job whose templates could be read."""
     pod_sets = job.job.pod_sets or ()
     return [
         JobPods(job, *each) for each in zip(job.job.templates, pod_sets, job.job.replicas, strict=True) if each[1].count
@@ -68,11 +68,11 @@ def list_job_pods(job: SubmittedJob) -> list[JobPods]:
 
 
 def check_node_shapes(job: SubmittedJob) -> None:
-    """Report pods that no machines of the queue can run."""
+    """Report pods that no machine of the queue can run."""
     node_shapes, all_pods = job.context.node_shapes(job.queue), list_job_pods(job)
     if all_pods and not any(_requested_accelerators(each) for each in all_pods):
         resources = join_words(list(dict.fromkeys(shape.flavor.resource for shape in node_shapes)))
-        message = f"its pods ask for no accelerator, and {job.queue_name} is for {resources}"
+        message = f"its pods request no accelerator, but {job.queue_name} is for {resources}"
         job.warn("no-accelerator", all_pods[0].spec_field("containers").path, message)
     for pods in all_pods:
         requested = _requested_accelerators(pods)
@@ -106,9 +106,9 @@ def _check_fit(pods: JobPods, candidates: list[NodeShape]) -> None:
 
 
 def check_assigned_flavors(job: SubmittedJob, assigned: Mapping[str, str]) -> None:
-    """Report machines that Kueue chooses in vain: it looks at quota and labels, and not at the size of nodes.
+    """Report flavors that Kueue assigns but whose nodes are too small: Kueue checks quota and labels, not node sizes.
 
-    `chosen` is the flavor that each pod set gets in an empty fleet; of others, which it may get later, warn.
+    `assigned` is pod set → flavor in an empty fleet: a fault. Other flavors, which it may get later, are a warning.
     """
     nodes = job.context.simulated.setup.resource_flavors
     for pods in list_job_pods(job):
@@ -120,18 +120,18 @@ def check_assigned_flavors(job: SubmittedJob, assigned: Mapping[str, str]) -> No
         for flavor, misfit in misfits.items():
             if misfit is not None:
                 source, message = misfit
-                consequence = f"where they never run: {message}; select the nodes that are meant"
+                consequence = f"where they never run: {message}; write a node selector for the intended nodes"
                 if assigned.get(pods.pod_set.name) == flavor:
-                    source.fault("no-shape", f"Kueue gives its pods '{flavor}', {consequence}")
+                    source.fault("no-shape", f"Kueue assigns '{flavor}' to its pods, {consequence}")
                 else:
-                    job.warn("no-shape", source.path, f"Kueue may give its pods '{flavor}', {consequence}")
+                    job.warn("no-shape", source.path, f"Kueue may assign '{flavor}' to its pods, {consequence}")
 
 
 # --- labels and taints ------------------------------------------------------------------------------------------------
 
 
 def _report_unmatched(pods: JobPods, candidates: list[NodeShape]) -> None:
-    """Say which selector, expression or taint keeps the pods from every flavor."""
+    """Report the selector, expression or taint that excludes every flavor."""
     place = pods.submitted.queue_name
     for key, value in pods.pod_set.node_selector.items():
         known = sorted({shape.flavor.node_labels[key] for shape in candidates if key in shape.flavor.node_labels})
@@ -142,13 +142,13 @@ def _report_unmatched(pods: JobPods, candidates: list[NodeShape]) -> None:
     flavors = join_quoted(dict.fromkeys(shape.flavor.name for shape in candidates))
     constraint = "node affinity" if pods.pod_set.affinity_terms else "node selector"
     source = pods.spec_field("affinity" if pods.pod_set.affinity_terms else "nodeSelector")
-    source.fault("no-nodes", f"its {constraint} leaves no flavor of {place}: it has {flavors}")
+    source.fault("no-nodes", f"its {constraint} excludes every flavor of {place}; the flavors are {flavors}")
 
 
 def _unsatisfiable_selectors(pods: JobPods) -> Iterator[tuple[SourceValue, str]]:
-    """Selectors that flavors say nothing of, and that no node of the queue's pools can satisfy.
+    """Yield node selectors that no node of the queue's pools can satisfy, with a message.
 
-    Nodes that GKE makes, or that exist already, may have labels that nobody wrote down.
+    Nodes that GKE creates, and existing nodes, may have unknown labels.
     """
     submitted = pods.submitted
     pools = [shape.pool for shape in submitted.context.node_shapes(submitted.queue)]
@@ -163,7 +163,7 @@ def _unsatisfiable_selectors(pods: JobPods) -> Iterator[tuple[SourceValue, str]]
         source = pods.spec_field("nodeSelector", key)
         if key in known and value not in known[key]:
             place = submitted.queue_name
-            yield source, f"no nodes of {place} have {key}: '{value}'; there are {join_quoted(known[key][:6])}"
+            yield source, f"no nodes of {place} have {key}: '{value}'; values are {join_quoted(known[key][:6])}"
         elif is_label_key(key) and not key.startswith(_PROVIDER_PREFIXES) and not _has_labelled_pool(pods, key, value):
             yield source, f"no pool of {pods.submitted.queue_name} has nodes with the label {key}: '{value}'"
 
@@ -178,19 +178,19 @@ def _has_labelled_pool(pods: JobPods, key: str, value: str) -> bool:
 
 
 def _find_misfits(pods: JobPods, shape: NodeShape) -> Iterator[tuple[SourceValue, str]]:
-    """What keeps the pods from the nodes of a shape; the first is worth telling."""
+    """Yield why the pods do not fit on the nodes of a shape; only the first reason is reported."""
     number, noun, topology = pods.pod_set.requests[shape.flavor.resource], shape.flavor.noun, shape.pool.topology
     source = pods.request_source(shape.flavor.resource)
     if number > shape.per_pod:
-        yield source, f"a pod asks for {number} {noun}, and a node of {shape.pool.machine_type} gives {shape.per_pod}"
+        yield source, f"a pod requests {number} {noun}, but a node of {shape.pool.machine_type} has {shape.per_pod}"
     elif shape.is_multi_host and number != shape.per_node:
         yield (
             source,
-            f"a pod asks for {number} {noun}; in a slice of several hosts it takes all {shape.per_node} of its host",
+            f"a pod requests {number} {noun}; in a multi-host slice it must request all {shape.per_node} of its host",
         )
     if shape.is_multi_host and pods.pods_per_replica % shape.hosts:
         pods_text = "1 pod is" if pods.pods_per_replica == 1 else f"{pods.pods_per_replica} pods are"
-        message = f"{pods_text} no whole number of {topology} slices, which have {shape.hosts} hosts each"
+        message = f"{pods_text} not a whole number of {topology} slices, which have {shape.hosts} hosts each"
         yield _pod_count_source(pods), message
     elif shape.is_multi_host and pods.pods_per_replica > shape.hosts and _is_exclusive(pods):
         message = (
@@ -202,16 +202,16 @@ def _find_misfits(pods: JobPods, shape: NodeShape) -> Iterator[tuple[SourceValue
 
 
 def check_capacity(job: SubmittedJob) -> None:
-    """Report pods that quota lets in and that outnumber the machines: quota may be more than there is."""
+    """Report pods that are within quota but exceed the machines; quota can be above capacity."""
     for pods in list_job_pods(job):
         requests = pods.pod_set.requests
         flavors = [shape.flavor for shape in job.context.node_shapes(job.queue) if requests.get(shape.flavor.resource)]
         largest = max(flavors, key=lambda each: each.capacity.max, default=None)
         total = pods.pod_set.count * requests.get(largest.resource, 0) if largest else 0
         if largest and total > largest.capacity.max:
-            capacity_text = f"the machines of {job.queue_name} are never more than {largest.capacity.max}"
+            capacity_text = f"{job.queue_name} has at most {largest.capacity.max}"
             pods.request_source(largest.resource).fault(
-                "no-nodes", f"asks for {total} {largest.noun}, and {capacity_text}"
+                "no-nodes", f"requests {total} {largest.noun}, but {capacity_text}"
             )
 
 
@@ -221,15 +221,15 @@ def _allocatable_misfits(pods: JobPods, shape: NodeShape) -> Iterator[tuple[Sour
         requested = pods.pod_set.requests.get(resource, 0)
         if requested > limit:
             limit_text = format_quantity(resource, limit) if resource == "cpu" else f"{limit // 2**30}Gi"
-            remark = f"GKE leaves pods {limit_text} of each {shape.pool.machine_type}"
+            remark = f"pods can use {limit_text} of each {shape.pool.machine_type}"
             yield (
                 pods.request_source(resource),
-                f"a pod asks for {format_quantity(resource, requested)} {resource}, and {remark}",
+                f"a pod requests {format_quantity(resource, requested)} {resource}, but {remark}",
             )
 
 
 def _pod_count_source(pods: JobPods) -> SourceValue:
-    """Where the number of pods is written."""
+    """Return the field with the number of pods."""
     source = pods.template
     path, value = source.path[:-1], pods.submitted.job.source.value
     for step in path[len(pods.submitted.job.source.path) :]:
@@ -249,14 +249,14 @@ def _is_exclusive(pods: JobPods) -> bool:
 
 
 def _has_slice_placement(pods: JobPods, shape: NodeShape) -> bool:
-    """Return whether an annotation says so: JobSet's, or Kueue's where Kueue places the pods."""
+    """Return whether an annotation keeps slices apart: JobSet's, or Kueue's if Kueue places the pods."""
     if shape.flavor.topology is None:
         return _is_exclusive(pods)
     return SLICE_TOPOLOGY in as_mapping(get_nested(pods.template.value, "metadata", "annotations"))
 
 
 def _check_slice_placement(pods: JobPods, shape: NodeShape) -> None:
-    """Nothing but an annotation keeps the pods of one slice on one slice's nodes."""
+    """Report a missing annotation that keeps the pods of a slice on the nodes of one slice."""
     has_many_slices = shape.pool.slices is not None and shape.pool.slices.max > 1
     if shape.is_multi_host and has_many_slices and not _has_slice_placement(pods, shape):
         remedy = f"a JobSet with the annotation {EXCLUSIVE_TOPOLOGY}: {_NODE_POOL}"
@@ -267,9 +267,7 @@ def _check_slice_placement(pods: JobPods, shape: NodeShape) -> None:
     networked = shape.has_pod_network or pods.submitted.context.plan.cluster.mode == "autopilot"
     on_host = pods.spec_field("hostNetwork").value is True
     if shape.is_tpu and pods.replicas > 1 and not networked and not on_host:
-        message = "slices talk to each other over the network of their nodes; write hostNetwork: true in the pods"
+        message = "slices communicate over the network of their nodes; write hostNetwork: true in the pods"
         pods.submitted.warn("no-host-network", pods.template.path, message)
     if on_host and pods.submitted.context.plan.cluster.mode == "autopilot":
-        pods.spec_field("hostNetwork").fault(
-            "host-network", "Autopilot refuses pods on the network of their nodes; leave it out"
-        )
+        pods.spec_field("hostNetwork").fault("host-network", "Autopilot refuses pods with hostNetwork; remove it")

@@ -1,4 +1,4 @@
-"""Whether the names that are made of a job's name exist: child jobs, pods, services."""
+"""Checks of a job's name, from which names of child jobs, pods and services are derived."""
 
 from __future__ import annotations
 
@@ -9,26 +9,30 @@ from berth.names import MAX_LABEL, is_dns_1035_label, is_subdomain, shorten
 from berth.workloads import names
 
 _SUFFIX_LENGTH = 5
-"""Letters that Kubernetes adds to a `generateName`."""
+"""Number of characters that Kubernetes appends to a `generateName`."""
 _KUBEFLOW = "kubeflow.org"
 
 
 def check_name(job: JobManifest, pod_sets: tuple[PodSet, ...]) -> None:
-    """Report a name that is too long, or none."""
+    """Report an invalid name, or one that is too long."""
     is_generated = "name" not in as_mapping(job.metadata.value)
     source = job.metadata.child("generateName" if is_generated else "name", job.name)
     longest = min(_name_limits(job, pod_sets)) - (_SUFFIX_LENGTH if is_generated else 0)
     if not _is_name(job, is_generated):
-        first = ", a letter first" if _names_services(job) else ""
-        source.fault("bad-name", f"'{job.name}' is no name for a {job.kind}: lower-case letters, digits and '-'{first}")
+        first = ", starting with a letter" if _names_services(job) else ""
+        source.fault(
+            "bad-name", f"'{job.name}' is not a valid name of a {job.kind}: lower-case letters, digits and '-'{first}"
+        )
     elif len(job.name) > longest:
-        message = f"'{job.name}' has {len(job.name)} characters; names made of it fit into 63 with at most {longest}"
-        remedy = f"; '{shorten(job.name, longest)}' would do" if longest >= 8 else ""
+        message = (
+            f"'{job.name}' has {len(job.name)} characters, more than {longest}; names derived from it must fit into 63"
+        )
+        remedy = f"; write '{shorten(job.name, longest)}'" if longest >= 8 else ""
         source.fault("long-name", message + remedy)
 
 
 def _is_name(job: JobManifest, is_generated: bool) -> bool:
-    """Return whether the letters are right, with one that Kubernetes adds to a made-up name; length is another matter."""
+    """Return whether the characters are valid, including the suffix of a generated name; ignores the length."""
     name = f"{job.name}x" if is_generated else job.name
     if _names_services(job):
         return is_dns_1035_label(name if len(name) <= MAX_LABEL else f"{name[: MAX_LABEL - 1]}x")
@@ -52,5 +56,5 @@ def _name_limits(job: JobManifest, pod_sets: tuple[PodSet, ...]) -> list[int]:
 
 
 def _names_services(job: JobManifest) -> bool:
-    """Return whether the job's name becomes that of a service."""
+    """Return whether a service has the job's name."""
     return job.kind in ("JobSet", "LeaderWorkerSet") or (job.row is not None and job.row.group == _KUBEFLOW)

@@ -1,4 +1,4 @@
-"""Whether a Pod of a group can be admitted: Kueue waits until as many Pods exist as the group has."""
+"""Checks of pod groups: Kueue waits until all Pods of a group exist."""
 
 from __future__ import annotations
 
@@ -7,23 +7,23 @@ from berth.jobs.pod_groups import POD_GROUP_SIZE, group_name
 
 
 def check_pod_group(job: JobManifest) -> None:
-    """Report a group without a size, or of another size than its Pods in the manifests."""
+    """Report a group without a size, or whose size differs from its number of Pods in the manifests."""
     name = group_name(job)
     if name is None:
         return
     metadata, size = job.metadata, job.annotations.get(POD_GROUP_SIZE)
     if size is None:
-        message = f"pod group '{name}' has no size: Kueue refuses the Pod; write the annotation {POD_GROUP_SIZE}"
+        message = f"pod group '{name}' has no size, so Kueue refuses the Pod; write the annotation {POD_GROUP_SIZE}"
         metadata.fault("pod-group", message)
         return
     source = metadata.child("annotations", job.annotations).child(POD_GROUP_SIZE, size)
     if not isinstance(size, str) or not size.isdecimal() or not int(size):
-        source.fault("pod-group", f"'{size}' is no size of a pod group; write a number of Pods from 1, in quotes")
+        source.fault("pod-group", f"'{size}' is not a size of a pod group; write a quoted number of at least 1")
         return
     members = sum(each.count for each in job.group)
     if members and members < int(size):
-        message = f"pod group '{name}' has {size} Pods, and {members} of them are here: Kueue waits for the others"
+        message = f"pod group '{name}' has {size} Pods, but {members} are in the manifests; Kueue waits for the others"
         job.source.problems.warning("pod-group", source.path, message)
     elif members > int(size):
-        message = f"pod group '{name}' has {size} Pods, and {members} are here; write '{members}'"
+        message = f"pod group '{name}' has {size} Pods, but {members} are in the manifests; write '{members}'"
         source.fault("pod-group", message)

@@ -1,4 +1,4 @@
-"""What the API server and Kueue refuse of a pod template, whatever the machines: limits, topology, Autopilot.
+"""Rules for pod templates that do not depend on machines: limits, topology, Autopilot.
 
 Sources: Kubernetes docs, "Extended resources" (requests and limits are equal, and limits are written); Kueue docs,
 "Topology Aware Scheduling"; GKE docs, "Autopilot security capabilities".
@@ -16,25 +16,25 @@ _TOPOLOGY_PREFIX = "kueue.x-k8s.io/podset-"
 _LEVEL_KEYS = tuple(f"{_TOPOLOGY_PREFIX}{each}-topology" for each in ("required", "preferred", "slice-required"))
 _UNCONSTRAINED = f"{_TOPOLOGY_PREFIX}unconstrained-topology"
 _NATIVE_PREFIX = "kubernetes.io/"
-_AUTOPILOT_HOST_FIELDS = {"hostPID": "the processes of their nodes", "hostIPC": "the IPC namespace of their nodes"}
+_AUTOPILOT_HOST_FIELDS = ("hostPID", "hostIPC")
 _AUTOPILOT_LOGS = "/var/log"
 
 
 def check_pod_rules(job: SubmittedJob) -> None:
-    """Report what is refused of every pod template of a job."""
+    """Report violations in the pod templates of a job."""
     for template in job.job.templates:
         _check_limits(template)
         _check_topology(job, template)
         if job.context.plan.cluster.mode == "autopilot":
             for source, violation in _autopilot_violations(template):
-                source.fault("autopilot-refuses", f"Autopilot refuses pods with {violation}; leave it out")
+                source.fault("autopilot-refuses", f"Autopilot refuses pods with {violation}; remove it")
 
 
 # --- extended resources -----------------------------------------------------------------------------------------------
 
 
 def _check_limits(template: SourceValue) -> None:
-    """The API server refuses an extended resource without a limit, or with another limit than request."""
+    """Report extended resources whose limit is missing or differs from the request."""
     for container in _containers(template):
         resources = container.child("resources", get_nested(container.value, "resources"))
         requests, limits = (as_mapping(get_nested(resources.value, key)) for key in ("requests", "limits"))
@@ -43,11 +43,11 @@ def _check_limits(template: SourceValue) -> None:
                 continue
             source = resources.child("requests", requests).child(resource, amount)
             if resource not in limits:
-                message = f"{resource} has a request and no limit: the API server refuses its pods"
+                message = f"{resource} has a request but no limit, so the API server refuses its pods"
                 source.fault("no-limit", f"{message}; write limits: {{{resource}: {amount}}}")
             elif str(limits[resource]) != str(amount):
                 message = f"{resource} has the request {format_value(amount)} and the limit "
-                message += f"{format_value(limits[resource])}: the API server refuses its pods; write the same number"
+                message += f"{format_value(limits[resource])}, so the API server refuses its pods; write equal numbers"
                 source.fault("no-limit", message)
 
 
@@ -62,7 +62,7 @@ def _containers(template: SourceValue) -> Iterator[SourceValue]:
 
 
 def _check_topology(job: SubmittedJob, template: SourceValue) -> None:
-    """Kueue never admits pods with a topology request to a flavor without a topology."""
+    """Report topology requests in a queue whose flavors have no topology, or no such level."""
     annotations = as_mapping(get_nested(template.value, "metadata", "annotations"))
     requested = [key for key in (*_LEVEL_KEYS, _UNCONSTRAINED) if key in annotations]
     if not requested:
@@ -74,11 +74,11 @@ def _check_topology(job: SubmittedJob, template: SourceValue) -> None:
     for key in requested:
         source = place.child(key, annotations[key])
         if not levels:
-            message = f"no flavor of {job.queue_name} has a topology: Kueue never admits the job; leave {key} out"
+            message = f"no flavor of {job.queue_name} has a topology, so Kueue never admits the job; remove {key}"
             source.fault("no-topology", message)
         elif key in _LEVEL_KEYS and annotations[key] not in levels:
             known = ", ".join(dict.fromkeys(levels))
-            message = f"{format_value(annotations[key])} is no level of the topology of {job.queue_name}"
+            message = f"{format_value(annotations[key])} is not a level of the topology of {job.queue_name}"
             source.fault("no-topology", f"{message}; write one of {known}")
 
 
@@ -87,13 +87,13 @@ def _check_topology(job: SubmittedJob, template: SourceValue) -> None:
 
 def _autopilot_violations(template: SourceValue) -> Iterator[tuple[SourceValue, str]]:
     spec = pod_spec(template) or {}
-    for key, violation in _AUTOPILOT_HOST_FIELDS.items():
+    for key in _AUTOPILOT_HOST_FIELDS:
         if key in spec and spec[key].value is True:
-            yield spec[key], violation
+            yield spec[key], key
     for index, volume in enumerate(as_list(spec["volumes"].value) if "volumes" in spec else ()):
         path = get_nested(volume, "hostPath", "path")
         if path is not None and not str(path).startswith(_AUTOPILOT_LOGS):
-            yield spec["volumes"].child(index, volume), f"the files of their nodes at {format_value(path)}"
+            yield spec["volumes"].child(index, volume), f"a hostPath volume of {format_value(path)}"
     for container in _containers(template):
         if get_nested(container.value, "securityContext", "privileged") is True:
             yield container.child("securityContext", {}).child("privileged", True), "privileged containers"

@@ -1,6 +1,6 @@
-"""Whether the admission policies of a team's namespace accept a job's pods.
+"""Checks of a job's pods against the admission policies of the team's namespace.
 
-The same rules as `berth.manifests.policy_rules`, said of a manifest before it is submitted.
+The rules are those of `berth.manifests.policy_rules`, applied to a manifest before it is submitted.
 """
 
 from __future__ import annotations
@@ -15,16 +15,16 @@ from berth.plan.teams import HostAccessPlan, IsolationPlan
 
 _PRIVILEGED = "privileged"
 _HOST_FIELDS = {
-    "hostNetwork": "on the network of their nodes",
-    "hostPID": "among the processes of their nodes",
-    "hostIPC": "with the shared memory of their nodes",
+    "hostNetwork": "with hostNetwork",
+    "hostPID": "with hostPID",
+    "hostIPC": "with hostIPC",
 }
 _Spec = dict[str, SourceValue]
 _Violation = tuple[SourceValue, str]
 
 
 def check_pod_security(job: SubmittedJob) -> None:
-    """Report pods that the API server refuses in a namespace of the team's own."""
+    """Report pods that the API server refuses in the team's namespace."""
     team = next(each for each in job.context.plan.teams if each.name == job.local_queue.team)
     if not any(each.name == job.local_queue.namespace and each.owned for each in team.namespaces):
         return
@@ -37,7 +37,7 @@ def check_pod_security(job: SubmittedJob) -> None:
             )
             source.fault("pod-security", message)
         for source, violation in _scheduling(spec):
-            message = f"pods {violation} are refused in namespace '{job.local_queue.namespace}'; leave it out"
+            message = f"pods {violation} are refused in namespace '{job.local_queue.namespace}'; remove it"
             source.fault("pod-security", message)
 
 
@@ -61,9 +61,9 @@ def _host_paths(spec: _Spec, access: HostAccessPlan) -> Iterator[_Violation]:
     for index, volume in enumerate(as_list(spec["volumes"].value) if "volumes" in spec else ()):
         path = get_nested(volume, "hostPath", "path")
         if get_nested(volume, "hostPath") is not None and path not in exempt:
-            yield spec["volumes"].child(index, volume), "with files of their nodes"
+            yield spec["volumes"].child(index, volume), "with a hostPath volume"
         elif path is not None and path not in access.paths and _is_written(spec, get_nested(volume, "name")):
-            yield spec["volumes"].child(index, volume), "that mount files of their nodes without readOnly: true"
+            yield spec["volumes"].child(index, volume), "that mount a hostPath volume without readOnly: true"
 
 
 def _is_written(spec: _Spec, volume: object) -> bool:
@@ -92,7 +92,7 @@ def _capabilities(spec: _Spec, access: HostAccessPlan) -> Iterator[_Violation]:
 
 
 def _scheduling(spec: _Spec) -> Iterator[_Violation]:
-    """What is refused at every level: it passes by the scheduler, or reaches nodes that are not for jobs."""
+    """Yield what is refused at every level: bypassing the scheduler, or tolerating taints of other nodes."""
     if "nodeName" in spec and spec["nodeName"].value:
         yield spec["nodeName"], "with a nodeName"
     if "runtimeClassName" in spec and spec["runtimeClassName"].value not in RUNTIME_CLASSES:
@@ -111,7 +111,7 @@ def _containers(spec: _Spec) -> Iterator[SourceValue]:
 
 
 def _requests(spec: _Spec, wanted: Callable[[str], bool]) -> bool:
-    """Return whether some container asks for a resource that is wanted."""
+    """Return whether any container requests a resource that matches `wanted`."""
     names = (
         str(name)
         for container in _containers(spec)

@@ -1,4 +1,4 @@
-"""ProvisioningRequests that somebody makes without Kueue: machines that count towards no quota."""
+"""Checks of ProvisioningRequests outside Kueue, whose machines do not count against quota."""
 
 from __future__ import annotations
 
@@ -20,21 +20,23 @@ from berth.workloads.node_shapes import NodeShape, list_node_shapes
 
 PROVISIONING_REQUEST = "ProvisioningRequest"
 NO_QUEUE_CODE = "no-queue-asked"
-"""The code of the warning that a request passes every queue by."""
+"""Code of the warning that a request uses no queue."""
 _RUN_DURATION = "maxRunDurationSeconds"
 
 
 def check_request(
     document: SourceValue, path: tuple[str | int, ...], documents: Iterable[ManifestDocument], context: LintContext
 ) -> str:
-    """What a request asks for; faults go to the document's problems."""
+    """Return the machines of a request as text; faults go to the document's problems."""
     value = document.value if not path else as_list(get_nested(document.value, "items"))[int(path[1])]
     spec = SourceValue(get_nested(value, "spec"), (*path, "spec"), document.problems)
     fields = spec.mapping("a request's spec")
     if fields is None:
         return ""
     document.problems.warning(
-        NO_QUEUE_CODE, (*path, "metadata"), "its machines count towards no quota, and no queue waits"
+        NO_QUEUE_CODE,
+        (*path, "metadata"),
+        "its machines do not count against any quota, and it does not wait in a queue",
     )
     _check_class(fields.get("provisioningClassName", spec))
     parameters = as_mapping(get_nested(value, "spec", "parameters"))
@@ -46,7 +48,7 @@ def check_request(
         return ""
     if len(pod_sets) > 1:
         pod_sets[1].fault(
-            "dws", f"{len(pod_sets)} pod sets, and queued machines are of one shape; make a request for each"
+            "dws", f"{len(pod_sets)} pod sets, but queued machines have one shape; write a request for each"
         )
         return ""
     return _check_pod_set(pod_sets[0], value, documents, context)
@@ -67,11 +69,11 @@ def _check_pod_set(
     count = fields["count"].integer("a whole number of pods from 1", 1)
     template = _find_template(name, get_nested(value, "metadata", "namespace"), documents)
     if template is None:
-        fields["podTemplateRef"].fault("no-template", f"no PodTemplate '{name}' lies in the same file; write it there")
+        fields["podTemplateRef"].fault("no-template", f"no PodTemplate '{name}' in the same file; write it there")
         return ""
     requested = build_pod_set(SourceValue(template, (), Problems()), "main", count or 1)
     if requested is None or count is None:
-        fields["podTemplateRef"].fault("no-template", f"the pods of PodTemplate '{name}' are not understood")
+        fields["podTemplateRef"].fault("no-template", f"the pods of PodTemplate '{name}' cannot be read")
         return ""
     return _check_machines(fields["count"], requested, context)
 
@@ -93,13 +95,14 @@ def _check_machines(source: SourceValue, pod_set: PodSet, context: LintContext) 
     ]
     requested = [each for each in queued if pod_set.requests.get(each.flavor.resource)]
     if not requested:
-        source.fault("no-nodes", "its pods ask for nothing that queued machines of this fleet have")
+        source.fault("no-nodes", "its pods request no resource of this fleet's queued machines")
         return ""
     eligible = [each for each in requested if can_run_on(pod_set, _node_flavor(each))]
     if not eligible:
         flavors = join_quoted(dict.fromkeys(each.flavor.name for each in requested))
         source.fault(
-            "no-nodes", f"its pods do not select, or do not tolerate, the nodes of {flavors}; Kueue adds nothing here"
+            "no-nodes",
+            f"its pods do not select or tolerate the nodes of {flavors}; Kueue does not add that to a request",
         )
         return ""
     misfits = [_find_misfit(pod_set, each) for each in eligible]
@@ -111,7 +114,7 @@ def _check_machines(source: SourceValue, pod_set: PodSet, context: LintContext) 
 
 
 def _node_flavor(shape: NodeShape) -> ResourceFlavor:
-    """Return the nodes themselves: GKE tolerates an accelerator's own taint for pods that ask for it."""
+    """Return the nodes as a flavor: GKE adds the toleration for an accelerator's taint to pods that request it."""
     flavor = shape.flavor
     taints = [each for each in flavor.tolerations if each.key != flavor.resource]
     return ResourceFlavor(
@@ -124,9 +127,9 @@ def _find_misfit(pod_set: PodSet, shape: NodeShape) -> str:
     number, noun = pod_set.requests[shape.flavor.resource], shape.flavor.noun
     limit = min(catalog.limits().max_request_nodes, shape.pool.nodes.max)
     if number > shape.per_pod:
-        return f"a pod asks for {number} {noun}, and a node of {shape.pool.machine_type} gives {shape.per_pod}"
+        return f"a pod requests {number} {noun}, but a node of {shape.pool.machine_type} has {shape.per_pod}"
     if shape.is_multi_host and pod_set.count != shape.hosts:
-        return f"{pod_set.count} pods are no {shape.pool.topology} slice, which has {shape.hosts} hosts"
+        return f"{pod_set.count} pods do not match a {shape.pool.topology} slice, which has {shape.hosts} hosts"
     if pod_set.count > limit:
-        return f"{pod_set.count} pods, and pool '{shape.pool.name}' gives {limit} machines to a request at the most"
+        return f"{pod_set.count} pods, but a request to pool '{shape.pool.name}' has at most {limit} machines"
     return ""

@@ -1,4 +1,4 @@
-"""Whether a job fits into its queue when nobody else is there: Kueue's own decision, from the model of it."""
+"""Whether a job fits into its empty queue, decided by the simulator."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ from berth.workloads.node_shapes import NodeShape
 
 
 class TrialAdmission(Struct, frozen=True):
-    """What a job takes in an empty fleet: in words (`8 v5e chips of v5e`), and the flavor of each pod set."""
+    """The quota that a job uses in an empty fleet, as text (`8 v5e chips of v5e`), and the flavor of each pod set."""
 
     text: str
     flavors: Mapping[str, str]
 
 
 def try_admission(job: SubmittedJob) -> TrialAdmission | None:
-    """What the job takes in an empty fleet; None after a fault."""
+    """Return the quota that the job uses in an empty fleet; None after a fault."""
     workload, reason = _admit_alone(job, _pod_sets(job.job))
     if reason is None:
         _warn_if_not_all_fit(job)
@@ -46,25 +46,25 @@ def try_admission(job: SubmittedJob) -> TrialAdmission | None:
 
 
 def _report_uncovered(job: SubmittedJob, pods: list[JobPods]) -> None:
-    """Every resource that the queue has no quota of."""
+    """Report resources without quota in the queue."""
     covered = job.queue.covered_resources
     requested = dict.fromkeys(resource for each in _pod_sets(job.job) for resource in each.requests)
     for resource in requested:
         if resource not in covered:
             places = (each.request_source(resource) for each in pods if resource in each.pod_set.requests)
-            message = f"asks for {resource}, of which {job.queue_name} has no quota: it has {join_words(list(covered))}"
+            message = f"requests {resource}, but {job.queue_name} has quota only for {join_words(list(covered))}"
             next(places, job.job.source).fault("not-covered", message)
 
 
 def _warn_if_not_all_fit(job: SubmittedJob) -> None:
-    """Of a job that is admitted part by part: whether its queue can ever hold all of them."""
+    """Warn if the queue can never hold all workloads of an object at a time."""
     number = job.job.workloads
     if number < 2 or _admit_alone(job, _multiplied(job, number))[1] is None:
         return
     fitting = bisect.bisect_left(
         range(1, number), True, key=lambda count: _admit_alone(job, _multiplied(job, count))[1] is not None
     )
-    message = f"{job.queue_name} can hold {fitting} of its {number} workloads at a time; the rest stays pending"
+    message = f"{job.queue_name} can hold {fitting} of its {number} workloads at a time; the others stay pending"
     job.job.source.problems.warning("not-all-fit", job.job.source.path, message)
 
 
@@ -77,7 +77,7 @@ def _pod_sets(job: JobManifest) -> tuple[PodSet, ...]:
 
 
 def _admit_alone(job: SubmittedJob, pod_sets: tuple[PodSet, ...]) -> tuple[SimulatedWorkload, PendingReason | None]:
-    """Return the job alone in the fleet, and why it is not admitted even then."""
+    """Return the job in the empty fleet, and why it is not admitted there."""
     simulator = job.context.simulator
     simulator.submit(Job(name=job.job.name, queue=job.queue.name, priority=0, pod_sets=pod_sets))
     workload = simulator.workloads[job.job.name]
@@ -110,7 +110,7 @@ def _build_trial(job: SubmittedJob, workload: SimulatedWorkload) -> TrialAdmissi
 
 
 def _report_above_ceiling(job: SubmittedJob, pods: list[JobPods], reason: PendingReason) -> None:
-    """More than the queue can ever have, its own and what it may borrow."""
+    """Report a request above the queue's ceiling."""
     shortages = _relevant_shortages(job, reason)
     resource = shortages[0].flavor_resource[1] if shortages else next(iter(pods[0].pod_set.requests), "")
     source = next((each.request_source(resource) for each in pods if resource in each.pod_set.requests), job.job.source)
@@ -122,7 +122,7 @@ def _report_above_ceiling(job: SubmittedJob, pods: list[JobPods], reason: Pendin
         [f"{format_quantity(each.flavor_resource[1], each.ceiling)} of {each.flavor_resource[0]}" for each in shortages]
     )
     message = (
-        f"asks for {_slices_text(job, pods)}{format_quantity(resource, requested)} "
+        f"requests {_slices_text(job, pods)}{format_quantity(resource, requested)} "
         f"{noun} in {job.queue_name}, whose ceiling is {ceilings}: "
         f"it can never be admitted{_largest_fit_text(job)}"
     )
@@ -130,7 +130,7 @@ def _report_above_ceiling(job: SubmittedJob, pods: list[JobPods], reason: Pendin
 
 
 def _report_above_worker(job: SubmittedJob, pods: list[JobPods], reason: PendingReason) -> None:
-    """More than any worker of a manager lets one job have, though all of them together have it."""
+    """Report a request above the ceiling of every single worker of a manager."""
     shortages = [(worker, each) for worker, why in reason.workers for each in _relevant_shortages(job, why)]
     requested = max((each.requested for _, each in shortages), default=0)
     resource = shortages[0][1].flavor_resource[1] if shortages else next(iter(pods[0].pod_set.requests), "")
@@ -147,20 +147,20 @@ def _report_above_worker(job: SubmittedJob, pods: list[JobPods], reason: Pending
         ]
     )
     request_text = (
-        f"asks for {_slices_text(job, pods)}{format_quantity(resource, requested)} {noun} in {job.queue_name}"
+        f"requests {_slices_text(job, pods)}{format_quantity(resource, requested)} {noun} in {job.queue_name}"
         if shortages
         else "is one job"
     )
-    limit_text = f"the most is {ceilings}" if shortages else "none takes its pods"
+    limit_text = f"the maximum is {ceilings}" if shortages else "no worker can run its pods"
     message = (
         f"{request_text}, and runs on one worker: {limit_text}; it would "
-        f"hold its quota for ever{_largest_fit_text(job)}"
+        f"hold its quota forever without running{_largest_fit_text(job)}"
     )
     source.fault("above-worker", message)
 
 
 def _relevant_shortages(job: SubmittedJob, reason: PendingReason) -> list[Shortage]:
-    """Return the shortest of accelerators where these are short, else of what is."""
+    """Return the shortages of accelerators, or all shortages if accelerators are sufficient."""
     beyond = [each for each in reason.shortages if each.requested > each.ceiling] or list(reason.shortages)
     return [each for each in beyond if each.flavor_resource in job.context.simulated.accelerator_nouns] or beyond
 
@@ -180,7 +180,7 @@ def _slices_text(job: SubmittedJob, pods: list[JobPods]) -> str:
 
 
 def _largest_fit_text(job: SubmittedJob) -> str:
-    """Return the most of it that would fit, slice by slice or pod by pod."""
+    """Return the largest job that fits, in slices or pods, as a clause."""
     pods, (first, *more) = list_job_pods(job), _pod_sets(job.job)
     if more:
         return ""
@@ -195,6 +195,6 @@ def _largest_fit_text(job: SubmittedJob) -> str:
         else:
             high = middle - 1
     if not low:
-        return "; not even the smallest part of it would fit"
+        return "; even its smallest part does not fit"
     word = "slice" if step > 1 else "pod"
     return f"; the largest that fits is {low} {word}{'' if low == 1 else 's'}"

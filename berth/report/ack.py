@@ -25,9 +25,11 @@ def ack_body(plan: AckFleetPlan) -> ReportBody:
         charts=flavor_charts(plan),
         teams=team_quota_sections(plan),
         picture=tree_picture(tree_boxes, plan.stack),
-        tree_caption="The minimum of each node is guaranteed, its maximum is the most that it can use.",
+        tree_caption="The minimum of each node is its guarantee, the maximum its ceiling.",
         tree=tree_section(tree_boxes),
-        relations=Section("In words", lines=list(describe_rules(reclaim_rules(plan.quotas), len(plan.cluster_queues)))),
+        relations=Section(
+            "As sentences", lines=list(describe_rules(reclaim_rules(plan.quotas), len(plan.cluster_queues)))
+        ),
         pools=[_pool_section(plan)],
     )
 
@@ -38,7 +40,7 @@ def ack_boxes(plan: AckFleetPlan) -> tuple[TreeBox, ...]:
 
 
 def _node_boxes(node: QuotaNodePlan, parent: int | None, depth: int, index: int) -> Iterator[TreeBox]:
-    """Yield the box of a node at index `place`, and the boxes of its children."""
+    """Yield the box of a node at `index`, and the boxes of its children."""
     shares = tuple(
         BoxQuota(resource, least, node.maximum[resource], "GPUs")
         for resource, least in node.minimum.items()
@@ -56,7 +58,9 @@ def _node_boxes(node: QuotaNodePlan, parent: int | None, depth: int, index: int)
 def _member_figure(plan: AckFleetPlan) -> KeyFigure:
     existing_count = sum(member.existing is not None for member in plan.members)
     what = "member" if len(plan.members) == 1 else "members"
-    return KeyFigure(str(len(plan.members)), what, f"{existing_count} there already" if existing_count else "made here")
+    return KeyFigure(
+        str(len(plan.members)), what, f"{existing_count} existing" if existing_count else "created by this stack"
+    )
 
 
 def _pool_section(plan: AckFleetPlan) -> Section:
@@ -64,7 +68,7 @@ def _pool_section(plan: AckFleetPlan) -> Section:
         [
             f"{member.name}/{pool.name}",
             pool.instance_type,
-            "there already" if member.existing else "spot" if pool.spot else "on-demand",
+            "existing" if member.existing else "spot" if pool.spot else "on-demand",
             format_range(pool.nodes),
             f"{format_range(pool.accelerators)} {pool.gpu}",
             pool.flavor,
@@ -74,4 +78,4 @@ def _pool_section(plan: AckFleetPlan) -> Section:
         for pool in member.node_pools
     ]
     head = ("node pool", "instance type", "from", "nodes", "accelerators", "flavor", "vSwitches")
-    return Section("Node pools and where their machines come from", head, rows, (3,))
+    return Section("Node pools and the source of their machines", head, rows, (3,))

@@ -63,9 +63,7 @@ def _flavor_chart(flavor: FlavorPlan, plan: FleetPlan | AckFleetPlan) -> FlavorC
         for t in plan.teams
         if flavor.name in t.ceiling
     ]
-    oversubscription_note = (
-        f"{flavor.oversubscription:g} times the capacity may be promised: {flavor.oversubscription_reason}"
-    )
+    oversubscription_note = f"accepted oversubscription {flavor.oversubscription:g}: {flavor.oversubscription_reason}"
     return FlavorChart(
         flavor=flavor.name,
         noun=flavor.noun,

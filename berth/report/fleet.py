@@ -19,7 +19,9 @@ from berth.report.tree import TreeBox, quota_tree_boxes
 from berth.report.view import KeyFigure, ReportBody, Section
 from berth.text import capacity_source, cluster_summary, format_range, format_slices, pluralize, worker_target
 
-TREE_CAPTION = "What each cohort and queue is guaranteed, and the most that it can use when nobody else uses anything."
+TREE_CAPTION = (
+    "The guarantee and the ceiling of each cohort and queue; the ceiling is reached only if all other quota is idle."
+)
 
 _TEAMS_IN_ONE_TABLE = 12
 """Maximum of teams in one table; more are in a folded table per cohort."""
@@ -39,7 +41,7 @@ def fleet_body(plan: FleetPlan) -> ReportBody:
         tree_caption=TREE_CAPTION,
         tree=tree_section(tree_boxes),
         matrices=preemption_matrices(plan),
-        relations=Section("In words", lines=list(describe_rules(preemption_rules(plan), len(plan.cluster_queues)))),
+        relations=Section("As sentences", lines=list(describe_rules(preemption_rules(plan), len(plan.cluster_queues)))),
         pools=[_pool_section(plan), _worker_section(plan), _later_section(plan)],
     )
 
@@ -137,7 +139,7 @@ def _pool_section(plan: FleetPlan) -> Section:
         for pool in plan.pools
     ]
     head = ("pool", "machine", "from", "nodes", "accelerators", "slices", "flavor", "zones")
-    return Section("Pools and where their machines come from", head, rows, (3,))
+    return Section("Pools and the source of their machines", head, rows, (3,))
 
 
 def _worker_section(plan: FleetPlan) -> Section:
@@ -154,7 +156,7 @@ def _worker_section(plan: FleetPlan) -> Section:
         for flavor in worker.plan.flavors
     ]
     head = ("worker", "cluster", "flavor", "accelerators", "guaranteed", "largest job")
-    return Section("Workers: what each holds, and its share of what is guaranteed", head, rows, (4, 5))
+    return Section("Workers: capacity and share of the guarantees", head, rows, (4, 5))
 
 
 def _later_section(plan: FleetPlan) -> Section:

@@ -32,8 +32,8 @@ def render_page(
 ) -> str:
     """Return the page of a stack: with its cost, its changes, the jobs' timeline and its origin if they are given.
 
-    Of a faulty stack it shows the faults, and the plan of what could be understood. Whatever comes from a stack file is
-    escaped, and the page's own policy lets it load and run nothing.
+    For a stack with faults it shows the faults, and the plan of the valid part. Text from a stack file is escaped, and
+    the page's content security policy forbids loading and running anything.
     """
     environment = Environment(
         loader=FileSystemLoader(pathlib.Path(__file__).parent),
@@ -106,7 +106,7 @@ def _all_figures(evaluation: Evaluation, body: ReportBody | None, cost: FleetCos
     yield KeyFigure(
         str(faults or warnings),
         "fault" if faults == 1 else "faults" if faults else "warnings",
-        f"the {what} is refused" if faults else f"the {what} is sound",
+        f"the {what} has faults" if faults else f"the {what} has no faults",
     )
 
 
@@ -143,7 +143,7 @@ def _cost_sections(cost: FleetCost) -> Iterator[Section]:
     teams = [[t, money(s.committed), money(s.ceiling), cost_words.describe_unpriced(s)] for t, s in cost.teams.items()]
     yield Section(f"Teams, {cost.prices.currency} an hour", ("team", "guaranteed", "ceiling", ""), teams, (1, 2))
     yield Section(
-        "What the figures hold", lines=[cost_words.describe_scope(cost), *cost_words.missing_price_lines(cost)]
+        "What the figures include", lines=[cost_words.describe_scope(cost), *cost_words.missing_price_lines(cost)]
     )
 
 

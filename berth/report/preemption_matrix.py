@@ -14,9 +14,9 @@ MAX_QUEUES = 40
 
 RULE_LETTERS = {"withinClusterQueue": "P", "reclaimWithinCohort": "R", "borrowWithinCohort": "B"}
 RULE_MEANINGS = {
-    "P": "by priority, inside its own queue (withinClusterQueue)",
-    "R": "to take back what it lent (reclaimWithinCohort)",
-    "B": "by priority, to borrow more (borrowWithinCohort)",
+    "P": "by priority, within the same queue (withinClusterQueue)",
+    "R": "to reclaim lent quota (reclaimWithinCohort)",
+    "B": "by priority, to borrow quota (borrowWithinCohort)",
 }
 
 
@@ -30,7 +30,7 @@ class PreemptionCell(Struct, frozen=True):
 class PreemptionMatrix(Struct, frozen=True):
     """A tree of cohorts: a row for each queue that preempts, a column for each that is preempted.
 
-    `rows` are None where the tree has more than `MAX_QUEUES` queues.
+    `rows` is None if the tree has more than `MAX_QUEUES` queues.
     """
 
     cohort: str

@@ -38,7 +38,7 @@ class PlacedBox(Struct, frozen=True):
 def place_boxes(boxes: Sequence[TreeBox]) -> tuple[PlacedBox, ...]:
     """Return the position of each box: none overlaps another, and each is centered on its children.
 
-    A box and all below it have a band of their own, as high as the higher of the two.
+    A box and everything below it have their own band, as high as the higher of the two.
     """
     heights = [2.0 * _PADDING + _LINE_HEIGHT * len(box.lines) for box in boxes]
     descendants = [0.0] * len(boxes)

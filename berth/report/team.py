@@ -1,4 +1,4 @@
-"""The report's view of a team's own stack: what it deploys, and where that waits in the platform's quota tree."""
+"""The report's view of a team's own stack: its workloads, and their queues in the platform's quota tree."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def team_body(plan: TeamStackPlan, platform: FleetPlan) -> ReportBody:
         figures=list(_team_figures(plan)),
         teams=(replace(all_teams, rows=[row for row in all_teams.rows if row[0] == plan.team]),),
         picture=tree_picture(tree_boxes, plan.stack),
-        tree_caption=f"{TREE_CAPTION} Below its queue stands each workload.",
+        tree_caption=f"{TREE_CAPTION} Workloads are below their queue.",
         tree=tree_section(tree_boxes),
         workloads=[_workload_section(plan), _files_section(plan), _permission_section(plan)],
     )
@@ -87,7 +87,7 @@ def _workload_section(plan: TeamStackPlan) -> Section:
         ]
         for key, workload in plan.workloads.items()
     ]
-    return Section("What it deploys", ("workload", "object", "queue", "image", "each pod asks for"), rows)
+    return Section("Workloads", ("workload", "object", "queue", "image", "requests of each pod"), rows)
 
 
 def _files_section(plan: TeamStackPlan) -> Section:
@@ -103,7 +103,7 @@ def _permission_section(plan: TeamStackPlan) -> Section:
         [join_words(list(each.resources)), each.group or "core", ", ".join(each.verbs), "yes" if each.given else "no"]
         for each in plan.permissions
     ]
-    return Section("Rights that deploying takes", ("on", "API group", "verbs", "the team's people have it"), rows)
+    return Section("Rights needed to deploy", ("on", "API group", "verbs", "granted to"), rows)
 
 
 def _kind(plan: WorkloadPlan) -> str:

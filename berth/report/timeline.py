@@ -26,7 +26,7 @@ class LaneState(StrEnum):
 
 STATE_LABELS = {
     LaneState.ADMITTED: "admitted",
-    LaneState.CHECKS_PENDING: "quota reserved, waits for a check",
+    LaneState.CHECKS_PENDING: "waiting for an admission check",
     LaneState.PENDING: "pending",
     LaneState.PREEMPTED: "preempted, pending again",
 }

@@ -1,4 +1,4 @@
-"""The steps of a rotation: edits of the stack file, in an order that breaks no guarantee, one pull request each."""
+"""The steps of a rotation: edits of the stack file in an order that keeps every guarantee, one pull request each."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def plan_rotation(
 ) -> list[RotationStep]:
     """Return the steps that replace a pool, with `changes` (key → YAML text of the pool's entry).
 
-    Raises ManualEditRequired where an edit cannot be made without a person.
+    Raises ManualEditRequired if an edit must be made by hand.
     """
     edits = _rotate_beside(plan, pool, changes) if how == BESIDE else _rotate_in_place(editor, plan, pool, changes)
     steps: list[RotationStep] = []
@@ -76,12 +76,14 @@ def _check_capacity_kept(old: PoolPlan, new: PoolPlan | None) -> None:
 Edit = tuple[str, str, Callable[[YamlEditor], YamlEditor]]
 
 
-# --- the old pool goes before the new one comes -----------------------------------------------------------------------
+# --- in place: the old pool is replaced -------------------------------------------------------------------------------
 
 
 def _rotate_in_place(editor: YamlEditor, plan: FleetPlan, pool: PoolPlan, changes: Mapping[str, str]) -> Iterator[Edit]:
     if not changes:
-        raise ManualEditRequired(f"name what changes about {pool.name}: --set topology=4x4")
+        raise ManualEditRequired(
+            f"no change of {pool.name} is given; write --set KEY=VALUE, such as --set topology=4x4"
+        )
     queue_names = [queue.name for queue in plan.cluster_queues if any(e.flavor == pool.flavor for e in queue.flavors)]
 
     stops = {path: stop for path, stop in _stop_policies(editor, queue_names).items() if stop != _DRAINED}
@@ -105,7 +107,7 @@ def _rotate_in_place(editor: YamlEditor, plan: FleetPlan, pool: PoolPlan, change
     yield f"resume {queues}" if queues else "remove the allowance", "done", resume
 
 
-# --- the new pool comes before the old one goes -----------------------------------------------------------------------
+# --- beside: the new pool is added first ------------------------------------------------------------------------------
 
 
 def _rotate_beside(plan: FleetPlan, pool: PoolPlan, changes: Mapping[str, str]) -> Iterator[Edit]:
@@ -127,13 +129,13 @@ def _rotate_beside(plan: FleetPlan, pool: PoolPlan, changes: Mapping[str, str]) 
         return _without_allowance(editor.remove(("pools", pool.name)), "allowDeletion", pool.name)
 
     yield f"add {new} beside {pool.name}", f"wait until the nodes of {new} are ready", add
-    cordon_note = f" (both are the flavor {flavor}: cordon the old nodes)" if flavor == pool.flavor else ""
-    yield f"move the queues to {new}", f"wait until nothing runs on {pool.name} any more{cordon_note}", move
+    cordon_note = f" (both pools have flavor {flavor}, so cordon the old nodes)" if flavor == pool.flavor else ""
+    yield f"move the queues to {new}", f"wait until no job runs on {pool.name}{cordon_note}", move
     yield f"remove {pool.name}", "done", remove
 
 
 _FLAVOR_KEYS = {"machineType", "topology", "capacity", "accelerator", "gpuSharing", "gpuPartition", "labels", "taints"}
-"""Keys of a pool whose change gives its machines another kind, and so another flavor."""
+"""Keys of a pool whose change requires another flavor."""
 
 
 def _with_allowance(editor: YamlEditor, section: str, key: str, reason: str) -> YamlEditor:
@@ -151,7 +153,7 @@ def _without_allowance(editor: YamlEditor, section: str, key: str) -> YamlEditor
 def _stop_policies(editor: YamlEditor, names: list[str]) -> dict[FieldPath, str | None]:
     """Map where each of the cluster queues is written to its stop policy there.
 
-    Raises ManualEditRequired where one is in none of the files: it would not be drained.
+    Raises ManualEditRequired if a queue is in none of the files, because it would not be drained.
     """
     entries = {name: (path, queue.get("stopPolicy")) for path, name, queue in _queue_entries(editor)}
     if missing := [name for name in names if name not in entries]:

@@ -99,10 +99,10 @@ class YamlEditor(Struct, frozen=True, dict=True):
         """Return the files with these lines. Raises ManualEditRequired if anything but `value` at `path` changes."""
         after = YamlEditor(self.stack, self.file, {**self.texts, name: "".join(lines)})
         if after.value_at(()) != _with_value_at(self.value_at(()), path, value):
-            what = "take it out" if value is None else f"make it {value}"
+            what = "remove it" if value is None else f"set it to {value}"
             raise ManualEditRequired(
                 f"{':'.join(map(str, self._locate(path)[:1]))}: {format_path(path)}: "
-                f"{what} by hand, and run the command again"
+                f"{what} by hand, then run the command again"
             )
         return after
 

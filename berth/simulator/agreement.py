@@ -1,7 +1,7 @@
-"""How far the model agrees with recorded cases.
+"""Comparison of the model with recorded cases.
 
-Lists every step in which it does not, job by job, and ends with one line: `agreement: A of B steps, C of D cases`.
-A step is compared whole: the state of every unfinished job, its flavors, how often it was evicted, and why last.
+Lists every step that differs, job by job, and ends with one line: `agreement: A of B steps, C of D cases`. A step
+agrees if the state of every unfinished job, its flavors, its number of evictions and the last reason are equal.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from berth.simulator.recorded_cases import ExpectedStates, RecordedCase, replay
 
 
 class CaseMismatch(Struct, frozen=True):
-    """A step (from 0) of a case in which the model says something else than was recorded."""
+    """A step of a case, counted from 0, in which the model differs from the recording."""
 
     case: str
     step: int
@@ -24,12 +24,12 @@ class CaseMismatch(Struct, frozen=True):
     simulated: ExpectedStates
 
     def lines(self) -> Iterator[str]:
-        """Yield the difference in words, a job a line."""
+        """Yield the difference as text, one line for each job."""
         yield f"{self.case}, step {self.step} ({self.action}):"
         for name in sorted(self.recorded.keys() | self.simulated.keys()):
             recorded, simulated = self.recorded.get(name), self.simulated.get(name)
             if recorded != simulated:
-                yield f"  {name}: recorded {_describe_state(recorded)}; the model says {_describe_state(simulated)}"
+                yield f"  {name}: recorded {_describe_state(recorded)}; simulated {_describe_state(simulated)}"
 
 
 def find_mismatches(cases: Iterable[RecordedCase]) -> Iterator[CaseMismatch]:
@@ -41,7 +41,7 @@ def find_mismatches(cases: Iterable[RecordedCase]) -> Iterator[CaseMismatch]:
 
 
 def format_summary(cases: Sequence[RecordedCase], mismatches: Sequence[CaseMismatch]) -> str:
-    """Return the last line."""
+    """Return the summary line."""
     steps = sum(len(case["steps"]) for case in cases)
     failed = len({difference.case for difference in mismatches})
     return f"agreement: {steps - len(mismatches)} of {steps} steps, {len(cases) - failed} of {len(cases)} cases"

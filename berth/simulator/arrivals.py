@@ -1,6 +1,6 @@
-"""From a manifest to a job in line: the cluster queue behind its local queue, and its priority.
+"""Jobs from manifests, with their cluster queue and priority.
 
-A job is counted whole: partial admission and topology requests are not modelled.
+Partial admission and topology requests are not modelled.
 """
 
 from __future__ import annotations
@@ -19,18 +19,18 @@ from berth.simulator.fleet import SimulatedFleet, is_excluded
 from berth.simulator.scheduler.model import Job
 
 MAX_LISTED = 6
-"""More names than one reads in a message."""
+"""Maximum number of names in a message."""
 
 
 class Arrival(Struct, frozen=True):
-    """A job that arrives: `job.name` is unique in a run, `shown` is what its owner calls it."""
+    """A submitted job; `job.name` is unique in a run, `display_name` is the name in its manifest."""
 
     job: Job
     display_name: str
 
 
 def read_arrivals(manifest: SourceValue, fleet: SimulatedFleet, groups: PodGroups = NO_POD_GROUPS) -> Iterator[Arrival]:
-    """Yield the jobs of one manifest; a pod group arrives with its first Pod. Faults go to the manifest's problems."""
+    """Yield the jobs of one manifest; a pod group is submitted with its first Pod. Adds faults to the manifest."""
     for job in read_jobs(manifest):
         if _is_left_out(job) or not groups.is_first(job):
             continue
@@ -45,29 +45,29 @@ def read_arrivals(manifest: SourceValue, fleet: SimulatedFleet, groups: PodGroup
 
 
 def _is_left_out(job: JobManifest) -> bool:
-    """Return whether a job cannot be simulated: after a fault about its pods, or a warning that no queue gets it."""
+    """Return whether a job cannot be simulated, because its pods are faulty or it names no queue."""
     is_service = job.row is None or job.row.serving
     if is_service and QUEUE_NAME not in job.labels:
         job.metadata.problems.warning(
-            "no-queue", job.metadata.path, f"{job.kind} '{job.name}' names no queue: left out"
+            "no-queue", job.metadata.path, f"{job.kind} '{job.name}' names no queue, so it is not simulated"
         )
         return True
     if job.pod_sets == ():
-        message = f"{job.unread} are not known: describe the job in a scenario file by its pods and requests"
+        message = f"{job.unread} are not known; write the job's pods and requests in a scenario file"
         job.source.fault("unknown-kind", message)
         return True
     return False
 
 
 def without_excluded(pod_set: PodSet) -> PodSet:
-    """Pods without the resources that Kueue is told to ignore."""
+    """Return a pod set without the resources that Kueue is configured to ignore."""
     return replace(
         pod_set, requests={name: number for name, number in pod_set.requests.items() if not is_excluded(name)}
     )
 
 
 def _resolve_queue(job: JobManifest, fleet: SimulatedFleet) -> str | None:
-    """Return the cluster queue behind the local queue that the object names (or that is named `default`)."""
+    """Return the cluster queue of the object's local queue, which is `default` if it names none."""
     queue_name = job.labels.get(QUEUE_NAME)
     if queue_name is None and QUEUE_NAME in job.annotations:
         message = f"the queue is named in an annotation; Kueue reads the label {QUEUE_NAME}, so none admits the job"
@@ -89,16 +89,19 @@ def _resolve_queue(job: JobManifest, fleet: SimulatedFleet) -> str | None:
 
 
 def _suggest_local_queue(local_queue: tuple[str, str], fleet: SimulatedFleet) -> str:
-    """What was meant, or what there is."""
+    """Return a hint: the most similar local queue, or the local queues that exist."""
     namespace_queues = sorted(name for namespace, name in fleet.local_queues if namespace == local_queue[0])
     if not namespace_queues:
         known = sorted({namespace for namespace, _ in fleet.local_queues})
         return f"; local queues are in {join_quoted(known[:MAX_LISTED])}" if known else ""
-    return did_you_mean(local_queue[1], namespace_queues) or f"; there is {join_quoted(namespace_queues[:MAX_LISTED])}"
+    return (
+        did_you_mean(local_queue[1], namespace_queues)
+        or f"; local queues: {join_quoted(namespace_queues[:MAX_LISTED])}"
+    )
 
 
 def _resolve_priority(job: JobManifest, fleet: SimulatedFleet) -> int | None:
-    """Return the value of its priority class, else the default."""
+    """Return the value of the object's priority class, or the default priority."""
     class_value = job.priority_class
     if class_value is None:
         return fleet.default_priority
@@ -106,6 +109,6 @@ def _resolve_priority(job: JobManifest, fleet: SimulatedFleet) -> int | None:
     if name in fleet.priorities:
         return fleet.priorities[name]
     known = sorted(fleet.priorities)
-    suggestion = did_you_mean(name, known) or (f"; there is {join_quoted(known[:MAX_LISTED])}" if known else "")
+    suggestion = did_you_mean(name, known) or (f"; priorities: {join_quoted(known[:MAX_LISTED])}" if known else "")
     class_value.fault("no-priority", f"no priority '{name}'{suggestion}")
     return None

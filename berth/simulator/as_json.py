@@ -1,4 +1,4 @@
-"""A run, or the difference between two, as plain values for JSON. docs/admission.md describes them."""
+"""A run, or the difference between two runs, as JSON values (docs/admission.md)."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from berth.simulator.text import RunFormatter
 
 
 def run_to_json(run: SimulationRun) -> dict[str, Any]:
-    """Return a run: every step with what it changed, and where every unfinished job stands in the end."""
+    """Return a run: every step with its changes, and the status of every unfinished job at the end."""
     return {
         "stack": run.fleet.name,
         "steps": [_step_to_json(moment, RunFormatter(run, moment)) for moment in run.steps],
@@ -21,7 +21,7 @@ def run_to_json(run: SimulationRun) -> dict[str, Any]:
 
 
 def comparison_to_json(old: SimulationRun, new: SimulationRun) -> dict[str, Any]:
-    """What differs between two runs of the same jobs."""
+    """Return the differences between two runs of the same jobs."""
     differences = [_difference_to_json(each, RunFormatter(old), RunFormatter(new)) for each in compare_runs(old, new)]
     return {"old": old.fleet.name, "new": new.fleet.name, "differences": differences}
 

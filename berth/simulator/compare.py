@@ -1,4 +1,4 @@
-"""The same jobs under two stacks: who fares differently, and from which step on."""
+"""Comparison of two runs of the same jobs: jobs whose result differs, and from which step on."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from berth.simulator.story import JobOutcome, JobStatus, SimulationRun, StepResu
 
 
 class JobDifference(Struct, frozen=True):
-    """A job that fares differently from a step on. A row is None where the stack does not know the job."""
+    """A job whose result differs from a step on. A row is None if the job does not exist under that stack."""
 
     step_number: int
     step_text: str
@@ -22,7 +22,7 @@ class JobDifference(Struct, frozen=True):
 
 
 def compare_runs(old: SimulationRun, new: SimulationRun) -> Iterator[JobDifference]:
-    """Yield every job whose lot differs after a step, and did not differ in the same way before it."""
+    """Yield every job whose result differs after a step in a way in which it did not differ before."""
     old_jobs, new_jobs = _JobStatuses(), _JobStatuses()
     reported: dict[str, object] = {}
     for old_step, new_step in zip_longest(old.steps, new.steps):
@@ -36,14 +36,14 @@ def compare_runs(old: SimulationRun, new: SimulationRun) -> Iterator[JobDifferen
 
 
 class _JobStatuses:
-    """How each job stands, as moments pass: its last row, with what it took last while it holds it."""
+    """The current status of each job: its last row, with its quota while it holds any."""
 
     def __init__(self) -> None:
         self.outcomes: dict[str, JobOutcome] = {}
         self.quota_uses: dict[str, tuple[QuotaUse, ...]] = {}
 
     def apply(self, step: StepResult | None) -> list[str]:
-        """Take a moment in; the jobs it touched."""
+        """Apply a step, and return the jobs that it changes."""
         for outcome in step.outcomes if step else ():
             if outcome.status == JobStatus.FINISHED:
                 self.outcomes.pop(outcome.job, None)
@@ -54,7 +54,7 @@ class _JobStatuses:
         return [row.job for row in step.outcomes] if step else []
 
     def status(self, job: str) -> object:
-        """What counts of how a job stands: its verdict and flavors, and whether it lost a place."""
+        """Return what is compared of a job: its status, its flavors, and whether it was preempted."""
         outcome = self.outcomes.get(job)
         if outcome is None:
             return None

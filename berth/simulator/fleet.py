@@ -1,4 +1,4 @@
-"""A fleet as the simulation needs it: its queues, and the names by which people and manifests know them."""
+"""The simulated fleet: its queues, and the names that manifests and outputs use for them."""
 
 from __future__ import annotations
 
@@ -28,14 +28,14 @@ LocalQueueKey = tuple[str, str]
 """A local queue: its namespace and name."""
 
 EXCLUDED_PREFIXES = ("ephemeral-storage",)
-"""Resources that Berth tells Kueue to ignore (prefixes)."""
+"""Prefixes of resources that Berth configures Kueue to ignore."""
 
 
 class SimulatedFleet(Struct, frozen=True):
-    """The queues of a fleet, and how jobs find them.
+    """The queues of a fleet, and the names by which jobs refer to them.
 
-    `doors`: local queue → cluster queue. `labels`: cluster queue → what people call it, `owners` → whose it is.
-    `nouns`: flavor and resource → what its accelerators are called. `priorities` by name; `default` without one.
+    `local_queues`: local queue → cluster queue. `queue_display_names` and `queue_owners`: cluster queue → its name in
+    output, its owner. `accelerator_nouns`: flavor and resource → noun for its accelerators. `priorities` are by name.
     """
 
     name: str
@@ -48,7 +48,7 @@ class SimulatedFleet(Struct, frozen=True):
     default_priority: int = 0
 
     def find_queue(self, name: str) -> str | None:
-        """Return the cluster queue of that name, or that people call so, or behind the local queue `namespace/name`."""
+        """Return the cluster queue by its name, its display name or a local queue `namespace/name`; None if unknown."""
         if any(queue.name == name for queue in self.setup.queues):
             return name
         namespace, _, local = name.partition("/")
@@ -56,7 +56,7 @@ class SimulatedFleet(Struct, frozen=True):
         return self.local_queues.get((namespace, local)) or next(matches, None)
 
     def queue_names(self) -> list[str]:
-        """Return every name that `queue_named` understands, what people say first."""
+        """Return every name that `find_queue` accepts, display names first."""
         local_names = [f"{namespace}/{name}" for namespace, name in self.local_queues]
         return list(
             dict.fromkeys(
@@ -66,7 +66,7 @@ class SimulatedFleet(Struct, frozen=True):
 
 
 def build_simulated_fleet(plan: FleetPlan) -> SimulatedFleet:
-    """Return the book of a planned fleet."""
+    """Return the simulated fleet of a plan."""
     return SimulatedFleet(
         name=plan.stack,
         setup=_build_setup(plan),
@@ -92,7 +92,7 @@ def _build_setup(plan: FleetPlan) -> SchedulerSetup:
 
 
 def _display_name(queue: ClusterQueuePlan) -> str:
-    """`team/queue` where a queue has one door, else its own name."""
+    """Return `team/queue` for a queue with one local queue, otherwise the cluster queue's name."""
     if len(queue.local_queues) != 1:
         return queue.name
     local_queue = queue.local_queues[0]
@@ -111,7 +111,7 @@ def _build_cohort(plan: CohortPlan) -> Cohort:
 
 
 def _build_queue(plan: ClusterQueuePlan, resources: Mapping[str, str]) -> ClusterQueue:
-    """Return a queue; `resources` are the accelerators of each flavor, for which alone a provisioning check asks."""
+    """Return a queue; `resources` are the accelerators of each flavor, to which a provisioning check applies."""
     flavors = tuple(entry.flavor for entry in plan.flavors)
     checks: dict[FlavorResource, tuple[str, ...]] = {}
     for check in plan.admission_checks:
@@ -140,13 +140,13 @@ def _build_quotas(entries: Iterable[FlavorQuotasPlan]) -> dict[FlavorResource, Q
 
 
 def unmodelled_warnings(plan: FleetPlan) -> list[Problem]:
-    """Warnings about what the fleet asks of Kueue that the simulation does not follow."""
+    """Return warnings about features of Kueue that the fleet uses and the simulation does not model."""
     problems = Problems()
     if any(q.fair_share_weight is not None or q.admission_mode for q in (*plan.cluster_queues,)):
         problems.warning("not-modelled", (), "fair sharing is not modelled: queues are simulated without their weights")
     for flavor in plan.flavors:
         if flavor.topology is not None:
-            message = f"topology is not modelled: jobs on flavor '{flavor.name}' are admitted by quota alone"
+            message = f"topology is not modelled: jobs on flavor '{flavor.name}' are admitted by quota only"
             problems.warning("not-modelled", (), message)
     for queue in plan.cluster_queues:
         for local_queue in queue.local_queues:
@@ -159,5 +159,5 @@ def unmodelled_warnings(plan: FleetPlan) -> list[Problem]:
 
 
 def is_excluded(resource: str, prefixes: Iterable[str] = EXCLUDED_PREFIXES) -> bool:
-    """Return whether Kueue is told to ignore a resource."""
+    """Return whether Kueue is configured to ignore a resource."""
     return any(resource.startswith(prefix) for prefix in prefixes)

@@ -1,4 +1,4 @@
-"""What a job takes: how much of it is its queue's own, and whose idle quota the rest is."""
+"""The quota that a job uses: its queue's own part, and the lenders of the borrowed part."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from berth.simulator.scheduler.quota import QuotaState, QuotaTreeNode
 
 
 class QuotaUse(Struct, frozen=True):
-    """An amount of one cell: `own` of it within the queue's nominal quota, the rest borrowed from `lenders`.
+    """An amount of one flavor and resource: `guaranteed` is within the queue's nominal quota, the rest is borrowed.
 
-    Lenders are queues, or cohorts with quota of their own, that have quota idle; the nearest first, as many as suffice.
+    `lenders` are queues, or cohorts with quota of their own, with idle quota: nearest first, as many as needed.
     """
 
     flavor_resource: FlavorResource
@@ -23,12 +23,12 @@ class QuotaUse(Struct, frozen=True):
 
     @property
     def borrowed(self) -> int:
-        """What goes beyond the queue's nominal quota."""
+        """The amount above the queue's nominal quota."""
         return self.amount - self.guaranteed
 
 
 def quota_uses(usage: dict[QuotaState, int]) -> tuple[QuotaUse, ...]:
-    """What a job is about to take, before it is counted."""
+    """Return the quota that a job will use; `usage` is not counted yet."""
     return tuple(_quota_use(stock, amount) for stock, amount in usage.items() if amount)
 
 
@@ -56,7 +56,7 @@ def _find_lenders(quota_state: QuotaState, needed: int) -> Iterator[str]:
 def _idle_quota(
     cohort: QuotaTreeNode, branch: QuotaTreeNode, flavor_resource: FlavorResource
 ) -> Iterator[tuple[str, int]]:
-    """Whose quota is idle under a cohort, outside the branch `below`, and how much of it may be lent."""
+    """Yield the owners of idle quota under a cohort, outside the branch `below`, with the amount that can be lent."""
     for child in cohort.children:
         quota_state = child.quota_states.get(flavor_resource)
         if child is branch or quota_state is None:

@@ -1,4 +1,4 @@
-"""A cluster as it is: from `kubectl get workloads,clusterqueues -A -o json` to jobs in their places and in line."""
+"""The state of a live cluster, from the output of `kubectl get workloads,clusterqueues -A -o json`."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _KINDS = ("Workload", "ClusterQueue")
 
 
 class RunningWorkload(Struct, frozen=True):
-    """A workload of the cluster: when it came, and where it holds a place, with which flavors and since when."""
+    """A workload of the cluster: its creation time and, if admitted, its queue, flavors and admission time."""
 
     job: Job
     display_name: str
@@ -32,13 +32,13 @@ class RunningWorkload(Struct, frozen=True):
 
 
 class ClusterState(Struct, frozen=True):
-    """What is there before the first step. `stops`: cluster queue → its stop policy, where it is stopped."""
+    """The state before the first step. `stops`: stopped cluster queue → its stop policy."""
 
     workloads: tuple[RunningWorkload, ...]
     stop_policies: dict[str, str]
 
     def populate(self, simulator: Simulator) -> dict[str, str]:
-        """Put the workloads in place, in the order in which they came."""
+        """Add the workloads in order of creation; return job name → display name."""
         times = sorted({each.reserved_at for each in self.workloads if each.reserved_at is not None})
         order_by_time = {moment: index - len(times) for index, moment in enumerate(times)}
         for workload in sorted(self.workloads, key=lambda each: each.created_at):
@@ -54,7 +54,7 @@ class ClusterState(Struct, frozen=True):
 
 
 def is_cluster_state(document: ManifestDocument) -> bool:
-    """Return whether a document is what kubectl printed of a cluster: workloads and cluster queues alone."""
+    """Return whether a document is output of kubectl that contains only workloads and cluster queues."""
     items = as_list(get_nested(document.value, "items")) or [document.value]
     return all(get_nested(item, "kind") in _KINDS for item in items)
 
@@ -62,7 +62,7 @@ def is_cluster_state(document: ManifestDocument) -> bool:
 def read_cluster_state(
     documents: Iterable[ManifestDocument], fleet: SimulatedFleet
 ) -> tuple[ClusterState, list[Problem]]:
-    """Return the state in what kubectl printed, as far as the fleet's queues know of it; the rest is a warning."""
+    """Return the state of the fleet's queues, and a warning for each workload of another queue."""
     workloads: list[RunningWorkload] = []
     stop_policies: dict[str, str] = {}
     all_problems: list[Problem] = []
@@ -81,7 +81,7 @@ def read_cluster_state(
 
 
 def _items(document: SourceValue) -> Iterator[SourceValue]:
-    """Yield the objects of a list, or the one object there is."""
+    """Yield the objects of a list, or the single object."""
     listed = _nested(document, "items")
     if listed is not None:
         yield from document.child("items", listed).sequence("a list of objects") or ()
@@ -96,7 +96,7 @@ def _stop_policies(item: SourceValue, fleet: SimulatedFleet) -> dict[str, str]:
 
 
 def _read_workload(item: SourceValue, fleet: SimulatedFleet) -> Iterator[RunningWorkload]:
-    """Yield one workload that is not finished, if its queue is one of the fleet's."""
+    """Yield the workload if it is unfinished and its queue belongs to the fleet."""
     conditions = _true_conditions(item)
     if "Finished" in conditions or _nested(item, "spec", "active") is False:
         return
@@ -110,7 +110,7 @@ def _read_workload(item: SourceValue, fleet: SimulatedFleet) -> Iterator[Running
             f"cluster queue '{queue}'" if queue else f"local queue '{local_queue[1]}' of namespace '{local_queue[0]}'"
         )
         item.problems.warning(
-            "no-queue", item.path, f"workload '{namespace}/{name}': {queue_text} is not of this stack"
+            "no-queue", item.path, f"workload '{namespace}/{name}': {queue_text} does not belong to this stack"
         )
         return
     pod_sets = _admitted_pod_sets(item) if has_quota else _requested_pod_sets(item)
@@ -128,13 +128,13 @@ def _read_workload(item: SourceValue, fleet: SimulatedFleet) -> Iterator[Running
 
 
 def _requested_pod_sets(item: SourceValue) -> list[PodSet] | None:
-    """Pod sets as they are asked for."""
+    """Return the requested pod sets."""
     pod_sets: list[PodSet] = []
     listed = item.child("spec", {}).child("podSets", _nested(item, "spec", "podSets"))
     for entry in listed.sequence("a list of pod sets") or ():
         fields = entry.mapping("a pod set")
         if fields is None or not {"name", "count", "template"} <= fields.keys():
-            entry.fault("missing-key", "'name', 'count' or 'template' is missing; write all of what kubectl printed")
+            entry.fault("missing-key", "'name', 'count' or 'template' is missing; save the complete output of kubectl")
             return None
         count, name = fields["count"].integer("a whole number of pods", 0), fields["name"].text("a name")
         requested = build_pod_set(fields["template"], name, count) if name and count is not None else None
@@ -145,7 +145,7 @@ def _requested_pod_sets(item: SourceValue) -> list[PodSet] | None:
 
 
 def _admitted_pod_sets(item: SourceValue) -> list[PodSet]:
-    """Pod sets as they were admitted: what each uses in all, as one."""
+    """Return the admitted pod sets, each as one pod with the total usage."""
     return [PodSet(name=str(each.get("name")), count=1, requests=_usage(each)) for each in _assignments(item)]
 
 
@@ -163,7 +163,7 @@ def _assignments(item: SourceValue) -> list[dict[str, object]]:
 
 
 def _true_conditions(item: SourceValue) -> dict[str, str]:
-    """Return the conditions that are true, and since when."""
+    """Return type → time of transition, for conditions that are true."""
     conditions = [as_mapping(each) for each in as_list(_nested(item, "status", "conditions"))]
     return {str(c.get("type")): str(c.get("lastTransitionTime", "")) for c in conditions if c.get("status") == "True"}
 
@@ -174,7 +174,7 @@ def _priority(item: SourceValue) -> int:
 
 
 def _owner_name(item: SourceValue) -> str | None:
-    """Return the name of the job that the workload is of."""
+    """Return the name of the workload's job."""
     owners = as_list(_nested(item, "metadata", "ownerReferences"))
     name = get_nested(owners[0], "name") if owners else None
     return str(name) if name is not None else None

@@ -1,4 +1,4 @@
-"""Why a job waits, found out from what is so when everything is at rest."""
+"""Why a job is pending, derived from the state after a step."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ _PERMANENT = frozenset(
 
 
 class Shortage(Struct, frozen=True):
-    """A cell that is short: more is wanted than is `free` to the queue, or than it can ever have (`most`)."""
+    """A shortage of one flavor and resource: more is `requested` than is `free`, or than the queue's `ceiling`."""
 
     flavor_resource: FlavorResource
     requested: int
@@ -61,11 +61,11 @@ class Shortage(Struct, frozen=True):
 
 
 class PendingReason(Struct, frozen=True):
-    """Why a job waits: a code, and what belongs to it.
+    """Why a job is pending: a code and its details.
 
-    `others` are jobs (names): whom it stands behind, or who keeps the room. `names` are resources, flavors or checks.
-    `free` says, of a job that only stands behind another, how much of what it wants is free. `workers` are those of a
-    manager, each with why it can never run the job.
+    `other_jobs` are jobs ahead of it, or jobs for which quota is reserved. `names` are resources, flavors or checks.
+    `free_now`, for a job behind another, is the free part of its request. `workers` are those of a manager, each with
+    why it can never run the job.
     """
 
     code: PendingCode
@@ -79,7 +79,7 @@ class PendingReason(Struct, frozen=True):
 def find_pending_reason(
     tree: CohortTree, workload: SimulatedWorkload, resource_flavors: Mapping[str, ResourceFlavor]
 ) -> PendingReason:
-    """Return the first reason that keeps a job from being admitted."""
+    """Return the first reason that prevents the admission of a job."""
     queue_state = workload.queue_state
     if workload.state == JobState.RESERVED:
         return PendingReason(PendingCode.ADMISSION_CHECK, names=tuple(required_checks(workload)))
@@ -106,7 +106,7 @@ def find_pending_reason(
 def _search_all_flavors(
     tree: CohortTree, workload: SimulatedWorkload, resource_flavors: Mapping[str, ResourceFlavor]
 ) -> Assignment:
-    """What a search through all flavors finds now."""
+    """Return the result of a search through all flavors in the current state."""
     progress, workload.search_progress = workload.search_progress, None
     assignment = FlavorAssigner(
         workload, tree.cycle, lambda w, stock, amount: cached_preemption(tree, w, stock, amount), resource_flavors
@@ -116,7 +116,7 @@ def _search_all_flavors(
 
 
 def _permanent_reason(workload: SimulatedWorkload, assignment: Assignment) -> PendingReason | None:
-    """Why a job can never be admitted to its queue as it is."""
+    """Return why a job can never be admitted to its queue, or None."""
     if assignment.outcome != AssignmentOutcome.NO_FIT:
         return None
     if workload.uncovered_resource:
@@ -133,7 +133,7 @@ def _permanent_reason(workload: SimulatedWorkload, assignment: Assignment) -> Pe
 
 
 def _job_ahead(workload: SimulatedWorkload) -> SimulatedWorkload | None:
-    """Who is tried first in a StrictFIFO queue, where nobody overtakes."""
+    """Return the job ahead in a StrictFIFO queue, or None."""
     queue_state = workload.queue_state
     if not queue_state.queue.is_strict_fifo:
         return None
@@ -142,7 +142,7 @@ def _job_ahead(workload: SimulatedWorkload) -> SimulatedWorkload | None:
 
 
 def _list_shortages(workload: SimulatedWorkload, assignment: Assignment) -> tuple[Shortage, ...]:
-    """What is short, flavor by flavor, for the pod set that finds no place (of those that find one, the last)."""
+    """Return the shortages, by flavor, of the pod set that does not fit, or of the last one if each of them fits."""
     requests = workload.group_requests[min(len(assignment.flavors), len(workload.group_requests)) - 1]
     taken = assignment.usage if assignment.outcome == AssignmentOutcome.NO_FIT else {}
     shortages: list[Shortage] = []
@@ -157,7 +157,7 @@ def _list_shortages(workload: SimulatedWorkload, assignment: Assignment) -> tupl
 
 
 def _list_free(assignment: Assignment) -> tuple[Shortage, ...]:
-    """What a job would take that could be had at once."""
+    """Return the free quota among the quota that a job would use."""
     if assignment.outcome != AssignmentOutcome.FIT:
         return ()
     return tuple(_shortage(stock, amount) for stock, amount in assignment.usage.items())

@@ -1,8 +1,8 @@
-"""Recorded cases: queues and arrivals, what was decided after each step, and what the model says of the same steps.
+"""Recorded cases: queues, submitted jobs, Kueue's decisions after each step, and those of the model.
 
-The form: a list of cases, each with `cohorts`, `clusterQueues` and `steps`; a step submits or finishes a job, and its
-`then` holds the state of every unfinished job. A recording looks before those that were pushed out have given their
-quota back, which they do when the next step begins.
+A file is a list of cases, each with `cohorts`, `clusterQueues` and `steps`. A step submits or finishes a job, and its
+`then` has the state of every unfinished job. A recording reads the state before preempted jobs release their quota,
+which they do when the next step begins.
 """
 
 from __future__ import annotations
@@ -40,11 +40,11 @@ from berth.simulator.scheduler.state import SimulatedWorkload
 
 RecordedCase = dict[str, Any]
 ExpectedStates = dict[str, dict[str, Any]]
-"""Job → its state: admitted with a flavor for each resource, or pending; how often evicted, and why last."""
+"""Job → its state: admitted with a flavor for each resource, or pending; number of evictions and the last reason."""
 
 
 def read_cases(path: pathlib.Path) -> tuple[list[RecordedCase], list[Problem]]:
-    """Return the cases of a file, and its faults; with a fault there are no cases."""
+    """Return the cases of a file and its faults; no cases if there is a fault."""
     path_text = str(path)
     values, faults = read_values(path, path_text)
     if faults:
@@ -58,7 +58,7 @@ def read_cases(path: pathlib.Path) -> tuple[list[RecordedCase], list[Problem]]:
 
 
 def replay(case: RecordedCase) -> list[ExpectedStates]:
-    """What the model says after each step."""
+    """Return the simulated states after each step."""
     simulator = Simulator(build_setup(case), delay_release=True)
     states: list[ExpectedStates] = []
     for step in case["steps"]:
@@ -71,7 +71,7 @@ def replay(case: RecordedCase) -> list[ExpectedStates]:
 
 
 def with_simulated_states(cases: Iterable[RecordedCase]) -> Iterator[RecordedCase]:
-    """The same cases, with the model's own `then`."""
+    """Yield the cases with the simulated states in `then`."""
     for case in cases:
         steps = zip(case["steps"], replay(case), strict=True)
         yield {**case, "steps": [{**step, "then": then} for step, then in steps]}
@@ -141,11 +141,11 @@ def _observed_state(work: SimulatedWorkload) -> dict[str, Any]:
     return state
 
 
-# --- whether a file has the form --------------------------------------------------------------------------------------
+# --- validation -------------------------------------------------------------------------------------------------------
 
 
 def check_cases(cases: SourceValue) -> None:
-    """Add a fault for everything in which a file's value is not of the form."""
+    """Add a fault for every value of a file that is not in the format."""
     for case in cases.sequence("a list of cases") or ():
         fields = case.known_fields(("case", "clusterQueues", "steps"), ("cohorts",))
         if fields is not None:
@@ -229,7 +229,7 @@ def _check_steps(steps: SourceValue, queues: set[str]) -> None:
             _check_submit(fields["submit"], queues, unfinished)
         elif (name := fields["finish"].text("a job's name")) is not None:
             if name not in unfinished:
-                fields["finish"].fault("no-job", f"no job '{name}' is there to finish; submit it in a step before")
+                fields["finish"].fault("no-job", f"no unfinished job '{name}'; submit it in an earlier step")
             unfinished.discard(name)
 
 
@@ -264,6 +264,6 @@ def _check_submit(submit: SourceValue, queues: set[str], unfinished: set[str]) -
         amount.integer("a whole number from 0", 0)
     name = fields["name"].text("a job's name")
     if name in unfinished:
-        fields["name"].fault("twice", f"job '{name}' is there already; finish it first, or write another name")
+        fields["name"].fault("twice", f"job '{name}' already exists; finish it first, or choose another name")
     if name is not None:
         unfinished.add(name)

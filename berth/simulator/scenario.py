@@ -1,14 +1,14 @@
-"""Scenario files, and plain manifests, as steps.
+"""The steps of a simulation, from scenario files and manifests.
 
 ```yaml
-stack: stacks/examples/multislice.yaml   # the queues to begin with, unless the command names others
+stack: stacks/examples/multislice.yaml   # the initial stack, unless the command names another
 steps:
   - submit: {name: a, queue: vision/train, pods: 2, requests: {google.com/tpu: 4}, priority: high}
-  - submit: jobs/train.yaml              # manifests, each of them a step of its own
+  - submit: jobs/train.yaml              # manifests, one step each
   - finish: a
-  - hold: vision/train                   # drain: those it admitted lose their place too; resume: it admits again
-  - provisioned: a                       # an admission check that held it is met
-  - change: stacks/examples/other.yaml   # the stack file becomes this one
+  - hold: vision/train                   # drain: also evicts its jobs; resume: admits jobs again
+  - provisioned: a                       # its admission checks succeed
+  - change: stacks/examples/other.yaml   # replaces the stack
 ```
 """
 
@@ -33,7 +33,7 @@ from berth.simulator.scheduler.model import Job
 
 
 class StepKind(StrEnum):
-    """What a step does; the words are keys of a scenario."""
+    """What a step does; values are keys of a scenario."""
 
     START = "start"
     """The state before the first step. Not a key of a scenario."""
@@ -56,14 +56,14 @@ class StepKind(StrEnum):
 _STEP_KEYS = tuple(kind for kind in StepKind if kind is not StepKind.START)
 
 LoadFleet = Callable[[str], tuple[SimulatedFleet | None, list[Problem]]]
-"""The book of a stack file that a scenario names, and what is wrong with it."""
+"""Loads a stack file by name: the simulated fleet, and its problems."""
 
 LoadManifests = Callable[[str], tuple[list[ManifestDocument], list[Problem]]]
-"""The documents of a file or folder that a scenario names."""
+"""Loads the documents of a file or folder by name, and their problems."""
 
 
 class ScenarioStep(Struct, frozen=True):
-    """One step. `name` is a job's or a cluster queue's name, or the stack file; `said` is the step in words."""
+    """One step. `name` is the name of a job, a cluster queue or a stack file; `text` is shown to users."""
 
     kind: StepKind
     name: str
@@ -73,9 +73,9 @@ class ScenarioStep(Struct, frozen=True):
 
 
 class ScenarioReader(Struct):
-    """Steps in the making: manifests and scenarios of one run, in the order in which they are given.
+    """Collects the steps of one run from manifests and scenarios, in order.
 
-    `there` are the unfinished jobs, each with the name that its owner calls it by.
+    Also keeps the unfinished jobs with their display names.
     """
 
     fleet: SimulatedFleet
@@ -87,10 +87,10 @@ class ScenarioReader(Struct):
     _ids_by_name: dict[str, set[str]] = field(default_factory=dict[str, set[str]])
     _queues: dict[str, str | None] = field(default_factory=dict[str, str | None])
     _next_numbers: dict[str, int] = field(default_factory=dict[str, int])
-    """Of a `generateName` a number up to which none is free."""
+    """`generateName` → the last number given to a job of that name."""
 
     def add_existing(self, jobs: Mapping[str, str]) -> None:
-        """Jobs that are there before the first step, with what they are called."""
+        """Add jobs that exist before the first step, with their display names."""
         for name, display_name in jobs.items():
             self._register(name, display_name)
 
@@ -100,7 +100,7 @@ class ScenarioReader(Struct):
             self._ids_by_name.setdefault(alias, set()).add(name)
 
     def add(self, documents: Iterable[ManifestDocument]) -> None:
-        """The documents' steps."""
+        """Add the steps of documents."""
         documents = list(documents)
         groups = PodGroups(documents)
         for document in documents:
@@ -117,7 +117,7 @@ class ScenarioReader(Struct):
             self._add_arrival(source, self._with_generated_name(arrival))
 
     def _with_generated_name(self, arrival: Arrival) -> Arrival:
-        """Return a further job of one `generateName`, which ends in a dash: Kubernetes makes names up, and here they count."""
+        """Number a repeated job with `generateName`, where Kubernetes would append a random suffix."""
         name = arrival.job.name
         if name not in self.unfinished or not name.endswith("-"):
             return arrival
@@ -140,7 +140,7 @@ class ScenarioReader(Struct):
             if action is None:
                 continue
             if len(action) != 1:
-                step.fault("bad-step", f"a step does one thing; write one of {', '.join(_STEP_KEYS)}")
+                step.fault("bad-step", f"a step has exactly one key; write one of {', '.join(_STEP_KEYS)}")
                 continue
             kind, action_value = next(iter(action.items()))
             if kind in _STEP_KEYS:
@@ -179,9 +179,9 @@ class ScenarioReader(Struct):
         ids = sorted(self._ids_by_name.get(name, ()))
         if len(ids) != 1:
             known = [*self.unfinished, *self.unfinished.values()]
-            message = f"no job '{name}' is there{did_you_mean(name, known)}"
+            message = f"no unfinished job '{name}'{did_you_mean(name, known)}"
             if ids:
-                message = f"'{name}' may be any of {', '.join(ids)}; write one of these"
+                message = f"'{name}' is ambiguous; write one of {', '.join(ids)}"
             source.fault("no-job", message)
             return
         self.steps.append(ScenarioStep(kind, ids[0], f"{kind} {name}"))
@@ -201,7 +201,7 @@ class ScenarioReader(Struct):
             self.steps.append(ScenarioStep(StepKind.CHANGE, name, f"change to {name}", fleet=fleet))
 
     def _forward_problems(self, source: SourceValue, problems: Iterable[Problem]) -> None:
-        """What is wrong with a file that is named here; what has no place of its own is wrong here."""
+        """Add the problems of a file that a step names; those without a place get the step's place."""
         for problem in problems:
             if problem.place or problem.severity == Severity.WARNING:
                 self.problems.append(problem)
@@ -214,19 +214,19 @@ class ScenarioReader(Struct):
         queue = self._queues[name]
         if queue is None:
             known = self.fleet.queue_names()
-            suggestion = did_you_mean(name, known) or f"; there is {', '.join(known[:6])}" if known else ""
+            suggestion = did_you_mean(name, known) or f"; queues: {', '.join(known[:6])}" if known else ""
             source.fault("no-queue", f"no queue '{name}'{suggestion}")
         return queue
 
 
 def is_scenario(document: ManifestDocument) -> bool:
-    """Return whether a document is a scenario: it has steps, and is no Kubernetes object."""
+    """Return whether a document is a scenario: it has `steps` and is not a Kubernetes object."""
     value = document.value
     return "steps" in as_mapping(value) and "kind" not in as_mapping(value)
 
 
 def scenario_values(documents: Iterable[ManifestDocument], key: str) -> Iterator[tuple[ManifestDocument, SourceValue]]:
-    """What scenarios say under a key of their top."""
+    """Yield the values of a top-level key in scenarios, each with its document."""
     for document in documents:
         if is_scenario(document) and (value := get_nested(document.value, key)) is not None:
             yield document, document.root_value(Problems()).child(key, value)
@@ -235,7 +235,7 @@ def scenario_values(documents: Iterable[ManifestDocument], key: str) -> Iterator
 def _inline_job(
     source: SourceValue, fleet: SimulatedFleet, resolve_queue: Callable[[SourceValue, str], str | None]
 ) -> Arrival | None:
-    """Return a job as a scenario describes it: pods of one kind."""
+    """Return a job that a scenario describes inline, with one pod set."""
     fields = source.known_fields(("name", "queue", "requests"), ("pods", "priority"))
     if fields is None:
         return None
@@ -251,14 +251,14 @@ def _inline_job(
 
 
 def _resolve_priority(source: SourceValue, fleet: SimulatedFleet) -> int | None:
-    """Return a priority by its value or its name."""
+    """Return a priority given by value or by name."""
     if isinstance(source.value, int):
         return source.integer("a priority's value or name", -(2**31), 2**31 - 1)
     name = source.text("a priority's value or name")
     if name is None or name in fleet.priorities:
         return None if name is None else fleet.priorities[name]
     known = list(fleet.priorities)
-    suggestion = did_you_mean(name, known) or (f"; there is {', '.join(known)}" if known else "")
+    suggestion = did_you_mean(name, known) or (f"; priorities: {', '.join(known)}" if known else "")
     source.fault("no-priority", f"no priority '{name}'{suggestion}")
     return None
 

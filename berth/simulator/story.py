@@ -1,4 +1,4 @@
-"""A run told step by step: what changed for whom in each, and where everybody stands in the end."""
+"""A simulated run: the changes in each step, and the final status of each unfinished job."""
 
 from __future__ import annotations
 
@@ -38,21 +38,21 @@ class JobStatus(StrEnum):
     DRAINED = "drained"
     """Its queue was drained, and it is pending again."""
     PREEMPTION_LOOP = "restless"
-    """It and other jobs preempt each other without end."""
+    """It and other jobs preempt each other in an endless loop."""
     FINISHED = "finished"
     """It finished, and released its quota."""
 
 
 class InitialState(Protocol):
-    """What is there before the first step."""
+    """The state before the first step."""
 
     def populate(self, simulator: Simulator) -> dict[str, str]:
-        """Put jobs in place; what to call each of them."""
+        """Add jobs to the simulator; return job name → display name."""
         ...
 
 
 class Preemption(Struct, frozen=True):
-    """A place that was lost: whose, by whom (None: its queue was drained), and Kueue's word for the rule."""
+    """A preemption: the job, its preemptor (None if its queue was drained), and Kueue's reason for it."""
 
     job: str
     queue: str
@@ -63,9 +63,9 @@ class Preemption(Struct, frozen=True):
 
 
 class JobOutcome(Struct, frozen=True):
-    """How a job came out of a step: one of the words above, what it took, who had to go for it or who took its place.
+    """The result of a step for a job: its status, the quota it uses, the jobs it preempted and its own preemption.
 
-    `admitted` beside `lost` says that it lost one place and got another.
+    An admitted job with `preempted_by` was preempted and admitted again in the same step.
     """
 
     job: str
@@ -78,7 +78,7 @@ class JobOutcome(Struct, frozen=True):
 
 
 class StepResult(Struct, frozen=True):
-    """A step and what it changed; `number` counts from 1, 0 is what was before the first. `book`: the fleet by then."""
+    """A step and its changes; `number` counts from 1, 0 is the initial state. `fleet` is the fleet at that step."""
 
     number: int
     kind: StepKind
@@ -88,7 +88,7 @@ class StepResult(Struct, frozen=True):
 
 
 class SimulationRun(Struct, frozen=True):
-    """A whole run, and the fleet it began with. `shown`: job → the name to show; `standing`: who is left in the end."""
+    """A complete run and its initial fleet. `display_names`: job → name to show; `unfinished`: jobs left at the end."""
 
     fleet: SimulatedFleet
     steps: tuple[StepResult, ...]
@@ -98,7 +98,7 @@ class SimulationRun(Struct, frozen=True):
 
 @contextmanager
 def gc_paused() -> Generator[None]:
-    """Keep Python's cycle collector away: it would look through all jobs again and again, and finds next to nothing."""
+    """Pause Python's garbage collector, which would scan all jobs repeatedly and free almost nothing."""
     was_enabled = gc.isenabled()
     gc.disable()
     try:
@@ -121,7 +121,7 @@ def _run_steps(fleet: SimulatedFleet, steps: Iterable[ScenarioStep], start: Init
     if start is not None:
         display_names |= start.populate(simulator)
         outcomes = tuple(_job_outcomes(simulator, workers, None, None, simulator.settle()))
-        results.append(StepResult(0, StepKind.START, "as it is", outcomes, fleet))
+        results.append(StepResult(0, StepKind.START, "initial state", outcomes, fleet))
     current_fleet = fleet
     for number, step in enumerate(steps, 1):
         own_job = step.name if step.kind in (StepKind.SUBMIT, StepKind.FINISH, StepKind.PROVISIONED) else None
@@ -169,7 +169,7 @@ def _job_outcomes(
     finished: SimulatedWorkload | None,
     events: list[JobEvent],
 ) -> Iterable[JobOutcome]:
-    """Return the step's own job first, then the others as things happened to them."""
+    """Return the outcomes of a step: its own job first, then other jobs in the order of events."""
     events_by_workload: dict[SimulatedWorkload, list[JobEvent]] = {}
     if own_job is not None and own_job in simulator.workloads:
         events_by_workload[simulator.workloads[own_job]] = []
@@ -234,6 +234,6 @@ def _preemption(event: JobEvent) -> Preemption:
 
 
 def _unique_names(display_names: Mapping[str, str]) -> dict[str, str]:
-    """What to call each job: what its owner does, unless two are called so."""
+    """Return job → display name, or its own name if two jobs have the same display name."""
     counts = Counter(display_names.values())
     return {name: short if counts[short] == 1 else name for name, short in display_names.items()}

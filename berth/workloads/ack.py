@@ -1,7 +1,7 @@
-"""A PyTorchJob for a team's queue on an ACK One fleet: held by the fleet's own policy, placed as a whole on one member.
+"""A PyTorchJob for a team's queue on an ACK One fleet, which the fleet's policy queues and sends to one member.
 
-Nothing of Kueue's is written. Cpu and memory are left out unless asked for: ACK keeps a part of every node, and a pod
-that asks for all of it never runs.
+The job has no fields of Kueue. It requests cpu and memory only if the options set them, because ACK reserves part of
+every node and a pod that requests a whole node never runs.
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ _UNSUPPORTED_OPTIONS = (
     ("placement_group", "--placement-group"),
     ("flavor", "--flavor"),
 )
-"""What is asked of machines, of Kueue or of JobSet, none of which is there."""
+"""Options for GKE machines, Kueue or JobSet, which an ACK fleet does not have."""
 
 
 class DerivedAckWorkload(Struct, frozen=True):
-    """The job and what is to be said about it, or the faults that keep it from being one."""
+    """The job and notes on it, or the faults that prevent it."""
 
     job: PyTorchJobPlan | None
     notes: tuple[str, ...]
@@ -38,7 +38,7 @@ class DerivedAckWorkload(Struct, frozen=True):
 
 
 def derive_ack_workload(plan: AckFleetPlan, team: str, queue: str, options: WorkloadOptions) -> DerivedAckWorkload:
-    """Return the job that is asked for; `queue` is a key of the team's queues, or the name of a leaf of the quota tree."""
+    """Return the requested job; `queue` is a key of the team's queues, or the name of a leaf of the quota tree."""
     problems = Problems()
     teams = {each.name: each for each in plan.teams}
     if team not in teams:
@@ -61,16 +61,18 @@ def derive_ack_workload(plan: AckFleetPlan, team: str, queue: str, options: Work
 def _check_options(plan: AckFleetPlan, options: WorkloadOptions, problems: Problems) -> None:
     if options.kind not in (None, "pytorchjob"):
         problems.fault(
-            "wrong-kind", ("--kind",), f"'{options.kind}': the fleet propagates PyTorchJobs; write pytorchjob"
+            "wrong-kind", ("--kind",), f"'{options.kind}': the fleet propagates only PyTorchJobs; write pytorchjob"
         )
     for field, option in _UNSUPPORTED_OPTIONS:
         if getattr(options, field) is not None:
-            problems.fault("wrong-kind", (option,), "a fleet on ACK has nothing of the kind; leave it out")
+            problems.fault("wrong-kind", (option,), "not supported on ACK; remove it")
     known = [each.name for each in plan.priorities]
     if options.priority is not None and options.priority not in known:
         _report_unknown(problems, "--priority", f"no priority '{options.priority}'", options.priority, known)
     if options.name is not None and not is_dns_1035_label(options.name):
-        message = f"'{options.name}' is no name for a workload: lower-case letters, digits and '-', a letter first"
+        message = (
+            f"'{options.name}' is not a valid workload name: lower-case letters, digits and '-', starting with a letter"
+        )
         problems.fault("bad-name", ("--name",), message)
 
 
@@ -84,7 +86,7 @@ def _build_job(
         if pool.nodes.max and any(pool.flavor == entry.flavor for entry in queue.flavors)
     ]
     if not pools:
-        problems.fault("no-nodes", ("QUEUE",), "none of its node pools ever has a node; give one of them nodes")
+        problems.fault("no-nodes", ("QUEUE",), "none of its node pools can have nodes; set nodes in one of them")
         return None
     gpus, pods = options.gpus or min(pool.gpus for _, pool in pools), options.pods or 1
     _check_fits(plan, queue, pools, gpus, pods, problems)
@@ -106,7 +108,7 @@ def _build_job(
             command=options.command or (() if options.image else TRIAL_COMMAND),
             resources={**{key: amount for key, amount in requested.items() if amount is not None}, GPU: gpus},
             ports=options.ports,
-            # The job's own: there is no flavor that adds them to its pods, as on Kueue.
+            # On ACK no flavor adds these to the pods, so the job has them.
             tolerations=tuple(dict.fromkeys(taint.tolerated for _, pool in pools for taint in pool.taints)),
             restart_policy="OnFailure",
             service_account=options.service_account,
@@ -124,15 +126,17 @@ def _check_fits(
     pods: int,
     problems: Problems,
 ) -> None:
-    """A pod fits on a node, the job below the maximum of its leaf, and as a gang on one member."""
+    """Report a pod larger than a node, and a job above the maximum of its leaf or, as a gang, of every member."""
     largest_node = max(pool.gpus for _, pool in pools)
     if gpus > largest_node:
-        message = f"'{gpus}': a node has {largest_node} GPUs at the most; write more --pods instead"
+        message = f"'{gpus}': a node has at most {largest_node} GPUs; write more --pods instead"
         problems.fault("wrong-shape", ("--gpus",), message)
         return
     quota = _find_leaf(plan.quotas, queue.name).maximum[GPU]
     if gpus * pods > quota:
-        message = f"{pods} × {gpus} GPUs are more than the {quota} of '{queue.name}': it would never be dequeued"
+        message = (
+            f"{pods} × {gpus} GPUs are more than the maximum of '{queue.name}', {quota}; the job would wait forever"
+        )
         problems.fault("over-quota", ("--pods",), message)
     pods_by_member: dict[str, int] = {}
     for member, pool in pools:
@@ -140,10 +144,8 @@ def _check_fits(
     is_gang = plan.propagations[0].gang if plan.propagations else False
     capacity = max(pods_by_member.values()) if is_gang else sum(pods_by_member.values())
     if pods > capacity:
-        scope = "on one member, as a gang," if is_gang else "on all members together"
-        problems.fault(
-            "no-room", ("--pods",), f"'{pods}': {scope} {capacity} pods of {gpus} GPUs have room at the most"
-        )
+        scope = "one member" if is_gang else "all members together"
+        problems.fault("no-room", ("--pods",), f"'{pods}': {scope} can run at most {capacity} pods of {gpus} GPUs")
 
 
 def _find_leaf(root: QuotaNodePlan, name: str) -> QuotaNodePlan:
@@ -154,10 +156,10 @@ def _notes(plan: AckFleetPlan, job: PyTorchJobPlan) -> tuple[str, ...]:
     pods = job.workers + 1
     leaf = _find_leaf(plan.quotas, job.submission.queue)
     jobs = "" if leaf.max_jobs is None else f", {leaf.max_jobs} at a time"
-    gang = "one member, all pods or none" if plan.propagations[0].gang else "any members with room"
+    gang = "one member, with all pods or none" if plan.propagations[0].gang else "any members with room"
     return (
-        f"Asks for {pods * job.pod.resources[GPU]} GPUs of '{leaf.name}' ({leaf.minimum[GPU]} guaranteed, "
-        f"{leaf.maximum[GPU]} at the most{jobs}).",
+        f"Requests {pods * job.pod.resources[GPU]} GPUs of '{leaf.name}' ({leaf.minimum[GPU]} guaranteed, "
+        f"at most {leaf.maximum[GPU]}{jobs}).",
         f"Submit it to the fleet: policy '{plan.propagations[0].name}' sends it to {gang}.",
         "Needs Kubeflow's training operator in each member (AI suite with Arena), which Berth does not install.",
     )
@@ -165,6 +167,6 @@ def _notes(plan: AckFleetPlan, job: PyTorchJobPlan) -> tuple[str, ...]:
 
 def _report_unknown(problems: Problems, argument: str, message: str, word: str, known: list[str]) -> None:
     suggestion = did_you_mean(word, known) or (
-        f"; there is {join_quoted(sorted(set(known)))}" if known else "; the fleet has none"
+        f"; write one of {join_quoted(sorted(set(known)))}" if known else "; the fleet has none"
     )
     problems.fault("unknown-name", (argument,), message + suggestion)

@@ -1,4 +1,4 @@
-"""Whether the options of a workload go together, and with the machines of its queue."""
+"""Checks of a workload's options against each other and the machines of its queue."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from berth.workloads.target import WorkloadTarget
 
 
 def check_options(target: WorkloadTarget, options: WorkloadOptions, kind: str, problems: Problems) -> None:
-    """Report every option that the kind, the queue's machines or the fleet does not have."""
+    """Report every option that the kind, the queue's machines or the fleet does not support."""
     _OptionChecks(target, options, kind, problems).check()
 
 
@@ -25,7 +25,7 @@ class _OptionChecks(Struct, frozen=True):
 
     @property
     def title(self) -> str:
-        """`a job`, `an mpijob`."""
+        """The kind with its article: `a job`, `an mpijob`."""
         return f"{'an' if self.kind.startswith('m') else 'a'} {self.kind}"
 
     def check(self) -> None:
@@ -37,20 +37,20 @@ class _OptionChecks(Struct, frozen=True):
         else:
             self._check_gpu_options()
         if self.kind != "jobset" and options.restart_strategy is not None:
-            self._fault("wrong-kind", "--restart-strategy", f"{self.title} has none; leave it out")
+            self._fault("wrong-kind", "--restart-strategy", f"{self.title} has none; remove it")
         if self.kind != "trainjob" and options.runtime is not None:
-            self._fault(
-                "wrong-kind", "--runtime", f"{self.title} has none; leave it out, or write trainjob as the kind"
-            )
+            self._fault("wrong-kind", "--runtime", f"{self.title} has none; remove it, or write --kind trainjob")
         if options.priority is not None:
             self._check_priority(options.priority)
         is_queued = shape.pool.capacity == "queued"
         if self.kind == "provisioning-request" and not is_queued:
-            message = f"flavor '{shape.flavor.name}' is {shape.pool.capacity}; only queued machines are requested so"
+            message = (
+                f"flavor '{shape.flavor.name}' is {shape.pool.capacity}; a ProvisioningRequest needs queued machines"
+            )
             self._fault("wrong-kind", "--kind", message)
         self._check_run_duration(any(each.pool.capacity == "queued" for each in self.target.shapes))
         if options.placement_group is not None and shape.pool.made_by == "berth":
-            message = f"pool '{shape.pool.name}' has its nodes already; only nodes that GKE makes are grouped for a job"
+            message = f"pool '{shape.pool.name}' has fixed nodes; only nodes that GKE creates can be placed for a job"
             self._fault("wrong-kind", "--placement-group", message)
 
     def _check_kind(self) -> None:
@@ -61,7 +61,7 @@ class _OptionChecks(Struct, frozen=True):
                 self._fault("missing-option", _flag(field), f"{self.title} needs {_EXAMPLES[field]}")
         for field in row.without:
             if getattr(self.options, field):
-                message = f"{self.title} has no {field.replace('_', ' ')}; leave it out"
+                message = f"{self.title} has no {field.replace('_', ' ')}; remove it"
                 self._fault("wrong-kind", _flag(field), message)
 
     def _check_tpu_options(self) -> None:
@@ -75,10 +75,12 @@ class _OptionChecks(Struct, frozen=True):
             message = f"{self.title} is for GPUs, and {self.target.name} has {shape.flavor.noun}; write jobset"
             self._fault("wrong-kind", "--kind", message)
         elif shape.is_multi_host and "tpu-slice" not in machines:
-            message = f"the {shape.hosts} pods of {self.title} could land in two slices; a jobset keeps them in one"
+            message = f"the {shape.hosts} pods of {self.title} could be placed on two slices; write --kind jobset"
             self._fault("wrong-kind", "--kind", message)
         elif self.kind == "provisioning-request" and (options.slices or 1) > 1:
-            self._fault("wrong-shape", "--slices", f"'{options.slices}': a request is for one slice; make one for each")
+            self._fault(
+                "wrong-shape", "--slices", f"'{options.slices}': a request has one slice; write a request for each"
+            )
 
     def _check_gpu_options(self) -> None:
         shape, options = self.target.shape, self.options
@@ -86,7 +88,9 @@ class _OptionChecks(Struct, frozen=True):
             message = f"'{options.slices}': the machines of {self.target.name} are {shape.description}; write --pods"
             self._fault("wrong-shape", "--slices", message)
         if (options.gpus or 0) > shape.per_pod:
-            message = f"'{options.gpus}': a pod of {self.target.name} can have {shape.per_pod} {shape.flavor.noun}"
+            message = (
+                f"'{options.gpus}': a pod of {self.target.name} can have at most {shape.per_pod} {shape.flavor.noun}"
+            )
             self._fault("wrong-shape", "--gpus", f"{message}; write more --pods instead")
 
     def _check_priority(self, name: str) -> None:
@@ -94,14 +98,16 @@ class _OptionChecks(Struct, frozen=True):
         required = self.target.queue.priority
         if name not in known:
             suggestion = did_you_mean(name, known) or (
-                f"; there is {join_quoted(known)}" if known else "; the fleet has none"
+                f"; write one of {join_quoted(known)}" if known else "; the fleet has none"
             )
             self._fault("no-priority", "--priority", f"no priority '{name}'{suggestion}")
         elif required is not None and name != required:
-            message = f"'{name}': {self.target.name} is for '{required}'; leave it out"
+            message = f"'{name}': {self.target.name} requires '{required}'; remove it"
             self._fault("wrong-priority", "--priority", message)
         elif name not in (self.target.team.pod_priorities(self.target.local_queue.namespace) or known):
-            message = f"'{name}': pods of {self.target.team.name} may not have it; leave it out, or add podPriorities"
+            message = (
+                f"'{name}': not allowed for pods of {self.target.team.name}; remove it, or add it to podPriorities"
+            )
             self._fault("wrong-priority", "--priority", message)
 
     def _check_run_duration(self, is_queued: bool) -> None:
@@ -111,13 +117,13 @@ class _OptionChecks(Struct, frozen=True):
         minimum, maximum = catalog.limits().min_run_seconds, catalog.limits().max_run_seconds
         limit = run_limit(self.target.plan, self.target.queue) or maximum
         if not is_queued:
-            message = f"'{seconds}s': the machines of {self.target.name} are not queued ones; leave it out"
+            message = f"'{seconds}s': the machines of {self.target.name} are not queued; remove it"
             self._fault("wrong-shape", "--max-run-duration", message)
         elif not minimum <= seconds <= maximum:
             message = f"'{seconds}s' is not between {minimum}s (10 minutes) and {maximum}s (7 days)"
             self._fault("bad-value", "--max-run-duration", message)
         elif seconds > limit:
-            message = f"'{seconds}s' is more than the {limit}s that {self.target.name} allows; write {limit}s or less"
+            message = f"'{seconds}s' is more than the maximum of {self.target.name}, {limit}s; write {limit}s or less"
             self._fault("above-run-limit", "--max-run-duration", message)
 
     def _fault(self, code: str, option: str, message: str) -> None:
@@ -128,5 +134,5 @@ _EXAMPLES = {"image": "an image; name one", "command": "a command, such as pytho
 
 
 def _flag(field: str) -> str:
-    """Return the option of a field: `backoff_limit` → `--backoff-limit`; the command has no name of its own."""
+    """Return the option of a field: `backoff_limit` → `--backoff-limit`; the command is an argument."""
     return {"command": "COMMAND", "ports": "--port"}.get(field, f"--{field.replace('_', '-')}")

@@ -1,7 +1,7 @@
-"""From what somebody asks, and where, to a workload whose every number is the pool's own.
+"""Derives a workload from options and the machines of a queue.
 
-What Kueue adds to the pods when it admits them (a flavor's node labels and tolerations) is not written, so that a
-workload may get any flavor of its queue.
+The node labels and tolerations of a flavor are omitted, because Kueue adds them on admission; a workload can so get
+any flavor of its queue.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ LAUNCHER_RESOURCES = {"cpu": 500, "memory": 512 * 2**20}
 
 
 class DerivedWorkload(Struct, frozen=True):
-    """The workload and what is to be said about it, or the faults that keep it from being one."""
+    """The workload and notes on it, or the faults that prevent it."""
 
     workload: WorkloadPlan | None
     notes: tuple[str, ...]
@@ -56,7 +56,7 @@ class DerivedWorkload(Struct, frozen=True):
 
 
 def derive_workload(plan: FleetPlan, team: str, queue: str, options: WorkloadOptions) -> DerivedWorkload:
-    """Return the workload that is asked for, for a team's queue (the name of the local queue or of the cluster queue)."""
+    """Return the requested workload for a team's queue, given by its local queue's or its cluster queue's name."""
     problems = Problems()
     target = find_target(plan, team, queue, options.flavor, problems)
     if target is None:
@@ -74,7 +74,7 @@ class _WorkloadBuilder(Struct, frozen=True):
     problems: Problems
 
     def build(self) -> WorkloadPlan:
-        """Return the workload; it is of no use after a fault."""
+        """Return the workload; it is incomplete after a fault."""
         check_options(self.target, self.options, self.kind, self.problems)
         build = {
             "jobset": self._job_set,
@@ -96,18 +96,18 @@ class _WorkloadBuilder(Struct, frozen=True):
 
     @property
     def pods(self) -> PodBuilder:
-        """What the pods of the workload are like."""
+        """The builder of the workload's pods."""
         return PodBuilder(self.target, self.options, self.kind)
 
     @property
     def kind(self) -> str:
-        """What was asked for, or what goes with the machines."""
+        """The requested kind, or the default for the machines."""
         return self.options.kind or ("jobset" if self.target.shape.is_tpu else "job")
 
     # --- kinds --------------------------------------------------------------------------------------------------------
 
     def _job_set(self) -> JobSetPlan:
-        """Of slices: a child job for each, on a node pool of its own. Of GPUs: one child job with all pods."""
+        """Return a JobSet: for TPUs a child job for each slice, on its own node pool; for GPUs one child job."""
         shape = self.target.shape
         replicated_job = "slice" if shape.is_tpu else "worker"
         replicas, pods = (self.pods.slice_count(), shape.hosts) if shape.is_tpu else (1, self.pods.pod_count())
@@ -141,7 +141,7 @@ class _WorkloadBuilder(Struct, frozen=True):
         )
 
     def _mpi_job(self) -> MPIJobPlan:
-        """Return the launcher runs the command, with a worker's image; it starts as many processes as there are GPUs."""
+        """Return an MPIJob whose launcher runs the command with a worker's image, one process for each GPU."""
         workers = self.pods.pod_count()
         pod = self.pods.pod(restart_policy="Never")
         return MPIJobPlan(
@@ -172,7 +172,7 @@ class _WorkloadBuilder(Struct, frozen=True):
         )
 
     def _leader_worker_set(self) -> LeaderWorkerSetPlan:
-        """Of slices: a group for each, on a node pool of its own. Of GPUs: one group with all pods."""
+        """Return a LeaderWorkerSet: for TPUs a group for each slice, on its own node pool; for GPUs one group."""
         shape = self.target.shape
         groups, size = (self.pods.slice_count(), shape.hosts) if shape.is_tpu else (1, self.pods.pod_count())
         exclusive = shape.is_multi_host and shape.flavor.topology is None
@@ -192,7 +192,7 @@ class _WorkloadBuilder(Struct, frozen=True):
         )
 
     def _provisioning_request(self) -> ProvisioningRequestPlan:
-        """Return the machines of a job of one slice, or of so many pods; nobody adds selectors and tolerations for it."""
+        """Return a request for one slice or a number of pods, with selectors and tolerations."""
         shape = self.target.shape
         seconds = self._run_seconds()
         parameters = {} if seconds is None else {RUN_DURATION_PARAMETER: str(seconds)}
@@ -222,7 +222,7 @@ class _WorkloadBuilder(Struct, frozen=True):
         )
 
     def _run_seconds(self) -> int | None:
-        """How long the workload keeps queued machines: as asked, else the queue's maximum; None of other machines."""
+        """Return the run duration on queued machines: the option or the queue's maximum; None for other machines."""
         is_queued = any(each.pool.capacity == "queued" for each in self.target.shapes)
         limit = run_limit(self.target.plan, self.target.queue) if is_queued else None
         return self.options.max_run_seconds or limit
@@ -237,8 +237,8 @@ class _WorkloadBuilder(Struct, frozen=True):
             self._fault("bad-name", "--name", message)
         elif len(name) > longest:
             message = (
-                f"'{name}' has {len(name)} characters; with at most {longest} the names made of it fit into 63: "
-                f"'{shorten(name, longest)}' would"
+                f"'{name}' has {len(name)} characters, more than {longest}; names derived from it must fit into 63; "
+                f"write '{shorten(name, longest)}'"
             )
             self._fault("long-name", "--name", message)
         return name
@@ -248,7 +248,7 @@ class _WorkloadBuilder(Struct, frozen=True):
 
 
 def _submission_of(plan: WorkloadPlan) -> SubmissionPlan:
-    """Return the submission of a workload; of a request for machines one without a queue."""
+    """Return the submission of a workload; for a ProvisioningRequest, one without a queue."""
     if not isinstance(plan, ProvisioningRequestPlan):
         return plan.submission
     return SubmissionPlan(name=plan.name, namespace=plan.namespace, team=plan.team, queue="")

@@ -13,7 +13,7 @@ from berth.yaml_loader import load_table
 
 
 class WorkloadKind(Struct, frozen=True, forbid_unknown_fields=True):
-    """One kind; the fields are explained in `kinds.yaml`."""
+    """One kind; `kinds.yaml` explains the fields."""
 
     machines: tuple[str, ...]
     needs: tuple[str, ...] = ()

@@ -1,4 +1,4 @@
-"""Names around a workload: of its queue, and how long its own may be, so that all made of it fit into 63 characters.
+"""The name of a workload's queue, and the maximum length of its own name, so that derived names fit into 63 characters.
 
 Sources: JobSet 0.12 `pkg/webhooks/jobset_webhook.go` (child jobs and their pods), Kubernetes
 `pkg/apis/batch/validation` (the host names of Indexed Jobs), Kubeflow's training operator (a service for each pod).
@@ -12,7 +12,7 @@ from berth.names import MAX_LABEL
 
 
 def local_queue_name(fleet: object, team: str, queue: str) -> str:
-    """Return the local queue behind a key of the team's `queues` in a `berth:fleet`, as plain values; else the name itself."""
+    """Return the local queue of a key of the team's `queues` in a raw `berth:fleet`; without such a key, `queue`."""
     value = fleet
     for key in ("teams", team, "queues", queue):
         value = cast("dict[str, object]", value).get(key) if isinstance(value, dict) else None
@@ -24,27 +24,27 @@ _SUFFIX_LENGTH = len("-xxxxx")
 
 
 def job_name_limit(pods: int) -> int:
-    """Of a Job; its pods carry it in a label, and several have host names `<job>-<index>`."""
+    """Return the maximum for a Job: pods have its name in a label, and several have host names `<job>-<index>`."""
     return MAX_LABEL - (len(f"-{pods - 1}") if pods > 1 else 0)
 
 
 def job_set_name_limit(replicated_job: str, replicas: int, pods: int) -> int:
-    """Of a JobSet: pods are called `<jobset>-<replicated job>-<index>-<pod>-xxxxx`."""
+    """Return the maximum for a JobSet: pods are named `<jobset>-<replicated job>-<index>-<pod>-xxxxx`."""
     return MAX_LABEL - len(f"-{replicated_job}-{max(0, replicas - 1)}-{max(0, pods - 1)}") - _SUFFIX_LENGTH
 
 
 def pytorch_name_limit(workers: int) -> int:
-    """Of a PyTorchJob: pods and services are called `<job>-master-0` and `<job>-worker-<index>`."""
+    """Return the maximum for a PyTorchJob: pods and services are named `<job>-master-0`, `<job>-worker-<index>`."""
     return MAX_LABEL - len(f"-worker-{max(0, workers - 1)}")
 
 
 RAY_NAME_LIMIT = 47
-"""Of a RayJob or a RayCluster (KubeRay 1.6, `controllers/ray/utils/constant.go`: MaxRayJobNameLength)."""
+"""Maximum for a RayJob or a RayCluster (KubeRay 1.6, `controllers/ray/utils/constant.go`: MaxRayJobNameLength)."""
 
 DEPLOYMENT_NAME_LIMIT = MAX_LABEL - len("-0123456789") - _SUFFIX_LENGTH
-"""Of a Deployment: pods are called `<deployment>-<hash>-xxxxx`."""
+"""Maximum for a Deployment: pods are named `<deployment>-<hash>-xxxxx`."""
 
 
 def leader_worker_set_name_limit(groups: int, size: int) -> int:
-    """Of a LeaderWorkerSet: pods are called `<set>-<group>-<index>`, and a StatefulSet labels them with a hash."""
+    """Return the maximum for a LeaderWorkerSet: pods are named `<set>-<group>-<index>` and have a hash in a label."""
     return MAX_LABEL - len(f"-{groups - 1}-{size - 1}") - len("-0123456789")

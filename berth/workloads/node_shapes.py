@@ -1,4 +1,4 @@
-"""What the nodes behind a flavor are to a job: accelerators and room of a node, hosts of a slice."""
+"""The nodes of a flavor as seen by a job: accelerators and allocatable resources of a node, hosts of a slice."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from berth.plan.kueue import FlavorPlan
 
 
 class NodeShape(Struct, frozen=True):
-    """One pool, as a pod meets it.
+    """The nodes of one pool.
 
-    `per_node` are the accelerators of a node, `per_pod` those that one pod may ask for: of shared GPUs one, of the
-    hosts of a slice all. `hosts` is 1 but for the slices of several hosts. `room` None: not known.
+    `per_node` is the number of accelerators of a node, `per_pod` the maximum for one pod (1 for shared GPUs, all for a
+    host of a slice). `hosts` is 1 except for multi-host slices. Allocatable resources are None if unknown.
     """
 
     pool: PoolPlan
@@ -27,7 +27,7 @@ class NodeShape(Struct, frozen=True):
 
     @property
     def per_pod(self) -> int:
-        """The most accelerators that one pod can ask for."""
+        """The maximum number of accelerators of one pod."""
         return 1 if catalog.labels().gpu_sharing_strategy in self.flavor.node_labels else self.per_node
 
     @property
@@ -37,12 +37,12 @@ class NodeShape(Struct, frozen=True):
 
     @property
     def is_multi_host(self) -> bool:
-        """Whether a slice spans several nodes, which are then taken together or not at all."""
+        """Whether a slice has several nodes, which are used together."""
         return self.hosts > 1
 
     @property
     def description(self) -> str:
-        """`2x4 slices of v5e (2 pods of 4 chips)`, `g2-standard-24 (2 L4)`."""
+        """A description: `2x4 slices of v5e (2 pods of 4 chips)`, `g2-standard-24 (2 L4)`."""
         if not self.is_multi_host:
             topology = f" {self.pool.topology}" if self.pool.topology else ""
             return f"{self.pool.machine_type}{topology} ({self.per_node} {self.flavor.noun})"
@@ -50,13 +50,13 @@ class NodeShape(Struct, frozen=True):
 
     @property
     def has_pod_network(self) -> bool:
-        """Whether GKE wires the accelerator network into pods, so that they do without the node's own."""
+        """Whether GKE attaches the accelerator network to pods, so that they do not need the host network."""
         networks = [pool.network for pool in self.pool.node_pools]
         return any(network.accelerator_profile is not None for network in networks)
 
 
 def list_node_shapes(plan: FleetPlan, flavors: Iterable[str]) -> list[NodeShape]:
-    """Return the shapes behind some flavors, in the flavors' order and by pool; none of a pool that never has a node."""
+    """Return the shapes of flavors, in order and by pool, without pools that can never have a node."""
     known = {flavor.name: flavor for flavor in plan.flavors}
     return [
         NodeShape(

@@ -1,4 +1,4 @@
-"""What is worth knowing about a workload before it is submitted: why it says what it says, and what Kueue adds."""
+"""Notes on a workload, printed as comments: what its settings mean, and what Kueue adds."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ from berth.workloads.kinds import workload_kinds
 from berth.workloads.target import WorkloadTarget
 
 AUTOSCALING_PREFIX = "autoscaling.x-k8s.io"
-"""The prefix of the annotations by which pods take the machines of a request."""
+"""Prefix of the annotations by which pods use the machines of a request."""
 
 
 def workload_notes(target: WorkloadTarget, kind: str, plan: WorkloadPlan) -> Iterator[str]:
-    """Yield one sentence each."""
+    """Yield the notes, one line each."""
     yield _request_note(target, plan)
     if isinstance(plan, ProvisioningRequestPlan):
-        yield "Kueue has no part in this: the machines count towards no quota. Pods take them by the annotations"
+        yield "Kueue does not manage this request, and its machines use no quota. Pods use them by the annotations"
         yield f"  {AUTOSCALING_PREFIX}/consume-provisioning-request: {plan.name}"
         yield f"  {AUTOSCALING_PREFIX}/provisioning-class-name: {plan.class_name}"
         yield "  and must start within 10 minutes of Provisioned=True."
@@ -42,7 +42,7 @@ def workload_notes(target: WorkloadTarget, kind: str, plan: WorkloadPlan) -> Ite
     if plan.pod.template is not None:
         yield from _template_notes(plan.pod.template, plan.pod, plan.submission)
     if plan.pod.node_selector:
-        yield f"The node selector is this workload's own: it keeps it on {join_words(target.flavors)}."
+        yield f"The node selector keeps this workload on {join_words(target.flavors)}."
     if isinstance(plan, JobSetPlan):
         yield from _slice_notes(plan)
     if plan.pod_count > 1:
@@ -60,22 +60,22 @@ def _request_note(target: WorkloadTarget, plan: WorkloadPlan) -> str:
     ceiling = sum(target.team.ceiling.get(flavor, 0) for flavor in target.flavors)
     slices = f"{_pluralize(pods // shape.hosts, 'slice')} of {shape.pool.topology}, " if shape.is_multi_host else ""
     return (
-        f"{target.name}: {slices}{_pluralize(pods, 'pod')} of {per_pod}, {pods * per_pod} {shape.flavor.noun} in all "
-        f"(the team can reach {ceiling} there{_worker_limit_note(target)})."
+        f"{target.name}: {slices}{_pluralize(pods, 'pod')} of {per_pod}, {pods * per_pod} {shape.flavor.noun} in total "
+        f"(the team's ceiling is {ceiling}{_worker_limit_note(target)})."
     )
 
 
 def _worker_limit_note(target: WorkloadTarget) -> str:
-    """Of a manager: a job runs on one worker, whatever all of them hold together."""
+    """Return a clause on the largest worker of a manager, because a job runs on one worker."""
     capacities = [
         sum(flavor.capacity.max for flavor in worker.plan.flavors if flavor.name in target.flavors)
         for worker in target.plan.workers
     ]
-    return f", and no worker holds more than {max(capacities)}" if capacities else ""
+    return f", and a worker has at most {max(capacities)}" if capacities else ""
 
 
 def _worker_notes(target: WorkloadTarget, plan: WorkloadPlan) -> Iterator[str]:
-    """Of a manager: what comes to a worker with a job, which is the job (MultiKueue copies nothing else)."""
+    """Yield notes for a manager: MultiKueue copies only the job to a worker."""
     worker_names = [
         worker.name
         for worker in target.plan.workers
@@ -85,14 +85,14 @@ def _worker_notes(target: WorkloadTarget, plan: WorkloadPlan) -> Iterator[str]:
         service = "the Service below, " if isinstance(plan, JobPlan) and plan.pods > 1 else ""
         destination = f"one of {join_words(worker_names)}" if worker_names[1:] else worker_names[0]
         yield (
-            f"It runs on {destination}, and the job alone is sent there: "
-            f"apply {service}ConfigMaps and Secrets there too."
+            f"It runs on {destination}. MultiKueue copies only the job: "
+            f"also apply {service}ConfigMaps and Secrets there."
         )
 
 
 def _kueue_notes(target: WorkloadTarget) -> Iterator[str]:
-    """What Kueue gives the pods, flavor by flavor."""
-    yield "Kueue adds what belongs to the flavor it chooses:"
+    """Yield what Kueue adds to the pods, by flavor."""
+    yield "Kueue adds the settings of the flavor that it assigns:"
     for flavor in dict.fromkeys(each.flavor.name for each in target.shapes):
         flavor_plan = next(each.flavor for each in target.shapes if each.flavor.name == flavor)
         labels = ", ".join(f"{key}={value}" for key, value in flavor_plan.node_labels.items()) or "no node selector"
@@ -102,24 +102,24 @@ def _kueue_notes(target: WorkloadTarget) -> Iterator[str]:
 
 def _slice_notes(plan: JobSetPlan) -> Iterator[str]:
     if plan.exclusive_topology:
-        yield "Exclusive topology: each slice's pods get a node pool, which is one slice, to themselves."
+        yield "Exclusive topology: the pods of each slice get their own node pool, which is one slice."
     if plan.pod.host_network:
-        yield "Host network: slices talk to each other over the network of their nodes."
+        yield "Host network: slices communicate over the network of their nodes."
 
 
 def _kind_notes(plan: WorkloadPlan) -> Iterator[str]:
-    """What the kind does that its manifest does not show."""
+    """Yield notes on the kind that its manifest does not show."""
     match plan:
         case RayPlan():
-            yield f"The Ray head asks for {_cpu_and_memory(plan.head)} of the queue's quota beside the workers."
+            yield f"The Ray head also uses {_cpu_and_memory(plan.head)} of the queue's quota."
         case MPIJobPlan():
-            yield f"The launcher asks for {_cpu_and_memory(plan.launcher)} of the queue's quota beside the workers."
+            yield f"The launcher also uses {_cpu_and_memory(plan.launcher)} of the queue's quota."
         case TrainJobPlan():
             yield f"The pods come from the ClusterTrainingRuntime '{plan.runtime}'; --runtime names another."
         case DeploymentPlan():
-            yield "Kueue admits each pod by itself; a pod that finds no quota waits while the others serve."
+            yield "Kueue admits each pod separately; a pod without quota waits while the others serve."
         case LeaderWorkerSetPlan():
-            yield "Kueue admits each group by itself; a group that finds no quota waits while the others serve."
+            yield "Kueue admits each group separately; a group without quota waits while the others serve."
         case _:
             return
 
@@ -129,7 +129,7 @@ def _cpu_and_memory(pod: PodPlan) -> str:
 
 
 def _template_notes(template: Mapping[str, object], pod: PodPlan, submission: SubmissionPlan) -> Iterator[str]:
-    """What is added to a team's own pod template, each with its value."""
+    """Yield what is added to a team's own pod template."""
     filled = pod_template(submission, pod)
     yield "Added to the template:"
     for path, value in list_additions(template, filled):
@@ -137,7 +137,7 @@ def _template_notes(template: Mapping[str, object], pod: PodPlan, submission: Su
 
 
 def _network_notes(target: WorkloadTarget) -> Iterator[str]:
-    """Interfaces of the nodes that no pod gets unasked: which of them a job needs is its own to say."""
+    """Yield the additional interfaces that pods can request by annotation."""
     pools = {each.pool.name for each in target.shapes}
     devices = [
         subnet.device
@@ -147,7 +147,7 @@ def _network_notes(target: WorkloadTarget) -> Iterator[str]:
         for subnet in vpc.subnets
     ]
     if devices:
-        yield "Pods have the node's first network alone, unless their annotation networking.gke.io/interfaces names:"
+        yield "Pods have only the node's first network, unless their annotation networking.gke.io/interfaces names:"
         yield f"  {join_words(devices)}"
 
 

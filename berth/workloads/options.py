@@ -1,4 +1,4 @@
-"""What somebody asks of `berth workload`; everything that is left out follows from the queue and its pools."""
+"""The options of `berth workload`; defaults are derived from the queue and its pools."""
 
 from __future__ import annotations
 
@@ -23,16 +23,17 @@ RESTART_STRATEGIES = ("Recreate", "BlockingRecreate")
 
 TRIAL_IMAGE = "busybox:1.37"
 TRIAL_COMMAND = ("sleep", "60")
-"""What runs where no image and no command are named: enough to see a job pass through its queue."""
+"""Default command without an image and a command; enough to see a job pass through its queue."""
 
 
 class WorkloadOptions(Struct, frozen=True, kw_only=True):
-    """A workload as it was asked for; None is what was not said. The kind is then a jobset for TPUs, a job for GPUs.
+    """The options of a workload; None for an option that is not set. The default kind is jobset for TPUs, job for GPUs.
 
-    `slices` counts TPU slices; `pods` and `gpus` (of each pod) are for GPUs. `cpu` is in milli, `memory` in bytes, each
-    of one pod. `max_run_seconds` is how long queued machines are kept. `flavor` narrows a queue that has machines of
-    several shapes. `placement_group` puts the pods onto nodes near each other that GKE makes for them. `template` is
-    the team's own pod template, a mapping with `metadata` and `spec`; `runtime` is a trainjob's ClusterTrainingRuntime.
+    `slices` is the number of TPU slices; `pods` and `gpus` (of each pod) are for GPUs. `cpu` (milli) and `memory`
+    (bytes) are those of one pod. `max_run_seconds` is the run duration on queued machines. `flavor` selects one of
+    several shapes of machines. `placement_group` is the compact placement group of the nodes that GKE creates.
+    `template` is the team's own pod template, a mapping with `metadata` and `spec`; `runtime` is a trainjob's
+    ClusterTrainingRuntime.
     """
 
     kind: str | None = None

@@ -1,4 +1,4 @@
-"""Where pods are to stand to each other, for flavors whose jobs Kueue places itself (topology-aware scheduling).
+"""Placement annotations of pods, for flavors with topology-aware scheduling.
 
 Source: Kueue docs, "Run workloads with topology-aware scheduling" (annotations of the pod template).
 """
@@ -15,9 +15,9 @@ SLICE_SIZE = f"{_PREFIX}slice-size"
 
 
 def placement_annotations(target: WorkloadTarget, group_size: int) -> dict[str, str]:
-    """Return the annotations of pods of which so many belong together; none where the flavor has no topology.
+    """Return the annotations of pods in groups of `group_size`; none if the flavor has no topology.
 
-    The hosts of a TPU slice stand in one node pool, or nowhere; GPU nodes as near to each other as can be.
+    The hosts of a TPU slice must be in one node pool; GPU nodes are placed as close to each other as possible.
     """
     flavor = target.shape.flavor
     levels = next((each.levels for each in target.plan.topologies if each.name == flavor.topology), ())

@@ -1,4 +1,4 @@
-"""How much cpu and memory a pod asks for beside its accelerators, where nobody says it."""
+"""The default cpu and memory requests of a pod."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from berth.workloads.target import WorkloadTarget
 
 
 def pod_cpu_and_memory(target: WorkloadTarget, options: WorkloadOptions, accelerators: int) -> dict[str, int]:
-    """Return the cpu (milli) and memory (bytes) of a pod with so many accelerators.
+    """Return the cpu (milli) and memory (bytes) of a pod with a number of accelerators.
 
-    What its queue counts for each accelerator, where a node's worth of that fits on a node. A queue that counts the
-    whole machine does not fit: GKE keeps a part of every node. Then only what is asked for is written.
+    The default is the queue's quota for each accelerator, if that fits on a node. It does not fit if the quota covers
+    whole machines, because GKE reserves part of every node; then only the options are written.
     """
     requested = {"cpu": options.cpu, "memory": options.memory}
     amounts = {resource: amount for resource, amount in requested.items() if amount is not None}
@@ -23,7 +23,7 @@ def pod_cpu_and_memory(target: WorkloadTarget, options: WorkloadOptions, acceler
 
 
 def _quota_share(target: WorkloadTarget, resource: str, accelerators: int) -> int:
-    """What goes with the accelerators under the tightest of the queue's quotas; 0 where that is no use."""
+    """Return the amount for the accelerators under the smallest of the queue's quotas; 0 if there is none."""
     shape = target.shape
     amounts = [_quota_for(entry, resource, shape.flavor.resource, accelerators) for entry in target.flavor_quotas()]
     if not amounts or shape.allocatable is None:
@@ -34,7 +34,7 @@ def _quota_share(target: WorkloadTarget, resource: str, accelerators: int) -> in
 
 
 def _quota_for(entry: FlavorQuotasPlan, resource: str, accelerator: str, number: int) -> int:
-    """What an entry's quota of a resource comes to for so many accelerators."""
+    """Return an entry's quota of a resource, for a number of its accelerators."""
     quotas = {quota.resource: quota.nominal + (quota.borrowing_limit or 0) for quota in entry.quotas}
     total = quotas.get(accelerator, 0)
     return quotas.get(resource, 0) * number // total if total else 0

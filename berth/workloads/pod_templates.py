@@ -1,4 +1,4 @@
-"""A team's own pod template: whether the queue's needs can be added to it, and what it says about resources."""
+"""A team's own pod template: checks against the queue's requirements, and its resources."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _TEMPLATE_KEYS: Final = {"apiVersion", "kind", "metadata", "spec", "status"}
 
 
 def check_template(template: Mapping[str, object], derived: Mapping[str, object], problems: Problems) -> None:
-    """Report what the template says against what the queue needs: network, subdomain, selectors, accelerators.
+    """Report settings of the template that conflict with the queue: network, subdomain, selectors, accelerators.
 
     `derived` is the pod template that Berth writes without one.
     """
@@ -62,7 +62,7 @@ def _compare(problems: Problems, path: FieldPath, own: Mapping[str, object], nee
 
 
 def accelerators_in(template: Mapping[str, object] | None, resource: str) -> int | None:
-    """Return how many of an accelerator the main container of a template asks for; None where it does not say."""
+    """Return how many accelerators the main container of a template requests; None if it requests none."""
     if template is None:
         return None
     containers = as_list(as_mapping(template["spec"]).get("containers"))
@@ -72,7 +72,7 @@ def accelerators_in(template: Mapping[str, object] | None, resource: str) -> int
 
 
 def without_accelerators(template: Mapping[str, object] | None) -> Mapping[str, object] | None:
-    """Return the template of a head or a launcher: the same containers, the main one without resources and command."""
+    """Return the template of a head or a launcher: the main container has no resources and no command."""
     if template is None:
         return None
     spec, index = as_mapping(template["spec"]), main_container(template)

@@ -1,7 +1,7 @@
-"""The pods of a workload: image, accelerators, selectors, network and identity, as its queue's machines need them.
+"""The pods of a workload: image, accelerators, selectors, network and identity, as the queue's machines require.
 
-What Kueue adds to the pods when it admits them (a flavor's node labels and tolerations) is not written, so that a
-workload may get any flavor of its queue.
+The node labels and tolerations of a flavor are omitted, because Kueue adds them on admission; a workload can so get
+any flavor of its queue.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from berth.workloads.target import WorkloadTarget
 
 PLACEMENT_GROUP = "cloud.google.com/gke-placement-group"
 TPU_PORTS = (8471, 8080)
-"""Where the hosts of a slice talk to each other, and the slices of a multislice."""
+"""Ports over which the hosts of a slice, and the slices of a multislice, communicate."""
 
 
 class PodBuilder(Struct, frozen=True):
@@ -38,7 +38,7 @@ class PodBuilder(Struct, frozen=True):
         number = shape.per_pod if shape.is_tpu else options.gpus or min(templated or shape.per_pod, shape.per_pod)
         selector, tolerations = self._node_constraints()
         identity = self.target.team.identity
-        # The image of a template, and of a trainjob's runtime, is somebody's choice already.
+        # A template and a trainjob's runtime already have an image.
         is_given = bool(options.image or options.template is not None or self.kind == "trainjob")
         return PodPlan(
             image=options.image or ("" if is_given else TRIAL_IMAGE),
@@ -67,11 +67,11 @@ class PodBuilder(Struct, frozen=True):
         )
 
     def _group_size(self) -> int:
-        """Return the pods that belong near each other: those of a slice, or all."""
+        """Return the number of pods to place together: those of a slice, or all."""
         return self.target.shape.hosts if self.target.shape.is_tpu else self.pod_count()
 
     def _node_constraints(self) -> tuple[dict[str, str], tuple[Toleration, ...]]:
-        """Selectors and tolerations of the pods; to what Kueue admits it adds the tolerations of the flavor itself."""
+        """Return the selectors and tolerations of the pods, without those that Kueue adds."""
         flavor = self.target.shape.flavor
         if self.kind == "provisioning-request":
             return dict(flavor.node_labels), flavor.tolerations
@@ -81,7 +81,7 @@ class PodBuilder(Struct, frozen=True):
         return selector, ()
 
     def _distinguishing_labels(self) -> dict[str, str]:
-        """Return the labels by which the chosen flavors differ from the queue's others, if it has others."""
+        """Return the labels that distinguish the chosen flavors from the queue's other flavors."""
         labels = self.target.shape.flavor.node_labels
         shared_labels = {
             k: v for k, v in labels.items() if all((k, v) in s.flavor.node_labels.items() for s in self.target.shapes)
@@ -90,18 +90,18 @@ class PodBuilder(Struct, frozen=True):
         return {k: v for k, v in shared_labels.items() if any(other.get(k, v) != v for other in other_labels)}
 
     def _needs_host_network(self) -> bool:
-        """Slices talk to each other over the nodes' own network, where GKE does not wire another into the pods.
+        """Return whether pods need the host network: slices communicate over it unless pods have another network.
 
-        Autopilot takes no pods on the nodes' network, and does without.
+        Autopilot refuses pods on the host network, and does not need it.
         """
         shape = self.target.shape
         is_multislice = shape.is_tpu and self.kind == "jobset" and self.slice_count() > 1
         return is_multislice and not shape.has_pod_network and self.target.plan.cluster.mode != "autopilot"
 
     def slice_count(self) -> int:
-        """Return the TPU slices; 1 unless asked for more."""
+        """Return the number of TPU slices; the default is 1."""
         return self.options.slices or 1
 
     def pod_count(self) -> int:
-        """Return the pods of a workload without slices of several hosts."""
+        """Return the number of pods of a workload without multi-host slices."""
         return self.slice_count() if self.target.shape.is_tpu else self.options.pods or 1

@@ -1,4 +1,4 @@
-"""How long a job may keep queued machines: its queue's maximum, and the config of its ProvisioningRequest."""
+"""The maximum run duration on queued machines, and the ProvisioningRequestConfigs of a queue."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from berth.plan.fleet import FleetPlan
 from berth.plan.kueue import ClusterQueuePlan
 
 RUN_DURATION = f"{PARAMETER_PREFIX}{RUN_DURATION_PARAMETER}"
-"""The annotation with which a job names its own run duration, in seconds."""
+"""The annotation of a job with its run duration, in seconds."""
 
 
 def queued_configs(
     plan: FleetPlan, queue: ClusterQueuePlan
 ) -> Iterator[tuple[ProvisioningConfigPlan, tuple[str, ...]]]:
-    """Yield the configs of a queue's provisioning checks with their flavors; of a manager, those on its workers."""
+    """Yield the configs of a queue's provisioning checks with their flavors; for a manager, those of its workers."""
     for fleet in (plan, *(worker.plan for worker in plan.workers)):
         configs = {each.name: each for each in fleet.provisioning_configs}
         checks = {each.name: each.parameters for each in fleet.admission_checks if each.controller == PROVISIONING}
@@ -34,6 +34,6 @@ def queued_configs(
 
 
 def run_limit(plan: FleetPlan, queue: ClusterQueuePlan) -> int | None:
-    """Return the longest run in seconds that every queued flavor of a queue allows; None where no machines are queued."""
+    """Return the maximum run in seconds that every queued flavor of a queue allows; None without queued machines."""
     limits = [config.max_run_seconds or catalog.limits().max_run_seconds for config, _ in queued_configs(plan, queue)]
     return min(limits, default=None)

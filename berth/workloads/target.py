@@ -1,4 +1,4 @@
-"""The ground a workload stands on: its team, its queue, and the one shape of machines that its pods are cut for."""
+"""The target of a workload: its team, its queue, and the shape of machines that its pods are sized for."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from berth.plan.teams import TeamPlan
 from berth.workloads.node_shapes import NodeShape, list_node_shapes
 
 DEFAULT_QUEUE = "default"
-"""The local queue that takes jobs which name none."""
+"""The local queue of jobs that name none."""
 
 
 class WorkloadTarget(Struct, frozen=True):
-    """`shapes` are alike: their pods may run on any of them. `others` are shapes of the queue that are not."""
+    """The team, queue and machines of a workload. Pods can run on any of `shapes`, but not on the queue's `others`."""
 
     plan: FleetPlan
     team: TeamPlan
@@ -28,7 +28,7 @@ class WorkloadTarget(Struct, frozen=True):
 
     @property
     def shape(self) -> NodeShape:
-        """The smallest of the shapes: what fits there fits on all of them."""
+        """The smallest of the shapes; pods that fit on it fit on all."""
         return min(self.shapes, key=lambda each: each.per_node)
 
     @property
@@ -38,18 +38,18 @@ class WorkloadTarget(Struct, frozen=True):
 
     @property
     def flavors(self) -> list[str]:
-        """The flavors that the workload may get, in the queue's order."""
+        """The flavors that the workload can get, in the queue's order."""
         return list(dict.fromkeys(each.flavor.name for each in self.shapes))
 
     def flavor_quotas(self) -> list[FlavorQuotasPlan]:
-        """Their quotas."""
+        """The quotas of these flavors."""
         return [entry for entry in self.queue.flavors if entry.flavor in self.flavors]
 
 
 def find_target(
     plan: FleetPlan, team: str, queue: str, flavor: str | None, problems: Problems
 ) -> WorkloadTarget | None:
-    """Where `team/queue` stands (a local queue's name, or its cluster queue's); None after a fault."""
+    """Return the target of `team/queue`, by the local queue's or cluster queue's name; None after a fault."""
     teams = {each.name: each for each in plan.teams}
     if team not in teams:
         _report_unknown(problems, "TEAM", f"no team '{team}'", team, teams)
@@ -68,18 +68,18 @@ def find_target(
 
 
 def _order_local_queues(team: TeamPlan) -> list[LocalQueuePlan]:
-    """Return a team's doors, the one to take last where several lead to one queue: in its first namespace, under its name."""
+    """Return a team's local queues; of several for one cluster queue, the one in its first namespace is last."""
     return sorted(team.local_queues, key=lambda each: (each.namespace == team.namespace, each.name != DEFAULT_QUEUE))
 
 
 def _select_shapes(all_shapes: list[NodeShape], flavor: str | None, problems: Problems) -> list[NodeShape]:
-    """Those of the flavor that is named, or of the first; and all that are like it."""
+    """Return the shapes of the given flavor, or of the first flavor, and all compatible shapes."""
     names = list(dict.fromkeys(each.flavor.name for each in all_shapes))
     if flavor is not None and flavor not in names:
         _report_unknown(problems, "--flavor", f"the queue has no flavor '{flavor}'", flavor, names)
         return []
     if not all_shapes:
-        problems.fault("no-nodes", ("QUEUE",), "none of its pools ever has a node; give one of them nodes")
+        problems.fault("no-nodes", ("QUEUE",), "none of its pools can have nodes; set nodes in one of them")
         return []
     first = next(each for each in all_shapes if flavor in (None, each.flavor.name))
     return [
@@ -90,11 +90,11 @@ def _select_shapes(all_shapes: list[NodeShape], flavor: str | None, problems: Pr
 
 
 def _compatibility_key(shape: NodeShape) -> tuple[object, ...]:
-    """What makes pods that are cut for one shape fit another."""
+    """Return a key that is equal for shapes that can run the same pods."""
     return (shape.flavor.resource, shape.pool.accelerator, shape.pool.topology, shape.hosts)
 
 
 def _report_unknown(problems: Problems, argument: str, message: str, word: str, known: Iterable[str]) -> None:
     names = sorted(known)
-    suggestion = did_you_mean(word, names) or (f"; there is {join_quoted(names)}" if names else "; there are none")
+    suggestion = did_you_mean(word, names) or (f"; write one of {join_quoted(names)}" if names else "; there are none")
     problems.fault("unknown-name", (argument,), message + suggestion)

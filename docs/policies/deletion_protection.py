@@ -1,4 +1,4 @@
-"""A cluster is deleted neither by the engine nor by hand."""
+"""Neither Pulumi nor a user can delete the cluster."""
 
 from collections.abc import Iterator
 
@@ -9,10 +9,10 @@ from berth.policy import fault
 
 
 def deletion_protection(plan: FleetPlan) -> Iterator[Problem]:
-    """GKE's own protection is on, and Pulumi's."""
+    """Require the deletion protection of GKE and the protection of Pulumi."""
     if not isinstance(plan.cluster, ClusterPlan):  # an existing cluster
         return
     if not plan.cluster.deletion_protection:
-        yield fault(("cluster", "deletionProtection"), "the cluster can be deleted; remove it")
+        yield fault(("cluster", "deletionProtection"), "the cluster can be deleted by hand; remove it")
     if not plan.cluster.protect:
-        yield fault(("protect",), "the engine may delete the cluster; leave protect and allowDeletion out")
+        yield fault(("protect",), "Pulumi can delete the cluster; remove protect and allowDeletion")

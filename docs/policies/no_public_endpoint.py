@@ -1,4 +1,4 @@
-"""In production the control plane has no public address."""
+"""The control plane of a production cluster has no public endpoint."""
 
 from collections.abc import Iterator
 
@@ -9,7 +9,7 @@ from berth.policy import fault, warning
 
 
 def no_public_endpoint(plan: FleetPlan) -> Iterator[Problem]:
-    """A stack whose name begins with prod has none; another one that is open to everybody is warned."""
+    """Refuse a public endpoint in stacks named prod…; in others, warn if it is open to all addresses."""
     if not isinstance(plan.cluster, ClusterPlan):  # an existing cluster
         return
     control_plane = plan.cluster.control_plane
@@ -17,6 +17,6 @@ def no_public_endpoint(plan: FleetPlan) -> Iterator[Problem]:
         return
     where = ("cluster", "controlPlane", "publicEndpoint")
     if plan.stack.startswith("prod"):
-        yield fault(where, "a production cluster has no public endpoint; write false")
+        yield fault(where, "a production cluster must not have a public endpoint; write false")
     elif control_plane.authorized_networks is None:
-        yield warning(where, "anybody may knock; list authorizedNetworks, or write false")
+        yield warning(where, "the control plane is open to all addresses; list authorizedNetworks, or write false")

@@ -1,4 +1,4 @@
-"""Everything that is a team's says who pays for it."""
+"""Every team has a label with its owner."""
 
 from collections.abc import Iterator
 
@@ -10,7 +10,7 @@ LABEL = "owner"
 
 
 def owner_label(plan: FleetPlan) -> Iterator[Problem]:
-    """Each team has the label."""
+    """Require the label on each team."""
     for team in plan.teams:
         if LABEL not in team.labels:
             yield fault(("teams", team.name), f"no label '{LABEL}'; write labels: {{{LABEL}: <who>}}")

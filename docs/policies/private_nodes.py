@@ -9,6 +9,6 @@ from berth.policy import fault
 
 
 def private_nodes(plan: FleetPlan) -> Iterator[Problem]:
-    """GKE gives the nodes addresses of the VPC alone."""
+    """Require nodes with only internal addresses."""
     if isinstance(plan.cluster, ClusterPlan) and not plan.cluster.control_plane.private_nodes:
         yield fault(("cluster", "privateNodes"), "'false' gives nodes public addresses; remove it")

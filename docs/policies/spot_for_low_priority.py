@@ -1,4 +1,4 @@
-"""Machines that can be taken away at any time are for work that can wait."""
+"""Spot machines are only for queues with a low priority."""
 
 from collections.abc import Iterator
 
@@ -7,16 +7,17 @@ from berth.plan.fleet import FleetPlan
 from berth.policy import fault
 
 HIGHEST = 100
-"""The greatest value of a priority that counts as low."""
+"""Maximum value of a low priority."""
 
 
 def spot_for_low_priority(plan: FleetPlan) -> Iterator[Problem]:
-    """A queue that reaches spot machines names a low priority."""
+    """Require a low priority on queues that can use spot machines."""
     spot = {pool.flavor for pool in plan.pools if pool.capacity == "spot"}
     low = {priority.name for priority in plan.priorities if priority.value <= HIGHEST}
     for queue in plan.cluster_queues:
         reached = sorted(spot & {entry.flavor for entry in queue.flavors})
         if reached and queue.priority not in low:
             where = ("teams", queue.teams[0]) if len(queue.teams) == 1 else ("clusterQueues",)
-            said = f"its priority is {queue.priority or 'not said'}"
-            yield fault(where, f"queue '{queue.name}' reaches spot machines ({', '.join(reached)}), and {said}")
+            actual = f"'{queue.priority}'" if queue.priority else "not set"
+            message = f"queue '{queue.name}' can use spot machines ({', '.join(reached)}), but its priority is {actual}"
+            yield fault(where, f"{message}; write a priority of at most {HIGHEST}")

@@ -1,7 +1,7 @@
-"""The rules of docs/policies as a Pulumi policy pack, held against every resource that the engine is about to make.
+"""The rules of docs/policies as a Pulumi policy pack, which checks every resource before Pulumi creates it.
 
-Use it where other programs than Berth make clusters too: `pulumi up --policy-pack docs/policy-pack`. One rule is
-missing: which priority a queue's work has is a word of the stack file, and no resource says it.
+Use it if other Pulumi programs also create clusters: `pulumi up --policy-pack docs/policy-pack`. The rule
+spot_for_low_priority is missing, because no resource has the priority of a queue's jobs.
 """
 
 from collections.abc import Callable, Mapping
@@ -23,22 +23,22 @@ def private_nodes(args: ResourceValidationArgs, report: Report) -> None:
 
 
 def no_public_endpoint(args: ResourceValidationArgs, report: Report) -> None:
-    """A production cluster's control plane has no public address."""
+    """The control plane of a production cluster has no public endpoint."""
     production = args.resource_type == CLUSTER and str(args.props.get("name", "")).startswith("prod")
     if production and not _inside(args.props, "privateClusterConfig").get("enablePrivateEndpoint"):
         report("a production cluster has a public endpoint")
 
 
 def deletion_protection(args: ResourceValidationArgs, report: Report) -> None:
-    """A cluster is deleted neither by the engine nor by hand."""
+    """Neither Pulumi nor a user can delete the cluster."""
     if args.resource_type == CLUSTER and not args.props.get("deletionProtection", True):
-        report("GKE lets the cluster be deleted")
+        report("the cluster has no deletion protection")
     if args.resource_type == CLUSTER and not args.opts.protect:
-        report("the engine may delete the cluster")
+        report("Pulumi can delete the cluster")
 
 
 def owner_label(args: ResourceValidationArgs, report: Report) -> None:
-    """A team's namespace says who pays for it."""
+    """A team's namespace has a label with its owner."""
     labels = _inside(_inside(args.props, "metadata"), "labels")
     if args.resource_type == NAMESPACE and TEAM in labels and OWNER not in labels:
         report(f"no label '{OWNER}'")

@@ -65,10 +65,16 @@ def test_a_fleet_that_keeps_all_shipped_rules_is_sound(tmp_path: pathlib.Path) -
 @pytest.mark.parametrize(
     ("old", "new", "code", "line", "message"),
     [
-        ("publicEndpoint: false", "publicEndpoint: true", "no-public-endpoint", 8, "a production cluster has no"),
+        (
+            "publicEndpoint: false",
+            "publicEndpoint: true",
+            "no-public-endpoint",
+            8,
+            "a production cluster must not have a",
+        ),
         ("deletionProtection: true", "deletionProtection: false", "deletion-protection", 7, "can be deleted"),
-        ("protect: true", "protect: false", "deletion-protection", 9, "the engine may delete the cluster"),
-        ("priority: low", "priority: high", "spot-for-low-priority", 16, "queue 'a-one' reaches spot machines (spot)"),
+        ("protect: true", "protect: false", "deletion-protection", 9, "Pulumi can delete the cluster"),
+        ("priority: low", "priority: high", "spot-for-low-priority", 16, "queue 'a-one' can use spot machines (spot)"),
         ("labels: {owner: ada}", "labels: {payer: ada}", "owner-label", 16, "write labels: {owner: <who>}"),
     ],
 )

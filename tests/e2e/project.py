@@ -32,7 +32,7 @@ class Failed(Exception):
 
 
 def stack_files(root: Path = ROOT) -> list[Path]:
-    """Return every stack file of the project and every example, but for those of teams, which need a deployed platform."""
+    """Return every stack file of the project and every example, except those of teams, which need a platform."""
     found = [*sorted(root.glob("Pulumi.*.yaml")), *sorted(root.glob("stacks/examples/*.yaml"))]
     return [file for file in found if "  berth:team:" not in file.read_text(encoding="utf-8")]
 

@@ -106,7 +106,7 @@ def _told_apart(part: Part) -> None:
 
 
 def other_guarantee(part: Part, root: Path = ROOT) -> tuple[Part, str]:
-    """Return the part with the guarantee of one queue changed, as `berth check` takes it, and that queue's name in Kueue."""
+    """Return the part with a changed guarantee of one queue, without faults, and that queue's name in Kueue."""
     before = _queues(part, root)
     assert before is not None
     for at, entry in _guarantees(part.fleet):

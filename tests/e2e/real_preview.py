@@ -34,7 +34,7 @@ from tests.e2e.project import BERTH, ENVIRONMENT, ROOT, Failed, copied, output, 
 
 
 def first_deployments() -> list[Path]:
-    """Return the stack files whose cluster is yet to be made, those of teams, and one that has its workers from elsewhere.
+    """Return the stack files that create a cluster, those of teams, and one with workers from another stack.
 
     A cluster of its own that exists is asked, and its charts are fetched.
     """

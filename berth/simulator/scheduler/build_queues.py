@@ -1,4 +1,4 @@
-"""From a setup to trees of quotas with a line for each queue."""
+"""Builds the quota trees and queue states of a setup."""
 
 from __future__ import annotations
 
@@ -15,9 +15,10 @@ from berth.simulator.scheduler.tree import CohortTree
 def build_queues(
     setup: SchedulerSetup, removed: Iterable[QueueState] = ()
 ) -> tuple[dict[str, QueueState], dict[str, CohortTree]]:
-    """Return the line and the tree of each queue. `gone`: the lines of queues that the setup lacks; those in use stay, held.
+    """Return the state and the tree of each queue.
 
-    Raises ValueError where a cohort is below itself.
+    `removed` are queues that the setup no longer has; those with jobs are kept, held. Raises ValueError if a cohort is
+    its own ancestor.
     """
     nodes = _build_cohorts(setup)
     queue_states: dict[str, QueueState] = {}
@@ -56,7 +57,7 @@ def _build_cohorts(setup: SchedulerSetup) -> dict[str, QuotaTreeNode]:
 
 
 def _removed_in_use(removed: Iterable[QueueState]) -> list[ClusterQueue]:
-    """Queues that were removed while jobs of theirs are left: without quota once nobody holds any."""
+    """Return removed queues that still have jobs; without quota once no job holds any."""
     return [
         replace(line.queue, stop_policy=HOLD, quotas=line.queue.quotas if line.quota_holders else {})
         for line in removed

@@ -1,6 +1,6 @@
-"""One scheduling cycle: the head of every queue is looked at, then they are admitted one by one.
+"""One scheduling cycle: nominates the head of every queue, then admits heads one by one.
 
-What an earlier head of the same cycle took is taken: a later one that no longer fits is skipped until the next cycle.
+A head that no longer fits, because an earlier one in the cycle used the quota, is skipped until the next cycle.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ from berth.simulator.scheduler.tree import CohortTree
 
 
 class CycleResult(Struct):
-    """What a cycle did: whom it admitted, whom it pushed out and what for, how many it set aside.
+    """The result of a cycle: admitted jobs, victims with their preemptors, and the number of inadmissible jobs.
 
-    `searched`: how far the searches of all heads have come, if that is not where they began.
+    `searched`: the progress of the flavor searches of all heads, if it changed.
     """
 
     admitted: list[Entry] = field(default_factory=list[Entry])
@@ -30,12 +30,12 @@ class CycleResult(Struct):
     search_state: tuple[object, ...] | None = None
 
     def made_progress(self) -> bool:
-        """Return whether the next cycle would meet another state (other than how far searches came)."""
+        """Return whether the state changed, apart from the progress of searches."""
         return bool(self.admitted or self.preempted or self.inadmissible_count)
 
 
 class SchedulingCycle:
-    """One cycle over a tree; `admit` is called for each job that gets its place."""
+    """One cycle over a tree; `admit` is called for each admitted job."""
 
     def __init__(
         self, tree: CohortTree, resource_flavors: Mapping[str, ResourceFlavor], on_admit: Callable[[Entry], None]
@@ -50,7 +50,7 @@ class SchedulingCycle:
         self.preemptor_changed = False
 
     def run(self) -> CycleResult:
-        """Run it."""
+        """Run the cycle."""
         self.tree.cycle += 1
         self.tree.blocked_heads = []
         heads = [line.head() for line in self.tree.active_queues if line.is_active()]
@@ -67,10 +67,10 @@ class SchedulingCycle:
             self.result.search_state = tuple(_search_state(entry.workload) for entry in entries)
         return self.result
 
-    # --- one after the other ------------------------------------------------------------------------------------------
+    # --- processing heads ---------------------------------------------------------------------------------------------
 
     def _process(self, entry: Entry) -> None:
-        """Admit a head, let it push others out, or leave it."""
+        """Admit a head, preempt its victims, or requeue it."""
         if self.preempted and self._has_overlap(entry):
             self._reserve_for_blocked()
             self._reassign(entry)
@@ -87,7 +87,7 @@ class SchedulingCycle:
             self._admit_or_preempt(entry)
 
     def _admit_or_preempt(self, entry: Entry) -> None:
-        """Admit a head or let it push others out, if nobody before it in the cycle took what it needs."""
+        """Admit a head or preempt its victims, unless an earlier head in the cycle used the quota."""
         if entry.assignment.outcome == AssignmentOutcome.DEFERRED:
             self._wait_for_victims(entry)
             self._reserve(entry.assignment.usage)
@@ -115,13 +115,13 @@ class SchedulingCycle:
         workload.search_progress, workload.queue_state.preemptor = None, workload
 
     def _reserve_for_blocked(self) -> None:
-        """Count what heads that can push nobody keep from others. Only those who might take it make it matter."""
+        """Reserve quota for heads that cannot preempt; skipped if no other head could use it."""
         for entry in self.blocked_entries:
             self._reserve(_usage_to_reserve(entry))
         self.blocked_entries = []
 
     def _reserve(self, usage: dict[QuotaState, int]) -> None:
-        """Count a usage for the rest of the cycle."""
+        """Count usage for the rest of the cycle."""
         for quota_state in usage:
             ancestor: QuotaState | None = quota_state
             while ancestor is not None:
@@ -130,11 +130,11 @@ class SchedulingCycle:
         add_usage(usage)
 
     def _has_overlap(self, entry: Entry) -> bool:
-        """Return whether somebody before it in the cycle pushes out one of those whom it would push out."""
+        """Return whether an earlier head in the cycle preempts one of its victims."""
         return any(victim.workload.arrival_order in self.preempted for victim in entry.victims)
 
     def _reassign(self, entry: Entry) -> None:
-        """Find other victims, or that none are needed once those of others are gone; the flavors stay."""
+        """Find victims again, with the victims of earlier heads removed; flavors do not change."""
         preempted = list(self.preempted.values())
         for workload in preempted:
             workload.queue_state.release_quota(workload)
@@ -148,7 +148,7 @@ class SchedulingCycle:
             entry.assignment.outcome = AssignmentOutcome.DEFERRED
 
     def _can_fit(self, entry: Entry) -> bool:
-        """Return whether the head still fits beside what the cycle did so far, with all victims gone."""
+        """Return whether the head still fits after the cycle's earlier decisions, with all victims removed."""
         if not self.journal:
             return True
         leaving = self.preempted | {victim.workload.arrival_order: victim.workload for victim in entry.victims}
@@ -160,7 +160,7 @@ class SchedulingCycle:
         return fits
 
     def _requeue(self, entry: Entry) -> None:
-        """It stays in line, or is set aside until something changes."""
+        """Put the head back in line, or set it aside as inadmissible."""
         workload = entry.workload
         if (
             entry.admitted
@@ -175,17 +175,17 @@ class SchedulingCycle:
 
 
 def _search_state(workload: SimulatedWorkload) -> object:
-    """How far a head's search came, and whether it waits for victims: all that a cycle without progress may change."""
+    """Return the progress of a head's search and whether it waits for victims: all that changes without progress."""
     return workload.arrival_order, workload.queue_state.preemptor is workload, search_start(workload)
 
 
 def _cycle_order(entry: Entry) -> tuple[int, int, int]:
-    """Who comes first in a cycle: who borrows least, then the higher priority, then who came first."""
+    """Return the sort key of a cycle: lower borrowing level, then higher priority, then earlier arrival."""
     return entry.assignment.borrowing_level, -entry.workload.priority, entry.workload.arrival_order
 
 
 def _usage_to_reserve(entry: Entry) -> dict[QuotaState, int]:
-    """What a head that cannot push anybody keeps others from taking: up to its limit if it borrows, else its quota."""
+    """Return the usage reserved for a head that cannot preempt: up to its limit if it borrows, else its quota."""
     borrows = entry.assignment.borrowing_level > 0
     return {stock: _amount_to_reserve(stock, amount, borrows) for stock, amount in entry.assignment.usage.items()}
 

@@ -12,7 +12,7 @@ from berth.simulator.scheduler.preemption import Victim
 from berth.simulator.scheduler.state import SimulatedWorkload
 
 CLUSTER_QUEUE_STOPPED = "ClusterQueueStopped"
-"""Kueue's word for jobs that lose their place because their queue is stopped."""
+"""Kueue's reason for evictions from a stopped queue."""
 
 
 class JobEventKind(StrEnum):
@@ -27,13 +27,13 @@ class JobEventKind(StrEnum):
     DRAINED = "drained"
     """It was evicted because its queue was stopped."""
     PREEMPTION_LOOP = "restless"
-    """It and other jobs preempt each other without end."""
+    """It and other jobs preempt each other in an endless loop."""
 
 
 class JobEvent(Struct, frozen=True):
     """What happened to a job in a step.
 
-    `takes` is what it took, `by` the job it was pushed out for, `reason` Kueue's word for the rule.
+    `quota_uses` is the quota it uses, `preemptor` the job that preempted it, `reason` Kueue's name of the rule.
     """
 
     kind: JobEventKind
@@ -49,7 +49,7 @@ def preempted_event(victim: Victim, preemptor: SimulatedWorkload) -> JobEvent:
 
 
 def required_checks(workload: SimulatedWorkload) -> Iterator[str]:
-    """Yield the admission checks that come with what the job uses."""
+    """Yield the admission checks of the flavors and resources that the job uses."""
     checks_by_resource = workload.queue_state.queue.admission_checks
     yield from dict.fromkeys(
         check for stock in workload.usage for check in checks_by_resource.get(stock.flavor_resource, ())

@@ -1,7 +1,7 @@
-"""Which flavor a job would get for each resource, and at what price: nothing, borrowing, or pushing others out.
+"""Flavor assignment: the flavor of each resource of a job, and whether it needs borrowing or preemption.
 
-The resources of a group take one flavor together. Flavors are looked at in their order; the queue's fungibility says
-whether one that would only do by borrowing or pushing out ends the search or the next is looked at first.
+All resources of a group get one flavor. Flavors are tried in order; the queue's flavorFungibility decides whether a
+flavor that needs borrowing or preemption ends the search, or the next flavor is tried first.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from berth.simulator.scheduler.state import FlavorOption, GroupRequest, SearchPr
 
 
 class AssignmentMode(IntEnum):
-    """How one flavor would serve, worst first."""
+    """How a flavor fits a request, worst first."""
 
     NO_FIT = 0
     NO_CANDIDATES = 1
@@ -28,7 +28,7 @@ class AssignmentMode(IntEnum):
 
 
 class AssignmentOutcome(IntEnum):
-    """How the whole job would get in, worst first. DEFERRED: it fits once others' victims are gone."""
+    """How the whole job fits, worst first. DEFERRED: it fits when victims of other jobs have stopped."""
 
     NO_FIT = 0
     PREEMPT = 1
@@ -37,13 +37,13 @@ class AssignmentOutcome(IntEnum):
 
 
 PreemptionOracle = Callable[[SimulatedWorkload, QuotaState, int], tuple[AssignmentMode, int]]
-"""Whether pushing others out could make room for so much of a cell, and how high one would then borrow."""
+"""Whether preemption could free an amount of one flavor and resource, and the borrowing level afterwards."""
 
 
 class Assignment(Struct):
-    """A flavor for each resource of each pod set. `ways` says how each cell would serve, `borrowing` how high up.
+    """A flavor for each resource of each pod set, with the mode of each flavor and resource and the borrowing level.
 
-    For words: `unmatched` flavors, whose nodes the pods do not accept.
+    `unmatched_flavors`, for messages, are flavors whose nodes the pods do not accept.
     """
 
     search_progress: SearchProgress
@@ -55,19 +55,19 @@ class Assignment(Struct):
     unmatched_flavors: list[str] = field(default_factory=list[str])
 
     def quotas_to_preempt(self) -> list[QuotaState]:
-        """Where others would have to be pushed out."""
+        """Return the quotas on which other jobs must be preempted."""
         return [stock for stock, way in self.modes.items() if way < AssignmentMode.FIT]
 
 
 class AssignmentCache(Struct, frozen=True):
-    """What is known of each flavor, and what of the job, besides what it asks for, decides whom it may push out."""
+    """Cached results for each flavor; `preemptor` is what, besides requests, decides which jobs it can preempt."""
 
     flavor_cache: Callable[[str], dict[object, object]]
     preemptor_key: tuple[int, int]
 
 
 class _FlavorFit(Struct):
-    """What one flavor would do for the resources of a group; `way` and `borrowing` are those of the worst of them."""
+    """The result of one flavor for a group of resources; the mode and level are those of the worst resource."""
 
     flavor_option: FlavorOption
     mode: AssignmentMode = AssignmentMode.FIT
@@ -76,9 +76,9 @@ class _FlavorFit(Struct):
 
 
 class FlavorAssigner:
-    """The search for flavors for one job. `only`: for each pod set, the one flavor of each resource to be looked at.
+    """The flavor search of one job. `only`: the single flavor to try, for each pod set and resource.
 
-    `memory` remembers what flavors would do, as long as that stays true; it must not be given in the midst of a cycle.
+    `cache` keeps results of flavors while they are valid; it must not be used in the middle of a cycle.
     """
 
     def __init__(
@@ -99,7 +99,7 @@ class FlavorAssigner:
         self.assignment = Assignment(SearchProgress([], cycle, workload.queue_state.generation))
 
     def assign(self) -> Assignment:
-        """Return the best assignment there is; its `mode` is NO_FIT when there is none."""
+        """Return the best assignment; its `mode` is NO_FIT if there is none."""
         assignment = self.assignment
         for index, requests in enumerate(self.workload.group_requests):
             if self.workload.uncovered_resource or not self._assign_pod_set(index, requests):
@@ -108,7 +108,7 @@ class FlavorAssigner:
         return assignment
 
     def _assign_pod_set(self, index: int, requests: tuple[GroupRequest, ...]) -> bool:
-        """Flavors for one pod set; False when a group of resources finds none."""
+        """Assign flavors to one pod set; return False if a group of resources gets none."""
         flavors: dict[str, str] = {}
         last_tried: dict[str, int] = {}
         self.assignment.flavors.append(flavors)
@@ -136,7 +136,7 @@ class FlavorAssigner:
         assignment.usage[quota_state] = assignment.usage.get(quota_state, 0) + amount
 
     def _assign_group(self, index: int, request: GroupRequest) -> tuple[_FlavorFit | None, int]:
-        """Return the flavor for a group, and how far the search came (-1 when it came to the last flavor)."""
+        """Return the flavor of a group, and the index of the last flavor tried (-1 for the end of the list)."""
         best: _FlavorFit | None = None
         last_index = -1
         for last_index in range(
@@ -154,7 +154,7 @@ class FlavorAssigner:
         return best, last_index if last_index < len(request.flavor_options) - 1 else -1
 
     def _is_eligible(self, index: int, flavor: str, resource: str) -> bool:
-        """Return whether a flavor comes into question: it is asked for, and the pods accept its nodes."""
+        """Return whether a flavor may be tried: it is among `only`, and the pods accept its nodes."""
         if self.allowed_flavors is not None and self.allowed_flavors[index].get(resource) != flavor:
             return False
         resource_flavor = self.resource_flavors.get(flavor)
@@ -164,7 +164,7 @@ class FlavorAssigner:
         return False
 
     def _cached_fit(self, flavor_option: FlavorOption, request: GroupRequest) -> _FlavorFit:
-        """What a flavor would do, from memory where nothing that the job took before it matters."""
+        """Evaluate a flavor, from the cache if earlier pod sets of the job do not affect the result."""
         if self.cache is None or self.assignment.usage:
             return self._evaluate_flavor(flavor_option, request)
         cache = self.cache.flavor_cache(flavor_option.flavor)
@@ -175,7 +175,7 @@ class FlavorAssigner:
         return cached
 
     def _evaluate_flavor(self, flavor_option: FlavorOption, request: GroupRequest) -> _FlavorFit:
-        """What a flavor would do: as bad as for the worst of the resources."""
+        """Evaluate a flavor for a group; the result is that of the worst resource."""
         fit = _FlavorFit(flavor_option)
         for resource, amount in request.amounts:
             mode, borrowing_level = self._evaluate_quota(flavor_option.quota_states[resource], amount)
@@ -192,7 +192,7 @@ class FlavorAssigner:
         )
 
     def _evaluate_quota(self, quota_state: QuotaState, amount: int) -> tuple[AssignmentMode, int]:
-        """How a stock would serve, beside what earlier pod sets of the job take of it."""
+        """Return mode and borrowing level of one quota, after the usage of earlier pod sets of the job."""
         amount += self.assignment.usage.get(quota_state, 0)
         if amount > quota_state.ceiling:
             return AssignmentMode.NO_FIT, 0
@@ -209,7 +209,7 @@ class FlavorAssigner:
 
 
 def _first_index(progress: SearchProgress | None, index: int, resource: str) -> int:
-    """Return the flavor to begin with: the one after the last that was tried."""
+    """Return the index of the first flavor to try: the one after the last tried."""
     if progress is None or index >= len(progress.last_tried):
         return 0
     return progress.last_tried[index].get(resource, -1) + 1
@@ -218,7 +218,7 @@ def _first_index(progress: SearchProgress | None, index: int, resource: str) -> 
 def _preference_rank(
     mode: AssignmentMode, borrowing_level: int, fungibility: FlavorFungibility
 ) -> tuple[int, int, int]:
-    """Return a measure that is greater for what is preferred; what cannot be had in this cycle comes after all that can."""
+    """Return the rank of a result, higher for a preferred one; results that need a later cycle rank lowest."""
     usable = 0 if mode == AssignmentMode.NO_FIT else 1 if mode == AssignmentMode.NO_CANDIDATES else 2
     return (
         (usable, -borrowing_level, mode)
@@ -236,7 +236,7 @@ def _is_better(fit: _FlavorFit, best: _FlavorFit | None, fungibility: FlavorFung
 
 
 def _is_final(fit: _FlavorFit, fungibility: FlavorFungibility) -> bool:
-    """Return whether no further flavor is looked at."""
+    """Return whether the search ends with this flavor."""
     if fit.mode <= AssignmentMode.NO_CANDIDATES or (
         fit.mode < AssignmentMode.FIT and fungibility.when_can_preempt == TRY_NEXT_FLAVOR
     ):

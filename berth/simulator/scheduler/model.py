@@ -1,8 +1,8 @@
-"""What a simulation is about: cluster queues, cohorts, quotas and jobs, as plain frozen values.
+"""The input of a simulation: cluster queues, cohorts, quotas and jobs, as frozen values.
 
-Amounts are whole numbers in one unit per resource: accelerators as counts, cpu in milli, memory in bytes for a fleet;
-whatever the file says for recorded cases. The rules that act on these values are Kueue's (v0.19 and the main branch
-that became 0.20), read from its source; fair sharing and topology-aware scheduling are not modelled.
+Amounts are whole numbers in one unit per resource. For a fleet: accelerators as counts, cpu in milli, memory in bytes;
+for recorded cases: the unit of the file. The rules are Kueue's (v0.19 and the main branch that became 0.20), taken from
+its source; fair sharing and topology-aware scheduling are not modelled.
 """
 
 from __future__ import annotations
@@ -16,19 +16,19 @@ from berth.plan.kueue import PreemptionPlan, QuotaLimits
 from berth.plan.nodes import Taint, Toleration
 
 FlavorResource = tuple[str, str]
-"""Flavor and resource: what a quota is of."""
+"""(flavor, resource), the key of a quota."""
 
 NEVER = "Never"
 LOWER_PRIORITY = "LowerPriority"
 LOWER_OR_NEWER_EQUAL = "LowerOrNewerEqualPriority"
 ANY = "Any"
-"""Preemption policies: whom a rule lets a job push out."""
+"""Preemption policies: which jobs a rule allows to be preempted."""
 
 MAY_STOP_SEARCH = "MayStopSearch"
 TRY_NEXT_FLAVOR = "TryNextFlavor"
 BORROWING_FIRST = "BorrowingOverPreemption"
 PREEMPTION_FIRST = "PreemptionOverBorrowing"
-"""Fungibility: when the search for a flavor goes on, and what is preferred."""
+"""Flavor fungibility: when the flavor search continues, and which result is preferred."""
 
 STRICT_FIFO = "StrictFIFO"
 BEST_EFFORT_FIFO = "BestEffortFIFO"
@@ -39,11 +39,11 @@ HOLD_AND_DRAIN = "HoldAndDrain"
 """Stop policies."""
 
 BLOCKING_EFFECTS = frozenset({"NoSchedule", "NoExecute"})
-"""Effects of taints that keep pods away."""
+"""Effects of taints that prevent scheduling."""
 
 
 class FlavorFungibility(Struct, frozen=True, kw_only=True):
-    """When the search for a flavor goes on past one that would do, and what it prefers among those it saw."""
+    """When the flavor search continues after a usable flavor, and which of the results is preferred."""
 
     when_can_borrow: str = MAY_STOP_SEARCH
     when_can_preempt: str = TRY_NEXT_FLAVOR
@@ -51,14 +51,14 @@ class FlavorFungibility(Struct, frozen=True, kw_only=True):
 
 
 class ResourceGroup(Struct, frozen=True, kw_only=True):
-    """Resources that take one flavor together, and the flavors in order of preference."""
+    """Resources that get the same flavor, and the flavors in order of preference."""
 
     resources: tuple[str, ...]
     flavors: tuple[str, ...]
 
 
 class ClusterQueue(Struct, frozen=True, kw_only=True):
-    """A cluster queue. `checks`: the admission checks that a job waits for which uses the cell."""
+    """A cluster queue. `checks`: flavor and resource → the admission checks of jobs that use it."""
 
     name: str
     cohort: str | None
@@ -82,9 +82,9 @@ class Cohort(Struct, frozen=True, kw_only=True):
 
 
 class SchedulerSetup(Struct, frozen=True, kw_only=True):
-    """All queues and cohorts at one time; a cohort that only a queue or another cohort names exists too.
+    """All queues and cohorts at one time, including cohorts that only a queue or another cohort names.
 
-    With `workers` (by name) these are a manager's: what holds quota here runs in the queue of the same name on one.
+    With `workers` (by name) this is a manager: a job that holds quota here runs in the queue of that name on a worker.
     """
 
     queues: tuple[ClusterQueue, ...]
@@ -94,7 +94,7 @@ class SchedulerSetup(Struct, frozen=True, kw_only=True):
 
 
 class ResourceFlavor(Struct, frozen=True, kw_only=True):
-    """The nodes of a flavor, as its ResourceFlavor describes them. `tolerations` are given to pods that get it."""
+    """The nodes of a ResourceFlavor. `tolerations` are added to pods that get the flavor."""
 
     node_labels: Mapping[str, str] = field(default_factory=dict[str, str])
     node_taints: tuple[Taint, ...] = ()
@@ -102,7 +102,7 @@ class ResourceFlavor(Struct, frozen=True, kw_only=True):
 
 
 class Job(Struct, frozen=True, kw_only=True):
-    """What is admitted whole or not at all. `queue` is a cluster queue."""
+    """A job, which is admitted as a whole. `queue` is a cluster queue."""
 
     name: str
     queue: str
@@ -111,11 +111,11 @@ class Job(Struct, frozen=True, kw_only=True):
 
 
 SchedulingShape = tuple[object, ...]
-"""Jobs of one shape are treated alike in the same queue."""
+"""The scheduler treats jobs with equal shapes in one queue alike."""
 
 
 def scheduling_shape(job: Job) -> SchedulingShape:
-    """Return all that the scheduler knows of a job."""
+    """Return the shape of a job: everything that affects its scheduling."""
     pod_sets = (
         (
             p.name,

@@ -1,4 +1,4 @@
-"""Whether pods accept the nodes of a flavor: node selector, required node affinity, taints and tolerations."""
+"""Matching of pods with the nodes of a flavor: node selectors, required node affinity, taints and tolerations."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from berth.simulator.scheduler.model import BLOCKING_EFFECTS, ResourceFlavor
 
 
 def can_run_on(pod_set: PodSet, flavor: ResourceFlavor) -> bool:
-    """Return whether the pods may run on a flavor's nodes; label keys that the flavor does not name are ignored.
+    """Return whether the pods can run on a flavor's nodes; label keys that the flavor does not have are ignored.
 
-    Terms of an affinity are alternatives; one that asks nothing of the flavor's own keys accepts it.
+    Terms of an affinity are alternatives; a term without keys of the flavor accepts it.
     """
     if any(flavor.node_labels.get(key, value) != value for key, value in pod_set.node_selector.items()):
         return False
@@ -28,7 +28,7 @@ def _matches_term(term: tuple[NodeSelectorRequirement, ...], labels: Mapping[str
 
 
 def _matches_expression(expression: NodeSelectorRequirement, label: str) -> bool:
-    """Return whether one expression holds of a label that the flavor has."""
+    """Return whether one expression matches the value of a label."""
     values = expression.values
     match expression.operator:
         case "In":
@@ -44,7 +44,7 @@ def _matches_expression(expression: NodeSelectorRequirement, label: str) -> bool
 
 
 def _tolerates_all(tolerations: tuple[Toleration, ...], flavor: ResourceFlavor) -> bool:
-    """Return whether every taint that keeps pods away is tolerated, by the pods or by what the flavor gives them."""
+    """Return whether the pods or the flavor tolerate every taint that prevents scheduling."""
     all_tolerations = tolerations + flavor.tolerations
     return all(
         any(_tolerates_taint(each, taint) for each in all_tolerations)

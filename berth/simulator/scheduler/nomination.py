@@ -1,4 +1,4 @@
-"""What the head of a queue would take in a scheduling cycle: flavors, and the jobs it would preempt for them."""
+"""Nomination of the heads of queues: the flavors that each would use, and the jobs that it would preempt."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ from berth.simulator.scheduler.tree import CohortTree
 
 
 class Entry(Struct):
-    """A head in one cycle. `again`: it stays in line; `hopeless`: nothing of its shape need be tried either.
+    """The head of a queue in one cycle.
 
-    `start` is how far its search had come before the cycle.
+    Also records whether it stays in line, whether all jobs of its shape are inadmissible, and where its search started.
     """
 
     workload: SimulatedWorkload
@@ -43,9 +43,9 @@ class Entry(Struct):
 
 
 class CachedNomination(Struct):
-    """What a cycle found for a head, of its queue's flavors at a version, with a search that began at `start`.
+    """The nomination of a head, valid for a version of its queue's flavors and a search from `start`.
 
-    `tried` is how far the search came, None where it came to the end.
+    `tried` is the progress of the search, None if it reached the end.
     """
 
     version: int
@@ -56,14 +56,14 @@ class CachedNomination(Struct):
 
 
 class Nominator:
-    """Finds flavors and victims for heads of a tree's queues."""
+    """Finds flavors and victims for the heads of a tree's queues."""
 
     def __init__(self, tree: CohortTree, resource_flavors: Mapping[str, ResourceFlavor]) -> None:
         self.tree = tree
         self.resource_flavors = resource_flavors
 
     def nominate(self, workload: SimulatedWorkload) -> Entry:
-        """Return the entry of a head, from what an earlier cycle found where nothing has changed since."""
+        """Return the entry of a head, from the cache if nothing has changed since."""
         if workload.search_progress is not None and _is_outdated(workload, self.tree):
             workload.search_progress = None
         start, version = search_start(workload), self.tree.version(workload.queue_state)
@@ -89,7 +89,7 @@ class Nominator:
     def assign(
         self, workload: SimulatedWorkload, allowed_flavors: list[dict[str, str]] | None = None
     ) -> tuple[Assignment, list[Victim]]:
-        """Find flavors and victims for a head. With `only`, in the midst of a cycle, where nothing is remembered."""
+        """Find flavors and victims for a head. With `only`, in the middle of a cycle, without the cache."""
         oracle = self._cached_oracle if allowed_flavors is None else self._uncached_oracle
         cache = AssignmentCache(self.tree.flavor_cache, preemptor_key(workload)) if allowed_flavors is None else None
         assignment = FlavorAssigner(
@@ -101,7 +101,7 @@ class Nominator:
         ) if assignment.outcome == AssignmentOutcome.PREEMPT else []
 
     def _find_victims(self, workload: SimulatedWorkload, assignment: Assignment, use_cache: bool) -> list[Victim]:
-        """Whom it would push out; remembered for jobs that take one flavor, which is nearly all."""
+        """Return the victims; cached for jobs with a single flavor, which are most."""
         requests = [ask for of_pods in workload.group_requests for ask in of_pods]
         if not use_cache or len(requests) > 1:
             return PreemptionSearch(
@@ -129,7 +129,7 @@ class Nominator:
 
 
 def search_start(workload: SimulatedWorkload) -> object:
-    """Where the search of a job begins: nowhere, or after the flavors it tried."""
+    """Return the start of a job's flavor search: after the flavors already tried, if any."""
     return workload.search_progress.as_key() if workload.search_progress is not None else ()
 
 

@@ -1,4 +1,4 @@
-"""Whom a job would push out: who may be, in which order they are tried, and the few that suffice."""
+"""Preemption: the candidates, their order, and the smallest sufficient set of victims."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ RECLAIM_WHILE_BORROWING = "InCohortReclaimWhileBorrowing"
 
 
 class Victim(Struct):
-    """A job that may be pushed out, and Kueue's word for the rule.
+    """A job that may be preempted, and Kueue's name of the rule.
 
-    `meeting` is the cohort where the two queues meet (None in one's own queue). `own_only` victims are for those that
-    stay within their nominal quota.
+    `common_cohort` is the lowest common cohort of both queues, None within one queue. `only_within_nominal` victims are
+    available only to a preemptor that stays within its nominal quota.
     """
 
     workload: SimulatedWorkload
@@ -31,13 +31,13 @@ class Victim(Struct):
 
 
 class CachedVictims(Struct):
-    """Those who would be pushed out."""
+    """The victims of a search."""
 
     victims: tuple[Victim, ...]
 
 
 class PreemptionPossibility(Struct):
-    """What pushing others out would do for one stock, and how high the job would then borrow."""
+    """The result of preemption for one quota, and the job's borrowing level afterwards."""
 
     mode: AssignmentMode
     borrowing_level: int
@@ -50,7 +50,7 @@ class _Candidates(Struct):
 
 
 class PreemptionSearch:
-    """One attempt: `work` wants `usage`, and lacks room in `short`."""
+    """The search for victims of one job, for its usage and the quotas that are too small."""
 
     def __init__(
         self,
@@ -68,7 +68,7 @@ class PreemptionSearch:
         self.flavor_resources = {stock.flavor_resource for stock in self.quotas_short}
 
     def find_victims(self) -> list[Victim]:
-        """Those to be pushed out so that the job fits; empty when that cannot be."""
+        """Return the victims that make the job fit; empty if no set of victims does."""
         if not self._can_suffice():
             return []
         candidates = self._find_candidates()
@@ -80,13 +80,13 @@ class PreemptionSearch:
         return []
 
     def _can_suffice(self) -> bool:
-        """Return whether there could be room with everybody gone who may be pushed out; a short way to a no."""
+        """Return whether preempting every candidate could be sufficient; a fast negative test."""
         return all(
             amount <= stock.available() or self._upper_bound(stock) >= amount for stock, amount in self.usage.items()
         )
 
     def _upper_bound(self, quota_state: QuotaState) -> int:
-        """No more than this could be had of a stock."""
+        """Return an upper bound of what preemption can free of one quota."""
         flavor_resource, priority = quota_state.flavor_resource, self.workload.priority
         bound = quota_state.available() + self.queue_state.preemptible_amount(
             priority, self.policy.within_cluster_queue, flavor_resource
@@ -103,7 +103,7 @@ class PreemptionSearch:
         return bound
 
     def _borrowing_attempts(self, candidates: _Candidates) -> tuple[bool, ...]:
-        """Return whether to try while borrowing, without, or both, and in which order."""
+        """Return the values of `allow_borrowing` to try, in order."""
         is_forbidden = self.policy.borrow_within_cohort in (None, NEVER)
         if not candidates.hierarchical and not candidates.by_priority:
             return (True,)
@@ -115,7 +115,7 @@ class PreemptionSearch:
         return all(stock.usage < stock.nominal for stock in self.quotas_short)
 
     def _preempt_until_fit(self, candidates: list[Victim], allow_borrowing: bool) -> list[Victim]:
-        """Push out one after the other until the job fits, then let back in whom that does not need."""
+        """Preempt candidates one by one until the job fits, then restore those that are not needed."""
         preempted: list[Victim] = []
         try:
             for victim in candidates:
@@ -147,7 +147,7 @@ class PreemptionSearch:
         return True
 
     def _is_still_valid(self, victim: Victim, allow_borrowing: bool) -> bool:
-        """Return whether the victim's queue, and each cohort up to the meeting one, still uses more than its own."""
+        """Return whether the victim's queue, and each cohort below the common one, still borrows."""
         if victim.common_cohort is None:
             return True
         if allow_borrowing and victim.only_within_nominal:
@@ -159,7 +159,7 @@ class PreemptionSearch:
             node = node.parent
         return True
 
-    # --- who may be pushed out ---------------------------------------------------------------------------------------
+    # --- candidates --------------------------------------------------------------------------------------------------
 
     def _find_candidates(self) -> _Candidates:
         candidates = _Candidates([], [], [])
@@ -190,7 +190,7 @@ class PreemptionSearch:
         within_nominal: bool,
         victims: list[Victim],
     ) -> None:
-        """The victims under `cohort`, leaving out the branch `below` and branches that use no more than their own."""
+        """Yield the candidates under `cohort`, without the branch `below` and branches that do not borrow."""
         for child in cohort.children:
             if child is branch or child.is_within_nominal(self.flavor_resources):
                 continue
@@ -230,7 +230,7 @@ class PreemptionSearch:
 def cached_preemption(
     tree: CohortTree, workload: SimulatedWorkload, quota_state: QuotaState, amount: int
 ) -> tuple[AssignmentMode, int]:
-    """What `could_push` says between cycles; as long as nothing changes it is worked out once."""
+    """Return the result of `simulate_preemption` between cycles, cached until something changes."""
     cache = tree.flavor_cache(quota_state.flavor_resource[0])
     key = (quota_state, amount, *preemptor_key(workload))
     possibility = cache.get(key)
@@ -240,7 +240,7 @@ def cached_preemption(
 
 
 def preemptor_key(workload: SimulatedWorkload) -> tuple[int, int]:
-    """What of a job, besides what it asks for, decides whom it may push out: its age only where a rule asks for it."""
+    """Return what, besides its requests, decides which jobs it can preempt; its age only if a rule depends on it."""
     return (
         workload.priority,
         workload.arrival_order
@@ -252,7 +252,7 @@ def preemptor_key(workload: SimulatedWorkload) -> tuple[int, int]:
 def simulate_preemption(
     tree: CohortTree, workload: SimulatedWorkload, quota_state: QuotaState, amount: int
 ) -> tuple[AssignmentMode, int]:
-    """Return whether pushing others out could make room in one stock, and how high the job would then borrow."""
+    """Return whether preemption could free enough of one quota, and the job's borrowing level afterwards."""
     victims = PreemptionSearch(tree, workload, {quota_state: amount}, (quota_state,)).find_victims()
     if not victims:
         return AssignmentMode.NO_CANDIDATES, find_borrowing_level(quota_state, amount)[0]
@@ -266,7 +266,7 @@ def simulate_preemption(
 
 
 def _split_by_quota(requests: dict[QuotaState, int]) -> tuple[bool, dict[QuotaState, int]]:
-    """Return whether a node's quota covers `wants` beside what is used, and what of it its parent would have to give."""
+    """Return whether the node's quota covers `requests` beside its usage, and the rest for its parent."""
     fits = not any(stock.is_borrowing_with(amount) for stock, amount in requests.items())
     return fits, {
         s.parent: max(0, amount - s.local_available()) for s, amount in requests.items() if s.parent is not None
@@ -274,7 +274,7 @@ def _split_by_quota(requests: dict[QuotaState, int]) -> tuple[bool, dict[QuotaSt
 
 
 def _order_candidates(candidates: _Candidates) -> list[Victim]:
-    """Those already on their way out first; others' queues before one's own, owed before merely lower."""
+    """Sort candidates: already evicted jobs first, other queues before the own one, reclaim before lower priority."""
     groups = [
         sorted(group, key=_preemption_order)
         for group in (candidates.hierarchical, candidates.by_priority, candidates.same_queue)

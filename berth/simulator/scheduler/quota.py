@@ -1,8 +1,8 @@
-"""The tree of quotas: a root cohort, the cohorts below it, and cluster queues as leaves.
+"""The quota tree: a root cohort, the cohorts below it, and cluster queues as leaves.
 
-A node keeps part of its quota to itself (what its lending limit withholds) and lends the rest to its parent. Usage is
-counted where it is met: first against what the node keeps, the remainder against the parent, and so on upwards.
-The tree of one cell (a flavor and a resource) does not know of the others: `Stock` is one cell at one node.
+A node keeps part of its quota (what its lending limit withholds) and lends the rest to its parent. Usage counts first
+against the kept part, the remainder against the parent, and so on upwards. Flavors and resources are independent:
+`QuotaState` is one flavor and resource at one node.
 """
 
 from __future__ import annotations
@@ -16,8 +16,11 @@ _NO_QUOTA = QuotaLimits(nominal=0)
 
 
 class QuotaState:
-    """One cell at one node. `subtree` is the quota of the node and all that those below it lend, `kept` what of it the
-    node does not lend, `most` what it could use at the very most, `limit` its borrowing limit (None: none).
+    """The quota of one flavor and resource at one node.
+
+
+    `subtree_quota` is its own quota and what its children lend, `local_quota` the part that it does not lend, `ceiling`
+    the most it can use, `borrowing_limit` None means unlimited.
     """
 
     __slots__ = (
@@ -46,26 +49,26 @@ class QuotaState:
         self.local_quota = 0
         self.ceiling = 0
         self.usage = 0
-        # The way from the root's child down to here, along which room is found.
+        # Nodes from the root's child down to this one, in the order in which available quota is computed.
         self.path_from_root: tuple[QuotaState, ...] = () if parent is None else (*parent.path_from_root, self)
         self.root: QuotaState = self if parent is None else parent.root
 
     def is_borrowing_with(self, amount: int) -> bool:
-        """Return whether `amount` more would be beyond the subtree's quota, that is borrowed."""
+        """Return whether `amount` more would exceed the subtree's quota, so that it is borrowed."""
         return self.subtree_quota < self.usage + amount
 
     def local_available(self) -> int:
-        """What is left of what the node keeps to itself."""
+        """Return the unused part of the quota that the node does not lend."""
         return self.local_quota - self.usage if self.local_quota > self.usage else 0
 
     def available(self) -> int:
-        """What the node may use beside what is used; never less than nothing."""
+        """Return the quota that the node can still use; at least 0."""
         amount = signed_available(self)
         return amount if amount > 0 else 0
 
 
 class QuotaTreeNode:
-    """A cohort or a cluster queue in the tree; `height` is 0 for a queue, else one more than the highest child's."""
+    """A cohort or a cluster queue in the tree; `height` is 0 for a queue, else one more than its highest child."""
 
     __slots__ = ("children", "height", "name", "parent", "quota_states", "quotas")
 
@@ -91,7 +94,7 @@ class QuotaTreeNode:
         return [self, *self.ancestors()][-1]
 
     def quota_state(self, flavor_resource: FlavorResource) -> QuotaState:
-        """Return the stock of a cell; one that nobody has quota of is made, empty."""
+        """Return the quota of a flavor and resource; creates an empty one if there is none."""
         quota_state = self.quota_states.get(flavor_resource)
         if quota_state is None:
             parent = None if self.parent is None else self.parent.quota_state(flavor_resource)
@@ -101,7 +104,7 @@ class QuotaTreeNode:
         return quota_state
 
     def is_within_nominal(self, flavor_resources: Iterable[FlavorResource]) -> bool:
-        """Return whether the node uses no more than its subtree's quota of each of `cells`."""
+        """Return whether the node's usage is within its subtree's quota for each of `flavor_resources`."""
         for flavor_resource in flavor_resources:
             quota_state = self.quota_states.get(flavor_resource)
             if quota_state is not None and quota_state.subtree_quota < quota_state.usage:
@@ -110,7 +113,7 @@ class QuotaTreeNode:
 
 
 def compute_quotas(root: QuotaTreeNode) -> None:
-    """Make the stocks of a tree, and work out what each lends and keeps and the most it can use."""
+    """Create the quotas of a tree: what each node lends and keeps, and its ceiling."""
     for node in _walk_subtree(root):
         for flavor_resource in node.quotas:
             node.quota_state(flavor_resource)
@@ -140,7 +143,7 @@ def _accumulate_quotas(node: QuotaTreeNode) -> None:
 
 
 def _ceiling(quota_state: QuotaState) -> int:
-    """What the node could use if nothing else were used; its parent's is known already."""
+    """Return what the node could use if nothing else were used; its parent's ceiling must be set."""
     if quota_state.parent is None:
         return quota_state.subtree_quota
     ceiling = quota_state.local_quota + quota_state.parent.ceiling
@@ -152,7 +155,7 @@ def _ceiling(quota_state: QuotaState) -> int:
 
 
 def signed_available(quota_state: QuotaState) -> int:
-    """What could be added to the node's usage now; negative where limits were lowered under what is used."""
+    """Return how much the node's usage can grow; negative if limits were lowered below usage."""
     root = quota_state.root
     amount = root.subtree_quota - root.usage
     for ancestor in quota_state.path_from_root:
@@ -169,7 +172,7 @@ def signed_available(quota_state: QuotaState) -> int:
 
 
 def add_amount(quota_state: QuotaState | None, amount: int) -> None:
-    """Use `amount` more; what a node does not keep to itself counts at its parent too."""
+    """Add `amount` to the usage; the part above what the node keeps also counts at its parent."""
     while quota_state is not None:
         local_available = quota_state.local_available()
         quota_state.usage += amount
@@ -180,7 +183,7 @@ def add_amount(quota_state: QuotaState | None, amount: int) -> None:
 
 
 def remove_amount(quota_state: QuotaState | None, amount: int) -> None:
-    """Give `amount` back."""
+    """Subtract `amount` from the usage."""
     while quota_state is not None:
         in_parent = quota_state.usage - quota_state.local_quota
         quota_state.usage -= amount
@@ -191,10 +194,10 @@ def remove_amount(quota_state: QuotaState | None, amount: int) -> None:
 
 
 def find_borrowing_level(quota_state: QuotaState, amount: int) -> tuple[int, bool]:
-    """How high one has to go for `amount` more: the height of the lowest subtree whose quota covers it.
+    """Return the borrowing level of `amount` more: the height of the lowest subtree whose quota covers it.
 
-    0 is the queue itself. The flag says whether something lies above that subtree, from which the queue may thus have
-    the right to take back what others borrowed.
+    0 is the queue itself. The flag is whether that subtree has a parent, so that the queue may reclaim what others
+    borrowed from it.
     """
     ancestor = quota_state.parent
     if ancestor is None or not quota_state.is_borrowing_with(amount):
@@ -207,12 +210,12 @@ def find_borrowing_level(quota_state: QuotaState, amount: int) -> tuple[int, boo
 
 
 def add_usage(usage: Mapping[QuotaState, int]) -> None:
-    """Count a usage."""
+    """Add usage to each quota."""
     for quota_state, amount in usage.items():
         add_amount(quota_state, amount)
 
 
 def remove_usage(usage: Mapping[QuotaState, int]) -> None:
-    """Take a usage off."""
+    """Subtract usage from each quota."""
     for quota_state, amount in usage.items():
         remove_amount(quota_state, amount)

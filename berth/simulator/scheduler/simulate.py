@@ -1,7 +1,7 @@
-"""The simulation: jobs arrive and end, queues are held and resumed, and after each step everything comes to rest.
+"""The simulator: jobs are submitted and finish, queues are held and resumed, and each step runs until nothing changes.
 
-Between steps time passes: whoever was pushed out has given its quota back, and everybody was looked at again. Recorded
-cases look sooner, at what is so while those pushed out still hold their quota: `lagging` is for them.
+Between steps, preempted jobs release their quota, and all pending jobs are tried again. Recorded cases read the state
+earlier, while preempted jobs still hold their quota; `delay_release` is for them.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ from berth.simulator.scheduler.tree import CohortTree
 
 _RETRY_SECONDS = 1
 _STEP_SECONDS = 10
-"""Seconds, more or less: Kueue looks again at those it set aside a second after something was given back."""
+"""Kueue tries inadmissible jobs again about one second after quota is released; a step is assumed to take longer."""
 
 
 class Simulator:
-    """Jobs in queues. Unknown names raise KeyError: whoever reads files knows them first."""
+    """Simulates jobs in queues. Raises KeyError for unknown names, because callers validate names first."""
 
     def __init__(self, setup: SchedulerSetup, delay_release: bool = False) -> None:
         self.setup = setup
@@ -43,7 +43,7 @@ class Simulator:
     # --- steps --------------------------------------------------------------------------------------------------------
 
     def submit(self, job: Job) -> list[JobEvent]:
-        """Return a job arrives."""
+        """Submit a job."""
         tree = self.trees[job.queue]
         self._begin_step(tree)
         workload = self._add_workload(job)
@@ -51,7 +51,7 @@ class Simulator:
         return self._settle_trees(tree)
 
     def finish(self, name: str) -> list[JobEvent]:
-        """Return a job ends, or is deleted while it waits."""
+        """Finish a job, or delete it while it is pending."""
         tree = self.trees[self.workloads[name].queue_state.queue.name]
         self._begin_step(tree)
         workload = self.workloads.pop(name)
@@ -64,14 +64,14 @@ class Simulator:
         return self._settle_trees(tree)
 
     def hold(self, queue: str, drain: bool = False) -> list[JobEvent]:
-        """Return a queue admits nobody any more; drained, those it admitted lose their place too."""
+        """Hold a queue; with `drain`, also evict its jobs."""
         tree = self.trees[queue]
         self._begin_step(tree)
         self._set_stop_policy(self.queue_states[queue], HOLD_AND_DRAIN if drain else HOLD)
         return self._settle_trees(tree)
 
     def resume(self, queue: str) -> list[JobEvent]:
-        """Return a queue admits again."""
+        """Resume a queue."""
         tree = self.trees[queue]
         self._begin_step(tree)
         self._set_stop_policy(self.queue_states[queue], RUNNING)
@@ -79,7 +79,7 @@ class Simulator:
         return self._settle_trees(tree)
 
     def complete_checks(self, name: str) -> list[JobEvent]:
-        """Return the checks that held a job are met."""
+        """Complete the admission checks of a job."""
         workload = self.workloads[name]
         tree = self.trees[workload.queue_state.queue.name]
         self._begin_step(tree)
@@ -89,9 +89,9 @@ class Simulator:
         return self._settle_trees(tree)
 
     def replace_setup(self, setup: SchedulerSetup) -> list[JobEvent]:
-        """Queues and quotas become others; nobody loses a place by it, and all that wait are looked at again.
+        """Replace queues and quotas; admitted jobs stay admitted, and all pending jobs are tried again.
 
-        A queue that is gone stays, held, for as long as jobs of it are left; its quota with it while it admitted any.
+        A removed queue is kept, held, while it has jobs, and keeps its quota while one of them is admitted.
         """
         self._begin_step(None)
         self.setup = setup
@@ -109,15 +109,15 @@ class Simulator:
         self._trees_to_retry = dict.fromkeys(self.trees.values())
         return self._settle_trees(None)
 
-    # --- what is there before the first step --------------------------------------------------------------------------
+    # --- initial state ------------------------------------------------------------------------------------------------
 
     def add_pending(self, job: Job) -> None:
-        """A job that is in line already; those that came first must be put there first."""
+        """Add a pending job; jobs must be added in the order of arrival."""
         workload = self._add_workload(job)
         workload.queue_state.enqueue(workload)
 
     def settle(self) -> list[JobEvent]:
-        """Let what was put there come to rest."""
+        """Run cycles on the initial state until nothing changes."""
         self._begin_step(None)
         self._trees_to_retry = dict.fromkeys(self.trees.values())
         return self._settle_trees(None)
@@ -125,7 +125,7 @@ class Simulator:
     def add_admitted(
         self, job: Job, flavors: tuple[dict[str, str], ...], reserved_at: int, is_admitted: bool = True
     ) -> SimulatedWorkload:
-        """Return a job that holds a place already, whatever the limits say: flavors for each pod set, and since when (≤ 0)."""
+        """Add an admitted job, regardless of limits, with flavors for each pod set and its time of admission (≤ 0)."""
         workload = self._add_workload(job)
         workload.flavors, workload.reserved_at = flavors, reserved_at
         for pod_set, flavor_by_resource in zip(job.pod_sets, flavors, strict=True):
@@ -138,12 +138,12 @@ class Simulator:
         workload.queue_state.hold_quota(workload)
         return workload
 
-    # --- coming to rest -----------------------------------------------------------------------------------------------
+    # --- cycles -------------------------------------------------------------------------------------------------------
 
     def _begin_step(self, own_tree: CohortTree | None) -> None:
-        """A step begins, in one tree or in all: those pushed out in the last one give back what they held.
+        """Begin a step, in one tree or in all: jobs preempted in the last step release their quota.
 
-        A tree that found no rest goes on only with a step of its own.
+        A tree with a preemption loop continues only with a step of its own.
         """
         self.clock += _STEP_SECONDS
         self.events = []
@@ -160,10 +160,10 @@ class Simulator:
         return self.events
 
     def _settle_tree(self, tree: CohortTree) -> None:
-        """Cycle until nothing changes; what was set aside is looked at again once something was given back.
+        """Run cycles until nothing changes; inadmissible jobs are tried again when quota is released.
 
-        Jobs may push one another out in a circle. A circle that closes only because time is even here is opened by
-        letting one cycle more pass; one that closes all the same is left at that, and said.
+        Jobs may preempt each other in a loop. A loop that exists only because all cycles take equal time is broken by
+        one additional cycle; any other loop ends the step, and is reported.
         """
         seen: set[object] = set()
         extra_cycle_run = False
@@ -189,7 +189,7 @@ class Simulator:
                 return
 
     def _run_cycles(self, tree: CohortTree) -> None:
-        """Cycle until nothing changes any more but how far searches came, and that repeats."""
+        """Run cycles until only the progress of searches changes, and repeats."""
         seen: set[object] = set()
         while tree.has_pending():
             result = self._run_cycle(tree)
@@ -207,7 +207,7 @@ class Simulator:
         return result
 
     def _requeue_evicted(self, tree: CohortTree) -> None:
-        """Those pushed out give back what they held and go back in line."""
+        """Release the quota of preempted jobs, and put them back in line."""
         for workload in tree.evicted:
             self._release_quota(workload)
             workload.state, workload.is_evicted, workload.flavors, workload.usage, workload.search_progress = (
@@ -256,7 +256,7 @@ class Simulator:
         )
 
     def _evict(self, workload: SimulatedWorkload, event: JobEvent) -> None:
-        """A job loses its place; what it holds it gives back later."""
+        """Evict a job; it releases its quota later."""
         workload.is_evicted = True
         workload.eviction_count += 1
         workload.eviction_reason = event.reason
@@ -272,7 +272,7 @@ class Simulator:
         self.trees[workload.queue_state.queue.name].invalidate(workload.flavor_resources)
 
     def _set_stop_policy(self, queue_state: QueueState, policy: str) -> None:
-        """Give a queue a stop policy; one that stops it takes the places that are not to be kept."""
+        """Set the stop policy of a queue, and evict the jobs that the policy does not keep."""
         queue_state.stop_policy = policy
         self.trees[queue_state.queue.name].invalidate()
         for workload in list(queue_state.quota_holders.values()) if not queue_state.is_active() else ():
@@ -280,7 +280,7 @@ class Simulator:
                 self._evict(workload, JobEvent(JobEventKind.DRAINED, workload, reason=CLUSTER_QUEUE_STOPPED))
 
     def _move_to_new_setup(self, workload: SimulatedWorkload) -> None:
-        """A job takes its place, or waits, in the line of its queue's new setup."""
+        """Move a job to its queue in the new setup, admitted or pending as before."""
         workload.queue_state, workload.search_progress, workload.cached_nomination = (
             self.queue_states[workload.queue_state.queue.name],
             None,

@@ -1,4 +1,4 @@
-"""What changes while a simulation runs: jobs and where they stand, queues and who waits in them."""
+"""The mutable state of a simulation: jobs and queues."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from berth.simulator.scheduler.quota import QuotaState, QuotaTreeNode, add_usage
 
 
 class JobState(IntEnum):
-    """Where a job stands."""
+    """The state of a job."""
 
     PENDING = 0
     RESERVED = 1
@@ -32,10 +32,10 @@ class JobState(IntEnum):
 
 
 class SearchProgress(Struct):
-    """How far the search through the flavors came: for each pod set, resource → index of the last one tried, -1 = all.
+    """The progress of a flavor search: for each pod set, resource → index of the last flavor tried, -1 for all.
 
-    `cycle` is the cycle that searched, `generation` the queue's at that time: what is older than a cycle counts only
-    while nothing was given back in the queue since.
+    `cycle` is the cycle of the search, `generation` the queue's generation at that time. An older search is valid only
+    if no quota has been released in the queue since.
     """
 
     last_tried: list[dict[str, int]]
@@ -43,34 +43,34 @@ class SearchProgress(Struct):
     generation: int
 
     def as_key(self) -> object:
-        """How far it came, as something to compare."""
+        """Return the progress as a comparable value."""
         return tuple(tuple(tried.items()) for tried in self.last_tried)
 
     def has_untried(self) -> bool:
-        """Return whether some flavor was not looked at."""
+        """Return whether some flavor was not tried."""
         return any(index != -1 for tried in self.last_tried for index in tried.values())
 
 
 class FlavorOption(Struct, frozen=True):
-    """A flavor of a queue, and the stock of each resource that comes with it."""
+    """A flavor of a queue, and its quota of each resource."""
 
     flavor: str
     quota_states: dict[str, QuotaState]
 
 
 class GroupRequest(Struct, frozen=True, eq=False):
-    """What a pod set wants of the resources of one group (the first of them is named in the records of a search)."""
+    """The request of a pod set for the resources of one group; the first resource identifies the group in a search."""
 
     flavor_options: tuple[FlavorOption, ...]
     amounts: tuple[tuple[str, int], ...]
 
 
 class SimulatedWorkload(Struct, eq=False):
-    """A job in the simulation. `order` is its place in the order of arrival, `since` when it got its place.
+    """A job in the simulation.
 
-    `asks` are what each pod set wants of its queue, `uncovered` a resource that the queue has no quota of ("": none).
-    Kept at hand while it holds quota: the `cells` it uses, and `turn`, its place among those who might be pushed out
-    (the lowest priority first, then who got its place last). `known` is what a cycle found for it, and when.
+    `group_requests` are the requests of each pod set by resource group, `uncovered_resource` a resource without quota
+    ("" if there is none). While it holds quota it also keeps its usage, its rank among preemption candidates (lowest
+    priority first, then last admitted) and the cached result of the last cycle.
     """
 
     job: Job
@@ -98,10 +98,10 @@ class SimulatedWorkload(Struct, eq=False):
 
 
 class QueueState:
-    """A cluster queue in the simulation: those in line, those set aside until something changes, those who hold quota.
+    """A cluster queue in the simulation: jobs in line, inadmissible jobs, and jobs that hold quota.
 
-    `gone`: the setup has it no more, and only its jobs are left. `awake` is shared by the lines of a tree: those of
-    them with somebody in line.
+    A removed queue is no longer in the setup, but still has jobs. The queues of a tree share a set of those with jobs
+    in line.
     """
 
     __slots__ = (
@@ -139,18 +139,18 @@ class QueueState:
         self.inadmissible: dict[int, SimulatedWorkload] = {}
         self.unfit_shapes: set[SchedulingShape] = set()
         self.quota_holders: dict[int, SimulatedWorkload] = {}
-        # The same by priority, and what those of each priority use of each cell.
+        # Jobs that hold quota by priority, and the usage of each priority by flavor and resource.
         self._holders_by_priority: dict[int, dict[int, SimulatedWorkload]] = {}
         self._usage_by_priority: dict[int, dict[FlavorResource, int]] = {}
         self.preemptor: SimulatedWorkload | None = None
         self.generation = 1
         self._by_shape: dict[SchedulingShape, dict[int, SimulatedWorkload]] = {}
-        # The heap may name jobs that have left; `_heaped` are those it names, so that none is named twice.
+        # The heap may contain jobs that have left; `_heaped` are its members, so that none is added twice.
         self._heap: list[tuple[int, int]] = []
         self._heap_orders: set[int] = set()
 
     def build_requests(self, job: Job) -> tuple[tuple[tuple[GroupRequest, ...], ...], str]:
-        """What each pod set of a job wants of the queue, and a resource that the queue has no quota of ("": none)."""
+        """Return the requests of each pod set, and a resource for which the queue has no quota ("" for none)."""
         requests: list[tuple[GroupRequest, ...]] = []
         covered = {resource for group in self.queue.resource_groups for resource in group.resources}
         for pod_set in job.pod_sets:
@@ -162,7 +162,7 @@ class QueueState:
         return tuple(requests), ""
 
     def _group_requests(self, totals: dict[str, int]) -> Iterator[GroupRequest]:
-        """What is asked of each group; who asks for the same gets the same object, by which things are remembered."""
+        """Yield the request for each resource group; equal requests share one object, the key of caches."""
         for group, options in zip(self.queue.resource_groups, self.flavor_options, strict=True):
             amounts = tuple((resource, totals[resource]) for resource in group.resources if resource in totals)
             if amounts:
@@ -172,7 +172,7 @@ class QueueState:
                 yield request
 
     def enqueue(self, workload: SimulatedWorkload) -> None:
-        """Put a job in line, unless its shape was just found hopeless (which only a BestEffortFIFO queue remembers)."""
+        """Put a job in line, unless jobs of its shape are known to be inadmissible (in BestEffortFIFO queues only)."""
         if workload.shape in self.unfit_shapes:
             self.inadmissible[workload.arrival_order] = workload
         else:
@@ -189,7 +189,7 @@ class QueueState:
             heapq.heappush(self._heap, (-workload.priority, workload.arrival_order))
 
     def head(self) -> SimulatedWorkload | None:
-        """Who is next: in a BestEffortFIFO queue one that waits for its victims goes before all others."""
+        """Return the next job; in a BestEffortFIFO queue, a job that waits for its victims comes first."""
         preemptor = self.preemptor
         if preemptor is not None and not self.queue.is_strict_fifo and preemptor.arrival_order in self.ready:
             return preemptor
@@ -201,7 +201,7 @@ class QueueState:
         return None
 
     def set_inadmissible(self, workload: SimulatedWorkload, shape_cannot_fit: bool) -> None:
-        """Let a job of a BestEffortFIFO queue wait until something changes; if it is hopeless, all of its shape too."""
+        """Set aside a job of a BestEffortFIFO queue until something changes; optionally all jobs of its shape."""
         same_shape = {workload.arrival_order: workload}
         if shape_cannot_fit:
             self.unfit_shapes.add(workload.shape)
@@ -211,7 +211,7 @@ class QueueState:
             self.inadmissible[other.arrival_order] = other
 
     def requeue_inadmissible(self) -> bool:
-        """Bring back all that were set aside. Says whether there were any."""
+        """Put all inadmissible jobs back in line; return whether there were any."""
         self.unfit_shapes.clear()
         retried = list(self.inadmissible.values())
         for workload in retried:
@@ -219,7 +219,7 @@ class QueueState:
         return bool(retried)
 
     def dequeue(self, workload: SimulatedWorkload) -> None:
-        """Forget a job that waits."""
+        """Remove a pending job."""
         self.inadmissible.pop(workload.arrival_order, None)
         if workload.arrival_order in self.ready:
             self._remove_ready(workload)
@@ -236,7 +236,7 @@ class QueueState:
             self.active_queues.pop(self, None)
 
     def hold_quota(self, workload: SimulatedWorkload) -> None:
-        """Count what a job takes."""
+        """Add the quota of a job to the usage."""
         workload.flavor_resources = frozenset(stock.flavor_resource for stock in workload.usage)
         workload.preemption_order = (workload.priority, -workload.reserved_at, workload.arrival_order)
         self.quota_holders[workload.arrival_order] = workload
@@ -247,7 +247,7 @@ class QueueState:
         add_usage(workload.usage)
 
     def release_quota(self, workload: SimulatedWorkload) -> None:
-        """Give back what a job took."""
+        """Subtract the quota of a job from the usage."""
         del self.quota_holders[workload.arrival_order]
         same_priority, amounts = (
             self._holders_by_priority[workload.priority],
@@ -261,7 +261,7 @@ class QueueState:
         remove_usage(workload.usage)
 
     def preemptible_workloads(self, workload: SimulatedWorkload, rule: str) -> Iterator[SimulatedWorkload]:
-        """Those who hold quota and whom `rule`, which is not Never, lets a job push out."""
+        """Yield the jobs that hold quota and that a job can preempt by `rule`, which is not Never."""
         for priority, same_priority in self._holders_by_priority.items():
             if priority < workload.priority or rule == ANY:
                 yield from same_priority.values()
@@ -269,7 +269,7 @@ class QueueState:
                 yield from (other for other in same_priority.values() if workload.arrival_order < other.arrival_order)
 
     def preemptible_amount(self, priority: int, rule: str, flavor_resource: FlavorResource) -> int:
-        """What of a cell they use; it may be somewhat less."""
+        """Return an upper bound of the usage of jobs that `rule` allows to preempt."""
         if rule == NEVER:
             return 0
         total = 0
@@ -283,7 +283,7 @@ class QueueState:
         return total
 
     def is_active(self) -> bool:
-        """Return whether the queue admits at all."""
+        """Return whether the queue admits jobs."""
         return self.stop_policy == RUNNING
 
 

@@ -1,4 +1,4 @@
-"""Queues that can touch one another, and what is known of them as long as nothing changes."""
+"""Queues that share quota, and cached results for them."""
 
 from __future__ import annotations
 
@@ -9,11 +9,10 @@ from berth.simulator.scheduler.state import QueueState, SimulatedWorkload
 
 
 class CohortTree:
-    """All queues that can touch one another: a root cohort with all below it, or one queue on its own.
+    """All queues that can affect each other: a root cohort with everything below it, or a queue without a cohort.
 
-    `claimants` are those that, in the last cycle, kept room from others though they could not get in themselves.
-    `memory` holds, flavor by flavor, what was found out of it and is still true: it is forgotten when somebody takes or
-    gives back anything of the flavor. `changes` counts how often that was.
+    `claimants` are jobs for which the last cycle reserved quota although they could not be admitted. Results for a
+    flavor are cached until its usage changes; a counter records these changes.
     """
 
     __slots__ = (
@@ -40,29 +39,29 @@ class CohortTree:
         self.flavor_versions: dict[str, int] = {}
 
     def invalidate(self, flavor_resources: Iterable[FlavorResource] | None = None) -> None:
-        """Something of these cells changed hands (None: anything may have changed)."""
+        """Discard cached results of flavors whose usage changed (None: all flavors)."""
         flavors = list(self.flavor_caches) if flavor_resources is None else {flavor for flavor, _ in flavor_resources}
         for flavor in flavors:
             self.flavor_versions[flavor] = self.flavor_versions.get(flavor, 0) + 1
             self.flavor_caches[flavor] = {}
 
     def flavor_cache(self, flavor: str) -> dict[object, object]:
-        """What is known of a flavor; the caller adds to it."""
+        """Return the cache of a flavor, which the caller fills."""
         cache = self.flavor_caches.get(flavor)
         if cache is None:
             cache = self.flavor_caches[flavor] = {}
         return cache
 
     def version(self, queue_state: QueueState) -> int:
-        """Return a number that is greater once anything of a flavor of the line changed."""
+        """Return a number that increases when the usage of a flavor of the queue changes."""
         flavor_versions = self.flavor_versions
         return sum([flavor_versions.get(flavor, 0) for flavor in queue_state.flavors])
 
     def has_pending(self) -> bool:
-        """Return whether anybody is in line."""
+        """Return whether any job is in line."""
         return any(line.is_active() for line in self.active_queues)
 
     def usage_key(self) -> object:
-        """Who holds what, and who is about to lose it, as something to compare."""
+        """Return which jobs hold which quota, and which are being preempted, as a comparable value."""
         holders = (work for line in self.queue_states for work in line.quota_holders.values())
         return frozenset((work.arrival_order, work.is_evicted, tuple(work.usage)) for work in holders)

@@ -1,4 +1,4 @@
-"""Workers of a manager: a job holds its quota there, and runs on one of them, or never."""
+"""Workers of a manager: whether any worker can run a job that holds quota on the manager."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from berth.simulator.scheduler.state import JobState, SimulatedWorkload
 
 
 class WorkerSimulators:
-    """The workers of a setup, each with all of its queues admitting and nobody there."""
+    """Empty simulators of a setup's workers, with all queues active."""
 
     def __init__(self, setup: SchedulerSetup) -> None:
         self._setups = setup.workers
@@ -19,7 +19,7 @@ class WorkerSimulators:
         self._refusals: dict[object, PendingReason | None] = {}
 
     def find_refusal(self, workload: SimulatedWorkload) -> PendingReason | None:
-        """Why no worker could ever run a job, worker by worker; None where one could, or where there are none."""
+        """Return why no worker can ever run a job, by worker; None if one can, or if there are no workers."""
         key = workload.job.queue, workload.shape
         if key not in self._refusals:
             self._refusals[key] = self._compute_refusal(workload)
@@ -36,7 +36,7 @@ class WorkerSimulators:
         return PendingReason(PendingCode.NEVER_WORKER, workers=tuple(refusals)) if self._setups else None
 
     def _worker_simulator(self, name: str) -> Simulator:
-        """Return a worker, made when it is first asked: most jobs fit the first."""
+        """Return the simulator of a worker, created on first use, because most jobs fit the first worker."""
         if name not in self._simulators:
             setup = self._setups[name]
             queues = tuple(replace(queue, stop_policy=RUNNING) for queue in setup.queues)
@@ -45,7 +45,7 @@ class WorkerSimulators:
 
 
 def _refusal_when_empty(worker: Simulator, workload: SimulatedWorkload) -> PendingReason | None:
-    """Why a worker with nobody there does not admit a job."""
+    """Return why an empty worker does not admit a job, or None."""
     worker.submit(workload.job)
     worker_copy = worker.workloads[workload.job.name]
     is_admitted = worker_copy.state in (JobState.ADMITTED, JobState.RESERVED)

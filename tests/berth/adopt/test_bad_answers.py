@@ -177,7 +177,7 @@ def _cpu_pool(answers: dict[str, Any]) -> None:
 LEFT: dict[str, tuple[Edit, list[str]]] = {
     "a queue with a flavor that nobody defines": (
         _unknown_flavor,
-        ["ClusterQueue vision-urgent: its flavor 'l40s' selects no pool's nodes; that quota is left out"],
+        ["ClusterQueue vision-urgent: its flavor 'l40s' selects no pool's nodes; that quota is not adopted"],
     ),
     "a queue without a door": (
         _no_door,
@@ -191,7 +191,7 @@ LEFT: dict[str, tuple[Edit, list[str]]] = {
                 line
                 for queue in ("language-train", "speech-train", "vision-train")
                 for line in (
-                    f"ClusterQueue {queue}: its flavor 'v5e' selects no pool's nodes; that quota is left out",
+                    f"ClusterQueue {queue}: its flavor 'v5e' selects no pool's nodes; that quota is not adopted",
                     f"ClusterQueue {queue}: none of its flavors has a pool; ignored",
                 )
             ),

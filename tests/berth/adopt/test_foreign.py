@@ -51,7 +51,10 @@ def test_nothing_is_ever_overwritten(folder: Path) -> None:
     (folder / "moved.google.import.json").write_text("mine")
     told = CliRunner().invoke(app, ["adopt", "moved", *FILES])
     assert told.exit_code == 1
-    assert told.stderr == "moved.google.import.json is there, and is not overwritten: take another name, or remove it\n"
+    assert (
+        told.stderr
+        == "moved.google.import.json exists and is not overwritten; choose another name, or delete the file\n"
+    )
     assert (folder / "moved.google.import.json").read_text() == "mine"
     assert not (folder / "Pulumi.moved.yaml").exists()
 
@@ -64,7 +67,8 @@ def test_an_answer_that_was_cut_is_told(folder: Path) -> None:
     told = CliRunner().invoke(app, ["adopt", "moved", FILES[0], "cut.json"])
     assert told.exit_code == 1
     assert told.stderr == (
-        "the answers are not as the APIs give them (KeyError: 'clusterQueue'); give them whole, as they are\n"
+        "cannot read the files (KeyError: 'clusterQueue'); save the output of gcloud --format json and kubectl "
+        "-o json unchanged\n"
     )
 
 

@@ -85,15 +85,15 @@ Cost, EUR an hour       committed         ceiling
   v5e               28.80 → 38.40   28.80 → 38.40
   all               28.90 → 38.50   72.60 → 82.20
 
-Prices by prices.yaml: machines only, without disks, networks, licences and fees.
-prices.yaml has no price for g2-standard-24 reservation: l4-reserved not counted
+Prices from prices.yaml, for machines only: without disks, networks, licences and fees.
+prices.yaml has no price for g2-standard-24 reservation; not counted: l4-reserved
 """)
 
 
 def test_a_diff_in_markdown_has_it_as_a_table(folder: Path) -> None:
     found = diff("old", "new", "--format", "markdown").stdout
     assert "| EUR an hour | committed | ceiling |\n|---|---:|---:|\n| v5e | 28.80 → 38.40 | 28.80 → 38.40 |\n" in found
-    assert "- prices.yaml has no price for g2-standard-24 reservation: l4-reserved not counted\n" in found
+    assert "- prices.yaml has no price for g2-standard-24 reservation; not counted: l4-reserved\n" in found
 
 
 def test_a_diff_in_json_has_it_as_numbers(folder: Path) -> None:
@@ -108,4 +108,4 @@ def test_a_diff_in_json_has_it_as_numbers(folder: Path) -> None:
 
 
 def test_a_change_without_a_price_to_it_says_so(folder: Path) -> None:
-    assert "\n\nIt costs the same as before.\n\nPrices by" in diff("old", "same").stdout
+    assert "\n\nThe cost does not change.\n\nPrices from" in diff("old", "same").stdout

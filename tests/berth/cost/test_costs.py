@@ -187,13 +187,13 @@ def test_a_price_of_nothing_is_a_price() -> None:
 def test_a_missing_price_is_told_with_what_may_have_been_meant() -> None:
     found = fleet_cost(plan("dev"), table({("g2-standart-24", "spot"): "1"}))
     assert list(cost_text.missing_price_lines(found)) == [
-        "prices.yaml has no price for g2-standard-24 on-demand: l4-on-demand not counted; "
-        "did you mean 'g2-standart-24'?",
-        "prices.yaml has no price for g2-standard-24 reservation: l4-reserved not counted; "
-        "did you mean 'g2-standart-24'?",
-        "prices.yaml has no price for g2-standard-24 spot: l4-spot not counted; did you mean 'g2-standart-24'?",
-        "prices.yaml has no price for ct5lp-hightpu-4t on-demand: v5e not counted",
-        "prices.yaml has no price for e2-standard-4 on-demand: system not counted",
+        "prices.yaml has no price for g2-standard-24 on-demand; not counted: l4-on-demand; did you mean "
+        "'g2-standart-24'?",
+        "prices.yaml has no price for g2-standard-24 reservation; not counted: l4-reserved; did you mean "
+        "'g2-standart-24'?",
+        "prices.yaml has no price for g2-standard-24 spot; not counted: l4-spot; did you mean 'g2-standart-24'?",
+        "prices.yaml has no price for ct5lp-hightpu-4t on-demand; not counted: v5e",
+        "prices.yaml has no price for e2-standard-4 on-demand; not counted: system",
     ]
 
 
@@ -220,8 +220,8 @@ Teams, USD an hour   guaranteed   ceiling
   speech                  28.80     36.80
   vision                  20.80     48.00
 
-Prices by FILE: machines only, without disks, networks, licences and fees.
-FILE has no price for e2-standard-4 on-demand: system not counted
+Prices from FILE, for machines only: without disks, networks, licences and fees.
+FILE has no price for e2-standard-4 on-demand; not counted: system
 """
 
 

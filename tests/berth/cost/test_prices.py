@@ -23,7 +23,7 @@ hourly:
 """
 
 _WORDS = "on-demand, spot, reservation, flex-start, queued"
-_PRICE = "is not an hourly price: write what one machine costs, from 0 to 999999, with at most six decimals"
+_PRICE = "is not an hourly price; write the cost of one machine, from 0 to 999999, with at most six decimals"
 
 BROKEN = {
     "no currency": (
@@ -34,20 +34,20 @@ BROKEN = {
     "a currency by its sign": (
         "USD",
         "$",
-        ["1: currency: '$' is not a currency: write its three capital letters, such as USD"],
+        ["1: currency: '$' is not a currency; write three capital letters, such as USD"],
     ),
     "a word that is no key": (
         "currency: USD",
         "currencies: USD",
         [
-            "1: currencies: unknown key 'currencies'; one of currency, hourly; did you mean 'currency'?",
+            "1: currencies: unknown key 'currencies'; write one of currency, hourly; did you mean 'currency'?",
             "1: 'currency' is missing; write it",
         ],
     ),
     "a capacity model that does not exist": (
         "spot:",
         "spott:",
-        [f"6: hourly.g2-standard-24.spott: unknown key 'spott'; one of {_WORDS}; did you mean 'spot'?"],
+        [f"6: hourly.g2-standard-24.spott: unknown key 'spott'; write one of {_WORDS}; did you mean 'spot'?"],
     ),
     "less than nothing": ("4.80", "-4.80", [f"3: hourly.ct5lp-hightpu-4t.on-demand: '-4.8' {_PRICE}"]),
     "words": ("3.36", "cheap", [f"3: hourly.ct5lp-hightpu-4t.reservation: 'cheap' {_PRICE}"]),
@@ -82,13 +82,13 @@ BROKEN = {
     "no machines": (
         TABLE,
         "currency: USD\nhourly: {}\n",
-        ["2: hourly: no machine has a price here; write one, or leave the table out"],
+        ["2: hourly: no machine has a price; write one, or remove --prices"],
     ),
     "two at once": (
         TABLE,
         "currency: dollars\nhourly:\n  e2-standard-4: {on-demand: -1}\n",
         [
-            "1: currency: 'dollars' is not a currency: write its three capital letters, such as USD",
+            "1: currency: 'dollars' is not a currency; write three capital letters, such as USD",
             f"3: hourly.e2-standard-4.on-demand: '-1' {_PRICE}",
         ],
     ),
@@ -98,11 +98,11 @@ BROKEN = {
         ["3:57: a ',' or ']' is missing here; write one"],
     ),
     "a sentence": (TABLE, "about five dollars\n", [" 'about five dollars' is not a mapping"]),
-    "an empty file": (TABLE, "", [" the table of prices is empty: write currency and hourly"]),
+    "an empty file": (TABLE, "", [" the price table is empty; write currency and hourly"]),
     "two documents": (
         TABLE,
         f"{TABLE}---\n{TABLE}",
-        [" the table of prices is more than one YAML document: keep one"],
+        [" the price table has more than one YAML document; keep one"],
     ),
 }
 

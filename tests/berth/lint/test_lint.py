@@ -25,8 +25,8 @@ SOUND = {
     "jobset": ["jobset.yaml:1: JobSet/slices: vision/train can admit it, 16 v5e chips of v5e"],
     "pytorchjob": ["pytorchjob.yaml:1: PyTorchJob/gang: vision/night can admit it, 12 L4 of dws"],
     "request": [
-        "request.yaml:16:11: warning: ProvisioningRequest/machines: its machines count towards no quota, and no queue "
-        "waits",
+        "request.yaml:16:11: warning: ProvisioningRequest/machines: its machines do not count against any "
+        "quota, and it does not wait in a queue",
         "request.yaml:14: ProvisioningRequest/machines: can be requested, 16 L4 of dws",
     ],
 }
@@ -112,7 +112,7 @@ def test_the_team_says_where_a_manifest_belongs_that_names_no_namespace(folder: 
     (folder / "job.yaml").write_text(BASES["job"].replace("  namespace: vision\n", ""), encoding="utf-8")
     assert lint("job.yaml", "--team", "vision", exit_code=0) == SOUND["job"]
     assert lint("jobset.yaml", "--team", "speech", exit_code=1) == [
-        "jobset.yaml:5:14: JobSet/slices: 'vision' is no namespace of team 'speech'; write speech"
+        "jobset.yaml:5:14: JobSet/slices: 'vision' is not a namespace of team 'speech'; write speech"
     ]
     assert lint("job.yaml", "--team", "visoin", exit_code=1) == ["--team: no team 'visoin'; did you mean 'vision'?"]
 

@@ -59,15 +59,15 @@ def test_a_job_within_the_queues_maximum_is_admitted(plan: FleetPlan) -> None:
 
 def test_a_job_above_the_queues_maximum_is_refused(plan: FleetPlan) -> None:
     assert messages(plan, {RUN_DURATION: "172801"}) == [
-        "above-run-limit: '172801' seconds are more than the 172800 that batch/dws-local-queue allows; "
+        "above-run-limit: '172801' seconds are more than the maximum of batch/dws-local-queue, 172800; "
         "write '172800' or less"
     ]
 
 
 def test_a_job_that_names_no_run_duration_would_take_the_longest_of_gke(plan: FleetPlan) -> None:
     assert messages(plan, {}) == [
-        "above-run-limit: names no run duration, so it may keep its machines for 604800 seconds, and "
-        f"batch/dws-local-queue allows 172800; write the annotation {RUN_DURATION}: '172800'"
+        "above-run-limit: has no run duration, so it could keep its machines for 604800 seconds, but "
+        f"batch/dws-local-queue allows at most 172800; write the annotation {RUN_DURATION}: '172800'"
     ]
 
 
@@ -99,6 +99,6 @@ def test_a_workload_asks_for_no_more_than_its_queue_allows(plan: FleetPlan) -> N
     assert [(each.code, each.message) for each in derived.problems] == [
         (
             "above-run-limit",
-            "'172801s' is more than the 172800s that batch/dws-local-queue allows; write 172800s or less",
+            "'172801s' is more than the maximum of batch/dws-local-queue, 172800s; write 172800s or less",
         )
     ]

@@ -147,7 +147,7 @@ def table(text: str, caption: str) -> list[list[str]]:
 @every_stack
 def test_pools_and_teams_are_those_of_the_plan(stack: str) -> None:
     text, read = render_page(evaluation(stack)), plan_json(stack)
-    shown = table(text, "Pools and where their machines come from")
+    shown = table(text, "Pools and the source of their machines")
     for row, pool in zip(shown, read["pools"], strict=True):
         nodes, accelerators = ((pool[k]["min"], pool[k]["max"]) for k in ("nodes", "accelerators"))
         assert row[:2] == [pool["name"], pool["machineType"]]
@@ -270,7 +270,7 @@ def test_whatever_a_stack_file_says_is_text(tmp_path: Path) -> None:
     read = Read(done.stdout)
     assert hostile in read.words
     assert {tag for tag, _ in read.elements}.isdisjoint({"script", "img"})
-    assert "the fleet is refused" in read.words
+    assert "the fleet has faults" in read.words
 
 
 def test_a_stack_whose_frame_is_not_understood_has_a_page_of_its_faults(tmp_path: Path) -> None:
@@ -366,7 +366,7 @@ def test_many_jobs_have_a_table_alone() -> None:
     few, many = (Timeline((JobLane("a", "q", spells),) * n, 1, 2, Section("t", ("a",), [["b"]]), ()) for n in (60, 61))
     assert few.is_drawable
     assert not many.is_drawable
-    assert "61 jobs; the table says what happened to each." in Read(render_page(evaluation("dev"), timeline=many)).words
+    assert "61 jobs; the table has the status of each." in Read(render_page(evaluation("dev"), timeline=many)).words
 
 
 # --- cost and change --------------------------------------------------------------------------------------------------

@@ -122,7 +122,7 @@ def test_a_step_that_would_be_refused_says_so_and_1(project: Path) -> None:
             "this changes v5e from 24 to 12 accelerators, 4 in each of 3 slices; write how many slices it gets: "
             "--set slices=3 (12) or --set slices=6 (24)",
         ),
-        (("l4-reserved",), "name what changes about l4-reserved: --set topology=4x4"),
+        (("l4-reserved",), "no change of l4-reserved is given; write --set KEY=VALUE, such as --set topology=4x4"),
     ],
 )
 def test_what_cannot_be_rotated_is_told_in_a_line(project: Path, words: tuple[str, ...], said: str) -> None:

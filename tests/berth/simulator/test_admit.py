@@ -147,7 +147,7 @@ def test_jobs_with_one_name_are_named_by_namespace(folder: pathlib.Path) -> None
     (folder / "more.yaml").write_text("steps:\n- finish: train\n", encoding="utf-8")
     found = simulate.run(["stack.yaml", "jobs.yaml", "more.yaml"], [], folder)
     assert [line_without_code(problem) for problem in found.faults] == [
-        "more.yaml:2: steps[0].finish: 'train' may be any of speech/train, vision/train; write one of these"
+        "more.yaml:2: steps[0].finish: 'train' is ambiguous; write one of speech/train, vision/train"
     ]
 
 
@@ -266,7 +266,7 @@ def test_a_run_can_start_from_a_live_cluster(folder: pathlib.Path) -> None:
     scenario(folder, "owner speech/train 1")
     items = (workload("late", "vision", 1, 1, reserved=9), workload("early", "vision", 2, 2, reserved=3))
     assert table(folder, "scenario.yaml", live=printed(folder, *items)) == [
-        "0 as it is",
+        "0 initial state",
         "1 owner speech/train admitted v5e 8; preempts late (speech reclaims its guarantee)",
         "late vision/train preempted by owner (speech reclaims its guarantee); now not enough free "
         "quota for 8 v5e chips: "
@@ -287,7 +287,7 @@ def test_pending_jobs_of_the_cluster_are_first_in_line(folder: pathlib.Path) -> 
     scenario(folder, "new vision/train 1", "finish: in")
     items = (workload("in", "vision", 1, 3, reserved=2), workload("old", "vision", 3, 1))
     assert table(folder, "scenario.yaml", live=printed(folder, *items)) == [
-        "0 as it is",
+        "0 initial state",
         "1 new vision/train pending behind old (StrictFIFO)",
         "2 in vision/train finished",
         "old vision/train admitted v5e 8",
@@ -297,7 +297,7 @@ def test_pending_jobs_of_the_cluster_are_first_in_line(folder: pathlib.Path) -> 
 
 def test_a_new_stack_admits_pending_jobs_of_the_cluster(folder: pathlib.Path) -> None:
     rows = table(folder, "stack.yaml", live=printed(folder, workload("old", "vision", 3, 3)))
-    assert rows == ["0 as it is", "old vision/train admitted v5e 24 (8 own, 16 borrowed from speech)"]
+    assert rows == ["0 initial state", "old vision/train admitted v5e 24 (8 own, 16 borrowed from speech)"]
 
 
 def test_stopped_queues_finished_and_inactive_workloads_are_as_in_the_cluster(folder: pathlib.Path) -> None:
@@ -306,14 +306,18 @@ def test_stopped_queues_finished_and_inactive_workloads_are_as_in_the_cluster(fo
     done["status"]["conditions"].append({"type": "Finished", "status": "True"})
     live = printed(folder, stopped, done, workload("off", "speech", 1, 1, active=False))
     scenario(folder, "a vision/train 1")
-    assert table(folder, "scenario.yaml", live=live) == ["0 as it is", "1 a vision/train pending its queue is held"]
+    assert table(folder, "scenario.yaml", live=live) == [
+        "0 initial state",
+        "1 a vision/train pending its queue is held",
+    ]
 
 
 def test_workloads_of_unknown_queues_are_a_warning(folder: pathlib.Path) -> None:
     live = printed(folder, workload("x", "robotics", 1, 1), workload("y", "robotics", 1, 1, reserved=1))
     answer = simulate.run(["stack.yaml"], list(live), folder)
     assert [line_without_code(problem) for problem in answer.problems] == [
-        f"live.json: warning: items[{index}]: workload 'robotics/job-{name}-1a2b3': {queue} is not of this stack"
+        f"live.json: warning: items[{index}]: workload 'robotics/job-{name}-1a2b3': {queue} "
+        "does not belong to this stack"
         for index, name, queue in (
             (0, "x", "local queue 'train' of namespace 'robotics'"),
             (1, "y", "cluster queue 'robotics-train'"),

@@ -97,9 +97,9 @@ def test_the_count_is_the_last_line_and_every_difference_comes_before_it(cases: 
     assert sum(line.endswith("):") for line in found) == 2823 - 2806
     assert found[:3] == [
         "c0067, step 3 (submit j3):",
-        "  j2: recorded pending, evicted 1 time (InClusterQueue); the model says admitted on reserved (cpu), "
+        "  j2: recorded pending, evicted 1 time (InClusterQueue); simulated admitted on reserved (cpu), "
         "reserved (nvidia.com/gpu), evicted 1 time",
-        "  j3: recorded admitted on reserved (cpu), reserved (nvidia.com/gpu); the model says pending",
+        "  j3: recorded admitted on reserved (cpu), reserved (nvidia.com/gpu); simulated pending",
     ]
 
 

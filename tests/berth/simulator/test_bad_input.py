@@ -128,7 +128,7 @@ CASE = """- case: a
         (
             "- case: a",
             "- kase: a",
-            "[0].kase: unknown key 'kase'; one of case, clusterQueues, steps, cohorts; did you mean 'case'?",
+            "[0].kase: unknown key 'kase'; write one of case, clusterQueues, steps, cohorts; did you mean 'case'?",
         ),
         ("nominal: 4", "nominal: four", "[0].clusterQueues[0].quotas[0].nominal: 'four' is not a whole number from 0"),
         (
@@ -147,7 +147,7 @@ CASE = """- case: a
         (
             "requests: {gpu: 1}}",
             "requests: {gpu: 1}}\n  - finish: k",
-            "[0].steps[1].finish: no job 'k' is there to finish; submit it in a step before",
+            "[0].steps[1].finish: no unfinished job 'k'; submit it in an earlier step",
         ),
         ("- case: a", "[[[" * 30, "is not YAML: nested more than 64 levels deep; remove brackets or levels"),
     ],

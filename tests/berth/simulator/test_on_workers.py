@@ -65,9 +65,9 @@ def test_a_job_larger_than_any_worker_lets_it_be_is_refused(
         ]
         assert most == max(held)  # the quota tree's own reckoning
         pods = f"{most // 8} pod{'' if most == 8 else 's'}"
-        assert f"runs on one worker: the most is central {most} of {flavor}" in said
+        assert f"runs on one worker: the maximum is central {most} of {flavor}" in said
         assert without_codes(said.strip()).endswith(
-            f"it would hold its quota for ever; the largest that fits is {pods}"
+            f"it would hold its quota forever without running; the largest that fits is {pods}"
         )
 
 
@@ -106,7 +106,7 @@ def test_a_worker_without_a_kind_of_machines_is_no_obstacle_where_another_has_it
 def test_workload_prints_no_job_that_could_never_run() -> None:
     found = CliRunner().invoke(app, ["workload", STACK, "trainers", "train", "--pods", "2", "--gpus", "8"])
     assert found.exit_code == 1
-    assert "asks for 16 A100 80GB in trainers/train, and runs on one worker" in found.stderr
+    assert "requests 16 A100 80GB in trainers/train, and runs on one worker" in found.stderr
     assert not found.stdout
 
 
@@ -115,15 +115,15 @@ def test_workload_prints_no_job_that_could_never_run() -> None:
     [
         (
             "vision train --pods 4",
-            "# It runs on one of central and east, and the job alone is sent there: apply the Service below, "
-            "ConfigMaps and Secrets there too.",
+            "# It runs on one of central and east. MultiKueue copies only the job: also apply the Service below, "
+            "ConfigMaps and Secrets there.",
         ),
-        ("vision train", "# It runs on one of central and east, and the job alone is sent there: apply ConfigMaps and"),
+        ("vision train", "# It runs on one of central and east. MultiKueue copies only the job: also apply ConfigMaps"),
         (
             "speech tune",
-            "# It runs on central, and the job alone is sent there: apply ConfigMaps and Secrets there too.",
+            "# It runs on central. MultiKueue copies only the job: also apply ConfigMaps and Secrets there.",
         ),
-        ("vision train --pods 4", "(the team can reach 96 there, and no worker holds more than 64)"),
+        ("vision train --pods 4", "(the team's ceiling is 96, and a worker has at most 64)"),
     ],
 )
 def test_workload_says_where_a_job_runs_and_what_is_not_sent_with_it(words: str, said: str) -> None:

@@ -21,7 +21,8 @@ REFUSED: dict[str, tuple[tuple[str, str, str], dict[str, Any], list[str]]] = {
         ("dev", "vision", "batch"),
         {},
         [
-            "QUEUE: team 'vision' has no queue 'batch'; there is 'train', 'urgent', 'vision-train' and 'vision-urgent'",
+            "QUEUE: team 'vision' has no queue 'batch'; write one of 'train', 'urgent', 'vision-train' and "
+            "'vision-urgent'",
         ],
     ),
     "a kind that is not there": (
@@ -35,7 +36,7 @@ REFUSED: dict[str, tuple[tuple[str, str, str], dict[str, Any], list[str]]] = {
     "a Job on slices of several hosts": (
         ("dev", "vision", "train"),
         {"kind": "job"},
-        ["--kind: the 2 pods of a job could land in two slices; a jobset keeps them in one"],
+        ["--kind: the 2 pods of a job could be placed on two slices; write --kind jobset"],
     ),
     "a PyTorchJob on TPUs": (
         ("dev", "vision", "train"),
@@ -45,7 +46,7 @@ REFUSED: dict[str, tuple[tuple[str, str, str], dict[str, Any], list[str]]] = {
     "a request for machines that are there already": (
         ("dev", "vision", "urgent"),
         {"kind": "provisioning-request"},
-        ["--kind: flavor 'l4-reserved' is reservation; only queued machines are requested so"],
+        ["--kind: flavor 'l4-reserved' is reservation; a ProvisioningRequest needs queued machines"],
     ),
     "pods and GPUs of slices": (
         ("dev", "vision", "train"),
@@ -63,7 +64,7 @@ REFUSED: dict[str, tuple[tuple[str, str, str], dict[str, Any], list[str]]] = {
     "more GPUs than a node has": (
         ("dev", "vision", "urgent"),
         {"gpus": 4},
-        ["--gpus: '4': a pod of vision/urgent can have 2 L4; write more --pods instead"],
+        ["--gpus: '4': a pod of vision/urgent can have at most 2 L4; write more --pods instead"],
     ),
     "a priority that is not there": (
         ("dev", "vision", "train"),
@@ -73,17 +74,17 @@ REFUSED: dict[str, tuple[tuple[str, str, str], dict[str, Any], list[str]]] = {
     "a priority that the queue is not for": (
         ("dev", "vision", "urgent"),
         {"priority": "low"},
-        ["--priority: 'low': vision/urgent is for 'high'; leave it out"],
+        ["--priority: 'low': vision/urgent requires 'high'; remove it"],
     ),
     "a flavor that is not the queue's": (
         ("dev", "vision", "urgent"),
         {"flavor": "l4-spot"},
-        ["--flavor: the queue has no flavor 'l4-spot'; there is 'l4-on-demand' and 'l4-reserved'"],
+        ["--flavor: the queue has no flavor 'l4-spot'; write one of 'l4-on-demand' and 'l4-reserved'"],
     ),
     "a run duration without queued machines": (
         ("dev", "vision", "urgent"),
         {"max_run_duration": "1h"},
-        ["--max-run-duration: '3600s': the machines of vision/urgent are not queued ones; leave it out"],
+        ["--max-run-duration: '3600s': the machines of vision/urgent are not queued; remove it"],
     ),
     "a run duration that is too long": (
         ("dws", "batch", "dws"),
@@ -98,7 +99,7 @@ REFUSED: dict[str, tuple[tuple[str, str, str], dict[str, Any], list[str]]] = {
     "a restart strategy of a Job": (
         ("dev", "vision", "urgent"),
         {"restart_strategy": "Recreate"},
-        ["--restart-strategy: a job has none; leave it out"],
+        ["--restart-strategy: a job has none; remove it"],
     ),
     "a restart strategy behind a gate": (
         ("dev", "vision", "train"),
@@ -114,34 +115,34 @@ REFUSED: dict[str, tuple[tuple[str, str, str], dict[str, Any], list[str]]] = {
         ("dev", "vision", "urgent"),
         {"kind": "raycluster", "image": "ray:1", "command": ("python",), "backoff_limit": 2},
         [
-            "COMMAND: a raycluster has no command; leave it out",
-            "--backoff-limit: a raycluster has no backoff limit; leave it out",
+            "COMMAND: a raycluster has no command; remove it",
+            "--backoff-limit: a raycluster has no backoff limit; remove it",
         ],
     ),
     "a Deployment on slices of several hosts": (
         ("dev", "vision", "train"),
         {"kind": "deployment"},
-        ["--kind: the 2 pods of a deployment could land in two slices; a jobset keeps them in one"],
+        ["--kind: the 2 pods of a deployment could be placed on two slices; write --kind jobset"],
     ),
     "a runtime of a Job": (
         ("dev", "vision", "urgent"),
         {"runtime": "torch-distributed"},
-        ["--runtime: a job has none; leave it out, or write trainjob as the kind"],
+        ["--runtime: a job has none; remove it, or write --kind trainjob"],
     ),
     "a Deployment where Kueue does not queue it": (
         ("dev", "vision", "urgent"),
         {"kind": "deployment"},
         [
-            "Kueue of this fleet does not look after a Deployment: it would start at once, outside every quota; "
-            "add deployment to its integrations"
+            "Kueue in this fleet does not manage Deployment objects: it would start at once, outside all "
+            "quota; add deployment to its integrations"
         ],
     ),
     "a placement group where the nodes are there": (
         ("dev", "vision", "urgent"),
         {"placement_group": "near"},
         [
-            "--placement-group: pool 'l4-reserved' has its nodes already; only nodes that GKE makes are grouped for a "
-            "job",
+            "--placement-group: pool 'l4-reserved' has fixed nodes; only nodes that GKE creates can be placed "
+            "for a job",
         ],
     ),
     "no quantities": (
@@ -161,30 +162,30 @@ REFUSED: dict[str, tuple[tuple[str, str, str], dict[str, Any], list[str]]] = {
         ("dev", "vision", "train"),
         {"name": "n" * 48, "slices": 2},
         [
-            f"--name: '{'n' * 48}' has 48 characters; with at most 47 the names made of it fit into 63: "
-            f"'{'n' * 40}-d6c3cb' would",
+            f"--name: '{'n' * 48}' has 48 characters, more than 47; names derived from it must fit into 63; "
+            f"write '{'n' * 40}-d6c3cb'",
         ],
     ),
     "more than the ceiling": (
         ("dev", "vision", "train"),
         {"slices": 4},
         [
-            "asks for 4 slices of 2x4, 32 v5e chips in vision/train, whose ceiling is 24 of v5e: it can never be "
-            "admitted; the largest that fits is 3 slices",
+            "requests 4 slices of 2x4, 32 v5e chips in vision/train, whose ceiling is 24 of v5e: it can never "
+            "be admitted; the largest that fits is 3 slices",
         ],
     ),
     "more cpu than the queue has for it": (
         ("batch-platform", "team-a", "compact"),
         {"cpu": "11", "pods": 2},
         [
-            "asks for 22 cpu in team-a/lq-team-a-compact, whose ceiling is 20 of gpu-a100-compact-spot: it can never "
-            "be admitted; the largest that fits is 1 pod",
+            "requests 22 cpu in team-a/lq-team-a-compact, whose ceiling is 20 of gpu-a100-compact-spot: it can "
+            "never be admitted; the largest that fits is 1 pod",
         ],
     ),
     "more cpu than a node has": (
         ("batch-platform", "team-a", "compact"),
         {"cpu": "12"},
-        ["a pod asks for 12 cpu, and GKE leaves pods 11900m of each a2-highgpu-1g"],
+        ["a pod requests 12 cpu, but pods can use 11900m of each a2-highgpu-1g"],
     ),
 }
 """Stack, team and queue; options; the lines."""
@@ -213,7 +214,7 @@ def test_the_command_prints_yaml_with_notes_or_complains_on_stderr() -> None:
     runner = CliRunner()
     done = runner.invoke(app, ["workload", "dev", "vision", "train", "--slices", "2", "--", "python", "-c", "1"])
     assert (done.exit_code, done.stderr) == (0, "")
-    assert done.stdout.startswith("# vision/train: 2 slices of 2x4, 4 pods of 4, 16 v5e chips in all")
+    assert done.stdout.startswith("# vision/train: 2 slices of 2x4, 4 pods of 4, 16 v5e chips in total")
     assert "- python\n              - -c\n" in done.stdout
     refused = runner.invoke(app, ["workload", "dev", "vision", "train", "--slices", "4"])
     assert (refused.exit_code, refused.stdout) == (1, "")

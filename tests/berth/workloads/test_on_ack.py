@@ -38,7 +38,7 @@ def test_the_published_job_is_one_master_and_two_workers() -> None:
         "namespace": "default",
         "labels": {"berth.dev/team": "examples"},
     }
-    assert "Asks for 3 GPUs of 'child-2' (16 guaranteed, 24 at the most, 1 at a time)." in out
+    assert "Requests 3 GPUs of 'child-2' (16 guaranteed, at most 24, 1 at a time)." in out
     pod = job["spec"]["pytorchReplicaSpecs"]["Worker"]["template"]["spec"]
     assert pod["priorityClassName"] == "urgent"
     assert pod["containers"][0]["resources"]["limits"] == {"cpu": "4", "nvidia.com/gpu": "1"}
@@ -72,16 +72,17 @@ def test_a_job_tolerates_the_taints_of_its_queues_pools_for_nobody_adds_that() -
 REFUSED = {
     "trainer train": "TEAM: no team 'trainer'; did you mean 'trainers'?",
     "trainers trian": "QUEUE: team 'trainers' has no queue 'trian'; did you mean 'train'?",
-    "trainers train --kind job": "--kind: 'job': the fleet propagates PyTorchJobs; write pytorchjob",
-    "trainers train --gpus 16": "--gpus: '16': a node has 8 GPUs at the most; write more --pods instead",
-    "trainers train --pods 3": "--pods: 3 × 8 GPUs are more than the 16 of 'trainers-train': it would never be dequeued"
-    "\n--pods: '3': on one member, as a gang, 2 pods of 8 GPUs have room at the most",
-    "examples child-2 --pods 3": "--pods: '3': on one member, as a gang, 2 pods of 8 GPUs have room at the most",
-    "trainers train --pods 5 --gpus 3": "--pods: '5': on one member, as a gang, 4 pods of 3 GPUs have room at the most",
+    "trainers train --kind job": "--kind: 'job': the fleet propagates only PyTorchJobs; write pytorchjob",
+    "trainers train --gpus 16": "--gpus: '16': a node has at most 8 GPUs; write more --pods instead",
+    "trainers train --pods 3": "--pods: 3 × 8 GPUs are more than the maximum of 'trainers-train', 16; the job would "
+    "wait forever"
+    "\n--pods: '3': one member can run at most 2 pods of 8 GPUs",
+    "examples child-2 --pods 3": "--pods: '3': one member can run at most 2 pods of 8 GPUs",
+    "trainers train --pods 5 --gpus 3": "--pods: '5': one member can run at most 4 pods of 3 GPUs",
     "trainers train --priority urgnet": "--priority: no priority 'urgnet'; did you mean 'urgent'?",
-    "trainers train --slices 2": "--slices: a fleet on ACK has nothing of the kind; leave it out",
-    "trainers train --name Train": "--name: 'Train' is no name for a workload: lower-case letters, digits and '-', a "
-    "letter first",
+    "trainers train --slices 2": "--slices: not supported on ACK; remove it",
+    "trainers train --name Train": "--name: 'Train' is not a valid workload name: lower-case letters, digits "
+    "and '-', starting with a letter",
 }
 
 

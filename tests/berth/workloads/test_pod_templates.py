@@ -148,8 +148,8 @@ REFUSED: dict[str, tuple[object, dict[str, Any], list[str]]] = {
         {"spec": {"containers": [{"name": "a", "image": "b"}]}},
         {"kind": "trainjob"},
         [
-            "--template: a trainjob has no template; leave it out",
-            "--kind: the 2 pods of a trainjob could land in two slices; a jobset keeps them in one",
+            "--template: a trainjob has no template; remove it",
+            "--kind: the 2 pods of a trainjob could be placed on two slices; write --kind jobset",
         ],
     ),
 }
