@@ -236,6 +236,8 @@ class NodePoolPlan(Struct, frozen=True, kw_only=True):
     None sets nothing. `attached_ssds`: the machine brings SSDs by itself and `local_ssd` does not name them, so what
     GKE reports of them is ignored; else the provider would replace the pool to remove them.
 
+    `service_account` is the address of an account that somebody else made; None is the cluster's account of nodes.
+
     What has no default is essential. What else is None is not set, and stays as it was in a pool that had it: the
     provider fills it in.
     """
@@ -270,6 +272,7 @@ class NodePoolPlan(Struct, frozen=True, kw_only=True):
     attached_ssds: bool = False
     network: NodeNetworkPlan = NodeNetworkPlan()
     confidential: str | None = None
+    service_account: str | None = None
     max_pods_per_node: int | None = None
     kubelet: KubeletPlan | None = None
     linux: LinuxPlan | None = None
