@@ -15,6 +15,7 @@ from berth.jobs.values import SourceValue, as_list, as_mapping, get_nested
 from berth.lint.fleet import SubmittedJob
 from berth.names import is_label_key
 from berth.simulator.scheduler.nodes import can_run_on
+from berth.workloads.node_identity import has_grants, keep_identity_remedy, node_account
 from berth.workloads.node_shapes import NodeShape
 from berth.workloads.placement import SLICE_SIZE, SLICE_TOPOLOGY
 
@@ -271,3 +272,21 @@ def _check_slice_placement(pods: JobPods, shape: NodeShape) -> None:
         pods.submitted.warn("no-host-network", pods.template.path, message)
     if on_host and pods.submitted.context.plan.cluster.mode == "autopilot":
         pods.spec_field("hostNetwork").fault("host-network", "Autopilot refuses pods with hostNetwork; remove it")
+    elif on_host:
+        _check_node_identity(pods, shape)
+
+
+def _check_node_identity(pods: JobPods, shape: NodeShape) -> None:
+    """Report host-network pods of a team with rights: their metadata server gives them the nodes' account.
+
+    GKE docs: Workload Identity Federation for GKE, limitations.
+    """
+    submitted = pods.submitted
+    team = next((each for each in submitted.context.plan.teams if each.name == submitted.local_queue.team), None)
+    if team is None or not has_grants(team) or node_account(shape.pool) is not None:
+        return
+    message = (
+        f"pods on the host network act as the nodes' service account, so the rights of team '{team.name}' "
+        f"do not apply; {keep_identity_remedy(shape.pool)}"
+    )
+    submitted.warn("node-identity", pods.spec_field("hostNetwork").path, message)

@@ -236,6 +236,8 @@ class NodePoolPlan(Struct, frozen=True, kw_only=True):
     None is not set. `attached_ssds`: the machine type includes SSDs that `local_ssd` does not list, so what GKE reports
     of them is ignored; otherwise the provider would replace the pool to remove them.
 
+    `service_account` is the email of an existing service account; None is the cluster's account of nodes.
+
     Fields without a default are required. Others that are None are not set: an existing pool keeps its value, which the
     provider reads back.
     """
@@ -270,6 +272,7 @@ class NodePoolPlan(Struct, frozen=True, kw_only=True):
     attached_ssds: bool = False
     network: NodeNetworkPlan = NodeNetworkPlan()
     confidential: str | None = None
+    service_account: str | None = None
     max_pods_per_node: int | None = None
     kubelet: KubeletPlan | None = None
     linux: LinuxPlan | None = None

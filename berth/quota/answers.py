@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 import pathlib
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -11,8 +10,9 @@ from typing import Any, Final, cast
 from msgspec import Struct
 
 from berth.catalog import QuotaMetric
-from berth.diagnostics import Problem, Problems, Severity
+from berth.diagnostics import Problem, Problems
 from berth.jobs.values import SourceValue
+from berth.loader.text_file import read_json
 
 UNLIMITED: Final = -1
 """The limit that Service Usage and Cloud Quotas print where there is none."""
@@ -71,7 +71,7 @@ def read_answers(
 ) -> tuple[Answers, tuple[Problem, ...]]:
     """The values in files, and every fault of theirs.
 
-    `projects` and `regions` are those of the fleet. Faults: `no-file`, `unreadable`, `bad-json`; `quota-answer` where
+    `projects` and `regions` are those of the fleet. Faults: those of `read_json`; `quota-answer` where
     a file is not such an answer, `bad-value` and `missing-key` inside one; `quota-project` and `quota-region` where it
     is of a project or region that the fleet is not in.
     """
@@ -80,26 +80,22 @@ def read_answers(
     for file in files:
         file_limits, faults = _read(file, frozenset(projects), frozenset(regions))
         limits += file_limits
-        problems += (fault.with_place(str(file)) for fault in faults)
+        problems += faults
     return Answers(limits=tuple(limits)), tuple(problems)
 
 
 def _read(
     file: pathlib.Path, projects: frozenset[str], regions: frozenset[str]
 ) -> tuple[list[QuotaLimit], list[Problem]]:
-    try:
-        value: object = json.loads(file.read_text(encoding="utf-8"))
-    except FileNotFoundError:
-        return [], [Problem(Severity.FAULT, "no-file", (), "there is no such file")]
-    except OSError as error:
-        return [], [Problem(Severity.FAULT, "unreadable", (), f"the file cannot be read: {error.strerror}")]
-    except (ValueError, RecursionError) as error:
-        return [], [Problem(Severity.FAULT, "bad-json", (), f"not JSON: {error}; write it with {COMMANDS}")]
+    value = read_json(file, str(file), f"write it with {COMMANDS}")
+    if isinstance(value, Problem):
+        return [], [value]
     problems = Problems()
     limits = list(_limits(SourceValue(value, (), problems)))
     if not problems.entries:
         _check_places(limits, projects, regions, problems)
-    return (limits, []) if not problems.entries else ([], problems.entries)
+    faults = [problem.with_place(str(file)) for problem in problems.entries]
+    return ([] if faults else limits), faults
 
 
 def _check_places(

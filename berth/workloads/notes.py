@@ -22,6 +22,7 @@ from berth.plan.workloads import (
     WorkloadPlan,
 )
 from berth.workloads.kinds import workload_kinds
+from berth.workloads.node_identity import has_grants, keep_identity_remedy, node_account
 from berth.workloads.target import WorkloadTarget
 
 AUTOSCALING_PREFIX = "autoscaling.x-k8s.io"
@@ -44,7 +45,7 @@ def workload_notes(target: WorkloadTarget, kind: str, plan: WorkloadPlan) -> Ite
     if plan.pod.node_selector:
         yield f"The node selector keeps this workload on {join_words(target.flavors)}."
     if isinstance(plan, JobSetPlan):
-        yield from _slice_notes(plan)
+        yield from _slice_notes(target, plan)
     if plan.pod_count > 1:
         yield from _network_notes(target)
     if operator := workload_kinds()[kind].operator:
@@ -100,11 +101,17 @@ def _kueue_notes(target: WorkloadTarget) -> Iterator[str]:
         yield f"  {flavor}: {labels}" + (f"; tolerates {tolerated_keys}" if tolerated_keys else "")
 
 
-def _slice_notes(plan: JobSetPlan) -> Iterator[str]:
+def _slice_notes(target: WorkloadTarget, plan: JobSetPlan) -> Iterator[str]:
     if plan.exclusive_topology:
         yield "Exclusive topology: the pods of each slice get their own node pool, which is one slice."
     if plan.pod.host_network:
         yield "Host network: slices communicate over the network of their nodes."
+        account, pool = node_account(target.shape.pool), target.shape.pool
+        if account is not None:
+            yield f"Its pods act as the nodes' service account {account}, not as the team's."
+        elif has_grants(target.team):
+            remedy = keep_identity_remedy(pool)
+            yield f"Its pods act as the nodes' service account, without the team's rights: {remedy}."
 
 
 def _kind_notes(plan: WorkloadPlan) -> Iterator[str]:

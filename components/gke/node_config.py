@@ -29,7 +29,7 @@ def node_config(
         taints=_taints(plan),
         disk_type=plan.disk_type,
         disk_size_gb=plan.disk_size_gb,
-        service_account=service_account,
+        service_account=plan.service_account or service_account,
         oauth_scopes=[SCOPE],
         gvnic=gcp.container.NodePoolNodeConfigGvnicArgs(enabled=True),
         gcfs_config=gcp.container.NodePoolNodeConfigGcfsConfigArgs(enabled=plan.image_streaming),

@@ -75,6 +75,7 @@ def pool_request(
         confidential=spec.confidential_nodes,
         max_pods=spec.max_pods_per_node,
         secure_boot=spec.secure_boot,
+        service_account=spec.service_account,
         node_system=spec.node_system_config is not None,
         cluster=cluster_features(context),
     )

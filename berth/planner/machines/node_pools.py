@@ -132,6 +132,7 @@ def _node_pool(
         secure_boot=pool.spec.secure_boot is not False,
         upgrade=pool_settings.upgrade,
         confidential=pool.spec.confidential_nodes,
+        service_account=pool.spec.service_account,
         max_pods_per_node=pool.spec.max_pods_per_node,
         kubelet=kubelet_plan(pool.spec.node_system_config),
         linux=linux_plan(pool.spec.node_system_config),

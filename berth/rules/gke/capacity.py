@@ -174,6 +174,7 @@ def _check_unsupported_keys(request: PoolRequest, provisioner: str) -> Violation
         ("maxPodsPerNode", request.max_pods),
         ("secureBoot", request.secure_boot),
         ("confidentialNodes", request.confidential),
+        ("serviceAccount", request.service_account),
         ("nodeSystemConfig", request.node_system or None),
     )
     for key, value in settings:

@@ -22,7 +22,7 @@ SettingKey = Literal[
     "capacity", "reservation", "maxRunDuration", "machineType", "accelerator", "topology", "nodes", "slices", "zones",
     "placement", "autoProvisioned", "surge", "diskSizeGb", "localSsd",
     "gpuSharing", "gpuPartition", "driverVersion", "confidentialNodes", "networking",
-    "topologyAware", "maxPodsPerNode", "secureBoot", "nodeSystemConfig", "count", "end", "version",
+    "topologyAware", "maxPodsPerNode", "secureBoot", "serviceAccount", "nodeSystemConfig", "count", "end", "version",
 ]  # fmt: skip
 """Key of a pool, a reservation (count, end) or a cluster (version) that causes a violation, as in the stack file."""
 
@@ -103,8 +103,8 @@ class PoolRequest(Struct, frozen=True, kw_only=True):
 
     `local_ssds` are counts per node, `boot_disk_gb` is GB; `partition` is a MIG size, `driver` is default, latest or
     disabled. `network` is none, gpudirect (additional networks, which Berth creates) or dranet (the accelerator network
-    profile, with which GKE creates them). `max_pods`, `secure_boot` and `node_system` (whether the kubelet or the
-    kernel is configured) apply to every node.
+    profile, with which GKE creates them). `max_pods`, `secure_boot`, `service_account` and `node_system`
+    (whether the kubelet or the kernel is configured) apply to every node.
     """
 
     machine: Machine
@@ -131,6 +131,7 @@ class PoolRequest(Struct, frozen=True, kw_only=True):
     max_pods: int | None = None
     secure_boot: bool | None = None
     node_system: bool = False
+    service_account: str | None = None
     cluster: ClusterFeatures = ClusterFeatures()
 
     @property

@@ -90,6 +90,15 @@ class TaintSpec(Model):
     effect: Literal["NoSchedule", "PreferNoSchedule", "NoExecute"] = "NoSchedule"
 
 
+ServiceAccountEmail = Annotated[
+    str,
+    Text(
+        r"[a-z][-a-z0-9]{4,28}[a-z0-9]@[a-z0-9.:-]+\.iam\.gserviceaccount\.com",
+        "the address of a Google service account such as slices@my-project.iam.gserviceaccount.com",
+    ),
+]
+
+
 class PoolSpec(Model):
     """Machines of one kind: TPU slices (`topology` and `slices`) or GPU nodes (`nodes`, a total over all zones).
 
@@ -127,6 +136,7 @@ class PoolSpec(Model):
     max_pods_per_node: int | None = Field(default=None, ge=8, le=256)
     secure_boot: bool | None = Field(default=None, json_schema_extra={"default": True})
     confidential_nodes: ConfidentialType | None = None
+    service_account: ServiceAccountEmail | None = None
     node_system_config: NodeSystemSpec | None = None
 
 

@@ -234,12 +234,12 @@ def test_a_broken_answer_is_refused_with_its_place(case: str, tmp_path: Path) ->
 @pytest.mark.parametrize(
     ("content", "expected"),
     [
-        (None, "there is no such file"),
-        (b"{", "not JSON: Expecting property name enclosed in double quotes: line 1 column 2 (char 1)"),
-        (b"", "not JSON: Expecting value: line 1 column 1 (char 0)"),
-        (b"\xff\xfe", "not JSON: 'utf-8' codec can't decode byte 0xff in position 0: invalid start byte"),
-        (b"limit: 5\n", "not JSON: Expecting value: line 1 column 1 (char 0)"),
-        (b"[" * 200_000, "not JSON: "),
+        (None, "no file '{file}' [no-file]"),
+        (b"{", "{file}: is not JSON: Expecting property name enclosed in double quotes at line 1, column 2; "),
+        (b"", "{file}: is not JSON: Expecting value at line 1, column 1; "),
+        (b"\xff", "{file}: is not JSON: byte 0 is not UTF-8; "),
+        (b"limit: 5\n", "{file}: is not JSON: Expecting value at line 1, column 1; "),
+        (b"[" * 200_000, "{file}: is nested more than 64 levels deep; "),
     ],
 )
 def test_a_file_that_is_not_json_is_refused(content: bytes | None, expected: str, tmp_path: Path) -> None:
@@ -247,12 +247,12 @@ def test_a_file_that_is_not_json_is_refused(content: bytes | None, expected: str
     if content is not None:
         file.write_bytes(content)
     _, (problem,) = read_answers([file], ["my-project"], ["us-central1"])
-    assert problem.line().startswith(f"{file}: {expected}")
+    assert problem.line().startswith(expected.format(file=file))
 
 
 def test_a_folder_is_not_a_file(tmp_path: Path) -> None:
     _, (problem,) = read_answers([tmp_path], ["my-project"], ["us-central1"])
-    assert problem.line() == f"{tmp_path}: the file cannot be read: Is a directory [unreadable]"
+    assert problem.line() == f"{tmp_path}: is a directory, not a file; write it with {COMMANDS} [unreadable]"
 
 
 def test_an_answer_with_a_project_number_fits_one_project_only() -> None:

@@ -134,7 +134,7 @@ def test_a_faulty_answer_is_one_line_and_exit_1(tmp_path: Path) -> None:
     assert result.exit_code == 1
     assert result.output.splitlines() == [
         f"{file}: an answer of project 'other', and the fleet is in my-project [quota-project]",
-        f"{tmp_path / 'none.json'}: there is no such file [no-file]",
+        f"no file '{tmp_path / 'none.json'}' [no-file]",
     ]
 
 

@@ -107,5 +107,5 @@ def test_the_plan_tells_a_note_and_other_verbs_do_not() -> None:
         "Berth assumes GKE 1.32.2-gke.1652000 or later, which flex-start needs"
     )
     assert run(app, ["check", "flex"]).stdout == "flex: no faults\n"
-    assert run(app, ["plan", "flex"]).stdout.endswith(f"No faults, no warnings.\n\n1 note\n{line} [version-assumed]\n")
+    assert run(app, ["plan", "flex"]).stdout.endswith(f"No faults or warnings.\n\n1 note\n{line} [version-assumed]\n")
     assert '"severity": "note"' in run(app, ["plan", "flex", "--json"]).stdout

@@ -1,0 +1,29 @@
+"""Whose rights pods have on the network of their nodes: the nodes', and never the team's (Workload Identity)."""
+
+from __future__ import annotations
+
+from berth import catalog
+from berth.plan.fleet import PoolPlan
+from berth.plan.teams import TeamPlan
+
+
+def has_grants(team: TeamPlan) -> bool:
+    """Whether the team's pods have rights in Google Cloud that they could miss."""
+    identity = team.identity
+    return identity is not None and bool(
+        identity.roles or identity.buckets or identity.secrets or identity.impersonates is not None
+    )
+
+
+def node_account(pool: PoolPlan) -> str | None:
+    """The service account of the pool's own nodes; None where they run as the cluster's account of nodes."""
+    return next((node_pool.service_account for node_pool in pool.node_pools), None)
+
+
+def keep_identity_remedy(pool: PoolPlan) -> str:
+    """What keeps the team's identity, or gives its rights to the nodes of this pool alone."""
+    account = f"give them to an account of the pool's own nodes (pools.{pool.name}.serviceAccount)"
+    row = catalog.machines().get(pool.machine_type)
+    if row is not None and row.dranet:
+        return f"write pools.{pool.name}.networking: dranet and leave hostNetwork out, or {account}"
+    return account
