@@ -18,14 +18,14 @@ VersionOrder = Literal["older", "newer", "unknown"]
 
 
 class InvalidVersionError(ValueError):
-    """Text that is no GKE version."""
+    """Raised for text that is not a GKE version."""
 
 
 def parse_version(version: str) -> VersionParts:
     """The numbers of a GKE version; NotAVersion if it is none."""
     match = _VERSION.fullmatch(version)
     if not match or not version.isascii():
-        raise InvalidVersionError(f"'{version}' is no GKE version such as 1.34 or 1.34.1-gke.1829001")
+        raise InvalidVersionError(f"'{version}' is not a GKE version such as 1.34 or 1.34.1-gke.1829001")
     return tuple(int(part) for part in match.groups() if part is not None)
 
 

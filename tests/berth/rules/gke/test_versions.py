@@ -136,7 +136,7 @@ def test_a_version_before_the_feature_is_a_fault_that_names_both() -> None:
     (found,) = missing_features([FeatureNeed(feature="dranet", key="networking")], "1.33.5-gke.1000")
     assert (found.severity, found.key) == ("fault", "networking")
     assert found.message == (
-        "the accelerator network profile (DRANET) needs GKE 1.34.1-gke.1829001, and the cluster has "
+        "the accelerator network profile (DRANET) needs GKE 1.34.1-gke.1829001, but the cluster has "
         "'1.33.5-gke.1000'; write cluster.version: \"1.35\" or later"
     )
 
