@@ -53,7 +53,7 @@ def authorized_networks(
 def endpoints(plan: ControlPlanePlan) -> gcp.container.ClusterControlPlaneEndpointsConfigArgs | None:
     """Return the DNS endpoint, open or closed to callers outside Google, and whether there are IP endpoints.
 
-    The IP endpoints are set also where they are on: the provider keeps a block that is left out, so they would stay off.
+    The IP endpoints are also set where they are on: the provider keeps a block that is left out, so they stayed off.
     """
     if plan.dns_endpoint is None and plan.ip_endpoint:
         return None
