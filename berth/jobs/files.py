@@ -52,7 +52,7 @@ class ManifestDocument(Struct, frozen=True):
         return [problem if problem.place else problem.with_place(self.location(problem.path)) for problem in problems]
 
     def exact_location(self, path: FieldPath) -> str:
-        """Return `FILE:LINE:COLUMN` of the value at a path, or `FILE:LINE` of the nearest key if there is no value."""
+        """Return `FILE:LINE:COLUMN` of the value at a path, or `FILE:LINE` of the nearest key without one."""
         marks = self.marks
         position = (0, 0)
         for step in path:

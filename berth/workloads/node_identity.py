@@ -25,5 +25,5 @@ def keep_identity_remedy(pool: PoolPlan) -> str:
     account = f"give them to an account of the pool's own nodes (pools.{pool.name}.serviceAccount)"
     row = catalog.machines().get(pool.machine_type)
     if row is not None and row.dranet:
-        return f"write pools.{pool.name}.networking: dranet and leave hostNetwork out, or {account}"
+        return f"write pools.{pool.name}.networking: dranet and remove hostNetwork, or {account}"
     return account

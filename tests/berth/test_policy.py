@@ -118,7 +118,7 @@ HEAD = "from berth.policy import fault\n"
         (
             f"{HEAD}def _hidden(plan): ...\n",
             "",
-            "has no rule: write a public function of the plan that yields faults",
+            "has no rule; write a public function of the plan that yields faults",
         ),
         ("def rule(plan):\n    return [plan.clutser]\n", ":2", "'rule' failed: AttributeError: "),
         ("def rule(plan):\n    yield 'a word'\n", "", "'rule' yields 'a word'; yield fault("),

@@ -325,8 +325,8 @@ def test_workloads_of_a_team() -> None:
 @pytest.mark.parametrize(
     ("live", "message"),
     [
-        ({"version": 2, "teams": {}}, "was deployed without team 'vision': update it first"),
-        ({"version": 1.0}, "exports version 1 for teams, and version 2 is read here"),
+        ({"version": 2, "teams": {}}, "was deployed without team 'vision'; update it first"),
+        ({"version": 1.0}, "exports version 1 of its outputs for teams, but this Berth needs version 2"),
     ],
 )
 def test_workloads_wait_until_the_fleet_has_the_team(live: object, message: str) -> None:
@@ -388,7 +388,7 @@ FAULTS: Mapping[str, tuple[str, Mapping[str, Any], list[str]]] = {
     "a topology that does not exist": (
         "NodePool",
         {**POOL_ARGS, "topology": "3x3"},
-        ["topology: '3x3' is not a v5e slice of ct5lp-hightpu-4t; one of 2x2, 2x4, 4x4, 4x8, 8x8, 8x16, 16x16"],
+        ["topology: '3x3' is not a v5e slice of ct5lp-hightpu-4t; write one of 2x2, 2x4, 4x4, 4x8, 8x8, 8x16, 16x16"],
     ),
     "two sources of machines": (
         "NodePool",

@@ -70,7 +70,7 @@ def test_the_outputs_depend_on_what_they_come_from(plugin: Plugin) -> None:
 
 def test_warnings_are_the_components(plugin: Plugin) -> None:
     logged = plugin.construct("Fleet", SMALL, preview=True).logged
-    assert logged[0].startswith("WARNING cluster.controlPlane: the control plane answers every address")
+    assert logged[0].startswith("WARNING cluster.controlPlane: the control plane is open to every address")
 
 
 @pytest.mark.parametrize("known", [False, True], ids=["unknown", "known"])

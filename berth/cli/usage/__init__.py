@@ -12,7 +12,7 @@ from berth.cli.arguments import EXIT_FAULTS, StackArgument, evaluate_or_exit, fo
 if TYPE_CHECKING:
     from berth.plan.fleet import FleetPlan
 
-EPILOG = "Example: berth usage dev --metrics usage.json"
+EPILOG = "Example: berth usage dev --queries"
 
 
 def command(

@@ -165,6 +165,6 @@ def occurring_codes(folder: pathlib.Path) -> Iterator[str]:
 
 def test_every_code_in_the_source_occurs_in_some_case(folder: pathlib.Path) -> None:
     """A fault without a case is a fault whose message nobody has read."""
-    occurring, written = set(occurring_codes(folder)), written_codes(*SOURCES, "rules")
+    occurring, written = set(occurring_codes(folder)), written_codes(*SOURCES, "rules") - {"bad-json"}  # of other verbs
     assert occurring - written == set(), "reported in a way that this test does not see"
     assert written - occurring == set(), "without a case"

@@ -119,7 +119,7 @@ def test_the_project_that_this_is_runs_on_the_modules_that_are_loaded() -> None:
     """And on the config that it is given, though another was judged before: no plan is handed over."""
     before = sys.modules["berth.evaluate"]
     assert run_program(ROOT, "local", fleet_values("local")).resources
-    with pytest.raises(ProgramError, match="stack 'local' is refused"):
+    with pytest.raises(ProgramError, match="stack 'local' has faults"):
         run_program(ROOT, "local", {**fleet_values("local"), "pools": {}})
     assert sys.modules["berth.evaluate"] is before
 

@@ -69,7 +69,7 @@ def test_a_machine_with_dranet_keeps_the_identity(folder: Path) -> None:
     v6e = {"machineType": "ct6e-standard-4t", "topology": "2x4", "slices": 3, "zone": "us-central1-b"}
     changes = {**TWO_SLICES, "teams.vision.identity": ROLES, "pools.v5e": v6e}
     manifest, said = made(folder, changes)
-    assert "write pools.v5e.networking: dranet and leave hostNetwork out, or give them" in sentences(manifest)
+    assert "write pools.v5e.networking: dranet and remove hostNetwork, or give them" in sentences(manifest)
     assert "pools.v5e.networking: dranet" in said
     manifest, said = made(folder, {**changes, "pools.v5e": {**v6e, "networking": "dranet"}})
     assert "hostNetwork" not in manifest

@@ -50,6 +50,9 @@ def folder(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> pathlib.P
     fleet["Pulumi.bad.yaml"] = fleet["Pulumi.bad.yaml"].replace(
         "roles/artifactregistry.reader]", "roles/artifactregistry.reader], secrets: {hf: hf-token}"
     )
+    # Otherwise there would be a warning: on the host network, pods do not have the rights of their team.
+    account = "serviceAccount: slice-nodes@acme-ml-dev.iam.gserviceaccount.com"
+    fleet["Pulumi.bad.yaml"] = fleet["Pulumi.bad.yaml"].replace("slices: 3, zone", f"slices: 3, {account}, zone")
     mine = (HERE / "base.yaml").read_text(encoding="utf-8")
     fleets.write(tmp_path, fleet | {"Pulumi.mine.yaml": mine, "Pulumi.other.yaml": mine})
     monkeypatch.chdir(tmp_path)

@@ -156,7 +156,7 @@ REFUSED: dict[str, tuple[tuple[str, str, str], dict[str, Any], list[str]]] = {
     "a name of which none can be made": (
         ("dev", "vision", "train"),
         {"name": "Train_1"},
-        ["--name: 'Train_1' is no name for a workload: lower-case letters, digits and '-', a letter first"],
+        ["--name: 'Train_1' is not a workload name: write lower-case letters, digits and '-', starting with a letter"],
     ),
     "a name that is too long for the pods' names": (
         ("dev", "vision", "train"),

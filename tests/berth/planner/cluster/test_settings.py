@@ -173,7 +173,10 @@ BOTH_PASSES = pytest.mark.parametrize("preview", [True, False], ids=["preview", 
 @BOTH_PASSES
 def test_the_cluster_is_registered_as_it_is_planned(preview: bool) -> None:
     inputs = registered(preview)["cluster-cluster"]
-    assert inputs["controlPlaneEndpointsConfig"] == {"dnsEndpointConfig": {"allowExternalTraffic": True}}
+    assert inputs["controlPlaneEndpointsConfig"] == {
+        "dnsEndpointConfig": {"allowExternalTraffic": True},
+        "ipEndpointsConfig": {"enabled": True},
+    }
     assert inputs["fleet"] == {"project": "acme-fleet"}
     assert inputs["addonsConfig"]["lustreCsiDriverConfig"] == {"enabled": True}
     policy = inputs["maintenancePolicy"]
