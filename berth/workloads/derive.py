@@ -233,7 +233,9 @@ class _WorkloadBuilder(Struct, frozen=True):
             queue_name = self.target.local_queue.name
             return shorten(queue_name if is_dns_1035_label(queue_name) else f"job-{queue_name}", longest)
         if not is_dns_1035_label(name):
-            message = f"'{name}' is not a workload name: write lower-case letters, digits and '-', starting with a letter"
+            message = (
+                f"'{name}' is not a workload name: write lower-case letters, digits and '-', starting with a letter"
+            )
             self._fault("bad-name", "--name", message)
         elif len(name) > longest:
             message = (

@@ -21,7 +21,7 @@ from berth.cli import app
 from berth.cli import terminal as paint
 from berth.cli.render import output
 from berth.cli.render.documents import yaml_document
-from berth.diagnostics import Problem
+from berth.diagnostics import Problem, Severity
 from tests.stack_files import GKE_STACKS, ROOT, evaluation, every_stack, plan, rendered
 
 SCENARIO = "stacks/scenarios/multislice.yaml"
@@ -334,7 +334,9 @@ def test_no_color_disables_colour_on_a_terminal(
 
 def test_a_fault_is_red_and_a_warning_yellow(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(paint, "is_coloured", lambda stream: True)
-    lines = [paint.format_problem(Problem(severity, "x", (), "words")) for severity in ("fault", "warning")]
+    lines = [
+        paint.format_problem(Problem(severity, "x", (), "words")) for severity in (Severity.FAULT, Severity.WARNING)
+    ]
     assert lines == ["words \x1b[31m[x]\x1b[0m", "\x1b[33mwarning\x1b[0m: words \x1b[33m[x]\x1b[0m"]
 
 

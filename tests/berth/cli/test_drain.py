@@ -18,7 +18,10 @@ def drained(file: pathlib.Path, written: pathlib.Path) -> tuple[FleetPlan, Fleet
     """Return the plan of a stack file, and the plan of the output of `berth drain` for it."""
     done = CliRunner().invoke(app, ["drain", str(file), "-o", str(written)])
     before = evaluate_stack(str(file), ROOT)
-    assert (done.exit_code, done.stdout) == (3 if before.plan and list(protected_keys(before.plan)) else 0, f"{written}: written\n")
+    assert (done.exit_code, done.stdout) == (
+        3 if before.plan and list(protected_keys(before.plan)) else 0,
+        f"{written}: written\n",
+    )
     after = evaluate_stack(str(written), ROOT, before.stack)
     assert before.plan is not None
     assert after.plan is not None

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from berth import outputs
+from berth.cli.preview.tree import stand_in_references, stand_in_secrets
 from berth.engine import RecordedResource, run_program
 from berth.evaluate import Evaluation, evaluate_config
 from tests.stack_files import ROOT, TEAM_STACKS, evaluation, fleet_values, plan
@@ -43,7 +44,17 @@ def _registered(stack: str, values: str) -> dict[str, RecordedResource]:
     assert file is not None
     config = {key: value for key, value in file.config.items() if key not in ("berth:fleet", "berth:team")}
     if stack not in TEAM_STACKS:
-        result = run_program(ROOT, stack, json.loads(values), config, preview=False)
+        found = evaluate_values(stack, json.loads(values))
+        secrets, references = stand_in_secrets(found), stand_in_references(found, ROOT)
+        result = run_program(
+            ROOT,
+            stack,
+            json.loads(values),
+            config | secrets,
+            preview=False,
+            secrets=secrets.keys(),
+            references=references,
+        )
     else:
         name = Path(json.loads(values)["platform"]).stem
         platform = _platform_outputs(name)

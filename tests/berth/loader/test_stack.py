@@ -9,7 +9,7 @@ import time
 
 import pytest
 
-from berth.diagnostics import Problem
+from berth.diagnostics import Problem, Severity
 from berth.loader import SourceMap, read_stack, sort_by_place
 from tests.berth.loader.conftest import Read, Write, lines
 
@@ -289,9 +289,9 @@ def test_no_places_answer_nothing() -> None:
 def test_problems_are_sorted_by_line_as_a_number() -> None:
     """Line 10 comes after line 9, and item 10 after item 9."""
     places = ["b:1", "a:10", "a:9:2", "a:9", "a", "", "a:9:10"]
-    problems = [Problem("fault", "x", (), "m", place) for place in places]
+    problems = [Problem(Severity.FAULT, "x", (), "m", place) for place in places]
     assert [p.place for p in sort_by_place(problems)] == ["", "a", "a:9", "a:9:2", "a:9:10", "a:10", "b:1"]
-    items = [Problem("fault", "x", ("a", index), "m") for index in (10, 9)]
+    items = [Problem(Severity.FAULT, "x", ("a", index), "m") for index in (10, 9)]
     assert [p.path for p in sort_by_place(items)] == [("a", 9), ("a", 10)]
 
 

@@ -21,7 +21,7 @@ from berth.plan.fleet import FleetPlan
 from berth.report.bars import flavor_charts
 from berth.report.page import render_page
 from berth.report.preemption_matrix import MAX_QUEUES, preemption_matrices
-from berth.report.timeline import JobLane, StateSpan, Timeline
+from berth.report.timeline import JobLane, LaneState, StateSpan, Timeline
 from berth.report.view import Section
 from berth.simulator import as_json
 from berth.simulator.story import JobStatus
@@ -362,7 +362,7 @@ def test_a_page_without_jobs_has_no_timeline_and_faulty_jobs_have_no_page(tmp_pa
 
 
 def test_many_jobs_have_a_table_alone() -> None:
-    spells = (StateSpan("admitted", 1, 2),)
+    spells = (StateSpan(LaneState.ADMITTED, 1, 2),)
     few, many = (Timeline((JobLane("a", "q", spells),) * n, 1, 2, Section("t", ("a",), [["b"]]), ()) for n in (60, 61))
     assert few.is_drawable
     assert not many.is_drawable

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from berth.diagnostics import Severity
 from berth.plan.node_settings import UpgradePlan
 from berth.plan.nodes import Bounds
 from berth.rules.gke.capacity import can_auto_repair, capacity_notes, pool_violations
@@ -54,7 +55,7 @@ def test_a_dws_pool_of_slices_is_told_its_size_in_slices() -> None:
 @DWS
 def test_a_dws_pool_has_no_upgrade_settings(capacity: str) -> None:
     """GKE lets such nodes run out; SURGE is accepted without effect (Cluster Toolkit sends it)."""
-    assert codes(pool("a2-highgpu-1g", capacity=capacity, upgrade=UpgradePlan()), "warning") == {"dws-upgrade"}
+    assert codes(pool("a2-highgpu-1g", capacity=capacity, upgrade=UpgradePlan()), Severity.WARNING) == {"dws-upgrade"}
 
 
 @DWS
@@ -93,7 +94,7 @@ def test_a_slice_of_more_hosts_than_one_request_takes_is_not_queued() -> None:
 
 def test_a_queued_pool_of_more_nodes_than_one_request_takes_is_worth_a_warning() -> None:
     wide = pool("a2-highgpu-1g", capacity="queued", nodes=Bounds(min=0, max=1001))
-    assert codes(wide, "warning") == {"queued-request"} == codes(wide)
+    assert codes(wide, Severity.WARNING) == {"queued-request"} == codes(wide)
     assert codes(pool("a2-highgpu-1g", capacity="queued", nodes=Bounds(min=0, max=1000))) == set()
 
 
@@ -164,19 +165,19 @@ def test_what_belongs_to_one_pool_cannot_be_said_of_pools_that_gke_makes(key: st
 
 
 def test_a_machine_that_gke_makes_only_by_name_is_worth_a_warning() -> None:
-    assert codes(pool("g4-standard-6", auto_provisioned=True), "warning") == {"explicit-only"}
+    assert codes(pool("g4-standard-6", auto_provisioned=True), Severity.WARNING) == {"explicit-only"}
     assert codes(pool("g4-standard-6", auto_provisioned=True, compute_class=True)) == set()
     assert codes(pool("g4-standard-6")) == set()
 
 
 def test_a_domain_that_gke_shall_make_is_worth_a_warning() -> None:
     asked = pool("a4x-highgpu-4g", capacity="reservation", auto_provisioned=True)
-    assert codes(asked, "warning") == {"gke-domain"}
+    assert codes(asked, Severity.WARNING) == {"gke-domain"}
 
 
 def test_a_queue_on_autopilot_is_worth_a_warning() -> None:
     asked = pool("a2-highgpu-1g", capacity="queued", cluster=AUTOPILOT)
-    assert codes(asked, "warning") == {"autopilot-queued"} == codes(asked)
+    assert codes(asked, Severity.WARNING) == {"autopilot-queued"} == codes(asked)
     assert codes(pool("ct6e-standard-4t", capacity="flex-start", cluster=AUTOPILOT)) == set()
 
 

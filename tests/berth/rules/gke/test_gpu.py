@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from berth import catalog
+from berth.diagnostics import Severity
 from berth.rules.gke.gpu import (
     DRIVER_INSTALL_MODES,
     GpuCounts,
@@ -55,7 +56,7 @@ def test_every_partition_and_client_count_of_the_table_is_accepted_and_counted(n
     asked = pool(
         name, partition=partition, sharing=GpuSharing(strategy="TIME_SHARING", clients=clients) if clients else None
     )
-    assert not codes(asked, "fault")
+    assert not codes(asked, Severity.FAULT)
     assert gpu_counts(asked) == GpuCounts(
         asked.machine.accelerators, sizes[partition] if partition else 1, clients or 1
     )
@@ -101,7 +102,7 @@ def test_a_partition_is_one_of_its_gpu() -> None:
 
 def test_a_partition_of_a_fraction_is_worth_a_warning() -> None:
     asked = pool("g4-standard-6", partition="1g.24gb")
-    assert codes(asked, "warning") == {"partition-fraction"} == codes(asked)
+    assert codes(asked, Severity.WARNING) == {"partition-fraction"} == codes(asked)
 
 
 @pytest.mark.parametrize(("clients", "fine"), [(1, False), (2, True), (48, True), (49, False)])
@@ -113,8 +114,8 @@ def test_a_gpu_has_2_to_48_clients(clients: int, fine: bool) -> None:
 def test_mps_with_partitions_or_on_autopilot_is_worth_a_warning() -> None:
     mps = GpuSharing(strategy="MPS", clients=2)
     assert codes(pool("a2-highgpu-1g", sharing=mps)) == set()
-    assert codes(pool("a2-highgpu-1g", sharing=mps, partition="1g.5gb"), "warning") == {"mps-partition"}
-    assert codes(pool("a2-highgpu-1g", sharing=mps, cluster=AUTOPILOT), "warning") == {"mps-autopilot"}
+    assert codes(pool("a2-highgpu-1g", sharing=mps, partition="1g.5gb"), Severity.WARNING) == {"mps-partition"}
+    assert codes(pool("a2-highgpu-1g", sharing=mps, cluster=AUTOPILOT), Severity.WARNING) == {"mps-autopilot"}
     sliced = GpuSharing(strategy="TIME_SHARING", clients=2)
     assert codes(pool("a2-highgpu-1g", sharing=sliced, partition="1g.5gb", cluster=AUTOPILOT)) == set()
 
@@ -131,7 +132,7 @@ def test_tpus_are_neither_shared_nor_partitioned_and_have_no_driver(changes: dic
 
 def test_a_driver_of_one_s_own_leaves_the_managed_gpu_metrics_empty() -> None:
     asked = pool("g2-standard-4", driver="disabled", cluster=replace(READY, dcgm=True))
-    assert codes(asked, "warning") == {"driver-dcgm"} == codes(asked)
+    assert codes(asked, Severity.WARNING) == {"driver-dcgm"} == codes(asked)
     assert codes(pool("g2-standard-4", driver="disabled")) == set()
     assert codes(pool("g2-standard-4", cluster=replace(READY, dcgm=True))) == set()
 
@@ -169,7 +170,7 @@ def test_local_ssds_are_ephemeral_or_raw_and_never_both() -> None:
 def test_gpus_are_confidential_on_two_machines(name: str) -> None:
     """Facts 2.1: TDX on a3-highgpu-1g, SEV on g4-standard-48."""
     kinds = {"a3-highgpu-1g": {"TDX"}, "a3-highgpu-1g-nolssd": {"TDX"}, "g4-standard-48": {"SEV"}}
-    fine = {kind for kind in ("SEV", "SEV_SNP", "TDX") if not codes(pool(name, confidential=kind), "fault")}
+    fine = {kind for kind in ("SEV", "SEV_SNP", "TDX") if not codes(pool(name, confidential=kind), Severity.FAULT)}
     assert fine == kinds.get(name, set())
 
 
@@ -182,4 +183,4 @@ def test_a_refused_confidential_kind_says_where_it_exists() -> None:
 
 def test_confidential_tpus_are_worth_a_warning() -> None:
     asked = pool("ct6e-standard-4t", confidential="SEV")
-    assert codes(asked, "warning") == {"confidential"} == codes(asked)
+    assert codes(asked, Severity.WARNING) == {"confidential"} == codes(asked)

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from berth import catalog
+from berth.diagnostics import Severity
 from berth.rules.gke.networks import NetworkNeeds, network_labels, network_needs
 from berth.rules.gke.pool_request import ClusterFeatures
 from tests.berth.rules.gke.pool_requests import ZONE, codes, message, pool
@@ -57,7 +58,7 @@ def test_dranet_needs_no_network_of_one_s_own() -> None:
 @pytest.mark.parametrize("name", [n for n in MACHINES if not pool(n).machine.additional_networks])
 def test_gpudirect_is_refused_where_the_machine_has_none(name: str) -> None:
     """a4x has RDMA, but takes its networks from the profile: it is told so."""
-    found = codes(pool(name, network="gpudirect"), "fault")
+    found = codes(pool(name, network="gpudirect"), Severity.FAULT)
     assert found == {"gpudirect-not-offered"}
     assert needs(name, "gpudirect") == NetworkNeeds()
 
@@ -89,4 +90,4 @@ def test_a_flavor_tells_rdma_by_its_zone() -> None:
 @pytest.mark.parametrize("name", MACHINES)
 def test_a_pool_without_a_mode_needs_nothing(name: str) -> None:
     assert needs(name, "none") == NetworkNeeds()
-    assert not codes(pool(name, cluster=ClusterFeatures()), "fault")
+    assert not codes(pool(name, cluster=ClusterFeatures()), Severity.FAULT)

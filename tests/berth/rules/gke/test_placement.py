@@ -7,6 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from berth import catalog
+from berth.diagnostics import Severity
 from berth.plan.node_settings import UpgradePlan
 from berth.plan.nodes import Bounds
 from berth.rules.gke.placement import Placement, WorkloadPolicyRequest, domain_upgrade, placement
@@ -158,6 +159,6 @@ def test_an_nvlink_domain_is_upgraded_as_a_whole_without_spare_nodes() -> None:
 
 def test_an_nvlink_domain_stands_in_one_zone_and_has_18_nodes() -> None:
     asked = pool("a4x-highgpu-4g", capacity="reservation", nodes=Bounds(min=19, max=19))
-    assert codes(asked, "warning") == {"domain-nodes"}
+    assert codes(asked, Severity.WARNING) == {"domain-nodes"}
     assert "compact-zones" in codes(pool("a4x-highgpu-4g", capacity="on-demand", zones=TWO_ZONES))
     assert "compact-zones" not in codes(pool("a4x-highgpu-4g", zones=(), cluster=AUTOPILOT))

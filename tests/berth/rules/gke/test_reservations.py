@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from berth import catalog
+from berth.diagnostics import Severity
 from berth.plan.nodes import Bounds
 from berth.rules.gke.pool_request import ReservationRequest
 from berth.rules.gke.reservations import (
@@ -98,12 +99,12 @@ def test_autopilot_takes_no_reservation_but_a_named_one() -> None:
 
 def test_blocks_are_of_dense_reservations() -> None:
     asked = taken(replace(NAMED, block="b1"), "g2-standard-4")
-    assert codes(asked, "warning") == {"reservation-block"} == codes(asked)
+    assert codes(asked, Severity.WARNING) == {"reservation-block"} == codes(asked)
 
 
 @pytest.mark.parametrize(("name", "warned"), [("ct5lp-hightpu-4t", True), ("ct6e-standard-4t", False)])
 def test_aggregate_tpu_reservations_are_not_made_by_berth(name: str, warned: bool) -> None:
-    found = codes(taken(replace(NAMED, form="own"), name), "warning")
+    found = codes(taken(replace(NAMED, form="own"), name), Severity.WARNING)
     assert found == ({"own-tpu-reservation"} if warned else set())
 
 
