@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import os
 import pathlib
+import re
 import subprocess
+
+from tests.stack_files import ROOT
 
 
 def write_script(path: pathlib.Path, text: str) -> None:
@@ -19,7 +22,12 @@ def run_make(project: pathlib.Path, *arguments: str, **variables: str) -> subpro
     It starts as at a prompt: nothing of a `make` or a workflow that runs these tests reaches it.
     """
     path = f"{project / 'bin'}{os.pathsep}{os.environ['PATH']}"
-    env = {key: value for key, value in os.environ.items() if not key.startswith(("GITHUB_", "MAKE", "MFLAGS"))}
+    exported = set(re.findall(r"(?m)^VALUES\s*:?=(.*)$", (ROOT / "Makefile").read_text(encoding="utf-8"))[0].split())
+    env = {
+        key: value
+        for key, value in os.environ.items()
+        if not key.startswith(("GITHUB_", "MAKE", "MFLAGS")) and key not in exported | {"BERTH"}
+    }
     command = ["make", "-o", ".venv/.installed", f"BIN={project / 'bin'}", *arguments]
     return subprocess.run(
         command, cwd=project, env={**env, "PATH": path, **variables}, capture_output=True, text=True, check=False
